@@ -1,0 +1,71 @@
+# make demo    derive, verify and simulate a nonholonomic system; results under out/
+# make test    lint, then the whole test suite in parallel
+# make lint    ruff, pyright, import-linter
+# make format  let ruff sort imports and fix what it can
+# make bench   the benchmarks against other libraries
+# make docs    the documentation, into out/docs
+# make clean   remove what the above have written (.venv stays; make distclean removes it too)
+#
+# Every target sets up .venv itself. All that is needed is make and a Python of at least 3.11 (PYTHON=… chooses one).
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+CANDIDATES := python3 python3.13 python3.12 python3.11 python3.14 python
+IS_ENOUGH := import sys, venv; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for p in $(CANDIDATES); do $$p -c '$(IS_ENOUGH)' 2>/dev/null && { echo $$p; break; }; done)
+
+.PHONY: help demo test lint format bench docs clean distclean
+
+help:
+	@sed -n 's/^# \(make .*\)/\1/p' Makefile
+
+demo: $(VENV)/.dev
+	@mkdir -p out
+	$(BIN)/python examples/demo.py
+
+test: lint
+	$(BIN)/python -m pytest -n auto
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.bench
+	@mkdir -p out
+	$(BIN)/python -m benchmarks
+
+docs: $(VENV)/.docs
+	@test -f docs/conf.py || { echo "docs/conf.py is missing: there is no documentation to build yet"; exit 1; }
+	$(BIN)/sphinx-build -W --keep-going -b html docs out/docs
+
+# One stamp an extra: a change of pyproject.toml installs again, nothing else does.
+$(VENV)/.dev: pyproject.toml
+	@test -n "$(PYTHON)" || { echo "appell needs Python 3.11 or newer with its venv module, and none of" \
+	  "$(CANDIDATES) is one. Install it (Debian: apt install python3 python3-venv)," \
+	  "or name yours: make PYTHON=/path/to/python3.12"; exit 1; }
+	@$(PYTHON) -c '$(IS_ENOUGH)' || { echo "$(PYTHON) is not a Python of at least 3.11"; exit 1; }
+	@test -x $(BIN)/python || { echo "creating $(VENV) with $$($(PYTHON) --version)"; $(PYTHON) -m venv $(VENV); }
+	@echo "installing appell with its development tools into $(VENV) (the first time takes some minutes)"
+	@$(PIP) install --editable '.[dev]'
+	@touch $@
+
+$(VENV)/.bench $(VENV)/.docs: $(VENV)/.%: $(VENV)/.dev
+	@echo "installing the $* extra into $(VENV)"
+	@$(PIP) install --editable '.[$*]'
+	@touch $@
+
+clean:
+	rm -rf out build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean
+	rm -rf $(VENV)

@@ -1,0 +1,79 @@
+"""Everything that can go wrong, each with a sentence that says what, where and what to do.
+
+Compiled code returns a `Status`; Python turns it into one of the exceptions below at its edge.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+
+class AppellError(Exception):
+    """Base of every error this library raises on purpose."""
+
+
+class ModelError(AppellError, ValueError):
+    """The description of a system is incomplete or contradicts itself."""
+
+
+class ConstraintError(ModelError):
+    """A constraint cannot be honoured: by the model, or by the given start."""
+
+
+class FormNotApplicable(AppellError):
+    """A classical form of the equations does not apply to this system; the message says why and which one does."""
+
+
+class SingularConfiguration(AppellError):
+    """The accelerations are not determined at a state. Carries `time`, `state` and, from a run, `motion` up to there."""
+
+    def __init__(
+        self, message: str, *, time: float | None = None, state: dict[str, float] | None = None, motion: Any = None
+    ):
+        super().__init__(message)
+        self.time, self.state, self.motion = time, state, motion
+
+
+class SimulationError(AppellError):
+    """A run stopped early. Carries `motion`, everything computed until then."""
+
+    def __init__(self, message: str, *, motion: Any = None):
+        super().__init__(message)
+        self.motion = motion
+
+
+class BackendUnavailable(AppellError):
+    """A back end was asked for by name and cannot be had on this machine."""
+
+
+class Status(IntEnum):
+    """What compiled code answers. The numbers are part of the C interface; `STATUS_TEXT` says what to do."""
+
+    OK = 0
+    BUFFER_FULL = 1  # not a failure: the caller empties the buffers and goes on
+    SINGULAR = 2
+    NOT_FINITE = 3
+    STEP_TOO_SMALL = 4
+    MAX_STEPS = 5
+    PROJECTION_FAILED = 6
+    CONTRADICTORY = 7
+    TIE = 8
+    NO_SOLUTION = 9
+
+
+STATUS_TEXT = {
+    Status.OK: "finished",
+    Status.BUFFER_FULL: "output buffer full",
+    Status.SINGULAR: "singular configuration: the constraint rows (or the mass matrix on their kernel) lose rank here,"
+    " so the accelerations are not determined",
+    Status.NOT_FINITE: "the equations gave a value that is not finite (a division by zero, or an overflow)",
+    Status.STEP_TOO_SMALL: "the step size fell below the spacing of the floating-point numbers: a singularity of the"
+    " motion, or stiffness (try method='cvodes' or 'idas')",
+    Status.MAX_STEPS: "the step budget is spent: raise max_steps=, loosen rtol=, or use method='cvodes' if stiff",
+    Status.PROJECTION_FAILED: "the state could not be brought back onto the constraints; tighten rtol=, or look for a"
+    " configuration where the constraint rows lose rank",
+    Status.CONTRADICTORY: "redundant constraint rows contradict each other at this state",
+    Status.TIE: "Gauss's minimum is not unique here: two accelerations are equally small",
+    Status.NO_SOLUTION: "no acceleration satisfies the second-order constraint at this state",
+}

@@ -1,0 +1,104 @@
+"""The few operations on graph values that the rest of the library needs: derivatives, blocks, small dense solves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import casadi as ca
+
+Value = ca.SX
+
+
+def symbols(name: str, n: int) -> Value:
+    """A column of n fresh inputs, (n, 1)."""
+    return ca.SX.sym(name, n)
+
+
+def column(*parts: Value) -> Value:
+    """The parts one below the other."""
+    return ca.vertcat(*parts)
+
+
+def zeros(rows: int, columns: int = 1) -> Value:
+    return ca.SX(rows, columns)
+
+
+def jacobian(y: Value, x: Value) -> Value:
+    """∂y/∂x, (ny, nx), structural zeros kept."""
+    return ca.jacobian(y, x)
+
+
+def gradient(y: Value, x: Value) -> Value:
+    """∂y/∂x of a scalar as a column, (nx, 1), by one reverse sweep."""
+    return ca.gradient(y, x) if x.numel() else zeros(0)
+
+
+def hessian(y: Value, x: Value) -> Value:
+    """∂²y/∂x² of a scalar, (nx, nx)."""
+    return ca.hessian(y, x)[0] if x.numel() else zeros(0, 0)
+
+
+def along(y: Value, x: Sequence[Value], direction: Sequence[Value]) -> Value:
+    """Σ ∂y/∂x_i · direction_i by one forward sweep."""
+    return ca.jtimes(y, ca.vertcat(*x), ca.vertcat(*direction)) if y.numel() else zeros(*y.shape)
+
+
+def substitute(y: Value, old: Sequence[Value], new: Sequence[Value]) -> Value:
+    return substitute_all([y], old, new)[0] if y.numel() else y
+
+
+def substitute_all(ys: Sequence[Value], old: Sequence[Value], new: Sequence[Value]) -> list[Value]:
+    """Substitution over several values at once, shared subexpressions staying shared."""
+    return list(ca.substitute(list(ys), list(old), [ca.densify(x) for x in new])) if ys else []
+
+
+def depends(y: Value, x: Value) -> bool:
+    """Whether y contains x structurally."""
+    return bool(ca.depends_on(y, x)) if y.numel() and x.numel() else False
+
+
+def is_zero(y: Value) -> bool:
+    """Whether y is structurally zero."""
+    return bool(y.is_zero()) if y.numel() else True
+
+
+def smallest(values: Sequence[Value]) -> Value:
+    """The least of several scalars; NaN if any is NaN; 1 if there is none."""
+    if not values:
+        return ca.SX(1)
+    total = values[0]
+    least = values[0]
+    for value in values[1:]:
+        total, least = total + value, ca.fmin(least, value)
+    return least + 0 * total if len(values) > 1 else least
+
+
+def largest(values: Value) -> Value:
+    """max |y_i| of a column; 0 if it is empty."""
+    result = ca.SX(0)
+    for i in range(values.numel()):
+        result = ca.fmax(result, ca.fabs(values[i]))
+    return result
+
+
+def symmetric_solve(K: Value, b: Value) -> tuple[Value, Value, Value]:
+    """K⁻¹ b by K = L D Lᵀ without pivoting, structural zeros exploited: (x, D, Lᵀ), Lᵀ strictly upper triangular.
+
+    Stable without pivoting for positive definite K, and for K = [[M, Aᵀ], [A, 0]] with M positive definite.
+    """
+    D, LT, order = ca.ldl(K, False)
+    return ca.ldl_solve(b, D, LT, order), D, LT
+
+
+def pseudo_inverse_times(N: Value, B: Value) -> Value:
+    """N⁺ B = (NᵀN)⁻¹ Nᵀ B for N of full column rank."""
+    return symmetric_solve(N.T @ N, N.T @ B)[0]
+
+
+def scatter(blocks: Sequence[tuple[Sequence[int], Value]], rows: int, columns: int) -> Value:
+    """The (rows, columns) matrix whose rows `indices` are those of `block`, for each pair."""
+    result = ca.SX(rows, columns)
+    for indices, block in blocks:
+        for k, i in enumerate(indices):
+            result[i, :] = block[k, :]
+    return result

@@ -1,0 +1,170 @@
+"""A function with named, shaped inputs and outputs, and the scalar graph that computes it.
+
+    (y_1, …, y_m) = f(x_1, …, x_n)        every x and y an array of float64 with a fixed shape: (), (n,) or (n, m)
+
+The graph is a CasADi function over dense columns; a matrix is the column of its rows (row-major), which is NumPy's
+memory layout, so that no transposition happens anywhere between a caller and machine code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from appell.errors import ModelError
+from appell.graph.instructions import Instruction, count_operations, instructions_of
+
+Shape = tuple[int, ...]
+Shaped = ca.SX | tuple[ca.SX, Shape]
+FLOAT = np.dtype(np.float64)
+
+
+@dataclass(frozen=True)
+class Port:
+    """One input or output: `name` is an ASCII identifier, `shape` is (), (n,) or (n, m); sizes may be 0."""
+
+    name: str
+    shape: Shape = ()
+
+    def __post_init__(self) -> None:
+        if not (self.name.isidentifier() and self.name.isascii()):
+            raise ModelError(f"'{self.name}' cannot name an input or output: use an ASCII identifier such as 'q'")
+        if len(self.shape) > 2 or any(n < 0 for n in self.shape):
+            raise ModelError(f"'{self.name}' has shape {self.shape}; scalars (), vectors (n,), matrices (n, m) only")
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Fn:
+    """f: inputs → outputs. `function` maps dense columns to dense columns, matrices row by row; see `make_fn`."""
+
+    name: str
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    function: ca.Function
+
+    def __call__(self, *arrays: ArrayLike) -> dict[str, NDArray[np.float64]]:
+        """The outputs by name at one state, by CasADi's evaluator. For many calls keep `buffers()`."""
+        work = self.buffers()
+        for port, memory, value in zip(self.inputs, work.inputs, checked(self, arrays), strict=True):
+            memory[...] = as_array(value, port)
+        work.run()
+        return {port.name: memory for port, memory in zip(self.outputs, work.outputs, strict=True)}
+
+    def buffers(self) -> Buffers:
+        """Fresh memory and an evaluator over it: one for each thread."""
+        return _buffers(self)
+
+    @cached_property
+    def instructions(self) -> tuple[Instruction, ...]:
+        """The graph as single-assignment instructions."""
+        return instructions_of(self.function)
+
+    @cached_property
+    def operations(self) -> int:
+        """Number of arithmetic operations in one evaluation."""
+        return count_operations(self.instructions)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the ports and the instructions: equal for equal functions in every process."""
+        text = hashlib.sha256(repr((self.inputs, self.outputs)).encode())
+        for item in self.instructions:
+            text.update(repr(item).encode())
+        return text.hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Buffers:
+    """Write `inputs`, call `run()`, read `outputs`. The arrays have the ports' shapes and stay where they are."""
+
+    inputs: tuple[NDArray[np.float64], ...]
+    outputs: tuple[NDArray[np.float64], ...]
+    run: Callable[[], None]
+    owner: Any  # CasADi's buffer object, which `run` needs alive
+
+
+def make_fn(name: str, inputs: Mapping[str, Shaped], outputs: Mapping[str, Shaped]) -> Fn:
+    """The function `inputs` → `outputs`, common subexpressions shared over all outputs.
+
+    Each value is an SX, or (SX, shape). Alone, a 1×1 SX is a scalar (), a column (n,), anything else a matrix (n, m).
+    With a shape, the SX is that matrix, or the column of its entries row by row; (q, (1,)) is a vector of one.
+    Inputs are dense symbols; outputs may be sparse.
+    """
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*", name):
+        raise ModelError(f"'{name}' cannot name a function: use letters, digits and single underscores")
+    arguments = {key: _column(key, value) for key, value in inputs.items()}
+    results = {key: _column(key, value) for key, value in outputs.items()}
+    columns = [column for column, _ in arguments.values()]
+    expressions = ca.cse([ca.densify(column) for column, _ in results.values()]) if results else []
+    _refuse_strangers(name, columns, expressions)
+    function = ca.Function(name, columns, expressions)
+    in_ports, out_ports = (tuple(Port(key, shape) for key, (_, shape) in side.items()) for side in (arguments, results))
+    return Fn(name, in_ports, out_ports, function)
+
+
+def as_array(value: ArrayLike, port: Port) -> NDArray[np.float64]:
+    """`value` as float64 of exactly the port's shape; no broadcasting, no dropped imaginary part."""
+    array = real_array(value, port)
+    if array.shape != port.shape:
+        raise ModelError(f"'{port.name}' has shape {array.shape}, expected {port.shape}")
+    return array
+
+
+def real_array(value: ArrayLike, port: Port) -> NDArray[np.float64]:
+    """`value` as float64 of any shape; anything but real numbers is refused under the port's name."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiub" and array.size:
+        raise ModelError(f"'{port.name}' is an array of {array.dtype}, expected real numbers")
+    return array.astype(FLOAT, copy=False)
+
+
+def checked(fn: Fn, arrays: Sequence[ArrayLike]) -> Sequence[ArrayLike]:
+    """`arrays` if there is one for each input."""
+    if len(arrays) != len(fn.inputs):
+        names = ", ".join(port.name for port in fn.inputs)
+        raise ModelError(f"'{fn.name}' takes {len(fn.inputs)} arrays ({names}), got {len(arrays)}")
+    return arrays
+
+
+def _column(name: str, value: Shaped) -> tuple[ca.SX, Shape]:
+    """The dense column of the entries row by row, and the shape."""
+    expression, shape = value if isinstance(value, tuple) else (value, None)
+    expression = ca.SX(expression)
+    rows, columns = expression.shape
+    if shape is None:
+        shape = () if (rows, columns) == (1, 1) else (rows,) if columns == 1 else (rows, columns)
+    if math.prod(shape) != rows * columns or (columns != 1 and len(shape) == 2 and (rows, columns) != shape):
+        raise ModelError(f"'{name}' is a {rows}×{columns} expression, which cannot have shape {shape}")
+    return ca.reshape(expression.T, rows * columns, 1), shape
+
+
+def _refuse_strangers(name: str, columns: list[ca.SX], expressions: list[ca.SX]) -> None:
+    """An expression may contain inputs only."""
+    probe = ca.Function(name, columns, expressions, {"allow_free": True})
+    if probe.has_free():
+        raise ModelError(f"function '{name}' contains {', '.join(map(str, probe.get_free()))}, not among its inputs")
+
+
+def _buffers(fn: Fn) -> Buffers:
+    """Empty ports get no memory in CasADi (a null pointer), and an empty array of the right shape here."""
+    owner, run = fn.function.buffer()
+    inputs = tuple(np.zeros(port.shape) for port in fn.inputs)
+    outputs = tuple(np.zeros(port.shape) for port in fn.outputs)
+    for attach, arrays in ((owner.set_arg, inputs), (owner.set_res, outputs)):
+        for k, array in enumerate(arrays):
+            if array.size:
+                attach(k, array.reshape(-1).data)  # type: ignore[call-arg]  # the stub wants a size, the method does not
+    return Buffers(inputs, outputs, run, owner)

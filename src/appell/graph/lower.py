@@ -1,0 +1,169 @@
+"""SymPy expressions to the scalar graph, one node for each different subexpression.
+
+SymPy compares expressions by structure, so a dictionary from node to graph value shares equal subexpressions over
+everything lowered with one `Lowering`. The walk is a loop, not a recursion: deep expressions are fine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import casadi as ca
+import sympy
+from sympy import Basic, Symbol
+
+from appell.errors import ModelError
+
+# SymPy function -> graph function of the lowered arguments.
+FUNCTIONS: dict[type, Callable[..., ca.SX]] = {
+    sympy.sin: ca.sin,
+    sympy.cos: ca.cos,
+    sympy.tan: ca.tan,
+    sympy.cot: lambda x: ca.cos(x) / ca.sin(x),
+    sympy.sec: lambda x: 1 / ca.cos(x),
+    sympy.csc: lambda x: 1 / ca.sin(x),
+    sympy.sinc: lambda x: ca.if_else(x == 0, 1, ca.sin(x) / ca.if_else(x == 0, 1, x)),
+    sympy.asin: ca.asin,
+    sympy.acos: ca.acos,
+    sympy.atan: ca.atan,
+    sympy.acot: lambda x: ca.atan(1 / x),
+    sympy.atan2: ca.atan2,
+    sympy.sinh: ca.sinh,
+    sympy.cosh: ca.cosh,
+    sympy.tanh: ca.tanh,
+    sympy.coth: lambda x: 1 / ca.tanh(x),
+    sympy.sech: lambda x: 1 / ca.cosh(x),
+    sympy.csch: lambda x: 1 / ca.sinh(x),
+    sympy.asinh: ca.asinh,
+    sympy.acosh: ca.acosh,
+    sympy.atanh: ca.atanh,
+    sympy.exp: ca.exp,
+    sympy.log: lambda x, *base: ca.log(x) / ca.log(base[0]) if base else ca.log(x),
+    sympy.erf: ca.erf,
+    sympy.Abs: ca.fabs,
+    sympy.sign: ca.sign,
+    sympy.floor: ca.floor,
+    sympy.ceiling: ca.ceil,
+    sympy.Mod: lambda a, b: a - b * ca.floor(a / b),
+    sympy.Min: lambda *xs: _fold(ca.fmin, xs),
+    sympy.Max: lambda *xs: _fold(ca.fmax, xs),
+    sympy.Heaviside: lambda x, half=0.5: ca.if_else(x > 0, 1, ca.if_else(x < 0, 0, half)),
+    sympy.Add: lambda *xs: _fold(lambda a, b: a + b, xs),
+    sympy.Mul: lambda *xs: _fold(lambda a, b: a * b, xs),
+    sympy.StrictLessThan: lambda a, b: a < b,
+    sympy.LessThan: lambda a, b: a <= b,
+    sympy.StrictGreaterThan: lambda a, b: a > b,
+    sympy.GreaterThan: lambda a, b: a >= b,
+    sympy.Equality: lambda a, b: a == b,
+    sympy.Unequality: lambda a, b: a != b,
+    sympy.And: lambda *xs: _fold(ca.logic_and, xs),
+    sympy.Or: lambda *xs: _fold(ca.logic_or, xs),
+    sympy.Not: ca.logic_not,
+}
+
+
+def _fold(operation: Callable[[Any, Any], Any], values: Iterable[Any]) -> Any:
+    values = iter(values)
+    result = next(values)
+    for value in values:
+        result = operation(result, value)
+    return result
+
+
+def _product(factors: tuple[Basic, ...], value: Callable[[Basic], ca.SX]) -> ca.SX:
+    """a b⁻¹ c⁻² as a/(b c²): one division, and no reciprocal where SymPy writes a negative power."""
+    above, below = [], []
+    for factor in factors:
+        if isinstance(factor, sympy.Pow) and factor.exp.is_number and factor.exp.is_negative:
+            below.append(_power(value(factor.base), -factor.exp))
+        else:
+            above.append(value(factor))
+    top = _fold(lambda a, b: a * b, above) if above else ca.SX(1)
+    return top / _fold(lambda a, b: a * b, below) if below else top
+
+
+def _power(base: ca.SX, exponent: Basic) -> ca.SX:
+    """x^n by squaring for whole n, roots for halves, else CasADi's constant power."""
+    if exponent.is_Integer:
+        n = abs(int(exponent))
+        result = _whole_power(base, n)
+        return result if exponent >= 0 else 1 / result
+    if exponent.is_Rational and exponent.q == 2:  # type: ignore[attr-defined]
+        n = abs(int(exponent.p))  # type: ignore[attr-defined]
+        root = ca.sqrt(base)
+        result = root if n == 1 else _whole_power(base, n // 2) * root
+        return result if exponent > 0 else 1 / result
+    return base ** float(exponent)
+
+
+def _whole_power(base: ca.SX, n: int) -> ca.SX:
+    result, square = ca.SX(1), base
+    while n:
+        if n & 1:
+            result = square if result.is_one() else result * square
+        n >>= 1
+        if n:
+            square = square * square
+    return result
+
+
+class Lowering:
+    """A memo from SymPy nodes to graph values; `symbols` seeds it. Call it on any number of expressions."""
+
+    def __init__(self, symbols: Mapping[Symbol, ca.SX]):
+        self._value: dict[Basic, Any] = dict(symbols)
+
+    def __call__(self, expr: Any) -> ca.SX:
+        """The graph value of one expression."""
+        stack = [expr]
+        while stack:
+            node = stack[-1]
+            if node in self._value:
+                stack.pop()
+                continue
+            waiting = [child for child in self._children(node) if child not in self._value]
+            if waiting:
+                stack.extend(waiting)
+            else:
+                self._value[node] = self._lower(stack.pop())
+        return ca.SX(self._value[expr])
+
+    def column(self, exprs: Iterable[Any]) -> ca.SX:
+        """The graph values of several expressions as a dense column; no expressions give shape (0, 1)."""
+        values = [self(e) for e in exprs]
+        return ca.vertcat(*values) if values else ca.SX.zeros(0, 1)
+
+    @staticmethod
+    def _children(node: Basic) -> list[Basic]:
+        if isinstance(node, sympy.Piecewise):
+            return [part for branch in node.args for part in branch.args]
+        if isinstance(node, sympy.Mul):  # negative powers are lowered through their bases
+            return [a.base if isinstance(a, sympy.Pow) and a.exp.is_number and a.exp.is_negative else a for a in node.args]
+        if isinstance(node, sympy.Pow) and node.exp.is_number:
+            return [node.base]
+        return list(node.args)
+
+    def _lower(self, node: Basic) -> Any:
+        value = self._value.__getitem__
+        if node.is_Number or isinstance(node, sympy.NumberSymbol):
+            return ca.SX(float(node))  # type: ignore[arg-type]
+        if node in (sympy.true, sympy.false):
+            return ca.SX(1.0 if node == sympy.true else 0.0)
+        if isinstance(node, sympy.Mul):
+            return _product(node.args, value)
+        if isinstance(node, sympy.Pow):
+            return _power(value(node.base), node.exp) if node.exp.is_number else value(node.base) ** value(node.exp)
+        if isinstance(node, sympy.Piecewise):
+            result: Any = ca.SX.nan(1)
+            for branch in reversed(node.args):
+                result = ca.if_else(value(branch.cond), value(branch.expr), result)
+            return result
+        function = FUNCTIONS.get(node.func)
+        if function is None:
+            what = f"the symbol '{node}'" if isinstance(node, Symbol) else f"the function '{node.func.__name__}'"
+            raise ModelError(
+                f"{what} in {str(node)[:80]} has no numeric meaning here; known functions: "
+                + ", ".join(sorted(f.__name__ for f in FUNCTIONS if f.__name__[0].islower()))
+            )
+        return function(*(value(child) for child in node.args))

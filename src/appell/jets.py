@@ -1,0 +1,193 @@
+"""Coordinates and their time derivatives as plain symbols.
+
+A motion q(t) is described by its jet (q, q̇, q̈, …), and each member is a SymPy symbol of its own:
+
+    x, phi = coordinates("x phi")
+    x.d, x.dd, x.d.d              velocity, acceleration (the last two are the same symbol)
+
+so that ∂T/∂ẋ is `diff(T, x.d)` with no functions of time and no substitution passes. The derivative along
+the motion is `total_derivative`:
+
+    dF/dt = ∂F/∂t + Σ ∂F/∂s · s.d      over the jets s in F.
+
+SymPy's `diff(F, t)` is the partial derivative ∂F/∂t only.
+"""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+import sympy
+from sympy import Expr, Symbol
+from sympy.core.sympify import _sympify
+from sympy.printing.conventions import split_super_sub
+from sympy.printing.pretty.pretty_symbology import pretty_symbol
+from sympy.printing.pretty.stringpict import prettyForm
+
+from appell.errors import ModelError
+
+t = Symbol("t", real=True)
+"""Time, s."""
+
+
+_made: dict[tuple[type, str, int], Jet] = {}  # one object per symbol, so that lookups succeed by identity
+
+
+class Jet(Symbol):
+    """A member of the jet of a motion: the letter with `order` dots. Prints as x, x.d, x.dd and as x, ẋ, ẍ."""
+
+    __slots__ = ("letter", "order")
+    letter: str
+    order: int
+
+    base_level = 0
+    """Derivative order, counted from the configuration, of the letter without dots: 0 for coordinates, 1 for speeds."""
+
+    def __new__(cls, letter: str, order: int = 0):
+        key = (cls, letter, order)
+        if key not in _made:
+            name = letter if order == 0 else f"{letter}.{'d' * order}"
+            self = Symbol.__xnew__(cls, name, real=True)
+            self.letter, self.order = letter, order
+            _made[key] = self
+        return _made[key]
+
+    def __reduce__(self):
+        return type(self), (self.letter, self.order)
+
+    def __getnewargs_ex__(self):
+        return (self.letter, self.order), {}
+
+    def __setstate__(self, state):  # everything is in the arguments of __new__
+        pass
+
+    @property
+    def level(self) -> int:
+        """0 for a configuration, 1 for a velocity, 2 for an acceleration."""
+        return self.base_level + self.order
+
+    @property
+    def d(self) -> Jet:
+        """The next time derivative."""
+        return type(self)(self.letter, self.order + 1)
+
+    @property
+    def dd(self) -> Jet:
+        """The time derivative after the next."""
+        return type(self)(self.letter, self.order + 2)
+
+    @property
+    def start(self) -> float:
+        """The value that an unnamed start takes."""
+        return 0.0
+
+    def _dotted(self) -> str:
+        name, supers, subs = split_super_sub(self.letter)
+        dots = "" if self.order == 0 else "d" * (self.order - 1) + "dot"
+        return name + dots + "".join(f"__{s}" for s in supers) + "".join(f"_{s}" for s in subs)
+
+    def _latex(self, printer) -> str:
+        return printer._print(Symbol(self._dotted()))
+
+    def _pretty(self, printer) -> prettyForm:
+        return prettyForm(pretty_symbol(self._dotted()) if printer._use_unicode else self.name)
+
+
+class Coordinate(Jet):
+    """A coordinate q; q.d is its velocity."""
+
+    __slots__ = ()
+    base_level = 0
+
+
+class Speed(Jet):
+    """A speed u that need not be the derivative of a coordinate; u.d is its acceleration."""
+
+    __slots__ = ()
+    base_level = 1
+
+
+class QuaternionComponent(Coordinate):
+    """One component of a unit quaternion, `ball_x`, `ball_y`, `ball_z` or `ball_w`; the last one starts at 1."""
+
+    __slots__ = ()
+
+    @property
+    def quaternion(self) -> str:
+        """The name of the quaternion that it belongs to."""
+        return self.letter.rsplit("_", 1)[0]
+
+    @property
+    def start(self) -> float:
+        return 1.0 if self.letter.endswith("_w") and self.order == 0 else 0.0
+
+
+class Parameter(Symbol):
+    """A constant of the system whose value is given when it runs."""
+
+    __slots__ = ()
+
+
+J = TypeVar("J", bound=Symbol)
+
+
+def _names(text: str | Iterable[str]) -> list[str]:
+    names = text.replace(",", " ").split() if isinstance(text, str) else [str(name) for name in text]
+    names = [str(s) for name in names for s in sympy.symbols(name, seq=True)]  # ranges: q1:4
+    if not names:
+        raise ModelError("no name given; write for example coordinates('x y phi')")
+    for name in names:
+        if not name.isidentifier() or keyword.iskeyword(name):
+            raise ModelError(f"'{name}' cannot be the name of a symbol; use letters, digits and underscores")
+        if name == "t":
+            raise ModelError("'t' is time (ap.t); choose another name")
+        if names.count(name) > 1:
+            raise ModelError(f"the name '{name}' is given twice")
+    return names
+
+
+def _one_or_tuple(symbols: list[J]) -> Any:
+    return symbols[0] if len(symbols) == 1 else tuple(symbols)
+
+
+def coordinates(names: str | Iterable[str]) -> Any:
+    """Make coordinates: one name gives one symbol, several a tuple. `coordinates("x y")`, `coordinates("q1:4")`."""
+    return _one_or_tuple([Coordinate(name) for name in _names(names)])
+
+
+def speeds(names: str | Iterable[str]) -> Any:
+    """Make speeds u with q̇ = N(t, q) u + n0(t, q) given as `System(speeds=…, kinematics=…)`."""
+    return _one_or_tuple([Speed(name) for name in _names(names)])
+
+
+def parameters(names: str | Iterable[str], **assumptions: bool) -> Any:
+    """Make parameters, real unless said otherwise: `parameters("m l g", positive=True)`."""
+    return _one_or_tuple([Parameter(name, **{"real": True, **assumptions}) for name in _names(names)])
+
+
+def expression(value: Any, where: str) -> Expr:
+    """SymPy expression of a number or an expression; strings and matrices are refused with the place named."""
+    try:
+        result = _sympify(value)
+    except sympy.SympifyError:
+        raise ModelError(f"{where} must be a SymPy expression or a number, not {value!r}") from None
+    if not isinstance(result, Expr) or getattr(result, "is_Matrix", False):
+        raise ModelError(f"{where} must be a scalar expression, not {type(value).__name__}")
+    return result
+
+
+def jets_of(expr: Expr) -> list[Jet]:
+    """The jets in an expression, sorted by name: the order of every sum over them is reproducible."""
+    return sorted((s for s in expr.free_symbols if isinstance(s, Jet)), key=lambda s: s.name)
+
+
+def total_derivative(expr: Any, rates: Mapping[Symbol, Expr] | None = None) -> Any:
+    """dF/dt = ∂F/∂t + Σ ∂F/∂s·ṡ along the motion; ṡ is s.d, or `rates[s]` where given (q̇ = N u + n0). Matrices by entry."""
+    if isinstance(expr, sympy.MatrixBase):
+        return expr.applyfunc(lambda entry: total_derivative(entry, rates))
+    expr = expression(expr, "the argument of total_derivative")
+    rates = rates or {}
+    terms = [sympy.diff(expr, t)] + [sympy.diff(expr, s) * rates.get(s, s.d) for s in jets_of(expr)]
+    return sympy.Add(*terms)

@@ -1,0 +1,317 @@
+"""Particles and rigid bodies: positions and attitudes as expressions of the coordinates.
+
+    T = ½ m ṙ·ṙ + ½ ω·Jω            S = ½ m r̈·r̈ + ½ ω̇·Jω̇ + ω̇·(ω × Jω)        (Golubev 1.4, at the centre of mass)
+
+with ω and J on axes fixed in the body. Velocities are taken along the motion with the kinematics of the system,
+q̇ = N u + n0, which is why every function here takes `rates`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+from sympy import Expr, Matrix, Symbol, cos, sin
+
+from appell.errors import ModelError
+from appell.jets import QuaternionComponent, Speed, expression, total_derivative
+
+Rates = Mapping[Symbol, Expr]
+
+_AXES = {"x": Matrix([1, 0, 0]), "y": Matrix([0, 1, 0]), "z": Matrix([0, 0, 1])}
+
+
+def vector(values: Any, where: str) -> Matrix:
+    """A 3-vector of expressions; one or two entries are a motion in a line or a plane."""
+    if not isinstance(values, Sequence | sympy.MatrixBase):
+        values = [values]
+    entries = [expression(value, f"an entry of {where}") for value in values]
+    if not 1 <= len(entries) <= 3:
+        raise ModelError(f"{where} must have 1, 2 or 3 entries, not {len(entries)}")
+    return Matrix(entries + [sympy.Integer(0)] * (3 - len(entries)))
+
+
+def _elementary(axis: str, angle: Expr) -> Matrix:
+    c, s = cos(angle), sin(angle)
+    return {
+        "x": Matrix([[1, 0, 0], [0, c, -s], [0, s, c]]),
+        "y": Matrix([[c, 0, s], [0, 1, 0], [-s, 0, c]]),
+        "z": Matrix([[c, -s, 0], [s, c, 0], [0, 0, 1]]),
+    }[axis]
+
+
+@dataclass(frozen=True)
+class Euler:
+    """Attitude by three turns about axes of the moving body, R = R_a(α) R_b(β) R_c(γ): 'zxz' is the classical ψ, θ, φ.
+
+    ω on the body axes is γ̇ e_c + R_cᵀ (β̇ e_b + R_bᵀ α̇ e_a).
+    """
+
+    angles: tuple[Expr, ...]
+    axes: str = "zxz"
+
+    def __post_init__(self):
+        angles = tuple(expression(a, "an Euler angle") for a in self.angles)
+        if len(angles) != 3 or len(self.axes) != 3 or set(self.axes) - set("xyz"):
+            raise ModelError(f"Euler angles are three, about axes such as 'zxz' or 'zyx'; got {self.axes!r}")
+        if self.axes[0] == self.axes[1] or self.axes[1] == self.axes[2]:
+            raise ModelError(f"Euler axes {self.axes!r}: two turns in a row about one axis are one turn")
+        object.__setattr__(self, "angles", angles)
+
+    @property
+    def rotation(self) -> Matrix:
+        """R, body → space, (3, 3)."""
+        R = sympy.eye(3)
+        for axis, angle in zip(self.axes, self.angles, strict=True):
+            R = R * _elementary(axis, angle)
+        return R
+
+    def omega(self, rates: Rates) -> Matrix:
+        """Angular velocity on the body axes, (3,), rad/s."""
+        w = sympy.zeros(3, 1)
+        for axis, angle in zip(self.axes, self.angles, strict=True):
+            w = _elementary(axis, angle).T * w + _AXES[axis] * total_derivative(angle, rates)
+        return w
+
+
+@dataclass(frozen=True)
+class Quaternion:
+    """A unit quaternion (x, y, z | w) with the three body rates that drive it:
+
+        ẇ = −½ ω·(x, y, z)         (x, y, z)˙ = ½ (w ω + (x, y, z) × ω)          ω on the body axes, rad/s.
+
+    Put it into `System(coordinates=[…, ball, …])`: its four components become coordinates, its rates the speeds.
+    It starts at the identity (0, 0, 0 | 1) and is kept unit. Unpacks as `components, rates = ap.quaternion("ball")`.
+    """
+
+    name: str
+
+    @property
+    def coordinates(self) -> tuple[QuaternionComponent, ...]:
+        """(x, y, z, w), the scalar part last, as in Pinocchio."""
+        return tuple(QuaternionComponent(f"{self.name}_{i}") for i in "xyzw")
+
+    @property
+    def rates(self) -> tuple[Speed, ...]:
+        """Angular velocity on the body axes, rad/s."""
+        return tuple(Speed(f"omega_{self.name}_{i}") for i in "xyz")
+
+    def __iter__(self):
+        return iter((self.coordinates, self.rates))
+
+    @property
+    def kinematics(self) -> dict[Symbol, Expr]:
+        """Component → its rate."""
+        x, y, z, w = self.coordinates
+        a, b, c = self.rates
+        half = sympy.Rational(1, 2)
+        return {
+            x: half * (w * a + y * c - z * b),
+            y: half * (w * b + z * a - x * c),
+            z: half * (w * c + x * b - y * a),
+            w: -half * (x * a + y * b + z * c),
+        }
+
+    @property
+    def rotation(self) -> Matrix:
+        """R, body → space, (3, 3), for a unit quaternion."""
+        x, y, z, w = self.coordinates
+        return Matrix(
+            [
+                [1 - 2 * (y**2 + z**2), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+                [2 * (x * y + z * w), 1 - 2 * (x**2 + z**2), 2 * (y * z - x * w)],
+                [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x**2 + y**2)],
+            ]
+        )
+
+    def omega(self, rates: Rates) -> Matrix:
+        """Angular velocity on the body axes, (3,): the rates themselves."""
+        return Matrix(self.rates)
+
+
+@dataclass(frozen=True)
+class RotationMatrix:
+    """Attitude by a rotation matrix in the coordinates; ω on the body axes is the vector of RᵀṘ."""
+
+    rotation: Matrix
+
+    def omega(self, rates: Rates) -> Matrix:
+        R, Rd = self.rotation, total_derivative(self.rotation, rates)
+        W = lambda i, j: sympy.Add(*(R[k, i] * Rd[k, j] for k in range(3)))  # (RᵀṘ)_ij
+        return Matrix([W(2, 1), W(0, 2), W(1, 0)])
+
+
+@dataclass(frozen=True)
+class PlaneAngle:
+    """Attitude of a plane motion: a turn by `angle` about z."""
+
+    angle: Expr
+
+    @property
+    def rotation(self) -> Matrix:
+        return _elementary("z", self.angle)
+
+    def omega(self, rates: Rates) -> Matrix:
+        return Matrix([0, 0, total_derivative(self.angle, rates)])
+
+
+def euler(angles: Sequence[Any], axes: str = "zxz") -> Euler:
+    """Attitude by Euler angles: `ap.euler([psi, theta, phi])`, `ap.euler([yaw, pitch, roll], "zyx")`."""
+    return Euler(tuple(angles), axes)
+
+
+def quaternion(name: str) -> Quaternion:
+    """Attitude without singular positions: four coordinates `name_x … name_w` and three body rates `omega_name_x …`."""
+    if not isinstance(name, str) or not name.isidentifier():
+        raise ModelError(f"'{name}' cannot be the name of a quaternion; use letters, digits and underscores")
+    return Quaternion(name)
+
+
+Attitude = Euler | Quaternion | RotationMatrix | PlaneAngle
+
+
+def attitude(value: Any) -> Attitude:
+    """What `RigidBody(orientation=…)` accepts: an angle about z, three Euler angles (zxz), a rotation matrix, a quaternion."""
+    if isinstance(value, Attitude):
+        return value
+    if isinstance(value, sympy.MatrixBase):
+        if value.shape != (3, 3):
+            raise ModelError(f"an orientation matrix is 3 by 3, not {value.shape[0]} by {value.shape[1]}")
+        return RotationMatrix(Matrix(value))
+    if isinstance(value, Sequence):
+        return Euler(tuple(value))
+    return PlaneAngle(expression(value, "orientation"))
+
+
+@dataclass(frozen=True, init=False)
+class Particle:
+    """A point mass: T = ½ m ṙ·ṙ. `position` has 1 to 3 expressions (m) in t and the coordinates, on inertial axes."""
+
+    mass: Expr
+    position: Matrix
+    name: str
+
+    def __init__(self, mass: Any, position: Any, name: str = "particle"):
+        object.__setattr__(self, "mass", expression(mass, f"the mass of {name}"))
+        object.__setattr__(self, "position", vector(position, f"the position of {name}"))
+        object.__setattr__(self, "name", name)
+
+    def velocity(self, rates: Rates) -> Matrix:
+        """ṙ on inertial axes, (3,), m/s."""
+        return total_derivative(self.position, rates)
+
+    def kinetic(self, rates: Rates) -> Expr:
+        v = self.velocity(rates)
+        return self.mass * v.dot(v) / 2
+
+    def appell(self, rates: Rates) -> Expr:
+        """S = ½ m r̈·r̈."""
+        w = total_derivative(self.velocity(rates), rates)
+        return self.mass * w.dot(w) / 2
+
+
+@dataclass(frozen=True, init=False)
+class RigidBody:
+    """A rigid body: T = ½ m ṙ·ṙ + ½ ω·Jω with r the centre of mass, ω and J on body axes through it.
+
+    Parameters
+    ----------
+    mass: kg.
+    inertia: about the centre of mass on body axes, kg m²: a 3 by 3 matrix, three principal moments, or one number for plane motion.
+    position: of the centre of mass on inertial axes, 1 to 3 expressions, m.
+    orientation: an angle about z; three Euler angles (z, x', z''), or `ap.euler(angles, axes)`; a rotation matrix
+        body → space; or `ap.quaternion(name)`.
+    """
+
+    mass: Expr
+    inertia: Matrix
+    position: Matrix
+    orientation: Attitude
+    name: str
+
+    def __init__(self, mass: Any, inertia: Any, position: Any, orientation: Any, name: str = "body"):
+        set_ = object.__setattr__
+        set_(self, "mass", expression(mass, f"the mass of {name}"))
+        set_(self, "inertia", _inertia(inertia, name))
+        set_(self, "position", vector(position, f"the position of {name}"))
+        set_(self, "orientation", attitude(orientation))
+        set_(self, "name", name)
+
+    def velocity(self, rates: Rates) -> Matrix:
+        """ṙ of the centre of mass on inertial axes, (3,), m/s."""
+        return total_derivative(self.position, rates)
+
+    def omega(self, rates: Rates) -> Matrix:
+        """Angular velocity on the body axes, (3,), rad/s."""
+        return self.orientation.omega(rates)
+
+    def kinetic(self, rates: Rates) -> Expr:
+        v, w = self.velocity(rates), self.omega(rates)
+        return self.mass * v.dot(v) / 2 + w.dot(self.inertia * w) / 2
+
+    def appell(self, rates: Rates) -> Expr:
+        """S = ½ m r̈·r̈ + ½ ω̇·Jω̇ + ω̇·(ω × Jω), terms free of accelerations dropped (Golubev 1.4)."""
+        r_dd = total_derivative(self.velocity(rates), rates)
+        w = self.omega(rates)
+        w_d, K = total_derivative(w, rates), self.inertia * w
+        return self.mass * r_dd.dot(r_dd) / 2 + w_d.dot(self.inertia * w_d) / 2 + w_d.dot(w.cross(K))
+
+
+def _inertia(value: Any, name: str) -> Matrix:
+    if isinstance(value, sympy.MatrixBase):
+        J = Matrix(value)
+    elif isinstance(value, Sequence) and value and isinstance(value[0], Sequence):
+        J = Matrix(value)
+    elif isinstance(value, Sequence):
+        J = sympy.diag(*value)
+    else:
+        J = sympy.diag(0, 0, expression(value, f"the inertia of {name}"))
+    if J.shape != (3, 3):
+        raise ModelError(f"the inertia of {name} is a number, three principal moments or a 3 by 3 matrix")
+    if J != J.T:
+        raise ModelError(f"the inertia matrix of {name} is not symmetric")
+    return J
+
+
+@dataclass(frozen=True, init=False)
+class Force:
+    """A force (N, inertial axes) acting at a point: Q_i = F·∂ṙ/∂v_i. `at` is the position of the point, m."""
+
+    vector: Matrix
+    at: Matrix
+
+    def __init__(self, vector_: Any, at: Any):
+        object.__setattr__(self, "vector", vector(vector_, "a force"))
+        at = at.position if isinstance(at, Particle | RigidBody) else at
+        object.__setattr__(self, "at", vector(at, "the point of a force"))
+
+    def generalized(self, rates: Rates, velocities: Sequence[Symbol]) -> list[Expr]:
+        v = total_derivative(self.at, rates)
+        return [self.vector.dot(v.diff(s)) for s in velocities]
+
+
+@dataclass(frozen=True, init=False)
+class Torque:
+    """A torque (N m) on a body: Q_i = τ·∂ω/∂v_i, with τ on inertial axes, or on body axes with frame="body"."""
+
+    vector: Matrix
+    on: RigidBody
+    frame: str
+
+    def __init__(self, vector_: Any, on: RigidBody, *, frame: str = "space"):
+        if not isinstance(on, RigidBody):
+            raise ModelError("a torque acts on a RigidBody: Torque(vector, on=body)")
+        if frame not in ("space", "body"):
+            raise ModelError(f"the frame of a torque is 'space' or 'body', not {frame!r}")
+        if not isinstance(vector_, Sequence | sympy.MatrixBase):
+            vector_ = [0, 0, vector_]  # plane motion: about z
+        object.__setattr__(self, "vector", vector(vector_, "a torque"))
+        object.__setattr__(self, "on", on)
+        object.__setattr__(self, "frame", frame)
+
+    def generalized(self, rates: Rates, velocities: Sequence[Symbol]) -> list[Expr]:
+        tau = self.vector if self.frame == "body" else self.on.orientation.rotation.T * self.vector
+        w = self.on.omega(rates)
+        return [tau.dot(w.diff(s)) for s in velocities]

@@ -1,0 +1,96 @@
+"""A bilateral constraint f = 0 of order 0, 1 or 2."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import sympy
+from sympy import Expr, Symbol
+
+from appell.errors import ConstraintError
+from appell.jets import Jet, expression, jets_of
+
+_LEVEL_WORDS = {0: "holonomic", 1: "first order", 2: "second order"}
+
+
+@dataclass(frozen=True, init=False)
+class Constraint:
+    """f = 0 with f(t, q), f(t, q, q̇) or f(t, q, q̇, q̈); order and linearity are read off the residual.
+
+    The force that keeps an ideal constraint is Λ ∂f/∂q, Λ ∂f/∂q̇ or Λ ∂f/∂q̈ by its order: for residuals nonlinear
+    in q̇ this is Chetaev's rule, an assumption about how the constraint is realised, not a theorem.
+
+    Parameters
+    ----------
+    residual: expression, or `sympy.Eq`; zero on the constraint.
+    name: used by `motion.reaction("blade")`, errors and plots; the residual's own text by default.
+    reaction: direction W of the reaction where it is not ∂f/∂q…: a mapping velocity (or coordinate) → expression in t, q, q̇,
+        the generalized force per unit Λ. Servo constraints and non-ideal ones are said this way.
+    """
+
+    residual: Expr
+    name: str
+    reaction: Mapping[Symbol, Expr] | None = field(hash=False)
+    order: int
+    linear: bool
+
+    def __init__(self, residual: Any, name: str | None = None, *, reaction: Mapping[Symbol, Any] | None = None):
+        if isinstance(residual, sympy.Equality):
+            residual = residual.lhs - residual.rhs
+        if residual is True or residual is sympy.true:
+            raise ConstraintError(f"constraint {name or ''} is satisfied identically; drop it")
+        f = expression(residual, f"constraint '{name}'" if name else "a constraint")
+        name = _text(f) if name is None else str(name)
+        order = _order(f, name)
+        set_ = object.__setattr__
+        set_(self, "residual", f)
+        set_(self, "name", name)
+        set_(self, "reaction", None if reaction is None else _directions(reaction, name))
+        set_(self, "order", order)
+        set_(self, "linear", is_linear(f, [s for s in jets_of(f) if s.level == order]))
+
+    def __str__(self) -> str:
+        shape = "" if self.order == 0 else (", linear" if self.linear else ", nonlinear")
+        return f"{self.name}: {self.residual} = 0 ({_LEVEL_WORDS[self.order]}{shape})"
+
+
+def _text(f: Expr) -> str:
+    text = str(f)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _order(f: Expr, name: str) -> int:
+    """The highest level of a jet in f, refused where f cannot be a constraint."""
+    jets = jets_of(f)
+    if f.is_zero:
+        raise ConstraintError(f"constraint '{name}' is satisfied identically; drop it")
+    if not jets:
+        raise ConstraintError(f"constraint '{name}' contains no coordinate, so it restricts nothing (or everything)")
+    if f.is_zero is False:
+        raise ConstraintError(f"constraint '{name}' is contradictory: {_text(f)} is never zero")
+    order = max(s.level for s in jets)
+    if order > 2:
+        top = next(s for s in jets if s.level == order)
+        raise ConstraintError(f"constraint '{name}' contains {top}: constraints of order 0, 1 and 2 are understood")
+    return order
+
+
+def _directions(reaction: Mapping[Symbol, Any], name: str) -> Mapping[Symbol, Expr]:
+    if not isinstance(reaction, Mapping):
+        raise ConstraintError(
+            f"reaction= of constraint '{name}' must map velocities to expressions, for example {{x.d: 1}}"
+        )
+    return MappingProxyType({key: expression(w, f"reaction of constraint '{name}'") for key, w in reaction.items()})
+
+
+def is_linear(f: Expr, jets: Sequence[Jet]) -> bool:
+    """Whether f is of degree at most one in the jets: every ∂f/∂s is free of them (after expansion where needed)."""
+    tops = set(jets)
+    for s in jets:
+        slope = sympy.diff(f, s)
+        if slope.free_symbols & tops and sympy.expand(slope).free_symbols & tops:
+            return False
+    return True

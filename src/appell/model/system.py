@@ -1,0 +1,343 @@
+"""What a person writes: a constrained mechanical system.
+
+    q̇ = N(t, q) v + n0(t, q)      T(t, q, v)      V(t, q)      Q(t, q, v)      f(t, q, v, v̇) = 0
+
+Without `speeds` the velocities v are the q̇ themselves. A `System` is immutable and valid: everything that can be
+checked without a start and without parameter values is checked when it is made, by reading the symbols here and by
+evaluating its normal form at random states (`appell.normal_form.judge`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import sympy
+from sympy import Expr, Symbol
+from sympy.core.function import AppliedUndef
+
+from appell.errors import ModelError
+from appell.jets import Coordinate, Jet, Parameter, QuaternionComponent, Speed, expression, jets_of, t, total_derivative
+from appell.model.bodies import Force, Particle, Quaternion, RigidBody, Torque
+from appell.model.constraint import Constraint
+
+
+class System:
+    """A constrained mechanical system.
+
+    Parameters
+    ----------
+    coordinates: list of `ap.coordinates`, and `ap.quaternion` objects.
+    kinetic: T in t, q and the velocities, of degree at most 2 in them, J. Bodies add to it.
+    potential: V in t and q, J.
+    forces: generalized forces that are not −∂V/∂q: coordinate, velocity or speed → expression in t, q, velocities; N or N m.
+    constraints: `ap.Constraint` objects, or expressions that vanish.
+    bodies: `ap.Particle` and `ap.RigidBody`; their T is added to `kinetic`.
+    loads: `ap.Force` and `ap.Torque`; added to `forces`.
+    speeds: velocities that are not derivatives of coordinates, `ap.speeds`.
+    kinematics: coordinate → its rate, affine in the speeds. A coordinate without an entry keeps its own velocity x.d,
+        which follows the speeds in the list of velocities.
+    name: used in reports.
+
+    Attributes
+    ----------
+    coordinates, velocities, accelerations: tuples of symbols, (nq,), (nv,), (nv,).
+    rates: coordinate → its rate in the velocities.
+    kinetic, potential: total T and V; forces: (nv,) tuple of Q without −∂V/∂q.
+    constraints, residuals: (rows,) the constraints and their residuals written in the velocities.
+    parameters: tuple of `Parameter`, sorted by name.
+    """
+
+    def __init__(
+        self,
+        coordinates: Iterable[Any],
+        kinetic: Any = 0,
+        potential: Any = 0,
+        forces: Mapping[Symbol, Any] | None = None,
+        constraints: Iterable[Any] = (),
+        *,
+        bodies: Iterable[Particle | RigidBody] = (),
+        loads: Iterable[Force | Torque] = (),
+        speeds: Iterable[Any] | None = None,
+        kinematics: Mapping[Symbol, Any] | None = None,
+        name: str = "system",
+    ):
+        self._given = {
+            "coordinates": coordinates, "kinetic": kinetic, "potential": potential, "forces": forces,
+            "constraints": constraints, "bodies": bodies, "loads": loads, "speeds": speeds, "kinematics": kinematics,
+            "name": name,
+        }  # fmt: skip
+        self.name = str(name)
+        self.coordinates, self.quaternions, own = _coordinates(coordinates)
+        self.velocities, rates = _velocities(self.coordinates, self.quaternions, own, speeds, kinematics)
+        self.rates: Mapping[Symbol, Expr] = MappingProxyType(rates)
+        self.accelerations: tuple[Jet, ...] = tuple(v.d for v in self.velocities)
+        self.bodies = tuple(bodies)
+        self.loads = tuple(loads)
+        self.kinetic_given = self._expression(kinetic, "kinetic", level=1)
+        self.kinetic: Expr = self.kinetic_given + sum((self._body_kinetic(b) for b in self.bodies), sympy.Integer(0))
+        self.potential = self._expression(potential, "potential", level=0)
+        self.forces = self._forces(forces or {})
+        self.constraints = _constraints(constraints)
+        self.residuals: tuple[Expr, ...] = tuple(
+            self._expression(c.residual, f"constraint '{c.name}'", level=2) for c in self.constraints
+        )
+        self.reactions = tuple(self._reaction(c) for c in self.constraints)
+        self.parameters: tuple[Parameter, ...] = self._parameters()
+        self._frozen = True
+        _judge(self)
+
+    def __setattr__(self, key: str, value: Any):
+        if getattr(self, "_frozen", False):
+            raise AttributeError(f"a System is immutable; make another one with system.replace({key}=…)")
+        object.__setattr__(self, key, value)
+
+    def replace(self, **changes: Any) -> System:
+        """A new system with some of the arguments of this one changed."""
+        unknown = set(changes) - set(self._given)
+        if unknown:
+            raise ModelError(f"System has no argument {sorted(unknown)}; it takes {sorted(self._given)}")
+        return System(**{**self._given, **changes})
+
+    def __repr__(self) -> str:
+        letters = ", ".join(map(str, self.coordinates))
+        return f"<System {self.name}: ({letters}), {len(self.constraints)} constraints>"
+
+    # -- sizes and symbols ---------------------------------------------------------------------------------------------
+
+    @property
+    def nq(self) -> int:
+        """Number of coordinates."""
+        return len(self.coordinates)
+
+    @property
+    def nv(self) -> int:
+        """Number of velocities."""
+        return len(self.velocities)
+
+    @property
+    def holonomic_speeds(self) -> bool:
+        """Whether the velocities are the q̇ themselves, in order."""
+        return all(v == q.d for q, v in zip(self.coordinates, self.velocities, strict=False)) and self.nq == self.nv
+
+    def constraint(self, key: Constraint | str) -> int:
+        """The row of a constraint, by the object or its name."""
+        for i, c in enumerate(self.constraints):
+            if c is key or c.name == key:
+                return i
+        for i, c in enumerate(self.constraints):
+            if isinstance(key, Constraint) and c.residual == key.residual:
+                return i
+        known = ", ".join(f"'{c.name}'" for c in self.constraints) or "none"
+        raise ModelError(f"'{getattr(key, 'name', key)}' is not a constraint of {self.name}; it has: {known}")
+
+    def total_derivative(self, expr: Any) -> Any:
+        """d/dt along the motion, with q̇ = N v + n0."""
+        return total_derivative(expr, self.rates)
+
+    def in_velocities(self, expr: Any) -> Any:
+        """The expression with q.d and q.dd of coordinates that have their own kinematics written in the speeds."""
+        return expr.xreplace(self._substitution) if self._substitution else expr
+
+    @cached_property
+    def _substitution(self) -> dict[Symbol, Expr]:
+        moved = {q: rate for q, rate in self.rates.items() if rate != q.d}
+        table = {q.d: rate for q, rate in moved.items()}
+        table.update({q.dd: total_derivative(rate, self.rates) for q, rate in moved.items()})
+        return table
+
+    # -- reading what was given ----------------------------------------------------------------------------------------
+
+    def _expression(self, value: Any, where: str, *, level: int) -> Expr:
+        """The expression in the velocities of the system, every symbol known and none above `level`."""
+        expr = self.in_velocities(expression(value, where))
+        if expr.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo, sympy.I):
+            raise ModelError(f"{where} contains a value that is not a finite real number: {expr}")
+        undefined = expr.atoms(AppliedUndef, sympy.Derivative)
+        if undefined:
+            raise ModelError(
+                f"{where} contains {sorted(map(str, undefined))[0]}: functions of time are not used here;"
+                " make x with ap.coordinates and write x.d for its velocity, or convert the model with ap.from_sympy"
+            )
+        for s in sorted(expr.free_symbols, key=str):
+            self._check_symbol(s, where, level)
+        return expr
+
+    def _check_symbol(self, s: Any, where: str, level: int) -> None:
+        if s == t or isinstance(s, Parameter):
+            return
+        if not isinstance(s, Jet):
+            hint = "time is ap.t" if str(s) == "t" else f"make it with ap.parameters('{s}') or ap.coordinates('{s}')"
+            raise ModelError(f"{where} contains the unknown symbol '{s}'; {hint}")
+        if s in self._jets and s.level <= level:
+            return
+        if s not in self._jets and type(s)(s.letter) not in (*self.coordinates, *self._speed_letters):
+            kind = "speeds=" if isinstance(s, Speed) else "coordinates="
+            raise ModelError(f"{where} contains {s}, but {s.letter} is missing from {kind}")
+        if where == "potential":
+            raise ModelError(
+                f"potential contains the velocity {s}; a potential depends on t and coordinates only"
+                " (a part linear in velocities goes into kinetic with the opposite sign, other forces into forces=)"
+            )
+        raise ModelError(f"{where} contains {s}; the highest derivative allowed there is of order {level}")
+
+    @cached_property
+    def _jets(self) -> frozenset[Jet]:
+        return frozenset((*self.coordinates, *self.velocities, *self.accelerations))
+
+    @cached_property
+    def _speed_letters(self) -> frozenset[Jet]:
+        return frozenset(type(v)(v.letter) for v in self.velocities)
+
+    def _body_kinetic(self, body: Particle | RigidBody) -> Expr:
+        if not isinstance(body, Particle | RigidBody):
+            raise ModelError(f"bodies= takes Particle and RigidBody, not {type(body).__name__}")
+        return self._expression(body.kinetic(self.rates), f"the kinetic energy of {body.name}", level=1)
+
+    def velocity_of(self, key: Any, where: str) -> int:
+        """The index of the velocity that a coordinate, velocity or speed stands for."""
+        for i, v in enumerate(self.velocities):
+            if key == v or (isinstance(key, Coordinate) and key.d == v):
+                return i
+        if key in self.coordinates:
+            speeds = ", ".join(map(str, self.velocities))
+            raise ModelError(f"{where} names {key}, whose rate is made of speeds; name one of the speeds: {speeds}")
+        raise ModelError(f"{where} names {key}, which is not a coordinate of the system")
+
+    def _forces(self, forces: Mapping[Symbol, Any]) -> tuple[Expr, ...]:
+        if not isinstance(forces, Mapping):
+            raise ModelError("forces= maps coordinates or speeds to expressions, for example {phi: -c*phi.d}")
+        Q = [sympy.Integer(0)] * len(self.velocities)
+        for key, value in forces.items():
+            Q[self.velocity_of(key, "forces=")] += self._expression(value, f"the force for {key}", level=1)
+        for load in self.loads:
+            if not isinstance(load, Force | Torque):
+                raise ModelError(f"loads= takes Force and Torque, not {type(load).__name__}")
+            for i, part in enumerate(load.generalized(self.rates, self.velocities)):
+                Q[i] += self._expression(part, f"a {type(load).__name__.lower()}", level=1)
+        return tuple(Q)
+
+    def _reaction(self, c: Constraint) -> tuple[Expr, ...] | None:
+        if c.reaction is None:
+            return None
+        W = [sympy.Integer(0)] * self.nv
+        where = f"the reaction of constraint '{c.name}'"
+        for key, value in c.reaction.items():
+            W[self.velocity_of(key, where)] += self._expression(value, where, level=1)
+        if not any(W):
+            raise ModelError(f"{where} is zero, so nothing can keep the constraint")
+        return tuple(W)
+
+    def _parameters(self) -> tuple[Parameter, ...]:
+        exprs = [self.kinetic, self.potential, *self.forces, *self.residuals, *self.rates.values()]
+        exprs += [w for W in self.reactions if W is not None for w in W]
+        symbols = set(self._jets).union({t}, *(e.free_symbols for e in exprs))
+        for body in self.bodies:  # mass and inertia that happen to drop out of T still belong to the model
+            symbols |= body.mass.free_symbols
+        by_name: dict[str, Symbol] = {}
+        for s in sorted(symbols, key=str):
+            if by_name.setdefault(str(s), s) != s:
+                raise ModelError(
+                    f"two different symbols are called '{s}' (a {type(s).__name__.lower()} and a"
+                    f" {type(by_name[str(s)]).__name__.lower()}, or different assumptions); rename one"
+                )
+        return tuple(s for s in by_name.values() if isinstance(s, Parameter))
+
+
+def _judge(system: System) -> None:
+    """Rank, degree and kinematics at random states: the one place where the model asks the normal form."""
+    from appell.normal_form.judge import judge
+
+    judge(system)
+
+
+def _coordinates(given: Iterable[Any]) -> tuple[tuple[Coordinate, ...], tuple[Quaternion, ...], dict]:
+    """Coordinates in order, the quaternions among them, and coordinate → the velocities that it brings."""
+    if isinstance(given, Jet | Quaternion):
+        given = [given]
+    coordinates: list[Coordinate] = []
+    quaternions: dict[str, Quaternion] = {}
+    for item in given:
+        for q in item.coordinates if isinstance(item, Quaternion) else [item]:
+            if not isinstance(q, Coordinate) or q.order:
+                what = "a velocity; list the coordinate" if isinstance(q, Coordinate) else "not one"
+                raise ModelError(f"coordinates= takes symbols made by ap.coordinates; {q} is {what}")
+            if q in coordinates:
+                raise ModelError(f"the coordinate {q} is listed twice")
+            coordinates.append(q)
+            if isinstance(q, QuaternionComponent):
+                quaternions.setdefault(q.quaternion, Quaternion(q.quaternion))
+    if not coordinates:
+        raise ModelError("a system needs at least one coordinate")
+    own: dict[Coordinate, tuple[Jet, ...]] = {q: (q.d,) for q in coordinates}
+    for ball in quaternions.values():
+        missing = [q for q in ball.coordinates if q not in coordinates]
+        if missing:
+            raise ModelError(f"quaternion '{ball.name}' is incomplete: {missing[0]} is missing from coordinates=")
+        own.update(zip(ball.coordinates, [ball.rates, (), (), ()], strict=True))
+    return tuple(coordinates), tuple(quaternions.values()), own
+
+
+def _velocities(
+    coordinates: Sequence[Coordinate],
+    quaternions: Sequence[Quaternion],
+    own: Mapping[Coordinate, tuple[Jet, ...]],
+    speeds: Iterable[Any] | None,
+    kinematics: Mapping[Symbol, Any] | None,
+) -> tuple[tuple[Jet, ...], dict[Symbol, Expr]]:
+    """Velocities in order and the rate of each coordinate, affine in them."""
+    rates: dict[Symbol, Expr] = {q: rate for ball in quaternions for q, rate in ball.kinematics.items()}
+    for key, rate in (kinematics or {}).items():
+        q = Coordinate(key.letter) if isinstance(key, Coordinate) and key.order == 1 else key
+        if q not in coordinates:
+            raise ModelError(f"kinematics= names {key}, which is not a coordinate of the system")
+        if not (isinstance(q, QuaternionComponent) and q in rates):
+            rates[q] = expression(rate, f"the rate of {q}")
+    given = tuple([speeds] if isinstance(speeds, Jet) else speeds or ())
+    for u in given:
+        if not isinstance(u, Jet) or u.level != 1:
+            raise ModelError(f"speeds= takes symbols made by ap.speeds (or velocities such as x.d), not {u}")
+    if len(set(given)) < len(given):
+        raise ModelError("a speed is listed twice")
+    quaternion_rates = {w for ball in quaternions for w in ball.rates}
+    rest = [
+        v
+        for q in coordinates
+        for v in own[q]
+        if v not in given and (v in quaternion_rates or q not in rates)
+    ]  # fmt: skip
+    velocities = (*given, *rest)
+    for q in coordinates:
+        rates.setdefault(q, q.d)
+        _check_rate(q, rates[q], coordinates, velocities)
+    unused = [u for u in velocities if not any(u in rates[q].free_symbols for q in coordinates)]
+    if unused:
+        raise ModelError(f"the speed {unused[0]} moves no coordinate: it appears in no entry of kinematics=")
+    return velocities, {q: rates[q] for q in coordinates}
+
+
+def _check_rate(q: Symbol, rate: Expr, coordinates: Sequence[Symbol], velocities: Sequence[Symbol]) -> None:
+    for s in sorted(rate.free_symbols, key=str):
+        if s != t and not isinstance(s, Parameter) and s not in coordinates and s not in velocities:
+            raise ModelError(f"the rate of {q} contains {s}, which is not a coordinate, a speed or a parameter")
+    for u in velocities:
+        if sympy.diff(rate, u).free_symbols & set(velocities):
+            raise ModelError(f"the rate of {q} must be affine in the speeds, q̇ = N u + n0; it is {rate}")
+
+
+def _constraints(given: Iterable[Any]) -> tuple[Constraint, ...]:
+    if isinstance(given, Constraint | Expr):
+        given = [given]
+    constraints: list[Constraint] = []
+    for item in given:
+        c = item if isinstance(item, Constraint) else Constraint(item)
+        same = [k for k in constraints if k.name == c.name]
+        if same and same[0].residual != c.residual:
+            raise ModelError(f"two constraints are called '{c.name}'; give them different names")
+        if same:  # the same row twice is redundant, which is allowed
+            c = Constraint(c.residual, f"{c.name} #{1 + sum(k.residual == c.residual for k in constraints)}",
+                           reaction=c.reaction)  # fmt: skip
+        constraints.append(c)
+    return tuple(constraints)

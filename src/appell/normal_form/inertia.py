@@ -1,0 +1,105 @@
+"""M and h of M a + h = Q + W Λ, by the kinetic energy or by the accelerations of the bodies.
+
+From T(t, q, v), with p = T_v (Lagrange in the speeds; C from the kinematics, zero for v = q̇):
+
+    M = T_vv          h = p_q q̇ + p_t − NᵀT_q − Cᵀp                      valid where (I − N N⁺)(Ṅ − ∂_q(N v + n0)N) = 0
+
+From bodies (Appell: M a + h = ∂S/∂a), for any kinematics:
+
+    M = Σ m JᵀJ + GᵀIG          h = Σ m Jᵀ r̈|₀ + Gᵀ(I ω̇|₀ + ω × Iω)      J = ∂ṙ/∂v,  G = ∂ω/∂v
+
+Energy with H = p·v − T + V = T2 − T0 + V:
+
+    dH/dt = forces·v + Λ·Wᵀv − T_t + V_t + (V_q − T_q)·n0 + p·Cv.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from appell.errors import ModelError
+from appell.graph import make_fn
+from appell.graph.algebra import Value, column, gradient, hessian, is_zero, jacobian, substitute, zeros
+from appell.model import RigidBody, System
+from appell.normal_form.kinematics import Kinematics
+from appell.normal_form.sampling import finite_samples
+
+
+@dataclass(frozen=True)
+class Inertia:
+    """M, h, T; H without V; and the part of dH/dt that comes from explicit time and moving frames."""
+
+    M: Value
+    h: Value
+    T: Value
+    H: Value
+    power: Value
+    route: str
+
+
+def inertia_of(system: System, kin: Kinematics) -> Inertia:
+    """M and h from T where that is right, from the bodies where only that is."""
+    C, defect = kin.structure()
+    if is_zero(defect) or _vanishes(defect, kin):
+        return _from_kinetic(system, kin, C)
+    if system.kinetic_given == 0 and system.bodies:
+        return _from_bodies(system, kin)
+    raise ModelError(
+        "kinematics= hide a nonholonomic constraint: the speeds cannot reach every q̇, and T restricted to them loses"
+        " terms. Give T in the velocities x.d together with the constraint, or describe the inertia by bodies="
+        " (Particle, RigidBody), whose accelerations are right for any kinematics"
+    )
+
+
+def _vanishes(value: Value, kin: Kinematics) -> bool:
+    """Whether a value is zero at random states, up to rounding."""
+    fn = make_fn("defect", {"t": (kin.t, ()), "q": (kin.q, (kin.q.numel(),)), "v": (kin.v, (kin.v.numel(),)),
+                            "p": (kin.p, (kin.p.numel(),))}, {"defect": (column(value.reshape((-1, 1))), (value.numel(),))})  # fmt: skip
+    return all(np.abs(out["defect"]).max() < 1e-9 for _, out in finite_samples(fn, count=5))
+
+
+def _from_kinetic(system: System, kin: Kinematics, C: Value) -> Inertia:
+    T = kin.lower(system.kinetic)
+    p = gradient(T, kin.v)
+    T_q = kin.slope(T)
+    h = kin.drift(p) - kin.N.T @ T_q - C.T @ p
+    H = p.T @ kin.v - T
+    power = -kin.partial_t(T) - T_q.T @ kin.n0 + p.T @ (C @ kin.v)
+    return Inertia(hessian(T, kin.v), h, T, H, power, "T")
+
+
+def _from_bodies(system: System, kin: Kinematics) -> Inertia:
+    nv = system.nv
+    M, h, power = zeros(nv, nv), zeros(nv), zeros(1)
+    zero_v = zeros(nv)
+
+    def add(inertia: Value, velocity: Value, gyroscopic: Value) -> None:
+        """One body in one kind of motion: velocity (3,), its inertia (3, 3), the force that is free of accelerations."""
+        nonlocal M, h, power
+        J = jacobian(velocity, kin.v)
+        free = inertia @ kin.drift(velocity) + gyroscopic
+        M, h = M + J.T @ inertia @ J, h + J.T @ free
+        power = power + substitute(velocity, [kin.v], [zero_v]).T @ (inertia @ (J @ kin.a) + free)
+
+    for body in system.bodies:
+        add(kin.lower(body.mass) * _eye(), kin.lower.column(body.velocity(system.rates)), zeros(3))
+        if isinstance(body, RigidBody):
+            omega = kin.lower.column(body.omega(system.rates))
+            I = _matrix(kin, body.inertia)
+            add(I, omega, _cross(omega, I @ omega))
+    T = kin.lower(system.kinetic)
+    return Inertia(M, h, T, T, power, "bodies")
+
+
+def _eye() -> Value:
+    return Value.eye(3)
+
+
+def _matrix(kin: Kinematics, matrix) -> Value:
+    return kin.lower.column(matrix.T).reshape((3, 3))
+
+
+def _cross(a: Value, b: Value) -> Value:
+    return column(a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])

@@ -1,0 +1,141 @@
+"""What is wrong with a system, found at random states when it is made.
+
+Each check looks at several random states with random parameter values, and speaks only if every one of them shows
+the fault: a mass matrix that is indefinite for unlucky parameter values is not a mistake of the model.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import ConstraintError, ModelError
+from appell.graph.algebra import depends
+from appell.model import System
+from appell.normal_form.normal_form import NormalForm, normal_form
+from appell.normal_form.sampling import finite_samples, random_inputs
+
+Array = NDArray[np.float64]
+Sample = tuple[list[Array], dict[str, Array]]
+
+
+def judge(system: System) -> None:
+    """Raise `ModelError` or `ConstraintError` where the system cannot be meant."""
+    form = normal_form(system)
+    _degree(form)
+    names = ["M", "A", "a0", "W", "A0", "f0", "A1", "f1", *(["r", "r_a"] if form.gauss else [])]
+    samples = list(finite_samples(form.select(*names), count=6))
+    if not samples:
+        raise ModelError(
+            "the energies or constraints have no finite value at any of 24 random states; is there a division by zero,"
+            " or a root or logarithm of a negative number?"
+        )
+    _empty_rows(form, samples)
+    _contradictions(form, samples)
+    _mass(system, samples)
+
+
+def _degree(form: NormalForm) -> None:
+    """M = T_vv must not contain the velocities."""
+    if not depends(form["M"], form.inputs["v"]):
+        return
+    fn, rng = form.select("M"), np.random.default_rng(3)
+    for inputs, out in finite_samples(fn, count=4):
+        other = [x if port.name != "v" else y for port, x, y in zip(fn.inputs, inputs, random_inputs(fn, rng), strict=True)]
+        M, M_other = out["M"], fn(*other)["M"]
+        if np.isfinite(M_other).all() and np.abs(M - M_other).max() > 1e-9 * (1 + np.abs(M).max()):
+            raise ModelError(
+                "the kinetic energy is not of degree at most 2 in the velocities; Lagrange's equations of mechanics need"
+                " T = T2 + T1 + T0 (other forces go into forces=)"
+            )
+
+
+def _empty_rows(form: NormalForm, samples: list[Sample]) -> None:
+    linear = [row for row in form.rows if row.linear]
+    free = [row for row in form.rows if not row.linear]
+    for k, row in enumerate(linear):
+        if all(np.abs(out["A"][k]).max() < 1e-12 for _, out in samples):
+            _complain(row.constraint.name, all(abs(out["a0"][k]) < 1e-12 for _, out in samples))
+    for k, row in enumerate(free):
+        if all(np.abs(out["r_a"][k]).max() < 1e-12 for _, out in samples):
+            _complain(row.constraint.name, all(abs(out["r"][k]) < 1e-12 for _, out in samples))
+
+
+def _complain(name: str, satisfied: bool) -> None:
+    if satisfied:
+        raise ConstraintError(f"constraint '{name}' is satisfied identically, or restricts nothing; drop it")
+    raise ConstraintError(f"constraint '{name}' is contradictory: it asks for something that no acceleration can change")
+
+
+def _contradictions(form: NormalForm, samples: list[Sample]) -> None:
+    """Dependent rows whose residuals cannot vanish together: f_J ≠ 0 where f_I = 0, level by level."""
+    linear = [row for row in form.rows if row.linear]
+    levels = (
+        ("A0", "f0", [row for row in linear if row.level == 0]),
+        ("A1", "f1", [row for row in linear if row.level < 2]),
+        ("A", "a0", linear),
+    )
+    for rows_name, residual_name, rows in levels:
+        verdicts = [_conflict(out[rows_name], out[residual_name]) for _, out in samples]
+        if verdicts and all(v is not None for v in verdicts):
+            dependent, support = verdicts[0] or (0, [])
+            if residual_name != "a0" and not _stays(form, samples[0], rows_name, residual_name, dependent, support):
+                continue
+            others = ", ".join(f"'{rows[i].constraint.name}'" for i in support)
+            raise ConstraintError(f"constraint '{rows[dependent].constraint.name}' contradicts {others}")
+
+
+def _conflict(A: Array, f: Array) -> tuple[int, list[int]] | None:
+    """A row J with A_J = K A_I and f_J ≠ K f_I: its number and the rows that K uses; None where there is none."""
+    m = len(A)
+    if m < 2 or np.linalg.matrix_rank(A, tol=1e-9 * (1 + np.abs(A).max())) == m:
+        return None
+    independent: list[int] = []
+    for i in range(m):
+        rows = A[[*independent, i]]
+        if np.linalg.matrix_rank(rows, tol=1e-9 * (1 + np.abs(A).max())) == len(rows):
+            independent.append(i)
+            continue
+        K = np.linalg.lstsq(A[independent].T, A[i], rcond=None)[0]
+        if abs(f[i] - K @ f[independent]) > 1e-8 * (1 + abs(f[i]) + np.abs(K) @ np.abs(f[independent])):
+            return i, [j for j, k in zip(independent, K, strict=True) if abs(k) > 1e-9]
+    return None
+
+
+def _stays(form: NormalForm, sample: Sample, rows: str, residual: str, dependent: int, support: list[int]) -> bool:
+    """Whether f_J stays away from zero after f_I has been made zero by Newton: f1 + f1² = 0 does not contradict f1 = 0."""
+    fn = form.select(rows, residual, "N")
+    t, q, v, p = sample[0][:4]
+    for _ in range(50):
+        out = fn(t, q, v, p)
+        A, f = out[rows][support], out[residual][support]
+        if not np.isfinite(f).all():
+            return False
+        step = -np.linalg.pinv(A) @ f
+        q, v = (q + out["N"] @ step, v) if residual == "f0" else (q, v + step)
+    out = fn(t, q, v, p)
+    return bool(np.abs(out[residual][support]).max() < 1e-9 < 1e-6 < abs(out[residual][dependent]))
+
+
+def _mass(system: System, samples: list[Sample]) -> None:
+    """The kinetic energy must be positive for every velocity that the constraints allow."""
+    lowest = []
+    for _, out in samples:
+        M = out["M"]
+        A = np.vstack([out["A"], out.get("r_a", np.zeros((0, len(M))))])
+        scale = 1 / np.sqrt(np.where(np.abs(np.diag(M)) > 0, np.abs(np.diag(M)), 1))
+        _, sizes, Vh = np.linalg.svd(A * scale, full_matrices=True)
+        rank = int((sizes > 1e-10 * max(sizes.max(initial=0), 1e-300)).sum())
+        Z = Vh[rank:].T
+        values, vectors = np.linalg.eigh(Z.T @ (M * np.outer(scale, scale)) @ Z)
+        lowest.append((values.min(initial=1.0), scale * (Z @ vectors[:, 0]) if len(values) else scale))
+    worst = max(value for value, _ in lowest)
+    if worst > 1e-12:
+        return
+    direction = lowest[0][1]
+    names = [str(v) for v, x in zip(system.velocities, direction, strict=True) if abs(x) > 1e-6 * np.abs(direction).max()]
+    what = "negative" if worst < -1e-12 else "zero"
+    raise ModelError(
+        f"the kinetic energy is {what} for a motion in {', '.join(names)} that the constraints allow, so its"
+        " acceleration is not determined: add its mass or inertia to kinetic= or bodies=, or a constraint"
+    )

@@ -1,0 +1,80 @@
+"""q̇ = N(t, q) v + n0(t, q), and differentiation along the motion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from appell.graph import Lowering
+from appell.graph.algebra import (
+    Value,
+    along,
+    gradient,
+    is_zero,
+    jacobian,
+    pseudo_inverse_times,
+    substitute,
+    symbols,
+    zeros,
+)
+from appell.jets import t as time
+from appell.model import System
+
+
+@dataclass(frozen=True, eq=False)
+class Kinematics:
+    """The symbols of a system on the graph, the lowering that knows them, and d/dt."""
+
+    t: Value
+    q: Value
+    v: Value
+    a: Value
+    p: Value
+    lower: Lowering
+    qd: Value
+    N: Value
+    n0: Value
+
+    @staticmethod
+    def of(system: System) -> Kinematics:
+        t = symbols("t", 1)
+        q, v, a = symbols("q", system.nq), symbols("v", system.nv), symbols("a", system.nv)
+        p = symbols("p", len(system.parameters))
+        seeds = {time: t}
+        for names, values in (
+            (system.coordinates, q),
+            (system.velocities, v),
+            (system.accelerations, a),
+            (system.parameters, p),
+        ):
+            seeds.update({name: values[i] for i, name in enumerate(names)})
+        lower = Lowering(seeds)
+        qd = lower.column(system.rates.values())
+        n0 = substitute(qd, [v], [zeros(system.nv)])
+        return Kinematics(t, q, v, a, p, lower, qd, jacobian(qd, v), n0)
+
+    def drift(self, y: Value) -> Value:
+        """∂y/∂t + ∂y/∂q q̇: the derivative of y along the motion at a = 0."""
+        return along(y, [self.t, self.q], [1, self.qd])
+
+    def slope(self, y: Value) -> Value:
+        """∂y/∂q of a scalar, (nq, 1)."""
+        return gradient(y, self.q)
+
+    def partial_t(self, y: Value) -> Value:
+        """∂y/∂t of a scalar."""
+        return jacobian(y, self.t)
+
+    def twist(self) -> Value:
+        """Ṅ − ∂_q(N v + n0) N, (nq, nv): what makes d/dt and variation of the velocities differ. Zero for v = q̇."""
+        N_t = along(self.N, [self.t, self.q], [1, self.qd]) if not is_zero(jacobian(self.qd, self.q)) else zeros(
+            *self.N.shape
+        )
+        return N_t - jacobian(self.qd, self.q) @ self.N
+
+    def structure(self) -> tuple[Value, Value]:
+        """C = N⁺(Ṅ − ∂_q(N v + n0) N), (nv, nv), and the defect (I − N N⁺)(…), (nq, nv), zero where C says it all."""
+        D = self.twist()
+        if is_zero(D):
+            return zeros(self.v.numel(), self.v.numel()), zeros(*D.shape)
+        C = pseudo_inverse_times(self.N, D)
+        return C, D - self.N @ C

@@ -1,0 +1,158 @@
+"""The waist of the library: every system, however it was said, in one form.
+
+    q̇ = N v + n0            M a + h = Q + W Λ            A a + a0 = 0            a = v̇
+
+h is inertia only, Q = −NᵀV_q + forces, W = Aᵀ for ideal constraints. Each constraint becomes a row A a + a0 = 0 after as
+many differentiations as it needs, and remembers its tower (f, ḟ, f̈), because drift projection, consistent starts and
+impacts need the lower levels. Rows nonlinear in the accelerations, r(t, q, v, a) = 0, stay as they are: Gauss decides.
+
+A `NormalForm` is one graph with named, shaped outputs. `select("M", "h")` gives a function of just those, common
+subexpressions shared. Nothing is differentiated in SymPy.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from appell.errors import ModelError
+from appell.graph import Fn, make_fn
+from appell.graph.algebra import Value, depends
+from appell.model import Constraint, System
+from appell.normal_form.inertia import inertia_of
+from appell.normal_form.kinematics import Kinematics
+from appell.normal_form.rows import Rows
+
+OUTPUTS = {
+    "M": "mass matrix, (nv, nv)",
+    "h": "inertia forces at a = 0, (nv,)",
+    "Q": "generalized forces −NᵀV_q + forces, (nv,)",
+    "forces": "generalized forces without the potential, (nv,)",
+    "A": "constraint rows, (m, nv)",
+    "a0": "their free terms, (m,)",
+    "W": "reaction directions, (nv, m)",
+    "N": "q̇ = N v + n0, (nq, nv)",
+    "n0": "(nq,)",
+    "qd": "q̇, (nq,)",
+    "f0": "residuals of the holonomic rows, (m0,)",
+    "f0_scale": "Σ|∂f/∂q·q| of those, (m0,)",
+    "f1": "velocity residuals ḟ of level 0 rows and f of level 1 rows, (m1,)",
+    "f1_scale": "Σ|∂f/∂z·z| of those over q and v, (m1,)",
+    "A0": "rows of level 0, (m0, nv)",
+    "A1": "rows of levels 0 and 1, (m1, nv)",
+    "r": "rows nonlinear in a, (m2,)",
+    "r_a": "their ∂r/∂a, (m2, nv)",
+    "r_aa": "their ∂²r/∂a², flattened, (m2, nv·nv)",
+    "T": "kinetic energy, ()",
+    "V": "potential energy, ()",
+    "H": "T2 − T0 + V, ()",
+    "power": "dH/dt by the forces, the reactions and explicit time, ()",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A constraint as a row of the normal form: its level (0, 1, 2), whether it is linear in a, and where it stands."""
+
+    constraint: Constraint
+    level: int
+    linear: bool
+    index: int
+
+
+@dataclass(frozen=True, eq=False)
+class NormalForm:
+    """One graph in t, q, v, p (and a, lam where an output needs them) with the outputs of `OUTPUTS`."""
+
+    inputs: Mapping[str, Value]
+    outputs: Mapping[str, tuple[Value, tuple[int, ...]]]
+    rows: tuple[Row, ...]
+    ideal: bool
+    route: str  # what M and h were derived from: "T" or "bodies"
+    quaternions: tuple[tuple[int, ...], ...]  # indices in q of the unit quaternions
+
+    @property
+    def nq(self) -> int:
+        return self.inputs["q"].numel()
+
+    @property
+    def nv(self) -> int:
+        return self.inputs["v"].numel()
+
+    @property
+    def m(self) -> int:
+        """Number of rows linear in the accelerations."""
+        return sum(row.linear for row in self.rows)
+
+    @property
+    def gauss(self) -> bool:
+        """Whether some row is nonlinear in the accelerations."""
+        return any(not row.linear for row in self.rows)
+
+    def __getitem__(self, name: str) -> Value:
+        """The graph value of an output."""
+        return self.outputs[name][0]
+
+    def select(self, *names: str) -> Fn:
+        """A function (t, q, v, p[, a][, lam]) → the named outputs; `OUTPUTS` lists them."""
+        return _select(self, names)
+
+
+@cache
+def _select(form: NormalForm, names: tuple[str, ...]) -> Fn:
+    unknown = [name for name in names if name not in form.outputs]
+    if unknown:
+        raise ModelError(f"the normal form has no output {unknown}; it has {sorted(form.outputs)}")
+    chosen = {name: form.outputs[name] for name in names}
+    extra = [x for x in ("a", "lam") if any(depends(value, form.inputs[x]) for value, _ in chosen.values())]
+    inputs = {"t": (form.inputs["t"], ())}
+    inputs.update({x: (form.inputs[x], (form.inputs[x].numel(),)) for x in ("q", "v", "p", *extra)})
+    return make_fn("nf_" + "_".join(name.replace("_", "") for name in names), inputs, chosen)
+
+
+_forms: weakref.WeakKeyDictionary[System, NormalForm] = weakref.WeakKeyDictionary()
+
+
+def normal_form(system: System) -> NormalForm:
+    """The normal form of a system, derived once."""
+    if system not in _forms:
+        _forms[system] = _derive(system)
+    return _forms[system]
+
+
+def _derive(system: System) -> NormalForm:
+    kin = Kinematics.of(system)
+    rows = Rows.of(system, kin)
+    inertia = inertia_of(system, kin)
+    nv, nq, m = system.nv, system.nq, rows.A.shape[0]
+    forces = kin.lower.column(system.forces)
+    V = kin.lower(system.potential)
+    explicit_time = inertia.power + kin.partial_t(V) + kin.slope(V).T @ kin.n0
+    power = forces.T @ kin.v + rows.power + explicit_time
+    outputs = {
+        "M": (inertia.M, (nv, nv)),
+        "h": (inertia.h, (nv,)),
+        "Q": (forces - kin.N.T @ kin.slope(V), (nv,)),
+        "forces": (forces, (nv,)),
+        "A": (rows.A, (m, nv)),
+        "a0": (rows.a0, (m,)),
+        "W": (rows.W, (nv, m)),
+        "N": (kin.N, (nq, nv)),
+        "n0": (kin.n0, (nq,)),
+        "qd": (kin.qd, (nq,)),
+        **rows.outputs(nv),
+        "T": (inertia.T, ()),
+        "V": (V, ()),
+        "H": (inertia.H + V, ()),
+        "power": (power, ()),
+    }
+    inputs = {"t": kin.t, "q": kin.q, "v": kin.v, "p": kin.p, "a": kin.a, "lam": rows.lam}
+    table = tuple(
+        Row(c, c.order, c.linear or c.order < 2, i) for i, c in enumerate(system.constraints)
+    )  # fmt: skip
+    quaternions = tuple(tuple(system.coordinates.index(q) for q in ball.coordinates) for ball in system.quaternions)
+    ideal = all(c.reaction is None for c in system.constraints)
+    return NormalForm(inputs, outputs, table, ideal, inertia.route, quaternions)
+

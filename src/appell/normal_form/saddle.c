@@ -1,0 +1,168 @@
+/* M x = r + W lam, A x = s: see normal_form/saddle.py for the derivation. Row-major arrays; kind 0: independent rows,
+   1: `rank` of the m rows are independent, 2: W is not A^T. Returns 0, or 2 (singular), 3 (not finite). */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static double saddle_dot(int n, const double *a, const double *b)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++) sum += a[i] * b[i];
+    return sum;
+}
+
+/* y <- L^-1 y and y <- L^-T y for lower triangular L with row length `stride` */
+static void saddle_forward(int n, int stride, const double *L, double *y)
+{
+    for (int i = 0; i < n; i++) y[i] = (y[i] - saddle_dot(i, L + i * stride, y)) / L[i * stride + i];
+}
+
+static void saddle_backward(int n, int stride, const double *L, double *y)
+{
+    for (int i = n - 1; i >= 0; i--) {
+        y[i] /= L[i * stride + i];
+        for (int j = 0; j < i; j++) y[j] -= L[i * stride + j] * y[i];
+    }
+}
+
+static int saddle_cholesky(int n, double *M)
+{
+    for (int k = 0; k < n; k++) {
+        double *row = M + k * n, size = row[k];
+        for (int j = 0; j < k; j++) row[j] = (row[j] - saddle_dot(j, row, M + j * n)) / M[j * n + j];
+        const double d = size - saddle_dot(k, row, row);
+        if (!(d > 1e-12 * size)) return isfinite(d) ? 2 : 3;
+        row[k] = sqrt(d);
+    }
+    return 0;
+}
+
+/* G lam = b on `rank` rows chosen by pivoting; of all lam with the same A^T lam the one of least norm. Destroys G, b. */
+static int saddle_multipliers(int m, int rank, double *G, double *b, double *lam, double *work, int *order)
+{
+    double *size = work, *left = work + m, *L = work + 2 * m, *B = L + m * rank;
+    for (int i = 0; i < m; i++) order[i] = i, size[i] = left[i] = G[i * m + i];
+    for (int k = 0; k < rank; k++) {
+        int best = k;
+        double share = 0;
+        for (int i = k; i < m; i++) {
+            const double s = size[order[i]] > 0 ? left[order[i]] / size[order[i]] : 0;
+            if (s > share) share = s, best = i;
+        }
+        if (!(share > 1e-12)) return 2;
+        const int o = order[k];
+        order[k] = order[best], order[best] = o;
+        for (int j = 0; j < k; j++) {
+            const double l = L[k * rank + j];
+            L[k * rank + j] = L[best * rank + j], L[best * rank + j] = l;
+        }
+        const double d = L[k * rank + k] = sqrt(left[order[k]]);
+        for (int i = k + 1; i < m; i++) {
+            const double l = (G[order[i] * m + order[k]] - saddle_dot(k, L + i * rank, L + k * rank)) / d;
+            L[i * rank + k] = l;
+            left[order[i]] -= l * l;
+        }
+    }
+    double *y = size;                                       /* G_II y = b_I */
+    for (int k = 0; k < rank; k++) y[k] = b[order[k]];
+    saddle_forward(rank, rank, L, y);
+    saddle_backward(rank, rank, L, y);
+    if (rank < m) {                                         /* lam = B (B^T B)^-1 y, B = [I; K], K L11 = L21 */
+        for (int i = rank; i < m; i++) saddle_backward(rank, rank, L, L + i * rank);
+        for (int i = 0; i < rank; i++)
+            for (int j = 0; j < rank; j++) {
+                double sum = i == j;
+                for (int k = rank; k < m; k++) sum += L[k * rank + i] * L[k * rank + j];
+                B[i * rank + j] = sum;
+            }
+        if (saddle_cholesky(rank, B)) return 2;
+        saddle_forward(rank, rank, B, y);
+        saddle_backward(rank, rank, B, y);
+        for (int i = rank; i < m; i++) lam[order[i]] = saddle_dot(rank, L + i * rank, y);
+    }
+    for (int k = 0; k < rank; k++) lam[order[k]] = y[k];
+    return 0;
+}
+
+static int saddle_general(int n, int m, const double *M, const double *A, const double *W, const double *r,
+                          const double *s, double *x, double *lam, double *K)
+{
+    const int N = n + m, stride = N + 1;
+    for (int i = 0; i < N; i++) {
+        double *row = K + i * stride, size = 0;
+        for (int j = 0; j < N; j++) {
+            row[j] = i < n ? (j < n ? M[i * n + j] : -W[i * m + j - n]) : (j < n ? A[(i - n) * n + j] : 0);
+            if (fabs(row[j]) > size) size = fabs(row[j]);
+        }
+        row[N] = i < n ? r[i] : s[i - n];
+        for (int j = 0; j <= N && size > 0; j++) row[j] /= size;
+    }
+    for (int k = 0; k < N; k++) {
+        int best = k;
+        for (int i = k + 1; i < N; i++)
+            if (fabs(K[i * stride + k]) > fabs(K[best * stride + k])) best = i;
+        const double d = K[best * stride + k];
+        if (!(fabs(d) > 1e-12)) return isfinite(d) ? 2 : 3;
+        for (int j = k; j <= N; j++) {
+            const double swap = K[k * stride + j];
+            K[k * stride + j] = K[best * stride + j], K[best * stride + j] = swap;
+        }
+        for (int i = k + 1; i < N; i++) {
+            const double l = K[i * stride + k] / d;
+            if (l != 0)
+                for (int j = k + 1; j <= N; j++) K[i * stride + j] -= l * K[k * stride + j];
+        }
+    }
+    for (int i = N - 1; i >= 0; i--) {
+        double sum = K[i * stride + N];
+        for (int j = i + 1; j < N; j++) sum -= K[i * stride + j] * K[j * stride + N];
+        K[i * stride + N] = sum / K[i * stride + i];
+    }
+    for (int i = 0; i < n; i++) x[i] = K[i * stride + N];
+    for (int k = 0; k < m; k++) lam[k] = K[(n + k) * stride + N];
+    return 0;
+}
+
+static int saddle_symmetric(int n, int m, int rank, double gamma, const double *M, const double *A, const double *r,
+                            const double *s, double *x, double *lam, double *work, int *order)
+{
+    double *L = work, *Y = L + n * n, *G = Y + m * n, *b = G + m * m, *rest = b + m;
+    memcpy(L, M, sizeof(double) * n * n);
+    memcpy(x, r, sizeof(double) * n);
+    for (int k = 0; k < m && gamma > 0; k++)
+        for (int i = 0; i < n; i++) {
+            const double g = gamma * A[k * n + i];
+            x[i] += g * s[k];
+            for (int j = 0; j < n; j++) L[i * n + j] += g * A[k * n + j];
+        }
+    int status = saddle_cholesky(n, L);
+    if (status) return status;
+    saddle_forward(n, n, L, x);
+    memcpy(Y, A, sizeof(double) * m * n);
+    for (int k = 0; k < m; k++) {
+        saddle_forward(n, n, L, Y + k * n);
+        b[k] = s[k] - saddle_dot(n, Y + k * n, x);
+        for (int j = 0; j <= k; j++) G[k * m + j] = G[j * m + k] = saddle_dot(n, Y + k * n, Y + j * n);
+    }
+    status = saddle_multipliers(m, rank, G, b, lam, rest, order);
+    if (status) return status;
+    for (int k = 0; k < m; k++)
+        for (int i = 0; i < n; i++) x[i] += lam[k] * Y[k * n + i];
+    saddle_backward(n, n, L, x);
+    return 0;
+}
+
+static int saddle(int kind, int n, int m, int rank, double gamma, const double *M, const double *A, const double *W,
+                  const double *r, const double *s, double *x, double *lam)
+{
+    const size_t N = n + m;
+    double *work = malloc(sizeof(double) * (2 * (N + 2) * (N + 2) + (size_t)m * (rank + 4) + rank * (size_t)rank + 8));
+    int *order = malloc(sizeof(int) * (m + 1));
+    int status = 3;
+    if (work && order)
+        status = kind == 2 ? saddle_general(n, m, M, A, W, r, s, x, lam, work)
+                           : saddle_symmetric(n, m, kind ? rank : m, gamma, M, A, r, s, x, lam, work, order);
+    free(work);
+    free(order);
+    return status;
+}

@@ -1,0 +1,152 @@
+"""The one linear problem behind accelerations, projections and impacts:
+
+    M x = r + W λ            A x = s                                                       (saddle point)
+
+    accelerations     r = Q − h,  s = −a0        x = a, λ = Λ
+    position drift    r = 0,      s = −f         x = Δπ with Δq = N Δπ, the least ΔπᵀMΔπ that mends f
+    velocity drift    r = 0,      s = −ḟ         x = Δv
+
+Derivation for W = Aᵀ. If M is positive definite, M = L Lᵀ, Y = L⁻¹Aᵀ and w = L⁻¹r turn the problem into
+
+    G λ = s − Yᵀw,   G = YᵀY = A M⁻¹ Aᵀ          x = L⁻ᵀ(w + Y λ),
+
+which is the LDLᵀ factorisation of [[M, Aᵀ], [A, 0]] in its own order: first the pivots of M, then those of −G.
+If M is singular but positive definite on ker A (massless coordinates), A x = s lets us add γAᵀA x = γAᵀs:
+
+    (M + γAᵀA) x = r + γAᵀs + Aᵀλ                same x, same λ, and M + γAᵀA is positive definite.
+
+Redundant rows. If rank G = k < m, pivoting finds k independent rows I, and A_J = K A_I for the others. G_II y = b_I gives
+the unique x; of all λ with the same Aᵀλ, i.e. Bᵀλ = y with B = [I; K], the one of least norm is λ = B (BᵀB)⁻¹ y.
+
+A given reaction W ≠ Aᵀ leaves an unsymmetric matrix: elimination with row exchanges.
+
+Three implementations agree: `unrolled` on the graph (small systems), `SADDLE_C` (a routine of generated code), `solve` (NumPy).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import resources
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from appell.errors import Status
+from appell.graph.algebra import Value, column, smallest, symmetric_solve, zeros
+
+Array = NDArray[np.float64]
+
+PIVOT = 1e-12
+"""A pivot below this share of its diagonal entry is singular (for G: sin² of the angle between rows)."""
+
+CHOLESKY, RANK, LU = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How a saddle point is solved, from the generic rank of its rows found at random states of the constraint manifold."""
+
+    kind: int = CHOLESKY
+    rank: int = 0
+    gamma: float = 0.0
+
+    def for_rows(self, m: int, rank: int) -> Policy:
+        """The policy for a subset of the rows, used for projections: always in the M-metric."""
+        return Policy(CHOLESKY if rank == m else RANK, rank, self.gamma)
+
+
+SADDLE_C = resources.files(__package__).joinpath("saddle.c").read_text()
+
+
+def unrolled(M: Value, A: Value, r: Value, s: Value, policy: Policy) -> tuple[Value, Value, Value]:
+    """(x, λ, margin) for W = Aᵀ and independent rows; margin > 0 unless a pivot is below `PIVOT`."""
+    n, m = M.shape[0], A.shape[0]
+    if policy.gamma and m:
+        M, r = M + policy.gamma * (A.T @ A), r + policy.gamma * (A.T @ s)
+    K = Value.vertcat(Value.horzcat(M, A.T), Value.horzcat(A, zeros(m, m)))
+    x, D, LT = symmetric_solve(K, column(r, s))
+    margins = [D[k] - PIVOT * M[k, k] for k in range(n)]
+    for k in range(n, n + m):
+        G_kk = sum((LT[j, k] ** 2 * D[j] for j in range(n)), Value(0))
+        margins.append(-D[k] - PIVOT * G_kk)
+    return x[:n], -x[n:], smallest(margins)
+
+
+def solve(M: Array, A: Array, W: Array, r: Array, s: Array, policy: Policy) -> tuple[Array, Array, Status]:
+    """(x, λ, status), shapes (n,), (m,). NumPy twin of `SADDLE_C`."""
+    n, m = M.shape[0], A.shape[0]
+    failed = np.full(n, np.nan), np.full(m, np.nan)
+    if not all(np.isfinite(block).all() for block in (M, A, W, r, s)):
+        return *failed, Status.NOT_FINITE
+    if policy.kind == LU:
+        return _solve_general(M, A, W, r, s)
+    if policy.gamma:
+        M, r = M + policy.gamma * A.T @ A, r + policy.gamma * A.T @ s
+    try:
+        L = np.linalg.cholesky(M)
+    except np.linalg.LinAlgError:
+        return *failed, Status.SINGULAR
+    if (np.diag(L) ** 2 < PIVOT * np.diag(M)).any():
+        return *failed, Status.SINGULAR
+    Y = scipy.linalg.solve_triangular(L, A.T, lower=True) if m else np.zeros((n, 0))
+    w = scipy.linalg.solve_triangular(L, r, lower=True)
+    lam, status = _multipliers(Y.T @ Y, s - Y.T @ w, m if policy.kind == CHOLESKY else policy.rank)
+    if status:
+        return *failed, status
+    return scipy.linalg.solve_triangular(L, w + Y @ lam, lower=True, trans="T"), lam, Status.OK
+
+
+def _multipliers(G: Array, b: Array, rank: int) -> tuple[Array, Status]:
+    """λ of least norm with G λ = b on `rank` rows chosen by pivoting; the rest follow."""
+    m = len(b)
+    L, order, status = pivoted_cholesky(G, rank)
+    if status or m == 0:
+        return np.zeros(m), status
+    L11, L21 = L[:rank], L[rank:]
+    y = scipy.linalg.cho_solve((L11, True), b[order[:rank]])
+    K = scipy.linalg.solve_triangular(L11, L21.T, lower=True, trans="T").T  # K L11 = L21
+    c = np.linalg.solve(np.eye(rank) + K.T @ K, y)
+    lam = np.zeros(m)
+    lam[order] = np.concatenate([c, K @ c])
+    return lam, Status.OK
+
+
+def pivoted_cholesky(G: Array, rank: int) -> tuple[Array, Array, Status]:
+    """(L, order, status) with G[order][:, order] ≈ L Lᵀ, L (m, rank); each pivot is the largest relative to its diagonal."""
+    m = len(G)
+    order, L = np.arange(m), np.zeros((m, rank))
+    diagonal = np.diag(G).copy()
+    left = diagonal.copy()
+    for k in range(rank):
+        with np.errstate(all="ignore"):
+            share = np.where(diagonal[order[k:]] > 0, left[order[k:]] / diagonal[order[k:]], 0.0)
+        best = k + int(np.argmax(share))
+        if not share[best - k] > PIVOT:
+            return L, order, Status.SINGULAR
+        order[[k, best]] = order[[best, k]]
+        L[[k, best]] = L[[best, k]]
+        L[k, k] = np.sqrt(left[order[k]])
+        below = slice(k + 1, m)
+        L[below, k] = (G[order[below], order[k]] - L[below, :k] @ L[k, :k]) / L[k, k]
+        left[order[below]] -= L[below, k] ** 2
+    return L, order, Status.OK
+
+
+def _solve_general(M: Array, A: Array, W: Array, r: Array, s: Array) -> tuple[Array, Array, Status]:
+    n, m = M.shape[0], A.shape[0]
+    K = np.block([[M, -W], [A, np.zeros((m, m))]])
+    K, b = equilibrate(K, np.concatenate([r, s]))
+    with np.errstate(all="ignore"):
+        lu, pivots = scipy.linalg.lu_factor(K, check_finite=False)
+    if not np.abs(np.diag(lu)).min() > PIVOT:
+        return np.full(n, np.nan), np.full(m, np.nan), Status.SINGULAR
+    x = scipy.linalg.lu_solve((lu, pivots), b)
+    return x[:n], x[n:], Status.OK
+
+
+def equilibrate(K: Array, b: Array) -> tuple[Array, Array]:
+    """Rows scaled to a largest entry of 1, so that pivots have a meaning."""
+    size = np.abs(K).max(axis=1)
+    size[size == 0] = 1
+    return K / size[:, None], b / size

@@ -1,0 +1,228 @@
+"""The adaptive time loop in generated C: one call advances a whole leg.
+
+`loop_source` writes the loop for one method and one size of state, to be compiled in one translation unit after
+
+    #define NZ …
+    static int rhs(double t, const double *z, const double *p, double *zd);
+    static int project(double t, double *z, const double *p, double *defect);      with projection only
+
+each of which returns a `Status`. The coefficients are literals and each combination of slopes is one loop over a
+constant number of vectors (GCC's and Clang's vector types). `CLoop` drives the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from appell.errors import Status
+from appell.simulate.loop_py import SECONDS_PER_LEG, Leg, Statistics, Task
+from appell.simulate.tableaux import TABLEAUX, Array, Tableau
+
+CDEF = """
+typedef struct {
+    const double *p;                    /* parameters */
+    const double *atol;                 /* (NZ,) */
+    double rtol;                        /* 0: fixed step h_max */
+    double h_max, t_end;
+    int64_t max_steps;
+    const double *times;                /* (n_times,) requested, in the order in which they are passed */
+    int64_t n_times;
+
+    double t;                           /* the state, and all memory between two calls */
+    double *z, *zd;                     /* (NZ,) */
+    double h;                           /* size of the next step; 0 at the start: choose */
+    double error;                       /* of the last accepted step */
+    int64_t i_time;                     /* requested times passed */
+    int started, rejected;
+
+    double *z_times;                    /* (n_times, NZ) */
+    double *t_steps, *z_steps;          /* (capacity,), (capacity, NZ) accepted steps; capacity 0: not kept */
+    int64_t capacity, n_steps;
+
+    int64_t evaluations, accepted, rejections;
+    double defect;                      /* largest residual before projection at a step end */
+} appell_run;
+
+int appell_advance(appell_run *run, int64_t trials);
+"""
+"""The C interface. `appell_advance` tries at most so many steps; called again after BUFFER_FULL it goes on, bit by bit
+as if it had never stopped."""
+
+LARGEST_BUFFER = 4 << 20  # bytes of accepted steps in one call
+FRESH_APART = 8  # states up to here add the newest slope one by one, see _update (measured: 6 ns of 21 at 4, even at 9)
+FIRST_TRIALS = 256  # trial steps in the first call, before the time of one is known
+
+
+def _combination(coefficients: Array) -> str:
+    """Σ_j c_j k[j][i] as C text, zeros left out."""
+    terms = [f"{float(c)!r}*k[{j}].v[i]" for j, c in enumerate(coefficients) if c != 0]
+    return f"({' + '.join(terms)})"
+
+
+def _update(target: str, coefficients: Array, fresh_apart: bool) -> str:
+    """target = z + h Σ_j c_j k_j as C text.
+
+    rhs has just written the newest slope in single doubles, and a vector load across several stores waits until they
+    have left the store buffer, longer than small states take to add. So there the newest slope is added one by one
+    (volatile: not as a vector), the older ones as vectors.
+    """
+    if not fresh_apart:
+        return f"    for (int i = 0; i < LOOP_NV; i++) {target}.v[i] = s->z.v[i] + h*{_combination(coefficients)};"
+    newest = int(np.flatnonzero(coefficients)[-1])
+    older = f" + h*{_combination(coefficients[:newest])}" if np.any(coefficients[:newest]) else ""
+    return (
+        f"    for (int i = 0; i < LOOP_NV; i++) {target}.v[i] = s->z.v[i]{older};\n"
+        f"    for (int i = 0; i < NZ; i++)"
+        f" {target}.x[i] += {float(coefficients[newest])!r}*h*((const volatile double *) k[{newest}].x)[i];"
+    )
+
+
+def _evaluate(t: str, z: str, row: str) -> str:
+    return f"    if ((status = loop_evaluate(run, {t}, {z}.x, k[{row}].x))) return status;"
+
+
+def _stages(tableau: Tableau, nz: int) -> str:
+    """k_i = f(t + c_i h, z + h Σ a_ij k_j), then z₁ and, where the error estimate needs it, its slope."""
+    lines = []
+    for i in range(1, tableau.stages):
+        lines.append(_update("s->y", tableau.A[i, :i], nz <= FRESH_APART))
+        lines.append(_evaluate(f"t + {float(tableau.C[i])!r}*h", "s->y", str(i)))
+    lines.append(_update("s->z1", tableau.B, nz <= FRESH_APART))
+    if tableau.end_slope_in_error:
+        lines.append(_evaluate("t + h", "s->z1", "LOOP_END"))
+    return "\n".join(lines)
+
+
+def _extra_stages(tableau: Tableau) -> str:
+    """The stages that only the dense output asks for."""
+    lines = ["    const double t = run->t;", "    int status;"]
+    for i, (c, a) in enumerate(zip(tableau.C_extra, tableau.A_extra, strict=True), start=tableau.stages + 1):
+        lines.append(_update("s->y", a[:i], fresh_apart=False))
+        lines.append(_evaluate(f"t + {float(c)!r}*h", "s->y", str(i)))
+    return "\n".join(lines) if len(lines) > 2 else "    (void) run;"
+
+
+def _error_norm(tableau: Tableau) -> str:
+    """One row: |h| ‖e‖; two rows: |h| ‖e₅‖² / √(‖e₅‖² + 0.01 ‖e₃‖²) (Hairer II.10, eq. 10.17). ‖e‖² = Σe²/NZ."""
+    if len(tableau.E) == 1:
+        return "fabs(h)*sqrt(sum0*(1.0/NZ))"
+    return "sum0 == 0 ? 0 : fabs(h)*sum0/sqrt((sum0 + 0.01*sum1)*NZ)"
+
+
+def _factor(tableau: Tableau) -> str:
+    """safety · err^−α err_previous^β with α = 1/(order of the estimate + 1) − 3β/4."""
+    exponent = 1 / (tableau.error_order + 1)
+    previous = f"*pow(run->error, {tableau.beta!r})" if tableau.beta else ""
+    return f"{tableau.safety!r}*pow(bounded, {-(exponent - 0.75 * tableau.beta)!r}){previous}"
+
+
+def loop_source(method: str, nz: int, has_projection: bool) -> str:
+    """The C text of the loop: CDEF's struct and `appell_advance`, to follow the text of rhs (and project)."""
+    tableau = TABLEAUX[method]
+    d, e = len(tableau.D), range(len(tableau.E))
+    values = {
+        "name": tableau.name,
+        "statuses": ", ".join(f"LOOP_{status.name} = {status.value}" for status in Status),
+        "lanes": 2 if nz <= 2 else 4,
+        "rows": tableau.stages + 1 + len(tableau.A_extra),
+        "end": tableau.stages,
+        "dense": 3 + d,
+        "stages": _stages(tableau, nz),
+        "extra": _extra_stages(tableau),
+        "dense_rows": "\n".join(f"        s->F[{3 + j}].v[i] = h*{_combination(tableau.D[j])};" for j in range(d)),
+        "errors": len(tableau.E),
+        "sums": ", ".join(f"sum{j} = 0" for j in e),
+        "error_rows": "\n".join(f"        e[{j}].v[i] = {_combination(tableau.E[j])};" for j in e),
+        "error_sums": " ".join(f"sum{j} += e[{j}].x[i]*e[{j}].x[i]*scale2;" for j in e),
+        "error_norm": _error_norm(tableau),
+        "end_slope_in_error": int(tableau.end_slope_in_error),
+        "factor": _factor(tableau),
+        "exponent": repr(1 / (tableau.error_order + 1)),
+        "safety": repr(tableau.safety),
+        "shrink": repr(tableau.shrink),
+        "grow": repr(tableau.grow),
+    }
+    text = files("appell.simulate").joinpath("loop.c.in").read_text(encoding="utf-8")
+    for name, value in values.items():
+        text = text.replace(f"@{name}@", str(value))
+    return f"#include <stdint.h>\n#define HAS_PROJECTION {int(has_projection)}\n{CDEF}\n{text}"
+
+
+@dataclass(frozen=True)
+class CLoop:
+    """The loop in a compiled library: `lib` and `ffi` of cffi with the declarations of `CDEF`."""
+
+    lib: Any
+    ffi: Any
+    nz: int
+
+    def run(self, task: Task) -> Iterator[Leg]:
+        """See `loop_py.Loop.run`."""
+        progress = _Progress(self, task)
+        trials, largest = FIRST_TRIALS, max(1, LARGEST_BUFFER // (8 * (self.nz + 1)))
+        while True:
+            before = perf_counter()
+            status = progress.advance(min(trials, largest) if task.keep_steps else trials)
+            yield progress.leg(status)
+            if status is not Status.BUFFER_FULL:
+                return
+            rate = SECONDS_PER_LEG / (perf_counter() - before)
+            trials = max(1, int(trials * min(rate, 16.0)))
+
+
+class _Progress:
+    """The C struct of one run, with the arrays that it points into."""
+
+    def __init__(self, loop: CLoop, task: Task):
+        if task.z0.shape != (loop.nz,):
+            raise ValueError(f"z0 has shape {task.z0.shape}; this loop was compiled for ({loop.nz},)")
+        self.loop, self.task = loop, task
+        self.z, self.zd = task.z0.copy(), np.zeros(loop.nz)
+        self.z_times = np.empty((len(task.times), loop.nz))
+        self.t_pieces, self.z_pieces = [np.array([task.t0])], [task.z0[None, :]]
+        self.struct = loop.ffi.new("appell_run *")
+        run = self.struct
+        for name in ("p", "atol", "times"):
+            setattr(run, name, self._pointer(getattr(task, name)))
+        run.z, run.zd, run.z_times = (self._pointer(array) for array in (self.z, self.zd, self.z_times))
+        run.t, run.t_end, run.n_times, run.max_steps = task.t0, task.t_end, len(task.times), task.max_steps
+        run.rtol, run.h_max, run.h = task.rtol, task.max_step, task.first_step or 0.0
+        if task.fixed_step is not None:
+            run.rtol, run.h_max = 0.0, min(task.fixed_step, task.max_step)
+
+    def _pointer(self, array: Array) -> Any:
+        return self.loop.ffi.from_buffer("double[]", array)
+
+    def advance(self, trials: int) -> Status:
+        """At most so many trial steps; the accepted ones become a piece."""
+        run = self.struct
+        if not self.task.keep_steps:
+            return Status(self.loop.lib.appell_advance(run, trials))
+        t_steps, z_steps = np.empty(trials), np.empty((trials, self.loop.nz))
+        run.t_steps, run.z_steps = self._pointer(t_steps), self._pointer(z_steps)
+        run.capacity, run.n_steps = trials, 0
+        status = Status(self.loop.lib.appell_advance(run, trials))
+        kept = slice(run.n_steps)
+        self.t_pieces.append(t_steps[kept].copy())
+        self.z_pieces.append(z_steps[kept].copy())
+        return status
+
+    def leg(self, status: Status) -> Leg:
+        """Everything so far."""
+        run = self.struct
+        return Leg(
+            status=status,
+            t=run.t,
+            z=self.z.copy(),
+            next_step=run.h,
+            z_times=self.z_times[: run.i_time],  # rows that are final
+            statistics=Statistics(run.evaluations, run.accepted, run.rejections, run.defect),
+            t_pieces=tuple(self.t_pieces),
+            z_pieces=tuple(self.z_pieces),
+        )

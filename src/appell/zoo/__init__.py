@@ -1,0 +1,87 @@
+"""Classical systems as functions, each with its equations, its reference and a consistent start.
+
+    example = zoo.skate()
+    motion = simulate(example.system, start=example.start, until=example.until, parameters=example.parameters)
+
+`ALL` maps every name to its function; each can be called without arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from appell.zoo.ball import rolling_ball_on_turntable
+from appell.zoo.disc import rolling_coin, rolling_disc
+from appell.zoo.example import Example
+from appell.zoo.grioli import grioli, homogeneous_ball
+from appell.zoo.knife_edge import turning_knife_edge
+from appell.zoo.linkage import four_bar, sliding_rod
+from appell.zoo.nonlinear import appell_hamel, constant_speed
+from appell.zoo.pendulum import n_pendulum, pendulum
+from appell.zoo.planar_body import holonomic_pseudo
+from appell.zoo.second_order import constant_acceleration, orthogonal_acceleration
+from appell.zoo.skate import skate
+from appell.zoo.sleigh import sleigh
+from appell.zoo.snakeboard import snakeboard
+from appell.zoo.surface import inclined_plane, paraboloid
+from appell.zoo.suslov import suslov
+from appell.zoo.top import euler_body, heavy_top, heavy_top_quaternion
+
+ALL: dict[str, Callable[[], Example]] = {
+    function.__name__: function
+    for function in (
+        appell_hamel,
+        constant_acceleration,
+        constant_speed,
+        euler_body,
+        four_bar,
+        grioli,
+        heavy_top,
+        heavy_top_quaternion,
+        holonomic_pseudo,
+        homogeneous_ball,
+        inclined_plane,
+        n_pendulum,
+        orthogonal_acceleration,
+        paraboloid,
+        pendulum,
+        rolling_ball_on_turntable,
+        rolling_coin,
+        rolling_disc,
+        skate,
+        sleigh,
+        sliding_rod,
+        snakeboard,
+        suslov,
+        turning_knife_edge,
+    )
+}
+
+__all__ = [
+    "ALL",
+    "Example",
+    "appell_hamel",
+    "constant_acceleration",
+    "constant_speed",
+    "euler_body",
+    "four_bar",
+    "grioli",
+    "heavy_top",
+    "heavy_top_quaternion",
+    "holonomic_pseudo",
+    "homogeneous_ball",
+    "inclined_plane",
+    "n_pendulum",
+    "orthogonal_acceleration",
+    "paraboloid",
+    "pendulum",
+    "rolling_ball_on_turntable",
+    "rolling_coin",
+    "rolling_disc",
+    "skate",
+    "sleigh",
+    "sliding_rod",
+    "snakeboard",
+    "suslov",
+    "turning_knife_edge",
+]

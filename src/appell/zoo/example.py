@@ -1,0 +1,34 @@
+"""What a function of the zoo returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sympy import Expr, Symbol
+
+from appell.model import System
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example:
+    """A classical system with everything that is needed to run it and to check the run.
+
+    `simulate(example.system, start=example.start, until=example.until, parameters=example.parameters)` works for each.
+    """
+
+    system: System
+    parameters: dict[Symbol, float]
+    """A value (SI) for every parameter of the system."""
+    start: dict[Symbol, float]
+    """Values (SI) at t = 0 that satisfy the constraints; what is not named is 0."""
+    reference: str
+    """Where the system comes from."""
+    pseudo: dict[str, Expr] | None = None
+    """Pseudo-velocities: name → expression in q̇, independent of each other and of the constraints."""
+    until: float = 10.0
+    """A sensible length of the run, s."""
+
+    @property
+    def name(self) -> str:
+        """Name of the system."""
+        return self.system.name

@@ -1,0 +1,176 @@
+"""What a time loop promises beside accuracy: times hit, chunks that leave no trace, failures that keep what they had."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from appell.errors import Status
+from appell.simulate import loop_c, loop_py
+from appell.simulate.loop_py import Task
+
+GROWTH = {"t0": 0.0, "z0": [1.0], "t_end": 5.0, "rtol": 1e-10, "atol": 1e-12}
+SINE = {"t0": 0.0, "z0": [0.0], "t_end": 5.0, "rtol": 1e-9, "atol": 1e-9}
+CIRCLE = {"t0": 0.0, "z0": [1.0, 0.0, 0.0, 0.5], "t_end": 20.0, "p": [9.81], "rtol": 1e-6, "atol": 1e-6}
+DOUBLE = {"t0": 0.0, "z0": [1.0, 1.2, 0.3, -0.2], "t_end": 10.0, "p": [9.81], "rtol": 1e-9, "atol": 1e-9}
+
+
+def test_requested_times_are_exact(method, make_loop, last):
+    loop = make_loop("growth", method)
+    steps = last(loop, **GROWTH)
+    assert steps.t == steps.t_steps[-1] == 5.0
+    times = np.sort(np.concatenate([steps.t_steps, np.linspace(0, 5, 101), [0.0, 5.0]]))
+    leg = last(loop, **GROWTH, times=times)
+    assert np.array_equal(leg.t_steps, steps.t_steps)  # asking for times does not change the steps
+    assert leg.z_times.shape == (len(times), 1)
+    at_steps = np.isin(times, leg.t_steps)
+    rows = np.searchsorted(leg.t_steps, times[at_steps])
+    assert np.array_equal(leg.z_times[at_steps], leg.z_steps[rows])  # the very same numbers
+    assert leg.z_times[:, 0] == pytest.approx(np.exp(np.sin(times)), rel=1e-7)
+
+
+def test_a_run_of_no_length_answers(make_loop, last):
+    leg = last(make_loop("growth", "dop853"), **{**GROWTH, "t_end": 0.0}, times=[0.0, 0.0])
+    assert leg.status is Status.OK and leg.statistics.accepted == 0
+    assert np.array_equal(leg.z_times, [[1.0], [1.0]])
+
+
+def test_backward_integration_returns_to_the_start(method, make_loop, last):
+    loop = make_loop("growth", method)
+    there = last(loop, **GROWTH)
+    times = np.linspace(5, 0, 23)
+    back = last(loop, **{**GROWTH, "t0": 5.0, "z0": there.z, "t_end": 0.0}, times=times)
+    assert back.status is Status.OK and back.t == 0.0
+    assert np.all(np.diff(back.t_steps) < 0)
+    assert back.z == pytest.approx([1.0], abs=1e-7)
+    assert back.z_times[:, 0] == pytest.approx(np.exp(np.sin(times)), rel=1e-7)
+
+
+@pytest.mark.parametrize("trials", [1, 3, 100])
+def test_chunks_leave_no_trace(method, in_c, last, monkeypatch, trials):
+    loop, task = in_c("double pendulum", method), {**DOUBLE, "times": np.linspace(0, 10, 77)}
+    whole = last(loop, **task)
+    monkeypatch.setattr(loop_c, "FIRST_TRIALS", trials)
+    monkeypatch.setattr(loop_c, "SECONDS_PER_LEG", 1e-9)  # never grow
+    legs = list(loop.run(Task(**task)))
+    assert len(legs) > 2 and all(leg.status is Status.BUFFER_FULL for leg in legs[:-1])
+    assert np.all(np.diff([leg.t for leg in legs]) >= 0)
+    for name in ("t_steps", "z_steps", "z_times", "z"):
+        assert np.array_equal(getattr(legs[-1], name), getattr(whole, name)), name
+    assert legs[-1].statistics == whole.statistics
+
+
+def test_chunks_of_the_python_loop_leave_no_trace(last, make_loop, monkeypatch):
+    loop = make_loop("double pendulum", "dop853")
+    whole = last(loop, **DOUBLE)
+    monkeypatch.setattr(loop_py, "SECONDS_PER_LEG", 0.0)
+    monkeypatch.setattr(loop_c, "SECONDS_PER_LEG", 1e-9)
+    monkeypatch.setattr(loop_c, "FIRST_TRIALS", 7)
+    legs = list(loop.run(Task(**DOUBLE)))
+    assert len(legs) > 10
+    assert np.array_equal(legs[-1].z_steps, whole.z_steps) and legs[-1].statistics == whole.statistics
+
+
+def test_steps_need_not_be_kept(make_loop, last):
+    loop = make_loop("double pendulum", "dop853")
+    kept, lean = last(loop, **DOUBLE), last(loop, **DOUBLE, keep_steps=False)
+    assert lean.t_steps.shape == (1,) and lean.z_steps.shape == (1, 4)
+    assert np.array_equal(kept.z, lean.z) and np.array_equal(kept.z, kept.z_steps[-1])
+
+
+@pytest.mark.parametrize(
+    ("problem", "status"),
+    [
+        ("singular", Status.SINGULAR),
+        ("not a number", Status.NOT_FINITE),
+        ("wall in the projection", Status.PROJECTION_FAILED),
+    ],
+)
+def test_a_failure_keeps_what_it_had(method, make_loop, last, problem, status):
+    times = np.linspace(0, 5, 51)
+    leg = last(make_loop(problem, method), **SINE, times=times)
+    assert leg.status is status
+    assert 3.2 - 1e-9 < leg.t <= 3.2  # the step shrank until nothing was left
+    assert leg.z == pytest.approx([np.sin(leg.t)], abs=1e-7)
+    assert leg.t_steps[-1] == leg.t and np.array_equal(leg.z_steps[-1], leg.z)
+    assert len(leg.z_times) == np.sum(times <= leg.t) > 30
+    assert leg.z_times[:, 0] == pytest.approx(np.sin(times[: len(leg.z_times)]), abs=1e-6)
+    assert leg.statistics.accepted == len(leg.t_steps) - 1 and leg.statistics.rejected > 5
+
+
+def test_a_failing_start_has_only_the_start(make_loop, last):
+    leg = last(make_loop("singular", "dop853"), **{**SINE, "t0": 4.0})
+    assert leg.status is Status.SINGULAR and leg.t == 4.0 and len(leg.t_steps) == 1 and len(leg.z_times) == 0
+
+
+def test_a_trial_past_a_wall_is_not_a_failure(method, make_loop, last):
+    """First step 10, nothing but NaN from 3.2 on: the run to 3 must not notice."""
+    leg = last(make_loop("not a number", method), **{**SINE, "t_end": 3.0}, first_step=3.0)
+    assert leg.status is Status.OK and leg.z == pytest.approx([np.sin(3.0)], abs=1e-7)
+
+
+def test_blow_up_ends_with_a_tiny_step(method, make_loop, last):
+    """ż = z², z(0) = 1: z = 1/(1 − t) leaves every bound at t = 1."""
+    leg = last(make_loop("blow-up", method), t0=0.0, z0=[1.0], t_end=2.0, rtol=1e-9, atol=1e-9)
+    assert leg.status in (Status.STEP_TOO_SMALL, Status.NOT_FINITE)
+    assert leg.t == pytest.approx(1.0, abs=1e-6)
+    assert np.all(np.isfinite(leg.z_steps))
+
+
+def test_fixed_steps_do_not_shrink(make_loop, last):
+    leg = last(make_loop("not a number", "dop853"), **SINE, fixed_step=0.25)
+    assert leg.status is Status.NOT_FINITE and leg.t == 3.0
+    assert np.array_equal(leg.t_steps, np.arange(13) * 0.25)
+
+
+def test_the_step_budget_is_kept(make_loop, last):
+    leg = last(make_loop("double pendulum", "dop853"), **DOUBLE, max_steps=17)
+    assert leg.status is Status.MAX_STEPS and leg.statistics.accepted == 17 and len(leg.t_steps) == 18
+
+
+def test_the_largest_step_is_kept(make_loop, last):
+    leg = last(make_loop("growth", "dop853"), **GROWTH, max_step=0.01)
+    assert np.max(np.diff(leg.t_steps)) <= 0.01 * (1 + 1e-9) and leg.statistics.accepted >= 500
+
+
+def circle_residual(z: np.ndarray) -> float:
+    return float(max(np.max(abs(np.sum(z[:, :2] ** 2, 1) - 1)), np.max(abs(np.sum(z[:, :2] * z[:, 2:], 1)))))
+
+
+def test_projection_keeps_the_constraint(method, make_loop, last):
+    times = np.linspace(0, 20, 333)
+    leg = last(make_loop("circle", method), **CIRCLE, times=times)
+    drifting = last(make_loop("circle", method, projected=False), **CIRCLE, times=times)
+    assert leg.status is Status.OK
+    assert circle_residual(leg.z_steps) < 1e-12 and circle_residual(leg.z_times) < 1e-12
+    assert circle_residual(drifting.z_steps) > 1e-8  # there was something to project
+    assert 1e-9 < leg.statistics.largest_defect < 1e-3
+    energy = 0.5 * np.sum(leg.z_times[:, 2:] ** 2, 1) + 9.81 * leg.z_times[:, 1]
+    assert energy == pytest.approx(energy[0], abs=1e-3)
+
+
+def test_projection_does_not_spoil_the_order(method, in_c, last):
+    """The slope belongs to the projected state: the error still falls as h^order."""
+    loop, order = in_c("circle", method), {"dop853": 8, "dopri5": 5}[method]
+    task = {**CIRCLE, "t_end": 2.0}
+    exact = last(loop, **task, fixed_step=2 / 4000).z
+    counts = np.array([40, 56, 80, 112]) if method == "dop853" else np.array([100, 140, 200, 280])
+    errors = [np.max(abs(last(loop, **task, fixed_step=2 / n).z - exact)) for n in counts]
+    assert order - 0.5 < -np.polyfit(np.log(counts), np.log(errors), 1)[0] < order + 1
+
+
+def test_projected_dop853_costs_no_extra_evaluation(in_c, last):
+    statistics = last(in_c("circle", "dop853"), **CIRCLE).statistics
+    assert statistics.evaluations == 2 + 12 * statistics.accepted + 11 * statistics.rejected
+
+
+def test_a_loop_refuses_a_wrong_question():
+    good = {"t0": 0.0, "z0": [1.0], "t_end": 1.0}
+    for bad in ({"times": [0.5, 0.2]}, {"times": [2.0]}, {"rtol": 0.0}, {"fixed_step": -1.0}, {"t_end": np.inf}):
+        with pytest.raises(ValueError):
+            Task(**{**good, **bad})
+
+
+def test_a_loop_refuses_a_state_of_another_size(in_c):
+    with pytest.raises(ValueError, match="compiled for"):
+        list(in_c("growth", "dop853").run(Task(t0=0.0, z0=[1.0, 2.0], t_end=1.0)))
