@@ -59,6 +59,12 @@ def _blow_up(t: float, z: np.ndarray, p: np.ndarray) -> list[float]:
     return [z[0] ** 2]
 
 
+def _relaxation(t: float, z: np.ndarray, p: np.ndarray) -> list[float]:
+    if z[0] < -0.5:
+        raise SingularConfiguration("a wall in the state", time=t)
+    return [-50 * z[0]]
+
+
 def _orbit(t: float, z: np.ndarray, p: np.ndarray) -> list[float]:
     """A point on the unit circle under gravity p along −y, reaction eliminated: a = g − (g·r + |v|²) r/|r|²."""
     x, y, u, v = z
@@ -91,6 +97,7 @@ PROBLEMS = {
     "singular": Problem(1, "zd[0] = cos(t); return t >= 3.2 ? 2 : 0;", _singular),
     "not a number": Problem(1, "zd[0] = t >= 3.2 ? NAN : cos(t); return 0;", _not_a_number),
     "blow-up": Problem(1, "zd[0] = z[0]*z[0]; return 0;", _blow_up),
+    "relaxation": Problem(1, "zd[0] = -50*z[0]; return z[0] < -0.5 ? 2 : 0;", _relaxation),
     "circle": Problem(
         4,
         """const double lam = (z[2]*z[2] + z[3]*z[3] - p[0]*z[1])/(z[0]*z[0] + z[1]*z[1]);
@@ -103,10 +110,34 @@ PROBLEMS = {
         z[2] -= along*z[0]; z[3] -= along*z[1]; return 0;""",
         _onto_circle,
     ),
+    "brake": Problem(
+        2,
+        "zd[0] = z[1]; zd[1] = 1; return 0;",
+        lambda t, z, p: [z[1], 1.0],
+        "*defect = fabs(z[1]); z[1] = 0; return 0;",
+        lambda t, z, p: (np.array([z[0], 0.0]), abs(z[1])),
+    ),
     "wall in the projection": Problem(
-        1, "zd[0] = cos(t); return 0;", lambda t, z, p: [np.cos(t)], "*defect = 0; return t > 3.2 ? 6 : 0;", _wall_projection
+        1,
+        "zd[0] = cos(t); return 0;",
+        lambda t, z, p: [np.cos(t)],
+        "*defect = 0; return t > 3.2 ? 6 : 0;",
+        _wall_projection,
     ),
 }
+
+
+def decays(n: int) -> Problem:
+    """ż_i = −0.3(1 + i) cos(t) z_i: z_i = exp(−0.3(1 + i) sin t) from 1, for states of any size."""
+    rates = -0.3 * np.arange(1, n + 1)
+    return Problem(
+        n,
+        "for (int i = 0; i < NZ; i++) zd[i] = -0.3*(1 + i)*cos(t)*z[i]; return 0;",
+        lambda t, z, p: rates * np.cos(t) * z,
+    )
+
+
+PROBLEMS |= {f"{n} decays": decays(n) for n in (1, 2, 3, 4, 5, 8, 9, 13, 16)}
 
 
 def c_loop(name: str, method: str, *, projected: bool = True) -> CLoop:

@@ -28,6 +28,7 @@ COMMON = ("-std=gnu11", "-shared", "-fPIC", "-w", "-fno-math-errno", "-fno-trapp
 # 1.4 s, 2.7 µs ("exact"). The passes switched off cost compile time and gain nothing on code without loops.
 OPTIMISE = {
     "fast": ("-O2", "-ffp-contract=fast", "-fno-gcse", "-fno-tree-pre", "-fno-tree-vectorize", "-fno-schedule-insns2"),
+    "loop": ("-O3", "-ffp-contract=fast"),  # small right-hand sides inside loops over the state
     "exact": ("-O2", "-ffp-contract=off", "-fno-gcse", "-fno-tree-pre", "-fno-tree-vectorize", "-fno-schedule-insns2"),
 }
 CPU_FLAGS = (("-march=native",), ())  # the first that the compiler accepts
@@ -84,12 +85,15 @@ def _build(compiler: Compiler, source: str, declarations: str, optimise: tuple[s
             return Library(ffi.dlopen(str(path)), ffi, path, 0.0, True)
         except OSError:  # intact, and yet not loadable (a changed C library, or pruned this instant): build it again
             path.unlink(missing_ok=True)
-    start = time.perf_counter()
-    with disk.workshop() as folder:
-        built = _compile(compiler.command, flags, source, folder)
-        seconds = time.perf_counter() - start
-        lib = ffi.dlopen(str(built))  # before it is published: what does not load here never enters the cache
-        return Library(lib, ffi, disk.store(key, built), seconds, False)
+    try:
+        with disk.workshop() as folder:
+            start = time.perf_counter()
+            built = _compile(compiler.command, flags, source, folder)
+            seconds = time.perf_counter() - start
+            lib = ffi.dlopen(str(built))  # before it is published: what does not load here never enters the cache
+            return Library(lib, ffi, disk.store(key, built), seconds, False)
+    except OSError as error:  # a full disk, a folder mounted noexec, an undefined symbol
+        raise BackendUnavailable(f"compiled code cannot be stored or loaded ({error}); {REMEDY}") from error
 
 
 def _compile(command: tuple[str, ...], flags: tuple[str, ...], source: str, folder: Path) -> Path:
@@ -143,7 +147,7 @@ def _probe(command: tuple[str, ...], search_path: str) -> Compiler | str:
             if library.lib.appell_probe(1.5) == 3.0:
                 return compiler
             reason = "its code computes wrong numbers"
-        except (BackendUnavailable, OSError) as error:
+        except BackendUnavailable as error:
             reason = str(error).removesuffix(f"; {REMEDY}")
     return reason
 

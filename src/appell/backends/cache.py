@@ -48,7 +48,7 @@ def find(key: str) -> Path | None:
         if _intact(path):
             _touch(path)
             return path
-        path.unlink(missing_ok=True)
+        _drop(path)
     return None
 
 
@@ -76,7 +76,7 @@ def store(key: str, built: Path) -> Path:
 def clear_cache() -> None:
     """Removes every compiled object. Those already loaded go on working."""
     for path in cache_folder().glob(f"*{SUFFIX}"):
-        path.unlink(missing_ok=True)
+        _drop(path)
 
 
 def prune(folder: Path, *, limit: int = LIMIT, keep: Path | None = None) -> None:
@@ -86,7 +86,7 @@ def prune(folder: Path, *, limit: int = LIMIT, keep: Path | None = None) -> None
     for _, size, path in entries:
         total += size
         if total > limit and path != keep:
-            path.unlink(missing_ok=True)
+            _drop(path)
     for path, info in _stats(folder, f"{WORKING}*"):
         if time.time() - info.st_mtime > STALE:
             shutil.rmtree(path, ignore_errors=True)
@@ -148,6 +148,11 @@ def _intact(path: Path) -> bool:
 
 def _checksum(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _drop(path: Path) -> None:
+    with suppress(OSError):  # gone already, or (on Windows) loaded by someone
+        path.unlink()
 
 
 def _touch(path: Path) -> None:

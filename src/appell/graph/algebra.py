@@ -19,6 +19,11 @@ def column(*parts: Value) -> Value:
     return ca.vertcat(*parts)
 
 
+def block_matrix(rows: Sequence[Sequence[Value]]) -> Value:
+    """[[K11, K12], [K21, K22]] and the like."""
+    return ca.vertcat(*[ca.horzcat(*row) for row in rows])
+
+
 def zeros(rows: int, columns: int = 1) -> Value:
     return ca.SX(rows, columns)
 
@@ -63,14 +68,11 @@ def is_zero(y: Value) -> bool:
 
 
 def smallest(values: Sequence[Value]) -> Value:
-    """The least of several scalars; NaN if any is NaN; 1 if there is none."""
-    if not values:
-        return ca.SX(1)
-    total = values[0]
-    least = values[0]
+    """The least of several scalars; 1 if there is none."""
+    result = values[0] if values else ca.SX(1)
     for value in values[1:]:
-        total, least = total + value, ca.fmin(least, value)
-    return least + 0 * total if len(values) > 1 else least
+        result = ca.fmin(result, value)
+    return result
 
 
 def largest(values: Value) -> Value:
@@ -88,6 +90,11 @@ def symmetric_solve(K: Value, b: Value) -> tuple[Value, Value, Value]:
     """
     D, LT, order = ca.ldl(K, False)
     return ca.ldl_solve(b, D, LT, order), D, LT
+
+
+def general_solve(K: Value, b: Value) -> Value:
+    """K⁻¹ b for a small square K."""
+    return ca.solve(K, b)
 
 
 def pseudo_inverse_times(N: Value, B: Value) -> Value:

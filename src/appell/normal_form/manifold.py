@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import NDArray
 
 from appell.normal_form.normal_form import NormalForm
@@ -49,28 +50,52 @@ def normalise(form: NormalForm, q: Array) -> Array:
     return q
 
 
-def _least_step(M: Array, A: Array, f: Array) -> Array:
-    """Δ with A Δ = −f, least in the M-metric (massless directions and redundant rows included)."""
-    size = np.trace(M) / len(M)
-    values, vectors = np.linalg.eigh(M + 1e-9 * (size or 1.0) * np.eye(len(M)))
-    root = vectors / np.sqrt(np.maximum(values, 1e-9 * (size or 1.0)))  # M⁻¹ = root rootᵀ
-    return -root @ np.linalg.lstsq(A @ root, f, rcond=1e-10)[0]
+def _free_directions(N: Array, fixed: Array | None) -> Array:
+    """Z, (nv, k): the steps Δ with (N Δ)_i = 0 for every fixed i."""
+    if fixed is None or not fixed.any():
+        return np.eye(N.shape[1])
+    return scipy.linalg.null_space(N[fixed])
 
 
-def project(form: NormalForm, t: float, q: Array, v: Array, p: Array) -> tuple[Array, Array]:
-    """The state on the constraints near (q, v) by Newton's steps in the M-metric; the caller looks at the residuals left."""
+def _least_step(M: Array, A: Array, f: Array, Z: Array) -> Array:
+    """Δ = Z y with A Δ = −f, least in the M-metric (massless directions and redundant rows included)."""
+    if Z.shape[1] == 0:
+        return np.zeros(len(M))
+    M, A = Z.T @ M @ Z, A @ Z
+    size = 1e-9 * (np.trace(M) / len(M) or 1.0)
+    values, vectors = np.linalg.eigh(M)
+    root = vectors / np.sqrt(np.maximum(values, 0) + size)  # M⁻¹ = root rootᵀ
+    return -Z @ root @ np.linalg.lstsq(A @ root, f, rcond=1e-10)[0]
+
+
+def project(
+    form: NormalForm,
+    t: float,
+    q: Array,
+    v: Array,
+    p: Array,
+    *,
+    fixed_q: Array | None = None,
+    fixed_v: Array | None = None,
+) -> tuple[Array, Array]:
+    """The state on the constraints near (q, v) by Newton's steps in the M-metric; the caller looks at the residuals left.
+
+    `fixed_q` (nq,) and `fixed_v` (nv,) mark what must not move: Δq = N Δπ is then sought among the Δπ that leave the
+    fixed coordinates alone.
+    """
     blocks0, blocks1 = form.select("M", "N", "A0", "f0", "f0_scale"), form.select("M", "A1", "f1", "f1_scale")
     q = normalise(form, q)
     for _ in range(ITERATIONS):
         out = blocks0(t, q, v, p)
         if not _wants_step(out["f0"], out["f0_scale"]):
             break
-        q = normalise(form, q + out["N"] @ _least_step(out["M"], out["A0"], out["f0"]))
+        free = _free_directions(out["N"], fixed_q)
+        q = normalise(form, q + out["N"] @ _least_step(out["M"], out["A0"], out["f0"], free))
     for _ in range(ITERATIONS):
         out = blocks1(t, q, v, p)
         if not _wants_step(out["f1"], out["f1_scale"]):
             break
-        v = v + _least_step(out["M"], out["A1"], out["f1"])
+        v = v + _least_step(out["M"], out["A1"], out["f1"], _free_directions(np.eye(form.nv), fixed_v))
     return q, v
 
 

@@ -13,12 +13,13 @@ subexpressions shared. Nothing is differentiated in SymPy.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from appell.errors import ModelError
-from appell.graph import Fn, make_fn
+from appell.graph import Fn, Lowering, make_fn
 from appell.graph.algebra import Value, depends
 from appell.model import Constraint, System
 from appell.normal_form.inertia import inertia_of
@@ -72,6 +73,7 @@ class NormalForm:
     ideal: bool
     route: str  # what M and h were derived from: "T" or "bodies"
     quaternions: tuple[tuple[int, ...], ...]  # indices in q of the unit quaternions
+    lower: Lowering
 
     @property
     def nq(self) -> int:
@@ -99,6 +101,21 @@ class NormalForm:
         """A function (t, q, v, p[, a][, lam]) → the named outputs; `OUTPUTS` lists them."""
         return _select(self, names)
 
+    def lowered(self, expression: Any) -> Fn:
+        """A function (t, q, v, p[, a]) → value of a SymPy expression in the symbols of the system."""
+        return make_fn("expression", _inputs(self, [value := self.lower(expression)]), {"value": (value, ())})
+
+    def lowered_values(self, expressions: Mapping[str, Any], system: System) -> dict[str, Value]:
+        """Graph values of named expressions, with the velocities of coordinates written in the speeds."""
+        return {str(name): self.lower(system.in_velocities(e)) for name, e in expressions.items()}
+
+
+def _inputs(form: NormalForm, values: Sequence[Value]) -> dict[str, tuple[Value, tuple[int, ...]]]:
+    """t, q, v, p, and those of a and lam that the values contain."""
+    extra = [x for x in ("a", "lam") if any(depends(value, form.inputs[x]) for value in values)]
+    vectors = {x: (form.inputs[x], (form.inputs[x].numel(),)) for x in ("q", "v", "p", *extra)}
+    return {"t": (form.inputs["t"], ()), **vectors}
+
 
 @cache
 def _select(form: NormalForm, names: tuple[str, ...]) -> Fn:
@@ -106,9 +123,7 @@ def _select(form: NormalForm, names: tuple[str, ...]) -> Fn:
     if unknown:
         raise ModelError(f"the normal form has no output {unknown}; it has {sorted(form.outputs)}")
     chosen = {name: form.outputs[name] for name in names}
-    extra = [x for x in ("a", "lam") if any(depends(value, form.inputs[x]) for value, _ in chosen.values())]
-    inputs = {"t": (form.inputs["t"], ())}
-    inputs.update({x: (form.inputs[x], (form.inputs[x].numel(),)) for x in ("q", "v", "p", *extra)})
+    inputs = _inputs(form, [value for value, _ in chosen.values()])
     return make_fn("nf_" + "_".join(name.replace("_", "") for name in names), inputs, chosen)
 
 
@@ -154,5 +169,5 @@ def _derive(system: System) -> NormalForm:
     )  # fmt: skip
     quaternions = tuple(tuple(system.coordinates.index(q) for q in ball.coordinates) for ball in system.quaternions)
     ideal = all(c.reaction is None for c in system.constraints)
-    return NormalForm(inputs, outputs, table, ideal, inertia.route, quaternions)
+    return NormalForm(inputs, outputs, table, ideal, inertia.route, quaternions, kin.lower)
 

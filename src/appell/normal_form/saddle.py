@@ -33,7 +33,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from appell.errors import Status
-from appell.graph.algebra import Value, column, smallest, symmetric_solve, zeros
+from appell.graph.algebra import Value, block_matrix, column, smallest, symmetric_solve, zeros
 
 Array = NDArray[np.float64]
 
@@ -64,7 +64,7 @@ def unrolled(M: Value, A: Value, r: Value, s: Value, policy: Policy) -> tuple[Va
     n, m = M.shape[0], A.shape[0]
     if policy.gamma and m:
         M, r = M + policy.gamma * (A.T @ A), r + policy.gamma * (A.T @ s)
-    K = Value.vertcat(Value.horzcat(M, A.T), Value.horzcat(A, zeros(m, m)))
+    K = block_matrix([[M, A.T], [A, zeros(m, m)]])
     x, D, LT = symmetric_solve(K, column(r, s))
     margins = [D[k] - PIVOT * M[k, k] for k in range(n)]
     for k in range(n, n + m):

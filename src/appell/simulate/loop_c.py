@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from appell.errors import Status
-from appell.simulate.loop_py import SECONDS_PER_LEG, Leg, Statistics, Task
+from appell.simulate.loop_py import SECONDS_PER_LEG, STRETCH, Leg, Statistics, Task
 from appell.simulate.tableaux import TABLEAUX, Array, Tableau
 
 CDEF = """
@@ -139,11 +139,12 @@ def loop_source(method: str, nz: int, has_projection: bool) -> str:
         "errors": len(tableau.E),
         "sums": ", ".join(f"sum{j} = 0" for j in e),
         "error_rows": "\n".join(f"        e[{j}].v[i] = {_combination(tableau.E[j])};" for j in e),
-        "error_sums": " ".join(f"sum{j} += e[{j}].x[i]*e[{j}].x[i]*scale2;" for j in e),
+        "error_sums": " ".join(f"sum{j} += (e[{j}].x[i]*scale)*(e[{j}].x[i]*scale);" for j in e),
         "error_norm": _error_norm(tableau),
         "end_slope_in_error": int(tableau.end_slope_in_error),
         "factor": _factor(tableau),
         "exponent": repr(1 / (tableau.error_order + 1)),
+        "stretch": repr(STRETCH),
         "safety": repr(tableau.safety),
         "shrink": repr(tableau.shrink),
         "grow": repr(tableau.grow),

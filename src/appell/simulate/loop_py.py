@@ -27,10 +27,11 @@ from appell.errors import AppellError, ConstraintError, SingularConfiguration, S
 from appell.simulate.tableaux import Array, Tableau
 
 SECONDS_PER_LEG = 0.05  # between two answers of a running loop: progress moves, Ctrl-C is heard
+STRETCH = 1 + 1e-6  # the last step may be so much longer than wanted, rather than leave a remainder of rounding
 
 
 class TrialFailed(AppellError):
-    """Raised by a right-hand side or a projection to name the status with which the loop ends if it cannot step past."""
+    """Raised by a right-hand side or a projection to name the status of a leg that cannot step past it."""
 
     def __init__(self, status: Status):
         super().__init__(status.name)
@@ -66,8 +67,10 @@ class Task:
         object.__setattr__(self, "atol", atol)
         if not (isfinite(self.t0) and isfinite(self.t_end)):
             raise ValueError(f"t0 = {self.t0} and t_end = {self.t_end} must be finite")
-        if not (self.rtol > 0 and atol.min(initial=0.0) >= 0):
-            raise ValueError(f"rtol = {self.rtol} must be positive and atol = {self.atol} not negative")
+        if not (self.rtol > 0 and np.all(atol > 0)):
+            raise ValueError(
+                f"rtol = {self.rtol} and atol = {self.atol} must be positive (a zero has no relative error)"
+            )
         for name in ("first_step", "max_step", "fixed_step"):
             if (value := getattr(self, name)) is not None and not value > 0:
                 raise ValueError(f"{name} = {value} must be positive, whatever the direction")
@@ -94,7 +97,7 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Leg:
-    """What a loop has so far: where it stands, the accepted steps with the start in front, the requested times passed."""
+    """What a loop has so far: where it stands, the accepted steps after the start, the requested times passed."""
 
     status: Status  # BUFFER_FULL: still running
     t: float
@@ -194,6 +197,7 @@ class _Progress:
         self.t_steps, self.z_steps, self.z_times = [task.t0], [task.z0], []
         self.accepted = self.rejected = 0
         self.defect = 0.0
+        self.largest = min(task.fixed_step or task.max_step, task.max_step)
         self.solver: Any = None
 
     def start(self) -> Status:
@@ -206,17 +210,16 @@ class _Progress:
         if task.t_end == task.t0:
             return Status.OK
         fixed = task.fixed_step
-        largest = min(fixed or task.max_step, task.max_step)
         first = fixed or task.first_step
         self.solver = self.loop.method.scipy_class(
             self.f,
             task.t0,
             task.z0,
             task.t_end,
-            max_step=largest,
-            first_step=None if first is None else min(first, largest, abs(task.t_end - task.t0)),
+            max_step=self.largest,
+            first_step=None if first is None else min(first, self.largest, abs(task.t_end - task.t0)),
             rtol=max(task.rtol, 100 * np.finfo(float).eps),  # SciPy's lower bound, without its warning
-            atol=np.full_like(task.z0, np.inf) if fixed else task.atol,
+            atol=np.inf if fixed else task.atol,  # pyright: ignore[reportArgumentType]
         )
         return Status.OK
 
@@ -226,8 +229,12 @@ class _Progress:
             return Status.MAX_STEPS
         solver, f_old = self.solver, self.solver.f
         while True:
-            wanted, before = solver.h_abs, self.f.evaluations
+            wanted, before = min(solver.h_abs, self.largest), self.f.evaluations
+            left = abs(self.task.t_end - self.t)
+            if left <= wanted * STRETCH:
+                solver.h_abs = solver.max_step = left
             solver.step()
+            solver.max_step = self.largest
             self.rejected += max(0, -(-(self.f.evaluations - before) // self.loop.method.stages) - 1)
             if solver.status == "failed":
                 return self.f.failure or Status.STEP_TOO_SMALL
@@ -278,7 +285,7 @@ class _Progress:
             status=status,
             t=self.t,
             z=self.z.copy(),
-            next_step=self.solver.h_abs if self.solver else 0.0,
+            next_step=float(min(self.solver.h_abs, self.largest)) if self.solver else 0.0,
             z_times=np.array(self.z_times).reshape(-1, nz),
             statistics=Statistics(self.f.evaluations, self.accepted, self.rejected, self.defect),
             t_pieces=(np.array(self.t_steps),),

@@ -1,0 +1,342 @@
+"""The contract of a classical form: when it applies, how it is derived, how it gives the reactions back.
+
+Every form writes the same motion. With a = v̇ and one row r(t, q, v, a) = 0 for each constraint (f̈, ḟ or f by its order),
+
+    E(t, q, v, a) = Q + W Λ            r(t, q, v, a) = 0            W = ∂r/∂a, or as given by `reaction=`
+
+The force on the system is +Λ ∂f/∂q, +Λ ∂f/∂q̇ or +Λ ∂f/∂q̈. A form is one file with one `Form` and one line in the table
+of `appell.forms`; it reads the model and the jets, never the normal form, which is its judge.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import sympy
+from numpy.typing import ArrayLike, NDArray
+from sympy import Eq, Expr, Symbol
+
+from appell.errors import FormNotApplicable, ModelError, SingularConfiguration
+from appell.forms import display, stationary, symbolic
+from appell.forms.linear import Undetermined, solve_linear
+from appell.forms.numbers import FLOAT, Arithmetic, Tape, arithmetic
+from appell.jets import t
+from appell.model import Constraint, System
+
+Values = dict[Symbol, Any]
+
+
+class Multiplier(Symbol):
+    """Λ of a constraint; prints as Λ with the constraint's name, or its number where the name is a formula."""
+
+    __slots__ = ("label",)
+    label: str
+
+    def __new__(cls, label: str):
+        self = Symbol.__xnew__(cls, f"Lambda_{label}", real=True)
+        self.label = label
+        return self
+
+    def __reduce__(self):
+        return type(self), (self.label,)
+
+    def __getnewargs_ex__(self):
+        return (self.label,), {}
+
+    def __setstate__(self, state):  # everything is in the argument of __new__
+        pass
+
+    def _latex(self, printer) -> str:
+        return rf"\Lambda_{{\mathrm{{{display.latex_text(self.label)}}}}}"
+
+    def _pretty(self, printer) -> Any:
+        return display.pretty_text(f"Λ_{self.label}" if printer._use_unicode else self.name)
+
+
+# -- the parts that every form reads off a system --------------------------------------------------------------------
+
+
+def equation(lhs: Any, rhs: Any) -> Eq:
+    """lhs = rhs as written: never evaluated to True."""
+    return Eq(sympy.sympify(lhs), sympy.sympify(rhs), evaluate=False)  # type: ignore[return-value]
+
+
+def multiplier_symbols(system: System) -> tuple[Multiplier, ...]:
+    """One Λ a constraint, in the order of `system.constraints`."""
+    plain = [c.name.replace(" ", "").replace("_", "").isalnum() and len(c.name) <= 24 for c in system.constraints]
+    labels = [c.name if ok else str(i + 1) for i, (c, ok) in enumerate(zip(system.constraints, plain, strict=True))]
+    if len(set(labels)) < len(labels):
+        labels = [str(i + 1) for i in range(len(labels))]
+    return tuple(Multiplier(label) for label in labels)
+
+
+def generalized_forces(system: System) -> tuple[Expr, ...]:
+    """Q_i = forces_i − Σ_j ∂V/∂q_j ∂q̇_j/∂v_i, (nv,)."""
+    V_q = {q: sympy.diff(system.potential, q) for q in system.coordinates}
+    return tuple(
+        Q - sympy.Add(*(V_q[q] * sympy.diff(rate, v) for q, rate in system.rates.items() if V_q[q] != 0))
+        for Q, v in zip(system.forces, system.velocities, strict=True)
+    )
+
+
+def tower(system: System, row: int) -> tuple[Expr, ...]:
+    """(f, ḟ, f̈), (f, ḟ) or (f,): a constraint and its derivatives along the motion up to the accelerations."""
+    levels = [system.residuals[row]]
+    for _ in range(system.constraints[row].order, 2):
+        levels.append(system.total_derivative(levels[-1]))
+    return tuple(levels)
+
+
+def acceleration_rows(system: System) -> tuple[Expr, ...]:
+    """r(t, q, v, a), one a constraint: f̈ of a holonomic one, ḟ of one of first order, f of one of second order."""
+    return tuple(tower(system, i)[-1] for i in range(len(system.constraints)))
+
+
+def directions(system: System) -> tuple[tuple[Expr, ...], ...]:
+    """W_k = ∂ḟ/∂v (order 0, equal to ∂f/∂q for v = q̇), ∂f/∂v (order 1), ∂f/∂a (order 2), or the given reaction; (rows, nv)."""
+
+    def ideal(i: int, c: Constraint) -> tuple[Expr, ...]:
+        if c.order == 2:
+            return tuple(sympy.diff(system.residuals[i], a) for a in system.accelerations)
+        f = tower(system, i)[1 - c.order]
+        return tuple(sympy.diff(f, v) for v in system.velocities)
+
+    return tuple(given or ideal(i, c) for i, (c, given) in enumerate(zip(system.constraints, system.reactions, strict=True)))
+
+
+def nonlinear_rows(system: System) -> tuple[int, ...]:
+    """The constraints that are nonlinear in the accelerations."""
+    return tuple(i for i, c in enumerate(system.constraints) if c.order == 2 and not c.linear)
+
+
+def kinematics_of(system: System) -> tuple[Eq, ...]:
+    """q̇ = N v + n0 for the coordinates that have kinematics of their own; empty for v = q̇."""
+    return tuple(equation(q.d, rate) for q, rate in system.rates.items() if rate != q.d)
+
+
+# -- the contract -----------------------------------------------------------------------------------------------------
+
+
+class Form(ABC):
+    """A way to write the equations of motion. Subclasses are stateless; one instance stands in the table of forms."""
+
+    name: str
+    """How it is called: `ap.forms.<name>`."""
+    source: str
+    """The equation of the source that it writes, for example "Deneva (16)"."""
+    variants: tuple[tuple[str, ...], ...] = ((),)
+    """The sets of options with which `agree` tries it: ((), ("pseudo",), ("independent",)) for Appell's."""
+
+    @abstractmethod
+    def accepts(self, system: System, **options: Any) -> str | None:
+        """None where the form applies; else a sentence that says why not and names a form that does."""
+
+    @abstractmethod
+    def derive(self, system: System, **options: Any) -> Equations:
+        """The equations, by the form's own route."""
+
+    def recover(self, equations: Equations, tape: Tape, values: Values, numbers: Arithmetic) -> list[Any]:
+        """Λ in the order of `system.constraints` from the values of the unknowns; `tape` computes `equations.multipliers`."""
+        return tape(values, numbers)
+
+    def solve_at(self, equations: Equations, values: Values, numbers: Arithmetic) -> Values:
+        """The unknowns at a state. Linear equations are solved; with rows nonlinear in a, Gauss's least point is taken."""
+        if not nonlinear_rows(equations.system):
+            return equations._solve_linear(values, numbers)
+        return stationary.least(equations, values, numbers)
+
+    def __call__(self, system: System, **options: Any) -> Equations:
+        if not isinstance(system, System):
+            raise ModelError(f"ap.forms.{self.name} takes a System, not {type(system).__name__}")
+        reason = self.accepts(system, **options)
+        if reason is not None:
+            raise FormNotApplicable(f"ap.forms.{self.name} does not apply to '{system.name}': {reason}")
+        return self.derive(system, **options)
+
+
+@dataclass(frozen=True, eq=False)
+class Equations:
+    """Equations of motion in one classical form.
+
+    Attributes
+    ----------
+    form: its name; system: what it was derived from.
+    provenance: a sentence that says from what, and by which equation of which source.
+    equations: the equations of motion, as the book writes them.
+    kinematics: how the coordinates move, where q̇ are not the velocities themselves (q̇ = N v + n0, q̇ = h π̇ + h0).
+    rows: what closes the equations: the constraints at the level of accelerations, q̈ in pseudo-accelerations, equations for Λ.
+    unknowns: what `equations` and `rows` determine together, linearly unless a row is nonlinear in the accelerations:
+        all of `system.accelerations`, then pseudo-accelerations and multipliers.
+    multipliers: Λ of each constraint, in the order of `system.constraints`: a symbol among the unknowns, or a formula in
+        t, q, v, the unknowns and `definitions`.
+    definitions: further symbols that the equations are written in (pseudo-velocities), each with its value in t, q, v and
+        the definitions before it.
+    objects: what the form is known for, by name (S, Z, …); also read as attributes.
+    """
+
+    route: Form
+    system: System
+    provenance: str
+    equations: tuple[Eq, ...]
+    unknowns: tuple[Symbol, ...]
+    multipliers: tuple[Expr, ...]
+    rows: tuple[Eq, ...] = ()
+    kinematics: tuple[Eq, ...] = ()
+    definitions: Mapping[Symbol, Expr] = field(default_factory=lambda: MappingProxyType({}))
+    objects: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __post_init__(self):
+        missing = [a for a in self.system.accelerations if a not in self.unknowns]
+        if missing:
+            raise ModelError(f"{self.form}: the acceleration {missing[0]} is not among the unknowns")
+        if len(self.multipliers) != len(self.system.constraints):
+            raise ModelError(f"{self.form}: {len(self.multipliers)} multipliers for {len(self.system.constraints)} constraints")
+
+    @property
+    def form(self) -> str:
+        """The name of the form."""
+        return self.route.name
+
+    def __getattr__(self, name: str) -> Any:
+        objects = self.__dict__.get("objects", {})
+        if name in objects:
+            return objects[name]
+        raise AttributeError(f"the equations of '{self.__dict__.get('route')}' have no '{name}'; objects: {sorted(objects)}")
+
+    # -- in symbols --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def residuals(self) -> tuple[Expr, ...]:
+        """lhs − rhs of `equations` and `rows`, in that order."""
+        return tuple(e.lhs - e.rhs for e in (*self.equations, *self.rows))
+
+    @cached_property
+    def coefficients(self) -> tuple[sympy.Matrix, sympy.Matrix]:
+        """(K, b) of K x = b with x the unknowns: K = ∂F/∂x, b = −F at x = 0. Nothing is expanded."""
+        zero = {x: sympy.Integer(0) for x in self.unknowns}
+        F = self.residuals
+        K = [[sympy.diff(f, x).xreplace(zero) for x in self.unknowns] for f in F]
+        return sympy.Matrix(len(F), len(self.unknowns), sum(K, [])), sympy.Matrix([-f.xreplace(zero) for f in F])
+
+    def solve(self, *, simplify: bool = True, budget: float = 10.0) -> dict[Symbol, Expr]:
+        """Unknown → explicit expression in t, q, v: accelerations, pseudo-accelerations and Λ.
+
+        `budget` is the time in seconds for simplifications; what is left stays unsimplified. Redundant rows and rows
+        nonlinear in the accelerations have no explicit solution and raise `FormNotApplicable`.
+        """
+        if nonlinear_rows(self.system):
+            raise FormNotApplicable("the accelerations enter nonlinearly: use .acceleration(t, q, v), which finds Gauss's minimum")
+        K, b = self.coefficients
+        found = symbolic.solve(K, b, self.unknowns, budget if simplify else 0.0)
+        for symbol, formula in zip(multiplier_symbols(self.system), self.multipliers, strict=True):
+            if symbol not in found:
+                found[symbol] = formula.xreplace(found)
+        return {x: display.simplified(value, budget / max(len(found), 1)) if simplify else value for x, value in found.items()}
+
+    # -- in numbers --------------------------------------------------------------------------------------------------
+
+    def acceleration(
+        self, time: float, q: ArrayLike, v: ArrayLike, parameters: Mapping[Any, float] | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """(a, lam), shapes (nv,) and (rows,), from the form's own equations in float64.
+
+        time in s, q (nq,), v (nv,); parameters by symbol or name. `SingularConfiguration` where a is not determined.
+        """
+        values = {t: float(time), **self._vector("q", self.system.coordinates, q)}
+        values |= self._vector("v", self.system.velocities, v)
+        values |= parameter_values(self.system, parameters or {})
+        a, lam = self._evaluate({s: float(x) for s, x in values.items()}, FLOAT)
+        return np.array(a, dtype=np.float64), np.array(lam, dtype=np.float64)
+
+    def evaluate(self, state: Mapping[Symbol, Any], precision: int = 50) -> tuple[list[Any], list[Any]]:
+        """(a, lam) in `precision` digits. `state` gives t, q, v and the parameters as exact or multiprecision numbers.
+
+        The state has to satisfy redundant constraints to half of the digits for their redundancy to be seen.
+        """
+        numbers = arithmetic(precision)
+        return self._evaluate({s: numbers.number(x) for s, x in state.items()}, numbers)
+
+    def _evaluate(self, values: Values, numbers: Arithmetic) -> tuple[list[Any], list[Any]]:
+        values = dict(values)
+        for symbol, tape in self._definition_tapes:
+            values[symbol] = tape(values, numbers)[0]
+        try:
+            values |= self.route.solve_at(self, values, numbers)
+        except Undetermined as error:
+            state = {str(s): float(x) for s, x in values.items() if s == t or s in self.system._jets}
+            raise SingularConfiguration(f"{self.form}: {error}", time=state.get("t"), state=state) from None
+        return [values[a] for a in self.system.accelerations], self.route.recover(self, self._multiplier_tape, values, numbers)
+
+    def _solve_linear(self, values: Values, numbers: Arithmetic) -> Values:
+        """x of K x = b at a state; where Λ is not unique (redundant rows), the one of least norm."""
+        n = len(self.unknowns)
+        flat = self._tape(values, numbers)
+        K, b = [flat[i * n : (i + 1) * n] for i in range(len(flat) // (n + 1))], flat[len(flat) - len(flat) // (n + 1) :]
+        unique = [x not in self._free for x in self.unknowns]
+        x = solve_linear(K, b, unique, numbers.tolerance, [str(s) for s in self.unknowns])
+        return dict(zip(self.unknowns, x, strict=True))
+
+    @cached_property
+    def _free(self) -> frozenset[Symbol]:
+        return frozenset(x for x in self.unknowns if isinstance(x, Multiplier))
+
+    @cached_property
+    def _tape(self) -> Tape:
+        K, b = self.coefficients
+        return Tape([*K, *b])
+
+    @cached_property
+    def _definition_tapes(self) -> list[tuple[Symbol, Tape]]:
+        return [(s, Tape([value])) for s, value in self.definitions.items()]
+
+    @cached_property
+    def _multiplier_tape(self) -> Tape:
+        return Tape(self.multipliers)
+
+    @staticmethod
+    def _vector(name: str, symbols: Sequence[Symbol], given: ArrayLike) -> Values:
+        array = np.asarray(given, dtype=np.float64)
+        if array.shape != (len(symbols),):
+            raise ModelError(f"{name} has shape {array.shape}, and must be ({len(symbols)},): {', '.join(map(str, symbols))}")
+        return dict(zip(symbols, array.tolist(), strict=True))
+
+    # -- for people ----------------------------------------------------------------------------------------------------
+
+    def latex(self, style: str = "plain") -> str:
+        """LaTeX; style is "plain" (as derived), "simplified" or "solved"."""
+        return display.latex(self, style)
+
+    def text(self, style: str = "plain") -> str:
+        """Unicode text; style is "plain" (as derived), "simplified" or "solved"."""
+        return display.text(self, style)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        return f"<Equations {self.form} of {self.system.name}: {len(self.equations)} equations in {len(self.unknowns)} unknowns>"
+
+    def _repr_latex_(self) -> str:
+        return display.notebook(self)
+
+
+def parameter_values(system: System, given: Mapping[Any, Any]) -> dict[Symbol, Any]:
+    """The parameters of a system by symbol, from a mapping of symbols or names; missing and unknown ones are named."""
+    by_name = {str(p): p for p in system.parameters}
+    unknown = [str(key) for key in given if str(key) not in by_name]
+    if unknown:
+        raise ModelError(f"{unknown[0]} is not a parameter of '{system.name}'; it has: {', '.join(by_name) or 'none'}")
+    values = {by_name[str(key)]: value for key, value in given.items()}
+    missing = [name for name, p in by_name.items() if p not in values]
+    if missing:
+        raise ModelError(f"no value for {', '.join(missing)}: give parameters={{{missing[0]}: …}}")
+    bad = [str(p) for p, x in values.items() if isinstance(x, Expr) and not x.is_number]
+    if bad:
+        raise ModelError(f"the value of {bad[0]} is not a number: {values[by_name[bad[0]]]}")
+    return values

@@ -1,0 +1,217 @@
+"""SymPy expressions evaluated as they stand, in float64 or in any precision.
+
+A `Tape` lists every distinct subexpression once, in an order in which each needs only earlier ones. Running it costs
+one arithmetic operation an entry: nothing is expanded, simplified or compiled.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+import mpmath
+import sympy
+from sympy import Expr, Symbol
+
+from appell.errors import ModelError, SingularConfiguration
+
+
+@dataclass(frozen=True, eq=False)
+class Arithmetic:
+    """A kind of number: how to make one, its functions by SymPy's name, and when a pivot counts as zero."""
+
+    digits: int
+    number: Callable[[Any], Any]
+    functions: Mapping[str, Callable[..., Any]]
+    tolerance: float
+    module: str
+
+    @cached_property
+    def power(self) -> Callable[[Any, Any], Any]:
+        return self.functions["Pow"]
+
+
+def _sign(x: Any) -> int:
+    return (x > 0) - (x < 0)
+
+
+_COMMON: dict[str, Callable[..., Any]] = {
+    "sign": _sign,
+    "Min": min,
+    "Max": max,
+    "Heaviside": lambda x, half=0.5: 1 if x > 0 else 0 if x < 0 else half,
+    "DiracDelta": lambda x, order=0: 0 if x else math.inf,  # the derivative of sign, off its jump
+}
+_NAMES = "sin cos tan cot sec csc asin acos atan atan2 sinh cosh tanh coth asinh acosh atanh exp log floor".split()
+
+
+def _float_functions() -> dict[str, Callable[..., Any]]:
+    table = {name: getattr(math, name) for name in _NAMES if hasattr(math, name)}
+    table |= {
+        "cot": lambda x: 1 / math.tan(x), "sec": lambda x: 1 / math.cos(x), "csc": lambda x: 1 / math.sin(x),
+        "coth": lambda x: 1 / math.tanh(x), "Abs": abs, "ceiling": math.ceil, "Pow": math.pow, "sqrt": math.sqrt,
+    }  # fmt: skip
+    return {**_COMMON, **table}
+
+
+FLOAT = Arithmetic(15, float, _float_functions(), 1e-10, "math")
+"""float64. A pivot below 1e-10 of its row and column counts as zero: redundant rows of a state rounded to 1e-16."""
+
+
+@cache
+def arithmetic(digits: int) -> Arithmetic:
+    """Multiprecision numbers of `digits` decimal digits, with ten more to work with. No global precision is touched."""
+    context = mpmath.MPContext()
+    context.dps = digits + 10
+
+    def number(x: Any) -> Any:
+        if isinstance(x, sympy.Rational):
+            return context.mpf(int(x.p)) / int(x.q)
+        if isinstance(x, Expr):
+            return context.mpf(x.evalf(digits + 12)._mpf_)
+        return context.convert(x)
+
+    table = {name: getattr(context, name) for name in _NAMES if hasattr(context, name)}
+    table |= {"Abs": abs, "ceiling": context.ceil, "Pow": context.power, "sqrt": context.sqrt}
+    return Arithmetic(digits, number, {**_COMMON, **table}, 10.0 ** (-digits // 2), "mpmath")
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One operation: its kind, the entries it reads, and a constant, symbol or function."""
+
+    kind: str
+    args: tuple[int, ...]
+    what: Any = None
+
+
+class Tape:
+    """Expressions as a list of operations. `tape(values, numbers)` gives their values, in order."""
+
+    def __init__(self, expressions: Iterable[Any]):
+        self._entries: list[_Entry] = []
+        self._index: dict[Any, int] = {}
+        self._outputs = [self._place(sympy.sympify(e)) for e in expressions]
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def _place(self, expr: Any) -> int:
+        """The entry of an expression, after those of its arguments; an explicit stack, since expressions are deep."""
+        stack = [expr]
+        while stack:
+            node = stack[-1]
+            if node in self._index:
+                stack.pop()
+                continue
+            needs = self._needs(node)
+            waiting = [child for child in needs if child not in self._index]
+            if waiting:
+                stack.extend(waiting)
+                continue
+            stack.pop()
+            self._index[node] = len(self._entries)
+            self._entries.append(_entry(node, tuple(self._index[child] for child in needs)))
+        return self._index[expr]
+
+    @staticmethod
+    def _needs(node: Any) -> tuple[Any, ...]:
+        if node.is_Symbol or node.is_number and not node.args:
+            return ()
+        if node.is_Pow and node.exp.is_Rational:
+            return (node.base,)
+        if node.is_Add or node.is_Mul or node.is_Pow or type(node).__name__ in _KNOWN:
+            return node.args
+        return tuple(sorted(node.free_symbols, key=str))  # Piecewise and other rare things: left to SymPy as a whole
+
+    def __call__(self, values: Mapping[Symbol, Any], numbers: Arithmetic) -> list[Any]:
+        done: list[Any] = []
+        try:
+            for entry in self._entries:
+                done.append(_RUN[entry.kind](entry, [done[i] for i in entry.args], values, numbers))
+        except (ZeroDivisionError, ValueError, OverflowError) as error:
+            raise SingularConfiguration(f"an expression has no value at this state ({error})") from None
+        return [_real(done[i]) for i in self._outputs]
+
+
+_KNOWN = {*_NAMES, *_COMMON, "Abs", "ceiling"}
+
+
+def _entry(node: Any, args: tuple[int, ...]) -> _Entry:
+    if node.is_Symbol:
+        return _Entry("symbol", (), node)
+    if node.is_number and not args and not node.args:
+        return _Entry("number", (), node)
+    if node.is_Add:
+        return _Entry("add", args)
+    if node.is_Mul:
+        return _Entry("mul", args)
+    if node.is_Pow and node.exp.is_Integer:
+        return _Entry("integer power", args, int(node.exp))
+    if node.is_Pow and node.exp.is_Rational and node.exp.q == 2:
+        return _Entry("half power", args, int(node.exp.p))
+    if node.is_Pow and node.exp.is_Rational:
+        return _Entry("rational power", args, node.exp)
+    if node.is_Pow:
+        return _Entry("function", args, "Pow")
+    if type(node).__name__ in _KNOWN:
+        return _Entry("function", args, type(node).__name__)
+    return _Entry("opaque", args, (tuple(sorted(node.free_symbols, key=str)), node))
+
+
+def _symbol(entry: _Entry, args: list[Any], values: Mapping[Symbol, Any], numbers: Arithmetic) -> Any:
+    if entry.what not in values:
+        raise ModelError(f"no value for '{entry.what}'")
+    return values[entry.what]
+
+
+def _number(entry: _Entry, args: list[Any], values: Mapping[Symbol, Any], numbers: Arithmetic) -> Any:
+    node = entry.what
+    return int(node) if node.is_Integer else numbers.number(node)
+
+
+def _product(entry: _Entry, args: list[Any], values: Mapping[Symbol, Any], numbers: Arithmetic) -> Any:
+    result = args[0]
+    for factor in args[1:]:
+        result = result * factor
+    return result
+
+
+def _opaque(entry: _Entry, args: list[Any], values: Mapping[Symbol, Any], numbers: Arithmetic) -> Any:
+    symbols, node = entry.what
+    if numbers.module == "math":
+        return float(_lambdified(symbols, node, "math")(*args))
+    return numbers.number(_lambdified(symbols, node, "mpmath")(*args))
+
+
+@cache
+def _lambdified(symbols: tuple[Symbol, ...], node: Any, module: str) -> Callable[..., Any]:
+    return sympy.lambdify(symbols, node, module)
+
+
+def _integer_power(entry: _Entry, args: list[Any], values: Mapping[Symbol, Any], numbers: Arithmetic) -> Any:
+    return args[0] ** entry.what if entry.what > 0 else 1 / (numbers.number(args[0]) ** -entry.what)
+
+
+_RUN: dict[str, Callable[[_Entry, list[Any], Mapping[Symbol, Any], Arithmetic], Any]] = {
+    "symbol": _symbol,
+    "number": _number,
+    "add": lambda entry, args, values, numbers: sum(args[1:], args[0]),
+    "mul": _product,
+    "integer power": _integer_power,
+    "half power": lambda entry, args, values, numbers: numbers.functions["sqrt"](args[0]) ** entry.what,
+    "rational power": lambda entry, args, values, numbers: numbers.power(args[0], numbers.number(entry.what)),
+    "function": lambda entry, args, values, numbers: numbers.functions[entry.what](*args),
+    "opaque": _opaque,
+}
+
+
+def _real(x: Any) -> Any:
+    if isinstance(x, complex | mpmath.mpc) or hasattr(x, "_mpc_"):
+        raise SingularConfiguration(
+            "an expression has a complex value at this state (a root or logarithm of a negative number): another branch"
+        )
+    return x

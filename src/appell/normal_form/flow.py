@@ -1,0 +1,222 @@
+"""A system as the ordinary differential equation that a time loop runs.
+
+    z = (q, v, w)        ż = (N v + n0, a, power)
+
+with a from the normal form and w the work that changes H = T2 − T0 + V, present only where something can do work
+(then H − w is constant along the motion: the energy balance). With pseudo-velocities π = F(t, q) v + π0(t, q) the state is
+the minimal one, z = (q, π, w): the velocities follow from the rows and the π,
+
+    [A1; F] v = [−f1|_{v=0}; π − π0],        π̇ = F a + (F v + π0)˙|_{a=0},
+
+so that velocity constraints hold exactly and only positions are projected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from appell.errors import FormNotApplicable, ModelError
+from appell.graph import Fn, make_fn
+from appell.graph.algebra import (
+    Value,
+    along,
+    column,
+    general_solve,
+    is_zero,
+    jacobian,
+    largest,
+    substitute,
+    substitute_all,
+    symbols,
+    zeros,
+)
+from appell.normal_form.normal_form import NormalForm
+from appell.normal_form.policy import Policies
+from appell.normal_form.solved import Blocks, Shaped, Solved, solved
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """ż = rhs(t, z, p) with its projections. `expand` gives q, v of a state; corrections give Δz and the size of the residual."""
+
+    rhs: Fn | Solved
+    expand: Fn
+    position: Fn | Solved | None
+    velocity: Fn | Solved | None
+    quaternions: tuple[tuple[int, ...], ...]
+    nq: int
+    nu: int  # velocities, or pseudo-velocities
+    has_work: bool
+    minimal: bool  # whether u is π
+    implicit: Fn  # (t, z, y, p) → zd, residual with y = (a, λ): 0 = M a + h − Q − W λ, 0 = A a + a0
+
+    @property
+    def nz(self) -> int:
+        return self.nq + self.nu + self.has_work
+
+    @property
+    def projects(self) -> bool:
+        """Whether anything is mended after a step."""
+        return bool(self.position or self.velocity or self.quaternions)
+
+
+def acceleration(form: NormalForm, policies: Policies) -> Fn | Solved:
+    """(t, q, v, p) → a, lam, margin."""
+    inputs = _inputs(form, ("q", "v", "p"))
+    blocks = Blocks(form["M"], form["A"], form["W"], form["Q"] - form["h"], -form["a0"])
+    finish = lambda x, lam: {"a": (x, (form.nv,)), "lam": (lam, (form.m,))}  # noqa: E731
+    return solved("acceleration", inputs, blocks, finish, policies.acceleration)
+
+
+def flow(form: NormalForm, policies: Policies, pseudo: Mapping[str, Value] | None = None) -> Flow:
+    """The flow of a normal form, in (q, v) or in (q, π)."""
+    state = _State.full(form) if pseudo is None else _State.minimal(form, pseudo)
+    rhs = _rhs(form, policies, state)
+    return Flow(
+        rhs=rhs,
+        expand=make_fn("expand", state.inputs(form), {"q": (state.q, (form.nq,)), "v": (state.v, (form.nv,))}),
+        position=_position(form, policies, state),
+        velocity=None if pseudo is not None else _velocity(form, policies, state),
+        quaternions=form.quaternions,
+        nq=form.nq,
+        nu=state.u.numel(),
+        has_work=state.has_work,
+        minimal=pseudo is not None,
+        implicit=_implicit(form, state),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """z = (q, u, w) with u = v or u = π; v as an expression of t, q, u, p; u̇ as a function of a."""
+
+    q: Value
+    u: Value
+    w: Value
+    v: Value
+    u_free: Value  # u̇ at a = 0, in v
+    u_a: Value  # ∂u̇/∂a
+
+    @property
+    def has_work(self) -> bool:
+        return self.w.numel() > 0
+
+    @property
+    def z(self) -> Value:
+        return column(self.q, self.u, self.w)
+
+    @property
+    def size(self) -> int:
+        return self.z.numel()
+
+    def inputs(self, form: NormalForm) -> dict[str, Shaped]:
+        return {"t": (form.inputs["t"], ()), "z": (self.z, (self.size,)), "p": _vector(form, "p")}
+
+    def restrict(self, form: NormalForm, *values: Value) -> list[Value]:
+        """Values of the normal form with v written in the state."""
+        if self.u is self.v:
+            return list(values)
+        return substitute_all(values, [form.inputs["v"]], [self.v])
+
+    @staticmethod
+    def full(form: NormalForm) -> _State:
+        v = form.inputs["v"]
+        return _State(form.inputs["q"], v, _work(form), v, zeros(form.nv), Value.eye(form.nv))
+
+    @staticmethod
+    def minimal(form: NormalForm, pseudo: Mapping[str, Value]) -> _State:
+        t, q, v = (form.inputs[x] for x in ("t", "q", "v"))
+        expressions = column(*pseudo.values())
+        A1, F, rest = form["A1"], jacobian(expressions, v), zeros(form.nv)
+        _check_pseudo(form, A1, F)
+        u = symbols("pi", expressions.numel())
+        right = column(-substitute(form["f1"], [v], [rest]), u - substitute(expressions, [v], [rest]))
+        v_of_u = general_solve(column(A1, F), right)
+        return _State(q, u, _work(form), v_of_u, along(expressions, [t, q], [1, form["qd"]]), F)
+
+
+def _check_pseudo(form: NormalForm, A1: Value, F: Value) -> None:
+    if not is_zero(jacobian(A1, form.inputs["v"])) or not is_zero(jacobian(F, form.inputs["v"])):
+        raise FormNotApplicable(
+            "pseudo= needs constraints and pseudo-velocities linear in the velocities; simulate without pseudo="
+            " (multipliers and projection), which takes nonlinear ones"
+        )
+    rows, wanted = A1.shape[0] + F.shape[0], form.nv
+    if rows != wanted:
+        raise ModelError(
+            f"{A1.shape[0]} velocity constraints and {F.shape[0]} pseudo-velocities do not fix {wanted} velocities;"
+            f" give {wanted - A1.shape[0]} pseudo-velocities (and no redundant constraint)"
+        )
+
+
+def _work(form: NormalForm) -> Value:
+    return symbols("w", 0 if is_zero(form["power"]) else 1)
+
+
+def _vector(form: NormalForm, name: str) -> Shaped:
+    return form.inputs[name], (form.inputs[name].numel(),)
+
+
+def _inputs(form: NormalForm, names: tuple[str, ...]) -> dict[str, Shaped]:
+    return {"t": (form.inputs["t"], ()), **{name: _vector(form, name) for name in names}}
+
+
+def _implicit(form: NormalForm, state: _State) -> Fn:
+    """The same flow with a and λ as algebraic unknowns."""
+    a, lam = form.inputs["a"], form.inputs["lam"]
+    residual = column(
+        form["M"] @ a + form["h"] - form["Q"] - form["W"] @ lam,
+        form["A"] @ a + form["a0"],
+    )
+    work = form["power"] if state.has_work else zeros(0)
+    zd, residual = state.restrict(form, column(form["qd"], state.u_free + state.u_a @ a, work), residual)
+    y = column(a, lam)
+    inputs = {**state.inputs(form), "y": (y, (y.numel(),))}
+    return make_fn("implicit", inputs, {"zd": (zd, (state.size,)), "residual": (residual, (y.numel(),))})
+
+
+def _rhs(form: NormalForm, policies: Policies, state: _State) -> Fn | Solved:
+    a, lam = form.inputs["a"], form.inputs["lam"]
+    names = ("M", "A", "W", "Q", "h", "a0", "qd", "power")
+    M, A, W, Q, h, a0, qd, power, free, slope = state.restrict(
+        form, *(form[name] for name in names), state.u_free, state.u_a
+    )
+
+    def finish(x: Value, multipliers: Value) -> dict[str, Shaped]:
+        work = substitute(power, [a, lam], [x, multipliers]) if state.has_work else zeros(0)
+        return {"zd": (column(qd, free + slope @ x, work), (state.size,))}
+
+    return solved("flow", state.inputs(form), Blocks(M, A, W, Q - h, -a0), finish, policies.acceleration)
+
+
+def _position(form: NormalForm, policies: Policies, state: _State) -> Fn | Solved | None:
+    if form["f0"].numel() == 0:
+        return None
+    M, A0, f0, scale, N = state.restrict(form, *(form[name] for name in ("M", "A0", "f0", "f0_scale", "N")))
+    size = _relative(f0, scale)
+
+    def finish(x: Value, _: Value) -> dict[str, Shaped]:
+        rest = zeros(state.size - form.nq)
+        return {"dz": (column(N @ x, rest), (state.size,)), "size": (size, ())}
+
+    blocks = Blocks(M, A0, A0.T, zeros(form.nv), -f0)
+    return solved("position", state.inputs(form), blocks, finish, policies.position)
+
+
+def _velocity(form: NormalForm, policies: Policies, state: _State) -> Fn | Solved | None:
+    if form["f1"].numel() == 0:
+        return None
+    size = _relative(form["f1"], form["f1_scale"])
+
+    def finish(x: Value, _: Value) -> dict[str, Shaped]:
+        work = zeros(int(state.has_work))
+        return {"dz": (column(zeros(form.nq), x, work), (state.size,)), "size": (size, ())}
+
+    blocks = Blocks(form["M"], form["A1"], form["A1"].T, zeros(form.nv), -form["f1"])
+    return solved("velocity", state.inputs(form), blocks, finish, policies.velocity)
+
+
+def _relative(f: Value, scale: Value) -> Value:
+    """max |f| / (1 + Σ|∂f/∂z·z|)."""
+    return largest(f / (1 + scale))

@@ -1,0 +1,104 @@
+"""Functions with a saddle point inside.
+
+    inputs ──head──► M, A, W, r, s ──saddle──► x, λ ──tail──► outputs, margin
+
+Small systems are unrolled: head, factorisation and tail become one straight-line `Fn`. Larger ones, redundant rows and given
+reaction directions keep the saddle point as a routine between two `Fn`s: a `Solved`. Both have the same ports; the last
+output, `margin`, is positive where the solution exists, else minus the `Status`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import Status
+from appell.graph import Fn, Port, make_fn
+from appell.graph.algebra import Value, symbols
+from appell.normal_form.saddle import CHOLESKY, LU, Policy, solve, unrolled
+
+Array = NDArray[np.float64]
+Shaped = tuple[Value, tuple[int, ...]]
+
+UNROLL = 14
+"""Largest nv + rows that is unrolled: beyond, compile time grows as the cube and the routine is as fast."""
+
+MARGIN = Port("margin", ())
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """M x = r + W λ, A x = s on the graph."""
+
+    M: Value
+    A: Value
+    W: Value
+    r: Value
+    s: Value
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """A function whose saddle point is solved by a routine: `head` gives the blocks, `tail` takes x and λ as well."""
+
+    name: str
+    head: Fn
+    tail: Fn
+    policy: Policy
+
+    @property
+    def inputs(self) -> tuple[Port, ...]:
+        return self.head.inputs
+
+    @property
+    def outputs(self) -> tuple[Port, ...]:
+        return (*self.tail.outputs, MARGIN)
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """(n, m) of the saddle point."""
+        by_name = {port.name: port for port in self.head.outputs}
+        m, n = by_name["A"].shape
+        return n, m
+
+    def __call__(self, *arrays: Array) -> dict[str, Array]:
+        """One state by CasADi's evaluator and NumPy."""
+        blocks = self.head(*arrays)
+        W = blocks.get("W", blocks["A"].T)
+        x, lam, status = solve(blocks["M"], blocks["A"], W, blocks["r"], blocks["s"], self.policy)
+        out = self.tail(*arrays, x, lam)
+        out["margin"] = np.array(1.0 if status is Status.OK else -float(status))
+        return out
+
+
+def solved(
+    name: str,
+    inputs: Mapping[str, Shaped],
+    blocks: Blocks,
+    finish: Callable[[Value, Value], Mapping[str, Shaped]],
+    policy: Policy,
+) -> Fn | Solved:
+    """The function `inputs` → `finish(x, λ)` and `margin`, unrolled where that is the better way."""
+    m, n = blocks.A.shape
+    if policy.kind == CHOLESKY and n + m <= UNROLL:
+        x, lam, margin = unrolled(blocks.M, blocks.A, blocks.r, blocks.s, policy)
+        return make_fn(name, inputs, {**finish(x, lam), "margin": (margin, ())})
+    given = {"M": (blocks.M, (n, n)), "A": (blocks.A, (m, n)), "r": (blocks.r, (n,)), "s": (blocks.s, (m,))}
+    if policy.kind == LU:
+        given["W"] = (blocks.W, (n, m))
+    x, lam = symbols("x", n), symbols("lam", m)
+    head = make_fn(f"{name}_head", inputs, given)
+    tail = make_fn(f"{name}_tail", {**inputs, "x": (x, (n,)), "lam": (lam, (m,))}, finish(x, lam))
+    return Solved(name, head, tail, policy)
+
+
+def status_of(margin: float) -> Status:
+    """What a margin says."""
+    if margin > 0:
+        return Status.OK
+    if margin != margin:
+        return Status.NOT_FINITE
+    return Status(int(-margin)) if margin == int(margin) and -margin in set(Status) and margin < 0 else Status.SINGULAR

@@ -1,0 +1,139 @@
+"""C text around the functions of a flow: the saddle point between head and tail, the projection, the time loop.
+
+    static int rhs(t, z, p, zd)               status from the margin of `flow`
+    static int project(t, z, p, defect)       Newton's corrections of positions, then of velocities, in the M-metric
+    appell_advance(…)                         the loop of `loop_c`
+"""
+
+from __future__ import annotations
+
+from appell.backends.c_source import PRELUDE, emit, emit_exports
+from appell.graph import Fn
+from appell.normal_form.flow import Flow
+from appell.normal_form.saddle import LU, SADDLE_C
+from appell.normal_form.solved import Solved
+from appell.simulate.loop_c import loop_source
+
+ROUNDING = 1e-14
+"""A relative residual below this is not mended."""
+
+QUADRATIC = 1e-7
+"""After a Newton step from a relative residual below this, the next one would be at rounding level."""
+
+
+def emit_function(fn: Fn | Solved) -> str:
+    """`static void NAME(inputs…, outputs…)` of either kind."""
+    if isinstance(fn, Fn):
+        return emit(fn)
+    n, m = fn.sizes
+    inputs = ", ".join(f"const double *restrict {port.name}" for port in fn.inputs)
+    outputs = ", ".join(f"double *restrict {port.name}" for port in fn.outputs)
+    given = ", ".join(port.name for port in fn.inputs)
+    results = ", ".join(port.name for port in fn.tail.outputs)
+    head_results = ", ".join(f"b_{port.name}" for port in fn.head.outputs)
+    offsets, size = {}, 0
+    for name, length in (*((port.name, port.size) for port in fn.head.outputs), ("x", n), ("lam", m)):
+        offsets[name], size = size, size + length
+    pointers = ", ".join(f"*b_{name} = memory + {offset}" for name, offset in offsets.items())
+    W = "b_W" if fn.policy.kind == LU else "NULL"
+    rank, gamma, kind = fn.policy.rank, fn.policy.gamma, fn.policy.kind
+    return f"""\
+{emit(fn.head)}
+{emit(fn.tail)}
+static void {fn.name}({inputs}, {outputs})
+{{
+    double *memory = malloc(sizeof(double)*{max(size, 1)});
+    if (!memory) {{ *margin = -3; return; }}
+    double {pointers};
+    {fn.head.name}({given}, {head_results});
+    const int status = saddle({kind}, {n}, {m}, {rank}, {gamma!r}, b_M, b_A, {W}, b_r, b_s, b_x, b_lam);
+    for (int i = 0; i < {n} && status; i++) b_x[i] = NAN;
+    for (int i = 0; i < {m} && status; i++) b_lam[i] = NAN;
+    {fn.tail.name}({given}, b_x, b_lam, {results});
+    *margin = status ? -status : 1;
+    free(memory);
+}}
+"""
+
+
+def function_module(fn: Fn | Solved) -> str:
+    """A whole C file with both entry points of one function."""
+    return "\n".join([PRELUDE, SADDLE_C, emit_function(fn), emit_exports(fn)])  # type: ignore[arg-type]
+
+
+def loop_module(flow: Flow, method: str) -> str:
+    """A whole C file with the time loop of a flow."""
+    steps = [step for step in (flow.position, flow.velocity) if step is not None]
+    parts = [PRELUDE, SADDLE_C, f"#define NZ {flow.nz}", STATUS_C, emit_function(flow.rhs), RHS_C]
+    parts += [emit_function(step) for step in steps]
+    if flow.projects:
+        parts.append(_project(flow))
+    parts.append(loop_source(method, flow.nz, flow.projects))
+    return "\n".join(parts)
+
+
+STATUS_C = """
+/* the status that a margin stands for: positive is fine, else minus the status; not a number is not finite */
+static int margin_status(double margin)
+{
+    return margin > 0 ? 0 : margin != margin || margin == -3 ? 3 : 2;
+}
+"""
+
+RHS_C = """
+static int rhs(double t, const double *z, const double *p, double *zd)
+{
+    double margin;
+    flow(&t, z, p, zd, &margin);
+    return margin_status(margin);
+}
+"""
+
+
+def _project(flow: Flow) -> str:
+    units = "\n".join(
+        f"    {{\n        const double e = 1/sqrt({' + '.join(f'z[{i}]*z[{i}]' for i in group)});\n"
+        + "".join(f"        z[{i}] *= e;\n" for i in group)
+        + "    }"
+        for group in flow.quaternions
+    )
+    names = [name for name, step in (("position", flow.position), ("velocity", flow.velocity)) if step is not None]
+    corrections = "\n".join(
+        f"    if ((status = correct({name}, t, z, p, defect))) return status;" + ("\n    make_unit(z);" if k == 0 else "")
+        for k, name in enumerate(names)
+    )
+    return f"""
+/* unit quaternions made unit */
+static void make_unit(double *z)
+{{
+    (void) z;
+{units}
+}}
+
+typedef void Correction(const double *, const double *, const double *, double *, double *, double *);
+
+/* Newton: z += dz until the relative residual is at rounding level */
+static inline int correct(Correction *step, double t, double *z, const double *p, double *defect)
+{{
+    double dz[NZ], size, margin;
+    for (int k = 0; k < 12; k++) {{
+        step(&t, z, p, dz, &size, &margin);
+        if (k == 0 && size > *defect) *defect = size;
+        if (size <= {ROUNDING!r}) return 0;
+        if (margin_status(margin)) return margin_status(margin);
+        if (!(size < INFINITY)) return 3;
+        for (int i = 0; i < NZ; i++) z[i] += dz[i];
+        if (size <= {QUADRATIC!r}) return 0;
+    }}
+    return 6;
+}}
+
+static int project(double t, double *z, const double *p, double *defect)
+{{
+    int status = 0;
+    *defect = 0;
+    make_unit(z);
+{corrections}
+    return status;
+}}
+"""

@@ -1,0 +1,170 @@
+"""Reading a motion, fresh or loaded from a file: what both can say, show and verify."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from html import escape
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import STATUS_TEXT, Status
+
+Array = NDArray[np.float64]
+
+QUANTITIES = {
+    "energy": (r"T + V", "J", "energy T + V"),
+    "work": (r"\int P\,dt", "J", "work of forces, reactions and explicit time on H"),
+    "balance": (r"H - H(0) - \int P\,dt", "J", "energy balance"),
+    "energy_error": (r"(H - H(0) - \int P\,dt)/E", "1", "energy balance, relative"),
+    "residual": (r"\max|f|", "SI", "largest constraint residual"),
+}
+"""Scalar quantities of every motion: name → LaTeX, unit, meaning."""
+
+
+class Series(NamedTuple):
+    """A scalar along a motion, with what it is called: `values` (k,)."""
+
+    name: str
+    latex: str
+    units: str
+    meaning: str
+    values: Array
+
+
+@dataclass(frozen=True)
+class Drift:
+    """Largest |f| over all rows and samples: of positions, of velocities, and of both before they were projected."""
+
+    position: float
+    velocity: float
+    before: float | None
+
+    def __str__(self) -> str:
+        before = "" if self.before is None else f", {self.before:.1e} before projection"
+        return f"position {self.position:.1e}, velocity {self.velocity:.1e}{before}"
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What speaks for a motion, as a table: (quantity, value) in words."""
+
+    rows: tuple[tuple[str, str], ...]
+
+    def __str__(self) -> str:
+        width = max(len(what) for what, _ in self.rows)
+        return "\n".join(f"{what:<{width}}  {value}" for what, value in self.rows)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        cell = "<td style='text-align:left'>"
+        rows = (f"<tr>{cell}{escape(what)}</td>{cell}{escape(value)}</td></tr>" for what, value in self.rows)
+        return f"<table>{''.join(rows)}</table>"
+
+
+class Record:
+    """Reading a motion, fresh or loaded from a file."""
+
+    t: Array
+    status: Status
+    message: str
+    method: str
+    statistics: Mapping[str, Any]
+    balance: Array
+    energy_scale: float
+    residual: Array
+    drift: Drift
+    name: str
+    redundant: tuple[str, ...]
+    coordinate_names: tuple[str, ...]
+    velocity_names: tuple[str, ...]
+    reaction_names: tuple[str, ...]
+
+    def series(self, key: Any) -> Series:
+        """Values with their name, LaTeX and unit, by symbol, name, constraint, or a name of `QUANTITIES`."""
+        raise NotImplementedError
+
+    def fine(self, points: int) -> Record:
+        """The same motion at about `points` times or more, where it can be had."""
+        return self
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the run reached its end."""
+        return self.status == Status.OK
+
+    @property
+    def energy_error(self) -> Array:
+        """(H − H(0) − ∫ power dt)/E, (k,), with E = `energy_scale`."""
+        return self.balance / self.energy_scale
+
+    def verify(self) -> Verification:
+        """Status, energy balance and constraint residuals in a small table."""
+        count = self.statistics
+        work = ", ".join(f"{count[key]} {key}" for key in ("steps", "rejected", "evaluations") if key in count)
+        balance, relative = (np.abs(e).max(initial=0.0) for e in (self.balance, self.energy_error))
+        rows = [
+            ("status", self.message or STATUS_TEXT[self.status]),
+            ("samples", f"{len(self)}, {_interval(self.t)}"),
+            ("method", self.method + (f": {work}" if work else "")),
+            ("energy balance", f"{balance:.1e} J, {relative:.1e} relative"),
+        ]
+        if self.reaction_names or self.drift.position:  # a quaternion drifts without a constraint
+            rows.append(("constraint residuals", str(self.drift)))
+        if count.get("start_moved"):
+            rows.append(("start", f"moved by {count['start_moved']:.1e} onto the constraints"))
+        if self.redundant:
+            rows.append(("redundant rows", f"{', '.join(self.redundant)} (reactions of least norm)"))
+        return Verification(tuple(rows))
+
+    def plot(self, *what: Any, axes: Any = None) -> Any:
+        """Curves against time: coordinates, reactions, energy error and residual, or `what` is named.
+
+        Symbols, expressions and constraints together make one panel, a list makes a panel of its own. Draws into `axes`
+        (one for each panel) where given. Returns the matplotlib figure.
+        """
+        from appell.show.plot import plot  # drawing is loaded when something is drawn
+
+        return plot(self, *what, axes=axes)
+
+    def plot_path(self, x: Any, y: Any, *, axes: Any = None) -> Any:
+        """The curve (x(t), y(t)) in the plane with equal scales. Returns the matplotlib figure."""
+        from appell.show.plot import plot_path
+
+        return plot_path(self, x, y, axes=axes)
+
+    def __repr__(self) -> str:
+        status = "" if self.ok else f", {self.status.name}"
+        return f"<{type(self).__name__} of {self.name}: {len(self)} samples, {_interval(self.t)}{status}>"
+
+    def __str__(self) -> str:
+        return f"{self.name}\n{self.verify()}"
+
+    def _repr_html_(self) -> str:
+        return f"<b>{self.name}</b>{self.verify()._repr_html_()}"
+
+
+def unknown_name(name: str, owner: str, known: Iterable[str]) -> str:
+    """A sentence: what is unknown, what was perhaps meant, what there is."""
+    names = list(dict.fromkeys(known))
+    close = difflib.get_close_matches(name, names, n=1)
+    meant = f" (did you mean {close[0]}?)" if close else ""
+    listed = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
+    return f"{owner} has no '{name}'{meant}; it has {listed or 'none'}"
+
+
+def reaction_latex(name: str) -> str:
+    """Λ with the name of its constraint, where that is short and free of LaTeX's own characters."""
+    plain = len(name) <= 24 and all(c.isalnum() or c in " -#" for c in name)
+    return rf"\Lambda_{{\mathrm{{{name.replace('#', '').replace(' ', '~')}}}}}" if plain else r"\Lambda"
+
+
+def _interval(t: Array) -> str:
+    return f"t = {t[0]:g} … {t[-1]:g} s" if len(t) else "no time"

@@ -1,0 +1,201 @@
+"""A system made ready to evaluate: parameter values bound, functions compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from appell.backends import Call, build, c_function, choose_backend, compile_c, declarations, vm_function
+from appell.errors import STATUS_TEXT, ModelError, SingularConfiguration
+from appell.graph import Fn
+from appell.model import System
+from appell.normal_form import NormalForm, normal_form
+from appell.normal_form.flow import Flow, acceleration, flow
+from appell.normal_form.policy import Policies, choose
+from appell.normal_form.solved import Solved, status_of
+from appell.simulate.program import function_module
+
+Array = NDArray[np.float64]
+
+COMPILE_FROM = 20_000
+"""Batches of evaluations from here on are compiled; below, CasADi's evaluator is faster than a compiler."""
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A system with its parameter values and its compiled functions; `ap.compile` makes it."""
+
+    system: System
+    form: NormalForm
+    parameters: Mapping[Any, float]
+    p: Array
+    backend: str
+    policies: Policies
+
+    def acceleration(self, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+        """(a, Λ) of M a + h = Q + W Λ, A a + a0 = 0.
+
+        Parameters
+        ----------
+        t: time, s; q: coordinates, (nq,) or (batch, nq); v: velocities, (nv,) or (batch, nv); in the order of the system.
+
+        Returns
+        -------
+        a: (nv,) or (batch, nv); Λ: (rows,) or (batch, rows) in the order of `system.constraints`. The force on the system
+        is +Λ ∂f/∂q (∂f/∂q̇, ∂f/∂q̈ by the order of the constraint).
+        """
+        if getattr(q, "ndim", 1) == 2 or getattr(v, "ndim", 1) == 2:
+            return self._batch(t, q, v)
+        a, lam, margin = self._call.single(t, q, v, self.p)
+        if not margin > 0:
+            self._raise(float(np.asarray(t)), np.asarray(q, float), np.asarray(v, float), float(margin))
+        return a, lam
+
+    def _batch(self, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+        a, lam, margin = self._call.batch(t, q, v, self.p)
+        bad = np.flatnonzero(~(margin > 0))
+        if len(bad):
+            k = int(bad[0])
+            pick = lambda x, n: np.asarray(x, float)[k] if np.ndim(x) > n else np.asarray(x, float)  # noqa: E731
+            where = f" (state {k} of the batch, and {len(bad) - 1} more)" if len(bad) > 1 else f" (state {k} of the batch)"
+            self._raise(float(pick(t, 0)), pick(q, 1), pick(v, 1), float(margin[k]), where)
+        return a, lam
+
+    def _raise(self, t: float, q: Array, v: Array, margin: float, where: str = "") -> None:
+        state = self.named(q, v)
+        values = ", ".join(f"{name} = {value:.6g}" for name, value in state.items())
+        text = STATUS_TEXT[status_of(margin)]
+        raise SingularConfiguration(f"{text}{where}: t = {t:.6g}, {values}", time=t, state=state)
+
+    def named(self, q: Array, v: Array) -> dict[str, float]:
+        """A state by the names of its symbols."""
+        names = [str(s) for s in (*self.system.coordinates, *self.system.velocities)]
+        return dict(zip(names, map(float, (*q, *v)), strict=True))
+
+    @cached_property
+    def _call(self) -> Any:
+        return _load(acceleration(self.form, self.policies), self.backend)
+
+    def evaluate(self, t: ArrayLike, q: ArrayLike, v: ArrayLike, names: Sequence[str]) -> dict[str, Array]:
+        """Outputs of the normal form (`appell.normal_form.OUTPUTS`) at a batch of states: name → (batch, *shape)."""
+        fn = self.form.select(*names)
+        extra = {}
+        if any(port.name in ("a", "lam") for port in fn.inputs):
+            extra["a"], extra["lam"] = self.acceleration(t, q, v)
+        known = {"t": t, "q": q, "v": v, "p": self.p, **extra}
+        return self._evaluate(fn, [known[port.name] for port in fn.inputs])
+
+    def values(self, expression: Any, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> Array:
+        """A SymPy expression in t, coordinates, velocities, accelerations and parameters at a batch of states, (batch,)."""
+        fn = self.form.lowered(self.system.in_velocities(expression))
+        a = self.acceleration(t, q, v)[0] if any(port.name == "a" for port in fn.inputs) else None
+        known = {"t": t, "q": q, "v": v, "p": self.p, "a": a}
+        return self._evaluate(fn, [known[port.name] for port in fn.inputs])["value"]
+
+    def _evaluate(self, fn: Fn, arrays: list[Any]) -> dict[str, Array]:
+        count = max(len(np.atleast_2d(x)) if np.ndim(x) > 1 else 0 for x in arrays)
+        call = c_function(compile_c([fn]), fn) if self.backend == "c" and count >= COMPILE_FROM else vm_function(fn)
+        return dict(zip((port.name for port in fn.outputs), call.batch(*arrays), strict=True))
+
+    def flow(self, pseudo: Mapping[str, Any] | None = None) -> Flow:
+        """The differential equation of the state, in velocities or in pseudo-velocities."""
+        lowered = None if pseudo is None else self.form.lowered_values(pseudo, self.system)
+        return flow(self.form, self.policies, lowered)
+
+
+def _load(fn: Fn | Solved, backend: str) -> Any:
+    """`single` and `batch` of a function on a back end."""
+    if backend == "c":
+        library = build(function_module(fn), declarations([fn]))  # type: ignore[list-item]
+        return c_function(library, fn)  # type: ignore[arg-type]
+    return vm_function(fn) if isinstance(fn, Fn) else _SolvedCall(fn)
+
+
+@dataclass(frozen=True)
+class _SolvedCall:
+    """The interface of `Call` on CasADi's evaluator and the NumPy saddle point."""
+
+    fn: Solved
+
+    def single(self, *arrays: ArrayLike) -> tuple[Array, ...]:
+        return tuple(self.fn(*arrays).values())  # type: ignore[arg-type]
+
+    def batch(self, *arrays: ArrayLike) -> tuple[Array, ...]:
+        moving = [np.ndim(x) > len(port.shape) for x, port in zip(arrays, self.fn.inputs, strict=True)]
+        counts = {len(np.asarray(x)) for x, moves in zip(arrays, moving, strict=True) if moves}
+        if len(counts) != 1:
+            raise ModelError(f"the arrays of a batch must share one first dimension; they have {sorted(counts)}")
+        rows = [
+            self.single(*(np.asarray(x)[k] if moves else x for x, moves in zip(arrays, moving, strict=True)))
+            for k in range(counts.pop())
+        ]
+        return tuple(
+            np.array([row[i] for row in rows]).reshape(len(rows), *port.shape)
+            for i, port in enumerate(self.fn.outputs)
+        )  # fmt: skip
+
+
+def bind(system: System, parameters: Mapping[Any, Any] | None) -> dict[Any, float]:
+    """Parameter → value for every parameter of the system, by symbol or by name; anything else is refused."""
+    given = {str(key): (key, value) for key, value in (parameters or {}).items()}
+    known = {str(s): s for s in system.parameters}
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        has = ", ".join(known) or "no parameters"
+        raise ModelError(f"{system.name} has no parameter '{unknown[0]}'; it has {has}")
+    missing = [name for name in known if name not in given]
+    if missing:
+        raise ModelError(f"no value for the parameter{'s' * (len(missing) > 1)} {', '.join(missing)}; give parameters={{…}}")
+    return {symbol: _value(symbol, given[name][1]) for name, symbol in known.items()}
+
+
+def _value(symbol: Any, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ModelError(f"the value of parameter '{symbol}' must be a number, not {value!r}") from None
+    if not np.isfinite(number):
+        raise ModelError(f"the value of parameter '{symbol}' is not finite: {number}")
+    rules: list[tuple[str, Callable[[float], bool]]] = [
+        ("positive", lambda x: x > 0),
+        ("negative", lambda x: x < 0),
+        ("nonnegative", lambda x: x >= 0),
+        ("nonpositive", lambda x: x <= 0),
+        ("nonzero", lambda x: x != 0),
+        ("integer", lambda x: x == int(x)),
+    ]
+    for rule, holds in rules:
+        if symbol.assumptions0.get(rule) and not holds(number):
+            raise ModelError(f"parameter '{symbol}' was declared {rule}, but its value is {number:g}")
+    return number
+
+
+def compile(
+    system: System, parameters: Mapping[Any, Any] | None = None, *, backend: str = "auto", ready: bool = True
+) -> Run:
+    """Bind parameter values and compile the accelerations of a system.
+
+    Parameters
+    ----------
+    system: the system.
+    parameters: symbol (or name) → value, for every parameter of the system. A value against a symbol's assumption is refused.
+    backend: "c" (compiled, cached on disk), "vm" (CasADi's evaluator), or "auto": "c" where there is a compiler, else "vm".
+    ready: whether to compile at once; else the first acceleration waits for the compiler.
+    """
+    if not isinstance(system, System):
+        raise ModelError(f"compile takes a System, not {type(system).__name__}")
+    values = bind(system, parameters)
+    p = np.array([values[s] for s in system.parameters], dtype=float)
+    form = normal_form(system)
+    run = Run(system, form, values, p, choose_backend(backend), choose(form, p))
+    if ready:
+        run._call  # noqa: B018
+    return run
+
+
+__all__ = ["Call", "Run", "bind", "compile"]

@@ -1,0 +1,302 @@
+"""One loop for every system: from a start to a `Motion`."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from appell.backends import AppellWarning, build
+from appell.errors import STATUS_TEXT, ModelError, Status
+from appell.graph.fn import Fn
+from appell.model import System
+from appell.normal_form.flow import Flow
+from appell.normal_form.solved import Solved, status_of
+from appell.simulate.loop_c import CDEF, CLoop
+from appell.simulate.loop_py import Leg, Loop, PyLoop, Statistics, Task, TrialFailed
+from appell.simulate.motion import Motion
+from appell.simulate.program import QUADRATIC, ROUNDING, loop_module
+from appell.simulate.progress import reporter
+from appell.simulate.run import Run, compile
+from appell.simulate.start import check, read
+from appell.simulate.stiff import STIFF, stiff_loop
+from appell.simulate.tableaux import TABLEAUX
+
+Array = NDArray[np.float64]
+
+METHODS = ("auto", *TABLEAUX, *STIFF)
+
+
+def simulate(
+    system: System | Run,
+    start: Mapping[Any, Any] | None = None,
+    until: float = 1.0,
+    parameters: Mapping[Any, Any] | None = None,
+    *,
+    rtol: float = 1e-9,
+    atol: float = 1e-12,
+    method: str = "auto",
+    since: float = 0.0,
+    times: ArrayLike | None = None,
+    pseudo: Mapping[str, Any] | None = None,
+    progress: bool | Callable[[float], None] = False,
+    backend: str = "auto",
+    max_step: float = np.inf,
+    max_steps: int = 10_000_000,
+) -> Motion:
+    """Integrate the equations of motion, q̇ = N v + n0, v̇ = a(t, q, v), keeping the constraints.
+
+    After each accepted step, and at each requested time, the state is projected onto the constraints in the kinetic metric.
+
+    Parameters
+    ----------
+    system: a `System`, or what `ap.compile` made of it (then without parameters and backend).
+    start: coordinate or velocity → value; unnamed values are 0. A start that misses a constraint by rounding is projected;
+        one that is further off raises `ConstraintError`.
+    until, since: end and beginning, s. Backwards is allowed.
+    parameters: symbol → value.
+    rtol, atol: tolerances of the step control.
+    method: "dop853" (order 8), "dopri5" (order 5), "cvodes" or "idas" (stiff), or "auto".
+    times: times to return, (k,), s; the steps themselves by default.
+    pseudo: name → expression in the velocities: integrate the minimal state (q, π) instead of (q, v).
+    progress: True for a bar, or a function of the time reached.
+    max_step, max_steps: limits of the step control.
+
+    Returns
+    -------
+    `Motion`. A run that cannot be finished returns what it has, with `motion.status` and a warning.
+    """
+    if not isinstance(system, System | Run):
+        raise ModelError(f"simulate takes a System or what ap.compile returns, not {type(system).__name__}")
+    model = system.system if isinstance(system, Run) else system
+    t0, t1 = _number(since, "since"), _number(until, "until")
+    if method not in METHODS:
+        raise ModelError(f"there is no method {method!r}; choose one of {', '.join(METHODS)}")
+    q, v = read(model, start or {})
+    run = _ready(system, parameters, backend)
+    q, v, moved = check(model, run.form, run.p, t0, q, v)
+    flow = run.flow(pseudo)
+    chosen = _method(method, rtol)
+    loop = make_loop(run, flow, chosen)
+    z0 = _pack(run, flow, pseudo, t0, q, v)
+    task = Task(
+        t0=t0, z0=z0, t_end=t1, p=run.p, rtol=rtol, atol=atol, times=_times(times, t0, t1), max_step=max_step,
+        max_steps=max_steps, keep_steps=times is None,
+    )  # fmt: skip
+    clock = time.perf_counter()
+    leg = _drive(loop, task, reporter(progress, t0, t1))
+    seconds = time.perf_counter() - clock
+    return _motion(run, flow, loop, task, leg, _Facts(chosen, moved, seconds, pseudo, times is not None))
+
+
+def _number(value: Any, name: str) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ModelError(f"{name}= must be a number, not {value!r}") from None
+    if not np.isfinite(number):
+        raise ModelError(f"{name}= must be finite, not {number}")
+    return number
+
+
+def _ready(system: System | Run, parameters: Mapping[Any, Any] | None, backend: str) -> Run:
+    if isinstance(system, System):
+        return compile(system, parameters, backend=backend, ready=False)
+    if parameters is not None:
+        raise ModelError("this system was compiled with its parameters; compile it again to change them")
+    return system
+
+
+def _times(times: ArrayLike | None, t0: float, t1: float) -> Array:
+    array = np.zeros(0) if times is None else np.atleast_1d(np.asarray(times, dtype=float))
+    direction = 1.0 if t1 >= t0 else -1.0
+    if array.ndim != 1 or not np.isfinite(array).all() or (np.diff(array) * direction < 0).any():
+        raise ModelError("times= must be finite and in the order in which they are passed")
+    if len(array) and ((array[0] - t0) * direction < 0 or (t1 - array[-1]) * direction < 0):
+        raise ModelError(f"times= must lie between since = {t0:g} and until = {t1:g}")
+    return array
+
+
+def _method(method: str, rtol: float) -> str:
+    """Order 8 unless the tolerance is coarse."""
+    return method if method != "auto" else "dopri5" if rtol > 1e-4 else "dop853"
+
+
+def make_loop(run: Run, flow: Flow, method: str) -> Loop:
+    """The time loop of a flow on the run's back end."""
+    if method in STIFF:
+        return stiff_loop(flow, method, _python_project(flow) if flow.projects else None)
+    if run.backend == "c":
+        library = build(loop_module(flow, method), CDEF, optimise="loop")
+        return CLoop(library.lib, library.ffi, flow.nz)
+    return PyLoop(TABLEAUX[method], _python_rhs(flow), _python_project(flow) if flow.projects else None)
+
+
+def _evaluator(fn: Fn | Solved) -> Callable[..., dict[str, Array]]:
+    if isinstance(fn, Solved):
+        return fn
+    work = fn.buffers()
+    names = [port.name for port in fn.outputs]
+
+    def evaluate(*arrays: Array) -> dict[str, Array]:
+        for memory, value in zip(work.inputs, arrays, strict=True):
+            memory[...] = value
+        work.run()
+        return dict(zip(names, (x.copy() for x in work.outputs), strict=True))
+
+    return evaluate
+
+
+def _python_rhs(flow: Flow) -> Callable[[float, Array, Array], Array]:
+    evaluate = _evaluator(flow.rhs)
+
+    def rhs(t: float, z: Array, p: Array) -> Array:
+        out = evaluate(t, z, p)
+        if not out["margin"] > 0:
+            raise TrialFailed(status_of(float(out["margin"])))
+        return out["zd"]
+
+    return rhs
+
+
+def _python_project(flow: Flow) -> Callable[[float, Array, Array], tuple[Array, float]]:
+    """Python twin of `program._project`."""
+    steps = [_evaluator(step) for step in (flow.position, flow.velocity) if step is not None]
+
+    def make_unit(z: Array) -> Array:
+        for group in flow.quaternions:
+            z[list(group)] /= np.linalg.norm(z[list(group)])
+        return z
+
+    def project(t: float, z: Array, p: Array) -> tuple[Array, float]:
+        z, defect = make_unit(z.copy()), 0.0
+        for step in steps:
+            for k in range(12):
+                out = step(t, z, p)
+                size = float(out["size"])
+                defect = max(defect, size) if k == 0 else defect
+                if size <= ROUNDING:
+                    break
+                if not (out["margin"] > 0 and np.isfinite(size)):
+                    raise TrialFailed(status_of(float(out["margin"])) or Status.NOT_FINITE)
+                z = z + out["dz"]
+                if size <= QUADRATIC:
+                    break
+            else:
+                raise TrialFailed(Status.PROJECTION_FAILED)
+            z = make_unit(z)
+        return z, defect
+
+    return project
+
+
+def _pack(run: Run, flow: Flow, pseudo: Mapping[str, Any] | None, t: float, q: Array, v: Array) -> Array:
+    """z = (q, v or π, 0)."""
+    u = v
+    if pseudo is not None:
+        u = np.array([run.values(e, [t], q[None], v[None])[0] for e in pseudo.values()], dtype=float)
+    return np.concatenate([q, u, np.zeros(int(flow.has_work))])
+
+
+def _drive(loop: Loop, task: Task, report: Callable[[float], None] | None) -> Leg:
+    leg = None
+    try:
+        for leg in loop.run(task):
+            if report is not None:
+                report(leg.t)
+    finally:
+        if report is not None and hasattr(report, "close"):
+            report.close()  # type: ignore[attr-defined]
+    assert leg is not None
+    return leg
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What is known of a run besides its states."""
+
+    method: str
+    start_moved: float
+    seconds: float
+    pseudo: Mapping[str, Any] | None
+    requested: bool
+
+
+def _motion(run: Run, flow: Flow, loop: Loop, task: Task, leg: Leg, facts: _Facts) -> Motion:
+    t, z = leg.t_steps, leg.z_steps
+    if facts.requested:
+        t, z = task.times[: len(leg.z_times)], leg.z_times
+        if leg.status is not Status.OK:  # the last good state is worth keeping
+            t, z = np.append(t, leg.t), np.vstack([z, leg.z])
+    message = STATUS_TEXT[leg.status]
+    if leg.status is not Status.OK:
+        message = f"stopped at t = {leg.t:.9g}, before {task.t_end:g}: {message}"
+        warnings.warn(message, AppellWarning, stacklevel=3)
+    q, v, work = unpack(run, flow, t, z)
+    statistics = {
+        "steps": leg.statistics.accepted,
+        "rejected": leg.statistics.rejected,
+        "evaluations": leg.statistics.evaluations,
+        "largest_defect": leg.statistics.largest_defect,
+        "start_moved": facts.start_moved,
+        "seconds": facts.seconds,
+    }
+    return Motion(
+        run=run, t=t, q=q, v=v, work=work, status=leg.status, message=message, statistics=statistics,
+        method=facts.method, sampler=Sampler(run, flow, loop, task, t, z), pseudo=facts.pseudo,
+    )  # fmt: skip
+
+
+def unpack(run: Run, flow: Flow, t: Array, z: Array) -> tuple[Array, Array, Array]:
+    """(q, v, work) of states z, (k, nz)."""
+    q, u = z[:, : flow.nq], z[:, flow.nq : flow.nq + flow.nu]
+    work = z[:, -1].copy() if flow.has_work else np.zeros(len(z))
+    if not flow.minimal:
+        return q.copy(), u.copy(), work
+    out = [flow.expand(time_, state, run.p) for time_, state in zip(t, z, strict=True)]
+    return q.copy(), np.array([o["v"] for o in out]).reshape(len(z), run.form.nv), work
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """States between those of a motion: one step of the same method from the state before, so the order is kept."""
+
+    run: Run
+    flow: Flow
+    loop: Loop
+    task: Task
+    t: Array
+    z: Array
+
+    def __call__(self, times: Array) -> tuple[Array, Array, Array]:
+        """(q, v, work) at times inside the run, in any order."""
+        times = np.asarray(times, dtype=float)
+        direction = self.task.direction
+        before = np.clip(np.searchsorted(self.t * direction, times * direction, side="right") - 1, 0, len(self.t) - 1)
+        z = np.empty((len(times), self.flow.nz))
+        for k in np.unique(before):
+            here = np.flatnonzero(before == k)
+            here = here[np.argsort(times[here] * direction, kind="stable")]
+            z[here] = self._between(int(k), times[here])
+        return unpack(self.run, self.flow, times, z)
+
+    def _between(self, k: int, times: Array) -> Array:
+        end = float(self.t[k + 1]) if k + 1 < len(self.t) else float(times[-1])
+        if end == self.t[k]:
+            return np.repeat(self.z[k][None], len(times), axis=0)
+        task = Task(
+            t0=float(self.t[k]), z0=self.z[k], t_end=end, p=self.run.p, rtol=self.task.rtol, atol=self.task.atol,
+            times=times, first_step=abs(end - float(self.t[k])), max_step=self.task.max_step, keep_steps=False,
+        )  # fmt: skip
+        *_, leg = self.loop.run(task)
+        if len(leg.z_times) < len(times):
+            raise ModelError(f"the motion cannot be evaluated between t = {task.t0:g} and {end:g}")
+        return leg.z_times
+
+
+__all__ = ["METHODS", "Sampler", "Statistics", "simulate"]

@@ -1,0 +1,111 @@
+"""Starts: values by symbol, checked against the constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import ConstraintError, ModelError
+from appell.model import System
+from appell.normal_form import NormalForm, normal_form
+from appell.normal_form.manifold import Residuals, project, residuals
+from appell.simulate.run import bind
+
+Array = NDArray[np.float64]
+
+TOLERANCE = 1e-9
+"""A start whose residuals are within this share of the size of their terms is projected; one further off is refused."""
+
+
+def read(system: System, start: Mapping[Any, Any]) -> tuple[Array, Array]:
+    """(q, v) of a start; unnamed values are 0, and the identity for a quaternion."""
+    symbols = (*system.coordinates, *system.velocities)
+    place = {str(s): i for i, s in enumerate(symbols)}
+    state = np.array([s.start for s in symbols], dtype=float)
+    for key, value in start.items():
+        if str(key) not in place:
+            raise ModelError(_unknown(system, key))
+        try:
+            state[place[str(key)]] = float(value)
+        except (TypeError, ValueError):
+            raise ModelError(f"the start value of {key} must be a number, not {value!r}") from None
+    if not np.isfinite(state).all():
+        raise ModelError(f"the start value of {symbols[int(np.argmin(np.isfinite(state)))]} is not finite")
+    return state[: system.nq], state[system.nq :]
+
+
+def _unknown(system: System, key: Any) -> str:
+    names = ", ".join(map(str, (*system.coordinates, *system.velocities)))
+    moved = [q for q in system.coordinates if str(key) == f"{q}.d"]
+    if moved:
+        return f"start names {key}, but the rate of {moved[0]} follows from the speeds; name those: {names}"
+    return f"start names {key}, which is not a state of {system.name}; its states are {names}"
+
+
+def check(system: System, form: NormalForm, p: Array, t: float, q: Array, v: Array) -> tuple[Array, Array, float]:
+    """(q, v) on the constraints and how far they moved; `ConstraintError` where that would be more than rounding."""
+    left = residuals(form, t, q, v, p)
+    if left.relative == 0 and not form.quaternions:
+        return q, v, 0.0
+    if not left.relative <= TOLERANCE:
+        raise ConstraintError(_how_far(form, left))
+    q_new, v_new = project(form, t, q, v, p)
+    moved = float(np.abs(np.concatenate([q_new - q, v_new - v])).max(initial=0.0))
+    return q_new, v_new, moved
+
+
+def _how_far(form: NormalForm, left: Residuals) -> str:
+    linear = [row for row in form.rows if row.linear]
+    rows = [("position", row, f) for row, f in zip([r for r in linear if r.level == 0], left.f0, strict=True)]
+    rows += [("velocity", row, f) for row, f in zip([r for r in linear if r.level < 2], left.f1, strict=True)]
+    worst = max(rows, key=lambda item: abs(item[2]) if np.isfinite(item[2]) else np.inf)
+    what = "its time derivative" if worst[0] == "velocity" and worst[1].level == 0 else "its residual"
+    return (
+        f"the start is not on constraint '{worst[1].constraint.name}': {what} is {worst[2]:.6g}, not 0. Use"
+        " start=ap.consistent(system, start, parameters=…) to take the nearest state that is"
+    )
+
+
+def consistent(
+    system: System,
+    start: Mapping[Any, Any],
+    parameters: Mapping[Any, Any] | None = None,
+    *,
+    since: float = 0.0,
+    hold: Iterable[Any] = (),
+) -> dict[Any, float]:
+    """The state on the constraints that is nearest to `start` in the kinetic metric.
+
+        q + N Δπ with the least ΔπᵀMΔπ and f = 0,        v + Δv with the least ΔvᵀMΔv and ḟ = 0, f(t, q, v) = 0
+
+    Parameters
+    ----------
+    start: symbol → value; unnamed values are 0.
+    since: time, s.
+    hold: coordinates and velocities that must keep their values; the others give way.
+
+    Returns
+    -------
+    symbol → value for every coordinate and velocity: a `start=` for `ap.simulate`.
+    """
+    form, values = normal_form(system), bind(system, parameters)
+    p = np.array([values[s] for s in system.parameters], dtype=float)
+    q, v = read(system, start)
+    held = [str(key) for key in hold]
+    known = {str(s) for s in (*system.coordinates, *system.velocities)}
+    if set(held) - known:
+        raise ModelError(f"hold= names {sorted(set(held) - known)[0]}, which is not a state of {system.name}")
+    fixed_q = np.array([str(s) in held for s in system.coordinates], dtype=bool)
+    fixed_v = np.array([str(s) in held for s in system.velocities], dtype=bool)
+    q, v = project(form, since, q, v, p, fixed_q=fixed_q, fixed_v=fixed_v)
+    left = residuals(form, since, q, v, p)
+    if not left.relative <= TOLERANCE:
+        kept = f" while holding {', '.join(held)}" if held else ""
+        raise ConstraintError(
+            f"no state on the constraints was found near this start{kept}: {_how_far(form, left).split('. Use')[0]}."
+            " Start nearer, or hold less"
+        )
+    return dict(zip((*system.coordinates, *system.velocities), map(float, (*q, *v)), strict=True))

@@ -1,0 +1,358 @@
+"""Motions as labelled arrays, in memory and on disk.
+
+One variable over t for every coordinate, velocity, acceleration and reaction, and for energy, work, balance and
+residual. A variable's attributes say what it is: `symbol` ("x.d") or `constraint` ("blade"), `latex`, `units`, `long_name`. What
+belongs to the run is in the attributes of the dataset, mappings as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import metadata, util
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import numpy as np
+import xarray as xr
+
+from appell.errors import BackendUnavailable, ModelError, Status
+from appell.jets import Coordinate, Jet, QuaternionComponent, Speed
+from appell.simulate.record import QUANTITIES, Array, Drift, Record, Series, unknown_name
+
+if TYPE_CHECKING:
+    from appell.simulate.motion import Motion
+
+FORMAT = 1
+"""Of the files; raised when an older reader would misread them."""
+
+JETS: Mapping[str, type[Jet]] = {kind.__name__: kind for kind in (Coordinate, Speed, QuaternionComponent)}
+
+
+# -- a motion as a dataset ---------------------------------------------------------------------------------------------
+
+
+def to_dataset(motion: Motion) -> xr.Dataset:
+    """The motion as a `Dataset` over t (s)."""
+    names = _Names()
+    variables: dict[str, Any] = {}
+    for symbol in (*motion.symbols, *(motion.pseudo or {})):
+        attrs = {"symbol": str(symbol), **_identity(motion, symbol)}
+        variables[names(str(symbol))] = _variable(motion.series(symbol), attrs)
+    for i, c in enumerate(motion.system.constraints):
+        attrs = {"constraint": c.name, "row": i, "order": c.order, "redundant": int(c.name in motion.redundant)}
+        variables[names(f"reaction_{c.name}")] = _variable(motion.series(c), attrs)
+    for quantity in ("energy", "work", "balance", "residual"):
+        latex, units, meaning = QUANTITIES[quantity]
+        series = Series(quantity, latex, units, meaning, getattr(motion, quantity))
+        variables[names(quantity)] = _variable(series, {"quantity": quantity})
+    time = xr.Variable("t", motion.t, {"units": "s", "long_name": "time", "latex": "t", "symbol": "t"})
+    return xr.Dataset(variables, {"t": time}, _run_attributes(motion))
+
+
+class _Names:
+    """Texts to names that NetCDF, Zarr and `dataset.x_d` accept, no two alike."""
+
+    def __init__(self) -> None:
+        self.used = {"t"}
+
+    def __call__(self, text: str) -> str:
+        name = re.sub(r"\W+", "_", text).strip("_") or "value"
+        while name in self.used:
+            name += "_"
+        self.used.add(name)
+        return name
+
+
+def _variable(series: Series, attrs: Mapping[str, Any]) -> xr.Variable:
+    labels = {"units": series.units, "long_name": series.meaning, "latex": series.latex}
+    return xr.Variable("t", series.values, {**labels, **attrs})
+
+
+def _identity(motion: Motion, symbol: Any) -> dict[str, Any]:
+    """What a reader needs to make the same symbol again, and its role in the state."""
+    if not isinstance(symbol, Jet):
+        return {"kind": "pseudo", "role": "pseudo"}
+    roles = {"q": "coordinate", "v": "velocity", "qd": "rate", "acceleration": "acceleration"}
+    kind = {"kind": type(symbol).__name__, "letter": symbol.letter, "dots": symbol.order}
+    return {**kind, "role": roles[motion.symbols[symbol][0]]}
+
+
+def _run_attributes(motion: Motion) -> dict[str, Any]:
+    drift = motion.drift
+    return {
+        "title": f"Motion of {motion.name}",
+        "system": motion.name,
+        "parameters": _json({str(key): float(value) for key, value in motion.parameters.items()}),
+        "method": motion.method,
+        "tolerances": _json(motion.tolerances),
+        "statistics": _json(motion.statistics),
+        "pseudo": _json({name: str(e) for name, e in (motion.pseudo or {}).items()}),
+        "status": motion.status.name,
+        "message": motion.message,
+        "energy_scale": motion.energy_scale,
+        "drift": _json({"position": drift.position, "velocity": drift.velocity, "before": drift.before}),
+        "redundant": _json(motion.redundant),
+        "impacts": len(motion.impacts),
+        "appell_version": _version(),
+        "appell_format": FORMAT,
+    }
+
+
+def _json(value: Any) -> str:
+    plain: Callable[[Any], Any] = lambda x: x.tolist() if isinstance(x, np.ndarray | np.generic) else str(x)
+    return json.dumps(dict(value) if isinstance(value, Mapping) else value, default=plain, ensure_ascii=False)
+
+
+def _version() -> str:
+    try:
+        return metadata.version("appell")
+    except metadata.PackageNotFoundError:  # run from a source tree
+        return "unknown"
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format: the engine that xarray needs, how to get it, and how a dataset is written."""
+
+    engine: str
+    remedy: str
+    write: Callable[[xr.Dataset, Path], Any]
+
+    def check(self) -> None:
+        if util.find_spec(self.engine) is None:
+            raise BackendUnavailable(f"the package {self.engine} is missing; {self.remedy}")
+
+
+def _write_netcdf(dataset: xr.Dataset, path: Path) -> None:
+    dataset.to_netcdf(path, engine="h5netcdf")
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+FORMATS = {
+    ".nc": Format("h5netcdf", "pip install h5netcdf, or save to .zarr", _write_netcdf),
+    ".zarr": Format(
+        "zarr", "pip install 'appell[distributed]', or save to .nc", lambda ds, path: ds.to_zarr(path, consolidated=False)
+    ),
+}
+
+
+def _format(path: Path) -> Format:
+    if path.suffix not in FORMATS:
+        raise ModelError(f"'{path.name}' does not say its format; end it with {' or '.join(FORMATS)}")
+    FORMATS[path.suffix].check()
+    return FORMATS[path.suffix]
+
+
+def save(dataset: xr.Dataset, path: str | Path) -> Path:
+    """Writes under a temporary name beside `path` and renames at the end: a failure leaves an older file as it was."""
+    path = Path(path).expanduser()
+    form = _format(path)
+    if path.is_dir() and not _is_zarr(path):
+        raise ModelError(f"{path} is a folder that is not a Zarr store; choose another name")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"the folder {path.parent} does not exist; make it first")
+    draft = path.with_name(f".{path.stem}-{uuid4().hex[:12]}{path.suffix}")
+    try:
+        form.write(dataset, draft)
+        _swap(draft, path)
+    finally:
+        _remove(draft)
+    return path
+
+
+def _is_zarr(path: Path) -> bool:
+    return any((path / name).exists() for name in ("zarr.json", ".zgroup"))
+
+
+def _swap(draft: Path, path: Path) -> None:
+    """`path` becomes `draft`. A folder cannot replace a folder in one step: the old one steps aside first."""
+    if not path.is_dir():
+        os.replace(draft, path)
+        return
+    aside = draft.with_name(f"{draft.name}.old")
+    os.rename(path, aside)
+    try:
+        os.rename(draft, path)
+    except OSError:
+        os.rename(aside, path)
+        raise
+    _remove(aside)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        with suppress(FileNotFoundError):
+            path.unlink()
+
+
+def load_motion(path: str | Path) -> LoadedMotion:
+    """Reads what `motion.save` wrote: values by symbol or name, reactions by constraint or name, energy, plots."""
+    path = Path(path).expanduser()
+    form = _format(path)
+    if not path.exists():
+        raise FileNotFoundError(f"there is no {path}")
+    options: dict[str, Any] = {"consolidated": False} if form.engine == "zarr" else {}
+    try:
+        dataset = xr.load_dataset(path, engine=form.engine, decode_times=False, **options)  # type: ignore[arg-type]
+    except (OSError, ValueError, KeyError) as error:
+        raise ModelError(f"{path} cannot be read as {path.suffix}: {error}") from error
+    version = dataset.attrs.get("appell_format")
+    if version is None:
+        raise ModelError(f"{path} was not written by motion.save; open it with xarray")
+    if version > FORMAT:
+        raise ModelError(f"{path} was written by a newer appell ({dataset.attrs.get('appell_version')}); update")
+    return LoadedMotion(dataset)
+
+
+# -- reading back ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LoadedMotion(Record):
+    """A motion read from a file. It has no equations: what is not in `dataset` cannot be computed from it."""
+
+    dataset: xr.Dataset
+
+    def __getitem__(self, key: Any) -> Array:
+        """Values (k,) of a coordinate, velocity, acceleration, speed or pseudo-velocity, by symbol or name."""
+        if isinstance(key, tuple | list):
+            return np.stack([self[one] for one in key], axis=-1)
+        return self._variable("symbol", key).values.copy()
+
+    def reaction(self, constraint: Any) -> Array:
+        """Λ(t) of a constraint, by the object or its name, (k,), SI."""
+        return self._variable("constraint", getattr(constraint, "name", constraint)).values.copy()
+
+    def series(self, key: Any) -> Series:
+        if isinstance(key, str) and key == "energy_error" and key not in self._table("symbol"):
+            return Series(key, *QUANTITIES[key], self.energy_error)
+        for attribute in ("constraint",) if hasattr(key, "residual") else ("symbol", "constraint", "quantity"):
+            name = str(getattr(key, "name", key))
+            if name in self._table(attribute):
+                found = self._table(attribute)[name]
+                attrs = found.attrs
+                return Series(name, attrs["latex"], attrs["units"], attrs["long_name"], found.values)
+        return self._variable("symbol", key)  # type: ignore[return-value]  # raises
+
+    def _table(self, attribute: str) -> dict[str, xr.DataArray]:
+        return {x.attrs[attribute]: x for x in self.dataset.variables.values() if attribute in x.attrs}  # type: ignore[misc]
+
+    def _variable(self, attribute: str, key: Any) -> xr.DataArray:
+        table = self._table(attribute)
+        if str(key) in table:
+            return table[str(key)]
+        hint = "" if getattr(key, "is_Symbol", True) else "; expressions need the system: compute it from its symbols"
+        raise ModelError(f"the loaded motion of {unknown_name(str(key), self.name, table)}{hint}")
+
+    def _quantity(self, name: str) -> Array:
+        return self._variable("quantity", name).values
+
+    def _json(self, name: str) -> Any:
+        return json.loads(self.dataset.attrs[name])
+
+    def _role(self, role: str) -> list[xr.DataArray]:
+        return [x for x in self.dataset.variables.values() if x.attrs.get("role") == role]  # type: ignore[misc]
+
+    @property
+    def t(self) -> Array:
+        """(k,), s."""
+        return self.dataset["t"].values
+
+    @property
+    def name(self) -> str:
+        return self.dataset.attrs["system"]
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """Name → value."""
+        return self._json("parameters")
+
+    @property
+    def method(self) -> str:
+        return self.dataset.attrs["method"]
+
+    @property
+    def statistics(self) -> Mapping[str, Any]:
+        return self._json("statistics")
+
+    @property
+    def tolerances(self) -> Mapping[str, Any]:
+        return self._json("tolerances")
+
+    @property
+    def status(self) -> Status:
+        return Status[self.dataset.attrs["status"]]
+
+    @property
+    def message(self) -> str:
+        return self.dataset.attrs["message"]
+
+    @property
+    def redundant(self) -> tuple[str, ...]:
+        return tuple(self._json("redundant"))
+
+    @property
+    def drift(self) -> Drift:
+        return Drift(**self._json("drift"))
+
+    @property
+    def energy(self) -> Array:
+        """T + V, (k,), J."""
+        return self._quantity("energy")
+
+    @property
+    def work(self) -> Array:
+        """∫ power dt, (k,), J."""
+        return self._quantity("work")
+
+    @property
+    def balance(self) -> Array:
+        """H(t) − H(0) − ∫ power dt, (k,), J."""
+        return self._quantity("balance")
+
+    @property
+    def energy_scale(self) -> float:
+        return float(self.dataset.attrs["energy_scale"])
+
+    @property
+    def residual(self) -> Array:
+        """Largest |f| at each sample, (k,), SI."""
+        return self._quantity("residual")
+
+    @cached_property
+    def multipliers(self) -> Array:
+        """Λ, (k, rows), SI."""
+        columns = [self.reaction(name) for name in self.reaction_names]
+        return np.stack(columns, axis=1) if columns else np.zeros((len(self), 0))
+
+    @property
+    def coordinate_names(self) -> tuple[str, ...]:
+        return tuple(x.attrs["symbol"] for x in self._role("coordinate"))
+
+    @property
+    def velocity_names(self) -> tuple[str, ...]:
+        return tuple(x.attrs["symbol"] for x in self._role("velocity"))
+
+    @property
+    def reaction_names(self) -> tuple[str, ...]:
+        return tuple(sorted(self._table("constraint"), key=lambda name: self._table("constraint")[name].attrs["row"]))
+
+    @property
+    def final(self) -> dict[Any, float]:
+        """The last state, symbol → value, for `simulate(…, start=motion.final)`."""
+        state = [*self._role("coordinate"), *self._role("velocity")]
+        return {JETS[x.attrs["kind"]](x.attrs["letter"], int(x.attrs["dots"])): float(x.values[-1]) for x in state}
