@@ -45,7 +45,7 @@ class Jet(Symbol):
     base_level = 0
     """Derivative order, counted from the configuration, of the letter without dots: 0 for coordinates, 1 for speeds."""
 
-    def __new__(cls, letter: str, order: int = 0):
+    def __new__(cls, letter: str, order: int = 0) -> Any:
         key = (cls, letter, order)
         if key not in _made:
             name = letter if order == 0 else f"{letter}.{'d' * order}"
@@ -86,7 +86,7 @@ class Jet(Symbol):
     def _dotted(self) -> str:
         name, supers, subs = split_super_sub(self.letter)
         dots = "" if self.order == 0 else "d" * (self.order - 1) + "dot"
-        return name + dots + "".join(f"__{s}" for s in supers) + "".join(f"_{s}" for s in subs)
+        return str(name) + dots + "".join(f"__{s}" for s in supers) + "".join(f"_{s}" for s in subs)
 
     def _latex(self, printer) -> str:
         return printer._print(Symbol(self._dotted()))

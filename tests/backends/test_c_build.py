@@ -154,7 +154,7 @@ def test_a_missing_compiler_is_told_once_and_by_name_refused(folder, monkeypatch
         assert [choose_backend("auto") for _ in range(3)] == ["vm"] * 3
     assert [item.category for item in heard] == [AppellWarning]
     assert "/nonexistent/cc" in str(heard[0].message)
-    with pytest.raises(BackendUnavailable, match="/nonexistent/cc.*install gcc or clang"):
+    with pytest.raises(BackendUnavailable, match=r"/nonexistent/cc.*install gcc or clang"):
         choose_backend("c")
     with pytest.raises(BackendUnavailable, match="install gcc or clang"):
         build(SOURCE, DECLARATION)
@@ -179,7 +179,7 @@ def test_a_broken_compiler_is_no_compiler(folder, monkeypatch, tmp_path, script)
 def test_with_a_compiler_auto_is_c(folder):
     assert c_available() is None
     assert choose_backend("auto") == choose_backend("c") == "c"
-    with pytest.raises(BackendUnavailable, match="'fortran'.*auto, vm, c"):
+    with pytest.raises(BackendUnavailable, match=r"'fortran'.*auto, vm, c"):
         choose_backend("fortran")
 
 

@@ -70,7 +70,7 @@ def test_shapes_are_inferred_or_given():
     assert [port.shape for port in fn.outputs] == [(1, 3), (3, 2), (1, 1)]
     matrix = np.arange(6.0).reshape(2, 3)
     np.testing.assert_array_equal(fn(matrix, [0.0])["M"], matrix.reshape(3, 2))
-    with pytest.raises(ModelError, match="'M' is a 6×1 expression.*\\(4,\\)"):
+    with pytest.raises(ModelError, match=r"'M' is a 6×1 expression.*\(4,\)"):
         make_fn("f", {"x": x}, {"M": (x, (4,))})
     with pytest.raises(ModelError, match="'M' is a 2×3"):
         make_fn("f", {"x": x}, {"M": (ca.reshape(x, 2, 3), (3, 2))})

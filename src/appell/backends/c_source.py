@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from appell.backends.chunks import Plan, split
-from appell.graph.fn import Fn, Port
+from appell.graph.fn import Fn, Port, Signature
 from appell.graph.instructions import Instruction
 
 PIECE = 1000  # instructions in one C function: gcc then takes about 0.1 ms an instruction, at any length
@@ -121,7 +121,7 @@ def emit(fn: Fn, *, piece: int = PIECE, dialect: Dialect = C) -> str:
     return "\n".join([*parts, whole])
 
 
-def emit_exports(fn: Fn) -> str:
+def emit_exports(fn: Signature) -> str:
     """The two entry points that Python calls; `emit(fn)` must precede them."""
     packed, state, begin = [], [], 0
     for ports, base in ((fn.inputs, "in"), (fn.outputs, "out")):
@@ -138,11 +138,11 @@ def emit_exports(fn: Fn) -> str:
     )
 
 
-def packed_declaration(fn: Fn) -> str:
+def packed_declaration(fn: Signature) -> str:
     return f"void {fn.name}_packed(const double *in, double *out)"
 
 
-def batch_declaration(fn: Fn) -> str:
+def batch_declaration(fn: Signature) -> str:
     arguments = "ptrdiff_t n, const double *const *in, const ptrdiff_t *stride, double *const *out"
     return f"void {fn.name}_batch({arguments})"
 
@@ -152,7 +152,7 @@ def module(fns: Sequence[Fn], *, piece: int = PIECE) -> str:
     return "\n".join([PRELUDE, *(text for fn in fns for text in (emit(fn, piece=piece), emit_exports(fn)))])
 
 
-def declarations(fns: Sequence[Fn]) -> str:
+def declarations(fns: Sequence[Signature]) -> str:
     """What `module(fns)` exports, for cffi's `cdef`."""
     return "\n".join(f"{declare(fn)};" for fn in fns for declare in (packed_declaration, batch_declaration))
 

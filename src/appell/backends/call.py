@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from appell.backends.c_build import Library, build
 from appell.backends.c_source import declarations, module
 from appell.errors import ModelError
-from appell.graph.fn import FLOAT, Buffers, Fn, Port, as_array, checked, real_array
+from appell.graph.fn import FLOAT, Buffers, Fn, Port, Signature, as_array, checked, real_array
 
 Array = NDArray[np.float64]
 
@@ -38,9 +38,9 @@ class Batch(NamedTuple):
 class Call:
     """`fn` as a Python function. `single` is `call(…)` without counting the arguments, for the tightest loops."""
 
-    fn: Fn
+    fn: Signature
     single: Callable[..., tuple[Array, ...]]
-    many: Callable[[Fn, Batch], tuple[Array, ...]]
+    many: Callable[[Any, Batch], tuple[Array, ...]]
 
     def __call__(self, *arrays: ArrayLike) -> tuple[Array, ...]:
         if len(arrays) != len(self.fn.inputs):
@@ -51,7 +51,7 @@ class Call:
         return self.many(self.fn, _batch(self.fn, checked(self.fn, arrays)))
 
 
-def c_function(library: Library, fn: Fn) -> Call:
+def c_function(library: Library, fn: Signature) -> Call:
     """`fn` from a library that holds it (`compile_c`)."""
     return Call(fn, _single(fn, partial(_c_buffers, library, fn)), partial(_c_many, library))
 
@@ -86,7 +86,7 @@ def single({arguments}):
 """
 
 
-def _single(fn: Fn, open_buffers: Callable[[], Buffers]) -> Callable[..., tuple[Array, ...]]:
+def _single(fn: Signature, open_buffers: Callable[[], Buffers]) -> Callable[..., tuple[Array, ...]]:
     """`single(x0, x1, …)`: `target[:] = x` fills an input, or raises unless x is float64 of exactly that shape."""
 
     def open_desk() -> tuple[Any, ...]:
@@ -127,7 +127,7 @@ def _target(port: Port, memory: Array) -> Any:
     return _Strict(port, memory) if port.size == 0 or len(port.shape) == 2 else memory.reshape(-1).data
 
 
-def _c_buffers(library: Library, fn: Fn) -> Buffers:
+def _c_buffers(library: Library, fn: Signature) -> Buffers:
     """One packed array for the inputs, one for the outputs, with views in the ports' shapes."""
     sides = []
     for ports in (fn.inputs, fn.outputs):
@@ -143,7 +143,7 @@ def _views(packed: Array, ports: Sequence[Port]) -> tuple[Array, ...]:
     return tuple(packed[end - port.size : end].reshape(port.shape) for port, end in zip(ports, ends, strict=True))
 
 
-def _c_many(library: Library, fn: Fn, batch: Batch) -> tuple[Array, ...]:
+def _c_many(library: Library, fn: Signature, batch: Batch) -> tuple[Array, ...]:
     ffi = library.ffi
     results = tuple(np.empty((batch.count, *port.shape)) for port in fn.outputs)
     source = ffi.new("double *[]", [ffi.cast("double *", array.ctypes.data) for array in batch.arrays])
@@ -170,7 +170,7 @@ def _vm_many(fn: Fn, batch: Batch) -> tuple[Array, ...]:
     return results
 
 
-def _batch(fn: Fn, values: Sequence[ArrayLike]) -> Batch:
+def _batch(fn: Signature, values: Sequence[ArrayLike]) -> Batch:
     """Shapes (batch, *port.shape) or port.shape; the former agree on the batch."""
     arrays = tuple(
         _row_contiguous(real_array(value, port), port) for value, port in zip(values, fn.inputs, strict=True)

@@ -3,13 +3,44 @@
 A new form is one file with a `Form` and one line in `FORMS`.
 """
 
+from appell.forms.appell import Appell, appell
 from appell.forms.base import Equations, Form
+from appell.forms.chaplygin import Chaplygin, chaplygin
 from appell.forms.gauss import Gauss, gauss
+from appell.forms.hamel import Hamel, hamel
 from appell.forms.lagrange import Lagrange, lagrange
+from appell.forms.maggi import Maggi, maggi
 from appell.forms.nielsen import Nielsen, nielsen
 from appell.forms.tsenov import Tsenov, tsenov
+from appell.forms.voronets import Voronets, voronets
 
-FORMS: dict[str, Form] = {form.name: form for form in (Lagrange(), Nielsen(), Tsenov(), Gauss())}
+FORMS: dict[str, Form] = {
+    form.name: form
+    for form in (
+        Lagrange(),
+        Nielsen(),
+        Tsenov(),
+        Gauss(),
+        Appell(),
+        Maggi(),
+        Hamel(),
+        Chaplygin(),
+        Voronets(),
+    )
+}
 """name → form, in the order in which `agree` lists them."""
 
-__all__ = ["FORMS", "Equations", "Form", "gauss", "lagrange", "nielsen", "tsenov"]
+__all__ = [
+    "FORMS",
+    "Equations",
+    "Form",
+    "appell",
+    "chaplygin",
+    "gauss",
+    "hamel",
+    "lagrange",
+    "maggi",
+    "nielsen",
+    "tsenov",
+    "voronets",
+]

@@ -178,6 +178,8 @@ class Equations:
     definitions: further symbols that the equations are written in (pseudo-velocities), each with its value in t, q, v and
         the definitions before it.
     objects: what the form is known for, by name (S, Z, …); also read as attributes.
+    criterion: with rows nonlinear in the accelerations the equations have several roots; the motion is the one where this
+        is least: Z of Gauss in t, q, v and the unknowns, up to terms free of accelerations (½ a·Ma + a·(h − Q)).
     """
 
     route: Form
@@ -190,6 +192,7 @@ class Equations:
     kinematics: tuple[Eq, ...] = ()
     definitions: Mapping[Symbol, Expr] = field(default_factory=lambda: MappingProxyType({}))
     objects: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    criterion: Expr | None = None
 
     def __post_init__(self):
         missing = [a for a in self.system.accelerations if a not in self.unknowns]

@@ -28,6 +28,12 @@ class Arithmetic:
     functions: Mapping[str, Callable[..., Any]]
     tolerance: float
     module: str
+    context: Any = None
+
+    def eigenvectors(self, S: list[list[Any]]) -> tuple[list[Any], list[list[Any]]]:
+        """Eigenvalues (n,) and the matrix of eigenvectors, columns, of a symmetric matrix."""
+        values, vectors = self.context.eigsy(self.context.matrix(S))
+        return list(values), vectors.tolist()
 
     @cached_property
     def power(self) -> Callable[[Any, Any], Any]:
@@ -76,7 +82,7 @@ def arithmetic(digits: int) -> Arithmetic:
 
     table = {name: getattr(context, name) for name in _NAMES if hasattr(context, name)}
     table |= {"Abs": abs, "ceiling": context.ceil, "Pow": context.power, "sqrt": context.sqrt}
-    return Arithmetic(digits, number, {**_COMMON, **table}, 10.0 ** (-digits // 2), "mpmath")
+    return Arithmetic(digits, number, {**_COMMON, **table}, 10.0 ** (-digits // 2), "mpmath", context)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,10 @@ import sympy
 from sympy import Expr, Matrix, Symbol
 
 from appell.errors import FormNotApplicable, ModelError
-from appell.jets import Jet, Speed, expression, jets_of, t, total_derivative
+from appell.forms.base import equation, multiplier_symbols
+from appell.forms.derivation import along, gradient
+from appell.forms.matrices import inverse, pivots, row_times, samples
+from appell.jets import Jet, Speed, expression, jets_of, t
 from appell.model import System
 from appell.model.constraint import is_linear
 
@@ -50,11 +53,8 @@ class Rows:
     @cached_property
     def first(self) -> tuple[Expr, ...]:
         """ḟ for order 0, f for order 1; f itself, in the accelerations, for order 2."""
-        system = self.system
-        lift = lambda i: (
-            system.total_derivative(system.residuals[i]) if system.constraints[i].order == 0 else system.residuals[i]
-        )
-        return tuple(lift(i) for i in self.indices)
+        f, d_dt = self.system.residuals, along(self.system.rates)
+        return tuple(d_dt(f[i]) if self.system.constraints[i].order == 0 else f[i] for i in self.indices)
 
     def at(self, i: int) -> tuple[Symbol, ...]:
         """The symbols that row i is differentiated by: velocities, or accelerations for order 2."""
@@ -64,14 +64,14 @@ class Rows:
     @cached_property
     def A(self) -> Matrix:
         """∂ḟ/∂q̇, ∂f/∂q̇, ∂f/∂q̈ by the order of the constraint, (k, nv)."""
-        entries = [[sympy.diff(f, s) for s in self.at(i)] for i, f in enumerate(self.first)]
+        entries = [gradient(f, self.at(i)) for i, f in enumerate(self.first)]
         return Matrix(len(entries), self.system.nv, [e for row in entries for e in row])
 
     @cached_property
     def second(self) -> tuple[Expr, ...]:
         """A a + a0 in the accelerations: f̈, ḟ, f."""
-        lift = lambda i, f: f if self.at(i) == self.system.accelerations else self.system.total_derivative(f)
-        return tuple(lift(i, f) for i, f in enumerate(self.first))
+        d_dt, a = along(self.system.rates), self.system.accelerations
+        return tuple(f if self.at(i) == a else d_dt(f) for i, f in enumerate(self.first))
 
     @property
     def affine(self) -> bool:
@@ -100,154 +100,6 @@ def independent_rows(system: System) -> Rows:
         return rows
     keep = pivots(samples(rows.A), len(rows.indices))
     return rows if len(keep) == len(rows.indices) else Rows(system, tuple(sorted(keep)))
-
-
-# -- random states -----------------------------------------------------------------------------------------------------
-
-
-def samples(matrix: Matrix, count: int = 3, seed: int = 0) -> list[np.ndarray]:
-    """The matrix at random states and parameter values where it is finite; fewer where it seldom is."""
-    symbols = sorted(matrix.free_symbols, key=str)
-    shape = matrix.shape
-    if not symbols:
-        return [np.array(matrix.tolist(), dtype=float).reshape(shape)]
-    fn = sympy.lambdify(symbols, list(matrix), modules="numpy", cse=True)
-    rng, found = np.random.default_rng(seed), []
-    for _ in range(8 * count):
-        sizes = rng.uniform(0.3, 1.5, len(symbols))
-        signs = [1.0 if s.is_positive else rng.choice([-1.0, 1.0]) for s in symbols]
-        with np.errstate(all="ignore"):
-            value = np.array(fn(*(sizes * signs)), dtype=complex).reshape(shape)
-        if np.isfinite(value).all() and not value.imag.any():
-            found.append(value.real)
-        if len(found) == count:
-            break
-    return found
-
-
-def pivots(matrices: Sequence[np.ndarray], limit: int) -> list[int]:
-    """Up to `limit` independent rows, best conditioned first over all samples (Gram–Schmidt with pivoting)."""
-    if not matrices:
-        return list(range(limit))
-    left = [m / (np.linalg.norm(m, axis=1, keepdims=True) + 1e-300) for m in matrices]
-    chosen: list[int] = []
-    while len(chosen) < limit:
-        size = np.max([np.linalg.norm(m, axis=1) for m in left], axis=0)
-        mean = np.exp(np.mean([np.log(np.linalg.norm(m, axis=1) + 1e-30) for m in left], axis=0))
-        mean[chosen] = 0
-        best = int(np.argmax(np.round(mean, 9)))
-        if size[best] < 1e-7 or best in chosen:
-            break
-        chosen.append(best)
-        for k, m in enumerate(left):
-            u = m[best] / (np.linalg.norm(m[best]) + 1e-300)
-            left[k] = m - np.outer(m @ u, u)
-    return chosen
-
-
-# -- the inverse of a matrix of expressions ----------------------------------------------------------------------------
-
-
-def inverse(Phi: Matrix) -> Matrix:
-    """Φ⁻¹ by blocks: a permutation makes Φ block triangular, and each block is inverted by its adjugate.
-
-    No pivot is divided by that could vanish where det Φ does not, as long as the blocks have at most three rows or
-    a constant pivot. Nothing is expanded but the determinants of the blocks, where sin² + cos² = 1 is used.
-    """
-    n = Phi.shape[0]
-    match = _matching(Phi)  # column of each row
-    edges = [(i, k) for i in range(n) for k in range(n) if i != k and Phi[i, match[k]] != 0]
-    blocks = sympy.utilities.iterables.strongly_connected_components((list(range(n)), edges))
-    X: dict[int, list[Expr]] = {}  # column of Φ → row of the inverse
-    for block in blocks:  # each block needs only those before it
-        block = sorted(block)
-        columns = [match[i] for i in block]
-        rest = [(j, X[j]) for j in X]
-        right = [[_add([_delta(i, k)] + [-Phi[i, j] * x[k] for j, x in rest if Phi[i, j] != 0 and x[k] != 0])
-                  for k in range(n)] for i in block]  # fmt: skip
-        D = _block_inverse(Phi.extract(block, columns))
-        for a, j in enumerate(columns):
-            X[j] = [_add([D[a, b] * right[b][k] for b in range(len(block))]) for k in range(n)]
-    return Matrix(n, n, [e for j in range(n) for e in X[j]])
-
-
-def _delta(i: int, k: int) -> Expr:
-    return sympy.Integer(int(i == k))
-
-
-def _add(terms: list[Expr]) -> Expr:
-    return sympy.Add(*terms)
-
-
-def _matching(Phi: Matrix) -> list[int]:
-    """A column for each row with a nonzero entry there (augmenting paths, constant entries first)."""
-    n = Phi.shape[0]
-    order = [sorted((j for j in range(n) if Phi[i, j] != 0), key=lambda j: len(Phi[i, j].free_symbols)) for i in range(n)]
-    owner: dict[int, int] = {}
-
-    def place(i: int, seen: set[int]) -> bool:
-        for j in order[i]:
-            if j not in seen:
-                seen.add(j)
-                if j not in owner or place(owner[j], seen):
-                    owner[j] = i
-                    return True
-        return False
-
-    if not all(place(i, set()) for i in range(n)):
-        raise ZeroDivisionError("structurally singular")
-    row_of = {i: j for j, i in owner.items()}
-    return [row_of[i] for i in range(n)]
-
-
-def _block_inverse(D: Matrix) -> Matrix:
-    n = D.shape[0]
-    if n == 1:
-        return Matrix([[1 / D[0, 0]]])
-    if n <= 3:
-        det = trig_reduced(D.det(method="berkowitz") if n == 3 else D[0, 0] * D[1, 1] - D[0, 1] * D[1, 0])
-        return D.adjugate(method="berkowitz") / det if n == 3 else Matrix([[D[1, 1], -D[0, 1]], [-D[1, 0], D[0, 0]]]) / det
-    p, q = _pivot(D)
-    rows, columns = [i for i in range(n) if i != p], [j for j in range(n) if j != q]
-    d, u, v, E = D[p, q], D.extract([p], columns), D.extract(rows, [q]), D.extract(rows, columns)
-    S = inverse(E - v * u / d)  # Schur's complement
-    out = sympy.zeros(n, n)
-    top, side = -u * S / d, -S * v / d
-    for a, j in enumerate(columns):
-        for b, i in enumerate(rows):
-            out[j, i] = S[a, b]
-        out[j, p] = side[a, 0]
-    for b, i in enumerate(rows):
-        out[q, i] = top[0, b]
-    out[q, p] = 1 / d + (u * S * v)[0, 0] / d**2
-    return out
-
-
-def _pivot(D: Matrix) -> tuple[int, int]:
-    """An entry that never vanishes if there is one, else the largest at random states."""
-    n = D.shape[0]
-    sizes = np.min([np.abs(m) for m in samples(D)] or [np.ones((n, n))], axis=0)
-    constant = np.array([[all(not isinstance(s, Jet) for s in D[i, j].free_symbols) for j in range(n)] for i in range(n)])
-    sizes = np.where(constant & (sizes > 0), sizes + 1e3, sizes)
-    return divmod(int(np.argmax(sizes)), n)  # type: ignore[return-value]
-
-
-def trig_reduced(expr: Expr) -> Expr:
-    """A short polynomial in sines and cosines with sin² + cos² = 1 used, where that makes it shorter."""
-    angles = {a.args[0] for a in expr.atoms(sympy.sin, sympy.cos)}
-    if not angles or sympy.count_ops(expr) > 200:
-        return expr
-    short = sympy.expand(expr)
-    for angle in sorted(angles, key=str):
-        s, c = sympy.sin(angle), sympy.cos(angle)
-        for a, b in ((s, c), (c, s)):
-            try:
-                other = sympy.rem(short, a**2 + b**2 - 1, a)
-            except sympy.PolynomialError:
-                continue
-            short = min(short, other, key=sympy.count_ops)
-    short = sympy.factor_terms(short)
-    return min(expr, short, key=sympy.count_ops)
 
 
 # -- the noun ----------------------------------------------------------------------------------------------------------
@@ -281,6 +133,8 @@ class PseudoVelocities:
         if len(levels) > 1:
             raise ModelError("pseudo-velocities are all given in velocities, or all in accelerations; these are mixed")
         kind = PseudoAcceleration if levels == {2} else Speed
+        if kind is PseudoAcceleration and not all(is_linear(e, system.accelerations) for e in definitions):
+            raise ModelError("pseudo-velocities given in accelerations must be linear in them")
         symbols = tuple(kind(str(name)) for name in pseudo)
         _check_names(system, symbols)
         speeds = () if kind is PseudoAcceleration else symbols
@@ -297,6 +151,11 @@ class PseudoVelocities:
         """Whether (6) exists: speeds and constraints affine in the velocities."""
         linear = all(is_linear(e, [s for s in jets_of(e) if s.level == 1]) for e in self.definitions)
         return self.rows.affine and linear and len(self.speeds) == len(self.definitions)
+
+    def require_affine(self, form: str) -> None:
+        """Refuse definitions that are not affine in the velocities."""
+        if not self.affine:
+            raise FormNotApplicable(f"{form} needs pseudo-velocities affine in the velocities; use ap.forms.maggi")
 
     @cached_property
     def inverse(self) -> Matrix:
@@ -341,7 +200,8 @@ class PseudoVelocities:
         """a → its value in π̈: d/dt of (6), or Φ⁻¹ ((π̈, 0) − φ_0) in the velocities where (6) does not exist."""
         a = self.system.accelerations
         if self.affine:
-            return {v.d: total_derivative(e, self.rates) for v, e in self.velocities.items()}
+            d_dt = along(self.rates)
+            return {v.d: d_dt(e) for v, e in self.velocities.items()}
         right = [p - f for p, f in zip(self.accelerations, self.free[: self.n], strict=True)]
         right = Matrix(right + [-f for f in self.free[self.n :]])
         return {s: row_times(self.inverse, i, right) for i, s in enumerate(a)}
@@ -349,21 +209,29 @@ class PseudoVelocities:
     @cached_property
     def second(self) -> tuple[Expr, ...]:
         """(π̈, f) in the accelerations, (nv,)."""
-        lift = self.system.total_derivative
-        own = [lift(e) for e in self.definitions] if self.speeds else list(self.definitions)
+        d_dt = along(self.system.rates)
+        own = [d_dt(e) for e in self.definitions] if self.speeds else list(self.definitions)
         return (*own, *self.rows.second)
+
+    def closing(self) -> tuple[Any, ...]:
+        """What determines q̈ once π̈ are known: π̈_s = d/dt of (5), and the constraints (19), (20)."""
+        own = [equation(p, e) for p, e in zip(self.accelerations, self.second[: self.n], strict=True) if p != e]
+        return (*own, *(equation(r, 0) for r in self.rows.second))
+
+    def kinematics(self) -> tuple[Any, ...]:
+        """(6), where it exists."""
+        rates = self.rates if self.affine else self.system.rates
+        return tuple(equation(q.d, rate) for q, rate in rates.items() if q.d != rate)
+
+    def values(self) -> dict[Symbol, Expr]:
+        """π̇ → its value (5) in the velocities, for those that are not velocities themselves."""
+        return {s: e for s, e in zip(self.speeds, self.definitions, strict=False) if s != e}
 
     @cached_property
     def free(self) -> tuple[Expr, ...]:
         """φ_0: (π̈, f) at zero acceleration, (nv,)."""
         at_rest = dict.fromkeys(self.system.accelerations, sympy.Integer(0))
         return tuple(e.xreplace(at_rest) for e in self.second)
-
-
-def row_times(matrix: Matrix, i: int, column: Matrix) -> Expr:
-    """(M x)_i, zero terms skipped."""
-    n = matrix.shape[1]
-    return sympy.Add(*(matrix[i, j] * column[j] for j in range(n) if matrix[i, j] != 0 and column[j] != 0))
 
 
 def velocities_of(system: System, given: Iterable[Any]) -> tuple[Symbol, ...]:
@@ -405,7 +273,7 @@ def _make(system: System, speeds, accelerations, definitions) -> PseudoVelocitie
             f" {n} pseudo-velocities (or independent velocities) were given"
         )
     at = system.velocities if speeds or not n else system.accelerations
-    top = [sympy.diff(e, s) for e in definitions for s in at]
+    top = [slope for e in definitions for slope in gradient(e, at)]
     Phi = Matrix(system.nv, system.nv, [*top, *rows.A])
     names = [*(f"'{s}'" for s in (speeds or accelerations)), *(f"constraint '{system.constraints[i].name}'" for i in rows.indices)]
     dependent = _dependence(Phi, names)
@@ -454,3 +322,41 @@ def suggest(system: System) -> dict[str, Expr]:
 def dependent_velocities(columns: Sequence[np.ndarray], nv: int, k: int) -> list[int]:
     """k velocities for which the rows can be solved, those with the largest pivots: columns are (nv, k) samples."""
     return pivots(columns, k) if k and columns else list(range(nv - k, nv))
+
+
+# -- what the forms share ----------------------------------------------------------------------------------------------
+
+
+def needs_coordinates(system: System) -> str | None:
+    """Why a form written in q̇ cannot be: the system moves by speeds of its own."""
+    if system.holonomic_speeds:
+        return None
+    return (
+        "its velocities are speeds that are not derivatives of coordinates, for which d/dt ∂T/∂q̇ − ∂T/∂q is not the"
+        " inertia; use ap.forms.appell"
+    )
+
+
+Reactions = tuple[tuple[Expr, ...], tuple[Any, ...], tuple[Symbol, ...]]
+
+
+def liberated(pseudo: PseudoVelocities, left: Sequence[Expr]) -> Reactions:
+    """(Λ, further rows, further unknowns) from E − Q = Σ Λ_k ∂f_k/∂q̇ on the displacements g (Soltakhanov et al. (4.4))."""
+    return liberated_by(pseudo.rows, pseudo.g, left)
+
+
+def liberated_by(rows: Rows, g: Matrix, left: Sequence[Expr]) -> Reactions:
+    """Λ_k = Σ_i left_i g_ik for displacements g, (nv, k), that break one constraint each."""
+    column = Matrix(list(left))
+    return liberated_from(rows, g, [row_times(g.T, k, column) for k in range(len(rows.indices))])
+
+
+def liberated_from(rows: Rows, g: Matrix, values: Sequence[Expr]) -> Reactions:
+    """Λ_k = values_k. With redundant constraints Λ become unknowns, and Σ_j Λ_j A_j·g_k = values_k further rows."""
+    system = rows.system
+    if len(rows.indices) == len(system.constraints):
+        return tuple(values), (), ()
+    lam = multiplier_symbols(system)
+    A = Rows(system, tuple(range(len(lam)))).A
+    sums = [sympy.Add(*(lam[j] * row_times(A, j, g[:, k]) for j in range(len(lam)))) for k in range(len(values))]
+    return lam, tuple(equation(s, value) for s, value in zip(sums, values, strict=True)), lam

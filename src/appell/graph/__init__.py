@@ -1,6 +1,6 @@
 """The scalar graph: the only place that knows CasADi."""
 
-from appell.graph.fn import Fn, Port, make_fn
+from appell.graph.fn import Fn, Port, Signature, make_fn
 from appell.graph.lower import Lowering
 
-__all__ = ["Fn", "Lowering", "Port", "make_fn"]
+__all__ = ["Fn", "Lowering", "Port", "Signature", "make_fn"]

@@ -19,6 +19,11 @@ def column(*parts: Value) -> Value:
     return ca.vertcat(*parts)
 
 
+def take(values: Value, indices: Sequence[int]) -> Value:
+    """Some entries of a column; none give shape (0, 1)."""
+    return values[list(indices)] if len(indices) else zeros(0)
+
+
 def block_matrix(rows: Sequence[Sequence[Value]]) -> Value:
     """[[K11, K12], [K21, K22]] and the like."""
     return ca.vertcat(*[ca.horzcat(*row) for row in rows])
@@ -43,7 +48,7 @@ def hessian(y: Value, x: Value) -> Value:
     return ca.hessian(y, x)[0] if x.numel() else zeros(0, 0)
 
 
-def along(y: Value, x: Sequence[Value], direction: Sequence[Value]) -> Value:
+def along(y: Value, x: Sequence[Value], direction: Sequence[Value | int]) -> Value:
     """Σ ∂y/∂x_i · direction_i by one forward sweep."""
     return ca.jtimes(y, ca.vertcat(*x), ca.vertcat(*direction)) if y.numel() else zeros(*y.shape)
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import casadi as ca
 import numpy as np
@@ -44,6 +44,17 @@ class Port:
     @property
     def size(self) -> int:
         return math.prod(self.shape)
+
+
+class Signature(Protocol):
+    """What can be called: a name with ports. An `Fn`, or anything that machine code of the same shape exists for."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def inputs(self) -> tuple[Port, ...]: ...
+    @property
+    def outputs(self) -> tuple[Port, ...]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +142,7 @@ def real_array(value: ArrayLike, port: Port) -> NDArray[np.float64]:
     return array.astype(FLOAT, copy=False)
 
 
-def checked(fn: Fn, arrays: Sequence[ArrayLike]) -> Sequence[ArrayLike]:
+def checked(fn: Signature, arrays: Sequence[ArrayLike]) -> Sequence[ArrayLike]:
     """`arrays` if there is one for each input."""
     if len(arrays) != len(fn.inputs):
         names = ", ".join(port.name for port in fn.inputs)

@@ -83,14 +83,14 @@ def _product(factors: tuple[Basic, ...], value: Callable[[Basic], ca.SX]) -> ca.
     return top / _fold(lambda a, b: a * b, below) if below else top
 
 
-def _power(base: ca.SX, exponent: Basic) -> ca.SX:
+def _power(base: ca.SX, exponent: Any) -> ca.SX:
     """x^n by squaring for whole n, roots for halves, else CasADi's constant power."""
     if exponent.is_Integer:
         n = abs(int(exponent))
         result = _whole_power(base, n)
         return result if exponent >= 0 else 1 / result
-    if exponent.is_Rational and exponent.q == 2:  # type: ignore[attr-defined]
-        n = abs(int(exponent.p))  # type: ignore[attr-defined]
+    if exponent.is_Rational and exponent.q == 2:
+        n = abs(int(exponent.p))
         root = ca.sqrt(base)
         result = root if n == 1 else _whole_power(base, n // 2) * root
         return result if exponent > 0 else 1 / result
@@ -112,7 +112,7 @@ class Lowering:
     """A memo from SymPy nodes to graph values; `symbols` seeds it. Call it on any number of expressions."""
 
     def __init__(self, symbols: Mapping[Symbol, ca.SX]):
-        self._value: dict[Basic, Any] = dict(symbols)
+        self._value: dict[Any, Any] = dict(symbols)
 
     def __call__(self, expr: Any) -> ca.SX:
         """The graph value of one expression."""
@@ -144,10 +144,10 @@ class Lowering:
             return [node.base]
         return list(node.args)
 
-    def _lower(self, node: Basic) -> Any:
+    def _lower(self, node: Any) -> Any:
         value = self._value.__getitem__
         if node.is_Number or isinstance(node, sympy.NumberSymbol):
-            return ca.SX(float(node))  # type: ignore[arg-type]
+            return ca.SX(float(node))
         if node in (sympy.true, sympy.false):
             return ca.SX(1.0 if node == sympy.true else 0.0)
         if isinstance(node, sympy.Mul):
@@ -157,7 +157,7 @@ class Lowering:
         if isinstance(node, sympy.Piecewise):
             result: Any = ca.SX.nan(1)
             for branch in reversed(node.args):
-                result = ca.if_else(value(branch.cond), value(branch.expr), result)
+                result = ca.if_else(value(branch.args[1]), value(branch.args[0]), result)
             return result
         function = FUNCTIONS.get(node.func)
         if function is None:

@@ -219,7 +219,8 @@ class RigidBody:
     Parameters
     ----------
     mass: kg.
-    inertia: about the centre of mass on body axes, kg m²: a 3 by 3 matrix, three principal moments, or one number for plane motion.
+    inertia: about the centre of mass on body axes, kg m²: a 3 by 3 matrix, three principal moments, or one number for
+        plane motion.
     position: of the centre of mass on inertial axes, 1 to 3 expressions, m.
     orientation: an angle about z; three Euler angles (z, x', z''), or `ap.euler(angles, axes)`; a rotation matrix
         body → space; or `ap.quaternion(name)`.
@@ -260,9 +261,7 @@ class RigidBody:
 
 
 def _inertia(value: Any, name: str) -> Matrix:
-    if isinstance(value, sympy.MatrixBase):
-        J = Matrix(value)
-    elif isinstance(value, Sequence) and value and isinstance(value[0], Sequence):
+    if isinstance(value, sympy.MatrixBase) or (isinstance(value, Sequence) and value and isinstance(value[0], Sequence)):
         J = Matrix(value)
     elif isinstance(value, Sequence):
         J = sympy.diag(*value)

@@ -39,7 +39,7 @@ class Constraint:
 
     def __init__(self, residual: Any, name: str | None = None, *, reaction: Mapping[Symbol, Any] | None = None):
         if isinstance(residual, sympy.Equality):
-            residual = residual.lhs - residual.rhs
+            residual = residual.lhs - residual.rhs  # type: ignore[operator]
         if residual is True or residual is sympy.true:
             raise ConstraintError(f"constraint {name or ''} is satisfied identically; drop it")
         f = expression(residual, f"constraint '{name}'" if name else "a constraint")

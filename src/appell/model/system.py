@@ -19,7 +19,7 @@ from sympy import Expr, Symbol
 from sympy.core.function import AppliedUndef
 
 from appell.errors import ModelError
-from appell.jets import Coordinate, Jet, Parameter, QuaternionComponent, Speed, expression, jets_of, t, total_derivative
+from appell.jets import Coordinate, Jet, Parameter, QuaternionComponent, Speed, expression, t, total_derivative
 from appell.model.bodies import Force, Particle, Quaternion, RigidBody, Torque
 from appell.model.constraint import Constraint
 
@@ -72,7 +72,7 @@ class System:
         self.name = str(name)
         self.coordinates, self.quaternions, own = _coordinates(coordinates)
         self.velocities, rates = _velocities(self.coordinates, self.quaternions, own, speeds, kinematics)
-        self.rates: Mapping[Symbol, Expr] = MappingProxyType(rates)
+        self.rates: Mapping[Any, Expr] = MappingProxyType(rates)
         self.accelerations: tuple[Jet, ...] = tuple(v.d for v in self.velocities)
         self.bodies = tuple(bodies)
         self.loads = tuple(loads)
@@ -209,7 +209,7 @@ class System:
     def _forces(self, forces: Mapping[Symbol, Any]) -> tuple[Expr, ...]:
         if not isinstance(forces, Mapping):
             raise ModelError("forces= maps coordinates or speeds to expressions, for example {phi: -c*phi.d}")
-        Q = [sympy.Integer(0)] * len(self.velocities)
+        Q: list[Any] = [sympy.Integer(0)] * len(self.velocities)
         for key, value in forces.items():
             Q[self.velocity_of(key, "forces=")] += self._expression(value, f"the force for {key}", level=1)
         for load in self.loads:
@@ -222,7 +222,7 @@ class System:
     def _reaction(self, c: Constraint) -> tuple[Expr, ...] | None:
         if c.reaction is None:
             return None
-        W = [sympy.Integer(0)] * self.nv
+        W: list[Any] = [sympy.Integer(0)] * self.nv
         where = f"the reaction of constraint '{c.name}'"
         for key, value in c.reaction.items():
             W[self.velocity_of(key, where)] += self._expression(value, where, level=1)
@@ -236,7 +236,7 @@ class System:
         symbols = set(self._jets).union({t}, *(e.free_symbols for e in exprs))
         for body in self.bodies:  # mass and inertia that happen to drop out of T still belong to the model
             symbols |= body.mass.free_symbols
-        by_name: dict[str, Symbol] = {}
+        by_name: dict[str, Any] = {}
         for s in sorted(symbols, key=str):
             if by_name.setdefault(str(s), s) != s:
                 raise ModelError(

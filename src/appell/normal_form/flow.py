@@ -13,7 +13,7 @@ so that velocity constraints hold exactly and only positions are projected.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from appell.errors import FormNotApplicable, ModelError
@@ -29,18 +29,19 @@ from appell.graph.algebra import (
     substitute,
     substitute_all,
     symbols,
+    take,
     zeros,
 )
 from appell.normal_form.normal_form import NormalForm
 from appell.normal_form.policy import Policies
-from appell.normal_form.solved import Blocks, Shaped, Solved, solved
+from appell.normal_form.solved import Blocks, Function, GaussSolved, Shaped, Solved, solved
 
 
 @dataclass(frozen=True, eq=False)
 class Flow:
-    """ż = rhs(t, z, p) with its projections. `expand` gives q, v of a state; corrections give Δz and the size of the residual."""
+    """ż = rhs(t, z, p) with its projections: `expand` gives q, v of a state, a correction Δz and the size of the residual."""
 
-    rhs: Fn | Solved
+    rhs: Function
     expand: Fn
     position: Fn | Solved | None
     velocity: Fn | Solved | None
@@ -61,11 +62,13 @@ class Flow:
         return bool(self.position or self.velocity or self.quaternions)
 
 
-def acceleration(form: NormalForm, policies: Policies) -> Fn | Solved:
+def acceleration(form: NormalForm, policies: Policies) -> Function:
     """(t, q, v, p) → a, lam, margin."""
     inputs = _inputs(form, ("q", "v", "p"))
     blocks = Blocks(form["M"], form["A"], form["W"], form["Q"] - form["h"], -form["a0"])
-    finish = lambda x, lam: {"a": (x, (form.nv,)), "lam": (lam, (form.m,))}  # noqa: E731
+    finish = lambda x, lam: {"a": (x, (form.nv,)), "lam": (lam, (len(form.rows),))}
+    if form.gauss:
+        return _gauss("acceleration", form, inputs, blocks, (form["r"], form["r_a"], form["r_aa"]), finish)
     return solved("acceleration", inputs, blocks, finish, policies.acceleration)
 
 
@@ -165,10 +168,10 @@ def _inputs(form: NormalForm, names: tuple[str, ...]) -> dict[str, Shaped]:
 def _implicit(form: NormalForm, state: _State) -> Fn:
     """The same flow with a and λ as algebraic unknowns."""
     a, lam = form.inputs["a"], form.inputs["lam"]
-    residual = column(
-        form["M"] @ a + form["h"] - form["Q"] - form["W"] @ lam,
-        form["A"] @ a + form["a0"],
-    )
+    nonlinear = [row.index for row in form.rows if not row.linear]
+    linear = [row.index for row in form.rows if row.linear]
+    forces = form["W"] @ take(lam, linear) + form["r_a"].T @ take(lam, nonlinear)
+    residual = column(form["M"] @ a + form["h"] - form["Q"] - forces, form["A"] @ a + form["a0"], form["r"])
     work = form["power"] if state.has_work else zeros(0)
     zd, residual = state.restrict(form, column(form["qd"], state.u_free + state.u_a @ a, work), residual)
     y = column(a, lam)
@@ -176,7 +179,7 @@ def _implicit(form: NormalForm, state: _State) -> Fn:
     return make_fn("implicit", inputs, {"zd": (zd, (state.size,)), "residual": (residual, (y.numel(),))})
 
 
-def _rhs(form: NormalForm, policies: Policies, state: _State) -> Fn | Solved:
+def _rhs(form: NormalForm, policies: Policies, state: _State) -> Function:
     a, lam = form.inputs["a"], form.inputs["lam"]
     names = ("M", "A", "W", "Q", "h", "a0", "qd", "power")
     M, A, W, Q, h, a0, qd, power, free, slope = state.restrict(
@@ -187,7 +190,38 @@ def _rhs(form: NormalForm, policies: Policies, state: _State) -> Fn | Solved:
         work = substitute(power, [a, lam], [x, multipliers]) if state.has_work else zeros(0)
         return {"zd": (column(qd, free + slope @ x, work), (state.size,))}
 
-    return solved("flow", state.inputs(form), Blocks(M, A, W, Q - h, -a0), finish, policies.acceleration)
+    blocks = Blocks(M, A, W, Q - h, -a0)
+    if form.gauss:
+        rows = tuple(state.restrict(form, form["r"], form["r_a"], form["r_aa"]))
+        return _gauss("flow", form, state.inputs(form), blocks, rows, finish)
+    return solved("flow", state.inputs(form), blocks, finish, policies.acceleration)
+
+
+def _gauss(
+    name: str,
+    form: NormalForm,
+    inputs: dict[str, Shaped],
+    blocks: Blocks,
+    rows: tuple[Value, ...],
+    finish: Callable[[Value, Value], Mapping[str, Shaped]],
+) -> GaussSolved:
+    """The function with Gauss's minimum in place of the saddle point."""
+    nv, m, m2 = form.nv, form.m, rows[0].numel()
+    a, lam = symbols("x", nv), symbols("lam", len(form.rows))
+    given = {"M": (blocks.M, (nv, nv)), "b": (blocks.r, (nv,)), "A": (blocks.A, (m, nv)), "a0": (-blocks.s, (m,))}
+    r, r_a, r_aa = substitute_all(rows, [form.inputs["a"]], [a])
+    free = {"r": (r, (m2,)), "r_a": (r_a, (m2, nv)), "r_aa": (r_aa, (m2, nv * nv))}
+    linear = [row.index for row in form.rows if row.linear]
+    nonlinear = [row.index for row in form.rows if not row.linear]
+    order = tuple([*linear, *nonlinear].index(i) for i in range(len(form.rows)))
+    with_a = {**inputs, "x": (a, (nv,))}
+    return GaussSolved(
+        name=name,
+        head=make_fn(f"{name}_head", inputs, given),
+        rows=make_fn(f"{name}_rows", with_a, free),
+        tail=make_fn(f"{name}_tail", {**with_a, "lam": (lam, (lam.numel(),))}, finish(a, lam)),
+        order=order,
+    )
 
 
 def _position(form: NormalForm, policies: Policies, state: _State) -> Fn | Solved | None:

@@ -55,8 +55,8 @@ def inertia_of(system: System, kin: Kinematics) -> Inertia:
 
 def _vanishes(value: Value, kin: Kinematics) -> bool:
     """Whether a value is zero at random states, up to rounding."""
-    fn = make_fn("defect", {"t": (kin.t, ()), "q": (kin.q, (kin.q.numel(),)), "v": (kin.v, (kin.v.numel(),)),
-                            "p": (kin.p, (kin.p.numel(),))}, {"defect": (column(value.reshape((-1, 1))), (value.numel(),))})  # fmt: skip
+    inputs = {"t": (kin.t, ())} | {x: (getattr(kin, x), (getattr(kin, x).numel(),)) for x in ("q", "v", "p")}
+    fn = make_fn("defect", inputs, {"defect": (value, value.shape)})
     return all(np.abs(out["defect"]).max() < 1e-9 for _, out in finite_samples(fn, count=5))
 
 
@@ -84,9 +84,9 @@ def _from_bodies(system: System, kin: Kinematics) -> Inertia:
         power = power + substitute(velocity, [kin.v], [zero_v]).T @ (inertia @ (J @ kin.a) + free)
 
     for body in system.bodies:
-        add(kin.lower(body.mass) * _eye(), kin.lower.column(body.velocity(system.rates)), zeros(3))
+        add(kin.lower(body.mass) * _eye(), kin.lower.column(body.velocity(system.rates).flat()), zeros(3))
         if isinstance(body, RigidBody):
-            omega = kin.lower.column(body.omega(system.rates))
+            omega = kin.lower.column(body.omega(system.rates).flat())
             I = _matrix(kin, body.inertia)
             add(I, omega, _cross(omega, I @ omega))
     T = kin.lower(system.kinetic)

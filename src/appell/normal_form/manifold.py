@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from appell.normal_form.normal_form import NormalForm
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 ITERATIONS = 50
 
@@ -50,7 +51,7 @@ def normalise(form: NormalForm, q: Array) -> Array:
     return q
 
 
-def _free_directions(N: Array, fixed: Array | None) -> Array:
+def _free_directions(N: Array, fixed: Mask | None) -> Array:
     """Z, (nv, k): the steps Δ with (N Δ)_i = 0 for every fixed i."""
     if fixed is None or not fixed.any():
         return np.eye(N.shape[1])
@@ -75,8 +76,8 @@ def project(
     v: Array,
     p: Array,
     *,
-    fixed_q: Array | None = None,
-    fixed_v: Array | None = None,
+    fixed_q: Mask | None = None,
+    fixed_v: Mask | None = None,
 ) -> tuple[Array, Array]:
     """The state on the constraints near (q, v) by Newton's steps in the M-metric; the caller looks at the residuals left.
 

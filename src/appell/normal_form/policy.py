@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from appell.errors import ConstraintError, ModelError
 from appell.normal_form.manifold import find
 from appell.normal_form.normal_form import NormalForm
-from appell.normal_form.saddle import CHOLESKY, LU, RANK, Policy, pivoted_cholesky
+from appell.normal_form.saddle import CHOLESKY, LU, RANK, Indices, Policy, pivoted_cholesky
 from appell.normal_form.sampling import finite_samples
 
 Array = NDArray[np.float64]
@@ -67,7 +67,7 @@ def _gamma(samples: list[dict[str, Array]]) -> float:
     return 0.0
 
 
-def _rank(out: dict[str, Array], name: str, gamma: float) -> tuple[int, Array]:
+def _rank(out: dict[str, Array], name: str, gamma: float) -> tuple[int, Indices]:
     """Rank of the rows in the metric of M + γAᵀA, and their order by pivoting."""
     A, M = out[name], out["M"] + gamma * out["A"].T @ out["A"]
     m = len(A)

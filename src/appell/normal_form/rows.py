@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from appell.graph.algebra import Value, column, hessian, jacobian, scatter, substitute, symbols, zeros
+from appell.graph.algebra import Value, column, hessian, jacobian, scatter, substitute, symbols, take, zeros
 from appell.model import System
 from appell.normal_form.kinematics import Kinematics
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """All rows of a system on the graph. `lam` are the multipliers of the linear rows, inputs of `power`."""
+    """All rows of a system on the graph. `lam` are the multipliers of all constraints in order, inputs of `power`."""
 
     A: Value
     a0: Value
@@ -58,7 +58,7 @@ class Rows:
         f = kin.lower.column(system.residuals)
         order = [c.order for c in system.constraints]
         linear = [i for i, c in enumerate(system.constraints) if c.order < 2 or c.linear]
-        at = lambda level: [i for i in linear if order[i] == level]  # noqa: E731
+        at = lambda level: [i for i in linear if order[i] == level]
         free = [i for i in range(len(order)) if i not in linear]
 
         f0 = take(f, at(0))
@@ -73,17 +73,14 @@ class Rows:
         a0 = scatter([(_places(f1_rows, linear), kin.drift(f1)), (_places(at(2), linear), second_free)], m, 1)
         W = _directions(system, kin, linear, A)
         r = take(f, free)
-        lam = symbols("lam", m)
+        lam = symbols("lam", len(order))
+        r_a = jacobian(r, kin.a)
+        linear_power = take(lam, linear).T @ _row_rates(system, kin, linear, W, f1, f1_rows)
         return Rows(
             A=A, a0=a0, W=W, f0=f0, f0_scale=_scale(f0, kin.q), f1=f1, f1_scale=_scale(f1, column(kin.q, kin.v)),
-            A0=jacobian(f0_d, kin.v), A1=A1, r=r, r_a=jacobian(r, kin.a), r_aa=_second(r, kin.a),
-            lam=lam, power=lam.T @ _row_rates(system, kin, linear, W, f1, f1_rows),
+            A0=jacobian(f0_d, kin.v), A1=A1, r=r, r_a=r_a, r_aa=_second(r, kin.a),
+            lam=lam, power=linear_power + take(lam, free).T @ (r_a @ kin.v),
         )  # fmt: skip
-
-
-def take(f: Value, indices: list[int]) -> Value:
-    """Some entries of a column; none give shape (0, 1)."""
-    return f[indices] if indices else zeros(0)
 
 
 def _places(rows: list[int], among: list[int]) -> list[int]:

@@ -36,6 +36,7 @@ from appell.errors import Status
 from appell.graph.algebra import Value, block_matrix, column, smallest, symmetric_solve, zeros
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 PIVOT = 1e-12
 """A pivot below this share of its diagonal entry is singular (for G: sin² of the angle between rows)."""
@@ -56,7 +57,7 @@ class Policy:
         return Policy(CHOLESKY if rank == m else RANK, rank, self.gamma)
 
 
-SADDLE_C = resources.files(__package__).joinpath("saddle.c").read_text()
+SADDLE_C = resources.files("appell.normal_form").joinpath("saddle.c").read_text()
 
 
 def unrolled(M: Value, A: Value, r: Value, s: Value, policy: Policy) -> tuple[Value, Value, Value]:
@@ -94,7 +95,7 @@ def solve(M: Array, A: Array, W: Array, r: Array, s: Array, policy: Policy) -> t
     lam, status = _multipliers(Y.T @ Y, s - Y.T @ w, m if policy.kind == CHOLESKY else policy.rank)
     if status:
         return *failed, status
-    return scipy.linalg.solve_triangular(L, w + Y @ lam, lower=True, trans="T"), lam, Status.OK
+    return scipy.linalg.solve_triangular(L, w + Y @ lam, lower=True, trans=1), lam, Status.OK
 
 
 def _multipliers(G: Array, b: Array, rank: int) -> tuple[Array, Status]:
@@ -105,14 +106,14 @@ def _multipliers(G: Array, b: Array, rank: int) -> tuple[Array, Status]:
         return np.zeros(m), status
     L11, L21 = L[:rank], L[rank:]
     y = scipy.linalg.cho_solve((L11, True), b[order[:rank]])
-    K = scipy.linalg.solve_triangular(L11, L21.T, lower=True, trans="T").T  # K L11 = L21
+    K = scipy.linalg.solve_triangular(L11, L21.T, lower=True, trans=1).T  # K L11 = L21
     c = np.linalg.solve(np.eye(rank) + K.T @ K, y)
     lam = np.zeros(m)
     lam[order] = np.concatenate([c, K @ c])
     return lam, Status.OK
 
 
-def pivoted_cholesky(G: Array, rank: int) -> tuple[Array, Array, Status]:
+def pivoted_cholesky(G: Array, rank: int) -> tuple[Array, Indices, Status]:
     """(L, order, status) with G[order][:, order] ≈ L Lᵀ, L (m, rank); each pivot is the largest relative to its diagonal."""
     m = len(G)
     order, L = np.arange(m), np.zeros((m, rank))

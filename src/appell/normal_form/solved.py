@@ -13,11 +13,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from appell.errors import Status
 from appell.graph import Fn, Port, make_fn
 from appell.graph.algebra import Value, symbols
+from appell.normal_form import gauss
 from appell.normal_form.saddle import CHOLESKY, LU, Policy, solve, unrolled
 
 Array = NDArray[np.float64]
@@ -64,13 +65,50 @@ class Solved:
         m, n = by_name["A"].shape
         return n, m
 
-    def __call__(self, *arrays: Array) -> dict[str, Array]:
+    def __call__(self, *arrays: ArrayLike) -> dict[str, Array]:
         """One state by CasADi's evaluator and NumPy."""
         blocks = self.head(*arrays)
         W = blocks.get("W", blocks["A"].T)
         x, lam, status = solve(blocks["M"], blocks["A"], W, blocks["r"], blocks["s"], self.policy)
         out = self.tail(*arrays, x, lam)
         out["margin"] = np.array(1.0 if status is Status.OK else -float(status))
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class GaussSolved:
+    """A function whose accelerations minimise Gauss's constraint, because some rows are nonlinear in them (see `gauss`).
+
+    `head` gives M, b = Q − h, A, a0; `rows` (inputs and a) gives r, r_a, r_aa; `order` puts the multipliers of linear, then
+    nonlinear rows back into the order of the constraints.
+    """
+
+    name: str
+    head: Fn
+    rows: Fn
+    tail: Fn
+    order: tuple[int, ...]
+
+    @property
+    def inputs(self) -> tuple[Port, ...]:
+        return self.head.inputs
+
+    @property
+    def outputs(self) -> tuple[Port, ...]:
+        return (*self.tail.outputs, MARGIN)
+
+    def minimum(self, *arrays: ArrayLike) -> gauss.GaussResult:
+        """Gauss's minimum at a state."""
+        out = self.head(*arrays)
+        row = lambda name: lambda a: self.rows(*arrays, a)[name]
+        return gauss.solve(out["M"], out["b"], out["A"], out["a0"], row("r"), row("r_a"), row("r_aa"))
+
+    def __call__(self, *arrays: ArrayLike) -> dict[str, Array]:
+        """One state by CasADi's evaluator and NumPy."""
+        least = self.minimum(*arrays)
+        lam = np.concatenate([least.lam_linear, least.lam_nonlinear])[list(self.order)]
+        out = self.tail(*arrays, least.a, lam)
+        out["margin"] = np.array(1.0 if least.status is Status.OK else -float(least.status))
         return out
 
 
@@ -93,6 +131,10 @@ def solved(
     head = make_fn(f"{name}_head", inputs, given)
     tail = make_fn(f"{name}_tail", {**inputs, "x": (x, (n,)), "lam": (lam, (m,))}, finish(x, lam))
     return Solved(name, head, tail, policy)
+
+
+Function = Fn | Solved | GaussSolved
+"""Anything that maps a state to outputs and a margin."""
 
 
 def status_of(margin: float) -> Status:

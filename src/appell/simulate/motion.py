@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from numbers import Number
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -139,7 +138,7 @@ class Motion(Record):
         if isinstance(key, tuple | list):
             return np.stack([self[one] for one in key], axis=-1)
         symbol = self._named(key) if isinstance(key, str) else key
-        if isinstance(symbol, Number | slice | np.ndarray):
+        if isinstance(symbol, int | float | complex | slice | np.generic | np.ndarray):
             raise ModelError(f"a motion is read by symbols, motion[x]; for the sample {key!r} index motion[x][{key!r}]")
         if symbol == time:
             return self.t.copy()
@@ -169,8 +168,9 @@ class Motion(Record):
         if isinstance(key, str) and key in QUANTITIES and key not in map(str, self.symbols):
             return Series(key, *QUANTITIES[key], getattr(self, key))
         if self._is_constraint(key):
-            c = self.system.constraints[self.system.constraint(key)]
-            return Series(c.name, reaction_latex(c.name), "SI", f"reaction Λ of {c.name}", self.reaction(key))
+            row = self.system.constraint(key)
+            name = self.reaction_names[row]
+            return Series(name, reaction_latex(name, row), "SI", f"reaction Λ of {name}", self.reaction(key))
         symbol = self._named(key) if isinstance(key, str) else key
         label = latex(key) if isinstance(key, str) and key in (self.pseudo or {}) else latex(symbol)
         return Series(str(key), label, "s" if symbol == time else "SI", self._meaning(key, symbol), self[key])
@@ -249,7 +249,7 @@ class Motion(Record):
 
     @cached_property
     def energy_scale(self) -> float:
-        """E = max (|T| + |V − V(0)| + |work|), J, free of the constant in V; at least a millionth of max (|T| + |V|)."""
+        """E = max (|T| + |V − V(0)| + |work|), J, free of the constant in V; at least 1e-6 max (|T| + |V|)."""
         T, V = self._energies["T"], self._energies["V"]
         exchanged = np.abs(T) + np.abs(V - V[0]) + np.abs(np.append(0.0, self.work))
         return float(max(exchanged.max(), 1e-6 * (np.abs(T) + np.abs(V)).max())) or 1.0

@@ -11,7 +11,7 @@ from appell.backends.c_source import PRELUDE, emit, emit_exports
 from appell.graph import Fn
 from appell.normal_form.flow import Flow
 from appell.normal_form.saddle import LU, SADDLE_C
-from appell.normal_form.solved import Solved
+from appell.normal_form.solved import Function, Solved
 from appell.simulate.loop_c import loop_source
 
 ROUNDING = 1e-14
@@ -21,10 +21,11 @@ QUADRATIC = 1e-7
 """After a Newton step from a relative residual below this, the next one would be at rounding level."""
 
 
-def emit_function(fn: Fn | Solved) -> str:
+def emit_function(fn: Function) -> str:
     """`static void NAME(inputs…, outputs…)` of either kind."""
     if isinstance(fn, Fn):
         return emit(fn)
+    assert isinstance(fn, Solved)  # rows nonlinear in a run on the evaluator, see run.compile
     n, m = fn.sizes
     inputs = ", ".join(f"const double *restrict {port.name}" for port in fn.inputs)
     outputs = ", ".join(f"double *restrict {port.name}" for port in fn.outputs)
@@ -56,9 +57,9 @@ static void {fn.name}({inputs}, {outputs})
 """
 
 
-def function_module(fn: Fn | Solved) -> str:
+def function_module(fn: Function) -> str:
     """A whole C file with both entry points of one function."""
-    return "\n".join([PRELUDE, SADDLE_C, emit_function(fn), emit_exports(fn)])  # type: ignore[arg-type]
+    return "\n".join([PRELUDE, SADDLE_C, emit_function(fn), emit_exports(fn)])
 
 
 def loop_module(flow: Flow, method: str) -> str:

@@ -160,10 +160,11 @@ def unknown_name(name: str, owner: str, known: Iterable[str]) -> str:
     return f"{owner} has no '{name}'{meant}; it has {listed or 'none'}"
 
 
-def reaction_latex(name: str) -> str:
-    """Λ with the name of its constraint, where that is short and free of LaTeX's own characters."""
-    plain = len(name) <= 24 and all(c.isalnum() or c in " -#" for c in name)
-    return rf"\Lambda_{{\mathrm{{{name.replace('#', '').replace(' ', '~')}}}}}" if plain else r"\Lambda"
+def reaction_latex(name: str, row: int) -> str:
+    """Λ with the name of its constraint where that is a short word, else with its number, counted from 1."""
+    plain = len(name) <= 24 and all(c.isalnum() or c in " -_" for c in name)
+    word = name.replace("_", r"\_").replace(" ", r"\ ").replace("-", r"\text{-}")
+    return rf"\Lambda_{{\mathrm{{{word}}}}}" if plain else rf"\Lambda_{{{row + 1}}}"
 
 
 def _interval(t: Array) -> str:

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.backends import Call, build, c_function, choose_backend, compile_c, declarations, vm_function
-from appell.errors import STATUS_TEXT, ModelError, SingularConfiguration
+from appell.errors import STATUS_TEXT, BackendUnavailable, ModelError, SingularConfiguration
 from appell.graph import Fn
 from appell.model import System
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.flow import Flow, acceleration, flow
+from appell.normal_form.manifold import find
 from appell.normal_form.policy import Policies, choose
-from appell.normal_form.solved import Solved, status_of
+from appell.normal_form.solved import Function, GaussSolved, Solved, status_of
 from appell.simulate.program import function_module
 
 Array = NDArray[np.float64]
@@ -61,7 +62,7 @@ class Run:
         bad = np.flatnonzero(~(margin > 0))
         if len(bad):
             k = int(bad[0])
-            pick = lambda x, n: np.asarray(x, float)[k] if np.ndim(x) > n else np.asarray(x, float)  # noqa: E731
+            pick = lambda x, n: np.asarray(x, float)[k] if np.ndim(x) > n else np.asarray(x, float)
             where = f" (state {k} of the batch, and {len(bad) - 1} more)" if len(bad) > 1 else f" (state {k} of the batch)"
             self._raise(float(pick(t, 0)), pick(q, 1), pick(v, 1), float(margin[k]), where)
         return a, lam
@@ -102,17 +103,30 @@ class Run:
         call = c_function(compile_c([fn]), fn) if self.backend == "c" and count >= COMPILE_FROM else vm_function(fn)
         return dict(zip((port.name for port in fn.outputs), call.batch(*arrays), strict=True))
 
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the results should know: redundant rows, minima that are not proven to be global."""
+        notes = []
+        if self.policies.redundant:
+            names = ", ".join(f"'{name}'" for name in self.policies.redundant)
+            notes.append(f"redundant constraints ({names}): accelerations are unique, multipliers are those of least norm")
+        if isinstance(fn := acceleration(self.form, self.policies), GaussSolved):
+            states = find(self.form, self.p, seed=1, tries=3)
+            if not all(fn.minimum(*state, self.p).proven for state in states):
+                notes.append("Gauss's minimum was sought from many starts: it is not proven to be the global one")
+        return tuple(notes)
+
     def flow(self, pseudo: Mapping[str, Any] | None = None) -> Flow:
         """The differential equation of the state, in velocities or in pseudo-velocities."""
         lowered = None if pseudo is None else self.form.lowered_values(pseudo, self.system)
         return flow(self.form, self.policies, lowered)
 
 
-def _load(fn: Fn | Solved, backend: str) -> Any:
+def _load(fn: Function, backend: str) -> Any:
     """`single` and `batch` of a function on a back end."""
     if backend == "c":
-        library = build(function_module(fn), declarations([fn]))  # type: ignore[list-item]
-        return c_function(library, fn)  # type: ignore[arg-type]
+        library = build(function_module(fn), declarations([fn]))
+        return c_function(library, fn)
     return vm_function(fn) if isinstance(fn, Fn) else _SolvedCall(fn)
 
 
@@ -120,10 +134,10 @@ def _load(fn: Fn | Solved, backend: str) -> Any:
 class _SolvedCall:
     """The interface of `Call` on CasADi's evaluator and the NumPy saddle point."""
 
-    fn: Solved
+    fn: Solved | GaussSolved
 
     def single(self, *arrays: ArrayLike) -> tuple[Array, ...]:
-        return tuple(self.fn(*arrays).values())  # type: ignore[arg-type]
+        return tuple(self.fn(*arrays).values())
 
     def batch(self, *arrays: ArrayLike) -> tuple[Array, ...]:
         moving = [np.ndim(x) > len(port.shape) for x, port in zip(arrays, self.fn.inputs, strict=True)]
@@ -192,10 +206,20 @@ def compile(
     values = bind(system, parameters)
     p = np.array([values[s] for s in system.parameters], dtype=float)
     form = normal_form(system)
-    run = Run(system, form, values, p, choose_backend(backend), choose(form, p))
+    run = Run(system, form, values, p, _backend(form, backend), choose(form, p))
     if ready:
         run._call  # noqa: B018
     return run
+
+
+def _backend(form: NormalForm, wanted: str) -> str:
+    """The back end; rows nonlinear in the accelerations are minimised in NumPy."""
+    if not form.gauss:
+        return choose_backend(wanted)
+    names = ", ".join(f"'{row.constraint.name}'" for row in form.rows if not row.linear)
+    if wanted == "c":
+        raise BackendUnavailable(f"{names} is nonlinear in the accelerations, which only backend='vm' solves")
+    return "vm"
 
 
 __all__ = ["Call", "Run", "bind", "compile"]

@@ -16,7 +16,7 @@ from appell.errors import STATUS_TEXT, ModelError, Status
 from appell.graph.fn import Fn
 from appell.model import System
 from appell.normal_form.flow import Flow
-from appell.normal_form.solved import Solved, status_of
+from appell.normal_form.solved import Function, status_of
 from appell.simulate.loop_c import CDEF, CLoop
 from appell.simulate.loop_py import Leg, Loop, PyLoop, Statistics, Task, TrialFailed
 from appell.simulate.motion import Motion
@@ -137,8 +137,8 @@ def make_loop(run: Run, flow: Flow, method: str) -> Loop:
     return PyLoop(TABLEAUX[method], _python_rhs(flow), _python_project(flow) if flow.projects else None)
 
 
-def _evaluator(fn: Fn | Solved) -> Callable[..., dict[str, Array]]:
-    if isinstance(fn, Solved):
+def _evaluator(fn: Function) -> Callable[..., dict[str, Array]]:
+    if not isinstance(fn, Fn):
         return fn
     work = fn.buffers()
     names = [port.name for port in fn.outputs]

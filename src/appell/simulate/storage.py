@@ -1,8 +1,8 @@
 """Motions as labelled arrays, in memory and on disk.
 
 One variable over t for every coordinate, velocity, acceleration and reaction, and for energy, work, balance and
-residual. A variable's attributes say what it is: `symbol` ("x.d") or `constraint` ("blade"), `latex`, `units`, `long_name`. What
-belongs to the run is in the attributes of the dataset, mappings as JSON.
+residual. A variable's attributes say what it is: `symbol` ("x.d") or `constraint` ("blade"), `latex`, `units`,
+`long_name`. What belongs to the run is in the attributes of the dataset, mappings as JSON.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import numpy as np
-import xarray as xr
 
 from appell.errors import BackendUnavailable, ModelError, Status
 from appell.jets import Coordinate, Jet, QuaternionComponent, Speed
 from appell.simulate.record import QUANTITIES, Array, Drift, Record, Series, unknown_name
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from appell.simulate.motion import Motion
 
 FORMAT = 1
@@ -41,6 +42,8 @@ JETS: Mapping[str, type[Jet]] = {kind.__name__: kind for kind in (Coordinate, Sp
 
 def to_dataset(motion: Motion) -> xr.Dataset:
     """The motion as a `Dataset` over t (s)."""
+    import xarray as xr  # half a second, so not with the library
+
     names = _Names()
     variables: dict[str, Any] = {}
     for symbol in (*motion.symbols, *(motion.pseudo or {})):
@@ -72,6 +75,8 @@ class _Names:
 
 
 def _variable(series: Series, attrs: Mapping[str, Any]) -> xr.Variable:
+    import xarray as xr
+
     labels = {"units": series.units, "long_name": series.meaning, "latex": series.latex}
     return xr.Variable("t", series.values, {**labels, **attrs})
 
@@ -82,7 +87,8 @@ def _identity(motion: Motion, symbol: Any) -> dict[str, Any]:
         return {"kind": "pseudo", "role": "pseudo"}
     roles = {"q": "coordinate", "v": "velocity", "qd": "rate", "acceleration": "acceleration"}
     kind = {"kind": type(symbol).__name__, "letter": symbol.letter, "dots": symbol.order}
-    return {**kind, "role": roles[motion.symbols[symbol][0]]}
+    array, column = motion.symbols[symbol]
+    return {**kind, "role": roles[array], "column": column}
 
 
 def _run_attributes(motion: Motion) -> dict[str, Any]:
@@ -123,27 +129,44 @@ def _version() -> str:
 
 @dataclass(frozen=True)
 class Format:
-    """A file format: the engine that xarray needs, how to get it, and how a dataset is written."""
+    """A file format: xarray's engines for it with the packages that each needs, the remedy, how a dataset is written."""
 
-    engine: str
+    engines: Mapping[str, tuple[str, ...]]
     remedy: str
-    write: Callable[[xr.Dataset, Path], Any]
+    write: Callable[[xr.Dataset, Path, Any], None]
+    reading: Mapping[str, Any]
 
-    def check(self) -> None:
-        if util.find_spec(self.engine) is None:
-            raise BackendUnavailable(f"the package {self.engine} is missing; {self.remedy}")
+    def engine(self) -> Any:
+        """The first engine whose packages are all here."""
+        for engine, packages in self.engines.items():
+            if all(util.find_spec(package) for package in packages):
+                return engine
+        needed = " or ".join(" with ".join(packages) for packages in self.engines.values())
+        raise BackendUnavailable(f"this file needs {needed}; {self.remedy}")
 
 
-def _write_netcdf(dataset: xr.Dataset, path: Path) -> None:
-    dataset.to_netcdf(path, engine="h5netcdf")
+def _write_netcdf(dataset: xr.Dataset, path: Path, engine: Any) -> None:
+    dataset.to_netcdf(path, engine=engine)
     with path.open("rb+") as file:
         os.fsync(file.fileno())
 
 
+def _write_zarr(dataset: xr.Dataset, path: Path, engine: Any) -> None:
+    dataset.to_zarr(path, consolidated=False)
+
+
 FORMATS = {
-    ".nc": Format("h5netcdf", "pip install h5netcdf, or save to .zarr", _write_netcdf),
+    ".nc": Format(
+        engines={"h5netcdf": ("h5netcdf", "h5py"), "netcdf4": ("netCDF4",)},
+        remedy="pip install h5netcdf h5py, or save to .zarr",
+        write=_write_netcdf,
+        reading={},
+    ),
     ".zarr": Format(
-        "zarr", "pip install 'appell[distributed]', or save to .nc", lambda ds, path: ds.to_zarr(path, consolidated=False)
+        engines={"zarr": ("zarr",)},
+        remedy="pip install 'appell[distributed]', or save to .nc",
+        write=_write_zarr,
+        reading={"consolidated": False},
     ),
 }
 
@@ -151,7 +174,6 @@ FORMATS = {
 def _format(path: Path) -> Format:
     if path.suffix not in FORMATS:
         raise ModelError(f"'{path.name}' does not say its format; end it with {' or '.join(FORMATS)}")
-    FORMATS[path.suffix].check()
     return FORMATS[path.suffix]
 
 
@@ -159,13 +181,14 @@ def save(dataset: xr.Dataset, path: str | Path) -> Path:
     """Writes under a temporary name beside `path` and renames at the end: a failure leaves an older file as it was."""
     path = Path(path).expanduser()
     form = _format(path)
+    engine = form.engine()
     if path.is_dir() and not _is_zarr(path):
         raise ModelError(f"{path} is a folder that is not a Zarr store; choose another name")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"the folder {path.parent} does not exist; make it first")
     draft = path.with_name(f".{path.stem}-{uuid4().hex[:12]}{path.suffix}")
     try:
-        form.write(dataset, draft)
+        form.write(dataset, draft, engine)
         _swap(draft, path)
     finally:
         _remove(draft)
@@ -199,15 +222,17 @@ def _remove(path: Path) -> None:
             path.unlink()
 
 
-def load_motion(path: str | Path) -> LoadedMotion:
+def load(path: str | Path) -> LoadedMotion:
     """Reads what `motion.save` wrote: values by symbol or name, reactions by constraint or name, energy, plots."""
+    import xarray as xr
+
     path = Path(path).expanduser()
     form = _format(path)
     if not path.exists():
         raise FileNotFoundError(f"there is no {path}")
-    options: dict[str, Any] = {"consolidated": False} if form.engine == "zarr" else {}
+    engine = form.engine()
     try:
-        dataset = xr.load_dataset(path, engine=form.engine, decode_times=False, **options)  # type: ignore[arg-type]
+        dataset = xr.load_dataset(path, engine=engine, decode_times=False, **form.reading)
     except (OSError, ValueError, KeyError) as error:
         raise ModelError(f"{path} cannot be read as {path.suffix}: {error}") from error
     version = dataset.attrs.get("appell_format")
@@ -246,17 +271,20 @@ class LoadedMotion(Record):
                 found = self._table(attribute)[name]
                 attrs = found.attrs
                 return Series(name, attrs["latex"], attrs["units"], attrs["long_name"], found.values)
-        return self._variable("symbol", key)  # type: ignore[return-value]  # raises
+        raise self._unknown("symbol", key)
 
-    def _table(self, attribute: str) -> dict[str, xr.DataArray]:
-        return {x.attrs[attribute]: x for x in self.dataset.variables.values() if attribute in x.attrs}  # type: ignore[misc]
+    def _table(self, attribute: str) -> dict[str, xr.Variable]:
+        return {x.attrs[attribute]: x for x in self.dataset.variables.values() if attribute in x.attrs}
 
-    def _variable(self, attribute: str, key: Any) -> xr.DataArray:
+    def _variable(self, attribute: str, key: Any) -> xr.Variable:
         table = self._table(attribute)
-        if str(key) in table:
-            return table[str(key)]
+        if str(key) not in table:
+            raise self._unknown(attribute, key)
+        return table[str(key)]
+
+    def _unknown(self, attribute: str, key: Any) -> ModelError:
         hint = "" if getattr(key, "is_Symbol", True) else "; expressions need the system: compute it from its symbols"
-        raise ModelError(f"the loaded motion of {unknown_name(str(key), self.name, table)}{hint}")
+        return ModelError(f"the loaded motion of {unknown_name(str(key), self.name, self._table(attribute))}{hint}")
 
     def _quantity(self, name: str) -> Array:
         return self._variable("quantity", name).values
@@ -264,8 +292,9 @@ class LoadedMotion(Record):
     def _json(self, name: str) -> Any:
         return json.loads(self.dataset.attrs[name])
 
-    def _role(self, role: str) -> list[xr.DataArray]:
-        return [x for x in self.dataset.variables.values() if x.attrs.get("role") == role]  # type: ignore[misc]
+    def _role(self, role: str) -> list[xr.Variable]:
+        found = [x for x in self.dataset.variables.values() if x.attrs.get("role") == role]
+        return sorted(found, key=lambda x: x.attrs["column"])  # a store may list its variables in any order
 
     @property
     def t(self) -> Array:

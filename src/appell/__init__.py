@@ -1,0 +1,67 @@
+"""appell: the dynamics of constrained mechanical systems.
+
+Write a system once, read its equations in any classical form, trust them because independent derivations are compared, and
+run them at the speed of the hardware.
+
+    import appell as ap
+"""
+
+from appell import forms, zoo
+from appell.backends import AppellWarning, clear_cache
+from appell.errors import (
+    AppellError,
+    BackendUnavailable,
+    ConstraintError,
+    FormNotApplicable,
+    ModelError,
+    SimulationError,
+    SingularConfiguration,
+    Status,
+)
+from appell.jets import coordinates, parameters, speeds, t, total_derivative
+from appell.model import Constraint, Force, Particle, RigidBody, System, Torque, euler, quaternion
+from appell.normal_form import normal_form
+from appell.simulate.motion import Motion
+from appell.simulate.run import Run, compile
+from appell.simulate.simulate import simulate
+from appell.simulate.start import consistent
+from appell.simulate.storage import load
+from appell.verify import agree
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AppellError",
+    "AppellWarning",
+    "BackendUnavailable",
+    "Constraint",
+    "ConstraintError",
+    "Force",
+    "FormNotApplicable",
+    "ModelError",
+    "Motion",
+    "Particle",
+    "RigidBody",
+    "Run",
+    "SimulationError",
+    "SingularConfiguration",
+    "Status",
+    "System",
+    "Torque",
+    "agree",
+    "clear_cache",
+    "compile",
+    "consistent",
+    "coordinates",
+    "euler",
+    "forms",
+    "load",
+    "normal_form",
+    "parameters",
+    "quaternion",
+    "simulate",
+    "speeds",
+    "t",
+    "total_derivative",
+    "zoo",
+]

@@ -1,0 +1,206 @@
+"""Equations without multipliers in some of the velocities, for constraints of every order (Deneva).
+
+    E_r + Σ_μ E_μ ∂F_μ/∂q̇_r = Q_r + Σ_μ Q_μ ∂F_μ/∂q̇_r,        q̇_μ = F_μ(t, q, q̇_r)                  (32), (27)
+    E_r + Σ_μ E_μ ∂F_μ/∂q̈_r = Q_r + Σ_μ Q_μ ∂F_μ/∂q̈_r,        q̈_μ = F_μ(t, q, q̇, q̈_r)               (34), (33)
+
+E_i = d/dt ∂T/∂q̇_i − ∂T/∂q_i of the unconstrained T. F itself is not needed: as an implicit function it has
+∂F_μ/∂q̇_r = −(f_{q̇_μ})⁻¹ f_{q̇_r}, on every branch, and the reactions are Λ = (f_{q̇_μ})⁻ᵀ (E_μ − Q_μ). Both fail where
+det f_{q̇_μ} = 0; other velocities, or `lagrange`, then serve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import sympy
+from sympy import Expr, Matrix, Symbol
+
+from appell.errors import FormNotApplicable, ModelError
+from appell.forms.base import Equations, Form, equation, generalized_forces
+from appell.forms.derivation import along, gradient, partial
+from appell.forms.matrices import inverse, row_times, samples
+from appell.forms.pseudo import (
+    Rows,
+    dependent_velocities,
+    independent_rows,
+    liberated_by,
+    needs_coordinates,
+    refusal,
+    velocities_of,
+)
+from appell.jets import expression
+from appell.model import System
+
+
+class Chaplygin(Form):
+    """Deneva's (32) and (34): the dependent velocities are removed by implicit differentiation."""
+
+    name = "chaplygin"
+    source = "Deneva (32), (34)"
+    variants = (("independent",),)
+
+    def accepts(self, system: System, **options: Any) -> str | None:
+        return needs_coordinates(system) or refusal(system, "Chaplygin's form")
+
+    def derive(
+        self,
+        system: System,
+        *,
+        independent: Iterable[Any] | None = None,
+        solved: Mapping[Symbol, Any] | None = None,
+        **options: Any,
+    ) -> Equations:
+        split = Split.of(system, independent)
+        slopes = split.slopes if solved is None else _given_slopes(system, split, solved)
+        E, Q = _lagrange(system), generalized_forces(system)
+        equations = [
+            equation(
+                E[r] + sympy.Add(*(E[m] * slopes[i, j] for i, m in enumerate(split.dependent) if slopes[i, j] != 0)),
+                Q[r] + sympy.Add(*(Q[m] * slopes[i, j] for i, m in enumerate(split.dependent) if slopes[i, j] != 0)),
+            )
+            for j, r in enumerate(split.independent)
+        ]
+        lam, rows, extra = liberated_by(split.rows, split.directions, [e - f for e, f in zip(E, Q, strict=True)])
+        F = split.branches() if solved is None else (_given(system, solved),)
+        return Equations(
+            route=self,
+            system=system,
+            provenance="d/dt ∂T/∂q̇ − ∂T/∂q of the free T with ∂F/∂q̇ by implicit differentiation, Deneva (32), (34)",
+            equations=tuple(equations),
+            rows=(*(equation(r, 0) for r in split.rows.second), *rows),
+            unknowns=(*system.accelerations, *extra),
+            multipliers=lam,
+            kinematics=_shown(split, F),
+            objects={"slopes": slopes, "F": F, "split": split},
+        )
+
+    def default(self, system: System, option: str) -> Any:
+        """Well-conditioned independent velocities for `agree`."""
+        return best_independent(system)
+
+
+def chaplygin(
+    system: System, independent: Iterable[Any] | None = None, *, solved: Mapping[Symbol, Any] | None = None
+) -> Equations:
+    """Equations (32), (34) in the independent velocities; `independent` lists coordinates or velocities.
+
+    solved: dependent velocity (or acceleration) → its formula, where the user has one; it is checked against the
+    constraints, replaces the implicit derivatives, and is shown as the kinematics.
+    """
+    return Chaplygin()(system, independent=independent, solved=solved)
+
+
+class Split:
+    """Independent and dependent velocities, and the constraints solved for the latter."""
+
+    def __init__(self, system: System, rows: Rows, independent: Sequence[int], dependent: Sequence[int]):
+        self.system, self.rows = system, rows
+        self.independent, self.dependent = tuple(independent), tuple(dependent)
+        everything = list(range(len(rows.indices)))
+        A = rows.A
+        self.A_mu = A.extract(everything, list(dependent)) if everything else sympy.zeros(0, 0)
+        self.inverse = inverse(self.A_mu) if everything else sympy.zeros(0, 0)
+        A_r = A.extract(everything, list(independent)) if everything else sympy.zeros(0, len(self.independent))
+        columns = [[row_times(self.inverse, i, A_r[:, j]) for j in range(A_r.shape[1])] for i in everything]
+        self.slopes = Matrix(len(everything), A_r.shape[1], [-x for row in columns for x in row])
+        """∂F_μ/∂q̇_r, (k, n)."""
+
+    @property
+    def directions(self) -> Matrix:
+        """(nv, k): displacements of dependent velocities alone that break one constraint each."""
+        out = sympy.zeros(self.system.nv, len(self.dependent))
+        for i, m in enumerate(self.dependent):
+            for k in range(len(self.dependent)):
+                out[m, k] = self.inverse[i, k]
+        return out
+
+    def branches(self) -> tuple[dict[Symbol, Expr], ...]:
+        """The solved forms (27) or (33), one dict a branch: affine rows, or one row quadratic in one velocity; else ()."""
+        levels = {self.rows.at(i) for i in range(len(self.dependent))}
+        if len(levels) != 1:
+            return ()
+        (at,) = levels
+        unknown = [at[m] for m in self.dependent]
+        zero = dict.fromkeys(unknown, sympy.Integer(0))
+        if not self.A_mu.free_symbols & set(unknown):
+            free = Matrix([-f.xreplace(zero) for f in self.rows.first])
+            return ({s: row_times(self.inverse, i, free) for i, s in enumerate(unknown)},)
+        if len(unknown) > 1:
+            return ()
+        (f,), (s,) = self.rows.first, unknown
+        try:
+            a, b, c = sympy.Poly(f, s).all_coeffs()
+        except (ValueError, sympy.PolynomialError):
+            return ()
+        root = sympy.sqrt(sympy.factor_terms(b**2 - 4 * a * c))
+        return tuple({s: (-b + sign * root) / (2 * a)} for sign in (1, -1))
+
+    @staticmethod
+    def of(system: System, independent: Iterable[Any] | None) -> Split:
+        """The split, refused with a choice that works where the constraints cannot be solved."""
+        rows = independent_rows(system)
+        k = len(rows.indices)
+        chosen = best_independent(system) if independent is None else velocities_of(system, independent)
+        free = [system.velocities.index(v) for v in chosen]
+        if len(free) != system.nv - k:
+            raise FormNotApplicable(
+                f"{system.nv} velocities and {k} independent constraints leave {system.nv - k} independent velocities,"
+                f" but {len(free)} were named; {_works(system)}"
+            )
+        dependent = [i for i in range(system.nv) if i not in free]
+        A_mu = rows.A.extract(list(range(k)), dependent) if k else sympy.zeros(0, 0)
+        if k and all(np.linalg.svd(m)[1][-1] < 1e-10 * (1 + abs(m).max()) for m in samples(A_mu)):
+            names = ", ".join(str(system.velocities[i]) for i in dependent)
+            raise FormNotApplicable(f"the constraints cannot be solved for {names}; {_works(system)}")
+        return Split(system, rows, free, dependent)
+
+
+def best_independent(system: System) -> tuple[Symbol, ...]:
+    """Velocities that leave the constraints solvable for the others, with the largest pivots at random states."""
+    rows = independent_rows(system)
+    k = len(rows.indices)
+    dependent = dependent_velocities([m.T for m in samples(rows.A)] if k else [], system.nv, k)
+    return tuple(v for i, v in enumerate(system.velocities) if i not in dependent)
+
+
+def _works(system: System) -> str:
+    return f"independent=[{', '.join(map(str, best_independent(system)))}] works"
+
+
+def _shown(split: Split, branches: Sequence[Mapping[Symbol, Expr]]) -> tuple[Any, ...]:
+    """q̇_μ = F_μ where F has one branch, the constraints themselves otherwise."""
+    if len(branches) == 1:
+        return tuple(equation(s, f) for s, f in branches[0].items())
+    return tuple(equation(f, 0) for f in split.rows.first)
+
+
+def _lagrange(system: System) -> list[Expr]:
+    """E_i, all partials of the free T first; d/dt along the motion."""
+    T, d_dt = system.kinetic, along(system.rates)
+    return [d_dt(partial(q.d)(T)) - partial(q)(T) for q in system.coordinates]
+
+
+def _given(system: System, solved: Mapping[Symbol, Any]) -> dict[Symbol, Expr]:
+    return {key: system.in_velocities(expression(value, f"solved[{key}]")) for key, value in solved.items()}
+
+
+def _given_slopes(system: System, split: Split, solved: Mapping[Symbol, Any]) -> Matrix:
+    """∂F_μ/∂q̇_r of the user's F, after a check that F satisfies the constraints at random states."""
+    F = _given(system, solved)
+    level = {v: v for v in system.velocities} | {a: v for a, v in zip(system.accelerations, system.velocities, strict=True)}
+    formula = {level.get(key, key): (key, value) for key, value in F.items()}
+    missing = [system.velocities[m] for m in split.dependent if system.velocities[m] not in formula]
+    if missing or len(formula) != len(split.dependent):
+        wanted = ", ".join(str(system.velocities[m]) for m in split.dependent)
+        raise ModelError(f"solved= must give exactly the dependent velocities (or their accelerations): {wanted}")
+    misfit = Matrix([f.xreplace(F) for f in split.rows.first]) if F else sympy.zeros(0, 1)
+    if any(np.abs(m).max() > 1e-8 for m in samples(misfit)):
+        raise ModelError("solved= does not satisfy the constraints: substituted into them it leaves a residual")
+    entries = []
+    for m in split.dependent:
+        key, value = formula[system.velocities[m]]
+        at = system.accelerations if key in system.accelerations else system.velocities
+        entries += gradient(value, [at[r] for r in split.independent])
+    return Matrix(len(split.dependent), len(split.independent), entries)

@@ -1,0 +1,97 @@
+"""Equations for people: LaTeX, Unicode text, notebooks.
+
+Three styles: "plain" shows the equations as they were derived, "simplified" each term simplified on its own, "solved" the
+accelerations and reactions. Nothing is ever expanded, and simplification stops when its time is spent, so that the equations
+of six coordinates print in seconds.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import sympy
+from sympy import Eq, Expr
+from sympy.printing.pretty.stringpict import prettyForm
+
+from appell.errors import ModelError
+
+if TYPE_CHECKING:
+    from appell.forms.base import Equations
+
+STYLES = ("plain", "simplified", "solved")
+LARGE = 400
+"""Operations in one term beyond which it is left as it is."""
+
+
+def latex_text(text: str) -> str:
+    """Plain text inside LaTeX: special characters escaped."""
+    return "".join("\\" + c if c in "_#$%&{}" else " " if c in "\\^~" else c for c in text)
+
+
+def pretty_text(text: str) -> prettyForm:
+    """Text as a symbol of Unicode output."""
+    return prettyForm(text)
+
+
+def simplified(expr: Expr, budget: float) -> Expr:
+    """An equal expression that is not longer: terms simplified one by one until `budget` seconds are spent."""
+    stop = time.monotonic() + budget
+    terms = []
+    for term in sympy.Add.make_args(expr):
+        if time.monotonic() < stop and sympy.count_ops(term) <= LARGE:
+            shorter = _shorter(term)
+            terms.append(shorter if sympy.count_ops(shorter) <= sympy.count_ops(term) else term)
+        else:
+            terms.append(term)
+    total = sympy.Add(*terms)
+    if len(terms) > 1 and time.monotonic() < stop and sympy.count_ops(total) <= LARGE // 2:
+        whole = _shorter(total)
+        total = whole if sympy.count_ops(whole) <= sympy.count_ops(total) else total
+    return total if sympy.count_ops(total) <= sympy.count_ops(expr) else expr
+
+
+def _shorter(expr: Expr) -> Expr:
+    """`trigsimp` and `cancel` for the sizes where they are quick."""
+    if sympy.count_ops(expr) <= 60:
+        return sympy.simplify(expr)  # type: ignore[return-value]
+    return sympy.trigsimp(sympy.factor_terms(expr))  # type: ignore[return-value]
+
+
+def lines(equations: Equations, style: str, budget: float = 5.0) -> list[Eq]:
+    """The equations to show, in order: of motion, constraints, kinematics; or the solution."""
+    if style not in STYLES:
+        raise ModelError(f"style is one of {', '.join(STYLES)}; not {style!r}")
+    if style == "solved":
+        found = equations.solve(budget=budget)
+        return [Eq(symbol, value, evaluate=False) for symbol, value in found.items()]  # type: ignore[misc]
+    shown = [*equations.equations, *equations.rows, *equations.kinematics]
+    if style == "plain":
+        return shown
+    share = budget / max(1, 2 * len(shown))
+    return [Eq(simplified(e.lhs, share), simplified(e.rhs, share), evaluate=False) for e in shown]  # type: ignore[misc]
+
+
+def latex(equations: Equations, style: str = "plain") -> str:
+    """An `aligned` environment, one equation a line."""
+    body = " \\\\\n".join(f"{_latex(e.lhs)} &= {_latex(e.rhs)}" for e in lines(equations, style))
+    return f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}"
+
+
+def text(equations: Equations, style: str = "plain") -> str:
+    """One equation a line in Unicode, after a heading with the provenance."""
+    heading = f"{equations.form}: {equations.provenance}"
+    return "\n".join([heading, *(f"  {_text(e.lhs)} = {_text(e.rhs)}" for e in lines(equations, style))])
+
+
+def notebook(equations: Equations) -> str:
+    """What a notebook shows: simplified equations as display mathematics."""
+    return f"$\\displaystyle {latex(equations, 'simplified')}$"
+
+
+def _latex(expr: Any) -> str:
+    return sympy.latex(expr)
+
+
+def _text(expr: Any) -> str:
+    return str(expr)

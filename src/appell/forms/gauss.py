@@ -1,0 +1,113 @@
+"""Gauss's principle of least constraint.
+
+    Z = ½ Σ m (w − F/m)² → min over the accelerations that the constraints allow
+
+Terms of Z free of accelerations do not move its minimum and are dropped. By the bodies (Appell's S, right for any kinematics)
+
+    Z = S − Q·a,            S = Σ ½ m r̈·r̈ + ½ ω̇·Jω̇ + ω̇·(ω × Jω)
+
+and through T = ½ g_ab q̇^a q̇^b (a, b = 0 … n, q^0 = t; Soltakhanov et al. 1.2, Christoffel symbols of the first kind)
+
+    Z = ½ g_ij q̈^i q̈^j + q̈^i (Γ_{i,ab} q̇^a q̇^b − Q_i)            Γ_{i,ab} = ½ (∂_a g_ib + ∂_b g_ia − ∂_i g_ab),
+
+which is ½ (q̈ − q̈_free)·M(q̈ − q̈_free) without its constant. Stationarity with side conditions r_k = 0 is
+
+    ∂Z/∂q̈_i = Σ Λ_k ∂r_k/∂q̈_i.
+
+With rows nonlinear in q̈ there are several stationary points, and the global minimum is the motion: one row quadratic in q̈ is
+solved by its secular equation, proven (`secular`); others by Newton from many starts, not proven (`stationary`). A minimum that
+is not unique raises an error that shows both accelerations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import sympy
+from sympy import Expr
+
+from appell.forms.base import Equations, Form, Values, acceleration_rows, generalized_forces, nonlinear_rows
+from appell.forms.lagrange import with_multipliers
+from appell.forms.numbers import Arithmetic
+from appell.forms.secular import Secular, is_quadratic
+from appell.jets import t
+from appell.model import System
+
+
+class Gauss(Form):
+    name = "gauss"
+    source = "Gauss; Deneva (17)–(26), Soltakhanov et al. (1.2)"
+
+    def accepts(self, system: System, **options: Any) -> str | None:
+        if not system.holonomic_speeds and not _all_bodies(system):
+            return "it has speeds of its own and T is not made of bodies; use ap.forms.lagrange, or give bodies="
+        given = [c.name for c in system.constraints if c.reaction is not None]
+        if given:
+            return f"constraint '{given[0]}' is not ideal (reaction= is given), so nothing is least; use ap.forms.lagrange"
+        return None
+
+    def derive(self, system: System, **options: Any) -> Equations:
+        inertia, what = acceleration_energy(system)
+        Q = generalized_forces(system)
+        Z = inertia - sympy.Add(*(Q_i * a for Q_i, a in zip(Q, system.accelerations, strict=True)))
+        E = [sympy.diff(inertia, a) for a in system.accelerations]
+        equations = with_multipliers(self, system, E, f"the minimum of Z from {what}; {self.source}", {"Z": Z})
+        free, rows = nonlinear_rows(system), acceleration_rows(system)
+        if not free:
+            return equations
+        equations = replace(equations, criterion=Z)
+        if len(free) > 1 or not is_quadratic(rows[free[0]], system.accelerations):
+            return equations
+        where = f"the global minimum of Z from {what}, by the secular equation of its quadratic row (proven); {self.source}"
+        objects = {**equations.objects, "secular": Secular.of(equations, rows, free[0])}
+        return replace(equations, provenance=where, objects=objects)
+
+    def solve_at(self, equations: Equations, values: Values, numbers: Arithmetic) -> Values:
+        if "secular" not in equations.objects:
+            return super().solve_at(equations, values, numbers)
+        a, lam = equations.objects["secular"].solve(values, numbers)
+        return dict(zip(equations.unknowns, [*a, *lam], strict=True))
+
+
+def gauss(system: System) -> Equations:
+    """Gauss's principle: Z least on the accelerations that the constraints allow. `.Z` is the constraint of Gauss."""
+    return Gauss()(system)
+
+
+def _all_bodies(system: System) -> bool:
+    return bool(system.bodies) and system.kinetic_given == 0
+
+
+def acceleration_energy(system: System) -> tuple[Expr, str]:
+    """The q̈-terms of S, and what they were made of."""
+    if _all_bodies(system):
+        S = sympy.Add(*(body.appell(system.rates) for body in system.bodies))
+        return system.in_velocities(S), "the accelerations of the bodies"
+    return _christoffel(system), "T and the Christoffel symbols of its metric"
+
+
+def _christoffel(system: System) -> Expr:
+    """½ g_ij q̈^i q̈^j + Γ_{i,ab} q̇^a q̇^b q̈^i with q^0 = t, q̇^0 = 1."""
+    x, n = (t, *system.coordinates), system.nv
+    v, a = (sympy.Integer(1), *system.velocities), system.accelerations
+    g = extended_metric(system)
+    slope = [[[sympy.diff(g[i][j], x[k]) for k in range(n + 1)] for j in range(n + 1)] for i in range(n + 1)]
+    terms = [g[i + 1][j + 1] * a[i] * a[j] / 2 for i in range(n) for j in range(n)]
+    for i in range(1, n + 1):
+        gamma = [
+            (slope[i][c][b] + slope[i][b][c] - slope[b][c][i]) / 2 * v[b] * v[c]
+            for b in range(n + 1)
+            for c in range(n + 1)
+        ]
+        terms.append(a[i - 1] * sympy.Add(*gamma))
+    return sympy.Add(*terms)
+
+
+def extended_metric(system: System) -> list[list[Expr]]:
+    """g_ab, (n + 1, n + 1): T2 = ½ g_ij q̇q̇, T1 = g_0i q̇, T0 = ½ g_00."""
+    T, v = system.kinetic, system.velocities
+    rest = {s: sympy.Integer(0) for s in v}
+    T1 = [sympy.diff(T, s).xreplace(rest) for s in v]
+    T2 = [[sympy.diff(T, s, r).xreplace(rest) for r in v] for s in v]
+    return [[2 * T.xreplace(rest), *T1], *([T1[i], *T2[i]] for i in range(len(v)))]

@@ -1,0 +1,150 @@
+"""The Boltzmann–Hamel equations in pseudo-velocities, with their structure coefficients.
+
+    d/dt ∂T*/∂w_s − ∂T*/∂π_s + Σ_r ∂T*/∂w_r Γ_rs = Π_s  (+ Λ_s),        Γ_rs = Σ_k γ^r_sk w_k + γ^r_s0
+
+w = (π̇, f): the pseudo-velocities and the constraints, w = F(t, q) q̇ + f_0(t, q), q̇ = H w + h_0, H = F⁻¹; T* = T in w,
+∂/∂π_s = Σ_i H_is ∂/∂q_i, Π_s = Σ_i H_is Q_i. Derivation: E_i = d/dt (Σ_r T*_r F_ri) − T*_{q_i} − Σ_r T*_r ∂w_r/∂q_i gives
+
+    Γ_rs = Σ_i (dF_ri/dt − ∂w_r/∂q_i) H_is,
+    γ^r_sk = Σ_ij (∂F_ri/∂q_j − ∂F_rj/∂q_i) H_is H_jk        (0 where w_r is the derivative of a coordinate),
+
+and γ^r_s0 from h_0, f_0 and ∂F/∂t. T* keeps the constrained w until its derivatives are taken: they are put to zero
+afterwards, and the equations of the constrained w give the reactions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import sympy
+from sympy import Expr, Matrix, Symbol
+
+from appell.forms.base import Equations, Form, equation, generalized_forces
+from appell.forms.derivation import along, gradient, partial
+from appell.forms.matrices import row_times
+from appell.forms.pseudo import PseudoVelocities, liberated_from, needs_coordinates, refusal, suggest
+from appell.jets import Speed, t
+from appell.model import System
+
+
+class Hamel(Form):
+    """Lagrange's equations in quasi-coordinates, for constraints and pseudo-velocities affine in the velocities."""
+
+    name = "hamel"
+    source = "Hamel (1904); Neimark and Fufaev"
+    variants = (("pseudo",),)
+
+    def accepts(self, system: System, **options: Any) -> str | None:
+        for c in system.constraints:
+            if c.order == 2 or (c.order == 1 and not c.linear):
+                what = "of second order" if c.order == 2 else "nonlinear in the velocities"
+                return f"constraint '{c.name}' is {what}, and the structure coefficients need affine ones; use ap.forms.maggi"
+        return needs_coordinates(system) or refusal(system, "the Boltzmann–Hamel form")
+
+    def derive(self, system: System, *, pseudo: Mapping[str, Any] | None = None, **options: Any) -> Equations:
+        chosen = PseudoVelocities.of(system, suggest(system) if pseudo is None else pseudo)
+        chosen.require_affine("the Boltzmann–Hamel form")
+        frame = Frame(system, chosen)
+        n = chosen.n
+        left = [frame.inertia(s) for s in range(len(frame.w))]
+        forces = frame.forces()
+        lam, rows, extra = liberated_from(chosen.rows, chosen.g, [e - f for e, f in zip(left[n:], forces[n:], strict=True)])
+        new = [a for a in chosen.accelerations if a not in system.accelerations]
+        return Equations(
+            route=self,
+            system=system,
+            provenance="T in pseudo-velocities with the structure coefficients γ (Boltzmann–Hamel)",
+            equations=tuple(equation(e, f) for e, f in zip(left[:n], forces[:n], strict=True)),
+            rows=(*chosen.closing(), *rows),
+            unknowns=(*system.accelerations, *new, *extra),
+            multipliers=lam,
+            kinematics=chosen.kinematics(),
+            definitions=chosen.values(),
+            objects={"T_star": frame.T, "gamma": frame.gamma, "generalized_forces": tuple(forces[:n]), "pseudo": chosen},
+        )
+
+    def default(self, system: System, option: str) -> Any:
+        """Pseudo-velocities for `agree`."""
+        return suggest(system)
+
+
+def hamel(system: System, pseudo: Mapping[str, Any] | None = None) -> Equations:
+    """The Boltzmann–Hamel equations; `pseudo` as in `appell`, affine in q̇. Objects: gamma, T_star."""
+    return Hamel()(system, pseudo=pseudo)
+
+
+class Frame:
+    """The full set w = (π̇, f) with its structure coefficients."""
+
+    def __init__(self, system: System, pseudo: PseudoVelocities):
+        self.system, self.pseudo = system, pseudo
+        broken = tuple(Speed(f"f_{i + 1}") for i in range(len(pseudo.rows.indices)))
+        self.w: tuple[Symbol, ...] = (*pseudo.speeds, *broken)
+        self.H = pseudo.inverse
+        self.at_zero: dict[Symbol, Expr] = {s: sympy.Integer(0) for f in broken for s in (f, f.d)}
+        column = Matrix(self.w) if self.w else sympy.zeros(0, 1)
+        velocity = {v: row_times(self.H, i, column) + pseudo.h0[i] for i, v in enumerate(system.velocities)}
+        self.T = system.kinetic.xreplace(velocity)
+        self.momenta = [p.xreplace(self.at_zero) for p in gradient(self.T, self.w)]
+        self.slopes = gradient(self.T.xreplace(self.at_zero), system.coordinates)
+        self.along = along(pseudo.rates)
+
+    @cached_property
+    def brackets(self) -> list[dict[tuple[int, int], Expr]]:
+        """∂F_ri/∂q_j − ∂F_rj/∂q_i, for each r the entries that do not vanish."""
+        q, F, out = self.system.coordinates, self.pseudo.Phi, []
+        for r in range(F.shape[0]):
+            slope = [gradient(F[r, i], q) for i in range(len(q))]
+            entries = {(i, j): slope[i][j] - slope[j][i] for i in range(len(q)) for j in range(i)}
+            out.append({pair: e for pair, e in entries.items() if e != 0})
+        return out
+
+    def _contract(self, r: int, s: int, column: list[Expr]) -> Expr:
+        """Σ_ij (∂F_ri/∂q_j − ∂F_rj/∂q_i) H_is x_j, using that the bracket is antisymmetric."""
+        H, terms = self.H, []
+        for (i, j), e in self.brackets[r].items():
+            pair = H[i, s] * column[j] - H[j, s] * column[i]
+            if pair != 0:
+                terms.append(e * pair)
+        return sympy.Add(*terms)
+
+    @cached_property
+    def gamma(self) -> dict[tuple[int, int, int], Expr]:
+        """(r, s, k) → γ^r_sk, nonzero entries, k = −1 for γ^r_s0; indices count π̇ first, then the constraints."""
+        m, out = len(self.w), {}
+        columns = [list(self.H[:, k]) for k in range(m)]
+        h0 = list(self.pseudo.h0)
+        for r in range(m):
+            free = self._free(r)
+            for s in range(m):
+                drift = sympy.Add(*(x * self.H[i, s] for i, x in enumerate(free) if x != 0 and self.H[i, s] != 0))
+                entries = {k: self._contract(r, s, columns[k]) for k in range(m)} if self.brackets[r] else {}
+                entries[-1] = drift + (self._contract(r, s, h0) if self.brackets[r] else 0)
+                out.update({(r, s, k): e for k, e in entries.items() if e != 0})
+        return out
+
+    def _free(self, r: int) -> list[Expr]:
+        """∂F_ri/∂t − ∂f_0r/∂q_i."""
+        zero = dict.fromkeys(self.system.velocities, sympy.Integer(0))
+        f0 = (*self.pseudo.definitions, *self.pseudo.rows.first)[r].xreplace(zero)
+        f0_q = gradient(f0, self.system.coordinates)
+        return [partial(t)(self.pseudo.Phi[r, i]) - slope for i, slope in enumerate(f0_q)]
+
+    def inertia(self, s: int) -> Expr:
+        """d/dt ∂T*/∂w_s − ∂T*/∂π_s + Σ_r ∂T*/∂w_r Γ_rs, on the constraints."""
+        p = self.momenta
+        slopes = [self.H[i, s] * T_q for i, T_q in enumerate(self.slopes) if self.H[i, s] != 0]
+        turning = [p[r] * self.Gamma(r, s) for r in range(len(p))]
+        return self.along(p[s]) - sympy.Add(*slopes) + sympy.Add(*turning)
+
+    def Gamma(self, r: int, s: int) -> Expr:
+        """Γ_rs = Σ_k γ^r_sk w_k + γ^r_s0 on the constraints."""
+        speeds = {-1: sympy.Integer(1), **dict(enumerate(self.pseudo.speeds))}
+        return sympy.Add(*(self.gamma[r, s, k] * w for k, w in speeds.items() if (r, s, k) in self.gamma))
+
+    def forces(self) -> list[Expr]:
+        """Π_s = Σ_i H_is Q_i for all of w."""
+        Q = Matrix([x.xreplace(self.pseudo.velocities) for x in generalized_forces(self.system)])
+        return [row_times(self.H.T, s, Q) for s in range(len(self.w))]

@@ -1,0 +1,67 @@
+"""Maggi's equations, both groups, and the generalized ones for second-order constraints.
+
+    Σ_i (E_i − Q_i) ∂q̇_i/∂π̇_s = 0,            s = 1..n         Soltakhanov, Shugaylo, Yushkov (3.1)
+    Λ_k = Σ_i (E_i − Q_i) ∂q̇_i/∂f_k,          k = 1..m         (4.4)
+
+with E_i = d/dt ∂T/∂q̇_i − ∂T/∂q_i of the free system, and ∂q̈/∂π̈, ∂q̈/∂f in place of ∂q̇/∂π̇, ∂q̇/∂f for constraints and
+pseudo-velocities in the accelerations. The Jacobian is that of an implicit function, (∂(π̇, f)/∂q̇)⁻¹: constraints and
+pseudo-velocities may be nonlinear in q̇ and no branch is chosen. Λ does not depend on the choice of pseudo-velocities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import sympy
+from sympy import Expr
+
+from appell.forms.base import Equations, Form, equation, generalized_forces
+from appell.forms.derivation import along, partial
+from appell.forms.matrices import row_times
+from appell.forms.pseudo import PseudoVelocities, liberated, needs_coordinates, refusal, suggest
+from appell.model import System
+
+
+class Maggi(Form):
+    """Lagrange's expressions projected on the motions that the constraints allow, and on those that break one each."""
+
+    name = "maggi"
+    source = "Soltakhanov et al. (3.1), (4.4)"
+    variants = (("pseudo",),)
+
+    def accepts(self, system: System, **options: Any) -> str | None:
+        return needs_coordinates(system) or refusal(system, "Maggi's form")
+
+    def derive(self, system: System, *, pseudo: Mapping[str, Any] | None = None, **options: Any) -> Equations:
+        chosen = PseudoVelocities.of(system, suggest(system) if pseudo is None else pseudo)
+        left = [E - Q for E, Q in zip(_lagrange(system), generalized_forces(system), strict=True)]
+        column = sympy.Matrix(left)
+        lam, rows, extra = liberated(chosen, left)
+        what = "generalized Maggi" if any(c.order == 2 for c in system.constraints) else "Maggi"
+        return Equations(
+            route=self,
+            system=system,
+            provenance=f"{what}: d/dt ∂T/∂q̇ − ∂T/∂q − Q on ∂q̇/∂π̇, Soltakhanov et al. (3.1); Λ by (4.4)",
+            equations=tuple(equation(row_times(chosen.h.T, s, column), 0) for s in range(chosen.n)),
+            rows=(*(equation(r, 0) for r in chosen.rows.second), *rows),
+            unknowns=(*system.accelerations, *extra),
+            multipliers=lam,
+            kinematics=chosen.kinematics(),
+            objects={"E": tuple(left), "h": chosen.h, "g": chosen.g, "pseudo": chosen},
+        )
+
+    def default(self, system: System, option: str) -> Any:
+        """Pseudo-velocities for `agree`."""
+        return suggest(system)
+
+
+def maggi(system: System, pseudo: Mapping[str, Any] | None = None) -> Equations:
+    """Maggi's equations (3.1) with the reactions (4.4) as formulas; `pseudo` as in `appell`, some q̇ where not given."""
+    return Maggi()(system, pseudo=pseudo)
+
+
+def _lagrange(system: System) -> list[Expr]:
+    """E_i = d/dt ∂T/∂q̇_i − ∂T/∂q_i of the unconstrained T, (nv,)."""
+    T, d_dt = system.kinetic, along(system.rates)
+    return [d_dt(partial(q.d)(T)) - partial(q)(T) for q in system.coordinates]

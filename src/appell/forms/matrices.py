@@ -1,0 +1,165 @@
+"""Matrices of expressions: values at random states, independent rows, and an inverse that stays short."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import sympy
+from sympy import Expr, Matrix
+
+from appell.jets import Jet
+
+
+def row_times(matrix: Matrix, i: int, column: Matrix) -> Expr:
+    """(M x)_i, zero terms skipped."""
+    n = matrix.shape[1]
+    return sympy.Add(*(matrix[i, j] * column[j] for j in range(n) if matrix[i, j] != 0 and column[j] != 0))
+
+
+
+
+
+def samples(matrix: Matrix, count: int = 3, seed: int = 0) -> list[np.ndarray]:
+    """The matrix at random states and parameter values where it is finite; fewer where it seldom is."""
+    symbols = sorted(matrix.free_symbols, key=str)
+    shape = matrix.shape
+    if not symbols:
+        return [np.array(matrix.tolist(), dtype=float).reshape(shape)]
+    fn = sympy.lambdify(symbols, list(matrix), modules="numpy", cse=True)
+    rng, found = np.random.default_rng(seed), []
+    for _ in range(8 * count):
+        sizes = rng.uniform(0.3, 1.5, len(symbols))
+        signs = [1.0 if s.is_positive else rng.choice([-1.0, 1.0]) for s in symbols]
+        with np.errstate(all="ignore"):
+            value = np.array(fn(*(sizes * signs)), dtype=complex).reshape(shape)
+        if np.isfinite(value).all() and not value.imag.any():
+            found.append(value.real)
+        if len(found) == count:
+            break
+    return found
+
+
+def pivots(matrices: Sequence[np.ndarray], limit: int) -> list[int]:
+    """Up to `limit` independent rows, best conditioned first over all samples (Gram–Schmidt with pivoting)."""
+    if not matrices:
+        return list(range(limit))
+    left = [m / (np.linalg.norm(m, axis=1, keepdims=True) + 1e-300) for m in matrices]
+    chosen: list[int] = []
+    while len(chosen) < limit:
+        size = np.max([np.linalg.norm(m, axis=1) for m in left], axis=0)
+        mean = np.exp(np.mean([np.log(np.linalg.norm(m, axis=1) + 1e-30) for m in left], axis=0))
+        mean[chosen] = 0
+        best = int(np.argmax(np.round(mean, 9)))
+        if size[best] < 1e-7 or best in chosen:
+            break
+        chosen.append(best)
+        for k, m in enumerate(left):
+            u = m[best] / (np.linalg.norm(m[best]) + 1e-300)
+            left[k] = m - np.outer(m @ u, u)
+    return chosen
+
+
+# -- the inverse of a matrix of expressions ----------------------------------------------------------------------------
+
+
+def inverse(Phi: Matrix) -> Matrix:
+    """Φ⁻¹ by blocks: a permutation makes Φ block triangular, and each block is inverted by its adjugate.
+
+    No pivot is divided by that could vanish where det Φ does not, as long as the blocks have at most three rows or
+    a constant pivot. Nothing is expanded but the determinants of the blocks, where sin² + cos² = 1 is used.
+    """
+    n = Phi.shape[0]
+    match = _matching(Phi)  # column of each row
+    edges = [(i, k) for i in range(n) for k in range(n) if i != k and Phi[i, match[k]] != 0]
+    blocks = sympy.utilities.iterables.strongly_connected_components((list(range(n)), edges))
+    X: dict[int, list[Expr]] = {}  # column of Φ → row of the inverse
+    for block in blocks:  # each block needs only those before it
+        block = sorted(block)
+        columns = [match[i] for i in block]
+        rest = [(j, X[j]) for j in X]
+        right = [[_add([_delta(i, k)] + [-Phi[i, j] * x[k] for j, x in rest if Phi[i, j] != 0 and x[k] != 0])
+                  for k in range(n)] for i in block]  # fmt: skip
+        D = _block_inverse(Phi.extract(block, columns))
+        for a, j in enumerate(columns):
+            X[j] = [_add([D[a, b] * right[b][k] for b in range(len(block))]) for k in range(n)]
+    return Matrix(n, n, [e for j in range(n) for e in X[j]])
+
+
+def _delta(i: int, k: int) -> Expr:
+    return sympy.Integer(int(i == k))
+
+
+def _add(terms: list[Expr]) -> Expr:
+    return sympy.Add(*terms)
+
+
+def _matching(Phi: Matrix) -> list[int]:
+    """A column for each row with a nonzero entry there (augmenting paths, constant entries first)."""
+    n = Phi.shape[0]
+    order = [sorted((j for j in range(n) if Phi[i, j] != 0), key=lambda j: len(Phi[i, j].free_symbols)) for i in range(n)]
+    owner: dict[int, int] = {}
+
+    def place(i: int, seen: set[int]) -> bool:
+        for j in order[i]:
+            if j not in seen:
+                seen.add(j)
+                if j not in owner or place(owner[j], seen):
+                    owner[j] = i
+                    return True
+        return False
+
+    if not all(place(i, set()) for i in range(n)):
+        raise ZeroDivisionError("structurally singular")
+    row_of = {i: j for j, i in owner.items()}
+    return [row_of[i] for i in range(n)]
+
+
+def _block_inverse(D: Matrix) -> Matrix:
+    n = D.shape[0]
+    if n == 1:
+        return Matrix([[1 / D[0, 0]]])
+    if n <= 3:
+        det = trig_reduced(D.det(method="berkowitz") if n == 3 else D[0, 0] * D[1, 1] - D[0, 1] * D[1, 0])
+        return D.adjugate(method="berkowitz") / det if n == 3 else Matrix([[D[1, 1], -D[0, 1]], [-D[1, 0], D[0, 0]]]) / det
+    p, q = _pivot(D)
+    rows, columns = [i for i in range(n) if i != p], [j for j in range(n) if j != q]
+    d, u, v, E = D[p, q], D.extract([p], columns), D.extract(rows, [q]), D.extract(rows, columns)
+    S = inverse(E - v * u / d)  # Schur's complement
+    out = sympy.zeros(n, n)
+    top, side = -u * S / d, -S * v / d
+    for a, j in enumerate(columns):
+        for b, i in enumerate(rows):
+            out[j, i] = S[a, b]
+        out[j, p] = side[a, 0]
+    for b, i in enumerate(rows):
+        out[q, i] = top[0, b]
+    out[q, p] = 1 / d + (u * S * v)[0, 0] / d**2
+    return out
+
+
+def _pivot(D: Matrix) -> tuple[int, int]:
+    """An entry that never vanishes if there is one, else the largest at random states."""
+    n = D.shape[0]
+    sizes = np.min([np.abs(m) for m in samples(D)] or [np.ones((n, n))], axis=0)
+    constant = np.array([[all(not isinstance(s, Jet) for s in D[i, j].free_symbols) for j in range(n)] for i in range(n)])
+    sizes = np.where(constant & (sizes > 0), sizes + 1e3, sizes)
+    return divmod(int(np.argmax(sizes)), n)  # type: ignore[return-value]
+
+
+def trig_reduced(expr: Expr) -> Expr:
+    """A short polynomial in sines and cosines with sin² + cos² = 1 used, where that makes it shorter."""
+    angles = {a.args[0] for a in expr.atoms(sympy.sin, sympy.cos)}
+    if not angles or sympy.count_ops(expr) > 200:
+        return expr
+    short = sympy.expand(expr)
+    for angle in sorted(angles, key=str):
+        s, c = sympy.sin(angle), sympy.cos(angle)
+        for a, b in ((s, c), (c, s)):
+            try:
+                other = sympy.rem(short, a**2 + b**2 - 1, a)
+            except sympy.PolynomialError:
+                continue
+            short = min(short, other, key=sympy.count_ops)
+    short = sympy.factor_terms(short)
+    return min(expr, short, key=sympy.count_ops)

@@ -1,0 +1,125 @@
+"""Equations whose rows are nonlinear in the accelerations: the stationary point with the least Z.
+
+    F(a, Λ) = (E − Q − W(a)Λ, r(a)) = 0 is ∂/∂a, ∂/∂Λ of Z(a) − Λ·r(a): several roots, and the motion is the one of least Z.
+
+Newton's method from many starts finds stationary points; nothing proves that it finds all of them. `forms.gauss` has the
+secular equation for one row quadratic in the accelerations, which is proven.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import sympy
+from numpy.typing import NDArray
+
+from appell.errors import STATUS_TEXT, SingularConfiguration, Status
+from appell.forms.linear import Undetermined, solve_linear
+from appell.forms.numbers import FLOAT, Arithmetic, Tape
+
+if TYPE_CHECKING:
+    from appell.forms.base import Equations
+
+Array = NDArray[np.float64]
+
+STARTS = 24
+ITERATIONS = 40
+
+
+def least(equations: Equations, values: dict, numbers: Arithmetic) -> dict:
+    """The unknowns at the stationary point of least `equations.criterion`, among those that multistart Newton finds."""
+    problem = _Problem(equations)
+    floats = {s: float(x) for s, x in values.items()}
+    points = problem.stationary_points(floats)
+    if not points:
+        raise Undetermined(STATUS_TEXT[Status.NO_SOLUTION])
+    costs = [problem.cost(floats, x) for x in points]
+    order = np.argsort(costs)
+    best = points[order[0]]
+    if len(points) > 1 and costs[order[1]] - costs[order[0]] < 1e-9 * (1 + abs(costs[order[0]])):
+        raise Undetermined(tie_text(equations.system.accelerations, best, points[order[1]]))
+    x = best.tolist() if numbers is FLOAT else problem.polished(values, best, numbers)
+    return dict(zip(equations.unknowns, x, strict=True))
+
+
+def tie_text(symbols: Any, one: Any, other: Any) -> str:
+    """The sentence that shows both accelerations of a tie."""
+    show = lambda x: "(" + ", ".join(f"{s} = {float(v):.6g}" for s, v in zip(symbols, x, strict=False)) + ")"
+    return f"{STATUS_TEXT[Status.TIE]}: {show(one)} and {show(other)}"
+
+
+class _Problem:
+    """F, its Jacobian and Z as tapes over the state and the unknowns x, accelerations first."""
+
+    def __init__(self, equations: Equations):
+        if equations.criterion is None:
+            raise Undetermined(
+                f"the {equations.form} equations have several roots here and do not say which is the motion; use ap.forms.gauss"
+            )
+        self.unknowns, F = equations.unknowns, equations.residuals
+        self.n, self.m = len(self.unknowns), len(F)
+        self.tape = Tape([*F, *(sympy.diff(f, x) for f in F for x in self.unknowns)])
+        self.criterion = Tape([equations.criterion])
+        self.nv = equations.system.nv
+        if tuple(self.unknowns[: self.nv]) != equations.system.accelerations:
+            raise Undetermined(f"the {equations.form} equations do not list the accelerations first")
+
+    def system_at(self, values: dict, x: Any, numbers: Arithmetic) -> tuple[list, list[list]]:
+        flat = self.tape({**values, **dict(zip(self.unknowns, x, strict=True))}, numbers)
+        J = [flat[self.m + i * self.n : self.m + (i + 1) * self.n] for i in range(self.m)]
+        return flat[: self.m], J
+
+    def cost(self, values: dict, x: Array) -> float:
+        return float(self.criterion({**values, **dict(zip(self.unknowns, x.tolist(), strict=True))}, FLOAT)[0])
+
+    def stationary_points(self, values: dict) -> list[Array]:
+        """Distinct roots of F reached from random accelerations of several sizes, Λ fitted to each."""
+        rng = np.random.default_rng(0)
+        found: list[Array] = []
+
+        def at(x: Array) -> tuple[Array, Array]:
+            F, J = self.system_at(values, x.tolist(), FLOAT)
+            return np.array(F, dtype=float), np.array(J, dtype=float)
+
+        for k in range(STARTS):
+            x = np.zeros(self.n)
+            x[: self.nv] = rng.standard_normal(self.nv) * 10.0 ** (k % 4 - 1)
+            root = _newton(at, x, self.nv)
+            if root is not None and not any(np.abs(root[: self.nv] - y[: self.nv]).max() < 1e-6 * (1 + np.abs(y).max()) for y in found):
+                found.append(root)
+        return found
+
+    def polished(self, values: dict, x: Array, numbers: Arithmetic) -> list:
+        """The root to full precision: Newton doubles the digits each time."""
+        point = [numbers.number(v) for v in x]
+        names = [str(s) for s in self.unknowns]
+        unique = [j < self.nv for j in range(self.n)]
+        for _ in range(max(4, numbers.digits.bit_length())):
+            F, J = self.system_at(values, point, numbers)
+            step = solve_linear(J, [-f for f in F], unique, numbers.tolerance, names)
+            point = [a + b for a, b in zip(point, step, strict=True)]
+        return point
+
+
+def _newton(at: Callable[[Array], tuple[Array, Array]], x: Array, nv: int) -> Array | None:
+    """A root of F near x by damped Newton steps (least squares where the Jacobian is singular); None where it stalls."""
+    try:
+        F, J = at(x)
+        x = x + np.concatenate([np.zeros(nv), np.linalg.lstsq(J[:, nv:], -F, rcond=None)[0]])
+        F, J = at(x)
+        for _ in range(ITERATIONS):
+            step = np.linalg.lstsq(J, -F, rcond=1e-13)[0]
+            if np.abs(step).max(initial=0) < 1e-12 * (1 + np.abs(x).max()):
+                return x + step if np.abs(F).max() < 1e-8 * (1 + np.abs(x).max() ** 2) else None
+            scale, size = 1.0, float(F @ F)
+            while scale > 1e-4:
+                F_new, J_new = at(x + scale * step)
+                if float(F_new @ F_new) < size or scale < 2e-4:
+                    break
+                scale /= 2
+            x, F, J = x + scale * step, F_new, J_new  # type: ignore[possibly-undefined]
+    except (SingularConfiguration, np.linalg.LinAlgError, OverflowError):
+        return None
+    return None

@@ -1,0 +1,41 @@
+"""Tsenov's equations of the second kind.
+
+    ½ (∂T̈/∂q̈_i − 3 ∂T/∂q_i) = Q_i + Σ Λ_k ∂f_k/∂q̈_i                       Deneva (25)
+
+T̈ is differentiated literally, twice along the motion, up to the third derivatives of q (which drop out of ∂T̈/∂q̈); nothing
+is taken from Lagrange's or Nielsen's form. The identity holds for any T(t, q, q̇).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+
+from appell.forms.base import Equations, Form
+from appell.forms.lagrange import with_multipliers
+from appell.forms.nielsen import needs_velocities
+from appell.model import System
+
+
+class Tsenov(Form):
+    name = "tsenov"
+    source = "Deneva (25)"
+
+    def accepts(self, system: System, **options: Any) -> str | None:
+        return needs_velocities(system)
+
+    def derive(self, system: System, **options: Any) -> Equations:
+        T = system.kinetic
+        T_dd = system.total_derivative(system.total_derivative(T))
+        E = [
+            (sympy.diff(T_dd, a) - 3 * sympy.diff(T, q)) / 2
+            for q, a in zip(system.coordinates, system.accelerations, strict=True)
+        ]
+        where = f"½(∂T̈/∂q̈ − 3 ∂T/∂q) from T̈, with multipliers; {self.source}"
+        return with_multipliers(self, system, E, where, {"T_dd": T_dd})
+
+
+def tsenov(system: System) -> Equations:
+    """Tsenov's equations ½(∂T̈/∂q̈_i − 3 ∂T/∂q_i) = Q_i + ΣΛ ∂f/∂q̈_i (Deneva 25). `.T_dd` is T̈."""
+    return Tsenov()(system)

@@ -1,0 +1,108 @@
+"""Voronets' equations: the reduced kinetic energy with the correction for its missing momenta.
+
+    d/dt T~_{q̇_r} − T~_{q_r} − Σ_μ T~_{q_μ} B_μr
+        − Σ_μ T_{q̇_μ} [ d/dt B_μr − F_{μ,q_r} − Σ_ν F_{μ,q_ν} B_νr ]  =  Q_r + Σ_μ Q_μ B_μr
+
+for q̇_μ = F_μ(t, q, q̇_r) = Σ_r B_μr q̇_r + b_μ, B_μr = ∂F_μ/∂q̇_r, with T~ = T and T_{q̇_μ} both written in the independent
+velocities. Lagrange's equations of T~ alone (no bracket) are wrong. Where T, B and Q do not contain q_μ the sum over
+T~_{q_μ} vanishes and these are Chaplygin's equations of 1897.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import sympy
+from sympy import Expr, Symbol
+
+from appell.forms.base import Equations, Form, equation, generalized_forces
+from appell.forms.chaplygin import Split, best_independent
+from appell.forms.derivation import along, partial
+from appell.forms.pseudo import liberated_by, needs_coordinates, refusal
+from appell.model import System
+
+
+class Voronets(Form):
+    """T~(t, q, q̇_r) and its correction, for holonomic constraints and first-order ones linear in the velocities."""
+
+    name = "voronets"
+    source = "Voronets (1901); Neimark and Fufaev"
+    variants = (("independent",),)
+
+    def accepts(self, system: System, **options: Any) -> str | None:
+        for c in system.constraints:
+            if c.order == 2 or (c.order == 1 and not c.linear):
+                what = "of second order" if c.order == 2 else "nonlinear in the velocities"
+                return f"constraint '{c.name}' is {what}, and Voronets solves for velocities; use ap.forms.chaplygin"
+        return needs_coordinates(system) or refusal(system, "Voronets' form")
+
+    def derive(self, system: System, *, independent: Iterable[Any] | None = None, **options: Any) -> Equations:
+        split = Split.of(system, independent)
+        reduced = _Reduced(system, split)
+        left = [reduced.inertia(j) for j in range(len(split.independent))]
+        lam, rows, extra = liberated_by(split.rows, split.directions, reduced.liberated())
+        return Equations(
+            route=self,
+            system=system,
+            provenance="reduced T with the correction of Voronets (Neimark and Fufaev)",
+            equations=tuple(equation(e, reduced.force(j)) for j, e in enumerate(left)),
+            rows=(*(equation(r, 0) for r in split.rows.second), *rows),
+            unknowns=(*system.accelerations, *extra),
+            multipliers=lam,
+            kinematics=tuple(equation(s, f) for s, f in reduced.F.items()),
+            objects={"T_reduced": reduced.T, "F": reduced.F, "slopes": split.slopes},
+        )
+
+    def default(self, system: System, option: str) -> Any:
+        """Well-conditioned independent velocities for `agree`."""
+        return best_independent(system)
+
+
+def voronets(system: System, independent: Iterable[Any] | None = None) -> Equations:
+    """Voronets' equations in the independent velocities; `independent` lists coordinates or velocities."""
+    return Voronets()(system, independent=independent)
+
+
+class _Reduced:
+    """T~, F, and the velocities as functions of the independent ones."""
+
+    def __init__(self, system: System, split: Split):
+        self.system, self.split = system, split
+        self.F: dict[Symbol, Expr] = split.branches()[0] if split.dependent else {}
+        self.rates = {q: q.d.xreplace(self.F) for q in system.coordinates}
+        self.T = system.kinetic.xreplace(self.F)
+        self.momenta = [partial(system.velocities[m])(system.kinetic).xreplace(self.F) for m in split.dependent]
+        self.along = along(self.rates)
+        """d/dt along the constrained motion, q̇_μ = F_μ."""
+        self.slope = {q: partial(q) for q in system.coordinates}
+        self.Q = [Q.xreplace(self.F) for Q in generalized_forces(system)]
+
+    def shift(self, expr: Expr, j: int) -> Expr:
+        """∂/∂q_r + Σ_μ B_μr ∂/∂q_μ: the derivative along the r-th virtual displacement."""
+        q, B = self.system.coordinates, self.split.slopes
+        own = self.slope[q[self.split.independent[j]]](expr)
+        return own + sympy.Add(
+            *(self.slope[q[m]](expr) * B[i, j] for i, m in enumerate(self.split.dependent) if B[i, j] != 0)
+        )
+
+    def inertia(self, j: int) -> Expr:
+        """The left side of the r-th equation."""
+        v = self.system.velocities[self.split.independent[j]]
+        left = self.along(partial(v)(self.T)) - self.shift(self.T, j)
+        F, B = list(self.F.values()), self.split.slopes
+        brackets = [self.along(B[i, j]) - self.shift(F[i], j) for i in range(len(F))]
+        return left - sympy.Add(*(p * b for p, b in zip(self.momenta, brackets, strict=True)))
+
+    def force(self, j: int) -> Expr:
+        """Q_r + Σ_μ Q_μ B_μr."""
+        terms = [self.Q[m] * self.split.slopes[i, j] for i, m in enumerate(self.split.dependent)]
+        return self.Q[self.split.independent[j]] + sympy.Add(*terms)
+
+    def liberated(self) -> list[Expr]:
+        """E_i − Q_i on the constrained motion, for the reactions: only the dependent ones are asked for."""
+        out = [sympy.Integer(0)] * self.system.nv
+        for p, m in zip(self.momenta, self.split.dependent, strict=True):
+            slope = self.slope[self.system.coordinates[m]](self.system.kinetic).xreplace(self.F)
+            out[m] = self.along(p) - slope - self.Q[m]
+        return out

@@ -1,0 +1,1 @@
+"""Pictures and typeset text of results; no mechanics."""

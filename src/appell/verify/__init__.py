@@ -1,0 +1,5 @@
+"""Independent derivations compared: `agree`."""
+
+from appell.verify.agree import Agreement, agree
+
+__all__ = ["Agreement", "agree"]
