@@ -141,6 +141,10 @@ class Form(ABC):
     def derive(self, system: System, **options: Any) -> Equations:
         """The equations, by the form's own route."""
 
+    def default(self, system: System, option: str) -> Any:
+        """A suitable value of an option of `variants` (pseudo-velocities, independent velocities), for `agree`."""
+        return None
+
     def recover(self, equations: Equations, tape: Tape, values: Values, numbers: Arithmetic) -> list[Any]:
         """Λ in the order of `system.constraints` from the values of the unknowns; `tape` computes `equations.multipliers`."""
         return tape(values, numbers)

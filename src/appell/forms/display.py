@@ -7,14 +7,18 @@ of six coordinates print in seconds.
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
 import sympy
-from sympy import Eq, Expr
+from sympy import Eq, Expr, Symbol
+from sympy.printing.pretty.pretty_symbology import pretty_symbol
 from sympy.printing.pretty.stringpict import prettyForm
+from sympy.printing.str import StrPrinter
 
 from appell.errors import ModelError
+from appell.jets import Jet
 
 if TYPE_CHECKING:
     from appell.forms.base import Equations
@@ -80,7 +84,7 @@ def latex(equations: Equations, style: str = "plain") -> str:
 
 def text(equations: Equations, style: str = "plain") -> str:
     """One equation a line in Unicode, after a heading with the provenance."""
-    heading = f"{equations.form}: {equations.provenance}"
+    heading = f"{equations.form} equations of {equations.system.name}, {equations.provenance}"
     return "\n".join([heading, *(f"  {_text(e.lhs)} = {_text(e.rhs)}" for e in lines(equations, style))])
 
 
@@ -89,9 +93,67 @@ def notebook(equations: Equations) -> str:
     return f"$\\displaystyle {latex(equations, 'simplified')}$"
 
 
+# -- letters -----------------------------------------------------------------------------------------------------------
+
+
+class _Shown(Symbol):
+    """A symbol that prints as another one. SymPy orders factors by the names of classes: Λ, parameters, then jets."""
+
+    __slots__ = ("original",)
+    original: Symbol
+
+    def __new__(cls, original: Symbol):
+        assumptions = {key: value for key, value in original._assumptions_orig.items() if value is not None}
+        self = Symbol.__xnew__(cls, original.name, **assumptions)
+        self.original = original
+        return self
+
+    def _latex(self, printer: Any) -> str:
+        return printer._print(self.original)
+
+    def _sympystr(self, printer: Any) -> str:
+        return letter(self.original)
+
+
+class _AMultiplier(_Shown):
+    __slots__ = ()
+
+
+class _BParameter(_Shown):
+    __slots__ = ()
+
+
+class _CJet(_Shown):
+    __slots__ = ()
+
+
+def _ordered(expr: Any) -> Any:
+    """The expression in symbols that print in the order of the books: Λ m r² φ̇ cos θ."""
+    table = {}
+    for s in expr.free_symbols:
+        kind = _CJet if isinstance(s, Jet) else _AMultiplier if hasattr(s, "label") else _BParameter
+        table[s] = kind(s)
+    return expr.xreplace(table)
+
+
+def letter(symbol: Symbol) -> str:
+    """A symbol in Unicode: φ̈, q₁, Λ_blade."""
+    if hasattr(symbol, "label"):
+        return f"Λ_{symbol.label}".replace(" ", "_")
+    return pretty_symbol(symbol._dotted() if isinstance(symbol, Jet) else symbol.name)
+
+
+_SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+
+
 def _latex(expr: Any) -> str:
-    return sympy.latex(expr)
+    return sympy.latex(_ordered(expr))
 
 
 def _text(expr: Any) -> str:
-    return str(expr)
+    """One line of Unicode: m r² φ̇ cos(θ)/2."""
+    line = StrPrinter({"order": None}).doprint(_ordered(expr))
+    line = re.sub(r"\*\*(\d+)(?!/)", lambda power: power[1].translate(_SUPERSCRIPT), line)
+    line = re.sub(r"\*\*\((-\d+)\)", lambda power: power[1].translate(_SUPERSCRIPT), line)
+    line = line.replace("sqrt(", "√(").replace("**", "^")
+    return re.sub(r"\*", " ", line).replace("- ", "− ").replace(" -", " −")

@@ -8,6 +8,7 @@ secular equation for one row quadratic in the accelerations, which is proven.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -27,10 +28,12 @@ Array = NDArray[np.float64]
 STARTS = 24
 ITERATIONS = 40
 
+_problems: weakref.WeakKeyDictionary[Equations, _Problem] = weakref.WeakKeyDictionary()
+
 
 def least(equations: Equations, values: dict, numbers: Arithmetic) -> dict:
     """The unknowns at the stationary point of least `equations.criterion`, among those that multistart Newton finds."""
-    problem = _Problem(equations)
+    problem = _problems.get(equations) or _problems.setdefault(equations, _Problem(equations))
     floats = {s: float(x) for s, x in values.items()}
     points = problem.stationary_points(floats)
     if not points:

@@ -201,7 +201,8 @@ def draw_magnitudes(axes: Axes, motion: Record, fine: Record, panel: Panel) -> N
             break
         dots = {"marker": "o", "markersize": 2.2} if len(motion) <= SPARSE else {}
         axes.semilogy(motion.t[seen], values[seen], color=colour, linestyle=dash, linewidth=0.9, **dots)
-        low, high = values[seen].min(), values[seen].max()
+        high = values[seen].max()
+        low = max(values[seen].min(), 1e-8 * high)  # a nearly exact first step must not squeeze the rest
         axes.set_ylim(10 ** np.floor(np.log10(low) - 0.1), 10 ** np.ceil(np.log10(high) + 0.1))
         axes.yaxis.set_major_locator(LogLocator(numticks=5))
         axes.yaxis.set_minor_formatter(NullFormatter())
@@ -285,8 +286,8 @@ def _given(axes: Any, count: int) -> tuple[Figure, list[Axes]]:
 
 def _finish(figure: Figure, motion: Record, top: Axes) -> None:
     """The title, and all texts made while the style holds (ticks are made at the first drawing)."""
-    title = motion.name if motion.ok else f"{motion.name} (stopped: {motion.status.name.lower().replace('_', ' ')})"
-    top.set_title(title, loc="left")
+    stopped = "" if motion.ok else f" (stopped: {motion.status.name.lower().replace('_', ' ')})"
+    top.set_title(motion.name.replace("$", r"\$") + stopped, loc="left")
     figure.align_ylabels()
     figure.draw_without_rendering()
 

@@ -118,7 +118,7 @@ class Record:
         ]
         if self.reaction_names or self.drift.position:  # a quaternion drifts without a constraint
             rows.append(("constraint residuals", str(self.drift)))
-        if count.get("start_moved"):
+        if count.get("start_moved", 0.0) > 1e-15:  # more than rounding
             rows.append(("start", f"moved by {count['start_moved']:.1e} onto the constraints"))
         if self.redundant:
             rows.append(("redundant rows", f"{', '.join(self.redundant)} (reactions of least norm)"))

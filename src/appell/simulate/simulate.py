@@ -19,7 +19,7 @@ from appell.normal_form.flow import Flow
 from appell.normal_form.solved import Function, status_of
 from appell.simulate.loop_c import CDEF, CLoop
 from appell.simulate.loop_py import Leg, Loop, PyLoop, Statistics, Task, TrialFailed
-from appell.simulate.motion import Motion
+from appell.simulate.motion import Motion, State
 from appell.simulate.program import QUADRATIC, ROUNDING, loop_module
 from appell.simulate.progress import reporter
 from appell.simulate.run import Run, compile
@@ -91,7 +91,7 @@ def simulate(
     clock = time.perf_counter()
     leg = _drive(loop, task, reporter(progress, t0, t1))
     seconds = time.perf_counter() - clock
-    return _motion(run, flow, loop, task, leg, _Facts(chosen, moved, seconds, pseudo, times is not None))
+    return _motion(run, flow, loop, task, leg, _Facts(chosen, moved, seconds, State(t0, q, v), pseudo, times is not None))
 
 
 def _number(value: Any, name: str) -> float:
@@ -223,6 +223,7 @@ class _Facts:
     method: str
     start_moved: float
     seconds: float
+    origin: State
     pseudo: Mapping[str, Any] | None
     requested: bool
 
@@ -248,7 +249,8 @@ def _motion(run: Run, flow: Flow, loop: Loop, task: Task, leg: Leg, facts: _Fact
     }
     return Motion(
         run=run, t=t, q=q, v=v, work=work, status=leg.status, message=message, statistics=statistics,
-        method=facts.method, sampler=Sampler(run, flow, loop, task, t, z), pseudo=facts.pseudo,
+        tolerances={"rtol": task.rtol, "atol": float(np.max(task.atol))}, method=facts.method,
+        sampler=Sampler(run, flow, loop, task, t, z), pseudo=facts.pseudo, origin=facts.origin, span=(task.t0, leg.t),
     )  # fmt: skip
 
 

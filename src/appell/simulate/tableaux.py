@@ -87,7 +87,9 @@ dop853 = Tableau(
 A single embedded method of order 7 or 6 is blind to some errors, so two are blended (Hairer II.10, eq. 10.17):
 err = |h| ‖e₅‖² / √(‖e₅‖² + 0.01 ‖e₃‖²). The dense output has order 7 and asks for three extra stages, which the
 loop computes only in steps that contain a requested time. The end slope is not in the error estimate, so a rejected
-step costs 11 evaluations and an accepted one 12, whether or not the state is projected at its end.
+step costs 11 evaluations and an accepted one 12, whether or not the state is projected at its end. With safety 0.65
+instead of Hairer's 0.9 a double pendulum, Kepler's and Hénon–Heiles's problems reach the same error with 11 % fewer
+evaluations (rejected steps of the pendulum: 10 % instead of 27 %); the stabilised control, β > 0, gained nothing more.
 """
 
 dopri5 = Tableau(

@@ -1,9 +1,321 @@
-"""Every form of the equations against the others and against the normal form."""
+"""Every form of the equations against the others and against the normal form.
+
+Each form is derived by its own route and evaluated at random states that satisfy the constraints to 50 digits. Compared are
+
+    the accelerations a,  |a − a*|/(1 + |a*|),      and the forces of the constraints W Λ,  |WΛ − (WΛ)*|/(1 + |(WΛ)*|)
+
+(Λ itself is not unique for redundant rows): in 50 digits with the form a* that most others agree with, and in float64 with the
+normal form, which shares no derivation with any of them.
+"""
+
+from __future__ import annotations
+
+import html
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import AppellError, FormNotApplicable, ModelError, SingularConfiguration, Status
+from appell.forms import FORMS
+from appell.forms.base import Equations, Form, directions
+from appell.forms.numbers import Arithmetic, Tape, arithmetic
+from appell.jets import t
+from appell.model import System
+from appell.normal_form import NormalForm, normal_form
+from appell.normal_form.gauss import solve as solve_gauss
+from appell.normal_form.manifold import find
+from appell.normal_form.policy import choose
+from appell.normal_form.saddle import Policy
+from appell.normal_form.saddle import solve as solve_saddle
+from appell.verify.exact import Polish, State, exact_parameters, exact_system
+
+Array = NDArray[np.float64]
+
+DIGITS = 50
 
 
+@dataclass(frozen=True)
+class Line:
+    """One form: how far it is from the other forms (50 digits) and from the normal form (float64), or why it does not apply.
+
+    `a`, `force`: largest disagreement of accelerations and constraint forces with the other forms; `judge_a`, `judge_force`: with
+    the normal form. NaN where there is nothing to compare. `states`: at how many it could be evaluated. `seconds`: to derive.
+    """
+
+    form: str
+    provenance: str = ""
+    a: float = float("nan")
+    force: float = float("nan")
+    judge_a: float = float("nan")
+    judge_force: float = float("nan")
+    states: int = 0
+    seconds: float = 0.0
+    reason: str = ""
+
+    @property
+    def applies(self) -> bool:
+        return not self.reason
+
+    @property
+    def worst(self) -> float:
+        """The largest of its disagreements."""
+        return max((x for x in (self.a, self.force, self.judge_a, self.judge_force) if not np.isnan(x)), default=0.0)
+
+
+@dataclass(frozen=True)
 class Agreement:
-    """A table."""
+    """The table of `agree`: one line a form. `ok()` says whether all agree; prints as text and in notebooks."""
+
+    system: str
+    states: int
+    lines: tuple[Line, ...]
+
+    @property
+    def rows(self) -> tuple[Line, ...]:
+        """The lines of the table."""
+        return self.lines
+
+    @property
+    def worst(self) -> float:
+        """The largest disagreement of any form that applies."""
+        return max((line.worst for line in self.lines if line.applies), default=0.0)
+
+    def ok(self, tolerance: float = 1e-9) -> bool:
+        """Whether every form that applies agrees with the normal form to `tolerance`, and with the others to tolerance².
+
+        The second is asked because forms are compared with each other in 50 digits. A form that could be evaluated at no
+        state, or no form at all, is not agreement.
+        """
+        applying = [line for line in self.lines if line.applies]
+        exact = all(not x > tolerance**2 for line in applying for x in (line.a, line.force))
+        judged = all(x <= tolerance for line in applying for x in (line.judge_a, line.judge_force))
+        return bool(applying) and all(line.states for line in applying) and exact and judged
+
+    def __getitem__(self, form: str) -> Line:
+        for line in self.lines:
+            if line.form == form:
+                return line
+        raise KeyError(f"no line '{form}'; there are {[line.form for line in self.lines]}")
+
+    def __iter__(self) -> Iterator[Line]:
+        return iter(self.lines)
+
+    def __str__(self) -> str:
+        cells = [_HEADINGS, *(_cells(line) for line in self.lines)]
+        widths = [max(len(row[i]) for row in cells) for i in range(len(_HEADINGS) - 1)]
+        text = ["  ".join([*(c.ljust(w) for c, w in zip(row, widths, strict=False)), row[-1]]).rstrip() for row in cells]
+        verdict = f"largest disagreement {self.worst:.1e} at {self.states} states"
+        return "\n".join([f"{self.system}: {verdict}", *text])
+
+    def _repr_html_(self) -> str:
+        cell = lambda tag, row: "".join(f"<{tag} style='text-align:left'>{html.escape(c)}</{tag}>" for c in row)
+        body = "".join(f"<tr>{cell('td', _cells(line))}</tr>" for line in self.lines)
+        return f"<table><caption>{html.escape(self.system)}</caption><tr>{cell('th', _HEADINGS)}</tr>{body}</table>"
 
 
-def agree(system, **options) -> Agreement:
-    raise NotImplementedError
+_HEADINGS = ["form", "a", "W Λ", "a, judge", "W Λ, judge", "states", "derived in", "from"]
+
+
+def _cells(line: Line) -> list[str]:
+    if not line.applies:
+        return [line.form, "–", "–", "–", "–", "–", "–", f"does not apply: {line.reason}"]
+    number = lambda x: "–" if np.isnan(x) else f"{x:.1e}"
+    values = [number(x) for x in (line.a, line.force, line.judge_a, line.judge_force)]
+    return [line.form, *values, str(line.states), f"{line.seconds:.2f} s", line.provenance]
+
+
+# -- the comparison ----------------------------------------------------------------------------------------------------
+
+
+def agree(
+    system: System,
+    states: int = 5,
+    parameters: Mapping[Any, Any] | None = None,
+    seed: int = 0,
+    forms: Iterable[str | Form] | None = None,
+    pseudo: Mapping[str, Any] | None = None,
+    independent: Sequence[Any] | None = None,
+) -> Agreement:
+    """Derive every form that applies, and compare them with each other and with the normal form at random states.
+
+    parameters: values by symbol or name; those not given are random. forms: names (or `Form` objects), all by default.
+    pseudo, independent: for the forms that need them; suitable ones are chosen where not given.
+    """
+    if not isinstance(system, System):
+        raise ModelError(f"ap.agree takes a System, not {type(system).__name__}")
+    system = exact_system(system)
+    chosen = [_form(f) for f in (FORMS.values() if forms is None else forms)]
+    judge = _Judge(system, exact_parameters(system, parameters or {}, seed), states, seed)
+    given = {key: value for key, value in (("pseudo", pseudo), ("independent", independent)) if value is not None}
+    trials = [_try(form, names, system, given, judge) for form in chosen for names in form.variants]
+    return Agreement(system.name, len(judge.states), _compare(trials, judge))
+
+
+def _form(form: str | Form) -> Form:
+    if isinstance(form, Form):
+        return form
+    if form not in FORMS:
+        raise ModelError(f"there is no form '{form}'; there are {', '.join(FORMS)}")
+    return FORMS[form]
+
+
+Value = tuple[list[Any], list[Any]]
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """A form and its accelerations and constraint forces at each state, None where it has no value."""
+
+    line: Line
+    values: list[Value | None]
+
+
+def _try(form: Form, names: tuple[str, ...], system: System, given: Mapping[str, Any], judge: _Judge) -> _Trial:
+    label = form.name if not names else f"{form.name} ({', '.join(names)})"
+    none: list[Value | None] = [None] * len(judge.states)
+    begin = time.perf_counter()
+    try:
+        reason = form.accepts(system)
+        if reason is not None:
+            return _Trial(Line(label, reason=reason), none)
+        options = {name: given[name] if name in given else form.default(system, name) for name in names}
+        reason = form.accepts(system, **options)
+        if reason is not None:
+            return _Trial(Line(label, reason=reason), none)
+        equations = form.derive(system, **options)
+        seconds = time.perf_counter() - begin
+        values = [judge.value(equations, state) for state in judge.states]
+    except FormNotApplicable as error:
+        return _Trial(Line(label, reason=str(error)), none)
+    found = sum(value is not None for value in values)
+    return _Trial(Line(label, equations.provenance, states=found, seconds=seconds), values)
+
+
+class _Judge:
+    """Exact states, the forces of the constraints at them, and what the normal form says in float64."""
+
+    def __init__(self, system: System, parameters: Mapping[Any, Any], count: int, seed: int):
+        self.system, self.numbers = system, arithmetic(DIGITS)
+        self.form = normal_form(system)
+        p = np.array([float(parameters[s]) for s in system.parameters])
+        polish = Polish(system, self.numbers)
+        candidates = []
+        for time_, q, v in find(self.form, p, seed, tries=3 * count):
+            state = polish(time_, q, v, parameters)
+            verdict = None if state is None else _verdict(self.form, system, state, p)
+            if state is not None and verdict is not None:
+                candidates.append((verdict[0], len(candidates), state, verdict[1:]))
+        candidates.sort(key=lambda c: c[:2])  # the best conditioned, so that float64 can judge
+        self.states: list[State] = [c[2] for c in candidates[:count]]
+        self.answers: list[tuple[Array, Array]] = [c[3] for c in candidates[:count]]
+        if not self.states:
+            raise AppellError(
+                f"no state of '{system.name}' was found on its constraints for these parameters; give parameters= that allow one"
+            )
+        self._W = Tape([w for row in directions(system) for w in row])
+
+    def value(self, equations: Equations, state: State) -> Value | None:
+        """Accelerations and constraint forces by a form; None where it is singular (a chart, a choice of velocities)."""
+        try:
+            a, lam = equations.evaluate(state, DIGITS)
+            W = self._W({**state, **dict(zip(self.system.accelerations, a, strict=True))}, self.numbers)
+        except SingularConfiguration:
+            return None
+        n = self.system.nv
+        return a, [sum((x * W[k * n + i] for k, x in enumerate(lam)), self.numbers.number(0)) for i in range(n)]
+
+
+def _verdict(form: NormalForm, system: System, state: State, p: Array) -> tuple[float, Array, Array] | None:
+    """(condition number, a, W Λ) of the normal form in float64; None where it has no unique answer."""
+    vector = lambda symbols: np.array([float(state[s]) for s in symbols])
+    inputs = float(state[t]), vector(system.coordinates), vector(system.velocities), p
+    out = form.select("M", "h", "Q", "A", "a0", "W")(*inputs)
+    M, A, W, b = out["M"], out["A"], out["W"], out["Q"] - out["h"]
+    if not all(np.isfinite(x).all() for x in out.values()):
+        return None
+    if form.gauss:
+        rows = lambda name: lambda a: form.select(name)(*_with_a(form, name, inputs, a))[name]
+        found = solve_gauss(M, b, A, out["a0"], rows("r"), rows("r_a"), rows("r_aa"))
+        if found.status != Status.OK:
+            return None
+        return 1.0, found.a, W @ found.lam_linear + rows("r_a")(found.a).T @ found.lam_nonlinear
+    policy: Policy = choose(form, p).acceleration
+    a, lam, status = solve_saddle(M, A, W, b, -out["a0"], policy)
+    if status != Status.OK:
+        return None
+    return _condition(M, A, policy.rank), a, W @ lam
+
+
+def _with_a(form: NormalForm, name: str, inputs: tuple, a: Array) -> list[Any]:
+    """The inputs that an output of the normal form takes: with the accelerations where it depends on them."""
+    takes = [port.name for port in form.select(name).inputs]
+    return [*inputs, *([a] if "a" in takes else [])]
+
+
+def _condition(M: Array, A: Array, rank: int) -> float:
+    """Condition of the scaled saddle matrix on its independent rows."""
+    scale = 1 / np.sqrt(np.where(np.abs(np.diag(M)) > 0, np.abs(np.diag(M)), 1))
+    A = A * scale
+    length = np.linalg.norm(A, axis=1)
+    A = A / np.where(length > 0, length, 1)[:, None]
+    K = np.block([[M * np.outer(scale, scale), A.T], [A, np.zeros((len(A), len(A)))]])
+    sizes = np.linalg.svd(K, compute_uv=False)
+    return float(sizes[0] / max(sizes[len(M) + rank - 1], 1e-300))
+
+
+def _compare(trials: list[_Trial], judge: _Judge) -> tuple[Line, ...]:
+    applying = [trial for trial in trials if trial.line.applies]
+    reference = _consensus(applying, judge.numbers)
+    lines = []
+    for trial in trials:
+        if not trial.line.applies:
+            lines.append(trial.line)
+            continue
+        others = [_gap(mine, theirs) for mine, theirs in zip(trial.values, reference, strict=True)]
+        judged = [_float_gap(mine, answer) for mine, answer in zip(trial.values, judge.answers, strict=True)]
+        alone = len(applying) < 2
+        a, force = (float("nan"),) * 2 if alone else _largest(others)
+        judge_a, judge_force = _largest(judged)
+        lines.append(Line(**{**vars(trial.line), "a": a, "force": force, "judge_a": judge_a, "judge_force": judge_force}))
+    return tuple(lines)
+
+
+def _consensus(trials: list[_Trial], numbers: Arithmetic) -> list[Value | None]:
+    """At each state the values of the form with the least median distance to the others."""
+    count = len(trials[0].values) if trials else 0
+    chosen: list[Value | None] = []
+    for k in range(count):
+        values = [value for trial in trials if (value := trial.values[k]) is not None]
+        medians = [float(np.median([max(_gap(x, y)) for y in values])) for x in values]
+        chosen.append(values[int(np.argmin(medians))] if values else None)
+    return chosen
+
+
+Gap = tuple[float, float]
+NOTHING: Gap = (float("nan"), float("nan"))
+
+
+def _gap(mine: Value | None, theirs: Value | None) -> Gap:
+    if mine is None or theirs is None:
+        return NOTHING
+    return _distance(mine[0], theirs[0]), _distance(mine[1], theirs[1])
+
+
+def _float_gap(mine: Value | None, answer: tuple[Array, Array]) -> Gap:
+    if mine is None:
+        return NOTHING
+    return _distance(mine[0], answer[0].tolist()), _distance(mine[1], answer[1].tolist())
+
+
+def _distance(x: Sequence[Any], y: Sequence[Any]) -> float:
+    size = 1 + max((abs(b) for b in y), default=0)
+    return float(max((abs(a - b) for a, b in zip(x, y, strict=True)), default=0) / size)
+
+
+def _largest(gaps: list[Gap]) -> Gap:
+    present = [gap for gap in gaps if not np.isnan(gap[0])]
+    return (max(g[0] for g in present), max(g[1] for g in present)) if present else NOTHING
