@@ -18,6 +18,7 @@ from appell.normal_form.saddle import CHOLESKY, LU, RANK
 from appell.normal_form.solved import Solved
 from appell.simulate.run import compile
 from appell.simulate.simulate import simulate
+from appell.simulate.start import consistent
 
 x, y, z, phi = coordinates("x y z phi")
 m, g = parameters("m g", positive=True)
@@ -58,6 +59,12 @@ def states(count: int, nv: int = 4, seed: int = 0):
     return rng.uniform(0, 1, count), rng.uniform(-1, 1, (count, 4)), rng.uniform(-1, 1, (count, nv))
 
 
+def on_the_constraints(system, t, q, v):
+    start = dict(zip((*system.coordinates, *system.velocities), (*q, *v), strict=True))
+    values = list(consistent(system, start, VALUES, since=t).values())
+    return np.array(values[:4]), np.array(values[4:])
+
+
 def reference(system, t, q, v):
     """(a, Λ) by the pseudo-inverse of the whole matrix; Λ of least norm."""
     out = compile(system, VALUES, backend="vm", ready=False).form.select("M", "h", "Q", "A", "a0", "W")(
@@ -86,6 +93,7 @@ def test_every_saddle_on_every_back_end(monkeypatch, backend, name, unroll):
     assert (run.policies.acceleration.gamma > 0) == (name == "massless")
     assert isinstance(acceleration(run.form, run.policies), Solved) == (unroll == 0 or KIND[name] != CHOLESKY)
     for t, q, v in zip(*states(5), strict=True):
+        q, v = on_the_constraints(system, t, q, v)  # elsewhere redundant rows need not agree
         a, lam = run.acceleration(t, q, v)
         a_ref, lam_ref = reference(system, t, q, v)
         size = 1 + np.abs(a_ref).max() + np.abs(lam_ref).max()
@@ -146,19 +154,20 @@ def test_no_nan_leaves_silently(monkeypatch, backend, unroll, where):
         constraints=[Constraint(x.d + (1 + root * int(where == "row")) * y.d, name="row")],
     )
     run = compile(system, backend=backend)
-    with pytest.raises(SingularConfiguration, match="not finite"):
+    said = "not finite|singular"  # pivoting may meet the NaN as a missing pivot
+    with pytest.raises(SingularConfiguration, match=said):
         run.acceleration(0.0, [-0.5, 0.3], [1.0, 1.0])
-    with pytest.raises(SingularConfiguration, match="not finite"):
+    with pytest.raises(SingularConfiguration, match=said):
         run.acceleration(0.0, np.array([[0.5, 0.3], [-0.5, 0.3]]), np.ones((2, 2)))
 
 
 @pytest.mark.parametrize("name", ["rolling_disc", "four_bar", "heavy_top_quaternion", "snakeboard"])
 def test_forced_routine_is_the_unrolled_one_in_a_motion(monkeypatch, name):
-    """Loop, projection and saddle in C with and without the routine: 0.5 s at rtol 1e-11."""
+    """Loop, projection and saddle in C with and without the routine: 0.2 s at rtol 1e-11."""
     require("c")
     example = zoo.ALL[name]()
-    arguments = (example.system, example.start, 0.5, example.parameters)
-    times = np.linspace(0, 0.5, 9)
+    arguments = (example.system, example.start, 0.2, example.parameters)
+    times = np.linspace(0, 0.2, 5)
     one = simulate(*arguments, rtol=1e-11, times=times, backend="c")
     monkeypatch.setattr(solved_module, "UNROLL", 0)
     two = simulate(*arguments, rtol=1e-11, times=times, backend="c")
@@ -180,9 +189,9 @@ def test_motion_of_every_saddle_is_the_same_in_c_and_in_python(name):
         start |= {x.d: np.cos(0.4), y.d: np.sin(0.4)}
     if name == "massless":
         start |= {z.d: 1.0}
-    times = np.linspace(0, 1, 6)
+    times = np.linspace(0, 0.3, 4)
     c, python = (
-        simulate(system, start, 1.0, VALUES, times=times, backend=backend, rtol=1e-11) for backend in ("c", "vm")
+        simulate(system, start, 0.3, VALUES, times=times, backend=backend, rtol=1e-11) for backend in ("c", "vm")
     )
     assert c.ok and python.ok
     assert np.abs(c.q - python.q).max() < 1e-9 and np.abs(c.v - python.v).max() < 1e-9

@@ -3,16 +3,20 @@
 from appell.model.bodies import Euler, Force, Particle, Quaternion, RigidBody, Torque, euler, quaternion
 from appell.model.constraint import Constraint
 from appell.model.system import System
+from appell.model.unilateral import Between, Face, Unilateral
 
 __all__ = [
+    "Between",
     "Constraint",
     "Euler",
+    "Face",
     "Force",
     "Particle",
     "Quaternion",
     "RigidBody",
     "System",
     "Torque",
+    "Unilateral",
     "euler",
     "quaternion",
 ]

@@ -22,6 +22,7 @@ from appell.errors import ModelError
 from appell.jets import Coordinate, Jet, Parameter, QuaternionComponent, Speed, expression, t, total_derivative
 from appell.model.bodies import Force, Particle, Quaternion, RigidBody, Torque
 from appell.model.constraint import Constraint
+from appell.model.unilateral import Between, Face, Unilateral, check_face
 
 
 class System:
@@ -33,7 +34,7 @@ class System:
     kinetic: T in t, q and the velocities, of degree at most 2 in them, J. Bodies add to it.
     potential: V in t and q, J.
     forces: generalized forces that are not −∂V/∂q: coordinate, velocity or speed → expression in t, q, velocities; N or N m.
-    constraints: `ap.Constraint` objects, or expressions that vanish.
+    constraints: `ap.Constraint` objects, or expressions that vanish; `ap.Unilateral` and `ap.Between` among them.
     bodies: `ap.Particle` and `ap.RigidBody`; their T is added to `kinetic`.
     loads: `ap.Force` and `ap.Torque`; added to `forces`.
     speeds: velocities that are not derivatives of coordinates, `ap.speeds`.
@@ -46,7 +47,8 @@ class System:
     coordinates, velocities, accelerations: tuples of symbols, (nq,), (nv,), (nv,).
     rates: coordinate → its rate in the velocities.
     kinetic, potential: total T and V; forces: (nv,) tuple of Q without −∂V/∂q.
-    constraints, residuals: (rows,) the constraints and their residuals written in the velocities.
+    constraints, residuals: (rows,) the bilateral constraints and their residuals written in the velocities.
+    unilateral: (faces,) tuple of `Face`, each f(t, q) >= 0; a `Between` gives two.
     parameters: tuple of `Parameter`, sorted by name.
     """
 
@@ -80,11 +82,14 @@ class System:
         self.kinetic: Expr = self.kinetic_given + sum((self._body_kinetic(b) for b in self.bodies), sympy.Integer(0))
         self.potential = self._expression(potential, "potential", level=0)
         self.forces = self._forces(forces or {})
-        self.constraints = _constraints(constraints)
+        bilateral, self.unilateral = _faces(constraints)
+        self.constraints = _constraints(bilateral)
         self.residuals: tuple[Expr, ...] = tuple(
             self._expression(c.residual, f"constraint '{c.name}'", level=2) for c in self.constraints
         )
         self.reactions = tuple(self._reaction(c) for c in self.constraints)
+        for face in self.unilateral:
+            self._check_face(face)
         self.parameters: tuple[Parameter, ...] = self._parameters()
         self._frozen = True
         _judge(self)
@@ -103,7 +108,8 @@ class System:
 
     def __repr__(self) -> str:
         letters = ", ".join(map(str, self.coordinates))
-        return f"<System {self.name}: ({letters}), {len(self.constraints)} constraints>"
+        faces = f", {len(self.unilateral)} unilateral" if self.unilateral else ""
+        return f"<System {self.name}: ({letters}), {len(self.constraints)} constraints{faces}>"
 
     # -- sizes and symbols ---------------------------------------------------------------------------------------------
 
@@ -132,6 +138,23 @@ class System:
                 return i
         known = ", ".join(f"'{c.name}'" for c in self.constraints) or "none"
         raise ModelError(f"'{getattr(key, 'name', key)}' is not a constraint of {self.name}; it has: {known}")
+
+    def face(self, key: Face | Unilateral | Between | str) -> int:
+        """The number of a face of `unilateral`, by itself, its name, or the object that it came from."""
+        first, *more = self.faces(key)
+        if more:
+            names = " or ".join(f"'{self.unilateral[i].name}'" for i in (first, *more))
+            raise ModelError(f"'{getattr(key, 'name', key)}' has two faces; name {names}")
+        return first
+
+    def faces(self, key: Face | Unilateral | Between | str) -> tuple[int, ...]:
+        """The numbers of the faces that a key stands for: both of them for a `Between`."""
+        same = [i for i, face in enumerate(self.unilateral) if key in (face, face.name)]
+        same = same or [i for i, face in enumerate(self.unilateral) if key in (face.source, face.source.name)]
+        if not same:
+            known = ", ".join(f"'{face.name}'" for face in self.unilateral) or "none"
+            raise ModelError(f"'{getattr(key, 'name', key)}' is not a unilateral constraint of {self.name}; it has: {known}")
+        return tuple(same)
 
     def total_derivative(self, expr: Any) -> Any:
         """d/dt along the motion, with q̇ = N v + n0."""
@@ -230,8 +253,17 @@ class System:
             raise ModelError(f"{where} is zero, so nothing can keep the constraint")
         return tuple(W)
 
+    def _check_face(self, face: Face) -> None:
+        """Every symbol of a face is known, its name is its own, and f = 0 has a normal."""
+        self._expression(face.function, f"unilateral constraint '{face.name}'", level=0)
+        taken = [c.name for c in self.constraints] + [other.name for other in self.unilateral if other is not face]
+        if face.name in taken:
+            raise ModelError(f"two constraints are called '{face.name}'; give them different names")
+        check_face(face)
+
     def _parameters(self) -> tuple[Parameter, ...]:
         exprs = [self.kinetic, self.potential, *self.forces, *self.residuals, *self.rates.values()]
+        exprs += [e for face in self.unilateral for e in (face.function, face.restitution)]
         exprs += [w for W in self.reactions if W is not None for w in W]
         symbols = set(self._jets).union({t}, *(e.free_symbols for e in exprs))
         for body in self.bodies:  # mass and inertia that happen to drop out of T still belong to the model
@@ -327,9 +359,15 @@ def _check_rate(q: Symbol, rate: Expr, coordinates: Sequence[Symbol], velocities
             raise ModelError(f"the rate of {q} must be affine in the speeds, q̇ = N u + n0; it is {rate}")
 
 
+def _faces(given: Iterable[Any]) -> tuple[list[Any], tuple[Face, ...]]:
+    """The bilateral constraints as they were given, and the faces of the unilateral ones."""
+    items = [given] if isinstance(given, Constraint | Unilateral | Between | Expr) else list(given)
+    one_sided = [item for item in items if isinstance(item, Unilateral | Between)]
+    bilateral = [item for item in items if not isinstance(item, Unilateral | Between)]
+    return bilateral, tuple(face for item in one_sided for face in item.faces)
+
+
 def _constraints(given: Iterable[Any]) -> tuple[Constraint, ...]:
-    if isinstance(given, Constraint | Expr):
-        given = [given]
     constraints: list[Constraint] = []
     for item in given:
         c = item if isinstance(item, Constraint) else Constraint(item)

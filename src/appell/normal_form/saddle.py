@@ -33,7 +33,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from appell.errors import Status
-from appell.graph.algebra import Value, block_matrix, column, smallest, symmetric_solve, zeros
+from appell.graph.algebra import Value, block_matrix, column, smallest, symmetric_solve, take, zeros
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -71,7 +71,7 @@ def unrolled(M: Value, A: Value, r: Value, s: Value, policy: Policy) -> tuple[Va
     for k in range(n, n + m):
         G_kk = sum((LT[j, k] ** 2 * D[j] for j in range(n)), Value(0))
         margins.append(-D[k] - PIVOT * G_kk)
-    return x[:n], -x[n:], smallest(margins)
+    return take(x, range(n)), -take(x, range(n, n + m)), smallest(margins)
 
 
 def solve(M: Array, A: Array, W: Array, r: Array, s: Array, policy: Policy) -> tuple[Array, Array, Status]:

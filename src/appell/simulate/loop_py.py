@@ -68,9 +68,7 @@ class Task:
         if not (isfinite(self.t0) and isfinite(self.t_end)):
             raise ValueError(f"t0 = {self.t0} and t_end = {self.t_end} must be finite")
         if not (self.rtol > 0 and np.all(atol > 0)):
-            raise ValueError(
-                f"rtol = {self.rtol} and atol = {self.atol} must be positive (a zero has no relative error)"
-            )
+            raise ValueError(f"rtol = {self.rtol} and atol = {self.atol} must be positive (a zero has no relative error)")
         for name in ("first_step", "max_step", "fixed_step"):
             if (value := getattr(self, name)) is not None and not value > 0:
                 raise ValueError(f"{name} = {value} must be positive, whatever the direction")

@@ -130,11 +130,21 @@ def _method(method: str, rtol: float) -> str:
 def make_loop(run: Run, flow: Flow, method: str) -> Loop:
     """The time loop of a flow on the run's back end."""
     if method in STIFF:
-        return stiff_loop(flow, method, _python_project(flow) if flow.projects else None)
+        return stiff_loop(flow, method, _python_project(flow) if flow.projects else None, _unknowns(run, flow))
     if run.backend == "c":
         library = build(loop_module(flow, method), CDEF, optimise="loop")
         return CLoop(library.lib, library.ffi, flow.nz)
     return PyLoop(TABLEAUX[method], _python_rhs(flow), _python_project(flow) if flow.projects else None)
+
+
+def _unknowns(run: Run, flow: Flow) -> Callable[[float, Array], Array]:
+    """(t, z) → (a, λ)."""
+
+    def unknowns(t: float, z: Array) -> Array:
+        state = flow.expand(t, z, run.p)
+        return np.concatenate(run.acceleration(t, state["q"], state["v"]))
+
+    return unknowns
 
 
 def _evaluator(fn: Function) -> Callable[..., dict[str, Array]]:
@@ -239,6 +249,7 @@ def _motion(run: Run, flow: Flow, loop: Loop, task: Task, leg: Leg, facts: _Fact
         message = f"stopped at t = {leg.t:.9g}, before {task.t_end:g}: {message}"
         warnings.warn(message, AppellWarning, stacklevel=3)
     q, v, work = unpack(run, flow, t, z)
+    known_t, known_z = (np.append(task.t0, t), np.vstack([task.z0, z])) if facts.requested else (t, z)
     statistics = {
         "steps": leg.statistics.accepted,
         "rejected": leg.statistics.rejected,
@@ -250,7 +261,8 @@ def _motion(run: Run, flow: Flow, loop: Loop, task: Task, leg: Leg, facts: _Fact
     return Motion(
         run=run, t=t, q=q, v=v, work=work, status=leg.status, message=message, statistics=statistics,
         tolerances={"rtol": task.rtol, "atol": float(np.max(task.atol))}, method=facts.method,
-        sampler=Sampler(run, flow, loop, task, t, z), pseudo=facts.pseudo, origin=facts.origin, span=(task.t0, leg.t),
+        sampler=Sampler(run, flow, loop, task, known_t, known_z), pseudo=facts.pseudo, origin=facts.origin,
+        span=(task.t0, leg.t),
     )  # fmt: skip
 
 

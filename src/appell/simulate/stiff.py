@@ -19,6 +19,8 @@ from appell.simulate.loop_py import Leg, Statistics, Task, TrialFailed
 
 Array = NDArray[np.float64]
 
+Project = Callable[[float, Array, Array], tuple[Array, float]]
+
 STIFF = ("cvodes", "idas")
 
 POINTS = 201
@@ -31,7 +33,8 @@ class StiffLoop:
 
     flow: Flow
     method: str
-    project: Callable[[float, Array, Array], tuple[Array, float]] | None
+    project: Project | None
+    unknowns: Callable[[float, Array], Array]  # (t, z) → (a, λ)
 
     def run(self, task: Task) -> Iterator[Leg]:
         """A leg for every output time."""
@@ -39,11 +42,12 @@ class StiffLoop:
         assert isinstance(problem, Fn)
         step = make_stiff(problem, self.method, task.rtol, float(np.min(task.atol)), task.max_steps)
         grid = task.times if len(task.times) else np.linspace(task.t0, task.t_end, POINTS)
-        t, z, y = task.t0, task.z0, np.zeros(step.ny)
+        t, z = task.t0, task.z0
         kept_t, kept_z, at_times, defect, status = [t], [z], [], 0.0, Status.BUFFER_FULL
         for end in [*grid, *([task.t_end] if grid[-1] != task.t_end else [])]:
             if end != t:
-                z_new, y, status = step(t, float(end), z, y, task.p)
+                y = self.unknowns(t, z) if self.method == "idas" else np.zeros(0)
+                z_new, status = step(t, float(end), z, y, task.p)
                 if status is Status.OK and self.project is not None:
                     try:
                         z_new, size = self.project(float(end), z_new, task.p)
@@ -69,11 +73,13 @@ class StiffLoop:
         )  # fmt: skip
 
 
-def stiff_loop(flow: Flow, method: str, project: Callable[[float, Array, Array], tuple[Array, float]] | None) -> StiffLoop:
+def stiff_loop(
+    flow: Flow, method: str, project: Project | None, unknowns: Callable[[float, Array], Array]
+) -> StiffLoop:
     """The loop for "cvodes" or "idas"; refused where the rows do not allow it."""
     if method == "cvodes" and not isinstance(flow.rhs, Fn):
         raise ModelError(
             "method='cvodes' needs the accelerations as one expression, which large systems, redundant rows and given"
             " reaction directions do not have; use method='idas' (independent rows) or 'dop853'"
         )
-    return StiffLoop(flow, method, project)
+    return StiffLoop(flow, method, project, unknowns)

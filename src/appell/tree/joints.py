@@ -60,7 +60,8 @@ Passed = Callable[[Inertia], Inertia]
 class JointKind:
     """`steps(q, offset)` lead from the joint's frame on the predecessor to the successor's frame; z is the axis.
 
-    `rate(q, v)` is q̇; `neutral` the configuration in which both frames agree; `axial` whether an axis is given.
+    `rate(q, v)` is q̇; `neutral` the configuration in which both frames agree; `axial` whether an axis is
+    given; `offset` (rad) is a constant turn about z before that of a hinge.
     """
 
     name: str
@@ -70,6 +71,7 @@ class JointKind:
     rate: Callable[[Sequence[Scalar], Sequence[Scalar]], list[Scalar]]
     passed: Passed
     axial: bool
+    hinge: bool = False  # takes the offset
 
     @property
     def nq(self) -> int:
@@ -98,15 +100,15 @@ _same_rate = lambda q, v: list(v)
 _nothing: Passed = lambda body: Inertia.zero()
 _hinge_steps: StepsOf = lambda q, offset: (turn_z(q[0], offset),)
 _slide_steps: StepsOf = lambda q, offset: (Slide(2, q[0]),)
-_planar_steps: StepsOf = lambda q, offset: (Slide(0, q[0]), Slide(1, q[1]), turn_z(q[2], offset))
+_planar_steps: StepsOf = lambda q, offset: (Slide(0, q[0]), Slide(1, q[1]), turn_z(q[2], 0.0))
 _ball_steps: StepsOf = lambda q, offset: (Attitude(rotation_of(q)),)
 _free_steps: StepsOf = lambda q, offset: (*(Slide(k, q[k]) for k in range(3)), Attitude(rotation_of(q[3:])))
 
 _UNIT = (0.0, 0.0, 0.0, 1.0)
 _TABLE = (
     #         name          axes                neutral              steps          rate            passed        axial
-    JointKind("revolute", (2,), (0.0,), _hinge_steps, _same_rate, _hinge_passed, True),
-    JointKind("continuous", (2,), (0.0,), _hinge_steps, _same_rate, _hinge_passed, True),
+    JointKind("revolute", (2,), (0.0,), _hinge_steps, _same_rate, _hinge_passed, True, True),
+    JointKind("continuous", (2,), (0.0,), _hinge_steps, _same_rate, _hinge_passed, True, True),
     # the whole second moment: successor and predecessor turn alike
     JointKind("prismatic", (5,), (0.0,), _slide_steps, _same_rate, lambda b: Inertia(0.0, 0 * b.h, b.P), True),
     JointKind("planar", (3, 4, 2), (0.0, 0.0, 0.0), _planar_steps, _planar_rate, _nothing, True),

@@ -1,0 +1,300 @@
+"""Unilateral constraints f(t, q) >= 0: walls, threads and stops.
+
+    Unilateral(f)                  f >= 0                         one face
+    Between(lower, f, upper)       lower <= f <= upper            two faces, f − lower >= 0 and upper − f >= 0
+
+An impact reverses the normal velocity, ḟ⁺ = −e ḟ⁻ with the restitution 0 <= e <= 1, and leaves the momenta along the
+constraint. A `System` takes both inside `constraints=` and lists their faces as `system.unilateral`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import sympy
+from numpy.typing import NDArray
+from sympy import Expr, Symbol
+
+from appell.errors import ConstraintError
+from appell.jets import Coordinate, Jet, Parameter, expression, jets_of, t
+
+DISTANCE = Symbol("s", real=True)
+"""The letter s = f(t, q) in the inverse of a chart."""
+
+REFLECTION = "reflection"
+"""`chart=` of a constraint for which no chart is wanted: impacts reflect the momenta in the kinetic metric."""
+
+
+@dataclass(frozen=True)
+class ChartChoice:
+    """Which coordinate gives way to s = f(t, q), and how it is written in s and the others (`DISTANCE`), if that is said."""
+
+    coordinate: Coordinate
+    inverse: Expr | None = None
+
+
+@dataclass(frozen=True, init=False)
+class Unilateral:
+    """f(t, q) >= 0, an ideal constraint that acts on one side only.
+
+    Parameters
+    ----------
+    function: expression in t, coordinates and parameters, or the inequality `f >= g`; C² with a gradient on f = 0.
+    name: used by `motion.impacts`, `motion.reaction("wall")`, errors and plots; the text of f by default.
+    restitution: e of ḟ⁺ = −e ḟ⁻, a number in [0, 1] or an expression in parameters.
+    chart: the coordinate that s = f(t, q) replaces in `ap.forms.routh`; {coordinate: inverse} where the equation f = s has
+        several branches, the inverse a function of s (`lambda s: acos(s/l)`) or an expression in one symbol of its own;
+        "reflection" for none. Found by itself where it can be.
+    """
+
+    function: Expr
+    name: str
+    restitution: Expr
+    chart: ChartChoice | str | None = field(hash=False)
+
+    def __init__(self, function: Any, name: str | None = None, restitution: Any = 1, chart: Any = None):
+        function = _difference(function, name)
+        name = _text(function) if name is None else str(name)
+        _check_function(function, name)
+        set_ = object.__setattr__
+        set_(self, "function", function)
+        set_(self, "name", name)
+        set_(self, "restitution", _restitution(restitution, name))
+        set_(self, "chart", _chart(chart, function, name))
+
+    @property
+    def faces(self) -> tuple[Face, ...]:
+        """The one face f >= 0."""
+        return (Face(self.function, self.name, self.restitution, self),)
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.function} >= 0 (unilateral, restitution {self.restitution})"
+
+
+@dataclass(frozen=True, init=False)
+class Between:
+    """lower <= f(t, q) <= upper: two stops, the faces "name:lower" and "name:upper".
+
+    The bounds are numbers or expressions in t, coordinates and parameters; the other arguments are those of `Unilateral`.
+    In the inverse of a chart, s stands for f.
+    """
+
+    lower: Expr
+    function: Expr
+    upper: Expr
+    name: str
+    restitution: Expr
+    chart: ChartChoice | str | None = field(hash=False)
+
+    def __init__(
+        self, lower: Any, function: Any, upper: Any, name: str | None = None, restitution: Any = 1, chart: Any = None
+    ):
+        where = f"unilateral constraint '{name}'" if name else "a unilateral constraint"
+        function = expression(function, where)
+        name = _text(function) if name is None else str(name)
+        lower, upper = (expression(x, f"a bound of unilateral constraint '{name}'") for x in (lower, upper))
+        if (upper - lower).is_positive is False:
+            raise ConstraintError(f"unilateral constraint '{name}': lower = {lower} is not below upper = {upper}")
+        for f in (function, function - lower, upper - function):
+            _check_function(f, name)
+        set_ = object.__setattr__
+        set_(self, "lower", lower)
+        set_(self, "function", function)
+        set_(self, "upper", upper)
+        set_(self, "name", name)
+        set_(self, "restitution", _restitution(restitution, name))
+        set_(self, "chart", _chart(chart, function, name))
+
+    @property
+    def faces(self) -> tuple[Face, ...]:
+        """f − lower >= 0 and upper − f >= 0."""
+        return (
+            Face(self.function - self.lower, f"{self.name}:lower", self.restitution, self),
+            Face(self.upper - self.function, f"{self.name}:upper", self.restitution, self),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.lower} <= {self.function} <= {self.upper} (restitution {self.restitution})"
+
+
+@dataclass(frozen=True)
+class Face:
+    """One face of a unilateral constraint: `function` >= 0, with the object that the user gave as `source`."""
+
+    function: Expr
+    name: str
+    restitution: Expr
+    source: Unilateral | Between
+
+    @property
+    def chart(self) -> ChartChoice | str | None:
+        """What the user said about the chart."""
+        return self.source.chart
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.function} >= 0 (restitution {self.restitution})"
+
+
+# -- reading what was given --------------------------------------------------------------------------------------------
+
+
+def _text(f: Expr) -> str:
+    text = str(f)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _difference(given: Any, name: str | None) -> Expr:
+    """f of f >= 0, or lhs − rhs of an inequality."""
+    where = f"unilateral constraint '{name}'" if name else "a unilateral constraint"
+    if isinstance(given, sympy.GreaterThan):
+        return expression(given.lhs - given.rhs, where)  # type: ignore[operator]
+    if isinstance(given, sympy.LessThan):
+        return expression(given.rhs - given.lhs, where)  # type: ignore[operator]
+    if given is sympy.true or given is True:
+        raise ConstraintError(f"{where} is satisfied identically; drop it")
+    if given is sympy.false or given is False:
+        raise ConstraintError(f"{where} is never satisfied")
+    return expression(given, where)
+
+
+def _check_function(f: Expr, name: str) -> None:
+    """f contains a coordinate, nothing but positions, and can be zero."""
+    jets = jets_of(f)
+    where = f"unilateral constraint '{name}'"
+    moving = [s for s in jets if s.level > 0]
+    if moving:
+        raise ConstraintError(
+            f"{where} contains {moving[0]}: f(t, q) >= 0 restricts positions; a bound on velocities is no mechanical stop"
+        )
+    if not jets:
+        raise ConstraintError(f"{where} contains no coordinate, so it restricts nothing (or everything): {_text(f)}")
+    if f.is_positive:
+        raise ConstraintError(f"{where} is never reached: {_text(f)} is always positive; drop it")
+    if f.is_negative:
+        raise ConstraintError(f"{where} is never satisfied: {_text(f)} is always negative")
+
+
+def _restitution(given: Any, name: str) -> Expr:
+    """A number in [0, 1] or an expression in parameters."""
+    where = f"the restitution of unilateral constraint '{name}'"
+    e = expression(given, where)
+    others = sorted((s for s in e.free_symbols if not isinstance(s, Parameter)), key=str)
+    if others:
+        raise ConstraintError(f"{where} contains {others[0]}; it is a number in [0, 1] or made of parameters")
+    if not e.free_symbols and not (e.is_real and 0 <= e <= 1):
+        raise ConstraintError(f"{where} is {given}; it must lie in [0, 1]")
+    if e.is_negative:
+        raise ConstraintError(f"{where} is negative: {e}")
+    return e
+
+
+def _chart(given: Any, f: Expr, name: str) -> ChartChoice | str | None:
+    """A coordinate, {coordinate: inverse}, "reflection", or nothing."""
+    where = f"chart= of unilateral constraint '{name}'"
+    if given is None or isinstance(given, ChartChoice) or given == REFLECTION:
+        return given
+    if isinstance(given, Mapping) and len(given) == 1:
+        ((coordinate, inverse),) = given.items()
+    else:
+        coordinate, inverse = given, None
+    if not isinstance(coordinate, Coordinate) or coordinate.order:
+        raise ConstraintError(
+            f"{where} must be a coordinate, {{coordinate: inverse in s}} or {REFLECTION!r}; it is {given!r}"
+        )
+    if coordinate not in f.free_symbols:
+        raise ConstraintError(f"{where} names {coordinate}, which f does not contain: {_text(f)}")
+    return ChartChoice(coordinate, None if inverse is None else _inverse(inverse, coordinate, where))
+
+
+def _inverse(given: Expr | Callable[[Symbol], Any], coordinate: Coordinate, where: str) -> Expr:
+    """The inverse in `DISTANCE`; in an expression, the one symbol that is no coordinate, parameter or time stands for s."""
+    if callable(given) and not isinstance(given, Expr):
+        inverse = expression(given(DISTANCE), where)
+    else:
+        inverse = expression(given, where)
+        own = sorted((s for s in inverse.free_symbols if s != t and not isinstance(s, Jet | Parameter)), key=str)
+        if len(own) > 1:
+            raise ConstraintError(f"{where}: the inverse has two unknown symbols, {own[0]} and {own[1]}; s is the only one")
+        inverse = expression(inverse.xreplace(dict.fromkeys(own, DISTANCE)), where)
+    if coordinate in inverse.free_symbols:
+        raise ConstraintError(f"{where}: the inverse for {coordinate} contains {coordinate} itself")
+    if DISTANCE not in inverse.free_symbols:
+        raise ConstraintError(f"{where}: the inverse for {coordinate} does not contain s, the value of f")
+    return inverse
+
+
+# -- what only numbers tell --------------------------------------------------------------------------------------------
+
+STARTS = 24
+"""Random points from which a zero of f is sought."""
+
+Array = NDArray[np.float64]
+
+
+def check_face(face: Face) -> None:
+    """f can be zero, and ∂f/∂q ≠ 0 where it is: at points found by Newton's steps from random ones.
+
+    `ConstraintError` where no zero is found and f has one sign at all of them, or where |∂f/∂q| falls below 1e-4 of its
+    size at the start on a slow way to a zero: a double zero is approached so.
+    """
+    q = jets_of(face.function)
+    others = sorted(face.function.free_symbols - set(q), key=str)
+    gradient = [sympy.diff(face.function, s) for s in q]
+    values = sympy.lambdify([*q, *others], [face.function, *gradient], "numpy", cse=True)
+    rng, signs, arrived = np.random.default_rng(4), set(), False
+    with np.errstate(all="ignore"):
+        for k in range(STARTS):
+            start = 3.0 ** (k % 3) * rng.uniform(-1, 1, len(q))
+            fixed = [_random(s, rng) for s in others]
+            f = lambda x, fixed=fixed: np.array(values(*x, *fixed), dtype=np.float64)
+            first, last = f(start), _newton(f, start)
+            signs.add(float(np.sign(first[0])))
+            arrived = arrived or last is not None
+            if last is not None and last.slow and np.linalg.norm(last.slope) < 1e-4 * np.linalg.norm(first[1:]):
+                raise ConstraintError(
+                    f"unilateral constraint '{face.name}' has a vanishing gradient on f = 0, so it has no normal there:"
+                    f" {_text(face.function)}; give f with a simple zero (x instead of x**2)"
+                )
+    if not arrived and signs in ({1.0}, {-1.0}):
+        what = "reached: f is positive" if 1.0 in signs else "satisfied: f is negative"
+        raise ConstraintError(
+            f"unilateral constraint '{face.name}' is never {what} at every state tried: {_text(face.function)}"
+        )
+
+
+def _random(s: Any, rng: np.random.Generator) -> np.float64:
+    size = np.float64(rng.uniform(0.3, 1.7))
+    return size if s == t or s.is_nonnegative else size * rng.choice([-1.0, 1.0])
+
+
+class _Zero(NamedTuple):
+    """∂f/∂q at a zero of f, and whether the last step still left over a twentieth of f (it leaves a quarter at a double one)."""
+
+    slope: Array
+    slow: bool
+
+
+def _newton(f: Callable[[Array], Array], x: Array) -> _Zero | None:
+    """A zero by x ← x − f f_q/|f_q|², halved while |f| grows; None where it does not arrive."""
+    value, slow = f(x), False
+    scale = np.abs(value).sum()
+    for _ in range(80):
+        if abs(value[0]) < 1e-12 * scale:
+            return _Zero(value[1:], slow)
+        g = value[1:]
+        step = -value[0] * g / (g @ g)
+        if not np.isfinite(step).all():
+            return None
+        for _ in range(12):
+            trial = f(x + step)
+            if np.isfinite(trial).all() and abs(trial[0]) < abs(value[0]):
+                break
+            step = step / 2
+        else:
+            return None
+        slow = bool(abs(trial[0]) > abs(value[0]) / 20)
+        x, value = x + step, trial
+    return None

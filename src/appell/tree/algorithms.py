@@ -1,0 +1,240 @@
+"""Inverse and forward dynamics and the mass matrix, in O(n) but for the matrix.
+
+Newton and Euler for a body with moments m, h, P about its origin, whose acceleration is a:
+
+    force  f = m a + U h            moment  n = h × a + vee(U P − P Uᵀ),            U = [α×] + [ω×]²
+
+No linear velocity enters (Galilei). Gravity is an acceleration −g of the ground. Vectors are on the chosen axes of
+each body (`frames`); q, v, tau are sequences of scalars: floats, batches or graph values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from appell.tree.frames import Layout, Link
+from appell.tree.inertia import Inertia
+from appell.tree.spatial import (
+    Matrix,
+    Motion,
+    Scalar,
+    Six,
+    Steps,
+    Vector,
+    add,
+    cross,
+    dot,
+    inertia_in,
+    moments_in,
+    motion_out,
+    six_in,
+    six_out,
+)
+
+Scalars = Sequence[Scalar]
+
+
+def ground_motion(gravity: Scalars) -> Motion:
+    return Motion([0.0] * 3, [0.0] * 3, [0.0 - g for g in gravity])
+
+
+def spread(link: Link, values: Scalars) -> Six:
+    """Joint values as a six on the successor's axes: S v."""
+    x: Six = [0.0] * 6
+    for axis, k in zip(link.node.kind.axes, link.velocities, strict=True):
+        x[axis] = values[k]
+    return x
+
+
+def transported(steps: Steps, before: Motion, joint: Six) -> Motion:
+    """The motion of a successor but for S v̇:  ω' + w_J,  α' + ω' × w_J,  a' + (2 ω' + w_J) × v_J."""
+    moved = motion_out(steps, before)
+    w_J, v_J = joint[:3], joint[3:]
+    twice = [2.0 * x + y for x, y in zip(moved.w, w_J, strict=True)]
+    return Motion(
+        add(moved.w, w_J), add(moved.al, cross(moved.w, w_J)), add(moved.a, cross(twice, v_J))
+    )
+
+
+def own_force(body: Inertia, motion: Motion) -> Six:
+    """[moment | force] that gives one body this motion."""
+    m, h, P = moments(body)
+    U, a = motion.second_rate(), motion.a
+    return [*add(cross(h, a), _moment(U, P)), *(m * a[n] + dot(U[n], h) for n in range(3))]
+
+
+def _moment(U: Matrix, P: Matrix) -> Vector:
+    """vee(U P − (U P)ᵀ): ∫ r × U r dm, the differences of U's diagonal taken where ω² terms cancel."""
+    return [
+        U[2][0] * P[0][1] - U[1][0] * P[0][2] + (U[2][2] - U[1][1]) * P[1][2] + U[2][1] * P[1][1] - U[1][2] * P[2][2],
+        U[0][1] * P[1][2] - U[2][1] * P[0][1] + (U[0][0] - U[2][2]) * P[0][2] + U[0][2] * P[2][2] - U[2][0] * P[0][0],
+        U[1][2] * P[0][2] - U[0][2] * P[1][2] + (U[1][1] - U[0][0]) * P[0][1] + U[1][0] * P[0][0] - U[0][1] * P[1][1],
+    ]
+
+
+def moments(body: Inertia) -> tuple[float, Vector, Matrix]:
+    """The ten numbers as plain floats, rounding dust removed."""
+    dust = 1e-15 * (float(abs(body.P).max()) + float(abs(body.h).max()))
+    clean = lambda x: float(x) if abs(x) > dust else 0.0
+    return clean(body.m), [clean(x) for x in body.h], [[clean(x) for x in row] for row in body.P]
+
+
+def rnea(layout: Layout, gravity: Scalars, q: Scalars, v: Scalars, a: Scalars) -> list[Scalar]:
+    """τ of M a + h(q, v) = τ: motions outwards, forces inwards."""
+    ground, motions, words, forces = ground_motion(gravity), [], [], []
+    for link in layout.links:
+        before = ground if link.node.parent < 0 else motions[link.node.parent]
+        steps = link.steps(q)
+        moved, rate = transported(steps, before, spread(link, v)), spread(link, a)
+        motion = Motion(moved.w, add(moved.al, rate[:3]), add(moved.a, rate[3:]))
+        motions.append(motion)
+        words.append(steps)
+        forces.append(own_force(link.inertia, motion))
+    tau: list[Scalar] = [0.0] * sum(link.node.kind.nv for link in layout.links)
+    for n in reversed(range(len(layout.links))):
+        link = layout.links[n]
+        for i, k in enumerate(link.velocities):
+            extra = link.node.armature[i] * a[k] + link.node.damping[i] * v[k]
+            tau[k] = forces[n][link.node.kind.axes[i]] + extra
+        if link.node.parent >= 0:
+            forces[link.node.parent] = add(forces[link.node.parent], six_in(words[n], forces[n]))
+    return tau
+
+
+def crba(layout: Layout, q: Scalars) -> list[list[Scalar]]:
+    """M(q), (nv, nv): the force that a unit acceleration of one joint asks of the composite body behind it."""
+    links = layout.links
+    words = [link.steps(q) for link in links]
+    composite = [moments(link.inertia) for link in links]
+    nv = sum(link.node.kind.nv for link in links)
+    M: list[list[Scalar]] = [[0.0] * nv for _ in range(nv)]
+    for n in reversed(range(len(links))):
+        link, (m, h, P) = links[n], composite[n]
+        columns = {k: _unit_force(axis, m, h, P) for axis, k in zip(link.node.kind.axes, link.velocities, strict=True)}
+        for i, k in enumerate(link.velocities):
+            _fill(M, links, words, n, k, columns[k])
+            M[k][k] = M[k][k] + link.node.armature[i]
+        if link.node.parent >= 0:
+            outer, inner = moments_in(words[n], m, h, P), composite[link.node.parent]
+            composite[link.node.parent] = (
+                inner[0] + outer[0], add(inner[1], outer[1]), [add(x, y) for x, y in zip(inner[2], outer[2], strict=True)]
+            )
+    return M
+
+
+def _unit_force(axis: int, m: Scalar, h: Vector, P: Matrix) -> Six:
+    """Column `axis` of [[J, h×], [−h×, m]]."""
+    e: Vector = [0.0] * 3
+    e[axis % 3] = 1.0
+    if axis >= 3:
+        return [*cross(h, e), *(m * x for x in e)]
+    j, k = (axis + 1) % 3, (axis + 2) % 3
+    n: Vector = [-P[axis][i] for i in range(3)]
+    n[axis] = P[j][j] + P[k][k]
+    return [*n, *cross(e, h)]
+
+
+def _fill(M: list[list[Scalar]], links: Sequence[Link], words: Sequence[Steps], n: int, k: int, force: Six) -> None:
+    """Row and column k of M: the force carried inwards, read off along every joint on the way."""
+    while True:
+        node = links[n].node
+        for axis, l in zip(node.kind.axes, links[n].velocities, strict=True):
+            M[k][l] = M[l][k] = force[axis]
+        if node.parent < 0:
+            return
+        force = six_in(words[n], force)
+        n = node.parent
+
+
+@dataclass(frozen=True)
+class Pivot:
+    """One eliminated joint axis: row U of the articulated inertia, 1/D, and u = τ − p along it."""
+
+    axis: int
+    k: int
+    U: Six
+    inverse: Scalar
+    u: Scalar
+
+
+def aba(layout: Layout, gravity: Scalars, q: Scalars, v: Scalars, tau: Scalars) -> list[Scalar]:
+    """v̇ of M v̇ + h(q, v) = τ in O(n): Golubev's equations eliminated link by link from the tips.
+
+    Accelerations are split into a reference a⁰ that carries all velocity terms and gravity, with a⁰ = 0 along every
+    free axis, and a linear rest δ. With articulated inertia I and force p of everything behind a joint axis k,
+
+        δ_k = (τ_k − p_k − Σ_{j≠k} I_kj δ_j)/I_kk,      I ← I − U Uᵀ/I_kk,   p ← p + U (τ_k − p_k)/I_kk,   U = I e_k,
+
+    and v̇_k = δ_k − (acceleration along k that the predecessor brings).
+    """
+    links, ground = layout.links, ground_motion(gravity)
+    words, motions, brought, inertia, force = [], [], [], [], []
+    for link in links:
+        before = ground if link.node.parent < 0 else motions[link.node.parent]
+        words.append(link.steps(q))
+        moved = transported(words[-1], before, spread(link, v))
+        reference = [*moved.al, *moved.a]
+        brought.append([reference[axis] for axis in link.node.kind.axes])
+        for axis in link.node.kind.axes:
+            reference[axis] = 0.0
+        motions.append(Motion(moved.w, reference[:3], reference[3:]))
+        inertia.append(_own_inertia(link.inertia))
+        force.append(own_force(link.inertia, motions[-1]))
+    pivots: list[list[Pivot]] = [[] for _ in links]
+    for n in reversed(range(len(links))):
+        link = links[n]
+        for i, k in enumerate(link.velocities):
+            rotor = link.node.armature[i]
+            load = tau[k] - link.node.damping[i] * v[k] + rotor * brought[n][i]
+            pivot, inertia[n], force[n] = _eliminate(link.node.kind.axes[i], k, inertia[n], force[n], load, rotor)
+            pivots[n].append(pivot)
+        if link.node.parent >= 0:
+            p = link.node.parent
+            inertia[p] = [add(x, y) for x, y in zip(inertia[p], inertia_in(words[n], inertia[n]), strict=True)]
+            force[p] = add(force[p], six_in(words[n], force[n]))
+    return _outwards(links, words, pivots, brought)
+
+
+def _own_inertia(body: Inertia) -> Matrix:
+    m, h, P = moments(body)
+    return [_unit_force(axis, m, h, P) for axis in range(6)]
+
+
+def _eliminate(k: int, index: int, I: Matrix, p: Six, load: Scalar, rotor: float) -> tuple[Pivot, Matrix, Six]:
+    """One axis out. Without a rotor row k of the rest is exactly 0 and p_k exactly the load."""
+    U = list(I[k])
+    u = load - p[k]
+    inverse = 1.0 / (U[k] + rotor)
+    W = [x * inverse for x in U]
+    rest: Matrix = [[0.0] * 6 for _ in range(6)]
+    for i in range(6):
+        for j in range(i, 6):
+            if rotor or k not in (i, j):
+                rest[i][j] = rest[j][i] = I[i][j] - U[i] * W[j]
+    s = inverse * u
+    p = [load if i == k and not rotor else p[i] + U[i] * s for i in range(6)]
+    return Pivot(k, index, U, inverse, u), rest, p
+
+
+def _outwards(
+    links: Sequence[Link], words: Sequence[Steps], pivots: Sequence[Sequence[Pivot]], brought: Sequence[Scalars]
+) -> list[Scalar]:
+    """δ from the base to the tips; the last axis eliminated comes back first."""
+    vd: list[Scalar] = [0.0] * sum(link.node.kind.nv for link in links)
+    delta: list[Six] = []
+    for n, link in enumerate(links):
+        start = six_out(words[n], delta[link.node.parent]) if link.node.parent >= 0 else [0.0] * 6
+        x = list(start)
+        for i, pivot in reversed(list(enumerate(pivots[n]))):
+            others = dot([c for j, c in enumerate(pivot.U) if j != pivot.axis], [c for j, c in enumerate(x) if j != pivot.axis])
+            here = link.node.armature[i] * start[pivot.axis]
+            x[pivot.axis] = (pivot.u + here - others) * pivot.inverse
+            vd[pivot.k] = x[pivot.axis] - (start[pivot.axis] + brought[n][i])
+        delta.append(x)
+    return vd
+
+
+Algorithm = Callable[..., list[Scalar]]

@@ -1,0 +1,184 @@
+"""Frames in which the dynamics of a tree is cheap, and inertias booked where they cost least.
+
+A successor of a hinge may have its origin anywhere on the axis and its x axis anywhere around it. Here the choice
+makes as many of Denavit's and Hartenberg's parameters vanish as one body can for all its successors; then mass, and
+whatever else a joint leaves alone (`JointKind.passed`), moves to the predecessor. Forces, motions and joint
+velocities are untouched: only the body frames are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from appell.tree.inertia import Array, Inertia, Placement
+from appell.tree.joints import JointKind
+from appell.tree.spatial import Scalar, Steps
+from appell.tree.words import TINY, common_normal, quarter, spell, turn
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """A movable joint as a tree knows it: placement on the predecessor (−1: the ground), axis, body behind it."""
+
+    name: str
+    kind: JointKind
+    parent: int
+    placement: Placement
+    axis: Array
+    inertia: Inertia
+    armature: tuple[float, ...]
+    damping: tuple[float, ...]
+    iq: int
+    iv: int
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """A body in the frame chosen for it: `fixed` steps, then those of the joint."""
+
+    node: Node
+    fixed: Steps
+    offset: float
+    inertia: Inertia
+
+    def steps(self, q: Sequence[Scalar]) -> Steps:
+        """From the predecessor's chosen frame to this one; q is the tree's whole configuration."""
+        node = self.node
+        return (*self.fixed, *node.kind.steps(q[node.iq : node.iq + node.kind.nq], self.offset))
+
+    @property
+    def velocities(self) -> range:
+        return range(self.node.iv, self.node.iv + self.node.kind.nv)
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The links in the order of the joints, and what has been booked on the ground (on the world's axes)."""
+
+    links: tuple[Link, ...]
+    ground: Inertia
+
+
+def lay_out(nodes: Sequence[Node]) -> Layout:
+    """Chosen frames Z (in the given joint frames), constant words between them, inertias passed inwards."""
+    successors: list[list[int]] = [[] for _ in nodes]
+    for n, node in enumerate(nodes):
+        if node.parent >= 0:
+            successors[node.parent].append(n)
+    chosen = [Placement(_basis(node.axis), np.zeros(3)) if node.kind.axial else _identity() for node in nodes]
+    for n, node in enumerate(nodes):
+        if node.kind.name == "prismatic":
+            chosen[n] = _met(chosen, nodes, n)
+        elif node.kind.hinge:
+            chosen[n] = _slid(chosen, nodes, n, successors[n])
+            chosen[n] = _turned(chosen, nodes, n, successors[n])
+    return _booked(nodes, chosen)
+
+
+def _booked(nodes: Sequence[Node], chosen: Sequence[Placement]) -> Layout:
+    """From the tips inwards, what a joint leaves alone goes to the predecessor."""
+    own = [node.inertia.seen_from(Z.inverse) for node, Z in zip(nodes, chosen, strict=True)]
+    ground, links = Inertia.zero(), []
+    for n in reversed(range(len(nodes))):
+        node, X = nodes[n], _between(chosen, nodes, n)
+        spelling = spell(X)
+        passed = node.kind.passed(own[n])
+        own[n] = own[n] + Inertia(-passed.m, -passed.h, -passed.P)
+        outer = passed.seen_from(X)
+        if node.parent >= 0:
+            own[node.parent] = own[node.parent] + outer
+        else:
+            ground = ground + outer
+        merged = node.kind.hinge
+        fixed = spelling.steps if merged else (*spelling.steps, *turn(2, spelling.gamma))
+        links.append(Link(node, fixed, spelling.gamma if merged else 0.0, own[n]))
+    return Layout(tuple(reversed(links)), ground)
+
+
+def _identity() -> Placement:
+    return Placement(np.eye(3), np.zeros(3))
+
+
+def _basis(axis: Array) -> Array:
+    """Columns x, y, z with z the axis; coordinate axes stay coordinate axes."""
+    k = int(np.argmax(abs(axis)))
+    x = np.eye(3)[(k + 1) % 3]
+    x = x - (x @ axis) * axis
+    x /= np.linalg.norm(x)
+    return np.column_stack([x, np.cross(axis, x), axis])
+
+
+def _between(chosen: Sequence[Placement], nodes: Sequence[Node], n: int) -> Placement:
+    """The chosen frame of n at zero, in the chosen frame of its predecessor."""
+    inner = chosen[nodes[n].parent].inverse if nodes[n].parent >= 0 else _identity()
+    return inner @ nodes[n].placement @ chosen[n]
+
+
+def _met(chosen: Sequence[Placement], nodes: Sequence[Node], n: int) -> Placement:
+    """A prismatic joint: origin on the predecessor's, so that nothing but q is a distance."""
+    X = _between(chosen, nodes, n)
+    Z = chosen[n] @ Placement(np.eye(3), -X.R.T @ X.p)
+    gamma = spell(_between([*chosen[:n], Z, *chosen[n + 1 :]], nodes, n)).gamma
+    return Z @ Placement(_turn_matrix(-gamma), np.zeros(3))
+
+
+def _slid(chosen: list[Placement], nodes: Sequence[Node], n: int, successors: Sequence[int]) -> Placement:
+    """The origin on the axis where most of the lengths b (of successors) and d (its own) vanish."""
+    X = _between(chosen, nodes, n)
+    normal = common_normal(X)
+    wanted = [-float(X.p @ X.R[:, 2]) if normal is None else -normal.d]
+    for m in successors:
+        outward = common_normal(nodes_between(chosen, nodes, n, m)) if nodes[m].kind.axial else None
+        if outward is not None:
+            wanted.append(outward.b)
+    score = [sum(abs(s - other) < TINY * (1 + abs(s)) for other in wanted) for s in wanted]
+    s = wanted[int(np.argmax(score))]
+    return chosen[n] @ Placement(np.eye(3), np.array([0.0, 0.0, s]))
+
+
+def nodes_between(chosen: Sequence[Placement], nodes: Sequence[Node], n: int, m: int) -> Placement:
+    """The frame of the successor m in that of n."""
+    return chosen[n].inverse @ nodes[m].placement @ chosen[m]
+
+
+def _turned(chosen: list[Placement], nodes: Sequence[Node], n: int, successors: Sequence[int]) -> Placement:
+    """x along the normal to a successor's axis (the fewest turns), or along the lever of a body without successors."""
+    candidates = [0.0]
+    for m in successors:
+        X = nodes_between(chosen, nodes, n, m)
+        normal = common_normal(X)
+        if normal is not None:
+            candidates.append(normal.beta)
+        elif np.hypot(X.p[0], X.p[1]) > TINY:
+            candidates.append(float(np.arctan2(X.p[1], X.p[0])))
+    body = nodes[n].inertia.seen_from(chosen[n].inverse)
+    if np.hypot(body.h[0], body.h[1]) > 0 and not successors:
+        candidates.append(float(np.arctan2(body.h[1], body.h[0])))
+    costs = [_cost_of_angle(chosen, nodes, n, successors, phi, body) for phi in candidates]
+    return chosen[n] @ Placement(_turn_matrix(candidates[int(np.argmin(costs))]), np.zeros(3))
+
+
+def _turn_matrix(angle: float) -> Array:
+    n = quarter(angle)
+    c, s = (np.cos(angle), np.sin(angle)) if n is None else ((1, 0), (0, 1), (-1, 0), (0, -1))[n]
+    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+
+
+def _cost_of_angle(
+    chosen: Sequence[Placement], nodes: Sequence[Node], n: int, successors: Sequence[int], phi: float, body: Inertia
+) -> float:
+    """Operations, roughly: a turn of an articulated inertia about 90, a slide about 45, a nonzero moment 6."""
+    Z = Placement(_turn_matrix(phi), np.zeros(3))
+    cost = 0.0 if quarter(phi) is not None else 1.0
+    for m in successors:
+        words = spell(Z.inverse @ nodes_between(chosen, nodes, n, m)).steps
+        cost += sum({"Turn": 90.0, "Slide": 45.0}.get(type(word).__name__, 0.0) for word in words)
+    if not successors:
+        own = body.seen_from(Z.inverse)
+        scale = TINY * (abs(own.P).max() + abs(own.h).max() + 1e-300)
+        moments = [*own.h[:2], own.P[0, 1], own.P[0, 2], own.P[1, 2]]
+        cost += 6.0 * sum(abs(x) > scale for x in moments)
+    return cost

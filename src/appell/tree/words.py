@@ -1,0 +1,122 @@
+"""A constant placement spelled in as few and as cheap steps as possible.
+
+Two axes z and z' = R z that are not parallel have a common normal x'; along it the placement is Denavit's and
+Hartenberg's
+
+    Slide(z, b) Turn(z, β) Slide(x, a) Turn(x, α) Slide(z, d) Turn(z, γ)
+
+with quarter turns written as swaps. The last turn is handed back, to be merged with the angle of a hinge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from appell.tree.inertia import Array, Placement
+from appell.tree.spatial import Slide, Step, Steps, Swap, Turn
+
+TINY = 1e-12  # m or rad: below it a length or an angle is the rounding of a file's decimals
+X, Z = 0, 2
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """The steps, and the turn γ about z that remains after them (rad)."""
+
+    steps: Steps
+    gamma: float
+
+
+@dataclass(frozen=True)
+class Normal:
+    """The common normal of z and z': b along z, a along x', d along z', and the angles β, α, γ. Parallel: None."""
+
+    b: float
+    beta: float
+    a: float
+    alpha: float
+    d: float
+    gamma: float
+
+
+def slides(r: Array, scale: float = 1.0) -> Steps:
+    return tuple(Slide(k, float(r[k])) for k in range(3) if abs(r[k]) > TINY * scale)
+
+
+def quarter(angle: float) -> int | None:
+    """How many quarter turns `angle` is, if it is."""
+    n = angle / (np.pi / 2)
+    return round(n) % 4 if abs(n - round(n)) < TINY else None
+
+
+def turn(k: int, angle: float) -> Steps:
+    """A constant turn about the axis k."""
+    n = quarter(angle)
+    if n is None:
+        return (Turn(k, float(np.cos(angle)), float(np.sin(angle))),)
+    if n == 0:
+        return ()
+    i, j = (k + 1) % 3, (k + 2) % 3
+    R = np.zeros((3, 3))
+    c, s = ((1, 0), (0, 1), (-1, 0), (0, -1))[n]
+    R[k, k], R[i, i], R[j, j], R[i, j], R[j, i] = 1, c, c, -s, s
+    return swap(R)
+
+
+def is_swap(R: Array) -> bool:
+    return bool((np.minimum(abs(R), abs(abs(R) - 1)) < TINY).all())
+
+
+def swap(R: Array) -> Steps:
+    """A signed permutation matrix as one step."""
+    source = [int(np.argmax(abs(row))) for row in R]
+    sign = [float(np.sign(row[m])) for row, m in zip(R, source, strict=True)]
+    if source == [0, 1, 2] and min(sign) > 0:
+        return ()
+    return (Swap((source[0], source[1], source[2]), (sign[0], sign[1], sign[2])),)
+
+
+def common_normal(X_: Placement) -> Normal | None:
+    """See the head of this file; None if the axes are parallel."""
+    R, r = X_.R, X_.p
+    sine = float(np.hypot(R[0, 2], R[1, 2]))
+    if sine < TINY:
+        return None
+    beta = float(np.arctan2(R[0, 2], -R[1, 2]))
+    alpha = float(np.arctan2(sine, R[2, 2]))
+    gamma = float(np.arctan2(R[2, 0], R[2, 1]))
+    x, y = np.array([np.cos(beta), np.sin(beta), 0.0]), np.array([-np.sin(beta), np.cos(beta), 0.0])
+    d = float(-(r @ y) / sine)
+    return Normal(float(r[2] - d * np.cos(alpha)), beta, float(r @ x), alpha, d, gamma)
+
+
+def spell(X_: Placement) -> Spelling:
+    """`X_` = steps, then a turn about z by gamma."""
+    R, r, scale = X_.R, X_.p, 1.0 + float(abs(X_.p).max())
+    normal = common_normal(X_)
+    if normal is None:
+        up = R[2, 2] > 0
+        flip: Steps = () if up else swap(np.diag([1.0, -1.0, -1.0]))
+        gamma = np.arctan2(R[1, 0], R[0, 0]) if up else np.arctan2(-R[1, 0], R[0, 0])
+        return Spelling((*slides(r, scale), *flip), float(gamma))
+    if quarter(normal.beta) is not None and quarter(normal.alpha) is not None:
+        # z ⊥ z' on coordinate axes: slide first, where the rates of the predecessor are shared by its other successors
+        A = compose((*turn(Z, normal.beta), *turn(X, normal.alpha)))
+        return Spelling((*slides(r, scale), *swap(A)), normal.gamma)
+    words: list[Step] = [*slides(np.array([0, 0, normal.b]), scale), *turn(Z, normal.beta)]
+    words += [*slides(np.array([normal.a, 0, 0]), scale), *turn(X, normal.alpha)]
+    words += slides(np.array([0, 0, normal.d]), scale)
+    return Spelling(tuple(words), normal.gamma)
+
+
+def compose(steps: Steps) -> Array:
+    """The rotation matrix of constant turns and swaps."""
+    columns = []
+    for unit in np.eye(3):
+        x = [float(u) for u in unit]
+        for step in reversed(steps):
+            x = step.vector_in(x)
+        columns.append(x)
+    return np.array(columns).T
