@@ -240,11 +240,11 @@ class Equations:
         if nonlinear_rows(self.system):
             raise FormNotApplicable("the accelerations enter nonlinearly: use .acceleration(t, q, v), which finds Gauss's minimum")
         K, b = self.coefficients
-        found = symbolic.solve(K, b, self.unknowns, budget if simplify else 0.0)
+        found = symbolic.solve(K, b, self.unknowns, budget / 2 if simplify else 0.0)
         for symbol, formula in zip(multiplier_symbols(self.system), self.multipliers, strict=True):
             if symbol not in found:
                 found[symbol] = formula.xreplace(found)
-        return {x: display.simplified(value, budget / max(len(found), 1)) if simplify else value for x, value in found.items()}
+        return {x: display.simplified(value, budget / 2 / max(len(found), 1)) if simplify else value for x, value in found.items()}
 
     # -- in numbers --------------------------------------------------------------------------------------------------
 

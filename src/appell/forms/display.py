@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import time
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import sympy
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
     from appell.forms.base import Equations
 
 STYLES = ("plain", "simplified", "solved")
-LARGE = 400
-"""Operations in one term beyond which it is left as it is."""
+SMALL = 40
+"""Operations up to which `simplify` is quick."""
+BUDGET = 4.0
+"""Seconds for all simplifications of one display."""
 
 
 def latex_text(text: str) -> str:
@@ -39,41 +42,44 @@ def pretty_text(text: str) -> prettyForm:
 
 
 def simplified(expr: Expr, budget: float) -> Expr:
-    """An equal expression that is not longer: terms simplified one by one until `budget` seconds are spent."""
+    """An equal expression that is not longer: small terms simplified one by one until `budget` seconds are spent."""
     stop = time.monotonic() + budget
-    terms = []
-    for term in sympy.Add.make_args(expr):
-        if time.monotonic() < stop and sympy.count_ops(term) <= LARGE:
-            shorter = _shorter(term)
-            terms.append(shorter if sympy.count_ops(shorter) <= sympy.count_ops(term) else term)
-        else:
-            terms.append(term)
+    terms = [_shorter(term) if time.monotonic() < stop else term for term in sympy.Add.make_args(expr)]
     total = sympy.Add(*terms)
-    if len(terms) > 1 and time.monotonic() < stop and sympy.count_ops(total) <= LARGE // 2:
-        whole = _shorter(total)
-        total = whole if sympy.count_ops(whole) <= sympy.count_ops(total) else total
+    if len(terms) > 1 and time.monotonic() < stop:
+        total = _shorter(total)
     return total if sympy.count_ops(total) <= sympy.count_ops(expr) else expr
 
 
 def _shorter(expr: Expr) -> Expr:
-    """`trigsimp` and `cancel` for the sizes where they are quick."""
-    if sympy.count_ops(expr) <= 60:
-        return sympy.simplify(expr)  # type: ignore[return-value]
-    return sympy.trigsimp(sympy.factor_terms(expr))  # type: ignore[return-value]
+    """The shorter of an expression and what `simplify` makes of it; past `SMALL`, of its common factors taken out."""
+    size = sympy.count_ops(expr)
+    other = sympy.simplify(expr) if size <= SMALL else sympy.factor_terms(expr)
+    return other if sympy.count_ops(other) < size else expr  # type: ignore[return-value]
 
 
-def lines(equations: Equations, style: str, budget: float = 5.0) -> list[Eq]:
-    """The equations to show, in order: of motion, constraints, kinematics; or the solution."""
+_lines: weakref.WeakKeyDictionary[Equations, dict[str, list[Eq]]] = weakref.WeakKeyDictionary()
+
+
+def lines(equations: Equations, style: str) -> list[Eq]:
+    """The equations to show, in order: of motion, constraints, kinematics; or the solution. Found once for each style."""
     if style not in STYLES:
         raise ModelError(f"style is one of {', '.join(STYLES)}; not {style!r}")
+    known = _lines.setdefault(equations, {})
+    if style not in known:
+        known[style] = _find_lines(equations, style)
+    return known[style]
+
+
+def _find_lines(equations: Equations, style: str) -> list[Eq]:
+    equal = lambda lhs, rhs: Eq(lhs, rhs, evaluate=False)
     if style == "solved":
-        found = equations.solve(budget=budget)
-        return [Eq(symbol, value, evaluate=False) for symbol, value in found.items()]  # type: ignore[misc]
+        return [equal(symbol, value) for symbol, value in equations.solve(budget=BUDGET).items()]  # type: ignore[misc]
     shown = [*equations.equations, *equations.rows, *equations.kinematics]
     if style == "plain":
         return shown
-    share = budget / max(1, 2 * len(shown))
-    return [Eq(simplified(e.lhs, share), simplified(e.rhs, share), evaluate=False) for e in shown]  # type: ignore[misc]
+    share = BUDGET / max(1, 2 * len(shown))
+    return [equal(simplified(e.lhs, share), simplified(e.rhs, share)) for e in shown]  # type: ignore[misc]
 
 
 def latex(equations: Equations, style: str = "plain") -> str:
@@ -156,4 +162,4 @@ def _text(expr: Any) -> str:
     line = re.sub(r"\*\*(\d+)(?!/)", lambda power: power[1].translate(_SUPERSCRIPT), line)
     line = re.sub(r"\*\*\((-\d+)\)", lambda power: power[1].translate(_SUPERSCRIPT), line)
     line = line.replace("sqrt(", "√(").replace("**", "^")
-    return re.sub(r"\*", " ", line).replace("- ", "− ").replace(" -", " −")
+    return line.replace("*", " ").replace("-", "−")

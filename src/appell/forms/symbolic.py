@@ -47,7 +47,7 @@ def _minus(row: list[Expr], factor: Expr, pivot_row: list[Expr], is_zero: _ZeroT
 def _tidy(expr: Expr, is_zero: _ZeroTest, stop: float) -> Expr:
     if is_zero(expr):
         return sympy.Integer(0)
-    return simplified(expr, max(0.0, min(0.5, stop - time.monotonic())))
+    return simplified(expr, max(0.0, min(0.2, stop - time.monotonic())))
 
 
 class _ZeroTest:

@@ -271,7 +271,7 @@ def _random(s: Any, rng: np.random.Generator) -> np.float64:
 
 
 class _Zero(NamedTuple):
-    """∂f/∂q at a zero of f, and whether the last step still left over a twentieth of f (it leaves a quarter at a double one)."""
+    """∂f/∂q at a zero of f, and whether the last step left over 1/20 of f (at a double zero it leaves 1/4)."""
 
     slope: Array
     slow: bool
@@ -280,9 +280,8 @@ class _Zero(NamedTuple):
 def _newton(f: Callable[[Array], Array], x: Array) -> _Zero | None:
     """A zero by x ← x − f f_q/|f_q|², halved while |f| grows; None where it does not arrive."""
     value, slow = f(x), False
-    scale = np.abs(value).sum()
-    for _ in range(80):
-        if abs(value[0]) < 1e-12 * scale:
+    for _ in range(120):
+        if abs(value[0]) < 1e-6 * np.linalg.norm(value[1:]):
             return _Zero(value[1:], slow)
         g = value[1:]
         step = -value[0] * g / (g @ g)

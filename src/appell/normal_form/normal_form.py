@@ -24,7 +24,8 @@ from appell.graph.algebra import Value, depends
 from appell.model import Constraint, System
 from appell.normal_form.inertia import inertia_of
 from appell.normal_form.kinematics import Kinematics
-from appell.normal_form.rows import Rows
+from appell.normal_form.faces import Faces
+from appell.normal_form.rows import Rows, Said
 
 OUTPUTS = {
     "M": "mass matrix, (nv, nv)",
@@ -46,6 +47,12 @@ OUTPUTS = {
     "r": "rows nonlinear in a, (m2,)",
     "r_a": "their ∂r/∂a, (m2, nv)",
     "r_aa": "their ∂²r/∂a², flattened, (m2, nv·nv)",
+    "g": "functions of the faces, f(t, q) >= 0, (faces,)",
+    "g_scale": "Σ|∂f/∂q·q| of those, (faces,)",
+    "g_d": "their rates ḟ, (faces,)",
+    "g_v": "their normals ∂ḟ/∂v, (faces, nv)",
+    "g_dd0": "f̈ at a = 0, (faces,)",
+    "restitution": "of the faces, (faces,)",
     "T": "kinetic energy, ()",
     "V": "potential energy, ()",
     "H": "T2 − T0 + V, ()",
@@ -127,19 +134,22 @@ def _select(form: NormalForm, names: tuple[str, ...]) -> Fn:
     return make_fn("nf_" + "_".join(name.replace("_", "") for name in names), inputs, chosen)
 
 
-_forms: weakref.WeakKeyDictionary[System, NormalForm] = weakref.WeakKeyDictionary()
+_forms: weakref.WeakKeyDictionary[System, dict[tuple[int, ...], NormalForm]] = weakref.WeakKeyDictionary()
 
 
-def normal_form(system: System) -> NormalForm:
-    """The normal form of a system, derived once."""
-    if system not in _forms:
-        _forms[system] = _derive(system)
-    return _forms[system]
+def normal_form(system: System, contacts: tuple[int, ...] = ()) -> NormalForm:
+    """The normal form of a system, derived once; in contact with the faces `contacts`, whose rows come last."""
+    known = _forms.setdefault(system, {})
+    if contacts not in known:
+        known[contacts] = _derive(system, contacts)
+    return known[contacts]
 
 
-def _derive(system: System) -> NormalForm:
+def _derive(system: System, contacts: tuple[int, ...]) -> NormalForm:
     kin = Kinematics.of(system)
-    rows = Rows.of(system, kin)
+    said = Said.of(system, contacts)
+    rows = Rows.of(said, kin)
+    faces = Faces.of(system, kin)
     inertia = inertia_of(system, kin)
     nv, nq, m = system.nv, system.nq, rows.A.shape[0]
     forces = kin.lower.column(system.forces)
@@ -158,6 +168,7 @@ def _derive(system: System) -> NormalForm:
         "n0": (kin.n0, (nq,)),
         "qd": (kin.qd, (nq,)),
         **rows.outputs(nv),
+        **faces.outputs(nv),
         "T": (inertia.T, ()),
         "V": (V, ()),
         "H": (inertia.H + V, ()),
@@ -165,9 +176,9 @@ def _derive(system: System) -> NormalForm:
     }
     inputs = {"t": kin.t, "q": kin.q, "v": kin.v, "p": kin.p, "a": kin.a, "lam": rows.lam}
     table = tuple(
-        Row(c, c.order, c.linear or c.order < 2, i) for i, c in enumerate(system.constraints)
+        Row(c, c.order, c.linear or c.order < 2, i) for i, c in enumerate(said.constraints)
     )  # fmt: skip
     quaternions = tuple(tuple(system.coordinates.index(q) for q in ball.coordinates) for ball in system.quaternions)
-    ideal = all(c.reaction is None for c in system.constraints)
+    ideal = all(c.reaction is None for c in said.constraints)
     return NormalForm(inputs, outputs, table, ideal, inertia.route, quaternions, kin.lower)
 

@@ -13,10 +13,29 @@ structurally, for constraints homogeneous in the velocities.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from appell.graph.algebra import Value, column, hessian, jacobian, scatter, substitute, symbols, take, zeros
-from appell.model import System
+from appell.model import Constraint, System
 from appell.normal_form.kinematics import Kinematics
+
+
+@dataclass(frozen=True)
+class Said:
+    """The constraints that hold: those of the system, and the faces that it is in contact with, f = 0."""
+
+    constraints: tuple[Constraint, ...]
+    residuals: tuple[Any, ...]
+    reactions: tuple[Any, ...]
+
+    @staticmethod
+    def of(system: System, contacts: tuple[int, ...] = ()) -> Said:
+        faces = [system.unilateral[i] for i in contacts]
+        return Said(
+            (*system.constraints, *(Constraint(face.function, face.name) for face in faces)),
+            (*system.residuals, *(face.function for face in faces)),
+            (*system.reactions, *(None for _ in faces)),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,10 +73,10 @@ class Rows:
         }
 
     @staticmethod
-    def of(system: System, kin: Kinematics) -> Rows:
-        f = kin.lower.column(system.residuals)
-        order = [c.order for c in system.constraints]
-        linear = [i for i, c in enumerate(system.constraints) if c.order < 2 or c.linear]
+    def of(said: Said, kin: Kinematics) -> Rows:
+        f = kin.lower.column(said.residuals)
+        order = [c.order for c in said.constraints]
+        linear = [i for i, c in enumerate(said.constraints) if c.order < 2 or c.linear]
         at = lambda level: [i for i in linear if order[i] == level]
         free = [i for i in range(len(order)) if i not in linear]
 
@@ -67,17 +86,17 @@ class Rows:
         f1_rows = [i for i in linear if order[i] < 2]
         f1 = scatter([(_places(at(0), f1_rows), f0_d), (_places(at(1), f1_rows), take(f, at(1)))], len(f1_rows), 1)
         A1, A2 = jacobian(f1, kin.v), jacobian(second, kin.a)
-        m, nv = len(linear), system.nv
+        m, nv = len(linear), kin.v.numel()
         A = scatter([(_places(f1_rows, linear), A1), (_places(at(2), linear), A2)], m, nv)
         second_free = substitute(second, [kin.a], [zeros(nv)])
         a0 = scatter([(_places(f1_rows, linear), kin.drift(f1)), (_places(at(2), linear), second_free)], m, 1)
-        W = _directions(system, kin, linear, A)
+        W = _directions(said, kin, linear, A)
         r = take(f, free)
         lam = symbols("lam", len(order))
         r_a = jacobian(r, kin.a)
-        linear_power = take(lam, linear).T @ _row_rates(system, kin, linear, W, f1, f1_rows)
+        linear_power = take(lam, linear).T @ _row_rates(said, kin, linear, W, f1, f1_rows)
         return Rows(
-            A=A, a0=a0, W=W, f0=f0, f0_scale=_scale(f0, kin.q), f1=f1, f1_scale=_scale(f1, column(kin.q, kin.v)),
+            A=A, a0=a0, W=W, f0=f0, f0_scale=scale(f0, kin.q), f1=f1, f1_scale=scale(f1, column(kin.q, kin.v)),
             A0=jacobian(f0_d, kin.v), A1=A1, r=r, r_a=r_a, r_aa=_second(r, kin.a),
             lam=lam, power=linear_power + take(lam, free).T @ (r_a @ kin.v),
         )  # fmt: skip
@@ -87,7 +106,7 @@ def _places(rows: list[int], among: list[int]) -> list[int]:
     return [among.index(i) for i in rows]
 
 
-def _scale(f: Value, z: Value) -> Value:
+def scale(f: Value, z: Value) -> Value:
     """Σ_j |∂f_i/∂z_j z_j|: the size of the terms that cancel in f_i = 0."""
     J = jacobian(f, z)
     terms = [[abs(J[i, j] * z[j]) for j in range(z.numel())] for i in range(f.numel())]
@@ -100,21 +119,19 @@ def _second(r: Value, a: Value) -> Value:
     return column(*blocks) if blocks else zeros(0, nv * nv)
 
 
-def _directions(system: System, kin: Kinematics, linear: list[int], A: Value) -> Value:
-    given = [(k, system.reactions[i]) for k, i in enumerate(linear) if system.reactions[i] is not None]
+def _directions(said: Said, kin: Kinematics, linear: list[int], A: Value) -> Value:
+    given = [(k, said.reactions[i]) for k, i in enumerate(linear) if said.reactions[i] is not None]
     W_t = scatter([([k], kin.lower.column(W or ()).T) for k, W in given], *A.shape)
     rest = [k for k in range(len(linear)) if k not in {k for k, _ in given}]
     return (W_t + scatter([([k], A[k, :]) for k in rest], *A.shape)).T
 
 
-def _row_rates(
-    system: System, kin: Kinematics, linear: list[int], W: Value, f1: Value, f1_rows: list[int]
-) -> Value:
+def _row_rates(said: Said, kin: Kinematics, linear: list[int], W: Value, f1: Value, f1_rows: list[int]) -> Value:
     """(Wᵀv)_k, written as −f|_{v=0} where that is the same on the constraint."""
     rates = W.T @ kin.v
-    at_rest = substitute(f1, [kin.v], [zeros(system.nv)])
+    at_rest = substitute(f1, [kin.v], [zeros(kin.v.numel())])
     for k, i in enumerate(linear):
-        c = system.constraints[i]
+        c = said.constraints[i]
         if c.reaction is None and i in f1_rows and (c.order == 0 or c.linear):
             rates[k] = -at_rest[f1_rows.index(i)]
     return rates

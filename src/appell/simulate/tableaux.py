@@ -89,7 +89,7 @@ err = |h| ‖e₅‖² / √(‖e₅‖² + 0.01 ‖e₃‖²). The dense output
 loop computes only in steps that contain a requested time. The end slope is not in the error estimate, so a rejected
 step costs 11 evaluations and an accepted one 12, whether or not the state is projected at its end. With safety 0.65
 instead of Hairer's 0.9 a double pendulum, Kepler's and Hénon–Heiles's problems reach the same error with 11 % fewer
-evaluations (rejected steps of the pendulum: 10 % instead of 27 %); the stabilised control, β > 0, gained nothing more.
+evaluations (rejected steps of the pendulum: 9 % instead of 27 %); the stabilised control, β > 0, gained nothing more.
 """
 
 dopri5 = Tableau(

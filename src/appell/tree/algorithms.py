@@ -10,11 +10,10 @@ each body (`frames`); q, v, tau are sequences of scalars: floats, batches or gra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
+from appell.graph.scalar import reciprocal
 from appell.tree.frames import Layout, Link
 from appell.tree.inertia import Inertia
 from appell.tree.spatial import (
@@ -207,7 +206,7 @@ def _eliminate(k: int, index: int, I: Matrix, p: Six, load: Scalar, rotor: float
     """One axis out. Without a rotor row k of the rest is exactly 0 and p_k exactly the load."""
     U = list(I[k])
     u = load - p[k]
-    inverse = 1.0 / (U[k] + rotor)
+    inverse = reciprocal(U[k] + rotor)
     W = [x * inverse for x in U]
     rest: Matrix = [[0.0] * 6 for _ in range(6)]
     for i in range(6):
@@ -235,6 +234,3 @@ def _outwards(
             vd[pivot.k] = x[pivot.axis] - (start[pivot.axis] + brought[n][i])
         delta.append(x)
     return vd
-
-
-Algorithm = Callable[..., list[Scalar]]

@@ -1,0 +1,174 @@
+"""Independent derivations agree on random systems, and what is wrong does not."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+import sympy
+from hypothesis import HealthCheck, assume, given, settings
+
+import appell as ap
+from appell.forms import FORMS
+from appell.forms.base import Equations, equation
+from appell.forms.lagrange import Lagrange
+from appell.verify import agree
+from appell.verify.exact import exact, exact_system
+from tests.verify.random_systems import random_systems
+
+MULTIPLIER_FORMS = ("lagrange", "nielsen", "tsenov", "gauss")
+QUICK = settings(deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@given(random_systems())
+@settings(QUICK, max_examples=25)
+def test_forms_with_multipliers_agree_on_random_systems(system):
+    try:
+        table = agree(system, states=2, forms=MULTIPLIER_FORMS)
+    except ap.AppellError as error:
+        assume("no state" not in str(error))
+        raise
+    assert all(line.applies for line in table), str(table)
+    assert table.ok(1e-10), str(table)  # best conditioned states: float64 keeps ten digits of the judge
+
+
+@pytest.mark.parametrize("name", sorted(set(ap.zoo.ALL) - {"constant_acceleration"}))
+def test_forms_with_multipliers_agree_on_the_zoo(name):
+    table = agree(ap.zoo.ALL[name]().system, states=2, forms=MULTIPLIER_FORMS)
+    assert table.ok(1e-10), str(table)
+    assert table["lagrange"].applies
+
+
+def test_every_registered_form_is_listed():
+    table = agree(ap.zoo.skate().system, states=1)
+    listed = {line.form.split(" ")[0] for line in table}
+    assert listed == set(FORMS)
+    assert sum(line.applies for line in table) >= 4
+
+
+def test_rows_nonlinear_in_the_accelerations_agree():
+    example = ap.zoo.constant_acceleration()
+    table = agree(example.system, states=2, parameters=example.parameters, forms=("lagrange", "gauss"))
+    assert table.ok(1e-10), str(table)
+    assert "proven" in table["gauss"].provenance and "not proven" in table["lagrange"].provenance
+
+
+# -- mutants -------------------------------------------------------------------------------------------------------------
+
+
+class Mutant(Lagrange):
+    """Lagrange's form with one thing wrong."""
+
+    name = "mutant"
+
+    def __init__(self, change):
+        self.change = change
+
+    def derive(self, system, **options) -> Equations:
+        return self.change(super().derive(system))
+
+
+def without_term(row: int, term: int):
+    def change(e: Equations) -> Equations:
+        terms = sympy.Add.make_args(sympy.expand(e.equations[row].lhs))
+        lhs = sympy.Add(*(x for i, x in enumerate(terms) if i != term))
+        equations = [equation(lhs if i == row else eq.lhs, eq.rhs) for i, eq in enumerate(e.equations)]
+        return replace(e, equations=tuple(equations))
+
+    return change
+
+
+def flipped_reaction(e: Equations) -> Equations:
+    minus = {lam: -lam for lam in e.multipliers[:1]}
+    return replace(e, equations=tuple(equation(eq.lhs, eq.rhs.xreplace(minus)) for eq in e.equations))
+
+
+def row_without_velocities(e: Equations) -> Equations:
+    rest = {v: 0 for v in e.system.velocities}
+    return replace(e, rows=tuple(equation(eq.lhs.xreplace(rest), 0) for eq in e.rows))
+
+
+def no_potential(e: Equations) -> Equations:
+    V_q = [sympy.diff(e.system.potential, q) for q in e.system.coordinates]
+    return replace(e, equations=tuple(equation(eq.lhs, eq.rhs + x) for eq, x in zip(e.equations, V_q, strict=True)))
+
+
+def test_the_mutant_without_a_change_is_healthy():
+    assert agree(ap.zoo.skate().system, states=2, forms=["lagrange", "nielsen", Mutant(lambda e: e)]).ok()
+
+
+@pytest.mark.parametrize("change", [flipped_reaction, row_without_velocities, no_potential])
+def test_a_mutant_is_caught_and_named(change):
+    table = agree(ap.zoo.skate().system, states=2, forms=["lagrange", "nielsen", Mutant(change), "gauss"])
+    assert not table.ok(1e-3)
+    assert table["mutant"].worst > 1e-3
+    assert table["lagrange"].worst < 1e-10 and table["gauss"].worst < 1e-10
+
+
+SLEIGH_TERMS = [(row, term) for row, count in ((0, 3), (1, 3), (2, 3)) for term in range(count)]
+
+
+@pytest.mark.parametrize(("row", "term"), SLEIGH_TERMS)
+def test_every_dropped_inertia_term_of_the_sleigh_is_caught(row, term):
+    system = ap.zoo.sleigh().system
+    count = len(sympy.Add.make_args(sympy.expand(Lagrange()(system).equations[row].lhs)))
+    if term >= count:
+        pytest.skip("this equation has fewer terms")
+    table = agree(system, states=2, forms=["lagrange", "nielsen", Mutant(without_term(row, term))])
+    assert not table.ok(1e-6) and table["mutant"].worst > 1e-6
+
+
+def test_a_wrong_judge_is_caught():
+    """All forms right and the normal form of another system: 50 digits agree, float64 does not."""
+    system = ap.zoo.skate().system
+
+    class Elsewhere(Lagrange):
+        name = "elsewhere"
+
+        def derive(self, system, **options):
+            return replace(super().derive(system.replace(potential=0)), system=system)
+
+    table = agree(system, states=2, forms=[Elsewhere()])
+    assert math.isnan(table["elsewhere"].a) and not table.ok(1e-3)
+
+
+# -- the table -----------------------------------------------------------------------------------------------------------
+
+
+def test_floats_become_the_rationals_they_were_written_as():
+    x = ap.coordinates("x")
+    system = ap.System([x], kinetic=0.1 * x.d**2, potential=9.81 * x, bodies=[ap.Particle(2.5, [0.3 * x])])
+    turned = exact_system(system)
+    assert not any(e.atoms(sympy.Float) for e in (turned.kinetic, turned.potential))
+    assert turned.potential == sympy.Rational(981, 100) * x
+    assert exact(0.1) == sympy.Rational(1, 10)
+    assert agree(system, states=2, forms=MULTIPLIER_FORMS).ok(1e-10)
+
+
+def test_a_form_that_does_not_apply_gives_its_reason():
+    table = agree(ap.zoo.heavy_top_quaternion().system, states=2, forms=["lagrange", "nielsen"])
+    assert not table["nielsen"].applies and "ap.forms.lagrange" in table["nielsen"].reason
+    assert table.ok(1e-10)
+    text = str(table)
+    assert "does not apply" in text and "nielsen" in text
+    assert "<table>" in table._repr_html_()
+
+
+def test_no_form_is_not_agreement():
+    assert not agree(ap.zoo.heavy_top_quaternion().system, states=1, forms=["nielsen"]).ok()
+
+
+def test_what_is_unknown_is_named():
+    system = ap.zoo.skate().system
+    with pytest.raises(ap.ModelError, match="no form 'kane'"):
+        agree(system, forms=["kane"])
+    with pytest.raises(ap.ModelError, match="zz is not a parameter"):
+        agree(system, parameters={"zz": 1})
+
+
+def test_redundant_rows_agree_in_the_forces():
+    x, y = ap.coordinates("x y")
+    rows = [ap.Constraint(x - y**2, "a"), ap.Constraint(2 * x - 2 * y**2, "b"), ap.Constraint(x.d - 2 * y * y.d, "c")]
+    system = ap.System([x, y], kinetic=(x.d**2 + y.d**2) / 2, potential=x, constraints=rows)
+    assert agree(system, states=3, forms=MULTIPLIER_FORMS).ok(1e-10)
