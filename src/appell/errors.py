@@ -60,6 +60,8 @@ class Status(IntEnum):
     CONTRADICTORY = 7
     TIE = 8
     NO_SOLUTION = 9
+    SWITCH = 10  # not a failure: a unilateral constraint changed its mode; the caller decides how to go on
+    CORNER = 11
 
 
 STATUS_TEXT = {
@@ -75,5 +77,8 @@ STATUS_TEXT = {
     " configuration where the constraint rows lose rank",
     Status.CONTRADICTORY: "redundant constraint rows contradict each other at this state",
     Status.TIE: "Gauss's minimum is not unique here: two accelerations are equally small",
+    Status.SWITCH: "a unilateral constraint was hit, released or came to rest",
+    Status.CORNER: "two unilateral constraints were hit at one instant, and the result depends on their order: the corner is not"
+    " well posed. Choose an order with corner='first' or corner='last', or change the start",
     Status.NO_SOLUTION: "no acceleration satisfies the second-order constraint at this state",
 }

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 import sympy
 from scipy.integrate import solve_ivp
 
+from appell.forms.numbers import FLOAT, Tape
 from appell.jets import t
 from appell.model import System
 from appell.normal_form.manifold import find
@@ -66,11 +68,12 @@ def value(expr: Any, values: Mapping[Any, float]) -> Any:
         return np.array([[value(e, values) for e in expr.row(i)] for i in range(expr.shape[0])], dtype=float)
     if isinstance(expr, tuple | list):
         return np.array([value(e, values) for e in expr], dtype=float)
-    expr = sympy.sympify(expr)
-    missing = [s for s in expr.free_symbols if s not in values]
-    assert not missing, f"no value for {missing}"
-    symbols = sorted(expr.free_symbols, key=str)
-    return float(sympy.lambdify(symbols, expr, "math")(*(values[s] for s in symbols)))
+    return float(_tape(sympy.sympify(expr))({s: float(x) for s, x in values.items()}, FLOAT)[0])
+
+
+@cache
+def _tape(expr: Any) -> Tape:
+    return Tape([expr])
 
 
 def with_pseudo(equations: Any, values: Mapping[Any, float]) -> dict:
@@ -89,6 +92,8 @@ def close(a: Any, b: Any, tolerance: float = 1e-10) -> bool:
 
 def zero(expr: Any) -> bool:
     """Whether an expression vanishes identically, by simplification."""
+    if isinstance(expr, sympy.MatrixBase):
+        return all(zero(entry) for entry in expr)
     return sympy.simplify(expr) == 0
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import sympy
 from hypothesis import assume, given, settings
+from tests.reference.random_systems import HOMOGENEOUS, SECOND, WORKING, systems
 
 from appell.errors import ConstraintError
 from appell.jets import t as time
@@ -17,7 +18,6 @@ from appell.model import Constraint
 from appell.normal_form import normal_form
 from appell.simulate.run import compile
 from appell.simulate.start import consistent
-from tests.reference.random_systems import HOMOGENEOUS, SECOND, WORKING, systems
 
 FEW = settings(derandomize=True, deadline=None, max_examples=20, database=None)
 

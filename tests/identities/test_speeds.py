@@ -47,7 +47,7 @@ def test_quaternion_kinematics_turn_the_body(omega, direction):
     R_dot = np.array(system.total_derivative(ball.rotation).subs(numbers), float)
     p, q, r = omega
     assert R_dot == pytest.approx(R @ np.array([[0, -r, q], [r, 0, -p], [-q, p, 0]]), abs=1e-13)
-    assert R @ R.T == pytest.approx(np.eye(3), abs=1e-14)
+    assert pytest.approx(np.eye(3), abs=1e-14) == R @ R.T
     rate = system.total_derivative(sum(x**2 for x in ball.coordinates))
     assert sympy.expand(rate) == 0
 

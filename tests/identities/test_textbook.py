@@ -10,12 +10,12 @@ import pytest
 import sympy
 from hypothesis import assume, given, settings
 from sympy.physics.mechanics import KanesMethod, LagrangesMethod, Particle, Point, ReferenceFrame, dynamicsymbols
+from tests.reference.lagrange_sympy import Lagrange
+from tests.reference.random_systems import systems
 
 from appell import zoo
 from appell.normal_form import normal_form
 from appell.simulate.run import compile
-from tests.reference.lagrange_sympy import Lagrange
-from tests.reference.random_systems import systems
 
 
 def close(a, lam, a_other, lam_other, rel=1e-10) -> bool:
@@ -64,7 +64,7 @@ def sympy_lagrange(system, parameters):
     time = dynamicsymbols._t
     qd = [x.diff(time) for x in q]
     names = dict(zip((*system.coordinates, *system.velocities), (*q, *qd), strict=True))
-    read = lambda e: e.xreplace(names).subs(parameters)  # noqa: E731
+    read = lambda e: e.xreplace(names).subs(parameters)
     pairs = list(zip(system.constraints, system.residuals, strict=True))
     holonomic, other = ([read(f) for c, f in pairs if c.order == order] for order in (0, 1))
     method = LagrangesMethod(
@@ -73,7 +73,7 @@ def sympy_lagrange(system, parameters):
     )  # fmt: skip
     method.form_lagranges_equations()
     values, rates = sympy.symbols(f"q:{len(q)}"), sympy.symbols(f"v:{len(q)}")
-    plain = lambda e: e.xreplace(dict(zip(qd, rates, strict=True))).xreplace(dict(zip(q, values, strict=True)))  # noqa: E731
+    plain = lambda e: e.xreplace(dict(zip(qd, rates, strict=True))).xreplace(dict(zip(q, values, strict=True)))
     K, b = plain(method.mass_matrix_full), plain(method.forcing_full)
     fn = sympy.lambdify([values, rates], [K, b], "numpy")
     n = len(q)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from sympy import cos, sin, sqrt
 
-
 from appell import zoo
 from appell.backends.c_build import c_available
 from appell.errors import SingularConfiguration
-from appell.jets import coordinates, parameters, t
+from appell.jets import coordinates, parameters
+from appell.jets import t as time
 from appell.model import Constraint, System
 from appell.normal_form import solved as solved_module
 from appell.normal_form.flow import acceleration
@@ -26,7 +26,7 @@ m, g = parameters("m g", positive=True)
 T = m * (x.d**2 + y.d**2 + z.d**2 * (2 + cos(x))) / 2 + m * phi.d**2 / 4
 V = m * g * y + sin(z * x)
 BLADE = Constraint(x.d * sin(phi) - y.d * cos(phi), name="blade")
-SURFACE = Constraint(z - x**2 - y * sin(t), name="surface")
+SURFACE = Constraint(z - x**2 - y * sin(time), name="surface")
 
 
 def independent() -> System:
@@ -39,7 +39,7 @@ def redundant() -> System:
 
 
 def servo() -> System:
-    servo = Constraint(x.d + y.d - sin(t), name="servo", reaction={x: 1, y: 1, phi: 2})
+    servo = Constraint(x.d + y.d - sin(time), name="servo", reaction={x: 1, y: 1, phi: 2})
     return System([x, y, z, phi], T, V, {phi: -phi.d}, [SURFACE, servo])
 
 

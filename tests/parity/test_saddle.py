@@ -31,7 +31,7 @@ def in_c():
     def call(M, A, W, r, s, policy):
         m, n = A.shape
         x, lam = np.full(n, np.nan), np.full(m, np.nan)
-        double = lambda array: library.ffi.from_buffer("double[]", np.ascontiguousarray(array, float))  # noqa: E731
+        double = lambda array: library.ffi.from_buffer("double[]", np.ascontiguousarray(array, float))
         arrays = [double(array) for array in (M, A, W, r, s)]
         out = [library.ffi.from_buffer("double[]", array) for array in (x, lam)]
         status = library.lib.test_saddle(policy.kind, n, m, policy.rank, policy.gamma, *arrays, *out)

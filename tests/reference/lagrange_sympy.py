@@ -28,7 +28,7 @@ class Lagrange:
         in_time = {}
         for symbols, functions in ((system.coordinates, q), (system.velocities, qd), (system.accelerations, qdd)):
             in_time.update(zip(symbols, functions, strict=True))
-        read = lambda expr: sympy.sympify(expr).xreplace(in_time)  # noqa: E731
+        read = lambda expr: sympy.sympify(expr).xreplace(in_time)
         T, V = read(system.kinetic), read(system.potential)
         Q = [read(x) for x in system.forces]
         self.a = [Symbol(f"a_{name}") for name in names]

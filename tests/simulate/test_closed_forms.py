@@ -6,6 +6,7 @@ a hundred times that, and where an instability amplifies the error the test says
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -135,7 +136,7 @@ def test_constant_speed_through_the_apex():
 def test_second_order_constraint():
     """The acceleration orthogonal to (0, x/a, 1): logarithm and arctangent."""
     example = zoo.orthogonal_acceleration()
-    x, y, z = example.system.coordinates
+    _x, y, z = example.system.coordinates
     motion = run(example)
     g = 9.81
     X = -1.0 + motion.t
@@ -196,4 +197,4 @@ def test_error_follows_the_tolerance():
         g = 9.81
         x = g * motion[phi] / 2 + (1 - g + g * np.cos(motion[phi]) / 2) * np.sin(motion[phi])
         errors.append(np.abs(motion["x"] - x).max())
-    assert all(fine < coarse / 10 for coarse, fine in zip(errors, errors[1:], strict=False)), errors
+    assert all(fine < coarse / 10 for coarse, fine in itertools.pairwise(errors)), errors

@@ -62,7 +62,7 @@ def test_names_serve_as_keys():
 
 
 def test_parameter_given_twice_is_refused():
-    with pytest.raises(ModelError, match="'m'.*twice"):
+    with pytest.raises(ModelError, match=r"'m'.*twice"):
         compile(oscillator(), {m: 1.0, "m": 2.0, k: 1.0})
 
 

@@ -60,10 +60,15 @@ def test_sympy_and_numpy_numbers_are_numbers():
     assert q.tolist() == [0.5, math.pi] and v.tolist() == [0.5, 0.0]
 
 
+def test_value_given_by_symbol_and_by_name_is_refused():
+    with pytest.raises(ModelError, match=r"x is given twice"):
+        read(rod(), {x: 1.0, "x": 2.0})
+
+
 @pytest.mark.parametrize("off", [1e-15, 1e-12, 5e-10])
 def test_near_start_is_projected_and_reported(off):
     motion = simulate(rod(), {x: 1.0 + off}, 0.1, VALUES)
-    assert motion.q[0, 0] == pytest.approx(1.0, abs=1e-15)
+    assert motion.q[0, 0] == pytest.approx(1.0, abs=2e-15)  # residuals below 1e-15 are left alone
     assert motion.statistics["start_moved"] == pytest.approx(off, rel=1e-3, abs=1e-15)
     if off > 1e-14:
         assert "moved" in str(motion.verify())
@@ -105,7 +110,7 @@ def test_large_values_do_not_hide_a_bad_start():
 def test_non_unit_quaternion_is_not_taken_silently():
     example = zoo.heavy_top_quaternion()
     w = example.system.coordinates[3]
-    with pytest.raises(ConstraintError, match=r"unit|norm"):
+    with pytest.raises(ConstraintError, match=r"unit.*ap\.consistent"):
         simulate(example.system, {w: 2.0}, 0.1, example.parameters)
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 import sympy
 from hypothesis import HealthCheck, assume, given, settings
+from tests.verify.random_systems import random_systems
 
 import appell as ap
 from appell.forms import FORMS
@@ -15,14 +16,13 @@ from appell.forms.base import Equations, equation
 from appell.forms.lagrange import Lagrange
 from appell.verify import agree
 from appell.verify.exact import exact, exact_system
-from tests.verify.random_systems import random_systems
 
 MULTIPLIER_FORMS = ("lagrange", "nielsen", "tsenov", "gauss")
 QUICK = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @given(random_systems())
-@settings(QUICK, max_examples=25)
+@settings(QUICK, max_examples=12)
 def test_forms_with_multipliers_agree_on_random_systems(system):
     try:
         table = agree(system, states=2, forms=MULTIPLIER_FORMS)

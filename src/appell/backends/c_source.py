@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from appell.backends.chunks import Plan, split
+from appell.backends.schedule import TRIG, gather
+from appell.backends.sincos import DOUBLE, PACKS, packs_source, vector
 from appell.graph.fn import Fn, Port, Signature
 from appell.graph.instructions import Instruction
 
@@ -45,7 +47,8 @@ C_OPERATIONS = {
         for name in "sqrt exp log sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh "
         "floor ceil fabs erf log1p expm1".split()
     },
-    **{name: f"{name}({{0}}, {{1}})" for name in "pow atan2 hypot fmin fmax fmod remainder copysign".split()},
+    **{name: f"{name}({{0}}, {{1}})" for name in "pow atan2 hypot fmod remainder copysign".split()},
+    **{name: f"appell_{name}({{0}}, {{1}})" for name in ("fmin", "fmax")},
 }
 
 # erfinv: a rational guess and two Newton steps on erf(y) = x, as CasADi does it.
@@ -54,6 +57,9 @@ PRELUDE = """\
 #include <stddef.h>
 
 static inline double appell_sign(double x) { return x < 0.0 ? -1.0 : x > 0.0 ? 1.0 : x; }
+/* as in libm, without a call: NaN against a number is the number */
+static inline double appell_fmin(double x, double y) { const double m = x < y ? x : y; return y != y ? x : m; }
+static inline double appell_fmax(double x, double y) { const double m = x > y ? x : y; return y != y ? x : m; }
 
 static inline double appell_erfinv(double x)
 {
@@ -72,6 +78,7 @@ static inline double appell_erfinv(double x)
     return y;
 }
 """
+PRELUDE += packs_source()
 
 C_KEYWORDS = frozenset(
     "auto break case char const continue default do double else enum extern float for goto if inline int long register "
@@ -98,14 +105,15 @@ class Dialect:
     load: str = "{pointer}[{index}]"
     store: str = "    {pointer}[{index}] = {text};"
     reserved: frozenset[str] = field(default=C_KEYWORDS)
+    packs: tuple[int, ...] = ()  # sizes in which sines and cosines are evaluated together
 
 
-C = Dialect(C_OPERATIONS, c_literal)
+C = Dialect(C_OPERATIONS, c_literal, packs=PACKS)
 
 
 def emit(fn: Fn, *, piece: int = PIECE, dialect: Dialect = C) -> str:
     """`static void NAME(inputs…, outputs…)`; beyond `piece` instructions a chain of functions over a work array."""
-    plan = split(fn.instructions, piece)
+    plan = split(gather(fn.instructions) if dialect.packs else fn.instructions, piece)
     bodies = ["\n".join(_lines(fn, plan, k, dialect)) for k in range(len(plan.pieces))]
     head = ", ".join(_parameters(fn, dialect))
     if len(bodies) == 1:
@@ -162,21 +170,56 @@ def _lines(fn: Fn, plan: Plan, k: int, dialect: Dialect) -> Iterator[str]:
     pointers = _pointers(fn, dialect)
     anywhere = {item.out: item for item in fn.instructions if item.op in ("input", "const")}
     text: dict[int, str] = {}
-    for item in plan.pieces[k]:
-        for arg in item.args:
+    for together in _steps(plan.pieces[k], dialect.packs):
+        for arg in (arg for item in together for arg in item.args):
             if arg not in text:
                 text[arg], loaded = _operand(arg, anywhere.get(arg), pointers, plan, dialect)
                 if loaded:
                     yield dialect.define.format(name=text[arg], text=loaded)
+        item = together[0]
         if item.op == "output":
             pointer = pointers[len(fn.inputs) + (item.port or 0)]
             yield dialect.store.format(pointer=pointer, index=item.index, text=text[item.args[0]])
             continue
-        text[item.out] = f"w{item.out}"
-        value = dialect.operations[item.op].format(*(text[arg] for arg in item.args))
-        yield dialect.define.format(name=text[item.out], text=value)
-        if item.out in plan.slot:
-            yield dialect.store.format(pointer="work", index=plan.slot[item.out], text=text[item.out])
+        text.update((item.out, f"w{item.out}") for item in together)
+        if dialect.packs and item.op in TRIG:
+            yield from _pack(together, text, dialect)
+        else:
+            value = dialect.operations[item.op].format(*(text[arg] for arg in item.args))
+            yield dialect.define.format(name=text[item.out], text=value)
+        for item in together:
+            if item.out in plan.slot:
+                yield dialect.store.format(pointer="work", index=plan.slot[item.out], text=text[item.out])
+
+
+def _steps(piece: Sequence[Instruction], packs: tuple[int, ...]) -> Iterator[list[Instruction]]:
+    """Instruction by instruction, neighbouring sines and cosines (of at most the largest pack's arguments) together."""
+    pack: list[Instruction] = []
+    for item in piece:
+        trig = bool(packs) and item.op in TRIG
+        full = pack and trig and len({*(x.args for x in pack), item.args}) > packs[-1]
+        inside = any(item.args[:1] == (x.out,) for x in pack)
+        if pack and (not trig or full or inside):
+            yield pack
+            pack = []
+        if trig:
+            pack.append(item)
+        else:
+            yield [item]
+    if pack:
+        yield pack
+
+
+def _pack(together: Sequence[Instruction], text: Mapping[int, str], dialect: Dialect) -> Iterator[str]:
+    """One call for all; lanes without an argument repeat the last one."""
+    arguments = list(dict.fromkeys(item.args[0] for item in together))
+    lanes = next(size for size in dialect.packs if size >= len(arguments))
+    place, kind, name = {arg: k for k, arg in enumerate(arguments)}, vector(DOUBLE, lanes), text[together[0].out]
+    filled = ", ".join(text[arg] for arg in arguments + [arguments[-1]] * (lanes - len(arguments)))
+    yield f"    {kind} {name}s, {name}c;"
+    yield f"    appell_sincos{lanes}_any(({kind}){{{filled}}}, &{name}s, &{name}c);"
+    for item in together:
+        yield dialect.define.format(name=text[item.out], text=f"{name}{item.op[0]}[{place[item.args[0]]}]")
 
 
 def _operand(
@@ -209,6 +252,6 @@ def _pointers(fn: Fn, dialect: Dialect) -> list[str]:
 
 def _free_name(port: Port, taken: set[str]) -> str:
     name = port.name
-    while name in taken or re.fullmatch(r"w\d+|_.*", name):
-        name = f"p{name}" if name.startswith("_") else f"{name}_"
+    while name in taken or re.fullmatch(r"w\d+[sc]?|_.*|[aA]ppell.*", name):
+        name = f"p{name}" if name.startswith(("_", "a", "A")) else f"{name}_"
     return name

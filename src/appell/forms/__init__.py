@@ -11,6 +11,7 @@ from appell.forms.hamel import Hamel, hamel
 from appell.forms.lagrange import Lagrange, lagrange
 from appell.forms.maggi import Maggi, maggi
 from appell.forms.nielsen import Nielsen, nielsen
+from appell.forms.routh import Routh, routh
 from appell.forms.tsenov import Tsenov, tsenov
 from appell.forms.voronets import Voronets, voronets
 
@@ -26,6 +27,7 @@ FORMS: dict[str, Form] = {
         Hamel(),
         Chaplygin(),
         Voronets(),
+        Routh(),
     )
 }
 """name → form, in the order in which `agree` lists them."""
@@ -41,6 +43,7 @@ __all__ = [
     "lagrange",
     "maggi",
     "nielsen",
+    "routh",
     "tsenov",
     "voronets",
 ]

@@ -31,7 +31,7 @@ from appell.forms.base import (
 )
 from appell.forms.derivation import along, gradient, partial
 from appell.forms.matrices import row_times
-from appell.forms.pseudo import PseudoVelocities, liberated, refusal, suggest
+from appell.forms.pseudo import PseudoVelocities, liberated, refusal, restricted, suggest
 from appell.model import System
 
 
@@ -88,7 +88,7 @@ def appell(
 # -- the energy of the accelerations -----------------------------------------------------------------------------------
 
 
-def from_kinetic(T: Expr, rates: Mapping[Symbol, Expr]) -> Expr:
+def from_kinetic(T: Expr, rates: Mapping[Any, Expr]) -> Expr:
     """½ T̈ − (3/2) Σ ∂T/∂q_i q̈_i without the terms in d³q/dt³, which ∂/∂q̈ does not see."""
     if T == 0:
         return sympy.Integer(0)
@@ -115,7 +115,7 @@ def _in_pseudo(system: System, pseudo: PseudoVelocities) -> Expr:
 def _restrict(expr: Expr, pseudo: PseudoVelocities) -> Expr:
     """The expression with q̈ and, where (6) exists, q̇ written in pseudo-velocities."""
     table = {**pseudo.lifted, **pseudo.velocities} if pseudo.affine else pseudo.lifted
-    return expr.xreplace({s: value for s, value in table.items() if s != value})
+    return restricted(expr, table)
 
 
 def without_free_terms(slopes: list[Expr], accelerations: tuple[Symbol, ...]) -> Expr:

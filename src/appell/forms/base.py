@@ -24,7 +24,9 @@ from sympy import Eq, Expr, Symbol
 
 from appell.errors import FormNotApplicable, ModelError, SingularConfiguration
 from appell.forms import display, stationary, symbolic
-from appell.forms.linear import Undetermined, solve_linear
+from appell.forms.derivation import partial
+from appell.forms.linear import Undetermined, solve_with_nullity
+from appell.forms.manifold import usual_nullity
 from appell.forms.numbers import FLOAT, Arithmetic, Tape, arithmetic
 from appell.jets import t
 from appell.model import Constraint, System
@@ -221,15 +223,17 @@ class Equations:
     @cached_property
     def residuals(self) -> tuple[Expr, ...]:
         """lhs − rhs of `equations` and `rows`, in that order."""
-        return tuple(e.lhs - e.rhs for e in (*self.equations, *self.rows))
+        sides: list[tuple[Any, Any]] = [(e.lhs, e.rhs) for e in (*self.equations, *self.rows)]
+        return tuple(lhs - rhs for lhs, rhs in sides)
 
     @cached_property
     def coefficients(self) -> tuple[sympy.Matrix, sympy.Matrix]:
         """(K, b) of K x = b with x the unknowns: K = ∂F/∂x, b = −F at x = 0. Nothing is expanded."""
         zero = {x: sympy.Integer(0) for x in self.unknowns}
-        F = self.residuals
-        K = [[sympy.diff(f, x).xreplace(zero) for x in self.unknowns] for f in F]
-        return sympy.Matrix(len(F), len(self.unknowns), sum(K, [])), sympy.Matrix([-f.xreplace(zero) for f in F])
+        F: Sequence[Any] = self.residuals
+        slopes = [partial(x) for x in self.unknowns]
+        K = [d(f).xreplace(zero) for f in F for d in slopes]
+        return sympy.Matrix(len(F), len(self.unknowns), K), sympy.Matrix([-f.xreplace(zero) for f in F])
 
     def solve(self, *, simplify: bool = True, budget: float = 10.0) -> dict[Symbol, Expr]:
         """Unknown → explicit expression in t, q, v: accelerations, pseudo-accelerations and Λ.
@@ -238,13 +242,14 @@ class Equations:
         nonlinear in the accelerations have no explicit solution and raise `FormNotApplicable`.
         """
         if nonlinear_rows(self.system):
-            raise FormNotApplicable("the accelerations enter nonlinearly: use .acceleration(t, q, v), which finds Gauss's minimum")
+            raise FormNotApplicable("the accelerations enter nonlinearly; .acceleration(t, q, v) finds Gauss's minimum")
         K, b = self.coefficients
-        found = symbolic.solve(K, b, self.unknowns, budget / 2 if simplify else 0.0)
+        found: dict[Symbol, Any] = dict(symbolic.solve(K, b, self.unknowns, budget / 2 if simplify else 0.0))
         for symbol, formula in zip(multiplier_symbols(self.system), self.multipliers, strict=True):
             if symbol not in found:
                 found[symbol] = formula.xreplace(found)
-        return {x: display.simplified(value, budget / 2 / max(len(found), 1)) if simplify else value for x, value in found.items()}
+        share = budget / 2 / max(len(found), 1)
+        return {x: display.simplified(value, share) if simplify else value for x, value in found.items()}
 
     # -- in numbers --------------------------------------------------------------------------------------------------
 
@@ -270,9 +275,7 @@ class Equations:
         return self._evaluate({s: numbers.number(x) for s, x in state.items()}, numbers)
 
     def _evaluate(self, values: Values, numbers: Arithmetic) -> tuple[list[Any], list[Any]]:
-        values = dict(values)
-        for symbol, tape in self._definition_tapes:
-            values[symbol] = tape(values, numbers)[0]
+        values = self._defined(values, numbers)
         try:
             values |= self.route.solve_at(self, values, numbers)
         except Undetermined as error:
@@ -282,12 +285,40 @@ class Equations:
 
     def _solve_linear(self, values: Values, numbers: Arithmetic) -> Values:
         """x of K x = b at a state; where Λ is not unique (redundant rows), the one of least norm."""
+        x, nullity = self._solve_with_nullity(values, numbers)
+        if nullity and nullity > self._usual_nullity(values):
+            raise Undetermined("the constraint rows lose rank here, so the motion is not determined")
+        return dict(zip(self.unknowns, x, strict=True))
+
+    def _solve_with_nullity(self, values: Values, numbers: Arithmetic) -> tuple[list[Any], int]:
         n = len(self.unknowns)
         flat = self._tape(values, numbers)
-        K, b = [flat[i * n : (i + 1) * n] for i in range(len(flat) // (n + 1))], flat[len(flat) - len(flat) // (n + 1) :]
+        m = len(flat) // (n + 1)
+        K, b = [flat[i * n : (i + 1) * n] for i in range(m)], flat[m * n :]
         unique = [x not in self._free for x in self.unknowns]
-        x = solve_linear(K, b, unique, numbers.tolerance, [str(s) for s in self.unknowns])
-        return dict(zip(self.unknowns, x, strict=True))
+        return solve_with_nullity(K, b, unique, numbers.tolerance, [str(s) for s in self.unknowns])
+
+    def _usual_nullity(self, values: Values) -> int:
+        """How many Λ redundant constraints leave free at other states with the same parameters."""
+        key = tuple(float(values[p]) for p in self.system.parameters)
+        if key not in self._nullities:
+            at = {s: x for s, x in values.items() if s not in self.definitions}
+            self._nullities[key] = usual_nullity(self.system, at, self._nullity_at)
+        return self._nullities[key]
+
+    def _nullity_at(self, state: Values) -> int:
+        return self._solve_with_nullity(self._defined(state, FLOAT), FLOAT)[1]
+
+    def _defined(self, values: Values, numbers: Arithmetic) -> Values:
+        """The state with the values of `definitions`."""
+        values = dict(values)
+        for symbol, tape in self._definition_tapes:
+            values[symbol] = tape(values, numbers)[0]
+        return values
+
+    @cached_property
+    def _nullities(self) -> dict[tuple[float, ...], int]:
+        return {}
 
     @cached_property
     def _free(self) -> frozenset[Symbol]:
@@ -327,7 +358,7 @@ class Equations:
         return self.text()
 
     def __repr__(self) -> str:
-        return f"<Equations {self.form} of {self.system.name}: {len(self.equations)} equations in {len(self.unknowns)} unknowns>"
+        return f"<Equations {self.form} of {self.system.name}: {len(self.equations)} in {len(self.unknowns)} unknowns>"
 
     def _repr_latex_(self) -> str:
         return display.notebook(self)
@@ -339,7 +370,7 @@ def parameter_values(system: System, given: Mapping[Any, Any]) -> dict[Symbol, A
     unknown = [str(key) for key in given if str(key) not in by_name]
     if unknown:
         raise ModelError(f"{unknown[0]} is not a parameter of '{system.name}'; it has: {', '.join(by_name) or 'none'}")
-    values = {by_name[str(key)]: value for key, value in given.items()}
+    values: dict[Symbol, Any] = {by_name[str(key)]: value for key, value in given.items()}
     missing = [name for name, p in by_name.items() if p not in values]
     if missing:
         raise ModelError(f"no value for {', '.join(missing)}: give parameters={{{missing[0]}: …}}")

@@ -20,7 +20,7 @@ from sympy import Expr, Matrix, Symbol
 from appell.errors import FormNotApplicable, ModelError
 from appell.forms.base import Equations, Form, equation, generalized_forces
 from appell.forms.derivation import along, gradient, partial
-from appell.forms.matrices import inverse, row_times, samples
+from appell.forms.matrices import Table, inverse, row_times, samples
 from appell.forms.pseudo import (
     Rows,
     dependent_velocities,
@@ -28,6 +28,7 @@ from appell.forms.pseudo import (
     liberated_by,
     needs_coordinates,
     refusal,
+    restricted,
     velocities_of,
 )
 from appell.jets import expression
@@ -108,7 +109,7 @@ class Split:
         """∂F_μ/∂q̇_r, (k, n)."""
 
     @property
-    def directions(self) -> Matrix:
+    def directions(self) -> Table:
         """(nv, k): displacements of dependent velocities alone that break one constraint each."""
         out = sympy.zeros(self.system.nv, len(self.dependent))
         for i, m in enumerate(self.dependent):
@@ -125,7 +126,7 @@ class Split:
         unknown = [at[m] for m in self.dependent]
         zero = dict.fromkeys(unknown, sympy.Integer(0))
         if not self.A_mu.free_symbols & set(unknown):
-            free = Matrix([-f.xreplace(zero) for f in self.rows.first])
+            free = Matrix([-restricted(f, zero) for f in self.rows.first])
             return ({s: row_times(self.inverse, i, free) for i, s in enumerate(unknown)},)
         if len(unknown) > 1:
             return ()
@@ -189,7 +190,8 @@ def _given(system: System, solved: Mapping[Symbol, Any]) -> dict[Symbol, Expr]:
 def _given_slopes(system: System, split: Split, solved: Mapping[Symbol, Any]) -> Matrix:
     """∂F_μ/∂q̇_r of the user's F, after a check that F satisfies the constraints at random states."""
     F = _given(system, solved)
-    level = {v: v for v in system.velocities} | {a: v for a, v in zip(system.accelerations, system.velocities, strict=True)}
+    level: dict[Any, Any] = {v: v for v in system.velocities}
+    level |= {a: v for a, v in zip(system.accelerations, system.velocities, strict=True)}
     formula = {level.get(key, key): (key, value) for key, value in F.items()}
     missing = [system.velocities[m] for m in split.dependent if system.velocities[m] not in formula]
     if missing or len(formula) != len(split.dependent):

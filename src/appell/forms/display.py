@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import time
+import unicodedata
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -144,9 +145,10 @@ def _ordered(expr: Any) -> Any:
 
 def letter(symbol: Symbol) -> str:
     """A symbol in Unicode: φ̈, q₁, Λ_blade."""
-    if hasattr(symbol, "label"):
-        return f"Λ_{symbol.label}".replace(" ", "_")
-    return pretty_symbol(symbol._dotted() if isinstance(symbol, Jet) else symbol.name)
+    label = getattr(symbol, "label", None)  # of a multiplier
+    if label is not None:
+        return f"Λ_{label}".replace(" ", "_")
+    return str(pretty_symbol(symbol._dotted() if isinstance(symbol, Jet) else symbol.name))
 
 
 _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
@@ -162,4 +164,4 @@ def _text(expr: Any) -> str:
     line = re.sub(r"\*\*(\d+)(?!/)", lambda power: power[1].translate(_SUPERSCRIPT), line)
     line = re.sub(r"\*\*\((-\d+)\)", lambda power: power[1].translate(_SUPERSCRIPT), line)
     line = line.replace("sqrt(", "√(").replace("**", "^")
-    return line.replace("*", " ").replace("-", "−")
+    return unicodedata.normalize("NFC", line.replace("*", " ").replace("-", "−"))

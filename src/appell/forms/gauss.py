@@ -53,8 +53,8 @@ class Gauss(Form):
         Z = inertia - sympy.Add(*(Q_i * a for Q_i, a in zip(Q, system.accelerations, strict=True)))
         E = [sympy.diff(inertia, a) for a in system.accelerations]
         equations = with_multipliers(self, system, E, f"the minimum of Z from {what}; {self.source}", {"Z": Z})
-        free, rows = nonlinear_rows(system), acceleration_rows(system)
-        if not free:
+        free, rows = list(nonlinear_rows(system)), acceleration_rows(system)
+        if len(free) == 0:
             return equations
         equations = replace(equations, criterion=Z)
         if len(free) > 1 or not is_quadratic(rows[free[0]], system.accelerations):
@@ -106,8 +106,8 @@ def _christoffel(system: System) -> Expr:
 
 def extended_metric(system: System) -> list[list[Expr]]:
     """g_ab, (n + 1, n + 1): T2 = ½ g_ij q̇q̇, T1 = g_0i q̇, T0 = ½ g_00."""
-    T, v = system.kinetic, system.velocities
-    rest = {s: sympy.Integer(0) for s in v}
-    T1 = [sympy.diff(T, s).xreplace(rest) for s in v]
-    T2 = [[sympy.diff(T, s, r).xreplace(rest) for r in v] for s in v]
+    v, rest = system.velocities, {s: sympy.Integer(0) for s in system.velocities}
+    T: Any = system.kinetic
+    T1: list[Any] = [sympy.diff(T, s).xreplace(rest) for s in v]
+    T2: list[list[Any]] = [[sympy.diff(T, s, r).xreplace(rest) for r in v] for s in v]
     return [[2 * T.xreplace(rest), *T1], *([T1[i], *T2[i]] for i in range(len(v)))]

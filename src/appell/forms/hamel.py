@@ -24,7 +24,7 @@ from sympy import Expr, Matrix, Symbol
 from appell.forms.base import Equations, Form, equation, generalized_forces
 from appell.forms.derivation import along, gradient, partial
 from appell.forms.matrices import row_times
-from appell.forms.pseudo import PseudoVelocities, liberated_from, needs_coordinates, refusal, suggest
+from appell.forms.pseudo import PseudoVelocities, liberated_from, needs_coordinates, refusal, restricted, suggest
 from appell.jets import Speed, t
 from appell.model import System
 
@@ -86,9 +86,9 @@ class Frame:
         self.at_zero: dict[Symbol, Expr] = {s: sympy.Integer(0) for f in broken for s in (f, f.d)}
         column = Matrix(self.w) if self.w else sympy.zeros(0, 1)
         velocity = {v: row_times(self.H, i, column) + pseudo.h0[i] for i, v in enumerate(system.velocities)}
-        self.T = system.kinetic.xreplace(velocity)
-        self.momenta = [p.xreplace(self.at_zero) for p in gradient(self.T, self.w)]
-        self.slopes = gradient(self.T.xreplace(self.at_zero), system.coordinates)
+        self.T = restricted(system.kinetic, velocity)
+        self.momenta = [restricted(p, self.at_zero) for p in gradient(self.T, self.w)]
+        self.slopes = gradient(restricted(self.T, self.at_zero), system.coordinates)
         self.along = along(pseudo.rates)
 
     @cached_property
@@ -128,7 +128,7 @@ class Frame:
     def _free(self, r: int) -> list[Expr]:
         """∂F_ri/∂t − ∂f_0r/∂q_i."""
         zero = dict.fromkeys(self.system.velocities, sympy.Integer(0))
-        f0 = (*self.pseudo.definitions, *self.pseudo.rows.first)[r].xreplace(zero)
+        f0 = restricted((*self.pseudo.definitions, *self.pseudo.rows.first)[r], zero)
         f0_q = gradient(f0, self.system.coordinates)
         return [partial(t)(self.pseudo.Phi[r, i]) - slope for i, slope in enumerate(f0_q)]
 
@@ -146,5 +146,5 @@ class Frame:
 
     def forces(self) -> list[Expr]:
         """Π_s = Σ_i H_is Q_i for all of w."""
-        Q = Matrix([x.xreplace(self.pseudo.velocities) for x in generalized_forces(self.system)])
+        Q = Matrix([restricted(x, self.pseudo.velocities) for x in generalized_forces(self.system)])
         return [row_times(self.H.T, s, Q) for s in range(len(self.w))]

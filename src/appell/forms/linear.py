@@ -22,6 +22,13 @@ class Undetermined(Exception):
 
 def solve_linear(K: Sequence[Row], b: Row, unique: Sequence[bool], tolerance: float, names: Sequence[str]) -> Row:
     """x with K x = b, K (m, n) with m >= n or less. `unique[j]` demands that x_j be determined."""
+    return solve_with_nullity(K, b, unique, tolerance, names)[0]
+
+
+def solve_with_nullity(
+    K: Sequence[Row], b: Row, unique: Sequence[bool], tolerance: float, names: Sequence[str]
+) -> tuple[Row, int]:
+    """x as in `solve_linear`, and the number of null vectors of K."""
     n = len(unique)
     rows = [[*row, rhs] for row, rhs in zip(K, b, strict=True)]
     if not all(_finite(x) for row in rows for x in row):
@@ -40,7 +47,7 @@ def solve_linear(K: Sequence[Row], b: Row, unique: Sequence[bool], tolerance: fl
             f"{', '.join(lost)} not determined here: the constraint rows, or the inertia on their kernel, lose rank"
         )
     x = [value / s for value, s in zip(x, size, strict=True)]
-    return _shortest(x, [[value / s for value, s in zip(z, size, strict=True)] for z in null])
+    return _shortest(x, [[value / s for value, s in zip(z, size, strict=True)] for z in null]), len(null)
 
 
 def _finite(x: Any) -> bool:

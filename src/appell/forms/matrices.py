@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import sympy
@@ -10,8 +11,11 @@ from sympy import Expr, Matrix
 
 from appell.jets import Jet
 
+Table = Any
+"""A SymPy matrix of expressions (whose annotations do not let an entry be used as one)."""
 
-def row_times(matrix: Matrix, i: int, column: Matrix) -> Expr:
+
+def row_times(matrix: Table, i: int, column: Table) -> Expr:
     """(M x)_i, zero terms skipped."""
     n = matrix.shape[1]
     return sympy.Add(*(matrix[i, j] * column[j] for j in range(n) if matrix[i, j] != 0 and column[j] != 0))
@@ -20,7 +24,7 @@ def row_times(matrix: Matrix, i: int, column: Matrix) -> Expr:
 
 
 
-def samples(matrix: Matrix, count: int = 3, seed: int = 0) -> list[np.ndarray]:
+def samples(matrix: Table, count: int = 3, seed: int = 0) -> list[np.ndarray]:
     """The matrix at random states and parameter values where it is finite; fewer where it seldom is."""
     symbols = sorted(matrix.free_symbols, key=str)
     shape = matrix.shape
@@ -32,7 +36,7 @@ def samples(matrix: Matrix, count: int = 3, seed: int = 0) -> list[np.ndarray]:
         sizes = rng.uniform(0.3, 1.5, len(symbols))
         signs = [1.0 if s.is_positive else rng.choice([-1.0, 1.0]) for s in symbols]
         with np.errstate(all="ignore"):
-            value = np.array(fn(*(sizes * signs)), dtype=complex).reshape(shape)
+            value: Any = np.array(fn(*(sizes * signs)), dtype=complex).reshape(shape)
         if np.isfinite(value).all() and not value.imag.any():
             found.append(value.real)
         if len(found) == count:
@@ -63,7 +67,7 @@ def pivots(matrices: Sequence[np.ndarray], limit: int) -> list[int]:
 # -- the inverse of a matrix of expressions ----------------------------------------------------------------------------
 
 
-def inverse(Phi: Matrix) -> Matrix:
+def inverse(Phi: Table) -> Table:
     """Φ⁻¹ by blocks: a permutation makes Φ block triangular, and each block is inverted by its adjugate.
 
     No pivot is divided by that could vanish where det Φ does not, as long as the blocks have at most three rows or
@@ -94,7 +98,7 @@ def _add(terms: list[Expr]) -> Expr:
     return sympy.Add(*terms)
 
 
-def _matching(Phi: Matrix) -> list[int]:
+def _matching(Phi: Table) -> list[int]:
     """A column for each row with a nonzero entry there (augmenting paths, constant entries first)."""
     n = Phi.shape[0]
     order = [sorted((j for j in range(n) if Phi[i, j] != 0), key=lambda j: len(Phi[i, j].free_symbols)) for i in range(n)]
@@ -115,7 +119,7 @@ def _matching(Phi: Matrix) -> list[int]:
     return [row_of[i] for i in range(n)]
 
 
-def _block_inverse(D: Matrix) -> Matrix:
+def _block_inverse(D: Table) -> Table:
     n = D.shape[0]
     if n == 1:
         return Matrix([[1 / D[0, 0]]])
@@ -138,13 +142,13 @@ def _block_inverse(D: Matrix) -> Matrix:
     return out
 
 
-def _pivot(D: Matrix) -> tuple[int, int]:
+def _pivot(D: Table) -> tuple[int, int]:
     """An entry that never vanishes if there is one, else the largest at random states."""
     n = D.shape[0]
     sizes = np.min([np.abs(m) for m in samples(D)] or [np.ones((n, n))], axis=0)
     constant = np.array([[all(not isinstance(s, Jet) for s in D[i, j].free_symbols) for j in range(n)] for i in range(n)])
     sizes = np.where(constant & (sizes > 0), sizes + 1e3, sizes)
-    return divmod(int(np.argmax(sizes)), n)  # type: ignore[return-value]
+    return divmod(int(np.argmax(sizes)), n)
 
 
 def trig_reduced(expr: Expr) -> Expr:
@@ -152,7 +156,7 @@ def trig_reduced(expr: Expr) -> Expr:
     angles = {a.args[0] for a in expr.atoms(sympy.sin, sympy.cos)}
     if not angles or sympy.count_ops(expr) > 200:
         return expr
-    short = sympy.expand(expr)
+    short: Any = sympy.expand(expr)
     for angle in sorted(angles, key=str):
         s, c = sympy.sin(angle), sympy.cos(angle)
         for a, b in ((s, c), (c, s)):

@@ -43,4 +43,4 @@ def needs_velocities(system: System) -> str | None:
     """The reason why a form written in q̇ does not take speeds."""
     if system.holonomic_speeds:
         return None
-    return "it is written in the q̇, and this system has speeds of its own; ap.forms.lagrange takes them, ap.forms.gauss with bodies="
+    return "it is written in q̇, and this system has speeds of its own; use ap.forms.lagrange, or ap.forms.gauss with bodies="

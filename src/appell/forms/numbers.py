@@ -77,7 +77,7 @@ def arithmetic(digits: int) -> Arithmetic:
         if isinstance(x, sympy.Rational):
             return context.mpf(int(x.p)) / int(x.q)
         if isinstance(x, Expr):
-            return context.mpf(x.evalf(digits + 12)._mpf_)
+            return context.mpf(sympy.Float(x, digits + 12)._mpf_)
         return context.convert(x)
 
     table = {name: getattr(context, name) for name in _NAMES if hasattr(context, name)}
@@ -125,7 +125,7 @@ class Tape:
 
     @staticmethod
     def _needs(node: Any) -> tuple[Any, ...]:
-        if node.is_Symbol or node.is_number and not node.args:
+        if node.is_Symbol or (node.is_number and not node.args):
             return ()
         if node.is_Pow and node.exp.is_Rational:
             return (node.base,)

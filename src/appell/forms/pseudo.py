@@ -24,7 +24,7 @@ from sympy import Expr, Matrix, Symbol
 from appell.errors import FormNotApplicable, ModelError
 from appell.forms.base import equation, multiplier_symbols
 from appell.forms.derivation import along, gradient
-from appell.forms.matrices import inverse, pivots, row_times, samples
+from appell.forms.matrices import Table, inverse, pivots, row_times, samples
 from appell.jets import Jet, Speed, expression, jets_of, t
 from appell.model import System
 from appell.model.constraint import is_linear
@@ -62,7 +62,7 @@ class Rows:
         return self.system.accelerations if second else self.system.velocities
 
     @cached_property
-    def A(self) -> Matrix:
+    def A(self) -> Table:
         """∂ḟ/∂q̇, ∂f/∂q̇, ∂f/∂q̈ by the order of the constraint, (k, nv)."""
         entries = [gradient(f, self.at(i)) for i, f in enumerate(self.first)]
         return Matrix(len(entries), self.system.nv, [e for row in entries for e in row])
@@ -117,11 +117,11 @@ class PseudoVelocities:
     """
 
     system: System
-    speeds: tuple[Symbol, ...]
-    accelerations: tuple[Symbol, ...]
+    speeds: tuple[Any, ...]
+    accelerations: tuple[Any, ...]
     definitions: tuple[Expr, ...]
     rows: Rows
-    Phi: Matrix
+    Phi: Table
 
     @staticmethod
     def of(system: System, pseudo: Mapping[str, Any]) -> PseudoVelocities:
@@ -158,7 +158,7 @@ class PseudoVelocities:
             raise FormNotApplicable(f"{form} needs pseudo-velocities affine in the velocities; use ap.forms.maggi")
 
     @cached_property
-    def inverse(self) -> Matrix:
+    def inverse(self) -> Table:
         """Φ⁻¹ = (h | g), (nv, nv)."""
         return inverse(self.Phi)
 
@@ -168,20 +168,20 @@ class PseudoVelocities:
         return len(self.definitions)
 
     @property
-    def h(self) -> Matrix:
+    def h(self) -> Table:
         """∂q̇/∂π̇, (nv, n): the virtual displacements δq = h δπ (6')."""
         return self.inverse[:, : self.n]
 
     @property
-    def g(self) -> Matrix:
+    def g(self) -> Table:
         """∂q̇/∂f, (nv, k): displacements that break one constraint each."""
         return self.inverse[:, self.n :]
 
     @cached_property
-    def h0(self) -> Matrix:
+    def h0(self) -> Table:
         """The free terms of (6), (nv, 1)."""
         at_rest = dict.fromkeys(self.system.velocities, sympy.Integer(0))
-        free = Matrix([-e.xreplace(at_rest) for e in (*self.definitions, *self.rows.first)])
+        free = Matrix([-restricted(e, at_rest) for e in (*self.definitions, *self.rows.first)])
         return sympy.Matrix(self.system.nv, 1, [row_times(self.inverse, i, free) for i in range(self.system.nv)])
 
     @cached_property
@@ -193,7 +193,7 @@ class PseudoVelocities:
     @cached_property
     def rates(self) -> dict[Symbol, Expr]:
         """coordinate → its rate in t, q, π̇."""
-        return {q: rate.xreplace(self.velocities) for q, rate in self.system.rates.items()}
+        return {q: restricted(rate, self.velocities) for q, rate in self.system.rates.items()}
 
     @cached_property
     def lifted(self) -> dict[Symbol, Expr]:
@@ -201,7 +201,7 @@ class PseudoVelocities:
         a = self.system.accelerations
         if self.affine:
             d_dt = along(self.rates)
-            return {v.d: d_dt(e) for v, e in self.velocities.items()}
+            return {a_i: d_dt(e) for a_i, e in zip(a, self.velocities.values(), strict=True)}
         right = [p - f for p, f in zip(self.accelerations, self.free[: self.n], strict=True)]
         right = Matrix(right + [-f for f in self.free[self.n :]])
         return {s: row_times(self.inverse, i, right) for i, s in enumerate(a)}
@@ -221,7 +221,7 @@ class PseudoVelocities:
     def kinematics(self) -> tuple[Any, ...]:
         """(6), where it exists."""
         rates = self.rates if self.affine else self.system.rates
-        return tuple(equation(q.d, rate) for q, rate in rates.items() if q.d != rate)
+        return tuple(equation(q.d, rates[q]) for q in self.system.coordinates if q.d != rates[q])
 
     def values(self) -> dict[Symbol, Expr]:
         """π̇ → its value (5) in the velocities, for those that are not velocities themselves."""
@@ -231,10 +231,15 @@ class PseudoVelocities:
     def free(self) -> tuple[Expr, ...]:
         """φ_0: (π̈, f) at zero acceleration, (nv,)."""
         at_rest = dict.fromkeys(self.system.accelerations, sympy.Integer(0))
-        return tuple(e.xreplace(at_rest) for e in self.second)
+        return tuple(restricted(e, at_rest) for e in self.second)
 
 
-def velocities_of(system: System, given: Iterable[Any]) -> tuple[Symbol, ...]:
+def restricted(expr: Expr, table: Mapping[Any, Expr]) -> Expr:
+    """The expression with symbols replaced as they stand: nothing is expanded or evaluated again."""
+    return expr.xreplace({s: value for s, value in table.items() if s != value})  # type: ignore[return-value]
+
+
+def velocities_of(system: System, given: Iterable[Any]) -> tuple[Jet, ...]:
     """The velocities that a list of coordinates, velocities or speeds stands for."""
     given = [given] if isinstance(given, Symbol) else list(given)
     chosen = tuple(system.velocities[system.velocity_of(key, "independent=")] for key in given)
@@ -275,21 +280,18 @@ def _make(system: System, speeds, accelerations, definitions) -> PseudoVelocitie
     at = system.velocities if speeds or not n else system.accelerations
     top = [slope for e in definitions for slope in gradient(e, at)]
     Phi = Matrix(system.nv, system.nv, [*top, *rows.A])
-    names = [*(f"'{s}'" for s in (speeds or accelerations)), *(f"constraint '{system.constraints[i].name}'" for i in rows.indices)]
+    names = [f"'{s}'" for s in (speeds or accelerations)]
+    names += [f"constraint '{system.constraints[i].name}'" for i in rows.indices]
     dependent = _dependence(Phi, names)
     if dependent:
         raise FormNotApplicable(f"the pseudo-velocities do not span the motion: {dependent}")
     return PseudoVelocities(system, tuple(speeds), tuple(accelerations), tuple(definitions), rows, Phi)
 
 
-def _dependence(Phi: Matrix, names: Sequence[str]) -> str | None:
+def _dependence(Phi: Table, names: Sequence[str]) -> str | None:
     """None where det Φ ≠ 0 at some random state; else the combination of rows that vanishes, in words."""
-    if not Phi.free_symbols:
-        values = samples(Phi)
-    else:
-        values = samples(Phi, count=4)
     null = None
-    for m in values:
+    for m in samples(Phi, count=4):
         m = m / (np.linalg.norm(m, axis=1, keepdims=True) + 1e-300)
         U, sizes, _ = np.linalg.svd(m)
         if len(sizes) == 0 or sizes[-1] > TOLERANCE * sizes[0]:
@@ -301,7 +303,7 @@ def _dependence(Phi: Matrix, names: Sequence[str]) -> str | None:
     return _combination(Phi, support, names)
 
 
-def _combination(Phi: Matrix, support: list[int], names: Sequence[str]) -> str:
+def _combination(Phi: Table, support: list[int], names: Sequence[str]) -> str:
     vectors = Phi.extract(support, list(range(Phi.shape[1]))).T.nullspace(simplify=True) if len(support) <= 4 else []
     listed = ", ".join(names[i] for i in support)
     if not vectors:
@@ -345,13 +347,13 @@ def liberated(pseudo: PseudoVelocities, left: Sequence[Expr]) -> Reactions:
     return liberated_by(pseudo.rows, pseudo.g, left)
 
 
-def liberated_by(rows: Rows, g: Matrix, left: Sequence[Expr]) -> Reactions:
+def liberated_by(rows: Rows, g: Table, left: Sequence[Expr]) -> Reactions:
     """Λ_k = Σ_i left_i g_ik for displacements g, (nv, k), that break one constraint each."""
     column = Matrix(list(left))
     return liberated_from(rows, g, [row_times(g.T, k, column) for k in range(len(rows.indices))])
 
 
-def liberated_from(rows: Rows, g: Matrix, values: Sequence[Expr]) -> Reactions:
+def liberated_from(rows: Rows, g: Table, values: Sequence[Expr]) -> Reactions:
     """Λ_k = values_k. With redundant constraints Λ become unknowns, and Σ_j Λ_j A_j·g_k = values_k further rows."""
     system = rows.system
     if len(rows.indices) == len(system.constraints):

@@ -53,13 +53,14 @@ class Secular:
         slopes = lambda f: [sympy.diff(f, a) for a in accelerations]
         at_rest = lambda parts: [e.xreplace(rest) for e in parts]
         assert equations.criterion is not None
+        curvatures = lambda gradient: [sympy.diff(f, a) for f in gradient for a in accelerations]
         Z_a = slopes(equations.criterion)
         linear = [r for i, r in enumerate(rows) if i != nonlinear]
         r, r_a = rows[nonlinear], slopes(rows[nonlinear])
-        parts = [*at_rest(sum((slopes(e) for e in Z_a), [])), *at_rest([-e for e in Z_a])]
+        parts = [*at_rest(curvatures(Z_a)), *at_rest([-e for e in Z_a])]
         for f in linear:
-            parts += [*at_rest(slopes(f)), -f.xreplace(rest)]
-        parts += [*at_rest(sum((slopes(e) for e in r_a), [])), *at_rest(r_a), r.xreplace(rest)]
+            parts += at_rest([*slopes(f), -f])
+        parts += at_rest([*curvatures(r_a), *r_a, r])
         return Secular(equations, nonlinear, Tape(parts))
 
     def solve(self, values: dict, numbers: Arithmetic) -> tuple[Vector, Vector]:

@@ -90,7 +90,8 @@ class _Problem:
             x = np.zeros(self.n)
             x[: self.nv] = rng.standard_normal(self.nv) * 10.0 ** (k % 4 - 1)
             root = _newton(at, x, self.nv)
-            if root is not None and not any(np.abs(root[: self.nv] - y[: self.nv]).max() < 1e-6 * (1 + np.abs(y).max()) for y in found):
+            same = lambda y, a: np.abs(a - y[: self.nv]).max() < 1e-6 * (1 + np.abs(y).max())
+            if root is not None and not any(same(y, root[: self.nv]) for y in found):
                 found.append(root)
         return found
 

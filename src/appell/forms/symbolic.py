@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import sympy
 from sympy import Expr, Symbol
@@ -18,16 +19,16 @@ POINTS = 2
 def solve(K: sympy.Matrix, b: sympy.Matrix, unknowns: Sequence[Symbol], budget: float) -> dict[Symbol, Expr]:
     """x by Gauss–Jordan elimination; pivots are the shortest entries that are not zero. `budget` in s of simplification."""
     n = len(unknowns)
-    rows = [[*K.row(i), b[i]] for i in range(K.rows)]
+    rows: list[list[Any]] = [[*K.row(i), b[i]] for i in range(K.rows)]
     is_zero, stop = _ZeroTest(K, b), time.monotonic() + budget
     left = list(range(n))
-    done: list[tuple[int, list[Expr]]] = []
+    done: list[tuple[int, list[Any]]] = []
     while left:
         rows = [row for row in rows if any(row[j] != 0 for j in left)]
         choices = [(sympy.count_ops(row[j]), i, j) for i, row in enumerate(rows) for j in left if row[j] != 0]
         if not choices:
             names = ", ".join(str(unknowns[j]) for j in left)
-            raise FormNotApplicable(f"no explicit solution: {names} not determined (redundant constraint rows?); use .acceleration")
+            raise FormNotApplicable(f"no explicit solution: redundant constraint rows leave {names} open; use .acceleration")
         _, i, j = min(choices)
         pivot_row = rows.pop(i)
         pivot_row = [_tidy(x / pivot_row[j], is_zero, stop) if x != 0 else x for x in pivot_row]
@@ -38,7 +39,7 @@ def solve(K: sympy.Matrix, b: sympy.Matrix, unknowns: Sequence[Symbol], budget: 
     return {unknowns[j]: row[n] for j, row in sorted(done, key=lambda item: item[0])}
 
 
-def _minus(row: list[Expr], factor: Expr, pivot_row: list[Expr], is_zero: _ZeroTest, stop: float) -> list[Expr]:
+def _minus(row: list[Any], factor: Any, pivot_row: list[Any], is_zero: _ZeroTest, stop: float) -> list[Any]:
     if factor == 0:
         return row
     return [x - factor * y if y == 0 else _tidy(x - factor * y, is_zero, stop) for x, y in zip(row, pivot_row, strict=True)]

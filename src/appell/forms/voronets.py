@@ -19,7 +19,7 @@ from sympy import Expr, Symbol
 from appell.forms.base import Equations, Form, equation, generalized_forces
 from appell.forms.chaplygin import Split, best_independent
 from appell.forms.derivation import along, partial
-from appell.forms.pseudo import liberated_by, needs_coordinates, refusal
+from appell.forms.pseudo import liberated_by, needs_coordinates, refusal, restricted
 from appell.model import System
 
 
@@ -70,13 +70,13 @@ class _Reduced:
     def __init__(self, system: System, split: Split):
         self.system, self.split = system, split
         self.F: dict[Symbol, Expr] = split.branches()[0] if split.dependent else {}
-        self.rates = {q: q.d.xreplace(self.F) for q in system.coordinates}
-        self.T = system.kinetic.xreplace(self.F)
-        self.momenta = [partial(system.velocities[m])(system.kinetic).xreplace(self.F) for m in split.dependent]
+        self.rates: dict[Symbol, Expr] = {q: restricted(q.d, self.F) for q in system.coordinates}
+        self.T = restricted(system.kinetic, self.F)
+        self.momenta = [restricted(partial(system.velocities[m])(system.kinetic), self.F) for m in split.dependent]
         self.along = along(self.rates)
         """d/dt along the constrained motion, q̇_μ = F_μ."""
         self.slope = {q: partial(q) for q in system.coordinates}
-        self.Q = [Q.xreplace(self.F) for Q in generalized_forces(system)]
+        self.Q = [restricted(Q, self.F) for Q in generalized_forces(system)]
 
     def shift(self, expr: Expr, j: int) -> Expr:
         """∂/∂q_r + Σ_μ B_μr ∂/∂q_μ: the derivative along the r-th virtual displacement."""
@@ -101,8 +101,8 @@ class _Reduced:
 
     def liberated(self) -> list[Expr]:
         """E_i − Q_i on the constrained motion, for the reactions: only the dependent ones are asked for."""
-        out = [sympy.Integer(0)] * self.system.nv
+        out: list[Expr] = [sympy.Integer(0)] * self.system.nv
         for p, m in zip(self.momenta, self.split.dependent, strict=True):
-            slope = self.slope[self.system.coordinates[m]](self.system.kinetic).xreplace(self.F)
+            slope = restricted(self.slope[self.system.coordinates[m]](self.system.kinetic), self.F)
             out[m] = self.along(p) - slope - self.Q[m]
         return out

@@ -24,11 +24,6 @@ def cos(x: Scalar) -> Scalar:
     return math.cos(x) if isinstance(x, float | int) else ca.cos(x) if isinstance(x, ca.SX) else np.cos(x)
 
 
-def reciprocal(x: Scalar) -> Scalar:
-    """1/x, kept as a value of its own: the graph would else write every y·(1/x) as a division."""
-    return ca.SX.binary(ca.OP_LIFT, 1.0 / x, ca.SX(0)) if isinstance(x, ca.SX) else 1.0 / x
-
-
 def is_constant_zero(x: Scalar) -> bool:
     """Whether x is 0 whatever the state."""
     return bool(x.is_zero()) if isinstance(x, ca.SX) else isinstance(x, float | int) and x == 0

@@ -105,7 +105,7 @@ def solve(M: Array, b: Array, A: Array, a0: Array, r: Row, r_a: Row, r_aa: Row, 
     if y is None or mu is None:
         return failed(status)
     a = reduced.a(y)
-    lam = np.linalg.lstsq(A.T, M @ a - b - np.atleast_2d(r_a(a)).T @ mu, rcond=RANK)[0]
+    lam = _fitted(A.T, M @ a - b - np.atleast_2d(r_a(a)).T @ mu)
     return GaussResult(a, lam, mu, quadratic, status, None if other is None else reduced.a(other))
 
 
@@ -130,6 +130,11 @@ def _reduce(M: Array, b: Array, A: Array, a0: Array, rows: tuple[Row, Row, Row])
     shaped_r_a = lambda a: np.asarray(r_a(a), dtype=np.float64).reshape(-1, n)
     shaped_r_aa = lambda a: np.asarray(r_aa(a), dtype=np.float64)
     return _Reduced(a_p + B @ (B.T @ (b - M @ a_p)), B, shaped_r, shaped_r_a, shaped_r_aa), Status.OK
+
+
+def _fitted(A: Array, b: Array) -> Array:
+    """x of least norm with A x nearest to b."""
+    return np.asarray(np.linalg.lstsq(A, b, rcond=RANK)[0], dtype=np.float64)
 
 
 def _is_quadratic(p: _Reduced) -> bool:
@@ -180,7 +185,7 @@ def _phi(mu: float, shares: Array, s: Array, gamma: Array, c: float) -> tuple[fl
 
 
 def _before_the_end(s: Array, gamma: Array, c: float) -> tuple[float, Array] | None:
-    """The root μ in (0, 1/s_e) with the shares 1 − μs, sought in δ = 1 − μs_e, in which they lose no digits; None: hard case."""
+    """The root μ in (0, 1/s_e) and the shares 1 − μs, sought in δ = 1 − μs_e, where they lose no digits; None: hard case."""
     end = s[-1]
     shares = lambda delta: (end - s) / end + delta * s / end
     low, high = np.log(1e-300), 0.0  # of log δ; φ < 0 at δ = 1
@@ -202,7 +207,7 @@ def _before_the_end(s: Array, gamma: Array, c: float) -> tuple[float, Array] | N
 
 def _unbounded(s: Array, gamma: Array, c: float) -> tuple[float, Array] | None:
     """The root μ in (0, ∞) for s <= 0; None where φ stays below 0: the row has no solution."""
-    high = -c / max(gamma @ gamma, 1e-300)  # φ <= c + μ|γ|² for s <= 0, so the root is not below this
+    high = -c / max(float(gamma @ gamma), 1e-300)  # φ <= c + μ|γ|² for s <= 0, so the root is not below this
     low = 0.0
     while _phi(high, 1 - high * s, s, gamma, c)[0] < 0:
         low, high = high, 4 * high
@@ -250,7 +255,7 @@ def _multistart(p: _Reduced, m2: int, start: Array | None) -> Found:
         y, mu = np.zeros(0), np.zeros(m2)
         return (y, mu, None, Status.OK) if satisfied else (None, None, None, Status.NO_SOLUTION)
     rng = np.random.default_rng(0)
-    starts = [] if start is None else [np.linalg.lstsq(p.B, start - p.a_c, rcond=None)[0]]
+    starts: list[Array] = [] if start is None else [_fitted(p.B, start - p.a_c)]
     starts += [rng.standard_normal(k) * 10.0 ** (i % 4 - 1) for i in range(STARTS)]
     found: list[tuple[float, Array, Array]] = []
     for y in starts:
@@ -269,8 +274,8 @@ def _multistart(p: _Reduced, m2: int, start: Array | None) -> Found:
 def _stationary(p: _Reduced, y: Array) -> tuple[Array, Array] | None:
     """A root of y = ρ_yᵀμ, ρ = 0 near y: first onto the rows, then Newton with halved steps; None where it stalls."""
     for _ in range(8):
-        y = y - np.linalg.lstsq(p.slope(y), p.rho(y), rcond=RANK)[0]
-    mu = np.linalg.lstsq(p.slope(y).T, y, rcond=RANK)[0]
+        y = y - _fitted(p.slope(y), p.rho(y))
+    mu = _fitted(p.slope(y).T, y)
     residual = lambda y, mu: np.concatenate([y - p.slope(y).T @ mu, p.rho(y)])
     F = residual(y, mu)
     for _ in range(ITERATIONS):

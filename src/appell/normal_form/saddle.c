@@ -25,14 +25,19 @@ static void saddle_backward(int n, int stride, const double *L, double *y)
     }
 }
 
+/* M = L L^T by columns: the updates of one column do not wait for each other. Reads and writes the lower triangle. */
 static int saddle_cholesky(int n, double *M)
 {
+    double size[n + 1], l[n + 1];
+    for (int k = 0; k < n; k++) size[k] = M[k * n + k];
     for (int k = 0; k < n; k++) {
-        double *row = M + k * n, size = row[k];
-        for (int j = 0; j < k; j++) row[j] = (row[j] - saddle_dot(j, row, M + j * n)) / M[j * n + j];
-        const double d = size - saddle_dot(k, row, row);
-        if (!(d > 1e-12 * size)) return isfinite(d) ? 2 : 3;
-        row[k] = sqrt(d);
+        const double d = M[k * n + k];
+        if (!(d > 1e-12 * size[k])) return isfinite(d) ? 2 : 3;
+        const double root = sqrt(d), inverse = 1 / root;
+        M[k * n + k] = root;
+        for (int i = k + 1; i < n; i++) l[i] = M[i * n + k] *= inverse;
+        for (int i = k + 1; i < n; i++)
+            for (int j = k + 1; j <= i; j++) M[i * n + j] -= l[i] * l[j];
     }
     return 0;
 }

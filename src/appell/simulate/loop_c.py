@@ -47,6 +47,12 @@ typedef struct {
 
     int64_t evaluations, accepted, rejections;
     double defect;                      /* largest residual before projection at a step end */
+
+    double rest, simultaneous, graze;   /* unilateral constraints: time within which bouncing ends or two hits are one, s; height */
+    double *events;                     /* (event_capacity, 6): t, face, kind, rate before, rate after, impulse */
+    int64_t event_capacity, n_events;
+    int *touching;                      /* (free faces,) whether the state is on the face */
+    int switch_face, switch_kind;       /* why SWITCH was returned */
 } appell_run;
 
 int appell_advance(appell_run *run, int64_t trials);
@@ -122,7 +128,7 @@ def _factor(tableau: Tableau) -> str:
     return f"{tableau.safety!r}*pow(bounded, {-(exponent - 0.75 * tableau.beta)!r}){previous}"
 
 
-def loop_source(method: str, nz: int, has_projection: bool) -> str:
+def loop_source(method: str, nz: int, has_projection: bool, free: int = 0, contacts: int = 0) -> str:
     """The C text of the loop: CDEF's struct and `appell_advance`, to follow the text of rhs (and project)."""
     tableau = TABLEAUX[method]
     d, e = len(tableau.D), range(len(tableau.E))
@@ -149,10 +155,17 @@ def loop_source(method: str, nz: int, has_projection: bool) -> str:
         "shrink": repr(tableau.shrink),
         "grow": repr(tableau.grow),
     }
-    text = files("appell.simulate").joinpath("loop.c.in").read_text(encoding="utf-8")
+    text, switch = (_template(name) for name in ("loop.c.in", "switch.c.in"))
+    values["switch"] = switch if free + contacts else ""
     for name, value in values.items():
         text = text.replace(f"@{name}@", str(value))
-    return f"#include <stdint.h>\n#define HAS_PROJECTION {int(has_projection)}\n{CDEF}\n{text}"
+    sizes = {"HAS_PROJECTION": int(has_projection), "LOOP_FREE": free, "LOOP_CONTACTS": contacts}
+    defines = "\n".join(f"#define {name} {value}" for name, value in sizes.items())
+    return f"#include <stdint.h>\n{defines}\n{CDEF}\n{text}"
+
+
+def _template(name: str) -> str:
+    return files("appell.simulate").joinpath(name).read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -205,9 +218,10 @@ class _Progress:
         run = self.struct
         if not self.task.keep_steps:
             return Status(self.loop.lib.appell_advance(run, trials))
-        t_steps, z_steps = np.empty(trials), np.empty((trials, self.loop.nz))
+        capacity = 2 * trials + 1  # an impact writes the state before and after it
+        t_steps, z_steps = np.empty(capacity), np.empty((capacity, self.loop.nz))
         run.t_steps, run.z_steps = self._pointer(t_steps), self._pointer(z_steps)
-        run.capacity, run.n_steps = trials, 0
+        run.capacity, run.n_steps = capacity, 0
         status = Status(self.loop.lib.appell_advance(run, trials))
         kept = slice(run.n_steps)
         self.t_pieces.append(t_steps[kept].copy())

@@ -10,10 +10,10 @@ each body (`frames`); q, v, tau are sequences of scalars: floats, batches or gra
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from appell.graph.scalar import reciprocal
 from appell.tree.frames import Layout, Link
 from appell.tree.inertia import Inertia
 from appell.tree.spatial import (
@@ -150,12 +150,15 @@ def _fill(M: list[list[Scalar]], links: Sequence[Link], words: Sequence[Steps], 
 
 @dataclass(frozen=True)
 class Pivot:
-    """One eliminated joint axis: row U of the articulated inertia, 1/D, and u = τ − p along it."""
+    """One eliminated joint axis: row U of the articulated inertia, −1/D, and u = τ − p along it.
+
+    The sign is for the graph, which would write every x·(1/D) as a division, and does not so with x·(−1/D).
+    """
 
     axis: int
     k: int
     U: Six
-    inverse: Scalar
+    minus_inverse: Scalar
     u: Scalar
 
 
@@ -206,16 +209,35 @@ def _eliminate(k: int, index: int, I: Matrix, p: Six, load: Scalar, rotor: float
     """One axis out. Without a rotor row k of the rest is exactly 0 and p_k exactly the load."""
     U = list(I[k])
     u = load - p[k]
-    inverse = reciprocal(U[k] + rotor)
-    W = [x * inverse for x in U]
+    minus_inverse = -1.0 / (U[k] + rotor)
+    W = [x * minus_inverse for x in U]
     rest: Matrix = [[0.0] * 6 for _ in range(6)]
     for i in range(6):
         for j in range(i, 6):
             if rotor or k not in (i, j):
-                rest[i][j] = rest[j][i] = I[i][j] - U[i] * W[j]
-    s = inverse * u
-    p = [load if i == k and not rotor else p[i] + U[i] * s for i in range(6)]
-    return Pivot(k, index, U, inverse, u), rest, p
+                rest[i][j] = rest[j][i] = I[i][j] + U[i] * W[j]
+    s = minus_inverse * u
+    p = [load if i == k and not rotor else p[i] - U[i] * s for i in range(6)]
+    return Pivot(k, index, U, minus_inverse, u), rest, p
+
+
+def pivots_at(layout: Layout) -> list[list[float]]:
+    """The pivots D of `aba`, joint by joint, at a configuration of no symmetry: how much each joint moves."""
+    nq = sum(link.node.kind.nq for link in layout.links)
+    q = [math.sin(1.0 + 2.4 * k) for k in range(nq)]
+    inertia, values = [_own_inertia(link.inertia) for link in layout.links], []
+    for n in reversed(range(len(layout.links))):
+        node, found = layout.links[n].node, []
+        for i, axis in enumerate(node.kind.axes):
+            D = inertia[n][axis][axis] + node.armature[i]
+            found.append(D)
+            if D > 0:
+                _, inertia[n], _ = _eliminate(axis, 0, inertia[n], [0.0] * 6, 0.0, node.armature[i])
+        values.append(found)
+        if node.parent >= 0:
+            moved = inertia_in(layout.links[n].steps(q), inertia[n])
+            inertia[node.parent] = [add(x, y) for x, y in zip(inertia[node.parent], moved, strict=True)]
+    return values[::-1]
 
 
 def _outwards(
@@ -230,7 +252,7 @@ def _outwards(
         for i, pivot in reversed(list(enumerate(pivots[n]))):
             others = dot([c for j, c in enumerate(pivot.U) if j != pivot.axis], [c for j, c in enumerate(x) if j != pivot.axis])
             here = link.node.armature[i] * start[pivot.axis]
-            x[pivot.axis] = (pivot.u + here - others) * pivot.inverse
+            x[pivot.axis] = (others - here - pivot.u) * pivot.minus_inverse
             vd[pivot.k] = x[pivot.axis] - (start[pivot.axis] + brought[n][i])
         delta.append(x)
     return vd

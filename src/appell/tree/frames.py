@@ -37,9 +37,10 @@ class Node:
 
 @dataclass(frozen=True, eq=False)
 class Link:
-    """A body in the frame chosen for it: `fixed` steps, then those of the joint."""
+    """A body in the frame chosen for it (`frame`, in the given one): `fixed` steps, then those of the joint."""
 
     node: Node
+    frame: Placement
     fixed: Steps
     offset: float
     inertia: Inertia
@@ -94,7 +95,7 @@ def _booked(nodes: Sequence[Node], chosen: Sequence[Placement]) -> Layout:
             ground = ground + outer
         merged = node.kind.hinge
         fixed = spelling.steps if merged else (*spelling.steps, *turn(2, spelling.gamma))
-        links.append(Link(node, fixed, spelling.gamma if merged else 0.0, own[n]))
+        links.append(Link(node, chosen[n], fixed, spelling.gamma if merged else 0.0, own[n]))
     return Layout(tuple(reversed(links)), ground)
 
 

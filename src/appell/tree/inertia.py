@@ -97,7 +97,7 @@ class Inertia:
             raise ModelError(f"the mass of {what} is {mass}; it must be a finite number >= 0 (kg)")
         if J.shape != (3, 3) or not np.isfinite(J).all() or abs(J - J.T).max() > 1e-12 * (1 + abs(J).max()):
             raise ModelError(f"the inertia matrix of {what} must be 3 by 3, finite and symmetric, not {J.tolist()}")
-        if (np.diag(J) < 0).any():
+        if (np.diag(J) < -1e-15).any():  # files hold -5e-20 where zero is meant
             raise ModelError(f"the inertia matrix of {what} has a negative moment on its diagonal: {np.diag(J)}")
         return Inertia(mass, mass * c, np.trace(J) / 2 * np.eye(3) - J + mass * np.outer(c, c))
 

@@ -17,7 +17,8 @@ import numpy as np
 from appell.tree.inertia import Array, Placement
 from appell.tree.spatial import Slide, Step, Steps, Swap, Turn
 
-TINY = 1e-12  # m or rad: below it a length or an angle is the rounding of a file's decimals
+TINY = 1e-11  # m or rad: below it a length or an angle is the rounding of a file's decimals
+SKEW = 0.05  # sine of the angle between two axes below which their common normal may lie far away
 X, Z = 0, 2
 
 
@@ -31,7 +32,7 @@ class Spelling:
 
 @dataclass(frozen=True)
 class Normal:
-    """The common normal of z and z': b along z, a along x', d along z', and the angles β, α, γ. Parallel: None."""
+    """The common normal of z and z': b along z, a along x', d along z', and the angles β, α, γ."""
 
     b: float
     beta: float
@@ -79,28 +80,37 @@ def swap(R: Array) -> Steps:
 
 
 def common_normal(X_: Placement) -> Normal | None:
-    """See the head of this file; None if the axes are parallel."""
+    """See the head of this file; None if the axes are parallel, or so nearly that lengths would lose their digits."""
     R, r = X_.R, X_.p
     sine = float(np.hypot(R[0, 2], R[1, 2]))
-    if sine < TINY:
+    if sine < SKEW:
         return None
-    beta = float(np.arctan2(R[0, 2], -R[1, 2]))
-    alpha = float(np.arctan2(sine, R[2, 2]))
-    gamma = float(np.arctan2(R[2, 0], R[2, 1]))
+    beta, alpha, gamma = euler(R)
     x, y = np.array([np.cos(beta), np.sin(beta), 0.0]), np.array([-np.sin(beta), np.cos(beta), 0.0])
     d = float(-(r @ y) / sine)
     return Normal(float(r[2] - d * np.cos(alpha)), beta, float(r @ x), alpha, d, gamma)
+
+
+def euler(R: Array) -> tuple[float, float, float]:
+    """R = Rz(β) Rx(α) Rz(γ)."""
+    sine = np.hypot(R[0, 2], R[1, 2])
+    return float(np.arctan2(R[0, 2], -R[1, 2])), float(np.arctan2(sine, R[2, 2])), float(np.arctan2(R[2, 0], R[2, 1]))
 
 
 def spell(X_: Placement) -> Spelling:
     """`X_` = steps, then a turn about z by gamma."""
     R, r, scale = X_.R, X_.p, 1.0 + float(abs(X_.p).max())
     normal = common_normal(X_)
-    if normal is None:
+    if np.hypot(R[0, 2], R[1, 2]) < TINY:
         up = R[2, 2] > 0
         flip: Steps = () if up else swap(np.diag([1.0, -1.0, -1.0]))
         gamma = np.arctan2(R[1, 0], R[0, 0]) if up else np.arctan2(-R[1, 0], R[0, 0])
         return Spelling((*slides(r, scale), *flip), float(gamma))
+    if normal is None:
+        beta, alpha, gamma = euler(R)
+        turns = (*turn(Z, beta), *turn(X, alpha))
+        before, after = slides(r, scale), slides(compose(turns).T @ r, scale)
+        return Spelling((*before, *turns) if len(before) <= len(after) else (*turns, *after), gamma)
     if quarter(normal.beta) is not None and quarter(normal.alpha) is not None:
         # z ⊥ z' on coordinate axes: slide first, where the rates of the predecessor are shared by its other successors
         A = compose((*turn(Z, normal.beta), *turn(X, normal.alpha)))

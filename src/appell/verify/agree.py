@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from appell.errors import AppellError, FormNotApplicable, ModelError, SingularConfiguration, Status
 from appell.forms import FORMS
 from appell.forms.base import Equations, Form, directions
+from appell.forms.manifold import Projection, State
 from appell.forms.numbers import Arithmetic, Tape, arithmetic
 from appell.jets import t
 from appell.model import System
@@ -31,7 +32,7 @@ from appell.normal_form.manifold import find
 from appell.normal_form.policy import choose
 from appell.normal_form.saddle import Policy
 from appell.normal_form.saddle import solve as solve_saddle
-from appell.verify.exact import Polish, State, exact_parameters, exact_system
+from appell.verify.exact import exact_parameters, exact_state, exact_system
 
 Array = NDArray[np.float64]
 
@@ -42,8 +43,8 @@ DIGITS = 50
 class Line:
     """One form: how far it is from the other forms (50 digits) and from the normal form (float64), or why it does not apply.
 
-    `a`, `force`: largest disagreement of accelerations and constraint forces with the other forms; `judge_a`, `judge_force`: with
-    the normal form. NaN where there is nothing to compare. `states`: at how many it could be evaluated. `seconds`: to derive.
+    `a`, `force`: largest disagreement of accelerations and constraint forces with the other forms; `judge_a`, `judge_force`:
+    with the normal form. NaN where there is nothing to compare. `states`: where it has a value. `seconds`: to derive.
     """
 
     form: str
@@ -202,10 +203,10 @@ class _Judge:
         self.system, self.numbers = system, arithmetic(DIGITS)
         self.form = normal_form(system)
         p = np.array([float(parameters[s]) for s in system.parameters])
-        polish = Polish(system, self.numbers)
+        project = Projection(system)
         candidates = []
         for time_, q, v in find(self.form, p, seed, tries=3 * count):
-            state = polish(time_, q, v, parameters)
+            state = project(exact_state(system, time_, q, v, parameters, self.numbers), self.numbers)
             verdict = None if state is None else _verdict(self.form, system, state, p)
             if state is not None and verdict is not None:
                 candidates.append((verdict[0], len(candidates), state, verdict[1:]))
@@ -214,7 +215,7 @@ class _Judge:
         self.answers: list[tuple[Array, Array]] = [c[3] for c in candidates[:count]]
         if not self.states:
             raise AppellError(
-                f"no state of '{system.name}' was found on its constraints for these parameters; give parameters= that allow one"
+                f"no state of '{system.name}' was found on its constraints; give parameters= that allow one"
             )
         self._W = Tape([w for row in directions(system) for w in row])
 

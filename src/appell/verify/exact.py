@@ -1,4 +1,4 @@
-"""Exact systems and exact states: floats become the rationals they were written as, states satisfy constraints to 50 digits."""
+"""Exact systems, parameters and states: floats become the rationals they were written as."""
 
 from __future__ import annotations
 
@@ -12,17 +12,11 @@ import numpy as np
 import sympy
 from sympy import Expr, Rational, Symbol
 
-from appell.errors import ModelError, SingularConfiguration
-from appell.forms.base import tower
-from appell.forms.linear import Undetermined, solve_linear
-from appell.forms.numbers import Arithmetic, Tape
+from appell.errors import ModelError
+from appell.forms.manifold import State
+from appell.forms.numbers import Arithmetic
 from appell.jets import Parameter, t
 from appell.model import System
-
-State = dict[Symbol, Any]
-
-DEPENDENT = 1e-10
-"""A pivot below this counts as a dependent row: redundant rows are left out of Newton's steps, and follow."""
 
 
 def exact(value: Any) -> Any:
@@ -74,14 +68,14 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one == other) and not (isinstance(one, float | np.floating))
 
 
-def exact_parameters(system: System, given: Mapping[Any, Any], seed: int) -> dict[Parameter, Rational]:
+def exact_parameters(system: System, given: Mapping[Any, Any], seed: int) -> dict[Parameter, Any]:
     """Values by symbol: those given (by symbol or name), and random rationals in (½, 3/2) for the others."""
     by_name = {str(p): p for p in system.parameters}
     unknown = [str(key) for key in given if str(key) not in by_name]
     if unknown:
         raise ModelError(f"{unknown[0]} is not a parameter of '{system.name}'; it has: {', '.join(by_name) or 'none'}")
     rng = np.random.default_rng(seed)
-    values = {p: Rational(int(rng.integers(51, 150)), 100) for p in system.parameters}
+    values: dict[Parameter, Any] = {p: Rational(int(rng.integers(51, 150)), 100) for p in system.parameters}
     for p in values:
         if p.is_integer:
             values[p] = Rational(int(rng.integers(1, 4)))
@@ -91,40 +85,8 @@ def exact_parameters(system: System, given: Mapping[Any, Any], seed: int) -> dic
     return values
 
 
-class Polish:
-    """Newton's method in many digits: positions onto the holonomic constraints, then velocities onto all of order 0 and 1."""
-
-    def __init__(self, system: System, numbers: Arithmetic):
-        self.system, self.numbers = system, numbers
-        positions = [f for f, c in zip(system.residuals, system.constraints, strict=True) if c.order == 0]
-        for ball in system.quaternions:
-            positions.append(sympy.Add(*(x**2 for x in ball.coordinates)) - 1)
-        chosen = [(i, c.order) for i, c in enumerate(system.constraints) if c.order < 2]
-        velocities = [tower(system, i)[1 - order] for i, order in chosen]
-        self._levels = [
-            (symbols, len(f), Tape([*f, *(sympy.diff(e, s) for e in f for s in symbols)]))
-            for f, symbols in ((positions, system.coordinates), (velocities, system.velocities))
-        ]
-
-    def __call__(self, time: float, q: Any, v: Any, parameters: Mapping[Symbol, Any]) -> State | None:
-        """The exact state near (q, v); None where Newton does not arrive."""
-        given = {t: time, **dict(zip(self.system.coordinates, q, strict=True))}
-        given |= dict(zip(self.system.velocities, v, strict=True))
-        state = {s: self.numbers.number(Rational(Fraction(float(x)))) for s, x in given.items()}
-        state |= {p: self.numbers.number(x) for p, x in parameters.items()}
-        try:
-            return state if all(self._newton(state, *level) for level in self._levels) else None
-        except (Undetermined, SingularConfiguration):
-            return None
-
-    def _newton(self, state: State, symbols: tuple[Symbol, ...], count: int, tape: Tape) -> bool:
-        n = len(symbols)
-        for _ in range(12):
-            flat = tape(state, self.numbers)
-            f, J = flat[:count], [flat[count + i * n : count + (i + 1) * n] for i in range(count)]
-            if max((abs(x) for x in f), default=0) < 10.0 ** -(self.numbers.digits + 3):
-                return True
-            step = solve_linear(J, [-x for x in f], [False] * n, DEPENDENT, [""] * n)
-            for s, d in zip(symbols, step, strict=True):
-                state[s] += d
-        return False
+def exact_state(system: System, time: float, q: Any, v: Any, parameters: Mapping[Symbol, Any], numbers: Arithmetic) -> State:
+    """A float state as it stands, in many digits."""
+    given = {t: time, **dict(zip(system.coordinates, q, strict=True)), **dict(zip(system.velocities, v, strict=True))}
+    state = {s: numbers.number(Rational(Fraction(float(x)))) for s, x in given.items()}
+    return state | {p: numbers.number(x) for p, x in parameters.items()}

@@ -26,13 +26,33 @@ from appell.zoo.snakeboard import snakeboard
 from appell.zoo.surface import inclined_plane, paraboloid
 from appell.zoo.suslov import suslov
 from appell.zoo.top import euler_body, heavy_top, heavy_top_quaternion
+from appell.zoo.unilateral import (
+    arm_with_joint_stops,
+    ball_in_corner,
+    bead_in_circle,
+    bead_on_pulley_thread,
+    block_on_vibrating_table,
+    bouncing_ball,
+    double_pendulum_with_wall,
+    impact_pair,
+    oscillator_between_stops,
+    oscillator_with_wall,
+    thread_pendulum,
+)
 
 ALL: dict[str, Callable[[], Example]] = {
     function.__name__: function
     for function in (
         appell_hamel,
+        arm_with_joint_stops,
+        ball_in_corner,
+        bead_in_circle,
+        bead_on_pulley_thread,
+        block_on_vibrating_table,
+        bouncing_ball,
         constant_acceleration,
         constant_speed,
+        double_pendulum_with_wall,
         euler_body,
         four_bar,
         grioli,
@@ -40,9 +60,12 @@ ALL: dict[str, Callable[[], Example]] = {
         heavy_top_quaternion,
         holonomic_pseudo,
         homogeneous_ball,
+        impact_pair,
         inclined_plane,
         n_pendulum,
         orthogonal_acceleration,
+        oscillator_between_stops,
+        oscillator_with_wall,
         paraboloid,
         pendulum,
         rolling_ball_on_turntable,
@@ -53,6 +76,7 @@ ALL: dict[str, Callable[[], Example]] = {
         sliding_rod,
         snakeboard,
         suslov,
+        thread_pendulum,
         turning_knife_edge,
     )
 }
@@ -61,8 +85,15 @@ __all__ = [
     "ALL",
     "Example",
     "appell_hamel",
+    "arm_with_joint_stops",
+    "ball_in_corner",
+    "bead_in_circle",
+    "bead_on_pulley_thread",
+    "block_on_vibrating_table",
+    "bouncing_ball",
     "constant_acceleration",
     "constant_speed",
+    "double_pendulum_with_wall",
     "euler_body",
     "four_bar",
     "grioli",
@@ -70,9 +101,12 @@ __all__ = [
     "heavy_top_quaternion",
     "holonomic_pseudo",
     "homogeneous_ball",
+    "impact_pair",
     "inclined_plane",
     "n_pendulum",
     "orthogonal_acceleration",
+    "oscillator_between_stops",
+    "oscillator_with_wall",
     "paraboloid",
     "pendulum",
     "rolling_ball_on_turntable",
@@ -83,5 +117,6 @@ __all__ = [
     "sliding_rod",
     "snakeboard",
     "suslov",
+    "thread_pendulum",
     "turning_knife_edge",
 ]

@@ -1,0 +1,83 @@
+"""States on the constraints, in numbers of any kind, and the rank that is usual there.
+
+    positions    ∂f/∂q Δq = −f          velocities    ∂ḟ/∂v Δv = −ḟ          each step the least one, repeated (Newton)
+
+A matrix of coefficients that loses rank has two possible meanings. Redundant constraints lose it at every state of the
+manifold: accelerations stay determined, and Λ is taken of least norm. A singular configuration loses it at this state only
+(∂f/∂q̇ = 0 at rest): the motion is not determined, and nothing is regularised silently. `usual_nullity` tells them apart.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import sympy
+from sympy import Symbol
+
+from appell.errors import SingularConfiguration
+from appell.forms.linear import Undetermined, solve_linear
+from appell.forms.numbers import FLOAT, Arithmetic, Tape
+from appell.model import System
+
+State = dict[Symbol, Any]
+
+DEPENDENT = 1e-10
+"""A pivot below this counts as a dependent row: redundant rows are left out of Newton's steps, and follow."""
+
+
+class Projection:
+    """Positions onto the holonomic constraints and unit quaternions, then velocities onto all rows of order 0 and 1."""
+
+    def __init__(self, system: System):
+        f = system.residuals
+        order = [c.order for c in system.constraints]
+        positions = [f[i] for i in range(len(f)) if order[i] == 0]
+        positions += [sympy.Add(*(x**2 for x in ball.coordinates)) - 1 for ball in system.quaternions]
+        velocities = [system.total_derivative(f[i]) if order[i] == 0 else f[i] for i in range(len(f)) if order[i] < 2]
+        self._levels = [
+            (symbols, len(rows), Tape([*rows, *(sympy.diff(e, s) for e in rows for s in symbols)]))
+            for rows, symbols in ((positions, system.coordinates), (velocities, system.velocities))
+        ]
+
+    def __call__(self, state: Mapping[Symbol, Any], numbers: Arithmetic) -> State | None:
+        """The state on the constraints near a state; None where Newton does not arrive."""
+        found = dict(state)
+        goal = 1e-12 if numbers is FLOAT else 10.0 ** -(numbers.digits + 3)
+        try:
+            return found if all(_newton(found, *level, numbers, goal) for level in self._levels) else None
+        except (Undetermined, SingularConfiguration):
+            return None
+
+
+def _newton(state: State, symbols: tuple[Symbol, ...], count: int, tape: Tape, numbers: Arithmetic, goal: float) -> bool:
+    n = len(symbols)
+    for _ in range(25):
+        flat = tape(state, numbers)
+        f, J = flat[:count], [flat[count + i * n : count + (i + 1) * n] for i in range(count)]
+        if max((abs(x) for x in f), default=0) < goal:
+            return True
+        step = solve_linear(J, [-x for x in f], [False] * n, DEPENDENT, [""] * n)
+        for s, d in zip(symbols, step, strict=True):
+            state[s] += d
+    return False
+
+
+def usual_nullity(system: System, state: Mapping[Symbol, Any], nullity: Callable[[State], int]) -> int:
+    """The least nullity at three states of the manifold around this one, in float64; large where none is found."""
+    rng, projection, found = random.Random(0), Projection(system), []
+    floats = {s: float(x) for s, x in state.items()}
+    moved = (*system.coordinates, *system.velocities)
+    for _ in range(12):
+        near = {s: x + rng.uniform(-0.3, 0.3) * (1 + abs(x)) if s in moved else x for s, x in floats.items()}
+        at = projection(near, FLOAT)
+        if at is None:
+            continue
+        try:
+            found.append(nullity(at))
+        except (Undetermined, SingularConfiguration):
+            continue
+        if len(found) == 3:
+            break
+    return min(found, default=10**6)

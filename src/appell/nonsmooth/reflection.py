@@ -1,0 +1,47 @@
+"""An impact without a chart: the velocities reflected in the kinetic metric.
+
+    v⁺ = v⁻ − (1 + e) K n ḟ⁻/(n·Kn),        n = ∂ḟ/∂v,        ḟ = n·v + ḟ|_{v=0}
+
+K = M⁻¹, or the inverse of M on the velocities that bilateral rows A v = … allow,
+
+    K = M⁻¹ − M⁻¹Aᵀ(A M⁻¹Aᵀ)⁺A M⁻¹,
+
+which lets the bilateral constraints answer with impulses of their own. For A empty this is Zhuravlev's gluing, (12) in every
+chart: tangential momenta are continuous, ḟ⁺ = −e ḟ⁻, and T changes by −(1 − e²) ḟ²/(2 n·Kn).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Impact:
+    """Velocities after an impact, (nv,), the impulse on f (N s for f in m) and ḟ before and after."""
+
+    v: Array
+    impulse: float
+    before: float
+    after: float
+
+
+def allowed_inverse(M: Array, A: Array) -> Array:
+    """K, (nv, nv): the inverse of M on ker A."""
+    K = np.asarray(np.linalg.inv(M), dtype=np.float64)
+    if len(A) == 0:
+        return K
+    KA = K @ A.T
+    return np.asarray(K - KA @ np.linalg.pinv(A @ KA, rcond=1e-12, hermitian=True) @ KA.T, dtype=np.float64)
+
+
+def reflected(M: Array, n: Array, v: Array, rate: float, restitution: float, A: Array | None = None) -> Impact:
+    """The impact on a face with normal n = ∂ḟ/∂v and normal velocity rate = ḟ < 0."""
+    K = allowed_inverse(M, np.zeros((0, len(M))) if A is None else A)
+    Kn = K @ n
+    impulse = -(1 + restitution) * rate / (n @ Kn)
+    return Impact(v + impulse * Kn, float(impulse), float(rate), float(-restitution * rate))

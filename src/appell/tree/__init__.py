@@ -1,0 +1,7 @@
+"""Rigid-body chains and trees: joints, URDF, inverse and forward dynamics, Golubev's equations."""
+
+from appell.tree.description import Frame, Joint
+from appell.tree.inertia import Inertia, Placement, place
+from appell.tree.tree import Tree
+
+__all__ = ["Frame", "Inertia", "Joint", "Placement", "Tree", "place"]

@@ -1,0 +1,146 @@
+"""The algorithms as graphs: one `Fn` for each question a tree can be asked.
+
+    q (nq,)   v, tau, a (nv,)
+
+Another question is another function here and a line in `QUESTIONS`. Derivatives are taken in the graph; those by the
+configuration are along v, ∂y/∂q N(q) with q̇ = N(q) v, hence (…, nv) as in Pinocchio.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from appell.graph import algebra
+from appell.graph.algebra import Value
+from appell.graph.fn import Fn, Shaped, make_fn
+from appell.graph.scalar import Scalar, scalars, stacked
+from appell.tree import kinematics
+from appell.tree.algorithms import aba, crba, rnea
+from appell.tree.description import Frame
+from appell.tree.frames import Layout
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """What a graph needs to know of a tree."""
+
+    layout: Layout
+    gravity: tuple[float, float, float]
+    nq: int
+    nv: int
+    mass: float
+
+    def inputs(self, names: str) -> dict[str, Value]:
+        """Fresh symbols, `names` such as "q v tau"."""
+        return {name: algebra.symbols(name, self.nq if name == "q" else self.nv) for name in names.split()}
+
+
+def function(subject: Subject, question: str) -> Fn:
+    """The graph that answers one of `QUESTIONS`."""
+    names, build = QUESTIONS[question]
+    inputs = subject.inputs(names)
+    return make_fn(question, _shaped(inputs), build(subject, *inputs.values()))
+
+
+def frame_function(subject: Subject, frame: Frame, question: str, reference: str = "aligned") -> Fn:
+    """"placement" (R, p) or "jacobian" (6, nv) of one frame."""
+    q = algebra.symbols("q", subject.nq)
+    where = (subject.layout, frame.node, frame.placement, scalars(q))
+    if question == "placement":
+        pose = kinematics.frame_pose(*where)
+        outputs: dict[str, Shaped] = {"R": _matrix(pose.R), "p": (stacked(pose.p), (3,))}
+    else:
+        J = kinematics.frame_jacobian(*where, reference)
+        outputs = {"J": (stacked([x for row in J for x in row]), (6, subject.nv))}
+    return make_fn(question, _shaped({"q": q}), outputs)
+
+
+def _shaped(inputs: Mapping[str, Value]) -> dict[str, Shaped]:
+    return {name: (value, (value.numel(),)) for name, value in inputs.items()}
+
+
+def _matrix(rows: list[list[Scalar]]) -> Shaped:
+    return stacked([x for row in rows for x in row]), (len(rows), len(rows[0]) if rows else 0)
+
+
+def _forward(s: Subject, q: Value, v: Value, tau: Value) -> dict[str, Shaped]:
+    return {"a": (stacked(aba(s.layout, s.gravity, scalars(q), scalars(v), scalars(tau))), (s.nv,))}
+
+
+def _inverse(s: Subject, q: Value, v: Value, a: Value) -> dict[str, Shaped]:
+    return {"tau": (stacked(rnea(s.layout, s.gravity, scalars(q), scalars(v), scalars(a))), (s.nv,))}
+
+
+def _bias(s: Subject, q: Value, v: Value) -> dict[str, Shaped]:
+    return {"h": (stacked(rnea(s.layout, s.gravity, scalars(q), scalars(v), [0.0] * s.nv)), (s.nv,))}
+
+
+def _mass_matrix(s: Subject, q: Value) -> dict[str, Shaped]:
+    return {"M": _matrix(crba(s.layout, scalars(q)))}
+
+
+def _energy(s: Subject, q: Value, v: Value) -> dict[str, Shaped]:
+    T = kinematics.kinetic_energy(s.layout, scalars(q), scalars(v))
+    V = kinematics.potential_energy(s.layout, s.gravity, scalars(q))
+    return {"T": (stacked([T]), ()), "V": (stacked([V]), ())}
+
+
+def _centre_of_mass(s: Subject, q: Value) -> dict[str, Shaped]:
+    return {"c": (stacked(kinematics.centre_of_mass(s.layout, s.mass, scalars(q))), (3,))}
+
+
+def _momentum(s: Subject, q: Value, v: Value) -> dict[str, Shaped]:
+    """[linear | angular about the centre of mass], on the world's axes."""
+    total = kinematics.momentum_about_origin(s.layout, scalars(q), scalars(v))
+    c = kinematics.centre_of_mass(s.layout, s.mass, scalars(q))
+    K = [x - y for x, y in zip(total[:3], kinematics.cross(c, total[3:]), strict=True)]
+    return {"p": (stacked([*total[3:], *K]), (6,))}
+
+
+def _rate(s: Subject, q: Value, v: Value) -> dict[str, Shaped]:
+    """q̇ = N(q) v."""
+    qs, vs = scalars(q), scalars(v)
+    rates: list[Scalar] = []
+    for link in s.layout.links:
+        node = link.node
+        rates += node.kind.rate(qs[node.iq : node.iq + node.kind.nq], vs[node.iv : node.iv + node.kind.nv])
+    return {"qd": (stacked(rates), (s.nq,))}
+
+
+def _along_q(s: Subject, y: Value, q: Value) -> Value:
+    """∂y/∂q N(q)."""
+    v = algebra.symbols("direction", s.nv)
+    qd = _rate(s, q, v)["qd"]
+    N = algebra.jacobian(qd[0] if isinstance(qd, tuple) else qd, v)
+    return algebra.jacobian(y, q) @ N
+
+
+def _derivatives(y: Value, s: Subject, q: Value, v: Value, third: Value, names: str) -> dict[str, Shaped]:
+    square = (s.nv, s.nv)
+    parts = (_along_q(s, y, q), algebra.jacobian(y, v), algebra.jacobian(y, third))
+    return {name: (part, square) for name, part in zip(names.split(), parts, strict=True)}
+
+
+def _forward_derivatives(s: Subject, q: Value, v: Value, tau: Value) -> dict[str, Shaped]:
+    y = stacked(aba(s.layout, s.gravity, scalars(q), scalars(v), scalars(tau)))
+    return _derivatives(y, s, q, v, tau, "a_q a_v a_tau")
+
+
+def _inverse_derivatives(s: Subject, q: Value, v: Value, a: Value) -> dict[str, Shaped]:
+    y = stacked(rnea(s.layout, s.gravity, scalars(q), scalars(v), scalars(a)))
+    return _derivatives(y, s, q, v, a, "tau_q tau_v tau_a")
+
+
+QUESTIONS: dict[str, tuple[str, Callable[..., dict[str, Shaped]]]] = {
+    "forward_dynamics": ("q v tau", _forward),
+    "inverse_dynamics": ("q v a", _inverse),
+    "bias": ("q v", _bias),
+    "mass_matrix": ("q", _mass_matrix),
+    "energy": ("q v", _energy),
+    "centre_of_mass": ("q", _centre_of_mass),
+    "momentum": ("q v", _momentum),
+    "rate": ("q v", _rate),
+    "forward_dynamics_derivatives": ("q v tau", _forward_derivatives),
+    "inverse_dynamics_derivatives": ("q v a", _inverse_derivatives),
+}

@@ -1,0 +1,150 @@
+"""Placements, Jacobians, centre of mass, momentum, energy: everything that needs no accelerations.
+
+Velocities go outwards, V = X V' + S v, [angular | linear] at each origin on body axes; momenta come back inwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from appell.tree.algorithms import moments, spread
+from appell.tree.frames import Layout
+from appell.tree.inertia import Placement
+from appell.tree.spatial import Matrix, Scalar, Six, Slide, Steps, Vector, add, cross, dot, six_in, six_out
+
+Scalars = Sequence[Scalar]
+
+
+@dataclass(frozen=True)
+class Pose:
+    """A frame in the world: x_world = R x + p."""
+
+    R: Matrix
+    p: Vector
+
+    def then(self, steps: Steps) -> Pose:
+        """The frame that `steps` reach from this one."""
+        R, p = self.R, self.p
+        for step in steps:
+            if isinstance(step, Slide):
+                p = [p[n] + step.d * R[n][step.k] for n in range(3)]
+            else:
+                R = [step.vector_out(row) for row in R]
+        return Pose(R, p)
+
+    def at(self, X: Placement) -> Pose:
+        """A constant placement beyond this frame."""
+        R_, r = [[float(x) for x in row] for row in X.R], [float(x) for x in X.p]
+        columns = list(zip(*R_, strict=True))
+        return Pose([[dot(row, column) for column in columns] for row in self.R], self.point(r))
+
+    def point(self, r: Vector) -> Vector:
+        return [self.p[n] + dot(self.R[n], r) for n in range(3)]
+
+    def turned(self, x: Vector) -> Vector:
+        return [dot(row, x) for row in self.R]
+
+
+WORLD = Pose([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], [0.0, 0.0, 0.0])
+
+
+def poses(layout: Layout, q: Scalars) -> list[Pose]:
+    """The chosen frames of all links in the world."""
+    result: list[Pose] = []
+    for link in layout.links:
+        before = WORLD if link.node.parent < 0 else result[link.node.parent]
+        result.append(before.then(link.steps(q)))
+    return result
+
+
+def frame_pose(layout: Layout, node: int, placement: Placement, q: Scalars) -> Pose:
+    """A frame fixed to the given frame of a joint's successor (node −1: to the ground)."""
+    if node < 0:
+        return WORLD.at(placement)
+    return poses(layout, q)[node].at(layout.links[node].frame.inverse @ placement)
+
+
+def frame_jacobian(layout: Layout, node: int, placement: Placement, q: Scalars, reference: str) -> list[list[Scalar]]:
+    """(6, nv): [linear | angular] velocity of a frame by the joint velocities.
+
+    `reference`: "local" on the frame's axes, "aligned" at its origin on the world's axes, "world" the velocity of the
+    body's point at the world's origin (Pinocchio's LOCAL, LOCAL_WORLD_ALIGNED, WORLD).
+    """
+    nv = sum(link.node.kind.nv for link in layout.links)
+    columns: list[Vector] = [[0.0] * 6 for _ in range(nv)]
+    if node < 0:
+        return [list(row) for row in zip(*columns, strict=True)] if nv else [[] for _ in range(6)]
+    all_poses = poses(layout, q)
+    frame = all_poses[node].at(layout.links[node].frame.inverse @ placement)
+    origin = [0.0] * 3 if reference == "world" else frame.p
+    n = node
+    while n >= 0:
+        link, pose = layout.links[n], all_poses[n]
+        lever = [origin[i] - pose.p[i] for i in range(3)]
+        for axis, k in zip(link.node.kind.axes, link.velocities, strict=True):
+            e = [pose.R[i][axis % 3] for i in range(3)]
+            linear, angular = (e, [0.0] * 3) if axis >= 3 else (cross(e, lever), e)
+            if reference == "local":
+                linear, angular = _untwisted(frame, linear), _untwisted(frame, angular)
+            columns[k] = [*linear, *angular]
+        n = link.node.parent
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _untwisted(frame: Pose, x: Vector) -> Vector:
+    return [dot([row[n] for row in frame.R], x) for n in range(3)]
+
+
+def centre_of_mass(layout: Layout, mass: float, q: Scalars) -> Vector:
+    """Σ m c / Σ m of all that moves, on the world's axes."""
+    total = [float(x) for x in layout.ground.h]
+    for link, pose in zip(layout.links, poses(layout, q), strict=True):
+        m, h, _ = moments(link.inertia)
+        total = [total[n] + m * pose.p[n] + dot(pose.R[n], h) for n in range(3)]
+    return [x / mass for x in total]
+
+
+def momentum_about_origin(layout: Layout, q: Scalars, v: Scalars) -> Six:
+    """[K about the world's origin | m v_c], on the world's axes."""
+    words, momenta = _momenta(layout, q, v)
+    total: Six = [0.0] * 6
+    for n in reversed(range(len(layout.links))):
+        inward, parent = six_in(words[n], momenta[n][1]), layout.links[n].node.parent
+        if parent < 0:
+            total = add(total, inward)
+        else:
+            momenta[parent] = (momenta[parent][0], add(momenta[parent][1], inward))
+    return total
+
+
+def kinetic_energy(layout: Layout, q: Scalars, v: Scalars) -> Scalar:
+    """½ Σ V·(I V), with the rotors."""
+    _, momenta = _momenta(layout, q, v)
+    total: Scalar = 0.0
+    for velocity, momentum in momenta:
+        total = total + dot(velocity, momentum)
+    for link in layout.links:
+        for rotor, k in zip(link.node.armature, link.velocities, strict=True):
+            total = total + rotor * v[k] * v[k]
+    return 0.5 * total
+
+
+def potential_energy(layout: Layout, gravity: Scalars, q: Scalars) -> Scalar:
+    """−g · Σ m c."""
+    return 0.0 - dot(gravity, centre_of_mass(layout, 1.0, q))
+
+
+def _momenta(layout: Layout, q: Scalars, v: Scalars) -> tuple[list[Steps], list[tuple[Six, Six]]]:
+    """The words, and (V, I V) of each link on its own axes."""
+    words, momenta = [], []
+    for link in layout.links:
+        words.append(link.steps(q))
+        before = [0.0] * 6 if link.node.parent < 0 else momenta[link.node.parent][0]
+        V = add(six_out(words[-1], before), spread(link, v))
+        m, h, P = moments(link.inertia)
+        w, u = V[:3], V[3:]
+        trace = P[0][0] + P[1][1] + P[2][2]
+        K = [trace * w[n] - dot(P[n], w) for n in range(3)]
+        momenta.append((V, [*add(K, cross(h, u)), *add([m * x for x in u], cross(w, h))]))
+    return words, momenta

@@ -1,0 +1,197 @@
+"""URDF files to joints, numbered as Pinocchio numbers them: depth first, successors sorted by joint name.
+
+Only what moves is read: `<link><inertial>`, and `<joint>` with origin, axis, parent, child, dynamics. Meshes are never
+opened. A link without `<inertial>` has no mass. Axes are made unit; one of length 0 is refused. `<mimic>` joints are
+independent, as in Pinocchio's reader; damping is applied only on request; both are told in the notes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from appell.errors import ModelError
+from appell.tree.description import Joint, unit_axis
+from appell.tree.inertia import HERE, Inertia, Placement, place
+from appell.tree.joints import JOINTS
+from appell.tree.xml import read_xml
+
+ROOT_JOINT = "root_joint"
+URDF_KINDS = ("revolute", "continuous", "prismatic", "planar", "fixed", "floating")
+
+
+@dataclass(frozen=True, eq=False)
+class Urdf:
+    """The joints of a file, parents first; `notes` says what the file states and the tree does not use."""
+
+    name: str
+    joints: tuple[Joint, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Row:
+    """One <joint> element."""
+
+    joint: Joint
+    parent: str
+    child: str
+
+
+def read_urdf(path: str | Path, *, floating: bool, damping: bool) -> Urdf:
+    """The robot in the file, its root link welded to the ground or free."""
+    path = Path(path)
+    if not path.is_file():
+        raise ModelError(f"there is no file {path}")
+    robot = read_xml(path)
+    if robot.tag != "robot":
+        raise ModelError(f"{path}: the root element is <{robot.tag}>, expected <robot>")
+    macros = [element.tag for element in robot.iter() if ":" in element.tag and element.tag.startswith("xacro")]
+    if macros:
+        raise ModelError(f"{path} contains <{macros[0]}>: it is a macro file; expand it with xacro first")
+    links = _links(robot)
+    notes: list[str] = []
+    rows = [_row(element, damping, notes) for element in robot.findall("joint")]
+    root = _root(rows, links)
+    first = Joint(ROOT_JOINT, "floating" if floating else "fixed", body=links[root], link=root)
+    return Urdf(robot.get("name", "robot"), (first, *_in_order(rows, links, root)), tuple(notes))
+
+
+def _in_order(rows: Sequence[_Row], links: Mapping[str, Inertia], root: str) -> list[Joint]:
+    """Depth first from the root link, the joints of one link by name."""
+    children: dict[str, list[_Row]] = {link: [] for link in links}
+    for row in sorted(rows, key=lambda row: row.joint.name.encode(), reverse=True):
+        children[row.parent].append(row)
+    ordered: list[Joint] = []
+    stack = [(row, ROOT_JOINT) for row in children[root]]
+    while stack:
+        row, before = stack.pop()
+        given = row.joint
+        ordered.append(
+            Joint(
+                given.name, given.kind, before, given.placement, given.axis, links[row.child], 0.0, given.damping, row.child
+            )
+        )
+        stack.extend((next_row, given.name) for next_row in children[row.child])
+    if len(ordered) < len(rows):
+        lost = sorted({row.joint.name for row in rows} - {joint.name for joint in ordered})
+        raise ModelError(f"joint '{lost[0]}' belongs to a closed loop of links that the root '{root}' does not reach")
+    return ordered
+
+
+def _root(rows: Sequence[_Row], links: Mapping[str, Inertia]) -> str:
+    """The one link that is no joint's child."""
+    above: dict[str, str] = {}
+    for row in rows:
+        name = row.joint.name
+        for what, link in (("parent", row.parent), ("child", row.child)):
+            if link not in links:
+                raise ModelError(f"joint '{name}': its {what} link '{link}' is not among the <link> elements")
+        if row.child in above:
+            raise ModelError(
+                f"link '{row.child}' is the child of joint '{above[row.child]}' and of joint '{name}': a closed loop. "
+                "A URDF is a tree; cut the loop and close it with a constraint"
+            )
+        above[row.child] = name
+    roots = sorted(set(links) - set(above))
+    if not links:
+        raise ModelError("the robot has no <link>")
+    if not roots:
+        raise ModelError(f"every link is the child of a joint: joint '{rows[0].joint.name}' is part of a closed loop")
+    if len(roots) > 1:
+        raise ModelError(f"the links {', '.join(map(repr, roots))} are not connected; a robot has one root link")
+    return roots[0]
+
+
+def _links(robot: Element) -> dict[str, Inertia]:
+    links: dict[str, Inertia] = {}
+    for element in robot.findall("link"):
+        name = _named(element, "link")
+        if name in links:
+            raise ModelError(f"two links have the name '{name}'")
+        inertial = element.find("inertial")
+        links[name] = Inertia.zero() if inertial is None else _inertia(inertial, f"link '{name}'")
+    return links
+
+
+def _inertia(inertial: Element, where: str) -> Inertia:
+    mass, matrix = inertial.find("mass"), inertial.find("inertia")
+    if mass is None or matrix is None:
+        missing = "mass" if mass is None else "inertia"
+        raise ModelError(f"{where}: <inertial> has no <{missing}>")
+    xx, xy, xz, yy, yz, zz = (_number(matrix, key, where) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+    origin = _origin(inertial, f"the <inertial> of {where}")
+    J = origin.R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ origin.R.T
+    return Inertia.at_centre(_number(mass, "value", where), origin.p, (J + J.T) / 2, where)
+
+
+def _row(element: Element, damping: bool, notes: list[str]) -> _Row:
+    name = _named(element, "joint")
+    where, kind = f"joint '{name}'", element.get("type", "")
+    if kind not in URDF_KINDS:
+        raise ModelError(f"{where} is of the unknown type {kind!r}; URDF knows {', '.join(URDF_KINDS)}")
+    ends = {}
+    for tag in ("parent", "child"):
+        end = element.find(tag)
+        if end is None or not end.get("link"):
+            raise ModelError(f"{where} has no <{tag} link=…>")
+        ends[tag] = end.get("link", "")
+    axis = element.find("axis")
+    direction: Sequence[float] = (1.0, 0.0, 0.0)
+    if axis is not None and axis.get("xyz") is not None and JOINTS[kind].axial:
+        direction = tuple(unit_axis(_numbers(axis, "xyz", where), where))
+    dynamics, viscous = element.find("dynamics"), 0.0
+    if dynamics is not None:
+        viscous = _number(dynamics, "damping", where, 0.0)
+        if viscous and not damping:
+            notes.append(f"{where}: damping {viscous:g} is not applied (from_urdf(…, damping=True) applies it)")
+        if _number(dynamics, "friction", where, 0.0):
+            notes.append(f"{where}: dry friction is not applied")
+    if element.find("mimic") is not None:
+        notes.append(f"{where}: <mimic> is not applied, the joint is independent")
+    joint = Joint(name, kind, None, _origin(element, where), direction, damping=viscous if damping else 0.0)
+    return _Row(joint, ends["parent"], ends["child"])
+
+
+def _named(element: Element, what: str) -> str:
+    name = element.get("name")
+    if not name:
+        raise ModelError(f"a <{what}> has no name")
+    return name
+
+
+def _origin(element: Element, where: str) -> Placement:
+    origin = element.find("origin")
+    if origin is None:
+        return HERE
+    xyz, rpy = (_numbers(origin, key, where) if origin.get(key) is not None else (0.0,) * 3 for key in ("xyz", "rpy"))
+    return place(xyz, rpy)
+
+
+def _numbers(element: Element, key: str, where: str) -> tuple[float, ...]:
+    text = element.get(key, "")
+    try:
+        values = tuple(float(word) for word in text.split())
+    except ValueError:
+        values = ()
+    if len(values) != 3 or not all(map(math.isfinite, values)):
+        raise ModelError(f"{where}: <{element.tag} {key}={text!r}> must be three finite numbers")
+    return values
+
+
+def _number(element: Element, key: str, where: str, default: float | None = None) -> float:
+    text = element.get(key)
+    if text is None and default is not None:
+        return default
+    try:
+        value = float(text or "")
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ModelError(f"{where}: <{element.tag} {key}={text!r}> must be a finite number")
+    return value

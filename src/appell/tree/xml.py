@@ -1,0 +1,49 @@
+"""XML that is only data: no document type, hence no entities, nothing external, nothing that grows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree.ElementTree import Element, TreeBuilder
+from xml.parsers import expat
+
+from appell.errors import ModelError
+
+LARGEST = 64 * 2**20  # bytes; robots are far smaller
+DEEPEST = 200  # nested elements
+
+
+def read_xml(path: Path) -> Element:
+    """The root element of the file. A DOCTYPE, where all entity tricks live, is refused."""
+    if path.stat().st_size > LARGEST:
+        raise ModelError(f"{path} has over {LARGEST // 2**20} MB, too large for a robot description")
+    return parse_xml(path.read_bytes(), str(path))
+
+
+def parse_xml(data: bytes, where: str) -> Element:
+    builder, parser, depth = TreeBuilder(), expat.ParserCreate(), 0
+
+    def refuse(*_: object) -> None:
+        raise ModelError(
+            f"{where}, line {parser.CurrentLineNumber}: a document type or an entity; robot descriptions need neither, "
+            "and they can exhaust memory or read other files. Remove the <!DOCTYPE …>"
+        )
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > DEEPEST:
+            raise ModelError(f"{where}, line {parser.CurrentLineNumber}: over {DEEPEST} nested elements")
+        builder.start(tag, attributes)
+
+    def end(tag: str) -> None:
+        nonlocal depth
+        depth -= 1
+        builder.end(tag)
+
+    parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = parser.ExternalEntityRefHandler = refuse
+    parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, builder.data
+    try:
+        parser.Parse(data, True)
+    except expat.ExpatError as error:
+        raise ModelError(f"{where} is not well-formed XML: {error}") from error
+    return builder.close()

@@ -1,0 +1,381 @@
+"""The constraint doctor: what kind of constraints a system has, and what follows from them.
+
+    order, linearity        of each constraint f(t, q, v, a) = 0
+    integrability           is it holonomic in disguise? (Frobenius, `appell.verify.frobenius`)
+    redundancy, rank        rank A against the number of rows; states with λᵀA = 0, |λ| = 1, where it falls
+    freedom                 nv − rank A velocities, dim D_∞ configurations
+    cyclic, conserved       coordinates absent from T, V and Q; momenta and energy (`appell.verify.conserved`)
+    pseudo-velocities       those with the smallest condition number of Φ = ∂(π̇, f)/∂q̇
+    start                   |f|/(1 + Σ|∂f/∂z·z|) of a given state
+
+Ranks and conserved quantities are read at random states on the constraints: generic statements, each in one sentence.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy
+from numpy.typing import NDArray
+
+from appell.errors import ConstraintError, FormNotApplicable, ModelError
+from appell.forms.display import simplified
+from appell.forms.matrices import samples
+from appell.forms.pseudo import PseudoVelocities, independent_rows, suggest
+from appell.jets import t
+from appell.model import System
+from appell.model.unilateral import ChartChoice
+from appell.normal_form import NormalForm, normal_form
+from appell.normal_form.manifold import find, project, residuals
+from appell.simulate.run import bind, compile
+from appell.simulate.start import TOLERANCE, read
+from appell.verify import conserved, ranks
+from appell.verify.exact import exact_parameters
+from appell.verify.frobenius import State, affine_rows, flag, integrals
+
+Array = NDArray[np.float64]
+
+STATES = 40
+"""Random states on the constraints at which ranks and rates are read."""
+
+SMALL = 16
+"""Number of coordinates and velocities up to which states of lower rank are sought."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One sentence about one subject: a constraint by its name, a coordinate, or the system."""
+
+    kind: str
+    subject: str
+    sentence: str
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What `ap.diagnose` found, in the order in which it looked. Prints as text and in notebooks."""
+
+    system: str
+    findings: tuple[Finding, ...]
+
+    def of(self, kind: str) -> tuple[Finding, ...]:
+        """The findings of one kind: constraint, integrability, redundancy, rank, contradiction, freedom, cyclic, conserved,
+        pseudo-velocities, unilateral, start."""
+        return tuple(finding for finding in self.findings if finding.kind == kind)
+
+    def about(self, subject: Any) -> tuple[Finding, ...]:
+        """The findings about a constraint or a coordinate, by the object or its name."""
+        name = str(getattr(subject, "name", subject))
+        return tuple(finding for finding in self.findings if finding.subject == name)
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.findings)
+
+    def __str__(self) -> str:
+        width = max(len(finding.kind) for finding in self.findings)
+        lines = [f"  {finding.kind.ljust(width)}  {finding.sentence}" for finding in self.findings]
+        return "\n".join([f"diagnosis of {self.system}", *lines])
+
+    def _repr_html_(self) -> str:
+        cell = lambda text: f"<td style='text-align:left'>{html.escape(text)}</td>"
+        body = "".join(f"<tr>{cell(f.kind)}{cell(f.sentence)}</tr>" for f in self.findings)
+        return f"<table><caption>diagnosis of {html.escape(self.system)}</caption>{body}</table>"
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A system with parameter values p, and states on its constraints (none where none was found)."""
+
+    system: System
+    form: NormalForm
+    values: dict[Any, float]
+    p: Array
+    states: list[State]
+
+    @staticmethod
+    def of(system: System, parameters: Mapping[Any, Any], start: State | None = None, seed: int = 0) -> _Case:
+        """Parameters not given are random, drawn again where they allow no state; a state near the start comes first."""
+        form = normal_form(system)
+        for attempt in range(5):
+            values = {s: float(x) for s, x in exact_parameters(system, parameters, seed + attempt).items()}
+            p = np.array([values[s] for s in system.parameters], dtype=float)
+            states = find(form, p, seed, tries=STATES)
+            if start is not None:
+                near = project(form, start[0], start[1], start[2], p)
+                if residuals(form, start[0], *near, p).relative < TOLERANCE:
+                    states = [(start[0], *near), *states]
+            if states:
+                break
+        return _Case(system, form, bind(system, values), p, states)
+
+
+def diagnose(
+    system: System,
+    start: Mapping[Any, Any] | None = None,
+    parameters: Mapping[Any, Any] | None = None,
+    *,
+    since: float = 0.0,
+) -> Diagnosis:
+    """Order, integrability, redundancy, freedom, conserved quantities and pseudo-velocities of a system, in plain sentences.
+
+    start: symbol → value, a state to be judged at the time `since`, s; it needs a value for every parameter.
+    parameters: by symbol or name; those not given are random, so that ranks are generic.
+    """
+    if not isinstance(system, System):
+        raise ModelError(f"ap.diagnose takes a System, not {type(system).__name__}")
+    given = parameters or {}
+    state = None
+    if start is not None:
+        bind(system, given)  # complete, or an error that names what is missing
+        state = (since, *read(system, start))
+    case = _Case.of(system, given, state)
+    findings = [*_natures(system), *_unilateral(system)]
+    if case.states:
+        findings += [*_integrability(case), *_rows(case), *_freedom(case)]
+        findings += [*_conserved(case), *_pseudo(case)]
+    else:
+        findings += _contradiction(case)
+    return Diagnosis(system.name, (*findings, *(_start(case, state) if state is not None else ())))
+
+
+# -- each constraint by itself -----------------------------------------------------------------------------------------
+
+
+def _natures(system: System) -> Iterator[Finding]:
+    if not system.constraints:
+        yield Finding("constraint", system.name, "there are no bilateral constraints")
+    for c, f, W in zip(system.constraints, system.residuals, system.reactions, strict=True):
+        sentence = f"constraint '{c.name}' is {_kind_of(system, c, f)}"
+        sentence += "; it contains time" if t in f.free_symbols else ""
+        sentence += "; its reaction has a direction of its own, so it need not be ideal" if W is not None else ""
+        yield Finding("constraint", c.name, sentence)
+
+
+def _kind_of(system: System, c: Any, f: Any) -> str:
+    if c.order == 0:
+        return "holonomic (order 0): it restricts positions, and through them velocities and accelerations"
+    if c.order == 2:
+        how = "linear" if c.linear else "nonlinear (Gauss's minimum decides)"
+        return f"of second order, {how} in the accelerations; it restricts no start"
+    if not c.linear:
+        return "of first order, nonlinear in the velocities; a reaction along ∂f/∂q̇ is Chetaev's rule, an assumption"
+    free = sympy.expand(f.xreplace(dict.fromkeys(system.velocities, sympy.Integer(0))))
+    how = "linear in the velocities" if free == 0 else f"affine in the velocities (free term {free})"
+    return f"of first order, {how}"
+
+
+def _unilateral(system: System) -> Iterator[Finding]:
+    for face in system.unilateral:
+        chart = face.chart
+        how = "the chart is found when it is needed"
+        if isinstance(chart, ChartChoice):
+            how = f"its chart replaces {chart.coordinate}" + (f" by {chart.inverse}" if chart.inverse is not None else "")
+        elif chart is not None:
+            how = "impacts reflect the momenta, without a chart"
+        sentence = f"constraint '{face.name}' is unilateral, {face.function} >= 0, with restitution {face.restitution}; {how}"
+        yield Finding("unilateral", face.name, sentence)
+
+
+# -- holonomic in disguise? --------------------------------------------------------------------------------------------
+
+
+def _integrability(case: _Case) -> Iterator[Finding]:
+    system, c = case.system, case.system.constraints
+    rows, states = affine_rows(system), case.states[:3]
+    positions, first = [i for i in rows if c[i].order == 0], [i for i in rows if c[i].order == 1]
+    grow = lambda chosen: flag(system, chosen, states, case.p)
+    hidden = []
+    for i in first:
+        alone = grow([i])
+        on_surface = positions and grow([*positions, i]).integrals > grow(positions).integrals
+        if alone.holonomic or on_surface:
+            hidden.append(i)
+            where = "" if alone.holonomic else " on the holonomic constraints"
+            verdict = f"holonomic in disguise{where}: {_integral(system, [i])}"
+        else:
+            growth = ", ".join(str(r - 1) for r in alone.ranks)
+            verdict = f"nonholonomic: the motions that it allows and their brackets span {growth} dimensions"
+        yield Finding("integrability", c[i].name, f"constraint '{c[i].name}' is {verdict}")
+    if len(first) > 1:
+        whole, base = grow(rows), grow(positions)
+        yield _together(system, first, hidden, whole.integrals - base.integrals, whole.rows - base.rows)
+    for one in (k for k in c if k.order == 1 and not k.linear):
+        sentence = f"constraint '{one.name}' is nonlinear, so Frobenius's theorem does not speak about it"
+        yield Finding("integrability", one.name, sentence)
+
+
+def _integral(system: System, rows: list[int]) -> str:
+    found = [one for one in integrals(system, rows) if set(one.rows) <= set(rows)]
+    if not found:
+        return "it has an integral, which SymPy does not find in closed form"
+    function = found[0].function
+    return f"{function} stays constant; write ap.Constraint({function} - C) with the C of the start"
+
+
+def _together(system: System, first: list[int], hidden: list[int], count: int, rank: int) -> Finding:
+    """The set of first-order constraints: `count` integrals of `rank` independent rows, some of which show in single rows."""
+    if count == rank:
+        verdict = f"holonomic in disguise: {count} integrals for {rank} independent rows"
+    elif count > len(hidden):
+        verdict = f"nonholonomic, but have {count} integral{'s' * (count > 1)} between them"
+    else:
+        verdict = "nonholonomic and have no further integral"
+    sentence = f"the constraints {_listed(system.constraints[i].name for i in first)} together are {verdict}"
+    mixed = [one for one in integrals(system, first) if len(one.rows) > 1] if count > len(hidden) else []
+    for one in mixed:
+        of = _listed(system.constraints[i].name for i in one.rows)
+        sentence += f"; {one.function} stays constant (a combination of {of})"
+    return Finding("integrability", system.name, sentence)
+
+
+# -- the rows together -------------------------------------------------------------------------------------------------
+
+
+def _rows(case: _Case) -> Iterator[Finding]:
+    """Redundant rows, and states where the others lose rank."""
+    form, system = case.form, case.system
+    if not form.m:
+        return
+    names = [row.constraint.name for row in form.rows if row.linear]
+    kept, dependent = ranks.independent(ranks.values(form, case.p, case.states, "A"))
+    for i, support in dependent.items():
+        sentence = f"constraint '{names[i]}' is redundant: it follows from {_listed(names[j] for j in support)};"
+        yield Finding("redundancy", names[i], f"{sentence} accelerations stay unique, of the multipliers only W Λ is")
+    if system.nq + system.nv > SMALL:
+        return
+    for state, weights in ranks.losses(form, case.p, case.states, kept)[:1]:
+        guilty = [names[i] for i, w in zip(kept, weights, strict=True) if abs(w) > 1e-3]
+        symbols = set().union(*(system.residuals[system.constraint(name)].free_symbols for name in guilty))
+        pairs = zip((*system.coordinates, *system.velocities), (*state[1], *state[2]), strict=True)
+        place = ", ".join(f"{s} = {x:.4g}" for s, x in pairs if s in symbols)
+        sentence = f"the rows of {_listed(guilty)} lose rank at some states, for example {place}:"
+        subject = guilty[0] if len(guilty) == 1 else system.name
+        yield Finding("rank", subject, f"{sentence} accelerations or reactions are not determined there")
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)
+
+
+def _contradiction(case: _Case) -> Iterator[Finding]:
+    values = ", ".join(f"{s} = {x:.4g}" for s, x in case.values.items())
+    names = _listed(c.name for c in case.system.constraints)
+    sentence = f"no state that satisfies {names} was found from {2 * STATES} random starts{' with ' * bool(values)}{values}:"
+    why = "the constraints contradict each other, or other parameters= (or a start=) are needed"
+    yield Finding("contradiction", case.system.name, f"{sentence} {why}")
+
+
+def _freedom(case: _Case) -> Iterator[Finding]:
+    system, form = case.system, case.form
+    most = lambda name: max(map(ranks.rank, ranks.values(form, case.p, case.states, name)), default=0)
+    velocities, accelerations = system.nv - most("A1"), system.nv - most("A") - sum(not row.linear for row in form.rows)
+    reached = flag(system, affine_rows(system), case.states[:3], case.p).ranks[-1] - 1
+    count = lambda n, noun: f"{n} {noun}{'' if n == 1 else 's'}"
+    sentence = f"{count(velocities, 'degree')} of freedom in the velocities;"
+    sentence += f" from a start {count(reached, 'dimension')} of positions can be reached"
+    if any(c.order == 1 and not c.linear for c in system.constraints):
+        sentence += " (as far as constraints affine in the velocities decide)"
+    if accelerations != velocities:
+        sentence += f"; second-order constraints leave {count(accelerations, 'free acceleration')}"
+    yield Finding("freedom", system.name, sentence)
+
+
+# -- what is conserved, and good velocities ----------------------------------------------------------------------------
+
+
+def _conserved(case: _Case) -> Iterator[Finding]:
+    system = case.system
+    for q, guilty in conserved.cyclic(system).items():
+        does = "its momentum is conserved" if not guilty else f"only the reaction of {_listed(guilty)} acts on its momentum"
+        yield Finding("cyclic", str(q), f"{q} is cyclic (T, V and the forces do not contain it): {does}")
+    batch_of = lambda one: conserved.Batch.of(compile(system, one.values, backend="vm", ready=False), one.states)
+    try:
+        batch = batch_of(case)
+    except ConstraintError as error:
+        yield Finding("redundancy", system.name, str(error))
+        return
+    if not len(batch.t):
+        return
+    yield Finding("conserved", system.name, conserved.energy(system, batch)[1])
+    if system.nv > SMALL:
+        return
+    others = {s: x * (1 + 0.07 * (1 + k % 5)) for k, (s, x) in enumerate(case.values.items())}
+    second = _Case.of(system, others, seed=7)
+    for momentum in conserved.momenta(system, [batch, *([batch_of(second)] if second.states else [])]):
+        yield Finding("conserved", system.name, f"the momentum {momentum} is conserved")
+
+
+def _pseudo(case: _Case) -> Iterator[Finding]:
+    """The suggestion of `forms.pseudo`, or one along the constraints where that is better conditioned."""
+    system = case.system
+    try:
+        plain = suggest(system)
+        choices = [(_condition(system, pseudo), pseudo) for pseudo in (plain, _along(system, plain)) if pseudo]
+    except (FormNotApplicable, ModelError):
+        return
+    if not choices or not system.constraints:
+        return
+    condition, best = min(choices, key=lambda one: round(one[0], 6))
+    text = ", ".join(f'"{name}": {value}' for name, value in best.items())
+    sentence = f"pseudo={{{text}}} has a condition number of at most {condition:.3g} at random states"
+    yield Finding("pseudo-velocities", system.name, sentence)
+
+
+def _condition(system: System, pseudo: Mapping[str, Any]) -> float:
+    """The largest condition number of Φ = ∂(π̇, f)/∂q̇, rows of length 1."""
+    Phi = samples(PseudoVelocities.of(system, pseudo).Phi, count=12)
+    return max((float(np.linalg.cond(m / np.linalg.norm(m, axis=1, keepdims=True))) for m in Phi), default=np.inf)
+
+
+def _along(system: System, plain: Mapping[str, Any]) -> dict[str, Any]:
+    """a v_i + b v_j in place of v_i or v_j where a row b v_i − a v_j is the only one that contains them."""
+    rows = independent_rows(system)
+    A, pseudo = rows.A, dict(plain)
+    for i in (k for k in range(A.rows) if rows.indices[k] in affine_rows(system)):
+        support = [j for j in range(A.cols) if A[i, j] != 0]
+        if len(support) != 2 or any(A[k, j] != 0 for j in support for k in range(A.rows) if k != i):
+            continue
+        j, k = support
+        combination = simplified(A[i, k] * system.velocities[j] - A[i, j] * system.velocities[k], 0.2)
+        if combination.could_extract_minus_sign():
+            combination = -combination
+        old = [name for name, v in plain.items() if v in (system.velocities[j], system.velocities[k])]
+        pseudo = {name: combination if name in old else v for name, v in pseudo.items()}
+    return pseudo
+
+
+# -- the start ---------------------------------------------------------------------------------------------------------
+
+
+def _start(case: _Case, state: State) -> Iterator[Finding]:
+    form, system = case.form, case.system
+    left = residuals(form, *state, case.p)
+    names = [[row.constraint.name for row in form.rows if row.linear and row.level < top] for top in (1, 2)]
+    levels = zip(names, (left.f0, left.f1), (left.f0_scale, left.f1_scale), ("", " at the level of velocities"), strict=True)
+    off = [
+        (name, where, f)
+        for rows, residual, scale, where in levels
+        for name, f, size in zip(rows, residual, scale, strict=True)
+        if not abs(f) <= TOLERANCE * (1 + size)
+    ]
+    for name, where, f in off:
+        sentence = f"the start is not on constraint '{name}'{where}: its residual is {f:.6g};"
+        yield Finding("start", name, f"{sentence} ap.consistent(system, start, parameters) mends it")
+    below = [face.name for face in system.unilateral if form.lowered(face.function)(*state, case.p)["value"] < -TOLERANCE]
+    for name in below:
+        yield Finding("start", name, f"the start is on the wrong side of unilateral constraint '{name}'")
+    if off or below:
+        return
+    yield Finding("start", system.name, "the start satisfies every constraint")
+    rank_at = lambda states: max(map(ranks.rank, ranks.values(form, case.p, states, "A")), default=0)
+    here, most = rank_at([state]), rank_at(case.states)
+    if here < most:
+        sentence = f"at the start the constraint rows have rank {here}, elsewhere {most}: it is singular"
+        yield Finding("start", system.name, sentence)

@@ -1,0 +1,325 @@
+"""Holonomic in disguise? Frobenius's theorem on constraints of order 0 and 1 that are affine in the velocities.
+
+A row A(t, q) v + b(t, q) = 0 is a Pfaffian form on the space of (q, t). Together the rows leave the distribution
+
+    D = span{(N z, 0) : A z = 0} + span{(N z0 + n0, 1)},        A z0 + b = 0,
+
+whose last field is the drift, so that affine and rheonomic rows are treated as all others. Its derived flag
+
+    D_0 = D,    D_{s+1} = D_s + [D, D_s],    dim D_0 <= dim D_1 <= … <= dim D_∞
+
+ends in the dimension of what can be reached. The rows have (dim of the whole space) − dim D_∞ independent integrals, and are
+holonomic, all of them together, if and only if D_∞ = D (Frobenius). Brackets are taken on the graph, ranks at states on the
+constraints. An integral itself is sought in SymPy: a closed combination with constant coefficients, or an integrating factor.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import sympy
+from numpy.typing import NDArray
+from sympy import Expr, Symbol
+from sympy.integrals.manualintegrate import manualintegrate
+
+from appell.forms.derivation import gradient
+from appell.forms.display import simplified
+from appell.forms.matrices import pivots, samples
+from appell.graph import make_fn
+from appell.graph.algebra import Value, along, block_matrix, column, general_solve, scatter, substitute, take, zeros
+from appell.jets import t
+from appell.model import System
+from appell.normal_form import NormalForm, normal_form
+
+Array = NDArray[np.float64]
+State = tuple[float, Array, Array]
+
+RANK = 1e-8
+"""Share of the size of a field below which its part outside a distribution counts as rounding."""
+
+LARGE = 120
+"""Operations of an expression beyond which SymPy is not asked to integrate it."""
+
+
+# -- the derived flag, on the graph ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Flag:
+    """dim D_0, dim D_1, …, dim D_∞, time counted; `whole`: dim D_∞ of the system without these rows; `rows`: their rank."""
+
+    ranks: tuple[int, ...]
+    whole: int
+    rows: int
+
+    @property
+    def integrals(self) -> int:
+        """How many independent functions of (t, q) the rows keep constant."""
+        return self.whole - self.ranks[-1]
+
+    @property
+    def holonomic(self) -> bool:
+        """Whether the rows are integrable together: D_∞ = D."""
+        return self.integrals == self.rows
+
+
+def affine_rows(system: System) -> tuple[int, ...]:
+    """The constraints that the theorem speaks about: holonomic ones, and those of first order affine in the velocities."""
+    return tuple(i for i, c in enumerate(system.constraints) if c.order == 0 or (c.order == 1 and c.linear))
+
+
+def flag(system: System, rows: Iterable[int], states: Sequence[State], p: Array) -> Flag:
+    """The derived flag of some of the `affine_rows`, at states (t, q, v) on the constraints and parameters p."""
+    form, rows = normal_form(system), tuple(rows)
+    fields, rank = _distribution(form, _pfaffian(system, form, rows), states[0], p)
+    whole = system.nq + 1
+    if not system.holonomic_speeds:
+        whole = _flag(form, _distribution(form, _pfaffian(system, form, ()), states[0], p)[0], states, p)[-1]
+    return Flag(_flag(form, fields, states, p), whole, rank)
+
+
+def _pfaffian(system: System, form: NormalForm, rows: tuple[int, ...]) -> tuple[Value, Value]:
+    """A, (k, nv), and b, (k, 1), of the rows A v + b = 0."""
+    order = [i for i, c in enumerate(system.constraints) if c.order < 2]
+    chosen, at_rest = [order.index(i) for i in rows], [zeros(form.nv)]
+    A = scatter([([k], form["A1"][j, :]) for k, j in enumerate(chosen)], len(chosen), form.nv)
+    b = take(form["f1"], chosen)
+    return substitute(A, [form.inputs["v"]], at_rest), substitute(b, [form.inputs["v"]], at_rest)
+
+
+def _distribution(form: NormalForm, pfaffian: tuple[Value, Value], state: State, p: Array) -> tuple[list[Value], int]:
+    """Fields that span D, each (nq + 1, 1), and the rank of the rows: A solved for the velocities with the largest pivots."""
+    A, b = pfaffian
+    rows, dependent = _pivots(_at(form, A, state, p))
+    free = [j for j in range(form.nv) if j not in dependent]
+    Z, z0 = zeros(form.nv, len(free)), zeros(form.nv)
+    for k, j in enumerate(free):
+        Z[j, k] = 1
+    if rows:
+        right = block_matrix([[A[rows, free], b[rows]]]) if free else b[rows]
+        solution = -general_solve(A[rows, dependent], right)
+        for i, j in enumerate(dependent):
+            Z[j, :] = solution[i, : len(free)]
+            z0[j] = solution[i, len(free)]
+    N, n0 = form["N"], form["n0"]
+    drift = column(N @ z0 + n0, Value(1))
+    return [drift, *(column(N @ Z[:, k], Value(0)) for k in range(len(free)))], len(rows)
+
+
+def _pivots(A: Array) -> tuple[list[int], list[int]]:
+    """Independent rows and as many columns of a matrix, the best conditioned ones."""
+    if not A.size:
+        return [], []
+    rows = sorted(pivots([A], len(A)))
+    return rows, sorted(pivots([A[rows].T], len(rows)))
+
+
+def _at(form: NormalForm, value: Value, state: State, p: Array) -> Array:
+    """A graph value at a state."""
+    inputs = {name: (form.inputs[name], () if name == "t" else (form.inputs[name].numel(),)) for name in ("t", "q", "p")}
+    return make_fn("value", inputs, {"value": (value, value.shape)})(state[0], state[1], p)["value"]
+
+
+def _flag(form: NormalForm, generators: list[Value], states: Sequence[State], p: Array) -> tuple[int, ...]:
+    """dim D_0, …, dim D_∞: brackets with the generators are added until none leaves what is there."""
+    points = [_Basis() for _ in states]
+    basis, newest, ranks = [], generators, []
+    while True:
+        added = _independent(form, newest, states, p, points)
+        basis += added
+        ranks.append(max(len(point.vectors) for point in points))
+        newest = [_bracket(form, X, Y) for X, Y in itertools.product(generators, added)]
+        if not added or ranks[-1] == form.nq + 1:
+            return tuple(ranks) if added or len(ranks) == 1 else tuple(ranks[:-1])
+
+
+def _bracket(form: NormalForm, X: Value, Y: Value) -> Value:
+    """[X, Y] = Y_x X − X_x Y beside the two terms, whose size says what counts as rounding: (nq + 1, 2)."""
+    x = column(form.inputs["q"], form.inputs["t"])
+    X, Y = X[:, 0], Y[:, 0]
+    forth, back = along(Y, [x], [X]), along(X, [x], [Y])
+    return block_matrix([[forth - back, forth, back]])
+
+
+class _Basis:
+    """An orthonormal basis at one point that grows by what lies outside it."""
+
+    def __init__(self):
+        self.vectors: list[Array] = []
+
+    def add(self, field: Array) -> bool:
+        """Whether the first column leaves the span by more than rounding in the others."""
+        size, left = np.abs(field).max(), field[:, 0].copy()
+        for _ in range(2):
+            for e in self.vectors:
+                left -= (e @ left) * e
+        if not np.linalg.norm(left) > RANK * max(size, 1e-3):
+            return False
+        self.vectors.append(left / np.linalg.norm(left))
+        return True
+
+
+def _independent(form: NormalForm, fields: list[Value], states: Sequence[State], p: Array, points: list[_Basis]) -> list[Value]:
+    """The fields that leave the span of those before them at some point."""
+    if not fields:
+        return []
+    inputs = {name: (form.inputs[name], () if name == "t" else (form.inputs[name].numel(),)) for name in ("t", "q", "p")}
+    fn = make_fn("fields", inputs, {f"f{k}": (field, field.shape) for k, field in enumerate(fields)})
+    values = [fn(time_, q, p) for time_, q, _ in states]
+    return [
+        field
+        for k, field in enumerate(fields)
+        if any([np.isfinite(out[f"f{k}"]).all() and point.add(out[f"f{k}"]) for out, point in zip(values, points, strict=True)])
+    ]
+
+
+# -- the integral, in SymPy --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Integral:
+    """A function of (t, q) that some constraints keep constant, with the names of those whose combination it is."""
+
+    function: Expr
+    rows: tuple[int, ...]
+
+
+def integrals(system: System, rows: Sequence[int], budget: float = 2.0) -> list[Integral]:
+    """Functions F(t, q) with dF = μ Σ c_k ω_k for some of the rows: c constant and μ = 1, or one row and an integrating factor.
+
+    Only rows in velocities that are derivatives of coordinates are tried; `budget` in seconds.
+    """
+    stop = time.monotonic() + budget
+    x = (*system.coordinates, t)
+    forms = {i: omega for i in rows if (omega := _form(system, i)) is not None}
+    found: list[Integral] = []
+    for combination in _closed_combinations(forms, x):
+        omega = [sympy.Add(*(c * forms[i][s] for i, c in combination.items())) for s in range(len(x))]
+        F = potential(omega, x, stop)
+        if F is not None:
+            found.append(Integral(F, tuple(combination)))
+    for i, omega in forms.items():
+        if not any(one.rows == (i,) for one in found) and (F := _with_factor(omega, x, stop)) is not None:
+            found.append(Integral(F, (i,)))
+    return found
+
+
+def _form(system: System, row: int) -> list[Any] | None:
+    """ω over (q, t) of a row of first order: the coefficients of q̇, and what is left at rest; None in other speeds."""
+    f = system.residuals[row]
+    own = {v: i for i, q in enumerate(system.coordinates) for v in system.velocities if v == q.d}
+    if any(v in f.free_symbols and v not in own for v in system.velocities):
+        return None
+    omega = gradient(f, [q.d for q in system.coordinates])
+    return [*omega, f.xreplace(dict.fromkeys(system.velocities, sympy.Integer(0)))]
+
+
+def _curl(omega: Sequence[Expr], x: Sequence[Symbol]) -> list[Expr]:
+    """dω: ∂_r ω_s − ∂_s ω_r for r < s."""
+    pairs = itertools.combinations(range(len(x)), 2)
+    return [sympy.diff(omega[s], x[r]) - sympy.diff(omega[r], x[s]) for r, s in pairs]
+
+
+def _zero(values: Sequence[Expr]) -> bool:
+    """Whether all vanish at random points."""
+    if all(e == 0 for e in values):
+        return True
+    points = samples(sympy.Matrix(list(values)), count=4)
+    return bool(points) and all(np.abs(point).max() < 1e-9 for point in points)
+
+
+def _closed_combinations(forms: dict[int, list[Expr]], x: Sequence[Symbol]) -> Iterator[dict[int, Any]]:
+    """Constants c with d(Σ c_k ω_k) = 0, as row → c_k: rows alone first, combinations with rational c after."""
+    alone = [i for i, omega in forms.items() if _zero(_curl(omega, x))]
+    yield from ({i: sympy.Integer(1)} for i in alone)
+    rest = [i for i in forms if i not in alone]
+    if len(rest) < 2:
+        return
+    curls = sympy.Matrix([_curl(forms[i], x) for i in rest]).T
+    points = samples(curls, count=6)
+    if not points:
+        return
+    null = scipy.linalg.null_space(np.vstack(points), rcond=1e-9)
+    for c in reduced(null.T):
+        if all(abs(float(r) - value) < 1e-7 for r, value in zip(rational(c), c, strict=True)):
+            yield {i: r for i, r in zip(rest, rational(c), strict=True) if r != 0}
+
+
+def reduced(rows: Array) -> Array:
+    """The row space in reduced echelon form: vectors with as many zeros and ones as can be."""
+    rows = rows.copy()
+    done = 0
+    for j in range(rows.shape[1]):
+        if done == len(rows):
+            break
+        i = done + int(np.argmax(np.abs(rows[done:, j])))
+        if abs(rows[i, j]) < 1e-7:
+            continue
+        rows[[done, i]] = rows[[i, done]]
+        rows[done] /= rows[done, j]
+        for k in range(len(rows)):
+            if k != done:
+                rows[k] -= rows[k, j] * rows[done]
+        done += 1
+    return rows[:done]
+
+
+def rational(values: Array) -> list[Any]:
+    """The nearest fractions with denominators up to 12."""
+    nearest = [Fraction(float(x)).limit_denominator(12) for x in values]
+    return [sympy.Rational(x.numerator, x.denominator) for x in nearest]
+
+
+def potential(omega: Sequence[Expr], x: Sequence[Symbol], stop: float) -> Expr | None:
+    """F with ∂F/∂x_i = ω_i by one integration after another; None where ω is not closed or SymPy gives up."""
+    F: Expr = sympy.Integer(0)
+    for w, s in zip(omega, x, strict=True):
+        rest = simplified(w - sympy.diff(F, s), 0.3)
+        if _zero([rest]):
+            continue
+        if sympy.count_ops(rest) > LARGE or time.monotonic() > stop:
+            return None
+        part = manualintegrate(sympy.expand(rest), s)
+        if part.has(sympy.Integral):
+            return None
+        F += part
+    gaps = [w - sympy.diff(F, s) for w, s in zip(omega, x, strict=True)]
+    return simplified(F, 0.5) if F != 0 and _zero(gaps) else None
+
+
+def _with_factor(omega: Sequence[Expr], x: Sequence[Symbol], stop: float) -> Expr | None:
+    """F with dF = μ ω for an integrating factor μ that is easy to guess."""
+    for mu in _factors(omega, x):
+        if time.monotonic() > stop:
+            return None
+        scaled = [sympy.cancel(mu * w) if w != 0 and sympy.count_ops(w) <= LARGE else mu * w for w in omega]
+        if _zero(_curl(scaled, x)):
+            F = potential(scaled, x, stop)
+            if F is not None:
+                return F
+    return None
+
+
+def _factors(omega: Sequence[Expr], x: Sequence[Symbol]) -> Iterator[Expr]:
+    """1/ω_i; 1/(Σ x_i ω_i), Euler's for homogeneous forms; exp ∫g dx_i with g = (∂_j ω_i − ∂_i ω_j)/ω_j; 1/(x_i x_j)."""
+    present = [i for i, w in enumerate(omega) if w != 0]
+    yield from (1 / omega[i] for i in present)
+    euler = sympy.expand(sympy.Add(*(x[i] * omega[i] for i in present)))
+    if euler != 0:
+        yield 1 / euler
+    for i, j in itertools.permutations(range(len(x)), 2):
+        if omega[j] == 0:
+            continue
+        g = simplified((sympy.diff(omega[i], x[j]) - sympy.diff(omega[j], x[i])) / omega[j], 0.2)
+        if g != 0 and not g.free_symbols & (set(x) - {x[i]}) and sympy.count_ops(g) <= LARGE:
+            exponent = manualintegrate(g, x[i])
+            if not exponent.has(sympy.Integral):
+                yield sympy.exp(sympy.expand_log(exponent, force=True))
+    yield from (1 / (x[i] * x[j]) for i, j in itertools.combinations(present, 2))

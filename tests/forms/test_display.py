@@ -1,0 +1,105 @@
+"""Equations for people: letters, styles, and time."""
+
+from __future__ import annotations
+
+import time
+import unicodedata
+
+import pytest
+import sympy
+from sympy import cos, sin
+
+import appell as ap
+from appell.forms import display, gauss, lagrange, tsenov
+from appell.forms.display import lines, simplified
+from appell.forms.numbers import Tape, arithmetic
+
+EXACT = arithmetic(40)
+
+
+def value(*expressions):
+    symbols = sorted(set().union(*(e.free_symbols for e in expressions)), key=str)
+    point = {s: EXACT.number(sympy.Rational(3 + 5 * i, 29)) for i, s in enumerate(symbols)}
+    return Tape(expressions)(point, EXACT)
+
+
+def test_the_skate_reads_like_the_book():
+    text = unicodedata.normalize("NFC", str(lagrange(ap.zoo.skate().system)))
+    assert unicodedata.normalize("NFC", "  2 ẍ = Λ_blade sin(φ)\n") in text
+    assert unicodedata.normalize("NFC", "  l² φ̈/2 = 0") in text
+    assert "Deneva (16)" in text
+    latex = lagrange(ap.zoo.skate().system).latex()
+    assert r"2 \ddot{x} &= \Lambda_{\mathrm{blade}} \sin{\left(\phi \right)}" in latex
+    assert latex.startswith(r"\begin{aligned}") and latex.count("&=") == 4
+
+
+def test_notebooks_show_mathematics():
+    shown = lagrange(ap.zoo.skate().system)._repr_latex_()
+    assert shown.startswith("$") and shown.endswith("$") and r"\ddot{\phi}" in shown
+
+
+@pytest.mark.parametrize("form", [lagrange, tsenov, gauss])
+@pytest.mark.parametrize("name", ["grioli", "rolling_disc", "snakeboard"])
+def test_simplified_equations_are_equal_and_not_longer(form, name, monkeypatch):
+    monkeypatch.setattr(display, "BUDGET", 0.8)
+    equations = form(ap.zoo.ALL[name]().system)
+    for plain, short in zip(lines(equations, "plain"), lines(equations, "simplified"), strict=True):
+        difference = value(plain.lhs - short.lhs + sympy.Symbol("z") * (plain.rhs - short.rhs))[0]
+        assert abs(difference) < 1e-30
+        assert sympy.count_ops(short) <= sympy.count_ops(plain)
+
+
+@pytest.mark.parametrize("name", ["skate", "sleigh", "orthogonal_acceleration", "rolling_coin", "four_bar"])
+def test_the_solution_satisfies_the_equations(name):
+    equations = lagrange(ap.zoo.ALL[name]().system)
+    found = equations.solve(budget=1.0)
+    assert set(found) == set(equations.unknowns)
+    left = [f.xreplace(found) for f in equations.residuals]
+    assert not any(set(equations.unknowns) & f.free_symbols for f in left)
+    assert max(abs(x) for x in value(*left)) < 1e-28
+    unsimplified = equations.solve(simplify=False)
+    gaps = value(*(found[x] - unsimplified[x] for x in found))
+    assert max(abs(x) for x in gaps) < 1e-28
+
+
+def test_six_coordinates_print_in_seconds():
+    begin = time.perf_counter()
+    equations = lagrange(ap.zoo.rolling_disc().system)
+    for style in ("plain", "simplified", "solved"):
+        assert len(equations.text(style)) > 100 and len(equations.latex(style)) > 100
+    equations = tsenov(ap.zoo.n_pendulum(6).system)
+    equations.text("simplified")
+    equations.latex("simplified")
+    assert time.perf_counter() - begin < 40  # about 10 s on an idle core
+
+
+def test_simplification_spends_its_budget_and_no_more():
+    x, y = ap.coordinates("x y")
+    long = sympy.Add(*(sin(k * x) ** 2 * y.d + cos(k * x) ** 2 * y.d for k in range(1, 40)))
+    assert simplified(long, 0.0) == long
+    begin = time.perf_counter()
+    simplified(long, 0.3)
+    assert time.perf_counter() - begin < 5
+    assert simplified(sin(x) ** 2 + cos(x) ** 2, 5.0) == 1
+
+
+def test_an_unknown_style_is_named():
+    with pytest.raises(ap.ModelError, match="plain, simplified, solved"):
+        lagrange(ap.zoo.skate().system).text("pretty")
+
+
+def test_what_has_no_explicit_solution_says_so():
+    x, y = ap.coordinates("x y")
+    rows = [ap.Constraint(x.d - y, "one"), ap.Constraint(2 * x.d - 2 * y, "two")]
+    system = ap.System([x, y], kinetic=(x.d**2 + y.d**2) / 2, constraints=rows)
+    with pytest.raises(ap.FormNotApplicable, match="redundant"):
+        lagrange(system).solve()
+    with pytest.raises(ap.FormNotApplicable, match="nonlinearly"):
+        lagrange(ap.zoo.constant_acceleration().system).solve()
+
+
+def test_odd_names_survive_latex():
+    x, y = ap.coordinates("x y")
+    row = ap.Constraint(x.d - y, "left_rim 50")
+    latex = lagrange(ap.System([x, y], kinetic=(x.d**2 + y.d**2) / 2, constraints=[row])).latex()
+    assert r"\Lambda_{\mathrm{left\_rim 50}}" in latex

@@ -1,0 +1,67 @@
+"""The same robot in Pinocchio, and states translated to its conventions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+
+from appell.tree import Tree
+
+ROBOTS = Path(pin.__file__).parents[4] / "share" / "example-robot-data" / "robots"
+URDFS = sorted(path.relative_to(ROBOTS).as_posix() for path in ROBOTS.rglob("*.urdf"))
+
+# Files that cannot be compared, and why. Nothing else is left out.
+UNREADABLE = {
+    "falcon_description/urdf/falcon.urdf": "joint 'top_propeller_joint' names a child link 'Z_propeller' that the file lacks",
+    "ur_description/urdf/ur3.urdf": "Pinocchio's reader refuses it: the <robot> has no name (ours reads it)",
+}
+
+
+@dataclass
+class Peer:
+    """A tree and its twin."""
+
+    tree: Tree
+    model: pin.Model
+
+    def __post_init__(self):
+        self.data = self.model.createData()
+
+    def configuration(self, q: np.ndarray) -> np.ndarray:
+        """Ours → Pinocchio's: cos and sin for continuous joints."""
+        parts = []
+        for node in self.tree.nodes:
+            own = q[node.iq : node.iq + node.kind.nq]
+            parts.append([np.cos(own[0]), np.sin(own[0])] if node.kind.name == "continuous" else own)
+        return np.concatenate([*parts, []])
+
+    def state(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return random_state(self.tree, rng)
+
+
+def random_state(tree: Tree, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """q with unit quaternions and angles all around, v, and a third vector for torques or accelerations."""
+    parts = []
+    for node in tree.nodes:
+        q = rng.uniform(-np.pi, np.pi, node.kind.nq)
+        if node.kind.name in ("spherical", "floating"):
+            q[-4:] = rng.normal(size=4)
+            q[-4:] /= np.linalg.norm(q[-4:])
+        parts.append(q)
+    return np.concatenate([*parts, []]), rng.normal(size=tree.nv), rng.normal(size=tree.nv)
+
+
+def load(name: str, floating: bool, backend: str = "auto") -> Peer:
+    path = str(ROBOTS / name)
+    model = pin.buildModelFromUrdf(path, pin.JointModelFreeFlyer()) if floating else pin.buildModelFromUrdf(path)
+    return Peer(Tree.from_urdf(path, floating=floating, backend=backend), model)
+
+
+def error(mine: np.ndarray, theirs: np.ndarray) -> float:
+    """Largest difference relative to the largest entry."""
+    if np.size(theirs) == 0:
+        return 0.0
+    return float(np.max(np.abs(mine - theirs)) / max(1e-300, np.max(np.abs(theirs)), 1e-6))
