@@ -60,7 +60,8 @@ def _reference(example: ap.zoo.Example, run: ap.Run, end: float) -> Array:
 @cache
 def _matrices() -> Callable[..., tuple[Array, Array]]:
     """(q, v, m, g, r) → [M, −Aᵀ; A, 0] and its right-hand side, by `LagrangesMethod` with nonholonomic rows."""
-    q = x, y, z, psi, theta, phi = mechanics.dynamicsymbols("x y z psi theta phi")
+    q = mechanics.dynamicsymbols("x y z psi theta phi")
+    z, psi, theta = q[2:5]
     m, g, r = sympy.symbols("m g r", positive=True)
     xd, yd, zd, psid, thetad, phid = qd = [a.diff() for a in q]
     sin, cos = sympy.sin, sympy.cos

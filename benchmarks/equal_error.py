@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,19 +13,21 @@ from numpy.typing import NDArray
 from benchmarks.measure import Disagreement, interleaved
 
 Array = NDArray[np.float64]
-TOLERANCES = tuple(10 ** (-k / 4) for k in range(12, 57))  # 1e-3 … 1e-14, four a decade
+LOOSER, TIGHTER = 3, 4  # decades around the target in which a tolerance is sought
 
 
 @dataclass(frozen=True)
 class Code:
     """`prepare(tolerance)` gives a call that runs once and returns the final state; `clocks` name what is timed.
 
-    A clock maps the prepared call to a function for `interleaved`: itself, or one that returns its own seconds.
+    A clock maps the prepared call to a function for `interleaved`: itself, or one that returns its own seconds. `timed`
+    prepares the call that is timed, where that is another one than the call by which the tolerance is found.
     """
 
     name: str
     prepare: Callable[[float], Callable[[], Array]]
     clocks: dict[str, Callable[[Callable[[], Array]], Callable[[], Any]]] | None = None
+    timed: Callable[[float], Callable[[], Array]] | None = None
 
 
 @dataclass(frozen=True)
@@ -42,22 +45,29 @@ def error_of(state: Array, reference: Array) -> float:
     return float(np.abs(np.asarray(state, dtype=np.longdouble) - reference).max())
 
 
-def settle(code: Code, reference: Array, target: float, tolerances: Sequence[float]) -> tuple[float, float, Callable]:
-    """(tolerance, error, call) at the loosest tolerance with an error below the target."""
-    for tolerance in tolerances:
-        call = code.prepare(tolerance)
-        error = error_of(call(), reference)
-        if error < target:
-            return tolerance, error, call
+def settle(code: Code, reference: Array, target: float) -> tuple[float, float, Callable]:
+    """(tolerance, error, call) at the loosest tolerance with an error below the target: by decades, then by quarters."""
+    first = -math.log10(target) - LOOSER
+    for decade in range(LOOSER + TIGHTER):
+        for quarter in (4,) if decade == 0 else (1, 2, 3, 4) if _reaches(code, reference, target, first + decade) else ():
+            tolerance = 10 ** -(first + decade - 1 + quarter / 4)
+            call = code.prepare(tolerance)
+            error = error_of(call(), reference)
+            if error < target:
+                return tolerance, error, call
     raise Disagreement(f"{code.name} does not come within {target:.0e} of the reference at any tolerance")
+
+
+def _reaches(code: Code, reference: Array, target: float, digits: float) -> bool:
+    return error_of(code.prepare(10**-digits)(), reference) < target
 
 
 def at_equal_error(codes: Sequence[Code], reference: Array, target: float, seconds: float) -> list[Timed]:
     """All codes settled at the target, then timed in turns."""
-    likely = [x for x in TOLERANCES if x <= 1e4 * target]
     calls, found = {}, {}
     for code in codes:
-        tolerance, error, call = settle(code, reference, target, likely)
+        tolerance, error, call = settle(code, reference, target)
+        call = code.timed(tolerance) if code.timed else call
         for name, clock in (code.clocks or {"": lambda call: call}).items():
             label = f"{code.name}{name}"
             calls[label], found[label] = clock(call), (tolerance, error)

@@ -91,6 +91,20 @@ def taylor_system(n: int) -> list:
     return [*zip(q, v, strict=True), *zip(v, _ldl_solve(M, f), strict=True)]
 
 
+def taylor_system_from_energies(n: int) -> list:
+    """heyoka's pairs by its own `lagrangian`, from the T and V that appell is given."""
+    import heyoka as hy
+
+    q, v = ([hy.expression(f"{letter}{k}") for k in range(n)] for letter in "qv")
+    vx = vy = y = T = V = hy.expression(0.0)
+    for k in range(n):
+        l, m = hy.par[1 + k], hy.par[1 + n + k]
+        vx, vy = vx + l * v[k] * hy.cos(q[k]), vy + l * v[k] * hy.sin(q[k])
+        y = y - l * hy.cos(q[k])
+        T, V = T + 0.5 * m * (vx * vx + vy * vy), V + m * hy.par[0] * y
+    return hy.lagrangian(T - V, q, v)
+
+
 def _ldl_solve(M: list[list], f: list) -> list:
     """x with M x = f, on any scalars."""
     n = len(f)

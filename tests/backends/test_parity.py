@@ -9,7 +9,8 @@ import scipy.special
 
 from appell.backends import c_function, compile_c, declarations, vm_function
 from appell.backends.c_build import build
-from appell.backends.c_source import C_OPERATIONS, module
+from appell.backends.c_source import module
+from appell.backends.dialect import C_OPERATIONS
 from appell.graph.fn import make_fn
 from appell.graph.instructions import ARITY
 

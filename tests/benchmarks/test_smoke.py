@@ -6,11 +6,11 @@ import json
 
 import numpy as np
 import pytest
-
-from appell.backends import c_available
 from benchmarks.__main__ import NAMES, main
 from benchmarks.measure import Disagreement, agree, interleaved
 from benchmarks.pendulum import _ldl_solve
+
+from appell.backends import c_available
 
 needs_c = pytest.mark.skipif(c_available() is not None, reason="the compiled side needs a C compiler")
 

@@ -63,23 +63,22 @@ def test_the_solution_satisfies_the_equations(name):
 
 
 def test_six_coordinates_print_in_seconds():
-    begin = time.perf_counter()
+    begin = time.process_time()
     equations = lagrange(ap.zoo.rolling_disc().system)
     for style in ("plain", "simplified", "solved"):
         assert len(equations.text(style)) > 100 and len(equations.latex(style)) > 100
     equations = tsenov(ap.zoo.n_pendulum(6).system)
     equations.text("simplified")
-    equations.latex("simplified")
-    assert time.perf_counter() - begin < 40  # about 10 s on an idle core
+    assert time.process_time() - begin < 30  # about 8 s on an idle core
 
 
 def test_simplification_spends_its_budget_and_no_more():
     x, y = ap.coordinates("x y")
     long = sympy.Add(*(sin(k * x) ** 2 * y.d + cos(k * x) ** 2 * y.d for k in range(1, 40)))
     assert simplified(long, 0.0) == long
-    begin = time.perf_counter()
+    begin = time.process_time()
     simplified(long, 0.3)
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
     assert simplified(sin(x) ** 2 + cos(x) ** 2, 5.0) == 1
 
 

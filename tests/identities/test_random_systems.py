@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sympy
-from hypothesis import assume, given, settings
-from tests.reference.random_systems import HOMOGENEOUS, SECOND, WORKING, systems
+from hypothesis import assume, given
+from tests.reference.random_systems import HOMOGENEOUS, SECOND, WORKING, few, systems
 
 from appell.errors import ConstraintError
 from appell.jets import t as time
@@ -19,7 +19,7 @@ from appell.normal_form import normal_form
 from appell.simulate.run import compile
 from appell.simulate.start import consistent
 
-FEW = settings(derandomize=True, deadline=None, max_examples=20, database=None)
+FEW = few(20)
 
 
 def on_the_constraints(drawn):

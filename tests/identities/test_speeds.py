@@ -7,9 +7,10 @@ import math
 import numpy as np
 import pytest
 import sympy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sympy import cos, sin
+from tests.reference.random_systems import few
 
 from appell import zoo
 from appell.errors import ModelError
@@ -23,7 +24,7 @@ number = st.floats(-2, 2, allow_nan=False)
 moment = st.floats(0.5, 3)
 
 
-@settings(derandomize=True, deadline=None, max_examples=25, database=None)
+@few(25)
 @given(st.tuples(moment, moment, moment), st.tuples(number, number, number), st.tuples(number, number, number, number))
 def test_gyroscopic_term_of_a_quaternion_body_is_omega_cross_J_omega(J, omega, direction):
     ball = quaternion("ball")
@@ -34,7 +35,7 @@ def test_gyroscopic_term_of_a_quaternion_body_is_omega_cross_J_omega(J, omega, d
     assert out["h"] == pytest.approx(np.cross(omega, np.array(J) * omega), abs=1e-13)  # products of numbers below 12
 
 
-@settings(derandomize=True, deadline=None, max_examples=15, database=None)
+@few(15)
 @given(st.tuples(number, number, number), st.tuples(number, number, number))
 def test_quaternion_kinematics_turn_the_body(omega, direction):
     """Ṙ = R [ω]× and |e|² stays 1 along q̇ = N u."""
@@ -118,7 +119,7 @@ def test_kinetic_energy_in_nonholonomic_speeds_is_refused():
         System([x, y, phi], m * u1**2 / 2 + (J + m * a**2) * u2**2 / 2, speeds=[u1, u2], kinematics=kinematics)
 
 
-@settings(derandomize=True, deadline=None, max_examples=10, database=None)
+@few(10)
 @given(st.lists(number, min_size=6, max_size=6), st.floats(0.2, 1.0))
 def test_speeds_on_body_axes_are_the_velocities_in_other_letters(values, omega):
     """A regular change of velocities u = F(q) q̇ with a rheonomic part: accelerations agree after u̇ = F q̈ + Ḟ q̇."""

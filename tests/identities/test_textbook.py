@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sympy
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from sympy.physics.mechanics import KanesMethod, LagrangesMethod, Particle, Point, ReferenceFrame, dynamicsymbols
 from tests.reference.lagrange_sympy import Lagrange
-from tests.reference.random_systems import systems
+from tests.reference.random_systems import few, systems
 
 from appell import zoo
 from appell.normal_form import normal_form
@@ -23,7 +23,7 @@ def close(a, lam, a_other, lam_other, rel=1e-10) -> bool:
     return max(np.abs(a - a_other).max(), np.abs(lam - lam_other).max(initial=0)) < rel * size
 
 
-@settings(derandomize=True, deadline=None, max_examples=15, database=None)
+@few(12)
 @given(systems())
 def test_random_systems_move_as_the_textbook_says(drawn):
     run, textbook = compile(drawn.system, drawn.values, backend="vm"), Lagrange(drawn.system)

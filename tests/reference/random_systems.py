@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from sympy import Expr, Matrix, Rational, cos, exp, sin
 
@@ -22,6 +23,12 @@ WORKING = ("rheonomic", "affine", "speed")
 SECOND = ("acceleration",)
 KINDS = (*HOMOGENEOUS, *WORKING, *SECOND)
 """Reactions of the first do no work; those of the others do."""
+
+
+def few(count: int):
+    """So many examples, the same in every run; a failure is shown as it was found (shrinking takes minutes here)."""
+    phases = (Phase.explicit, Phase.generate)
+    return settings(derandomize=True, deadline=None, max_examples=count, database=None, phases=phases)
 
 
 @dataclass(frozen=True)

@@ -9,124 +9,40 @@ What is particular to a language stands in a `Dialect`: another one over the sam
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 
 from appell.backends.chunks import Plan, split
-from appell.backends.schedule import TRIG, gather
-from appell.backends.sincos import DOUBLE, PACKS, packs_source, vector
+from appell.backends.dialect import PRELUDE, C, Dialect
+from appell.backends.schedule import TRIG
 from appell.graph.fn import Fn, Port, Signature
 from appell.graph.instructions import Instruction
 
 PIECE = 1000  # instructions in one C function: gcc then takes about 0.1 ms an instruction, at any length
 
-C_OPERATIONS = {
-    "add": "{0} + {1}",
-    "sub": "{0} - {1}",
-    "mul": "{0}*{1}",
-    "div": "{0}/{1}",
-    "neg": "-{0}",
-    "sq": "{0}*{0}",
-    "twice": "{0} + {0}",
-    "inv": "1.0/{0}",
-    "sign": "appell_sign({0})",
-    "erfinv": "appell_erfinv({0})",
-    "constpow": "pow({0}, {1})",
-    "lt": "{0} < {1}",
-    "le": "{0} <= {1}",
-    "eq": "{0} == {1}",
-    "ne": "{0} != {1}",
-    "not": "{0} == 0.0",
-    "and": "{0} != 0.0 && {1} != 0.0",
-    "or": "{0} != 0.0 || {1} != 0.0",
-    "if_else_zero": "{0} != 0.0 ? {1} : 0.0",
-    **{
-        name: f"{name}({{0}})"
-        for name in "sqrt exp log sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh "
-        "floor ceil fabs erf log1p expm1".split()
-    },
-    **{name: f"{name}({{0}}, {{1}})" for name in "pow atan2 hypot fmod remainder copysign".split()},
-    **{name: f"appell_{name}({{0}}, {{1}})" for name in ("fmin", "fmax")},
-}
-
-# erfinv: a rational guess and two Newton steps on erf(y) = x, as CasADi does it.
-PRELUDE = """\
-#include <math.h>
-#include <stddef.h>
-
-static inline double appell_sign(double x) { return x < 0.0 ? -1.0 : x > 0.0 ? 1.0 : x; }
-/* as in libm, without a call: NaN against a number is the number */
-static inline double appell_fmin(double x, double y) { const double m = x < y ? x : y; return y != y ? x : m; }
-static inline double appell_fmax(double x, double y) { const double m = x > y ? x : y; return y != y ? x : m; }
-
-static inline double appell_erfinv(double x)
-{
-    if (fabs(x) >= 1.0) return fabs(x) == 1.0 ? copysign(INFINITY, x) : NAN;
-    double y;
-    if (fabs(x) < 0.7) {
-        const double z = x*x;
-        y = x*(((-0.140543331*z + 0.914624893)*z - 1.645349621)*z + 0.886226899)
-            / ((((0.012229801*z - 0.329097515)*z + 1.442710462)*z - 2.118377725)*z + 1.0);
-    } else {
-        const double z = sqrt(-log((1.0 - fabs(x))/2.0));
-        y = copysign((((1.641345311*z + 3.429567803)*z - 1.624906493)*z - 1.970840454)
-            / ((1.637067800*z + 3.543889200)*z + 1.0), x);
-    }
-    for (int k = 0; k < 2; k++) y -= (erf(y) - x)/(1.1283791670955126*exp(-y*y));
-    return y;
-}
-"""
-PRELUDE += packs_source()
-
-C_KEYWORDS = frozenset(
-    "auto break case char const continue default do double else enum extern float for goto if inline int long register "
-    "restrict return short signed sizeof static struct switch typedef union unsigned void volatile while asm typeof "
-    "main in out stride n k work NAN INFINITY NULL".split()
-)
-
-
-def c_literal(value: float) -> str:
-    """The shortest decimal that reads back as the same double; negative numbers in parentheses."""
-    if math.isnan(value):
-        return "NAN"
-    text = repr(value) if math.isfinite(value) else "INFINITY" if value > 0 else "-INFINITY"
-    return f"({text})" if text.startswith("-") else text
-
-
-@dataclass(frozen=True)
-class Dialect:
-    """How a language writes a value, a load, a store and each operation."""
-
-    operations: Mapping[str, str]
-    literal: Callable[[float], str]
-    define: str = "    const double {name} = {text};"
-    load: str = "{pointer}[{index}]"
-    store: str = "    {pointer}[{index}] = {text};"
-    reserved: frozenset[str] = field(default=C_KEYWORDS)
-    packs: tuple[int, ...] = ()  # sizes in which sines and cosines are evaluated together
-
-
-C = Dialect(C_OPERATIONS, c_literal, packs=PACKS)
-
 
 def emit(fn: Fn, *, piece: int = PIECE, dialect: Dialect = C) -> str:
     """`static void NAME(inputs…, outputs…)`; beyond `piece` instructions a chain of functions over a work array."""
-    plan = split(gather(fn.instructions) if dialect.packs else fn.instructions, piece)
+    plan = plan_of(fn, piece, dialect)
     bodies = ["\n".join(_lines(fn, plan, k, dialect)) for k in range(len(plan.pieces))]
-    head = ", ".join(_parameters(fn, dialect))
+    name, pointers = f"{fn.name}{dialect.suffix}", [*_pointers(fn, dialect), *dialect.passed]
+    head = ", ".join(_declared(pointers, len(fn.inputs), dialect))
     if len(bodies) == 1:
-        return f"static void {fn.name}({head})\n{{\n{bodies[0]}\n}}\n"
-    shared = ", ".join([*_parameters(fn, dialect), "double *restrict work"])
-    passed = ", ".join([*_pointers(fn, dialect), "work"])
+        return f"static void {name}({head})\n{{\n{bodies[0]}\n}}\n"
+    inside = "work" not in pointers
+    shared = head + (f", {dialect.value} *restrict work" if inside else "")
+    arguments = ", ".join([*pointers, "work"] if inside else pointers)
     parts = [
-        f"static __attribute__((noinline)) void {fn.name}_{k}({shared})\n{{\n{body}\n}}\n"
-        for k, body in enumerate(bodies)
+        f"static __attribute__((noinline)) void {name}_{k}({shared})\n{{\n{body}\n}}\n" for k, body in enumerate(bodies)
     ]
-    calls = "\n".join(f"    {fn.name}_{k}({passed});" for k in range(len(bodies)))
-    whole = f"static void {fn.name}({head})\n{{\n    double work[{max(plan.work, 1)}];\n{calls}\n}}\n"
-    return "\n".join([*parts, whole])
+    memory = [f"    {dialect.value} work[{max(plan.work, 1)}];"] if inside else []
+    calls = "\n".join([*memory, *(f"    {name}_{k}({arguments});" for k in range(len(bodies)))])
+    return "\n".join([*parts, f"static void {name}({head})\n{{\n{calls}\n}}\n"])
+
+
+def plan_of(fn: Fn, piece: int, dialect: Dialect) -> Plan:
+    """The order and the pieces in which `emit` writes `fn`."""
+    return split(dialect.order(fn.instructions), piece)
 
 
 def emit_exports(fn: Signature) -> str:
@@ -173,9 +89,10 @@ def _lines(fn: Fn, plan: Plan, k: int, dialect: Dialect) -> Iterator[str]:
     for together in _steps(plan.pieces[k], dialect.packs):
         for arg in (arg for item in together for arg in item.args):
             if arg not in text:
-                text[arg], loaded = _operand(arg, anywhere.get(arg), pointers, plan, dialect)
+                alone = together[0].op in TRIG
+                text[arg], loaded = _operand(arg, anywhere.get(arg), pointers, plan, dialect, alone)
                 if loaded:
-                    yield dialect.define.format(name=text[arg], text=loaded)
+                    yield dialect.define(text[arg], loaded)
         item = together[0]
         if item.op == "output":
             pointer = pointers[len(fn.inputs) + (item.port or 0)]
@@ -186,7 +103,7 @@ def _lines(fn: Fn, plan: Plan, k: int, dialect: Dialect) -> Iterator[str]:
             yield from _pack(together, text, dialect)
         else:
             value = dialect.operations[item.op].format(*(text[arg] for arg in item.args))
-            yield dialect.define.format(name=text[item.out], text=value)
+            yield dialect.define(text[item.out], value)
         for item in together:
             if item.out in plan.slot:
                 yield dialect.store.format(pointer="work", index=plan.slot[item.out], text=text[item.out])
@@ -214,29 +131,27 @@ def _pack(together: Sequence[Instruction], text: Mapping[int, str], dialect: Dia
     """One call for all; lanes without an argument repeat the last one."""
     arguments = list(dict.fromkeys(item.args[0] for item in together))
     lanes = next(size for size in dialect.packs if size >= len(arguments))
-    place, kind, name = {arg: k for k, arg in enumerate(arguments)}, vector(DOUBLE, lanes), text[together[0].out]
+    place, name = {arg: k for k, arg in enumerate(arguments)}, text[together[0].out]
     filled = ", ".join(text[arg] for arg in arguments + [arguments[-1]] * (lanes - len(arguments)))
-    yield f"    {kind} {name}s, {name}c;"
-    yield f"    appell_sincos{lanes}_any(({kind}){{{filled}}}, &{name}s, &{name}c);"
+    for line in dialect.sincos:
+        yield line.format(lanes=lanes, filled=filled, name=name)
     for item in together:
-        yield dialect.define.format(name=text[item.out], text=f"{name}{item.op[0]}[{place[item.args[0]]}]")
+        yield dialect.define(text[item.out], dialect.part.format(whole=f"{name}{item.op[0]}", place=place[item.args[0]]))
 
 
 def _operand(
-    value: int, source: Instruction | None, pointers: Sequence[str], plan: Plan, dialect: Dialect
+    value: int, source: Instruction | None, pointers: Sequence[str], plan: Plan, dialect: Dialect, alone: bool
 ) -> tuple[str, str]:
     """How a value from outside the piece is written, and the load that must precede it ("" for a constant)."""
-    if source is None:
-        return f"w{value}", dialect.load.format(pointer="work", index=plan.slot[value])
-    if source.op == "const":
+    if source is not None and source.op == "const":
         assert source.value is not None
         return dialect.literal(source.value), ""
-    return f"w{value}", dialect.load.format(pointer=pointers[source.port or 0], index=source.index)
+    pointer, index = ("work", plan.slot[value]) if source is None else (pointers[source.port or 0], source.index)
+    return f"w{value}", (dialect.load_alone if alone else dialect.load).format(pointer=pointer, index=index)
 
 
-def _parameters(fn: Fn, dialect: Dialect) -> list[str]:
-    inputs = len(fn.inputs)
-    return [f"{'const ' if k < inputs else ''}double *restrict {name}" for k, name in enumerate(_pointers(fn, dialect))]
+def _declared(pointers: Sequence[str], inputs: int, dialect: Dialect) -> list[str]:
+    return [f"{'const ' if k < inputs else ''}{dialect.value} *restrict {name}" for k, name in enumerate(pointers)]
 
 
 def _pointers(fn: Fn, dialect: Dialect) -> list[str]:

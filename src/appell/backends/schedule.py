@@ -55,3 +55,31 @@ def _ancestors(values: Iterable[int], maker: dict[int, Instruction], placed: set
             found.add(value)
             waiting.extend(maker[value].args)
     return found
+
+
+def depth_first(stream: Sequence[Instruction]) -> tuple[Instruction, ...]:
+    """Each value shortly before its first use: the outputs in order, before each what it still lacks.
+
+    Of two operands the one that needs more is computed first, so that less waits meanwhile (Sethi and Ullman).
+    """
+    maker = {item.out: item for item in stream if item.op != "output"}
+    size: dict[int, int] = {}
+    for item in stream:
+        if item.op != "output":
+            size[item.out] = 1 + sum(size[arg] for arg in set(item.args))
+    ordered: list[Instruction] = []
+    placed: set[int] = set()
+    for output in (item for item in stream if item.op == "output"):
+        waiting = [*output.args]
+        while waiting:
+            value = waiting[-1]
+            missing = [arg for arg in maker[value].args if arg not in placed] if value not in placed else []
+            if missing:
+                waiting.extend(sorted(set(missing), key=lambda arg: size[arg]))
+                continue
+            waiting.pop()
+            if value not in placed:
+                placed.add(value)
+                ordered.append(maker[value])
+        ordered.append(output)
+    return tuple(ordered)

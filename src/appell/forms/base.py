@@ -233,7 +233,8 @@ class Equations:
         F: Sequence[Any] = self.residuals
         slopes = [partial(x) for x in self.unknowns]
         K = [d(f).xreplace(zero) for f in F for d in slopes]
-        return sympy.Matrix(len(F), len(self.unknowns), K), sympy.Matrix([-f.xreplace(zero) for f in F])
+        at_rest: list[Any] = [f.xreplace(zero) for f in F]
+        return sympy.Matrix(len(F), len(self.unknowns), K), sympy.Matrix([-f for f in at_rest])
 
     def solve(self, *, simplify: bool = True, budget: float = 10.0) -> dict[Symbol, Expr]:
         """Unknown → explicit expression in t, q, v: accelerations, pseudo-accelerations and Λ.

@@ -4,7 +4,8 @@
 
 A derivation D is given by its values on the symbols: ∂/∂s has D s = 1 and 0 elsewhere; d/dt has D t = 1 and D s = ṡ on
 jets. SymPy's `diff` visits a shared subexpression as often as it is used and pays for its bookkeeping at every node; here
-results are remembered, nothing is expanded, and nested sums stay nested. Measured on an 8-link pendulum: 20 times faster.
+results are remembered, nothing is expanded, and nested sums stay nested (d/dt ∂T/∂q̇ − ∂T/∂q of an 8-link pendulum: 0.03 s
+against 3.6 s).
 """
 
 from __future__ import annotations

@@ -195,7 +195,8 @@ def _solved(f: Expr, q: Symbol) -> Expr | None:
 def _residual(expr: Expr, f: Expr, q: Symbol) -> float:
     """The largest value at random points where it is real, s = f there; infinite where there is no such point."""
     symbols = sorted(f.free_symbols | (expr.free_symbols - {DISTANCE}), key=str)
-    values = sympy.lambdify([*symbols, DISTANCE], [expr], "numpy")
+    value_of_f = sympy.Dummy("f")  # a coordinate of the user may be called s
+    values = sympy.lambdify([*symbols, value_of_f], [expr.xreplace({DISTANCE: value_of_f})], "numpy")
     at_f = sympy.lambdify(symbols, f, "numpy")
     found = []
     with np.errstate(all="ignore"):

@@ -13,6 +13,7 @@ so that velocity constraints hold exactly and only positions are projected.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -50,7 +51,7 @@ class Flow:
     nu: int  # velocities, or pseudo-velocities
     has_work: bool
     minimal: bool  # whether u is π
-    implicit: Fn  # (t, z, y, p) → zd, residual with y = (a, λ): 0 = M a + h − Q − W λ, 0 = A a + a0
+    implicit: Callable[[], Fn]  # (t, z, p, y) → zd, residual with y = (a, λ): 0 = M a + h − Q − W λ, 0 = A a + a0
 
     @property
     def nz(self) -> int:
@@ -72,26 +73,39 @@ def acceleration(form: NormalForm, policies: Policies) -> Function:
     return solved("acceleration", inputs, blocks, finish, policies.acceleration)
 
 
-def flow(form: NormalForm, policies: Policies, pseudo: Mapping[str, Value] | None = None) -> Flow:
-    """The flow of a normal form, in (q, v) or in (q, π)."""
-    state = _State.full(form) if pseudo is None else _State.minimal(form, pseudo)
+_flows: weakref.WeakKeyDictionary[NormalForm, dict[tuple[Policies, bool], Flow]] = weakref.WeakKeyDictionary()
+
+
+def flow(
+    form: NormalForm, policies: Policies, pseudo: Mapping[str, Value] | None = None, *, with_work: bool = False
+) -> Flow:
+    """The flow of a normal form, in (q, v), made once, or in (q, π); `with_work` keeps w even where nothing does work."""
+    if pseudo is not None:
+        return _flow(form, policies, State.minimal(form, pseudo), minimal=True)
+    known = _flows.setdefault(form, {})
+    if (policies, with_work) not in known:
+        known[policies, with_work] = _flow(form, policies, State.full(form, with_work), minimal=False)
+    return known[policies, with_work]
+
+
+def _flow(form: NormalForm, policies: Policies, state: State, *, minimal: bool) -> Flow:
     rhs = _rhs(form, policies, state)
     return Flow(
         rhs=rhs,
-        expand=make_fn("expand", state.inputs(form), {"q": (state.q, (form.nq,)), "v": (state.v, (form.nv,))}),
+        expand=make_fn("expand", inputs_of(form, state), {"q": (state.q, (form.nq,)), "v": (state.v, (form.nv,))}),
         position=_position(form, policies, state),
-        velocity=None if pseudo is not None else _velocity(form, policies, state),
+        velocity=None if minimal else _velocity(form, policies, state),
         quaternions=form.quaternions,
         nq=form.nq,
         nu=state.u.numel(),
         has_work=state.has_work,
-        minimal=pseudo is not None,
-        implicit=_implicit(form, state),
+        minimal=minimal,
+        implicit=lambda: _implicit(form, state),
     )
 
 
 @dataclass(frozen=True, eq=False)
-class _State:
+class State:
     """z = (q, u, w) with u = v or u = π; v as an expression of t, q, u, p; u̇ as a function of a."""
 
     q: Value
@@ -113,9 +127,6 @@ class _State:
     def size(self) -> int:
         return self.z.numel()
 
-    def inputs(self, form: NormalForm) -> dict[str, Shaped]:
-        return {"t": (form.inputs["t"], ()), "z": (self.z, (self.size,)), "p": _vector(form, "p")}
-
     def restrict(self, form: NormalForm, *values: Value) -> list[Value]:
         """Values of the normal form with v written in the state."""
         if self.u is self.v:
@@ -123,12 +134,12 @@ class _State:
         return substitute_all(values, [form.inputs["v"]], [self.v])
 
     @staticmethod
-    def full(form: NormalForm) -> _State:
+    def full(form: NormalForm, with_work: bool = False) -> State:
         v = form.inputs["v"]
-        return _State(form.inputs["q"], v, _work(form), v, zeros(form.nv), Value.eye(form.nv))
+        return State(form.inputs["q"], v, _work(form, with_work), v, zeros(form.nv), Value.eye(form.nv))
 
     @staticmethod
-    def minimal(form: NormalForm, pseudo: Mapping[str, Value]) -> _State:
+    def minimal(form: NormalForm, pseudo: Mapping[str, Value]) -> State:
         t, q, v = (form.inputs[x] for x in ("t", "q", "v"))
         expressions = column(*pseudo.values())
         A1, F, rest = form["A1"], jacobian(expressions, v), zeros(form.nv)
@@ -136,7 +147,7 @@ class _State:
         u = symbols("pi", expressions.numel())
         right = column(-substitute(form["f1"], [v], [rest]), u - substitute(expressions, [v], [rest]))
         v_of_u = general_solve(column(A1, F), right)
-        return _State(q, u, _work(form), v_of_u, along(expressions, [t, q], [1, form["qd"]]), F)
+        return State(q, u, _work(form), v_of_u, along(expressions, [t, q], [1, form["qd"]]), F)
 
 
 def _check_pseudo(form: NormalForm, A1: Value, F: Value) -> None:
@@ -153,19 +164,24 @@ def _check_pseudo(form: NormalForm, A1: Value, F: Value) -> None:
         )
 
 
-def _work(form: NormalForm) -> Value:
-    return symbols("w", 0 if is_zero(form["power"]) else 1)
+def _work(form: NormalForm, wanted: bool = False) -> Value:
+    return symbols("w", 0 if is_zero(form["power"]) and not wanted else 1)
 
 
 def _vector(form: NormalForm, name: str) -> Shaped:
     return form.inputs[name], (form.inputs[name].numel(),)
 
 
+def inputs_of(form: NormalForm, state: State) -> dict[str, Shaped]:
+    """t, z, p."""
+    return {"t": (form.inputs["t"], ()), "z": (state.z, (state.size,)), "p": _vector(form, "p")}
+
+
 def _inputs(form: NormalForm, names: tuple[str, ...]) -> dict[str, Shaped]:
     return {"t": (form.inputs["t"], ()), **{name: _vector(form, name) for name in names}}
 
 
-def _implicit(form: NormalForm, state: _State) -> Fn:
+def _implicit(form: NormalForm, state: State) -> Fn:
     """The same flow with a and λ as algebraic unknowns."""
     a, lam = form.inputs["a"], form.inputs["lam"]
     nonlinear = [row.index for row in form.rows if not row.linear]
@@ -175,11 +191,11 @@ def _implicit(form: NormalForm, state: _State) -> Fn:
     work = form["power"] if state.has_work else zeros(0)
     zd, residual = state.restrict(form, column(form["qd"], state.u_free + state.u_a @ a, work), residual)
     y = column(a, lam)
-    inputs = {**state.inputs(form), "y": (y, (y.numel(),))}
+    inputs = {**inputs_of(form, state), "y": (y, (y.numel(),))}
     return make_fn("implicit", inputs, {"zd": (zd, (state.size,)), "residual": (residual, (y.numel(),))})
 
 
-def _rhs(form: NormalForm, policies: Policies, state: _State) -> Function:
+def _rhs(form: NormalForm, policies: Policies, state: State) -> Function:
     a, lam = form.inputs["a"], form.inputs["lam"]
     names = ("M", "A", "W", "Q", "h", "a0", "qd", "power")
     M, A, W, Q, h, a0, qd, power, free, slope = state.restrict(
@@ -193,8 +209,8 @@ def _rhs(form: NormalForm, policies: Policies, state: _State) -> Function:
     blocks = Blocks(M, A, W, Q - h, -a0)
     if form.gauss:
         rows = tuple(state.restrict(form, form["r"], form["r_a"], form["r_aa"]))
-        return _gauss("flow", form, state.inputs(form), blocks, rows, finish)
-    return solved("flow", state.inputs(form), blocks, finish, policies.acceleration)
+        return _gauss("flow", form, inputs_of(form, state), blocks, rows, finish)
+    return solved("flow", inputs_of(form, state), blocks, finish, policies.acceleration)
 
 
 def _gauss(
@@ -224,7 +240,7 @@ def _gauss(
     )
 
 
-def _position(form: NormalForm, policies: Policies, state: _State) -> Fn | Solved | None:
+def _position(form: NormalForm, policies: Policies, state: State) -> Fn | Solved | None:
     if form["f0"].numel() == 0:
         return None
     M, A0, f0, scale, N = state.restrict(form, *(form[name] for name in ("M", "A0", "f0", "f0_scale", "N")))
@@ -235,10 +251,10 @@ def _position(form: NormalForm, policies: Policies, state: _State) -> Fn | Solve
         return {"dz": (column(N @ x, rest), (state.size,)), "size": (size, ())}
 
     blocks = Blocks(M, A0, A0.T, zeros(form.nv), -f0)
-    return solved("position", state.inputs(form), blocks, finish, policies.position)
+    return solved("position", inputs_of(form, state), blocks, finish, policies.position)
 
 
-def _velocity(form: NormalForm, policies: Policies, state: _State) -> Fn | Solved | None:
+def _velocity(form: NormalForm, policies: Policies, state: State) -> Fn | Solved | None:
     if form["f1"].numel() == 0:
         return None
     size = _relative(form["f1"], form["f1_scale"])
@@ -248,7 +264,7 @@ def _velocity(form: NormalForm, policies: Policies, state: _State) -> Fn | Solve
         return {"dz": (column(zeros(form.nq), x, work), (state.size,)), "size": (size, ())}
 
     blocks = Blocks(form["M"], form["A1"], form["A1"].T, zeros(form.nv), -form["f1"])
-    return solved("velocity", state.inputs(form), blocks, finish, policies.velocity)
+    return solved("velocity", inputs_of(form, state), blocks, finish, policies.velocity)
 
 
 def _relative(f: Value, scale: Value) -> Value:

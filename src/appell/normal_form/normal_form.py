@@ -22,9 +22,9 @@ from appell.errors import ModelError
 from appell.graph import Fn, Lowering, make_fn
 from appell.graph.algebra import Value, depends
 from appell.model import Constraint, System
+from appell.normal_form.faces import Faces
 from appell.normal_form.inertia import inertia_of
 from appell.normal_form.kinematics import Kinematics
-from appell.normal_form.faces import Faces
 from appell.normal_form.rows import Rows, Said
 
 OUTPUTS = {

@@ -48,7 +48,7 @@ typedef struct {
     int64_t evaluations, accepted, rejections;
     double defect;                      /* largest residual before projection at a step end */
 
-    double rest, simultaneous, graze;   /* unilateral constraints: time within which bouncing ends or two hits are one, s; height */
+    double rest, simultaneous, graze;   /* time within which bouncing ends; or two hits are one, s; height of a touch */
     double *events;                     /* (event_capacity, 6): t, face, kind, rate before, rate after, impulse */
     int64_t event_capacity, n_events;
     int *touching;                      /* (free faces,) whether the state is on the face */
@@ -175,6 +175,7 @@ class CLoop:
     lib: Any
     ffi: Any
     nz: int
+    free: int = 0
 
     def run(self, task: Task) -> Iterator[Leg]:
         """See `loop_py.Loop.run`."""
@@ -207,6 +208,11 @@ class _Progress:
         run.z, run.zd, run.z_times = (self._pointer(array) for array in (self.z, self.zd, self.z_times))
         run.t, run.t_end, run.n_times, run.max_steps = task.t0, task.t_end, len(task.times), task.max_steps
         run.rtol, run.h_max, run.h = task.rtol, task.max_step, task.first_step or 0.0
+        self.events = [np.zeros((0, 6))]
+        self.touching = np.zeros(loop.free + 1, dtype=np.intc)
+        self.touching[: len(task.touching)] = task.touching
+        run.touching = loop.ffi.from_buffer("int[]", self.touching)
+        run.rest, run.simultaneous, run.graze = task.rest, task.simultaneous, task.graze
         if task.fixed_step is not None:
             run.rtol, run.h_max = 0.0, min(task.fixed_step, task.max_step)
 
@@ -215,6 +221,16 @@ class _Progress:
 
     def advance(self, trials: int) -> Status:
         """At most so many trial steps; the accepted ones become a piece."""
+        run = self.struct
+        if self.loop.free:
+            events = np.empty((trials + 2, 6))
+            run.events, run.event_capacity, run.n_events = self._pointer(events), len(events), 0
+        status = self._advance(trials)
+        if self.loop.free:
+            self.events.append(events[: run.n_events].copy())
+        return status
+
+    def _advance(self, trials: int) -> Status:
         run = self.struct
         if not self.task.keep_steps:
             return Status(self.loop.lib.appell_advance(run, trials))
@@ -240,4 +256,7 @@ class _Progress:
             statistics=Statistics(run.evaluations, run.accepted, run.rejections, run.defect),
             t_pieces=tuple(self.t_pieces),
             z_pieces=tuple(self.z_pieces),
+            events=np.concatenate(self.events),
+            switch=(run.switch_face, run.switch_kind) if status is Status.SWITCH else None,
+            touching=tuple(bool(x) for x in self.touching[: self.loop.free]),
         )

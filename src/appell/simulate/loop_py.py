@@ -58,6 +58,10 @@ class Task:
     max_steps: int = 10_000_000
     fixed_step: float | None = None
     keep_steps: bool = True
+    rest: float = 0.0  # bouncing that would end within this time, s, has ended
+    simultaneous: float = 0.0  # two hits within this time, s, are one
+    graze: float = 0.0  # a face passed at less than this height was touched
+    touching: tuple[bool, ...] = ()  # free faces on which the state stands
 
     def __post_init__(self) -> None:
         for name in ("z0", "p", "times"):
@@ -105,6 +109,10 @@ class Leg:
     statistics: Statistics
     t_pieces: tuple[Array, ...]
     z_pieces: tuple[Array, ...]
+    events: Array = field(default_factory=lambda: np.zeros((0, 6)))  # t, face, kind, rate before, after, impulse
+    switch: tuple[int, int] | None = None  # (face, kind) behind the status SWITCH
+    touching: tuple[bool, ...] = ()
+    contacts: tuple[tuple[float, tuple[int, ...]], ...] = ()  # (time, faces in contact from then on)
 
     @cached_property
     def t_steps(self) -> Array:

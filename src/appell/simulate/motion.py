@@ -73,6 +73,7 @@ class Motion(Record):
     sampler: Callable[[Array], tuple[Array, Array, Array]] | None = None
     pseudo: Mapping[str, Any] | None = None
     impacts: tuple[Any, ...] = ()
+    contacts: tuple[tuple[float, tuple[int, ...]], ...] = ()
     origin: State | None = None
     span: tuple[float, float] | None = None
 
@@ -201,15 +202,34 @@ class Motion(Record):
         return self._solved[1]
 
     def reaction(self, constraint: Any) -> Array:
-        """Λ(t) of a constraint, by the object or its name, (k,). The reaction force on v is Λ ∂f/∂v (∂f/∂q, ∂f/∂a)."""
+        """Λ(t) of a constraint, by the object or its name, (k,). The reaction force on v is Λ ∂f/∂v (∂f/∂q, ∂f/∂a).
+
+        A unilateral constraint has Λ >= 0 while in contact and 0 in free flight; impulses of impacts are in `impacts`. Of a
+        `Between`, the reaction of the lower stop less that of the upper one.
+        """
+        if self._is_face(constraint):
+            signs = (1.0, -1.0)
+            return sum(s * self._solved[2][:, i] for s, i in zip(signs, self.system.faces(constraint), strict=False))
         return self.multipliers[:, self.system.constraint(constraint)].copy()
 
+    def _is_face(self, key: Any) -> bool:
+        system = self.system
+        names = {name for face in system.unilateral for name in (face.name, face.source.name)}
+        return key in names if isinstance(key, str) else hasattr(key, "restitution")
+
     @cached_property
-    def _solved(self) -> tuple[Array, Array]:
-        try:
-            a, lam = self.run.acceleration(self.t, self.q, self.v)
-        except AppellError:  # some sample is singular; the others are not
-            a, lam = _one_by_one(self.run, self.t, self.q, self.v)
+    def _solved(self) -> tuple[Array, Array, Array]:
+        """Accelerations, multipliers of the constraints, and of the faces: each sample in its own mode."""
+        rows, faces = len(self.system.constraints), len(self.system.unilateral)
+        a, lam, touch = np.empty_like(self.v), np.empty((len(self.t), rows)), np.zeros((len(self.t), faces))
+        for contacts, here in self._modes():
+            run = self.run.in_contact(contacts) if contacts else self.run
+            try:
+                a[here], all_rows = run.acceleration(self.t[here], self.q[here], self.v[here])
+            except AppellError:  # some sample is singular; the others are not
+                a[here], all_rows = _one_by_one(run, rows + len(contacts), self.t[here], self.q[here], self.v[here])
+            lam[here] = all_rows[:, :rows]
+            touch[np.ix_(here, contacts)] = all_rows[:, rows:]
         bad = ~(np.isfinite(a).all(axis=1) & np.isfinite(lam).all(axis=1))
         if bad.any():
             warnings.warn(
@@ -218,7 +238,16 @@ class Motion(Record):
                 AppellWarning,
                 stacklevel=3,
             )
-        return a, lam
+        return a, lam, touch
+
+    def _modes(self) -> list[tuple[tuple[int, ...], Any]]:
+        """Sets of faces in contact, each with the samples at which it holds."""
+        changes = self.contacts or ((-np.inf, ()),)
+        times = np.array([time for time, _ in changes])
+        which = np.maximum(np.searchsorted(times, self.t, side="right") - 1, 0)
+        sets = sorted({contacts for _, contacts in changes})
+        modes = [(c, np.flatnonzero([changes[k][1] == c for k in which])) for c in sets]
+        return [(contacts, here) for contacts, here in modes if len(here)]
 
     def _evaluate(self, *names: str) -> Mapping[str, Array]:
         return self.run.evaluate(self.t, self.q, self.v, names)
@@ -350,9 +379,9 @@ def subdivided(t: Array, parts: int) -> Array:
     return np.append(between.reshape(-1), t[-1])
 
 
-def _one_by_one(run: Any, t: Array, q: Array, v: Array) -> tuple[Array, Array]:
+def _one_by_one(run: Any, rows: int, t: Array, q: Array, v: Array) -> tuple[Array, Array]:
     """Accelerations and multipliers of each sample alone; NaN where they are not determined."""
-    a, lam = np.full_like(v, np.nan), np.full((len(t), len(run.system.constraints)), np.nan)
+    a, lam = np.full_like(v, np.nan), np.full((len(t), rows), np.nan)
     for i in range(len(t)):
         try:
             a[i], lam[i] = run.acceleration(t[i], q[i], v[i])

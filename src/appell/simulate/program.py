@@ -10,6 +10,7 @@ from __future__ import annotations
 from appell.backends.c_source import PRELUDE, emit, emit_exports
 from appell.graph import Fn
 from appell.normal_form.flow import Flow
+from appell.normal_form.impacts import Switching
 from appell.normal_form.saddle import LU, SADDLE_C
 from appell.normal_form.solved import Function, Solved
 from appell.simulate.loop_c import loop_source
@@ -62,15 +63,38 @@ def function_module(fn: Function) -> str:
     return "\n".join([PRELUDE, SADDLE_C, emit_function(fn), emit_exports(fn)])
 
 
-def loop_module(flow: Flow, method: str) -> str:
-    """A whole C file with the time loop of a flow."""
+def loop_module(flow: Flow, method: str, switching: Switching | None = None) -> str:
+    """A whole C file with the time loop of a flow, and of the mode that it is in."""
     steps = [step for step in (flow.position, flow.velocity) if step is not None]
     parts = [PRELUDE, SADDLE_C, f"#define NZ {flow.nz}", STATUS_C, emit_function(flow.rhs), RHS_C]
     parts += [emit_function(step) for step in steps]
     if flow.projects:
         parts.append(_project(flow))
-    parts.append(loop_source(method, flow.nz, flow.projects))
+    free, contacts = (len(switching.free), len(switching.contacts)) if switching else (0, 0)
+    if switching is not None:
+        parts += _switching(switching)
+    parts.append(loop_source(method, flow.nz, flow.projects, free, contacts))
     return "\n".join(parts)
+
+
+def _switching(switching: Switching) -> list[str]:
+    """The functions of a mode, and `impact(face, …)` over its free faces."""
+    functions = [switching.faces, switching.face_acceleration, *switching.impacts]
+    functions += [switching.reactions] if switching.reactions is not None else []
+    cases = "\n".join(
+        f"    case {k}: {fn.name}(t, z, p, dz, impulse, before, after, margin); return;"
+        for k, fn in enumerate(switching.impacts)
+    )
+    arguments = ", ".join(f"double *{name}" for name in ("dz", "impulse", "before", "after", "margin"))
+    dispatch = f"""
+static void impact(int face, const double *t, const double *z, const double *p, {arguments})
+{{
+    switch (face) {{
+{cases}
+    }}
+}}
+"""
+    return [*(emit_function(fn) for fn in functions), *([dispatch] if switching.impacts else [])]
 
 
 STATUS_C = """

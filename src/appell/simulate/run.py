@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -103,6 +103,10 @@ class Run:
         call = c_function(compile_c([fn]), fn) if self.backend == "c" and count >= COMPILE_FROM else vm_function(fn)
         return dict(zip((port.name for port in fn.outputs), call.batch(*arrays), strict=True))
 
+    def in_contact(self, contacts: tuple[int, ...]) -> Run:
+        """The same system resting on some of its unilateral constraints, which become rows after the others."""
+        return _in_contact(self, contacts) if contacts else self
+
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """What a reader of the results should know: redundant rows, minima that are not proven to be global."""
@@ -120,6 +124,12 @@ class Run:
         """The differential equation of the state, in velocities or in pseudo-velocities."""
         lowered = None if pseudo is None else self.form.lowered_values(pseudo, self.system)
         return flow(self.form, self.policies, lowered)
+
+
+@lru_cache(maxsize=256)
+def _in_contact(run: Run, contacts: tuple[int, ...]) -> Run:
+    form = normal_form(run.system, contacts)
+    return Run(run.system, form, run.parameters, run.p, run.backend, choose(form, run.p))
 
 
 def _load(fn: Function, backend: str) -> Any:

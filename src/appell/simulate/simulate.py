@@ -11,25 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from appell.backends import AppellWarning, build
+from appell.backends import AppellWarning
 from appell.errors import STATUS_TEXT, ModelError, Status
-from appell.graph.fn import Fn
 from appell.model import System
 from appell.normal_form.flow import Flow
-from appell.normal_form.solved import Function, status_of
-from appell.simulate.loop_c import CDEF, CLoop
-from appell.simulate.loop_py import Leg, Loop, PyLoop, Statistics, Task, TrialFailed
+from appell.simulate.contact import KINDS, Impact
+from appell.simulate.loop_py import Leg, Loop, Task
+from appell.simulate.loops import METHODS, prepare
 from appell.simulate.motion import Motion, State
-from appell.simulate.program import QUADRATIC, ROUNDING, loop_module
 from appell.simulate.progress import reporter
 from appell.simulate.run import Run, compile
 from appell.simulate.start import check, read
-from appell.simulate.stiff import STIFF, stiff_loop
-from appell.simulate.tableaux import TABLEAUX
 
 Array = NDArray[np.float64]
-
-METHODS = ("auto", *TABLEAUX, *STIFF)
 
 
 def simulate(
@@ -48,6 +42,7 @@ def simulate(
     backend: str = "auto",
     max_step: float = np.inf,
     max_steps: int = 10_000_000,
+    corner: str = "raise",
 ) -> Motion:
     """Integrate the equations of motion, q̇ = N v + n0, v̇ = a(t, q, v), keeping the constraints.
 
@@ -66,6 +61,8 @@ def simulate(
     pseudo: name → expression in the velocities: integrate the minimal state (q, π) instead of (q, v).
     progress: True for a bar, or a function of the time reached.
     max_step, max_steps: limits of the step control.
+    corner: what happens where two unilateral constraints that are not orthogonal in the kinetic metric are hit at one instant:
+        "raise" (the run stops with status CORNER), or blows in the order of the constraints, "first" or "last" first.
 
     Returns
     -------
@@ -80,9 +77,8 @@ def simulate(
     q, v = read(model, start or {})
     run = _ready(system, parameters, backend)
     q, v, moved = check(model, run.form, run.p, t0, q, v)
-    flow = run.flow(pseudo)
     chosen = _method(method, rtol)
-    loop = make_loop(run, flow, chosen)
+    flow, loop = prepare(run, pseudo, chosen, corner)
     z0 = _pack(run, flow, pseudo, t0, q, v)
     task = Task(
         t0=t0, z0=z0, t_end=t1, p=run.p, rtol=rtol, atol=atol, times=_times(times, t0, t1), max_step=max_step,
@@ -125,84 +121,6 @@ def _times(times: ArrayLike | None, t0: float, t1: float) -> Array:
 def _method(method: str, rtol: float) -> str:
     """Order 8 unless the tolerance is coarse."""
     return method if method != "auto" else "dopri5" if rtol > 1e-4 else "dop853"
-
-
-def make_loop(run: Run, flow: Flow, method: str) -> Loop:
-    """The time loop of a flow on the run's back end."""
-    if method in STIFF:
-        return stiff_loop(flow, method, _python_project(flow) if flow.projects else None, _unknowns(run, flow))
-    if run.backend == "c":
-        library = build(loop_module(flow, method), CDEF, optimise="loop")
-        return CLoop(library.lib, library.ffi, flow.nz)
-    return PyLoop(TABLEAUX[method], _python_rhs(flow), _python_project(flow) if flow.projects else None)
-
-
-def _unknowns(run: Run, flow: Flow) -> Callable[[float, Array], Array]:
-    """(t, z) → (a, λ)."""
-
-    def unknowns(t: float, z: Array) -> Array:
-        state = flow.expand(t, z, run.p)
-        return np.concatenate(run.acceleration(t, state["q"], state["v"]))
-
-    return unknowns
-
-
-def _evaluator(fn: Function) -> Callable[..., dict[str, Array]]:
-    if not isinstance(fn, Fn):
-        return fn
-    work = fn.buffers()
-    names = [port.name for port in fn.outputs]
-
-    def evaluate(*arrays: Array) -> dict[str, Array]:
-        for memory, value in zip(work.inputs, arrays, strict=True):
-            memory[...] = value
-        work.run()
-        return dict(zip(names, (x.copy() for x in work.outputs), strict=True))
-
-    return evaluate
-
-
-def _python_rhs(flow: Flow) -> Callable[[float, Array, Array], Array]:
-    evaluate = _evaluator(flow.rhs)
-
-    def rhs(t: float, z: Array, p: Array) -> Array:
-        out = evaluate(t, z, p)
-        if not out["margin"] > 0:
-            raise TrialFailed(status_of(float(out["margin"])))
-        return out["zd"]
-
-    return rhs
-
-
-def _python_project(flow: Flow) -> Callable[[float, Array, Array], tuple[Array, float]]:
-    """Python twin of `program._project`."""
-    steps = [_evaluator(step) for step in (flow.position, flow.velocity) if step is not None]
-
-    def make_unit(z: Array) -> Array:
-        for group in flow.quaternions:
-            z[list(group)] /= np.linalg.norm(z[list(group)])
-        return z
-
-    def project(t: float, z: Array, p: Array) -> tuple[Array, float]:
-        z, defect = make_unit(z.copy()), 0.0
-        for step in steps:
-            for k in range(12):
-                out = step(t, z, p)
-                size = float(out["size"])
-                defect = max(defect, size) if k == 0 else defect
-                if size <= ROUNDING:
-                    break
-                if not (out["margin"] > 0 and np.isfinite(size)):
-                    raise TrialFailed(status_of(float(out["margin"])) or Status.NOT_FINITE)
-                z = z + out["dz"]
-                if size <= QUADRATIC:
-                    break
-            else:
-                raise TrialFailed(Status.PROJECTION_FAILED)
-            z = make_unit(z)
-        return z, defect
-
-    return project
 
 
 def _pack(run: Run, flow: Flow, pseudo: Mapping[str, Any] | None, t: float, q: Array, v: Array) -> Array:
@@ -262,8 +180,16 @@ def _motion(run: Run, flow: Flow, loop: Loop, task: Task, leg: Leg, facts: _Fact
         run=run, t=t, q=q, v=v, work=work, status=leg.status, message=message, statistics=statistics,
         tolerances={"rtol": task.rtol, "atol": float(np.max(task.atol))}, method=facts.method,
         sampler=Sampler(run, flow, loop, task, known_t, known_z), pseudo=facts.pseudo, origin=facts.origin,
-        span=(task.t0, leg.t),
+        span=(task.t0, leg.t), impacts=_impacts(run, leg), contacts=leg.contacts,
     )  # fmt: skip
+
+
+def _impacts(run: Run, leg: Leg) -> tuple[Impact, ...]:
+    names = [face.name for face in run.system.unilateral]
+    return tuple(
+        Impact(float(t), names[int(face)], float(before), float(after), float(impulse), KINDS[int(kind)])
+        for t, face, kind, before, after, impulse in leg.events
+    )
 
 
 def unpack(run: Run, flow: Flow, t: Array, z: Array) -> tuple[Array, Array, Array]:
@@ -313,4 +239,4 @@ class Sampler:
         return leg.z_times
 
 
-__all__ = ["METHODS", "Sampler", "Statistics", "simulate"]
+__all__ = ["METHODS", "Sampler", "simulate"]

@@ -47,6 +47,7 @@ def _unknown(system: System, key: Any) -> str:
 
 def check(system: System, form: NormalForm, p: Array, t: float, q: Array, v: Array) -> tuple[Array, Array, float]:
     """(q, v) on the constraints and how far they moved; `ConstraintError` where that would be more than rounding."""
+    _inside(system, form, p, t, q, v)
     left = residuals(form, t, q, v, p)
     if left.relative == 0 and not form.quaternions:
         return q, v, 0.0
@@ -55,6 +56,17 @@ def check(system: System, form: NormalForm, p: Array, t: float, q: Array, v: Arr
     q_new, v_new = project(form, t, q, v, p)
     moved = float(np.abs(np.concatenate([q_new - q, v_new - v])).max(initial=0.0))
     return q_new, v_new, moved
+
+
+def _inside(system: System, form: NormalForm, p: Array, t: float, q: Array, v: Array) -> None:
+    if not system.unilateral:
+        return
+    out = form.select("g", "g_scale")(t, q, v, p)
+    for face, g, scale in zip(system.unilateral, out["g"], out["g_scale"], strict=True):
+        if not g >= -TOLERANCE * (1 + scale):
+            raise ConstraintError(
+                f"the start violates '{face.name}': {face.function} >= 0 does not hold, it is {g:.6g}; start on the other side"
+            )
 
 
 def _how_far(form: NormalForm, left: Residuals) -> str:

@@ -38,7 +38,7 @@ class StiffLoop:
 
     def run(self, task: Task) -> Iterator[Leg]:
         """A leg for every output time."""
-        problem = self.flow.implicit if self.method == "idas" else self.flow.rhs
+        problem = self.flow.implicit() if self.method == "idas" else self.flow.rhs
         assert isinstance(problem, Fn)
         step = make_stiff(problem, self.method, task.rtol, float(np.min(task.atol)), task.max_steps)
         grid = task.times if len(task.times) else np.linspace(task.t0, task.t_end, POINTS)

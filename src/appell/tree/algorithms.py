@@ -53,9 +53,7 @@ def transported(steps: Steps, before: Motion, joint: Six) -> Motion:
     moved = motion_out(steps, before)
     w_J, v_J = joint[:3], joint[3:]
     twice = [2.0 * x + y for x, y in zip(moved.w, w_J, strict=True)]
-    return Motion(
-        add(moved.w, w_J), add(moved.al, cross(moved.w, w_J)), add(moved.a, cross(twice, v_J))
-    )
+    return Motion(add(moved.w, w_J), add(moved.al, cross(moved.w, w_J)), add(moved.a, cross(twice, v_J)))
 
 
 def own_force(body: Inertia, motion: Motion) -> Six:
@@ -119,7 +117,9 @@ def crba(layout: Layout, q: Scalars) -> list[list[Scalar]]:
         if link.node.parent >= 0:
             outer, inner = moments_in(words[n], m, h, P), composite[link.node.parent]
             composite[link.node.parent] = (
-                inner[0] + outer[0], add(inner[1], outer[1]), [add(x, y) for x, y in zip(inner[2], outer[2], strict=True)]
+                inner[0] + outer[0],
+                add(inner[1], outer[1]),
+                [add(x, y) for x, y in zip(inner[2], outer[2], strict=True)],
             )
     return M
 
@@ -250,7 +250,9 @@ def _outwards(
         start = six_out(words[n], delta[link.node.parent]) if link.node.parent >= 0 else [0.0] * 6
         x = list(start)
         for i, pivot in reversed(list(enumerate(pivots[n]))):
-            others = dot([c for j, c in enumerate(pivot.U) if j != pivot.axis], [c for j, c in enumerate(x) if j != pivot.axis])
+            others = dot(
+                [c for j, c in enumerate(pivot.U) if j != pivot.axis], [c for j, c in enumerate(x) if j != pivot.axis]
+            )
             here = link.node.armature[i] * start[pivot.axis]
             x[pivot.axis] = (others - here - pivot.u) * pivot.minus_inverse
             vd[pivot.k] = x[pivot.axis] - (start[pivot.axis] + brought[n][i])

@@ -92,7 +92,9 @@ def inertia_of(body: RigidBody | Inertia | None, where: str) -> Inertia:
         raise ModelError(f"the body of {where} contains {', '.join(names) or 'an angle'}; a tree needs numbers")
     R = np.array(body.orientation.rotation.tolist(), dtype=float)
     J = np.array(body.inertia.tolist(), dtype=float)
-    return Inertia.at_centre(float(body.mass), [float(x) for x in body.position], R @ J @ R.T, where)
+    return Inertia.at_centre(
+        float(body.mass), np.array(body.position.tolist(), dtype=float).ravel(), R @ J @ R.T, where
+    )
 
 
 def skeleton(joints: Sequence[Joint]) -> Skeleton:
@@ -125,7 +127,16 @@ def skeleton(joints: Sequence[Joint]) -> Skeleton:
 
 def _with_inertia(node: Node, inertia: Inertia) -> Node:
     return Node(
-        node.name, node.kind, node.parent, node.placement, node.axis, inertia, node.armature, node.damping, node.iq, node.iv
+        node.name,
+        node.kind,
+        node.parent,
+        node.placement,
+        node.axis,
+        inertia,
+        node.armature,
+        node.damping,
+        node.iq,
+        node.iv,
     )
 
 

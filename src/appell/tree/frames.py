@@ -109,7 +109,7 @@ def _basis(axis: Array) -> Array:
     x = np.eye(3)[(k + 1) % 3]
     x = x - (x @ axis) * axis
     x /= np.linalg.norm(x)
-    return np.column_stack([x, np.cross(axis, x), axis])
+    return np.array([x, np.cross(axis, x), axis], dtype=float).T
 
 
 def _between(chosen: Sequence[Placement], nodes: Sequence[Node], n: int) -> Placement:

@@ -44,7 +44,7 @@ def function(subject: Subject, question: str) -> Fn:
 
 
 def frame_function(subject: Subject, frame: Frame, question: str, reference: str = "aligned") -> Fn:
-    """"placement" (R, p) or "jacobian" (6, nv) of one frame."""
+    """ "placement" (R, p) or "jacobian" (6, nv) of one frame."""
     q = algebra.symbols("q", subject.nq)
     where = (subject.layout, frame.node, frame.placement, scalars(q))
     if question == "placement":

@@ -16,6 +16,7 @@ from appell.graph.fn import Fn
 from appell.tree import functions
 from appell.tree.algorithms import pivots_at
 from appell.tree.description import Frame, Joint, Skeleton, skeleton
+from appell.tree.equations import GolubevEquations, bodies_of, equations
 from appell.tree.frames import Layout, Node, lay_out
 from appell.tree.inertia import Inertia, real_vector
 from appell.tree.urdf import read_urdf
@@ -66,14 +67,17 @@ class Tree:
         floating: bool = False,
         *,
         damping: bool = False,
+        quarter_turns: float = 0.0,
         gravity: Sequence[float] = GRAVITY,
         backend: str = "auto",
     ) -> Tree:
         """The robot in a URDF file, its root link welded to the ground or floating; `notes` tells what is not used.
 
-        The joint damping that the file states is applied with damping=True (Pinocchio does not apply it).
+        The joint damping that the file states is applied with damping=True (Pinocchio does not apply it). Angles within
+        `quarter_turns` (rad) of a multiple of π/2 are taken for it: files write 1.5708, and exact quarter turns cost
+        no arithmetic; with the default 0 the file is taken by its digits.
         """
-        urdf = read_urdf(path, floating=floating, damping=damping)
+        urdf = read_urdf(path, floating=floating, damping=damping, quarter_turns=quarter_turns)
         return cls(urdf.joints, gravity=gravity, name=urdf.name, notes=urdf.notes, backend=backend)
 
     def __repr__(self) -> str:
@@ -220,7 +224,9 @@ class Tree:
         """The graph of "placement" or "jacobian" of one frame."""
         known = self._skeleton.frames
         if frame not in known:
-            raise ModelError(f"there is no frame '{frame}'; frames are the joints and links: {', '.join(list(known)[:12])} …")
+            raise ModelError(
+                f"there is no frame '{frame}'; frames are the joints and links: {', '.join(list(known)[:12])} …"
+            )
         key = (frame, question, reference)
         if key not in self._fns:
             self._fns[key] = functions.frame_function(self._subject, known[frame], question, reference)
@@ -235,6 +241,10 @@ class Tree:
     def ground(self) -> Inertia:
         """The bodies welded to the ground: in no energy, momentum or mass here."""
         return self._skeleton.ground
+
+    def equations(self) -> GolubevEquations:
+        """Golubev's equations (3.10), (3.12), (3.14) or (4.3), with (5.1)–(5.5) where they apply; hinges only."""
+        return equations(bodies_of(self.nodes), self.gravity)
 
     def system(self, **_: Any) -> Any:
         """The tree as a `System` peer (constraints on trees)."""

@@ -43,7 +43,7 @@ class _Row:
     child: str
 
 
-def read_urdf(path: str | Path, *, floating: bool, damping: bool) -> Urdf:
+def read_urdf(path: str | Path, *, floating: bool, damping: bool, quarter_turns: float = 0.0) -> Urdf:
     """The robot in the file, its root link welded to the ground or free."""
     path = Path(path)
     if not path.is_file():
@@ -54,12 +54,24 @@ def read_urdf(path: str | Path, *, floating: bool, damping: bool) -> Urdf:
     macros = [element.tag for element in robot.iter() if ":" in element.tag and element.tag.startswith("xacro")]
     if macros:
         raise ModelError(f"{path} contains <{macros[0]}>: it is a macro file; expand it with xacro first")
+    if quarter_turns:
+        _round_angles(robot, quarter_turns)
     links = _links(robot)
     notes: list[str] = []
     rows = [_row(element, damping, notes) for element in robot.findall("joint")]
     root = _root(rows, links)
     first = Joint(ROOT_JOINT, "floating" if floating else "fixed", body=links[root], link=root)
     return Urdf(robot.get("name", "robot"), (first, *_in_order(rows, links, root)), tuple(notes))
+
+
+def _round_angles(robot: Element, within: float) -> None:
+    """1.5708 → π/2 in every rpy, where it is as near as that."""
+    for origin in robot.iter("origin"):
+        if origin.get("rpy") is not None:
+            angles = _numbers(origin, "rpy", "an <origin>")
+            whole = [round(angle / (math.pi / 2)) * (math.pi / 2) for angle in angles]
+            kept = [b if abs(a - b) < within else a for a, b in zip(angles, whole, strict=True)]
+            origin.set("rpy", " ".join(map(repr, kept)))
 
 
 def _in_order(rows: Sequence[_Row], links: Mapping[str, Inertia], root: str) -> list[Joint]:
@@ -74,7 +86,15 @@ def _in_order(rows: Sequence[_Row], links: Mapping[str, Inertia], root: str) -> 
         given = row.joint
         ordered.append(
             Joint(
-                given.name, given.kind, before, given.placement, given.axis, links[row.child], 0.0, given.damping, row.child
+                given.name,
+                given.kind,
+                before,
+                given.placement,
+                given.axis,
+                links[row.child],
+                0.0,
+                given.damping,
+                row.child,
             )
         )
         stack.extend((next_row, given.name) for next_row in children[row.child])

@@ -17,7 +17,7 @@ import numpy as np
 from appell.tree.inertia import Array, Placement
 from appell.tree.spatial import Slide, Step, Steps, Swap, Turn
 
-TINY = 1e-11  # m or rad: below it a length or an angle is the rounding of a file's decimals
+TINY = 1e-12  # m or rad: below it a length or an angle is the rounding of a file's decimals
 SKEW = 0.05  # sine of the angle between two axes below which their common normal may lie far away
 X, Z = 0, 2
 

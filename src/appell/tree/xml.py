@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NoReturn
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
@@ -22,7 +23,7 @@ def read_xml(path: Path) -> Element:
 def parse_xml(data: bytes, where: str) -> Element:
     builder, parser, depth = TreeBuilder(), expat.ParserCreate(), 0
 
-    def refuse(*_: object) -> None:
+    def refuse(*_: object) -> NoReturn:
         raise ModelError(
             f"{where}, line {parser.CurrentLineNumber}: a document type or an entity; robot descriptions need neither, "
             "and they can exhaust memory or read other files. Remove the <!DOCTYPE …>"

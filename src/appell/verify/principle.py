@@ -19,7 +19,7 @@ for covectors, Pᵀ for vectors, and M W = M a + h, Y = Q, R = W Λ of the norma
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -28,13 +28,14 @@ import numpy as np
 import scipy.linalg
 import sympy
 from numpy.typing import ArrayLike, NDArray
-from sympy import Expr, Matrix
+from sympy import Matrix
 
 from appell.errors import FormNotApplicable, ModelError, SingularConfiguration
 from appell.forms.base import directions, generalized_forces, multiplier_symbols, nonlinear_rows
 from appell.forms.derivation import gradient
 from appell.forms.display import _text, letter, simplified
 from appell.forms.lagrange import Lagrange
+from appell.forms.matrices import samples
 from appell.forms.pseudo import PseudoVelocities, Rows, independent_rows, suggest
 from appell.model import System
 from appell.normal_form import normal_form
@@ -44,6 +45,9 @@ Array = NDArray[np.float64]
 
 SMALL = 4
 """Number of velocities up to which projectors are written in symbols."""
+
+READABLE = 150
+"""Operations up to which an equation is printed."""
 
 ROUNDING = 1e-9
 """Share of the size of its terms below which a component counts as zero."""
@@ -110,8 +114,8 @@ class Principle:
     @cached_property
     def reaction(self) -> Matrix:
         """R = Σ Λ_κ W_κ, (nv, 1): W_κ = ε^κ for ideal constraints."""
-        W = Matrix(len(self.system.constraints), self.system.nv, [w for row in directions(self.system) for w in row])
-        return W.T * Matrix(len(W[:, 0]), 1, multiplier_symbols(self.system)) if W.rows else sympy.zeros(self.system.nv, 1)
+        W, lam = directions(self.system), multiplier_symbols(self.system)
+        return Matrix([sympy.Add(*(x * w[i] for x, w in zip(lam, W, strict=True))) for i in range(self.system.nv)])
 
     @property
     def ideal(self) -> bool:
@@ -131,7 +135,7 @@ class Principle:
             raise FormNotApplicable(f"projectors are written for up to {SMALL} velocities, not {n}; use principle.at(t, q, v)")
         if not A.rows:
             return sympy.zeros(n, n)
-        if self.metric.det(method="berkowitz").equals(0):
+        if all(np.linalg.matrix_rank(M) < n for M in samples(self.metric)):
             raise FormNotApplicable("the mass matrix is singular, so the metric has no inverse; use principle.at(t, q, v)")
         inverse = self.metric.inv(method="ADJ")
         P = A.T * (A * inverse * A.T).inv(method="ADJ") * A * inverse
@@ -265,7 +269,7 @@ class Decomposition:
 
     @property
     def residual(self) -> float:
-        """max |(M W − Y − R_L)·ε_λ| relative to the forces: the principle, with the reactions of ideal constraints gone (3.3)."""
+        """max |(M W − Y − R_L)·ε_λ| relative to the forces: the principle (3.3), from which R^K is gone."""
         size = 1 + max(np.abs(x).max(initial=0.0) for x in (self.MW, self.Y, self.R))
         return float(np.abs((self.MW - self.Y - self.R_L) @ self.complement).max(initial=0.0) / size)
 
@@ -303,7 +307,7 @@ def _lines(p: Principle) -> Iterator[str]:
     yield f"(1.2)   Y = {row(generalized_forces(system))}"
     yield "(1.6)   M W = Y + R" + ("" if system.constraints else ",  R = 0: there are no constraints")
     for i, (c, name) in enumerate(zip(system.constraints, names, strict=True)):
-        yield f"(1.7)   ε^{name} = {slope[c.order]} = {row(p.epsilon[i, :])}"
+        yield f"(1.7)   ε^{name} = {slope[c.order]} = {row(p.epsilon.row(i))}"
     if system.constraints:
         yield "(1.8)   W·ε = χ: " + ", ".join(f"{c.name}{('¨', '˙', '')[c.order]} = 0" for c in system.constraints)
         yield "(1.9)   M W^K = Y^K + R^K,  M W_L = Y_L + R_L"
@@ -312,8 +316,12 @@ def _lines(p: Principle) -> Iterator[str]:
     yield from _variations(p, names)
     yield from _motion(p)
     yield "(3.3)   (M W − Y)·δx = 0" + ("" if p.ideal else " with R_L among the forces Y")
+    if names:
+        yield "(3.4)   " + " + ".join(f"Λ_{name} ε^{name}·δx" for name in names) + " = 0"
     for r in p.readings:
-        verdict = f"δx = {r.variation.format(q='q', v='q̇', a='q̈')}" if r.applies else f"not here: {r.reason}"
+        mark = r.variation.format(q="q", v="q̇", a="q̈")
+        condition = f", {slope[r.order]}·{mark} = 0 (2.2)" if names else ""
+        verdict = f"δx = {mark} (2.1){condition}" if r.applies else f"not here: {r.reason}"
         yield f"read as {r.name.ljust(12)} ({r.author}): {verdict}"
 
 
@@ -336,17 +344,20 @@ def _variations(p: Principle, names: list[str]) -> Iterator[str]:
         r = p.readings[1]
     marks = [r.variation.format(q=letter(s), v=letter(s), a=letter(s)) for s in _varied(system, r.order)]
     yield f"(2.1)   δx = ({', '.join(marks)})"
-    terms = lambda row: " + ".join(f"({_text(simplified(x, 0.1))}) {d}" for x, d in zip(row, marks, strict=True) if x != 0)
     for i, name in enumerate(names):
-        yield f"(2.2)   ε^{name}·δx = {terms(p.epsilon[i, :])} = 0"
+        yield f"(2.2)   ε^{name}·δx = {_sum(p.epsilon.row(i), marks)} = 0"
     if names and system.nv <= SMALL + 2 and not nonlinear_rows(system):
         free = [marks[system.velocities.index(v)] for v in suggest(system).values()]
         for mark, h in zip(marks, p.complement.tolist(), strict=True):
-            sums = " + ".join(f"({_text(simplified(x, 0.1))}) {d}" for x, d in zip(h, free, strict=True) if x != 0)
             if mark not in free:
-                yield f"(2.5)   {mark} = {sums or '0'}"
-    if names:
-        yield "(3.4)   " + " + ".join(f"Λ_{name} ε^{name}·δx" for name in names) + " = 0"
+                yield f"(2.5)   {mark} = {_sum(h, free)}"
+
+
+def _sum(coefficients: Iterable[Any], marks: list[str]) -> str:
+    """c₁ δx¹ + c₂ δx² + … in Unicode."""
+    factor = lambda c: "" if c == 1 else f"{_text(c)} " if c.is_Symbol or (c.is_number and c > 0) else f"({_text(c)}) "
+    terms = [f"{factor(simplified(c, 0.1))}{mark}" for c, mark in zip(coefficients, marks, strict=True) if c != 0]
+    return " + ".join(terms) or "0"
 
 
 def _varied(system: System, order: int) -> tuple[Any, ...]:
@@ -358,9 +369,7 @@ def _motion(p: Principle) -> Iterator[str]:
     if p.system.nv > SMALL + 2 or Lagrange().accepts(p.system) is not None:
         yield "(3.2)   M W − Y − Σ Λ ∂f/∂x = 0"
         return
-    for e in Lagrange()(p.system).equations:
-        yield f"(3.2)   {_text(simplified(_difference(e), 0.3))} = 0"
-
-
-def _difference(e: Any) -> Expr:
-    return e.lhs - e.rhs
+    for e, v in zip(Lagrange()(p.system).equations, p.system.velocities, strict=True):
+        difference = simplified(sympy.Add(e.lhs, -e.rhs), 0.3)  # type: ignore[arg-type]
+        long = sympy.count_ops(difference) > READABLE
+        yield "(3.2)   " + (f"along {letter(v)}: see ap.forms.lagrange(system)" if long else f"{_text(difference)} = 0")

@@ -152,7 +152,7 @@ def block_on_vibrating_table() -> Example:
 def ball_in_corner() -> Example:
     """A ball between a floor and a wall at right angles, orthogonal in the kinetic metric:  x >= 0, y >= 0.
 
-    A spring of stiffness k pulls it into the corner; both motions are those of a bouncing oscillator, independent of each other.
+    A spring of stiffness k pulls it into the corner; the two motions do not know of each other.
     """
     x, y = coordinates("x y")
     m, g, k = parameters("m g k", positive=True)
@@ -219,24 +219,24 @@ def arm_with_joint_stops() -> Example:
 def bead_on_pulley_thread() -> Example:
     """Two masses on a thread over a small pulley: one hangs, one slides on a table; the thread may be slack.
 
-        T = (m1 ẋ² + m2 ż²)/2,    V = −m2 g z + k x²/2,    L − x − z >= 0
+        T = (m1 ẋ² + m2 ż²)/2,    V = −m2 g z + k (x − c)²/2,    L − x − z >= 0
 
-    x: distance of the bead from the pulley along the table, held by a spring of stiffness k at the pulley; z: depth of the
+    x: distance of the bead from the pulley along the table, drawn to x = c by a spring of stiffness k; z: depth of the
     hanging mass. n·M⁻¹n = 1/m1 + 1/m2, so that μ = m1 m2/(m1 + m2).
     """
     x, z = coordinates("x z")
-    m1, m2, g, k, L = parameters("m1 m2 g k L", positive=True)
+    m1, m2, g, k, c, L = parameters("m1 m2 g k c L", positive=True)
     system = System(
         coordinates=[x, z],
         kinetic=(m1 * x.d**2 + m2 * z.d**2) / 2,
-        potential=-m2 * g * z + k * x**2 / 2,
+        potential=-m2 * g * z + k * (x - c) ** 2 / 2,
         constraints=[Unilateral(L - x - z, name="thread", restitution=Rational(1, 2))],
         name="bead on a thread over a pulley",
     )
     return Example(
         system=system,
-        parameters={m1: 1.0, m2: 0.5, g: 9.81, k: 5.0, L: 2.0},
-        start={x: 0.8, z: 0.9},
+        parameters={m1: 1.0, m2: 0.5, g: 9.81, k: 20.0, c: 1.5, L: 2.0},
+        start={x: 1.2, z: 0.3},
         until=5.0,
         reference="P. Appell, Traité de mécanique rationnelle, vol. 2",
     )

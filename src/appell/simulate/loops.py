@@ -1,0 +1,145 @@
+"""The time loop of a system: which method, on which back end, with which modes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.backends import build
+from appell.errors import ConstraintError, FormNotApplicable, ModelError, Status
+from appell.graph.fn import Fn
+from appell.normal_form.flow import Flow, flow
+from appell.normal_form.impacts import switching
+from appell.normal_form.solved import Function, status_of
+from appell.simulate.loop_c import CDEF, CLoop
+from appell.simulate.loop_py import Loop, PyLoop, TrialFailed
+from appell.simulate.loop_switch import PySwitchLoop
+from appell.simulate.modes import ModeLoop
+from appell.simulate.program import QUADRATIC, ROUNDING, loop_module
+from appell.simulate.run import Run
+from appell.simulate.stiff import STIFF, stiff_loop
+from appell.simulate.tableaux import TABLEAUX
+
+Array = NDArray[np.float64]
+
+METHODS = ("auto", *TABLEAUX, *STIFF)
+CORNERS = ("raise", "first", "last")
+
+
+class Prepared(NamedTuple):
+    """A flow (free flight, where there are modes) and the loop that runs it."""
+
+    flow: Flow
+    loop: Loop
+
+
+def prepare(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str) -> Prepared:
+    """The loop of a system with its parameters."""
+    if run.system.unilateral:
+        return _with_modes(run, pseudo, method, corner)
+    return Prepared(z := run.flow(pseudo), plain_loop(run, z, method))
+
+
+def _with_modes(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str) -> Prepared:
+    if pseudo is not None:
+        raise FormNotApplicable("pseudo= and unilateral constraints do not go together: impacts act on the velocities")
+    if method in STIFF:
+        raise ModelError(f"method={method!r} does not locate impacts; use 'dop853' or 'dopri5' with unilateral constraints")
+    if run.form.gauss:
+        raise ConstraintError("constraints nonlinear in the accelerations and unilateral ones do not go together")
+    if corner not in CORNERS:
+        raise ModelError(f"corner= is one of {', '.join(CORNERS)}, not {corner!r}")
+    loop = ModeLoop(run, lambda contacts: mode_loop(run, contacts, method), corner)
+    return Prepared(loop.mode(())[0], loop)
+
+
+def mode_loop(run: Run, contacts: tuple[int, ...], method: str) -> tuple[Flow, Loop]:
+    """Flow and loop in contact with some faces, the others free."""
+    there = run.in_contact(contacts)
+    free = tuple(i for i in range(len(run.system.unilateral)) if i not in contacts)
+    motion, faces = flow(there.form, there.policies, with_work=True), switching(there.form, there.policies, free, contacts)
+    if run.backend == "c":
+        library = build(loop_module(motion, method, faces), CDEF, optimise="loop")
+        return motion, CLoop(library.lib, library.ffi, motion.nz, len(free))
+    return motion, PySwitchLoop(plain_loop(there, motion, method), faces, run.p)
+
+
+def plain_loop(run: Run, flow: Flow, method: str) -> Loop:
+    """The time loop of a flow without modes on the run's back end."""
+    if method in STIFF:
+        return stiff_loop(flow, method, _python_project(flow) if flow.projects else None, _unknowns(run, flow))
+    if run.backend == "c":
+        library = build(loop_module(flow, method), CDEF, optimise="loop")
+        return CLoop(library.lib, library.ffi, flow.nz)
+    return PyLoop(TABLEAUX[method], _python_rhs(flow), _python_project(flow) if flow.projects else None)
+
+
+def _unknowns(run: Run, flow: Flow) -> Callable[[float, Array], Array]:
+    """(t, z) → (a, λ)."""
+
+    def unknowns(t: float, z: Array) -> Array:
+        state = flow.expand(t, z, run.p)
+        return np.concatenate(run.acceleration(t, state["q"], state["v"]))
+
+    return unknowns
+
+
+def evaluator(fn: Function) -> Callable[..., dict[str, Array]]:
+    if not isinstance(fn, Fn):
+        return fn
+    work = fn.buffers()
+    names = [port.name for port in fn.outputs]
+
+    def evaluate(*arrays: Array) -> dict[str, Array]:
+        for memory, value in zip(work.inputs, arrays, strict=True):
+            memory[...] = value
+        work.run()
+        return dict(zip(names, (x.copy() for x in work.outputs), strict=True))
+
+    return evaluate
+
+
+def _python_rhs(flow: Flow) -> Callable[[float, Array, Array], Array]:
+    evaluate = evaluator(flow.rhs)
+
+    def rhs(t: float, z: Array, p: Array) -> Array:
+        out = evaluate(t, z, p)
+        if not out["margin"] > 0:
+            raise TrialFailed(status_of(float(out["margin"])))
+        return out["zd"]
+
+    return rhs
+
+
+def _python_project(flow: Flow) -> Callable[[float, Array, Array], tuple[Array, float]]:
+    """Python twin of `program._project`."""
+    steps = [evaluator(step) for step in (flow.position, flow.velocity) if step is not None]
+
+    def make_unit(z: Array) -> Array:
+        for group in flow.quaternions:
+            z[list(group)] /= np.linalg.norm(z[list(group)])
+        return z
+
+    def project(t: float, z: Array, p: Array) -> tuple[Array, float]:
+        z, defect = make_unit(z.copy()), 0.0
+        for step in steps:
+            for k in range(12):
+                out = step(t, z, p)
+                size = float(out["size"])
+                defect = max(defect, size) if k == 0 else defect
+                if size <= ROUNDING:
+                    break
+                if not (out["margin"] > 0 and np.isfinite(size)):
+                    raise TrialFailed(status_of(float(out["margin"])) or Status.NOT_FINITE)
+                z = z + out["dz"]
+                if size <= QUADRATIC:
+                    break
+            else:
+                raise TrialFailed(Status.PROJECTION_FAILED)
+            z = make_unit(z)
+        return z, defect
+
+    return project

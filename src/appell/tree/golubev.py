@@ -1,0 +1,269 @@
+"""Golubev's equations of chains and trees of hinged bodies, from Appell's function, in the corrected version.
+
+Vectors are on axes that translate with the base (or stand still). Body ν has its inbound hinge at P_ν, mass m, centre
+of mass c_ν from P_ν, inertia J_ν about P_ν, and the hinge axis e_ν fixed in its predecessor. With the angular
+accelerations (3.2), (4.1), the accelerations w_ν of P_ν (3.3) and σ_ν of the centres of mass (3.5),
+
+    Σ m σ = Σ m g                                                                          (3.10) with (3.6)
+    Σ_μ [P_A P_μ × m σ + c × m w + J Ω̇ + Ω × J Ω] = Σ_μ m (P_A P_μ + c_μ) × g              (3.12) with (3.7)
+    e_ν · Σ_{μ behind ν} [P_ν P_μ × m σ + c × m w + J Ω̇ + Ω × J Ω] = M_ν + Q_ν              (3.14), (4.3)
+
+One text for numbers and for symbols: `let` either returns its value or gives it a name and writes the definition down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from appell.tree.spatial import Scalar, Vector, cross, dot
+
+# (letter, index, number of the defining equation, value) -> the value, or symbols for it
+Let = Callable[[str, str, str, list[Scalar]], list[Scalar]]
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """One body: `parent` −1 is the ground. r, R0 place the hinge on the predecessor; c, J are on the body's axes.
+
+    `e` None marks a base that floats: w_A, ω are then free. All entries are numbers or expressions.
+    """
+
+    parent: int
+    r: Sequence[Any]
+    R0: Sequence[Sequence[Any]]
+    e: Sequence[Any] | None
+    m: Any
+    c: Sequence[Any]
+    J: Sequence[Sequence[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Base:
+    """Motion of a floating base: Rodrigues–Hamilton parameters (q0, q), ω, ω̇ and w_A on translating axes."""
+
+    quaternion: Sequence[Any]
+    w: Sequence[Any]
+    wd: Sequence[Any]
+    wA: Sequence[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Hinge:
+    """cos and sin of φ/2, rate ω_ν, acceleration ω̇_ν and torque M_ν of one hinge."""
+
+    p: Any
+    s: Any
+    rate: Any
+    acceleration: Any
+    torque: Any
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """`hinges[n]` belongs to body n (None for a floating base)."""
+
+    base: Base | None
+    hinges: Sequence[Hinge | None]
+    g: Sequence[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Kin:
+    """Of one body on translating axes: rotation A, Ω, Ω̇, place P and acceleration w of the hinge, c, σ, axis e."""
+
+    A: list[list[Scalar]]
+    Om: Vector
+    Omd: Vector
+    P: Vector
+    w: Vector
+    c: Vector
+    sigma: Vector
+    e: Vector | None
+
+
+def plain(letter: str, index: str, number: str, value: list[Scalar]) -> list[Scalar]:
+    """`let` for numbers."""
+    return value
+
+
+def turned(p: Scalar, theta: Sequence[Scalar], x: Sequence[Scalar]) -> Vector:
+    """x + 2 p θ × x + 2 θ × (θ × x): the turn by the Rodrigues–Hamilton parameters (p, θ), (5.4) and after."""
+    t = cross(theta, x)
+    tt = cross(theta, t)
+    return [x[n] + 2 * p * t[n] + 2 * tt[n] for n in range(3)]
+
+
+def quaternion_rate(quaternion: Sequence[Scalar], w: Sequence[Scalar]) -> list[Scalar]:
+    """(5.5) for ω on TRANSLATING axes: q̇0 = −q·ω/2, q̇ = (q0 ω + ω × q)/2. The printed signs hold on body axes."""
+    q0, q = quaternion[0], list(quaternion[1:])
+    t = cross(w, q)
+    return [-dot(q, w) / 2, *((q0 * w[n] + t[n]) / 2 for n in range(3))]
+
+
+def apply(A: Sequence[Sequence[Scalar]], x: Sequence[Scalar]) -> Vector:
+    return [dot(row, x) for row in A]
+
+
+def apply_transposed(A: Sequence[Sequence[Scalar]], x: Sequence[Scalar]) -> Vector:
+    return [dot([row[n] for row in A], x) for n in range(3)]
+
+
+def plus(*vectors: Sequence[Scalar]) -> Vector:
+    return [sum(parts[1:], parts[0]) for parts in zip(*vectors, strict=True)]
+
+
+def times(k: Scalar, x: Sequence[Scalar]) -> Vector:
+    return [k * y for y in x]
+
+
+def centripetal(Om: Vector, Omd: Vector, r: Vector) -> Vector:
+    """Ω̇ × r + Ω × (Ω × r)."""
+    return plus(cross(Omd, r), cross(Om, cross(Om, r)))
+
+
+def kinematics(bodies: Sequence[Body], state: State, let: Let = plain) -> list[Kin]:
+    """(3.1)–(3.3), (3.5) or (4.1), outwards."""
+    ground = Kin([[1, 0, 0], [0, 1, 0], [0, 0, 1]], [0] * 3, [0] * 3, [0] * 3, [0] * 3, [0] * 3, [0] * 3, None)
+    result: list[Kin] = []
+    for n, body in enumerate(bodies):
+        before = ground if body.parent < 0 else result[body.parent]
+        result.append(_base(n, body, state, let) if body.e is None else _hinged(n, body, before, state, let))
+    return result
+
+
+def _base(n: int, body: Body, state: State, let: Let) -> Kin:
+    base = state.base
+    assert base is not None
+    q0, q = base.quaternion[0], base.quaternion[1:]
+    columns = [turned(q0, q, unit) for unit in ([1, 0, 0], [0, 1, 0], [0, 0, 1])]
+    A = _matrix(n, list(zip(*columns, strict=True)), let)
+    Om, Omd, w = list(base.w), list(base.wd), list(base.wA)
+    return _finished(n, body, A, Om, Omd, [0] * 3, w, None, let)
+
+
+def _hinged(n: int, body: Body, before: Kin, state: State, let: Let) -> Kin:
+    hinge = state.hinges[n]
+    assert hinge is not None and body.e is not None
+    joint = [apply(before.A, column) for column in zip(*body.R0, strict=True)]  # columns of A R0
+    J_ = list(zip(*joint, strict=True))
+    theta = times(hinge.s, body.e)
+    columns = [apply(J_, turned(hinge.p, theta, unit)) for unit in ([1, 0, 0], [0, 1, 0], [0, 0, 1])]
+    A = _matrix(n, list(zip(*columns, strict=True)), let)
+    e = let("e", f"{n + 1}", "4.1", apply(J_, body.e))
+    index = f"{n}" if body.parent == n - 1 else f"{body.parent + 1}_{n + 1}"  # a body of a tree has several r
+    r = let("r", index, "5.4", apply(before.A, body.r))
+    Om = let("Omega", f"{n + 1}", "4.1", plus(before.Om, times(hinge.rate, e)))
+    turn = plus(times(hinge.acceleration, e), times(hinge.rate, cross(before.Om, e)))
+    Omd = let("Omegadot", f"{n + 1}", "4.1", plus(before.Omd, turn))
+    w = let("w", f"{n + 1}", "3.3", plus(before.w, centripetal(before.Om, before.Omd, r)))
+    return _finished(n, body, A, Om, Omd, plus(before.P, r), w, e, let)
+
+
+def _matrix(n: int, rows: Sequence[Sequence[Scalar]], let: Let) -> list[list[Scalar]]:
+    return [let("A", f"{n + 1}{'xyz'[i]}", "5.4", list(row)) for i, row in enumerate(rows)]
+
+
+def _finished(
+    n: int, body: Body, A: list[list[Scalar]], Om: Vector, Omd: Vector, P: Vector, w: Vector, e: Vector | None, let: Let
+) -> Kin:
+    c = let("c", f"{n + 1}", "5.4", apply(A, body.c))
+    sigma = let("sigma", f"{n + 1}", "3.5", plus(w, centripetal(Om, Omd, c)))
+    return Kin(A, Om, Omd, P, w, c, sigma, e)
+
+
+def own_moment(body: Body, kin: Kin) -> Vector:
+    """c × m w + J Ω̇ + Ω × K*, K* = J Ω: the bracket of one body about its own hinge."""
+    JOmd = apply(kin.A, apply(body.J, apply_transposed(kin.A, kin.Omd)))
+    K = apply(kin.A, apply(body.J, apply_transposed(kin.A, kin.Om)))
+    return plus(times(body.m, cross(kin.c, kin.w)), JOmd, cross(kin.Om, K))
+
+
+def behind(bodies: Sequence[Body], n: int) -> list[int]:
+    """n and every body that hangs on it, μ >= ν in a chain."""
+    found = {n}
+    for k in range(n + 1, len(bodies)):
+        if bodies[k].parent in found:
+            found.add(k)
+    return sorted(found)
+
+
+def lever(kins: Sequence[Kin], n: int, k: int) -> Vector:
+    """Σ_{τ=ν}^{μ−1} r_τ = P_ν P_μ."""
+    return plus(kins[k].P, times(-1, kins[n].P))
+
+
+def inertia_moment(bodies: Sequence[Body], kins: Sequence[Kin], n: int) -> Vector:
+    """Σ_{μ behind ν} [P_ν P_μ × m σ + c × m w + J Ω̇ + Ω × K*], the left side of (3.12), and before e· of (3.14), (4.3)."""
+    parts = [
+        plus(times(bodies[k].m, cross(lever(kins, n, k), kins[k].sigma)), own_moment(bodies[k], kins[k]))
+        for k in behind(bodies, n)
+    ]
+    return plus(*parts)
+
+
+def gravity_moment(bodies: Sequence[Body], kins: Sequence[Kin], n: int, g: Sequence[Scalar]) -> Vector:
+    """Σ_{μ behind ν} m (P_ν P_μ + c_μ) × g: (3.7), and before e· of (3.8) and of the corrected (4.2)."""
+    return plus(*(times(bodies[k].m, cross(plus(lever(kins, n, k), kins[k].c), g)) for k in behind(bodies, n)))
+
+
+def tail_force(bodies: Sequence[Body], kins: Sequence[Kin], n: int) -> Vector:
+    """Σ_{μ behind ν, μ≠ν} m σ."""
+    tail = [times(bodies[k].m, kins[k].sigma) for k in behind(bodies, n) if k != n]
+    return plus(*tail) if tail else [0, 0, 0]
+
+
+def momentum_equation(bodies: Sequence[Body], kins: Sequence[Kin], g: Sequence[Scalar]) -> tuple[Vector, Vector]:
+    """(3.10): Σ m σ = Σ m g, both sides."""
+    left = plus(*(times(body.m, kin.sigma) for body, kin in zip(bodies, kins, strict=True)))
+    return left, times(sum((body.m for body in bodies[1:]), bodies[0].m), g)
+
+
+def base_equation(bodies: Sequence[Body], kins: Sequence[Kin], g: Sequence[Scalar]) -> tuple[Vector, Vector]:
+    """(3.12) with (3.7), both sides."""
+    return inertia_moment(bodies, kins, 0), gravity_moment(bodies, kins, 0, g)
+
+
+def hinge_equation(bodies: Sequence[Body], kins: Sequence[Kin], state: State, n: int) -> tuple[Scalar, Scalar]:
+    """(3.14) for parallel, (4.3) for any axes, both sides."""
+    e, hinge = kins[n].e, state.hinges[n]
+    assert e is not None and hinge is not None
+    right = hinge.torque + dot(e, gravity_moment(bodies, kins, n, state.g))
+    return dot(e, inertia_moment(bodies, kins, n)), right
+
+
+def difference_equation(bodies: Sequence[Body], kins: Sequence[Kin], state: State, n: int) -> tuple[Scalar, Scalar]:
+    """(5.1), chains with parallel axes: e·(J Ω̇ + Ω × K* + c × m w + r × Σ_{μ>ν} m σ) = M_ν + Q_ν − M_{ν+1} − Q_{ν+1}."""
+    e = kins[n].e
+    assert e is not None
+    _, right = hinge_equation(bodies, kins, state, n)
+    left = own_moment(bodies[n], kins[n])
+    if n + 1 < len(bodies):
+        left = plus(left, cross(lever(kins, n, n + 1), tail_force(bodies, kins, n)))
+        right = right - hinge_equation(bodies, kins, state, n + 1)[1]
+    return dot(e, left), right
+
+
+def plane_equation(bodies: Sequence[Body], kins: Sequence[Kin], state: State, n: int) -> tuple[Scalar, Scalar]:
+    """(5.2), plane motion: J_e Ω̇ + r·(Σ_{μ>ν} m σ × e) + c·(m w × e) = M_ν + Q_ν − M_{ν+1} − Q_{ν+1} (Ω̇, not Ω)."""
+    e = kins[n].e
+    assert e is not None
+    body, kin = bodies[n], kins[n]
+    moment_of_inertia = dot(e, apply(kin.A, apply(body.J, apply_transposed(kin.A, e))))
+    left = moment_of_inertia * dot(kin.Omd, e) + body.m * dot(kin.c, cross(kin.w, e))
+    if n + 1 < len(bodies):
+        left = left + dot(lever(kins, n, n + 1), cross(tail_force(bodies, kins, n), e))
+    return left, difference_equation(bodies, kins, state, n)[1]
+
+
+def recursive_moments(bodies: Sequence[Body], kins: Sequence[Kin]) -> list[Vector]:
+    """N_ν = J Ω̇ + Ω × K* + c × m w + Σ_{next} (r × F_next + N_next), F = Σ m σ: (4.3) in O(K), e_ν·N_ν = M_ν + Q_ν."""
+    N = [own_moment(body, kin) for body, kin in zip(bodies, kins, strict=True)]
+    F = [times(body.m, kin.sigma) for body, kin in zip(bodies, kins, strict=True)]
+    for n in reversed(range(len(bodies))):
+        k = bodies[n].parent
+        if k >= 0:
+            N[k] = plus(N[k], cross(lever(kins, k, n), F[n]), N[n])
+            F[k] = plus(F[k], F[n])
+    return N
