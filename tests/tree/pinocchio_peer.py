@@ -16,7 +16,7 @@ URDFS = sorted(path.relative_to(ROBOTS).as_posix() for path in ROBOTS.rglob("*.u
 # Files that cannot be compared, and why. Nothing else is left out.
 UNREADABLE = {
     "falcon_description/urdf/falcon.urdf": "joint 'top_propeller_joint' names a child link 'Z_propeller' that the file lacks",
-    "ur_description/urdf/ur3.urdf": "Pinocchio's reader refuses it: the <robot> has no name (ours reads it)",
+    "ur_description/urdf/ur3.urdf": "an empty <robot>: no name, no link",
 }
 
 

@@ -1,15 +1,16 @@
 """The same instructions in another order, in which machine code runs faster.
 
-    gather(stream)      sines and cosines whose arguments do not depend on one another stand together, for SIMD over them
+    gather(stream)          sines and cosines whose arguments do not depend on one another stand together, for SIMD over them
+    depth_first(stream)     short lives, for code whose registers are few
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from appell.graph.instructions import Instruction
+from appell.graph.instructions import TWIN, Instruction
 
-TRIG = frozenset({"sin", "cos"})
+TRIG = frozenset(TWIN)
 
 
 def gather(stream: Sequence[Instruction]) -> tuple[Instruction, ...]:
@@ -60,26 +61,35 @@ def _ancestors(values: Iterable[int], maker: dict[int, Instruction], placed: set
 def depth_first(stream: Sequence[Instruction]) -> tuple[Instruction, ...]:
     """Each value shortly before its first use: the outputs in order, before each what it still lacks.
 
-    Of two operands the one that needs more is computed first, so that less waits meanwhile (Sethi and Ullman).
+    Of two operands the one that needs more registers is computed first, so that less waits meanwhile (Sethi and Ullman).
     """
     maker = {item.out: item for item in stream if item.op != "output"}
-    size: dict[int, int] = {}
-    for item in stream:
-        if item.op != "output":
-            size[item.out] = 1 + sum(size[arg] for arg in set(item.args))
+    twin = {(item.op, item.args): item for item in stream if item.op in TWIN}
+    registers = _registers(stream)
     ordered: list[Instruction] = []
     placed: set[int] = set()
     for output in (item for item in stream if item.op == "output"):
         waiting = [*output.args]
         while waiting:
-            value = waiting[-1]
-            missing = [arg for arg in maker[value].args if arg not in placed] if value not in placed else []
+            item = maker[waiting[-1]]
+            missing = [] if item.out in placed else {arg for arg in item.args if arg not in placed}
             if missing:
-                waiting.extend(sorted(set(missing), key=lambda arg: size[arg]))
+                waiting.extend(sorted(missing, key=lambda arg: registers[arg]))
                 continue
             waiting.pop()
-            if value not in placed:
-                placed.add(value)
-                ordered.append(maker[value])
+            both = (item, twin.get((TWIN.get(item.op, ""), item.args)))
+            new = [one for one in both if one is not None and one.out not in placed]
+            placed.update(one.out for one in new)
+            ordered += new
         ordered.append(output)
     return tuple(ordered)
+
+
+def _registers(stream: Iterable[Instruction]) -> dict[int, int]:
+    """How many registers each value needs if it shares nothing: of operands with a ≥ b, max(a, b + 1)."""
+    need: dict[int, int] = {}
+    for item in stream:
+        if item.op != "output":
+            operands = sorted((need[arg] for arg in item.args), reverse=True)
+            need[item.out] = max((count + k for k, count in enumerate(operands)), default=1)
+    return need

@@ -82,7 +82,7 @@ def vector(precision: Precision, lanes: int) -> str:
 
 def sincos_source(precision: Precision, lanes: int) -> str:
     """The vector types, and `appell_sincos…` on `lanes` numbers."""
-    return _filled("sincos.c.in", _constants(precision, lanes))
+    return filled("sincos.c.in", {}, precision, lanes)
 
 
 def packs_source() -> str:
@@ -93,7 +93,7 @@ def packs_source() -> str:
         libm = (f"    (*{to})[{k}] = {f}(x[{k}]);" for to, f in (("s", "sin"), ("c", "cos")) for k in range(lanes))
         values = {"register": register, "masked": masked, "mask": mask, "libm": "\n".join(libm)}
         values |= {"H": vector(DOUBLE, lanes // 2), "half_name": f"appell_sincos{lanes // 2}"}
-        parts += [sincos_source(DOUBLE, lanes), _filled("sincos_any.c.in", values | _constants(DOUBLE, lanes))]
+        parts += [sincos_source(DOUBLE, lanes), filled("sincos_any.c.in", values, DOUBLE, lanes)]
     return "\n".join(parts)
 
 
@@ -106,6 +106,7 @@ def _constants(precision: Precision, lanes: int) -> dict[str, str]:
         "scalar": precision.scalar,
         "integer": precision.integer,
         "lanes": str(lanes),
+        "suffix": precision.suffix,
         "bytes": str(precision.size * lanes),
         "sign": f"(({precision.integer}) (1ULL << {8 * precision.size - 1}))",
         "to_sign": str(8 * precision.size - 2),
@@ -120,9 +121,10 @@ def _constants(precision: Precision, lanes: int) -> dict[str, str]:
     }
 
 
-def _filled(name: str, values: Mapping[str, str]) -> str:
+def filled(name: str, values: Mapping[str, str], precision: Precision, lanes: int) -> str:
+    """The file `name` with the constants of a precision, and other `values`, in the places of @…@."""
     text = files("appell.backends").joinpath(name).read_text(encoding="utf-8")
-    for key, value in values.items():
+    for key, value in {**values, **_constants(precision, lanes)}.items():
         text = text.replace(f"@{key}@", value)
     return text
 

@@ -21,9 +21,13 @@ from appell.normal_form.saddle import RANK, Policy
 from appell.normal_form.solved import Blocks, Function, Shaped, solved
 
 
+ROUNDING = 8e-16
+"""Share of the terms of g that rounding may hide: a bounce lower than this is none."""
+
+
 @dataclass(frozen=True, eq=False)
 class Switching:
-    """Functions of a mode: `faces` (t, z, p) → g, g_d; `face_acceleration` (t, z, zd, p) → g_dd; `reactions` (t, z, p) → lam,
+    """Functions of a mode: `faces` (t, z, p) → g, g_d; `face_acceleration` (t, z, zd, p) → g_dd, noise; `reactions` (t, z, p) → lam,
     margin of the contacts; `impacts` on each free face (t, z, p) → dz, impulse, before, after, margin."""
 
     free: tuple[int, ...]
@@ -51,7 +55,7 @@ def switching(form: NormalForm, policies: Policies, free: tuple[int, ...], conta
         face_acceleration=make_fn(
             "face_acceleration",
             {"t": given["t"], "z": given["z"], "zd": (zd, (state.size,)), "p": given["p"]},
-            {"g_dd": (g_dd, (n,))},
+            {"g_dd": (g_dd, (n,)), "noise": (ROUNDING * (1 + take(form["g_scale"], free)), (n,))},
         ),
         reactions=_reactions(form, policies, given, len(contacts)) if contacts else None,
         impacts=() if contacts else tuple(_impact(form, policies, state, given, k) for k in free),

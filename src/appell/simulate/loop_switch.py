@@ -163,13 +163,16 @@ class _Flight:
         else:
             after = before
         zd = self.loop.rhs(self.t, self.z, p)
-        g_dd = float(faces.face_acceleration(self.t, self.z, zd, p)["g_dd"][i])
+        pressing = faces.face_acceleration(self.t, self.z, zd, p)
+        g_dd = float(pressing["g_dd"][i])
         self.events.append([self.t, i, IMPACT if blow else GRAZE, before, after, float(out["impulse"]) if blow else 0.0])
         self.touching[i] = True
         e = after / -before if blow else 0.0
-        if g_dd < 0 and 2 * after / -g_dd <= self.task.rest * (1 - e if e < 1 else 1):
-            self.switch = (i, LANDING)
-            return Status.SWITCH
+        if g_dd < 0:
+            flight = 2 * after / -g_dd
+            if flight <= self.task.rest * (1 - e if e < 1 else 1) or 0.25 * flight * after <= pressing["noise"][i]:
+                self.switch = (i, LANDING)
+                return Status.SWITCH
         return Status.OK
 
     def _leg(self, status: Status) -> Leg:

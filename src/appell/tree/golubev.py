@@ -71,7 +71,10 @@ class State:
 
 @dataclass(frozen=True, eq=False)
 class Kin:
-    """Of one body on translating axes: rotation A, Ω, Ω̇, place P and acceleration w of the hinge, c, σ, axis e."""
+    """Of one body on translating axes: rotation A, Ω, Ω̇, place P and acceleration w of the hinge, c, σ, axis e.
+
+    `L` is the body's own bracket c × m w + J Ω̇ + Ω × K*, K* = J Ω.
+    """
 
     A: list[list[Scalar]]
     Om: Vector
@@ -80,6 +83,7 @@ class Kin:
     w: Vector
     c: Vector
     sigma: Vector
+    L: Vector
     e: Vector | None
 
 
@@ -125,7 +129,7 @@ def centripetal(Om: Vector, Omd: Vector, r: Vector) -> Vector:
 
 def kinematics(bodies: Sequence[Body], state: State, let: Let = plain) -> list[Kin]:
     """(3.1)–(3.3), (3.5) or (4.1), outwards."""
-    ground = Kin([[1, 0, 0], [0, 1, 0], [0, 0, 1]], [0] * 3, [0] * 3, [0] * 3, [0] * 3, [0] * 3, [0] * 3, None)
+    ground = Kin([[1, 0, 0], [0, 1, 0], [0, 0, 1]], [0] * 3, [0] * 3, [0] * 3, [0] * 3, [0] * 3, [0] * 3, [0] * 3, None)
     result: list[Kin] = []
     for n, body in enumerate(bodies):
         before = ground if body.parent < 0 else result[body.parent]
@@ -158,7 +162,8 @@ def _hinged(n: int, body: Body, before: Kin, state: State, let: Let) -> Kin:
     turn = plus(times(hinge.acceleration, e), times(hinge.rate, cross(before.Om, e)))
     Omd = let("Omegadot", f"{n + 1}", "4.1", plus(before.Omd, turn))
     w = let("w", f"{n + 1}", "3.3", plus(before.w, centripetal(before.Om, before.Omd, r)))
-    return _finished(n, body, A, Om, Omd, plus(before.P, r), w, e, let)
+    P = let("P", f"{n + 1}", "3.7", plus(before.P, r))
+    return _finished(n, body, A, Om, Omd, P, w, e, let)
 
 
 def _matrix(n: int, rows: Sequence[Sequence[Scalar]], let: Let) -> list[list[Scalar]]:
@@ -170,14 +175,10 @@ def _finished(
 ) -> Kin:
     c = let("c", f"{n + 1}", "5.4", apply(A, body.c))
     sigma = let("sigma", f"{n + 1}", "3.5", plus(w, centripetal(Om, Omd, c)))
-    return Kin(A, Om, Omd, P, w, c, sigma, e)
-
-
-def own_moment(body: Body, kin: Kin) -> Vector:
-    """c × m w + J Ω̇ + Ω × K*, K* = J Ω: the bracket of one body about its own hinge."""
-    JOmd = apply(kin.A, apply(body.J, apply_transposed(kin.A, kin.Omd)))
-    K = apply(kin.A, apply(body.J, apply_transposed(kin.A, kin.Om)))
-    return plus(times(body.m, cross(kin.c, kin.w)), JOmd, cross(kin.Om, K))
+    J = lambda x: apply(A, apply(body.J, apply_transposed(A, x)))
+    K = let("K", f"{n + 1}", "3.4", J(Om))
+    L = let("L", f"{n + 1}", "3.12", plus(times(body.m, cross(c, w)), J(Omd), cross(Om, K)))
+    return Kin(A, Om, Omd, P, w, c, sigma, L, e)
 
 
 def behind(bodies: Sequence[Body], n: int) -> list[int]:
@@ -196,10 +197,7 @@ def lever(kins: Sequence[Kin], n: int, k: int) -> Vector:
 
 def inertia_moment(bodies: Sequence[Body], kins: Sequence[Kin], n: int) -> Vector:
     """Σ_{μ behind ν} [P_ν P_μ × m σ + c × m w + J Ω̇ + Ω × K*], the left side of (3.12), and before e· of (3.14), (4.3)."""
-    parts = [
-        plus(times(bodies[k].m, cross(lever(kins, n, k), kins[k].sigma)), own_moment(bodies[k], kins[k]))
-        for k in behind(bodies, n)
-    ]
+    parts = [plus(times(bodies[k].m, cross(lever(kins, n, k), kins[k].sigma)), kins[k].L) for k in behind(bodies, n)]
     return plus(*parts)
 
 
@@ -238,7 +236,7 @@ def difference_equation(bodies: Sequence[Body], kins: Sequence[Kin], state: Stat
     e = kins[n].e
     assert e is not None
     _, right = hinge_equation(bodies, kins, state, n)
-    left = own_moment(bodies[n], kins[n])
+    left = kins[n].L
     if n + 1 < len(bodies):
         left = plus(left, cross(lever(kins, n, n + 1), tail_force(bodies, kins, n)))
         right = right - hinge_equation(bodies, kins, state, n + 1)[1]
@@ -259,7 +257,7 @@ def plane_equation(bodies: Sequence[Body], kins: Sequence[Kin], state: State, n:
 
 def recursive_moments(bodies: Sequence[Body], kins: Sequence[Kin]) -> list[Vector]:
     """N_ν = J Ω̇ + Ω × K* + c × m w + Σ_{next} (r × F_next + N_next), F = Σ m σ: (4.3) in O(K), e_ν·N_ν = M_ν + Q_ν."""
-    N = [own_moment(body, kin) for body, kin in zip(bodies, kins, strict=True)]
+    N = [kin.L for kin in kins]
     F = [times(body.m, kin.sigma) for body, kin in zip(bodies, kins, strict=True)]
     for n in reversed(range(len(bodies))):
         k = bodies[n].parent
