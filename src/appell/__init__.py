@@ -19,7 +19,7 @@ from appell.errors import (
     Status,
 )
 from appell.jets import coordinates, parameters, speeds, t, total_derivative
-from appell.model import Constraint, Force, Particle, RigidBody, System, Torque, euler, quaternion
+from appell.model import Between, Constraint, Force, Particle, RigidBody, System, Torque, Unilateral, euler, quaternion
 from appell.normal_form import normal_form
 from appell.simulate.motion import Motion
 from appell.simulate.run import Run, compile
@@ -34,6 +34,7 @@ __all__ = [
     "AppellError",
     "AppellWarning",
     "BackendUnavailable",
+    "Between",
     "Constraint",
     "ConstraintError",
     "Force",
@@ -48,6 +49,7 @@ __all__ = [
     "Status",
     "System",
     "Torque",
+    "Unilateral",
     "agree",
     "clear_cache",
     "compile",
