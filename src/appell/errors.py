@@ -78,7 +78,7 @@ STATUS_TEXT = {
     Status.CONTRADICTORY: "redundant constraint rows contradict each other at this state",
     Status.TIE: "Gauss's minimum is not unique here: two accelerations are equally small",
     Status.SWITCH: "a unilateral constraint was hit, released or came to rest",
-    Status.CORNER: "two unilateral constraints were hit at one instant, and the result depends on their order: the corner is not"
-    " well posed. Choose an order with corner='first' or corner='last', or change the start",
+    Status.CORNER: "two unilateral constraints were hit at one instant, and the result depends on their order: the corner is"
+    " not well posed. Choose an order with corner='first' or corner='last', or change the start",
     Status.NO_SOLUTION: "no acceleration satisfies the second-order constraint at this state",
 }

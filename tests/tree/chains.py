@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.spatial.transform import Rotation
+from tests.tree.pinocchio_peer import random_state
 
 from appell.tree import Chain, ChainLink, Inertia, Joint, Placement, Tree
 from appell.tree.equations import bodies_of
 from appell.tree.golubev import Base, Body, Hinge, Kin, State, kinematics
-from tests.tree.pinocchio_peer import random_state
 
 GRAVITY = (1.3, -2.1, -9.81)
 

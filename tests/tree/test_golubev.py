@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sympy
+from tests.tree.chains import Posed, posed, random_chain, random_tree
 
 from appell.errors import ModelError
 from appell.tree import golubev
 from appell.tree.golubev import apply, apply_transposed, behind, cross, dot, lever, plus, times
-from tests.tree.chains import Posed, posed, random_chain, random_tree
 
 SIZES = (2, 3, 5, 8)
 TOLERANCE = 1e-12
@@ -60,7 +60,7 @@ def test_golubev_3_3_and_3_5(parallel: bool):
     chain = random_chain(4, parallel=parallel, base="fixed", seed=3)
     p = posed(chain, 4)
     q, v, a = (
-        np.array([getattr(p.values, "get")(f"{name}_{n}") for n in range(1, 5)])
+        np.array([p.values.get(f"{name}_{n}") for n in range(1, 5)])
         for name in ("phi", "omega", "omegadot")
     )
     h = 1e-4

@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
+from tests.tree.pinocchio_peer import ROBOTS, UNREADABLE, URDFS, Peer, error, load
 
 from appell.errors import ModelError
 from appell.tree import Tree
-from tests.tree.pinocchio_peer import ROBOTS, UNREADABLE, URDFS, Peer, error, load
 
 SAMPLE = (
     "ur_description/urdf/ur5_robot.urdf",
@@ -118,7 +118,7 @@ def test_what_cannot_be_read():
     for name in UNREADABLE:
         with pytest.raises(ValueError):
             pin.buildModelFromUrdf(str(ROBOTS / name))
-    with pytest.raises(ModelError, match="top_propeller_joint.*Z_propeller"):
+    with pytest.raises(ModelError, match=r"top_propeller_joint.*Z_propeller"):
         Tree.from_urdf(ROBOTS / "falcon_description/urdf/falcon.urdf")
     with pytest.raises(ModelError, match="no <link>"):
         Tree.from_urdf(ROBOTS / "ur_description/urdf/ur3.urdf")

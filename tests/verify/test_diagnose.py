@@ -119,7 +119,7 @@ def test_two_wheels_on_an_axle_have_one_integral_between_them():
 
 
 def test_holonomic_on_the_surface_of_a_holonomic_constraint_only():
-    """ẏ + z x ẋ·… is exact where z = 0: judged at states on the constraints, not beside them."""
+    """ẏ + z x θ̇ is exact where z = 0: judged at states on the constraints, not beside them."""
     system = point([Constraint(z, "floor"), Constraint(y.d + z * x * theta.d, "c")], (x, y, z, theta))
     assert not derived_flag(system, [1]).holonomic
     assert "'c' is holonomic in disguise on the holonomic constraints" in diagnose(system).about("c")[1].sentence

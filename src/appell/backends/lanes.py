@@ -10,13 +10,12 @@ are wrong and have to be evaluated by `NAME_batch`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from appell.backends.c_source import PIECE, emit, plan_of
 from appell.backends.dialect import C, Dialect, c_literal
 from appell.backends.schedule import depth_first
-from appell.backends.sincos import DOUBLE, GUARD, SINGLE, Precision, filled, sincos_source, vector
+from appell.backends.sincos import DOUBLE, GUARD, SINGLE, Precision, filled, sincos_source
 from appell.graph.fn import Fn, Signature
 from appell.graph.instructions import ARITY
 
@@ -104,13 +103,14 @@ def _driver(fn: Signature, work: int, precision: Precision, lanes: int) -> str:
         for k, port in enumerate(ports):
             begin[side, k], at = at, at + port.size
     loads = [
-        (f"lanes_load(memory + {begin['in', k]}, {port.size}, in[{k}]", f"stride[{k}]") for k, port in enumerate(fn.inputs)
+        (f"memory + {begin['in', k]}, {port.size}, in[{k}]", f"stride[{k}]") for k, port in enumerate(fn.inputs) if port.size
     ]
-    once = "\n".join(f"    if (!{step} && n) {load}, 0, 1);" for load, step in loads)
-    each = "\n".join(f"        if ({step}) {load} + i*{step}, {step}, rows);" for load, step in loads)
+    once = "\n".join(f"    if (!{step} && n) lanes_load_few({load}, 0, 1);" for load, step in loads)
+    each = "\n".join(f"        if ({step}) lanes_load({load} + i*{step}, {step}, n - i);" for load, step in loads)
     stores = "\n".join(
-        f"        lanes_store(memory + {begin['out', k]}, {port.size}, out[{k}] + i*{port.size}, rows);"
+        f"        lanes_store(memory + {begin['out', k]}, {port.size}, out[{k}] + i*{port.size}, n - i);"
         for k, port in enumerate(fn.outputs)
+        if port.size
     )
     pointers = ", ".join([*(f"memory + {place}" for place in begin.values()), "&sum", f"memory + {at}"])
     return f"""\

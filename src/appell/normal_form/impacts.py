@@ -20,15 +20,14 @@ from appell.normal_form.policy import Policies
 from appell.normal_form.saddle import RANK, Policy
 from appell.normal_form.solved import Blocks, Function, Shaped, solved
 
-
 ROUNDING = 8e-16
 """Share of the terms of g that rounding may hide: a bounce lower than this is none."""
 
 
 @dataclass(frozen=True, eq=False)
 class Switching:
-    """Functions of a mode: `faces` (t, z, p) → g, g_d; `face_acceleration` (t, z, zd, p) → g_dd, noise; `reactions` (t, z, p) → lam,
-    margin of the contacts; `impacts` on each free face (t, z, p) → dz, impulse, before, after, margin."""
+    """Functions of a mode: `faces` (t, z, p) → g, g_d; `face_acceleration` (t, z, zd, p) → g_dd, noise; `reactions` of the
+    contacts (t, z, p) → lam, margin; `impacts` on each free face (t, z, p) → dz, impulse, before, after, margin."""
 
     free: tuple[int, ...]
     contacts: tuple[int, ...]

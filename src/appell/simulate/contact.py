@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,14 +92,13 @@ class Instant:
         K = np.zeros((n + m + k, n + m + k))
         K[:n, :n], K[:n, n : n + m], K[:n, n + m :] = self.M, -self.W, -N.T
         K[n : n + m, :n], K[n + m :, :n] = self.A, N
-        x = np.linalg.lstsq(K, np.concatenate([force, rows, targets]), rcond=1e-13)[0]
+        x: Any = np.linalg.lstsq(K, np.concatenate([force, rows, targets]), rcond=1e-13)[0]
         return x[:n], x[n + m :]
 
     def metric(self, i: int, j: int) -> float:
         """cos of the angle of two faces in the kinetic metric of the constrained system."""
-        zero = np.zeros(len(self.M))
         responses = [self.solve((), self.g_v[k], np.zeros(len(self.A)), np.zeros(0))[0] for k in (i, j)]
-        G = np.array([[self.g_v[a] @ responses[b] for b in (0, 1)] for a in (i, j)]) + zero[0]
+        G = np.array([[self.g_v[a] @ responses[b] for b in (0, 1)] for a in (i, j)])
         return float(G[0, 1] / np.sqrt(G[0, 0] * G[1, 1]))
 
 

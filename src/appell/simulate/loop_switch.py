@@ -114,7 +114,7 @@ class _Flight:
         rate = lambda t: float(self.guards(t, self._between(np.array([t]), end)[0])[1][i])
         begin, touching = self.t, i < len(self.touching) and self.touching[i]
         if dips:
-            end = brentq(rate, begin, end, xtol=1e-14)
+            end = _root_of(rate, begin, end)
             low = value(end)
             if low >= 0:
                 if low <= self.task.graze * (1 + abs(g0)):
@@ -126,7 +126,7 @@ class _Flight:
                 begin = self.t + 0.1 * (begin - self.t)
             if value(begin) <= 0:
                 return self.t
-        return float(brentq(value, begin, end, xtol=4e-16 * max(abs(end), 1e-300), rtol=8.9e-16))
+        return _root_of(value, begin, end)
 
     # -- moving on -----------------------------------------------------------------------------------------------------
 
@@ -183,3 +183,9 @@ class _Flight:
             events=np.array(self.events).reshape(-1, 6), switch=self.switch if status is Status.SWITCH else None,
             touching=tuple(self.touching),
         )  # fmt: skip
+
+
+def _root_of(f: Any, a: float, b: float) -> float:
+    """A root between a and b to the last digit."""
+    root: Any = brentq(f, a, b, xtol=4e-16 * max(abs(b), 1e-300), rtol=8.9e-16)  # type: ignore[arg-type]
+    return float(root)

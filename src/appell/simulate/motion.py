@@ -208,8 +208,8 @@ class Motion(Record):
         `Between`, the reaction of the lower stop less that of the upper one.
         """
         if self._is_face(constraint):
-            signs = (1.0, -1.0)
-            return sum(s * self._solved[2][:, i] for s, i in zip(signs, self.system.faces(constraint), strict=False))
+            numbers = list(self.system.faces(constraint))
+            return self._solved[2][:, numbers] @ np.array([1.0, -1.0])[: len(numbers)]
         return self.multipliers[:, self.system.constraint(constraint)].copy()
 
     def _is_face(self, key: Any) -> bool:

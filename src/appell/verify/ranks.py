@@ -64,7 +64,8 @@ def losses(form: NormalForm, p: Array, states: Sequence[State], rows: Sequence[i
     found = []
     for number, (time, q, v) in enumerate(states[:STARTS]):
         z = np.concatenate([q, v, defect.weights(time, q, v)])
-        best = scipy.optimize.least_squares(defect, z, args=(time,), max_nfev=200, xtol=1e-15, ftol=1e-15, gtol=1e-15)
+        with np.errstate(all="ignore"):
+            best = scipy.optimize.least_squares(defect, z, args=(time,), max_nfev=200, xtol=1e-15, ftol=1e-15, gtol=1e-15)
         z = np.where(np.abs(best.x) < 1e-6, 0.0, best.x)
         if np.abs(defect(z, time)).max() < 1e-5 and np.abs(z).max() < FAR:
             q, v, w = defect.split(z)

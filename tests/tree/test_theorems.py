@@ -1,0 +1,155 @@
+"""Theorems on random trees with every kind of joint; no stored numbers. And Pinocchio on the same trees."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from tests.tree.chains import random_tree
+from tests.tree.pinocchio_peer import Peer, error, random_state
+
+from appell.graph import algebra
+from appell.graph.fn import make_fn
+from appell.tree import Chain, ChainLink, Joint, Tree
+from appell.tree.algorithms import aba, crba, rnea
+
+TREES = [pytest.param(seed, id=f"tree{seed}") for seed in range(8)]
+
+
+def rate_along(tree: Tree, question: str, q, v, tau) -> np.ndarray:
+    """d/dt of a function of (q, v) along the motion, by one forward sweep in the graph."""
+    fn = tree.function(question)
+    qs, vs, qd, vd = (
+        algebra.symbols(name, n) for name, n in (("q", tree.nq), ("v", tree.nv), ("qd", tree.nq), ("vd", tree.nv))
+    )
+    outputs = fn.function(qs, vs)
+    total = algebra.column(*outputs) if isinstance(outputs, tuple) else outputs
+    value = algebra.along(total, [qs, vs], [qd, vd])
+    rate = make_fn("along", {"q": qs, "v": vs, "qd": (qd, (tree.nq,)), "vd": (vd, (tree.nv,))}, {"y": value})
+    return rate(q, v, tree.rate(q, v), tree.forward_dynamics(q, v, tau))["y"]
+
+
+@pytest.mark.parametrize("seed", TREES)
+def test_mass_matrix_is_kinetic_energy(seed: int):
+    """½ vᵀ M v = T, M symmetric and positive definite."""
+    tree = random_tree(8, seed)
+    q, v, _ = random_state(tree, np.random.default_rng(seed))
+    M = tree.mass_matrix(q)
+    assert np.array_equal(M, M.T) and np.linalg.eigvalsh(M)[0] > 0
+    assert v @ M @ v / 2 == pytest.approx(float(tree.kinetic_energy(q, v)), rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", TREES)
+def test_forward_after_inverse(seed: int):
+    """forward∘inverse = id, and τ = M a + h."""
+    tree = random_tree(8, seed)
+    q, v, a = random_state(tree, np.random.default_rng(seed))
+    tau = tree.inverse_dynamics(q, v, a)
+    assert error(tree.forward_dynamics(q, v, tau), a) < 1e-10
+    assert error(tree.mass_matrix(q) @ a + tree.bias(q, v), tau) < 1e-12
+
+
+@pytest.mark.parametrize("seed", TREES)
+def test_power_is_the_rate_of_energy(seed: int):
+    """τ·v = d(T + V)/dt."""
+    tree = random_tree(8, seed)
+    q, v, tau = random_state(tree, np.random.default_rng(seed))
+    T, V = rate_along(tree, "energy", q, v, tau)
+    assert pytest.approx(tau @ v, abs=1e-10 * (abs(T) + abs(V) + 1)) == T + V
+
+
+@pytest.mark.parametrize("seed", TREES)
+def test_a_free_tree_keeps_its_momentum(seed: int):
+    """Without gravity and with joint forces only, momentum and kinetic moment about the centre of mass stay."""
+    tree = random_tree(8, seed, root="floating", gravity=(0, 0, 0))
+    q, v, tau = random_state(tree, np.random.default_rng(seed))
+    tau[:6] = 0.0
+    scale = np.max(abs(tree.mass_matrix(q))) * (1 + np.max(abs(tree.forward_dynamics(q, v, tau))) + v @ v)
+    assert np.max(abs(rate_along(tree, "momentum", q, v, tau))) < 1e-12 * scale
+
+
+def test_damping_takes_energy():
+    """d(T + V)/dt = τ·v − Σ d v²."""
+    joints = [Joint(j.name, j.kind, j.parent, j.placement, j.axis, j.body, 0.2, 0.7) for j in random_tree(5, 3).joints]
+    tree = Tree(joints, backend="vm")
+    q, v, tau = random_state(tree, np.random.default_rng(0))
+    T, V = rate_along(tree, "energy", q, v, tau)
+    assert pytest.approx(tau @ v - 0.7 * v @ v, rel=1e-9) == T + V
+
+
+@pytest.mark.parametrize("seed", TREES)
+def test_numbers_batches_and_graph_agree(seed: int):
+    """The same text on floats, on NumPy arrays (a batch in each scalar) and as a graph."""
+    tree = random_tree(7, seed)
+    states = [random_state(tree, np.random.default_rng(k)) for k in range(3)]
+    q, v, x = (np.array(part) for part in zip(*states, strict=True))
+    for algorithm, method in ((aba, tree.forward_dynamics), (rnea, tree.inverse_dynamics)):
+        graph = method(q, v, x)
+        numbers = algorithm(tree.layout, tree.gravity, *([float(c) for c in part[0]] for part in (q, v, x)))
+        batch = algorithm(tree.layout, tree.gravity, *(list(part.T) for part in (q, v, x)))
+        assert error(np.array(numbers), graph[0]) < 1e-11
+        assert error(np.array([np.broadcast_to(y, 3) for y in batch]).T, graph) < 1e-11
+    numbers = crba(tree.layout, [float(c) for c in q[0]])
+    assert error(np.array(numbers, dtype=float), tree.mass_matrix(q)[0]) < 1e-12
+
+
+def pinocchio_twin(tree: Tree) -> pin.Model:
+    """Joint by joint, with Pinocchio's spherical, planar and floating joints."""
+    make = {
+        "revolute": lambda e: pin.JointModelRevoluteUnaligned(e),
+        "continuous": lambda e: pin.JointModelRevoluteUnboundedUnaligned(e),
+        "prismatic": lambda e: pin.JointModelPrismaticUnaligned(e),
+        "planar": lambda e: pin.JointModelPlanar(),
+        "spherical": lambda e: pin.JointModelSpherical(),
+        "floating": lambda e: pin.JointModelFreeFlyer(),
+    }
+    model = pin.Model()
+    model.gravity.linear = np.array(tree.gravity)
+    for node in tree.nodes:
+        place = pin.SE3(node.placement.R, node.placement.p)
+        index = model.addJoint(node.parent + 1, make[node.kind.name](node.axis), place, node.name)
+        m, c = node.inertia.m, node.inertia.h / node.inertia.m
+        J = node.inertia.J - m * (c @ c * np.eye(3) - np.outer(c, c))
+        model.appendBodyToJoint(index, pin.Inertia(m, c, J), pin.SE3.Identity())
+    model.armature = np.array([x for node in tree.nodes for x in node.armature])
+    return model
+
+
+class Twin(Peer):
+    def configuration(self, q: np.ndarray) -> np.ndarray:
+        parts = []
+        for node in self.tree.nodes:
+            own = q[node.iq : node.iq + node.kind.nq]
+            turning = node.kind.name in ("continuous", "planar")
+            parts.append([*own[:-1], np.cos(own[-1]), np.sin(own[-1])] if turning else own)
+        return np.concatenate(parts)
+
+
+@pytest.mark.parametrize("seed", TREES)
+def test_every_joint_against_pinocchio(seed: int):
+    given = random_tree(8, seed).joints
+    joints = [
+        Joint(j.name, j.kind, j.parent, j.placement, (0, 0, 1) if j.kind == "planar" else j.axis, j.body, j.armature)
+        for j in given
+    ]
+    tree = Tree(joints, gravity=(1, 2, -9.81), backend="vm")
+    twin = Twin(tree, pinocchio_twin(tree))
+    q, v, x = random_state(tree, np.random.default_rng(seed))
+    q_ = twin.configuration(q)
+    assert error(tree.inverse_dynamics(q, v, x), pin.rnea(twin.model, twin.data, q_, v, x)) < 1e-11
+    assert error(tree.forward_dynamics(q, v, x), pin.aba(twin.model, twin.data, q_, v, x)) < 1e-10
+    derivatives = tree.inverse_dynamics_derivatives(q, v, x)
+    theirs = pin.computeRNEADerivatives(twin.model, twin.data, q_, v, x)
+    assert max(error(a, b) for a, b in zip(derivatives[:2], theirs[:2], strict=True)) < 1e-10
+
+
+def test_a_thousand_links():
+    """Operations grow linearly: each further link of a chain costs the same."""
+    link = ChainLink(1.0, (0.1, 0.02, 0.05), (0.3, 0.2, 0.25), (0.3, 0.1, 0.0), (0, 0.6, 0.8))
+    count = {n: Chain([link] * n, backend="vm").function("forward_dynamics").operations for n in (20, 40, 1000)}
+    each = (count[40] - count[20]) / 20
+    assert count[1000] == pytest.approx(count[20] + 980 * each, rel=1e-3)
+    chain = Chain([link] * 1000, backend="vm")
+    q, v, tau = (0.01 * np.random.default_rng(k).normal(size=1000) for k in range(3))
+    a = chain.forward_dynamics(q, v, tau)
+    assert error(chain.inverse_dynamics(q, v, a), tau) < 1e-5  # the condition of M grows like n⁴
