@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -74,7 +75,7 @@ def chain(count: int, span: float, length: float) -> tuple[System, list, dict]:
     points = [(0, 0), *zip(xs, ys, strict=True), (span, 0)]
     links = [
         Constraint(((b[0] - a[0]) ** 2 + (b[1] - a[1]) ** 2 - length**2) / 2, f"link {i}")
-        for i, (a, b) in enumerate(zip(points, points[1:], strict=False))
+        for i, (a, b) in enumerate(pairwise(points))
     ]
     system = System(q, sum(s.d**2 for s in q) / 2, potential=Rational(981, 100) * sum(ys), constraints=links)
     start = {x: span * (i + 1) / (count + 1) for i, x in enumerate(xs)}
@@ -111,7 +112,7 @@ def test_the_chain_stays_where_it_was_found():
 
 
 def test_four_bar_under_a_torque_by_virtual_work():
-    """Crank torque τ against a force F on the rocker: τ δθ1 + F l3 sin θ3 … = 0 along the linkage, and rest is where it holds."""
+    """Crank torque τ against a weight on the rocker: τ δa − 5 l3 cos c δc = 0 along the linkage, and rest is where it holds."""
     a, b, c = coordinates("a b c")
     l1, l2, l3, d = 1.0, 3.0, 2.5, 3.5
     loop = [
@@ -145,7 +146,8 @@ def test_a_skate_on_a_slope_stands_across_it_held_by_its_blade():
 
 def test_redundant_supports_share_the_load_by_the_least_norm():
     x, y = coordinates("x y")
-    system = System([x, y], (x.d**2 + y.d**2) / 2, potential=10 * y, constraints=[Constraint(y, "one"), Constraint(2 * y, "two")])
+    supports = [Constraint(y, "one"), Constraint(2 * y, "two")]
+    system = System([x, y], (x.d**2 + y.d**2) / 2, potential=10 * y, constraints=supports)
     found = equilibrium(system, {x: 1})
     assert found.multipliers == EXACT([2.0, 4.0])  # Λ1 + 2 Λ2 = 10, least norm
 

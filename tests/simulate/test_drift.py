@@ -42,6 +42,16 @@ def test_rolling_disc_keeps_its_constraints_between_steps(disc):
 
 
 @needs_compiler
+def test_coarse_steps_are_projected_between_them_too():
+    """At rtol 1e-4 the dense output alone misses the constraints by far more than 1e-10."""
+    example = zoo.rolling_disc()
+    times = np.sort(np.random.default_rng(1).uniform(0, 50, 500))
+    motion = simulate(example.system, example.start, 50.0, example.parameters, rtol=1e-4, atol=1e-6, times=times)
+    assert motion.statistics["largest_defect"] > 1e-9  # there is something to mend
+    assert motion.drift.position < 1e-10 and motion.drift.velocity < 1e-10
+
+
+@needs_compiler
 def test_residuals_are_those_of_the_constraints_as_written(disc):
     """`drift` against the residuals evaluated from the user's expressions."""
     motion, _ = disc

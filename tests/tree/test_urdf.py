@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sympy
 
 import appell.model.bodies as bodies
 from appell.errors import ModelError
@@ -153,7 +154,7 @@ def test_lengths_and_names():
         ([Joint("a", parent="b")], "mounted on 'b'"),
         ([Joint("a", armature=-1.0)], "armature of joint 'a'"),
         ([Joint("a", axis=(0, 0))], "axis of joint 'a'"),
-        ([Joint("a", body=bodies.RigidBody("m", [1, 1, 1], [0, 0, 0], 0))], "joint 'a'"),
+        ([Joint("a", body=bodies.RigidBody(sympy.Symbol("m"), [1, 1, 1], [0, 0, 0], 0))], "joint 'a'"),
     ],
 )
 def test_bad_joints(joints: list[Joint], message: str):

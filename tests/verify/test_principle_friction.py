@@ -59,7 +59,7 @@ def test_the_part_of_the_reaction_outside_its_subspace_is_the_friction():
     assert "R_L = " in str(p) and "'plane' given a reaction direction" in str(p)
     parts = p.at(0.0, [0, 0], [1, 0], VALUES)
     N = 2 * 9.81 * math.cos(0.5)
-    assert parts.R_K == pytest.approx([0, N]) and parts.R_L == pytest.approx([-0.3 * N, 0])
+    assert pytest.approx([0, N]) == parts.R_K and pytest.approx([-0.3 * N, 0]) == parts.R_L
     assert not parts.ideal and parts.residual < 1e-12
 
 

@@ -25,15 +25,19 @@ from appell.errors import BackendUnavailable
 
 COMMON = ("-std=gnu11", "-shared", "-fPIC", "-w", "-fno-math-errno", "-fno-trapping-math")
 CONTRACTED = ("-ffp-contract=fast", "-DAPPELL_CONTRACTED")  # a*b + c with one rounding; sincos.c.in relies on it
-# Straight-line code of 13,000 instructions (a ten-link pendulum), gcc 12: compile 1.2 s, one call 2.3 µs ("fast");
-# 1.4 s, 2.7 µs ("exact"). The passes switched off cost compile time and gain nothing on code without loops.
+# Straight-line code: these passes cost compile time and gain nothing on code without loops.
+STRAIGHT = ("-fno-gcse", "-fno-tree-pre", "-fno-tree-vectorize", "-fno-schedule-insns2")
+# Several divisions by one number become one and products (a rounding more each; DOP853 on five links: 4 %).
+RECIPROCAL = "-freciprocal-math"
+# 13,000 instructions (a ten-link pendulum), gcc 12: compile 1.2 s, one call 2.3 µs ("fast"); 1.4 s, 2.7 µs ("exact").
 OPTIMISE = {
-    "fast": ("-O2", *CONTRACTED, "-fno-gcse", "-fno-tree-pre", "-fno-tree-vectorize", "-fno-schedule-insns2"),
+    "fast": ("-O2", *CONTRACTED, RECIPROCAL, *STRAIGHT),
     # Right-hand sides inside loops over the state, one waiting for the other. GCC's own vectors would load across fresh
     # scalar stores and wait for them; scheduling before registers are given out shortens the chain (10 links: 12 %).
-    "loop": ("-O3", *CONTRACTED, "-freciprocal-math", "-fno-tree-vectorize", "-fschedule-insns", "-fsched-pressure"),
-    "exact": ("-O2", "-ffp-contract=off", "-fno-gcse", "-fno-tree-pre", "-fno-tree-vectorize", "-fno-schedule-insns2"),
+    "loop": ("-O3", *CONTRACTED, RECIPROCAL, "-fno-tree-vectorize", "-fschedule-insns", "-fsched-pressure"),
+    "exact": ("-O2", "-ffp-contract=off", *STRAIGHT),
 }
+GCC_ONLY = frozenset({"-fno-gcse", "-fno-tree-pre", "-fno-schedule-insns2", "-fschedule-insns", "-fsched-pressure"})
 CPU_FLAGS = (("-march=native",), ())  # the first that the compiler accepts
 CANDIDATES = ("gcc", "clang", "cc")
 REMEDY = "install gcc or clang (or name one in APPELL_CC), or use backend='vm'"
@@ -42,13 +46,17 @@ PROBE = "double appell_probe(double x) { return 2.0*x; }\n"
 
 @dataclass(frozen=True, eq=False)
 class Library:
-    """A loaded object: `lib.NAME(…)` calls it, `ffi` makes its pointers. `compile_seconds` is 0 if it was `cached`."""
+    """A loaded object: `lib.NAME(…)` calls it, `ffi` makes its pointers. `compile_seconds` is 0 if it was `cached`.
+
+    `contracts` says whether a*b + c has one rounding.
+    """
 
     lib: Any
     ffi: cffi.FFI
     path: Path
     compile_seconds: float
     cached: bool
+    contracts: bool
 
 
 @dataclass(frozen=True)
@@ -78,14 +86,15 @@ def c_available() -> str | None:
 
 
 def _build(compiler: Compiler, source: str, declarations: str, optimise: tuple[str, ...]) -> Library:
-    flags = (*COMMON, *optimise, *compiler.cpu_flags)
+    understood = (flag for flag in optimise if flag not in GCC_ONLY or "clang" not in compiler.version)
+    flags, contracts = (*COMMON, *understood, *compiler.cpu_flags), CONTRACTED[0] in optimise
     key = _key(source, *flags, *compiler.command, compiler.version, _cpu())
     ffi = cffi.FFI()
     ffi.cdef(declarations)
     path = disk.find(key)
     if path is not None:
         try:
-            return Library(ffi.dlopen(str(path)), ffi, path, 0.0, True)
+            return Library(ffi.dlopen(str(path)), ffi, path, 0.0, True, contracts)
         except OSError:  # intact, and yet not loadable (a changed C library, or pruned this instant): build it again
             path.unlink(missing_ok=True)
     try:
@@ -94,7 +103,7 @@ def _build(compiler: Compiler, source: str, declarations: str, optimise: tuple[s
             built = _compile(compiler.command, flags, source, folder)
             seconds = time.perf_counter() - start
             lib = ffi.dlopen(str(built))  # before it is published: what does not load here never enters the cache
-            return Library(lib, ffi, disk.store(key, built), seconds, False)
+            return Library(lib, ffi, disk.store(key, built), seconds, False, contracts)
     except OSError as error:  # a full disk, a folder mounted noexec, an undefined symbol
         raise BackendUnavailable(f"compiled code cannot be stored or loaded ({error}); {REMEDY}") from error
 

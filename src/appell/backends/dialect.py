@@ -40,7 +40,7 @@ C_OPERATIONS = {
 }
 
 # erfinv: a rational guess and two Newton steps on erf(y) = x, as CasADi does it.
-PRELUDE = """\
+SCALAR_C = """\
 #include <math.h>
 #include <stddef.h>
 
@@ -66,7 +66,7 @@ static inline double appell_erfinv(double x)
     return y;
 }
 """
-PRELUDE += packs_source()
+PRELUDE = SCALAR_C + packs_source()
 
 C_KEYWORDS = frozenset(
     "auto break case char const continue default do double else enum extern float for goto if inline int long register "

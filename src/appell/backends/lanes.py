@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from appell.backends.c_source import PIECE, emit, plan_of
-from appell.backends.dialect import C, Dialect, c_literal
+from appell.backends.dialect import SCALAR_C, C, Dialect, c_literal
 from appell.backends.schedule import depth_first
 from appell.backends.sincos import DOUBLE, GUARD, SINGLE, Precision, filled, sincos_source
 from appell.graph.fn import Fn, Signature
@@ -59,7 +59,7 @@ def emit_lanes(fn: Fn, lanes: int, *, scalar: str = "double", piece: int = PIECE
     precision = PRECISIONS[scalar]
     dialect = dialect_of(precision)
     used = {item.op for item in fn.instructions}
-    parts = ["#include <math.h>", "#include <stddef.h>", "#include <stdlib.h>", GUARD, sincos_source(precision, lanes)]
+    parts = [SCALAR_C, "#include <stdlib.h>", GUARD, sincos_source(precision, lanes)]
     parts += [filled("lanes.c.in", {"transpose": _transposed(lanes), "zero": f"0.0{precision.suffix}"}, precision, lanes)]
     parts += [_one_by_one(op, precision, lanes) for op in ONE_BY_ONE if op in used]
     parts += [emit(fn, piece=piece, dialect=dialect), _driver(fn, plan_of(fn, piece, dialect).work, precision, lanes)]
@@ -90,8 +90,8 @@ def _transposed(lanes: int) -> str:
         high = ", ".join(str(k + d if not k & d else lanes + k) for k in range(lanes))
         for i in (i for i in range(lanes) if not i & d):
             lines.append(f"    a = r[{i}], b = r[{i + d}];")
-            lines.append(f"    r[{i}] = __builtin_shufflevector(a, b, {low});")
-            lines.append(f"    r[{i + d}] = __builtin_shufflevector(a, b, {high});")
+            lines.append(f"    r[{i}] = SHUFFLE(a, b, {low});")
+            lines.append(f"    r[{i + d}] = SHUFFLE(a, b, {high});")
         d *= 2
     return "\n".join(lines)
 

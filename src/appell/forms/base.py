@@ -28,7 +28,7 @@ from appell.forms.derivation import partial
 from appell.forms.linear import Undetermined, solve_with_nullity
 from appell.forms.manifold import usual_nullity
 from appell.forms.numbers import FLOAT, Arithmetic, Tape, arithmetic
-from appell.jets import t
+from appell.jets import t as time
 from appell.model import Constraint, System
 
 Values = dict[Symbol, Any]
@@ -255,13 +255,13 @@ class Equations:
     # -- in numbers --------------------------------------------------------------------------------------------------
 
     def acceleration(
-        self, time: float, q: ArrayLike, v: ArrayLike, parameters: Mapping[Any, float] | None = None
+        self, t: float, q: ArrayLike, v: ArrayLike, parameters: Mapping[Any, float] | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """(a, lam), shapes (nv,) and (rows,), from the form's own equations in float64.
 
-        time in s, q (nq,), v (nv,); parameters by symbol or name. `SingularConfiguration` where a is not determined.
+        t in s, q (nq,), v (nv,); parameters by symbol or name. `SingularConfiguration` where a is not determined.
         """
-        values = {t: float(time), **self._vector("q", self.system.coordinates, q)}
+        values = {time: float(t), **self._vector("q", self.system.coordinates, q)}
         values |= self._vector("v", self.system.velocities, v)
         values |= parameter_values(self.system, parameters or {})
         a, lam = self._evaluate({s: float(x) for s, x in values.items()}, FLOAT)
@@ -280,7 +280,7 @@ class Equations:
         try:
             values |= self.route.solve_at(self, values, numbers)
         except Undetermined as error:
-            state = {str(s): float(x) for s, x in values.items() if s == t or s in self.system._jets}
+            state = {str(s): float(x) for s, x in values.items() if s == time or s in self.system._jets}
             raise SingularConfiguration(f"{self.form}: {error}", time=state.get("t"), state=state) from None
         return [values[a] for a in self.system.accelerations], self.route.recover(self, self._multiplier_tape, values, numbers)
 

@@ -26,14 +26,28 @@ def dot(left: Matrix, right: Matrix) -> Expr:
     return sympy.Add(*(x * y for x, y in zip(entries(left), entries(right), strict=True)))
 
 
+QUICK, SMALL = 150, 60
+"""Operations up to which an expression is expanded, and up to which it is factored."""
+
+
 def short(expr: Expr) -> Expr:
-    """The shortest of what quick simplifications give."""
-    if sympy.count_ops(expr) > 400:
+    """The shortest of what quick rewritings give; `sympy.simplify` takes half a minute on sums of two angles."""
+    if sympy.count_ops(expr) > QUICK:
         return expr
-    forms = [expr, sympy.factor_terms(sympy.expand(expr))]
-    if sympy.count_ops(forms[1]) <= 60:
-        forms += [sympy.simplify(forms[1]), sympy.factor(forms[1])]
+    plain = _pythagoras(sympy.expand(expr))
+    forms = [expr, sympy.factor_terms(plain)]
+    if sympy.count_ops(forms[1]) <= SMALL:
+        forms.append(sympy.factor(plain))
     return min(reversed(forms), key=sympy.count_ops)  # type: ignore[return-value]
+
+
+def _pythagoras(expr: Expr) -> Expr:
+    """An expanded expression with sin² + cos² = 1 used where that makes it shorter."""
+    for angle in sorted({f.args[0] for f in expr.atoms(sympy.sin, sympy.cos)}, key=str):
+        s, c = sympy.sin(angle), sympy.cos(angle)
+        others = [sympy.expand(expr.subs(a**2, 1 - b**2)) for a, b in ((s, c), (c, s))]
+        expr = min(expr, *others, key=sympy.count_ops)  # type: ignore[assignment]
+    return expr
 
 
 def inverse(K: Matrix) -> Matrix:

@@ -17,6 +17,7 @@ from appell.graph.algebra import Value, block_matrix, column, symbols, take, zer
 from appell.normal_form.flow import State, inputs_of
 from appell.normal_form.normal_form import NormalForm
 from appell.normal_form.policy import Policies
+from appell.normal_form.rows import scale
 from appell.normal_form.saddle import RANK, Policy
 from appell.normal_form.solved import Blocks, Function, Shaped, solved
 
@@ -47,6 +48,7 @@ def switching(form: NormalForm, policies: Policies, free: tuple[int, ...], conta
     a = take(zd, range(form.nq, form.nq + form.nv))
     normals = _rows(form["g_v"], free)
     g_dd = normals @ a + take(form["g_dd0"], free)
+    size = take(form["g_scale"], free) + scale(g, form.inputs["t"])  # a time is rounded too
     return Switching(
         free=free,
         contacts=contacts,
@@ -54,7 +56,7 @@ def switching(form: NormalForm, policies: Policies, free: tuple[int, ...], conta
         face_acceleration=make_fn(
             "face_acceleration",
             {"t": given["t"], "z": given["z"], "zd": (zd, (state.size,)), "p": given["p"]},
-            {"g_dd": (g_dd, (n,)), "noise": (ROUNDING * (1 + take(form["g_scale"], free)), (n,))},
+            {"g_dd": (g_dd, (n,)), "noise": (ROUNDING * (1 + size), (n,))},
         ),
         reactions=_reactions(form, policies, given, len(contacts)) if contacts else None,
         impacts=() if contacts else tuple(_impact(form, policies, state, given, k) for k in free),

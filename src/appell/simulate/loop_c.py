@@ -53,6 +53,7 @@ typedef struct {
     int64_t event_capacity, n_events;
     int *touching;                      /* (free faces,) whether the state is on the face */
     int switch_face, switch_kind;       /* why SWITCH was returned */
+    int standing;                       /* crossings since time last moved on */
 } appell_run;
 
 int appell_advance(appell_run *run, int64_t trials);
@@ -223,7 +224,7 @@ class _Progress:
         """At most so many trial steps; the accepted ones become a piece."""
         run = self.struct
         if self.loop.free:
-            events = np.empty((trials + 2, 6))
+            events = np.empty((trials + self.loop.free + 2, 6))  # a step may graze every face
             run.events, run.event_capacity, run.n_events = self._pointer(events), len(events), 0
         status = self._advance(trials)
         if self.loop.free:

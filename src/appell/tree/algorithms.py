@@ -223,8 +223,10 @@ def _eliminate(k: int, index: int, I: Matrix, p: Six, load: Scalar, rotor: float
 
 def pivots_at(layout: Layout) -> list[list[float]]:
     """The pivots D of `aba`, joint by joint, at a configuration of no symmetry: how much each joint moves."""
-    nq = sum(link.node.kind.nq for link in layout.links)
-    q = [math.sin(1.0 + 2.4 * k) for k in range(nq)]
+    q: list[float] = []
+    for k, link in enumerate(layout.links):
+        # quaternions of unit length: four equal parts; the others anywhere
+        q += [0.5 if len(link.node.kind.neutral) - i <= 4 and link.node.kind.nq > link.node.kind.nv else math.sin(1.0 + 2.4 * (k + i)) for i in range(link.node.kind.nq)]
     inertia, values = [_own_inertia(link.inertia) for link in layout.links], []
     for n in reversed(range(len(layout.links))):
         node, found = layout.links[n].node, []

@@ -19,6 +19,7 @@ for covectors, Pᵀ for vectors, and M W = M a + h, Y = Q, R = W Λ of the norma
 from __future__ import annotations
 
 import html
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -183,7 +184,8 @@ class Principle:
     # -- for people ----------------------------------------------------------------------------------------------------
 
     def __str__(self) -> str:
-        return "\n".join([f"principle of {self.system.name}: (M W − Y − R)·δx = 0  (4.2)", *(f"  {x}" for x in _lines(self))])
+        heading = f"principle of {self.system.name}: (M W − Y − R)·δx = 0  (4.2)"
+        return unicodedata.normalize("NFC", "\n".join([heading, *(f"  {line}" for line in _lines(self))]))
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"

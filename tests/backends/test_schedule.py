@@ -1,0 +1,48 @@
+"""Other orders of the same instructions."""
+
+from __future__ import annotations
+
+import pytest
+
+from appell.backends.schedule import TRIG, depth_first, gather
+from appell.graph.instructions import ARITY
+
+
+@pytest.mark.parametrize("order", [gather, depth_first])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_same_instructions_each_after_its_operands(random_fn, order, seed):
+    stream = random_fn(seed, 300, tuple(ARITY)).instructions
+    ordered = order(stream)
+    assert sorted(ordered) == sorted(stream)
+    known: set[int] = set()
+    for item in ordered:
+        assert known.issuperset(item.args)
+        known.add(item.out)
+    assert [item for item in ordered if item.op == "output"] == [item for item in stream if item.op == "output"]
+
+
+def test_gathered_sines_stand_in_as_few_runs_as_their_depth_allows(random_fn):
+    stream = gather(random_fn(1, 300, ("add", "mul", "sin", "cos")).instructions)
+    depth: dict[int, int] = {}
+    for item in stream:
+        depth[item.out] = max((depth[arg] for arg in item.args), default=0) + (item.op in TRIG)
+    depths = [depth[item.out] for item in stream if item.op in TRIG]
+    assert depths == sorted(depths) and depths[-1] > 3
+    runs = sum(b.op in TRIG and a.op not in TRIG for a, b in zip(stream, stream[1:], strict=False))
+    assert runs <= depths[-1]
+
+
+def test_depth_first_shortens_lives(random_fn):
+    """Against layer by layer: all that needs inputs only, then all that needs the first layer, …, the outputs last."""
+
+    def alive(stream) -> int:
+        last = {arg: k for k, item in enumerate(stream) for arg in item.args}
+        return sum(last[item.out] - k for k, item in enumerate(stream) if item.op != "output")
+
+    stream = random_fn(2, 400, ("add", "mul", "sub")).instructions
+    layer: dict[int, int] = {}
+    for item in stream:
+        if item.op != "output":
+            layer[item.out] = 1 + max((layer[arg] for arg in item.args), default=0)
+    layers = sorted(stream, key=lambda item: (item.op == "output", layer.get(item.out, 0)))
+    assert alive(depth_first(layers)) < 0.8 * alive(layers)
