@@ -20,7 +20,6 @@ from appell.errors import (
 )
 from appell.jets import coordinates, parameters, speeds, t, total_derivative
 from appell.model import Between, Constraint, Force, Particle, RigidBody, System, Torque, Unilateral, euler, quaternion
-from appell.normal_form import normal_form
 from appell.simulate.motion import Motion
 from appell.simulate.run import Run, compile
 from appell.simulate.simulate import simulate
@@ -58,7 +57,6 @@ __all__ = [
     "euler",
     "forms",
     "load",
-    "normal_form",
     "parameters",
     "quaternion",
     "simulate",

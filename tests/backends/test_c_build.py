@@ -170,6 +170,7 @@ def test_a_broken_compiler_is_no_compiler(folder, monkeypatch, tmp_path, script)
     broken.write_text(script)
     broken.chmod(0o755)
     monkeypatch.setenv("APPELL_CC", str(broken))
+    monkeypatch.chdir(tmp_path)  # what the script writes stays out of the checkout
     with pytest.raises(BackendUnavailable):
         choose_backend("c")
     assert choose_backend("vm") == "vm"

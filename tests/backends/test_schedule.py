@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from appell.backends.schedule import TRIG, depth_first, gather
@@ -28,7 +30,7 @@ def test_gathered_sines_stand_in_as_few_runs_as_their_depth_allows(random_fn):
         depth[item.out] = max((depth[arg] for arg in item.args), default=0) + (item.op in TRIG)
     depths = [depth[item.out] for item in stream if item.op in TRIG]
     assert depths == sorted(depths) and depths[-1] > 3
-    runs = sum(b.op in TRIG and a.op not in TRIG for a, b in zip(stream, stream[1:], strict=False))
+    runs = sum(b.op in TRIG and a.op not in TRIG for a, b in pairwise(stream))
     assert runs <= depths[-1]
 
 

@@ -59,10 +59,7 @@ def test_golubev_3_3_and_3_5(parallel: bool):
     """Hinge and mass-centre accelerations are second derivatives of the positions along the motion."""
     chain = random_chain(4, parallel=parallel, base="fixed", seed=3)
     p = posed(chain, 4)
-    q, v, a = (
-        np.array([p.values.get(f"{name}_{n}") for n in range(1, 5)])
-        for name in ("phi", "omega", "omegadot")
-    )
+    q, v, a = (np.array([p.values.get(f"{name}_{n}") for n in range(1, 5)]) for name in ("phi", "omega", "omegadot"))
     h = 1e-4
     along = [q + s * v + s * s / 2 * a for s in (-h, 0.0, h)]
     points = [chain.placement("link_4", x)[1] for x in along]

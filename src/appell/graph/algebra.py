@@ -88,6 +88,11 @@ def largest(values: Value) -> Value:
     return result
 
 
+def where_finite(x: Value, value: Value, otherwise: float) -> Value:
+    """`value` where every entry of x is finite (and below 1e150), else `otherwise`: fmin and fmax pass over NaN."""
+    return ca.if_else(ca.sumsqr(x) < 1e300, value, otherwise) if x.numel() else value
+
+
 def symmetric_solve(K: Value, b: Value) -> tuple[Value, Value, Value]:
     """K⁻¹ b by K = L D Lᵀ without pivoting, structural zeros exploited: (x, D, Lᵀ), Lᵀ strictly upper triangular.
 

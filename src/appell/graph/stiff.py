@@ -30,6 +30,12 @@ class Stiff:
         z1 = np.array(out["xf"]).ravel()
         return (z1, Status.OK) if np.isfinite(z1).all() else (z, Status.NOT_FINITE)
 
+    @property
+    def work(self) -> tuple[int, int, int]:
+        """(evaluations, steps, rejected) of the last interval."""
+        stats = self.integrator.stats()
+        return stats["nfevals"], stats["nsteps"], stats["netfails"]
+
 
 @lru_cache(maxsize=32)
 def make_stiff(fn: Fn, method: str, rtol: float, atol: float, max_steps: int) -> Stiff:

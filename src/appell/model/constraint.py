@@ -52,9 +52,16 @@ class Constraint:
         set_(self, "order", order)
         set_(self, "linear", is_linear(f, [s for s in jets_of(f) if s.level == order]))
 
+    def __reduce__(self):
+        return _rebuilt, (self.residual, self.name, None if self.reaction is None else dict(self.reaction))
+
     def __str__(self) -> str:
         shape = "" if self.order == 0 else (", linear" if self.linear else ", nonlinear")
         return f"{self.name}: {self.residual} = 0 ({_LEVEL_WORDS[self.order]}{shape})"
+
+
+def _rebuilt(residual: Expr, name: str, reaction: Mapping[Symbol, Expr] | None) -> Constraint:
+    return Constraint(residual, name, reaction=reaction)
 
 
 def _text(f: Expr) -> str:

@@ -9,7 +9,7 @@ evaluating its normal form at random states (`appell.normal_form.judge`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -66,6 +66,8 @@ class System:
         kinematics: Mapping[Symbol, Any] | None = None,
         name: str = "system",
     ):
+        coordinates, constraints, bodies, loads = map(_kept, (coordinates, constraints, bodies, loads))
+        forces, speeds, kinematics = map(_kept, (forces, speeds, kinematics))
         self._given = {
             "coordinates": coordinates, "kinetic": kinetic, "potential": potential, "forces": forces,
             "constraints": constraints, "bodies": bodies, "loads": loads, "speeds": speeds, "kinematics": kinematics,
@@ -105,6 +107,9 @@ class System:
         if unknown:
             raise ModelError(f"System has no argument {sorted(unknown)}; it takes {sorted(self._given)}")
         return System(**{**self._given, **changes})
+
+    def __reduce__(self):
+        return _rebuilt, (self._given,)
 
     def __repr__(self) -> str:
         letters = ", ".join(map(str, self.coordinates))
@@ -238,6 +243,10 @@ class System:
         for load in self.loads:
             if not isinstance(load, Force | Torque):
                 raise ModelError(f"loads= takes Force and Torque, not {type(load).__name__}")
+            for entry in load.vector:  # what drops out of Q is read all the same
+                self._expression(entry, f"a {type(load).__name__.lower()}", level=1)
+            for entry in load.at if isinstance(load, Force) else ():
+                self._expression(entry, "the point of a force", level=0)
             for i, part in enumerate(load.generalized(self.rates, self.velocities)):
                 Q[i] += self._expression(part, f"a {type(load).__name__.lower()}", level=1)
         return tuple(Q)
@@ -276,6 +285,17 @@ class System:
                     f" {type(by_name[str(s)]).__name__.lower()}, or different assumptions); rename one"
                 )
         return tuple(s for s in by_name.values() if isinstance(s, Parameter))
+
+
+def _kept(given: Any) -> Any:
+    """What was given, safe from later changes and from being read only once; single things stay as they are."""
+    if isinstance(given, Mapping):
+        return dict(given)
+    return tuple(given) if isinstance(given, Iterator | list) else given
+
+
+def _rebuilt(given: Mapping[str, Any]) -> System:
+    return System(**given)
 
 
 def _judge(system: System) -> None:

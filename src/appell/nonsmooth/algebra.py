@@ -37,7 +37,7 @@ def short(expr: Expr) -> Expr:
     plain = _pythagoras(sympy.expand(expr))
     forms = [expr, sympy.factor_terms(plain)]
     if sympy.count_ops(forms[1]) <= SMALL:
-        forms.append(sympy.factor(plain))
+        forms.append(expression(sympy.factor(plain), "a block"))
     return min(reversed(forms), key=sympy.count_ops)  # type: ignore[return-value]
 
 

@@ -210,7 +210,7 @@ def _rhs(form: NormalForm, policies: Policies, state: State) -> Function:
     if form.gauss:
         rows = tuple(state.restrict(form, form["r"], form["r_a"], form["r_aa"]))
         return _gauss("flow", form, inputs_of(form, state), blocks, rows, finish)
-    return solved("flow", inputs_of(form, state), blocks, finish, policies.acceleration)
+    return solved("flow", inputs_of(form, state), blocks, finish, policies.acceleration, checked=False)
 
 
 def _gauss(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from appell.errors import ConstraintError, ModelError
 from appell.graph.algebra import depends
 from appell.model import System
+from appell.normal_form.manifold import project, residuals
 from appell.normal_form.normal_form import NormalForm, normal_form
 from appell.normal_form.sampling import finite_samples, random_inputs
 
@@ -53,9 +54,12 @@ def _degree(form: NormalForm) -> None:
 def _empty_rows(form: NormalForm, samples: list[Sample]) -> None:
     linear = [row for row in form.rows if row.linear]
     free = [row for row in form.rows if not row.linear]
+    lowest = [("f0", "f1", "a0")[row.level] for row in linear]
+    place = [sum(r.level == 0 or (row.level == 1 and r.level == 1) for r in linear[:k]) for k, row in enumerate(linear)]
     for k, row in enumerate(linear):
         if all(np.abs(out["A"][k]).max() < 1e-12 for _, out in samples):
-            _complain(row.constraint.name, all(abs(out["a0"][k]) < 1e-12 for _, out in samples))
+            own = [out[lowest[k]][k if row.level == 2 else place[k]] for _, out in samples]
+            _complain(row.constraint.name, all(abs(f) < 1e-12 for f in own))
     for k, row in enumerate(free):
         if all(np.abs(out["r_a"][k]).max() < 1e-12 for _, out in samples):
             _complain(row.constraint.name, all(abs(out["r"][k]) < 1e-12 for _, out in samples))
@@ -76,13 +80,27 @@ def _contradictions(form: NormalForm, samples: list[Sample]) -> None:
         ("A", "a0", linear),
     )
     for rows_name, residual_name, rows in levels:
-        verdicts = [_conflict(out[rows_name], out[residual_name]) for _, out in samples]
+        here = _on_manifold(form, samples) if residual_name == "a0" else samples
+        verdicts = [_conflict(out[rows_name], out[residual_name]) for _, out in here]
         if verdicts and all(v is not None for v in verdicts):
             dependent, support = verdicts[0] or (0, [])
             if residual_name != "a0" and not _stays(form, samples[0], rows_name, residual_name, dependent, support):
                 continue
             others = ", ".join(f"'{rows[i].constraint.name}'" for i in support)
             raise ConstraintError(f"constraint '{rows[dependent].constraint.name}' contradicts {others}")
+
+
+def _on_manifold(form: NormalForm, samples: list[Sample]) -> list[Sample]:
+    """The samples moved onto f = 0, ḟ = 0, where Newton arrives: only there do the a0 of dependent rows have to agree."""
+    fn, moved = form.select("A", "a0"), []
+    for (t, q, v, p, *_), _ in samples:
+        with np.errstate(all="ignore"):
+            q, v = project(form, float(t), q, v, p)
+            out = fn(t, q, v, p)
+            arrived = residuals(form, float(t), q, v, p).relative < 1e-11
+        if arrived and all(np.isfinite(x).all() for x in out.values()):
+            moved.append(([t, q, v, p], out))
+    return moved
 
 
 def _conflict(A: Array, f: Array) -> tuple[int, list[int]] | None:

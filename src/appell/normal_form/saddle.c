@@ -169,5 +169,7 @@ static int saddle(int kind, int n, int m, int rank, double gamma, const double *
                            : saddle_symmetric(n, m, kind ? rank : m, gamma, M, A, r, s, x, lam, work, order);
     free(work);
     free(order);
+    for (int i = 0; i < n && !status; i++) status = isfinite(x[i]) ? 0 : 3;
+    for (int k = 0; k < m && !status; k++) status = isfinite(lam[k]) ? 0 : 3;
     return status;
 }

@@ -120,11 +120,16 @@ def solved(
     blocks: Blocks,
     finish: Callable[[Value, Value], Mapping[str, Shaped]],
     policy: Policy,
+    *,
+    checked: bool = True,
 ) -> Fn | Solved:
-    """The function `inputs` → `finish(x, λ)` and `margin`, unrolled where that is the better way."""
+    """The function `inputs` → `finish(x, λ)` and `margin`, unrolled where that is the better way.
+
+    `checked`: the margin is negative where a result is not finite; a time loop looks at that itself.
+    """
     m, n = blocks.A.shape
     if policy.kind == CHOLESKY and n + m <= UNROLL:
-        x, lam, margin = unrolled(blocks.M, blocks.A, blocks.r, blocks.s, policy)
+        x, lam, margin = unrolled(blocks.M, blocks.A, blocks.r, blocks.s, policy, checked)
         return make_fn(name, inputs, {**finish(x, lam), "margin": (margin, ())})
     given = {"M": (blocks.M, (n, n)), "A": (blocks.A, (m, n)), "r": (blocks.r, (n,)), "s": (blocks.s, (m,))}
     if policy.kind == LU:

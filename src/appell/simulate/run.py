@@ -168,6 +168,9 @@ def bind(system: System, parameters: Mapping[Any, Any] | None) -> dict[Any, floa
     """Parameter → value for every parameter of the system, by symbol or by name; anything else is refused."""
     given = {str(key): (key, value) for key, value in (parameters or {}).items()}
     known = {str(s): s for s in system.parameters}
+    twice = [name for name in given if sum(str(key) == name for key in parameters or {}) > 1]
+    if twice:
+        raise ModelError(f"the value of parameter '{twice[0]}' is given twice, by symbol and by name")
     unknown = [name for name in given if name not in known]
     if unknown:
         has = ", ".join(known) or "no parameters"

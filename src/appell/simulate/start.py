@@ -25,9 +25,12 @@ def read(system: System, start: Mapping[Any, Any]) -> tuple[Array, Array]:
     symbols = (*system.coordinates, *system.velocities)
     place = {str(s): i for i, s in enumerate(symbols)}
     state = np.array([s.start for s in symbols], dtype=float)
+    names = [str(key) for key in start]
     for key, value in start.items():
         if str(key) not in place:
             raise ModelError(_unknown(system, key))
+        if names.count(str(key)) > 1:
+            raise ModelError(f"the start value of {key} is given twice, by symbol and by name")
         try:
             state[place[str(key)]] = float(value)
         except (TypeError, ValueError):
@@ -48,6 +51,13 @@ def _unknown(system: System, key: Any) -> str:
 def check(system: System, form: NormalForm, p: Array, t: float, q: Array, v: Array) -> tuple[Array, Array, float]:
     """(q, v) on the constraints and how far they moved; `ConstraintError` where that would be more than rounding."""
     _inside(system, form, p, t, q, v)
+    for ball, group in zip(system.quaternions, form.quaternions, strict=True):
+        size = float(np.linalg.norm(q[list(group)]))
+        if not abs(size - 1) <= TOLERANCE:
+            raise ConstraintError(
+                f"the start of quaternion '{ball.name}' is not unit: its norm is {size:.6g}. Use"
+                " start=ap.consistent(system, start, parameters=…) to take the nearest state that is"
+            )
     left = residuals(form, t, q, v, p)
     if left.relative == 0 and not form.quaternions:
         return q, v, 0.0

@@ -44,10 +44,12 @@ class StiffLoop:
         grid = task.times if len(task.times) else np.linspace(task.t0, task.t_end, POINTS)
         t, z = task.t0, task.z0
         kept_t, kept_z, at_times, defect, status = [t], [z], [], 0.0, Status.BUFFER_FULL
+        work = np.zeros(3, dtype=int)
         for end in [*grid, *([task.t_end] if grid[-1] != task.t_end else [])]:
             if end != t:
                 y = self.unknowns(t, z) if self.method == "idas" else np.zeros(0)
                 z_new, status = step(t, float(end), z, y, task.p)
+                work += step.work
                 if status is Status.OK and self.project is not None:
                     try:
                         z_new, size = self.project(float(end), z_new, task.p)
@@ -63,13 +65,14 @@ class StiffLoop:
                 at_times.append(z)
             status = Status.OK
             if t != task.t_end:
-                yield self._leg(Status.BUFFER_FULL, kept_t, kept_z, at_times, defect)
-        yield self._leg(status, kept_t, kept_z, at_times, defect)
+                yield self._leg(Status.BUFFER_FULL, kept_t, kept_z, at_times, defect, work)
+        yield self._leg(status, kept_t, kept_z, at_times, defect, work)
 
-    def _leg(self, status: Status, t: list[float], z: list[Array], at_times: list[Array], defect: float) -> Leg:
+    def _leg(self, status: Status, t: list[float], z: list[Array], at_times: list[Array], defect: float, work: Array) -> Leg:
+        evaluations, steps, rejected = (int(n) for n in work)
         return Leg(
             status=status, t=t[-1], z=z[-1], next_step=0.0, z_times=np.array(at_times).reshape(-1, self.flow.nz),
-            statistics=Statistics(0, len(t) - 1, 0, defect), t_pieces=(np.array(t),), z_pieces=(np.array(z),),
+            statistics=Statistics(evaluations, steps, rejected, defect), t_pieces=(np.array(t),), z_pieces=(np.array(z),),
         )  # fmt: skip
 
 

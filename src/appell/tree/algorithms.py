@@ -10,7 +10,6 @@ each body (`frames`); q, v, tau are sequences of scalars: floats, batches or gra
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -224,9 +223,8 @@ def _eliminate(k: int, index: int, I: Matrix, p: Six, load: Scalar, rotor: float
 def pivots_at(layout: Layout) -> list[list[float]]:
     """The pivots D of `aba`, joint by joint, at a configuration of no symmetry: how much each joint moves."""
     q: list[float] = []
-    for k, link in enumerate(layout.links):
-        # quaternions of unit length: four equal parts; the others anywhere
-        q += [0.5 if len(link.node.kind.neutral) - i <= 4 and link.node.kind.nq > link.node.kind.nv else math.sin(1.0 + 2.4 * (k + i)) for i in range(link.node.kind.nq)]
+    for link in layout.links:
+        q += link.node.kind.somewhere(len(q))
     inertia, values = [_own_inertia(link.inertia) for link in layout.links], []
     for n in reversed(range(len(layout.links))):
         node, found = layout.links[n].node, []

@@ -81,6 +81,14 @@ class JointKind:
     def nv(self) -> int:
         return len(self.axes)
 
+    def somewhere(self, k: int) -> list[float]:
+        """A valid configuration without symmetry, another for each k; quaternions have unit length."""
+        q = [float(np.sin(1.0 + 2.4 * (k + i))) for i in range(self.nq)]
+        if self.nq > self.nv:
+            length = float(np.linalg.norm(q[-4:]))
+            q[-4:] = [x / length for x in q[-4:]]
+        return q
+
 
 def _hinge_passed(body: Inertia) -> Inertia:
     e = np.array([0.0, 0.0, 1.0])

@@ -30,7 +30,6 @@ from sympy import Expr, Symbol
 from sympy.integrals.manualintegrate import manualintegrate
 
 from appell.forms.derivation import gradient
-from appell.forms.display import simplified
 from appell.forms.matrices import pivots, samples
 from appell.graph import make_fn
 from appell.graph.algebra import Value, along, block_matrix, column, general_solve, scatter, substitute, take, zeros
@@ -191,12 +190,12 @@ class Integral:
     rows: tuple[int, ...]
 
 
-def integrals(system: System, rows: Sequence[int], budget: float = 2.0) -> list[Integral]:
+def integrals(system: System, rows: Sequence[int], budget: float = 10.0) -> list[Integral]:
     """Functions F(t, q) with dF = μ Σ c_k ω_k for some of the rows: c constant and μ = 1, or one row and an integrating factor.
 
-    Only rows in velocities that are derivatives of coordinates are tried; `budget` in seconds.
+    Only rows in velocities that are derivatives of coordinates are tried; `budget` in seconds of processor time, which other work on the machine does not shorten.
     """
-    stop = time.monotonic() + budget
+    stop = time.process_time() + budget
     x = (*system.coordinates, t)
     forms = {i: omega for i in rows if (omega := _form(system, i)) is not None}
     found: list[Integral] = []
@@ -281,23 +280,31 @@ def potential(omega: Sequence[Expr], x: Sequence[Symbol], stop: float) -> Expr |
     """F with ∂F/∂x_i = ω_i by one integration after another; None where ω is not closed or SymPy gives up."""
     F: Expr = sympy.Integer(0)
     for w, s in zip(omega, x, strict=True):
-        rest = simplified(w - sympy.diff(F, s), 0.3)
+        rest = _short(w - sympy.diff(F, s))
         if _zero([rest]):
             continue
-        if sympy.count_ops(rest) > LARGE or time.monotonic() > stop:
+        if sympy.count_ops(rest) > LARGE or time.process_time() > stop:
             return None
         part = manualintegrate(sympy.expand(rest), s)
         if part.has(sympy.Integral):
             return None
         F += part
     gaps = [w - sympy.diff(F, s) for w, s in zip(omega, x, strict=True)]
-    return simplified(F, 0.5) if F != 0 and _zero(gaps) else None
+    return _short(F) if F != 0 and _zero(gaps) else None
+
+
+def _short(expr: Any) -> Any:
+    """A short expression simplified, a long one as it is: the same on every machine."""
+    if expr == 0 or sympy.count_ops(expr) > LARGE:
+        return expr
+    shorter = sympy.simplify(expr)
+    return shorter if sympy.count_ops(shorter) <= sympy.count_ops(expr) else expr
 
 
 def _with_factor(omega: Sequence[Expr], x: Sequence[Symbol], stop: float) -> Expr | None:
     """F with dF = μ ω for an integrating factor μ that is easy to guess."""
     for mu in _factors(omega, x):
-        if time.monotonic() > stop:
+        if time.process_time() > stop:
             return None
         scaled = [sympy.cancel(mu * w) if w != 0 and sympy.count_ops(w) <= LARGE else mu * w for w in omega]
         if _zero(_curl(scaled, x)):
@@ -317,7 +324,7 @@ def _factors(omega: Sequence[Expr], x: Sequence[Symbol]) -> Iterator[Expr]:
     for i, j in itertools.permutations(range(len(x)), 2):
         if omega[j] == 0:
             continue
-        g = simplified((sympy.diff(omega[i], x[j]) - sympy.diff(omega[j], x[i])) / omega[j], 0.2)
+        g = _short((sympy.diff(omega[i], x[j]) - sympy.diff(omega[j], x[i])) / omega[j])
         if g != 0 and not g.free_symbols & (set(x) - {x[i]}) and sympy.count_ops(g) <= LARGE:
             exponent = manualintegrate(g, x[i])
             if not exponent.has(sympy.Integral):
