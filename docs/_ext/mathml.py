@@ -12,21 +12,35 @@ from typing import Any
 import latex2mathml.converter
 from docutils import nodes
 
-REPLACEMENTS = (
-    (r"\\(?:text|mathrm)\{-\}", "-"),
-    (r"\\mathring", r"\\dot"),
+TEX = (
+    (r"\\displaystyle", ""),
+    (r"\{aligned\}|\{split\}", "{align*}"),
+    (r"\\mathsf", r"\\mathrm"),
 )
-"""What latex2mathml does not know: pattern → what says the same."""
+"""LaTeX that latex2mathml does not know: pattern → what says the same."""
+
+NAMES = "sin|cos|tan|cot|sec|csc|asin|acos|atan|arctan|exp|log|ln|max|min"
+
+MATHML = (
+    (r' columnalign="(\w+)"', r' style="text-align:\1;padding:0.35ex 0"'),  # browsers read the style only
+    (rf"<mi>({NAMES})</mi>", r'<mrow><mspace width="0.17em"/><mi>\1</mi></mrow>'),
+    (r"<mo>((?:sign|sgn))</mo>", r'<mrow><mspace width="0.17em"/><mi>\1</mi></mrow>'),
+    (r"<mi>&</mi>", "<mi>&amp;</mi>"),
+)
+"""What makes MathML look as the book sets it."""
 
 
 def mathml(source: str, *, block: bool) -> str:
     """A formula as a <math> element."""
-    for pattern, replacement in REPLACEMENTS:
+    for pattern, replacement in TEX:
         source = re.sub(pattern, replacement, source)
-    source = source.replace(r"\displaystyle", "").strip()
+    source = source.strip()
     if block and r"\\" in source and r"\begin" not in source:
-        source = rf"\begin{{aligned}}{source}\end{{aligned}}"
-    return latex2mathml.converter.convert(source, display="block" if block else "inline")
+        source = rf"\begin{{align*}}{source}\end{{align*}}"
+    result = latex2mathml.converter.convert(source, display="block" if block else "inline")
+    for pattern, replacement in MATHML:
+        result = re.sub(pattern, replacement, result)
+    return result
 
 
 def visit_inline(self: Any, node: nodes.math) -> None:

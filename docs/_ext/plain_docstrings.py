@@ -33,7 +33,7 @@ def converted(lines: list[str]) -> list[str]:
         elif not line.strip():
             out.append("")
         elif section:
-            out += item(line)
+            out.append(item(line, listed=bool(out and out[-1].startswith(("- ", "  ")))))
         elif line.startswith("    "):
             if not literal:
                 out += ["", "::", ""]
@@ -47,12 +47,12 @@ def converted(lines: list[str]) -> list[str]:
     return [*out, ""]
 
 
-def item(line: str) -> list[str]:
-    """`names: text` as an entry of a list; a continuation line stays one."""
+def item(line: str, *, listed: bool) -> str:
+    """`names: text` as an entry of a list; other lines go on with the entry above them, where there is one."""
     found = re.match(r"([A-Za-z_]\w*(?:, [A-Za-z_]\w*)*|Λ): (.*)", line)
     if found:
-        return [f"- **{prose(found[1])}** – {prose(found[2])}"]
-    return [("  " if line.startswith(" ") else "") + prose(line.strip())]
+        return f"- **{prose(found[1])}** – {prose(found[2])}"
+    return ("  " if listed else "") + prose(line.strip())
 
 
 def process(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:

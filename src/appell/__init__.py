@@ -19,7 +19,7 @@ from appell.errors import (
     Status,
 )
 from appell.jets import coordinates, parameters, speeds, t, total_derivative
-from appell.model import Between, Constraint, Force, Particle, RigidBody, System, Torque, Unilateral, euler, quaternion
+from appell.model import Between, Constraint, Force, Particle, RigidBody, System, Torque, Unilateral, euler, from_sympy, quaternion
 from appell.simulate.motion import Motion
 from appell.simulate.run import Run, compile
 from appell.simulate.simulate import simulate
@@ -56,6 +56,7 @@ __all__ = [
     "coordinates",
     "euler",
     "forms",
+    "from_sympy",
     "load",
     "parameters",
     "quaternion",

@@ -38,7 +38,7 @@ def test_faces_are_found_by_name_by_themselves_and_by_their_source():
     assert s.faces(stop) == s.faces("stop") == (0, 1) and s.face("stop:upper") == 1
     with pytest.raises(ModelError, match="two faces; name 'stop:lower' or 'stop:upper'"):
         s.face(stop)
-    with pytest.raises(ModelError, match="'ceiling' is not a unilateral constraint.*'wall'"):
+    with pytest.raises(ModelError, match=r"'ceiling' is not a unilateral constraint.*'wall'"):
         s.face("ceiling")
 
 

@@ -31,6 +31,8 @@ MASSLESS = {
     "romeo_description/urdf/romeo_laas_small.urdf": "l_gripper_joint",
 }
 TOLERANCE = 1e-10
+# cond M = 2e8 here: against extended precision our ∂a/∂q is off by 7e-12, our ∂a/∂τ by 5e-14, Pinocchio's by 2e-8.
+ILL_CONDITIONED = {("icub_description/robots/icub.urdf", True): 1e-7}
 EVERY = [
     pytest.param(name, floating, id=f"{name.split('/')[-1]}-{'floating' if floating else 'fixed'}", marks=marks)
     for name in URDFS
@@ -109,7 +111,7 @@ def test_derivatives(name: str, floating: bool):
         pin.computeABADerivatives(model, data, q_, v, x)
         theirs = (data.ddq_dq, data.ddq_dv, _symmetric(data.Minv))
         for a, b in zip(tree.forward_dynamics_derivatives(q, v, x), theirs, strict=True):
-            assert error(a, b) < TOLERANCE
+            assert error(a, b) < ILL_CONDITIONED.get((name, floating), TOLERANCE)
 
 
 def test_what_cannot_be_read():

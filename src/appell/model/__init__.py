@@ -2,6 +2,7 @@
 
 from appell.model.bodies import Euler, Force, Particle, Quaternion, RigidBody, Torque, euler, quaternion
 from appell.model.constraint import Constraint
+from appell.model.from_sympy import from_sympy
 from appell.model.system import System
 from appell.model.unilateral import Between, Face, Unilateral
 
@@ -18,5 +19,6 @@ __all__ = [
     "Torque",
     "Unilateral",
     "euler",
+    "from_sympy",
     "quaternion",
 ]

@@ -69,21 +69,29 @@ class Instant:
         out = form.select(*names, "Q", "h")(t, q, v, p)
         return Instant(**{name: out[name] for name in names}, force=out["Q"] - out["h"], v=v)
 
-    @property
-    def on(self) -> list[int]:
+    def on(self, share: float = ON_FACE) -> list[int]:
         """The faces on which the state stands."""
-        return [int(i) for i in np.flatnonzero(np.abs(self.g) <= ON_FACE * (1 + self.g_scale))]
+        return [int(i) for i in np.flatnonzero(np.abs(self.g) <= share * (1 + self.g_scale))]
+
+    @property
+    def slow(self) -> float:
+        """The rate of a distance that counts as none."""
+        return AT_REST * (1 + float(np.abs(self.v).max(initial=0.0)))
 
     @property
     def resting(self) -> list[int]:
         """Those on which it rests."""
-        small = AT_REST * (1 + np.abs(self.v).max(initial=0.0))
-        return [i for i in self.on if abs(self.g_d[i]) <= small]
+        return [i for i in self.on() if abs(self.g_d[i]) <= self.slow]
 
     @property
     def approaching(self) -> list[int]:
         """Those into which it moves."""
-        return [i for i in self.on if self.g_d[i] < 0 and i not in self.resting]
+        return [i for i in self.on() if self.g_d[i] < -self.slow]
+
+    def pressing(self, face: int) -> float:
+        """−g̈ in free flight."""
+        a = self.solve((), self.force, -self.a0, np.zeros(0))[0]
+        return -float(self.g_v[face] @ a + self.g_dd0[face])
 
     def solve(self, faces: Sequence[int], force: Array, rows: Array, targets: Array) -> tuple[Array, Array]:
         """(x, P) of M x = force + W λ + n P with A x = rows and n x = targets on the faces."""
@@ -103,16 +111,20 @@ class Instant:
 
 
 def blow(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> tuple[Array, dict[int, float]]:
-    """(Δv, face → impulse) of a blow on the faces `hits` (face → e) while resting on others, which may lift off."""
-    held = list(resting)
-    while True:
-        faces = [*hits, *held]
-        targets = np.array([-(1 + hits[i]) * at.g_d[i] for i in hits] + [-at.g_d[j] for j in held])
-        dv, P = at.solve(faces, np.zeros(len(at.M)), np.zeros(len(at.A)), targets)
-        lifted = [j for j, impulse in zip(held, P[len(hits) :], strict=True) if impulse < -1e-12 * np.abs(P).max()]
-        if not lifted:
-            return dv, dict(zip(faces, map(float, P), strict=True))
-        held.remove(lifted[0])
+    """(Δv, face → impulse) of a blow on the faces `hits` (face → e) while resting on others, which may lift off.
+
+    Of the sets of resting faces that hold, the smallest with P_j >= 0 on them and ġ_i⁺ >= 0 on those that lift off.
+    """
+    small = AT_REST * (1 + np.abs(at.g_d).max(initial=0.0))
+    for size in range(len(resting) + 1):
+        for held in combinations(resting, size):
+            faces = [*hits, *held]
+            targets = np.array([-(1 + hits[i]) * at.g_d[i] for i in hits] + [-at.g_d[j] for j in held])
+            dv, P = at.solve(faces, np.zeros(len(at.M)), np.zeros(len(at.A)), targets)
+            after = at.g_d + at.g_v @ dv
+            if (P[len(hits) :] >= 0).all() and all(after[j] >= -small for j in resting if j not in held):
+                return dv, dict(zip(faces, map(float, P), strict=True))
+    raise SingularConfiguration("no impulses of the faces that it rests on are consistent with this impact")
 
 
 def contact_set(at: Instant, candidates: Sequence[int]) -> tuple[int, ...]:

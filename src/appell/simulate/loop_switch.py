@@ -1,10 +1,15 @@
-"""Python twin of `switch.c.in`: a loop with unilateral constraints on SciPy's steppers."""
+"""Python twin of `switch.c.in`: a loop with unilateral constraints on SciPy's steppers.
+
+A step of the plain loop is tried, looked at through its distances g and reactions Λ at both ends, and kept as a whole or up to
+the first crossing. It is not written for speed: states inside a step are taken by stepping to them again.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +22,8 @@ from appell.simulate.contact import CORNER, GRAZE, HIT, IMPACT, LANDING, LEAVING
 from appell.simulate.loop_py import Leg, PyLoop, Statistics, Task
 
 Array = NDArray[np.float64]
+
+RESOLVED, CAUTION, STANDING, SAMPLES = 0.1, 0.9, 200, 16  # as in switch.c.in
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,32 +40,105 @@ class PySwitchLoop:
         yield from _Flight(self, task).legs()
 
 
+class _Guards(NamedTuple):
+    """g of the free faces and Λ of the contacts; ġ, g̈ and what rounding leaves of g, of the free faces."""
+
+    g: Array
+    d: Array
+    dd: Array
+    noise: Array
+
+
+class _Crossing(NamedTuple):
+    time: float
+    number: int
+    kind: int
+    together: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """A distance inside a step of size h: the cubic through both ends, and how far the quintic is from it."""
+
+    g0: float
+    d0: float
+    g1: float
+    a: float
+    b: float
+    m0: float
+    m1: float
+
+    @staticmethod
+    def of(one: _Guards, two: _Guards, i: int, h: float) -> _Shape:
+        g0, g1, d0, d1 = one.g[i], two.g[i], h * one.d[i], h * two.d[i]
+        a, b = d0 + d1 - 2 * (g1 - g0), 3 * (g1 - g0) - 2 * d0 - d1
+        return _Shape(g0, d0, g1, a, b, h * h * one.dd[i] / 2 - b, h * h * two.dd[i] / 2 - b - 3 * a)
+
+    def cubic(self, x: Array) -> Array:
+        return self.g0 + x * (self.d0 + x * (self.b + x * self.a))
+
+    @cached_property
+    def least(self) -> float:
+        """The least that it may be inside the step."""
+        x = np.linspace(0, 1, 65)[1:-1]
+        return float(np.min(self.cubic(x) - 2 * (x * (1 - x)) ** 2 * np.abs(self.m0 * (1 - x) + self.m1 * x)))
+
+    def allowed(self, noise: float) -> float:
+        """By which factor the step may change so that the cubic follows the distance."""
+        size = max(abs(self.g0), abs(self.g1), abs(float(self.cubic(np.array(0.5))))) + 1e4 * noise
+        missed = (abs(self.m0) + abs(self.m1)) / 32
+        return CAUTION * (RESOLVED * size / missed) ** 0.25 if missed > 0 else 1e3
+
+
 class _Flight:
     def __init__(self, owner: PySwitchLoop, task: Task):
         assert isinstance(owner.loop, PyLoop)
         self.owner, self.task, self.loop = owner, task, owner.loop
         self.t, self.z, self.h = task.t0, task.z0.copy(), task.first_step
-        n = len(owner.faces.free)
-        self.touching = list(task.touching) + [False] * (n - len(task.touching))
+        self.n = len(owner.faces.free)
+        self.touching = list(task.touching) + [False] * (self.n - len(task.touching))
         self.t_steps, self.z_steps, self.z_times = [self.t], [self.z], []
         self.events: list[list[float]] = []
         self.statistics = Statistics(0, 0, 0, 0.0)
         self.switch: tuple[int, int] | None = None
+        self.standing = 0
 
     def legs(self) -> Iterator[Leg]:
         status = Status.OK
         while status is Status.OK and self.t != self.task.t_end:
-            status = self._step()
+            if self.statistics.accepted >= self.task.max_steps:
+                status = Status.MAX_STEPS
+            else:
+                status = self._step()
         yield self._leg(status)
 
     # -- guards --------------------------------------------------------------------------------------------------------
 
-    def guards(self, t: float, z: Array) -> tuple[Array, Array]:
-        """g of the free faces and Λ of the contacts, (faces,); ġ of the free faces."""
-        out = self.owner.faces.faces(t, z, self.task.p)
-        if self.owner.faces.reactions is None:
-            return out["g"], out["g_d"]
-        return np.concatenate([out["g"], self.owner.faces.reactions(t, z, self.task.p)["lam"]]), out["g_d"]
+    def guards(self, t: float, z: Array) -> _Guards:
+        faces, p = self.owner.faces, self.task.p
+        out, second = faces.faces(t, z, p), faces.face_acceleration(t, z, self.loop.rhs(t, z, p), p)
+        g = out["g"]
+        if faces.reactions is not None:
+            g = np.concatenate([g, faces.reactions(t, z, p)["lam"]])
+        return _Guards(g, out["g_d"], second["g_dd"], second["noise"])
+
+    def _guard(self, i: int, t: float, end: float) -> float:
+        """One guard at a time inside the step that has just been tried."""
+        z = self._between(np.array([t]), end)[0]
+        if i < self.n:
+            return float(self.owner.faces.faces(t, z, self.task.p)["g"][i])
+        assert self.owner.faces.reactions is not None
+        return float(self.owner.faces.reactions(t, z, self.task.p)["lam"][i - self.n])
+
+    def _between(self, times: Array, end: float) -> Array:
+        task = replace(
+            self.task, t0=self.t, z0=self.z, t_end=end, first_step=end - self.t, times=times, keep_steps=False,
+            max_steps=self.task.max_steps,
+        )  # fmt: skip
+        *_, leg = self.loop.run(task)
+        return leg.z_times
+
+    # -- one step ------------------------------------------------------------------------------------------------------
 
     def _step(self) -> Status:
         """One step of the plain loop, kept as a whole or up to the first crossing."""
@@ -67,72 +147,91 @@ class _Flight:
         *_, leg = self.loop.run(trial)
         if leg.status not in (Status.OK, Status.MAX_STEPS) or leg.t == self.t:
             return leg.status
-        hit = self._first_crossing(leg)
+        start, end, h = self.guards(self.t, self.z), self.guards(leg.t, leg.z), leg.t - self.t
+        shapes = [_Shape.of(start, end, i, h) for i in range(self.n)]
+        stretch = min((s.allowed(noise) for s, noise in zip(shapes, end.noise, strict=True)), default=1e3)
+        if stretch < CAUTION and task.fixed_step is None:
+            self.h = h * max(stretch, 0.2)
+            return Status.OK if self.h > 10 * np.spacing(self.t) else Status.STEP_TOO_SMALL
+        hit = self._first_crossing(leg.t, start, end, shapes)
         if hit is None:
             self._advance(leg.t, leg)
-            self.touching = [False] * len(self.touching)
+            self.h = min(self.h or h, h * stretch)
+            self.touching = [False] * self.n
             return Status.OK
-        theta, number, kind = hit
-        if theta > self.t:
-            *_, leg = self.loop.run(replace(trial, t_end=theta, max_steps=task.max_steps))
+        return self._cross(hit, trial)
+
+    def _cross(self, hit: _Crossing, trial: Task) -> Status:
+        self.standing = 0 if hit.time > self.t else self.standing + 1
+        if self.standing > STANDING:
+            return Status.STEP_TOO_SMALL
+        if hit.time > self.t:
+            *_, leg = self.loop.run(replace(trial, t_end=hit.time, max_steps=self.task.max_steps))
             if leg.status is not Status.OK:
                 return leg.status
-            self._advance(theta, leg, keep_h=True)
-        self.touching = [False] * len(self.touching)
-        self.switch = (number, kind)
-        return self._impact(number) if kind == HIT and not self.owner.faces.contacts else Status.SWITCH
+            self._advance(hit.time, leg, keep_h=True)
+        self.touching = [i == hit.number or i in hit.together for i in range(self.n)]
+        self.switch = (hit.number, hit.kind)
+        return self._impact(hit.number) if hit.kind == HIT and not self.owner.faces.contacts else Status.SWITCH
 
-    def _between(self, times: Array, end: float) -> Array:
-        """States of the plain loop at times inside the step that has just been tried."""
-        task = replace(
-            self.task, t0=self.t, z0=self.z, t_end=end, first_step=end - self.t, times=times, keep_steps=False,
-            max_steps=self.task.max_steps,
-        )  # fmt: skip
-        *_, leg = self.loop.run(task)
-        return leg.z_times
-
-    def _first_crossing(self, leg: Leg) -> tuple[float, int, int] | None:
-        """(time, number, kind) of the earliest crossing in the step that has just been tried."""
-        g0, d0 = self.guards(self.t, self.z)
-        g1, d1 = self.guards(leg.t, leg.z)
-        n, found = len(d0), []
-        for i in range(len(g1)):
-            dips = i < n and g1[i] >= 0 and d0[i] < 0 < d1[i]
-            if g1[i] < 0 or dips:
-                time = self._root(i, leg.t, g0[i], d0[i] if i < n else 0.0, dips)
-                if time is not None:
-                    found.append((time, i))
+    def _first_crossing(self, end: float, one: _Guards, two: _Guards, shapes: list[_Shape]) -> _Crossing | None:
+        """The earliest crossing in the step that has just been tried."""
+        found = []
+        for i in range(len(two.g)):
+            free = i < self.n
+            noise = float(two.noise[i]) if free else 0.0
+            near = shapes[i].least <= self.task.graze * (1 + abs(one.g[i])) if free else self._low(i, end, one.g[i], two.g[i])
+            if two.g[i] < -noise:
+                found.append((self._before(i, end, end, one, noise), i))
+            elif near and (time := self._dip(i, end, one, noise)) is not None:
+                found.append((time, i))
         if not found:
             return None
-        found.sort()
-        time, i = found[0]
-        tie = any(other - time <= self.task.simultaneous for other, _ in found[1:])
-        return time, i, CORNER if tie else HIT if i < n else LEAVING
+        time, i = min(found)
+        together = tuple(j for other, j in found if j < self.n and other - time <= self.task.simultaneous)
+        kind = LEAVING if i >= self.n else HIT if together == (i,) else CORNER
+        return _Crossing(time, i, kind, together)
 
-    def _root(self, i: int, end: float, g0: float, d0: float, dips: bool) -> float | None:
-        value = lambda t: float(self.guards(t, self._between(np.array([t]), end)[0])[0][i])
-        rate = lambda t: float(self.guards(t, self._between(np.array([t]), end)[0])[1][i])
-        begin, touching = self.t, i < len(self.touching) and self.touching[i]
-        if dips:
-            end = _root_of(rate, begin, end)
-            low = value(end)
-            if low >= 0:
-                if low <= self.task.graze * (1 + abs(g0)):
-                    self.events.append([end, i, GRAZE, 0.0, 0.0, 0.0])
-                return None
-        if touching or not g0 > 0:
-            begin = self.t + 1e-3 * (end - self.t)
-            while value(begin) <= 0 and begin - self.t > 1e-12 * (end - self.t):
-                begin = self.t + 0.1 * (begin - self.t)
-            if value(begin) <= 0:
-                return self.t
-        return _root_of(value, begin, end)
+    def _low(self, i: int, end: float, g0: float, g1: float) -> bool:
+        """Whether a reaction may be zero inside the step."""
+        return self._guard(i, (self.t + end) / 2, end) < 0.6 * min(g0, g1)
+
+    def _before(self, i: int, high: float, end: float, one: _Guards, noise: float) -> float:
+        """The crossing before `high`, where the guard is negative; where the step does not start clearly above zero, after it
+        has risen above rounding; the start of the step if it never does."""
+        if one.g[i] > noise and not (i < self.n and self.touching[i]):
+            return _root_of(lambda t: self._guard(i, t, end), self.t, high)
+        nearest = high
+        for share in 0.5 ** np.arange(1, 41):
+            low = self.t + share * (high - self.t)
+            g = self._guard(i, low, end)
+            if g > noise:
+                return _root_of(lambda t: self._guard(i, t, end), low, nearest)
+            nearest = low if g < 0 else nearest
+        return self.t
+
+    def _dip(self, i: int, end: float, one: _Guards, noise: float) -> float | None:
+        """The crossing of a guard that is positive at the end of the step again."""
+        times = self.t + (end - self.t) * np.arange(SAMPLES + 1) / SAMPLES
+        touching = i < self.n and self.touching[i]
+        g = [-np.inf if touching else float(one.g[i])]
+        for k in range(1, SAMPLES + 1):
+            g.append(self._guard(i, times[k], end))
+            if g[k] < -noise:
+                return self._before(i, times[k], end, one, noise)
+            if k < 2 or g[k - 1] > g[k - 2] or g[k - 1] > g[k]:
+                continue
+            lowest, least = _lowest(lambda t: self._guard(i, t, end), times[k - 2], times[k])
+            if least < -noise:
+                return self._before(i, lowest, end, one, noise)
+            if i < self.n and least <= self.task.graze * (1 + abs(one.g[i])):
+                self.events.append([lowest, i, GRAZE, 0.0, 0.0, 0.0])
+        return None
 
     # -- moving on -----------------------------------------------------------------------------------------------------
 
     def _advance(self, t: float, leg: Leg, keep_h: bool = False) -> None:
-        passed = len(self.z_times)
-        times = self.task.times[passed:]
+        times = self.task.times[len(self.z_times) :]
         inside = times[(times >= self.t) & (times <= t)]
         if len(inside):
             self.z_times += list(self._between(inside, t))
@@ -155,25 +254,29 @@ class _Flight:
         out = faces.impacts[i](self.t, self.z, p)
         if not out["margin"] > 0:
             return status_of(float(out["margin"]))
-        before, after = float(out["before"]), float(out["after"])
-        blow = before < 0
-        if blow:
+        before, after, impulse = (float(out[name]) for name in ("before", "after", "impulse"))
+        if before < 0:
             self.z = self.z + out["dz"]
-            self._keep()
         else:
-            after = before
-        zd = self.loop.rhs(self.t, self.z, p)
-        pressing = faces.face_acceleration(self.t, self.z, zd, p)
-        g_dd = float(pressing["g_dd"][i])
-        self.events.append([self.t, i, IMPACT if blow else GRAZE, before, after, float(out["impulse"]) if blow else 0.0])
-        self.touching[i] = True
-        e = after / -before if blow else 0.0
-        if g_dd < 0:
-            flight = 2 * after / -g_dd
-            if flight <= self.task.rest * (1 - e if e < 1 else 1) or 0.25 * flight * after <= pressing["noise"][i]:
-                self.switch = (i, LANDING)
-                return Status.SWITCH
-        return Status.OK
+            after, impulse = before, 0.0
+        self._keep()
+        now = len(self.z_times) - int(np.searchsorted(self.task.times[: len(self.z_times)], self.t))
+        self.z_times[len(self.z_times) - now :] = [self.z] * now  # at an impact: what is after it
+        self.events.append([self.t, i, IMPACT if before < 0 else GRAZE, before, after, impulse])
+        if not self._rests(i, before, after):
+            return Status.OK
+        self.switch = (i, LANDING)
+        return Status.SWITCH
+
+    def _rests(self, i: int, before: float, after: float) -> bool:
+        """Flights of 2 ġ/|g̈|, each e times the one before: whether their sum is short, or they do not show in t or in g."""
+        at = self.guards(self.t, self.z)
+        pressing, e = -float(at.dd[i]), after / -before if before < 0 else 0.0
+        if not pressing > 0:
+            return False
+        flight = 2 * after / pressing
+        ends = flight <= self.task.rest * (1 - e if e < 1 else 1) or flight <= 8 * np.spacing(abs(self.t))
+        return bool(ends or 0.25 * flight * after <= at.noise[i])
 
     def _leg(self, status: Status) -> Leg:
         nz = len(self.z)
@@ -189,3 +292,20 @@ def _root_of(f: Any, a: float, b: float) -> float:
     """A root between a and b to the last digit."""
     root: Any = brentq(f, a, b, xtol=4e-16 * max(abs(b), 1e-300), rtol=8.9e-16)  # type: ignore[arg-type]
     return float(root)
+
+
+def _lowest(f: Any, a: float, b: float) -> tuple[float, float]:
+    """The lowest point between a and b by golden section, and its value."""
+    part = (5**0.5 - 1) / 2
+    x, y = b - part * (b - a), a + part * (b - a)
+    fx, fy = f(x), f(y)
+    for _ in range(40):
+        if fx < fy:
+            b, y, fy = y, x, fx
+            x = b - part * (b - a)
+            fx = f(x)
+        else:
+            a, x, fx = x, y, fy
+            y = a + part * (b - a)
+            fy = f(y)
+    return (x, fx) if fx < fy else (y, fy)

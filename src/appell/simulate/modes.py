@@ -26,6 +26,12 @@ Array = NDArray[np.float64]
 STALLED = 100
 """So many changes of mode at one instant do not lead anywhere."""
 
+SEQUENCE = 1000
+"""So many blows at one corner neither."""
+
+EXACTLY_ON = 1e-13
+"""|g|/(1 + Σ|∂g/∂q·q|) below which a flight starts on a face."""
+
 
 @dataclass(frozen=True, eq=False)
 class ModeLoop:
@@ -61,6 +67,7 @@ class _Journey:
         self.events: list[Array] = []
         self.t_pieces, self.z_pieces = [np.array([task.t0])], [task.z0[None]]
         self.z_times: list[Array] = []
+        self.passed = 0  # requested times
         self.changes: list[tuple[float, tuple[int, ...]]] = []
         self.past = Statistics(0, 0, 0, 0.0)
         self.stalled = 0
@@ -92,9 +99,8 @@ class _Journey:
         return tuple(i for i in range(len(self.loop.run_.system.unilateral)) if i not in self.contacts)
 
     def _run_mode(self) -> Iterator[Leg]:
-        passed = sum(len(z) for z in self.z_times)
         task = replace(
-            self.task, t0=self.t, z0=self.z, times=self.task.times[passed:], first_step=self.h,
+            self.task, t0=self.t, z0=self.z, times=self.task.times[self.passed :], first_step=self.h,
             touching=tuple(i in self.touching for i in self.free), max_steps=self.task.max_steps - self.past.accepted,
         )  # fmt: skip
         return self.loop.mode(self.contacts)[1].run(task)
@@ -104,6 +110,7 @@ class _Journey:
         self.t_pieces += [piece if k else piece[1:] for k, piece in enumerate(leg.t_pieces)]
         self.z_pieces += [piece if k else piece[1:] for k, piece in enumerate(leg.z_pieces)]
         self.z_times.append(leg.z_times)
+        self.passed += len(leg.z_times)
         self.events.append(self._numbered(leg.events))
         self.touching = {i for i, on in zip(self.free, leg.touching, strict=False) if on}
         self.past = _sum(self.past, leg.statistics)
@@ -147,20 +154,26 @@ class _Journey:
 
     def _switch(self, number: int, kind: int) -> Status:
         if self.stalled > STALLED:
-            return Status.SINGULAR
+            return Status.STEP_TOO_SMALL
         at = self._instant()
         face = (*self.free, *self.contacts)[number]
         if kind == LEAVING:
             self._record(face, LEAVING, 0.0, 0.0, 0.0)
             return self._settle(leaving=face)
         if kind == LANDING:
-            dv, impulses = blow(at, {face: 0.0}, self.contacts)
-            self._record(face, LANDING, float(at.g_d[face]), 0.0, max(impulses[face], 0.0))
-            self._move(at, dv, impulses)
-            return self._settle()
-        hits = at.approaching or [face]
-        status = self._strike(at, hits if kind == CORNER or len(hits) > 1 else [face])
+            return self._land(at, face)
+        together = self.touching if kind == CORNER else {face, *at.approaching}
+        status = self._strike(at, [i for i in sorted(together) if at.g_d[i] < 0])
         return status if status is not Status.OK else self._settle()
+
+    def _land(self, at: Instant, face: int) -> Status:
+        """Bouncing ends. Its last flights, each e times the one before, would have lasted 2 ġ/|g̈|/(1 − e) more."""
+        dv, impulses = blow(at, {face: 0.0}, self.contacts)
+        e, rate = float(at.restitution[face]), float(at.g_d[face])
+        more = 2 * rate / at.pressing(face) / (1 - e) if e < 1 else 0.0
+        self._record(face, LANDING, rate, 0.0, max(impulses[face], 0.0), min(self.t + more, self.task.t_end))
+        self._move(at, dv, impulses)
+        return self._settle()
 
     def _strike(self, at: Instant, faces: list[int]) -> Status:
         """Blows on one or several faces; several at once only where that has a meaning."""
@@ -172,11 +185,12 @@ class _Journey:
         if self.loop.corner == "raise":
             return Status.CORNER
         order = faces if self.loop.corner == "first" else faces[::-1]
-        for _ in range(STALLED):
-            approaching = [i for i in order if self._instant().g_d[i] < 0]
+        for _ in range(SEQUENCE):
+            at = self._instant()
+            approaching = [i for i in order if at.g_d[i] < -at.slow]
             if not approaching:
                 return Status.OK
-            self._blow(self._instant(), approaching[:1], resting)
+            self._blow(at, approaching[:1], resting)
         return Status.CORNER
 
     def _blow(self, at: Instant, faces: list[int], resting: list[int]) -> None:
@@ -193,8 +207,13 @@ class _Journey:
         self.z[form.nq : form.nq + form.nv] += dv
         middle = at.v + dv / 2
         self.z[-1] += sum(P * float(at.g_v[i] @ middle) for i, P in impulses.items())
-        self.t_pieces.append(np.array([self.t]))
-        self.z_pieces.append(self.z[None].copy())
+        if self.task.keep_steps:
+            self.t_pieces.append(np.array([self.t]))
+            self.z_pieces.append(self.z[None].copy())
+        now = self.passed - int(np.searchsorted(self.task.times[: self.passed], self.t))
+        if now:  # requested at the impact: what is after it
+            self.z_times = [np.concatenate(self.z_times)]
+            self.z_times[0][-now:] = self.z
 
     def _settle(self, leaving: int | None = None) -> Status:
         """The contacts that hold from here on."""
@@ -202,21 +221,23 @@ class _Journey:
         candidates = [i for i in at.resting if i != leaving]
         contacts = contact_set(at, candidates)
         for face in contacts:
-            if face not in self.contacts and not (self.events and _last(self.events, self.t, face)):
+            if face not in self.contacts and not _just_landed(self.events, self.t, face):
                 self._record(face, LANDING, float(at.g_d[face]), 0.0, 0.0)
         if contacts != self.contacts or not self.changes:
             self.changes.append((self.t, contacts))
         self.contacts = contacts
-        self.touching = {i for i in at.on if i not in contacts}
+        self.touching = {i for i in at.on(EXACTLY_ON) if i not in contacts}
         return Status.OK
 
-    def _record(self, face: int, kind: int, before: float, after: float, impulse: float) -> None:
-        self.events.append(np.array([[self.t, face, kind, before, after, impulse]]))
+    def _record(
+        self, face: int, kind: int, before: float, after: float, impulse: float, time: float | None = None
+    ) -> None:
+        self.events.append(np.array([[self.t if time is None else time, face, kind, before, after, impulse]]))
 
 
-def _last(events: list[Array], t: float, face: int) -> bool:
-    """Whether a landing on the face at this time is recorded already."""
-    return any(e[0] == t and e[1] == face and e[2] == LANDING for block in events[-3:] for e in block)
+def _just_landed(events: list[Array], t: float, face: int) -> bool:
+    """Whether a landing on the face from this time on is recorded already."""
+    return any(e[0] >= t and e[1] == face and e[2] == LANDING for block in events[-3:] for e in block)
 
 
 def _sum(a: Statistics, b: Statistics) -> Statistics:

@@ -15,7 +15,7 @@ from appell.tree import golubev
 from appell.tree.frames import Node
 from appell.tree.golubev import Base, Body, Hinge, State
 
-# Corrected statements; κ: (3.11), (4.2), (5.2) and (5.5) differ from the print, see docs on errata.
+# As corrected: the print of (3.11), (4.2), (5.2) and (5.5) is false, which the tests show.
 STATEMENT = {
     "3.10": r"\sum_\mu m_\mu\boldsymbol\sigma_\mu = \mathbf g\sum_\mu m_\mu",
     "3.12": r"\sum_\mu\Big(\sum_{\tau<\mu}\mathbf r_\tau\times m_\mu\boldsymbol\sigma_\mu+\mathbf c_\mu\times m_\mu"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -245,7 +244,3 @@ class Tree:
     def equations(self) -> GolubevEquations:
         """Golubev's equations (3.10), (3.12), (3.14) or (4.3), with (5.1)–(5.5) where they apply; hinges only."""
         return equations(bodies_of(self.nodes), self.gravity)
-
-    def system(self, **_: Any) -> Any:
-        """The tree as a `System` peer (constraints on trees)."""
-        raise NotImplementedError("constraints on trees go through the normal form, which does not read trees yet")

@@ -20,10 +20,12 @@ import sympy
 from numpy.typing import NDArray
 from sympy import Expr
 
+from appell.backends import vm_function
 from appell.errors import AppellError
 from appell.forms.base import directions
 from appell.forms.derivation import along, gradient
 from appell.forms.display import simplified
+from appell.graph import Fn
 from appell.jets import Coordinate, t
 from appell.model import System
 from appell.simulate.run import Run
@@ -41,32 +43,43 @@ PAIRS = 6
 
 @dataclass(frozen=True)
 class Batch:
-    """States of one system with its parameter values: times (k,), coordinates (k, nq), velocities (k, nv)."""
+    """States of one system: times (k,), coordinates (k, nq), velocities (k, nv), accelerations (k, nv), Λ (k, rows)."""
 
     run: Run
     t: Array
     q: Array
     v: Array
+    a: Array
+    lam: Array
 
     @staticmethod
     def of(run: Run, states: Sequence[State]) -> Batch:
         """Those of the states at which the accelerations are determined."""
-        good = [state for state in states if _determined(run, state)]
-        q = np.array([q for _, q, _ in good]).reshape(len(good), run.system.nq)
-        v = np.array([v for _, _, v in good]).reshape(len(good), run.system.nv)
-        return Batch(run, np.array([time for time, _, _ in good]), q, v)
+        good = [(*state, *solved) for state in states if (solved := _solved(run, state)) is not None]
+        widths = (run.system.nq, run.system.nv, run.system.nv, len(run.system.constraints))
+        columns = [np.array([one[k + 1] for one in good]).reshape(len(good), n) for k, n in enumerate(widths)]
+        return Batch(run, np.array([one[0] for one in good]), *columns)
 
     def values(self, expr: Expr) -> Array:
-        """An expression at the states, (k,)."""
-        return np.broadcast_to(self.run.values(expr, self.t, self.q, self.v), self.t.shape)
+        """An expression in t, q, v, a at the states, (k,)."""
+        return self._evaluated(self.run.form.lowered(self.run.system.in_velocities(expr)))["value"]
+
+    def outputs(self, *names: str) -> dict[str, Array]:
+        """Outputs of the normal form at the states."""
+        return self._evaluated(self.run.form.select(*names))
+
+    def _evaluated(self, fn: Fn) -> dict[str, Array]:
+        known = {"t": self.t, "q": self.q, "v": self.v, "p": self.run.p, "a": self.a, "lam": self.lam}
+        found = vm_function(fn).batch(*(known[port.name] for port in fn.inputs))
+        return dict(zip((port.name for port in fn.outputs), found, strict=True))
 
 
-def _determined(run: Run, state: State) -> bool:
+def _solved(run: Run, state: State) -> tuple[Array, Array] | None:
     try:
         a, lam = run.acceleration(*state)
     except AppellError:
-        return False
-    return bool(np.isfinite(a).all() and np.isfinite(lam).all())
+        return None
+    return (a, lam) if np.isfinite(a).all() and np.isfinite(lam).all() else None
 
 
 def cyclic(system: System) -> dict[Coordinate, tuple[str, ...]]:
@@ -114,7 +127,7 @@ def _candidates(system: System) -> list[Expr]:
 
 def energy(system: System, batch: Batch) -> tuple[bool, str]:
     """Whether H = T2 − T0 + V is an integral, and a sentence that says so or says what changes it."""
-    out = batch.run.evaluate(batch.t, batch.q, batch.v, ("power", "H", "T", "V"))
+    out = batch.outputs("power", "H", "T", "V")
     if np.abs(out["power"]).max() < ZERO * (1 + np.abs(out["H"]).max()):
         same = np.abs(out["H"] - out["T"] - out["V"]).max() < ZERO * (1 + np.abs(out["H"]).max())
         name = "the energy T + V" if same else "H = T2 − T0 + V"
@@ -131,8 +144,7 @@ def energy(system: System, batch: Batch) -> tuple[bool, str]:
 
 def _working(system: System, batch: Batch) -> list[str]:
     """The constraints with Λ Wᵀv ≠ 0 at some state: affine, rheonomic, non-ideal or nonlinear and not homogeneous."""
-    lam = batch.run.acceleration(batch.t, batch.q, batch.v)[1]
     power_per_lam = [sympy.Add(*(w * v for w, v in zip(W, system.velocities, strict=True))) for W in directions(system)]
-    rates = np.array([batch.values(e) for e in power_per_lam]).T.reshape(lam.shape)
-    power = np.abs(lam * rates).max(axis=0, initial=0.0)
+    rates = np.array([batch.values(e) for e in power_per_lam]).T.reshape(batch.lam.shape)
+    power = np.abs(batch.lam * rates).max(axis=0, initial=0.0)
     return [c.name for c, x in zip(system.constraints, power, strict=True) if x > ZERO * (1 + power.max())]

@@ -103,7 +103,7 @@ class _Case:
     def of(system: System, parameters: Mapping[Any, Any], start: State | None = None, seed: int = 0) -> _Case:
         """Parameters not given are random, drawn again where they allow no state; a state near the start comes first."""
         form = normal_form(system)
-        for attempt in range(5):
+        for attempt in range(5 if len(parameters) < len(system.parameters) else 1):
             values = {s: float(x) for s, x in exact_parameters(system, parameters, seed + attempt).items()}
             p = np.array([values[s] for s in system.parameters], dtype=float)
             states = find(form, p, seed, tries=STATES)
@@ -228,7 +228,7 @@ def _together(system: System, first: list[int], hidden: list[int], count: int, r
     else:
         verdict = "nonholonomic and have no further integral"
     sentence = f"the constraints {_listed(system.constraints[i].name for i in first)} together are {verdict}"
-    mixed = [one for one in integrals(system, first) if len(one.rows) > 1] if count > len(hidden) else []
+    mixed = [one for one in integrals(system, first, factors=False) if len(one.rows) > 1] if count > len(hidden) else []
     for one in mixed:
         of = _listed(system.constraints[i].name for i in one.rows)
         sentence += f"; {one.function} stays constant (a combination of {of})"

@@ -190,10 +190,11 @@ class Integral:
     rows: tuple[int, ...]
 
 
-def integrals(system: System, rows: Sequence[int], budget: float = 10.0) -> list[Integral]:
+def integrals(system: System, rows: Sequence[int], *, factors: bool = True, budget: float = 10.0) -> list[Integral]:
     """Functions F(t, q) with dF = μ Σ c_k ω_k for some of the rows: c constant and μ = 1, or one row and an integrating factor.
 
-    Only rows in velocities that are derivatives of coordinates are tried; `budget` in seconds of processor time, which other work on the machine does not shorten.
+    Only rows in velocities that are derivatives of coordinates are tried. factors: whether integrating factors are sought;
+    budget: seconds of processor time.
     """
     stop = time.process_time() + budget
     x = (*system.coordinates, t)
@@ -204,7 +205,7 @@ def integrals(system: System, rows: Sequence[int], budget: float = 10.0) -> list
         F = potential(omega, x, stop)
         if F is not None:
             found.append(Integral(F, tuple(combination)))
-    for i, omega in forms.items():
+    for i, omega in forms.items() if factors else ():
         if not any(one.rows == (i,) for one in found) and (F := _with_factor(omega, x, stop)) is not None:
             found.append(Integral(F, (i,)))
     return found

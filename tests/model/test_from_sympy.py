@@ -1,0 +1,99 @@
+"""Models of `sympy.physics.mechanics` give the accelerations that SymPy's own equations give."""
+
+import numpy as np
+import pytest
+import sympy as sp
+from sympy.physics import mechanics as me
+
+import appell as ap
+
+l, m, g, r, k = sp.symbols("l m g r k", positive=True)
+VALUES = {l: 1.3, m: 0.7, g: 9.81, r: 0.4, k: 0.2}
+
+
+def sympy_accelerations(method, state):
+    """a from SymPy's mass matrix and forcing vector."""
+    M, F = (np.array(x.subs(state).subs(VALUES), dtype=float) for x in (method.mass_matrix, method.forcing))
+    return np.linalg.solve(M, F).ravel()
+
+
+def double_pendulum():
+    q1, q2, u1, u2 = me.dynamicsymbols("q1 q2 u1 u2")
+    N = me.ReferenceFrame("N")
+    A, B = N.orientnew("A", "Axis", [q1, N.z]), N.orientnew("B", "Axis", [q2, N.z])
+    A.set_ang_vel(N, u1 * N.z)
+    B.set_ang_vel(N, u2 * N.z)
+    O = me.Point("O")
+    O.set_vel(N, 0)
+    P = O.locatenew("P", l * A.x)
+    R = P.locatenew("R", l * B.x)
+    P.v2pt_theory(O, N, A)
+    R.v2pt_theory(P, N, B)
+    bodies = [me.Particle("P", P, m), me.Particle("R", R, m)]
+    loads = [(P, m * g * N.x), (R, m * g * N.x), (A, -k * u1 * N.z)]
+    method = me.KanesMethod(N, [q1, q2], [u1, u2], kd_eqs=[q1.diff() - u1, q2.diff() - u2])
+    method.kanes_equations(bodies, loads)
+    return method, (q1, q2), (u1, u2)
+
+
+def test_kanes_method():
+    method, q, u = double_pendulum()
+    state = dict(zip((*q, *u), (0.3, -0.8, 0.4, 1.1), strict=True))
+    system = ap.from_sympy(method, name="double pendulum")
+    run = ap.compile(system, {str(s): VALUES[s] for s in (l, m, g, k)}, backend="vm")
+    a, lam = run.acceleration(0.0, [0.3, -0.8], [0.4, 1.1])
+    assert lam.shape == (0,)
+    np.testing.assert_allclose(a, sympy_accelerations(method, state), rtol=1e-12)
+
+
+def test_lagranges_method_with_a_nonholonomic_constraint_and_a_load():
+    x, y, th = me.dynamicsymbols("x y theta")
+    xd, yd, thd = (s.diff() for s in (x, y, th))
+    L = m * (xd**2 + yd**2) / 2 + m * l**2 * thd**2 / 2 - m * g * y
+    N = me.ReferenceFrame("N")
+    P = me.Point("P")
+    P.set_vel(N, xd * N.x + yd * N.y)
+    method = me.LagrangesMethod(
+        L, [x, y, th], nonhol_coneqs=[xd * sp.sin(th) - yd * sp.cos(th)], forcelist=[(P, -k * xd * N.x)], frame=N
+    )
+    method.form_lagranges_equations()
+    system = ap.from_sympy(method)
+    assert system.constraints[0].order == 1
+    angle = 0.4
+    v = np.array([np.cos(angle), np.sin(angle), 0.6])
+    a, lam = ap.compile(system, {str(s): VALUES[s] for s in (l, m, g, k)}, backend="vm").acceleration(0.0, [0.1, 0.2, angle], v)
+    state = dict(zip((xd, yd, thd), v, strict=True)) | {x: 0.1, y: 0.2, th: angle}
+    full = np.array(method.mass_matrix_full.subs(state).subs(VALUES), dtype=float)
+    right = np.array(method.forcing_full.subs(state).subs(VALUES), dtype=float).ravel()
+    solution = np.linalg.solve(full, right)
+    np.testing.assert_allclose(a, solution[3:6], rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(abs(lam), abs(solution[6:]), rtol=1e-11)  # SymPy's multiplier has the opposite sign
+
+
+def test_system_with_joints():
+    cart, rod = me.RigidBody("cart", mass=m), me.RigidBody("rod", mass=m)
+    ground = me.RigidBody("ground")
+    x, th, v, w = me.dynamicsymbols("x theta v w")
+    slider = me.PrismaticJoint("slider", ground, cart, x, v, joint_axis=ground.frame.x)
+    pin = me.PinJoint("pin", cart, rod, th, w, joint_axis=cart.frame.z, child_point=l * rod.frame.y)
+    model = me.System.from_newtonian(ground)
+    model.add_joints(slider, pin)
+    model.apply_uniform_gravity(-g * ground.frame.y)
+    model.add_loads(me.Force(cart.masscenter, -k * v * ground.frame.x))
+    model.form_eoms()
+    inertias = {s: 0.3 for s in rod.central_inertia.to_matrix(rod.frame).free_symbols}
+    state = {x: 0.2, th: 0.7, v: 0.5, w: -0.9}
+    M, F = (np.array(e.subs(state).subs(VALUES).subs(inertias), dtype=float) for e in (model.mass_matrix, model.forcing))
+    system = ap.from_sympy(model)
+    values = {s.name: 0.3 for s in system.parameters} | {str(s): VALUES[s] for s in (l, m, g, k)}
+    a, _ = ap.compile(system, values, backend="vm").acceleration(0.0, [0.2, 0.7], [0.5, -0.9])
+    np.testing.assert_allclose(a, np.linalg.solve(M, F).ravel(), rtol=1e-11)
+
+
+def test_what_is_not_a_model_is_refused():
+    with pytest.raises(ap.ModelError, match="LagrangesMethod, KanesMethod, System"):
+        ap.from_sympy(3)
+    N = me.ReferenceFrame("N")
+    q, u = me.dynamicsymbols("q u")
+    with pytest.raises(ap.ModelError, match="kanes_equations"):
+        ap.from_sympy(me.KanesMethod(N, [q], [u], kd_eqs=[q.diff() - u]))
