@@ -22,9 +22,10 @@ TEX = (
 NAMES = "sin|cos|tan|cot|sec|csc|asin|acos|atan|arctan|exp|log|ln|max|min"
 
 MATHML = (
-    (r' columnalign="(\w+)"', r' style="text-align:\1;padding:0.35ex 0"'),  # browsers read the style only
+    (r'( columnalign="(\w+)")', r'\1 style="text-align:\2;text-align:-webkit-\2;padding:0.35ex 0"'),  # Chromium reads styles only
     (rf"<mi>({NAMES})</mi>", r'<mrow><mspace width="0.17em"/><mi>\1</mi></mrow>'),
-    (r"<mo>((?:sign|sgn))</mo>", r'<mrow><mspace width="0.17em"/><mi>\1</mi></mrow>'),
+    (r"<mo>sign</mo>", r'<mrow><mspace width="0.17em"/><mi>sign</mi></mrow>'),
+    (r"<mo>sgn</mo>", r'<mrow><mspace width="0.17em"/><mi>sgn</mi><mspace width="0.17em"/></mrow>'),
     (r"<mi>&</mi>", "<mi>&amp;</mi>"),
 )
 """What makes MathML look as the book sets it."""

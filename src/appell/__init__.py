@@ -7,6 +7,7 @@ run them at the speed of the hardware.
 """
 
 from appell import forms, zoo
+from appell.analysis import equilibrium
 from appell.backends import AppellWarning, clear_cache
 from appell.errors import (
     AppellError,
@@ -25,7 +26,7 @@ from appell.simulate.run import Run, compile
 from appell.simulate.simulate import simulate
 from appell.simulate.start import consistent
 from appell.simulate.storage import load
-from appell.verify import agree
+from appell.verify import agree, diagnose, principle
 
 __version__ = "0.1.0"
 
@@ -54,11 +55,14 @@ __all__ = [
     "compile",
     "consistent",
     "coordinates",
+    "diagnose",
+    "equilibrium",
     "euler",
     "forms",
     "from_sympy",
     "load",
     "parameters",
+    "principle",
     "quaternion",
     "simulate",
     "speeds",

@@ -69,12 +69,12 @@ def oscillator(e=1, h=0.0, force=0, wall=None, **more):
 
 HUNDRED = {
     "ball, e = 1": (zoo.bouncing_ball().system, {"z": 1.0}, 91.5, {"m": 1.0, "g": 9.81}, 0.5),
-    "oscillator, e = 1": (oscillator(), {x: 1.0}, 390.0, {}, 0.5),
-    "driven, e = 0.9": (oscillator(0.9, 0.02, 0.4 * sin(1.7 * ap.t)), {x: 0.5}, 420.0, {}, 0.5),
-    "driven, e = 1/2": (oscillator(Rational(1, 2), 0.0, 0.6 * cos(1.9 * ap.t)), {x: 0.5}, 420.0, {}, 0.5),
+    "oscillator, e = 1": (oscillator(wall=ap.Unilateral(x - 0.5, "wall")), {x: 1.0}, 212.0, {}, 0.1),
+    "driven, e = 0.9": (oscillator(0.9, 0.02, 0.4 * sin(1.7 * ap.t)), {x: 0.5}, 420.0, {}, 0.2),
+    "driven, e = 1/2": (oscillator(Rational(1, 2), 0.0, 0.6 * cos(1.9 * ap.t)), {x: 0.5}, 420.0, {}, 0.2),
     "corner": (zoo.ball_in_corner().system, {"x": 0.7, "y": 1.0, "x.d": -0.5}, 42.0, {"m": 1.0, "g": 9.81, "k": 20.0}, 0.5),
     "moving wall": (
-        oscillator(wall=ap.Unilateral(x + 0.3 - 0.1 * sin(1.1 * ap.t), "wall", 0.9), h=0.05, force=0.5), {x: 1.2}, 420.0, {}, 0.3,
+        oscillator(wall=ap.Unilateral(x + 0.3 - 0.1 * sin(1.1 * ap.t), "wall", 0.9), h=0.05, force=0.5), {x: 1.2}, 420.0, {}, 0.2,
     ),
 }  # fmt: skip
 
