@@ -26,6 +26,7 @@ from appell.simulate.run import Run, compile
 from appell.simulate.simulate import simulate
 from appell.simulate.start import consistent
 from appell.simulate.storage import load
+from appell.tree import Chain, Tree
 from appell.verify import agree, diagnose, principle
 
 __version__ = "0.1.0"
@@ -35,6 +36,7 @@ __all__ = [
     "AppellWarning",
     "BackendUnavailable",
     "Between",
+    "Chain",
     "Constraint",
     "ConstraintError",
     "Force",
@@ -49,6 +51,7 @@ __all__ = [
     "Status",
     "System",
     "Torque",
+    "Tree",
     "Unilateral",
     "agree",
     "clear_cache",

@@ -5,6 +5,7 @@ from appell.backends.c_source import declarations, emit, emit_exports, module
 from appell.backends.cache import clear_cache
 from appell.backends.call import Call, c_function, compile_c, vm_function
 from appell.backends.choice import choose_backend
+from appell.backends.lanes import emit_lanes
 from appell.backends.notice import AppellWarning
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "declarations",
     "emit",
     "emit_exports",
+    "emit_lanes",
     "module",
     "vm_function",
 ]
