@@ -22,7 +22,8 @@ TEX = (
 NAMES = "sin|cos|tan|cot|sec|csc|asin|acos|atan|arctan|exp|log|ln|max|min"
 
 MATHML = (
-    (r'( columnalign="(\w+)")', r'\1 style="text-align:\2;text-align:-webkit-\2;padding:0.35ex 0"'),  # Chromium reads styles only
+    (r'<mtd columnalign="(?:right|left)">', '<mtd style="text-align:left;padding:0.4ex 0">'),  # one column, as a book's list
+    (r"<mo>(?:/|&#x0002F;)</mo>", '<mo lspace="0" rspace="0">/</mo>'),
     (rf"<mi>({NAMES})</mi>", r'<mrow><mspace width="0.17em"/><mi>\1</mi></mrow>'),
     (r"<mo>sign</mo>", r'<mrow><mspace width="0.17em"/><mi>sign</mi></mrow>'),
     (r"<mo>sgn</mo>", r'<mrow><mspace width="0.17em"/><mi>sgn</mi><mspace width="0.17em"/></mrow>'),
@@ -35,7 +36,7 @@ def mathml(source: str, *, block: bool) -> str:
     """A formula as a <math> element."""
     for pattern, replacement in TEX:
         source = re.sub(pattern, replacement, source)
-    source = source.strip()
+    source = re.sub(r"\\begin\{align\*\}.*?\\end\{align\*\}", lambda lines: re.sub(r"(?<!\\)&", "", lines[0]), source.strip(), flags=re.S)
     if block and r"\\" in source and r"\begin" not in source:
         source = rf"\begin{{align*}}{source}\end{{align*}}"
     result = latex2mathml.converter.convert(source, display="block" if block else "inline")

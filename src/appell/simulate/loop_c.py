@@ -62,7 +62,7 @@ int appell_advance(appell_run *run, int64_t trials);
 as if it had never stopped."""
 
 LARGEST_BUFFER = 4 << 20  # bytes of accepted steps in one call
-FRESH_APART = 8  # states up to here add the newest slope one by one, see _update (measured: 6 ns of 21 at 4, even at 9)
+FRESH_APART = 12  # states up to here add the newest slope one by one, see _update (measured at 4, 10 and 20)
 FIRST_TRIALS = 256  # trial steps in the first call, before the time of one is known
 
 
