@@ -1,0 +1,83 @@
+"""The pages say what the library does: their Python runs, and every public name is documented."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import matplotlib
+import pytest
+
+import appell as ap
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+
+PYTHON = re.compile(r"^```(?:python|\{code-cell\} ipython3)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+OPTION = re.compile(r"^:\w+:.*\n", re.MULTILINE)
+
+
+def blocks(page: Path) -> list[str]:
+    """The Python of a page, block by block, without the options of its cells."""
+    return [OPTION.sub("", block) for block in PYTHON.findall(page.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/tutorial.md"])
+def test_every_block_of_a_page_runs(page, tmp_path, monkeypatch):
+    """One after another in one namespace, in a folder of their own, as a reader would type them."""
+    matplotlib.use("Agg")
+    monkeypatch.chdir(tmp_path)
+    code = blocks(ROOT / page)
+    assert code, f"{page} has no Python block"
+    names: dict = {"display": lambda *_: None}
+    for k, block in enumerate(code):
+        exec(compile(block, f"{page}, block {k + 1}", "exec"), names)
+    assert names["motion"].ok
+    matplotlib.pyplot.close("all")
+
+
+@pytest.mark.parametrize("page", sorted(str(p.relative_to(DOCS)) for p in DOCS.rglob("*.md")))
+def test_every_block_compiles(page):
+    for k, block in enumerate(blocks(DOCS / page)):
+        compile(block, f"{page}, block {k + 1}", "exec")
+
+
+def test_every_public_name_is_documented():
+    api = (DOCS / "api.md").read_text(encoding="utf-8")
+    documented = {name.rsplit(".", 1)[-1] for name in re.findall(r"^\.\. [\w:]+:: ([\w.]+)", api, re.MULTILINE)}
+    assert not set(ap.__all__) - documented, "missing from docs/api.md"
+
+
+def test_every_form_has_a_page():
+    for name in ap.forms.FORMS:
+        page = DOCS / "forms" / f"{name}.md"
+        assert page.exists() and f"appell.forms.{name}" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ap.__all__)
+def test_every_public_name_has_a_docstring(name):
+    thing = getattr(ap, name)
+    own = thing.__doc__ if inspect.isclass(thing) or inspect.ismodule(thing) else inspect.getdoc(thing)
+    assert own and len(own) > 10
+
+
+def test_public_methods_have_docstrings():
+    for kind in (ap.System, ap.Run, ap.Motion, ap.forms.Equations):
+        for name, member in inspect.getmembers(kind):
+            if not name.startswith("_") and (inspect.isfunction(member) or isinstance(member, property)):
+                assert inspect.getdoc(member), f"{kind.__name__}.{name} has no docstring"
+
+
+def test_tests_named_in_the_errata_exist():
+    named = set(re.findall(r"`(test_\w+)`", (DOCS / "errata.md").read_text(encoding="utf-8")))
+    defined = set()
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        defined |= set(re.findall(r"^def (test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE))
+    assert named and not named - defined
+
+
+def test_links_between_pages_lead_somewhere():
+    for page in DOCS.rglob("*.md"):
+        for target in re.findall(r"\]\(([\w./]+\.md)(?:#[\w-]+)?\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
