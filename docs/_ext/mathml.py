@@ -19,6 +19,9 @@ TEX = (
 )
 """LaTeX that latex2mathml does not know: pattern → what says the same."""
 
+ALIGNED = re.compile(r"\\begin\{align\*\}.*?\\end\{align\*\}", re.DOTALL)
+"""Equations one below the other: set flush left, not aligned at their signs, since left sides are often the long ones."""
+
 NAMES = "sin|cos|tan|cot|sec|csc|asin|acos|atan|arctan|exp|log|ln|max|min"
 
 MATHML = (
@@ -36,7 +39,7 @@ def mathml(source: str, *, block: bool) -> str:
     """A formula as a <math> element."""
     for pattern, replacement in TEX:
         source = re.sub(pattern, replacement, source)
-    source = re.sub(r"\\begin\{align\*\}.*?\\end\{align\*\}", lambda lines: re.sub(r"(?<!\\)&", "", lines[0]), source.strip(), flags=re.S)
+    source = ALIGNED.sub(lambda lines: re.sub(r"(?<!\\)&", "", lines[0]), source.strip())
     if block and r"\\" in source and r"\begin" not in source:
         source = rf"\begin{{align*}}{source}\end{{align*}}"
     result = latex2mathml.converter.convert(source, display="block" if block else "inline")

@@ -124,6 +124,12 @@ class QuaternionComponent(Coordinate):
         return 1.0 if self.letter.endswith("_w") and self.order == 0 else 0.0
 
 
+class DerivedJet(Jet):
+    """A quantity that follows from coordinates and velocities without being written in them: the frames of a tree."""
+
+    __slots__ = ()
+
+
 class Parameter(Symbol):
     """A constant of the system whose value is given when it runs."""
 

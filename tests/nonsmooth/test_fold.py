@@ -60,10 +60,15 @@ def bare(system: System, *constraints) -> System:
     return system.replace(constraints=constraints)
 
 
+@cache
+def compiled(symbols: tuple, exprs: tuple):
+    return sympy.lambdify(symbols, list(exprs), "numpy", cse=True)
+
+
 def evaluate(values: dict, *exprs) -> np.ndarray:
     """Numbers of expressions at a point."""
-    symbols = list(values)
-    return np.array(sympy.lambdify(symbols, list(exprs), "numpy")(*values.values()), dtype=float)
+    symbols = tuple(sorted(values, key=str))
+    return np.array(compiled(symbols, exprs)(*(values[s] for s in symbols)), dtype=float)
 
 
 def states(system: System, count: int = 3, seed: int = 5):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from appell.backends.chunks import Plan, split
+from appell.backends.chunks import ANYWHERE, Plan, split
 from appell.backends.dialect import PRELUDE, C, Dialect
 from appell.backends.schedule import TRIG
 from appell.graph.fn import Fn, Port, Signature
@@ -24,7 +24,8 @@ PIECE = 1000  # instructions in one C function: gcc then takes about 0.1 ms an i
 def emit(fn: Fn, *, piece: int = PIECE, dialect: Dialect = C) -> str:
     """`static void NAME(inputs…, outputs…)`; beyond `piece` instructions a chain of functions over a work array."""
     plan = plan_of(fn, piece, dialect)
-    bodies = ["\n".join(_lines(fn, plan, k, dialect)) for k in range(len(plan.pieces))]
+    anywhere = {item.out: item for item in fn.instructions if item.op in ANYWHERE}
+    bodies = ["\n".join(_lines(fn, plan, part, anywhere, dialect)) for part in plan.pieces]
     name, pointers = f"{fn.name}{dialect.suffix}", [*_pointers(fn, dialect), *dialect.passed]
     head = ", ".join(_declared(pointers, len(fn.inputs), dialect))
     if len(bodies) == 1:
@@ -81,12 +82,13 @@ def declarations(fns: Sequence[Signature]) -> str:
     return "\n".join(f"{declare(fn)};" for fn in fns for declare in (packed_declaration, batch_declaration))
 
 
-def _lines(fn: Fn, plan: Plan, k: int, dialect: Dialect) -> Iterator[str]:
-    """Piece k: each operand is loaded before its first use, each result that crosses is put into `work`."""
+def _lines(
+    fn: Fn, plan: Plan, piece: Sequence[Instruction], anywhere: Mapping[int, Instruction], dialect: Dialect
+) -> Iterator[str]:
+    """One piece: each operand is loaded before its first use, each result that crosses is put into `work`."""
     pointers = _pointers(fn, dialect)
-    anywhere = {item.out: item for item in fn.instructions if item.op in ("input", "const")}
     text: dict[int, str] = {}
-    for together in _steps(plan.pieces[k], dialect.packs):
+    for together in _steps(piece, dialect.packs):
         for arg in (arg for item in together for arg in item.args):
             if arg not in text:
                 alone = together[0].op in TRIG

@@ -11,7 +11,7 @@ wrapping each array (`ffi.from_buffer`) takes 2.3 µs and CasADi's own call 39 �
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -35,6 +35,11 @@ class Call:
     fn: Signature
     single: Callable[..., tuple[Array, ...]]
     many: Callable[[Any, Batch, np.dtype], tuple[NDArray[Any], ...]]
+    open_buffers: Callable[[], Buffers]
+
+    def bound(self, **fixed: ArrayLike) -> Callable[..., tuple[Any, ...]]:
+        """`single` with some inputs fixed by name, so that nothing is written for them at each call; scalars come as floats."""
+        return _single(self.fn, self.open_buffers, fixed)
 
     def __call__(self, *arrays: ArrayLike) -> tuple[Array, ...]:
         if len(arrays) != len(self.fn.inputs):
@@ -55,12 +60,13 @@ class Call:
 def c_function(library: Library, fn: Signature) -> Call:
     """`fn` from a library that holds it (`compile_c`)."""
     lanes = Lanes(fn) if isinstance(fn, Fn) and library.contracts else None
-    return Call(fn, _single(fn, partial(_c_buffers, library, fn)), partial(_c_many, library, lanes))
+    open_buffers = partial(_c_buffers, library, fn)
+    return Call(fn, _single(fn, open_buffers), partial(_c_many, library, lanes), open_buffers)
 
 
 def vm_function(fn: Fn) -> Call:
     """`fn` by CasADi's evaluator: no compiler, the same numbers."""
-    return Call(fn, _single(fn, fn.buffers), _vm_many)
+    return Call(fn, _single(fn, fn.buffers), _vm_many, fn.buffers)
 
 
 def compile_c(fns: Sequence[Fn], *, optimise: str = "fast") -> Library:
@@ -88,30 +94,46 @@ def single({arguments}):
 """
 
 
-def _single(fn: Signature, open_buffers: Callable[[], Buffers]) -> Callable[..., tuple[Array, ...]]:
-    """`single(x0, x1, …)`: `target[:] = x` fills an input, or raises unless x is float64 of exactly that shape."""
+def _single(
+    fn: Signature, open_buffers: Callable[[], Buffers], fixed: Mapping[str, ArrayLike] | None = None
+) -> Callable[..., tuple[Any, ...]]:
+    """`single(x0, x1, …)`: `target[:] = x` fills an input, or raises unless x is float64 of exactly that shape.
+
+    Outputs are fresh arrays; with inputs fixed, a scalar is a float, which is read in a third of the time.
+    """
+    lean, fixed = fixed is not None, fixed or {}
+    inputs = [k for k, port in enumerate(fn.inputs) if port.name not in fixed]
+    outputs = range(len(fn.outputs))
 
     def open_desk() -> tuple[Any, ...]:
         buffers = open_buffers()
-        targets = (_target(port, memory) for port, memory in zip(fn.inputs, buffers.inputs, strict=True))
-        return (*targets, buffers.run, *buffers.outputs, buffers)
+        for port, memory in zip(fn.inputs, buffers.inputs, strict=True):
+            if port.name in fixed:
+                memory[...] = as_array(fixed[port.name], port)
+        targets = (_target(fn.inputs[k], buffers.inputs[k]) for k in inputs)
+        results = (y.reshape(1).data if lean and not y.shape else y for y in buffers.outputs)
+        return (*targets, buffers.run, *results, buffers)
 
     def convert(buffers: Buffers, arrays: Sequence[ArrayLike]) -> None:
-        for memory, port, value in zip(buffers.inputs, fn.inputs, arrays, strict=True):
-            memory[...] = as_array(value, port)
+        for k, value in zip(inputs, arrays, strict=True):
+            buffers.inputs[k][...] = as_array(value, fn.inputs[k])
 
-    inputs, outputs = range(len(fn.inputs)), range(len(fn.outputs))
     text = _SINGLE.format(
         arguments="".join(f"x{k}, " for k in inputs),
         targets="".join(f"t{k}, " for k in inputs),
         results="".join(f"y{k}, " for k in outputs),
         fill="; ".join(f"t{k}[{':' if fn.inputs[k].shape else 0}] = x{k}" for k in inputs) or "pass",
-        copies="".join(f"y{k}.copy(), " for k in outputs),
+        copies="".join(_result(k, port, lean) for k, port in enumerate(fn.outputs)),
     )
     idle: list[tuple[Any, ...]] = []
     scope: dict[str, Any] = {"pop": idle.pop, "push": idle.append, "open_desk": open_desk, "convert": convert}
     exec(text, scope)
     return scope["single"]
+
+
+def _result(k: int, port: Port, lean: bool) -> str:
+    """How `single` hands out an output: a number, an empty array (which nobody can change), a copy."""
+    return f"y{k}[0], " if lean and port.shape == () else f"y{k}.copy(), " if port.size else f"y{k}, "
 
 
 class _Strict:
@@ -134,7 +156,7 @@ def _c_buffers(library: Library, fn: Signature) -> Buffers:
     sides = []
     for ports in (fn.inputs, fn.outputs):
         packed = np.zeros(max(1, sum(port.size for port in ports)))
-        sides.append((packed, _views(packed, ports), library.ffi.from_buffer("double[]", packed.data)))
+        sides.append((packed, _views(packed, ports), library.ffi.from_buffer("double[]", packed)))
     (_, inputs, source), (_, outputs, target) = sides
     run = partial(getattr(library.lib, f"{fn.name}_packed"), source, target)
     return Buffers(inputs, outputs, run, (library, sides))

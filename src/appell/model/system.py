@@ -84,17 +84,8 @@ class System:
         self.kinetic: Expr = self.kinetic_given + sum((self._body_kinetic(b) for b in self.bodies), sympy.Integer(0))
         self.potential = self._expression(potential, "potential", level=0)
         self.forces = self._forces(forces or {})
-        bilateral, self.unilateral = _faces(constraints)
-        self.constraints = _constraints(bilateral)
-        self.residuals: tuple[Expr, ...] = tuple(
-            self._expression(c.residual, f"constraint '{c.name}'", level=2) for c in self.constraints
-        )
-        self.reactions = tuple(self._reaction(c) for c in self.constraints)
-        for face in self.unilateral:
-            self._check_face(face)
-        self.parameters: tuple[Parameter, ...] = self._parameters()
-        self._frozen = True
-        _judge(self)
+        self._restrict(constraints)
+        self._finish()
 
     def __setattr__(self, key: str, value: Any):
         if getattr(self, "_frozen", False):
@@ -262,6 +253,23 @@ class System:
             raise ModelError(f"{where} is zero, so nothing can keep the constraint")
         return tuple(W)
 
+    def _restrict(self, given: Iterable[Any]) -> None:
+        """Reads the constraints: rows with their residuals and reactions, and faces."""
+        bilateral, self.unilateral = _faces(given)
+        self.constraints = _constraints(bilateral)
+        self.residuals: tuple[Expr, ...] = tuple(
+            self._expression(c.residual, f"constraint '{c.name}'", level=2) for c in self.constraints
+        )
+        self.reactions = tuple(self._reaction(c) for c in self.constraints)
+        for face in self.unilateral:
+            self._check_face(face)
+
+    def _finish(self) -> None:
+        """Collects the parameters, closes the system to changes and judges it."""
+        self.parameters: tuple[Parameter, ...] = self._parameters()
+        self._frozen = True
+        _judge(self)
+
     def _check_face(self, face: Face) -> None:
         """Every symbol of a face is known, its name is its own, and f = 0 has a normal."""
         self._expression(face.function, f"unilateral constraint '{face.name}'", level=0)
@@ -270,8 +278,12 @@ class System:
             raise ModelError(f"two constraints are called '{face.name}'; give them different names")
         check_face(face)
 
+    def _expressions(self) -> list[Expr]:
+        """What says the energies and forces."""
+        return [self.kinetic, self.potential, *self.forces]
+
     def _parameters(self) -> tuple[Parameter, ...]:
-        exprs = [self.kinetic, self.potential, *self.forces, *self.residuals, *self.rates.values()]
+        exprs = [*self._expressions(), *self.residuals, *self.rates.values()]
         exprs += [e for face in self.unilateral for e in (face.function, face.restitution)]
         exprs += [w for W in self.reactions if W is not None for w in W]
         symbols = set(self._jets).union({t}, *(e.free_symbols for e in exprs))

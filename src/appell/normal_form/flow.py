@@ -17,7 +17,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from appell.errors import FormNotApplicable, ModelError
+from appell.errors import FormNotApplicable, ModelError, Status
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import (
     Value,
@@ -31,6 +31,7 @@ from appell.graph.algebra import (
     substitute_all,
     symbols,
     take,
+    where_finite,
     zeros,
 )
 from appell.normal_form.normal_form import NormalForm
@@ -68,6 +69,9 @@ def acceleration(form: NormalForm, policies: Policies) -> Function:
     inputs = _inputs(form, ("q", "v", "p"))
     blocks = Blocks(form["M"], form["A"], form["W"], form["Q"] - form["h"], -form["a0"])
     finish = lambda x, lam: {"a": (x, (form.nv,)), "lam": (lam, (len(form.rows),))}
+    if form.free is not None and not form.rows:
+        margin = where_finite(form.free, Value(1), -float(Status.NOT_FINITE))
+        return make_fn("acceleration", inputs, {**finish(form.free, zeros(0)), "margin": (margin, ())})
     if form.gauss:
         return _gauss("acceleration", form, inputs, blocks, (form["r"], form["r_a"], form["r_aa"]), finish)
     return solved("acceleration", inputs, blocks, finish, policies.acceleration)
@@ -206,6 +210,9 @@ def _rhs(form: NormalForm, policies: Policies, state: State) -> Function:
         work = substitute(power, [a, lam], [x, multipliers]) if state.has_work else zeros(0)
         return {"zd": (column(qd, free + slope @ x, work), (state.size,))}
 
+    if form.free is not None and not form.rows:
+        (a_free,) = state.restrict(form, form.free)
+        return make_fn("flow", inputs_of(form, state), {**finish(a_free, zeros(0)), "margin": (Value(1), ())})
     blocks = Blocks(M, A, W, Q - h, -a0)
     if form.gauss:
         rows = tuple(state.restrict(form, form["r"], form["r_a"], form["r_aa"]))

@@ -18,6 +18,8 @@ from appell.graph.algebra import (
 )
 from appell.jets import t as time
 from appell.model import System
+from appell.tree.lowering import TreeLowering
+from appell.tree.system import TreeSystem
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +49,7 @@ class Kinematics:
             (system.parameters, p),
         ):
             seeds.update({name: values[i] for i, name in enumerate(names)})
-        lower = Lowering(seeds)
+        lower = TreeLowering(seeds, system, q, v, a) if isinstance(system, TreeSystem) else Lowering(seeds)
         qd = lower.column(system.rates.values())
         n0 = substitute(qd, [v], [zeros(system.nv)])
         return Kinematics(t, q, v, a, p, lower, qd, jacobian(qd, v), n0)

@@ -26,6 +26,8 @@ from appell.normal_form.faces import Faces
 from appell.normal_form.inertia import inertia_of
 from appell.normal_form.kinematics import Kinematics
 from appell.normal_form.rows import Rows, Said
+from appell.normal_form.tree_form import articulated, tree_inertia, tree_weight
+from appell.tree.system import TreeSystem
 
 OUTPUTS = {
     "M": "mass matrix, (nv, nv)",
@@ -78,9 +80,10 @@ class NormalForm:
     outputs: Mapping[str, tuple[Value, tuple[int, ...]]]
     rows: tuple[Row, ...]
     ideal: bool
-    route: str  # what M and h were derived from: "T" or "bodies"
+    route: str  # what M and h were derived from: "T", "bodies" or "tree"
     quaternions: tuple[tuple[int, ...], ...]  # indices in q of the unit quaternions
     lower: Lowering
+    free: Value | None = None  # a of M a = Q − h without rows, where that is had without M: articulated bodies
 
     @property
     def nq(self) -> int:
@@ -150,16 +153,16 @@ def _derive(system: System, contacts: tuple[int, ...]) -> NormalForm:
     said = Said.of(system, contacts)
     rows = Rows.of(said, kin)
     faces = Faces.of(system, kin)
-    inertia = inertia_of(system, kin)
+    inertia = tree_inertia(system, kin) if isinstance(system, TreeSystem) else inertia_of(system, kin)
     nv, nq, m = system.nv, system.nq, rows.A.shape[0]
     forces = kin.lower.column(system.forces)
-    V = kin.lower(system.potential)
+    V, pull, free = _conservative(system, kin)
     explicit_time = inertia.power + kin.partial_t(V) + kin.slope(V).T @ kin.n0
     power = forces.T @ kin.v + rows.power + explicit_time
     outputs = {
         "M": (inertia.M, (nv, nv)),
         "h": (inertia.h, (nv,)),
-        "Q": (forces - kin.N.T @ kin.slope(V), (nv,)),
+        "Q": (forces + pull, (nv,)),
         "forces": (forces, (nv,)),
         "A": (rows.A, (m, nv)),
         "a0": (rows.a0, (m,)),
@@ -180,5 +183,16 @@ def _derive(system: System, contacts: tuple[int, ...]) -> NormalForm:
     )  # fmt: skip
     quaternions = tuple(tuple(system.coordinates.index(q) for q in ball.coordinates) for ball in system.quaternions)
     ideal = all(c.reaction is None for c in said.constraints)
-    return NormalForm(inputs, outputs, table, ideal, inertia.route, quaternions, kin.lower)
+    return NormalForm(inputs, outputs, table, ideal, inertia.route, quaternions, kin.lower, free)
+
+
+def _conservative(system: System, kin: Kinematics) -> tuple[Value, Value, Value | None]:
+    """V, the forces −NᵀV_q, (nv, 1), and the accelerations without rows where they come by articulated bodies."""
+    V = kin.lower(system.potential)
+    pull = -(kin.N.T @ kin.slope(V))
+    if not isinstance(system, TreeSystem):
+        return V, pull, None
+    weight = tree_weight(system, kin)
+    free = articulated(system, kin, kin.lower.column(system.forces) + pull)
+    return V + weight.V, pull + weight.Q, free
 

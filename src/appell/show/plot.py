@@ -87,7 +87,7 @@ def panels_by_name(motion: Record) -> dict[str, Panel]:
     return {
         "coordinates": Panel(motion.coordinate_names, "coordinates", height=1.4),
         "velocities": Panel(motion.velocity_names, "velocities", height=1.4),
-        "reactions": Panel(motion.reaction_names, "reactions"),
+        "reactions": Panel((*motion.reaction_names, *motion.contact_names), "reactions"),
         "energy": Panel(("energy",)),
         "energy_error": Panel(("energy_error",), "energy error\n(relative)", draw_magnitudes, 0.8),
         "residual": Panel(("residual",), "constraint\nresidual (SI)", draw_magnitudes, 0.8),
@@ -171,12 +171,28 @@ def draw_curves(axes: Axes, motion: Record, fine: Record, panel: Panel) -> None:
     """Values on a linear scale, smooth between the samples; several get a legend beside the axes."""
     curves = [fine.series(key) for key in panel.keys]
     for curve, (colour, dash) in zip(curves, _looks(len(curves)), strict=True):
-        axes.plot(fine.t, curve.values, color=colour, linestyle=dash, label=_typeset(curve))
+        axes.plot(*_broken(fine.t, curve.values), color=colour, linestyle=dash, label=_typeset(curve))
+    _mark_impacts(axes, motion)
     axes.set_ylabel(_shared_label(curves, panel.label))
     if len(curves) > 1:
         _legend(axes, len(curves), panel.height)
     _keep_in_proportion(axes, np.array([curve.values for curve in curves]))
     axes.ticklabel_format(axis="y", useOffset=False)
+
+
+def _broken(t: Array, values: Array) -> tuple[Array, Array]:
+    """The curve with a gap where the value jumps at one time: what an impact changes is not joined."""
+    size = np.abs(values[np.isfinite(values)]).max(initial=0.0)
+    jumps = 1 + np.flatnonzero((np.diff(t) == 0) & (np.abs(np.diff(values)) > 1e-9 * size))
+    return np.insert(t, jumps, np.nan), np.insert(values, jumps, np.nan)
+
+
+def _mark_impacts(axes: Axes, motion: Record) -> None:
+    """A small tick on the time axis at each impact, unless there are so many that they would be a band."""
+    times = [impact.time for impact in motion.impacts if impact.kind == "impact"]
+    if 0 < len(times) <= SPARSE:
+        look: dict[str, Any] = {"marker": "|", "markersize": 5, "markeredgewidth": 0.7, "linestyle": "none"}
+        axes.plot(times, np.zeros(len(times)), color="#555555", transform=axes.get_xaxis_transform(), **look)
 
 
 def _keep_in_proportion(axes: Axes, values: Array) -> None:

@@ -127,16 +127,16 @@ def blow(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> tupl
     raise SingularConfiguration("no impulses of the faces that it rests on are consistent with this impact")
 
 
-def contact_set(at: Instant, candidates: Sequence[int]) -> tuple[int, ...]:
-    """The faces among the candidates that stay in contact."""
-    for size in range(len(candidates) + 1):
-        for faces in combinations(candidates, size):
-            a, reactions = at.solve(faces, at.force, -at.a0, -at.g_dd0[list(faces)])
-            g_dd = at.g_v @ a + at.g_dd0
-            scale = 1 + np.abs(at.g_v) @ np.abs(a) + np.abs(at.g_dd0)
-            released = [i for i in candidates if i not in faces]
-            if (reactions >= 0).all() and all(g_dd[i] >= -1e-10 * scale[i] for i in released):
-                return tuple(sorted(faces))
+def contact_set(at: Instant, candidates: Sequence[int], holding: int | None = None) -> tuple[int, ...]:
+    """The faces among the candidates that stay in contact; `holding` is in contact if it can be, even without a reaction."""
+    sets = [faces for size in range(len(candidates) + 1) for faces in combinations(candidates, size)]
+    for faces in sorted(sets, key=lambda faces: holding is not None and holding not in faces):
+        a, reactions = at.solve(faces, at.force, -at.a0, -at.g_dd0[list(faces)])
+        g_dd = at.g_v @ a + at.g_dd0
+        scale = 1 + np.abs(at.g_v) @ np.abs(a) + np.abs(at.g_dd0)
+        least = [-1e-10 * (1 + np.abs(at.force).max()) if i == holding else 0.0 for i in faces]
+        if (reactions >= least).all() and all(g_dd[i] >= -1e-10 * scale[i] for i in candidates if i not in faces):
+            return tuple(sorted(faces))
     raise SingularConfiguration(
         "no set of contacts is consistent at this state: the faces that it rests on are redundant or contradict each other"
     )

@@ -70,7 +70,8 @@ class _Shape:
 
     @staticmethod
     def of(one: _Guards, two: _Guards, i: int, h: float) -> _Shape:
-        g0, g1, d0, d1 = one.g[i], two.g[i], h * one.d[i], h * two.d[i]
+        level = min(one.g[i], 0.0)  # zero of the distance: where the step starts slightly below it, that is as good
+        g0, g1, d0, d1 = one.g[i] - level, two.g[i] - level, h * one.d[i], h * two.d[i]
         a, b = d0 + d1 - 2 * (g1 - g0), 3 * (g1 - g0) - 2 * d0 - d1
         return _Shape(g0, d0, g1, a, b, h * h * one.dd[i] / 2 - b, h * h * two.dd[i] / 2 - b - 3 * a)
 
@@ -102,6 +103,7 @@ class _Flight:
         self.statistics = Statistics(0, 0, 0, 0.0)
         self.switch: tuple[int, int] | None = None
         self.standing = 0
+        self.level = np.zeros(self.n)
 
     def legs(self) -> Iterator[Leg]:
         status = Status.OK
@@ -126,7 +128,7 @@ class _Flight:
         """One guard at a time inside the step that has just been tried."""
         z = self._between(np.array([t]), end)[0]
         if i < self.n:
-            return float(self.owner.faces.faces(t, z, self.task.p)["g"][i])
+            return float(self.owner.faces.faces(t, z, self.task.p)["g"][i]) - self.level[i]
         assert self.owner.faces.reactions is not None
         return float(self.owner.faces.reactions(t, z, self.task.p)["lam"][i - self.n])
 
@@ -148,6 +150,7 @@ class _Flight:
         if leg.status not in (Status.OK, Status.MAX_STEPS) or leg.t == self.t:
             return leg.status
         start, end, h = self.guards(self.t, self.z), self.guards(leg.t, leg.z), leg.t - self.t
+        self.level = np.minimum(start.g[: self.n], 0.0)
         shapes = [_Shape.of(start, end, i, h) for i in range(self.n)]
         stretch = min((s.allowed(noise) for s, noise in zip(shapes, end.noise, strict=True)), default=1e3)
         if stretch < CAUTION and task.fixed_step is None:
@@ -180,10 +183,10 @@ class _Flight:
         for i in range(len(two.g)):
             free = i < self.n
             noise = float(two.noise[i]) if free else 0.0
-            near = shapes[i].least <= self.task.graze * (1 + abs(one.g[i])) if free else self._low(i, end, one.g[i], two.g[i])
-            if two.g[i] < -noise:
+            near = shapes[i].least <= self._touch(one, i) if free else self._low(i, end, one.g[i], two.g[i])
+            if (shapes[i].g1 if free else two.g[i]) < -noise:
                 found.append((self._before(i, end, end, one, noise), i))
-            elif near and (time := self._dip(i, end, one, noise)) is not None:
+            elif near and (time := self._dip(i, end, one, two, noise)) is not None:
                 found.append((time, i))
         if not found:
             return None
@@ -192,6 +195,10 @@ class _Flight:
         kind = LEAVING if i >= self.n else HIT if together == (i,) else CORNER
         return _Crossing(time, i, kind, together)
 
+    def _touch(self, one: _Guards, i: int) -> float:
+        """A distance below which a face is touched."""
+        return self.task.graze * (1 + abs(float(one.g[i])))
+
     def _low(self, i: int, end: float, g0: float, g1: float) -> bool:
         """Whether a reaction may be zero inside the step."""
         return self._guard(i, (self.t + end) / 2, end) < 0.6 * min(g0, g1)
@@ -199,7 +206,11 @@ class _Flight:
     def _before(self, i: int, high: float, end: float, one: _Guards, noise: float) -> float:
         """The crossing before `high`, where the guard is negative; where the step does not start clearly above zero, after it
         has risen above rounding; the start of the step if it never does."""
-        if one.g[i] > noise and not (i < self.n and self.touching[i]):
+        touching = i < self.n and self.touching[i]
+        if touching and (end - self.t) * one.d[i] > noise:
+            rise = lambda t: self._guard(i, t, end) / (t - self.t) if t > self.t else float(one.d[i])
+            return _root_of(rise, self.t, high)
+        if one.g[i] > noise and not touching:
             return _root_of(lambda t: self._guard(i, t, end), self.t, high)
         nearest = high
         for share in 0.5 ** np.arange(1, 41):
@@ -210,11 +221,11 @@ class _Flight:
             nearest = low if g < 0 else nearest
         return self.t
 
-    def _dip(self, i: int, end: float, one: _Guards, noise: float) -> float | None:
+    def _dip(self, i: int, end: float, one: _Guards, two: _Guards, noise: float) -> float | None:
         """The crossing of a guard that is positive at the end of the step again."""
         times = self.t + (end - self.t) * np.arange(SAMPLES + 1) / SAMPLES
         touching = i < self.n and self.touching[i]
-        g = [-np.inf if touching else float(one.g[i])]
+        g, low = [-np.inf if touching else float(one.g[i])], self._touch(one, i)
         for k in range(1, SAMPLES + 1):
             g.append(self._guard(i, times[k], end))
             if g[k] < -noise:
@@ -224,7 +235,7 @@ class _Flight:
             lowest, least = _lowest(lambda t: self._guard(i, t, end), times[k - 2], times[k])
             if least < -noise:
                 return self._before(i, lowest, end, one, noise)
-            if i < self.n and least <= self.task.graze * (1 + abs(one.g[i])):
+            if i < self.n and least <= low < min(one.g[i], two.g[i]):
                 self.events.append([lowest, i, GRAZE, 0.0, 0.0, 0.0])
         return None
 
@@ -255,6 +266,9 @@ class _Flight:
         if not out["margin"] > 0:
             return status_of(float(out["margin"]))
         before, after, impulse = (float(out[name]) for name in ("before", "after", "impulse"))
+        self.switch = (i, LANDING)
+        if not before < 0 and self.standing:  # no blow and no flight: it begins to press on the face
+            return Status.SWITCH
         if before < 0:
             self.z = self.z + out["dz"]
         else:
@@ -263,10 +277,7 @@ class _Flight:
         now = len(self.z_times) - int(np.searchsorted(self.task.times[: len(self.z_times)], self.t))
         self.z_times[len(self.z_times) - now :] = [self.z] * now  # at an impact: what is after it
         self.events.append([self.t, i, IMPACT if before < 0 else GRAZE, before, after, impulse])
-        if not self._rests(i, before, after):
-            return Status.OK
-        self.switch = (i, LANDING)
-        return Status.SWITCH
+        return Status.SWITCH if self._rests(i, before, after) else Status.OK
 
     def _rests(self, i: int, before: float, after: float) -> bool:
         """Flights of 2 ġ/|g̈|, each e times the one before: whether their sum is short, or they do not show in t or in g."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -62,8 +63,7 @@ def mode_loop(run: Run, contacts: tuple[int, ...], method: str) -> tuple[Flow, L
     free = tuple(i for i in range(len(run.system.unilateral)) if i not in contacts)
     motion, faces = flow(there.form, there.policies, with_work=True), switching(there.form, there.policies, free, contacts)
     if run.backend == "c":
-        library = build(loop_module(motion, method, faces), CDEF, optimise="loop")
-        return motion, CLoop(library.lib, library.ffi, motion.nz, len(free))
+        return motion, _compiled(motion, (method, contacts), lambda: loop_module(motion, method, faces), len(free))
     return motion, PySwitchLoop(plain_loop(there, motion, method), faces, run.p)
 
 
@@ -72,9 +72,20 @@ def plain_loop(run: Run, flow: Flow, method: str) -> Loop:
     if method in STIFF:
         return stiff_loop(flow, method, _python_project(flow) if flow.projects else None, _unknowns(run, flow))
     if run.backend == "c":
-        library = build(loop_module(flow, method), CDEF, optimise="loop")
-        return CLoop(library.lib, library.ffi, flow.nz)
+        return _compiled(flow, (method,), lambda: loop_module(flow, method), 0)
     return PyLoop(TABLEAUX[method], _python_rhs(flow), _python_project(flow) if flow.projects else None)
+
+
+_loops: weakref.WeakKeyDictionary[Flow, dict[Any, CLoop]] = weakref.WeakKeyDictionary()
+
+
+def _compiled(flow: Flow, key: Any, source: Callable[[], str], free: int) -> CLoop:
+    """The compiled loop of a flow, built once: parameters and states are its inputs."""
+    known = _loops.setdefault(flow, {})
+    if key not in known:
+        library = build(source(), CDEF, optimise="loop")
+        known[key] = CLoop(library.lib, library.ffi, flow.nz, free)
+    return known[key]
 
 
 def _unknowns(run: Run, flow: Flow) -> Callable[[float, Array], Array]:

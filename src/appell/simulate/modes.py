@@ -163,17 +163,18 @@ class _Journey:
         if kind == LANDING:
             return self._land(at, face)
         together = self.touching if kind == CORNER else {face, *at.approaching}
-        status = self._strike(at, [i for i in sorted(together) if at.g_d[i] < 0])
-        return status if status is not Status.OK else self._settle()
+        hits = [i for i in sorted(together) if at.g_d[i] < 0]
+        status = self._strike(at, hits) if hits else Status.OK
+        return status if status is not Status.OK else self._settle(holding=None if hits else face)
 
     def _land(self, at: Instant, face: int) -> Status:
         """Bouncing ends. Its last flights, each e times the one before, would have lasted 2 ġ/|g̈|/(1 − e) more."""
         dv, impulses = blow(at, {face: 0.0}, self.contacts)
         e, rate = float(at.restitution[face]), float(at.g_d[face])
-        more = 2 * rate / at.pressing(face) / (1 - e) if e < 1 else 0.0
+        more = 2 * rate / at.pressing(face) / (1 - e) if e < 1 and rate > 0 else 0.0
         self._record(face, LANDING, rate, 0.0, max(impulses[face], 0.0), min(self.t + more, self.task.t_end))
         self._move(at, dv, impulses)
-        return self._settle()
+        return self._settle(holding=face)
 
     def _strike(self, at: Instant, faces: list[int]) -> Status:
         """Blows on one or several faces; several at once only where that has a meaning."""
@@ -215,11 +216,11 @@ class _Journey:
             self.z_times = [np.concatenate(self.z_times)]
             self.z_times[0][-now:] = self.z
 
-    def _settle(self, leaving: int | None = None) -> Status:
+    def _settle(self, leaving: int | None = None, holding: int | None = None) -> Status:
         """The contacts that hold from here on."""
         at = self._instant()
         candidates = [i for i in at.resting if i != leaving]
-        contacts = contact_set(at, candidates)
+        contacts = contact_set(at, candidates, holding)
         for face in contacts:
             if face not in self.contacts and not _just_landed(self.events, self.t, face):
                 self._record(face, LANDING, float(at.g_d[face]), 0.0, 0.0)

@@ -19,7 +19,7 @@ from scipy.optimize import brentq
 
 from appell.backends import AppellWarning
 from appell.errors import AppellError, ModelError, Status
-from appell.jets import Jet, expression
+from appell.jets import DerivedJet, Jet, expression
 from appell.jets import t as time
 from appell.simulate.record import QUANTITIES, Array, Drift, Record, Series, reaction_latex, unknown_name
 
@@ -119,6 +119,11 @@ class Motion(Record):
     def reaction_names(self) -> tuple[str, ...]:
         return tuple(c.name for c in self.system.constraints)
 
+    @property
+    def contact_names(self) -> tuple[str, ...]:
+        """Names of the unilateral constraints, as the user gave them."""
+        return tuple(dict.fromkeys(face.source.name for face in self.system.unilateral))
+
     @cached_property
     def symbols(self) -> Mapping[Any, tuple[str, int]]:
         """Symbol → (array, column): coordinates, their rates, velocities and accelerations."""
@@ -158,7 +163,7 @@ class Motion(Record):
     def _expression(self, key: Any) -> Array:
         expr = self.system.in_velocities(expression(key, "what is read from a motion"))
         for s in sorted(expr.free_symbols, key=str):
-            if s != time and s not in self.symbols and s not in self.parameters:
+            if s != time and s not in self.symbols and s not in self.parameters and not isinstance(s, DerivedJet):
                 known = self.symbols if isinstance(s, Jet) else self.parameters
                 raise ModelError(f"'{key}' cannot be read: {unknown_name(str(s), self.name, map(str, known))}")
         return np.array(np.broadcast_to(self.run.values(expr, self.t, self.q, self.v), self.t.shape))
@@ -168,6 +173,10 @@ class Motion(Record):
 
         if isinstance(key, str) and key in QUANTITIES and key not in map(str, self.symbols):
             return Series(key, *QUANTITIES[key], getattr(self, key))
+        if self._is_face(key) and str(key) not in map(str, self.symbols):
+            name = str(getattr(key, "name", key))
+            row = len(self.reaction_names) + min(self.system.faces(key))
+            return Series(name, reaction_latex(name, row), "SI", f"reaction Λ of {name}", self.reaction(key))
         if self._is_constraint(key):
             row = self.system.constraint(key)
             name = self.reaction_names[row]
@@ -244,7 +253,10 @@ class Motion(Record):
         """Sets of faces in contact, each with the samples at which it holds."""
         changes = self.contacts or ((-np.inf, ()),)
         times = np.array([time for time, _ in changes])
-        which = np.maximum(np.searchsorted(times, self.t, side="right") - 1, 0)
+        which = np.searchsorted(times, self.t, side="right") - 1
+        before_blow = np.flatnonzero(np.diff(self.t) == 0)  # two samples at one time: the first is before the impact
+        which[before_blow] = np.searchsorted(times, self.t[before_blow], side="left") - 1
+        which = np.maximum(which, 0)
         sets = sorted({contacts for _, contacts in changes})
         modes = [(c, np.flatnonzero([changes[k][1] == c for k in which])) for c in sets]
         return [(contacts, here) for contacts, here in modes if len(here)]
@@ -333,9 +345,13 @@ class Motion(Record):
         if self.sampler is None or parts <= 1 or len(self) < 2:
             return self
         try:
-            return self.at(subdivided(self.t, parts))
+            fine = self.at(subdivided(self.t, parts))
         except AppellError:  # the last step of a failed run may not be repeatable
             return self
+        states = {name: getattr(fine, name).copy() for name in ("q", "v", "work")}
+        for name, values in states.items():
+            values[::parts] = getattr(self, name)  # at an impact the sample before it as well
+        return replace(fine, **states)
 
     def release(self, constraint: Any) -> Array:
         """Times at which Λ changes sign, (n,), s: when a one-sided version of the constraint would let go (or hold).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
@@ -83,6 +84,8 @@ class Record:
     coordinate_names: tuple[str, ...]
     velocity_names: tuple[str, ...]
     reaction_names: tuple[str, ...]
+    contact_names: tuple[str, ...]
+    impacts: tuple[Any, ...]
 
     def series(self, key: Any) -> Series:
         """Values with their name, LaTeX and unit, by symbol, name, constraint, or a name of `QUANTITIES`."""
@@ -118,6 +121,9 @@ class Record:
         ]
         if self.reaction_names or self.drift.position:  # a quaternion drifts without a constraint
             rows.append(("constraint residuals", str(self.drift)))
+        if self.contact_names:
+            kinds = Counter(impact.kind for impact in self.impacts)
+            rows.append(("impacts", ", ".join(f"{n} {kind}" for kind, n in kinds.items()) or "none"))
         if count.get("start_moved", 0.0) > 1e-15:  # more than rounding
             rows.append(("start", f"moved by {count['start_moved']:.1e} onto the constraints"))
         if self.redundant:

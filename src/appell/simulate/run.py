@@ -50,9 +50,12 @@ class Run:
         a: (nv,) or (batch, nv); Λ: (rows,) or (batch, rows) in the order of `system.constraints`. The force on the system
         is +Λ ∂f/∂q (∂f/∂q̇, ∂f/∂q̈ by the order of the constraint).
         """
-        if getattr(q, "ndim", 1) == 2 or getattr(v, "ndim", 1) == 2:
-            return self._batch(t, q, v)
-        a, lam, margin = self._call.single(t, q, v, self.p)
+        try:
+            a, lam, margin = self._single(t, q, v)
+        except ModelError:  # not the shapes of one state
+            if np.ndim(q) == 2 or np.ndim(v) == 2:
+                return self._batch(t, q, v)
+            raise
         if not margin > 0:
             self._raise(float(np.asarray(t)), np.asarray(q, float), np.asarray(v, float), float(margin))
         return a, lam
@@ -81,6 +84,10 @@ class Run:
     @cached_property
     def _call(self) -> Any:
         return _load(acceleration(self.form, self.policies), self.backend)
+
+    @cached_property
+    def _single(self) -> Any:
+        return self._call.bound(p=self.p)
 
     def evaluate(self, t: ArrayLike, q: ArrayLike, v: ArrayLike, names: Sequence[str]) -> dict[str, Array]:
         """Outputs of the normal form (`appell.normal_form.OUTPUTS`) at a batch of states: name → (batch, *shape)."""
@@ -145,6 +152,10 @@ class _SolvedCall:
     """The interface of `Call` on CasADi's evaluator and the NumPy saddle point."""
 
     fn: Solved | GaussSolved
+
+    def bound(self, **fixed: ArrayLike) -> Any:
+        """`single` with p fixed."""
+        return lambda *arrays: self.single(*arrays, *fixed.values())
 
     def single(self, *arrays: ArrayLike) -> tuple[Array, ...]:
         return tuple(self.fn(*arrays).values())

@@ -22,6 +22,8 @@ from appell.simulate.motion import Motion, State
 from appell.simulate.progress import reporter
 from appell.simulate.run import Run, compile
 from appell.simulate.start import check, read
+from appell.simulate.stiff import STIFF
+from appell.simulate.tableaux import TABLEAUX
 
 Array = NDArray[np.float64]
 
@@ -42,6 +44,7 @@ def simulate(
     backend: str = "auto",
     max_step: float = np.inf,
     max_steps: int = 10_000_000,
+    fixed_step: float | None = None,
     corner: str = "raise",
 ) -> Motion:
     """Integrate the equations of motion, q̇ = N v + n0, v̇ = a(t, q, v), keeping the constraints.
@@ -61,6 +64,7 @@ def simulate(
     pseudo: name → expression in the velocities: integrate the minimal state (q, π) instead of (q, v).
     progress: True for a bar, or a function of the time reached.
     max_step, max_steps: limits of the step control.
+    fixed_step: steps of this size, s, without error control (an impact cuts a step short); for studies of convergence.
     corner: what happens where two unilateral constraints that are not orthogonal in the kinetic metric are hit at one instant:
         "raise" (the run stops with status CORNER), or blows in the order of the constraints, "first" or "last" first.
 
@@ -82,7 +86,7 @@ def simulate(
     z0 = _pack(run, flow, pseudo, t0, q, v)
     task = Task(
         t0=t0, z0=z0, t_end=t1, p=run.p, rtol=rtol, atol=atol, times=_times(times, t0, t1), max_step=max_step,
-        max_steps=max_steps, keep_steps=times is None,
+        max_steps=max_steps, keep_steps=times is None, fixed_step=_fixed(fixed_step, chosen),
     )  # fmt: skip
     clock = time.perf_counter()
     leg = _drive(loop, task, reporter(progress, t0, t1))
@@ -98,6 +102,16 @@ def _number(value: Any, name: str) -> float:
     if not np.isfinite(number):
         raise ModelError(f"{name}= must be finite, not {number}")
     return number
+
+
+def _fixed(step: float | None, method: str) -> float | None:
+    if step is None:
+        return None
+    if method in STIFF:
+        raise ModelError(f"method={method!r} chooses its steps itself; fixed_step= goes with {', '.join(TABLEAUX)}")
+    if not _number(step, "fixed_step") > 0:
+        raise ModelError(f"fixed_step= must be positive, not {step}")
+    return float(step)
 
 
 def _ready(system: System | Run, parameters: Mapping[Any, Any] | None, backend: str) -> Run:

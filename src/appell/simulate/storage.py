@@ -24,6 +24,8 @@ import numpy as np
 
 from appell.errors import BackendUnavailable, ModelError, Status
 from appell.jets import Coordinate, Jet, QuaternionComponent, Speed
+from appell.simulate.contact import Impact
+from appell.simulate.impact_data import impact_variables, read_impacts
 from appell.simulate.record import QUANTITIES, Array, Drift, Record, Series, unknown_name
 
 if TYPE_CHECKING:
@@ -52,10 +54,13 @@ def to_dataset(motion: Motion) -> xr.Dataset:
     for i, c in enumerate(motion.system.constraints):
         attrs = {"constraint": c.name, "row": i, "order": c.order, "redundant": int(c.name in motion.redundant)}
         variables[names(f"reaction_{c.name}")] = _variable(motion.series(c), attrs)
+    for k, name in enumerate(motion.contact_names):
+        variables[names(f"reaction_{name}")] = _variable(motion.series(name), {"contact": name, "number": k})
     for quantity in ("energy", "work", "balance", "residual"):
         latex, units, meaning = QUANTITIES[quantity]
         series = Series(quantity, latex, units, meaning, getattr(motion, quantity))
         variables[names(quantity)] = _variable(series, {"quantity": quantity})
+    variables.update({names(name): values for name, values in impact_variables(motion.impacts).items()})
     time = xr.Variable("t", motion.t, {"units": "s", "long_name": "time", "latex": "t", "symbol": "t"})
     return xr.Dataset(variables, {"t": time}, _run_attributes(motion))
 
@@ -106,7 +111,6 @@ def _run_attributes(motion: Motion) -> dict[str, Any]:
         "energy_scale": motion.energy_scale,
         "drift": _json({"position": drift.position, "velocity": drift.velocity, "before": drift.before}),
         "redundant": _json(motion.redundant),
-        "impacts": len(motion.impacts),
         "appell_version": _version(),
         "appell_format": FORMAT,
     }
@@ -260,12 +264,14 @@ class LoadedMotion(Record):
 
     def reaction(self, constraint: Any) -> Array:
         """Λ(t) of a constraint, by the object or its name, (k,), SI."""
-        return self._variable("constraint", getattr(constraint, "name", constraint)).values.copy()
+        name = getattr(constraint, "name", constraint)
+        return self._variable("contact" if name in self._table("contact") else "constraint", name).values.copy()
 
     def series(self, key: Any) -> Series:
         if isinstance(key, str) and key == "energy_error" and key not in self._table("symbol"):
             return Series(key, *QUANTITIES[key], self.energy_error)
-        for attribute in ("constraint",) if hasattr(key, "residual") else ("symbol", "constraint", "quantity"):
+        constraint = hasattr(key, "residual") or hasattr(key, "restitution")
+        for attribute in ("constraint", "contact") if constraint else ("symbol", "constraint", "contact", "quantity"):
             name = str(getattr(key, "name", key))
             if name in self._table(attribute):
                 found = self._table(attribute)[name]
@@ -379,6 +385,15 @@ class LoadedMotion(Record):
     @property
     def reaction_names(self) -> tuple[str, ...]:
         return tuple(sorted(self._table("constraint"), key=lambda name: self._table("constraint")[name].attrs["row"]))
+
+    @property
+    def contact_names(self) -> tuple[str, ...]:
+        return tuple(sorted(self._table("contact"), key=lambda name: self._table("contact")[name].attrs["number"]))
+
+    @cached_property
+    def impacts(self) -> tuple[Impact, ...]:
+        """Impacts, touches, landings and leavings in the order of time."""
+        return read_impacts(self.dataset)
 
     @property
     def final(self) -> dict[Any, float]:

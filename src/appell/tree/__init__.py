@@ -1,8 +1,25 @@
-"""Rigid-body chains and trees: joints, URDF, inverse and forward dynamics, Golubev's equations."""
+"""Rigid-body chains and trees: joints, URDF, inverse and forward dynamics, Golubev's equations, constraints on them."""
 
 from appell.tree.chain import Chain, ChainLink
 from appell.tree.description import Frame, Joint
+from appell.tree.frame_symbols import FrameSymbols
 from appell.tree.inertia import Inertia, Placement, place
+from appell.tree.loops import contact_point, loop, rolling
+from appell.tree.system import TreeSystem
 from appell.tree.tree import Tree
 
-__all__ = ["Chain", "ChainLink", "Frame", "Inertia", "Joint", "Placement", "Tree", "place"]
+__all__ = [
+    "Chain",
+    "ChainLink",
+    "Frame",
+    "FrameSymbols",
+    "Inertia",
+    "Joint",
+    "Placement",
+    "Tree",
+    "TreeSystem",
+    "contact_point",
+    "loop",
+    "place",
+    "rolling",
+]

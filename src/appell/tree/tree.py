@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,10 +15,12 @@ from appell.errors import ModelError
 from appell.graph.fn import Fn
 from appell.tree import functions
 from appell.tree.algorithms import pivots_at
-from appell.tree.description import Frame, Joint, Skeleton, skeleton
+from appell.tree.description import WORLD, Frame, Joint, Skeleton, skeleton
 from appell.tree.equations import GolubevEquations, bodies_of, equations
+from appell.tree.frame_symbols import FrameSymbols
 from appell.tree.frames import Layout, Node, lay_out
 from appell.tree.inertia import Inertia, real_vector
+from appell.tree.system import TreeSystem, joint_symbols
 from appell.tree.urdf import read_urdf
 
 Array = NDArray[np.float64]
@@ -221,20 +224,55 @@ class Tree:
 
     def frame_function(self, frame: str, question: str, reference: str = "aligned") -> Fn:
         """The graph of "placement" or "jacobian" of one frame."""
-        known = self._skeleton.frames
-        if frame not in known:
-            raise ModelError(
-                f"there is no frame '{frame}'; frames are the joints and links: {', '.join(list(known)[:12])} …"
-            )
+        at = self._known_frame(frame)
         key = (frame, question, reference)
         if key not in self._fns:
-            self._fns[key] = functions.frame_function(self._subject, known[frame], question, reference)
+            self._fns[key] = functions.frame_function(self._subject, at, question, reference)
         return self._fns[key]
 
     def _frame_answer(self, frame: str, question: str, reference: str, q: ArrayLike) -> tuple[Array, ...]:
         key = (frame, question, reference)
         call = self._calls.get(key) or self._call(key, self.frame_function(frame, question, reference))
         return call.batch(q) if np.ndim(q) > 1 else call(q)
+
+    # --- constraints ---------------------------------------------------------------------------------------------
+
+    def system(
+        self,
+        constraints: Iterable[Any] = (),
+        forces: Mapping[Any, Any] | None = None,
+        potential: Any = 0,
+        *,
+        name: str | None = None,
+    ) -> TreeSystem:
+        """This tree with constraints, forces and springs, to be simulated like any `System`; see `TreeSystem`."""
+        return TreeSystem(self, constraints, forces, potential, name=name)
+
+    def joint(self, name: str) -> Any:
+        """The coordinate of a joint, for `system(…)`; x.d is its velocity. Several coordinates come as a tuple."""
+        coordinates = joint_symbols(self, name)[0]
+        return coordinates[0] if len(coordinates) == 1 else coordinates
+
+    def speeds(self, name: str) -> tuple[Any, ...]:
+        """The velocities of a joint in symbols, in the order of v."""
+        return joint_symbols(self, name)[1]
+
+    def frame(self, name: str) -> FrameSymbols:
+        """A frame in symbols for residuals and forces: position, rotation, velocity, angular_velocity; "world" stands."""
+        if name == WORLD and name not in self._skeleton.frames:
+            return FrameSymbols.ground(name, np.eye(3), np.zeros(3))
+        frame = self._known_frame(name)
+        if frame.node < 0:
+            return FrameSymbols.ground(name, frame.placement.R, frame.placement.p)
+        return FrameSymbols.of(name)
+
+    def _known_frame(self, name: str) -> Frame:
+        known = self._skeleton.frames
+        if name not in known:
+            raise ModelError(
+                f"there is no frame '{name}'; frames are the joints and links: {', '.join(list(known)[:12])} …"
+            )
+        return known[name]
 
     @property
     def ground(self) -> Inertia:

@@ -1,0 +1,103 @@
+"""Frames of a tree as symbols, for residuals, forces and reading motions.
+
+    position p, rotation R (frame → world), velocity ṗ, angular velocity ω with Ṙ = [ω×] R, all on the world's axes
+
+Nothing is expanded: each entry is one symbol, and only the graph knows what it stands for (`appell.tree.lowering`).
+A point beyond a frame is p + R r, and moves with ṗ + ω × R r.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sympy import ImmutableMatrix, Matrix, eye, zeros
+
+from appell.errors import ModelError
+from appell.jets import DerivedJet, expression
+from appell.tree.inertia import from_rpy
+
+AXES = "xyz"
+
+
+class FrameJet(DerivedJet):
+    """An entry of p or R of a frame: the letter is `frame.x` or `frame.R_xy`. Dots are derivatives along the motion."""
+
+    __slots__ = ()
+    base_level = 0
+
+    @property
+    def frame(self) -> str:
+        """The name of the frame."""
+        return self.letter.rsplit(".", 1)[0]
+
+    @property
+    def entry(self) -> str:
+        """Which entry: x, R_xy, omega_x."""
+        return self.letter.rsplit(".", 1)[1]
+
+
+class FrameRate(FrameJet):
+    """An entry of ω of a frame, `frame.omega_x`."""
+
+    __slots__ = ()
+    base_level = 1
+
+
+@dataclass(frozen=True)
+class FrameSymbols:
+    """A frame of a tree in symbols; `tree.frame(name)` makes it.
+
+    position: p, (3, 1), m; rotation: R, (3, 3); velocity: ṗ, (3, 1), m/s; angular_velocity: ω, (3, 1), rad/s; on the
+    world's axes.
+    """
+
+    name: str
+    position: ImmutableMatrix
+    rotation: ImmutableMatrix
+    velocity: ImmutableMatrix
+    angular_velocity: ImmutableMatrix
+
+    @staticmethod
+    def of(name: str) -> FrameSymbols:
+        """The symbols of a frame that moves."""
+        p = [FrameJet(f"{name}.{i}") for i in AXES]
+        R = [[FrameJet(f"{name}.R_{i}{j}") for j in AXES] for i in AXES]
+        omega = [FrameRate(f"{name}.omega_{i}") for i in AXES]
+        return FrameSymbols(name, *map(ImmutableMatrix, (p, R, [x.d for x in p], omega)))
+
+    @staticmethod
+    def ground(name: str, R: Any, p: Any) -> FrameSymbols:
+        """A frame that does not move: numbers."""
+        place = [Matrix(np.asarray(x).tolist()) for x in (p, R)]
+        return FrameSymbols(name, *map(ImmutableMatrix, (*place, zeros(3, 1), zeros(3, 1))))
+
+    def axis(self, direction: Sequence[Any] | str) -> Matrix:
+        """R e, (3, 1): a direction fixed in the frame, by its components or as "x", "y", "z"."""
+        return self.rotation * vector(direction, f"a direction of frame '{self.name}'")
+
+    def at(self, xyz: Sequence[Any] = (0, 0, 0), rpy: Sequence[float] = (0, 0, 0), *, name: str | None = None) -> FrameSymbols:
+        """The frame fixed to this one at xyz (m; numbers or parameters), turned by roll, pitch, yaw (rad)."""
+        arm = self.axis(xyz)
+        turned = eye(3) if not any(rpy) else Matrix(from_rpy(rpy).tolist())
+        return FrameSymbols(
+            name or self.name,
+            ImmutableMatrix(self.position + arm),
+            ImmutableMatrix(self.rotation * turned),
+            ImmutableMatrix(self.velocity + self.angular_velocity.cross(arm)),
+            self.angular_velocity,
+        )
+
+
+def vector(given: Sequence[Any] | str, what: str) -> Matrix:
+    """Three scalars as a column; "x", "y", "z" are unit vectors."""
+    if isinstance(given, str):
+        if given not in ("x", "y", "z"):
+            raise ModelError(f"{what} is {given!r}; write 'x', 'y', 'z' or three components")
+        return Matrix([int(given == i) for i in AXES])
+    entries = list(given)
+    if len(entries) != 3:
+        raise ModelError(f"{what} has {len(entries)} components, not 3")
+    return Matrix([expression(x.item() if isinstance(x, np.generic) else x, what) for x in entries])

@@ -1,0 +1,130 @@
+"""A tree of rigid bodies with constraints and forces: a peer of `System`.
+
+    q̇ = N(q) v        M(q) v̇ + h(q, v) = Q(t, q, v) + W Λ        f(t, q, v, v̇; frames) = 0
+
+M, h and the weights come from the recursive algorithms on the graph, never from symbols; constraints, forces and further
+potentials are SymPy expressions in the coordinates and velocities of the joints, in the entries of frames
+(`tree.frame(name).position` …), in parameters and time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from sympy import Expr, Integer, Symbol
+
+from appell.errors import FormNotApplicable, ModelError
+from appell.jets import Jet
+from appell.model.system import System
+from appell.tree.frame_symbols import FrameJet
+from appell.tree.names import symbols_of
+
+if TYPE_CHECKING:
+    from appell.tree.tree import Tree
+
+
+class TreeSystem(System):
+    """A tree with constraints; `tree.system(…)` makes it. Coordinates and velocities are in the order of the tree's q and v.
+
+    Parameters
+    ----------
+    tree: the bodies and joints, with numbers for masses and lengths; gravity and joint damping act by themselves.
+    constraints: `ap.Constraint`, `ap.Unilateral`, `ap.Between` (joint stops), residuals, or lists of them such as
+        `ap.tree.loop(…)` and `ap.tree.rolling(…)` give.
+    forces: joint coordinate or velocity → expression in t, q, v and frames; N or N m. Feedback is written here.
+    potential: V in t, q and positions of frames, J, besides gravity: springs.
+
+    Attributes
+    ----------
+    Those of `System` but for `kinetic`, which no symbols hold; `forces` include the damping of the joints.
+    """
+
+    tree: Tree
+
+    def __init__(
+        self,
+        tree: Tree,
+        constraints: Iterable[Any] = (),
+        forces: Mapping[Symbol, Any] | None = None,
+        potential: Any = 0,
+        *,
+        name: str | None = None,
+    ):
+        if not tree.nodes:
+            raise ModelError(f"nothing moves in {tree.name}: every joint is fixed")
+        constraints = _flat(constraints)
+        self._given = {"constraints": constraints, "forces": dict(forces or {}), "potential": potential, "name": name}
+        self.tree, self.name = tree, str(name or tree.name)
+        joints = symbols_of(tree.nodes)
+        self.coordinates = tuple(q for joint in joints for q in joint.coordinates)
+        self.velocities = tuple(v for joint in joints for v in joint.velocities)
+        self.quaternions = tuple(ball for joint in joints for ball in joint.quaternions)
+        self.rates = MappingProxyType({q: rate for joint in joints for q, rate in joint.rates.items()})
+        self.accelerations = tuple(v.d for v in self.velocities)
+        self.bodies, self.loads = (), ()
+        self.potential = self._expression(potential, "potential", level=0)
+        damping = [d for node in tree.nodes for d in node.damping]
+        self.forces = tuple(
+            Q - d * v if d else Q for Q, d, v in zip(self._forces(forces or {}), damping, self.velocities, strict=True)
+        )
+        self._restrict(constraints)
+        self._finish()
+
+    def replace(self, **changes: Any) -> TreeSystem:
+        """A new system of the same tree with some of the arguments changed."""
+        unknown = set(changes) - set(self._given)
+        if unknown:
+            raise ModelError(f"TreeSystem has no argument {sorted(unknown)}; it takes {sorted(self._given)}")
+        return TreeSystem(self.tree, **{**self._given, **changes})
+
+    def __reduce__(self):
+        return _rebuilt, (self.tree.joints, self.tree.gravity, self.tree.name, self._given)
+
+    def __repr__(self) -> str:
+        faces = f", {len(self.unilateral)} unilateral" if self.unilateral else ""
+        return f"<TreeSystem {self.name}: nq = {self.nq}, nv = {self.nv}, {len(self.constraints)} constraints{faces}>"
+
+    def _no_kinetic(self) -> Any:
+        raise FormNotApplicable(
+            f"{self.name} is a tree: its kinetic energy is evaluated by recursion, not written in symbols. tree.equations()"
+            " shows Golubev's equations; simulate, compile and normal_form take the system as it is"
+        )
+
+    kinetic: Any = property(_no_kinetic)
+    kinetic_given: Any = property(_no_kinetic)
+
+    def _check_symbol(self, s: Any, where: str, level: int) -> None:
+        if not isinstance(s, FrameJet):
+            return super()._check_symbol(s, where, level)
+        if s.frame not in self.tree.frames:
+            raise ModelError(f"{where} contains {s}, but {self.tree.name} has no frame '{s.frame}'")
+        if s.level > level:
+            raise ModelError(f"{where} contains {s}; the highest derivative allowed there is of order {level}")
+        return None
+
+    def _expressions(self) -> list[Expr]:
+        return [Integer(0), self.potential, *self.forces]
+
+
+def _flat(given: Any) -> tuple[Any, ...]:
+    """Constraints one after the other, lists of them opened."""
+    if not isinstance(given, Iterable):
+        return (given,)
+    return tuple(one for item in given for one in (_flat(item) if isinstance(item, list | tuple) else (item,)))
+
+
+def _rebuilt(joints: Any, gravity: Any, name: str, given: Mapping[str, Any]) -> TreeSystem:
+    from appell.tree.tree import Tree
+
+    return TreeSystem(Tree(joints, gravity=gravity, name=name), **given)
+
+
+def joint_symbols(tree: Tree, joint: str) -> tuple[tuple[Any, ...], tuple[Jet, ...]]:
+    """(coordinates, velocities) of one joint."""
+    for node, symbols in zip(tree.nodes, symbols_of(tree.nodes), strict=True):
+        if node.name == joint:
+            return symbols.coordinates, symbols.velocities
+    known = ", ".join(node.name for node in tree.nodes[:12])
+    raise ModelError(f"{tree.name} has no movable joint '{joint}'; it has {known}")
