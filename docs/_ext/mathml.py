@@ -13,6 +13,7 @@ import latex2mathml.converter
 from docutils import nodes
 
 TEX = (
+    (r"\\tag\{([^}]*)\}", r"\\qquad\\text{(\1)}"),
     (r"\\displaystyle", ""),
     (r"\{aligned\}|\{split\}", "{align*}"),
     (r"\\mathsf", r"\\mathrm"),
@@ -30,6 +31,7 @@ MATHML = (
     (rf"<mi>({NAMES})</mi>", r'<mrow><mspace width="0.17em"/><mi>\1</mi></mrow>'),
     (r"<mo>sign</mo>", r'<mrow><mspace width="0.17em"/><mi>sign</mi></mrow>'),
     (r"<mo>sgn</mo>", r'<mrow><mspace width="0.17em"/><mi>sgn</mi><mspace width="0.17em"/></mrow>'),
+    (r'fence="true"', 'fence="true" lspace="0" rspace="0"'),
     (r"<mi>&</mi>", "<mi>&amp;</mi>"),
 )
 """What makes MathML look as the book sets it."""
@@ -56,7 +58,8 @@ def visit_inline(self: Any, node: nodes.math) -> None:
 def visit_block(self: Any, node: nodes.math_block) -> None:
     number = f'<span class="eqno">({escape(str(node["number"]))})</span>' if node.get("number") else ""
     identity = "".join(f' id="{name}"' for name in node.get("ids", [])[:1])
-    self.body.append(f'<div class="formula"{identity}>{number}{mathml(node.astext(), block=True)}</div>\n')
+    formulas = "".join(mathml(part, block=True) for part in re.split(r"\\\]\s*\\\[", node.astext()))
+    self.body.append(f'<div class="formula"{identity}>{number}{formulas}</div>\n')
     raise nodes.SkipNode
 
 

@@ -63,6 +63,11 @@ class Jet(Symbol):
     def __setstate__(self, state):  # everything is in the arguments of __new__
         pass
 
+    @classmethod
+    def class_key(cls):
+        """Printed after parameters: m ẋ², not ẋ² m."""
+        return 2, 0, f"Symbol {cls.__name__}"
+
     @property
     def level(self) -> int:
         """0 for a configuration, 1 for a velocity, 2 for an acceleration."""

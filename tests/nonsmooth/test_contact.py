@@ -66,12 +66,11 @@ def test_thread_goes_slack(backend):
     example = zoo.thread_pendulum(slack=False)
     motion = ap.simulate(example.system, example.start, 1.5, example.parameters, backend=backend, **TIGHT)
     assert kinds(motion)[:3] == ["landing", "leaving", "impact"]
-    R, angle = example.system.coordinates
+    _, angle = example.system.coordinates
     left = motion.at(motion.impacts[1].time)
     assert np.cos(left[angle])[0] == pytest.approx(-2 / 3, abs=1e-9)
     impact = motion.impacts[2].time - motion.impacts[1].time
     speed = np.sqrt(9.81 * 2 / 3)  # v² = gR |cos θ| where it leaves
-    # the parabola from angle α beyond the horizontal meets the circle again at the time 4 v sin α cos α.../g
     a = np.arccos(-2 / 3)
     position = lambda t: np.hypot(
         np.sin(a) + speed * np.cos(a) * t, -np.cos(a) + speed * np.sin(a) * t - 9.81 * t**2 / 2

@@ -18,6 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +35,8 @@ M_phi, M_delta = ap.parameters("M_phi M_delta")
 CENTRAL = {1: 4 / 5, 2: -1 / 5, 3: 4 / 105, 4: -1 / 280}
 """Central differences of order 8: f′ ≈ Σ c_k (f(k h) − f(−k h))/h."""
 
-STEP = 0.01
-"""h, rad and rad/s: h⁸ f⁽⁹⁾/630 is below 1e-13 for functions that vary over radians; rounding/h is about 1e-12."""
+STEP = 0.0075
+"""h, rad and rad/s: both h⁸ f⁽⁹⁾/630 and rounding over h are about 1e-13 here."""
 
 
 def turn_y(angle) -> Matrix:
@@ -63,7 +65,7 @@ def bicycle(P: Mapping[str, float]) -> ap.System:
         bodies=bodies,
         potential=-P["g"] * sum(body.mass * body.position[2] for body in bodies),
         forces={phi: M_phi, delta: M_delta},
-        constraints=[*wheel_rows(rear, P["rR"]), *wheel_rows(front, P["rF"])],
+        constraints=[*wheel_rows(rear, frame, chi_R, P["rR"]), *wheel_rows(front, handlebar, chi_F, P["rF"])],
         name="Whipple bicycle",
     )
 
@@ -75,13 +77,14 @@ def inertia(P: Mapping[str, float], body: str) -> Matrix:
     return Matrix([[xx, 0, xz], [0, yy, 0], [xz, 0, zz]])
 
 
-def wheel_rows(wheel: ap.RigidBody, radius: float) -> list[ap.Constraint]:
-    """Contact and rolling of a wheel whose axle is its y axis."""
-    R, hub = wheel.orientation.rotation, wheel.position
+def wheel_rows(wheel: ap.RigidBody, carrier: ap.RigidBody, chi: Any, radius: float) -> list[ap.Constraint]:
+    """Contact and rolling of a wheel that turns by chi about the y axis of its carrier."""
+    R, hub = carrier.orientation.rotation, wheel.position
     n = R.col(1)
     across = sqrt(1 - n[2] ** 2)  # |e_z − (e_z·n) n|
     rho = radius * (Matrix([0, 0, 1]) - n[2] * n) / across
-    slip = ap.total_derivative(hub) + (R * wheel.omega({})).cross(rho)
+    omega = R * carrier.omega({}) + chi.d * n
+    slip = ap.total_derivative(hub) + omega.cross(rho)
     return [
         ap.Constraint(hub[2] + radius * across, name=f"{wheel.name} contact"),
         ap.Constraint(slip[0], name=f"{wheel.name} rolls along x"),
@@ -94,7 +97,7 @@ def wheel_rows(wheel: ap.RigidBody, radius: float) -> list[ap.Constraint]:
 
 @dataclass(frozen=True)
 class Bicycle:
-    """The bicycle at hand: accelerations of lean and steer as a function of lean, steer, their rates and the speed."""
+    """Accelerations of lean and steer as functions of lean, steer, their rates and the speed."""
 
     system: ap.System
     P: Mapping[str, float]
@@ -108,23 +111,24 @@ class Bicycle:
         return ap.consistent(self.system, start, {M_phi: 0, M_delta: 0}, hold=hold)
 
     def solve(self, state: Mapping, moments: tuple[float, float] = (0.0, 0.0)) -> tuple[Array, Array]:
-        """((φ̈, δ̈), Λ) at a state under moments on lean and steer."""
-        run = ap.compile(self.system, {M_phi: moments[0], M_delta: moments[1]}, backend="vm")
+        """((φ̈, δ̈), Λ) at a state under moments on lean and steer, N m."""
         q, u = ([state[s] for s in symbols] for symbols in (self.system.coordinates, self.system.velocities))
-        a, lam = run.acceleration(0.0, q, u)
+        a, lam = _run(self.system, moments).acceleration(0.0, q, u)
         return a[[self.system.coordinates.index(s) for s in (phi, delta)]], lam
 
     def mass(self) -> Array:
-        """M, (2, 2): accelerations are affine in the moments, q̈ = M⁻¹ f + …, so differences are exact."""
-        state = self.state(0, 0, 0, 0, 0)
-        columns = [(self.solve(state, e)[0] - self.solve(state, -np.array(e))[0]) / 2 for e in ((1.0, 0.0), (0.0, 1.0))]
-        return np.linalg.inv(np.stack(columns, axis=1))
+        """M, (2, 2): the accelerations are affine in the moments, q̈ = M⁻¹ f + …, so that these differences are exact."""
+        upright = self.state(0, 0, 0, 0, v=0)
+        rest = self.solve(upright)[0]
+        return np.linalg.inv(np.stack([self.solve(upright, f)[0] - rest for f in ((1.0, 0.0), (0.0, 1.0))], axis=1))
 
     def slope(self, v: float) -> Array:
         """∂(φ̈, δ̈)/∂(φ, δ, φ̇, δ̇) in straight upright motion at the speed v, (2, 4)."""
         at = lambda direction, h: self.solve(self.state(*(h * direction), v))[0]
-        columns = [
-            sum(c * (at(e, k * STEP) - at(e, -k * STEP)) for k, c in CENTRAL.items()) / STEP
-            for e in np.eye(4)
-        ]  # fmt: skip
-        return np.stack(columns, axis=1)
+        along = lambda e: sum(c * (at(e, k * STEP) - at(e, -k * STEP)) for k, c in CENTRAL.items()) / STEP
+        return np.stack([along(e) for e in np.eye(4)], axis=1)
+
+
+@cache
+def _run(system: ap.System, moments: tuple[float, float]) -> ap.Run:
+    return ap.compile(system, dict(zip((M_phi, M_delta), moments, strict=True)), backend="vm")

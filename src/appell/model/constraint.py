@@ -94,10 +94,30 @@ def _directions(reaction: Mapping[Symbol, Any], name: str) -> Mapping[Symbol, Ex
 
 
 def is_linear(f: Expr, jets: Sequence[Jet]) -> bool:
-    """Whether f is of degree at most one in the jets: every ∂f/∂s is free of them (after expansion where needed)."""
+    """Whether f is of degree at most one in the jets: by its structure, or because every ∂f/∂s is free of them."""
     tops = set(jets)
+    if _degree(f, tops, {}) <= 1:
+        return True
     for s in jets:
         slope = sympy.diff(f, s)
         if slope.free_symbols & tops and sympy.expand(slope).free_symbols & tops:
             return False
     return True
+
+
+def _degree(f: Any, jets: set[Any], known: dict[Any, float]) -> float:
+    """A bound of the degree of f in the jets, read off sums, products and whole powers; infinite inside other functions."""
+    if f in known:
+        return known[f]
+    if f in jets:
+        degree: float = 1
+    elif f.is_Add:
+        degree = max(_degree(part, jets, known) for part in f.args)
+    elif f.is_Mul:
+        degree = sum(_degree(part, jets, known) for part in f.args)
+    elif f.is_Pow and f.exp.is_Integer and f.exp > 0:
+        degree = _degree(f.base, jets, known) * int(f.exp)
+    else:
+        degree = float("inf") if f.free_symbols & jets else 0
+    known[f] = degree
+    return degree

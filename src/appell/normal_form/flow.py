@@ -64,8 +64,18 @@ class Flow:
         return bool(self.position or self.velocity or self.quaternions)
 
 
+_accelerations: weakref.WeakKeyDictionary[NormalForm, dict[Policies, Function]] = weakref.WeakKeyDictionary()
+
+
 def acceleration(form: NormalForm, policies: Policies) -> Function:
-    """(t, q, v, p) → a, lam, margin."""
+    """(t, q, v, p) → a, lam, margin; made once."""
+    known = _accelerations.setdefault(form, {})
+    if policies not in known:
+        known[policies] = _acceleration(form, policies)
+    return known[policies]
+
+
+def _acceleration(form: NormalForm, policies: Policies) -> Function:
     inputs = _inputs(form, ("q", "v", "p"))
     blocks = Blocks(form["M"], form["A"], form["W"], form["Q"] - form["h"], -form["a0"])
     finish = lambda x, lam: {"a": (x, (form.nv,)), "lam": (lam, (len(form.rows),))}

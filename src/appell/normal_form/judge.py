@@ -59,7 +59,9 @@ def _empty_rows(form: NormalForm, samples: list[Sample]) -> None:
     for k, row in enumerate(linear):
         if all(np.abs(out["A"][k]).max() < 1e-12 for _, out in samples):
             own = [out[lowest[k]][k if row.level == 2 else place[k]] for _, out in samples]
-            _complain(row.constraint.name, all(abs(f) < 1e-12 for f in own))
+            satisfied = all(abs(f) < 1e-12 for f in own)
+            if not (satisfied and form.route == "tree"):  # a spatial hinge in a plane mechanism says some things in vain
+                _complain(row.constraint.name, satisfied)
     for k, row in enumerate(free):
         if all(np.abs(out["r_a"][k]).max() < 1e-12 for _, out in samples):
             _complain(row.constraint.name, all(abs(out["r"][k]) < 1e-12 for _, out in samples))

@@ -13,7 +13,7 @@ constant number of vectors (GCC's and Clang's vector types). `CLoop` drives the 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from time import perf_counter
 from typing import Any
@@ -204,7 +204,9 @@ class _Progress:
         self.t_pieces, self.z_pieces = [np.array([task.t0])], [task.z0[None, :]]
         self.struct = loop.ffi.new("appell_run *")
         run = self.struct
-        for name in ("p", "atol", "times"):
+        self.p = task.p.copy()
+        run.p = self._pointer(self.p)
+        for name in ("atol", "times"):
             setattr(run, name, self._pointer(getattr(task, name)))
         run.z, run.zd, run.z_times = (self._pointer(array) for array in (self.z, self.zd, self.z_times))
         run.t, run.t_end, run.n_times, run.max_steps = task.t0, task.t_end, len(task.times), task.max_steps
@@ -261,3 +263,38 @@ class _Progress:
             switch=(run.switch_face, run.switch_kind) if status is Status.SWITCH else None,
             touching=tuple(bool(x) for x in self.touching[: self.loop.free]),
         )
+
+
+class Repeated:
+    """One struct for many starts of a task, one after another: nothing is kept of a run but its end and its count of events."""
+
+    def __init__(self, loop: CLoop, task: Task):
+        self.progress = _Progress(loop, replace(task, keep_steps=False))
+        run = self.progress.struct
+        if loop.free:
+            self.events = np.empty((4096, 6))
+            run.events, run.event_capacity = self.progress._pointer(self.events), len(self.events)
+
+    def __call__(self, z0: Array, p: Array | None = None) -> tuple[Status, int]:
+        """Status and events of the run from (t0, z0); where it ended is in `t` and `z`."""
+        progress, events = self.progress, 0
+        run, advance = progress.struct, progress.loop.lib.appell_advance
+        progress.z[:], progress.touching[:] = z0, 0
+        if p is not None:
+            progress.p[:] = p
+        run.t, run.h, run.started, run.i_time, run.standing = progress.task.t0, progress.task.first_step or 0.0, 0, 0, 0
+        run.evaluations = run.accepted = run.rejections = run.rejected = 0
+        status = Status.BUFFER_FULL
+        while status == Status.BUFFER_FULL:
+            run.n_events = 0
+            status = advance(run, 1 << 62)
+            events += run.n_events
+        return Status(status), events
+
+    @property
+    def t(self) -> float:
+        return self.progress.struct.t
+
+    @property
+    def z(self) -> Array:
+        return self.progress.z

@@ -108,10 +108,7 @@ class _Flight:
     def legs(self) -> Iterator[Leg]:
         status = Status.OK
         while status is Status.OK and self.t != self.task.t_end:
-            if self.statistics.accepted >= self.task.max_steps:
-                status = Status.MAX_STEPS
-            else:
-                status = self._step()
+            status = Status.MAX_STEPS if self.statistics.accepted >= self.task.max_steps else self._step()
         yield self._leg(status)
 
     # -- guards --------------------------------------------------------------------------------------------------------

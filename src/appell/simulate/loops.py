@@ -53,8 +53,18 @@ def _with_modes(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner:
         raise ConstraintError("constraints nonlinear in the accelerations and unilateral ones do not go together")
     if corner not in CORNERS:
         raise ModelError(f"corner= is one of {', '.join(CORNERS)}, not {corner!r}")
+    _check_restitutions(run)
     loop = ModeLoop(run, lambda contacts: mode_loop(run, contacts, method), corner)
     return Prepared(loop.mode(())[0], loop)
+
+
+def _check_restitutions(run: Run) -> None:
+    values = run.form.select("restitution")(0.0, np.zeros(run.form.nq), np.zeros(run.form.nv), run.p)["restitution"]
+    for face, value in zip(run.system.unilateral, values, strict=True):
+        if not 0 <= value <= 1:
+            raise ConstraintError(
+                f"the restitution of '{face.name}', {face.restitution}, is {value:g} with these parameters, not in [0, 1]"
+            )
 
 
 def mode_loop(run: Run, contacts: tuple[int, ...], method: str) -> tuple[Flow, Loop]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from appell.errors import ConstraintError, SingularConfiguration, Status
 from appell.normal_form.flow import Flow
 from appell.simulate.contact import CORNER, HIT, IMPACT, LANDING, LEAVING, ORTHOGONAL, Instant, blow, contact_set
+from appell.simulate.loop_c import CLoop, Repeated
 from appell.simulate.loop_py import Leg, Loop, Statistics, Task
 from appell.simulate.run import Run
 
@@ -31,6 +32,21 @@ SEQUENCE = 1000
 
 EXACTLY_ON = 1e-13
 """|g|/(1 + Σ|∂g/∂q·q|) below which a flight starts on a face."""
+
+
+class Ends(NamedTuple):
+    """Ends of many runs: status, time, state (n, nz) and count of events of each."""
+
+    status: NDArray[np.int_]
+    t: Array
+    z: Array
+    events: NDArray[np.int_]
+
+
+def _with_limits(task: Task) -> Task:
+    """The task with what counts as rest, as one instant and as a touch."""
+    span = abs(task.t_end - task.t0)
+    return replace(task, rest=1e-12 * span, simultaneous=1e-12 * span, graze=1e-11)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +64,21 @@ class ModeLoop:
             self.modes[contacts] = self.make(contacts)
         return self.modes[contacts]
 
+    def ends(self, task: Task, starts: Array) -> Ends:
+        """Where many runs end, (n, nz) starts one after another. Flights stay in compiled code as long as they meet nothing but
+        impacts; a run that lands or meets a corner is made again with its modes."""
+        flight = self.mode(())[1]
+        once = Repeated(flight, _with_limits(task)) if isinstance(flight, CLoop) else None
+        found = Ends(np.empty(len(starts), dtype=int), np.empty(len(starts)), np.empty_like(starts), np.empty(len(starts), int))
+        for k, start in enumerate(starts):
+            status, count = once(start) if once else (Status.SWITCH, 0)
+            if status is not Status.SWITCH and once is not None:
+                found.status[k], found.t[k], found.z[k], found.events[k] = status, once.t, once.z, count
+                continue
+            *_, leg = self.run(replace(task, z0=start, keep_steps=False))
+            found.status[k], found.t[k], found.z[k], found.events[k] = leg.status, leg.t, leg.z, len(leg.events)
+        return found
+
     def run(self, task: Task) -> Iterator[Leg]:
         """See `loop_py.Loop.run`."""
         if task.t_end < task.t0:
@@ -59,8 +90,7 @@ class _Journey:
     """The state of one run: where it stands, in which mode, and everything so far."""
 
     def __init__(self, loop: ModeLoop, task: Task):
-        span = abs(task.t_end - task.t0)
-        self.loop, self.task = loop, replace(task, rest=1e-12 * span, simultaneous=1e-12 * span, graze=1e-11)
+        self.loop, self.task = loop, _with_limits(task)
         self.t, self.z, self.h = task.t0, task.z0.copy(), task.first_step
         self.contacts: tuple[int, ...] = ()
         self.touching: set[int] = set()

@@ -21,7 +21,7 @@ from appell.backends import AppellWarning
 from appell.errors import AppellError, ModelError, Status
 from appell.jets import DerivedJet, Jet, expression
 from appell.jets import t as time
-from appell.simulate.record import QUANTITIES, Array, Drift, Record, Series, reaction_latex, unknown_name
+from appell.simulate.record import QUANTITIES, Array, Drift, Record, Series, reaction_latex, subdivided, unknown_name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -387,12 +387,6 @@ class Motion(Record):
         from appell.simulate.storage import save
 
         return save(self.dataset, path)
-
-
-def subdivided(t: Array, parts: int) -> Array:
-    """The times t with `parts` − 1 equally spaced ones in each interval, (1 + (k − 1) parts,)."""
-    between = t[:-1, None] + np.diff(t)[:, None] * (np.arange(parts) / parts)
-    return np.append(between.reshape(-1), t[-1])
 
 
 def _one_by_one(run: Any, rows: int, t: Array, q: Array, v: Array) -> tuple[Array, Array]:

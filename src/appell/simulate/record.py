@@ -84,8 +84,8 @@ class Record:
     coordinate_names: tuple[str, ...]
     velocity_names: tuple[str, ...]
     reaction_names: tuple[str, ...]
-    contact_names: tuple[str, ...]
-    impacts: tuple[Any, ...]
+    contact_names: tuple[str, ...] = ()
+    impacts: tuple[Any, ...] = ()
 
     def series(self, key: Any) -> Series:
         """Values with their name, LaTeX and unit, by symbol, name, constraint, or a name of `QUANTITIES`."""
@@ -171,6 +171,12 @@ def reaction_latex(name: str, row: int) -> str:
     plain = len(name) <= 24 and all(c.isalnum() or c in " -_" for c in name)
     word = name.replace("_", r"\_").replace(" ", r"\ ").replace("-", r"\text{-}")
     return rf"\Lambda_{{\mathrm{{{word}}}}}" if plain else rf"\Lambda_{{{row + 1}}}"
+
+
+def subdivided(t: Array, parts: int) -> Array:
+    """The times t with `parts` − 1 equally spaced ones in each interval, (1 + (k − 1) parts,)."""
+    between = t[:-1, None] + np.diff(t)[:, None] * (np.arange(parts) / parts)
+    return np.append(between.reshape(-1), t[-1])
 
 
 def _interval(t: Array) -> str:

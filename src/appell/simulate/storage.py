@@ -46,8 +46,7 @@ def to_dataset(motion: Motion) -> xr.Dataset:
     """The motion as a `Dataset` over t (s)."""
     import xarray as xr  # half a second, so not with the library
 
-    names = _Names()
-    variables: dict[str, Any] = {}
+    names, variables = _Names(), dict[str, Any]()
     for symbol in (*motion.symbols, *(motion.pseudo or {})):
         attrs = {"symbol": str(symbol), **_identity(motion, symbol)}
         variables[names(str(symbol))] = _variable(motion.series(symbol), attrs)
@@ -270,13 +269,11 @@ class LoadedMotion(Record):
     def series(self, key: Any) -> Series:
         if isinstance(key, str) and key == "energy_error" and key not in self._table("symbol"):
             return Series(key, *QUANTITIES[key], self.energy_error)
-        constraint = hasattr(key, "residual") or hasattr(key, "restitution")
-        for attribute in ("constraint", "contact") if constraint else ("symbol", "constraint", "contact", "quantity"):
-            name = str(getattr(key, "name", key))
-            if name in self._table(attribute):
-                found = self._table(attribute)[name]
-                attrs = found.attrs
-                return Series(name, attrs["latex"], attrs["units"], attrs["long_name"], found.values)
+        rows = ("constraint", "contact")
+        for attribute in rows if hasattr(key, "residual") or hasattr(key, "restitution") else ("symbol", *rows, "quantity"):
+            found = self._table(attribute).get(name := str(getattr(key, "name", key)))
+            if found is not None:
+                return Series(name, *(found.attrs[label] for label in ("latex", "units", "long_name")), found.values)
         raise self._unknown("symbol", key)
 
     def _table(self, attribute: str) -> dict[str, xr.Variable]:

@@ -3,7 +3,8 @@
     example = zoo.skate()
     motion = simulate(example.system, start=example.start, until=example.until, parameters=example.parameters)
 
-`ALL` maps every name to its function; each can be called without arguments.
+`ALL` maps every name to its function; each can be called without arguments. `ROBOTS` are trees with constraints, whose
+energies are no symbolic expressions.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from appell.zoo.linkage import four_bar, sliding_rod
 from appell.zoo.nonlinear import appell_hamel, constant_speed
 from appell.zoo.pendulum import n_pendulum, pendulum
 from appell.zoo.planar_body import holonomic_pseudo
+from appell.zoo.robots import differential_drive, four_bar_urdf, stewart_platform, wheeled_leg
 from appell.zoo.second_order import constant_acceleration, orthogonal_acceleration
 from appell.zoo.skate import skate
 from appell.zoo.sleigh import sleigh
@@ -81,8 +83,13 @@ ALL: dict[str, Callable[[], Example]] = {
     )
 }
 
+ROBOTS: dict[str, Callable[[], Example]] = {
+    function.__name__: function for function in (differential_drive, four_bar_urdf, stewart_platform, wheeled_leg)
+}
+
 __all__ = [
     "ALL",
+    "ROBOTS",
     "Example",
     "appell_hamel",
     "arm_with_joint_stops",
@@ -93,9 +100,11 @@ __all__ = [
     "bouncing_ball",
     "constant_acceleration",
     "constant_speed",
+    "differential_drive",
     "double_pendulum_with_wall",
     "euler_body",
     "four_bar",
+    "four_bar_urdf",
     "grioli",
     "heavy_top",
     "heavy_top_quaternion",
@@ -116,7 +125,9 @@ __all__ = [
     "sleigh",
     "sliding_rod",
     "snakeboard",
+    "stewart_platform",
     "suslov",
     "thread_pendulum",
     "turning_knife_edge",
+    "wheeled_leg",
 ]

@@ -1,0 +1,249 @@
+"""Trees of rigid bodies: batches, single calls and preparation against Pinocchio, MuJoCo and heyoka, all on one core.
+
+Times are CPU seconds of the thread, the least of several turns: on a shared machine a short run would find a quiet
+moment more easily than a long one, and wall time would favour the faster side.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from appell.backends import Call, c_function, compile_c
+from appell.tree import Tree
+from benchmarks.measure import agree, interleaved
+from benchmarks.peak import peak
+from benchmarks.report import Table, ratio, seconds
+from benchmarks.robots import ROBOTS, Array, Heyoka, Pinocchio, Robot, States
+from benchmarks.trees_ready import chain_table, ready_table
+
+STATES = 4096
+HEYOKA_LARGEST = 3000  # operations: beyond them LLVM takes minutes over straight-line code
+SINGLE = 1e-3  # what single precision may lose on an acceleration, of the largest
+
+
+@dataclass(frozen=True)
+class Case:
+    """A robot on every side, at the same states."""
+
+    robot: Robot
+    tree: Tree
+    pinocchio: Pinocchio
+    states: States
+
+    @staticmethod
+    def of(robot: Robot, count: int) -> Case:
+        tree = Tree.from_urdf(robot.path, floating=robot.floating)
+        return Case(robot, tree, Pinocchio(robot), States.random(tree, count))
+
+    def call(self, question: str) -> Call:
+        fn = self.tree.function(question)
+        return c_function(compile_c([fn]), fn)
+
+
+def tables(quick: bool) -> list[Table]:
+    robots = ROBOTS[:1] if quick else ROBOTS
+    cases = [Case.of(robot, 1024 if quick else STATES) for robot in robots]
+    turn = 0.05 if quick else 1.5
+    return [
+        _forward_table([_forward(case, turn) for case in cases]),
+        _others_table([_others(case, turn) for case in cases]),
+        _single_table([_single(case, turn) for case in cases]),
+        ready_table(robots, repeats=1 if quick else 3),
+        chain_table(quick),
+    ]
+
+
+def busy(call: Callable[[], Any], count: int) -> Callable[[], float]:
+    """A call that takes its own CPU time, divided by `count`."""
+
+    def clocked() -> float:
+        start = time.thread_time()
+        call()
+        return (time.thread_time() - start) / count
+
+    return clocked
+
+
+def _each(function: Callable[..., Any], model: Any, data: Any, *columns: Array) -> Callable[[], None]:
+    """Pinocchio's function at one state after the other, in the shortest loop Python has."""
+    rows = list(zip(*columns, strict=True))
+
+    def run() -> None:
+        for row in rows:
+            function(model, data, *row)
+
+    return run
+
+
+# --- forward dynamics of a batch --------------------------------------------------------------------------------------
+
+
+def _forward(case: Case, turn: float) -> dict[str, Any]:
+    states, peer, count = case.states, case.pinocchio, len(case.states.q)
+    call = case.call("forward_dynamics")
+    double = (states.q, states.v, states.third)
+    single = tuple(x.astype(np.float32) for x in double)
+    parallel, result = peer.parallel("abaInParallel", states)
+    parallel()
+    theirs = np.array([peer.forward(*row) for row in zip(states.q_pinocchio, states.v, states.third, strict=True)])
+    a = call.batch(*double)[0]
+    name = case.robot.name
+    record: dict[str, Any] = {"robot": name, "nv": case.tree.nv, "operations": case.tree.function("forward_dynamics").operations}
+    record["error"] = max(agree(f"{name}: aba", a, theirs, 1e-10), agree(f"{name}: abaInParallel", a, result.T, 1e-10))
+    record["error_single"] = agree(f"{name}: float32", call.batch(*single, dtype=np.float32)[0], theirs, SINGLE)
+    calls = {
+        "double": busy(lambda: call.batch(*double), count),
+        "single": busy(lambda: call.batch(*single, dtype=np.float32), count),
+        "aba": busy(_each(peer.pin.aba, peer.model, peer.data, states.q_pinocchio, states.v, states.third), count),
+        "parallel": busy(parallel, count),
+    }
+    for key, prepare in (("heyoka", _heyoka), ("mujoco", _mujoco)):
+        found = prepare(case, a)
+        if isinstance(found, str):
+            record[f"no {key}"] = found
+        else:
+            calls[key] = found
+    return {**record, **interleaved(calls, seconds=turn)}
+
+
+def _heyoka(case: Case, a: Array) -> Callable[[], float] | str:
+    """`cfunc` of the same instructions, in its own layout (a state is a column); or why not."""
+    fn = case.tree.function("forward_dynamics")
+    if fn.operations > HEYOKA_LARGEST:
+        return f"heyoka left out: LLVM takes minutes over {fn.operations:,} operations"
+    try:
+        function = Heyoka.of(fn).function
+    except ImportError:
+        return "heyoka is not installed"
+    x = np.ascontiguousarray(np.hstack([case.states.q, case.states.v, case.states.third]).T)
+    y = np.zeros((case.tree.nv, len(a)))
+    agree(f"{case.robot.name}: heyoka", a, function(x, outputs=y).T, 1e-10)
+    return busy(lambda: function(x, outputs=y), len(a))
+
+
+def _mujoco(case: Case, a: Array) -> Callable[[], float] | str:
+    """`mj_forward` without contacts; or why not."""
+    try:
+        from benchmarks.mujoco_peer import MuJoCo
+
+        peer = MuJoCo(case.robot, case.tree, case.states)
+    except ImportError:
+        return "MuJoCo is not installed"
+    except ValueError as error:
+        return f"MuJoCo does not take the file: {' '.join(str(error).split())}"
+    count = min(512, len(a))
+    agree(f"{case.robot.name}: MuJoCo", a[:count], peer.in_our_order(peer.run(count)), 1e-9)
+    return busy(lambda: peer.run(count), count)
+
+
+def _forward_table(records: list[dict[str, Any]]) -> Table:
+    rows = []
+    for r in records:
+        other = [seconds(r[key]) if key in r else "—" for key in ("heyoka", "mujoco")]
+        rows.append((
+            r["robot"], str(r["nv"]), f"{r['operations']:,}", seconds(r["double"]), seconds(r["single"]), seconds(r["aba"]),
+            seconds(r["parallel"]), *other, ratio(r["aba"] / r["double"]), ratio(r["parallel"] / r["double"]),
+            ratio(r["aba"] / r["single"]), f"{r['operations'] / r['double'] / peak('double'):.0%}",
+            f"{r['operations'] / r['single'] / peak('float'):.0%}",
+        ))  # fmt: skip
+    reasons = [f"{r['robot']}: {r[key]}" for r in records for key in ("no heyoka", "no mujoco") if key in r]
+    return Table(
+        title="Forward dynamics of a batch of states, one core, time a state",
+        columns=(
+            "robot", "nv", "operations", "appell f64", "appell f32", "aba", "abaInParallel", "heyoka", "MuJoCo", "× aba",
+            "× parallel", "f32 × aba", "of peak f64", "f32",
+        ),
+        rows=tuple(rows),
+        notes=(
+            "aba: called from Python state by state; abaInParallel: on one thread; × is appell's throughput over theirs",
+            "heyoka: cfunc of the same instructions, states as columns; appell's time includes transposing rows",
+            "MuJoCo: mj_forward from Python without contacts and limits, which also factorises M and places the bodies",
+            "operations: +, −, ×, ÷, a sine or cosine counted as one; of peak: operations a second over "
+            f"{peak('double') / 1e9:.0f} (f64), {peak('float') / 1e9:.0f} (f32) Gop/s, measured here on independent "
+            "multiply-adds on full vectors, each counted as two",
+            f"agreement: {max(r['error'] for r in records):.0e} of the largest acceleration in double, "
+            f"{max(r['error_single'] for r in records):.0e} in single precision",
+            *reasons,
+        ),
+        records=tuple(records),
+    )  # fmt: skip
+
+
+# --- inverse dynamics and the mass matrix of a batch ------------------------------------------------------------------
+
+
+def _others(case: Case, turn: float) -> dict[str, Any]:
+    states, peer, count, name = case.states, case.pinocchio, len(case.states.q), case.robot.name
+    inverse, mass = case.call("inverse_dynamics"), case.call("mass_matrix")
+    arguments = (states.q, states.v, states.third)
+    parallel, result = peer.parallel("rneaInParallel", states)
+    parallel()
+    M = np.array([np.triu(peer.mass_matrix(q)) for q in states.q_pinocchio])
+    error = agree(f"{name}: rnea", inverse.batch(*arguments)[0], result.T, 1e-11)
+    error = max(error, agree(f"{name}: crba", np.triu(mass.batch(states.q)[0]), M, 1e-11))
+    calls = {
+        "inverse": busy(lambda: inverse.batch(*arguments), count),
+        "rnea": busy(_each(peer.pin.rnea, peer.model, peer.data, states.q_pinocchio, states.v, states.third), count),
+        "parallel": busy(parallel, count),
+        "mass": busy(lambda: mass.batch(states.q), count),
+        "crba": busy(_each(peer.pin.crba, peer.model, peer.data, states.q_pinocchio), count),
+    }
+    return {"robot": name, "error": error, **interleaved(calls, seconds=turn)}
+
+
+def _others_table(records: list[dict[str, Any]]) -> Table:
+    rows = tuple(
+        (
+            r["robot"], seconds(r["inverse"]), seconds(r["rnea"]), seconds(r["parallel"]), ratio(r["rnea"] / r["inverse"]),
+            ratio(r["parallel"] / r["inverse"]), seconds(r["mass"]), seconds(r["crba"]), ratio(r["crba"] / r["mass"]),
+        )
+        for r in records
+    )  # fmt: skip
+    return Table(
+        title="Inverse dynamics and mass matrix of a batch of states, one core, time a state",
+        columns=("robot", "inverse", "rnea", "rneaInParallel", "× rnea", "× parallel", "mass matrix", "crba", "× crba"),
+        rows=rows,
+        notes=(
+            "rnea, crba: called from Python state by state; crba fills one triangle, appell the whole matrix",
+            f"agreement: {max(r['error'] for r in records):.0e} of the largest entry",
+        ),
+        records=tuple(records),
+    )
+
+
+# --- one call from Python ---------------------------------------------------------------------------------------------
+
+QUESTIONS = (("forward_dynamics", "aba"), ("inverse_dynamics", "rnea"), ("mass_matrix", "crba"))
+
+
+def _single(case: Case, turn: float) -> dict[str, Any]:
+    """One state, as a user calls it: a method of `Tree`, a function of Pinocchio."""
+    states, peer, loops = case.states, case.pinocchio, range(300)
+    record: dict[str, Any] = {"robot": case.robot.name}
+    for question, theirs in QUESTIONS:
+        method, function = getattr(case.tree, question), getattr(peer.pin, theirs)
+        rest = () if question == "mass_matrix" else (states.v[0], states.third[0])
+        ours, other = (states.q[0], *rest), (peer.model, peer.data, states.q_pinocchio[0], *rest)
+        agree(f"{case.robot.name}: {theirs}", np.triu(method(*ours)), np.triu(function(*other)), 1e-10)
+        many = {
+            question: busy(lambda f=method, x=ours: [f(*x) for _ in loops], len(loops)),
+            theirs: busy(lambda f=function, x=other: [f(*x) for _ in loops], len(loops)),
+        }
+        record |= interleaved(many, seconds=turn)
+    return record
+
+
+def _single_table(records: list[dict[str, Any]]) -> Table:
+    pairs = lambda r: [(seconds(r[x]), seconds(r[y]), ratio(r[y] / r[x])) for x, y in QUESTIONS]
+    return Table(
+        title="One call from Python on one state",
+        columns=("robot", "forward", "aba", "×", "inverse", "rnea", "×", "mass matrix", "crba", "×"),
+        rows=tuple((r["robot"], *(cell for three in pairs(r) for cell in three)) for r in records),
+        notes=("appell: the methods of Tree, whose answers are fresh arrays; the C code of one state, not vectors of states",),
+        records=tuple(records),
+    )

@@ -1,0 +1,101 @@
+"""The benchmark of the linearised bicycle against our nonlinear one: J. P. Meijaard, J. M. Papadopoulos, A. Ruina,
+A. L. Schwab, Proc. R. Soc. A 463 (2007) 1955.
+
+    M q̈ + v C1 q̇ + (g K0 + v² K2) q = f,        q = (lean φ, steer δ)
+
+Derivatives are central differences of order 8 of accelerations on the constraints, good to about 1e-13 of the largest entry;
+the bounds are those that come with the numbers, 1e-12 for matrices and 2e-12 for eigenvalues.
+"""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from scipy.linalg import expm
+from scipy.optimize import brentq
+from tests.published.bicycle import Bicycle, M_delta, M_phi, bicycle, delta, phi
+from tests.published.files import absent, published
+
+import appell as ap
+
+NAME = "bicycle_whipple_linear.json"
+FILE = published(NAME)
+DATA = json.loads(FILE.read_text()) if FILE else {"expected": {"eigenvalue_table": []}}
+EXPECTED = DATA["expected"]
+
+pytestmark = pytest.mark.skipif(FILE is None, reason=absent(NAME))
+
+
+@pytest.fixture(scope="module")
+def model() -> Bicycle:
+    return Bicycle(bicycle(DATA["parameters"]), DATA["parameters"])
+
+
+def damping_and_stiffness(model: Bicycle, v: float) -> tuple[np.ndarray, np.ndarray]:
+    """C and K of M q̈ + C q̇ + K q = f at the speed v, (2, 2) each."""
+    slope = -model.mass() @ model.slope(v)
+    return slope[:, 2:], slope[:, :2]
+
+
+def state_matrix(model: Bicycle, v: float) -> np.ndarray:
+    """A of ẋ = A x, x = (φ, δ, φ̇, δ̇), (4, 4)."""
+    return np.vstack([np.eye(4)[2:], model.slope(v)])
+
+
+def near(expected, tolerance: str = "matrices_abs"):
+    return pytest.approx(np.array(expected), rel=0, abs=DATA["tolerance"][tolerance])
+
+
+def test_mass_matrix(model):
+    assert model.mass() == near(EXPECTED["M"])
+
+
+def test_standing(model):
+    """At rest K = g K0 and there is no damping; the wheels carry the weight."""
+    C, K = damping_and_stiffness(model, v=0.0)
+    assert K / DATA["parameters"]["g"] == near(EXPECTED["K0"])
+    assert near(np.zeros((2, 2))) == C
+    lam = dict(zip((c.name for c in model.system.constraints), model.solve(model.state(0, 0, 0, 0, v=0))[1], strict=True))
+    assert -lam["rear wheel contact"] == pytest.approx(EXPECTED["static_normal_forces_N"]["rear"], rel=1e-13)
+    assert -lam["front wheel contact"] == pytest.approx(EXPECTED["static_normal_forces_N"]["front"], rel=1e-13)
+
+
+@pytest.mark.parametrize("v", [1.0, 4.0, 10.0])
+def test_rolling(model, v):
+    """C = v C1 and K = g K0 + v² K2."""
+    C, K = damping_and_stiffness(model, v)
+    assert C / v == near(EXPECTED["C1"])
+    assert (K - DATA["parameters"]["g"] * np.array(EXPECTED["K0"])) / v**2 == near(EXPECTED["K2"])
+
+
+@pytest.mark.parametrize("row", EXPECTED["eigenvalue_table"], ids=lambda row: f"v={row['v']}")
+def test_eigenvalues(model, row):
+    """Table 2 of the paper."""
+    ours = np.sort_complex(np.linalg.eigvals(state_matrix(model, row["v"])))
+    theirs = np.sort_complex([complex(*pair) for pair in row["eigenvalues_real_imag"]])
+    assert np.abs(ours - theirs).max() < DATA["tolerance"]["eigenvalues_abs"]
+
+
+def test_self_stable_between_weave_and_capsize(model):
+    """The weave speed, where a pair crosses the imaginary axis, and the capsize speed, where K is singular."""
+    weave = lambda v: max(np.linalg.eigvals(state_matrix(model, v)), key=lambda number: number.imag).real
+    capsize = lambda v: np.linalg.det(model.slope(v)[:, :2])
+    speeds = EXPECTED["critical_speeds"]
+    assert brentq(weave, 4.0, 5.0, xtol=1e-13) == pytest.approx(speeds["weave_v"], abs=1e-11)
+    assert brentq(capsize, 5.5, 6.5, xtol=1e-13) == pytest.approx(speeds["capsize_v"], abs=1e-11)
+
+
+def test_small_motions_are_linear(model):
+    """A push of ε = 1e-4 rad/s on lean at 5 m/s: the nonlinear motion follows exp(A t) up to ε³, as even terms vanish by
+    symmetry but for the speed, which changes by ε² and lean by ε³ through it."""
+    push, v, times = 1e-4, 5.0, np.linspace(0, 3, 31)
+    motion = ap.simulate(
+        model.system, model.state(0, 0, push, 0, v), times[-1], {M_phi: 0, M_delta: 0}, times=times, rtol=1e-11, atol=1e-15,
+    )  # fmt: skip
+    A = state_matrix(model, v)
+    linear = np.array([expm(A * t) @ [0, 0, push, 0] for t in times])
+    assert motion.ok, motion.message
+    assert motion[phi, delta, phi.d, delta.d] == pytest.approx(linear, abs=1e-11)
+    assert np.abs(motion.balance).max() < 1e-10 * motion.energy_scale
