@@ -20,7 +20,19 @@ from appell.errors import (
     Status,
 )
 from appell.jets import coordinates, parameters, speeds, t, total_derivative
-from appell.model import Between, Constraint, Force, Particle, RigidBody, System, Torque, Unilateral, euler, from_sympy, quaternion
+from appell.model import (
+    Between,
+    Constraint,
+    Force,
+    Particle,
+    RigidBody,
+    System,
+    Torque,
+    Unilateral,
+    euler,
+    from_sympy,
+    quaternion,
+)
 from appell.simulate.motion import Motion
 from appell.simulate.run import Run, compile
 from appell.simulate.simulate import simulate

@@ -32,7 +32,9 @@ CONSTRAINTS = {
     "elastic": Unilateral(x, "wall"),
     "shifted": Unilateral(2 - x, "wall"),
     "moving": Unilateral(x - theta**3 + 2 * sin(t), "wall"),
+    "angle": Unilateral(theta + k, "wall"),  # b and A depend on s
     "Ivanov": Unilateral(x, "wall", e),
+    "angle, Ivanov": Unilateral(theta + k, "wall", e),
     "Ivanov, a number": Unilateral(x - theta**3 + 2 * sin(t), "wall", Rational(1, 2)),
     "plastic": Unilateral(x, "wall", 0),
     "stops": Between(-1, x, 1, "stops"),

@@ -56,21 +56,16 @@ def test_a_free_body_in_a_loop_is_the_body_behind_that_joint(kind):
         out = form.select("f0", "f1")(0.0, state, twist, [])
         assert np.abs(out["f0"]).max() < 1e-12 and np.abs(out["f1"]).max() < 1e-12
         a, _ = run.acceleration(0.0, state, twist)
-        b = peer.forward_dynamics(q, v, np.zeros(peer.nv))
-        assert a == pytest.approx(twist_rate(peer, q, v, b), abs=1e-6)  # central differences in the peer
+        assert a == pytest.approx(twist_rate(peer, q, v), abs=1e-10)
 
 
-def twist_rate(tree: ap.Tree, q, v, a, eps: float = 1e-5) -> np.ndarray:
-    """d/dt of the body's twist on its own axes along q̇ = N v, v̇ = a."""
-    qd = tree.rate(q, v)
-    at = lambda s: tree.jacobian("body", q + s * qd + s**2 / 2 * second(tree, q, v, a), reference="local") @ (v + s * a)
-    return (at(eps) - at(-eps)) / (2 * eps)
-
-
-def second(tree: ap.Tree, q, v, a, eps: float = 1e-6) -> np.ndarray:
-    """q̈ by differences of q̇ = N v."""
-    qd = tree.rate(q, v)
-    return (tree.rate(q + eps * qd, v + eps * a) - tree.rate(q - eps * qd, v - eps * a)) / (2 * eps)
+def twist_rate(tree: ap.Tree, q, v) -> np.ndarray:
+    """(Rᵀp̈ − ω × v, Rᵀω̇) of the body falling behind its joint, on its own axes, from the symbols of its frame."""
+    frame, run = tree.frame("body"), ap.compile(tree.system(), backend="vm")
+    read = lambda M: np.array([run.values(x.d, [0.0], q[None], v[None])[0] for x in M])
+    R, _ = tree.placement("body", q)
+    twist = tree.jacobian("body", q, reference="local") @ v
+    return np.concatenate([R.T @ read(frame.velocity) - np.cross(twist[3:], twist[:3]), R.T @ read(frame.angular_velocity)])
 
 
 def test_a_fixed_loop_carries_the_weight():
@@ -103,7 +98,7 @@ def test_four_bar_from_a_robot_file_is_the_four_bar_of_the_zoo():
         state = dict(zip(classic.system.coordinates, start + rng.uniform(-0.2, 0.2, 3), strict=True))
         state |= dict(zip(classic.system.velocities, rng.uniform(-3, 3, 3), strict=True))
         whole = ap.consistent(classic.system, state, classic.parameters)
-        theta, rate = (np.array([whole[s] for s in symbols]) for symbols in (classic.system.coordinates, classic.system.velocities))
+        theta, rate = (np.array([whole[s] for s in x]) for x in (classic.system.coordinates, classic.system.velocities))
         relative = lambda x: {"crank_joint": x[0], "coupler_joint": x[1] - x[0], "rocker_joint": x[2]}
         q, v = ([relative(x)[name] for name in names] for x in (theta, rate))
         a, lam = run.acceleration(0.0, np.array(q), np.array(v))
@@ -142,8 +137,6 @@ def test_the_stewart_platform_stays_closed():
 def test_a_static_stewart_platform_shares_the_weight():
     """Held at rest, the vertical reactions of the balls add up to the platform's weight."""
     example = zoo.stewart_platform()
-    run = ap.compile(example.system, {**example.parameters, "A": 0.0, "k": 1e6} | {}, backend="vm") if False else None
-    assert run is None
     system = example.system
     legs = [ap.Constraint(system.tree.joint(f"leg{i}"), f"held {i}") for i in range(1, 7)]
     held = system.replace(constraints=[*system.constraints, *legs])
@@ -240,7 +233,7 @@ def test_a_one_sided_contact_bounces():
     system = tree.system(contact_point(tree.frame("body"), one_sided=True, restitution=1, name="floor"))
     motion = ap.simulate(system, start={"z": 1.0}, until=2.0)
     fall = np.sqrt(2 / 9.81)
-    assert [impact.t for impact in motion.impacts] == pytest.approx([fall, 3 * fall], abs=1e-8)
+    assert [impact.time for impact in motion.impacts] == pytest.approx([fall, 3 * fall], abs=1e-8)
 
 
 def test_errors_of_loops():

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -163,7 +163,16 @@ class Form(ABC):
         reason = self.accepts(system, **options)
         if reason is not None:
             raise FormNotApplicable(f"ap.forms.{self.name} does not apply to '{system.name}': {reason}")
-        return self.derive(system, **options)
+        return _with_faces(self.derive(system, **options), self.name)
+
+
+def _with_faces(equations: Equations, form: str) -> Equations:
+    """Says in the provenance that unilateral constraints are not in the equations of free flight."""
+    faces = equations.system.unilateral
+    if not faces or form == "routh":
+        return equations
+    names = ", ".join(f"'{face.name}'" for face in faces)
+    return replace(equations, provenance=f"{equations.provenance}; free of contact with {names} (see ap.forms.routh)")
 
 
 @dataclass(frozen=True, eq=False)

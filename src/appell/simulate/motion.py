@@ -166,7 +166,7 @@ class Motion(Record):
             if s != time and s not in self.symbols and s not in self.parameters and not isinstance(s, DerivedJet):
                 known = self.symbols if isinstance(s, Jet) else self.parameters
                 raise ModelError(f"'{key}' cannot be read: {unknown_name(str(s), self.name, map(str, known))}")
-        return np.array(np.broadcast_to(self.run.values(expr, self.t, self.q, self.v), self.t.shape))
+        return np.array(np.broadcast_to(self._run_at().values(expr, self.t, self.q, self.v), self.t.shape))
 
     def series(self, key: Any) -> Series:
         from appell.show.plot import latex
@@ -232,7 +232,7 @@ class Motion(Record):
         rows, faces = len(self.system.constraints), len(self.system.unilateral)
         a, lam, touch = np.empty_like(self.v), np.empty((len(self.t), rows)), np.zeros((len(self.t), faces))
         for contacts, here in self._modes():
-            run = self.run.in_contact(contacts) if contacts else self.run
+            run = self._run_at(contacts, here)
             try:
                 a[here], all_rows = run.acceleration(self.t[here], self.q[here], self.v[here])
             except AppellError:  # some sample is singular; the others are not
@@ -262,7 +262,11 @@ class Motion(Record):
         return [(contacts, here) for contacts, here in modes if len(here)]
 
     def _evaluate(self, *names: str) -> Mapping[str, Array]:
-        return self.run.evaluate(self.t, self.q, self.v, names)
+        return self._run_at().evaluate(self.t, self.q, self.v, names)
+
+    def _run_at(self, contacts: tuple[int, ...] = (), here: Any = slice(None)) -> Run:
+        """What evaluates the samples `here` in contact with some faces."""
+        return self.run.in_contact(contacts)
 
     # -- verification --------------------------------------------------------------------------------------------------
 

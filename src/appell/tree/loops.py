@@ -113,7 +113,8 @@ def rolling(
         u, along, across = n, Matrix([1, 0, 0]), Matrix([0, 1, 0])
     else:
         e = wheel.axis(vector(axis, "the axis of a wheel").normalized())
-        s = sqrt(e[0] ** 2 + e[1] ** 2)  # |e × n|
+        x, y, _ = e.flat()
+        s = sqrt(x * x + y * y)  # |e × n|
         u, along = (n - e[2] * e) / s, e.cross(n) / s
         across = n.cross(along)
     v = wheel.velocity - radius * wheel.angular_velocity.cross(u)

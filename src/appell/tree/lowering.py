@@ -1,6 +1,6 @@
-"""What the symbols of frames stand for, on the graph.
+"""What the symbols of frames stand for on the graph:
 
-    p(q), R(q) by the recursion;   ṗ = J_v v,   ω = J_ω v with the Jacobian of the frame;   dots by d/dt = q̇·∂_q + a·∂_v
+p(q), R(q) by the recursion;   ṗ = J_v v,   ω = J_ω v with the Jacobian of the frame;   dots by d/dt = q̇·∂_q + a·∂_v
 """
 
 from __future__ import annotations

@@ -153,10 +153,12 @@ class Tree:
 
     def _answer(self, question: str, *arrays: ArrayLike) -> tuple[Array, ...]:
         call = self._calls.get(question) or self._call(question, self.function(question))
-        for array in arrays:
-            if np.ndim(array) > 1:
+        try:
+            return call.single(*arrays)  # looking at the shapes first would take half of the time of a call
+        except ModelError:
+            if any(np.ndim(array) > 1 for array in arrays):
                 return call.batch(*arrays)
-        return call(*arrays)
+            raise
 
     # --- dynamics ------------------------------------------------------------------------------------------------
 
