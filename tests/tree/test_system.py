@@ -83,6 +83,21 @@ def test_a_potential_of_a_frame_is_a_spring():
         assert run.acceleration(0.0, q, v)[0] == pytest.approx(a, abs=1e-10)
 
 
+def test_loads_on_frames_are_the_transposed_jacobian():
+    tree = spatial_tree(backend="vm")
+    frame, g = tree.frame("arm"), ap.parameters("g")
+    force, torque = [1.0, g, -0.5 * frame.velocity[2]], [0.3, -0.2, ap.t]
+    loads = [(force, frame.at((0.1, 0.2, 0.3)).velocity), (torque, frame.angular_velocity)]
+    run = ap.compile(tree.system(loads=loads), {g: 2.0}, backend="vm")
+    for q, v in spatial_states(tree):
+        J, (R, _) = tree.jacobian("arm", q), tree.placement("arm", q)
+        F, tau = np.array([1.0, 2.0, -0.5 * (J @ v)[2]]), np.array([0.3, -0.2, 0.7])
+        Q = J[:3].T @ F + J[3:].T @ (tau + np.cross(R @ [0.1, 0.2, 0.3], F))
+        assert run.acceleration(0.7, q, v)[0] == pytest.approx(tree.forward_dynamics(q, v, Q), abs=1e-10)
+    with pytest.raises(ModelError, match="is no velocity"):
+        tree.system(loads=[(force, frame.position)])
+
+
 def spatial_tree(**options) -> ap.Tree:
     """A floating body, a ball joint, a hinge, a slide and a plane joint; damped, with rotors; no symmetry."""
     body = lambda k: Inertia.at_centre(1.0 + k, (0.1, -0.2 * k, 0.3), np.diag([0.5, 0.4 + 0.1 * k, 0.6]))

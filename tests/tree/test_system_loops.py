@@ -177,19 +177,37 @@ def test_differential_drive_without_torques_runs_in_a_circle():
     assert np.abs(motion.reaction("left_wheel: across")) == pytest.approx((10 + 1.6) * speed**2 / R, rel=1e-8)
 
 
-def test_a_thin_wheel_is_the_rolling_disc():
-    """A free disc with `rolling` against `zoo.rolling_disc`: energy, residuals, and steady upright rolling in a line."""
+def disc(m: float, r: float) -> ap.Tree:
+    """A thin uniform disc with its axis along y."""
+    body = Inertia.at_centre(m, (0, 0, 0), m * r**2 / 4 * np.diag([1, 2, 1]))
+    return ap.Tree([Joint("free", "floating", body=body, link="disc")])
+
+
+def test_a_thin_wheel_upright_rolls_along_a_line():
     m, r = 2.0, 0.3
-    disc = Inertia.at_centre(m, (0, 0, 0), m * r**2 / 4 * np.diag([1, 2, 1]))
-    tree = ap.Tree([Joint("free", "floating", body=disc, link="disc")])
+    tree = disc(m, r)
     system = tree.system(rolling(tree.frame("disc"), r))
-    line = ap.simulate(system, start={"z": r, "v_base_x": 0.6, "omega_base_y": 2.0}, until=2, rtol=1e-11)
-    assert line["x"] == pytest.approx(0.6 * line.t, abs=1e-9)
-    assert line.reaction("disc: height") == pytest.approx(m * 9.81)
-    tilted = {"base_x": np.sin(0.15), "base_w": np.cos(0.15), "z": r * np.cos(0.3), "omega_base_y": 3.0}
-    start = ap.consistent(system, tilted, hold=["base_x", "base_w", "omega_base_y"])
-    motion = ap.simulate(system, start=start, until=5)
-    assert motion.ok and np.abs(motion.energy_error).max() < 1e-8 and motion.residual.max() < 1e-10
+    motion = ap.simulate(system, start={"z": r, "v_base_x": 0.6, "omega_base_y": 2.0}, until=2, rtol=1e-11)
+    assert motion["x"] == pytest.approx(0.6 * motion.t, abs=1e-9)
+    assert motion.reaction("disc: height") == pytest.approx(m * 9.81)
+
+
+def test_a_thin_wheel_is_the_rolling_disc():
+    """Leaning and turning as `zoo.rolling_disc`, which has Euler angles: one path, one set of reactions."""
+    example, (r, lean, turn, spin) = zoo.rolling_disc(), (0.5, 0.2, 0.5, 8.0)
+    tree, times = disc(1.0, r), np.linspace(0, 5, 21)
+    start = {
+        "z": r * np.cos(lean), "base_x": np.sin(lean / 2), "base_w": np.cos(lean / 2),
+        "v_base_x": r * (spin + turn * np.sin(lean)),
+        "omega_base_y": spin + turn * np.sin(lean), "omega_base_z": turn * np.cos(lean),
+    }  # fmt: skip
+    system = tree.system(rolling(tree.frame("disc"), r))
+    motion = ap.simulate(system, start=start, until=5, times=times, rtol=1e-11)
+    other = ap.simulate(example.system, example.start, 5, example.parameters, times=times, rtol=1e-11)
+    assert motion["x", "y", "z"] == pytest.approx(other["x", "y", "z"], abs=1e-7)
+    for mine, theirs in (("height", "height"), ("along", "rolling"), ("across", "side")):
+        assert motion.reaction(f"disc: {mine}") == pytest.approx(other.reaction(theirs), abs=1e-6)
+    assert np.abs(motion.energy_error).max() < 1e-9 and motion.residual.max() < 1e-10
 
 
 def test_a_ball_rolls_down_with_five_sevenths_of_the_weight_along():
@@ -234,6 +252,18 @@ def test_a_one_sided_contact_bounces():
     motion = ap.simulate(system, start={"z": 1.0}, until=2.0)
     fall = np.sqrt(2 / 9.81)
     assert [impact.time for impact in motion.impacts] == pytest.approx([fall, 3 * fall], abs=1e-8)
+
+
+def test_a_massless_joint_is_driven_by_its_constraint():
+    """A link without inertia has an acceleration only where a constraint gives it one."""
+    bar = Inertia.at_centre(1.0, (0, 0, -0.5), np.diag([0.1, 0.1, 0.01]))
+    tree = ap.Tree([Joint("swing", "revolute", axis=(0, 1, 0), body=bar), Joint("idle", "revolute", "swing", axis=(1, 0, 0))])
+    with pytest.raises(ModelError, match="idle"):
+        tree.system()
+    swing, idle = tree.joint("swing"), tree.joint("idle")
+    motion = ap.simulate(tree.system([ap.Constraint(idle - swing, "gear")]), start={swing: 0.5, idle: 0.5}, until=2)
+    alone = ap.simulate(ap.Tree(tree.joints[:1]).system(), start={swing: 0.5}, until=2)
+    assert motion[swing][-1] == pytest.approx(alone[swing][-1], abs=1e-8)
 
 
 def test_errors_of_loops():

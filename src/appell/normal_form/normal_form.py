@@ -26,7 +26,7 @@ from appell.normal_form.faces import Faces
 from appell.normal_form.inertia import inertia_of
 from appell.normal_form.kinematics import Kinematics
 from appell.normal_form.rows import Rows, Said
-from appell.normal_form.tree_form import articulated, tree_inertia, tree_weight
+from appell.normal_form.tree_form import articulated, tree_inertia, tree_loads, tree_weight
 from appell.tree.system import TreeSystem
 
 OUTPUTS = {
@@ -156,7 +156,10 @@ def _derive(system: System, contacts: tuple[int, ...]) -> NormalForm:
     inertia = tree_inertia(system, kin) if isinstance(system, TreeSystem) else inertia_of(system, kin)
     nv, nq, m = system.nv, system.nq, rows.A.shape[0]
     forces = kin.lower.column(system.forces)
-    V, pull, free = _conservative(system, kin)
+    if isinstance(system, TreeSystem):
+        forces += tree_loads(system, kin)
+    V, pull = _conservative(system, kin)
+    free = articulated(system, kin, forces) if isinstance(system, TreeSystem) and not said.constraints else None
     explicit_time = inertia.power + kin.partial_t(V) + kin.slope(V).T @ kin.n0
     power = forces.T @ kin.v + rows.power + explicit_time
     outputs = {
@@ -186,13 +189,12 @@ def _derive(system: System, contacts: tuple[int, ...]) -> NormalForm:
     return NormalForm(inputs, outputs, table, ideal, inertia.route, quaternions, kin.lower, free)
 
 
-def _conservative(system: System, kin: Kinematics) -> tuple[Value, Value, Value | None]:
-    """V, the forces −NᵀV_q, (nv, 1), and the accelerations without rows where they come by articulated bodies."""
+def _conservative(system: System, kin: Kinematics) -> tuple[Value, Value]:
+    """V and the forces −NᵀV_q, (nv, 1)."""
     V = kin.lower(system.potential)
     pull = -(kin.N.T @ kin.slope(V))
     if not isinstance(system, TreeSystem):
-        return V, pull, None
+        return V, pull
     weight = tree_weight(system, kin)
-    free = articulated(system, kin, kin.lower.column(system.forces) + pull)
-    return V + weight.V, pull + weight.Q, free
+    return V + weight.V, pull + weight.Q
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from appell.graph.algebra import Value, zeros
+from appell.graph.algebra import Value, jacobian, zeros
 from appell.graph.scalar import scalars, stacked
 from appell.normal_form.inertia import Inertia
 from appell.normal_form.kinematics import Kinematics
@@ -53,7 +53,17 @@ def tree_weight(system: TreeSystem, kin: Kinematics) -> Weight:
     return Weight(V, -stacked(algorithms.rnea(layout, gravity, q, rest, rest)))
 
 
-def articulated(system: TreeSystem, kin: Kinematics, loads: Value) -> Value:
-    """a of M a + h = loads + weight, (nv, 1), by articulated bodies."""
+def tree_loads(system: TreeSystem, kin: Kinematics) -> Value:
+    """Q = Σ (∂u/∂v)ᵀ F over the loads F with the velocities u on which they do work, (nv, 1)."""
+    Q = zeros(system.nv)
+    for F, u in system.frame_loads:
+        Q += jacobian(kin.lower.column(u), kin.v).T @ kin.lower.column(F)
+    return Q
+
+
+def articulated(system: TreeSystem, kin: Kinematics, forces: Value) -> Value:
+    """a of M a + h = Q, (nv, 1), by articulated bodies; gravity accelerates the ground upwards."""
+    system.tree.refuse_massless()
+    loads = forces - kin.N.T @ kin.slope(kin.lower(system.potential))
     q, v, tau = scalars(kin.q), scalars(kin.v), scalars(loads)
     return stacked(algorithms.aba(_undamped(system), system.tree.gravity, q, v, tau))

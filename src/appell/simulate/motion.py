@@ -266,7 +266,7 @@ class Motion(Record):
 
     def _run_at(self, contacts: tuple[int, ...] = (), here: Any = slice(None)) -> Run:
         """What evaluates the samples `here` in contact with some faces."""
-        return self.run.in_contact(contacts)
+        return self.run.in_contact(contacts) if contacts else self.run
 
     # -- verification --------------------------------------------------------------------------------------------------
 

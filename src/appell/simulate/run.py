@@ -38,8 +38,9 @@ class Run:
     backend: str
     policies: Policies
 
-    def acceleration(self, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
-        """(a, Λ) of M a + h = Q + W Λ, A a + a0 = 0.
+    @cached_property
+    def acceleration(self) -> Callable[[ArrayLike, ArrayLike, ArrayLike], tuple[Array, Array]]:
+        """acceleration(t, q, v): (a, Λ) of M a + h = Q + W Λ, A a + a0 = 0.
 
         Parameters
         ----------
@@ -50,12 +51,13 @@ class Run:
         a: (nv,) or (batch, nv); Λ: (rows,) or (batch, rows) in the order of `system.constraints`. The force on the system
         is +Λ ∂f/∂q (∂f/∂q̇, ∂f/∂q̈ by the order of the constraint).
         """
-        try:
-            a, lam, margin = self._single(t, q, v)
-        except ModelError:  # not the shapes of one state
-            if np.ndim(q) == 2 or np.ndim(v) == 2:
-                return self._batch(t, q, v)
-            raise
+        return self._call.guarded(self._carefully, p=self.p)
+
+    def _carefully(self, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+        """The same for lists and batches, and with an error where the state is singular."""
+        if np.ndim(q) == 2 or np.ndim(v) == 2:
+            return self._batch(t, q, v)
+        a, lam, margin = self._call.single(t, q, v, self.p)
         if not margin > 0:
             self._raise(float(np.asarray(t)), np.asarray(q, float), np.asarray(v, float), float(margin))
         return a, lam
@@ -84,10 +86,6 @@ class Run:
     @cached_property
     def _call(self) -> Any:
         return _load(acceleration(self.form, self.policies), self.backend)
-
-    @cached_property
-    def _single(self) -> Any:
-        return self._call.bound(p=self.p)
 
     def evaluate(self, t: ArrayLike, q: ArrayLike, v: ArrayLike, names: Sequence[str]) -> dict[str, Array]:
         """Outputs of the normal form (`appell.normal_form.OUTPUTS`) at a batch of states: name → (batch, *shape)."""
@@ -153,9 +151,8 @@ class _SolvedCall:
 
     fn: Solved | GaussSolved
 
-    def bound(self, **fixed: ArrayLike) -> Any:
-        """`single` with p fixed."""
-        return lambda *arrays: self.single(*arrays, *fixed.values())
+    def guarded(self, otherwise: Callable[..., Any], **fixed: ArrayLike) -> Callable[..., Any]:
+        return otherwise  # which solves in NumPy: there is no faster way past it
 
     def single(self, *arrays: ArrayLike) -> tuple[Array, ...]:
         return tuple(self.fn(*arrays).values())

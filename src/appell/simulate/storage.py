@@ -273,7 +273,8 @@ class LoadedMotion(Record):
         for attribute in rows if hasattr(key, "residual") or hasattr(key, "restitution") else ("symbol", *rows, "quantity"):
             found = self._table(attribute).get(name := str(getattr(key, "name", key)))
             if found is not None:
-                return Series(name, *(found.attrs[label] for label in ("latex", "units", "long_name")), found.values)
+                attrs = found.attrs
+                return Series(name, attrs["latex"], attrs["units"], attrs["long_name"], found.values)
         raise self._unknown("symbol", key)
 
     def _table(self, attribute: str) -> dict[str, xr.Variable]:

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from sympy import Expr, Integer, Symbol
+from sympy import Expr, Symbol
 
 from appell.errors import FormNotApplicable, ModelError
-from appell.jets import Jet
+from appell.jets import Jet, jets_of
 from appell.model.system import System
 from appell.tree.frame_symbols import FrameJet
 from appell.tree.names import symbols_of
@@ -35,6 +35,8 @@ class TreeSystem(System):
         `ap.tree.loop(…)` and `ap.tree.rolling(…)` give.
     forces: joint coordinate or velocity → expression in t, q, v and frames; N or N m. Feedback is written here.
     potential: V in t, q and positions of frames, J, besides gravity: springs.
+    loads: pairs (F, u): a force F (3,) on the velocity u of its point, `frame.at(r).velocity`, or a torque on
+        `frame.angular_velocity`; on the world's axes. Their generalized force is (∂u/∂v)ᵀ F.
 
     Attributes
     ----------
@@ -42,6 +44,7 @@ class TreeSystem(System):
     """
 
     tree: Tree
+    frame_loads: tuple[tuple[tuple[Expr, ...], tuple[Expr, ...]], ...]
 
     def __init__(
         self,
@@ -49,13 +52,17 @@ class TreeSystem(System):
         constraints: Iterable[Any] = (),
         forces: Mapping[Symbol, Any] | None = None,
         potential: Any = 0,
+        loads: Iterable[tuple[Iterable[Any], Iterable[Any]]] = (),
         *,
         name: str | None = None,
     ):
         if not tree.nodes:
             raise ModelError(f"nothing moves in {tree.name}: every joint is fixed")
         constraints = _flat(constraints)
-        self._given = {"constraints": constraints, "forces": dict(forces or {}), "potential": potential, "name": name}
+        pairs = [(tuple(F), tuple(u)) for F, u in loads]
+        self._given = {
+            "constraints": constraints, "forces": dict(forces or {}), "potential": potential, "loads": pairs, "name": name,
+        }  # fmt: skip
         self.tree, self.name = tree, str(name or tree.name)
         joints = symbols_of(tree.nodes)
         self.coordinates = tuple(q for joint in joints for q in joint.coordinates)
@@ -69,6 +76,7 @@ class TreeSystem(System):
         self.forces = tuple(
             Q - d * v if d else Q for Q, d, v in zip(self._forces(forces or {}), damping, self.velocities, strict=True)
         )
+        self.frame_loads = tuple(self._load(F, u) for F, u in pairs)
         self._restrict(constraints)
         self._finish()
 
@@ -105,7 +113,17 @@ class TreeSystem(System):
         return None
 
     def _expressions(self) -> list[Expr]:
-        return [Integer(0), self.potential, *self.forces]
+        return [self.potential, *self.forces, *(x for load in self.frame_loads for side in load for x in side)]
+
+    def _load(self, F: tuple[Any, ...], u: tuple[Any, ...]) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
+        """(F, u), every symbol known, u a velocity."""
+        if len(F) != len(u):
+            raise ModelError(f"loads= takes pairs (F, u) of equal length; one has {len(F)} and {len(u)} components")
+        force = tuple(self._expression(x, "a force of loads=", level=1) for x in F)
+        velocity = tuple(self._expression(x, "a velocity of loads=", level=1) for x in u)
+        if not any(s.level == 1 for x in velocity for s in jets_of(x)):
+            raise ModelError(f"loads=: {u} is no velocity; give frame.velocity or frame.angular_velocity")
+        return force, velocity
 
 
 def _flat(given: Any) -> tuple[Any, ...]:

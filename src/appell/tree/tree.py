@@ -126,7 +126,7 @@ class Tree:
             raise ModelError(f"a tree has no function {question!r}; it has {', '.join(functions.QUESTIONS)}")
         if question not in self._fns:
             if question.startswith("forward"):
-                self._refuse_massless()
+                self.refuse_massless()
             self._fns[question] = functions.function(self._subject, question)
         return self._fns[question]
 
@@ -134,7 +134,7 @@ class Tree:
     def _subject(self) -> functions.Subject:
         return functions.Subject(self.layout, self.gravity, self.nq, self.nv, self.mass)
 
-    def _refuse_massless(self) -> None:
+    def refuse_massless(self) -> None:
         """A joint whose articulated inertia vanishes has no determined acceleration."""
         for n, values in enumerate(pivots_at(self.layout)):
             if min(values, default=1.0) <= 1e-14 * (1e-3 + max(values, default=0.0)):
@@ -244,11 +244,12 @@ class Tree:
         constraints: Iterable[Any] = (),
         forces: Mapping[Any, Any] | None = None,
         potential: Any = 0,
+        loads: Iterable[Any] = (),
         *,
         name: str | None = None,
     ) -> TreeSystem:
-        """This tree with constraints, forces and springs, to be simulated like any `System`; see `TreeSystem`."""
-        return TreeSystem(self, constraints, forces, potential, name=name)
+        """This tree with constraints, forces, springs and loads, to be simulated like any `System`; see `TreeSystem`."""
+        return TreeSystem(self, constraints, forces, potential, loads, name=name)
 
     def joint(self, name: str) -> Any:
         """The coordinate of a joint, for `system(…)`; x.d is its velocity. Several coordinates come as a tuple."""
