@@ -44,10 +44,10 @@ def pretty_text(text: str) -> prettyForm:
 
 def simplified(expr: Expr, budget: float) -> Expr:
     """An equal expression that is not longer: small terms simplified one by one until `budget` seconds are spent."""
-    stop = time.monotonic() + budget
-    terms = [_shorter(term) if time.monotonic() < stop else term for term in sympy.Add.make_args(expr)]
+    stop = time.process_time() + budget
+    terms = [_shorter(term) if time.process_time() < stop else term for term in sympy.Add.make_args(expr)]
     total = sympy.Add(*terms)
-    if len(terms) > 1 and time.monotonic() < stop:
+    if len(terms) > 1 and time.process_time() < stop:
         total = _shorter(total)
     return total if sympy.count_ops(total) <= sympy.count_ops(expr) else expr
 
@@ -161,7 +161,7 @@ def _latex(expr: Any) -> str:
 def _text(expr: Any) -> str:
     """One line of Unicode: m r² φ̇ cos(θ)/2."""
     line = StrPrinter({"order": None}).doprint(_ordered(expr))
-    line = re.sub(r"\*\*(\d+)(?!/)", lambda power: power[1].translate(_SUPERSCRIPT), line)
+    line = re.sub(r"\*\*(\d+)", lambda power: power[1].translate(_SUPERSCRIPT), line)
     line = re.sub(r"\*\*\((-\d+)\)", lambda power: power[1].translate(_SUPERSCRIPT), line)
     line = line.replace("sqrt(", "√(").replace("**", "^")
     return unicodedata.normalize("NFC", line.replace("*", " ").replace("-", "−"))

@@ -335,7 +335,7 @@ def needs_coordinates(system: System) -> str | None:
         return None
     return (
         "its velocities are speeds that are not derivatives of coordinates, for which d/dt ∂T/∂q̇ − ∂T/∂q is not the"
-        " inertia; use ap.forms.appell"
+        " inertia; use ap.forms.lagrange, or ap.forms.appell where the inertia is given by bodies="
     )
 
 

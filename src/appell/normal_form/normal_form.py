@@ -197,4 +197,3 @@ def _conservative(system: System, kin: Kinematics) -> tuple[Value, Value]:
         return V, pull
     weight = tree_weight(system, kin)
     return V + weight.V, pull + weight.Q
-

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -31,6 +31,21 @@ Array = NDArray[np.float64]
 Control = Callable[[float, Array, Array], Mapping[Any, float]]
 
 
+class _HeldRun(Run):
+    """A run with parameters of its own at each state of a batch: p is (batch, parameters)."""
+
+    @cached_property
+    def acceleration(self) -> Callable[[ArrayLike, ArrayLike, ArrayLike], tuple[Array, Array]]:
+        """(a, Λ) of a batch; NaN where a state is singular."""
+
+        def solve(t: ArrayLike, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+            a, lam, margin = self._call.batch(t, q, v, self.p)
+            a[~(margin > 0)], lam[~(margin > 0)] = np.nan, np.nan
+            return a, lam
+
+        return solve
+
+
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class HeldMotion(Motion):
     """A motion under held inputs; `held` (k, parameters): the values of all parameters at each sample."""
@@ -38,7 +53,8 @@ class HeldMotion(Motion):
     held: Array
 
     def _run_at(self, contacts: tuple[int, ...] = (), here: Any = slice(None)) -> Run:
-        return replace(self.run.in_contact(contacts), p=self.held[here])
+        run = self.run.in_contact(contacts)
+        return _HeldRun(run.system, run.form, run.parameters, self.held[here], run.backend, run.policies)
 
     @cached_property
     def _energies(self) -> Mapping[str, Array]:
