@@ -93,7 +93,8 @@ def _forward(case: Case, turn: float) -> dict[str, Any]:
     theirs = np.array([peer.forward(*row) for row in zip(states.q_pinocchio, states.v, states.third, strict=True)])
     a = call.batch(*double)[0]
     name = case.robot.name
-    record: dict[str, Any] = {"robot": name, "nv": case.tree.nv, "operations": case.tree.function("forward_dynamics").operations}
+    operations = case.tree.function("forward_dynamics").operations
+    record: dict[str, Any] = {"robot": name, "nv": case.tree.nv, "operations": operations}
     record["error"] = max(agree(f"{name}: aba", a, theirs, AGREES), agree(f"{name}: abaInParallel", a, result.T, AGREES))
     record["error_single"] = agree(f"{name}: float32", call.batch(*single, dtype=np.float32)[0], theirs, SINGLE)
     calls = {

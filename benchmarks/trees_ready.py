@@ -85,7 +85,7 @@ def chain_table(quick: bool) -> Table:
     )  # fmt: skip
     return Table(
         title="A chain of n links on skew hinges: forward dynamics in C",
-        columns=("n", "operations", "/ n", "graph", "text", "compiler", "all / n", "one call", "CasADi's", "against it", "residual"),
+        columns=tuple("n|operations|/ n|graph|text|compiler|all / n|one call|CasADi's|against it|residual".split("|")),
         rows=rows,
         notes=(
             "CPU seconds; linear growth is a constant third and seventh column",

@@ -38,11 +38,9 @@ class Switching:
     impacts: tuple[Function, ...]
 
 
-def switching(
-    form: NormalForm, policies: Policies, free: tuple[int, ...], contacts: tuple[int, ...], with_work: bool = True
-) -> Switching:
+def switching(form: NormalForm, policies: Policies, free: tuple[int, ...], contacts: tuple[int, ...]) -> Switching:
     """The switching functions of a mode whose normal form has the rows of `contacts` last."""
-    state = State.full(form, with_work=with_work)
+    state = State.full(form, with_work=True)
     given = inputs_of(form, state)
     g, g_d = take(form["g"], free), take(form["g_d"], free)
     n = len(free)
@@ -86,7 +84,7 @@ def _impact(form: NormalForm, policies: Policies, state: State, given: dict[str,
     def finish(dv: Value, impulses: Value) -> dict[str, Shaped]:
         work = impulses.T @ (W.T @ (v + dv / 2))
         return {
-            "dz": (column(zeros(form.nq), dv, *([work] if state.size > form.nq + form.nv else [])), (state.size,)),
+            "dz": (column(zeros(form.nq), dv, work), (state.size,)),
             "impulse": (impulses[form.m], ()),
             "before": (before, ()),
             "after": (before + n @ dv, ()),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from appell.errors import ConstraintError, ModelError
 from appell.graph.algebra import depends
 from appell.model import System
-from appell.normal_form.manifold import project, residuals
+from appell.normal_form.manifold import normalise, project, residuals
 from appell.normal_form.normal_form import NormalForm, normal_form
 from appell.normal_form.sampling import finite_samples, random_inputs
 
@@ -25,7 +25,7 @@ def judge(system: System) -> None:
     form = normal_form(system)
     _degree(form)
     names = ["M", "A", "a0", "W", "A0", "f0", "A1", "f1", *(["r", "r_a"] if form.gauss else [])]
-    samples = list(finite_samples(form.select(*names), count=6))
+    samples = list(finite_samples(form.select(*names), count=6, quaternions=form.quaternions))
     if not samples:
         raise ModelError(
             "the energies or constraints have no finite value at any of 24 random states; is there a division by zero,"
@@ -86,7 +86,8 @@ def _contradictions(form: NormalForm, samples: list[Sample]) -> None:
         verdicts = [_conflict(out[rows_name], out[residual_name]) for _, out in here]
         if verdicts and all(v is not None for v in verdicts):
             dependent, support = verdicts[0] or (0, [])
-            if residual_name != "a0" and not _stays(form, samples[0], rows_name, residual_name, dependent, support):
+            stays = (_stays(form, sample, rows_name, residual_name, dependent, support) for sample in samples)
+            if residual_name != "a0" and not all(stays):  # one that does not: another branch of f_I = 0 was found
                 continue
             others = ", ".join(f"'{rows[i].constraint.name}'" for i in support)
             raise ConstraintError(f"constraint '{rows[dependent].constraint.name}' contradicts {others}")
@@ -132,7 +133,7 @@ def _stays(form: NormalForm, sample: Sample, rows: str, residual: str, dependent
         if not np.isfinite(f).all():
             return False
         step = -np.linalg.pinv(A) @ f
-        q, v = (q + out["N"] @ step, v) if residual == "f0" else (q, v + step)
+        q, v = (normalise(form, q + out["N"] @ step), v) if residual == "f0" else (q, v + step)
     out = fn(t, q, v, p)
     return bool(np.abs(out[residual][support]).max() < 1e-9 < 1e-6 < abs(out[residual][dependent]))
 

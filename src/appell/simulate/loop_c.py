@@ -204,9 +204,7 @@ class _Progress:
         self.t_pieces, self.z_pieces = [np.array([task.t0])], [task.z0[None, :]]
         self.struct = loop.ffi.new("appell_run *")
         run = self.struct
-        self.p = task.p.copy()
-        run.p = self._pointer(self.p)
-        for name in ("atol", "times"):
+        for name in ("p", "atol", "times"):
             setattr(run, name, self._pointer(getattr(task, name)))
         run.z, run.zd, run.z_times = (self._pointer(array) for array in (self.z, self.zd, self.z_times))
         run.t, run.t_end, run.n_times, run.max_steps = task.t0, task.t_end, len(task.times), task.max_steps
@@ -275,13 +273,11 @@ class Repeated:
             self.events = np.empty((4096, 6))
             run.events, run.event_capacity = self.progress._pointer(self.events), len(self.events)
 
-    def __call__(self, z0: Array, p: Array | None = None) -> tuple[Status, int]:
+    def __call__(self, z0: Array) -> tuple[Status, int]:
         """Status and events of the run from (t0, z0); where it ended is in `t` and `z`."""
         progress, events = self.progress, 0
         run, advance = progress.struct, progress.loop.lib.appell_advance
         progress.z[:], progress.touching[:] = z0, 0
-        if p is not None:
-            progress.p[:] = p
         run.t, run.h, run.started, run.i_time, run.standing = progress.task.t0, progress.task.first_step or 0.0, 0, 0, 0
         run.evaluations = run.accepted = run.rejections = run.rejected = 0
         status = Status.BUFFER_FULL
