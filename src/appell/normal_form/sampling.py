@@ -15,9 +15,7 @@ Array = NDArray[np.float64]
 Groups = Sequence[Sequence[int]]
 
 
-def random_inputs(
-    fn: Fn, rng: np.random.Generator, parameters: Array | None = None, quaternions: Groups = ()
-) -> list[Array]:
+def random_inputs(fn: Fn, rng: np.random.Generator, parameters: Array | None = None, quaternions: Groups = ()) -> list[Array]:
     """One random value for each input: states in (−1, 1) off the axes, parameters in (0.5, 1.5) unless given.
 
     `quaternions` are the indices in q of coordinates that form a unit vector.

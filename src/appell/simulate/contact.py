@@ -109,6 +109,12 @@ class Instant:
         G = np.array([[self.g_v[a] @ responses[b] for b in (0, 1)] for a in (i, j)])
         return float(G[0, 1] / np.sqrt(G[0, 0] * G[1, 1]))
 
+    def closes_up(self, i: int, j: int) -> bool:
+        """Whether the corner of two faces has the kinetic angle π/n and e = 1: then every order of blows has one result."""
+        angle = np.arccos(np.clip(-self.metric(i, j), -1.0, 1.0))
+        elastic = self.restitution[i] == self.restitution[j] == 1
+        return bool(elastic and angle > 0 and abs(np.pi / angle - round(np.pi / angle)) < ORTHOGONAL)
+
 
 def blow(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> tuple[Array, dict[int, float]]:
     """(Δv, face → impulse) of a blow on the faces `hits` (face → e) while resting on others, which may lift off.

@@ -213,9 +213,9 @@ class _Journey:
         if all(abs(at.metric(i, j)) <= ORTHOGONAL for i, j in pairs):
             self._blow(at, faces, resting)
             return Status.OK
-        if self.loop.corner == "raise":
+        if self.loop.corner == "raise" and not (len(faces) == 2 and at.closes_up(*faces)):
             return Status.CORNER
-        order = faces if self.loop.corner == "first" else faces[::-1]
+        order = faces[::-1] if self.loop.corner == "last" else faces
         for _ in range(SEQUENCE):
             at = self._instant()
             approaching = [i for i in order if at.g_d[i] < -at.slow]

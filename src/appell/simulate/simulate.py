@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.backends import AppellWarning
-from appell.errors import STATUS_TEXT, ModelError, Status
+from appell.errors import STATUS_TEXT, ModelError, SingularConfiguration, Status
 from appell.model import System
 from appell.normal_form.flow import Flow
 from appell.simulate.contact import KINDS, Impact
@@ -66,7 +66,8 @@ def simulate(
     max_step, max_steps: limits of the step control.
     fixed_step: steps of this size, s, without error control (an impact cuts a step short); for studies of convergence.
     corner: what happens where two unilateral constraints that are not orthogonal in the kinetic metric are hit at one instant:
-        "raise" (the run stops with status CORNER), or blows in the order of the constraints, "first" or "last" first.
+        "raise" (`SingularConfiguration`, which carries the motion until then), or blows in the order of the constraints,
+        "first" or "last" first. A corner of angle π/n with e = 1 is well posed and needs no rule.
 
     Returns
     -------
@@ -179,6 +180,7 @@ def _motion(run: Run, flow: Flow, loop: Loop, task: Task, leg: Leg, facts: _Fact
     message = STATUS_TEXT[leg.status]
     if leg.status is not Status.OK:
         message = f"stopped at t = {leg.t:.9g}, before {task.t_end:g}: {message}"
+    if leg.status not in (Status.OK, Status.CORNER):
         warnings.warn(message, AppellWarning, stacklevel=3)
     q, v, work = unpack(run, flow, t, z)
     known_t, known_z = (np.append(task.t0, t), np.vstack([task.z0, z])) if facts.requested else (t, z)
@@ -190,12 +192,15 @@ def _motion(run: Run, flow: Flow, loop: Loop, task: Task, leg: Leg, facts: _Fact
         "start_moved": facts.start_moved,
         "seconds": facts.seconds,
     }
-    return Motion(
+    motion = Motion(
         run=run, t=t, q=q, v=v, work=work, status=leg.status, message=message, statistics=statistics,
         tolerances={"rtol": task.rtol, "atol": float(np.max(task.atol))}, method=facts.method,
         sampler=Sampler(run, flow, loop, task, known_t, known_z), pseudo=facts.pseudo, origin=facts.origin,
         span=(task.t0, leg.t), impacts=_impacts(run, leg), contacts=leg.contacts,
     )  # fmt: skip
+    if leg.status is Status.CORNER:
+        raise SingularConfiguration(message, time=leg.t, state=run.named(q[-1], v[-1]), motion=motion)
+    return motion
 
 
 def _impacts(run: Run, leg: Leg) -> tuple[Impact, ...]:
