@@ -21,6 +21,8 @@ needs_c = pytest.mark.skipif(c_available() is not None, reason="the compiled sid
 def test_quick_run(name, tmp_path, capsys):
     if name == "trajectory":
         pytest.importorskip("heyoka")
+    if name == "trees":
+        pytest.importorskip("pinocchio")
     tables = main([name, "--quick", "--results", str(tmp_path)])
     stored = json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
     assert stored["benchmark"] == name

@@ -192,7 +192,7 @@ def _c_buffers(library: Library, fn: Signature) -> Buffers:
     """One packed array for the inputs, one for the outputs, with views in the ports' shapes."""
     sides = []
     for ports in (fn.inputs, fn.outputs):
-        packed = np.zeros(max(1, sum(port.size for port in ports)))
+        packed: Any = np.zeros(max(1, sum(port.size for port in ports)))
         sides.append((packed, _views(packed, ports), library.ffi.from_buffer("double[]", packed)))
     (_, inputs, source), (_, outputs, target) = sides
     run = partial(getattr(library.lib, f"{fn.name}_packed"), source, target)

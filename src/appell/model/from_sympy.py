@@ -81,7 +81,7 @@ def _from_lagrange(model: Any, name: str) -> System:
     q = list(model.q)
     translate = _Translation(q)
     L = translate(sympy.Matrix([model._L])[0])
-    velocities = {translate(x.diff(dynamicsymbols._t)): 0 for x in q}
+    velocities: dict[Any, Any] = {translate(x.diff(dynamicsymbols._t)): 0 for x in q}
     at_rest = L.subs(velocities)
     qd = [x.diff(dynamicsymbols._t) for x in q]
     holonomic = list(model._hol_coneqs)
