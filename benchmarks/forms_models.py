@@ -26,14 +26,14 @@ class Peer:
     q: list[Any]
     u: list[Any]
     p: list[Any]
-    order: list[str]
+    order: Sequence[str]
     kane: Callable[[], Derived]
     lagrange: Callable[[], Derived]
 
 
 @dataclass(frozen=True)
 class Case:
-    """A system on both sides, made afresh by each call, and the speeds that its constraints leave free, by name."""
+    """A system on both sides, made afresh by each call."""
 
     name: str
     example: Callable[[], ap.zoo.Example]
@@ -81,10 +81,15 @@ def bicycle_like_chain() -> ap.zoo.Example:
     )
 
 
+def _function(name: str) -> Any:
+    """A function of time."""
+    return mechanics.dynamicsymbols(name)
+
+
 def _dynamic(names: str) -> tuple[list[Any], list[Any], list[Any]]:
     """q, q̇ and speeds u."""
-    q = [mechanics.dynamicsymbols(name) for name in names.split()]
-    return q, [s.diff() for s in q], [mechanics.dynamicsymbols(f"u_{name}") for name in names.split()]
+    q = [_function(name) for name in names.split()]
+    return q, [s.diff() for s in q], [_function(f"u_{name}") for name in names.split()]
 
 
 def _full(method: Any) -> Derived:
@@ -140,41 +145,44 @@ def disc_peer() -> Peer:
     return Peer(q, u, p, "psi theta phi x y z".split(), by_kane, by_lagrange)
 
 
+def _chain_bodies(q: list[Any], rates: list[Any], p: list[Any]) -> tuple[Any, list[Any], list[Any]]:
+    """Inertial frame, bodies and weights of `bicycle_like_chain`, with speeds `rates`."""
+    r, a, h, b, d, g, *rest = p
+    m, J = rest[:3], rest[3:]
+    N = mechanics.ReferenceFrame("N")
+    A = N.orientnew("A", "Axis", [q[2], N.z])
+    B = A.orientnew("B", "Axis", [q[3], A.x])
+    W, F = B.orientnew("W", "Axis", [q[4], B.y]), B.orientnew("F", "Axis", [q[5], B.z])
+    B.set_ang_vel(N, rates[2] * A.z + rates[3] * A.x)
+    W.set_ang_vel(B, rates[4] * B.y)
+    F.set_ang_vel(B, rates[5] * B.z)
+    contact = mechanics.Point("P")
+    contact.set_vel(N, rates[0] * N.x + rates[1] * N.y)
+    wheel, frame = contact.locatenew("C", r * B.z), contact.locatenew("G", a * B.x + h * B.z)
+    hinge = contact.locatenew("H", b * B.x + h * B.z)
+    fork = hinge.locatenew("K", d * F.x)
+    for point in (wheel, frame, hinge):
+        point.v2pt_theory(contact, N, B)
+    fork.v2pt_theory(hinge, N, F)
+    shapes = [mechanics.inertia(B, J[0], 2 * J[0], J[0])]
+    shapes += [mechanics.inertia(X, J_k, 2 * J_k, 3 * J_k) for X, J_k in ((B, J[1]), (F, J[2]))]
+    parts = zip("wheel frame fork".split(), (wheel, frame, fork), (W, B, F), m, shapes, strict=True)
+    found = [mechanics.RigidBody(name, c, X, m_k, (I, c)) for name, c, X, m_k, I in parts]
+    return N, found, [(body.masscenter, -body.mass * g * N.z) for body in found]
+
+
 def chain_peer() -> Peer:
     """`bicycle_like_chain` with frames and points."""
     q, qd, u = _dynamic("x y psi phi theta delta")
     p = list(sympy.symbols("r a h b d g m1 m2 m3 J1 J2 J3", positive=True))
-    r, a, h, b, d, g, *rest = p
-    m, J = rest[:3], rest[3:]
-
-    def bodies(rates: list[Any]) -> tuple[Any, list[Any], list[Any]]:
-        N = mechanics.ReferenceFrame("N")
-        A = N.orientnew("A", "Axis", [q[2], N.z])
-        B = A.orientnew("B", "Axis", [q[3], A.x])
-        W, F = B.orientnew("W", "Axis", [q[4], B.y]), B.orientnew("F", "Axis", [q[5], B.z])
-        B.set_ang_vel(N, rates[2] * A.z + rates[3] * A.x)
-        W.set_ang_vel(B, rates[4] * B.y)
-        F.set_ang_vel(B, rates[5] * B.z)
-        contact = mechanics.Point("P")
-        contact.set_vel(N, rates[0] * N.x + rates[1] * N.y)
-        wheel, frame = contact.locatenew("C", r * B.z), contact.locatenew("G", a * B.x + h * B.z)
-        hinge = contact.locatenew("H", b * B.x + h * B.z)
-        fork = hinge.locatenew("K", d * F.x)
-        for point in (wheel, frame, hinge):
-            point.v2pt_theory(contact, N, B)
-        fork.v2pt_theory(hinge, N, F)
-        shapes = [mechanics.inertia(B, J[0], 2 * J[0], J[0])]
-        shapes += [mechanics.inertia(X, J_k, 2 * J_k, 3 * J_k) for X, J_k in ((B, J[1]), (F, J[2]))]
-        parts = zip("wheel frame fork".split(), (wheel, frame, fork), (W, B, F), m, shapes, strict=True)
-        found = [mechanics.RigidBody(name, c, X, m_k, (I, c)) for name, c, X, m_k, I in parts]
-        return N, found, [(body.masscenter, -body.mass * g * N.z) for body in found]
+    r, _, h, _, d, g, *m = p[:9]
 
     def rows(rates: list[Any]) -> list[Any]:
         along = rates[0] * cos(q[2]) + rates[1] * sin(q[2])
         return [along - r * rates[4], rates[1] * cos(q[2]) - rates[0] * sin(q[2])]
 
     def by_kane() -> Derived:
-        N, parts, loads = bodies(u)
+        N, parts, loads = _chain_bodies(q, u, p)
         method = mechanics.KanesMethod(
             N, q_ind=q, u_ind=u[2:], u_dependent=u[:2], kd_eqs=[a - b for a, b in zip(qd, u, strict=True)],
             velocity_constraints=rows(u),
@@ -182,7 +190,7 @@ def chain_peer() -> Peer:
         return _kane_derived(method, parts, loads)
 
     def by_lagrange() -> Derived:
-        N, parts, _ = bodies(qd)
+        N, parts, _ = _chain_bodies(q, qd, p)
         V = g * cos(q[3]) * (m[0] * r + (m[1] + m[2]) * h) + m[2] * g * d * sin(q[3]) * sin(q[5])
         L = sum((body.kinetic_energy(N) for body in parts), sympy.Integer(0)) - V
         return _full(mechanics.LagrangesMethod(L, q, nonhol_coneqs=rows(qd)))
@@ -193,8 +201,7 @@ def chain_peer() -> Peer:
 def pendulum_peer(n: int) -> Peer:
     """Kane on velocities in inertial components (`benchmarks.pendulum`), Lagrange from T − V."""
     names = [f"theta{k}" for k in range(1, n + 1)]
-    q = [mechanics.dynamicsymbols(f"q{k}") for k in range(n)]
-    u = [mechanics.dynamicsymbols(f"u{k}") for k in range(n)]
+    q, u = ([_function(f"{letter}{k}") for k in range(n)] for letter in "qu")
     m, l = sympy.symbols(f"m:{n}", positive=True), sympy.symbols(f"l:{n}", positive=True)
     g = sympy.Symbol("g", positive=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import xml.etree.ElementTree as ET
 from typing import Any
 
@@ -17,8 +18,7 @@ class MuJoCo:
     """`mj_forward` state by state from Python; it computes positions, M and its factors, the bias and the accelerations."""
 
     def __init__(self, robot: Robot, tree: Tree, states: States):
-        import mujoco
-
+        mujoco: Any = importlib.import_module("mujoco")
         self.mujoco, self.tree, self.states = mujoco, tree, states
         self.model = mujoco.MjModel.from_xml_string(_bones(robot))
         self.model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT | mujoco.mjtDisableBit.mjDSBL_CONTACT

@@ -5,6 +5,7 @@ appell has Pinocchio's conventions, but one angle for a continuous joint, of whi
 
 from __future__ import annotations
 
+import importlib
 import time
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +21,10 @@ from appell.tree import Tree
 Array = NDArray[np.float64]
 
 
+def _pinocchio() -> Any:
+    return importlib.import_module("pinocchio")
+
+
 @dataclass(frozen=True)
 class Robot:
     """A URDF file below the package's folder of robots; the root link floats or is welded to the ground."""
@@ -30,9 +35,7 @@ class Robot:
 
     @property
     def path(self) -> Path:
-        import pinocchio
-
-        return Path(pinocchio.__file__).parents[4] / "share" / "example-robot-data" / "robots" / self.file
+        return Path(str(_pinocchio().__file__)).parents[4] / "share" / "example-robot-data" / "robots" / self.file
 
 
 ROBOTS = (
@@ -73,8 +76,7 @@ class Pinocchio:
     """One model with its data, called from Python state by state, or for a batch on one thread."""
 
     def __init__(self, robot: Robot):
-        import pinocchio as pin
-
+        pin = _pinocchio()
         path = str(robot.path)
         self.pin = pin
         self.model = pin.buildModelFromUrdf(path, pin.JointModelFreeFlyer()) if robot.floating else pin.buildModelFromUrdf(path)
@@ -131,6 +133,7 @@ class Heyoka:
                 outputs[item.port or 0][item.index or 0] = value[item.args[0]]
             else:
                 value[item.out] = operations[item.op](*(value[arg] for arg in item.args))
+        hy.set_nthreads(1)
         start = time.perf_counter()
         function = hy.cfunc([y for port in outputs for y in port], vars=[x for port in inputs for x in port])
         return Heyoka(function, time.perf_counter() - start)

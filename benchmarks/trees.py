@@ -1,13 +1,13 @@
 """Trees of rigid bodies: batches, single calls and preparation against Pinocchio, MuJoCo and heyoka, all on one core.
 
-Times are CPU seconds of the thread, the least of several turns: on a shared machine a short run would find a quiet
-moment more easily than a long one, and wall time would favour the faster side.
+Times are CPU seconds of the process (threads that a peer starts included), the least of several turns: on a shared
+machine a short run finds a quiet moment more easily than a long one, and wall time would favour the faster side.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,8 @@ from benchmarks.robots import ROBOTS, Array, Heyoka, Pinocchio, Robot, States
 from benchmarks.trees_ready import chain_table, ready_table
 
 STATES = 4096
-AGREES = 1e-9  # of the largest acceleration, at the worst of all states: both sides lose digits to cond M
+ANSWERS = 4e6  # bytes of one batch of matrices: beyond, fresh memory takes most of the time
+AGREES = 1e-9  # of the largest acceleration, at the worst of all states (1e-10 on g1)
 SINGLE = 1e-3  # what single precision may lose on an acceleration, of the largest
 
 
@@ -62,9 +63,9 @@ def busy(call: Callable[[], Any], count: int) -> Callable[[], float]:
     """A call that takes its own CPU time, divided by `count`."""
 
     def clocked() -> float:
-        start = time.thread_time()
+        start = time.process_time()
         call()
-        return (time.thread_time() - start) / count
+        return (time.process_time() - start) / count
 
     return clocked
 
@@ -78,6 +79,12 @@ def _each(function: Callable[..., Any], model: Any, data: Any, *columns: Array) 
             function(model, data, *row)
 
     return run
+
+
+def _in_turn(function: Callable[..., Any], parts: Sequence[Array]) -> None:
+    """Each answer is dropped before the next one is made, so that its memory serves again."""
+    for part in parts:
+        function(part)
 
 
 # --- forward dynamics of a batch --------------------------------------------------------------------------------------
@@ -178,6 +185,7 @@ def _forward_table(records: list[dict[str, Any]]) -> Table:
 def _others(case: Case, turn: float) -> dict[str, Any]:
     states, peer, count, name = case.states, case.pinocchio, len(case.states.q), case.robot.name
     inverse, mass = case.call("inverse_dynamics"), case.call("mass_matrix")
+    parts = np.array_split(states.q, -(-8 * case.tree.nv**2 * count // int(ANSWERS)))
     arguments = (states.q, states.v, states.third)
     parallel, result = peer.parallel("rneaInParallel", states)
     parallel()
@@ -188,7 +196,7 @@ def _others(case: Case, turn: float) -> dict[str, Any]:
         "inverse": busy(lambda: inverse.batch(*arguments), count),
         "rnea": busy(_each(peer.pin.rnea, peer.model, peer.data, states.q_pinocchio, states.v, states.third), count),
         "parallel": busy(parallel, count),
-        "mass": busy(lambda: mass.batch(states.q), count),
+        "mass": busy(lambda: _in_turn(mass.batch, parts), count),
         "crba": busy(_each(peer.pin.crba, peer.model, peer.data, states.q_pinocchio), count),
     }
     return {"robot": name, "error": error, **interleaved(calls, seconds=turn)}
@@ -208,6 +216,7 @@ def _others_table(records: list[dict[str, Any]]) -> Table:
         rows=rows,
         notes=(
             "rnea, crba: called from Python state by state; crba fills one triangle, appell the whole matrix",
+            f"mass matrix: in batches of at most {ANSWERS / 1e6:g} MB of answers, 8 nv² bytes a state",
             f"agreement: {max(r['error'] for r in records):.0e} of the largest entry",
         ),
         records=tuple(records),

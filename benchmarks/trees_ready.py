@@ -89,7 +89,7 @@ def chain_table(quick: bool) -> Table:
         rows=rows,
         notes=(
             "CPU seconds; linear growth is a constant third and seventh column",
-            "against it: C against CasADi's evaluator; residual: |inverse(forward(τ)) − τ|/|τ|, which grows with cond M",
+            "against it: C against CasADi's evaluator; residual: |inverse(forward(τ)) − τ|/|τ|",
         ),
         records=tuple(records),
     )

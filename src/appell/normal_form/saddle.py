@@ -25,6 +25,7 @@ Three implementations agree: `unrolled` on the graph (small systems), `SADDLE_C`
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from importlib import resources
 
@@ -140,7 +141,8 @@ def _solve_general(M: Array, A: Array, W: Array, r: Array, s: Array) -> tuple[Ar
     n, m = M.shape[0], A.shape[0]
     K = np.block([[M, -W], [A, np.zeros((m, m))]])
     K, b = equilibrate(K, np.concatenate([r, s]))
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", scipy.linalg.LinAlgWarning)  # a zero pivot is answered with a status
         lu, pivots = scipy.linalg.lu_factor(K, check_finite=False)
     if not np.abs(np.diag(lu)).min() > PIVOT:
         return np.full(n, np.nan), np.full(m, np.nan), Status.SINGULAR
