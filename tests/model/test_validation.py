@@ -220,7 +220,7 @@ def test_names_of_constraints():
 
 def test_reaction_directions():
     with pytest.raises(ConstraintError, match="must map velocities"):
-        Constraint(x.d, name="c", reaction=[1, 0])
+        Constraint(x.d, name="c", reaction=3)
     refused(r"reaction of constraint 'c' is zero", [x, y], T, constraints=[Constraint(x.d, name="c", reaction={x: 0})])
     refused(r"reaction of constraint 'c' names phi", [x, y], T, constraints=[Constraint(x.d, name="c", reaction={phi: 1})])
 
@@ -279,3 +279,13 @@ def test_loads_are_read_like_everything_else():
     refused(r"phi is missing from coordinates=", [x, y], T, loads=[Force([1, 0], at=[phi, 0])])
     refused(r"unknown symbol 'k'", [x, y], T, loads=[Force([Symbol("k"), 0], at=[0, y])])
     refused(r"x\.dd", [x, y], T, loads=[Force([x.dd, 0], at=[0, y])])
+
+
+def test_a_reaction_may_be_listed_by_velocity():
+    """One entry for each velocity says the same as a mapping."""
+    x, y = coordinates("x y")
+    by_name = System([x, y], x.d**2 + y.d**2, constraints=[Constraint(x - y, reaction={x.d: 2, y.d: x})])
+    listed = System([x, y], x.d**2 + y.d**2, constraints=[Constraint(x - y, reaction=[2, x])])
+    assert by_name.reactions == listed.reactions
+    with pytest.raises(ModelError, match="1 entries for 2 velocities"):
+        System([x, y], x.d**2 + y.d**2, constraints=[Constraint(x - y, reaction=[2])])

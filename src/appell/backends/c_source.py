@@ -1,7 +1,7 @@
 """A function as C text: straight-line code, one `const double` for each value.
 
     static void NAME(const double *restrict q, …, double *restrict M, …)    one state, pointers to the ports' memory
-    void NAME_packed(const double *in, double *out)                         all ports one after the other
+    void NAME_packed(double *desk)                                          all ports one after the other, inputs first
     void NAME_batch(n, in, stride, out)                                     n states; stride 0 repeats an input
 
 What is particular to a language stands in a `Dialect`: another one over the same instructions is another emitter.
@@ -50,10 +50,9 @@ def emit_exports(fn: Signature) -> str:
     """The two entry points that Python calls; `emit(fn)` must precede them."""
     packed, state, begin = [], [], 0
     for ports, base in ((fn.inputs, "in"), (fn.outputs, "out")):
-        begin = 0
         for k, port in enumerate(ports):
             step = f"stride[{k}]" if base == "in" else str(port.size)
-            packed.append(f"{base} + {begin}")
+            packed.append(f"desk + {begin}")
             state.append(f"{base}[{k}] + k*{step}")
             begin += port.size
     one, many = packed_declaration(fn), batch_declaration(fn)
@@ -64,7 +63,7 @@ def emit_exports(fn: Signature) -> str:
 
 
 def packed_declaration(fn: Signature) -> str:
-    return f"void {fn.name}_packed(const double *in, double *out)"
+    return f"void {fn.name}_packed(double *desk)"
 
 
 def batch_declaration(fn: Signature) -> str:

@@ -28,16 +28,17 @@ class Constraint:
     residual: expression, or `sympy.Eq`; zero on the constraint.
     name: used by `motion.reaction("blade")`, errors and plots; the residual's own text by default.
     reaction: direction W of the reaction where it is not ∂f/∂q…: a mapping velocity (or coordinate) → expression in t, q, q̇,
-        the generalized force per unit Λ. Servo constraints and non-ideal ones are said this way.
+        the generalized force per unit Λ; or one expression for each velocity of the system, in order. Servo constraints
+        and non-ideal ones are said this way.
     """
 
     residual: Expr
     name: str
-    reaction: Mapping[Symbol, Expr] | None = field(hash=False)
+    reaction: Mapping[Symbol, Expr] | tuple[Expr, ...] | None = field(hash=False)
     order: int
     linear: bool
 
-    def __init__(self, residual: Any, name: str | None = None, *, reaction: Mapping[Symbol, Any] | None = None):
+    def __init__(self, residual: Any, name: str | None = None, *, reaction: Mapping[Symbol, Any] | Sequence[Any] | None = None):
         if isinstance(residual, sympy.Equality):
             residual = residual.lhs - residual.rhs  # type: ignore[operator]
         if residual is True or residual is sympy.true:
@@ -53,14 +54,15 @@ class Constraint:
         set_(self, "linear", is_linear(f, [s for s in jets_of(f) if s.level == order]))
 
     def __reduce__(self):
-        return _rebuilt, (self.residual, self.name, None if self.reaction is None else dict(self.reaction))
+        reaction = dict(self.reaction) if isinstance(self.reaction, Mapping) else self.reaction
+        return _rebuilt, (self.residual, self.name, reaction)
 
     def __str__(self) -> str:
         shape = "" if self.order == 0 else (", linear" if self.linear else ", nonlinear")
         return f"{self.name}: {self.residual} = 0 ({_LEVEL_WORDS[self.order]}{shape})"
 
 
-def _rebuilt(residual: Expr, name: str, reaction: Mapping[Symbol, Expr] | None) -> Constraint:
+def _rebuilt(residual: Expr, name: str, reaction: Any) -> Constraint:
     return Constraint(residual, name, reaction=reaction)
 
 
@@ -85,12 +87,16 @@ def _order(f: Expr, name: str) -> int:
     return order
 
 
-def _directions(reaction: Mapping[Symbol, Any], name: str) -> Mapping[Symbol, Expr]:
+def _directions(reaction: Any, name: str) -> Mapping[Symbol, Expr] | tuple[Expr, ...]:
+    where = f"reaction of constraint '{name}'"
+    if isinstance(reaction, Sequence | sympy.MatrixBase) and not isinstance(reaction, str):
+        return tuple(expression(w, where) for w in reaction)
     if not isinstance(reaction, Mapping):
         raise ConstraintError(
-            f"reaction= of constraint '{name}' must map velocities to expressions, for example {{x.d: 1}}"
+            f"reaction= of constraint '{name}' must map velocities to expressions, for example {{x.d: 1}}, or list one for each"
+            " velocity of the system"
         )
-    return MappingProxyType({key: expression(w, f"reaction of constraint '{name}'") for key, w in reaction.items()})
+    return MappingProxyType({key: expression(w, where) for key, w in reaction.items()})
 
 
 def is_linear(f: Expr, jets: Sequence[Jet]) -> bool:

@@ -247,7 +247,10 @@ class System:
             return None
         W: list[Any] = [sympy.Integer(0)] * self.nv
         where = f"the reaction of constraint '{c.name}'"
-        for key, value in c.reaction.items():
+        if isinstance(c.reaction, tuple) and len(c.reaction) != self.nv:
+            raise ModelError(f"{where} has {len(c.reaction)} entries for {self.nv} velocities")
+        pairs = zip(self.velocities, c.reaction, strict=True) if isinstance(c.reaction, tuple) else c.reaction.items()
+        for key, value in pairs:
             W[self.velocity_of(key, where)] += self._expression(value, where, level=1)
         if not any(W):
             raise ModelError(f"{where} is zero, so nothing can keep the constraint")
