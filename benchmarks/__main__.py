@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks.report import HERE, Table, machine, show, write_json, write_markdown
+from benchmarks.report import HERE, Table, machine, read_json, show, write_json, write_markdown
 
 NAMES = ("derive", "acceleration", "trajectory", "disc", "trees", "forms", "impacts")
 
@@ -31,8 +31,8 @@ def main(arguments: list[str] | None = None) -> list[Table]:
             show(console, table)
         write_json(name, tables, about, options.results)
         done += tables
-    if not options.quick and not options.names:
-        write_markdown(done, about)
+    if not options.quick and options.results == HERE / "results":
+        write_markdown([table for name in NAMES for table in read_json(name, options.results)], about)
     return done
 
 

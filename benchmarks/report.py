@@ -87,9 +87,19 @@ def write_json(name: str, tables: Sequence[Table], about: dict[str, str], folder
     return path
 
 
+def read_json(name: str, folder: Path) -> list[Table]:
+    """The tables of the latest run of one benchmark; none where it has not been run."""
+    path = folder / f"{name}.json"
+    if not path.exists():
+        return []
+    tables = json.loads(path.read_text(encoding="utf-8"))["tables"]
+    rows = lambda table: tuple(tuple(row) for row in table["rows"])
+    return [Table(t["title"], tuple(t["columns"]), rows(t), tuple(t["notes"]), tuple(t["records"])) for t in tables]
+
+
 def write_markdown(tables: Sequence[Table], about: dict[str, str], path: Path = HERE / "RESULTS.md") -> None:
-    """The latest full run as one page."""
-    parts = ["# Benchmarks", "Written by `make bench`: one run, both sides of each ratio interleaved, least times."]
+    """The latest run of each benchmark as one page."""
+    parts = ["# Benchmarks", "Written by `make bench`: each table from one run, both sides of each ratio interleaved, least times."]
     parts.append("\n".join(f"- {key}: {value}" for key, value in about.items()))
     for table in tables:
         lines = [f"## {table.title}", "", _line(table.columns), _line(["---", *["---:"] * (len(table.columns) - 1)])]
@@ -103,4 +113,4 @@ def _line(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-__all__ = ["HERE", "Table", "machine", "ratio", "seconds", "show", "write_json", "write_markdown"]
+__all__ = ["HERE", "Table", "machine", "ratio", "read_json", "seconds", "show", "write_json", "write_markdown"]
