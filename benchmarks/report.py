@@ -99,7 +99,8 @@ def read_json(name: str, folder: Path) -> list[Table]:
 
 def write_markdown(tables: Sequence[Table], about: dict[str, str], path: Path = HERE / "RESULTS.md") -> None:
     """The latest run of each benchmark as one page."""
-    parts = ["# Benchmarks", "Written by `make bench`: each table from one run, both sides of each ratio interleaved, least times."]
+    how = "Written by `make bench`: each table from one run, both sides of each ratio interleaved, least times."
+    parts = ["# Benchmarks", how]
     parts.append("\n".join(f"- {key}: {value}" for key, value in about.items()))
     for table in tables:
         lines = [f"## {table.title}", "", _line(table.columns), _line(["---", *["---:"] * (len(table.columns) - 1)])]
