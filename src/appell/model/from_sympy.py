@@ -1,159 +1,18 @@
-"""Models written with `sympy.physics.mechanics` as a `System`.
-
-    LagrangesMethod    L(q, q̇, t), constraints, loads          →  T = L − L|_{q̇=0},  V = −L|_{q̇=0}
-    KanesMethod        q, u, kinematic equations, bodies, loads  →  speeds u with their kinematics, T of the bodies
-    System             the same, from its own lists
-
-Functions of time x(t) become coordinates x, their derivatives x.d, generalized speeds u(t) become speeds u, and symbols become
-real parameters of the same name.
-"""
+"""The door for models written with `sympy.physics.mechanics`, which is loaded only when somebody comes through it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
-import sympy
-from sympy import Derivative, Expr, Symbol
-from sympy.core.function import AppliedUndef
-from sympy.physics import mechanics
-from sympy.physics.vector import dynamicsymbols
-
-from appell.errors import ModelError
-from appell.jets import Coordinate, Parameter, Speed, t
 from appell.model.system import System
 
 
 def from_sympy(model: Any, *, name: str = "system") -> System:
-    """A `System` from a `LagrangesMethod`, a `KanesMethod` (after `kanes_equations`) or a `sympy.physics.mechanics.System`."""
-    for kind, convert in CONVERTERS.items():
-        if isinstance(model, kind):
-            return convert(model, name)
-    known = ", ".join(kind.__name__ for kind in CONVERTERS)
-    raise ModelError(f"from_sympy takes {known} of sympy.physics.mechanics, not {type(model).__name__}")
+    """A `System` from a `LagrangesMethod`, a `KanesMethod` (after `kanes_equations`) or a `sympy.physics.mechanics.System`.
 
+    Functions of time x(t) become coordinates x, generalized speeds u(t) become speeds u, symbols become real parameters of
+    the same name.
+    """
+    from appell.model.sympy_mechanics import convert
 
-class _Translation:
-    """x(t) → x, x(t)˙ → x.d, u(t) → u, symbols → parameters of the same name and assumptions."""
-
-    def __init__(self, coordinates: Iterable[Any], speeds: Iterable[Any] = ()):
-        self.coordinates = {f: Coordinate(f.func.__name__) for f in coordinates}
-        self.speeds = {f: Speed(f.func.__name__) for f in speeds if f not in self.coordinates}
-        self.parameters: dict[Symbol, Parameter] = {}
-
-    def __call__(self, expr: Any) -> Expr:
-        expr = sympy.sympify(expr).doit()
-        table: dict[Any, Any] = {}
-        time = dynamicsymbols._t
-        for d in expr.atoms(Derivative):
-            f, order = d.expr, d.derivative_count
-            base = self.coordinates.get(f, self.speeds.get(f))
-            if base is None:
-                raise ModelError(f"{f} is differentiated but is neither a coordinate nor a speed of the model")
-            table[d] = base.d if order == 1 else base.dd
-        expr = expr.xreplace(table).xreplace({**self.coordinates, **self.speeds}).xreplace({time: t})
-        left = expr.atoms(AppliedUndef)
-        if left:
-            raise ModelError(f"{sorted(map(str, left))[0]} is neither a coordinate nor a speed of the model")
-        return expr.xreplace({s: self._parameter(s) for s in expr.free_symbols if type(s) is Symbol and s != t})
-
-    def _parameter(self, s: Any) -> Parameter:
-        assumptions = {"real": True, **{k: v for k, v in s._assumptions_orig.items() if v is not None}}
-        return self.parameters.setdefault(s, Parameter(s.name, **assumptions))
-
-
-def _loads(loads: Iterable[Any], frame: Any, velocities: list[Any], translate: _Translation) -> dict[Any, Expr]:
-    """Q_i = Σ F·∂v_P/∂u_i + τ·∂ω/∂u_i over the loads (point or frame, vector)."""
-    forces: dict[Any, Expr] = {}
-    for where, vector in loads:
-        if vector == 0:
-            continue
-        is_frame = isinstance(where, mechanics.ReferenceFrame)
-        speed = where.ang_vel_in(frame) if is_frame else where.vel(frame)
-        for u in velocities:
-            part = translate(speed.diff(u, frame, var_in_dcm=False).dot(vector))
-            key = translate(u)
-            forces[key] = forces.get(key, sympy.Integer(0)) + part
-    return {key: Q for key, Q in forces.items() if Q != 0}
-
-
-def _from_lagrange(model: Any, name: str) -> System:
-    q = list(model.q)
-    translate = _Translation(q)
-    L = translate(sympy.Matrix([model._L])[0])
-    velocities: dict[Any, Any] = {translate(x.diff(dynamicsymbols._t)): 0 for x in q}
-    at_rest = L.subs(velocities)
-    qd = [x.diff(dynamicsymbols._t) for x in q]
-    holonomic = list(model._hol_coneqs)
-    rest = [c for c in model.coneqs if c not in [h.diff(dynamicsymbols._t) for h in holonomic]]
-    return System(
-        coordinates=list(translate.coordinates.values()),
-        kinetic=L - at_rest,
-        potential=-at_rest,
-        forces=_loads(model.forcelist or (), model.inertial, qd, translate),
-        constraints=[translate(c) for c in (*holonomic, *rest)],
-        name=name,
-    )
-
-
-def _from_kane(model: Any, name: str) -> System:
-    if getattr(model, "_bodylist", None) is None:
-        raise ModelError("call kanes_equations(bodies, loads) first: a KanesMethod knows its bodies only then")
-    constraints = [*model._f_h, *_velocity_constraints(model)]
-    return _from_bodies(
-        list(model.q), list(model.u), model.kindiffdict(), model.bodies, model.forcelist or (), model._inertial,
-        constraints, name,
-    )  # fmt: skip
-
-
-def _velocity_constraints(model: Any) -> list[Any]:
-    """Rows k_nh u + f_nh = 0 that are not derivatives of the configuration constraints."""
-    if not model._k_nh:
-        return []
-    rows = list(model._k_nh * model.u + model._f_nh)
-    return rows[len(list(model._f_h)) :] if len(rows) > len(list(model._f_h)) and model._f_h else rows
-
-
-def _from_system(model: Any, name: str) -> System:
-    kinematics = sympy.solve(list(model.kdes), [x.diff(dynamicsymbols._t) for x in model.q], dict=True)
-    if not kinematics and model.kdes:
-        raise ModelError("the kinematic differential equations cannot be solved for the rates of the coordinates")
-    q, u = list(model.q), list(model.u)
-    loads = [(load.location, load.vector) for load in model.loads]
-    for actuator in model.actuators:
-        loads += [(load.location, load.vector) for load in actuator.to_loads()]
-    constraints = [*model.holonomic_constraints, *model.nonholonomic_constraints, *model.velocity_constraints]
-    unique = list(dict.fromkeys(constraints))
-    derived = {sympy.simplify(h.diff(dynamicsymbols._t)) for h in model.holonomic_constraints}
-    kept = [c for c in unique if sympy.simplify(c) not in derived]
-    return _from_bodies(q, u, kinematics[0] if kinematics else {}, model.bodies, loads, model.frame, kept, name)
-
-
-def _from_bodies(
-    q: list[Any], u: list[Any], rates: Any, bodies: Iterable[Any], loads: Iterable[Any], frame: Any, constraints: list[Any],
-    name: str,
-) -> System:  # fmt: skip
-    """Kane's description: T of the bodies in q, u, potential energies given with the bodies, and the loads."""
-    translate = _Translation(q, u)
-    bodies = list(bodies)
-    T = mechanics.kinetic_energy(frame, *bodies) if bodies else sympy.Integer(0)
-    V = mechanics.potential_energy(*bodies) if bodies else sympy.Integer(0)
-    substitution = {x: rate for x, rate in rates.items() if isinstance(x, Derivative)}
-    T = sympy.sympify(T).xreplace(substitution)
-    return System(
-        coordinates=list(translate.coordinates.values()),
-        kinetic=translate(T),
-        potential=translate(V),
-        forces=_loads(loads, frame, u, translate),
-        constraints=[translate(sympy.sympify(c).xreplace(substitution)) for c in constraints],
-        speeds=list(translate.speeds.values()),
-        kinematics={translate.coordinates[x.expr]: translate(rate) for x, rate in substitution.items()},
-        name=name,
-    )
-
-
-CONVERTERS: dict[type, Any] = {
-    mechanics.LagrangesMethod: _from_lagrange,
-    mechanics.KanesMethod: _from_kane,
-    mechanics.System: _from_system,
-}
+    return convert(model, name)
