@@ -44,13 +44,12 @@ class Blocks:
 
 
 @dataclass(frozen=True, eq=False)
-class Solved:
-    """A function whose saddle point is solved by a routine: `head` gives the blocks, `tail` takes x and λ as well."""
+class _Composite:
+    """A function with a solve between `head`, which has its inputs, and `tail`, which gives its outputs before the margin."""
 
     name: str
     head: Fn
     tail: Fn
-    policy: Policy
 
     @property
     def inputs(self) -> tuple[Port, ...]:
@@ -59,6 +58,13 @@ class Solved:
     @property
     def outputs(self) -> tuple[Port, ...]:
         return (*self.tail.outputs, MARGIN)
+
+
+@dataclass(frozen=True, eq=False)
+class Solved(_Composite):
+    """A function whose saddle point is solved by a routine: `head` gives the blocks, `tail` takes x and λ as well."""
+
+    policy: Policy
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -78,26 +84,15 @@ class Solved:
 
 
 @dataclass(frozen=True, eq=False)
-class GaussSolved:
+class GaussSolved(_Composite):
     """A function whose accelerations minimise Gauss's constraint, because some rows are nonlinear in them (see `gauss`).
 
     `head` gives M, b = Q − h, A, a0; `rows` (inputs and a) gives r, r_a, r_aa; `order` puts the multipliers of linear, then
     nonlinear rows back into the order of the constraints.
     """
 
-    name: str
-    head: Fn
     rows: Fn
-    tail: Fn
     order: tuple[int, ...]
-
-    @property
-    def inputs(self) -> tuple[Port, ...]:
-        return self.head.inputs
-
-    @property
-    def outputs(self) -> tuple[Port, ...]:
-        return (*self.tail.outputs, MARGIN)
 
     def minimum(self, *arrays: ArrayLike) -> gauss.GaussResult:
         """Gauss's minimum at a state."""
