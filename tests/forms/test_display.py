@@ -33,6 +33,25 @@ def test_the_skate_reads_like_the_book():
     assert latex.startswith(r"\begin{aligned}") and latex.count("&=") == 4
 
 
+def test_subscripts_are_letters_of_one_size():
+    """Unicode has no subscript θ: SymPy spells it out in small letters."""
+    text = ap.forms.routh(ap.zoo.thread_pendulum().system).text()
+    assert "p_θ" in text and unicodedata.normalize("NFC", "ṗ_θ") in text and "ₜ" not in text
+    text = lagrange(ap.zoo.heavy_top_quaternion().system).text("simplified")
+    assert "ω_top_x" in text and "ω_top_y" in text and "top_x" in text
+
+
+def test_quaternions_read_like_euler():
+    """|q| = 1 leaves A ω̇_x + (C − B) ω_y ω_z on the left, without the quaternion."""
+    for shown in lines(lagrange(ap.zoo.heavy_top_quaternion().system), "simplified")[:3]:
+        assert not any(str(s).startswith("top_") for s in shown.lhs.free_symbols) and sympy.count_ops(shown.lhs) < 10
+
+
+def test_chains_read_like_the_book():
+    first = tsenov(ap.zoo.n_pendulum(8).system).text().splitlines()[1]
+    assert unicodedata.normalize("NFC", "l₁ l₂ θ̈₂ (m₂ + m₃ + m₄ + m₅ + m₆ + m₇ + m₈) cos(") in first
+
+
 def test_notebooks_show_mathematics():
     shown = lagrange(ap.zoo.skate().system)._repr_latex_()
     assert shown.startswith("$") and shown.endswith("$") and r"\ddot{\phi}" in shown

@@ -15,22 +15,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import sympy
-from sympy import Expr, Symbol
+from sympy import Expr
 
 from appell.errors import FormNotApplicable
-from appell.forms.base import (
-    Equations,
-    Form,
-    acceleration_rows,
-    directions,
-    equation,
-    generalized_forces,
-    kinematics_of,
-    multiplier_symbols,
-    nonlinear_rows,
-)
+from appell.forms.base import Equations, Form, equation, generalized_forces
 from appell.forms.derivation import along, gradient, partial
 from appell.forms.matrices import row_times
+from appell.forms.multipliers import with_multipliers, without_free_terms
 from appell.forms.pseudo import PseudoVelocities, liberated, refusal, restricted, suggest
 from appell.model import System
 
@@ -66,7 +57,9 @@ class Appell(Form):
             return _reduced(self, system, PseudoVelocities.of(system, pseudo), "(18)")
         if independent is not None:
             return _reduced(self, system, PseudoVelocities.independent(system, independent), "(26)")
-        return _with_multipliers(self, system)
+        slopes = gradient(acceleration_energy(system), system.accelerations)
+        S = without_free_terms(slopes, system.accelerations)
+        return with_multipliers(self, system, slopes, f"{_origin(system)}; ∂S/∂q̈ = Q + Λ ∂f/∂q̈, Deneva after (26)", {"S": S})
 
     def default(self, system: System, option: str) -> Any:
         """A value of an option for `agree`: well-conditioned velocities."""
@@ -118,33 +111,7 @@ def _restrict(expr: Expr, pseudo: PseudoVelocities) -> Expr:
     return restricted(expr, table)
 
 
-def without_free_terms(slopes: list[Expr], accelerations: tuple[Symbol, ...]) -> Expr:
-    """S = ½ Σ π̈_s (S_s + S_s|_{π̈=0}) from S_s = ∂S/∂π̈_s: the quadratic function with this gradient and S(0) = 0."""
-    zero = dict.fromkeys(accelerations, sympy.Integer(0))
-    return sympy.Add(*(a * (S_s + S_s.xreplace(zero)) / 2 for a, S_s in zip(accelerations, slopes, strict=True)))
-
-
-# -- the three versions --------------------------------------------------------------------------------------------------
-
-
-def _with_multipliers(form: Appell, system: System) -> Equations:
-    slopes = gradient(acceleration_energy(system), system.accelerations)
-    lam, W, Q = multiplier_symbols(system), directions(system), generalized_forces(system)
-    right = [Q[i] + sympy.Add(*(L * w[i] for L, w in zip(lam, W, strict=True))) for i in range(system.nv)]
-    S = without_free_terms(slopes, system.accelerations)
-    least = S - sympy.Add(*(Q_i * a for Q_i, a in zip(Q, system.accelerations, strict=True)))  # Gauss
-    return Equations(
-        route=form,
-        system=system,
-        provenance=f"{_origin(system)}; ∂S/∂q̈ = Q + Λ ∂f/∂q̈, Deneva after (26)",
-        equations=tuple(equation(left, r) for left, r in zip(slopes, right, strict=True)),
-        rows=tuple(equation(r, 0) for r in acceleration_rows(system)),
-        unknowns=(*system.accelerations, *lam),
-        multipliers=lam,
-        kinematics=kinematics_of(system),
-        objects={"S": S, "generalized_forces": Q},
-        criterion=least if nonlinear_rows(system) else None,
-    )
+# -- with pseudo-velocities --------------------------------------------------------------------------------------------
 
 
 def _reduced(form: Appell, system: System, pseudo: PseudoVelocities, number: str) -> Equations:

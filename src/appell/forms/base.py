@@ -24,7 +24,7 @@ from sympy import Eq, Expr, Symbol
 
 from appell.errors import FormNotApplicable, ModelError, SingularConfiguration
 from appell.forms import display, stationary, symbolic
-from appell.forms.derivation import partial
+from appell.forms.derivation import gradient, partial
 from appell.forms.linear import Undetermined, solve_with_nullity
 from appell.forms.manifold import usual_nullity
 from appell.forms.numbers import FLOAT, Arithmetic, Tape, arithmetic
@@ -80,9 +80,10 @@ def multiplier_symbols(system: System) -> tuple[Multiplier, ...]:
 
 def generalized_forces(system: System) -> tuple[Expr, ...]:
     """Q_i = forces_i − Σ_j ∂V/∂q_j ∂q̇_j/∂v_i, (nv,)."""
-    V_q = {q: sympy.diff(system.potential, q) for q in system.coordinates}
+    V_q = dict(zip(system.coordinates, gradient(system.potential, system.coordinates), strict=True))
+    rates = [(V_q[q], rate) for q, rate in system.rates.items() if V_q[q] != 0]
     return tuple(
-        Q - sympy.Add(*(V_q[q] * sympy.diff(rate, v) for q, rate in system.rates.items() if V_q[q] != 0))
+        Q - sympy.Add(*(slope * partial(v)(rate) for slope, rate in rates))
         for Q, v in zip(system.forces, system.velocities, strict=True)
     )
 
@@ -160,6 +161,7 @@ class Form(ABC):
     def __call__(self, system: System, **options: Any) -> Equations:
         if not isinstance(system, System):
             raise ModelError(f"ap.forms.{self.name} takes a System, not {type(system).__name__}")
+        system = system.symbolic()
         reason = self.accepts(system, **options)
         if reason is not None:
             raise FormNotApplicable(f"ap.forms.{self.name} does not apply to '{system.name}': {reason}")

@@ -19,11 +19,12 @@ from sympy import Expr, Matrix, Symbol
 
 from appell.errors import FormNotApplicable, ModelError
 from appell.forms.base import Equations, Form, equation, generalized_forces
-from appell.forms.derivation import along, gradient, partial
+from appell.forms.derivation import gradient
+from appell.forms.lagrange import euler_lagrange
 from appell.forms.matrices import Table, inverse, row_times, samples
 from appell.forms.pseudo import (
     Rows,
-    dependent_velocities,
+    best_independent,
     independent_rows,
     liberated_by,
     needs_coordinates,
@@ -55,7 +56,7 @@ class Chaplygin(Form):
     ) -> Equations:
         split = Split.of(system, independent)
         slopes = split.slopes if solved is None else _given_slopes(system, split, solved)
-        E, Q = _lagrange(system), generalized_forces(system)
+        E, Q = euler_lagrange(system), generalized_forces(system)
         equations = [
             equation(
                 E[r] + sympy.Add(*(E[m] * slopes[i, j] for i, m in enumerate(split.dependent) if slopes[i, j] != 0)),
@@ -158,14 +159,6 @@ class Split:
         return Split(system, rows, free, dependent)
 
 
-def best_independent(system: System) -> tuple[Symbol, ...]:
-    """Velocities that leave the constraints solvable for the others, with the largest pivots at random states."""
-    rows = independent_rows(system)
-    k = len(rows.indices)
-    dependent = dependent_velocities([m.T for m in samples(rows.A)] if k else [], system.nv, k)
-    return tuple(v for i, v in enumerate(system.velocities) if i not in dependent)
-
-
 def _works(system: System) -> str:
     return f"independent=[{', '.join(map(str, best_independent(system)))}] works"
 
@@ -175,12 +168,6 @@ def _shown(split: Split, branches: Sequence[Mapping[Symbol, Expr]]) -> tuple[Any
     if len(branches) == 1:
         return tuple(equation(s, f) for s, f in branches[0].items())
     return tuple(equation(f, 0) for f in split.rows.first)
-
-
-def _lagrange(system: System) -> list[Expr]:
-    """E_i, all partials of the free T first; d/dt along the motion."""
-    T, d_dt = system.kinetic, along(system.rates)
-    return [d_dt(partial(q.d)(T)) - partial(q)(T) for q in system.coordinates]
 
 
 def _given(system: System, solved: Mapping[Symbol, Any]) -> dict[Symbol, Expr]:

@@ -46,14 +46,24 @@ class Derivation:
             return _sum([self(x) for x in expr.args], nested=any(x.is_Add for x in expr.args))
         if expr.is_Mul:
             slopes = [self(x) for x in expr.args]
-            return _sum([Mul(*expr.args[:i], d, *expr.args[i + 1 :]) for i, d in enumerate(slopes) if d is not ZERO])
+            return _sum([_times(d, *expr.args[:i], *expr.args[i + 1 :]) for i, d in enumerate(slopes) if d is not ZERO])
         if expr.is_Pow and not expr.exp.free_symbols:
             d = self(expr.base)
-            return ZERO if d is ZERO else Mul(expr.exp, Pow(expr.base, expr.exp - 1), d)
+            return ZERO if d is ZERO else _times(d, expr.exp, Pow(expr.base, expr.exp - 1))
         if isinstance(expr, sympy.Function) and not expr.is_Piecewise:
             terms = [(i, self(x)) for i, x in enumerate(expr.args)]
             return _sum([expr.fdiff(i + 1) * d for i, d in terms if d is not ZERO])
         return _sum([sympy.diff(expr, s) * self(s) for s in sorted(expr.free_symbols, key=str)])
+
+
+def _times(slope: Any, *factors: Any) -> Expr:
+    """factors × D, a number common to the terms of D taken out: m (2xẋ + 2yẏ)/2 is m (xẋ + yẏ)."""
+    if slope.is_Add:
+        common, rest = slope.primitive()
+        number = next((x for x in factors if x.is_Rational), ONE)
+        if (number * common).q <= number.q:  # no new denominators
+            return Mul(common, rest, *factors)
+    return Mul(*factors, slope)
 
 
 def _sum(terms: list[Expr], nested: bool = False) -> Expr:

@@ -1,26 +1,25 @@
 """Equations for people: LaTeX, Unicode text, notebooks.
 
-Three styles: "plain" shows the equations as they were derived, "simplified" each term simplified on its own, "solved" the
-accelerations and reactions. Nothing is ever expanded, and simplification stops when its time is spent, so that the equations
-of six coordinates print in seconds.
+Three styles: "plain" shows the equations as they were derived; "simplified" collects them by velocities, accelerations and
+multipliers, uses |q| = 1 of unit quaternions, and simplifies each term on its own; "solved" gives the accelerations and
+reactions. Nothing long is ever expanded, and simplification stops when its time is spent, so that the equations of six
+coordinates print in seconds.
 """
 
 from __future__ import annotations
 
-import re
 import time
-import unicodedata
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import sympy
-from sympy import Eq, Expr, Symbol
-from sympy.printing.pretty.pretty_symbology import pretty_symbol
+from sympy import Eq, Expr
 from sympy.printing.pretty.stringpict import prettyForm
-from sympy.printing.str import StrPrinter
 
 from appell.errors import ModelError
-from appell.jets import Jet
+from appell.forms import tidy
+from appell.letters import latex as _latex
+from appell.letters import text as _text
 
 if TYPE_CHECKING:
     from appell.forms.base import Equations
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
 STYLES = ("plain", "simplified", "solved")
 SMALL = 40
 """Operations up to which `simplify` is quick."""
+TERMS = 10_000
+"""Terms that are multiplied out in a second."""
 BUDGET = 4.0
 """Seconds for all simplifications of one display."""
 
@@ -45,7 +46,8 @@ def pretty_text(text: str) -> prettyForm:
 def simplified(expr: Expr, budget: float) -> Expr:
     """An equal expression that is not longer: small terms simplified one by one until `budget` seconds are spent."""
     stop = time.process_time() + budget
-    terms = [_shorter(term) if time.process_time() < stop else term for term in sympy.Add.make_args(expr)]
+    short = tidy.collected(expr, limit=int(TERMS * budget), unit=True)
+    terms = [_shorter(term) if time.process_time() < stop else term for term in sympy.Add.make_args(short)]
     total = sympy.Add(*terms)
     if len(terms) > 1 and time.process_time() < stop:
         total = _shorter(total)
@@ -98,70 +100,3 @@ def text(equations: Equations, style: str = "plain") -> str:
 def notebook(equations: Equations) -> str:
     """What a notebook shows: simplified equations as display mathematics."""
     return f"$\\displaystyle {latex(equations, 'simplified')}$"
-
-
-# -- letters -----------------------------------------------------------------------------------------------------------
-
-
-class _Shown(Symbol):
-    """A symbol that prints as another one. SymPy orders factors by the names of classes: Λ, parameters, then jets."""
-
-    __slots__ = ("original",)
-    original: Symbol
-
-    def __new__(cls, original: Symbol):
-        assumptions = {key: value for key, value in original._assumptions_orig.items() if value is not None}
-        self = Symbol.__xnew__(cls, original.name, **assumptions)
-        self.original = original
-        return self
-
-    def _latex(self, printer: Any) -> str:
-        return printer._print(self.original)
-
-    def _sympystr(self, printer: Any) -> str:
-        return letter(self.original)
-
-
-class _AMultiplier(_Shown):
-    __slots__ = ()
-
-
-class _BParameter(_Shown):
-    __slots__ = ()
-
-
-class _CJet(_Shown):
-    __slots__ = ()
-
-
-def _ordered(expr: Any) -> Any:
-    """The expression in symbols that print in the order of the books: Λ m r² φ̇ cos θ."""
-    table = {}
-    for s in expr.free_symbols:
-        kind = _CJet if isinstance(s, Jet) else _AMultiplier if hasattr(s, "label") else _BParameter
-        table[s] = kind(s)
-    return expr.xreplace(table)
-
-
-def letter(symbol: Symbol) -> str:
-    """A symbol in Unicode: φ̈, q₁, Λ_blade."""
-    label = getattr(symbol, "label", None)  # of a multiplier
-    if label is not None:
-        return f"Λ_{label}".replace(" ", "_")
-    return str(pretty_symbol(symbol._dotted() if isinstance(symbol, Jet) else symbol.name))
-
-
-_SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
-
-
-def _latex(expr: Any) -> str:
-    return sympy.latex(_ordered(expr))
-
-
-def _text(expr: Any) -> str:
-    """One line of Unicode: m r² φ̇ cos(θ)/2."""
-    line = StrPrinter({"order": None}).doprint(_ordered(expr))
-    line = re.sub(r"\*\*(\d+)", lambda power: power[1].translate(_SUPERSCRIPT), line)
-    line = re.sub(r"\*\*\((-\d+)\)", lambda power: power[1].translate(_SUPERSCRIPT), line)
-    line = line.replace("sqrt(", "√(").replace("**", "^")
-    return unicodedata.normalize("NFC", line.replace("*", " ").replace("-", "−"))

@@ -21,6 +21,7 @@ is not unique raises an error that shows both accelerations.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -28,9 +29,11 @@ import sympy
 from sympy import Expr
 
 from appell.forms.base import Equations, Form, Values, acceleration_rows, generalized_forces, nonlinear_rows
-from appell.forms.lagrange import with_multipliers
+from appell.forms.derivation import gradient, partial
+from appell.forms.multipliers import with_multipliers, work
 from appell.forms.numbers import Arithmetic
 from appell.forms.secular import Secular, is_quadratic
+from appell.forms.tidy import collected
 from appell.jets import t
 from appell.model import System
 
@@ -49,9 +52,8 @@ class Gauss(Form):
 
     def derive(self, system: System, **options: Any) -> Equations:
         inertia, what = acceleration_energy(system)
-        Q = generalized_forces(system)
-        Z = inertia - sympy.Add(*(Q_i * a for Q_i, a in zip(Q, system.accelerations, strict=True)))
-        E = [sympy.diff(inertia, a) for a in system.accelerations]
+        Z = inertia - work(generalized_forces(system), system.accelerations)
+        E = gradient(inertia, system.accelerations)
         equations = with_multipliers(self, system, E, f"the minimum of Z from {what}; {self.source}", {"Z": Z})
         free, rows = list(nonlinear_rows(system)), acceleration_rows(system)
         if len(free) == 0:
@@ -89,25 +91,33 @@ def acceleration_energy(system: System) -> tuple[Expr, str]:
 
 def _christoffel(system: System) -> Expr:
     """½ g_ij q̈^i q̈^j + Γ_{i,ab} q̇^a q̇^b q̈^i with q^0 = t, q̇^0 = 1."""
-    x, n = (t, *system.coordinates), system.nv
-    v, a = (sympy.Integer(1), *system.velocities), system.accelerations
-    g = extended_metric(system)
-    slope = [[[sympy.diff(g[i][j], x[k]) for k in range(n + 1)] for j in range(n + 1)] for i in range(n + 1)]
-    terms = [g[i + 1][j + 1] * a[i] * a[j] / 2 for i in range(n) for j in range(n)]
-    for i in range(1, n + 1):
-        gamma = [
-            (slope[i][c][b] + slope[i][b][c] - slope[b][c][i]) / 2 * v[b] * v[c]
-            for b in range(n + 1)
-            for c in range(n + 1)
-        ]
-        terms.append(a[i - 1] * sympy.Add(*gamma))
+    x, v, a = (t, *system.coordinates), (sympy.Integer(1), *system.velocities), system.accelerations
+    g, d, indices = extended_metric(system), [partial(s) for s in x], range(len(x))
+    slope = _symmetric(len(x), lambda i, j: [d_k(g[i][j]) for d_k in d])
+    terms = [g[i][j] * a[i - 1] * a[j - 1] / 2 for i in indices[1:] for j in indices[1:]]
+    for i in indices[1:]:
+        gamma = _symmetric(len(x), lambda b, c, i=i: (slope[i][c][b] + slope[i][b][c] - slope[b][c][i]) / 2)
+        terms.append(a[i - 1] * sympy.Add(*(gamma[b][c] * v[b] * v[c] for b in indices for c in indices)))
     return sympy.Add(*terms)
 
 
 def extended_metric(system: System) -> list[list[Expr]]:
     """g_ab, (n + 1, n + 1): T2 = ½ g_ij q̇q̇, T1 = g_0i q̇, T0 = ½ g_00."""
-    v, rest = system.velocities, {s: sympy.Integer(0) for s in system.velocities}
+    rest = dict.fromkeys(system.velocities, sympy.Integer(0))
+    d = [partial(s) for s in system.velocities]
     T: Any = system.kinetic
-    T1: list[Any] = [sympy.diff(T, s).xreplace(rest) for s in v]
-    T2: list[list[Any]] = [[sympy.diff(T, s, r).xreplace(rest) for r in v] for s in v]
-    return [[2 * T.xreplace(rest), *T1], *([T1[i], *T2[i]] for i in range(len(v)))]
+    p: list[Any] = [d_i(T) for d_i in d]
+    short = lambda e: collected(e.xreplace(rest))
+
+    def entry(a: int, b: int) -> Expr:
+        if a == 0:
+            return short(2 * T if b == 0 else p[b - 1])
+        return short(d[b - 1](p[a - 1]))
+
+    return _symmetric(len(d) + 1, entry)
+
+
+def _symmetric(n: int, entry: Callable[[int, int], Any]) -> list[list[Any]]:
+    """A table with entry(i, j) = entry(j, i), each found once for i <= j."""
+    upper = {(i, j): entry(i, j) for i in range(n) for j in range(i, n)}
+    return [[upper[min(i, j), max(i, j)] for j in range(n)] for i in range(n)]

@@ -24,7 +24,15 @@ from sympy import Expr, Matrix, Symbol
 from appell.forms.base import Equations, Form, equation, generalized_forces
 from appell.forms.derivation import along, gradient, partial
 from appell.forms.matrices import row_times
-from appell.forms.pseudo import PseudoVelocities, liberated_from, needs_coordinates, refusal, restricted, suggest
+from appell.forms.pseudo import (
+    PseudoVelocities,
+    liberated_from,
+    needs_affine,
+    needs_coordinates,
+    refusal,
+    restricted,
+    suggest,
+)
 from appell.jets import Speed, t
 from appell.model import System
 
@@ -37,11 +45,8 @@ class Hamel(Form):
     variants = (("pseudo",),)
 
     def accepts(self, system: System, **options: Any) -> str | None:
-        for c in system.constraints:
-            if c.order == 2 or (c.order == 1 and not c.linear):
-                what = "of second order" if c.order == 2 else "nonlinear in the velocities"
-                return f"constraint '{c.name}' is {what}, and the structure coefficients need affine ones; use ap.forms.maggi"
-        return needs_coordinates(system) or refusal(system, "the Boltzmann–Hamel form")
+        affine = needs_affine(system, "the structure coefficients need affine ones; use ap.forms.maggi")
+        return affine or needs_coordinates(system) or refusal(system, "the Boltzmann–Hamel form")
 
     def derive(self, system: System, *, pseudo: Mapping[str, Any] | None = None, **options: Any) -> Equations:
         chosen = PseudoVelocities.of(system, suggest(system) if pseudo is None else pseudo)

@@ -15,24 +15,17 @@ which holds where (I − N N⁺)(Ṅ − ∂_q(N u + n0) N) = 0 (unit quaternion
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import sympy
 from sympy import Expr
 
 from appell.errors import SingularConfiguration
-from appell.forms.base import (
-    Equations,
-    Form,
-    acceleration_rows,
-    directions,
-    equation,
-    generalized_forces,
-    kinematics_of,
-    multiplier_symbols,
-    nonlinear_rows,
-)
+from appell.forms import tidy
+from appell.forms.base import Equations, Form
+from appell.forms.derivation import along, gradient
+from appell.forms.matrices import inverse
+from appell.forms.multipliers import with_multipliers
 from appell.forms.numbers import FLOAT, Tape
 from appell.jets import t
 from appell.model import System
@@ -66,40 +59,41 @@ def lagrange(system: System) -> Equations:
 
 def euler_lagrange(system: System) -> list[Expr]:
     """E_i = d/dt ∂T/∂q̇_i − ∂T/∂q_i, (nv,)."""
-    T = system.kinetic
-    return [
-        system.total_derivative(sympy.diff(T, v)) - sympy.diff(T, q)
-        for q, v in zip(system.coordinates, system.velocities, strict=True)
-    ]
+    T, d_dt = system.kinetic, along(system.rates)
+    p, T_q = gradient(T, system.velocities), gradient(T, system.coordinates)
+    return [d_dt(p_i) - slope for p_i, slope in zip(p, T_q, strict=True)]
 
 
 def euler_lagrange_speeds(system: System) -> list[Expr]:
     """ṗ − Nᵀ∂T/∂q − Cᵀp with p = ∂T/∂u, (nv,)."""
-    T, N, D = system.kinetic, *_twist(system)
-    p = sympy.Matrix([sympy.diff(T, u) for u in system.velocities])
-    T_q = sympy.Matrix([sympy.diff(T, q) for q in system.coordinates])
-    C_p = D.T * _pseudo_inverse(N).T * p
-    p_d = system.total_derivative(p)
-    return list(p_d - N.T * T_q - C_p)
+    T, d_dt = system.kinetic, along(system.rates)
+    N, _, C = _twist(system)
+    p, T_q = gradient(T, system.velocities), sympy.Matrix(gradient(T, system.coordinates))
+    turning = N.T * T_q + C.T * sympy.Matrix(p)
+    return [d_dt(p_i) - turned for p_i, turned in zip(p, turning, strict=True)]
 
 
-def _twist(system: System) -> tuple[sympy.Matrix, sympy.Matrix]:
-    """N and Ṅ − ∂_q(N u + n0) N, both (nq, nv)."""
-    rates = sympy.Matrix(list(system.rates.values()))
-    N = rates.jacobian(sympy.Matrix(system.velocities))
-    return N, system.total_derivative(N) - rates.jacobian(sympy.Matrix(system.coordinates)) * N
+def _twist(system: System) -> tuple[sympy.Matrix, sympy.Matrix, sympy.Matrix]:
+    """N (nq, nv), D = Ṅ − ∂_q(N u + n0) N (nq, nv), C = N⁺D (nv, nv) with N⁺ = (NᵀN)⁻¹Nᵀ.
+
+    Quaternions make NᵀN a multiple of the identity, which cancels in C.
+    """
+    rates = list(system.rates.values())
+    N, rates_q = (sympy.Matrix([gradient(rate, by) for rate in rates]) for by in (system.velocities, system.coordinates))
+    D = along(system.rates).matrix(N) - rates_q * N
+    gram, turned = (matrix.applyfunc(tidy.collected) for matrix in (N.T * N, N.T * D))
+    return N, D, (inverse(gram) * turned).applyfunc(_cancelled)
 
 
-def _pseudo_inverse(N: sympy.Matrix) -> sympy.Matrix:
-    """N⁺ = (NᵀN)⁻¹Nᵀ. Quaternions make NᵀN diagonal, so that this stays short."""
-    gram = (N.T * N).applyfunc(lambda x: sympy.factor_terms(sympy.expand(x)))
-    return gram.inv(method="ADJ") * N.T
+def _cancelled(expr: Expr, limit: int = 64) -> Expr:
+    """Common factors cancelled in a fraction of at most `limit` terms."""
+    return sympy.cancel(expr) if tidy.terms_expanded(expr, limit) <= limit else expr
 
 
 def _closes(system: System) -> bool:
     """Whether (I − N N⁺)(Ṅ − ∂_q(N u + n0) N) vanishes, at two random states."""
-    N, D = _twist(system)
-    tape = Tape([*(D - N * (_pseudo_inverse(N) * D))])
+    N, D, C = _twist(system)
+    tape = Tape([*(D - N * C)])
     symbols = [t, *system.coordinates, *system.velocities, *system.parameters]
     worst = []
     for k in range(4):
@@ -109,32 +103,3 @@ def _closes(system: System) -> bool:
         except SingularConfiguration:
             continue
     return bool(worst) and max(worst) < 1e-9
-
-
-def with_multipliers(
-    form: Form, system: System, E: Sequence[Expr], provenance: str, objects: dict[str, Any] | None = None
-) -> Equations:
-    """E_i = Q_i + Σ Λ_k W_ki, closed by the constraints at the level of accelerations."""
-    Q, W, lam = generalized_forces(system), directions(system), multiplier_symbols(system)
-    forces = [
-        Q_i + sympy.Add(*(lam_k * W_k[i] for lam_k, W_k in zip(lam, W, strict=True))) for i, Q_i in enumerate(Q)
-    ]
-    criterion = None
-    if nonlinear_rows(system):
-        zero = {a: sympy.Integer(0) for a in system.accelerations}
-        criterion = sympy.Add(
-            *(a * ((E_i + E_i.xreplace(zero)) / 2 - Q_i) for a, E_i, Q_i in zip(system.accelerations, E, Q, strict=True))
-        )
-        provenance += "; of its several roots the one of least Z, sought by Newton from many starts (not proven)"
-    return Equations(
-        route=form,
-        system=system,
-        provenance=provenance,
-        equations=tuple(equation(E_i, Q_i) for E_i, Q_i in zip(E, forces, strict=True)),
-        unknowns=(*system.accelerations, *lam),
-        multipliers=lam,
-        rows=tuple(equation(r, 0) for r in acceleration_rows(system)),
-        kinematics=kinematics_of(system),
-        objects={"generalized_forces": tuple(Q), **(objects or {})},
-        criterion=criterion,
-    )

@@ -14,10 +14,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import sympy
-from sympy import Expr
 
 from appell.forms.base import Equations, Form, equation, generalized_forces
-from appell.forms.derivation import along, partial
+from appell.forms.lagrange import euler_lagrange
 from appell.forms.matrices import row_times
 from appell.forms.pseudo import PseudoVelocities, liberated, needs_coordinates, refusal, suggest
 from appell.model import System
@@ -35,7 +34,7 @@ class Maggi(Form):
 
     def derive(self, system: System, *, pseudo: Mapping[str, Any] | None = None, **options: Any) -> Equations:
         chosen = PseudoVelocities.of(system, suggest(system) if pseudo is None else pseudo)
-        left = [E - Q for E, Q in zip(_lagrange(system), generalized_forces(system), strict=True)]
+        left = [E - Q for E, Q in zip(euler_lagrange(system), generalized_forces(system), strict=True)]
         column = sympy.Matrix(left)
         lam, rows, extra = liberated(chosen, left)
         what = "generalized Maggi" if any(c.order == 2 for c in system.constraints) else "Maggi"
@@ -59,9 +58,3 @@ class Maggi(Form):
 def maggi(system: System, pseudo: Mapping[str, Any] | None = None) -> Equations:
     """Maggi's equations (3.1) with the reactions (4.4) as formulas; `pseudo` as in `appell`, some q̇ where not given."""
     return Maggi()(system, pseudo=pseudo)
-
-
-def _lagrange(system: System) -> list[Expr]:
-    """E_i = d/dt ∂T/∂q̇_i − ∂T/∂q_i of the unconstrained T, (nv,)."""
-    T, d_dt = system.kinetic, along(system.rates)
-    return [d_dt(partial(q.d)(T)) - partial(q)(T) for q in system.coordinates]

@@ -17,6 +17,7 @@ import sympy
 from sympy import Symbol
 
 from appell.errors import SingularConfiguration
+from appell.forms.derivation import gradient
 from appell.forms.linear import Undetermined, solve_linear
 from appell.forms.numbers import FLOAT, Arithmetic, Tape
 from appell.model import System
@@ -37,7 +38,7 @@ class Projection:
         positions += [sympy.Add(*(x**2 for x in ball.coordinates)) - 1 for ball in system.quaternions]
         velocities = [system.total_derivative(f[i]) if order[i] == 0 else f[i] for i in range(len(f)) if order[i] < 2]
         self._levels = [
-            (symbols, len(rows), Tape([*rows, *(sympy.diff(e, s) for e in rows for s in symbols)]))
+            (symbols, len(rows), Tape([*rows, *(slope for e in rows for slope in gradient(e, symbols))]))
             for rows, symbols in ((positions, system.coordinates), (velocities, system.velocities))
         ]
 

@@ -9,6 +9,7 @@ import numpy as np
 import sympy
 from sympy import Expr, Matrix
 
+from appell.forms.tidy import collected
 from appell.jets import Jet
 
 Table = Any
@@ -19,9 +20,6 @@ def row_times(matrix: Table, i: int, column: Table) -> Expr:
     """(M x)_i, zero terms skipped."""
     n = matrix.shape[1]
     return sympy.Add(*(matrix[i, j] * column[j] for j in range(n) if matrix[i, j] != 0 and column[j] != 0))
-
-
-
 
 
 def samples(matrix: Table, count: int = 3, seed: int = 0) -> list[np.ndarray]:
@@ -124,7 +122,7 @@ def _block_inverse(D: Table) -> Table:
     if n == 1:
         return Matrix([[1 / D[0, 0]]])
     if n <= 3:
-        det = trig_reduced(D.det(method="berkowitz") if n == 3 else D[0, 0] * D[1, 1] - D[0, 1] * D[1, 0])
+        det = collected(D.det(method="berkowitz") if n == 3 else D[0, 0] * D[1, 1] - D[0, 1] * D[1, 0])
         return D.adjugate(method="berkowitz") / det if n == 3 else Matrix([[D[1, 1], -D[0, 1]], [-D[1, 0], D[0, 0]]]) / det
     p, q = _pivot(D)
     rows, columns = [i for i in range(n) if i != p], [j for j in range(n) if j != q]
@@ -149,21 +147,3 @@ def _pivot(D: Table) -> tuple[int, int]:
     constant = np.array([[all(not isinstance(s, Jet) for s in D[i, j].free_symbols) for j in range(n)] for i in range(n)])
     sizes = np.where(constant & (sizes > 0), sizes + 1e3, sizes)
     return divmod(int(np.argmax(sizes)), n)
-
-
-def trig_reduced(expr: Expr) -> Expr:
-    """A short polynomial in sines and cosines with sin² + cos² = 1 used, where that makes it shorter."""
-    angles = {a.args[0] for a in expr.atoms(sympy.sin, sympy.cos)}
-    if not angles or sympy.count_ops(expr) > 200:
-        return expr
-    short: Any = sympy.expand(expr)
-    for angle in sorted(angles, key=str):
-        s, c = sympy.sin(angle), sympy.cos(angle)
-        for a, b in ((s, c), (c, s)):
-            try:
-                other = sympy.rem(short, a**2 + b**2 - 1, a)
-            except sympy.PolynomialError:
-                continue
-            short = min(short, other, key=sympy.count_ops)
-    short = sympy.factor_terms(short)
-    return min(expr, short, key=sympy.count_ops)

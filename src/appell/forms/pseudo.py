@@ -313,20 +313,29 @@ def _combination(Phi: Table, support: list[int], names: Sequence[str]) -> str:
 
 
 def suggest(system: System) -> dict[str, Expr]:
-    """Velocities that serve as pseudo-velocities: the complement of the constraint rows, pivoted at random states."""
+    """Velocities that serve as pseudo-velocities, by name."""
+    return {f"pi_{v.letter}": v for v in best_independent(system)}
+
+
+def best_independent(system: System) -> tuple[Jet, ...]:
+    """Velocities that leave the constraints solvable for the others, with the largest pivots at random states."""
     rows = independent_rows(system)
     k = len(rows.indices)
     columns = [m.T for m in samples(rows.A)] if k else []
-    dependent = dependent_velocities(columns, system.nv, k)
-    return {f"pi_{v.letter}": v for i, v in enumerate(system.velocities) if i not in dependent}
-
-
-def dependent_velocities(columns: Sequence[np.ndarray], nv: int, k: int) -> list[int]:
-    """k velocities for which the rows can be solved, those with the largest pivots: columns are (nv, k) samples."""
-    return pivots(columns, k) if k and columns else list(range(nv - k, nv))
+    dependent = pivots(columns, k) if columns else range(system.nv - k, system.nv)
+    return tuple(v for i, v in enumerate(system.velocities) if i not in dependent)
 
 
 # -- what the forms share ----------------------------------------------------------------------------------------------
+
+
+def needs_affine(system: System, why: str) -> str | None:
+    """The constraint that is not affine in the velocities, and `why` a form needs that."""
+    for c in system.constraints:
+        if c.order == 2 or (c.order == 1 and not c.linear):
+            what = "of second order" if c.order == 2 else "nonlinear in the velocities"
+            return f"constraint '{c.name}' is {what}, and {why}"
+    return None
 
 
 def needs_coordinates(system: System) -> str | None:

@@ -21,6 +21,7 @@ import sympy
 from sympy import Expr
 
 from appell.errors import STATUS_TEXT, Status
+from appell.forms.derivation import gradient
 from appell.forms.linear import Undetermined, solve_linear
 from appell.forms.numbers import FLOAT, Arithmetic, Tape, arithmetic
 from appell.forms.stationary import tie_text
@@ -50,10 +51,10 @@ class Secular:
     def of(equations: Equations, rows: tuple[Expr, ...], nonlinear: int) -> Secular:
         accelerations = equations.system.accelerations
         rest = {a: sympy.Integer(0) for a in accelerations}
-        slopes = lambda f: [sympy.diff(f, a) for a in accelerations]
+        slopes = lambda f: gradient(f, accelerations)
         at_rest = lambda parts: [e.xreplace(rest) for e in parts]
         assert equations.criterion is not None
-        curvatures = lambda gradient: [sympy.diff(f, a) for f in gradient for a in accelerations]
+        curvatures = lambda parts: [slope for f in parts for slope in slopes(f)]
         Z_a = slopes(equations.criterion)
         linear = [r for i, r in enumerate(rows) if i != nonlinear]
         r, r_a = rows[nonlinear], slopes(rows[nonlinear])

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import sympy
 from numpy.typing import NDArray
 
 from appell.errors import STATUS_TEXT, SingularConfiguration, Status
+from appell.forms.derivation import gradient
 from appell.forms.linear import Undetermined, solve_linear
 from appell.forms.numbers import FLOAT, Arithmetic, Tape
 
@@ -63,7 +63,7 @@ class _Problem:
             )
         self.unknowns, F = equations.unknowns, equations.residuals
         self.n, self.m = len(self.unknowns), len(F)
-        self.tape = Tape([*F, *(sympy.diff(f, x) for f in F for x in self.unknowns)])
+        self.tape = Tape([*F, *(slope for f in F for slope in gradient(f, self.unknowns))])
         self.criterion = Tape([equations.criterion])
         self.nv = equations.system.nv
         if tuple(self.unknowns[: self.nv]) != equations.system.accelerations:

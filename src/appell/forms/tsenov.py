@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import sympy
-
 from appell.forms.base import Equations, Form
-from appell.forms.lagrange import with_multipliers
-from appell.forms.nielsen import needs_velocities
+from appell.forms.derivation import along, gradient
+from appell.forms.multipliers import with_multipliers
+from appell.forms.pseudo import needs_coordinates
 from appell.model import System
 
 
@@ -23,15 +22,13 @@ class Tsenov(Form):
     source = "Deneva (25)"
 
     def accepts(self, system: System, **options: Any) -> str | None:
-        return needs_velocities(system)
+        return needs_coordinates(system)
 
     def derive(self, system: System, **options: Any) -> Equations:
-        T = system.kinetic
-        T_dd = system.total_derivative(system.total_derivative(T))
-        E = [
-            (sympy.diff(T_dd, a) - 3 * sympy.diff(T, q)) / 2
-            for q, a in zip(system.coordinates, system.accelerations, strict=True)
-        ]
+        T, d_dt = system.kinetic, along(system.rates)
+        T_dd = d_dt(d_dt(T))
+        slopes = zip(gradient(T_dd, system.accelerations), gradient(T, system.coordinates), strict=True)
+        E = [(T_dd_a - 3 * T_q) / 2 for T_dd_a, T_q in slopes]
         where = f"½(∂T̈/∂q̈ − 3 ∂T/∂q) from T̈, with multipliers; {self.source}"
         return with_multipliers(self, system, E, where, {"T_dd": T_dd})
 

@@ -17,9 +17,9 @@ import sympy
 from sympy import Expr, Symbol
 
 from appell.forms.base import Equations, Form, equation, generalized_forces
-from appell.forms.chaplygin import Split, best_independent
+from appell.forms.chaplygin import Split
 from appell.forms.derivation import along, partial
-from appell.forms.pseudo import liberated_by, needs_coordinates, refusal, restricted
+from appell.forms.pseudo import best_independent, liberated_by, needs_affine, needs_coordinates, refusal, restricted
 from appell.model import System
 
 
@@ -31,11 +31,8 @@ class Voronets(Form):
     variants = (("independent",),)
 
     def accepts(self, system: System, **options: Any) -> str | None:
-        for c in system.constraints:
-            if c.order == 2 or (c.order == 1 and not c.linear):
-                what = "of second order" if c.order == 2 else "nonlinear in the velocities"
-                return f"constraint '{c.name}' is {what}, and Voronets solves for velocities; use ap.forms.chaplygin"
-        return needs_coordinates(system) or refusal(system, "Voronets' form")
+        affine = needs_affine(system, "Voronets solves for velocities; use ap.forms.chaplygin")
+        return affine or needs_coordinates(system) or refusal(system, "Voronets' form")
 
     def derive(self, system: System, *, independent: Iterable[Any] | None = None, **options: Any) -> Equations:
         split = Split.of(system, independent)

@@ -148,9 +148,10 @@ def agree(
     """
     if not isinstance(system, System):
         raise ModelError(f"ap.agree takes a System, not {type(system).__name__}")
-    system = exact_system(system)
+    said, system = system, exact_system(system.symbolic())
+    judged_by = system if said.symbolic() is said else said  # a tree judges by its own recursions
     chosen = [_form(f) for f in (FORMS.values() if forms is None else forms)]
-    judge = _Judge(system, exact_parameters(system, parameters or {}, seed), states, seed)
+    judge = _Judge(system, judged_by, exact_parameters(judged_by, parameters or {}, seed), states, seed)
     given = {key: value for key, value in (("pseudo", pseudo), ("independent", independent)) if value is not None}
     trials = [_try(form, names, system, given, judge) for form in chosen for names in form.variants]
     return Agreement(system.name, len(judge.states), _compare(trials, judge))
@@ -199,10 +200,10 @@ def _try(form: Form, names: tuple[str, ...], system: System, given: Mapping[str,
 class _Judge:
     """Exact states, the forces of the constraints at them, and what the normal form says in float64."""
 
-    def __init__(self, system: System, parameters: Mapping[Any, Any], count: int, seed: int):
+    def __init__(self, system: System, said: System, parameters: Mapping[Any, Any], count: int, seed: int):
         self.system, self.numbers = system, arithmetic(DIGITS)
-        self.form = normal_form(system)
-        p = np.array([float(parameters[s]) for s in system.parameters])
+        self.form = normal_form(said)
+        p = np.array([float(parameters[s]) for s in said.parameters])
         project = Projection(system)
         candidates = []
         for time_, q, v in find(self.form, p, seed, tries=3 * count):

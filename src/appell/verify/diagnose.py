@@ -130,13 +130,14 @@ def diagnose(
     """
     if not isinstance(system, System):
         raise ModelError(f"ap.diagnose takes a System, not {type(system).__name__}")
-    given = parameters or {}
+    vain = list(_vain(system))
+    system, given = system.symbolic(), parameters or {}
     state = None
     if start is not None:
         bind(system, given)  # complete, or an error that names what is missing
         state = (since, *read(system, start))
     case = _Case.of(system, given, state)
-    findings = [*_natures(system), *_unilateral(system)]
+    findings = [*_natures(system), *vain, *_unilateral(system)]
     if case.states:
         findings += [*_integrability(case), *_rows(case), *_freedom(case)]
         findings += [*_conserved(case), *_pseudo(case)]
@@ -156,6 +157,15 @@ def _natures(system: System) -> Iterator[Finding]:
         sentence += "; it contains time" if t in f.free_symbols else ""
         sentence += "; its reaction has a direction of its own, so it need not be ideal" if W is not None else ""
         yield Finding("constraint", c.name, sentence)
+
+
+def _vain(system: System) -> Iterator[Finding]:
+    """The rows of a tree that its joints keep by themselves, so that they are missing from the system in symbols."""
+    kept = {c.name for c in system.symbolic().constraints}
+    for c in system.constraints:
+        if c.name not in kept:
+            sentence = f"constraint '{c.name}' is redundant: the joints keep it by themselves, whatever their positions;"
+            yield Finding("redundancy", c.name, f"{sentence} drop it, or choose a loop with fewer rows")
 
 
 def _kind_of(system: System, c: Any, f: Any) -> str:

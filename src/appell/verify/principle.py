@@ -34,10 +34,12 @@ from sympy import Matrix
 from appell.errors import FormNotApplicable, ModelError, SingularConfiguration
 from appell.forms.base import directions, generalized_forces, multiplier_symbols, nonlinear_rows
 from appell.forms.derivation import gradient
-from appell.forms.display import _text, letter, simplified
+from appell.forms.display import simplified
 from appell.forms.lagrange import Lagrange
 from appell.forms.matrices import samples
 from appell.forms.pseudo import PseudoVelocities, Rows, independent_rows, suggest
+from appell.letters import letter
+from appell.letters import text as _text
 from appell.model import System
 from appell.normal_form import normal_form
 from appell.simulate.run import compile
@@ -295,7 +297,7 @@ def principle(system: System) -> Principle:
     """
     if not isinstance(system, System):
         raise ModelError(f"ap.principle takes a System, not {type(system).__name__}")
-    return Principle(system)
+    return Principle(system.symbolic())
 
 
 # -- the text ----------------------------------------------------------------------------------------------------------

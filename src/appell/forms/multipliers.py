@@ -1,0 +1,66 @@
+"""Equations with multipliers, E_i = Q_i + Σ Λ_k W_ki, from an inertia E_i that a form has derived by its own route.
+
+    E_i(t, q, v, a) = Q_i + Σ Λ_k W_ki            r_k(t, q, v, a) = 0            W = ∂r/∂a, or as given by `reaction=`
+
+What is common to Lagrange's, Nielsen's, Tsenov's, Gauss's and Appell's forms starts here, after the inertia.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sympy
+from sympy import Expr, Symbol
+
+from appell.forms.base import (
+    Equations,
+    Form,
+    acceleration_rows,
+    directions,
+    equation,
+    generalized_forces,
+    kinematics_of,
+    multiplier_symbols,
+    nonlinear_rows,
+)
+from appell.forms.tidy import collected
+from appell.model import System
+
+
+def with_multipliers(
+    form: Form, system: System, inertia: Sequence[Expr], provenance: str, objects: Mapping[str, Any] | None = None
+) -> Equations:
+    """E_i = Q_i + Σ Λ_k W_ki, closed by the constraints at the level of accelerations. What is short is collected."""
+    E = [collected(E_i) for E_i in inertia]
+    Q, W, lam = generalized_forces(system), directions(system), multiplier_symbols(system)
+    forces = [
+        collected(Q_i + sympy.Add(*(lam_k * W_k[i] for lam_k, W_k in zip(lam, W, strict=True)))) for i, Q_i in enumerate(Q)
+    ]
+    criterion = None
+    if nonlinear_rows(system):
+        criterion = without_free_terms(E, system.accelerations) - work(Q, system.accelerations)
+        provenance += "; of its several roots the one of least Z, sought by Newton from many starts (not proven)"
+    return Equations(
+        route=form,
+        system=system,
+        provenance=provenance,
+        equations=tuple(equation(E_i, Q_i) for E_i, Q_i in zip(E, forces, strict=True)),
+        unknowns=(*system.accelerations, *lam),
+        multipliers=lam,
+        rows=tuple(equation(collected(r), 0) for r in acceleration_rows(system)),
+        kinematics=kinematics_of(system),
+        objects={"generalized_forces": tuple(Q), **(objects or {})},
+        criterion=criterion,
+    )
+
+
+def without_free_terms(slopes: Sequence[Expr], accelerations: Sequence[Symbol]) -> Expr:
+    """S = ½ Σ a_s (S_s + S_s|_{a=0}) from S_s = ∂S/∂a_s: the quadratic function with this gradient and S(0) = 0."""
+    zero = dict.fromkeys(accelerations, sympy.Integer(0))
+    return sympy.Add(*(a * (S_s + S_s.xreplace(zero)) / 2 for a, S_s in zip(accelerations, slopes, strict=True)))
+
+
+def work(Q: Sequence[Expr], accelerations: Sequence[Symbol]) -> Expr:
+    """Q·a."""
+    return sympy.Add(*(Q_i * a for Q_i, a in zip(Q, accelerations, strict=True)))

@@ -1,0 +1,248 @@
+"""Short ways to write an expression of mechanics, without the risk of a long one.
+
+    E = Σ c(t, q) × (a product of velocities, accelerations, multipliers)
+
+Lagrange's expressions are such sums with few terms, however they were derived. An expression is multiplied out only where a
+count beforehand says that the sum stays small; sin² + cos² = 1 and sines and cosines of sums are used; the shorter of both
+ways to write it is kept.
+
+Polynomials are dicts {exponents of the atoms: coefficient}: SymPy's own `expand` takes a hundred times longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from fractions import Fraction
+from functools import cached_property, reduce
+from itertools import combinations
+from math import comb, gcd, isfinite, lcm
+from operator import add, sub
+from typing import Any
+
+import sympy
+from sympy import Expr
+
+from appell.jets import Jet, QuaternionComponent
+
+SMALL = 500
+"""Terms up to which an expression is multiplied out."""
+
+Powers = tuple[int, ...]
+Terms = dict[Powers, Fraction]
+
+
+def collected(expr: Expr, *, limit: int = SMALL, unit: bool = False) -> Expr:
+    """Σ c × monomial where it has at most `limit` terms and is shorter; else as given. `unit` uses |q| = 1 of quaternions."""
+    if expr.is_Atom or terms_expanded(expr, limit) > limit:
+        return expr
+    short = Polynomial.of(expr).trigonometric().with_angle_sums()
+    short = short.on_unit_quaternions() if unit else short
+    return min(expr, short.by_motion(), key=length)
+
+
+def length(expr: Any) -> int:
+    """Symbols, numbers and functions, as printed: cheaper than `count_ops`."""
+    return (not (expr.is_Add or expr.is_Mul)) + sum(map(length, expr.args))
+
+
+def terms_expanded(expr: Any, limit: int) -> int:
+    """The number of terms of the expression multiplied out, like terms apart; more than `limit` are not counted further."""
+    if expr.is_Add or expr.is_Mul:
+        count = 0 if expr.is_Add else 1
+        for x in expr.args:
+            n = terms_expanded(x, limit)
+            count = count + n if expr.is_Add else count * n
+            if count > limit:
+                break
+        return count
+    if expr.is_Pow and expr.exp.is_Integer and expr.exp > 1:
+        return comb(terms_expanded(expr.base, limit) + int(expr.exp) - 1, int(expr.exp))
+    return 1
+
+
+class Polynomial:
+    """Σ coefficient × Π atom^power. Atoms are symbols, functions, and whatever else is no sum, product or integer power.
+
+    Coefficients are exact, so that what cancels cancels; where `floats` went in, long ones come out as floats.
+    """
+
+    def __init__(self, atoms: Sequence[Any], terms: Terms, floats: bool = False):
+        self.atoms, self.terms, self.floats = atoms, terms, floats
+
+    @staticmethod
+    def of(expr: Expr) -> Polynomial:
+        atoms = list(dict.fromkeys(_atoms(expr)))
+        places = {x: i for i, x in enumerate(atoms)}
+        one = (0,) * len(atoms)
+        known: dict[Any, Terms] = {}
+
+        def terms(e: Any) -> Terms:
+            if e not in known:
+                known[e] = make(e)
+            return known[e]
+
+        def make(e: Any) -> Terms:
+            if e.is_Add:
+                return _plus(map(terms, e.args))
+            if e.is_Mul:
+                return reduce(_times, map(terms, e.args))
+            if _is_number(e):
+                c = Fraction(int(e.p), int(e.q)) if e.is_Rational else Fraction(float(e))
+                return {one: c} if c else {}
+            base, power = _base(e)
+            if base.is_Add and power > 0:
+                return reduce(_times, [terms(base)] * power)
+            return {_raised(one, places[base], power): Fraction(1)}
+
+        return Polynomial(atoms, terms(expr), floats=expr.has(sympy.Float))
+
+    @cached_property
+    def _angles(self) -> list[tuple[int, int]]:
+        """Where sin and cos of an angle stand, for each angle that has both."""
+        cosines = {x.args[0]: j for j, x in enumerate(self.atoms) if isinstance(x, sympy.cos)}
+        sines = [(i, x.args[0]) for i, x in enumerate(self.atoms) if isinstance(x, sympy.sin)]
+        return [(i, cosines[angle]) for i, angle in sines if angle in cosines]
+
+    def trigonometric(self) -> Polynomial:
+        """With sin² or cos² of each angle written by the other, where that leaves fewer terms."""
+        best = self
+        for i, j in self._angles:
+            best = min(best, best.on_sphere(i, [j]), best.on_sphere(j, [i]), key=lambda p: len(p.terms))
+        return best
+
+    def on_sphere(self, i: int, others: Sequence[int]) -> Polynomial:
+        """x_i² = 1 − Σ x_j²: the remainder, of degree one in x_i."""
+        left, done = dict(self.terms), {}
+        if all(powers[i] < 2 for powers in left):
+            return self
+        while left:
+            powers, c = left.popitem()
+            if powers[i] < 2:
+                _accumulate(done, powers, c)
+                continue
+            lower = _raised(powers, i, -2)
+            _accumulate(left, lower, c)
+            for j in others:
+                _accumulate(left, _raised(lower, j, 2), -c)
+        return Polynomial(self.atoms, done, self.floats)
+
+    def with_angle_sums(self) -> Polynomial:
+        """With sin a sin b + cos a cos b = cos(a − b), and its three companions, where both terms have one coefficient."""
+        angles = self._angles
+        present = ([k for k, (s, c) in enumerate(angles) if powers[s] or powers[c]] for powers in self.terms)
+        best = self
+        for k, l in dict.fromkeys(pair for each in present for pair in combinations(each, 2)):
+            (sa, ca), (sb, cb) = angles[k], angles[l]
+            a, b = self.atoms[sa].args[0], self.atoms[sb].args[0]
+            best = best.joined((sa, sb), (ca, cb), lambda same, a=a, b=b: sympy.cos(a - b) if same else -sympy.cos(a + b))
+            best = best.joined((sa, cb), (ca, sb), lambda same, a=a, b=b: sympy.sin(a + b) if same else sympy.sin(a - b))
+        return best
+
+    def joined(self, one: tuple[int, int], other: tuple[int, int], total: Callable[[bool], Expr]) -> Polynomial:
+        """x_i x_j + x_k x_l = total(True) and x_i x_j − x_k x_l = total(False), for one = (i, j) and other = (k, l)."""
+        i, j = one
+        left, found = dict(self.terms), []
+        for powers in [p for p in left if p[i] > 0 and p[j] > 0]:
+            rest = tuple(p - (n in one) for n, p in enumerate(powers))
+            partner = tuple(p + (n in other) for n, p in enumerate(rest))
+            if powers in left and abs(left.get(partner, 0)) == abs(left[powers]):
+                c, d = left.pop(powers), left.pop(partner)
+                number, atom = total(c == d).as_coeff_Mul()
+                found.append((rest, c * int(number), atom))
+        if not found:
+            return self
+        new = [atom for atom in dict.fromkeys(atom for *_, atom in found) if atom not in self.atoms]
+        more = (0,) * len(new)
+        result = Polynomial([*self.atoms, *new], {powers + more: c for powers, c in left.items()}, self.floats)
+        for rest, c, atom in found:
+            _accumulate(result.terms, _raised(rest + more, result.atoms.index(atom), 1), c)
+        return result
+
+    def on_unit_quaternions(self) -> Polynomial:
+        """With a component of each unit quaternion, of degree one, removed by x² + y² + z² + w² = 1, where that is shorter."""
+        best = self
+        owner = {i: x.quaternion for i, x in enumerate(self.atoms) if isinstance(x, QuaternionComponent) and not x.order}
+        for name in dict.fromkeys(owner.values()):
+            four = [i for i, its in owner.items() if its == name]
+            if len(four) == 4:
+                rests = [best.on_sphere(i, [j for j in four if j != i]) for i in four]
+                best = min(best, *rests, key=lambda p: len(p.terms))
+        return best
+
+    def by_motion(self) -> Expr:
+        """Σ c(t, q) × monomial in what moves, factors common to a c taken out of it."""
+        moving = [i for i, x in enumerate(self.atoms) if _is_moving(x)]
+        groups: dict[Powers, Terms] = {}
+        for powers, c in self.terms.items():
+            fixed = tuple(0 if i in moving else p for i, p in enumerate(powers))
+            groups.setdefault(tuple(map(sub, powers, fixed)), {})[fixed] = c
+        return sympy.Add(*(self._monomial(Fraction(1), key) * self._factored(c) for key, c in groups.items()))
+
+    def _factored(self, terms: Terms) -> Expr:
+        common = tuple(map(min, *terms)) if len(terms) > 1 else next(iter(terms))
+        number = Fraction(1) if self.floats else _content(terms.values())
+        rest = [self._monomial(c / number, tuple(map(sub, powers, common))) for powers, c in terms.items()]
+        return sympy.Mul(self._monomial(number, common), sympy.Add(*rest))
+
+    def _monomial(self, c: Fraction, powers: Powers) -> Expr:
+        long = self.floats and max(abs(c.numerator), c.denominator) > 1000
+        number = sympy.Float(float(c)) if long else sympy.Rational(c.numerator, c.denominator)
+        return sympy.Mul(number, *(x**p for x, p in zip(self.atoms, powers, strict=True) if p))
+
+
+def _is_number(e: Any) -> bool:
+    return e.is_Rational or (e.is_Float and e._prec <= 53 and isfinite(e))
+
+
+def _base(e: Any) -> tuple[Any, int]:
+    return (e.base, int(e.exp)) if e.is_Pow and e.exp.is_Integer else (e, 1)
+
+
+def _atoms(e: Any) -> Iterable[Any]:
+    base, power = _base(e)
+    if e.is_Add or e.is_Mul:
+        for x in e.args:
+            yield from _atoms(x)
+    elif base.is_Add and power > 0:
+        yield from _atoms(base)
+    elif not _is_number(e):
+        yield base
+
+
+def _raised(powers: Powers, i: int, by: int) -> Powers:
+    return (*powers[:i], powers[i] + by, *powers[i + 1 :])
+
+
+def _accumulate(terms: Terms, powers: Powers, c: Fraction) -> None:
+    total = terms[powers] + c if powers in terms else c
+    if total:
+        terms[powers] = total
+    else:
+        del terms[powers]
+
+
+def _plus(parts: Iterable[Terms]) -> Terms:
+    out: Terms = {}
+    for part in parts:
+        for powers, c in part.items():
+            _accumulate(out, powers, c)
+    return out
+
+
+def _times(a: Terms, b: Terms) -> Terms:
+    out: Terms = {}
+    for p, c in a.items():
+        for q, d in b.items():
+            _accumulate(out, tuple(map(add, p, q)), c * d)
+    return out
+
+
+def _content(numbers: Collection[Fraction]) -> Fraction:
+    """The largest number that leaves integers; negative where all are."""
+    sign = -1 if all(c < 0 for c in numbers) else 1
+    return Fraction(sign * gcd(*(c.numerator for c in numbers)), lcm(*(c.denominator for c in numbers)))
+
+
+def _is_moving(s: Any) -> bool:
+    """A velocity, an acceleration or a multiplier."""
+    return (isinstance(s, Jet) and s.level > 0) or hasattr(s, "label")

@@ -1,0 +1,89 @@
+"""Formulas in the letters of the books: one line of Unicode, or LaTeX.
+
+Factors come in the order Λ, parameters, motion: Λ m r² φ̇ cos(θ).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection
+from typing import Any
+
+import sympy
+from sympy import Symbol
+from sympy.printing.conventions import split_super_sub
+from sympy.printing.pretty.pretty_symbology import pretty_symbol
+from sympy.printing.str import StrPrinter
+
+from appell.jets import Jet
+
+
+class _Shown(Symbol):
+    """A symbol that prints as another one. SymPy orders factors by the names of classes: Λ, parameters, then jets."""
+
+    __slots__ = ("original",)
+    original: Symbol
+
+    def __new__(cls, original: Symbol):
+        assumptions = {key: value for key, value in original._assumptions_orig.items() if value is not None}
+        self = Symbol.__xnew__(cls, original.name, **assumptions)
+        self.original = original
+        return self
+
+    def _latex(self, printer: Any) -> str:
+        return printer._print(self.original)
+
+    def _sympystr(self, printer: Any) -> str:
+        return letter(self.original)
+
+
+class _AMultiplier(_Shown):
+    __slots__ = ()
+
+
+class _BParameter(_Shown):
+    __slots__ = ()
+
+
+class _CJet(_Shown):
+    __slots__ = ()
+
+
+def _ordered(expr: Any, motion: Collection[Symbol]) -> Any:
+    """The expression in symbols that print in the order of the books: Λ m r² φ̇ cos θ."""
+    table = {}
+    for s in expr.free_symbols:
+        moves = isinstance(s, Jet) or s in motion
+        kind = _CJet if moves else _AMultiplier if hasattr(s, "label") else _BParameter
+        table[s] = kind(s)
+    return expr.xreplace(table)
+
+
+def letter(symbol: Symbol) -> str:
+    """A symbol in Unicode: φ̈, q₁, p_θ, Λ_blade. Unicode lacks most letters as subscripts, so only digits become such."""
+    label = getattr(symbol, "label", None)  # of a multiplier
+    if label is not None:
+        return f"Λ_{label}".replace(" ", "_")
+    name, supers, subs = split_super_sub(symbol._dotted() if isinstance(symbol, Jet) else symbol.name)
+    head = "__".join([str(name), *supers])
+    if all(s.isdigit() for s in subs):
+        return str(pretty_symbol("_".join([head, *subs])))
+    return "_".join(str(pretty_symbol(part)) for part in (head, *subs))
+
+
+_SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+
+
+def latex(expr: Any, motion: Collection[Symbol] = ()) -> str:
+    """LaTeX of an expression; `motion` are symbols besides jets that come after the parameters."""
+    return sympy.latex(_ordered(expr, motion))
+
+
+def text(expr: Any, motion: Collection[Symbol] = ()) -> str:
+    """One line of Unicode: m r² φ̇ cos(θ)/2."""
+    line = StrPrinter({"order": None}).doprint(_ordered(expr, motion))
+    line = re.sub(r"\*\*(\d+)", lambda power: power[1].translate(_SUPERSCRIPT), line)
+    line = re.sub(r"\*\*\((-\d+)\)", lambda power: power[1].translate(_SUPERSCRIPT), line)
+    line = line.replace("sqrt(", "√(").replace("**", "^")
+    return unicodedata.normalize("NFC", line.replace("*", " ").replace("-", "−"))

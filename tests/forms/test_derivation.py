@@ -1,0 +1,46 @@
+"""Derivatives with a memory against SymPy's, on random expressions."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+import sympy
+from sympy import Abs, Piecewise, Rational, atan2, cos, exp, log, sin, sqrt
+from tests.forms.test_nielsen_tsenov import values_at_random
+
+import appell as ap
+from appell.forms.derivation import along, gradient
+
+x, y = ap.coordinates("x y")
+m = ap.parameters("m", positive=True)
+SYMBOLS = (x, y, x.d, y.d, m, ap.t)
+
+
+def random_expression(rng, depth):
+    if depth == 0:
+        return rng.choice([*SYMBOLS, Rational(rng.randint(1, 9), 4)])
+    a, b = (random_expression(rng, depth - 1) for _ in range(2))
+    makers = [
+        lambda: a + b, lambda: a * b, lambda: (a + b + y) ** 2, lambda: sin(a), lambda: b * cos(a), lambda: sqrt(1 + a**2),
+        lambda: a / (1 + b**2), lambda: exp(sin(a)) * b, lambda: log(2 + a**2), lambda: atan2(a, 2 + b**2),
+        lambda: (2 + a**2) ** b, lambda: Piecewise((a, b > 0), (a * b, True)), lambda: a * Abs(b),
+    ]  # fmt: skip
+    return rng.choice(makers)()
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_every_derivative_is_sympys(seed):
+    rng = random.Random(seed)
+    e = random_expression(rng, 4)
+    rates = {x: y * x.d} if seed % 2 else {}
+    gaps = [mine - sympy.diff(e, s) for mine, s in zip(gradient(e, SYMBOLS), SYMBOLS, strict=True)]
+    gaps.append(along(rates)(e) - ap.total_derivative(e, rates))
+    assert max(abs(v) for v in values_at_random([sympy.sympify(gap) for gap in gaps])) < 1e-20
+
+
+def test_numbers_common_to_a_sum_are_taken_out():
+    """d/dt ½ m (ẋ² + ẏ²) = m (ẋ ẍ + ẏ ÿ), with nothing expanded."""
+    power = along({})(m * (x.d**2 + y.d**2) / 2)
+    assert power == m * (x.d * x.dd + y.d * y.dd)
+    assert along({})(m * (x**2 / 3 + y**2 / 7)) == m * (2 * x * x.d / 3 + 2 * y * y.d / 7)  # and no denominators put in

@@ -1,0 +1,76 @@
+"""Expressions collected by motion: equal, never longer, and what the books write."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+import sympy
+from sympy import Rational, cos, sin
+from tests.forms.test_derivation import random_expression
+from tests.forms.test_nielsen_tsenov import values_at_random
+
+import appell as ap
+from appell.forms.tidy import Polynomial, collected, length, terms_expanded
+
+a, b, c = ap.coordinates("a b c")
+k, m = ap.parameters("k m", positive=True)
+
+
+def random_sum(rng):
+    """A sum of products of sums of sines, cosines, velocities and parameters."""
+    atoms = [sin(a), cos(a), sin(b), cos(b), sin(c), cos(c), sin(a + b), a.d, b.d, c.dd, k, 1 / m, a]
+    atoms += [Rational(1, 3), Rational(-2)]
+    factor = lambda: sympy.Add(*(rng.choice(atoms) * rng.choice(atoms) for _ in range(rng.randint(1, 3))))
+    return sympy.Add(*(factor() * factor() ** rng.randint(1, 2) for _ in range(3)))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_collected_is_equal_and_not_longer(seed):
+    rng = random.Random(seed)
+    e = random_sum(rng) if seed % 2 else random_expression(rng, 4) + random_sum(rng)
+    short = collected(e, limit=10**4)
+    assert length(short) <= length(e)
+    gap = Polynomial.of(e).trigonometric().with_angle_sums().by_motion() - e
+    assert max(abs(v) for v in values_at_random([gap, short - e])) < 1e-28
+
+
+def test_the_count_is_that_of_the_expansion():
+    e = (a + b) * (a.d + b.d + k) + (m + k) ** 3
+    assert terms_expanded(e, 100) == 2 * 3 + 4
+    assert terms_expanded(e, 5) > 5
+    assert collected(e, limit=5) is e
+
+
+def test_sums_of_angles():
+    assert collected(sin(a) * sin(b) * k + cos(a) * cos(b) * k) == k * cos(a - b)
+    assert collected(sin(a) * sin(b) * k - cos(a) * cos(b) * k) == -k * cos(a + b)
+    assert collected(sin(a) * cos(b) + cos(a) * sin(b)) == sin(a + b)
+    assert collected(m * (sin(a) * cos(b) - cos(a) * sin(b))) == m * sin(a - b)
+    three = sin(a) * sin(b) + cos(a) * cos(b) + 2 * sin(a) * cos(b)
+    assert collected(three) == cos(a - b) + 2 * sin(a) * cos(b)
+
+
+def test_squares_of_sine_and_cosine():
+    assert collected(k * a.dd * sin(b) ** 2 + k * a.dd * cos(b) ** 2 + m * a.dd) == a.dd * (k + m)
+    assert collected(sin(b) ** 4 + 2 * sin(b) ** 2 * cos(b) ** 2 + cos(b) ** 4) == 1
+
+
+def test_floats_stay_floats_and_cancel_exactly():
+    assert collected(0.1 * a.d + 0.3 * a.d + b) == 0.4 * a.d + b
+    assert collected(0.5 * k * a.d + 0.5 * k * a.d) == k * a.d
+    assert collected((0.1 * k + 0.2 * m) * (a.d + b.d) - 0.1 * k * (a.d + b.d) - 0.2 * m * (b.d + a.d)) == 0
+    precise = sympy.Float("0.1234567890123456789012345", 25) * a.d
+    assert collected(precise + k * a.d - k * a.d + m * (a.d - a.d)) == precise
+
+
+def test_rationals_stay_exact():
+    long = Rational(10**30 + 1, 10**30)
+    assert collected(long * a.d + long * a.d) == 2 * long * a.d
+
+
+def test_the_unit_relation_is_used_on_request_only():
+    x, y, z, w = ap.quaternion("q").coordinates
+    square = k * (x**2 + y**2 + z**2 + w**2) + m * a.d
+    assert collected(square, unit=True) == k + m * a.d
+    assert collected(square) == square
