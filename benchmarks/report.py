@@ -61,10 +61,9 @@ def _cpu() -> str:
 
 
 def _compiler() -> str:
-    from appell.backends.c_build import Compiler, _compiler, _environment
+    from appell.backends.c_build import c_available, working_compiler
 
-    found = _compiler(*_environment())
-    return found.version.splitlines()[0] if isinstance(found, Compiler) else "none"
+    return "none" if c_available() else working_compiler().version.splitlines()[0]
 
 
 def show(console: Console, table: Table) -> None:

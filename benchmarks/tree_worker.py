@@ -1,6 +1,7 @@
 """One robot or chain made ready in a process of its own: `python -m benchmarks.tree_worker ready FILE FLOATING | chain N`.
 
-Prints one JSON object of CPU seconds. The compiler has been found before the clock starts; the cache is `$APPELL_CACHE`.
+Prints one JSON object of CPU seconds. The compiler has been found, and the extension module for calls from Python compiled,
+before the clock starts; the cache is `$APPELL_CACHE`.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def chain(n: int) -> dict[str, Any]:
         "call": _least(lambda: call.single(q, v, tau)),
         "vm": _least(lambda: vm.single(q, v, tau)),
         "vm_error": float(np.abs(a - b).max() / np.abs(b).max()),
-        "residual": float(np.abs(back - tau).max() / np.abs(tau).max()),
+        "residual": float(np.abs(back - tau).max() / np.abs(tree.bias(q, v)).max()),
     }
 
 
@@ -76,9 +77,10 @@ def _least(call: Any, repeats: int = 50) -> float:
 
 
 if __name__ == "__main__":
-    from appell.backends import c_available
+    from appell.backends import c_available, crossing_available
 
     c_available()
+    crossing_available()
     what, *arguments = sys.argv[1:]
     answer = ready(arguments[0], arguments[1] == "True") if what == "ready" else chain(int(arguments[0]))
     print(json.dumps(answer))

@@ -22,7 +22,7 @@ from benchmarks.robots import ROBOTS, Array, Heyoka, Pinocchio, Robot, States
 from benchmarks.trees_ready import chain_table, ready_table
 
 STATES = 4096
-ANSWERS = 4e6  # bytes of one batch of matrices: beyond, fresh memory takes most of the time
+ANSWERS = 8e6  # bytes of one batch of matrices: beyond, the system's fresh pages take most of the time
 AGREES = 1e-9  # of the largest acceleration, at the worst of all states (1e-10 on g1)
 SINGLE = 1e-3  # what single precision may lose on an acceleration, of the largest
 
@@ -82,9 +82,15 @@ def _each(function: Callable[..., Any], model: Any, data: Any, *columns: Array) 
 
 
 def _in_turn(function: Callable[..., Any], parts: Sequence[Array]) -> None:
-    """Each answer is dropped before the next one is made, so that its memory serves again."""
+    """Each answer is dropped before the next one is made, so that the allocator may give its memory again."""
     for part in parts:
         function(part)
+
+
+def _reusing(call: Call, room: Array, parts: Sequence[Array]) -> None:
+    """All answers to the same memory."""
+    for part in parts:
+        call.batch(part, out=(room[: len(part)],))
 
 
 # --- forward dynamics of a batch --------------------------------------------------------------------------------------
@@ -192,35 +198,44 @@ def _others(case: Case, turn: float) -> dict[str, Any]:
     M = np.array([np.triu(peer.mass_matrix(q)) for q in states.q_pinocchio])
     error = agree(f"{name}: rnea", inverse.batch(*arguments)[0], result.T, 1e-11)
     error = max(error, agree(f"{name}: crba", np.triu(mass.batch(states.q)[0]), M, 1e-11))
+    room = mass.batch(parts[0])[0]
     calls = {
         "inverse": busy(lambda: inverse.batch(*arguments), count),
         "rnea": busy(_each(peer.pin.rnea, peer.model, peer.data, states.q_pinocchio, states.v, states.third), count),
         "parallel": busy(parallel, count),
         "mass": busy(lambda: _in_turn(mass.batch, parts), count),
+        "reused": busy(lambda: _reusing(mass, room, parts), count),
         "crba": busy(_each(peer.pin.crba, peer.model, peer.data, states.q_pinocchio), count),
     }
-    return {"robot": name, "error": error, **interleaved(calls, seconds=turn)}
+    return {"robot": name, "error": error, "states": len(parts[0]), **interleaved(calls, seconds=turn)}
 
 
 def _others_table(records: list[dict[str, Any]]) -> Table:
     rows = tuple(
         (
             r["robot"], seconds(r["inverse"]), seconds(r["rnea"]), seconds(r["parallel"]), ratio(r["rnea"] / r["inverse"]),
-            ratio(r["parallel"] / r["inverse"]), seconds(r["mass"]), seconds(r["crba"]), ratio(r["crba"] / r["mass"]),
+            ratio(r["parallel"] / r["inverse"]), seconds(r["mass"]), seconds(r["reused"]), seconds(r["crba"]),
+            ratio(r["crba"] / r["mass"]), ratio(r["crba"] / r["reused"]),
         )
         for r in records
     )  # fmt: skip
     return Table(
         title="Inverse dynamics and mass matrix of a batch of states, one core, time a state",
-        columns=("robot", "inverse", "rnea", "rneaInParallel", "× rnea", "× parallel", "mass matrix", "crba", "× crba"),
+        columns=(
+            "robot", "inverse", "rnea", "rneaInParallel", "× rnea", "× parallel", "mass matrix", "into out=", "crba", "× crba",
+            "× with out=",
+        ),
         rows=rows,
         notes=(
-            "rnea, crba: called from Python state by state; crba fills one triangle, appell the whole matrix",
-            f"mass matrix: in batches of at most {ANSWERS / 1e6:g} MB of answers, 8 nv² bytes a state",
+            "rnea, crba: called from Python state by state; crba fills one triangle of one matrix that stays in the cache, "
+            "appell the whole matrix of every state",
+            f"mass matrix: in batches of at most {ANSWERS / 1e6:g} MB of answers, 8 nv² bytes a state ("
+            + ", ".join(f"{r['robot']} {r['states']}" for r in records)
+            + " states): fresh memory for each batch, or all to one array with out=",
             f"agreement: {max(r['error'] for r in records):.0e} of the largest entry",
         ),
         records=tuple(records),
-    )
+    )  # fmt: skip
 
 
 # --- one call from Python ---------------------------------------------------------------------------------------------
@@ -233,10 +248,11 @@ def _single(case: Case, turn: float) -> dict[str, Any]:
     states, peer, loops = case.states, case.pinocchio, range(300)
     record: dict[str, Any] = {"robot": case.robot.name}
     for question, theirs in QUESTIONS:
-        method, function = getattr(case.tree, question), getattr(peer.pin, theirs)
         rest = () if question == "mass_matrix" else (states.v[0], states.third[0])
         ours, other = (states.q[0], *rest), (peer.model, peer.data, states.q_pinocchio[0], *rest)
-        agree(f"{case.robot.name}: {theirs}", np.triu(method(*ours)), np.triu(function(*other)), 1e-10)
+        answer, function = getattr(case.tree, question)(*ours), getattr(peer.pin, theirs)
+        agree(f"{case.robot.name}: {theirs}", np.triu(answer), np.triu(function(*other)), 1e-10)
+        method = getattr(case.tree, question)  # since its first answer an entry into machine code
         many = {
             question: busy(lambda f=method, x=ours: [f(*x) for _ in loops], len(loops)),
             theirs: busy(lambda f=function, x=other: [f(*x) for _ in loops], len(loops)),

@@ -9,7 +9,7 @@ import pytest
 from appell.backends import build, c_function, compile_c, vm_function
 from appell.backends import lane_call as lane_module
 from appell.backends.lane_call import Batch, Lanes, lanes_here
-from appell.backends.lanes import emit_lanes, lanes_declaration
+from appell.backends.lanes import emit_lanes, lanes_declarations
 from appell.errors import ModelError
 from appell.graph.fn import make_fn
 from appell.graph.instructions import ARITY
@@ -120,8 +120,9 @@ def test_nothing_is_written_or_read_beyond_the_batch(compiled, at_once):
         batch = Batch(n, (q, p, A, t), (5, 0, 27, 1))
         source, stride, target = lane_module.pointers(library, batch, tuple(room), "double")
         far = np.full(68, 7, np.uint8)
-        pointer = library.ffi.cast("unsigned char *", far.ctypes.data)
-        assert library.lib.model_lanes(n, source, stride, target, pointer) == 0
+        memory = np.zeros(library.lib.model_room() + 64, np.uint8)
+        memory = memory[-memory.ctypes.data % 64 :]
+        library.lib.model_lanes(n, source, stride, target, library.ffi.from_buffer(far), library.ffi.from_buffer(memory))
         assert all((array[n:] == 7.0).all() for array in room) and (far[n:] == 7).all() and not far[:n].any()
 
 
@@ -160,10 +161,10 @@ def test_small_batches_do_not_wait_for_a_compiler(compiled):
 @pytest.mark.parametrize("piece", [1, 13, 10**6])
 def test_pieces_give_the_same_numbers(random_fn, states, piece):
     fn = random_fn(4, 300, ("add", "sub", "mul", "sin", "cos", "fabs"))
-    calls = [Lanes(fn, {"double": build(emit_lanes(fn, 4, piece=k), f"{lanes_declaration(fn)};")}) for k in (piece, 100)]
+    calls = [Lanes(fn, {"double": build(emit_lanes(fn, 4, piece=k), lanes_declarations(fn))}) for k in (piece, 100)]
     batch = Batch(len(states), (states,), (8,))
-    (A, b), far = calls[0](batch, np.dtype(float))
-    (A2, b2), far2 = calls[1](batch, np.dtype(float))
+    (A, b), (A2, b2) = (tuple(np.empty((len(states), *port.shape)) for port in fn.outputs) for _ in calls)
+    far, far2 = calls[0](batch, np.dtype(float), (A, b)), calls[1](batch, np.dtype(float), (A2, b2))
     np.testing.assert_array_equal(far, far2)
     good = np.setdiff1d(np.arange(len(states)), far)
     np.testing.assert_allclose(A[good], A2[good], rtol=1e-9, atol=1e-9)

@@ -6,17 +6,20 @@ The compiler is `$APPELL_CC`, `$CC`, or the first of gcc, clang, cc that builds 
 
 from __future__ import annotations
 
-import hashlib
+import ctypes
+import json
 import os
 import platform
 import shlex
 import shutil
 import subprocess
+import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import cffi
 
@@ -40,6 +43,7 @@ OPTIMISE = {
     "exact": ("-O2", "-ffp-contract=off", *STRAIGHT),
 }
 GCC_ONLY = frozenset({"-fno-gcse", "-fno-tree-pre", "-fno-schedule-insns2", *SCHEDULED})
+DYNAMIC = {"darwin": ("-undefined", "dynamic_lookup")}  # an extension module finds Python when it is loaded
 CPU_FLAGS = (("-march=native",), ())  # the first that the compiler accepts
 CANDIDATES = ("gcc", "clang", "cc")
 REMEDY = "install gcc or clang (or name one in APPELL_CC), or use backend='vm'"
@@ -50,15 +54,30 @@ PROBE = "double appell_probe(double x) { return 2.0*x; }\n"
 class Library:
     """A loaded object: `lib.NAME(…)` calls it, `ffi` makes its pointers. `compile_seconds` is 0 if it was `cached`.
 
-    `contracts` says whether a*b + c has one rounding.
+    `contracts` says whether a*b + c has one rounding. The object stays loaded until the process ends.
     """
 
-    lib: Any
-    ffi: cffi.FFI
+    handle: ctypes.CDLL
+    declarations: str
     path: Path
     compile_seconds: float
     cached: bool
     contracts: bool
+
+    @cached_property
+    def ffi(self) -> cffi.FFI:
+        """Made when it is asked for: the first one of a process loads a parser of C, which takes longer than all the rest."""
+        ffi = cffi.FFI()
+        ffi.cdef(self.declarations)
+        return ffi
+
+    @cached_property
+    def lib(self) -> Any:
+        return self.ffi.dlopen(self.ffi.cast("void *", self.handle._handle))  # type: ignore[arg-type]  # the stub wants a name
+
+    def address(self, name: str) -> int:
+        """Of a function."""
+        return ctypes.cast(getattr(self.handle, name), ctypes.c_void_p).value or 0
 
 
 @dataclass(frozen=True)
@@ -70,43 +89,125 @@ class Compiler:
     cpu_flags: tuple[str, ...]
 
 
-def build(source: str, declarations: str, *, optimise: str = "fast") -> Library:
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """A text that is written only where its machine code is not at hand. Equal keys promise equal texts."""
+
+    key: str
+    write: Callable[[], str]
+
+
+class _Way(NamedTuple):
+    """How a text becomes an object; `also` is whatever else determines it, such as the headers it includes."""
+
+    compiler: Compiler
+    flags: tuple[str, ...]
+    also: tuple[str, ...] = ()
+
+    def key(self, digest: str) -> str:
+        """Of the object made from a text with this digest."""
+        return disk.digest(digest, *self.flags, *self.compiler.command, self.compiler.version, _cpu(), *self.also)
+
+
+class _Object(NamedTuple):
+    """A file of machine code, what `load` made of it, and how long the compiler took (0 if it was `cached`)."""
+
+    loaded: Any
+    path: Path
+    seconds: float
+    cached: bool
+
+
+def build(source: str | Draft, declarations: str, *, optimise: str = "fast") -> Library:
     """Compiles (or finds) `source` and loads it; `declarations` are cffi's `cdef` of what Python may call.
 
     optimise "fast" contracts a*b + c to one rounding; "exact" rounds as CasADi's evaluator does, to the bit.
     """
-    found = _compiler(*_environment())
+    return _build(working_compiler(), source, declarations, OPTIMISE[optimise])
+
+
+def find(draft: Draft, declarations: str, *, optimise: str = "fast") -> Library | None:
+    """What `build` would give, if it has been compiled before."""
+    known = _recalled(_library_way(working_compiler(), OPTIMISE[optimise]), draft, _handle)
+    return None if known is None else _library(known, declarations, OPTIMISE[optimise])
+
+
+def build_module(source: str, load: Callable[[Path], Any], include: tuple[str, ...], also: tuple[str, ...]) -> Any:
+    """`load(path)` of an extension module of Python; `also` names the versions of all that it includes."""
+    compiler = working_compiler()
+    flags = (*COMMON, "-O2", *compiler.cpu_flags, *DYNAMIC.get(sys.platform, ()), *(f"-I{folder}" for folder in include))
+    return _obtain(_Way(compiler, flags, also), source, load).loaded
+
+
+def working_compiler() -> Compiler:
+    """The compiler, or an error that says why there is none."""
+    found = _compiler(*environment())
     if isinstance(found, str):
         raise BackendUnavailable(f"no C back end: {found}; {REMEDY}")
-    return _build(found, source, declarations, OPTIMISE[optimise])
+    return found
 
 
 def c_available() -> str | None:
     """None if C can be compiled and loaded here, else why not."""
-    found = _compiler(*_environment())
+    found = _compiler(*environment())
     return found if isinstance(found, str) else None
 
 
-def _build(compiler: Compiler, source: str, declarations: str, optimise: tuple[str, ...]) -> Library:
+def _build(compiler: Compiler, source: str | Draft, declarations: str, optimise: tuple[str, ...]) -> Library:
+    return _library(_obtain(_library_way(compiler, optimise), source, _handle), declarations, optimise)
+
+
+def _library_way(compiler: Compiler, optimise: tuple[str, ...]) -> _Way:
     understood = (flag for flag in optimise if flag not in GCC_ONLY or "clang" not in compiler.version)
-    flags, contracts = (*COMMON, *understood, *compiler.cpu_flags), CONTRACTED[0] in optimise
-    key = _key(source, *flags, *compiler.command, compiler.version, _cpu())
-    ffi = cffi.FFI()
-    ffi.cdef(declarations)
-    path = disk.find(key)
-    if path is not None:
-        try:
-            return Library(ffi.dlopen(str(path)), ffi, path, 0.0, True, contracts)
-        except OSError:  # intact, and yet not loadable (a changed C library, or pruned this instant): build it again
-            path.unlink(missing_ok=True)
+    return _Way(compiler, (*COMMON, *understood, *compiler.cpu_flags))
+
+
+def _library(known: _Object, declarations: str, optimise: tuple[str, ...]) -> Library:
+    return Library(known.loaded, declarations, known.path, known.seconds, known.cached, CONTRACTED[0] in optimise)
+
+
+def _handle(path: Path) -> ctypes.CDLL:
+    return ctypes.CDLL(str(path))
+
+
+def _obtain(way: _Way, source: str | Draft, load: Callable[[Path], Any]) -> _Object:
+    """The object of `source`: the one in the cache, or a new one."""
+    if isinstance(source, str):
+        return _found(way, disk.digest(source), load) or _made(way, source, load)
+    known = _recalled(way, source, load)
+    if known is None:
+        text = source.write()
+        known = _obtain(way, text, load)
+        disk.remember(source.key, disk.digest(text))
+    return known
+
+
+def _recalled(way: _Way, draft: Draft, load: Callable[[Path], Any]) -> _Object | None:
+    """The object of a text that was written in an earlier life, of which the cache has kept the digest."""
+    digest = disk.recall(draft.key)
+    return None if digest is None else _found(way, digest, load)
+
+
+def _found(way: _Way, digest: str, load: Callable[[Path], Any]) -> _Object | None:
+    path = disk.find(way.key(digest))
+    if path is None:
+        return None
+    try:
+        return _Object(load(path), path, 0.0, True)
+    except (OSError, ImportError):  # intact, and yet not loadable (a changed C library, or pruned this instant)
+        path.unlink(missing_ok=True)
+        return None
+
+
+def _made(way: _Way, text: str, load: Callable[[Path], Any]) -> _Object:
     try:
         with disk.workshop() as folder:
             start = time.perf_counter()
-            built = _compile(compiler.command, flags, source, folder)
+            built = _compile(way.compiler.command, way.flags, text, folder)
             seconds = time.perf_counter() - start
-            lib = ffi.dlopen(str(built))  # before it is published: what does not load here never enters the cache
-            return Library(lib, ffi, disk.store(key, built), seconds, False, contracts)
-    except OSError as error:  # a full disk, a folder mounted noexec, an undefined symbol
+            loaded = load(built)  # before it is published: what does not load here never enters the cache
+            return _Object(loaded, disk.store(way.key(disk.digest(text)), built), seconds, False)
+    except (OSError, ImportError) as error:  # a full disk, a folder mounted noexec, an undefined symbol
         raise BackendUnavailable(f"compiled code cannot be stored or loaded ({error}); {REMEDY}") from error
 
 
@@ -127,7 +228,7 @@ def _compile(command: tuple[str, ...], flags: tuple[str, ...], source: str, fold
     return target
 
 
-def _environment() -> tuple[str, str, str]:
+def environment() -> tuple[str, str, str]:
     """What the choice of a compiler depends on."""
     return os.environ.get("APPELL_CC", ""), os.environ.get("CC", ""), os.environ.get("PATH", "")
 
@@ -146,9 +247,23 @@ def _compiler(appell_cc: str, cc: str, search_path: str) -> Compiler | str:
 
 
 def _probe(command: tuple[str, ...], search_path: str) -> Compiler | str:
-    """A compiler that builds and loads a trivial object, or why it does not."""
-    if not command or shutil.which(command[0], path=search_path) is None:
+    """A compiler that builds and loads a trivial object, or why it does not. One that did is remembered by its file."""
+    program = shutil.which(command[0], path=search_path) if command else None
+    if program is None:
         return f"no compiler {shlex.join(command)!r} on this machine"
+    file = os.stat(program)
+    key = disk.digest("compiler", *command, os.path.realpath(program), f"{file.st_size} {file.st_mtime_ns}", _cpu())
+    try:
+        version, *cpu_flags = json.loads(disk.recall(key) or "[]")
+        return Compiler(command, version, tuple(cpu_flags))
+    except ValueError:
+        found = _tried(command)
+    if isinstance(found, Compiler):
+        disk.remember(key, json.dumps([found.version, *found.cpu_flags]))
+    return found
+
+
+def _tried(command: tuple[str, ...]) -> Compiler | str:
     try:
         version = subprocess.run([*command, "--version"], capture_output=True, text=True, errors="replace").stdout
     except OSError as error:
@@ -158,19 +273,13 @@ def _probe(command: tuple[str, ...], search_path: str) -> Compiler | str:
         compiler = Compiler(command, version.strip(), cpu_flags)
         try:
             library = _build(compiler, PROBE, "double appell_probe(double);", OPTIMISE["fast"])
-            if library.lib.appell_probe(1.5) == 3.0:
+            library.handle.appell_probe.restype = ctypes.c_double
+            if library.handle.appell_probe(ctypes.c_double(1.5)) == 3.0:
                 return compiler
             reason = "its code computes wrong numbers"
         except BackendUnavailable as error:
             reason = str(error).removesuffix(f"; {REMEDY}")
     return reason
-
-
-def _key(*parts: str) -> str:
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(f"{len(part)}:{part}".encode())
-    return digest.hexdigest()
 
 
 @cache

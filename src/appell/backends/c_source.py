@@ -23,8 +23,12 @@ PIECE = 1000  # instructions in one C function: gcc then takes about 0.1 ms an i
 
 def emit(fn: Fn, *, piece: int = PIECE, dialect: Dialect = C) -> str:
     """`static void NAME(inputs…, outputs…)`; beyond `piece` instructions a chain of functions over a work array."""
-    plan = plan_of(fn, piece, dialect)
-    anywhere = {item.out: item for item in fn.instructions if item.op in ANYWHERE}
+    return emit_plan(fn, fn.instructions, plan_of(fn.instructions, piece, dialect), dialect)
+
+
+def emit_plan(fn: Signature, stream: Sequence[Instruction], plan: Plan, dialect: Dialect) -> str:
+    """`emit` for these instructions in these pieces."""
+    anywhere = {item.out: item for item in stream if item.op in ANYWHERE}
     bodies = ["\n".join(_lines(fn, plan, part, anywhere, dialect)) for part in plan.pieces]
     name, pointers = f"{fn.name}{dialect.suffix}", [*_pointers(fn, dialect), *dialect.passed]
     head = ", ".join(_declared(pointers, len(fn.inputs), dialect))
@@ -41,9 +45,9 @@ def emit(fn: Fn, *, piece: int = PIECE, dialect: Dialect = C) -> str:
     return "\n".join([*parts, f"static void {name}({head})\n{{\n{calls}\n}}\n"])
 
 
-def plan_of(fn: Fn, piece: int, dialect: Dialect) -> Plan:
-    """The order and the pieces in which `emit` writes `fn`."""
-    return split(dialect.order(fn.instructions), piece)
+def plan_of(stream: Sequence[Instruction], piece: int, dialect: Dialect) -> Plan:
+    """The order and the pieces in which `emit` writes them."""
+    return split(dialect.order(stream), piece)
 
 
 def emit_exports(fn: Signature) -> str:
@@ -82,7 +86,7 @@ def declarations(fns: Sequence[Signature]) -> str:
 
 
 def _lines(
-    fn: Fn, plan: Plan, piece: Sequence[Instruction], anywhere: Mapping[int, Instruction], dialect: Dialect
+    fn: Signature, plan: Plan, piece: Sequence[Instruction], anywhere: Mapping[int, Instruction], dialect: Dialect
 ) -> Iterator[str]:
     """One piece: each operand is loaded before its first use, each result that crosses is put into `work`."""
     pointers = _pointers(fn, dialect)
@@ -155,7 +159,7 @@ def _declared(pointers: Sequence[str], inputs: int, dialect: Dialect) -> list[st
     return [f"{'const ' if k < inputs else ''}{dialect.value} *restrict {name}" for k, name in enumerate(pointers)]
 
 
-def _pointers(fn: Fn, dialect: Dialect) -> list[str]:
+def _pointers(fn: Signature, dialect: Dialect) -> list[str]:
     """The ports' names, with an underscore appended where the language, a value or another port has that name."""
     taken = set(dialect.reserved).union(*(re.findall(r"[a-z]\w+", text) for text in dialect.operations.values()))
     names: list[str] = []

@@ -1,6 +1,7 @@
 """Compiled objects on disk, loaded only when nobody else can have written them and every byte is as it was built.
 
     FOLDER/KEY-CHECKSUM.so        KEY: digest of all that determines the object; CHECKSUM: SHA-256 of the file
+    FOLDER/KEY-CHECKSUM.note      a short text that took long to find out, kept in the same way
 
 One name carries both, so an entry appears by a single atomic rename: processes that build the same object at the same
 time are both right, whoever comes last. The folder is ours alone (0700); failing that, a temporary one serves.
@@ -25,7 +26,7 @@ from appell.backends.notice import notice
 
 LIMIT = 512 * 2**20  # bytes
 STALE = 86400.0  # seconds after which the working folder of a process that died is swept up
-SUFFIX = ".so"
+OBJECT, NOTE = ".so", ".note"
 WORKING = ".building-"
 
 
@@ -42,9 +43,17 @@ def cache_folder() -> Path:
     return _temporary_folder(os.getpid())
 
 
-def find(key: str) -> Path | None:
-    """The intact object for `key`, marked as just used. Damaged ones are removed."""
-    for path in sorted(cache_folder().glob(f"{key}-*{SUFFIX}")):
+def digest(*parts: str) -> str:
+    """SHA-256 of the parts and their borders."""
+    text = hashlib.sha256()
+    for part in parts:
+        text.update(f"{len(part)}:{part}".encode())
+    return text.hexdigest()
+
+
+def find(key: str, suffix: str = OBJECT) -> Path | None:
+    """The intact object (or note) for `key`, marked as just used. Damaged ones are removed."""
+    for path in _entries(cache_folder(), suffix, key):
         if _intact(path):
             _touch(path)
             return path
@@ -66,22 +75,43 @@ def store(key: str, built: Path) -> Path:
     """Moves `built` (from a `workshop`) to its place: synced to disk first, then renamed, then old entries dropped."""
     folder = built.parent.parent
     _sync(built)
-    target = folder / f"{key}-{_checksum(built)}{SUFFIX}"
+    target = folder / f"{key}-{_checksum(built)}{built.suffix}"
     os.replace(built, target)
     _sync(folder)
     prune(folder, keep=target)
     return target
 
 
+def recall(key: str) -> str | None:
+    """The note for `key`."""
+    path = find(key, NOTE)
+    try:
+        return None if path is None else path.read_text(encoding="utf-8")
+    except OSError:  # dropped this instant
+        return None
+
+
+def remember(key: str, text: str) -> None:
+    """Keeps a note in place of any older one. Without a place to keep it, it has to be found out again."""
+    with suppress(OSError), workshop() as folder:
+        (folder / f"text{NOTE}").write_text(text, encoding="utf-8")
+        kept = store(key, folder / f"text{NOTE}")
+        for path in _entries(kept.parent, NOTE, key):
+            if path != kept:
+                _drop(path)
+
+
 def clear_cache() -> None:
     """Removes every compiled object. Those already loaded go on working."""
-    for path in cache_folder().glob(f"*{SUFFIX}"):
-        _drop(path)
+    for suffix in (OBJECT, NOTE):
+        for path in _entries(cache_folder(), suffix):
+            _drop(path)
 
 
 def prune(folder: Path, *, limit: int = LIMIT, keep: Path | None = None) -> None:
     """Drops the objects used longest ago until `limit` bytes suffice, and what dead builds left behind."""
-    entries = sorted(((info.st_mtime, info.st_size, path) for path, info in _stats(folder, f"*{SUFFIX}")), reverse=True)
+    files = (file for suffix in (OBJECT, NOTE) for file in _stats(folder, f"*{suffix}"))
+    entries = sorted(((info.st_mtime, info.st_size, path) for path, info in files), reverse=True)
     total = 0
     for _, size, path in entries:
         total += size
@@ -90,6 +120,11 @@ def prune(folder: Path, *, limit: int = LIMIT, keep: Path | None = None) -> None
     for path, info in _stats(folder, f"{WORKING}*"):
         if time.time() - info.st_mtime > STALE:
             shutil.rmtree(path, ignore_errors=True)
+
+
+def _entries(folder: Path, suffix: str, key: str = "") -> list[Path]:
+    """In a fixed order. A pattern with the key in it would be compiled for each: half a millisecond."""
+    return [folder / name for name in sorted(x for x in os.listdir(folder) if x.startswith(key) and x.endswith(suffix))]
 
 
 def _wanted_folder() -> Path:

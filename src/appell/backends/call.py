@@ -4,9 +4,10 @@
     call.batch(x_1, …, x_n) -> (Y_1, …, Y_m)    states along the first axis of Y; an x without that axis is repeated;
                                                 large batches run on vectors of states (`lane_call`)
 
-The time of a single call goes into crossing from Python to C, hence fixed memory: one packed array for inputs and outputs,
-whose pointer is made once. Measured with four inputs and two outputs: 1.3 µs, where
-wrapping each array (`ffi.from_buffer`) takes 2.3 µs and CasADi's own call 39 µs. A `Call` may be shared by threads.
+The time of a single call goes into crossing from Python to C. An extension module does it (`crossing`): 0.16 µs with four
+inputs and two outputs. Where there is none, and for lists and the like, it is one packed array for inputs and outputs whose
+pointer is made once: 1.1 µs. Wrapping each array (`ffi.from_buffer`) would take 2.3 µs, CasADi's own call takes 39 µs. A `Call`
+may be shared by threads.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from appell.backends.c_build import Library, build
+from appell.backends.c_build import Draft, Library, build, find
 from appell.backends.c_source import declarations, module
-from appell.backends.lane_call import SCALARS, Batch, Lanes, pointers
+from appell.backends.crossing import crossing
+from appell.backends.lane_call import SCALARS, Batch, Lanes, pointers, results_of
+from appell.backends.recipe import Recipe, text_of
 from appell.errors import ModelError
 from appell.graph.fn import FLOAT, Buffers, Fn, Port, Signature, as_array, checked, real_array
 
@@ -34,48 +37,84 @@ class Call:
 
     fn: Signature
     single: Callable[..., tuple[Array, ...]]
-    many: Callable[[Any, Batch, np.dtype], tuple[NDArray[Any], ...]]
+    many: Callable[[Any, Batch, np.dtype, tuple[NDArray[Any], ...]], None]
     open_buffers: Callable[[], Buffers]
+    cross: Callable[..., Callable[..., Any] | None]
+
+    def first(self, otherwise: Callable[..., Any]) -> Callable[..., Any] | None:
+        """The first output by itself, or `otherwise(…)` where the arguments are not float64 of the right shapes; None where
+        there is no extension module."""
+        return self.cross(otherwise, kept=1, bare=True)
 
     def guarded(self, otherwise: Callable[..., Any], **fixed: ArrayLike) -> Callable[..., Any]:
         """`single` for functions whose last output is a margin: the outputs before it where it is positive, and
         `otherwise(…)` where it is not, or where the arguments are not float64 of the right shapes.
 
-        Inputs in `fixed` are written once. One Python frame and no array for the margin: a fifth of the time of a call.
+        Inputs in `fixed` are written once. No array is made for the margin.
         """
-        return _guarded(self.fn, self.open_buffers, otherwise, fixed)
+        crossed = self.cross(otherwise, kept=len(self.fn.outputs) - 1, guarded=True, fixed=fixed)
+        return crossed or _guarded(self.fn, self.open_buffers, otherwise, fixed)
 
     def __call__(self, *arrays: ArrayLike) -> tuple[Array, ...]:
         if len(arrays) != len(self.fn.inputs):
             checked(self.fn, arrays)
         return self.single(*arrays)
 
-    def batch(self, *arrays: ArrayLike, dtype: DTypeLike = np.float64) -> tuple[NDArray[Any], ...]:
+    def batch(
+        self, *arrays: ArrayLike, dtype: DTypeLike = np.float64, out: Sequence[NDArray[Any]] | None = None
+    ) -> tuple[NDArray[Any], ...]:
         """The outputs at a batch of states, computed in and returned as float64, or float32 where that is asked for.
 
         Single precision is at hand for compiled functions and large batches; otherwise the results are rounded to it.
+        They are fresh arrays, or those given as `out`, one for each output and of that type.
         """
         kind = np.dtype(dtype)
         if kind not in SCALARS:
             raise ModelError(f"'{self.fn.name}' computes in float64 or float32, not in {kind}")
-        return self.many(self.fn, _batch(self.fn, checked(self.fn, arrays), kind), kind)
+        batch = _batch(self.fn, checked(self.fn, arrays), kind)
+        results = results_of(self.fn, batch, kind, out)
+        self.many(self.fn, batch, kind, results)
+        return results
 
 
 def c_function(library: Library, fn: Signature) -> Call:
     """`fn` from a library that holds it (`compile_c`)."""
-    lanes = Lanes(fn) if isinstance(fn, Fn) and library.contracts else None
+    lanes = Lanes(fn) if isinstance(fn, Fn | Recipe) and library.contracts else None
     open_buffers = partial(_c_buffers, library, fn)
-    return Call(fn, _single(fn, open_buffers), partial(_c_many, library, lanes), open_buffers)
+    cross = partial(crossing, library, fn, operations=_operations(fn))
+    single = _single(fn, open_buffers)
+    return Call(fn, cross(single) or single, partial(_c_many, library, lanes), open_buffers, cross)
 
 
 def vm_function(fn: Fn) -> Call:
     """`fn` by CasADi's evaluator: no compiler, the same numbers."""
-    return Call(fn, _single(fn, fn.buffers), _vm_many, fn.buffers)
+    return Call(fn, _single(fn, fn.buffers), _vm_many, fn.buffers, lambda otherwise, **options: None)
+
+
+def _operations(fn: Signature) -> int:
+    """Of one evaluation; a function that is no graph solves for all its outputs, roughly."""
+    return fn.operations if isinstance(fn, Fn | Recipe) else sum(port.size for port in fn.outputs) ** 3
 
 
 def compile_c(fns: Sequence[Fn], *, optimise: str = "fast") -> Library:
     """One library with the entry points of all `fns`, whose names must differ."""
     return build(module(fns), declarations(fns), optimise=optimise)
+
+
+def in_c(fn: Fn | Recipe) -> Call:
+    """`fn` alone in C."""
+    return c_function(build(_text(fn), declarations([fn])), fn)
+
+
+def compiled_before(fn: Fn | Recipe) -> Call | None:
+    """`in_c(fn)` if no compiler has to run for it: the cache knows the recipe and holds its machine code."""
+    text = _text(fn) if isinstance(fn, Recipe) else None
+    library = find(text, declarations([fn])) if isinstance(text, Draft) else None
+    return None if library is None else c_function(library, fn)
+
+
+def _text(fn: Fn | Recipe) -> str | Draft:
+    return text_of(fn, "one state", lambda graph: module([graph]))
 
 
 # A loop over the ports would double the time of a call, so the loop is written out, as namedtuple does. A desk is the
@@ -204,28 +243,28 @@ def _views(packed: Array, ports: Sequence[Port]) -> tuple[Array, ...]:
 
 
 def _c_many(
-    library: Library, lanes: Lanes | None, fn: Signature, batch: Batch, dtype: np.dtype
-) -> tuple[NDArray[Any], ...]:
+    library: Library, lanes: Lanes | None, fn: Signature, batch: Batch, dtype: np.dtype, results: tuple[NDArray[Any], ...]
+) -> None:
     if lanes is None or not lanes.take(batch.count, dtype):
-        results = _c_one_by_one(library, fn, batch.rows(np.arange(batch.count), FLOAT) if dtype != FLOAT else batch)
-        return tuple(array.astype(dtype, copy=False) for array in results)
-    found, far = lanes(batch, dtype)
-    if len(far):
-        for array, right in zip(found, _c_one_by_one(library, fn, batch.rows(far, FLOAT)), strict=True):
-            array[far] = right
-    return found
+        far = np.arange(batch.count) if dtype != FLOAT else None
+    else:
+        far = lanes(batch, dtype, results)
+    if far is None:
+        _c_one_by_one(library, fn, batch, results)
+    elif len(far):
+        right = tuple(np.empty((len(far), *port.shape)) for port in fn.outputs)
+        _c_one_by_one(library, fn, batch.rows(far, FLOAT), right)
+        for array, rows in zip(results, right, strict=True):
+            array[far] = rows
 
 
-def _c_one_by_one(library: Library, fn: Signature, batch: Batch) -> tuple[Array, ...]:
-    results = tuple(np.empty((batch.count, *port.shape)) for port in fn.outputs)
+def _c_one_by_one(library: Library, fn: Signature, batch: Batch, results: tuple[NDArray[Any], ...]) -> None:
     source, stride, target = pointers(library, batch, results, "double")
     getattr(library.lib, f"{fn.name}_batch")(batch.count, source, stride, target)
-    return results
 
 
-def _vm_many(fn: Fn, batch: Batch, dtype: np.dtype) -> tuple[NDArray[Any], ...]:
+def _vm_many(fn: Fn, batch: Batch, dtype: np.dtype, results: tuple[NDArray[Any], ...]) -> None:
     work = fn.buffers()
-    results = tuple(np.empty((batch.count, *port.shape)) for port in fn.outputs)
     pairs = list(zip(work.inputs, batch.arrays, fn.inputs, strict=True))
     moving = [(memory, array) for memory, array, port in pairs if array.ndim > len(port.shape)]
     for memory, array, port in pairs:
@@ -237,22 +276,25 @@ def _vm_many(fn: Fn, batch: Batch, dtype: np.dtype) -> tuple[NDArray[Any], ...]:
         work.run()
         for result, memory in zip(results, work.outputs, strict=True):
             result[k] = memory
-    return tuple(array.astype(dtype, copy=False) for array in results)
 
 
 def _batch(fn: Signature, values: Sequence[ArrayLike], dtype: np.dtype) -> Batch:
     """Shapes (batch, *port.shape) or port.shape; the former agree on the batch."""
-    arrays = tuple(
-        _row_contiguous(_numbers(value, port, dtype), port) for value, port in zip(values, fn.inputs, strict=True)
-    )
-    counts = {
-        port.name: len(array) for array, port in zip(arrays, fn.inputs, strict=True) if array.ndim > len(port.shape)
-    }
+    arrays: list[NDArray[Any]] = []
+    steps: list[int] = []
+    counts: dict[str, int] = {}
+    for value, port in zip(values, fn.inputs, strict=True):
+        array = _row_contiguous(_numbers(value, port, dtype), port)
+        arrays.append(array)
+        if array.ndim > len(port.shape):
+            counts[port.name] = len(array)
+            steps.append(array.strides[0] // dtype.itemsize)
+        else:
+            steps.append(0)
     if len(set(counts.values())) != 1:
         sizes = ", ".join(f"{name}: {count}" for name, count in counts.items()) or "none has a batch axis"
         raise ModelError(f"the inputs of '{fn.name}' must share one batch size ({sizes})")
-    steps = [array.strides[0] if port.name in counts else 0 for array, port in zip(arrays, fn.inputs, strict=True)]
-    return Batch(next(iter(counts.values())), arrays, tuple(step // dtype.itemsize for step in steps))
+    return Batch(next(iter(counts.values())), tuple(arrays), tuple(steps))
 
 
 def _numbers(value: ArrayLike, port: Port, dtype: np.dtype) -> NDArray[Any]:
@@ -265,6 +307,9 @@ def _row_contiguous(array: NDArray[Any], port: Port) -> NDArray[Any]:
     """`array`, copied unless each state is contiguous; the distance between states is free (a view, a broadcast)."""
     if array.shape != port.shape and (array.ndim == 0 or array.shape[1:] != port.shape):
         raise ModelError(f"'{port.name}' has shape {array.shape}, expected {port.shape} or (batch, *{port.shape})")
+    flags = array.flags
+    if flags.c_contiguous and flags.aligned:
+        return array
     one = array[:1] if array.ndim > len(port.shape) else array
     whole_strides = not array.ndim or array.strides[0] % array.itemsize == 0
-    return array if one.flags.c_contiguous and array.flags.aligned and whole_strides else np.array(array, order="C")
+    return array if one.flags.c_contiguous and flags.aligned and whole_strides else np.array(array, order="C")

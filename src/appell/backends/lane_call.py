@@ -6,20 +6,27 @@ uses it. Where a sine's argument was huge or not finite, the answer comes from t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from math import prod
 from threading import Lock
 from typing import Any, NamedTuple
 
+import cffi
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from appell.backends.c_build import Library, build
-from appell.backends.lanes import PRECISIONS, emit_lanes, lanes_declaration
+from appell.backends.lanes import PRECISIONS, emit_lanes, lanes_declarations
 from appell.backends.notice import notice
-from appell.errors import BackendUnavailable
-from appell.graph.fn import Fn
+from appell.backends.recipe import Recipe, text_of
+from appell.errors import BackendUnavailable, ModelError
+from appell.graph.fn import Fn, Signature
 
+LINE = 64  # bytes in a line of the cache
+NONE = np.empty(0, np.intp)
+MANY = 10_000  # numbers in an answer for which alignment is worth its microsecond
 LARGE = 1024  # states in one batch that are worth a compiler run
 SCALARS = {np.dtype(np.float64): "double", np.dtype(np.float32): "float"}
 PROBE = """\
@@ -55,10 +62,11 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Lanes:
-    """`fn` over vectors of doubles or floats."""
+    """`fn` over vectors of doubles or floats. `rooms` is memory of calls that are over; one call in progress has one."""
 
-    fn: Fn
+    fn: Fn | Recipe
     built: dict[str, Library | None] = field(default_factory=dict)  # None: cannot be had
+    rooms: dict[str, list[NDArray[np.uint8]]] = field(default_factory=lambda: {scalar: [] for scalar in SCALARS.values()})
     lock: Any = field(default_factory=Lock)
 
     def take(self, count: int, dtype: np.dtype) -> bool:
@@ -75,34 +83,78 @@ class Lanes:
 
     def _build(self, scalar: str) -> Library | None:
         try:
-            text = emit_lanes(self.fn, lanes_here(scalar), scalar=scalar)
-            return build(text, f"{lanes_declaration(self.fn, scalar)};")
+            lanes = lanes_here(scalar)
+            text = text_of(self.fn, f"{lanes} lanes of {scalar}", lambda graph: emit_lanes(graph, lanes, scalar=scalar))
+            return build(text, lanes_declarations(self.fn, scalar))
         except BackendUnavailable as error:
             notice("no lanes", f"batches run one state at a time: {error}")
             return None
 
-    def __call__(self, batch: Batch, dtype: np.dtype) -> tuple[tuple[NDArray[Any], ...], NDArray[np.intp]]:
-        """The outputs, and which states they are wrong for."""
+    def __call__(self, batch: Batch, dtype: np.dtype, results: tuple[NDArray[Any], ...]) -> NDArray[np.intp]:
+        """Writes the outputs to `results` and says which states they are wrong for."""
         scalar = SCALARS[dtype]
-        library = self.built[scalar]
+        library, idle = self.built[scalar], self.rooms[scalar]
         assert library is not None
-        results = tuple(np.empty((batch.count, *port.shape), dtype) for port in self.fn.outputs)
-        far = np.empty(batch.count, np.uint8)
+        try:
+            room: Any = idle.pop()
+        except IndexError:
+            room = aligned((getattr(library.lib, f"{self.fn.name}_room")(),), np.dtype(np.uint8))
+        far: Any = np.empty(batch.count, np.uint8)
         source, stride, target = pointers(library, batch, results, scalar)
-        call = getattr(library.lib, f"{self.fn.name}_lanes")
-        if call(batch.count, source, stride, target, library.ffi.cast("unsigned char *", far.ctypes.data)):
-            raise MemoryError(f"no memory for the vectors of '{self.fn.name}'")
-        return results, np.flatnonzero(far)
+        memory = library.ffi.from_buffer
+        some = getattr(library.lib, f"{self.fn.name}_lanes")(batch.count, source, stride, target, memory(far), memory(room))
+        idle.append(room)
+        return np.flatnonzero(far) if some else NONE
 
 
 def pointers(library: Library, batch: Batch, results: tuple[NDArray[Any], ...], scalar: str) -> tuple[Any, Any, Any]:
     """in, stride and out of a batch function."""
-    ffi = library.ffi
-    source, target = (
-        ffi.new(f"{scalar} *[]", [ffi.cast(f"{scalar} *", array.ctypes.data) for array in arrays])
-        for arrays in (batch.arrays, results)
-    )
-    return source, ffi.new("ptrdiff_t[]", batch.strides), target
+    ffi, (numbers, table, steps) = library.ffi, _types(scalar)
+    # an array with gaps is no buffer; to ask NumPy for the address takes four times as long
+    address = lambda x: ffi.from_buffer(numbers, x) if x.flags.c_contiguous else ffi.cast("void *", x.ctypes.data)
+    source, target = ffi.new(table, [address(x) for x in batch.arrays]), ffi.new(table, [address(x) for x in results])
+    return source, ffi.new(steps, batch.strides), target
+
+
+@cache
+def _types(scalar: str) -> tuple[Any, ...]:
+    """Numbers, pointers to such, strides: read once, for that takes longer than to make an array of one."""
+    return tuple(map(cffi.FFI().typeof, (f"{scalar}[]", f"{scalar} *[]", "ptrdiff_t[]")))
+
+
+def aligned(shape: tuple[int, ...], dtype: np.dtype) -> NDArray[Any]:
+    """An empty array that begins with a line of the cache: a vector that lies across two of them is written more slowly."""
+    size = prod(shape) * dtype.itemsize
+    room = np.empty(size + LINE, np.uint8)
+    begin = -room.__array_interface__["data"][0] % LINE
+    return room[begin : begin + size].view(dtype).reshape(shape)
+
+
+def results_of(fn: Signature, batch: Batch, dtype: np.dtype, out: Sequence[NDArray[Any]] | None) -> tuple[NDArray[Any], ...]:
+    """Fresh arrays for the outputs of a batch, or `out` if all of them fit."""
+    shapes = [(batch.count, *port.shape) for port in fn.outputs]
+    if out is None:
+        return tuple((aligned if prod(shape) > MANY else np.empty)(shape, dtype) for shape in shapes)
+    if len(out) != len(shapes):
+        names = ", ".join(port.name for port in fn.outputs)
+        raise ModelError(f"out= needs an array for each output of '{fn.name}' ({names}), got {len(out)}")
+    for port, shape, array in zip(fn.outputs, shapes, out, strict=True):
+        _refuse_misfit(port.name, array, shape, dtype)
+        if any(np.may_share_memory(array, value) for value in batch.arrays):
+            raise ModelError(f"out= for '{port.name}' lies in the memory of an input, which would be overwritten; take another")
+    return tuple(out)
+
+
+def _refuse_misfit(name: str, array: NDArray[Any], shape: tuple[int, ...], dtype: np.dtype) -> None:
+    if not isinstance(array, np.ndarray):
+        raise ModelError(f"out= for '{name}' is a {type(array).__name__}; give a NumPy array of shape {shape}")
+    if array.shape != shape or array.dtype != dtype:
+        raise ModelError(
+            f"out= for '{name}' has shape {array.shape} and type {array.dtype}; expected {shape} and {dtype}: "
+            f"np.empty({shape}, '{dtype}')"
+        )
+    if not (array.flags.c_contiguous and array.flags.writeable and array.flags.aligned):
+        raise ModelError(f"out= for '{name}' must be writeable and contiguous in C's order: np.empty({shape}, '{dtype}')")
 
 
 def lanes_here(scalar: str) -> int:

@@ -1,6 +1,7 @@
 """A function as C text over vectors: one lane is one state, one vector (GCC's and Clang's types) is one value.
 
-    int NAME_lanes(n, in, stride, out, far)     n states as in `NAME_batch`; 1 if there is no memory, else 0
+    int NAME_lanes(n, in, stride, out, far, room)       n states as in `NAME_batch`; whether there is a 1 in `far`
+    ptrdiff_t NAME_room()                               how many bytes of memory `room` must have, aligned as a vector
 
 States come as rows; each block of `lanes` of them is transposed into vectors, evaluated by the text that `emit` writes
 (the same instructions in another dialect), and transposed back. The last block is filled up with the last state.
@@ -12,13 +13,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from appell.backends.c_source import PIECE, emit, plan_of
-from appell.backends.dialect import SCALAR_C, C, Dialect, c_literal
-from appell.backends.schedule import depth_first
+from appell.backends.c_source import PIECE, emit_plan, plan_of
+from appell.backends.dialect import SCALAR_C, C, Dialect
+from appell.backends.lane_driver import Driver, lanes_declaration, literal, room_declaration
+from appell.backends.lane_rows import Packed
+from appell.backends.schedule import nearest_first
 from appell.backends.sincos import DOUBLE, GUARD, SINGLE, Precision, filled, sincos_source
 from appell.graph.fn import Fn, Signature
 from appell.graph.instructions import ARITY
 
+__all__ = ["PRECISIONS", "dialect_of", "emit_lanes", "lanes_declarations"]
 PRECISIONS = {"double": DOUBLE, "float": SINGLE}
 
 VECTOR_OPERATIONS = {
@@ -41,11 +45,11 @@ def dialect_of(precision: Precision) -> Dialect:
     return replace(
         C,
         operations={**VECTOR_OPERATIONS, **calls},
-        literal=lambda value: f"ALL({c_literal(value).strip('()')}{precision.suffix if abs(value) < float('inf') else ''})",
+        literal=lambda value: f"ALL({literal(value, precision)})",
         value="V",
         suffix="_vectors",
         passed=("far", "work"),
-        order=depth_first,
+        order=nearest_first,
         packs=(1,),
         sincos=("    V {name}s, {name}c;", "    lanes_sincos({filled}, &{name}s, &{name}c, far);"),
         part="{whole}",
@@ -56,19 +60,26 @@ def dialect_of(precision: Precision) -> Dialect:
 
 def emit_lanes(fn: Fn, lanes: int, *, scalar: str = "double", piece: int = PIECE) -> str:
     """A whole C file with `NAME_lanes` for `lanes` (2, 4, 8, 16) doubles or floats."""
-    precision = PRECISIONS[scalar]
+    precision, packed = PRECISIONS[scalar], Packed(fn)
     dialect = dialect_of(precision)
-    used = {item.op for item in fn.instructions}
-    parts = [SCALAR_C, "#include <stdlib.h>", GUARD, sincos_source(precision, lanes)]
-    parts += [filled("lanes.c.in", {"transpose": _transposed(lanes), "zero": f"0.0{precision.suffix}"}, precision, lanes)]
-    parts += [_one_by_one(op, precision, lanes) for op in ONE_BY_ONE if op in used]
-    parts += [emit(fn, piece=piece, dialect=dialect), _driver(fn, plan_of(fn, piece, dialect).work, precision, lanes)]
+    plan = plan_of(packed.instructions, piece, dialect)
+    driver = Driver(packed, packed.layout(lanes), plan.work, precision, lanes)
+    values = {
+        "transpose": _transposed(lanes),
+        "zero": f"0.0{precision.suffix}",
+        "each": " ".join(f"DO({k})" for k in range(lanes)),
+        "place": driver.place,
+    }
+    parts = [SCALAR_C, GUARD, sincos_source(precision, lanes)]
+    parts += [filled("lanes.c.in", values, precision, lanes)]
+    parts += [_one_by_one(op, precision, lanes) for op in ONE_BY_ONE if any(op == item.op for item in fn.instructions)]
+    parts += [emit_plan(packed, packed.instructions, plan, dialect), driver.tables(), driver.loop()]
     return "\n".join(parts)
 
 
-def lanes_declaration(fn: Signature, scalar: str = "double") -> str:
-    arguments = f"ptrdiff_t n, const {scalar} *const *in, const ptrdiff_t *stride, {scalar} *const *out"
-    return f"int {fn.name}_lanes({arguments}, unsigned char *far)"
+def lanes_declarations(fn: Signature, scalar: str = "double") -> str:
+    """What `emit_lanes` exports, for cffi's `cdef`."""
+    return f"{lanes_declaration(fn, scalar)};\n{room_declaration(fn)};"
 
 
 def _one_by_one(op: str, precision: Precision, lanes: int) -> str:
@@ -82,52 +93,15 @@ def _one_by_one(op: str, precision: Precision, lanes: int) -> str:
 
 
 def _transposed(lanes: int) -> str:
-    """For d = 1, 2, 4, …: rows i and i + d exchange their blocks of d entries, upper right against lower left."""
+    """For d = …, 4, 2, 1: rows i and i + d exchange their blocks of d entries, upper right against lower left."""
     lines = []
-    d = 1
-    while d < lanes:
+    d = lanes
+    while d > 1:
+        d //= 2
         low = ", ".join(str(k if not k & d else lanes + k - d) for k in range(lanes))
         high = ", ".join(str(k + d if not k & d else lanes + k) for k in range(lanes))
         for i in (i for i in range(lanes) if not i & d):
             lines.append(f"    a = r[{i}], b = r[{i + d}];")
             lines.append(f"    r[{i}] = SHUFFLE(a, b, {low});")
             lines.append(f"    r[{i + d}] = SHUFFLE(a, b, {high});")
-        d *= 2
     return "\n".join(lines)
-
-
-def _driver(fn: Signature, work: int, precision: Precision, lanes: int) -> str:
-    """Memory for the vectors of all ports and of `work`, inputs that are repeated loaded once, then block by block."""
-    begin, at = {}, 0
-    for side, ports in (("in", fn.inputs), ("out", fn.outputs)):
-        for k, port in enumerate(ports):
-            begin[side, k], at = at, at + port.size
-    loads = [
-        (f"memory + {begin['in', k]}, {port.size}, in[{k}]", f"stride[{k}]") for k, port in enumerate(fn.inputs) if port.size
-    ]
-    once = "\n".join(f"    if (!{step} && n) lanes_load_few({load}, 0, 1);" for load, step in loads)
-    each = "\n".join(f"        if ({step}) lanes_load({load} + i*{step}, {step}, n - i);" for load, step in loads)
-    stores = "\n".join(
-        f"        lanes_store(memory + {begin['out', k]}, {port.size}, out[{k}] + i*{port.size}, n - i);"
-        for k, port in enumerate(fn.outputs)
-        if port.size
-    )
-    pointers = ", ".join([*(f"memory + {place}" for place in begin.values()), "&sum", f"memory + {at}"])
-    return f"""\
-{lanes_declaration(fn, precision.scalar)}
-{{
-    V *memory = aligned_alloc(sizeof(V), sizeof(V)*{max(1, at + work)});
-    if (!memory) return 1;
-{once}
-    for (ptrdiff_t i = 0; i < n; i += {lanes}) {{
-        const ptrdiff_t rows = n - i < {lanes} ? n - i : {lanes};
-        V sum = {{}};
-{each}
-        {fn.name}_vectors({pointers});
-{stores}
-        for (ptrdiff_t k = 0; k < rows; k++) far[i + k] = !(sum[k] < {precision.limit!r});
-    }}
-    free(memory);
-    return 0;
-}}
-"""

@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from types import MethodType
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from appell.backends import Call, c_function, choose_backend, compile_c, vm_function
+from appell.backends import Call, choose_backend, compiled_before, in_c, recipe_for, vm_function
+from appell.backends.notice import notice
 from appell.errors import ModelError
 from appell.graph.fn import Fn
+from appell.model.values import bound
 from appell.tree import functions
+from appell.tree.actuators import inputs
 from appell.tree.algorithms import pivots_at
 from appell.tree.description import WORLD, Frame, Joint, Skeleton, skeleton
 from appell.tree.equations import GolubevEquations, bodies_of, equations
 from appell.tree.frame_symbols import FrameSymbols
 from appell.tree.frames import Layout, Node, lay_out
-from appell.tree.inertia import Inertia, real_vector
+from appell.tree.inertia import Inertia, entries
+from appell.tree.parameters import symbols_in, with_numbers
+from appell.tree.recipes import recipe_key
 from appell.tree.system import TreeSystem, joint_symbols
 from appell.tree.urdf import read_urdf
 
 Array = NDArray[np.float64]
+Answer = Callable[..., tuple[Array, ...]]
 GRAVITY = (0.0, 0.0, -9.81)
 LARGE = 60_000  # operations beyond which "auto" does not wait for a C compiler
+COMPILE = 1e-4  # seconds an operation, gcc 12
+# question → the method that gives its answer as it comes, and whether that is its first output alone
+SHORTCUTS = {
+    **{question: (question, not question.endswith("derivatives")) for question in functions.QUESTIONS},
+    "energy": ("kinetic_energy", True),
+}
 
 
 class Tree:
@@ -36,7 +49,8 @@ class Tree:
     (Pinocchio stores the cosine and sine of those); planar joints (x, y, angle) with body velocities.
 
     Every method takes one state, q (nq,), v, tau, a (nv,), or a batch with the batch first, and compiles itself on
-    first use. SI units, radians.
+    first use. SI units, radians. Batches of `forward_dynamics`, `inverse_dynamics`, `mass_matrix` and `bias` go to fresh
+    arrays, or to the array `out`: (batch, nv) or (batch, nv, nv), float64, contiguous, such as an earlier answer.
 
     Parameters
     ----------
@@ -55,11 +69,11 @@ class Tree:
         backend: str = "auto",
     ):
         self.name, self.joints, self.notes = name, tuple(joints), tuple(notes)
-        x, y, z = (float(g) for g in real_vector(gravity, "gravity"))
+        x, y, z = entries(gravity, "gravity").tolist()
         self.gravity = (x, y, z)
         self._skeleton: Skeleton = skeleton(self.joints)
         self._backend = backend
-        self._calls: dict[object, Call] = {}
+        self._answers: dict[object, Answer] = {}
         self._fns: dict[object, Fn] = {}
 
     @classmethod
@@ -106,6 +120,7 @@ class Tree:
     @cached_property
     def mass(self) -> float:
         """Of all that moves, kg."""
+        self._refuse_symbols("its mass needs")
         return float(sum(node.inertia.m for node in self.nodes))
 
     @cached_property
@@ -116,7 +131,33 @@ class Tree:
     @cached_property
     def layout(self) -> Layout:
         """The bodies in the frames chosen for them."""
+        self._refuse_symbols("its motions and forces need")
         return lay_out(self.nodes)
+
+    # --- parameters ----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def parameters(self) -> tuple[Any, ...]:
+        """The symbols in masses, inertias, lengths, axes, gravity …, by name. A tree with some can be read, not run,
+        but for the `System` in symbols that `system(…)` then gives."""
+        return tuple(sorted(symbols_in([*self.joints, self.gravity]), key=str))
+
+    def with_parameters(self, values: Mapping[Any, Any]) -> Tree:
+        """The same tree with numbers for all its `parameters`, by symbol or name."""
+        table = self._bound(values)
+        joints, gravity = [with_numbers(joint, table) for joint in self.joints], with_numbers(self.gravity, table)
+        return Tree(joints, gravity=gravity, name=self.name, notes=self.notes, backend=self._backend)
+
+    def _bound(self, values: Mapping[Any, Any]) -> dict[Any, float]:
+        return bound(self.parameters, values, self.name, hint="with_parameters({symbol: number, …})")
+
+    def _refuse_symbols(self, wanted: str) -> None:
+        if self.parameters:
+            names = ", ".join(map(str, self.parameters))
+            raise ModelError(
+                f"{self.name} has symbols for {names}; {wanted} numbers: "
+                f"{type(self).__name__.lower()}.with_parameters({{{self.parameters[0]}: …}}) has them"
+            )
 
     # --- graphs and compiled functions ---------------------------------------------------------------------------
 
@@ -143,40 +184,68 @@ class Tree:
                     "acceleration is not determined. Give them <inertial>, or an armature to the joint"
                 )
 
-    def _call(self, key: object, fn: Fn) -> Call:
-        if key not in self._calls:
-            backend = choose_backend(self._backend)
-            if self._backend == "auto" and fn.operations > LARGE:
-                backend = "vm"
-            self._calls[key] = c_function(compile_c([fn]), fn) if backend == "c" else vm_function(fn)
-        return self._calls[key]
+    def _call(self, make: Callable[[], Fn], *question: str, frame: Frame | None = None) -> Call:
+        """The function that `make` makes, ready to be called: found in the cache if this tree was asked this before."""
+        if choose_backend(self._backend) == "vm":
+            return vm_function(make())
+        key = recipe_key(self.nodes, self.gravity, *question, frame=frame)
+        fn = recipe_for(key, make) if key else make()
+        if self._backend == "c" or fn.operations <= LARGE:
+            return in_c(fn)
+        call = compiled_before(fn)
+        if call is None:
+            notice(
+                "large tree",
+                f"{question[0]} of '{self.name}' has {fn.operations} operations, which CasADi evaluates; backend='c' is 10 to"
+                f" 20 times faster after a compilation of about {fn.operations * COMPILE:.0f} s, which is needed once",
+            )
+        return call or vm_function(make())
 
-    def _answer(self, question: str, *arrays: ArrayLike) -> tuple[Array, ...]:
-        call = self._calls.get(question) or self._call(question, self.function(question))
-        try:
-            return call.single(*arrays)  # looking at the shapes first would take half of the time of a call
-        except ModelError:
+    def _ready(self, key: object, call: Call) -> Answer:
+        """All outputs at one state or, through `call.batch`, at many."""
+
+        def slow(*arrays: ArrayLike, out: Array | None = None) -> tuple[Array, ...]:
             if any(np.ndim(array) > 1 for array in arrays):
-                return call.batch(*arrays)
-            raise
+                return call.batch(*arrays, out=None if out is None else (out,))
+            if out is not None:
+                raise ModelError(f"out= is for batches, and '{call.fn.name}' was asked for one state: leave it away")
+            return call.single(*arrays)
+
+        self._answers[key] = call.cross(slow) or slow
+        return self._answers[key]
+
+    def _asked(self, question: str) -> Answer:
+        """The answer to one of `functions.QUESTIONS`; from now on its method is the crossing into machine code itself."""
+        call = self._call(lambda: self.function(question), question)
+        method, alone = SHORTCUTS[question]
+        if getattr(type(self), method) is getattr(Tree, method):  # else a subclass answers in its own way
+            slow = MethodType(getattr(Tree, method), self)
+            fast = call.first(slow) if alone else call.cross(slow)
+            if fast is not None:
+                setattr(self, method, fast)
+        return self._ready(question, call)
+
+    def _answer(self, question: str, *arrays: ArrayLike, out: Array | None = None) -> tuple[Array, ...]:
+        answer = self._answers.get(question) or self._asked(question)
+        return answer(*arrays) if out is None else answer(*arrays, out=out)
 
     # --- dynamics ------------------------------------------------------------------------------------------------
 
-    def forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> Array:
+    def forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, out: Array | None = None) -> Array:
         """v̇ of M v̇ + h = τ, (nv,), by articulated bodies in O(n)."""
-        return self._answer("forward_dynamics", q, v, tau)[0]
+        return self._answer("forward_dynamics", q, v, tau, out=out)[0]
 
-    def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+    def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, out: Array | None = None) -> Array:
         """τ = M a + h, (nv,)."""
-        return self._answer("inverse_dynamics", q, v, a)[0]
+        return self._answer("inverse_dynamics", q, v, a, out=out)[0]
 
-    def mass_matrix(self, q: ArrayLike) -> Array:
+    def mass_matrix(self, q: ArrayLike, *, out: Array | None = None) -> Array:
         """M(q), (nv, nv), rotors included."""
-        return self._answer("mass_matrix", q)[0]
+        return self._answer("mass_matrix", q, out=out)[0]
 
-    def bias(self, q: ArrayLike, v: ArrayLike) -> Array:
+    def bias(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
         """h(q, v), (nv,): inertia, gravity and, where given, damping."""
-        return self._answer("bias", q, v)[0]
+        return self._answer("bias", q, v, out=out)[0]
 
     def energy(self, q: ArrayLike, v: ArrayLike) -> Array:
         """T + V, J; V is zero where the centre of mass is at the height of the world's origin."""
@@ -234,8 +303,11 @@ class Tree:
 
     def _frame_answer(self, frame: str, question: str, reference: str, q: ArrayLike) -> tuple[Array, ...]:
         key = (frame, question, reference)
-        call = self._calls.get(key) or self._call(key, self.frame_function(frame, question, reference))
-        return call.batch(q) if np.ndim(q) > 1 else call(q)
+        answer = self._answers.get(key)
+        if answer is None:
+            make = lambda: self.frame_function(frame, question, reference)
+            answer = self._ready(key, self._call(make, question, reference, frame=self._known_frame(frame)))
+        return answer(q)
 
     # --- constraints ---------------------------------------------------------------------------------------------
 
@@ -247,9 +319,13 @@ class Tree:
         loads: Iterable[Any] = (),
         *,
         name: str | None = None,
-    ) -> TreeSystem:
-        """This tree with constraints, forces, springs and loads, to be simulated like any `System`; see `TreeSystem`."""
-        return TreeSystem(self, constraints, forces, potential, loads, name=name)
+    ) -> TreeSystem | Any:
+        """This tree with constraints, forces, springs and loads, to be simulated like any `System`; see `TreeSystem`.
+
+        A tree with symbols for masses and lengths gives an ordinary `System` in them (`TreeSystem.symbolic`).
+        """
+        said = TreeSystem(self, constraints, forces, potential, loads, name=name)
+        return said.symbolic() if self.parameters else said
 
     def joint(self, name: str) -> Any:
         """The coordinate of a joint, for `system(…)`; x.d is its velocity. Several coordinates come as a tuple."""
@@ -259,6 +335,13 @@ class Tree:
     def speeds(self, name: str) -> tuple[Any, ...]:
         """The velocities of a joint in symbols, in the order of v."""
         return joint_symbols(self, name)[1]
+
+    def inputs(self, *joints: str) -> dict[Any, Any]:
+        """The generalized forces of joints (all but floating ones, unless named) as inputs: velocity → parameter tau_….
+
+        `tree.system(forces=tau)` with tau = `tree.inputs()`; a control answers {tau_…: N or N m}, `dict(zip(tau.values(), …))`.
+        """
+        return inputs(self, joints)
 
     def frame(self, name: str) -> FrameSymbols:
         """A frame in symbols for residuals and forces: position, rotation, velocity, angular_velocity; "world" stands."""
@@ -284,4 +367,4 @@ class Tree:
 
     def equations(self) -> GolubevEquations:
         """Golubev's equations (3.10), (3.12), (3.14) or (4.3), with (5.1)–(5.5) where they apply; hinges only."""
-        return equations(bodies_of(self.nodes), self.gravity)
+        return equations(bodies_of(self.nodes), self.gravity, self.name)
