@@ -35,7 +35,6 @@ from appell.model import (
 )
 from appell.simulate.motion import Motion
 from appell.simulate.run import Run, compile
-from appell.simulate.sampled import simulate_sampled
 from appell.simulate.simulate import simulate
 from appell.simulate.start import consistent
 from appell.simulate.storage import load
@@ -81,7 +80,6 @@ __all__ = [
     "principle",
     "quaternion",
     "simulate",
-    "simulate_sampled",
     "speeds",
     "t",
     "total_derivative",

@@ -62,6 +62,7 @@ class Status(IntEnum):
     NO_SOLUTION = 9
     SWITCH = 10  # not a failure: a unilateral constraint changed its mode; the caller decides how to go on
     CORNER = 11
+    CONTROL = 12  # never from compiled code: the user's function did not answer
 
 
 STATUS_TEXT = {
@@ -78,7 +79,8 @@ STATUS_TEXT = {
     Status.CONTRADICTORY: "redundant constraint rows contradict each other at this state",
     Status.TIE: "Gauss's minimum is not unique here: two accelerations are equally small",
     Status.SWITCH: "a unilateral constraint was hit, released or came to rest",
-    Status.CORNER: "two unilateral constraints were hit at one instant, and the result depends on their order: the corner is"
-    " not well posed. Choose an order with corner='first' or corner='last', or change the start",
+    Status.CORNER: "two unilateral constraints were hit at one instant, and the result depends on their order: the corner"
+    " is not well posed. Choose an order, corner='first' or corner='last', one blow, corner='together', or change the start",
+    Status.CONTROL: "the control did not answer with values of its inputs",
     Status.NO_SOLUTION: "no acceleration satisfies the second-order constraint at this state",
 }

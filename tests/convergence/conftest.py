@@ -145,7 +145,7 @@ def c_loop(name: str, method: str, *, projected: bool = True) -> CLoop:
     problem = PROBLEMS[name]
     projection = f"{PROJECT}\n{{ {problem.c_project} }}\n" if problem.c_project and projected else ""
     head = f"#include <math.h>\n#define NZ {problem.nz}\n{HEADER}\n{{ {problem.c} }}\n{projection}"
-    library = build(head + loop_source(method, problem.nz, bool(projection)), CDEF)
+    library = build(head + loop_source(TABLEAUX[method], problem.nz, bool(projection)), CDEF)
     return CLoop(library.lib, library.ffi, problem.nz)
 
 

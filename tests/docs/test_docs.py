@@ -34,7 +34,6 @@ def test_every_block_of_a_page_runs(page, tmp_path, monkeypatch):
     for k, block in enumerate(code):
         exec(compile(block, f"{page}, block {k + 1}", "exec"), names)
     assert names["motion"].ok
-    matplotlib.pyplot.close("all")
 
 
 @pytest.mark.parametrize("page", sorted(str(p.relative_to(DOCS)) for p in DOCS.rglob("*.md")))

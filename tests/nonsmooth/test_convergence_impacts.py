@@ -1,4 +1,4 @@
-"""Order of convergence at a fixed step: kept where the crossing is located, lost where the sign of x is taken in the stages.
+"""Order of convergence at a fixed step: kept where the crossing is located, one where the sign of x is taken in the stages.
 
 Measured slopes of log(error) over log(step) between the coarsest and the finest step; errors at the finest step stay above
 rounding (1e-13).
@@ -67,18 +67,22 @@ def test_order_is_kept_through_impacts(method, order, coarse, case):
 @needs_c
 @pytest.mark.compiler
 @pytest.mark.parametrize("method", ["dop853", "dopri5"])
-def test_without_locating_the_switch_the_order_is_lost(method):
-    """Below or about first order, and errors that do not fall steadily: a jump J of the right-hand side costs O(hJ)."""
-    steps = 0.02 / 2 ** np.arange(0, 5.1, 0.25)
-    position = lambda m: np.array([GAP - abs(m[x][-1])])
-    exact = GAP - abs(
-        GAP - ap.simulate(oscillator_with_wall(), {x: -0.5}, UNTIL, rtol=1e-13, atol=1e-15)[x][-1]
-    )
+def test_without_locating_the_switch_the_order_is_one(method):
+    """A jump J of the right-hand side costs J h times a number that depends on where in the step it falls: the largest error of
+    an octave of steps falls like h, neither faster nor slower, and about every third error grows when the step is halved.
+
+    Measured over 7 octaves: largest error/h of an octave 1.3 to 6.7 (dop853), 0.58 to 1.5 (dopri5).
+    """
+    octaves, points = 6, 8
+    steps = 0.02 / 2 ** (np.arange(octaves * points + 1) / points)
+    exact = GAP - abs(GAP - ap.simulate(oscillator_with_wall(), {x: -0.5}, UNTIL, rtol=1e-13, atol=1e-15)[x][-1])
     run = ap.compile(folded_with_sign(), {})
-    found = np.array(
-        [abs(position(ap.simulate(run, {x: 0.7}, UNTIL, method=method, fixed_step=h))[0] - exact) for h in steps]
-    )
-    assert slope(steps, found) < 1.3
-    assert found[-1] > 1e-7  # where the located step has reached rounding long ago
-    located = errors(oscillator_with_wall(), {x: -0.5}, UNTIL, method, steps[-1:])
-    assert located[0] < 1e-4 * found[-1]
+    ends = np.array([ap.simulate(run, {x: 0.7}, UNTIL, method=method, fixed_step=h)[x][-1] for h in steps])
+    found = np.abs(GAP - np.abs(ends) - exact)
+    largest = (found / steps)[:-1].reshape(octaves, points).max(axis=1)
+    assert largest.max() < 20 * largest.min()  # an order of 2 (or of 0) would make this 2^5 over the octaves
+    assert 0.6 < slope(steps[: -1 : points], largest * steps[: -1 : points]) < 1.4
+    halved = found[:-points] / found[points:]
+    assert (halved < 1).mean() > 0.15 and (halved > 4).mean() > 0.15  # erratic: worse, or better than second order
+    located = errors(oscillator_with_wall(), {x: -0.5}, UNTIL, method, steps[:1])
+    assert located[0] < 1e-5 * found.min()

@@ -16,7 +16,7 @@ from sympy import Matrix, Rational, cos, exp, log, sin, sqrt
 from tests.reference.events import simulate_events
 from tests.reference.lagrange_sympy import Lagrange
 
-from appell import zoo
+from appell import simulate, zoo
 from appell.errors import ConstraintError, FormNotApplicable
 from appell.jets import coordinates, parameters, t
 from appell.model import Constraint, System, Unilateral
@@ -177,6 +177,30 @@ def test_momenta_squared_normal_speed_and_energy_at_an_impact(name, rest):
         formula = {y: F.chart.out_of(F.impact[y.d]) for y in F.chart.y}  # (12)
         assert evaluate(before, *formula.values()) == pytest.approx([after[y.d] for y in formula], abs=1e-12)
         assert abs(rate) > 1e-3 and np.abs(v_after - v).max() > 1e-3, "an impact that changes nothing tests nothing"
+
+
+@pytest.mark.parametrize("name", ["affine", "curved", "moving", "solved"])
+def test_properties_1_to_3_along_motions(name):
+    """p, ṡ² and T2 of the chart at the two samples of every impact of a run, which knows nothing of charts: equal to rounding,
+    while ẏ jumps by (12), since b ≠ 0."""
+    system, F = drawn(name), folded(name)
+    rng = np.random.default_rng(3)
+    inside = lambda z: evaluate(point(system, 0.0, z, np.zeros(3)), FACES[name])[0] > 0.1
+    z = next(z for z in (rng.uniform(-0.6, 0.6, 3) for _ in range(100)) if inside(z))
+    start = dict(zip((*system.coordinates, *system.velocities), (*z, *rng.uniform(-2, 2, 3)), strict=True))
+    motion = simulate(system, start, 25.0, {p: VALUES[p] for p in system.parameters}, rtol=1e-11, atol=1e-13)
+    first = np.flatnonzero(np.diff(motion.t) == 0)
+    assert len(first) == len(motion.impacts) >= 3
+    quadratic = (Matrix(F.velocities).T * F.matrix * Matrix(F.velocities))[0] / 2
+    continuous = [*(F.entered[p] for p in F.p), F.chart.out_of(F.chart.s.d) ** 2, F.chart.out_of(quadratic)]
+    jumps = []
+    for k in first:
+        before, after = (point(system, motion.t[i], motion.q[i], motion.v[i]) | {F.sigma: 1} for i in (k, k + 1))
+        np.testing.assert_allclose(evaluate(after, *continuous), evaluate(before, *continuous), rtol=1e-11, atol=1e-12)
+        formula = evaluate(before, *(F.chart.out_of(F.impact[y.d]) for y in F.chart.y))  # (12)
+        np.testing.assert_allclose([after[y.d] for y in F.chart.y], formula, atol=1e-11)
+        jumps.append(max(abs(after[y.d] - before[y.d]) for y in F.chart.y))
+    assert min(jumps) > 1e-3
 
 
 @pytest.mark.parametrize("name", FACES)

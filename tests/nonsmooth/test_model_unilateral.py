@@ -85,6 +85,7 @@ REFUSED = [
     (lambda: Unilateral(x, "w", chart={x: lambda s: 1}), "does not contain s"),
     (lambda: Unilateral(x, "w", chart={x: lambda s: s * x}), "contains x itself"),
     (lambda: Unilateral("x", "w"), "must be a SymPy expression"),
+    (lambda: Unilateral(x > R, "w"), "'w': .* leaves out the contact itself; write it with >="),
 ]
 
 

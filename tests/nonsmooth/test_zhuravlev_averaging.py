@@ -11,6 +11,8 @@ import sympy
 from scipy.integrate import quad
 from sympy import cos, sign, simplify, sin
 
+import appell as ap
+
 r, phi, psi = sympy.symbols("r phi psi", real=True)
 h, Omega, epsilon = sympy.symbols("h Omega epsilon", positive=True)
 Delta = sympy.Symbol("Delta", real=True)
@@ -148,3 +150,37 @@ def test_22_errors_of_the_averaged_coefficients(zeta):
     errors = (100 * abs(near1 / exact1 - 1), 100 * abs(near2 / exact2 - 1))
     assert errors == pytest.approx(TABLE[zeta], abs=0.06)
     assert zeta != 0.3 or abs(errors[1] - 19.2) > 0.05
+
+
+def one_impact_a_period(zeta, D, stroke, phase):
+    """(s, ṡ) of (22) with ω = 1, F/k = stroke, wall s <= Δ hit at τ = ±π."""
+    forced = phase * stroke * zeta**2 / (zeta**2 - 1)
+    free = (D + forced) / np.cos(np.pi * zeta)
+    s = lambda tau: free * np.cos(zeta * tau) + forced * np.cos(tau)
+    return s, lambda tau: -free * zeta * np.sin(zeta * tau) - forced * np.sin(tau)
+
+
+TAU = np.linspace(-np.pi, np.pi, 4001)
+
+
+def test_22_a_positive_half_stroke_is_not_enough():
+    """ζ = 0.4, Δ = 0.1, F/k = 0.5: one phase has a positive half stroke, but it would come to the wall from behind (v < 0)."""
+    strokes = {}
+    for phase in (1, -1):
+        s, s_d = one_impact_a_period(0.4, 0.1, 0.5, phase)
+        strokes[phase] = (0.1 - s(0)) / 2
+        assert not (s_d(np.pi) > 0 and (s(TAU) <= 0.1 + 1e-12).all())
+    assert strokes[1] > 0.05 > 0 > strokes[-1]
+
+
+@pytest.mark.parametrize(("zeta", "D", "stroke", "phase"), [(0.45, 0.1, 0.5, 1), (0.55, 0.1, 0.5, -1), (0.6, -0.1, 0.5, -1)])
+def test_22_admissible_motions_are_motions(zeta, D, stroke, phase):
+    """With v > 0 and s <= Δ on the whole period: a run hits the wall once a period with that speed, five times over."""
+    s, s_d = one_impact_a_period(zeta, D, stroke, phase)
+    assert s_d(np.pi) > 0 and (s(TAU) <= D + 1e-12).all()
+    q = ap.coordinates("q")
+    force = {q: phase * stroke * zeta**2 * cos(ap.t)}
+    system = ap.System([q], q.d**2 / 2, zeta**2 * q**2 / 2, force, [ap.Unilateral(D - q, "wall")])
+    motion = ap.simulate(system, {q: s(0.0)}, 10.5 * np.pi, rtol=1e-12, atol=1e-14)
+    assert [i.time for i in motion.impacts] == pytest.approx(np.pi * np.arange(1, 11, 2), abs=1e-8)
+    assert [i.before for i in motion.impacts] == pytest.approx([-s_d(np.pi)] * 5, abs=1e-8)

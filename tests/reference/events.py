@@ -1,7 +1,8 @@
 """Unilateral constraints by events: SciPy's solve_ivp with terminal events, an impact map, restarts.
 
     free       M a = F                          until f_i = 0 with ḟ_i < 0
-    impact     v⁺ = v⁻ − (1 + e) M⁻¹n (n·v⁻ + f_t)/(n·M⁻¹n),        n = ∂f/∂q, simultaneous ones one after another
+    impact     v⁺ = v⁻ − (1 + e) M⁻¹n (n·v⁻ + f_t)/(n·M⁻¹n),        n = ∂f/∂q, simultaneous ones one after another;
+               a face in contact into which that would lead answers with an impulse of its own, ḟ⁺ = 0
     contact    M a = F + nᵀΛ, n a + γ = 0       until the least Λ is zero and falls, or another f_i = 0
 
 Written without `appell.graph`, `appell.normal_form` and `appell.simulate`: M, F, n, f_t and γ are differentiated here with
@@ -125,11 +126,10 @@ class Mechanics:
         a, _ = self.acceleration(t, z, contacts)
         return self.normals(t, z) @ a + np.array(self._gamma(t, z[: self.n], z[self.n :]), float)
 
-    def impact(self, t, z, i):
-        """The impact map of face i; bilateral rows answer with impulses of their own."""
+    def impact(self, t, z, i, held=()):
+        """The impact map of face i; bilateral rows and the faces held answer with impulses of their own."""
         A = self.rows(t, z, ())[0]
-        n = self.normals(t, z)[i]
-        B = np.vstack([A, n])
+        B = np.vstack([A, self.normals(t, z)[list(held)], self.normals(t, z)[i]])
         K = np.block([[self.M(t, z), -B.T], [B, np.zeros((len(B), len(B)))]])
         jump = np.zeros(self.n + len(B))
         jump[-1] = -(1 + self.e[i]) * self.rate(t, z)[i]
@@ -205,11 +205,16 @@ def _bounce(mech, now, i, record, longest):
     """The impact map, then contact or flight; a flight of f̈ < 0 lasts about 2 ḟ/|f̈|, and for a quarter of it f > 0."""
     assert len(now.contacts) < 2, "two contacts at an impact: not the business of this reference"
     before = float(mech.rate(now.t, now.z)[i])
-    now.z = mech.impact(now.t, now.z, i)
+    alone = mech.impact(now.t, now.z, i)
+    pushed = tuple(j for j in now.contacts if mech.rate(now.t, alone)[j] < 0)
+    now.z = mech.impact(now.t, now.z, i, pushed) if pushed else alone
     after = float(mech.rate(now.t, now.z)[i])
     record.impacts.append(Impact(now.t, i, before, after, "impact"))
     speed = 1 + np.abs(now.z[mech.n :]).max()
     now.contacts = tuple(k for k in now.contacts if mech.rate(now.t, now.z)[k] <= REST * speed)
+    if now.contacts and mech.acceleration(now.t, now.z, now.contacts)[1][0] <= 0:  # it does not press any more
+        now.quiet[now.contacts[0]] = now.t + 1e-3
+        now.contacts = ()
     now.contacts, now.z = _settle(mech, now.t, now.z, now.contacts, record)
     second = mech.second(now.t, now.z, now.contacts)[i]
     if i not in now.contacts and second < 0:

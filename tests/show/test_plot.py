@@ -1,5 +1,7 @@
 """Pictures: what is on them, checked on the artists; the plot sees a record of values and nothing of mechanics."""
 
+import pickle
+
 import matplotlib
 import numpy as np
 import pytest
@@ -143,6 +145,23 @@ def test_the_style_of_the_user_is_left_alone_and_a_failure_is_in_the_title(waves
     figure = waves.plot()
     assert dict(matplotlib.rcParams) == before
     assert figure.axes[0].get_title(loc="left") == "waves (stopped: step too small)"
+
+
+def test_a_notebook_shows_a_figure_once(waves):
+    """As the value of its cell: pyplot, which would show it again at the end of the cell, does not know it."""
+    for figure in (waves.plot("x"), waves.plot_path("x", "y")):
+        assert figure._repr_png_().startswith(b"\x89PNG")
+        formats, _ = pytest.importorskip("IPython.core.formatters").DisplayFormatter().format(figure)
+        assert set(formats) == {"text/plain", "image/png"}
+        assert pickle.loads(pickle.dumps(figure)).axes[0].get_xlabel() == figure.axes[0].get_xlabel()
+    assert plt.get_fignums() == []
+
+
+def test_inputs_are_stairs_without_slopes(waves):
+    waves.input_names = ("left", "right")
+    panel = waves.plot("inputs").axes[0]
+    assert [line.get_drawstyle() for line in panel.lines] == ["steps-post"] * 2 and legend(panel) == ["$left$", "$right$"]
+    assert len(waves.plot().axes) == 5
 
 
 @pytest.mark.parametrize("name", ["blade", "rolling x", "left_wheel", "no-slip", "x**2 + y**2 - l**2", "{$\\frac", "ß"])

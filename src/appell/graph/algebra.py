@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import casadi as ca
 
 Value = ca.SX
+VERSION = str(ca.CasadiMeta.version())  # of the library that shares and orders the operations of a graph
 
 
 def symbols(name: str, n: int) -> Value:

@@ -9,7 +9,7 @@ evaluating its normal form at random states (`appell.normal_form.judge`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -19,9 +19,10 @@ from sympy import Expr, Symbol
 from sympy.core.function import AppliedUndef
 
 from appell.errors import ModelError
-from appell.jets import Coordinate, Jet, Parameter, QuaternionComponent, Speed, expression, t, total_derivative
-from appell.model.bodies import Force, Particle, Quaternion, RigidBody, Torque
+from appell.jets import Coordinate, Jet, Parameter, Speed, expression, t, total_derivative
+from appell.model.bodies import Force, Particle, RigidBody, Torque
 from appell.model.constraint import Constraint
+from appell.model.kinematics import read_coordinates, read_velocities
 from appell.model.unilateral import Between, Face, Unilateral, check_face
 
 
@@ -74,8 +75,8 @@ class System:
             "name": name,
         }  # fmt: skip
         self.name = str(name)
-        self.coordinates, self.quaternions, own = _coordinates(coordinates)
-        self.velocities, rates = _velocities(self.coordinates, self.quaternions, own, speeds, kinematics)
+        self.coordinates, self.quaternions, own = read_coordinates(coordinates)
+        self.velocities, rates = read_velocities(self.coordinates, self.quaternions, own, speeds, kinematics)
         self.rates: Mapping[Any, Expr] = MappingProxyType(rates)
         self.accelerations: tuple[Jet, ...] = tuple(v.d for v in self.velocities)
         self.bodies = tuple(bodies)
@@ -98,6 +99,10 @@ class System:
         if unknown:
             raise ModelError(f"System has no argument {sorted(unknown)}; it takes {sorted(self._given)}")
         return System(**{**self._given, **changes})
+
+    def symbolic(self) -> System:
+        """The system with its energies in symbols: itself. A tree with constraints writes them down for this."""
+        return self
 
     def __reduce__(self):
         return _rebuilt, (self._given,)
@@ -132,7 +137,7 @@ class System:
         for i, c in enumerate(self.constraints):
             if isinstance(key, Constraint) and c.residual == key.residual:
                 return i
-        known = ", ".join(f"'{c.name}'" for c in self.constraints) or "none"
+        known = ", ".join(f"'{c.name}'" for c in (*self.constraints, *self.unilateral)) or "none"
         raise ModelError(f"'{getattr(key, 'name', key)}' is not a constraint of {self.name}; it has: {known}")
 
     def face(self, key: Face | Unilateral | Between | str) -> int:
@@ -318,80 +323,6 @@ def _judge(system: System) -> None:
     from appell.normal_form.judge import judge
 
     judge(system)
-
-
-def _coordinates(given: Iterable[Any]) -> tuple[tuple[Coordinate, ...], tuple[Quaternion, ...], dict]:
-    """Coordinates in order, the quaternions among them, and coordinate → the velocities that it brings."""
-    if isinstance(given, Jet | Quaternion):
-        given = [given]
-    coordinates: list[Coordinate] = []
-    quaternions: dict[str, Quaternion] = {}
-    for item in given:
-        for q in item.coordinates if isinstance(item, Quaternion) else [item]:
-            if not isinstance(q, Coordinate) or q.order:
-                what = "a velocity; list the coordinate" if isinstance(q, Coordinate) else "not one"
-                raise ModelError(f"coordinates= takes symbols made by ap.coordinates; {q} is {what}")
-            if q in coordinates:
-                raise ModelError(f"the coordinate {q} is listed twice")
-            coordinates.append(q)
-            if isinstance(q, QuaternionComponent):
-                quaternions.setdefault(q.quaternion, Quaternion(q.quaternion))
-    if not coordinates:
-        raise ModelError("a system needs at least one coordinate")
-    own: dict[Coordinate, tuple[Jet, ...]] = {q: (q.d,) for q in coordinates}
-    for ball in quaternions.values():
-        missing = [q for q in ball.coordinates if q not in coordinates]
-        if missing:
-            raise ModelError(f"quaternion '{ball.name}' is incomplete: {missing[0]} is missing from coordinates=")
-        own.update(zip(ball.coordinates, [ball.rates, (), (), ()], strict=True))
-    return tuple(coordinates), tuple(quaternions.values()), own
-
-
-def _velocities(
-    coordinates: Sequence[Coordinate],
-    quaternions: Sequence[Quaternion],
-    own: Mapping[Coordinate, tuple[Jet, ...]],
-    speeds: Iterable[Any] | None,
-    kinematics: Mapping[Symbol, Any] | None,
-) -> tuple[tuple[Jet, ...], dict[Symbol, Expr]]:
-    """Velocities in order and the rate of each coordinate, affine in them."""
-    rates: dict[Symbol, Expr] = {q: rate for ball in quaternions for q, rate in ball.kinematics.items()}
-    for key, rate in (kinematics or {}).items():
-        q = Coordinate(key.letter) if isinstance(key, Coordinate) and key.order == 1 else key
-        if q not in coordinates:
-            raise ModelError(f"kinematics= names {key}, which is not a coordinate of the system")
-        if not (isinstance(q, QuaternionComponent) and q in rates):
-            rates[q] = expression(rate, f"the rate of {q}")
-    given = tuple([speeds] if isinstance(speeds, Jet) else speeds or ())
-    for u in given:
-        if not isinstance(u, Jet) or u.level != 1:
-            raise ModelError(f"speeds= takes symbols made by ap.speeds (or velocities such as x.d), not {u}")
-    if len(set(given)) < len(given):
-        raise ModelError("a speed is listed twice")
-    quaternion_rates = {w for ball in quaternions for w in ball.rates}
-    rest = [
-        v
-        for q in coordinates
-        for v in own[q]
-        if v not in given and (v in quaternion_rates or q not in rates)
-    ]  # fmt: skip
-    velocities = (*given, *rest)
-    for q in coordinates:
-        rates.setdefault(q, q.d)
-        _check_rate(q, rates[q], coordinates, velocities)
-    unused = [u for u in velocities if not any(u in rates[q].free_symbols for q in coordinates)]
-    if unused:
-        raise ModelError(f"the speed {unused[0]} moves no coordinate: it appears in no entry of kinematics=")
-    return velocities, {q: rates[q] for q in coordinates}
-
-
-def _check_rate(q: Symbol, rate: Expr, coordinates: Sequence[Symbol], velocities: Sequence[Symbol]) -> None:
-    for s in sorted(rate.free_symbols, key=str):
-        if s != t and not isinstance(s, Parameter) and s not in coordinates and s not in velocities:
-            raise ModelError(f"the rate of {q} contains {s}, which is not a coordinate, a speed or a parameter")
-    for u in velocities:
-        if sympy.diff(rate, u).free_symbols & set(velocities):
-            raise ModelError(f"the rate of {q} must be affine in the speeds, q̇ = N u + n0; it is {rate}")
 
 
 def _faces(given: Iterable[Any]) -> tuple[list[Any], tuple[Face, ...]]:

@@ -153,6 +153,8 @@ def _difference(given: Any, name: str | None) -> Expr:
         return expression(given.lhs - given.rhs, where)  # type: ignore[operator]
     if isinstance(given, sympy.LessThan):
         return expression(given.rhs - given.lhs, where)  # type: ignore[operator]
+    if isinstance(given, sympy.StrictGreaterThan | sympy.StrictLessThan):
+        raise ConstraintError(f"{where}: {given} leaves out the contact itself; write it with >= or <=")
     if given is sympy.true or given is True:
         raise ConstraintError(f"{where} is satisfied identically; drop it")
     if given is sympy.false or given is False:

@@ -87,19 +87,19 @@ def _acceleration(form: NormalForm, policies: Policies) -> Function:
     return solved("acceleration", inputs, blocks, finish, policies.acceleration)
 
 
-_flows: weakref.WeakKeyDictionary[NormalForm, dict[tuple[Policies, bool], Flow]] = weakref.WeakKeyDictionary()
+_flows: weakref.WeakKeyDictionary[NormalForm, dict[tuple[Policies, bool | None], Flow]] = weakref.WeakKeyDictionary()
 
 
 def flow(
-    form: NormalForm, policies: Policies, pseudo: Mapping[str, Value] | None = None, *, with_work: bool = False
+    form: NormalForm, policies: Policies, pseudo: Mapping[str, Value] | None = None, *, work: bool | None = None
 ) -> Flow:
-    """The flow of a normal form, in (q, v), made once, or in (q, π); `with_work` keeps w even where nothing does work."""
+    """The flow of a normal form, in (q, v), made once, or in (q, π); w is kept where something does work, or as `work` says."""
     if pseudo is not None:
         return _flow(form, policies, State.minimal(form, pseudo), minimal=True)
     known = _flows.setdefault(form, {})
-    if (policies, with_work) not in known:
-        known[policies, with_work] = _flow(form, policies, State.full(form, with_work), minimal=False)
-    return known[policies, with_work]
+    if (policies, work) not in known:
+        known[policies, work] = _flow(form, policies, State.full(form, work), minimal=False)
+    return known[policies, work]
 
 
 def _flow(form: NormalForm, policies: Policies, state: State, *, minimal: bool) -> Flow:
@@ -148,9 +148,9 @@ class State:
         return substitute_all(values, [form.inputs["v"]], [self.v])
 
     @staticmethod
-    def full(form: NormalForm, with_work: bool = False) -> State:
+    def full(form: NormalForm, work: bool | None = None) -> State:
         v = form.inputs["v"]
-        return State(form.inputs["q"], v, _work(form, with_work), v, zeros(form.nv), Value.eye(form.nv))
+        return State(form.inputs["q"], v, _work(form, work), v, zeros(form.nv), Value.eye(form.nv))
 
     @staticmethod
     def minimal(form: NormalForm, pseudo: Mapping[str, Value]) -> State:
@@ -178,8 +178,8 @@ def _check_pseudo(form: NormalForm, A1: Value, F: Value) -> None:
         )
 
 
-def _work(form: NormalForm, wanted: bool = False) -> Value:
-    return symbols("w", 0 if is_zero(form["power"]) and not wanted else 1)
+def _work(form: NormalForm, wanted: bool | None = None) -> Value:
+    return symbols("w", int(not is_zero(form["power"]) if wanted is None else wanted))
 
 
 def _vector(form: NormalForm, name: str) -> Shaped:

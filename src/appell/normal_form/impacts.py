@@ -38,9 +38,11 @@ class Switching:
     impacts: tuple[Function, ...]
 
 
-def switching(form: NormalForm, policies: Policies, free: tuple[int, ...], contacts: tuple[int, ...]) -> Switching:
-    """The switching functions of a mode whose normal form has the rows of `contacts` last."""
-    state = State.full(form, with_work=True)
+def switching(
+    form: NormalForm, policies: Policies, free: tuple[int, ...], contacts: tuple[int, ...], *, work: bool = True
+) -> Switching:
+    """The switching functions of a mode whose normal form has the rows of `contacts` last; with w in the state or without."""
+    state = State.full(form, work)
     given = inputs_of(form, state)
     g, g_d = take(form["g"], free), take(form["g_d"], free)
     n = len(free)
@@ -82,7 +84,7 @@ def _impact(form: NormalForm, policies: Policies, state: State, given: dict[str,
     blocks = Blocks(form["M"], A, W, zeros(form.nv), column(zeros(form.m), -(1 + e) * before))
 
     def finish(dv: Value, impulses: Value) -> dict[str, Shaped]:
-        work = impulses.T @ (W.T @ (v + dv / 2))
+        work = impulses.T @ (W.T @ (v + dv / 2)) if state.has_work else zeros(0)
         return {
             "dz": (column(zeros(form.nq), dv, work), (state.size,)),
             "impulse": (impulses[form.m], ()),

@@ -46,15 +46,17 @@ static int saddle_cholesky(int n, double *M)
 static int saddle_multipliers(int m, int rank, double *G, double *b, double *lam, double *work, int *order)
 {
     double *size = work, *left = work + m, *L = work + 2 * m, *B = L + m * rank;
-    for (int i = 0; i < m; i++) order[i] = i, size[i] = left[i] = G[i * m + i];
+    double large = 0;
+    for (int i = 0; i < m; i++) order[i] = i, size[i] = left[i] = G[i * m + i], large = fmax(large, size[i]);
     for (int k = 0; k < rank; k++) {
         int best = k;
         double share = 0;
         for (int i = k; i < m; i++) {
-            const double s = size[order[i]] > 0 ? left[order[i]] / size[order[i]] : 0;
+            const int o = order[i];
+            const double s = left[o] > 1e-12 * size[o] ? left[o] / (size[o] + 1e-2 * large) : 0;
             if (s > share) share = s, best = i;
         }
-        if (!(share > 1e-12)) return 2;
+        if (!(share > 0)) return 2;
         const int o = order[k];
         order[k] = order[best], order[best] = o;
         for (int j = 0; j < k; j++) {

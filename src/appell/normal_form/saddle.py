@@ -42,6 +42,9 @@ Indices = NDArray[np.intp]
 PIVOT = 1e-12
 """A pivot below this share of its diagonal entry is singular (for G: sin² of the angle between rows)."""
 
+SHORT = 1e-2
+"""Redundant rows: one whose G_ii is below this share of the largest, a row about to vanish, is taken after longer ones."""
+
 CHOLESKY, RANK, LU = 0, 1, 2
 
 
@@ -117,17 +120,19 @@ def _multipliers(G: Array, b: Array, rank: int) -> tuple[Array, Status]:
 
 
 def pivoted_cholesky(G: Array, rank: int) -> tuple[Array, Indices, Status]:
-    """(L, order, status) with G[order][:, order] ≈ L Lᵀ, L (m, rank); each pivot is the largest relative to its diagonal."""
+    """(L, order, status) with G[order][:, order] ≈ L Lᵀ, L (m, rank); each pivot is the largest relative to its diagonal,
+    short rows (`SHORT`) last."""
     m = len(G)
     order, L = np.arange(m), np.zeros((m, rank))
     diagonal = np.diag(G).copy()
     left = diagonal.copy()
+    short = SHORT * diagonal.max(initial=0.0)
     for k in range(rank):
-        with np.errstate(all="ignore"):
-            share = np.where(diagonal[order[k:]] > 0, left[order[k:]] / diagonal[order[k:]], 0.0)
-        best = k + int(np.argmax(share))
-        if not share[best - k] > PIVOT:
+        size = diagonal[order[k:]]
+        independent = left[order[k:]] > PIVOT * size
+        if not independent.any():
             return L, order, Status.SINGULAR
+        best = k + int(np.argmax(np.where(independent, left[order[k:]] / (size + short), 0.0)))
         order[[k, best]] = order[[best, k]]
         L[[k, best]] = L[[best, k]]
         L[k, k] = np.sqrt(left[order[k]])

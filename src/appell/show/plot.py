@@ -87,6 +87,7 @@ def panels_by_name(motion: Record) -> dict[str, Panel]:
     return {
         "coordinates": Panel(motion.coordinate_names, "coordinates", height=1.4),
         "velocities": Panel(motion.velocity_names, "velocities", height=1.4),
+        "inputs": Panel(motion.input_names, "inputs", draw_held),
         "reactions": Panel((*motion.reaction_names, *motion.contact_names), "reactions"),
         "energy": Panel(("energy",)),
         "energy_error": Panel(("energy_error",), "energy error\n(relative)", draw_magnitudes, 0.8),
@@ -94,7 +95,7 @@ def panels_by_name(motion: Record) -> dict[str, Panel]:
     }
 
 
-DEFAULT = ("coordinates", "reactions", "energy_error", "residual")
+DEFAULT = ("coordinates", "inputs", "reactions", "energy_error", "residual")
 
 
 def plot(motion: Record, *what: Any, axes: Any = None) -> Figure:
@@ -173,6 +174,19 @@ def draw_curves(axes: Axes, motion: Record, fine: Record, panel: Panel) -> None:
     for curve, (colour, dash) in zip(curves, _looks(len(curves)), strict=True):
         axes.plot(*_broken(fine.t, curve.values), color=colour, linestyle=dash, label=_typeset(curve))
     _mark_impacts(axes, motion)
+    _label(axes, curves, panel)
+
+
+def draw_held(axes: Axes, motion: Record, fine: Record, panel: Panel) -> None:
+    """Values that are held from one reading to the next, as stairs."""
+    curves = [fine.series(key) for key in panel.keys]
+    for curve, (colour, dash) in zip(curves, _looks(len(curves)), strict=True):
+        axes.step(fine.t, curve.values, where="post", color=colour, linestyle=dash, linewidth=0.9, label=_typeset(curve))
+    _label(axes, curves, panel)
+
+
+def _label(axes: Axes, curves: Sequence[Series], panel: Panel) -> None:
+    """What the curves are called, beside the axis and in a legend; their scale in proportion."""
     axes.set_ylabel(_shared_label(curves, panel.label))
     if len(curves) > 1:
         _legend(axes, len(curves), panel.height)
@@ -272,25 +286,26 @@ def _figure(panels: Sequence[Panel], axes: Any) -> tuple[Figure, list[Axes]]:
     """A new figure with stacked panels that share time, or the given axes."""
     if axes is not None:
         return _given(axes, len(panels))
-    import matplotlib.pyplot as plt
-
     heights = [panel.height for panel in panels]
     size = (6.4, max(2.4, 0.7 + 1.35 * sum(heights)))
-    figure, places = plt.subplots(
-        len(panels), 1, sharex=True, squeeze=False, figsize=size, layout="constrained", height_ratios=heights
-    )
+    figure = _picture(size)
+    places = figure.subplots(len(panels), 1, sharex=True, squeeze=False, height_ratios=heights)
     return figure, list(places[:, 0])
+
+
+def _picture(size: tuple[float, float]) -> Figure:
+    from appell.show.picture import Picture  # loads matplotlib
+
+    return Picture(figsize=size, layout="constrained")
 
 
 def _path_figure(x: Array, y: Array) -> tuple[Figure, list[Axes]]:
     """A figure whose shape follows the path, within reason."""
-    import matplotlib.pyplot as plt
-
     wide, high = max(np.ptp(x), 1e-12 * np.abs(x).max(initial=1.0)), max(np.ptp(y), 1e-12 * np.abs(y).max(initial=1.0))
     scale = min(5.6 / wide, 4.6 / high)
     size = (max(2.2, wide * scale) + 0.9, max(1.4, high * scale) + 0.8)
-    figure, place = plt.subplots(figsize=size, layout="constrained")
-    return figure, [place]
+    figure = _picture(size)
+    return figure, [figure.subplots()]
 
 
 def _given(axes: Any, count: int) -> tuple[Figure, list[Axes]]:

@@ -4,19 +4,21 @@
     contact set   M a + h = Q + W λ + Σ n_j Λ_j,  A a + a0 = 0,  g̈_j = 0, Λ_j >= 0       on the faces in contact,
                   g̈_i >= 0                                                               on those that are let go
 
-The second is a linear complementarity problem; its matrix A M⁻¹Aᵀ is positive definite, so one set of contacts solves it. It is
-found by trying the sets, the smallest first: a face on the verge of leaving leaves.
+The second is a linear complementarity problem, 0 <= Λ ⟂ G Λ + c >= 0 with G = n K nᵀ, K the inverse of M on what A allows. G is
+positive definite unless faces are redundant (two walls in one place, the third leg of a beam): the motion is unique in any
+case, and of the Λ that bear it the one of least norm is taken. A face on the verge of leaving leaves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, replace
+from itertools import combinations, permutations
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import nnls
 
 from appell.errors import SingularConfiguration
 from appell.normal_form import NormalForm
@@ -26,9 +28,13 @@ Array = NDArray[np.float64]
 ON_FACE = 1e-9
 """|g|/(1 + Σ|∂g/∂q·q|) below which a state is on a face."""
 AT_REST = 1e-9
-"""|ġ|/(1 + max |v|) below which it rests there."""
+"""|ġ| relative to (1 + max |v|) and, above 1, to the largest entry of ∂ġ/∂v, below which it rests there."""
 ORTHOGONAL = 1e-9
 """|n_i M⁻¹ n_j| relative to the diagonal below which two faces do not feel each other's impacts."""
+WELL_POSED = 1e-7
+"""Share of the velocities by which the results of two orders of blows may differ."""
+SEQUENCE = 1000
+"""So many blows at one corner do not end: with e < 1 they accumulate."""
 
 KINDS = ("impact", "graze", "landing", "leaving", "hit", "corner")
 IMPACT, GRAZE, LANDING, LEAVING, HIT, CORNER = range(6)
@@ -74,19 +80,19 @@ class Instant:
         return [int(i) for i in np.flatnonzero(np.abs(self.g) <= share * (1 + self.g_scale))]
 
     @property
-    def slow(self) -> float:
-        """The rate of a distance that counts as none."""
-        return AT_REST * (1 + float(np.abs(self.v).max(initial=0.0)))
+    def slow(self) -> Array:
+        """The rates of the distances that count as none, (faces,)."""
+        return AT_REST * (1 + np.abs(self.v).max(initial=0.0)) * np.abs(self.g_v).max(axis=1, initial=1.0)
 
     @property
     def resting(self) -> list[int]:
         """Those on which it rests."""
-        return [i for i in self.on() if abs(self.g_d[i]) <= self.slow]
+        return [i for i in self.on() if abs(self.g_d[i]) <= self.slow[i]]
 
     @property
     def approaching(self) -> list[int]:
         """Those into which it moves."""
-        return [i for i in self.on() if self.g_d[i] < -self.slow]
+        return [i for i in self.on() if self.g_d[i] < -self.slow[i]]
 
     def pressing(self, face: int) -> float:
         """−g̈ in free flight."""
@@ -103,21 +109,33 @@ class Instant:
         x: Any = np.linalg.lstsq(K, np.concatenate([force, rows, targets]), rcond=1e-13)[0]
         return x[:n], x[n + m :]
 
-    def metric(self, i: int, j: int) -> float:
-        """cos of the angle of two faces in the kinetic metric of the constrained system."""
-        responses = [self.solve((), self.g_v[k], np.zeros(len(self.A)), np.zeros(0))[0] for k in (i, j)]
-        G = np.array([[self.g_v[a] @ responses[b] for b in (0, 1)] for a in (i, j)])
-        return float(G[0, 1] / np.sqrt(G[0, 0] * G[1, 1]))
+    def compliance(self, faces: Sequence[int]) -> Array:
+        """G = n K nᵀ, (k, k): the rate that a unit impulse on one face gives to another, bilateral rows answering."""
+        N = self.g_v[list(faces)]
+        responses = [self.solve((), n, np.zeros(len(self.A)), np.zeros(0))[0] for n in N]
+        return N @ np.array(responses).reshape(len(N), len(self.M)).T
 
-    def closes_up(self, i: int, j: int) -> bool:
-        """Whether the corner of two faces has the kinetic angle π/n and e = 1: then every order of blows has one result."""
-        angle = np.arccos(np.clip(-self.metric(i, j), -1.0, 1.0))
-        elastic = self.restitution[i] == self.restitution[j] == 1
-        return bool(elastic and angle > 0 and abs(np.pi / angle - round(np.pi / angle)) < ORTHOGONAL)
+    def moved(self, dv: Array) -> Instant:
+        """The same instant with the velocities v + Δv."""
+        return replace(self, v=self.v + dv, g_d=self.g_d + self.g_v @ dv)
+
+    def orthogonal(self, faces: Sequence[int]) -> bool:
+        """Whether no blow on one of the faces is felt by another."""
+        G = self.compliance(faces)
+        size = np.sqrt(np.outer(np.diag(G), np.diag(G)))
+        return bool((np.abs(G - np.diag(np.diag(G))) <= ORTHOGONAL * size).all())
 
 
-def blow(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> tuple[Array, dict[int, float]]:
-    """(Δv, face → impulse) of a blow on the faces `hits` (face → e) while resting on others, which may lift off.
+class Blow(NamedTuple):
+    """Δv, (nv,), and face → impulse of one blow; `hits` are the faces that were hit."""
+
+    dv: Array
+    impulses: dict[int, float]
+    hits: tuple[int, ...]
+
+
+def blow(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> Blow:
+    """A blow on the faces `hits` (face → e) while resting on others, which may lift off.
 
     Of the sets of resting faces that hold, the smallest with P_j >= 0 on them and ġ_i⁺ >= 0 on those that lift off.
     """
@@ -129,20 +147,118 @@ def blow(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> tupl
             dv, P = at.solve(faces, np.zeros(len(at.M)), np.zeros(len(at.A)), targets)
             after = at.g_d + at.g_v @ dv
             if (P[len(hits) :] >= 0).all() and all(after[j] >= -small for j in resting if j not in held):
-                return dv, dict(zip(faces, map(float, P), strict=True))
+                return Blow(dv, dict(zip(faces, map(float, P), strict=True)), tuple(hits))
     raise SingularConfiguration("no impulses of the faces that it rests on are consistent with this impact")
+
+
+def together(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> Blow:
+    """A blow on several faces at once: 0 <= P ⟂ ġ⁺ + e ġ⁻ >= 0 on those that are hit (face → e), e = 0 on those at rest."""
+    faces = [*hits, *resting]
+    e = np.array([*hits.values(), *np.zeros(len(resting))])
+    G, rates = at.compliance(faces), at.g_d[faces]
+    P = complementary(G, (1 + e) * rates, 1e-12 * (1 + np.abs(rates)))
+    dv = at.solve((), at.g_v[faces].T @ P, np.zeros(len(at.A)), np.zeros(0))[0]
+    return Blow(dv, dict(zip(faces, map(float, P), strict=True)), tuple(hits))
+
+
+def sequence(at: Instant, order: Sequence[int], resting: Sequence[int]) -> list[Blow] | None:
+    """Blows one at a time, each on the first face of the order that is approached, until none is; None where there is no end.
+
+    With e < 1 they may accumulate: then all impulses together bring the rates to zero, as one blow with e = 0 does.
+    """
+    blows: list[Blow] = []
+    for _ in range(SEQUENCE):
+        approached = next((i for i in order if at.g_d[i] < -at.slow[i]), None)
+        if approached is None:
+            return blows
+        blows.append(blow(at, {approached: float(at.restitution[approached])}, resting))
+        at = at.moved(blows[-1].dv)
+    if (at.restitution[list(order)] == 1).any():
+        return None
+    return [*blows, together(at, dict.fromkeys(order, 0.0), resting)]
+
+
+def well_posed(at: Instant, faces: Sequence[int], resting: Sequence[int]) -> bool:
+    """Whether blows in every order have one result: then the motion through the corner is continuous in its start."""
+    orders = list(permutations(faces)) if len(faces) <= 3 else [(*faces[k:], *faces[:k]) for k in range(len(faces))]
+    found = [sequence(at, order, resting) for order in orders]
+    ends = [sum((one.dv for one in blows), np.zeros(len(at.v))) for blows in found if blows is not None]
+    allowed = WELL_POSED * (1 + float(np.abs(at.v).max(initial=0.0)))
+    return len(ends) == len(orders) and all(np.abs(end - ends[0]).max(initial=0.0) <= allowed for end in ends)
+
+
+def complementary(G: Array, c: Array, tolerance: Array) -> Array:
+    """Λ of 0 <= Λ ⟂ G Λ + c >= 0, (k,), for a positive semidefinite G: least ΛᵀGΛ/2 + c·Λ.
+
+    The face that lacks most is held as well, then those that would pull are let go one by one (Lawson and Hanson, ch. 23).
+    """
+    k = len(c)
+    lam, held = np.zeros(k), np.zeros(k, dtype=bool)
+    ridge = np.diag(1e-14 * (np.diag(G) + 1e-300))  # redundant faces that contradict each other: one of them is let go
+    for _ in range(20 * k + 1):
+        lacks = np.where(held, np.inf, (G @ lam + c) / tolerance)
+        if k == 0 or lacks.min() >= -1:
+            return lam
+        held[worst := int(np.argmin(lacks))] = True
+        if not G[worst, worst] > 0:  # bilateral constraints drive it into the face
+            break
+        while held.any():
+            block, near = G[np.ix_(held, held)], (G + ridge)[np.ix_(held, held)]
+            wanted = np.linalg.solve(near, -c[held])
+            wanted += np.linalg.solve(near, -c[held] - block @ wanted)
+            if (wanted > 0).all():
+                lam[held] = wanted
+                break
+            now = lam[held]
+            pulls = wanted <= 0
+            share = np.min(now[pulls] / (now[pulls] - wanted[pulls]), initial=1.0)
+            lam[held] = np.where(pulls & (now <= share * (now - wanted)), 0.0, now + share * (wanted - now))
+            held &= lam > 0
+    raise SingularConfiguration(
+        "no set of contacts is consistent at this state: the faces that it rests on are redundant or contradict each other"
+    )
 
 
 def contact_set(at: Instant, candidates: Sequence[int], holding: int | None = None) -> tuple[int, ...]:
     """The faces among the candidates that stay in contact; `holding` is in contact if it can be, even without a reaction."""
-    sets = [faces for size in range(len(candidates) + 1) for faces in combinations(candidates, size)]
-    for faces in sorted(sets, key=lambda faces: holding is not None and holding not in faces):
-        a, reactions = at.solve(faces, at.force, -at.a0, -at.g_dd0[list(faces)])
-        g_dd = at.g_v @ a + at.g_dd0
-        scale = 1 + np.abs(at.g_v) @ np.abs(a) + np.abs(at.g_dd0)
-        least = [-1e-10 * (1 + np.abs(at.force).max()) if i == holding else 0.0 for i in faces]
-        if (reactions >= least).all() and all(g_dd[i] >= -1e-10 * scale[i] for i in candidates if i not in faces):
-            return tuple(sorted(faces))
-    raise SingularConfiguration(
-        "no set of contacts is consistent at this state: the faces that it rests on are redundant or contradict each other"
-    )
+    faces = list(candidates)
+    a = at.solve((), at.force, -at.a0, np.zeros(0))[0]
+    G, c = at.compliance(faces), (at.g_v @ a + at.g_dd0)[faces]
+    tolerance = 1e-10 * (1 + np.abs(at.g_v) @ np.abs(a) + np.abs(at.g_dd0))[faces]
+    if holding in faces and G[k := faces.index(holding), k] > 0:
+        others = np.array([i for i in range(len(faces)) if i != k], dtype=int)
+        share = G[k, others] / G[k, k]
+        rest = G[np.ix_(others, others)] - np.outer(share, G[k, others])
+        lam = complementary(rest, c[others] - share * c[k], tolerance[others])
+        if -(c[k] + G[k, others] @ lam) / G[k, k] >= -1e-10 * (1 + np.abs(at.force).max()):
+            return tuple(sorted([holding, *(faces[i] for i in others[lam > 0])]))
+    return tuple(sorted(faces[i] for i in np.flatnonzero(complementary(G, c, tolerance) > 0)))
+
+
+def bearing(at: Instant, contacts: Sequence[int], candidates: Sequence[int]) -> tuple[int, ...]:
+    """The faces that bear the load where more than the contacts can, as their g̈ is zero too: Λ >= 0 of least norm."""
+    a, lam = at.solve(contacts, at.force, -at.a0, -at.g_dd0[list(contacts)])
+    scale = 1 + np.abs(at.g_v) @ np.abs(a) + np.abs(at.g_dd0)
+    stay = np.abs(at.g_v @ a + at.g_dd0) <= 1e-9 * scale
+    faces = [*contacts, *(i for i in candidates if stay[i] and i not in contacts)]
+    if not contacts or len(independent(at, faces)) == len(faces):
+        return tuple(contacts)
+    values, vectors = np.linalg.eigh(at.compliance(faces))
+    B = 1e4 * (vectors * np.sqrt(np.maximum(values / values.max(), 0))).T  # BᵀB ~ G: the same BΛ is the same motion
+    load = np.concatenate([B[:, : len(contacts)] @ lam, np.zeros(len(faces))])
+    shares = nnls(np.vstack([B, np.eye(len(faces))]), load)[0]
+    chosen = tuple(sorted(faces[i] for i in np.flatnonzero(shares > 1e-6 * shares.max())))
+    a, least = at.solve(chosen, at.force, -at.a0, -at.g_dd0[list(chosen)])
+    holds = np.abs((at.g_v @ a + at.g_dd0)[faces]) <= 1e-9 * scale[faces]
+    return chosen if (least >= 0).all() and holds.all() else tuple(contacts)
+
+
+def independent(at: Instant, faces: Sequence[int]) -> tuple[int, ...]:
+    """The first faces whose normals do not depend on those before them."""
+    found: tuple[int, ...] = ()
+    for i in faces:
+        G = at.compliance((*found, i))
+        size = np.sqrt(np.diag(G))
+        if np.linalg.eigvalsh(G / np.outer(size, size))[0] > ORTHOGONAL:
+            found = (*found, i)
+    return found

@@ -6,8 +6,10 @@
     static int rhs(double t, const double *z, const double *p, double *zd);
     static int project(double t, double *z, const double *p, double *defect);      with projection only
 
-each of which returns a `Status`. The coefficients are literals and each combination of slopes is one loop over a
-constant number of vectors (GCC's and Clang's vector types). `CLoop` drives the result.
+    static void expansion(t, z, p, c, [g,] margin);                                with a method by series only
+
+The first two return a `Status`. What is particular to a method stands in
+`runge_kutta` and `taylor`. `CLoop` drives the result.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ import numpy as np
 
 from appell.errors import Status
 from appell.simulate.loop_py import SECONDS_PER_LEG, STRETCH, Leg, Statistics, Task
-from appell.simulate.tableaux import TABLEAUX, Array, Tableau
+from appell.simulate.runge_kutta import pair_text
+from appell.simulate.tableaux import Array, Tableau
+from appell.simulate.taylor import Taylor, series_text
 
 CDEF = """
 typedef struct {
@@ -62,102 +66,25 @@ int appell_advance(appell_run *run, int64_t trials);
 as if it had never stopped."""
 
 LARGEST_BUFFER = 4 << 20  # bytes of accepted steps in one call
-FRESH_APART = 12  # states up to here add the newest slope one by one, see _update (measured at 4, 10 and 20)
 FIRST_TRIALS = 256  # trial steps in the first call, before the time of one is known
 
 
-def _combination(coefficients: Array) -> str:
-    """Σ_j c_j k[j][i] as C text, zeros left out."""
-    terms = [f"{float(c)!r}*k[{j}].v[i]" for j, c in enumerate(coefficients) if c != 0]
-    return f"({' + '.join(terms)})"
-
-
-def _update(target: str, coefficients: Array, fresh_apart: bool) -> str:
-    """target = z + h Σ_j c_j k_j as C text.
-
-    rhs has just written the newest slope in single doubles, and a vector load across several stores waits until they
-    have left the store buffer, longer than small states take to add. So there the newest slope is added one by one
-    (volatile: not as a vector), the older ones as vectors.
-    """
-    if not fresh_apart:
-        return f"    for (int i = 0; i < LOOP_NV; i++) {target}.v[i] = s->z.v[i] + h*{_combination(coefficients)};"
-    newest = int(np.flatnonzero(coefficients)[-1])
-    older = f" + h*{_combination(coefficients[:newest])}" if np.any(coefficients[:newest]) else ""
-    return (
-        f"    for (int i = 0; i < LOOP_NV; i++) {target}.v[i] = s->z.v[i]{older};\n"
-        f"    for (int i = 0; i < NZ; i++)"
-        f" {target}.x[i] += {float(coefficients[newest])!r}*h*((const volatile double *) k[{newest}].x)[i];"
-    )
-
-
-def _evaluate(t: str, z: str, row: str) -> str:
-    return f"    if ((status = loop_evaluate(run, {t}, {z}.x, k[{row}].x))) return status;"
-
-
-def _stages(tableau: Tableau, nz: int) -> str:
-    """k_i = f(t + c_i h, z + h Σ a_ij k_j), then z₁ and, where the error estimate needs it, its slope."""
-    lines = []
-    for i in range(1, tableau.stages):
-        lines.append(_update("s->y", tableau.A[i, :i], nz <= FRESH_APART))
-        lines.append(_evaluate(f"t + {float(tableau.C[i])!r}*h", "s->y", str(i)))
-    lines.append(_update("s->z1", tableau.B, nz <= FRESH_APART))
-    if tableau.end_slope_in_error:
-        lines.append(_evaluate("t + h", "s->z1", "LOOP_END"))
-    return "\n".join(lines)
-
-
-def _extra_stages(tableau: Tableau) -> str:
-    """The stages that only the dense output asks for."""
-    lines = ["    const double t = run->t;", "    int status;"]
-    for i, (c, a) in enumerate(zip(tableau.C_extra, tableau.A_extra, strict=True), start=tableau.stages + 1):
-        lines.append(_update("s->y", a[:i], fresh_apart=False))
-        lines.append(_evaluate(f"t + {float(c)!r}*h", "s->y", str(i)))
-    return "\n".join(lines) if len(lines) > 2 else "    (void) run;"
-
-
-def _error_norm(tableau: Tableau) -> str:
-    """One row: |h| ‖e‖; two rows: |h| ‖e₅‖² / √(‖e₅‖² + 0.01 ‖e₃‖²) (Hairer II.10, eq. 10.17). ‖e‖² = Σe²/NZ."""
-    if len(tableau.E) == 1:
-        return "fabs(h)*sqrt(sum0*(1.0/NZ))"
-    return "sum0 == 0 ? 0 : fabs(h)*sum0/sqrt((sum0 + 0.01*sum1)*NZ)"
-
-
-def _factor(tableau: Tableau) -> str:
-    """safety · err^−α err_previous^β with α = 1/(order of the estimate + 1) − 3β/4."""
-    exponent = 1 / (tableau.error_order + 1)
-    previous = f"*pow(run->error, {tableau.beta!r})" if tableau.beta else ""
-    return f"{tableau.safety!r}*pow(bounded, {-(exponent - 0.75 * tableau.beta)!r}){previous}"
-
-
-def loop_source(method: str, nz: int, has_projection: bool, free: int = 0, contacts: int = 0) -> str:
-    """The C text of the loop: CDEF's struct and `appell_advance`, to follow the text of rhs (and project)."""
-    tableau = TABLEAUX[method]
-    d, e = len(tableau.D), range(len(tableau.E))
+def loop_source(method: Tableau | Taylor, nz: int, has_projection: bool, free: int = 0, contacts: int = 0) -> str:
+    """The C text of the loop: CDEF's struct and `appell_advance`, to follow the text of rhs (and project, expansion)."""
     values = {
-        "name": tableau.name,
+        **(series_text(method, free) if isinstance(method, Taylor) else pair_text(method, nz)),
+        "name": method.name,
         "statuses": ", ".join(f"LOOP_{status.name} = {status.value}" for status in Status),
         "lanes": 2 if nz <= 2 else 4,
-        "rows": tableau.stages + 1 + len(tableau.A_extra),
-        "end": tableau.stages,
-        "dense": 3 + d,
-        "stages": _stages(tableau, nz),
-        "extra": _extra_stages(tableau),
-        "dense_rows": "\n".join(f"        s->F[{3 + j}].v[i] = h*{_combination(tableau.D[j])};" for j in range(d)),
-        "errors": len(tableau.E),
-        "sums": ", ".join(f"sum{j} = 0" for j in e),
-        "error_rows": "\n".join(f"        e[{j}].v[i] = {_combination(tableau.E[j])};" for j in e),
-        "error_sums": " ".join(f"sum{j} += (e[{j}].x[i]*scale)*(e[{j}].x[i]*scale);" for j in e),
-        "error_norm": _error_norm(tableau),
-        "end_slope_in_error": int(tableau.end_slope_in_error),
-        "factor": _factor(tableau),
-        "exponent": repr(1 / (tableau.error_order + 1)),
         "stretch": repr(STRETCH),
-        "safety": repr(tableau.safety),
-        "shrink": repr(tableau.shrink),
-        "grow": repr(tableau.grow),
+        "exponent": repr(1 / (method.error_order + 1)),
+        "safety": repr(method.safety),
+        "shrink": repr(method.shrink),
     }
-    text, switch = (_template(name) for name in ("loop.c.in", "switch.c.in"))
-    values["switch"] = switch if free + contacts else ""
+    text = _template("loop.c.in")
+    text = text.replace("@method@", _template(values.pop("method")))
+    text = text.replace("@switch@", _template("switch.c.in") if free + contacts else "")
+    text = text.replace("@sight@", _template(values.pop("sight")))
     for name, value in values.items():
         text = text.replace(f"@{name}@", str(value))
     sizes = {"HAS_PROJECTION": int(has_projection), "LOOP_FREE": free, "LOOP_CONTACTS": contacts}

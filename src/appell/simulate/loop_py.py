@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike
 
 from appell.errors import AppellError, ConstraintError, SingularConfiguration, Status
 from appell.simulate.tableaux import Array, Tableau
+from appell.simulate.taylor import Taylor
 
 SECONDS_PER_LEG = 0.05  # between two answers of a running loop: progress moves, Ctrl-C is heard
 STRETCH = 1 + 1e-6  # the last step may be so much longer than wanted, rather than leave a remainder of rounding
@@ -174,9 +175,10 @@ class _Guarded:
 
 @dataclass(frozen=True)
 class PyLoop:
-    """The loop on SciPy's `DOP853` or `RK45`, with f(t, z, p) and project(t, z, p) -> (z, largest residual before)."""
+    """The loop on SciPy's `DOP853` or `RK45`, or on Taylor's series, with f(t, z, p) and
+    project(t, z, p) -> (z, largest residual before)."""
 
-    method: Tableau
+    method: Tableau | Taylor
     rhs: Callable[[float, Array, Array], ArrayLike]
     project: Callable[[float, Array, Array], tuple[Array, float]] | None = None
 

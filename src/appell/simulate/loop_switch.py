@@ -81,8 +81,10 @@ class _Shape:
     @cached_property
     def least(self) -> float:
         """The least that it may be inside the step."""
-        x = np.linspace(0, 1, 65)[1:-1]
-        return float(np.min(self.cubic(x) - 2 * (x * (1 - x)) ** 2 * np.abs(self.m0 * (1 - x) + self.m1 * x)))
+        extremes = np.roots([3 * self.a, 2 * self.b, self.d0])
+        extremes = extremes[np.isreal(extremes)].real
+        x = np.concatenate([np.linspace(0, 1, 65)[1:-1], extremes[(extremes > 0) & (extremes < 1)]])
+        return float(np.min(self.cubic(x.astype(float)) - 2 * (x * (1 - x)) ** 2 * np.abs(self.m0 * (1 - x) + self.m1 * x)))
 
     def allowed(self, noise: float) -> float:
         """By which factor the step may change so that the cubic follows the distance."""
@@ -227,9 +229,12 @@ class _Flight:
             g.append(self._guard(i, times[k], end))
             if g[k] < -noise:
                 return self._before(i, times[k], end, one, noise)
-            if k < 2 or g[k - 1] > g[k - 2] or g[k - 1] > g[k]:
-                continue
-            lowest, least = _lowest(lambda t: self._guard(i, t, end), times[k - 2], times[k])
+            first = k == 1 and i < self.n and not touching and one.d[i] < 0 and g[1] >= g[0]
+            last = k == SAMPLES and i < self.n and two.d[i] > 0 and g[k] <= g[k - 1]
+            inside = k > 1 and g[k - 1] <= g[k - 2] and g[k - 1] <= g[k]
+            if not (first or last or inside):
+                continue  # the outermost parts have their rates at the ends
+            lowest, least = _lowest(lambda t: self._guard(i, t, end), times[k - 1 - inside], times[k])
             if least < -noise:
                 return self._before(i, lowest, end, one, noise)
             if i < self.n and least <= low < min(one.g[i], two.g[i]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,15 +20,16 @@ from appell.simulate.loop_c import CDEF, CLoop
 from appell.simulate.loop_py import Loop, PyLoop, TrialFailed
 from appell.simulate.loop_switch import PySwitchLoop
 from appell.simulate.modes import ModeLoop
-from appell.simulate.program import QUADRATIC, ROUNDING, loop_module
+from appell.simulate.program import QUADRATIC, ROUNDING, loop_module, series, taylor_for
 from appell.simulate.run import Run
 from appell.simulate.stiff import STIFF, stiff_loop
-from appell.simulate.tableaux import TABLEAUX
+from appell.simulate.tableaux import TABLEAUX, Tableau
+from appell.simulate.taylor import Taylor
 
 Array = NDArray[np.float64]
 
-METHODS = ("auto", *TABLEAUX, *STIFF)
-CORNERS = ("raise", "first", "last")
+METHODS = ("auto", *TABLEAUX, "taylor", *STIFF)
+CORNERS = ("raise", "first", "last", "together")
 
 
 class Prepared(NamedTuple):
@@ -54,7 +56,7 @@ def _with_modes(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner:
     if corner not in CORNERS:
         raise ModelError(f"corner= is one of {', '.join(CORNERS)}, not {corner!r}")
     _check_restitutions(run)
-    loop = ModeLoop(run, lambda contacts: mode_loop(run, contacts, method), corner)
+    loop = ModeLoop(run, lambda contacts, asleep=(): mode_loop(run, contacts, method, asleep), corner)
     return Prepared(loop.mode(())[0], loop)
 
 
@@ -67,13 +69,18 @@ def _check_restitutions(run: Run) -> None:
             )
 
 
-def mode_loop(run: Run, contacts: tuple[int, ...], method: str) -> tuple[Flow, Loop]:
-    """Flow and loop in contact with some faces, the others free."""
+def mode_loop(
+    run: Run, contacts: tuple[int, ...], method: str, asleep: tuple[int, ...] = (), *, work: bool = True
+) -> tuple[Flow, Loop]:
+    """Flow and loop in contact with some faces, the others free, except those `asleep`; `work`: with the work of all forces."""
+    method = "dop853" if contacts and method == "taylor" else method  # reactions along a step are no polynomials
     there = run.in_contact(contacts)
-    free = tuple(i for i in range(len(run.system.unilateral)) if i not in contacts)
-    motion, faces = flow(there.form, there.policies, with_work=True), switching(there.form, there.policies, free, contacts)
+    free = tuple(i for i in range(len(run.system.unilateral)) if i not in (*contacts, *asleep))
+    motion = flow(there.form, there.policies, work=work)
+    faces = switching(there.form, there.policies, free, contacts, work=work)
     if run.backend == "c":
-        return motion, _compiled(motion, (method, contacts), lambda: loop_module(motion, method, faces), len(free))
+        key = (method, contacts, free)
+        return motion, _compiled(motion, key, lambda: loop_module(motion, _method(method, motion), faces), len(free))
     return motion, PySwitchLoop(plain_loop(there, motion, method), faces, run.p)
 
 
@@ -82,8 +89,19 @@ def plain_loop(run: Run, flow: Flow, method: str) -> Loop:
     if method in STIFF:
         return stiff_loop(flow, method, _python_project(flow) if flow.projects else None, _unknowns(run, flow))
     if run.backend == "c":
-        return _compiled(flow, (method,), lambda: loop_module(flow, method), 0)
-    return PyLoop(TABLEAUX[method], _python_rhs(flow), _python_project(flow) if flow.projects else None)
+        return _compiled(flow, (method,), lambda: loop_module(flow, _method(method, flow)), 0)
+    known = _python_series(flow) if method == "taylor" else TABLEAUX[method]
+    return PyLoop(known, _python_rhs(flow), _python_project(flow) if flow.projects else None)
+
+
+def _method(name: str, flow: Flow) -> Tableau | Taylor:
+    return taylor_for(flow) if name == "taylor" else TABLEAUX[name]
+
+
+def _python_series(flow: Flow) -> Taylor:
+    method = taylor_for(flow)
+    evaluate = evaluator(series(flow, method))
+    return replace(method, expand=lambda t, z, p: evaluate(t, z, p)["c"])
 
 
 _loops: weakref.WeakKeyDictionary[Flow, dict[Any, CLoop]] = weakref.WeakKeyDictionary()

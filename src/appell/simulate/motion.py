@@ -7,7 +7,6 @@ A `Motion` keeps the states; accelerations, reactions, energies and residuals ar
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,11 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
-from appell.backends import AppellWarning
 from appell.errors import AppellError, ModelError, Status
 from appell.jets import DerivedJet, Jet, expression
 from appell.jets import t as time
-from appell.simulate.record import QUANTITIES, Array, Drift, Record, Series, reaction_latex, subdivided, unknown_name
+from appell.simulate.held import HeldRun, Readings
+from appell.simulate.labels import labelled
+from appell.simulate.reactions import solved
+from appell.simulate.record import Array, Drift, Record, Series, subdivided, unknown_name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,6 +34,7 @@ NOISE = 1e-12
 
 SUBDIVISION = 8
 """Points per step at which the sign of a reaction is read."""
+
 
 class State(NamedTuple):
     """A time (s) with coordinates (nq,) and velocities (nv,), SI."""
@@ -56,6 +58,9 @@ class Motion(Record):
     tolerances: rtol, atol and what else decides the accuracy.
     sampler: times (k,) → (q, v, work), the states at any times within `span`; in the order of the run.
     pseudo: name → expression of the pseudo-velocities that were integrated.
+    impacts: an `Impact` for each event, in the order of time: time, constraint, ġ before and after, impulse, kind.
+    contacts: (time, s; numbers of the faces of `system.unilateral` in contact from then on), in the order of time.
+    readings: what a control answered, and when.
     origin: the beginning of the run; the first sample unless given.
     span: beginning and end of what was computed, s; the first and last sample unless given.
     """
@@ -74,6 +79,7 @@ class Motion(Record):
     pseudo: Mapping[str, Any] | None = None
     impacts: tuple[Any, ...] = ()
     contacts: tuple[tuple[float, tuple[int, ...]], ...] = ()
+    readings: Readings | None = None
     origin: State | None = None
     span: tuple[float, float] | None = None
 
@@ -95,11 +101,13 @@ class Motion(Record):
 
     @property
     def parameters(self) -> Mapping[Any, float]:
-        """Parameter → value."""
-        return self.run.parameters
+        """Parameter → value, SI; without the inputs that a control gives."""
+        inputs = () if self.readings is None else self.readings.inputs
+        return {symbol: value for symbol, value in self.run.parameters.items() if symbol not in inputs}
 
     @property
     def name(self) -> str:
+        """The name of the system."""
         return self.system.name
 
     @property
@@ -109,14 +117,22 @@ class Motion(Record):
 
     @property
     def coordinate_names(self) -> tuple[str, ...]:
+        """Names of the columns of q, (nq,)."""
         return tuple(map(str, self.system.coordinates))
 
     @property
     def velocity_names(self) -> tuple[str, ...]:
+        """Names of the columns of v, (nv,)."""
         return tuple(map(str, self.system.velocities))
 
     @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the inputs that a control gives."""
+        return () if self.readings is None else tuple(map(str, self.readings.inputs))
+
+    @property
     def reaction_names(self) -> tuple[str, ...]:
+        """Names of the columns of `multipliers`, (rows,)."""
         return tuple(c.name for c in self.system.constraints)
 
     @property
@@ -137,13 +153,13 @@ class Motion(Record):
     # -- values --------------------------------------------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> Array:
-        """Values (k,) of a coordinate, velocity, acceleration, speed, pseudo-velocity or any expression of them.
+        """Values (k,), SI, of a coordinate, velocity, acceleration, speed, pseudo-velocity, input or any expression of them.
 
         A symbol, its name, or a SymPy expression in time, jets and parameters. Several, `motion[x, y]`, give (k, 2).
         """
         if isinstance(key, tuple | list):
             return np.stack([self[one] for one in key], axis=-1)
-        symbol = self._named(key) if isinstance(key, str) else key
+        symbol = self.symbol(key) if isinstance(key, str) else key
         if isinstance(symbol, int | float | complex | slice | np.generic | np.ndarray):
             raise ModelError(f"a motion is read by symbols, motion[x]; for the sample {key!r} index motion[x][{key!r}]")
         if symbol == time:
@@ -153,8 +169,9 @@ class Motion(Record):
             return getattr(self, array)[:, i].copy()
         return self._expression(symbol)
 
-    def _named(self, name: str) -> Any:
-        known = {"t": time, **{str(s): s for s in self.symbols}, **{str(p): p for p in self.parameters}}
+    def symbol(self, name: str) -> Any:
+        """The symbol of a name: time, coordinate, velocity, acceleration, parameter; of a pseudo-velocity its expression."""
+        known = {"t": time, **{str(s): s for s in self.symbols}, **{str(p): p for p in self.run.parameters}}
         known.update(self.pseudo or {})
         if name not in known:
             raise ModelError(unknown_name(name, self.name, known))
@@ -163,46 +180,23 @@ class Motion(Record):
     def _expression(self, key: Any) -> Array:
         expr = self.system.in_velocities(expression(key, "what is read from a motion"))
         for s in sorted(expr.free_symbols, key=str):
-            if s != time and s not in self.symbols and s not in self.parameters and not isinstance(s, DerivedJet):
-                known = self.symbols if isinstance(s, Jet) else self.parameters
+            if s != time and s not in self.symbols and s not in self.run.parameters and not isinstance(s, DerivedJet):
+                known = self.symbols if isinstance(s, Jet) else self.run.parameters
                 raise ModelError(f"'{key}' cannot be read: {unknown_name(str(s), self.name, map(str, known))}")
         return np.array(np.broadcast_to(self._run_at().values(expr, self.t, self.q, self.v), self.t.shape))
 
     def series(self, key: Any) -> Series:
-        from appell.show.plot import latex
-
-        if isinstance(key, str) and key in QUANTITIES and key not in map(str, self.symbols):
-            return Series(key, *QUANTITIES[key], getattr(self, key))
-        if self._is_face(key) and str(key) not in map(str, self.symbols):
-            name = str(getattr(key, "name", key))
-            row = len(self.reaction_names) + min(self.system.faces(key))
-            return Series(name, reaction_latex(name, row), "SI", f"reaction Λ of {name}", self.reaction(key))
-        if self._is_constraint(key):
-            row = self.system.constraint(key)
-            name = self.reaction_names[row]
-            return Series(name, reaction_latex(name, row), "SI", f"reaction Λ of {name}", self.reaction(key))
-        symbol = self._named(key) if isinstance(key, str) else key
-        label = latex(key) if isinstance(key, str) and key in (self.pseudo or {}) else latex(symbol)
-        return Series(str(key), label, "s" if symbol == time else "SI", self._meaning(key, symbol), self[key])
-
-    def _is_constraint(self, key: Any) -> bool:
-        if isinstance(key, str):
-            return key not in {*map(str, self.symbols), *(self.pseudo or ())} and key in self.reaction_names
-        return hasattr(key, "residual")
-
-    def _meaning(self, key: Any, symbol: Any) -> str:
-        if isinstance(symbol, Jet):
-            return f"{('coordinate', 'velocity', 'acceleration')[min(symbol.level, 2)]} {symbol}"
-        return f"pseudo-velocity {key}" if isinstance(key, str) else str(key)
+        """Values (k,) with their name, LaTeX, unit and meaning, by symbol, name, constraint, or a name of `QUANTITIES`."""
+        return labelled(self, key)
 
     @cached_property
     def qd(self) -> Array:
-        """q̇ = N v + n0, (k, nq)."""
+        """q̇ = N v + n0, (k, nq), SI."""
         return self._evaluate("qd")["qd"]
 
     @property
     def acceleration(self) -> Array:
-        """a = v̇ from M a + h = Q + W Λ, A a + a0 = 0, (k, nv)."""
+        """a = v̇ from M a + h = Q + W Λ, A a + a0 = 0, (k, nv), SI."""
         return self._solved[0]
 
     @property
@@ -211,62 +205,39 @@ class Motion(Record):
         return self._solved[1]
 
     def reaction(self, constraint: Any) -> Array:
-        """Λ(t) of a constraint, by the object or its name, (k,). The reaction force on v is Λ ∂f/∂v (∂f/∂q, ∂f/∂a).
+        """Λ(t) of a constraint, by the object or its name, (k,), SI. The reaction force on v is Λ ∂f/∂v (∂f/∂q, ∂f/∂a).
 
         A unilateral constraint has Λ >= 0 while in contact and 0 in free flight; impulses of impacts are in `impacts`. Of a
         `Between`, the reaction of the lower stop less that of the upper one.
         """
-        if self._is_face(constraint):
+        if self.is_face(constraint):
             numbers = list(self.system.faces(constraint))
             return self._solved[2][:, numbers] @ np.array([1.0, -1.0])[: len(numbers)]
         return self.multipliers[:, self.system.constraint(constraint)].copy()
 
-    def _is_face(self, key: Any) -> bool:
+    def is_face(self, key: Any) -> bool:
+        """Whether this is a unilateral constraint, or the name of one."""
         system = self.system
         names = {name for face in system.unilateral for name in (face.name, face.source.name)}
         return key in names if isinstance(key, str) else hasattr(key, "restitution")
 
     @cached_property
     def _solved(self) -> tuple[Array, Array, Array]:
-        """Accelerations, multipliers of the constraints, and of the faces: each sample in its own mode."""
-        rows, faces = len(self.system.constraints), len(self.system.unilateral)
-        a, lam, touch = np.empty_like(self.v), np.empty((len(self.t), rows)), np.zeros((len(self.t), faces))
-        for contacts, here in self._modes():
-            run = self._run_at(contacts, here)
-            try:
-                a[here], all_rows = run.acceleration(self.t[here], self.q[here], self.v[here])
-            except AppellError:  # some sample is singular; the others are not
-                a[here], all_rows = _one_by_one(run, rows + len(contacts), self.t[here], self.q[here], self.v[here])
-            lam[here] = all_rows[:, :rows]
-            touch[np.ix_(here, contacts)] = all_rows[:, rows:]
-        bad = ~(np.isfinite(a).all(axis=1) & np.isfinite(lam).all(axis=1))
-        if bad.any():
-            warnings.warn(
-                f"accelerations and reactions of {self.name} are not determined at {bad.sum()} of {len(self)} samples,"
-                f" first at t = {self.t[bad][0]:.6g} s; they are NaN there",
-                AppellWarning,
-                stacklevel=3,
-            )
-        return a, lam, touch
-
-    def _modes(self) -> list[tuple[tuple[int, ...], Any]]:
-        """Sets of faces in contact, each with the samples at which it holds."""
-        changes = self.contacts or ((-np.inf, ()),)
-        times = np.array([time for time, _ in changes])
-        which = np.searchsorted(times, self.t, side="right") - 1
-        before_blow = np.flatnonzero(np.diff(self.t) == 0)  # two samples at one time: the first is before the impact
-        which[before_blow] = np.searchsorted(times, self.t[before_blow], side="left") - 1
-        which = np.maximum(which, 0)
-        sets = sorted({contacts for _, contacts in changes})
-        modes = [(c, np.flatnonzero([changes[k][1] == c for k in which])) for c in sets]
-        return [(contacts, here) for contacts, here in modes if len(here)]
+        """Accelerations, multipliers of the constraints, and of the faces."""
+        return solved(self, self._run_at)
 
     def _evaluate(self, *names: str) -> Mapping[str, Array]:
         return self._run_at().evaluate(self.t, self.q, self.v, names)
 
     def _run_at(self, contacts: tuple[int, ...] = (), here: Any = slice(None)) -> Run:
-        """What evaluates the samples `here` in contact with some faces."""
-        return self.run.in_contact(contacts) if contacts else self.run
+        """What evaluates the samples `here` in contact with some faces, under the inputs that hold there."""
+        run = self.run.in_contact(contacts) if contacts else self.run
+        return run if self._held is None else HeldRun.of(run, self._held[here])
+
+    @cached_property
+    def _held(self) -> Array | None:
+        """All parameters at each sample, (k, parameters); None where they are those of the run."""
+        return None if self.readings is None else self.readings.parameters_at(self.t)
 
     # -- verification --------------------------------------------------------------------------------------------------
 
@@ -279,7 +250,8 @@ class Motion(Record):
         """T, V, H at the beginning of the run and at the samples, (1 + k,), J."""
         t0, q0, v0 = self._origin
         t, q, v = np.concatenate([[t0], self.t]), np.vstack([q0, self.q]), np.vstack([v0, self.v])
-        return self.run.evaluate(t, q, v, ("T", "V", "H"))
+        run = self.run if self._held is None else HeldRun.of(self.run, np.vstack([self.run.p, self._held]))
+        return run.evaluate(t, q, v, ("T", "V", "H"))
 
     @property
     def energy(self) -> Array:
@@ -316,7 +288,7 @@ class Motion(Record):
 
     @property
     def drift(self) -> Drift:
-        """Largest residuals of the returned states, and before projection."""
+        """Largest |f| of positions and of velocities over all samples, SI, and the largest one before projection."""
         position, velocity = (float(level.max(initial=0.0)) for level in self._levels)
         return Drift(position, velocity, self.statistics.get("largest_defect"))
 
@@ -345,6 +317,7 @@ class Motion(Record):
         return self.sampler
 
     def fine(self, points: int) -> Motion:
+        """The same motion at about `points` times or more, where it can be had: each interval between samples subdivided."""
         parts = -(-points // max(len(self) - 1, 1))
         if self.sampler is None or parts <= 1 or len(self) < 2:
             return self
@@ -367,12 +340,12 @@ class Motion(Record):
         clear = np.flatnonzero(np.abs(lam) > noise)
         change = np.flatnonzero(np.diff(np.sign(lam[clear])) != 0)
         at_time = lambda t: float(self.at(t).reaction(constraint)[0])
-        brackets = [(fine.t[clear[i]], fine.t[clear[i + 1]]) for i in change]
-        return np.array([brentq(at_time, *bracket) for bracket in brackets])
+        brackets = [(float(fine.t[clear[i]]), float(fine.t[clear[i + 1]])) for i in change]
+        return np.array([_crossing(at_time, *bracket) for bracket in brackets])
 
     @property
     def final(self) -> dict[Any, float]:
-        """The last state, symbol → value: `simulate(…, start=motion.final, since=motion.t[-1])` goes on."""
+        """The last state, symbol → value, SI: `simulate(…, start=motion.final, since=motion.t[-1])` goes on."""
         pairs = [*zip(self.system.coordinates, self.q[-1], strict=True)]
         pairs += zip(self.system.velocities, self.v[-1], strict=True)
         return {symbol: float(value) for symbol, value in pairs}
@@ -382,7 +355,7 @@ class Motion(Record):
     @cached_property
     def dataset(self) -> Any:
         """Everything above as an xarray `Dataset` over t, with units, names and LaTeX in the attributes."""
-        from appell.simulate.storage import to_dataset  # xarray is loaded when it is asked for
+        from appell.simulate.dataset import to_dataset  # xarray is loaded when it is asked for
 
         return to_dataset(self)
 
@@ -393,12 +366,6 @@ class Motion(Record):
         return save(self.dataset, path)
 
 
-def _one_by_one(run: Any, rows: int, t: Array, q: Array, v: Array) -> tuple[Array, Array]:
-    """Accelerations and multipliers of each sample alone; NaN where they are not determined."""
-    a, lam = np.full_like(v, np.nan), np.full((len(t), rows), np.nan)
-    for i in range(len(t)):
-        try:
-            a[i], lam[i] = run.acceleration(t[i], q[i], v[i])
-        except AppellError:
-            continue
-    return a, lam
+def _crossing(f: Callable[[float], float], a: float, b: float) -> Any:
+    """A root of f between a and b; a, where f jumps over zero there, at a reading or an impact."""
+    return a if a == b or f(a) * f(b) > 0 else brentq(f, a, b)

@@ -8,18 +8,26 @@
 from __future__ import annotations
 
 from appell.backends.c_source import PRELUDE, emit, emit_exports
+from appell.errors import FormNotApplicable
 from appell.graph import Fn
+from appell.graph.taylor import expansion, operations
 from appell.normal_form.flow import Flow
 from appell.normal_form.impacts import Switching
 from appell.normal_form.saddle import LU, SADDLE_C
 from appell.normal_form.solved import Function, Solved
 from appell.simulate.loop_c import loop_source
+from appell.simulate.tableaux import Tableau
+from appell.simulate.taylor import LINEAR_ORDER, Taylor
 
 ROUNDING = 1e-14
 """A relative residual below this is not mended."""
 
 QUADRATIC = 1e-7
 """After a Newton step from a relative residual below this, the next one would be at rounding level."""
+
+
+LARGEST_SERIES = 30_000
+"""Operations of the expansion beyond which Taylor's method is refused: a heavy top has 21,000, compiled in seconds."""
 
 
 def emit_function(fn: Function) -> str:
@@ -63,7 +71,7 @@ def function_module(fn: Function) -> str:
     return "\n".join([PRELUDE, SADDLE_C, emit_function(fn), emit_exports(fn)])
 
 
-def loop_module(flow: Flow, method: str, switching: Switching | None = None) -> str:
+def loop_module(flow: Flow, method: Tableau | Taylor, switching: Switching | None = None) -> str:
     """A whole C file with the time loop of a flow, and of the mode that it is in."""
     steps = [step for step in (flow.position, flow.velocity) if step is not None]
     parts = [PRELUDE, SADDLE_C, f"#define NZ {flow.nz}", STATUS_C, emit_function(flow.rhs), RHS_C]
@@ -73,8 +81,36 @@ def loop_module(flow: Flow, method: str, switching: Switching | None = None) -> 
     free, contacts = (len(switching.free), len(switching.contacts)) if switching else (0, 0)
     if switching is not None:
         parts += _switching(switching)
+    if isinstance(method, Taylor):
+        parts.append(emit(series(flow, method, switching)))
     parts.append(loop_source(method, flow.nz, flow.projects, free, contacts))
     return "\n".join(parts)
+
+
+def taylor_for(flow: Flow) -> Taylor:
+    """Taylor's method at the order that suits a flow."""
+    rhs, method, linear = _straight(flow), Taylor(), Taylor(order=LINEAR_ORDER)
+    cost, more = (operations(rhs, each.order) for each in (method, linear))
+    if cost > LARGEST_SERIES:
+        raise FormNotApplicable(
+            f"the series of this system takes {cost:,.0f} operations a step, minutes to compile and more than a step of order 8"
+            " saves; use method='dop853'"
+        )
+    return linear if more <= 1.3 * cost else method  # p operations, not p²
+
+
+def series(flow: Flow, method: Taylor, switching: Switching | None = None) -> Fn:
+    """(t, z, p) → c, margin and, with walls, g: the coefficients of Taylor's method."""
+    return expansion(_straight(flow), method.order, switching.faces if switching else None)
+
+
+def _straight(flow: Flow) -> Fn:
+    if not isinstance(flow.rhs, Fn):
+        raise FormNotApplicable(
+            "method='taylor' needs accelerations written out (at most 16 velocities and constraints, none of them redundant or"
+            " nonlinear in the accelerations); use method='dop853'"
+        )
+    return flow.rhs
 
 
 def _switching(switching: Switching) -> list[str]:

@@ -68,7 +68,7 @@ class Verification:
 
 
 class Record:
-    """Reading a motion, fresh or loaded from a file."""
+    """Reading a motion, fresh or loaded from a file: what `Motion` and `LoadedMotion` have in common."""
 
     t: Array
     status: Status
@@ -85,6 +85,7 @@ class Record:
     velocity_names: tuple[str, ...]
     reaction_names: tuple[str, ...]
     contact_names: tuple[str, ...] = ()
+    input_names: tuple[str, ...] = ()
     impacts: tuple[Any, ...] = ()
 
     def series(self, key: Any) -> Series:
@@ -92,7 +93,7 @@ class Record:
         raise NotImplementedError
 
     def fine(self, points: int) -> Record:
-        """The same motion at about `points` times or more, where it can be had."""
+        """The same motion at about `points` times or more, where it can be had: a loaded one is what it is."""
         return self
 
     def __len__(self) -> int:
@@ -119,6 +120,9 @@ class Record:
             ("method", self.method + (f": {work}" if work else "")),
             ("energy balance", f"{balance:.1e} J, {relative:.1e} relative"),
         ]
+        if self.input_names:
+            names = ", ".join(self.input_names[:6]) + (", …" if len(self.input_names) > 6 else "")
+            rows.append(("control", f"{count.get('readings', 0)} readings, inputs {names}"))
         if self.reaction_names or self.drift.position:  # a quaternion drifts without a constraint
             rows.append(("constraint residuals", str(self.drift)))
         if self.contact_names:
@@ -131,10 +135,11 @@ class Record:
         return Verification(tuple(rows))
 
     def plot(self, *what: Any, axes: Any = None) -> Any:
-        """Curves against time: coordinates, reactions, energy error and residual, or `what` is named.
+        """Curves against time: coordinates, inputs, reactions, energy error and residual, or `what` is named.
 
-        Symbols, expressions and constraints together make one panel, a list makes a panel of its own. Draws into `axes`
-        (one for each panel) where given. Returns the matplotlib figure.
+        Symbols, expressions and constraints together make one panel, a list makes a panel of its own. Returns a matplotlib
+        figure, which a notebook shows and `savefig` writes. pyplot does not know it: for a window give `axes` of a pyplot
+        figure, one for each panel, and call `plt.show()`.
         """
         from appell.show.plot import plot  # drawing is loaded when something is drawn
 

@@ -14,12 +14,14 @@ from appell.backends import Call, build, c_function, choose_backend, compile_c, 
 from appell.errors import STATUS_TEXT, BackendUnavailable, ModelError, SingularConfiguration
 from appell.graph import Fn
 from appell.model import System
+from appell.model.values import bound
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.flow import Flow, acceleration, flow
 from appell.normal_form.manifold import find
 from appell.normal_form.policy import Policies, choose
 from appell.normal_form.solved import Function, GaussSolved, Solved, status_of
 from appell.simulate.program import function_module
+from appell.tree import Tree
 
 Array = NDArray[np.float64]
 
@@ -174,54 +176,22 @@ class _SolvedCall:
 
 def bind(system: System, parameters: Mapping[Any, Any] | None) -> dict[Any, float]:
     """Parameter → value for every parameter of the system, by symbol or by name; anything else is refused."""
-    given = {str(key): (key, value) for key, value in (parameters or {}).items()}
-    known = {str(s): s for s in system.parameters}
-    twice = [name for name in given if sum(str(key) == name for key in parameters or {}) > 1]
-    if twice:
-        raise ModelError(f"the value of parameter '{twice[0]}' is given twice, by symbol and by name")
-    unknown = [name for name in given if name not in known]
-    if unknown:
-        has = ", ".join(known) or "no parameters"
-        raise ModelError(f"{system.name} has no parameter '{unknown[0]}'; it has {has}")
-    missing = [name for name in known if name not in given]
-    if missing:
-        raise ModelError(f"no value for the parameter{'s' * (len(missing) > 1)} {', '.join(missing)}; give parameters={{…}}")
-    return {symbol: _value(symbol, given[name][1]) for name, symbol in known.items()}
-
-
-def _value(symbol: Any, value: Any) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ModelError(f"the value of parameter '{symbol}' must be a number, not {value!r}") from None
-    if not np.isfinite(number):
-        raise ModelError(f"the value of parameter '{symbol}' is not finite: {number}")
-    rules: list[tuple[str, Callable[[float], bool]]] = [
-        ("positive", lambda x: x > 0),
-        ("negative", lambda x: x < 0),
-        ("nonnegative", lambda x: x >= 0),
-        ("nonpositive", lambda x: x <= 0),
-        ("nonzero", lambda x: x != 0),
-        ("integer", lambda x: x == int(x)),
-    ]
-    for rule, holds in rules:
-        if symbol.assumptions0.get(rule) and not holds(number):
-            raise ModelError(f"parameter '{symbol}' was declared {rule}, but its value is {number:g}")
-    return number
+    return bound(system.parameters, parameters, system.name)
 
 
 def compile(
-    system: System, parameters: Mapping[Any, Any] | None = None, *, backend: str = "auto", ready: bool = True
+    system: System | Tree, parameters: Mapping[Any, Any] | None = None, *, backend: str = "auto", ready: bool = True
 ) -> Run:
     """Bind parameter values and compile the accelerations of a system.
 
     Parameters
     ----------
-    system: the system.
+    system: the system, or a tree as it stands (`tree.system()`).
     parameters: symbol (or name) → value, for every parameter of the system. A value against a symbol's assumption is refused.
     backend: "c" (compiled, cached on disk), "vm" (CasADi's evaluator), or "auto": "c" where there is a compiler, else "vm".
     ready: whether to compile at once; else the first acceleration waits for the compiler.
     """
+    system = system.system() if isinstance(system, Tree) else system
     if not isinstance(system, System):
         raise ModelError(f"compile takes a System, not {type(system).__name__}")
     values = bind(system, parameters)

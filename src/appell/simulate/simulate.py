@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.backends import AppellWarning
-from appell.errors import STATUS_TEXT, ModelError, SingularConfiguration, Status
+from appell.errors import STATUS_TEXT, ModelError, SimulationError, SingularConfiguration, Status
 from appell.model import System
 from appell.normal_form.flow import Flow
 from appell.simulate.contact import KINDS, Impact
@@ -21,15 +21,21 @@ from appell.simulate.loops import METHODS, prepare
 from appell.simulate.motion import Motion, State
 from appell.simulate.progress import reporter
 from appell.simulate.run import Run, compile
+from appell.simulate.sampled import Control, Reader, SampledLeg, SampledLoop
+from appell.simulate.sampler import Sampler, unpack
 from appell.simulate.start import check, read
 from appell.simulate.stiff import STIFF
 from appell.simulate.tableaux import TABLEAUX
+from appell.tree import Tree
 
 Array = NDArray[np.float64]
 
+RAISED = (Status.OK, Status.CORNER, Status.CONTROL)
+"""Ends of a run that need no warning: it was finished, or an exception tells."""
+
 
 def simulate(
-    system: System | Run,
+    system: System | Tree | Run,
     start: Mapping[Any, Any] | None = None,
     until: float = 1.0,
     parameters: Mapping[Any, Any] | None = None,
@@ -39,6 +45,8 @@ def simulate(
     method: str = "auto",
     since: float = 0.0,
     times: ArrayLike | None = None,
+    control: Control | None = None,
+    rate: float | None = None,
     pseudo: Mapping[str, Any] | None = None,
     progress: bool | Callable[[float], None] = False,
     backend: str = "auto",
@@ -53,26 +61,35 @@ def simulate(
 
     Parameters
     ----------
-    system: a `System`, or what `ap.compile` made of it (then without parameters and backend).
+    system: a `System`, a `Tree` as it stands (`tree.system()`), or what `ap.compile` made of it (then without parameters and
+        backend).
     start: coordinate or velocity → value; unnamed values are 0. A start that misses a constraint by rounding is projected;
         one that is further off raises `ConstraintError`.
     until, since: end and beginning, s. Backwards is allowed.
     parameters: symbol → value.
     rtol, atol: tolerances of the step control.
-    method: "dop853" (order 8), "dopri5" (order 5), "cvodes" or "idas" (stiff), or "auto".
+    method: "dop853" (order 8), "dopri5" (order 5), "taylor" (series of order 16, for small analytic systems), "cvodes" or
+        "idas" (stiff), or "auto".
     times: times to return, (k,), s; the steps themselves by default.
+    control: (t, q (nq,), v (nv,)) → {input: value}: a function that reads the state at t_k = since + k/rate and answers with
+        values of inputs: parameters that stand in forces, by symbol or name, the same ones each time. They are held until the
+        next reading; `motion[u]` reads them.
+    rate: readings of the control per second, Hz.
     pseudo: name → expression in the velocities: integrate the minimal state (q, π) instead of (q, v).
     progress: True for a bar, or a function of the time reached.
     max_step, max_steps: limits of the step control.
     fixed_step: steps of this size, s, without error control (an impact cuts a step short); for studies of convergence.
     corner: what happens where two unilateral constraints that are not orthogonal in the kinetic metric are hit at one instant:
         "raise" (`SingularConfiguration`, which carries the motion until then), or blows in the order of the constraints,
-        "first" or "last" first. A corner of angle π/n with e = 1 is well posed and needs no rule.
+        "first" or "last" first, or one blow on all of them, "together", with ḟ⁺ >= −e ḟ⁻ on each (a block that falls flat).
+        Where every order has the same result (angle π/n with e = 1, two walls in one place) no rule is needed.
 
     Returns
     -------
-    `Motion`. A run that cannot be finished returns what it has, with `motion.status` and a warning.
+    `Motion`. A run that cannot be finished returns what it has, with `motion.status` and a warning. A control that raises, or
+    whose answer cannot be used, raises `SimulationError`, which carries the motion until then.
     """
+    system = system.system() if isinstance(system, Tree) else system
     if not isinstance(system, System | Run):
         raise ModelError(f"simulate takes a System or what ap.compile returns, not {type(system).__name__}")
     model = system.system if isinstance(system, Run) else system
@@ -80,7 +97,8 @@ def simulate(
     if method not in METHODS:
         raise ModelError(f"there is no method {method!r}; choose one of {', '.join(METHODS)}")
     q, v = read(model, start or {})
-    run = _ready(system, parameters, backend)
+    reader = None if control is None and rate is None else Reader(model, control, rate)
+    run = _ready(system, parameters, backend, {} if reader is None else reader.first(t0, q.copy(), v.copy()))
     q, v, moved = check(model, run.form, run.p, t0, q, v)
     chosen = _method(method, rtol)
     flow, loop = prepare(run, pseudo, chosen, corner)
@@ -90,7 +108,7 @@ def simulate(
         max_steps=max_steps, keep_steps=times is None, fixed_step=_fixed(fixed_step, chosen),
     )  # fmt: skip
     clock = time.perf_counter()
-    leg = _drive(loop, task, reporter(progress, t0, t1))
+    leg = _drive(_under(reader, loop, run, flow, chosen), task, reporter(progress, t0, t1))
     seconds = time.perf_counter() - clock
     return _motion(run, flow, loop, task, leg, _Facts(chosen, moved, seconds, State(t0, q, v), pseudo, times is not None))
 
@@ -115,12 +133,20 @@ def _fixed(step: float | None, method: str) -> float | None:
     return float(step)
 
 
-def _ready(system: System | Run, parameters: Mapping[Any, Any] | None, backend: str) -> Run:
+def _ready(system: System | Run, parameters: Mapping[Any, Any] | None, backend: str, inputs: Mapping[Any, float]) -> Run:
+    """The system with its parameters, and with the inputs as a control gives them at the start."""
     if isinstance(system, System):
-        return compile(system, parameters, backend=backend, ready=False)
+        names = {str(key) for key in parameters or {}}
+        both = [str(key) for key in inputs if str(key) in names]
+        if both:
+            raise ModelError(f"parameter '{both[0]}' is given by parameters= and by the control; leave it to one of them")
+        return compile(system, {**(parameters or {}), **inputs}, backend=backend, ready=False)
     if parameters is not None:
         raise ModelError("this system was compiled with its parameters; compile it again to change them")
-    return system
+    if not inputs:
+        return system
+    values = {**system.parameters, **inputs}
+    return replace(system, parameters=values, p=np.array([values[s] for s in system.system.parameters], dtype=float))
 
 
 def _times(times: ArrayLike | None, t0: float, t1: float) -> Array:
@@ -144,6 +170,13 @@ def _pack(run: Run, flow: Flow, pseudo: Mapping[str, Any] | None, t: float, q: A
     if pseudo is not None:
         u = np.array([run.values(e, [t], q[None], v[None])[0] for e in pseudo.values()], dtype=float)
     return np.concatenate([q, u, np.zeros(int(flow.has_work))])
+
+
+def _under(reader: Reader | None, loop: Loop, run: Run, flow: Flow, method: str) -> Loop:
+    """The loop under a control, if there is one."""
+    if reader is None:
+        return loop
+    return SampledLoop(loop, run, flow, reader)
 
 
 def _drive(loop: Loop, task: Task, report: Callable[[float], None] | None) -> Leg:
@@ -178,12 +211,13 @@ def _motion(run: Run, flow: Flow, loop: Loop, task: Task, leg: Leg, facts: _Fact
         if leg.status is not Status.OK:  # the last good state is worth keeping
             t, z = np.append(t, leg.t), np.vstack([z, leg.z])
     message = STATUS_TEXT[leg.status]
+    readings, failure = (leg.readings, leg.failure) if isinstance(leg, SampledLeg) else (None, None)
     if leg.status is not Status.OK:
-        message = f"stopped at t = {leg.t:.9g}, before {task.t_end:g}: {message}"
-    if leg.status not in (Status.OK, Status.CORNER):
+        reason = message if failure is None else _reason(failure)
+        message = f"stopped at t = {leg.t:.9g}, before {task.t_end:g}: {reason}"
+    if leg.status not in RAISED:
         warnings.warn(message, AppellWarning, stacklevel=3)
-    q, v, work = unpack(run, flow, t, z)
-    known_t, known_z = (np.append(task.t0, t), np.vstack([task.z0, z])) if facts.requested else (t, z)
+    q, v, work = unpack(run, flow, t, z, readings)
     statistics = {
         "steps": leg.statistics.accepted,
         "rejected": leg.statistics.rejected,
@@ -191,16 +225,24 @@ def _motion(run: Run, flow: Flow, loop: Loop, task: Task, leg: Leg, facts: _Fact
         "largest_defect": leg.statistics.largest_defect,
         "start_moved": facts.start_moved,
         "seconds": facts.seconds,
+        **({} if readings is None else {"readings": len(readings)}),
     }
     motion = Motion(
         run=run, t=t, q=q, v=v, work=work, status=leg.status, message=message, statistics=statistics,
         tolerances={"rtol": task.rtol, "atol": float(np.max(task.atol))}, method=facts.method,
-        sampler=Sampler(run, flow, loop, task, known_t, known_z), pseudo=facts.pseudo, origin=facts.origin,
-        span=(task.t0, leg.t), impacts=_impacts(run, leg), contacts=leg.contacts,
+        sampler=Sampler.of(run, flow, loop, task, t, z, readings), pseudo=facts.pseudo, origin=facts.origin,
+        span=(task.t0, leg.t), impacts=_impacts(run, leg), contacts=leg.contacts, readings=readings,
     )  # fmt: skip
     if leg.status is Status.CORNER:
         raise SingularConfiguration(message, time=leg.t, state=run.named(q[-1], v[-1]), motion=motion)
+    if leg.status is Status.CONTROL:
+        raise SimulationError(message, motion=motion) from failure
     return motion
+
+
+def _reason(failure: Exception) -> str:
+    """What a control did wrong, in a sentence."""
+    return str(failure) if isinstance(failure, ModelError) else f"the control raised {type(failure).__name__}: {failure}"
 
 
 def _impacts(run: Run, leg: Leg) -> tuple[Impact, ...]:
@@ -211,51 +253,4 @@ def _impacts(run: Run, leg: Leg) -> tuple[Impact, ...]:
     )
 
 
-def unpack(run: Run, flow: Flow, t: Array, z: Array) -> tuple[Array, Array, Array]:
-    """(q, v, work) of states z, (k, nz)."""
-    q, u = z[:, : flow.nq], z[:, flow.nq : flow.nq + flow.nu]
-    work = z[:, -1].copy() if flow.has_work else np.zeros(len(z))
-    if not flow.minimal:
-        return q.copy(), u.copy(), work
-    out = [flow.expand(time_, state, run.p) for time_, state in zip(t, z, strict=True)]
-    return q.copy(), np.array([o["v"] for o in out]).reshape(len(z), run.form.nv), work
-
-
-@dataclass(frozen=True)
-class Sampler:
-    """States between those of a motion: one step of the same method from the state before, so the order is kept."""
-
-    run: Run
-    flow: Flow
-    loop: Loop
-    task: Task
-    t: Array
-    z: Array
-
-    def __call__(self, times: Array) -> tuple[Array, Array, Array]:
-        """(q, v, work) at times inside the run, in any order."""
-        times = np.asarray(times, dtype=float)
-        direction = self.task.direction
-        before = np.clip(np.searchsorted(self.t * direction, times * direction, side="right") - 1, 0, len(self.t) - 1)
-        z = np.empty((len(times), self.flow.nz))
-        for k in np.unique(before):
-            here = np.flatnonzero(before == k)
-            here = here[np.argsort(times[here] * direction, kind="stable")]
-            z[here] = self._between(int(k), times[here])
-        return unpack(self.run, self.flow, times, z)
-
-    def _between(self, k: int, times: Array) -> Array:
-        end = float(self.t[k + 1]) if k + 1 < len(self.t) else float(times[-1])
-        if end == self.t[k]:
-            return np.repeat(self.z[k][None], len(times), axis=0)
-        task = Task(
-            t0=float(self.t[k]), z0=self.z[k], t_end=end, p=self.run.p, rtol=self.task.rtol, atol=self.task.atol,
-            times=times, first_step=abs(end - float(self.t[k])), max_step=self.task.max_step, keep_steps=False,
-        )  # fmt: skip
-        *_, leg = self.loop.run(task)
-        if len(leg.z_times) < len(times):
-            raise ModelError(f"the motion cannot be evaluated between t = {task.t0:g} and {end:g}")
-        return leg.z_times
-
-
-__all__ = ["METHODS", "Sampler", "simulate"]
+__all__ = ["METHODS", "simulate"]

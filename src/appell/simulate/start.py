@@ -74,6 +74,10 @@ def _inside(system: System, form: NormalForm, p: Array, t: float, q: Array, v: A
     out = form.select("g", "g_scale")(t, q, v, p)
     for face, g, scale in zip(system.unilateral, out["g"], out["g_scale"], strict=True):
         if not g >= -TOLERANCE * (1 + scale):
+            stops = list(system.faces(face.source))
+            if len(stops) == 2 and not (width := float(out["g"][stops].sum())) > 0:
+                name = face.source.name
+                raise ConstraintError(f"the bounds of unilateral constraint '{name}' are crossed: upper − lower is {width:.6g}")
             raise ConstraintError(
                 f"the start violates '{face.name}': {face.function} >= 0 does not hold, it is {g:.6g}; start on the other side"
             )

@@ -1,21 +1,15 @@
-"""Motions as labelled arrays, in memory and on disk.
-
-One variable over t for every coordinate, velocity, acceleration and reaction, and for energy, work, balance and
-residual. A variable's attributes say what it is: `symbol` ("x.d") or `constraint` ("blade"), `latex`, `units`,
-`long_name`. What belongs to the run is in the attributes of the dataset, mappings as JSON.
-"""
+"""Motions on disk: datasets in NetCDF and Zarr, written whole or not at all, and motions read from them."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import metadata, util
+from importlib import util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -25,106 +19,14 @@ import numpy as np
 from appell.errors import BackendUnavailable, ModelError, Status
 from appell.jets import Coordinate, Jet, QuaternionComponent, Speed
 from appell.simulate.contact import Impact
-from appell.simulate.impact_data import impact_variables, read_impacts
+from appell.simulate.dataset import FORMAT
+from appell.simulate.impact_data import read_impacts
 from appell.simulate.record import QUANTITIES, Array, Drift, Record, Series, unknown_name
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from appell.simulate.motion import Motion
-
-FORMAT = 1
-"""Of the files; raised when an older reader would misread them."""
-
 JETS: Mapping[str, type[Jet]] = {kind.__name__: kind for kind in (Coordinate, Speed, QuaternionComponent)}
-
-
-# -- a motion as a dataset ---------------------------------------------------------------------------------------------
-
-
-def to_dataset(motion: Motion) -> xr.Dataset:
-    """The motion as a `Dataset` over t (s)."""
-    import xarray as xr  # half a second, so not with the library
-
-    names, variables = _Names(), dict[str, Any]()
-    for symbol in (*motion.symbols, *(motion.pseudo or {})):
-        attrs = {"symbol": str(symbol), **_identity(motion, symbol)}
-        variables[names(str(symbol))] = _variable(motion.series(symbol), attrs)
-    for i, c in enumerate(motion.system.constraints):
-        attrs = {"constraint": c.name, "row": i, "order": c.order, "redundant": int(c.name in motion.redundant)}
-        variables[names(f"reaction_{c.name}")] = _variable(motion.series(c), attrs)
-    for k, name in enumerate(motion.contact_names):
-        variables[names(f"reaction_{name}")] = _variable(motion.series(name), {"contact": name, "number": k})
-    for quantity in ("energy", "work", "balance", "residual"):
-        latex, units, meaning = QUANTITIES[quantity]
-        series = Series(quantity, latex, units, meaning, getattr(motion, quantity))
-        variables[names(quantity)] = _variable(series, {"quantity": quantity})
-    variables.update({names(name): values for name, values in impact_variables(motion.impacts).items()})
-    time = xr.Variable("t", motion.t, {"units": "s", "long_name": "time", "latex": "t", "symbol": "t"})
-    return xr.Dataset(variables, {"t": time}, _run_attributes(motion))
-
-
-class _Names:
-    """Texts to names that NetCDF, Zarr and `dataset.x_d` accept, no two alike."""
-
-    def __init__(self) -> None:
-        self.used = {"t"}
-
-    def __call__(self, text: str) -> str:
-        name = re.sub(r"\W+", "_", text).strip("_") or "value"
-        while name in self.used:
-            name += "_"
-        self.used.add(name)
-        return name
-
-
-def _variable(series: Series, attrs: Mapping[str, Any]) -> xr.Variable:
-    import xarray as xr
-
-    labels = {"units": series.units, "long_name": series.meaning, "latex": series.latex}
-    return xr.Variable("t", series.values, {**labels, **attrs})
-
-
-def _identity(motion: Motion, symbol: Any) -> dict[str, Any]:
-    """What a reader needs to make the same symbol again, and its role in the state."""
-    if not isinstance(symbol, Jet):
-        return {"kind": "pseudo", "role": "pseudo"}
-    roles = {"q": "coordinate", "v": "velocity", "qd": "rate", "acceleration": "acceleration"}
-    kind = {"kind": type(symbol).__name__, "letter": symbol.letter, "dots": symbol.order}
-    array, column = motion.symbols[symbol]
-    return {**kind, "role": roles[array], "column": column}
-
-
-def _run_attributes(motion: Motion) -> dict[str, Any]:
-    drift = motion.drift
-    return {
-        "title": f"Motion of {motion.name}",
-        "system": motion.name,
-        "parameters": _json({str(key): float(value) for key, value in motion.parameters.items()}),
-        "method": motion.method,
-        "tolerances": _json(motion.tolerances),
-        "statistics": _json(motion.statistics),
-        "pseudo": _json({name: str(e) for name, e in (motion.pseudo or {}).items()}),
-        "status": motion.status.name,
-        "message": motion.message,
-        "energy_scale": motion.energy_scale,
-        "drift": _json({"position": drift.position, "velocity": drift.velocity, "before": drift.before}),
-        "redundant": _json(motion.redundant),
-        "appell_version": _version(),
-        "appell_format": FORMAT,
-    }
-
-
-def _json(value: Any) -> str:
-    plain: Callable[[Any], Any] = lambda x: x.tolist() if isinstance(x, np.ndarray | np.generic) else str(x)
-    return json.dumps(dict(value) if isinstance(value, Mapping) else value, default=plain, ensure_ascii=False)
-
-
-def _version() -> str:
-    try:
-        return metadata.version("appell")
-    except metadata.PackageNotFoundError:  # run from a source tree
-        return "unknown"
 
 
 # -- files -------------------------------------------------------------------------------------------------------------
@@ -256,7 +158,7 @@ class LoadedMotion(Record):
     dataset: xr.Dataset
 
     def __getitem__(self, key: Any) -> Array:
-        """Values (k,) of a coordinate, velocity, acceleration, speed or pseudo-velocity, by symbol or name."""
+        """Values (k,), SI, of a coordinate, velocity, acceleration, speed, pseudo-velocity or input, by symbol or name."""
         if isinstance(key, tuple | list):
             return np.stack([self[one] for one in key], axis=-1)
         return self._variable("symbol", key).values.copy()
@@ -267,6 +169,7 @@ class LoadedMotion(Record):
         return self._variable("contact" if name in self._table("contact") else "constraint", name).values.copy()
 
     def series(self, key: Any) -> Series:
+        """Values (k,) with their name, LaTeX, unit and meaning, by symbol, name, constraint, or a name of `QUANTITIES`."""
         if isinstance(key, str) and key == "energy_error" and key not in self._table("symbol"):
             return Series(key, *QUANTITIES[key], self.energy_error)
         rows = ("constraint", "contact")
@@ -307,39 +210,47 @@ class LoadedMotion(Record):
 
     @property
     def name(self) -> str:
+        """The name of the system."""
         return self.dataset.attrs["system"]
 
     @property
     def parameters(self) -> dict[str, float]:
-        """Name → value."""
+        """Name → value, SI; without the inputs that a control gave."""
         return self._json("parameters")
 
     @property
     def method(self) -> str:
+        """The method of integration."""
         return self.dataset.attrs["method"]
 
     @property
     def statistics(self) -> Mapping[str, Any]:
+        """Steps, rejected, evaluations, largest_defect (before projection), seconds."""
         return self._json("statistics")
 
     @property
     def tolerances(self) -> Mapping[str, Any]:
+        """rtol, atol and what else decided the accuracy."""
         return self._json("tolerances")
 
     @property
     def status(self) -> Status:
+        """How the run ended."""
         return Status[self.dataset.attrs["status"]]
 
     @property
     def message(self) -> str:
+        """How the run ended, in a sentence."""
         return self.dataset.attrs["message"]
 
     @property
     def redundant(self) -> tuple[str, ...]:
+        """Names of constraints that follow from the others."""
         return tuple(self._json("redundant"))
 
     @property
     def drift(self) -> Drift:
+        """Largest |f| of positions and of velocities over all samples, SI, and the largest one before projection."""
         return Drift(**self._json("drift"))
 
     @property
@@ -359,6 +270,7 @@ class LoadedMotion(Record):
 
     @property
     def energy_scale(self) -> float:
+        """E = max (|T| + |V − V(0)| + |work|), J."""
         return float(self.dataset.attrs["energy_scale"])
 
     @property
@@ -368,24 +280,33 @@ class LoadedMotion(Record):
 
     @cached_property
     def multipliers(self) -> Array:
-        """Λ, (k, rows), SI."""
+        """Λ, (k, rows), SI, in the order of the constraints."""
         columns = [self.reaction(name) for name in self.reaction_names]
         return np.stack(columns, axis=1) if columns else np.zeros((len(self), 0))
 
     @property
     def coordinate_names(self) -> tuple[str, ...]:
+        """Names of the coordinates, in the order of q."""
         return tuple(x.attrs["symbol"] for x in self._role("coordinate"))
 
     @property
     def velocity_names(self) -> tuple[str, ...]:
+        """Names of the velocities, in the order of v."""
         return tuple(x.attrs["symbol"] for x in self._role("velocity"))
 
     @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the inputs that a control gave."""
+        return tuple(x.attrs["symbol"] for x in self._role("input"))
+
+    @property
     def reaction_names(self) -> tuple[str, ...]:
+        """Names of the columns of `multipliers`."""
         return tuple(sorted(self._table("constraint"), key=lambda name: self._table("constraint")[name].attrs["row"]))
 
     @property
     def contact_names(self) -> tuple[str, ...]:
+        """Names of the unilateral constraints."""
         return tuple(sorted(self._table("contact"), key=lambda name: self._table("contact")[name].attrs["number"]))
 
     @cached_property
@@ -395,6 +316,6 @@ class LoadedMotion(Record):
 
     @property
     def final(self) -> dict[Any, float]:
-        """The last state, symbol → value, for `simulate(…, start=motion.final)`."""
+        """The last state, symbol → value, SI, for `simulate(…, start=motion.final)`."""
         state = [*self._role("coordinate"), *self._role("velocity")]
         return {JETS[x.attrs["kind"]](x.attrs["letter"], int(x.attrs["dots"])): float(x.values[-1]) for x in state}

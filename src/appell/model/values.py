@@ -1,0 +1,53 @@
+"""Numbers for parameters, checked: every symbol has one, none is unknown, and no assumption is broken."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from appell.errors import ModelError
+
+RULES: tuple[tuple[str, Callable[[float], bool]], ...] = (
+    ("positive", lambda x: x > 0),
+    ("negative", lambda x: x < 0),
+    ("nonnegative", lambda x: x >= 0),
+    ("nonpositive", lambda x: x <= 0),
+    ("nonzero", lambda x: x != 0),
+    ("integer", lambda x: x == int(x)),
+)
+
+
+def bound(
+    symbols: Iterable[Any], given: Mapping[Any, Any] | None, owner: str, *, hint: str = "parameters={…}"
+) -> dict[Any, float]:
+    """Symbol → value for every one of the owner's symbols, by symbol or by name.
+
+    Unknown, missing and doubled names are refused, and so are values that are not finite or against an assumption.
+    """
+    values = {str(key): value for key, value in (given or {}).items()}
+    known = {str(s): s for s in symbols}
+    twice = [name for name in values if sum(str(key) == name for key in given or {}) > 1]
+    if twice:
+        raise ModelError(f"the value of parameter '{twice[0]}' is given twice, by symbol and by name")
+    unknown = [name for name in values if name not in known]
+    if unknown:
+        raise ModelError(f"{owner} has no parameter '{unknown[0]}'; it has {', '.join(known) or 'no parameters'}")
+    missing = [name for name in known if name not in values]
+    if missing:
+        raise ModelError(f"no value for the parameter{'s' * (len(missing) > 1)} {', '.join(missing)}; give {hint}")
+    return {symbol: checked(symbol, values[name]) for name, symbol in known.items()}
+
+
+def checked(symbol: Any, value: Any) -> float:
+    """`value` as a finite number that the symbol's assumptions allow."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ModelError(f"the value of parameter '{symbol}' must be a number, not {value!r}") from None
+    if not math.isfinite(number):
+        raise ModelError(f"the value of parameter '{symbol}' is not finite: {number}")
+    for rule, holds in RULES:
+        if symbol.assumptions0.get(rule) and not holds(number):
+            raise ModelError(f"parameter '{symbol}' was declared {rule}, but its value is {number:g}")
+    return number

@@ -1,0 +1,107 @@
+"""Inputs held between readings: what a control answered, and the equations of motion under it.
+
+    p_u(t) = u_k        t_k <= t < t_k+1                                                        (zero-order hold)
+
+Of several samples at one time t_k, all but the last are before the reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from appell.errors import ModelError
+from appell.simulate.run import Run
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Readings:
+    """What a control read and answered.
+
+    Parameters
+    ----------
+    inputs: the parameters that the control gives, as symbols.
+    t: (n,) times of the readings, s.
+    z: (n, nz) states that were integrated, there.
+    values: (n, inputs) answers, SI, each held until the next reading.
+    p: (parameters,) values of all parameters of the system at the first reading.
+    columns: places of the inputs among the parameters.
+    work: (n,) Σ H(t_k, q, v; u_k) − H(t_k, q, v; u_k−1), J: what the jumps of inputs inside a potential have done until then.
+    """
+
+    inputs: tuple[Any, ...]
+    t: Array
+    z: Array
+    values: Array
+    p: Array
+    columns: tuple[int, ...]
+    work: Array
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def __getitem__(self, key: Any) -> Array:
+        """What the control answered for an input, by symbol or name, (n,), SI."""
+        names = [str(s) for s in self.inputs]
+        if str(key) not in names:
+            raise ModelError(f"the control gives no '{key}'; it gives {', '.join(names) or 'nothing'}")
+        return self.values[:, names.index(str(key))].copy()
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} readings of {', '.join(map(str, self.inputs))}>"
+
+    def parameters_at(self, t: Array) -> Array:
+        """All parameters at the samples of a motion, (k, parameters)."""
+        return self.parameters_of(last_change(self.t, t))
+
+    def parameters_of(self, which: Any) -> Array:
+        """All parameters under some of the readings, (k, parameters)."""
+        values = self.values[which]
+        p = np.tile(self.p, (len(values), 1))
+        p[:, list(self.columns)] = values
+        return p
+
+
+@dataclass(frozen=True, eq=False)
+class HeldRun(Run):
+    """A run with parameters of its own at each state of a batch, p (batch, parameters); compiled code is that of `source`."""
+
+    source: Run
+
+    @staticmethod
+    def of(run: Run, p: Array) -> HeldRun:
+        """The same equations under other parameters."""
+        return HeldRun(run.system, run.form, run.parameters, p, run.backend, run.policies, run)
+
+    @property
+    def _call(self) -> Any:
+        return self.source._call
+
+    @cached_property
+    def acceleration(self) -> Callable[[ArrayLike, ArrayLike, ArrayLike], tuple[Array, Array]]:
+        """(a, Λ) of a batch; NaN where a state is singular."""
+
+        def solve(t: ArrayLike, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+            a, lam, margin = self._call.batch(t, q, v, self.p)
+            a[~(margin > 0)], lam[~(margin > 0)] = np.nan, np.nan
+            return a, lam
+
+        return solve
+
+
+def last_change(changes: Array, t: Array) -> NDArray[np.int_]:
+    """Number of the last change at or before each sample, (k,); of samples at one time, all but the last are before it."""
+    which = np.searchsorted(changes, t, side="right") - 1
+    before = np.flatnonzero(np.diff(t) == 0)
+    which[before] = np.searchsorted(changes, t[before], side="left") - 1
+    return np.maximum(which, 0)
+
+
+__all__ = ["HeldRun", "Readings", "last_change"]
