@@ -13,6 +13,8 @@ from appell.tree.equations import bodies_of
 from appell.tree.golubev import Base, Body, Hinge, Kin, State, kinematics
 
 GRAVITY = (1.3, -2.1, -9.81)
+TOLERANCE = 1e-12
+WRONG = 1e-3  # a false formula misses by far more than rounding
 
 
 def random_inertia(rng: np.random.Generator) -> Inertia:
@@ -70,7 +72,7 @@ def posed(tree: Tree, seed: int, forces_on_base: bool = False) -> Posed:
             hinges.append(None)
             continue
         phi, rate, acceleration, torque = q[node.iq], v[node.iv], a[node.iv], tau[node.iv]
-        hinges.append(Hinge(np.cos(phi / 2), np.sin(phi / 2), rate, acceleration, torque))
+        hinges.append(Hinge(np.cos(phi), np.sin(phi), rate, acceleration, torque))
         names |= {f"phi_{n}": phi, f"omega_{n}": rate, f"omegadot_{n}": acceleration, f"M_{n}": torque}
     bodies, state = bodies_of(tree.nodes), State(base, hinges, list(tree.gravity))
     force = np.concatenate([R @ tau[:3], R @ tau[3:6]]) if floating else np.zeros(6)
@@ -93,3 +95,27 @@ def random_tree(n: int, seed: int, *, root: str | None = None, kinds: tuple[str,
         place = Placement(R, 0.4 * rng.normal(size=3))
         joints.append(Joint(f"j{k}", kind, parent, place, axis, random_inertia(rng), armature=rotor))
     return Tree(joints, gravity=options.pop("gravity", GRAVITY), backend="vm", **options)
+
+
+def gap(left, right, scale: float = 1.0) -> float:
+    """|left − right| relative to the largest term."""
+    left, right = np.atleast_1d(np.array(left, float)), np.atleast_1d(np.array(right, float))
+    return float(np.max(abs(left - right)) / (scale + np.max(abs(left)) + np.max(abs(right))))
+
+
+def scale_of(p: Posed) -> float:
+    """The size of the terms that cancel in an equation of moments."""
+    return float(
+        sum(
+            body.m * np.linalg.norm(kin.sigma) * (1 + np.linalg.norm(kin.P))
+            for body, kin in zip(p.bodies, p.kins, strict=True)
+        )
+    )
+
+
+def free(K: int, *, parallel: bool, seed: int = 0) -> Posed:
+    return posed(random_chain(K, parallel=parallel, base="floating", seed=seed), seed + 1)
+
+
+def hinged(p: Posed) -> list[int]:
+    return [n for n, body in enumerate(p.bodies) if body.e is not None]

@@ -5,42 +5,19 @@ Each misprint that the equations contain is shown: the printed formula fails, th
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import sympy
-from tests.tree.chains import Posed, posed, random_chain, random_tree
+from tests.tree.chains import TOLERANCE, WRONG, Posed, free, gap, hinged, posed, random_chain, random_tree, scale_of
 
 from appell.errors import ModelError
-from appell.tree import golubev
-from appell.tree.golubev import apply, apply_transposed, behind, cross, dot, lever, plus, times
+from appell.tree import Chain, ChainLink, golubev
+from appell.tree.golubev import Hinge, State, apply, apply_transposed, behind, cross, dot, lever, plus, times
+from appell.tree.inertia import hat
 
 SIZES = (2, 3, 5, 8)
-TOLERANCE = 1e-12
-WRONG = 1e-3  # a false formula misses by far more than rounding
-
-
-def gap(left, right, scale: float = 1.0) -> float:
-    """|left − right| relative to the largest term."""
-    left, right = np.atleast_1d(np.array(left, float)), np.atleast_1d(np.array(right, float))
-    return float(np.max(abs(left - right)) / (scale + np.max(abs(left)) + np.max(abs(right))))
-
-
-def scale_of(p: Posed) -> float:
-    """The size of the terms that cancel in an equation of moments."""
-    return float(
-        sum(
-            body.m * np.linalg.norm(kin.sigma) * (1 + np.linalg.norm(kin.P))
-            for body, kin in zip(p.bodies, p.kins, strict=True)
-        )
-    )
-
-
-def free(K: int, *, parallel: bool, seed: int = 0) -> Posed:
-    return posed(random_chain(K, parallel=parallel, base="floating", seed=seed), seed + 1)
-
-
-def hinged(p: Posed) -> list[int]:
-    return [n for n, body in enumerate(p.bodies) if body.e is not None]
 
 
 @pytest.mark.parametrize("K", SIZES)
@@ -106,6 +83,36 @@ def test_golubev_3_14(K: int, base: str):
         assert gap(*golubev.hinge_equation(p.bodies, p.kins, p.state, n), scale_of(p)) < TOLERANCE
 
 
+def test_golubev_under_3_13():
+    """The left side of (3.14) is e·(dK_P/dt + v_P × Q) of the bodies behind the hinge P, not the projection of K_P."""
+    p = posed(random_chain(3, parallel=True, base="fixed", seed=2), 7)
+    q, v, a = (np.array([p.values[f"{name}_{n}"] for n in range(1, 4)]) for name in ("phi", "omega", "omegadot"))
+
+    def at(h: float, nu: int):
+        """K_P of the bodies behind hinge ν, its velocity and their momentum, at time h along the motion."""
+        hinges = [
+            Hinge(np.cos(x), np.sin(x), rate, 0.0, 0.0) for x, rate in zip(q + h * v + h * h / 2 * a, v + h * a, strict=True)
+        ]
+        kins = golubev.kinematics(p.bodies, State(None, hinges, p.state.g))
+        speed, K, Q = [np.zeros(3)], np.zeros(3), np.zeros(3)
+        for n in range(2):
+            speed.append(speed[n] + np.cross(kins[n].Om, lever(kins, n, n + 1)))
+        for body, kin, u in list(zip(p.bodies, kins, speed, strict=True))[nu:]:
+            A, P = np.array(kin.A, float), np.array(plus(kin.P, times(-1, kins[nu].P)), float)
+            v_c = u + np.cross(kin.Om, kin.c)
+            K += np.cross(P, body.m * v_c) + body.m * np.cross(kin.c, u) + A @ np.array(body.J) @ A.T @ np.array(kin.Om)
+            Q += body.m * v_c
+        return K, speed[nu], Q
+
+    step = 1e-5  # truncation and rounding of the central difference are both near 1e-10
+    for n in hinged(p):
+        (plus_, *_), (minus, *_), (K, v_P, Q) = at(step, n), at(-step, n), at(0.0, n)
+        rate = (plus_ - minus) / (2 * step) + np.cross(v_P, Q)
+        left, e = golubev.hinge_equation(p.bodies, p.kins, p.state, n)[0], np.array(p.kins[n].e)
+        assert gap(left, e @ rate, scale_of(p)) < 1e-8
+        assert gap(left, e @ K, scale_of(p)) > WRONG
+
+
 def _printed_gravity(p: Posed, n: int) -> float:
     """(4.2) as printed: the inner sum begins at ν + 1 and loses r_ν."""
     total = [0.0] * 3
@@ -137,6 +144,43 @@ def test_golubev_4_3(K: int, base: str):
         assert gap(dot(p.kins[n].e, N[n]), right, scale_of(p)) < TOLERANCE
 
 
+def eliminated(p: Posed) -> list[float]:
+    """ω̇_ν of a chain on the ground, by eliminating (4.3) from the tip: I, p of the bodies behind each hinge."""
+    six = lambda a, b: np.concatenate([a, b]).astype(float)
+    I, P, X, zeta, s = [], [], [], [], []
+    for n, (body, kin) in enumerate(zip(p.bodies, p.kins, strict=True)):
+        A, c, Om, m, g = np.array(kin.A, float), np.array(kin.c), np.array(kin.Om), body.m, np.array(p.state.g)
+        J = A @ np.array(body.J) @ A.T
+        before = np.array(p.kins[n - 1].Om) if n else np.zeros(3)
+        r = np.array(lever(p.kins, n - 1, n)) if n else np.zeros(3)
+        I.append(np.block([[J, m * hat(c)], [-m * hat(c), m * np.eye(3)]]))
+        P.append(six(np.cross(Om, J @ Om) - m * np.cross(c, g), m * np.cross(Om, np.cross(Om, c)) - m * g))
+        X.append(np.block([[np.eye(3), np.zeros((3, 3))], [-hat(r), np.eye(3)]]))
+        zeta.append(six(p.state.hinges[n].rate * np.cross(before, kin.e), np.cross(before, np.cross(before, r))))
+        s.append(six(kin.e, np.zeros(3)))
+    M = [hinge.torque for hinge in p.state.hinges]
+    for n in reversed(range(1, len(p.bodies))):
+        U = I[n] @ s[n]
+        D = s[n] @ U
+        rest = I[n] - np.outer(U, U) / D
+        I[n - 1] += X[n].T @ rest @ X[n]
+        P[n - 1] += X[n].T @ (P[n] + rest @ zeta[n] + U * (M[n] - s[n] @ P[n]) / D)
+    a, result = np.zeros(6), []
+    for n in range(len(p.bodies)):
+        free_ = X[n] @ a + zeta[n]
+        result.append((M[n] - s[n] @ (I[n] @ free_ + P[n])) / (s[n] @ I[n] @ s[n]))
+        a = free_ + s[n] * result[-1]
+    return result
+
+
+@pytest.mark.parametrize("K", SIZES)
+def test_golubev_4_3_eliminated(K: int):
+    """Eliminating the equations link by link is the recursive algorithm (articulated bodies)."""
+    p = posed(random_chain(K, parallel=False, base="fixed", seed=K), 14)
+    truth = [hinge.acceleration for hinge in p.state.hinges]
+    assert gap(eliminated(p), truth) < 1e-10  # divided by pivots of about 0.1, body after body
+
+
 @pytest.mark.parametrize("K", SIZES)
 @pytest.mark.parametrize("base", ["fixed", "floating"])
 def test_golubev_5_1(K: int, base: str):
@@ -149,6 +193,19 @@ def test_golubev_5_1_needs_parallel_axes():
     """As a scalar recursion it does not carry over to section 4."""
     p = posed(random_chain(4, parallel=False, base="fixed", seed=1), 2)
     assert gap(*golubev.difference_equation(p.bodies, p.kins, p.state, 1), scale_of(p)) > WRONG
+
+
+def test_golubev_before_5_2():
+    """A free chain started in the plane ⟂ e stays there if its bodies are symmetric to the plane, and leaves it if not."""
+    e, r = np.array([0.0, 0.0, 1.0]), (0.5, 0.1, 0.0)
+    flat = [[0.5, 0.05, 0.0], [0.05, 0.6, 0.0], [0.0, 0.0, 0.8]]
+    skew = [[0.5, 0.05, 0.1], [0.05, 0.6, 0.2], [0.1, 0.2, 0.8]]
+    for J, leaves in ((flat, False), (skew, True)):
+        links = [ChainLink(1.0, (0.2, 0.1, 0.0), J, r, e) for _ in range(3)]
+        chain = Chain(links, base="floating", gravity=(0.0, -9.81, 0.0), backend="vm")
+        q, v, tau = chain.neutral.copy(), np.array([0.3, 0.2, 0.0, 0.0, 0.0, 1.5, 0.7, -0.4]), np.zeros(8)
+        a = chain.forward_dynamics(q, v, tau)
+        assert (max(abs(a[2]), abs(a[3]), abs(a[4])) > WRONG) == leaves
 
 
 @pytest.mark.parametrize("K", SIZES)
@@ -164,6 +221,27 @@ def test_golubev_5_2(K: int):
         assert gap(printed, right, scale_of(p)) > 1e-6
 
 
+def test_golubev_4_1():
+    """Ω_ν and Ω̇_ν as sums: Σ e_μ ω_μ, Σ e_μ ω̇_μ + Σ Ω_{μ−1} × e_μ ω_μ."""
+    p = free(5, parallel=False)
+    Om, Omd = p.state.base.w, p.state.base.wd
+    for n in hinged(p):
+        hinge, e = p.state.hinges[n], p.kins[n].e
+        Omd = plus(Omd, times(hinge.acceleration, e), cross(Om, times(hinge.rate, e)))
+        Om = plus(Om, times(hinge.rate, e))
+        assert gap(Om, p.kins[n].Om) < TOLERANCE and gap(Omd, p.kins[n].Omd) < TOLERANCE
+
+
+@pytest.mark.parametrize("base", ["fixed", "floating"])
+def test_golubev_5_3(base: str):
+    """Parallel axes: turning by ψ_ν = Σ φ_μ from the base is turning by φ_ν from each predecessor."""
+    p = posed(random_chain(5, parallel=True, base=base, seed=4), 11)
+    psi = np.cumsum([p.values.get(f"phi_{n}", 0.0) for n in range(1, 6)])
+    hinges = [h and replace(h, cosine=np.cos(x), sine=np.sin(x)) for h, x in zip(p.state.hinges, psi, strict=True)]
+    for one, other in zip(golubev.kinematics(p.bodies, replace(p.state, hinges=hinges, together=True)), p.kins, strict=True):
+        assert gap(one.A, other.A) < TOLERANCE and gap(one.sigma, other.sigma) < TOLERANCE
+
+
 def test_golubev_5_3_and_5_4():
     """Angles add for parallel axes, and the Rodrigues–Hamilton formula turns the vectors."""
     p = posed(random_chain(5, parallel=True, base="fixed", seed=4), 11)
@@ -174,13 +252,17 @@ def test_golubev_5_3_and_5_4():
 
 
 def test_golubev_5_4_recurrence():
-    """Spatial chains: turning through one body after the other is the placement of the recursive algorithm."""
+    """Spatial chains: turning by (p, θ) through one body after the other is the placement of the recursive algorithm."""
     chain = random_chain(6, parallel=False, base="fixed", seed=4)
     p = posed(chain, 12)
     q = np.array([p.values[f"phi_{n}"] for n in range(1, 7)])
     for n in range(6):
         R, r = chain.placement(f"link_{n + 1}", q)
         assert gap(R, p.kins[n].A) < TOLERANCE and gap(r, p.kins[n].P) < TOLERANCE
+        c = p.bodies[n].c
+        for k in reversed(range(n + 1)):
+            c = golubev.turned(np.cos(q[k] / 2), times(np.sin(q[k] / 2), p.bodies[k].e), c)
+        assert gap(c, p.kins[n].c) < TOLERANCE
 
 
 def test_golubev_5_5():

@@ -3,6 +3,7 @@
 from appell.tree.chain import Chain, ChainLink
 from appell.tree.description import Frame, Joint
 from appell.tree.frame_symbols import FrameSymbols
+from appell.tree.free_body import FreeBody, free_motion
 from appell.tree.inertia import Inertia, Placement, place
 from appell.tree.loops import contact_point, loop, rolling
 from appell.tree.system import TreeSystem
@@ -13,12 +14,14 @@ __all__ = [
     "ChainLink",
     "Frame",
     "FrameSymbols",
+    "FreeBody",
     "Inertia",
     "Joint",
     "Placement",
     "Tree",
     "TreeSystem",
     "contact_point",
+    "free_motion",
     "loop",
     "place",
     "rolling",

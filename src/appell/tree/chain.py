@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from appell.errors import ModelError
 from appell.tree.description import Joint
-from appell.tree.inertia import Inertia, Placement, real_vector
+from appell.tree.inertia import Inertia, Placement, entries
+from appell.tree.parameters import symbols_in, with_numbers
 from appell.tree.tree import GRAVITY, Tree
 
 
 @dataclass(frozen=True, eq=False)
 class ChainLink:
     """Body ν of a chain, on axes that agree with its predecessor's at φ_ν = 0.
+
+    All may be numbers or expressions in `ap.parameters`.
 
     Parameters
     ----------
@@ -26,32 +31,32 @@ class ChainLink:
     e: axis of the inbound hinge, fixed in the predecessor, (3,), made unit. Of no meaning for a floating base.
     """
 
-    mass: float
-    c: Sequence[float]
-    J: Sequence[Sequence[float]] | Sequence[float]
-    r: Sequence[float] = (0.0, 0.0, 0.0)
-    e: Sequence[float] = (0.0, 0.0, 1.0)
-    armature: float = 0.0
-    damping: float = 0.0
+    mass: Any
+    c: Sequence[Any]
+    J: Sequence[Sequence[Any]] | Sequence[Any]
+    r: Sequence[Any] = (0.0, 0.0, 0.0)
+    e: Sequence[Any] = (0.0, 0.0, 1.0)
+    armature: Any = 0.0
+    damping: Any = 0.0
 
     def inertia(self, name: str) -> Inertia:
-        c, J = real_vector(self.c, f"c of {name}"), np.array(self.J, float)
-        J = np.diag(J) if J.shape == (3,) else J
-        about_centre = J - self.mass * (c @ c * np.eye(3) - np.outer(c, c))
-        if (np.diag(about_centre) < -1e-9 * (1 + abs(J).max())).any():
-            raise ModelError(f"J of {name} is smaller than its mass at c would have about the hinge; J is taken there")
-        return Inertia(float(self.mass), self.mass * c, np.trace(J) / 2 * np.eye(3) - J)
+        """The ten numbers about the inbound hinge."""
+        J = np.array(self.J, dtype=object)
+        return Inertia.at_hinge(self.mass, self.c, np.diag(J) if J.shape == (3,) else J, name)
 
 
 class Chain(Tree):
-    """A chain of `links`; base="fixed": body 1 is hinged to the ground, "floating": body 1 is free (its `e` unused)."""
+    """A chain of `links`; base="fixed": body 1 is hinged to the ground, "floating": body 1 is free (its `e` unused).
+
+    A chain with symbols prints its `equations()` in them; `with_parameters({m: 2.0, …})` is the chain of numbers to run.
+    """
 
     def __init__(
         self,
         links: Sequence[ChainLink],
         *,
         base: str = "fixed",
-        gravity: Sequence[float] = GRAVITY,
+        gravity: Sequence[Any] = GRAVITY,
         name: str = "chain",
         backend: str = "auto",
     ):
@@ -63,13 +68,37 @@ class Chain(Tree):
         joints, at = [], np.zeros(3)
         for n, link in enumerate(self.links, start=1):
             where = f"link {n}"
-            if not (np.isfinite(link.mass) and link.mass >= 0):
-                raise ModelError(f"the mass of {where} is {link.mass}; it must be a finite number >= 0 (kg)")
+            if not isinstance(link, ChainLink):
+                raise ModelError(f"{where} of a chain must be an ap.tree.ChainLink, not {link!r}")
             kind = "floating" if base == "floating" and n == 1 else "revolute"
             parent, place = (None if n == 1 else f"joint_{n - 1}"), Placement(np.eye(3), at)
             body = link.inertia(where)
             joints.append(
                 Joint(f"joint_{n}", kind, parent, place, link.e, body, link.armature, link.damping, f"link_{n}")
             )
-            at = real_vector(link.r, f"r of {where}")
+            at = entries(link.r, f"r of {where}")
         super().__init__(joints, gravity=gravity, name=name, backend=backend)
+
+    @classmethod
+    def from_urdf(cls, *_: Any, **__: Any) -> Tree:
+        raise ModelError("a robot file is read by ap.Tree.from_urdf; a Chain is given by its links")
+
+    def __reduce__(self):
+        return _rebuilt, (self.links, self.base, self.gravity, self.name, self._backend)
+
+    @cached_property
+    def parameters(self) -> tuple[Any, ...]:
+        """The symbols in the links and in gravity, by name."""
+        parts = [getattr(link, field.name) for link in self.links for field in fields(link)]
+        return tuple(sorted(symbols_in([*parts, self.gravity]), key=str))
+
+    def with_parameters(self, values: Mapping[Any, Any]) -> Chain:
+        """The same chain with numbers for all its `parameters`, by symbol or name."""
+        table = self._bound(values)
+        put = lambda link: ChainLink(**{field.name: with_numbers(getattr(link, field.name), table) for field in fields(link)})
+        gravity = with_numbers(self.gravity, table)
+        return Chain([put(link) for link in self.links], base=self.base, gravity=gravity, name=self.name, backend=self._backend)
+
+
+def _rebuilt(links: Any, base: str, gravity: Any, name: str, backend: str) -> Chain:
+    return Chain(links, base=base, gravity=gravity, name=name, backend=backend)

@@ -12,7 +12,7 @@ import sympy
 from appell.errors import ModelError
 from appell.model.bodies import RigidBody
 from appell.tree.frames import Node
-from appell.tree.inertia import HERE, Inertia, Placement, real_vector
+from appell.tree.inertia import HERE, Inertia, Placement, entries, entry, has_symbols
 from appell.tree.joints import JOINTS, JointKind
 
 WORLD = "world"
@@ -20,7 +20,7 @@ WORLD = "world"
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """A joint and the body behind it.
+    """A joint and the body behind it. Numbers may be expressions in `ap.parameters`: the tree is then for reading.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class Joint:
     parent: the name of the joint whose body this one is mounted on; None for the ground.
     placement: of the joint on the predecessor's frame (`place(xyz, rpy)`); the successor's frame at q = 0.
     axis: of hinges and slides, the normal of planar joints; on the joint's axes, made unit.
-    body: a `RigidBody` with constant numbers, its position and orientation in the joint's frame, or an `Inertia`.
+    body: a `RigidBody` without coordinates, its position and orientation in the joint's frame, or an `Inertia`.
     armature: rotor inertia as the joint sees it, kg m² (kg for slides): adds to the diagonal of M.
     damping: N m s/rad (N s/m): the joint is loaded with −damping·v.
     link: the name of the body; also a frame.
@@ -39,10 +39,10 @@ class Joint:
     kind: str = "revolute"
     parent: str | None = None
     placement: Placement = HERE
-    axis: Sequence[float] = (0.0, 0.0, 1.0)
+    axis: Sequence[Any] = (0.0, 0.0, 1.0)
     body: RigidBody | Inertia | None = None
-    armature: float = 0.0
-    damping: float = 0.0
+    armature: Any = 0.0
+    damping: Any = 0.0
     link: str | None = None
 
 
@@ -74,10 +74,15 @@ class Skeleton:
 
 def unit_axis(axis: Any, where: str) -> np.ndarray:
     """`axis` made unit; one of length 0 or with entries that are not finite is refused."""
-    vector = real_vector(axis, f"the axis of {where}")
+    vector = entries(axis, f"the axis of {where}")
+    if has_symbols(vector):
+        square = sympy.simplify(sympy.Add(*(x**2 for x in vector)))
+        return vector if square == 1 else np.array([x / sympy.sqrt(square) for x in vector], dtype=object)
+    largest = abs(vector).max()
+    if largest < 1e-9:
+        raise ModelError(f"the axis of {where} has length {largest:g}; give a direction such as (0, 0, 1)")
+    vector = vector / largest if largest > 1e9 else vector  # squares that do not overflow
     length = float(np.linalg.norm(vector))
-    if length < 1e-9:
-        raise ModelError(f"the axis of {where} has length {length:g}; give a direction such as (0, 0, 1)")
     return vector / length if abs(length - 1) > 1e-15 else vector
 
 
@@ -86,15 +91,11 @@ def inertia_of(body: RigidBody | Inertia | None, where: str) -> Inertia:
     if body is None:
         return Inertia.zero()
     if isinstance(body, Inertia):
-        return body
-    names = sorted(map(str, sympy.Matrix([body.mass, *body.inertia, *body.position]).free_symbols))
-    if names or body.orientation.rotation.free_symbols:
-        raise ModelError(f"the body of {where} contains {', '.join(names) or 'an angle'}; a tree needs numbers")
-    R = np.array(body.orientation.rotation.tolist(), dtype=float)
-    J = np.array(body.inertia.tolist(), dtype=float)
-    return Inertia.at_centre(
-        float(body.mass), np.array(body.position.tolist(), dtype=float).ravel(), R @ J @ R.T, where
-    )
+        return body.checked(f"the body of {where}")
+    if not isinstance(body, RigidBody):
+        raise ModelError(f"the body of {where} must be an ap.RigidBody or an ap.tree.Inertia, not {body!r}")
+    R, J = (np.array(matrix.tolist(), dtype=object) for matrix in (body.orientation.rotation, body.inertia))
+    return Inertia.at_centre(body.mass, body.position.flat(), R @ J @ R.T, where)
 
 
 def skeleton(joints: Sequence[Joint]) -> Skeleton:
@@ -102,7 +103,6 @@ def skeleton(joints: Sequence[Joint]) -> Skeleton:
     nodes: list[Node] = []
     inertia: dict[int, Inertia] = {-1: Inertia.zero()}
     carried: dict[str, tuple[int, Placement]] = {}
-    frames: dict[str, Frame] = {}
     iq = iv = 0
     for joint in joints:
         kind, where = _checked(joint, carried)
@@ -118,11 +118,33 @@ def skeleton(joints: Sequence[Joint]) -> Skeleton:
             nodes.append(Node(joint.name, kind, at, placement, axis, body, rotor, damping, iq, iv))
             inertia[n], carried[joint.name] = body, (n, HERE)
             iq, iv = iq + kind.nq, iv + kind.nv
-        for name in (joint.name, joint.link):
-            if name is not None:
-                frames.setdefault(name, Frame(name, *carried[joint.name]))
     whole = tuple(_with_inertia(node, inertia[n]) for n, node in enumerate(nodes))
-    return Skeleton(whole, frames, inertia[-1])
+    return Skeleton(whole, _frames(joints, carried), inertia[-1])
+
+
+def _frames(joints: Sequence[Joint], carried: Mapping[str, tuple[int, Placement]]) -> dict[str, Frame]:
+    """Every joint and every link by its name; a joint and a link elsewhere of one name are "joint NAME" and "link NAME"."""
+    frames = {name: Frame(name, *where) for name, where in carried.items()}
+    owners: dict[str, str] = {}
+    for joint in joints:
+        link = joint.link
+        if link is None:
+            continue
+        if link in owners:
+            raise ModelError(f"joints '{owners[link]}' and '{joint.name}' both carry a link of the name '{link}'")
+        owners[link] = joint.name
+        frame = Frame(link, *carried[joint.name])
+        if link not in frames:
+            frames[link] = frame
+        elif not _same(frame, frames[link]):
+            for what, place in ((f"joint {link}", frames.pop(link)), (f"link {link}", frame)):
+                frames[what] = Frame(what, place.node, place.placement)
+    return frames
+
+
+def _same(a: Frame, b: Frame) -> bool:
+    X, Y = a.placement, b.placement
+    return a.node == b.node and bool((X.R == Y.R).all() and (X.p == Y.p).all())
 
 
 def _with_inertia(node: Node, inertia: Inertia) -> Node:
@@ -141,14 +163,19 @@ def _with_inertia(node: Node, inertia: Inertia) -> Node:
 
 
 def _checked(joint: Joint, known: Mapping[str, Any]) -> tuple[JointKind, str]:
+    if not isinstance(joint, Joint):
+        raise ModelError(f"a tree is made of ap.tree.Joint, not of {joint!r}")
+    if not (isinstance(joint.name, str) and joint.name):
+        raise ModelError(f"the name of a joint must be a text, not {joint.name!r}")
     where = f"joint '{joint.name}'"
-    if joint.kind not in JOINTS:
+    if not isinstance(joint.kind, str) or joint.kind not in JOINTS:
         raise ModelError(f"{where} is of the unknown kind {joint.kind!r}; choose one of {', '.join(JOINTS)}")
+    if not isinstance(joint.placement, Placement):
+        raise ModelError(f"the placement of {where} must be made by ap.tree.place(xyz, rpy), not {joint.placement!r}")
     if joint.name in known:
         raise ModelError(f"two joints have the name '{joint.name}'")
     if joint.parent is not None and joint.parent not in known:
         raise ModelError(f"{where} is mounted on '{joint.parent}', which no earlier joint has as its name")
     for what, value in (("armature", joint.armature), ("damping", joint.damping)):
-        if not (np.isfinite(value) and value >= 0):
-            raise ModelError(f"the {what} of {where} is {value}; it must be a finite number >= 0")
+        entry(value, f"the {what} of {where}")
     return JOINTS[joint.kind], where

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import sympy
 from sympy import Eq, Symbol
 
+from appell import letters
 from appell.errors import ModelError
 from appell.tree import golubev
 from appell.tree.frames import Node
-from appell.tree.golubev import Base, Body, Hinge, State
+from appell.tree.golubev import Base, Body, Hinge, Kin, State
+from appell.tree.inertia import exact
+from appell.tree.plane import PlaneChain
+from appell.tree.script import LATEX, TEXT, Line, Script, Written
 
 # As corrected: the print of (3.11), (4.2), (5.2) and (5.5) is false, which the tests show.
 STATEMENT = {
@@ -32,10 +37,23 @@ STATEMENT = {
     r"=M_\nu+Q_\nu-M_{\nu+1}-Q_{\nu+1}",
     "5.2": r"J_{\nu e}\dot\Omega_\nu+\mathbf r_\nu\cdot\Big(\sum_{\mu>\nu}m_\mu\boldsymbol\sigma_\mu\times\mathbf e\Big)"
     r"+\mathbf c_\nu\cdot(m_\nu\mathbf w_\nu\times\mathbf e)=M_\nu+Q_\nu-M_{\nu+1}-Q_{\nu+1}",
-    "5.3": r"\psi_\nu=\sum_{\mu\le\nu}\varphi_\mu,\qquad\dot\varphi_\nu=\omega_\nu",
+    "5.3": r"\psi_\nu=\sum_{\mu\le\nu}\phi_\mu,\qquad\dot\phi_\nu=\omega_\nu",
+    "5.4": r"\mathbf x=\mathbf x'+2\cos(\psi_\nu/2)\,\boldsymbol\Psi_\nu\times\mathbf x'+2\boldsymbol\Psi_\nu\times"
+    r"(\boldsymbol\Psi_\nu\times\mathbf x'),\qquad\boldsymbol\Psi_\nu=\mathbf e\sin(\psi_\nu/2)",
     "5.5": r"\dot q_0=-\tfrac12\,\mathbf q\cdot\boldsymbol\omega,\qquad\dot{\mathbf q}=\tfrac12(q_0\boldsymbol\omega"
     r"+\boldsymbol\omega\times\mathbf q)",
 }
+
+SPATIAL = {
+    "5.3": r"\dot\phi_\nu=\omega_\nu",
+    "5.4": r"\mathbf x^{\nu-1}=\mathbf x^\nu+2p_\nu\,\boldsymbol\theta_\nu\times\mathbf x^\nu+2\boldsymbol\theta_\nu\times"
+    r"(\boldsymbol\theta_\nu\times\mathbf x^\nu),\qquad p_\nu=\cos(\phi_\nu/2),\quad\boldsymbol\theta_\nu=\mathbf e_\nu"
+    r"\sin(\phi_\nu/2)",
+}
+"""What replaces (5.3), (5.4) where the axes are not parallel: angles do not add."""
+
+SHORT = 3
+"""Bodies up to which a plane chain prints in angles; longer ones print in vectors, where their equations stay short."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,18 +75,23 @@ class Numbered:
 
 @dataclass(frozen=True, eq=False)
 class GolubevEquations:
-    """Golubev's equations, each quantity named once.
+    """Golubev's equations of one chain or tree, each quantity named once.
 
     `definitions` give Ω_ν, Ω̇_ν, w_ν, σ_ν … in an order in which each uses earlier ones; `equations` are to be solved
     for `unknowns` (they are linear in them); `simplified` holds (5.1), (5.2) where they apply; `kinematics` (5.3), (5.5).
-    Vectors are on axes that translate with the base.
+    `short` are (3.14) and (5.2) of a plane chain on the ground, written with angles as textbooks write them.
+    Vectors are on axes that translate with the base. `print` shows all this in vectors, small plane chains in angles.
     """
 
+    title: str
     definitions: tuple[Numbered, ...]
     equations: tuple[Numbered, ...]
     simplified: tuple[Numbered, ...]
+    short: tuple[Numbered, ...]
     kinematics: tuple[Numbered, ...]
     unknowns: tuple[Symbol, ...]
+    motion: frozenset[Symbol]
+    write: Callable[[Script], Written]
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -76,13 +99,14 @@ class GolubevEquations:
         return tuple(dict.fromkeys(item.number for item in (*self.equations, *self.simplified, *self.kinematics)))
 
     def explicit(self) -> tuple[Eq, ...]:
-        """The equations with all definitions put in: long beyond three bodies."""
+        """The equations with all definitions put in: short for plane chains, else long beyond three bodies."""
         values: dict[Any, Any] = {}
         for item in self.definitions:
             values[item.left] = sympy.sympify(item.right).xreplace(values)
+        chosen = [item for item in self.short if item.number == "3.14"] or self.equations
         return tuple(
             _numbered("", 0, *(sympy.sympify(side).xreplace(values) for side in (item.left, item.right))).equation
-            for item in self.equations
+            for item in chosen
         )
 
     def residuals(self, values: Mapping[Symbol, float]) -> dict[str, float]:
@@ -91,15 +115,45 @@ class GolubevEquations:
         for item in self.definitions:
             known[item.left] = item.right.xreplace(known)
         result: dict[str, float] = {}
-        for item in (*self.equations, *self.simplified):
+        for item in (*self.equations, *self.simplified, *self.short):
             gap = abs(float((item.left - item.right).xreplace(known)))
             result[item.number] = max(gap, result.get(item.number, 0.0))
         return result
 
-    def latex(self) -> str:
-        """The numbered statements in the notation of the source, corrected."""
-        rows = [rf"{STATEMENT[number]} \tag{{{number}}}" for number in self.numbers if number in STATEMENT]
+    def statements(self) -> str:
+        """LaTeX of the numbered equations for any chain, with sums, as the source writes them, corrected."""
+        meaning = STATEMENT | (SPATIAL if "4.3" in self.numbers else {})
+        here = {*self.numbers, "5.4"} if "5.3" in self.numbers else {*self.numbers}
+        rows = [rf"{meaning[number]} \tag{{{number}}}" for number in STATEMENT if number in here]
         return "\n".join(rf"\[{row}\]" for row in rows)
+
+    def latex(self) -> str:
+        """The statements, then the equations of this system: those of a small plane chain in angles, else in vectors."""
+        tagged = [rf"{line} \tag{{{number}}}" if number else line for number, line in self._lines(LATEX)]
+        return "\n".join([self.statements(), *(rf"\[{line}\]" for line in tagged)])
+
+    def text(self) -> str:
+        """The equations of this system, numbered, in Unicode."""
+        lines = self._lines(TEXT)
+        width = max(len(number) for number, _ in lines) + 4
+        label = lambda number: f"({number})".ljust(width) if number else " " * width
+        rows = [label(number) + line.replace(" - ", " − ").replace("= -", "= −") for number, line in lines]
+        return "\n".join([f"{self.title}, Golubev 2014", *rows])
+
+    def _lines(self, script: Script) -> list[Line]:
+        if not 0 < len(self.short) <= 2 * SHORT:
+            return list(self.write(script).lines())
+        to = letters.text if script is TEXT else letters.latex
+        show = lambda item: f"{to(item.left, self.motion)} = {to(item.right, self.motion)}"
+        extra = [item for item in self.definitions if item.number in ("3.1", "3.2")]
+        shown = [(item.number, show(item)) for item in (*self.short, *extra, *self.kinematics)]
+        return [("5.1, 5.2" if number == "5.2" else number, line) for number, line in shown]
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        return f"<GolubevEquations of {self.title}: {', '.join(f'({number})' for number in self.numbers)}>"
 
     def _repr_latex_(self) -> str:
         return self.latex()
@@ -119,73 +173,155 @@ def bodies_of(nodes: Sequence[Node]) -> list[Body]:
             raise ModelError(
                 f"joint '{node.name}' is {node.kind.name}: Golubev's equations are for hinges on a fixed or floating base"
             )
+        if floating and any(x != 0 for x in (*node.armature, *node.damping)):
+            raise ModelError(f"joint '{node.name}' floats and has armature or damping, which Golubev's equations do not know")
         e = None if floating else node.axis.tolist()
         m, J = node.inertia.m, node.inertia.J.tolist()
         c = (node.inertia.h / m).tolist() if m else [0.0] * 3
         place = node.placement
-        bodies.append(Body(node.parent, place.p.tolist(), place.R.tolist(), e, m, c, J))
+        bodies.append(Body(node.parent, place.p.tolist(), place.R.tolist(), e, m, c, J, node.armature[0], node.damping[0]))
     return bodies
 
 
-def equations(bodies: Sequence[Body], gravity: Sequence[Any]) -> GolubevEquations:
+def equations(bodies: Sequence[Body], gravity: Sequence[Any], title: str = "tree") -> GolubevEquations:
     """Golubev's equations of these bodies, with symbols φ_ν, ω_ν, ω̇_ν, M_ν, q, ω, ω̇, w_A."""
-    state, unknowns, kinematic = _symbols(bodies, gravity)
+    bodies, g = [_exact(body) for body in bodies], [exact(x, "gravity") for x in gravity]
+    aligned, chain = parallel(bodies), is_chain(bodies)
+    state, made = _symbols(bodies, g, together=aligned and _unturned(bodies))
     definitions: list[Numbered] = []
 
     def let(letter: str, index: str, number: str, value: list[Any]) -> list[Any]:
-        names = [Symbol(f"{letter}_{index}{axis}", real=True) for axis in "xyz"]
-        definitions.extend(_numbered(number, 0, a, b) for a, b in zip(names, value, strict=True))
-        return names
+        return [_named(definitions, number, f"{letter}_{index}{axis}", x) for axis, x in zip("xyz", value, strict=True)]
 
     kins = golubev.kinematics(bodies, state, let)
-    hinge_number = "3.14" if parallel(bodies) else "4.3"
+    hinge_number = "3.14" if aligned else "4.3"
     found: list[Numbered] = []
     if bodies and bodies[0].e is None:
         for number, build in (("3.10", golubev.momentum_equation), ("3.12", golubev.base_equation)):
-            left, right = build(bodies, kins, state.g)
+            left, right = build(bodies, kins, g)
             found += [_numbered(number, 1, a, b) for a, b in zip(left, right, strict=True)]
     hinged = [n for n, body in enumerate(bodies) if body.e is not None]
+    known = _loads(bodies, kins, state, "3.8" if aligned else "4.2", definitions)
     for n in hinged:
-        found.append(_numbered(hinge_number, n + 1, *golubev.hinge_equation(bodies, kins, state, n)))
-    simple = []
-    if hinge_number == "3.14" and is_chain(bodies):
+        found.append(_numbered(hinge_number, n + 1, *golubev.hinge_equation(bodies, kins, state, n, known)))
+    simple, short = [], []
+    if aligned and chain:
         forms = [("5.1", golubev.difference_equation)]
-        if all(body.e is not None for body in bodies):  # hinged to the ground: the motion is plane
+        if len(hinged) == len(bodies):  # hinged to the ground: the motion is plane
             forms.append(("5.2", golubev.plane_equation))
-        simple = [_numbered(number, n + 1, *form(bodies, kins, state, n)) for number, form in forms for n in hinged]
-    return GolubevEquations(tuple(definitions), tuple(found), tuple(simple), tuple(kinematic), tuple(unknowns))
+        simple = [_numbered(number, n + 1, *form(bodies, kins, state, n, known)) for number, form in forms for n in hinged]
+        if len(hinged) == len(bodies) and state.together:
+            short = _short(PlaneChain(bodies, state, made.phi), definitions)
+    _refuse_taken(bodies, g, [*made.all, *(item.left for item in definitions)])
+    motion = frozenset((*made.all, *(item.left for item in definitions)))
+    write = partial(Written, bodies, g, aligned, chain)
+    return GolubevEquations(
+        title, tuple(definitions), tuple(found), tuple(simple), tuple(short), tuple(made.kinematics), tuple(made.unknowns),
+        motion, write,
+    )  # fmt: skip
+
+
+def _named(definitions: list[Numbered], number: str, name: str, value: Any) -> Any:
+    """A symbol for a value, its definition noted; 0, ±1, symbols and cos φ need no name."""
+    value = sympy.sympify(value)
+    bare = -value if value.could_extract_minus_sign() else value
+    if bare in (0, 1) or bare.is_Symbol or bare.is_Function:
+        return value
+    symbol = Symbol(name, real=True)
+    definitions.append(_numbered(number, 0, symbol, value))
+    return symbol
+
+
+def _loads(bodies: Sequence[Body], kins: Sequence[Kin], state: State, number: str, definitions: list[Numbered]) -> list[Any]:
+    """M_ν + Q_ν with Q_ν named."""
+    weight = lambda n: _named(definitions, number, f"Q_{n + 1}", golubev.gravity_torque(bodies, kins, state, n))
+    return [0 if hinge is None else hinge.torque + weight(n) for n, hinge in enumerate(state.hinges)]
+
+
+def _short(plane: PlaneChain, definitions: list[Numbered]) -> list[Numbered]:
+    """(3.14) and (5.2) in angles; what Ω_ν and Ω̇_ν are joins the definitions."""
+    definitions += [_numbered(number, 0, symbol, value) for number, symbol, value in plane.definitions()]
+    everyone = range(len(plane.bodies))
+    rows = [_numbered("3.14", n + 1, *plane.hinge_equation(n)) for n in everyone]
+    return rows + [_numbered("5.2", n + 1, *plane.difference_equation(n)) for n in everyone]
+
+
+def _exact(body: Body) -> Body:
+    """The body with 1.0 and 0.0 written as 1 and 0."""
+    one = lambda x: exact(x, "a body")
+    row = lambda values: [one(x) for x in values]
+    return Body(
+        body.parent, row(body.r), [row(x) for x in body.R0], None if body.e is None else row(body.e), one(body.m),
+        row(body.c), [row(x) for x in body.J], one(body.armature), one(body.damping),
+    )  # fmt: skip
+
+
+def _refuse_taken(bodies: Sequence[Body], gravity: Sequence[Any], made: Sequence[Symbol]) -> None:
+    """A parameter must not have the name of a quantity of the equations."""
+    own = lambda b: (b.m, b.armature, b.damping, *b.c, *b.r, *(b.e or ()), *(x for row in b.J for x in row))
+    parts = [x for body in bodies for x in own(body)]
+    names = {str(s) for x in (*parts, *gravity) for s in sympy.sympify(x).free_symbols}
+    taken = sorted(names & {str(s) for s in made})
+    if taken:
+        raise ModelError(f"'{taken[0]}' is a quantity of Golubev's equations; give the parameter another name")
 
 
 def parallel(bodies: Sequence[Body]) -> bool:
     """Whether all hinge axes are parallel in every position (section 3)."""
-    axes = [np.array(body.e, float) for body in bodies if body.e is not None]
-    turns = [np.array(body.R0, float) for body in bodies if body.e is not None]
-    kept = all(np.allclose(R @ axes[0], axes[0], atol=1e-12) for R in turns)
-    return kept and all(np.allclose(axis, axes[0], atol=1e-12) for axis in axes)
+    axes = [body.e for body in bodies if body.e is not None]
+    turned = [golubev.apply(body.R0, body.e) for body in bodies if body.e is not None]
+    return all(_same(axis, axes[0]) for axis in (*axes, *turned))
+
+
+def _unturned(bodies: Sequence[Body]) -> bool:
+    """Whether the axes of each body agree with its predecessor's at φ = 0."""
+    return all(_same(row, unit) for body in bodies for row, unit in zip(body.R0, np.eye(3).tolist(), strict=True))
+
+
+def _same(a: Sequence[Any], b: Sequence[Any]) -> bool:
+    gaps = [sympy.sympify(x - y) for x, y in zip(a, b, strict=True)]
+    return all(abs(gap) < 1e-12 if gap.is_number else sympy.simplify(gap) == 0 for gap in gaps)
 
 
 def is_chain(bodies: Sequence[Body]) -> bool:
     return all(body.parent == n - 1 for n, body in enumerate(bodies))
 
 
-def _symbols(bodies: Sequence[Body], gravity: Sequence[Any]) -> tuple[State, list[Symbol], list[Numbered]]:
+@dataclass(frozen=True, eq=False)
+class Made:
+    """Symbols of the motion: angles, everything, unknowns, and (5.3), (5.5)."""
+
+    phi: list[Symbol]
+    all: list[Symbol]
+    unknowns: list[Symbol]
+    kinematics: list[Numbered]
+
+
+def _symbols(bodies: Sequence[Body], gravity: Sequence[Any], together: bool) -> tuple[State, Made]:
     real = lambda text: list(sympy.symbols(text, real=True, seq=True))
-    base, unknowns, kinematic = None, [], []
+    base, made = None, Made([], [], [], [])
     if bodies and bodies[0].e is None:
         quaternion, w = real("q0 q1 q2 q3"), real("omega_x omega_y omega_z")
         wd, wA = real("omegadot_x omegadot_y omegadot_z"), real("wA_x wA_y wA_z")
         base = Base(quaternion, w, wd, wA)
-        unknowns += [*wA, *wd]
-        rates = golubev.quaternion_rate(quaternion, w)
-        dots = real("qdot0 qdot1 qdot2 qdot3")
-        kinematic += [_numbered("5.5", 1, a, b) for a, b in zip(dots, rates, strict=True)]
+        rates, dots = golubev.quaternion_rate(quaternion, w), real("qdot0 qdot1 qdot2 qdot3")
+        made.unknowns.extend((*wA, *wd))
+        made.all.extend((*quaternion, *w, *wd, *wA, *dots))
+        made.kinematics.extend(_numbered("5.5", 1, a, b) for a, b in zip(dots, rates, strict=True))
     hinges: list[Hinge | None] = []
+    psi: list[Any] = []
     for n, body in enumerate(bodies, start=1):
         if body.e is None:
             hinges.append(None)
+            psi.append(sympy.Integer(0))
             continue
         phi, rate, acceleration, torque, phi_dot = real(f"phi_{n} omega_{n} omegadot_{n} M_{n} phidot_{n}")
-        hinges.append(Hinge(sympy.cos(phi / 2), sympy.sin(phi / 2), rate, acceleration, torque))
-        unknowns.append(acceleration)
-        kinematic.append(_numbered("5.3", n, phi_dot, rate))
-    return State(base, hinges, list(gravity)), unknowns, kinematic
+        psi.append(phi + (psi[body.parent] if body.parent >= 0 else 0))
+        angle = psi[-1] if together else phi
+        left = torque - body.damping * rate - body.armature * acceleration
+        hinges.append(Hinge(sympy.cos(angle), sympy.sin(angle), rate, acceleration, left))
+        made.phi.append(phi)
+        made.all.extend((phi, rate, acceleration, torque, phi_dot))
+        made.unknowns.append(acceleration)
+        made.kinematics.append(_numbered("5.3", n, phi_dot, rate))
+    return State(base, hinges, gravity, together), made

@@ -69,7 +69,7 @@ def lay_out(nodes: Sequence[Node]) -> Layout:
     for n, node in enumerate(nodes):
         if node.parent >= 0:
             successors[node.parent].append(n)
-    chosen = [Placement(_basis(node.axis), np.zeros(3)) if node.kind.axial else _identity() for node in nodes]
+    chosen = [Placement(basis(node.axis), np.zeros(3)) if node.kind.axial else _identity() for node in nodes]
     for n, node in enumerate(nodes):
         if node.kind.name == "prismatic":
             chosen[n] = _met(chosen, nodes, n)
@@ -103,7 +103,7 @@ def _identity() -> Placement:
     return Placement(np.eye(3), np.zeros(3))
 
 
-def _basis(axis: Array) -> Array:
+def basis(axis: Array) -> Array:
     """Columns x, y, z with z the axis; coordinate axes stay coordinate axes."""
     k = int(np.argmax(abs(axis)))
     x = np.eye(3)[(k + 1) % 3]

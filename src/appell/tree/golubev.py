@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from appell.tree.spatial import Scalar, Vector, cross, dot
+from appell.tree.spatial import Scalar, Vector, cross
 
 # (letter, index, number of the defining equation, value) -> the value, or symbols for it
 Let = Callable[[str, str, str, list[Scalar]], list[Scalar]]
@@ -27,7 +27,8 @@ Let = Callable[[str, str, str, list[Scalar]], list[Scalar]]
 class Body:
     """One body: `parent` −1 is the ground. r, R0 place the hinge on the predecessor; c, J are on the body's axes.
 
-    `e` None marks a base that floats: w_A, ω are then free. All entries are numbers or expressions.
+    `e` None marks a base that floats: w_A, ω are then free. `armature` and `damping` belong to the hinge: they take
+    armature·ω̇ + damping·ω from its torque. All entries are numbers or expressions.
     """
 
     parent: int
@@ -37,6 +38,8 @@ class Body:
     m: Any
     c: Sequence[Any]
     J: Sequence[Sequence[Any]]
+    armature: Any = 0
+    damping: Any = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +54,10 @@ class Base:
 
 @dataclass(frozen=True, eq=False)
 class Hinge:
-    """cos and sin of φ/2, rate ω_ν, acceleration ω̇_ν and torque M_ν of one hinge."""
+    """cos and sin of the angle φ_ν, rate ω_ν, acceleration ω̇_ν and torque M_ν of one hinge."""
 
-    p: Any
-    s: Any
+    cosine: Any
+    sine: Any
     rate: Any
     acceleration: Any
     torque: Any
@@ -62,11 +65,15 @@ class Hinge:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """`hinges[n]` belongs to body n (None for a floating base)."""
+    """`hinges[n]` belongs to body n (None for a floating base).
+
+    `together`: the axes are parallel, and cosine and sine are those of the sums ψ_ν (5.3), turned from the base.
+    """
 
     base: Base | None
     hinges: Sequence[Hinge | None]
     g: Sequence[Any]
+    together: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,11 +106,22 @@ def turned(p: Scalar, theta: Sequence[Scalar], x: Sequence[Scalar]) -> Vector:
     return [x[n] + 2 * p * t[n] + 2 * tt[n] for n in range(3)]
 
 
+def turned_about(e: Sequence[Scalar], cosine: Scalar, sine: Scalar, x: Sequence[Scalar]) -> Vector:
+    """(5.4) by an angle about a unit axis: 2 p θ × x = sin φ e × x, 2 θ × (θ × x) = (1 − cos φ) e × (e × x)."""
+    t = cross(e, x)
+    tt = cross(e, t)
+    return [x[n] + sine * t[n] + (1 - cosine) * tt[n] for n in range(3)]
+
+
 def quaternion_rate(quaternion: Sequence[Scalar], w: Sequence[Scalar]) -> list[Scalar]:
     """(5.5) for ω on TRANSLATING axes: q̇0 = −q·ω/2, q̇ = (q0 ω + ω × q)/2. The printed signs hold on body axes."""
     q0, q = quaternion[0], list(quaternion[1:])
     t = cross(w, q)
     return [-dot(q, w) / 2, *((q0 * w[n] + t[n]) / 2 for n in range(3))]
+
+
+def dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 def apply(A: Sequence[Sequence[Scalar]], x: Sequence[Scalar]) -> Vector:
@@ -127,13 +145,44 @@ def centripetal(Om: Vector, Omd: Vector, r: Vector) -> Vector:
     return plus(cross(Omd, r), cross(Om, cross(Om, r)))
 
 
+def appell_function(
+    m: Scalar, c: Vector, J: Sequence[Sequence[Scalar]], w: Vector, Om: Vector, Omd: Vector
+) -> Scalar:
+    """(1.5), S of one body about a point A with acceleration w, centre of mass c from A, inertia J about A; K* = J Ω:
+
+        S = ½ m w² + m w·(Ω̇ × c) + m w·[Ω × (Ω × c)] + ½ Ω̇·J Ω̇ + Ω̇·(Ω × K*)
+
+    With c = 0 it is (1.4). All vectors and J are on one set of axes, whichever.
+    """
+    linear = m * dot(w, w) / 2 + m * dot(w, cross(Omd, c)) + m * dot(w, cross(Om, cross(Om, c)))
+    return linear + dot(Omd, apply(J, Omd)) / 2 + dot(Omd, cross(Om, apply(J, Om)))
+
+
+def force(m: Scalar, c: Vector, w: Vector, Om: Vector, Omd: Vector) -> Vector:
+    """∂S/∂w = m {w + Ω̇ × c + Ω × (Ω × c)}, the left side of (2.3); m w of (2.1) with c = 0."""
+    return times(m, plus(w, centripetal(Om, Omd, c)))
+
+
+def moment(m: Scalar, c: Vector, J: Sequence[Sequence[Scalar]], w: Vector, Om: Vector, Omd: Vector) -> Vector:
+    """∂S/∂Ω̇ = m c × w + J Ω̇ + Ω × K*, the left side of (2.3); of (2.1) with c = 0."""
+    return plus(times(m, cross(c, w)), apply(J, Omd), cross(Om, apply(J, Om)))
+
+
+def steiner(m: Scalar, c: Vector, J_c: Sequence[Sequence[Scalar]]) -> list[Vector]:
+    """J_A = J_c + m (c² 1 − c cᵀ)."""
+    square = dot(c, c)
+    return [[J_c[i][k] + m * ((square if i == k else 0) - c[i] * c[k]) for k in range(3)] for i in range(3)]
+
+
 def kinematics(bodies: Sequence[Body], state: State, let: Let = plain) -> list[Kin]:
     """(3.1)–(3.3), (3.5) or (4.1), outwards."""
     ground = Kin([[1, 0, 0], [0, 1, 0], [0, 0, 1]], [0] * 3, [0] * 3, [0] * 3, [0] * 3, [0] * 3, [0] * 3, [0] * 3, None)
     result: list[Kin] = []
     for n, body in enumerate(bodies):
         before = ground if body.parent < 0 else result[body.parent]
-        result.append(_base(n, body, state, let) if body.e is None else _hinged(n, body, before, state, let))
+        root = ground if not result or bodies[0].e is not None else result[0]
+        turned_from = root if state.together else before
+        result.append(_base(n, body, state, let) if body.e is None else _hinged(n, body, before, turned_from, state, let))
     return result
 
 
@@ -147,15 +196,15 @@ def _base(n: int, body: Body, state: State, let: Let) -> Kin:
     return _finished(n, body, A, Om, Omd, [0] * 3, w, None, let)
 
 
-def _hinged(n: int, body: Body, before: Kin, state: State, let: Let) -> Kin:
-    hinge = state.hinges[n]
-    assert hinge is not None and body.e is not None
-    joint = [apply(before.A, column) for column in zip(*body.R0, strict=True)]  # columns of A R0
+def _hinged(n: int, body: Body, before: Kin, turned_from: Kin, state: State, let: Let) -> Kin:
+    hinge, axis = state.hinges[n], body.e
+    assert hinge is not None and axis is not None
+    joint = [apply(turned_from.A, column) for column in zip(*body.R0, strict=True)]  # columns of A R0
     J_ = list(zip(*joint, strict=True))
-    theta = times(hinge.s, body.e)
-    columns = [apply(J_, turned(hinge.p, theta, unit)) for unit in ([1, 0, 0], [0, 1, 0], [0, 0, 1])]
+    turned_unit = lambda unit: turned_about(axis, hinge.cosine, hinge.sine, unit)
+    columns = [apply(J_, turned_unit(unit)) for unit in ([1, 0, 0], [0, 1, 0], [0, 0, 1])]
     A = _matrix(n, list(zip(*columns, strict=True)), let)
-    e = let("e", f"{n + 1}", "4.1", apply(J_, body.e))
+    e = let("e", f"{n + 1}", "4.1", apply(J_, axis))
     index = f"{n}" if body.parent == n - 1 else f"{body.parent + 1}_{n + 1}"  # a body of a tree has several r
     r = let("r", index, "5.4", apply(before.A, body.r))
     Om = let("Omega", f"{n + 1}", "4.1", plus(before.Om, times(hinge.rate, e)))
@@ -223,36 +272,56 @@ def base_equation(bodies: Sequence[Body], kins: Sequence[Kin], g: Sequence[Scala
     return inertia_moment(bodies, kins, 0), gravity_moment(bodies, kins, 0, g)
 
 
-def hinge_equation(bodies: Sequence[Body], kins: Sequence[Kin], state: State, n: int) -> tuple[Scalar, Scalar]:
-    """(3.14) for parallel, (4.3) for any axes, both sides."""
-    e, hinge = kins[n].e, state.hinges[n]
-    assert e is not None and hinge is not None
-    right = hinge.torque + dot(e, gravity_moment(bodies, kins, n, state.g))
-    return dot(e, inertia_moment(bodies, kins, n)), right
-
-
-def difference_equation(bodies: Sequence[Body], kins: Sequence[Kin], state: State, n: int) -> tuple[Scalar, Scalar]:
-    """(5.1), chains with parallel axes: e·(J Ω̇ + Ω × K* + c × m w + r × Σ_{μ>ν} m σ) = M_ν + Q_ν − M_{ν+1} − Q_{ν+1}."""
+def gravity_torque(bodies: Sequence[Body], kins: Sequence[Kin], state: State, n: int) -> Scalar:
+    """Q_ν, (3.8) or the corrected (4.2)."""
     e = kins[n].e
     assert e is not None
-    _, right = hinge_equation(bodies, kins, state, n)
+    return dot(e, gravity_moment(bodies, kins, n, state.g))
+
+
+def loads(bodies: Sequence[Body], kins: Sequence[Kin], state: State) -> list[Scalar]:
+    """M_ν + Q_ν of every hinge; 0 for a floating base."""
+    hinges = enumerate(state.hinges)
+    return [0 if hinge is None else hinge.torque + gravity_torque(bodies, kins, state, n) for n, hinge in hinges]
+
+
+Loads = Sequence[Scalar] | None
+"""M_ν + Q_ν where they are known already."""
+
+
+def hinge_equation(
+    bodies: Sequence[Body], kins: Sequence[Kin], state: State, n: int, known: Loads = None
+) -> tuple[Scalar, Scalar]:
+    """(3.14) for parallel, (4.3) for any axes, both sides."""
+    e, right = kins[n].e, known or loads(bodies, kins, state)
+    assert e is not None
+    return dot(e, inertia_moment(bodies, kins, n)), right[n]
+
+
+def difference_equation(
+    bodies: Sequence[Body], kins: Sequence[Kin], state: State, n: int, known: Loads = None
+) -> tuple[Scalar, Scalar]:
+    """(5.1), chains with parallel axes: e·(J Ω̇ + Ω × K* + c × m w + r × Σ_{μ>ν} m σ) = M_ν + Q_ν − M_{ν+1} − Q_{ν+1}."""
+    e, right = kins[n].e, [*(known or loads(bodies, kins, state)), 0]
+    assert e is not None
     left = kins[n].L
     if n + 1 < len(bodies):
         left = plus(left, cross(lever(kins, n, n + 1), tail_force(bodies, kins, n)))
-        right = right - hinge_equation(bodies, kins, state, n + 1)[1]
-    return dot(e, left), right
+    return dot(e, left), right[n] - right[n + 1]
 
 
-def plane_equation(bodies: Sequence[Body], kins: Sequence[Kin], state: State, n: int) -> tuple[Scalar, Scalar]:
+def plane_equation(
+    bodies: Sequence[Body], kins: Sequence[Kin], state: State, n: int, known: Loads = None
+) -> tuple[Scalar, Scalar]:
     """(5.2), plane motion: J_e Ω̇ + r·(Σ_{μ>ν} m σ × e) + c·(m w × e) = M_ν + Q_ν − M_{ν+1} − Q_{ν+1} (Ω̇, not Ω)."""
-    e = kins[n].e
+    e, right = kins[n].e, [*(known or loads(bodies, kins, state)), 0]
     assert e is not None
     body, kin = bodies[n], kins[n]
     moment_of_inertia = dot(e, apply(kin.A, apply(body.J, apply_transposed(kin.A, e))))
     left = moment_of_inertia * dot(kin.Omd, e) + body.m * dot(kin.c, cross(kin.w, e))
     if n + 1 < len(bodies):
         left = left + dot(lever(kins, n, n + 1), cross(tail_force(bodies, kins, n), e))
-    return left, difference_equation(bodies, kins, state, n)[1]
+    return left, right[n] - right[n + 1]
 
 
 def recursive_moments(bodies: Sequence[Body], kins: Sequence[Kin]) -> list[Vector]:

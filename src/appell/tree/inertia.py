@@ -3,6 +3,8 @@
     m = Σ dm        h = Σ r dm = m c        P = Σ r rᵀ dm
 
 J = tr(P) 1 − P is the inertia matrix about the origin of the body's frame. Moments simply add, turn and shift.
+
+Entries are finite numbers (float64), or expressions in parameters (dtype object) where a tree is meant for reading.
 """
 
 from __future__ import annotations
@@ -11,11 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import sympy
 from numpy.typing import ArrayLike, NDArray
 
 from appell.errors import ModelError
+from appell.jets import Parameter
 
 Array = NDArray[np.float64]
+ONE = np.eye(3, dtype=int)
 
 
 def real_vector(values: Any, what: str, size: int = 3) -> Array:
@@ -27,6 +32,59 @@ def real_vector(values: Any, what: str, size: int = 3) -> Array:
     if array.shape != (size,) or not np.isfinite(array).all():
         raise ModelError(f"{what} must be {size} finite numbers, not {values!r}")
     return array
+
+
+def has_symbols(values: Any) -> bool:
+    """Whether a number or any entry of an array is an expression with symbols."""
+    if isinstance(values, np.ndarray) and values.dtype == np.float64:
+        return False
+    return any(isinstance(x, sympy.Expr) and bool(x.free_symbols) for x in np.ravel(np.array(values, dtype=object)))
+
+
+def exact(value: Any, what: str) -> Any:
+    """An expression in parameters, with 1.0 and 0.0 written as 1 and 0."""
+    x: Any = sympy.sympify(value)
+    foreign = sorted(str(s) for s in x.free_symbols if not isinstance(s, Parameter))
+    if foreign:
+        raise ModelError(f"{what} contains '{foreign[0]}'; a tree takes numbers and symbols made by ap.parameters")
+    if not x.free_symbols and x.is_finite is False:
+        raise ModelError(f"{what} contains {value}, which is not finite")
+    return x.xreplace({number: sympy.Integer(number) for number in x.atoms(sympy.Float) if float(number).is_integer()})
+
+
+def entries(values: Any, what: str, shape: tuple[int, ...] = (3,)) -> Any:
+    """`values` as finite float64, or as expressions where one of them holds symbols; `shape`."""
+    if has_symbols(values):
+        array = np.array(values, dtype=object)
+        array = array.ravel() if array.shape == (*shape, 1) else array  # a column of SymPy
+        if array.shape != shape:
+            raise ModelError(f"{what} must have the shape {shape}, not {array.shape}")
+        return np.array([exact(x, what) for x in array.ravel()], dtype=object).reshape(shape)
+    if shape == (3,):
+        return real_vector(values, what)
+    try:
+        array = np.array(values, float)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"{what} must be numbers of the shape {shape}, not {values!r}") from error
+    if array.shape != shape or not np.isfinite(array).all():
+        raise ModelError(f"{what} must be finite numbers of the shape {shape}, not {array.tolist()}")
+    return array
+
+
+def entry(value: Any, what: str) -> Any:
+    """A number, or an expression in parameters, that is not negative."""
+    if has_symbols(value):
+        value = exact(value, what)
+        if value.is_negative:
+            raise ModelError(f"{what} is {value}, which is negative")
+        return value
+    try:
+        number = float(value)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"{what} must be a number, not {value!r}") from error
+    if not (np.isfinite(number) and number >= 0):
+        raise ModelError(f"{what} is {value}; it must be a finite number >= 0")
+    return number
 
 
 def hat(r: ArrayLike) -> Array:
@@ -43,22 +101,24 @@ def turn_about(axis: ArrayLike, angle: float) -> Array:
 
 def from_rpy(rpy: ArrayLike) -> Array:
     """URDF: turns about the fixed axes x, y, z; R = Rz(yaw) Ry(pitch) Rx(roll)."""
-    roll, pitch, yaw = np.asarray(rpy, float)
+    roll, pitch, yaw = real_vector(rpy, "rpy (roll, pitch, yaw in rad)")
     x, y, z = np.eye(3)
     return turn_about(z, yaw) @ turn_about(y, pitch) @ turn_about(x, roll)
 
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """A frame in another one: x_old = R x_new + p. R (3, 3), p (3,) in m."""
+    """A frame in another one: x_old = R x_new + p. R (3, 3), p (3,) in m; p may hold parameters."""
 
     R: Array
     p: Array
 
     def __post_init__(self) -> None:
-        R, p = np.array(self.R, float), np.array(self.p, float)
-        if R.shape != (3, 3) or p.shape != (3,) or not (np.isfinite(R).all() and np.isfinite(p).all()):
+        symbolic = has_symbols(self.p)
+        R, p = np.array(self.R, float), np.array(self.p, object if symbolic else float)
+        if R.shape != (3, 3) or p.shape != (3,) or not (np.isfinite(R).all() and (symbolic or np.isfinite(p).all())):
             raise ModelError("a placement has a finite rotation matrix (3, 3) and a finite position (3,)")
+        p = entries(p, "the position of a placement") if symbolic else p
         if abs(R @ R.T - np.eye(3)).max() > 1e-9 or np.linalg.det(R) < 0:
             raise ModelError(f"the matrix of a placement is not a rotation:\n{R}")
         R.flags.writeable = p.flags.writeable = False
@@ -76,9 +136,9 @@ class Placement:
 HERE = Placement(np.eye(3), np.zeros(3))
 
 
-def place(xyz: ArrayLike = (0, 0, 0), rpy: ArrayLike = (0, 0, 0)) -> Placement:
-    """A placement by position (m) and roll, pitch, yaw (rad), as URDF writes it."""
-    return Placement(from_rpy(rpy), np.asarray(xyz, float))
+def place(xyz: Any = (0, 0, 0), rpy: Any = (0, 0, 0)) -> Placement:
+    """A placement by position (m; may hold parameters) and roll, pitch, yaw (rad), as URDF writes it."""
+    return Placement(from_rpy(rpy), entries(xyz, "the position xyz of a placement"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,16 +150,20 @@ class Inertia:
     P: Array
 
     @staticmethod
-    def at_centre(mass: float, centre: ArrayLike, J: ArrayLike, what: str = "the body") -> Inertia:
+    def at_centre(mass: Any, centre: Any, J: Any, what: str = "the body") -> Inertia:
         """From the mass, the centre of mass (3,) and the inertia matrix (3, 3) about it."""
-        mass, c, J = float(mass), real_vector(centre, f"the centre of mass of {what}"), np.array(J, float)
-        if not np.isfinite(mass) or mass < 0:
-            raise ModelError(f"the mass of {what} is {mass}; it must be a finite number >= 0 (kg)")
-        if J.shape != (3, 3) or not np.isfinite(J).all() or abs(J - J.T).max() > 1e-12 * (1 + abs(J).max()):
-            raise ModelError(f"the inertia matrix of {what} must be 3 by 3, finite and symmetric, not {J.tolist()}")
-        if (np.diag(J) < -1e-15).any():  # files hold -5e-20 where zero is meant
-            raise ModelError(f"the inertia matrix of {what} has a negative moment on its diagonal: {np.diag(J)}")
-        return Inertia(mass, mass * c, np.trace(J) / 2 * np.eye(3) - J + mass * np.outer(c, c))
+        m, c, J = _ten(mass, centre, J, what)
+        return Inertia(m, m * c, np.trace(J) / 2 * ONE - J + m * np.outer(c, c))
+
+    @staticmethod
+    def at_hinge(mass: Any, centre: Any, J: Any, what: str = "the body") -> Inertia:
+        """From the mass, the centre of mass (3,) and the inertia matrix (3, 3) about the origin of the frame."""
+        m, c, J = _ten(mass, centre, J, what)
+        if not any(map(has_symbols, (m, c, J))):
+            about_centre = J - m * (c @ c * ONE - np.outer(c, c))
+            if (np.diag(about_centre) < -1e-9 * (1 + abs(J).max())).any():
+                raise ModelError(f"J of {what} is smaller than its mass at c would have about the hinge; J is taken there")
+        return Inertia(m, m * c, np.trace(J) / 2 * ONE - J)
 
     @staticmethod
     def zero() -> Inertia:
@@ -108,10 +172,15 @@ class Inertia:
     @property
     def J(self) -> Array:
         """The inertia matrix about the origin, (3, 3), kg m²."""
-        return np.trace(self.P) * np.eye(3) - self.P
+        return np.trace(self.P) * ONE - self.P
 
     def __add__(self, other: Inertia) -> Inertia:
         return Inertia(self.m + other.m, self.h + other.h, self.P + other.P)
+
+    def checked(self, what: str) -> Inertia:
+        """This one as that of a body: finite, of the right shapes, without negative mass."""
+        m, h = entry(self.m, f"the mass of {what}"), entries(self.h, f"the first moment h of {what}")
+        return Inertia(m, h, entries(self.P, f"the second moment P of {what}", (3, 3)))
 
     def seen_from(self, X: Placement) -> Inertia:
         """This body given in a frame with placement X, on the outer frame."""
@@ -121,3 +190,20 @@ class Inertia:
     def spatial(self) -> Array:
         """[[J, h×], [−h×, m]], (6, 6), [angular | linear]."""
         return np.block([[self.J, hat(self.h)], [-hat(self.h), self.m * np.eye(3)]])
+
+
+def _ten(mass: Any, centre: Any, J: Any, what: str) -> tuple[Any, Any, Any]:
+    """(m, c, J) checked: m >= 0, J symmetric without negative moments; numbers, or expressions in parameters."""
+    m, c = entry(mass, f"the mass of {what}"), entries(centre, f"the centre of mass of {what}")
+    J = entries(J, f"the inertia matrix of {what}", (3, 3))
+    if has_symbols(J):
+        skew = any(sympy.simplify(x) != 0 for x in (J - J.T).ravel())
+        negative = any(moment.is_negative for moment in np.diag(J))
+    else:
+        skew = abs(J - J.T).max() > 1e-12 * (1 + abs(J).max())
+        negative = (np.diag(J) < -1e-15).any()  # files hold -5e-20 where zero is meant
+    if skew:
+        raise ModelError(f"the inertia matrix of {what} must be symmetric, not {J.tolist()}")
+    if negative:
+        raise ModelError(f"the inertia matrix of {what} has a negative moment on its diagonal: {np.diag(J)}")
+    return m, c, J

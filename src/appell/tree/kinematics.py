@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from appell.errors import ModelError
 from appell.tree.algorithms import moments, spread
 from appell.tree.frames import Layout
 from appell.tree.inertia import Placement
@@ -98,6 +99,8 @@ def _untwisted(frame: Pose, x: Vector) -> Vector:
 
 def centre_of_mass(layout: Layout, mass: float, q: Scalars) -> Vector:
     """Σ m c / Σ m of all that moves, on the world's axes."""
+    if not mass:
+        raise ModelError("there is no centre of mass, for nothing that moves has mass; give a body to a joint")
     total = [float(x) for x in layout.ground.h]
     for link, pose in zip(layout.links, poses(layout, q), strict=True):
         m, h, _ = moments(link.inertia)
@@ -135,13 +138,20 @@ def potential_energy(layout: Layout, gravity: Scalars, q: Scalars) -> Scalar:
     return 0.0 - dot(gravity, centre_of_mass(layout, 1.0, q))
 
 
+def velocities(layout: Layout, words: Sequence[Steps], v: Scalars) -> list[Six]:
+    """V = X V' + S v of each link on its own axes; `words` are the steps of the links at q."""
+    found: list[Six] = []
+    for link, steps in zip(layout.links, words, strict=True):
+        before = [0.0] * 6 if link.node.parent < 0 else found[link.node.parent]
+        found.append(add(six_out(steps, before), spread(link, v)))
+    return found
+
+
 def _momenta(layout: Layout, q: Scalars, v: Scalars) -> tuple[list[Steps], list[tuple[Six, Six]]]:
     """The words, and (V, I V) of each link on its own axes."""
-    words, momenta = [], []
-    for link in layout.links:
-        words.append(link.steps(q))
-        before = [0.0] * 6 if link.node.parent < 0 else momenta[link.node.parent][0]
-        V = add(six_out(words[-1], before), spread(link, v))
+    words = [link.steps(q) for link in layout.links]
+    momenta = []
+    for link, V in zip(layout.links, velocities(layout, words, v), strict=True):
         m, h, P = moments(link.inertia)
         w, u = V[:3], V[3:]
         trace = P[0][0] + P[1][1] + P[2][2]

@@ -24,6 +24,7 @@ from typing import Any
 from sympy import Expr, Matrix, sqrt
 
 from appell.errors import ModelError
+from appell.jets import expression
 from appell.model.constraint import Constraint
 from appell.model.unilateral import Unilateral
 from appell.tree.frame_symbols import FrameSymbols, vector
@@ -67,13 +68,20 @@ def loop(
         raise ModelError(f"there is no loop of kind {kind!r}; choose one of distance, {', '.join(LOOPS)}")
     if (kind == "distance") != (distance is not None):
         raise ModelError("loop(…, kind='distance', distance=l) needs l, and only that kind takes it")
+    _refuse_names(a, b)
     name = name or f"{a.name}-{b.name}"
     d = Matrix(b.position - a.position)
     if kind == "distance":
-        return [Constraint(d.dot(d) - distance**2, f"{name}: distance")]
+        return [Constraint(d.dot(d) - expression(distance, f"the distance of loop '{name}'") ** 2, f"{name}: distance")]
     axes_a, axes_b = _axes(a), _axes(b)
     rows = {row: ROWS[row](d, axes_a, axes_b) for row in LOOPS[kind].split()}
     return [Constraint(f, f"{name}: {row}") for row, f in rows.items()]
+
+
+def _refuse_names(*frames: Any) -> None:
+    for frame in frames:
+        if not isinstance(frame, FrameSymbols):
+            raise ModelError(f"a constraint takes frames in symbols, tree.frame(name), not {frame!r}")
 
 
 def _axes(frame: FrameSymbols) -> Axes:
@@ -107,7 +115,13 @@ def rolling(
     sideways: whether slipping across is excluded too; one of two wheels on one axle is enough.
     name: before the rows' names: "name: height", "name: along", "name: across".
     """
+    _refuse_names(wheel)
     name, n = name or wheel.name, Matrix([0, 0, 1])
+    radius = expression(radius, f"the radius of wheel '{name}'")
+    if radius.is_nonpositive:
+        raise ModelError(f"the radius of wheel '{name}' is {radius}; it must be positive")
+    if axis is not None and all(x == 0 for x in vector(axis, "the axis of a wheel")):
+        raise ModelError(f"the axis of wheel '{name}' has length 0; axis=None is for a ball")
     if axis is None:
         s: Any = 1
         u, along, across = n, Matrix([1, 0, 0]), Matrix([0, 1, 0])
@@ -139,10 +153,13 @@ def contact_point(
 
     point: in the frame, m. one_sided: z >= height instead, with this restitution; such a point slips.
     """
+    _refuse_names(frame)
     name, place = name or frame.name, frame.at(point)
     gap = place.position[2] - height
     if one_sided:
         return [Unilateral(gap, name, restitution)]
+    if restitution != 0:
+        raise ModelError(f"contact '{name}' is held, so nothing rebounds; restitution= is for one_sided=True")
     rows = [Constraint(gap, f"{name}: height")]
     if not slips:
         rows += [Constraint(place.velocity[k], f"{name}: {'xy'[k]}") for k in range(2)]

@@ -53,7 +53,7 @@ def symbols_of(nodes: Sequence[Node]) -> tuple[JointSymbols, ...]:
 
 
 def _word(name: str) -> str:
-    word = re.sub(r"\W", "_", name, flags=re.ASCII) or "joint"
+    word = re.sub(r"\W", "_", name)
     return f"{word}_" if keyword.iskeyword(word) or word == "t" else f"_{word}" if word[0].isdigit() else word
 
 

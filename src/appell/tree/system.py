@@ -10,6 +10,7 @@ potentials are SymPy expressions in the coordinates and velocities of the joints
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from appell.jets import Jet, jets_of
 from appell.model.system import System
 from appell.tree.frame_symbols import FrameJet
 from appell.tree.names import symbols_of
+from appell.tree.symbolic import symbolic_system
 
 if TYPE_CHECKING:
     from appell.tree.tree import Tree
@@ -40,7 +42,7 @@ class TreeSystem(System):
 
     Attributes
     ----------
-    Those of `System` but for `kinetic`, which no symbols hold; `forces` include the damping of the joints.
+    Those of `System` but for `kinetic`, which `symbolic()` writes down; `forces` include the damping of the joints.
     """
 
     tree: Tree
@@ -80,6 +82,13 @@ class TreeSystem(System):
         self._restrict(constraints)
         self._finish()
 
+    def _finish(self) -> None:
+        """A tree with symbols for masses and lengths cannot be judged by its recursions; what `symbolic()` writes is judged."""
+        if not self.tree.parameters:
+            return super()._finish()
+        self.parameters = tuple(sorted({*self._parameters(), *self.tree.parameters}, key=str))
+        self._frozen = True
+
     def replace(self, **changes: Any) -> TreeSystem:
         """A new system of the same tree with some of the arguments changed."""
         unknown = set(changes) - set(self._given)
@@ -96,9 +105,22 @@ class TreeSystem(System):
 
     def _no_kinetic(self) -> Any:
         raise FormNotApplicable(
-            f"{self.name} is a tree: its kinetic energy is evaluated by recursion, not written in symbols. tree.equations()"
-            " shows Golubev's equations; simulate, compile and normal_form take the system as it is"
+            f"{self.name} is a tree: its kinetic energy is evaluated by recursion, not written in symbols."
+            " system.symbolic() writes that of a small tree; simulate, compile and normal_form take the system as it is"
         )
+
+    def symbolic(self) -> System:
+        """The same system with T and V in symbols and frames written out, for the classical forms, `agree` and `diagnose`.
+
+        Coordinates, velocities, forces and constraints are those of this one; numbers are exact, 0.1 being 1/10. Constraint
+        rows that the joints keep by themselves (d·z of a loop in a plane mechanism) are left out. Derived once;
+        `FormNotApplicable` for trees too large to be read.
+        """
+        return self._symbolic
+
+    @cached_property
+    def _symbolic(self) -> System:
+        return symbolic_system(self)
 
     kinetic: Any = property(_no_kinetic)
     kinetic_given: Any = property(_no_kinetic)

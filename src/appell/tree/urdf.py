@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
@@ -17,7 +18,7 @@ import numpy as np
 
 from appell.errors import ModelError
 from appell.tree.description import Joint, unit_axis
-from appell.tree.inertia import HERE, Inertia, Placement, place
+from appell.tree.inertia import HERE, Inertia, Placement, entry, place
 from appell.tree.joints import JOINTS
 from appell.tree.xml import read_xml
 
@@ -45,19 +46,24 @@ class _Row:
 
 def read_urdf(path: str | Path, *, floating: bool, damping: bool, quarter_turns: float = 0.0) -> Urdf:
     """The robot in the file, its root link welded to the ground or free."""
+    if not isinstance(path, str | PathLike):
+        raise ModelError(f"from_urdf takes the path of a file, not {path!r}")
     path = Path(path)
     if not path.is_file():
-        raise ModelError(f"there is no file {path}")
+        text = str(path)
+        what = "from_urdf takes the path of a file, not its text: " if "<" in text else "there is no file "
+        raise ModelError(what + (text if len(text) < 200 else f"{text[:200]} …"))
     robot = read_xml(path)
     if robot.tag != "robot":
         raise ModelError(f"{path}: the root element is <{robot.tag}>, expected <robot>")
     macros = [element.tag for element in robot.iter() if ":" in element.tag and element.tag.startswith("xacro")]
     if macros:
         raise ModelError(f"{path} contains <{macros[0]}>: it is a macro file; expand it with xacro first")
-    if quarter_turns:
-        _round_angles(robot, quarter_turns)
-    links = _links(robot)
+    within = entry(quarter_turns, "quarter_turns (rad)")
+    if within:
+        _round_angles(robot, within)
     notes: list[str] = []
+    links = _links(robot, notes)
     rows = [_row(element, damping, notes) for element in robot.findall("joint")]
     root = _root(rows, links)
     first = Joint(ROOT_JOINT, "floating" if floating else "fixed", body=links[root], link=root)
@@ -66,9 +72,10 @@ def read_urdf(path: str | Path, *, floating: bool, damping: bool, quarter_turns:
 
 def _round_angles(robot: Element, within: float) -> None:
     """1.5708 → π/2 in every rpy, where it is as near as that."""
-    for origin in robot.iter("origin"):
+    origins = [(element, origin) for element in robot for origin in element.iter("origin")]
+    for element, origin in origins:
         if origin.get("rpy") is not None:
-            angles = _numbers(origin, "rpy", "an <origin>")
+            angles = _numbers(origin, "rpy", f"{element.tag} '{element.get('name', '')}'")
             whole = [round(angle / (math.pi / 2)) * (math.pi / 2) for angle in angles]
             kept = [b if abs(a - b) < within else a for a, b in zip(angles, whole, strict=True)]
             origin.set("rpy", " ".join(map(repr, kept)))
@@ -124,29 +131,34 @@ def _root(rows: Sequence[_Row], links: Mapping[str, Inertia]) -> str:
     if not roots:
         raise ModelError(f"every link is the child of a joint: joint '{rows[0].joint.name}' is part of a closed loop")
     if len(roots) > 1:
-        raise ModelError(f"the links {', '.join(map(repr, roots))} are not connected; a robot has one root link")
+        some = ", ".join(map(repr, roots[:12])) + (" …" if len(roots) > 12 else "")
+        raise ModelError(f"the links {some} are not connected; a robot has one root link")
     return roots[0]
 
 
-def _links(robot: Element) -> dict[str, Inertia]:
+def _links(robot: Element, notes: list[str]) -> dict[str, Inertia]:
     links: dict[str, Inertia] = {}
     for element in robot.findall("link"):
         name = _named(element, "link")
         if name in links:
             raise ModelError(f"two links have the name '{name}'")
         inertial = element.find("inertial")
-        links[name] = Inertia.zero() if inertial is None else _inertia(inertial, f"link '{name}'")
+        links[name] = Inertia.zero() if inertial is None else _inertia(inertial, f"link '{name}'", notes)
     return links
 
 
-def _inertia(inertial: Element, where: str) -> Inertia:
+def _inertia(inertial: Element, where: str, notes: list[str]) -> Inertia:
     mass, matrix = inertial.find("mass"), inertial.find("inertia")
     if mass is None or matrix is None:
         missing = "mass" if mass is None else "inertia"
         raise ModelError(f"{where}: <inertial> has no <{missing}>")
     xx, xy, xz, yy, yz, zz = (_number(matrix, key, where) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
     origin = _origin(inertial, f"the <inertial> of {where}")
-    J = origin.R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ origin.R.T
+    given = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    least, _, most = np.linalg.eigvalsh(given)
+    if least < -1e-9 * abs(most):
+        notes.append(f"{where}: <inertia> is not that of a body, a principal moment is {least:.3g}; it is used as it stands")
+    J = origin.R @ given @ origin.R.T
     return Inertia.at_centre(_number(mass, "value", where), origin.p, (J + J.T) / 2, where)
 
 
@@ -163,7 +175,7 @@ def _row(element: Element, damping: bool, notes: list[str]) -> _Row:
         ends[tag] = end.get("link", "")
     axis = element.find("axis")
     direction: Sequence[float] = (1.0, 0.0, 0.0)
-    if axis is not None and axis.get("xyz") is not None and JOINTS[kind].axial:
+    if axis is not None and JOINTS[kind].axial:
         direction = tuple(unit_axis(_numbers(axis, "xyz", where), where))
     dynamics, viscous = element.find("dynamics"), 0.0
     if dynamics is not None:

@@ -15,9 +15,13 @@ DEEPEST = 200  # nested elements
 
 def read_xml(path: Path) -> Element:
     """The root element of the file. A DOCTYPE, where all entity tricks live, is refused."""
-    if path.stat().st_size > LARGEST:
-        raise ModelError(f"{path} has over {LARGEST // 2**20} MB, too large for a robot description")
-    return parse_xml(path.read_bytes(), str(path))
+    try:
+        if path.stat().st_size > LARGEST:
+            raise ModelError(f"{path} has over {LARGEST // 2**20} MB, too large for a robot description")
+        data = path.read_bytes()
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read: {error.strerror or error}") from error
+    return parse_xml(data, str(path))
 
 
 def parse_xml(data: bytes, where: str) -> Element:
@@ -45,6 +49,6 @@ def parse_xml(data: bytes, where: str) -> Element:
     parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, builder.data
     try:
         parser.Parse(data, True)
-    except expat.ExpatError as error:
+    except (expat.ExpatError, LookupError) as error:  # LookupError: an encoding that nobody knows
         raise ModelError(f"{where} is not well-formed XML: {error}") from error
     return builder.close()

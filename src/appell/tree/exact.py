@@ -1,0 +1,310 @@
+"""Exact scalars for the recursions: polynomials with rational coefficients in cos q, sin q, q and v.
+
+    sin² = 1 − cos²,        w² = 1 − x² − y² − z²  for the components of a unit quaternion
+
+are applied after every product, so that equal things look equal and nothing is left to simplify. The algorithms of
+`kinematics` run over `Exact` as they run over floats and over the graph. Floats become the numbers that were meant:
+1/3, or the decimal of 15 digits, which survives the rounding of 1.2·0.7²/3; angles become fractions of π likewise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import sympy
+from sympy import QQ, Expr, Rational, Symbol, cos, pi, sin
+from sympy.polys.rings import PolyElement, PolyRing, sring
+
+from appell.jets import QuaternionComponent
+from appell.model.bodies import Quaternion
+
+CLOSE = 4e-15
+"""Relative distance at which a float stands for a fraction: some roundings of 1.1e-16 in a row."""
+
+LONGEST = 3000
+"""Terms of a polynomial beyond which nobody would read it: T of a six-axis arm has about a thousand at most."""
+
+
+class TooLong(Exception):
+    """A polynomial has outgrown `LONGEST`."""
+
+
+SIMPLE = 360
+"""Largest denominator of a fraction, of 1 or of π, that a float is taken for."""
+
+
+def exact_number(x: float, scale: float = 0.0) -> Any:
+    """The rational that a float stands for: a simple fraction nearby, or its decimal of 15 digits.
+
+    `scale`: the size of the numbers whose difference x is, where it is one; digits below 1e-15 of it are rounding.
+    """
+    simple = Fraction(x).limit_denominator(SIMPLE)
+    if abs(x - simple) <= CLOSE * max(abs(x), scale):
+        return Rational(simple.numerator, simple.denominator)
+    places = 14 - math.floor(math.log10(max(abs(x), scale)))
+    return Rational(f"{x:.{max(places, 0)}f}")
+
+
+def exact_scalar(x: Any, scale: float = 0.0) -> Any:
+    """A number as `exact_number` reads it, or an expression in parameters with its numbers so."""
+    if isinstance(x, Expr) and x.free_symbols:
+        return tidy(x, dust=CLOSE)
+    return exact_number(float(x), scale)
+
+
+def exact_angle(x: float) -> Expr:
+    """A fraction of π where the float is one, else its number."""
+    part = Fraction(x / float(pi)).limit_denominator(SIMPLE)
+    if part and abs(x / float(pi) - part) <= CLOSE * abs(part):
+        return pi * Rational(part.numerator, part.denominator)
+    return exact_number(x)
+
+
+def rational_turn(angle: float) -> tuple[Rational, Rational]:
+    """cos and sin within 1e-16 as rationals with c² + s² = 1: (1 − t²)/(1 + t²), 2t/(1 + t²), t = tan(angle/2)."""
+    half = Fraction(math.tan(angle / 2)).limit_denominator(10**8)
+    t: Any = Rational(half.numerator, half.denominator)
+    return (1 - t**2) / (1 + t**2), 2 * t / (1 + t**2)
+
+
+@dataclass(frozen=True, eq=False)
+class Algebra:
+    """Polynomials in `generators`: symbols, cos x and sin x, components of quaternions, anything else as it stands."""
+
+    generators: tuple[Expr, ...]
+
+    @cached_property
+    def ring(self) -> PolyRing:
+        return PolyRing(self.generators, QQ, sympy.polys.orderings.lex)
+
+    @cached_property
+    def circles(self) -> tuple[tuple[int, int], ...]:
+        """(place of sin x, place of cos x) for each angle x."""
+        place = {g: i for i, g in enumerate(self.generators)}
+        return tuple((i, place[cos(g.args[0])]) for g, i in place.items() if isinstance(g, sin) and cos(g.args[0]) in place)
+
+    @cached_property
+    def squares(self) -> dict[int, PolyElement]:
+        """Place of a generator → what its square is."""
+        one, x = self.ring.one, self.ring.gens
+        table = {s: one - x[c] ** 2 for s, c in self.circles}
+        balls = {g.quaternion for g in self.generators if isinstance(g, QuaternionComponent)}
+        for ball in sorted(balls):
+            parts = Quaternion(ball).coordinates
+            if set(parts) <= set(self.generators):
+                a, b, c, w = (self.generators.index(part) for part in parts)
+                table[w] = one - x[a] ** 2 - x[b] ** 2 - x[c] ** 2
+        return table
+
+    def number(self, x: Any) -> Exact:
+        """A constant, or an expression in the generators."""
+        if isinstance(x, Expr) and x.free_symbols:
+            return Exact(self, self.ring.from_expr(x))
+        value = sympy.Integer(x) if isinstance(x, int) else x if isinstance(x, Rational) else exact_number(float(x))
+        return Exact(self, self.ring.ground_new(QQ(value.p, value.q)))
+
+    def generator(self, expr: Expr) -> Exact:
+        """A generator as a scalar."""
+        return Exact(self, self.ring.gens[self.generators.index(expr)])
+
+    def reduced(self, p: PolyElement, squares: Mapping[int, PolyElement] | None = None) -> PolyElement:
+        """p with no generator of `squares` (those of the algebra by default) beyond its first power."""
+        squares = self.squares if squares is None else squares
+        high = [(powers, c) for powers, c in p.items() if any(powers[i] > 1 for i in squares)]
+        if not high:
+            return p
+        rest = p.copy()
+        for powers, c in high:
+            del rest[powers]
+            low = tuple(k % 2 if i in squares else k for i, k in enumerate(powers))
+            term = self.ring.term_new(low, c)
+            for i, square in squares.items():
+                for _ in range(powers[i] // 2):
+                    term = term * square
+            rest += term
+        return rest
+
+    def flipped(self, p: PolyElement, circle: tuple[int, int]) -> PolyElement:
+        """p with 1 − sin² for cos² of one angle."""
+        s, c = circle
+        return self.reduced(p, {c: self.ring.one - self.ring.gens[s] ** 2})
+
+    def writing(self, p: PolyElement) -> Writing:
+        """The way to write p that has the fewest terms."""
+        flips = []
+        for circle in self.circles:
+            other = self.flipped(p, circle)
+            if len(other) < len(p):
+                p, flips = other, [*flips, circle]
+        return Writing(tuple(flips), len(self.waves(p)) < len(p))
+
+    def waves(self, p: PolyElement) -> dict[Wave, Any]:
+        """p as Σ coefficient · monomial · cos or sin of Σ n_i x_i, by cos x cos y = ½ (cos(x + y) + cos(x − y)) and its kin."""
+        found: dict[Wave, Any] = {}
+        trig = {i for circle in self.circles for i in circle}
+        for powers, coefficient in p.items():
+            rest = tuple(0 if i in trig else k for i, k in enumerate(powers))
+            terms = {((0,) * len(self.circles), False): coefficient}
+            for n, (s, c) in enumerate(self.circles):
+                for sine in [False] * powers[c] + [True] * powers[s]:
+                    terms = _times_wave(terms, n, sine)
+            for (multiples, sine), value in terms.items():
+                key = (rest, multiples, sine)
+                found[key] = found.get(key, 0) + value
+        return {key: value for key, value in found.items() if value}
+
+    def written(self, p: PolyElement, writing: Writing) -> Expr:
+        """p in SymPy, a sum of products."""
+        for circle in writing.flips:
+            p = self.flipped(p, circle)
+        if not writing.folded:
+            return p.as_expr(*self.generators)
+        angles: list[Any] = [self.generators[s].args[0] for s, _ in self.circles]
+        terms = []
+        for (rest, multiples, sine), value in self.waves(p).items():
+            angle = sympy.Add(*(n * x for n, x in zip(multiples, angles, strict=True)))
+            powers = [g**k for g, k in zip(self.generators, rest, strict=True) if k]
+            terms.append(sympy.Mul(Rational(value.numerator, value.denominator), *powers, (sin if sine else cos)(angle)))
+        return sympy.Add(*terms)
+
+
+Wave = tuple[tuple[int, ...], tuple[int, ...], bool]
+"""Powers of what is no cosine or sine, multiples n_i of the angles, whether it is a sine."""
+
+
+def _times_wave(terms: Mapping[Any, Any], n: int, sine: bool) -> dict[Any, Any]:
+    """Σ value · (cos or sin)(Σ n_i x_i), times cos or sin of x_n."""
+    product: dict[Any, Any] = {}
+    for (multiples, is_sine), value in terms.items():
+        up, down = (tuple(k + step * (i == n) for i, k in enumerate(multiples)) for step in (1, -1))
+        # cos a cos b = ½ (cos(a+b) + cos(a−b))    sin a cos b = ½ (sin(a+b) + sin(a−b))
+        # cos a sin b = ½ (sin(a+b) − sin(a−b))    sin a sin b = ½ (cos(a−b) − cos(a+b))
+        sign = (-1 if is_sine else 1, 1 if is_sine else -1) if sine else (1, 1)
+        for key, factor in ((up, sign[0]), (down, sign[1])):
+            key, factor = _normal(key, is_sine != sine, factor)
+            product[key] = product.get(key, 0) + factor * value / 2
+    return {key: value for key, value in product.items() if value}
+
+
+def _normal(multiples: tuple[int, ...], sine: bool, factor: int) -> tuple[tuple[tuple[int, ...], bool], int]:
+    """The first multiple positive; sin 0 = 0."""
+    first = next((k for k in multiples if k), 0)
+    if first < 0:
+        multiples, factor = tuple(-k for k in multiples), -factor if sine else factor
+    return (multiples, sine), 0 if sine and not first else factor
+
+
+@dataclass(frozen=True)
+class Writing:
+    """How a polynomial is written: angles with sin² for cos²; products of cosines folded into cosines of sums, or not."""
+
+    flips: tuple[tuple[int, int], ...]
+    folded: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Exact:
+    """A scalar of an algebra; +, −, · with floats and with its like."""
+
+    algebra: Algebra
+    poly: PolyElement
+
+    def _other(self, x: Any) -> PolyElement:
+        return x.poly if isinstance(x, Exact) else self.algebra.number(x).poly
+
+    def __add__(self, x: Any) -> Exact:
+        return Exact(self.algebra, self.poly + self._other(x))
+
+    def __sub__(self, x: Any) -> Exact:
+        return Exact(self.algebra, self.poly - self._other(x))
+
+    def __rsub__(self, x: Any) -> Exact:
+        return Exact(self.algebra, self._other(x) - self.poly)
+
+    def __neg__(self) -> Exact:
+        return Exact(self.algebra, -self.poly)
+
+    def __mul__(self, x: Any) -> Exact:
+        other = self._other(x)
+        if len(self.poly) * len(other) > LONGEST**2:
+            raise TooLong
+        product = self.algebra.reduced(self.poly * other)
+        if len(product) > LONGEST:
+            raise TooLong
+        return Exact(self.algebra, product)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def expression(self, values: Mapping[Symbol, Expr], writing: Writing | None = None) -> Expr:
+        """The scalar in SymPy, as short as can be or in a given way, with `values` put for symbols of the generators."""
+        found: Any = self.algebra.written(self.poly, writing or self.algebra.writing(self.poly))
+        return found.xreplace(values) if values else found
+
+
+@dataclass(frozen=True)
+class Angle:
+    """q, of which the recursions ask no more than cos(q + γ) and sin(q + γ)."""
+
+    algebra: Algebra
+    angle: Expr
+
+    def __add__(self, offset: float) -> Angle:
+        return Angle(self.algebra, self.angle + exact_angle(offset))
+
+    def cos(self) -> Exact:
+        return self.algebra.generator(cos(self.angle))
+
+    def sin(self) -> Exact:
+        return self.algebra.generator(sin(self.angle))
+
+
+def generators_of(exprs: Iterable[Expr]) -> tuple[Expr, ...]:
+    """What expressions are polynomials in: their symbols, roots and quotients."""
+    symbolic = [e for e in exprs if e.free_symbols]
+    found: Any = sring(symbolic)[0] if symbolic else None
+    return tuple(found.symbols) if symbolic else ()
+
+
+def tidy(expr: Expr, dust: float = 0.0) -> Expr:
+    """The expression without floats and with the relations of this module applied, inside roots and functions too.
+
+    Terms with coefficients up to `dust`, or up to that share of the largest one, are rounding and go.
+    """
+    return _tidy(without_floats(expr), dust)
+
+
+def without_floats(expr: Expr) -> Any:
+    """The expression with every float as the number that it stands for."""
+    return expr.xreplace({x: exact_number(float(x)) for x in expr.atoms(sympy.Float)})
+
+
+def _tidy(expr: Any, dust: float = 0.0) -> Expr:
+    polynomial = _inner(expr)
+    if not polynomial.args or not isinstance(polynomial, Expr):  # a condition of Piecewise
+        return polynomial
+    found: Any = sring(polynomial)
+    ring, p = found
+    if ring.domain not in (QQ, sympy.ZZ):
+        return polynomial
+    algebra = Algebra(tuple(ring.symbols))
+    p = algebra.reduced(algebra.ring.from_dict({powers: QQ.convert_from(c, ring.domain) for powers, c in p.items()}))
+    if dust:
+        least = dust * max(1.0, *(abs(float(c)) for c in p.values()))
+        p = algebra.ring.from_dict({powers: c for powers, c in p.items() if abs(float(c)) > least})
+    return Exact(algebra, p).expression({})
+
+
+def _inner(expr: Any) -> Any:
+    """What is inside roots, quotients and functions made tidy."""
+    if not expr.args:
+        return expr
+    if expr.is_Add or expr.is_Mul:
+        return expr.func(*map(_inner, expr.args))
+    if expr.is_Pow and expr.exp.is_Integer and expr.exp > 0:
+        return _inner(expr.base) ** expr.exp
+    return expr.func(*map(_tidy, expr.args))

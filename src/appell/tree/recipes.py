@@ -1,0 +1,40 @@
+"""What determines the code that answers a question about a tree, as one digest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from appell.backends import generator
+from appell.backends.cache import digest
+from appell.tree.description import Frame
+from appell.tree.frames import Node
+from appell.tree.inertia import Placement
+from appell.tree.joints import JOINTS
+
+OWN_KINDS = tuple(JOINTS.values())  # as this package's files define them
+GENERATORS = ("appell.tree", "appell.graph", "appell.backends")
+
+
+def recipe_key(nodes: Sequence[Node], gravity: tuple[float, float, float], *question: str, frame: Frame | None = None) -> str:
+    """Digest of all numbers of a tree, to the bit, of a question, and of the files that make a graph and C code from them.
+
+    "" where a joint has a kind that is not in these files, whose code may be anything, or where a number is a symbol.
+    """
+    if any(node.kind not in OWN_KINDS for node in nodes):
+        return ""
+    try:
+        numbers = [repr(gravity), *(_node(node) for node in nodes)]
+        place = [] if frame is None else [str(frame.node), _numbers(frame.placement)]
+    except TypeError:
+        return ""
+    return digest(generator(*GENERATORS), *question, *place, *numbers)
+
+
+def _node(node: Node) -> str:
+    body = node.inertia
+    numbers = (*node.axis, body.m, *body.h, *body.P.flat, *node.armature, *node.damping)
+    return f"{node.kind.name} {node.parent} {_numbers(node.placement)} {' '.join(float(x).hex() for x in numbers)}"
+
+
+def _numbers(placement: Placement) -> str:
+    return " ".join(float(x).hex() for x in (*placement.R.flat, *placement.p))
