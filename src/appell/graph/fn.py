@@ -68,11 +68,22 @@ class Fn:
 
     def __call__(self, *arrays: ArrayLike) -> dict[str, NDArray[np.float64]]:
         """The outputs by name at one state, by CasADi's evaluator. For many calls keep `buffers()`."""
-        work = self.buffers()
-        for port, memory, value in zip(self.inputs, work.inputs, checked(self, arrays), strict=True):
-            memory[...] = as_array(value, port)
+        given = [as_array(value, port) for port, value in zip(self.inputs, checked(self, arrays), strict=True)]
+        try:
+            work = self._idle.pop()  # atomic: no two threads share one
+        except IndexError:
+            work = self.buffers()
+        for memory, value in zip(work.inputs, given, strict=True):
+            memory[...] = value
         work.run()
-        return {port.name: memory for port, memory in zip(self.outputs, work.outputs, strict=True)}
+        results = {port.name: memory.copy() for port, memory in zip(self.outputs, work.outputs, strict=True)}
+        self._idle.append(work)
+        return results
+
+    @cached_property
+    def _idle(self) -> list[Buffers]:
+        """Buffers of calls that are over: to make them takes longer than most functions."""
+        return []
 
     def buffers(self) -> Buffers:
         """Fresh memory and an evaluator over it: one for each thread."""
