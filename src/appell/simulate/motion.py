@@ -317,9 +317,10 @@ class Motion(Record):
         return self.sampler
 
     def fine(self, points: int) -> Motion:
-        """The same motion at about `points` times or more, where it can be had: each interval between samples subdivided."""
-        parts = -(-points // max(len(self) - 1, 1))
-        if self.sampler is None or parts <= 1 or len(self) < 2:
+        """The same motion with no interval between times longer than 1/`points` of it, where it can be had; its own times stay."""
+        span = np.abs(np.diff(self.t))
+        parts = np.maximum(1, np.ceil(points * span / max(span.sum(), np.finfo(float).tiny)).astype(int))
+        if self.sampler is None or (parts == 1).all():
             return self
         try:
             fine = self.at(subdivided(self.t, parts))
@@ -327,7 +328,7 @@ class Motion(Record):
             return self
         states = {name: getattr(fine, name).copy() for name in ("q", "v", "work")}
         for name, values in states.items():
-            values[::parts] = getattr(self, name)  # at an impact the sample before it as well
+            values[np.append(0, np.cumsum(parts))] = getattr(self, name)  # at an impact the sample before it as well
         return replace(fine, **states)
 
     def release(self, constraint: Any) -> Array:

@@ -178,10 +178,11 @@ def reaction_latex(name: str, row: int) -> str:
     return rf"\Lambda_{{\mathrm{{{word}}}}}" if plain else rf"\Lambda_{{{row + 1}}}"
 
 
-def subdivided(t: Array, parts: int) -> Array:
-    """The times t with `parts` − 1 equally spaced ones in each interval, (1 + (k − 1) parts,)."""
-    between = t[:-1, None] + np.diff(t)[:, None] * (np.arange(parts) / parts)
-    return np.append(between.reshape(-1), t[-1])
+def subdivided(t: Array, parts: int | NDArray[np.int_]) -> Array:
+    """The times t with `parts` − 1 equally spaced ones in each interval (or in interval i, parts[i] − 1 of them)."""
+    counts = np.broadcast_to(parts, len(t) - 1)
+    inside = [start + size * (np.arange(n) / n) for start, size, n in zip(t[:-1], np.diff(t), counts, strict=True)]
+    return np.concatenate([*inside, t[-1:]])
 
 
 def _interval(t: Array) -> str:
