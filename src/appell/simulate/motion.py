@@ -317,7 +317,7 @@ class Motion(Record):
         return self.sampler
 
     def fine(self, points: int) -> Motion:
-        """The same motion with no interval between times longer than 1/`points` of it, where it can be had; its own times stay."""
+        """The same motion, where it can be had with no interval between times longer than 1/`points` of it; its times stay."""
         span = np.abs(np.diff(self.t))
         parts = np.maximum(1, np.ceil(points * span / max(span.sum(), np.finfo(float).tiny)).astype(int))
         if self.sampler is None or (parts == 1).all():

@@ -45,15 +45,32 @@ class ChainLink:
         return Inertia.at_hinge(self.mass, self.c, np.diag(J) if J.shape == (3,) else J, name)
 
 
+def as_link(given: ChainLink | Mapping[str, Any], where: str) -> ChainLink:
+    """A link, or the mapping of its fields: {"mass": m, "c": c, "J": J, "r": r, "e": e}."""
+    if isinstance(given, ChainLink):
+        return given
+    names = [field.name for field in fields(ChainLink)]
+    if not isinstance(given, Mapping):
+        raise ModelError(f"{where} of a chain is an ap.tree.ChainLink, or a mapping with {', '.join(names)}; not {given!r}")
+    unknown = [str(name) for name in given if name not in names]
+    missing = [name for name in names[:3] if name not in given]
+    if unknown or missing:
+        wrong = f"has no {', '.join(missing)}" if missing else f"has an unknown {', '.join(unknown)}"
+        raise ModelError(f"{where} of a chain {wrong}; its fields are {', '.join(names)}")
+    return ChainLink(**given)
+
+
 class Chain(Tree):
-    """A chain of `links`; base="fixed": body 1 is hinged to the ground, "floating": body 1 is free (its `e` unused).
+    """A chain of `links` (or mappings of their fields).
+
+    base="fixed": body 1 is hinged to the ground; "floating": body 1 is free (its `e` unused).
 
     A chain with symbols prints its `equations()` in them; `with_parameters({m: 2.0, …})` is the chain of numbers to run.
     """
 
     def __init__(
         self,
-        links: Sequence[ChainLink],
+        links: Sequence[ChainLink | Mapping[str, Any]],
         *,
         base: str = "fixed",
         gravity: Sequence[Any] = GRAVITY,
@@ -64,12 +81,10 @@ class Chain(Tree):
             raise ModelError(f"base={base!r}; choose 'fixed' or 'floating'")
         if not links:
             raise ModelError("a chain needs at least one link")
-        self.links, self.base = tuple(links), base
+        self.links, self.base = tuple(as_link(link, f"link {n}") for n, link in enumerate(links, start=1)), base
         joints, at = [], np.zeros(3)
         for n, link in enumerate(self.links, start=1):
             where = f"link {n}"
-            if not isinstance(link, ChainLink):
-                raise ModelError(f"{where} of a chain must be an ap.tree.ChainLink, not {link!r}")
             kind = "floating" if base == "floating" and n == 1 else "revolute"
             parent, place = (None if n == 1 else f"joint_{n - 1}"), Placement(np.eye(3), at)
             body = link.inertia(where)
