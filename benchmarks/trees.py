@@ -22,7 +22,8 @@ from benchmarks.robots import ROBOTS, Array, Heyoka, Pinocchio, Robot, States
 from benchmarks.trees_ready import chain_table, ready_table
 
 STATES = 4096
-ANSWERS = 8e6  # bytes of one batch of matrices: beyond, the system's fresh pages take most of the time
+BLOCK = 64  # states: batches of matrices are multiples of it
+LARGE, SMALL = 4e6, 0.75e6  # bytes of the matrices of one batch: in the caches all cores share, in the core's own 1 MB
 AGREES = 1e-9  # of the largest acceleration, at the worst of all states (1e-10 on g1)
 SINGLE = 1e-3  # what single precision may lose on an acceleration, of the largest
 
@@ -52,7 +53,8 @@ def tables(quick: bool) -> list[Table]:
     turn = 0.05 if quick else 1.5
     return [
         _forward_table([_forward(case, turn) for case in cases]),
-        _others_table([_others(case, turn) for case in cases]),
+        _inverse_table([_inverse(case, turn) for case in cases]),
+        _mass_table([_mass(case, turn) for case in cases]),
         _single_table([_single(case, turn) for case in cases]),
         ready_table(robots, repeats=1 if quick else 3),
         chain_table(quick),
@@ -87,10 +89,16 @@ def _in_turn(function: Callable[..., Any], parts: Sequence[Array]) -> None:
         function(part)
 
 
-def _reusing(call: Call, room: Array, parts: Sequence[Array]) -> None:
+def _reusing(function: Callable[..., Any], parts: Sequence[Array]) -> Callable[[], None]:
     """All answers to the same memory."""
-    for part in parts:
-        call.batch(part, out=(room[: len(part)],))
+    room = function(parts[0])
+    pairs = [(part, room[: len(part)]) for part in parts]
+
+    def run() -> None:
+        for part, out in pairs:
+            function(part, out=out)
+
+    return run
 
 
 # --- forward dynamics of a batch --------------------------------------------------------------------------------------
@@ -188,50 +196,80 @@ def _forward_table(records: list[dict[str, Any]]) -> Table:
 # --- inverse dynamics and the mass matrix of a batch ------------------------------------------------------------------
 
 
-def _others(case: Case, turn: float) -> dict[str, Any]:
+def _inverse(case: Case, turn: float) -> dict[str, Any]:
     states, peer, count, name = case.states, case.pinocchio, len(case.states.q), case.robot.name
-    inverse, mass = case.call("inverse_dynamics"), case.call("mass_matrix")
-    parts = np.array_split(states.q, -(-8 * case.tree.nv**2 * count // int(ANSWERS)))
-    arguments = (states.q, states.v, states.third)
+    inverse, arguments = case.call("inverse_dynamics"), (states.q, states.v, states.third)
     parallel, result = peer.parallel("rneaInParallel", states)
     parallel()
-    M = np.array([np.triu(peer.mass_matrix(q)) for q in states.q_pinocchio])
     error = agree(f"{name}: rnea", inverse.batch(*arguments)[0], result.T, 1e-11)
-    error = max(error, agree(f"{name}: crba", np.triu(mass.batch(states.q)[0]), M, 1e-11))
-    room = mass.batch(parts[0])[0]
     calls = {
         "inverse": busy(lambda: inverse.batch(*arguments), count),
         "rnea": busy(_each(peer.pin.rnea, peer.model, peer.data, states.q_pinocchio, states.v, states.third), count),
         "parallel": busy(parallel, count),
-        "mass": busy(lambda: _in_turn(mass.batch, parts), count),
-        "reused": busy(lambda: _reusing(mass, room, parts), count),
-        "crba": busy(_each(peer.pin.crba, peer.model, peer.data, states.q_pinocchio), count),
     }
-    return {"robot": name, "error": error, "states": len(parts[0]), **interleaved(calls, seconds=turn)}
+    return {"robot": name, "error": error, **interleaved(calls, seconds=turn)}
 
 
-def _others_table(records: list[dict[str, Any]]) -> Table:
+def _inverse_table(records: list[dict[str, Any]]) -> Table:
     rows = tuple(
         (
             r["robot"], seconds(r["inverse"]), seconds(r["rnea"]), seconds(r["parallel"]), ratio(r["rnea"] / r["inverse"]),
-            ratio(r["parallel"] / r["inverse"]), seconds(r["mass"]), seconds(r["reused"]), seconds(r["crba"]),
-            ratio(r["crba"] / r["mass"]), ratio(r["crba"] / r["reused"]),
+            ratio(r["parallel"] / r["inverse"]),
         )
         for r in records
     )  # fmt: skip
     return Table(
-        title="Inverse dynamics and mass matrix of a batch of states, one core, time a state",
+        title="Inverse dynamics of a batch of states, one core, time a state",
+        columns=("robot", "inverse", "rnea", "rneaInParallel", "× rnea", "× parallel"),
+        rows=rows,
+        notes=(
+            "rnea: called from Python state by state; rneaInParallel: on one thread",
+            f"agreement: {max(r['error'] for r in records):.0e} of the largest entry",
+        ),
+        records=tuple(records),
+    )
+
+
+def _mass(case: Case, turn: float) -> dict[str, Any]:
+    """Batches whose answers stay in the core's own cache, and larger ones: to fresh memory, or all to one array."""
+    states, peer, count, name = case.states, case.pinocchio, len(case.states.q), case.robot.name
+    case.tree.mass_matrix(states.q)  # compiles the vectors; from now on the method is an entry into machine code
+    function = case.tree.mass_matrix
+    M = np.array([np.triu(peer.mass_matrix(q)) for q in states.q_pinocchio])
+    error = agree(f"{name}: crba", np.triu(function(states.q)), M, 1e-11)
+    record: dict[str, Any] = {"robot": name, "error": error}
+    calls = {"crba": busy(_each(peer.pin.crba, peer.model, peer.data, states.q_pinocchio), count)}
+    for size, most in (("small", SMALL), ("large", LARGE)):
+        each = min(count, max(1, int(most / (8 * case.tree.nv**2 * BLOCK))) * BLOCK)
+        parts = [states.q[k : k + each] for k in range(0, count, each)]
+        record[f"{size} states"] = each
+        calls[f"{size} fresh"] = busy(lambda parts=parts: _in_turn(function, parts), count)
+        calls[f"{size} out"] = busy(_reusing(function, parts), count)
+    return {**record, **interleaved(calls, seconds=turn)}
+
+
+def _mass_table(records: list[dict[str, Any]]) -> Table:
+    kinds = ("small out", "small fresh", "large out", "large fresh")
+    rows = tuple(
+        (
+            r["robot"], *(cell for size in ("small", "large") for cell in (
+                str(r[f"{size} states"]), seconds(r[f"{size} out"]), seconds(r[f"{size} fresh"])
+            )), seconds(r["crba"]), *(ratio(r["crba"] / r[kind]) for kind in kinds),
+        )
+        for r in records
+    )  # fmt: skip
+    return Table(
+        title="Mass matrix of a batch of states, one core, time a state",
         columns=(
-            "robot", "inverse", "rnea", "rneaInParallel", "× rnea", "× parallel", "mass matrix", "into out=", "crba", "× crba",
-            "× with out=",
+            "robot", "states", "out=", "fresh", "states, large", "out=", "fresh", "crba", "× out=", "× fresh", "× large out=",
+            "× large fresh",
         ),
         rows=rows,
         notes=(
-            "rnea, crba: called from Python state by state; crba fills one triangle of one matrix that stays in the cache, "
-            "appell the whole matrix of every state",
-            f"mass matrix: in batches of at most {ANSWERS / 1e6:g} MB of answers, 8 nv² bytes a state ("
-            + ", ".join(f"{r['robot']} {r['states']}" for r in records)
-            + " states): fresh memory for each batch, or all to one array with out=",
+            "crba: called from Python state by state; it fills one triangle of one matrix that stays in the cache, appell the "
+            "whole matrix of every state, 8 nv² bytes",
+            f"states: of one batch, a multiple of {BLOCK}; at most {SMALL / 1e6:g} MB of answers, which stay in the core's own "
+            f"cache, or {LARGE / 1e6:g} MB, which do not; out=: all batches to one array, fresh: each to memory of its own",
             f"agreement: {max(r['error'] for r in records):.0e} of the largest entry",
         ),
         records=tuple(records),

@@ -82,7 +82,7 @@ def latex(expr: Any, motion: Collection[Symbol] = ()) -> str:
 
 def text(expr: Any, motion: Collection[Symbol] = ()) -> str:
     """One line of Unicode: m r² φ̇ cos(θ)/2."""
-    line = StrPrinter({"order": None}).doprint(_ordered(expr, motion))
+    line = StrPrinter({"order": None, "full_prec": False}).doprint(_ordered(expr, motion))
     line = re.sub(r"\*\*(\d+)", lambda power: power[1].translate(_SUPERSCRIPT), line)
     line = re.sub(r"\*\*\((-\d+)\)", lambda power: power[1].translate(_SUPERSCRIPT), line)
     line = line.replace("sqrt(", "√(").replace("**", "^")

@@ -39,7 +39,7 @@ def test_covers_write_every_number_and_constants_only_where_all_are(lanes):
     for size in (*range(1, 4 * lanes), 100, 102, 103):
         for share in (0.0, 0.5, 0.9, 1.0):
             constant = list(np.repeat(rng.random(size) < share, rng.integers(1, 3 * lanes, size))[:size])
-            segments = cover(constant, lanes)
+            segments = cover(constant, lanes, int(rng.integers(lanes)))
             written = {at + k for at, _ in segments for k in range(lanes)}
             assert written >= set(range(size)) and (size < lanes or max(written) < size)
             assert all(at < after for (at, _), (after, _) in pairwise(segments))
@@ -50,10 +50,19 @@ def test_covers_write_every_number_and_constants_only_where_all_are(lanes):
 def test_long_runs_of_constants_are_not_transposed():
     zeros = [False] * 12 + [True] * 23
     row = zeros * 6
-    assert sum(square for _, square in cover(row, 8)) <= 13
-    assert not any(square for _, square in cover([True] * 40, 8))
-    aligned = cover([False] * 40, 8)
-    assert aligned == [(at, True) for at in range(0, 40, 8)]
+    for phase in range(8):
+        squares = [at for at, square in cover(row, 8, phase) if square]
+        assert len(squares) <= 6 * 3 and all(at % 35 < 12 or at % 35 > 27 for at in squares)  # two, where lines begin well
+        assert not any(square for _, square in cover([True] * 40, 8, phase))
+
+
+def test_segments_lie_in_one_line_of_the_cache():
+    """Of a row that begins `phase` numbers after a line only the first and the last segment are across two."""
+    assert cover([False] * 40, 8) == [(at, True) for at in range(0, 40, 8)]
+    for phase in range(1, 8):
+        inner = [(at, True) for at in range(8 - phase, 33, 8)]
+        ends = [] if (40 + phase) % 8 == 0 else [(32, True)]
+        assert cover([False] * 40, 8, phase) == [(0, True), *inner[: -1 if inner[-1] == (32, True) else None], *ends]
 
 
 def test_only_squares_with_something_used_are_read():
@@ -121,9 +130,38 @@ def test_values_are_kept_once_and_constants_not_at_all():
     packed = Packed(fn)
     assert packed.outputs[0].size == 6 * 7 // 2 + 6 * 7 // 2 + 3 + 4 + 1
     layout = packed.layout(8)
-    assert not any(segment.places for segment in layout.outputs[1])
-    places = {place for segments in layout.outputs for segment in segments for place in segment.places}
+    assert layout.apart == 1 and [len(covers) for covers in layout.outputs] == [1] * 5  # some outputs are short
+    assert not any(segment.places for segment in layout.outputs[1][0])
+    places = {place for (segments,) in layout.outputs for segment in segments for place in segment.places}
     assert places == set(range(layout.vectors)) and set(layout.constant.values()) <= {0.0, 2.5}
+
+
+def matrices() -> Fn:
+    """As `branched`, outputs of 169 and 20 numbers alone: rows begin anywhere in a line of the cache."""
+    fn = branched()
+    q, r = ca.SX.sym("q", 13), ca.SX.sym("r", 3)
+    A, C, *_ = fn.function(q, r)
+    return make_fn("matrices", {"q": q, "r": r}, {"A": (A, (13, 13)), "C": (C, (4, 5))})
+
+
+@pytest.mark.parametrize("lanes", [2, 4, 8])
+def test_states_of_one_phase_together(lanes, monkeypatch):
+    """Blocks of every `lanes`-th state, results at every place in a line, a tail, states that go another way in between."""
+    monkeypatch.setattr(lane_module, "lanes_here", lambda scalar: lanes)
+    fn = matrices()
+    assert Packed(fn).layout(lanes).apart == lanes
+    call, right = c_function(compile_c([fn]), fn), vm_function(fn)
+    for n in (lanes**2 - 1, lanes**2, 2 * lanes**2 + 3):
+        q, r = data(n)
+        q[n // 2, 3], q[n - 1, 0] = 1e9, np.nan
+        expected = right.batch(q, r)
+        for shift in range(8):
+            rooms = [np.full(shift + x.size + 8, 7.0) for x in expected]
+            out = tuple(room[shift : shift + x.size].reshape(x.shape) for room, x in zip(rooms, expected, strict=True))
+            call.batch(q, r, out=out)
+            agree(out, expected)
+            assert all((room[:shift] == 7).all() and (room[-8:] == 7).all() for room in rooms)
+    assert call.many.args[1].built["double"] is not None
 
 
 def test_nearest_results_come_first_and_fewer_values_wait():

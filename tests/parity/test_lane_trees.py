@@ -34,9 +34,9 @@ def walker() -> Tree:
     joints = [Joint("body", "floating", body=body())]
     for leg in "abc":
         for k in range(3):
-            place = Placement(Rotation.random(random_state=k).as_matrix(), 0.4 * rng.normal(size=3))
+            place = Placement(Rotation.from_rotvec(rng.normal(size=3)).as_matrix(), 0.4 * rng.normal(size=3))
             before = f"{leg}{k - 1}" if k else "body"
-            joints.append(Joint(f"{leg}{k}", "revolute", before, place, rng.normal(size=3), body(), armature=0.1 * k))
+            joints.append(Joint(f"{leg}{k}", "revolute", before, place, rng.normal(size=3).tolist(), body(), armature=0.1 * k))
     return Tree(joints, name="walker")
 
 

@@ -309,3 +309,11 @@ def test_final_state_goes_on():
 def test_runs_do_not_disturb_each_other():
     one, other = run(zoo.skate(), 1.0), run(zoo.skate(), 1.0)
     assert np.array_equal(one.q, other.q) and np.array_equal(one.t, other.t)
+
+
+def test_a_warning_points_at_the_line_of_the_user():
+    """ẍ = 6x² blows up at t = 1."""
+    x = coordinates("x")
+    with pytest.warns(AppellWarning, match="stopped at t = 1") as heard:
+        simulate(System([x], x.d**2 / 2, -2 * x**3, name="blow-up"), {x: 1.0, x.d: 2.0}, 2.0)
+    assert heard[0].filename == __file__

@@ -115,15 +115,18 @@ def test_derivatives(name: str, floating: bool):
 
 
 def test_what_cannot_be_read():
-    """Two of the 77 files; the reasons are in `UNREADABLE`."""
-    assert len(URDFS) == 77 and set(UNREADABLE) <= set(URDFS)
-    for name in UNREADABLE:
+    """At most two of about 70 files, by the version of the package; the reasons are in `UNREADABLE`."""
+    told = {
+        "falcon_description/urdf/falcon.urdf": r"top_propeller_joint.*Z_propeller",
+        "ur_description/urdf/ur3.urdf": "no <link>",
+    }
+    there = sorted(set(URDFS) & set(UNREADABLE))
+    assert len(URDFS) > 60 and there and set(told) == set(UNREADABLE)
+    for name in there:
         with pytest.raises(ValueError):
             pin.buildModelFromUrdf(str(ROBOTS / name))
-    with pytest.raises(ModelError, match=r"top_propeller_joint.*Z_propeller"):
-        Tree.from_urdf(ROBOTS / "falcon_description/urdf/falcon.urdf")
-    with pytest.raises(ModelError, match="no <link>"):
-        Tree.from_urdf(ROBOTS / "ur_description/urdf/ur3.urdf")
+        with pytest.raises(ModelError, match=told[name]):
+            Tree.from_urdf(ROBOTS / name)
 
 
 @pytest.mark.compiler

@@ -7,7 +7,7 @@ from appell.backends.call import Call, c_function, compile_c, compiled_before, i
 from appell.backends.choice import choose_backend
 from appell.backends.crossing import crossing_available
 from appell.backends.lanes import emit_lanes
-from appell.backends.notice import AppellWarning
+from appell.backends.notice import AppellWarning, warn
 from appell.backends.recipe import Recipe, generator, recipe_for
 
 __all__ = [
@@ -32,4 +32,5 @@ __all__ = [
     "module",
     "recipe_for",
     "vm_function",
+    "warn",
 ]

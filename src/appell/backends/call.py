@@ -41,10 +41,15 @@ class Call:
     open_buffers: Callable[[], Buffers]
     cross: Callable[..., Callable[..., Any] | None]
 
+    def __post_init__(self) -> None:
+        fast = self.cross(self.batch, batches=True, singles=False)
+        if fast is not None:
+            object.__setattr__(self, "batch", fast)  # the crossing into machine code itself
+
     def first(self, otherwise: Callable[..., Any]) -> Callable[..., Any] | None:
-        """The first output by itself, or `otherwise(…)` where the arguments are not float64 of the right shapes; None where
-        there is no extension module."""
-        return self.cross(otherwise, kept=1, bare=True)
+        """The first output by itself, at one state or, if it is the only one, at a batch; `otherwise(…)` where the arguments
+        are not float64 of the right shapes; None where there is no extension module."""
+        return self.cross(otherwise, kept=1, bare=True, batches=True)
 
     def guarded(self, otherwise: Callable[..., Any], **fixed: ArrayLike) -> Callable[..., Any]:
         """`single` for functions whose last output is a margin: the outputs before it where it is positive, and
@@ -81,7 +86,12 @@ def c_function(library: Library, fn: Signature) -> Call:
     """`fn` from a library that holds it (`compile_c`)."""
     lanes = Lanes(fn) if isinstance(fn, Fn | Recipe) and library.contracts else None
     open_buffers = partial(_c_buffers, library, fn)
-    cross = partial(crossing, library, fn, operations=_operations(fn))
+    vectors = None if lanes is None else lanes.vectors
+
+    def cross(otherwise: Callable[..., Any], *, batches: bool = False, **options: Any) -> Callable[..., Any] | None:
+        options |= {"operations": _operations(fn), "vectors": vectors if batches else None}
+        return crossing(library, fn, otherwise, **options)
+
     single = _single(fn, open_buffers)
     return Call(fn, cross(single) or single, partial(_c_many, library, lanes), open_buffers, cross)
 

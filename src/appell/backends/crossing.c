@@ -1,16 +1,18 @@
-/* The crossing from Python to a compiled function at one state, without a copy on the way in.
+/* The crossing from Python to a compiled function, at one state or a batch of states, without a copy on the way in.
 
        call(x_1, …, x_n) -> (y_1, …, y_m)
+       call(X_1, …, X_n, out=, dtype=) -> (Y_1, …, Y_m)     where there are vectors of states (vectors.c)
 
    An x is taken from its own memory if it is an ndarray of float64 in the port's shape, contiguous, aligned and in the
-   machine's byte order; a scalar may be a float or an int. The y are fresh arrays. Anything else, keywords included, is
-   the business of `otherwise`, a Python callable with the same arguments. Nothing is written to the object after it is made,
-   so threads may share it. */
+   machine's byte order; a scalar may be a float or an int. So are the X, with the batch first, all as long, and the arrays in
+   `out`. The y are fresh arrays. Anything else is the business of `otherwise`, a Python callable with the same arguments.
+   Nothing is written to the object after it is made, so threads may share it. */
 
 #define PY_SSIZE_T_CLEAN
 #define NPY_NO_DEPRECATED_API NPY_1_22_API_VERSION
 #include <Python.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <structmember.h>
 #include <numpy/arrayobject.h>
 
@@ -25,6 +27,27 @@ typedef struct {
     const double *fixed;  /* an input that was given once and for all, else NULL */
 } Port;
 
+#define IDLE 4        /* rooms that are kept for the next call */
+#define LINE 64       /* bytes in a line of the cache, with which rooms and large results begin */
+#define MUCH 100000   /* bytes of results for which it is worth some time to place them well */
+
+typedef int lanes(ptrdiff_t n, const void *const *in, const ptrdiff_t *stride, void *const *out, unsigned char *far, void *room);
+
+/* Batches on vectors of doubles, or floats. */
+typedef struct {
+    lanes *run;       /* NULL until it is opened */
+    size_t room;      /* bytes of memory that one call in progress needs */
+    npy_intp least;   /* states */
+    int rest;         /* how many rooms are idle */
+    void *idle[IDLE];
+    PyObject *owner;  /* of the machine code */
+} Width;
+
+typedef struct {
+    PyObject_HEAD
+    Width width[2];  /* of doubles, of floats */
+} Vectors;
+
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
@@ -33,12 +56,17 @@ typedef struct {
     int bare;     /* return the only kept output itself, not a tuple */
     int guarded;  /* the last output is a margin: the result holds where it is positive */
     int patient;  /* long enough to let other threads run */
+    int singles;  /* takes one state */
+    int takes_out, takes_dtype;  /* keywords of batches */
+    npy_intp patience;           /* states in a batch from which on other threads may run */
+    Vectors *vectors;            /* NULL: takes no batches */
     PyObject *otherwise, *memory, *owner;  /* memory: of fixed inputs; owner: of the machine code */
     Port in[PORTS], out[PORTS];
 } Crossing;
 
 static const ptrdiff_t nowhere[PORTS];
 static PyArray_Descr *float64;
+static PyObject *vectors_type;
 
 static const double *number(PyObject *value, double *place)
 {
@@ -90,6 +118,8 @@ static PyObject *together(const Crossing *self, PyObject **array)
     return result;
 }
 
+#include "vectors.c"
+
 static PyObject *cross(PyObject *callable, PyObject *const *arguments, size_t nargsf, PyObject *keywords)
 {
     const Crossing *self = (const Crossing *) callable;
@@ -97,11 +127,12 @@ static PyObject *cross(PyObject *callable, PyObject *const *arguments, size_t na
     double *out[PORTS], scalars[PORTS], scratch[SCRATCH];
     PyObject *array[PORTS];
     int taken = 0;
-    if (keywords || PyVectorcall_NARGS(nargsf) != self->arguments) goto otherwise;
+    if (PyVectorcall_NARGS(nargsf) != self->arguments) goto otherwise;
+    if (keywords || !self->singles) goto batch;
     for (int k = 0; k < self->inputs; k++) {
         const Port *port = &self->in[k];
         in[k] = port->fixed ? port->fixed : numbers(arguments[taken++], port, scalars + k);
-        if (!in[k]) goto otherwise;
+        if (!in[k]) goto batch;
     }
     if (!opened(self, array, out, scratch)) return NULL;
     if (self->patient) {
@@ -112,6 +143,12 @@ static PyObject *cross(PyObject *callable, PyObject *const *arguments, size_t na
         self->run(1, in, nowhere, out);
     if (!self->guarded || *out[self->outputs - 1] > 0) return together(self, array);
     for (int k = 0; k < self->kept; k++) Py_DECREF(array[k]);
+    goto otherwise;
+batch:
+    if (self->vectors) {
+        PyObject *results = many(self, arguments, keywords);
+        if (results || PyErr_Occurred()) return results;
+    }
 otherwise:
     if (self->otherwise) return PyObject_Vectorcall(self->otherwise, arguments, nargsf, keywords);
     PyErr_SetString(PyExc_ReferenceError, "this function is being taken down");
@@ -176,22 +213,34 @@ static int filled(Crossing *self, PyObject *address, PyObject *inputs, PyObject 
         PyErr_SetString(PyExc_ValueError, "these outputs cannot be returned in this way");
         return 0;
     }
+    if (self->vectors && (self->guarded || self->kept != self->outputs || self->arguments != self->inputs)) {
+        PyErr_SetString(PyExc_ValueError, "a batch has all outputs and no fixed inputs");
+        return 0;
+    }
     return 1;
 }
 
 static PyObject *make(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
 {
-    static char *names[] = {"address", "inputs", "outputs", "kept", "bare", "guarded", "patient", "otherwise", "owner", NULL};
-    PyObject *address, *inputs, *outputs, *otherwise, *owner;
-    int kept, bare, guarded, patient;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!O!O!ipppOO", names, &PyLong_Type, &address, &PyTuple_Type, &inputs,
-                                     &PyTuple_Type, &outputs, &kept, &bare, &guarded, &patient, &otherwise, &owner))
+    static char *names[] = {"address", "inputs", "outputs", "kept", "bare", "guarded", "patient", "otherwise", "owner",
+                            "vectors", "singles", "takes_out", "takes_dtype", "patience", NULL};
+    PyObject *address, *inputs, *outputs, *otherwise, *owner, *vectors = NULL;
+    int kept, bare, guarded, patient, singles = 1, takes_out = 0, takes_dtype = 0;
+    Py_ssize_t patience = PY_SSIZE_T_MAX;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!O!O!ipppOO|O!pppn", names, &PyLong_Type, &address, &PyTuple_Type,
+                                     &inputs, &PyTuple_Type, &outputs, &kept, &bare, &guarded, &patient, &otherwise, &owner,
+                                     (PyTypeObject *) vectors_type, &vectors, &singles, &takes_out, &takes_dtype, &patience))
         return NULL;
     Crossing *self = (Crossing *) type->tp_alloc(type, 0);  /* zeroed */
     if (!self) return NULL;
     self->vectorcall = cross;
     self->kept = kept, self->bare = bare, self->guarded = guarded, self->patient = patient;
     self->otherwise = Py_NewRef(otherwise), self->memory = Py_NewRef(inputs), self->owner = Py_NewRef(owner);
+#ifdef Py_GIL_DISABLED
+    vectors = NULL;  /* the lock guards their rooms */
+#endif
+    self->vectors = (Vectors *) Py_XNewRef(vectors), self->singles = singles, self->patience = patience;
+    self->takes_out = takes_out, self->takes_dtype = takes_dtype;
     if (!filled(self, address, inputs, outputs)) Py_CLEAR(self);
     return (PyObject *) self;
 }
@@ -218,6 +267,7 @@ static void dealloc(Crossing *self)
     Py_CLEAR(self->otherwise);
     Py_CLEAR(self->memory);
     Py_CLEAR(self->owner);
+    Py_CLEAR(self->vectors);
     type->tp_free(self);
     Py_DECREF(type);
 }
@@ -256,9 +306,10 @@ static int execute(PyObject *module)
 {
     import_array1(-1);
     float64 = PyArray_DescrFromType(NPY_DOUBLE);
+    if (!vectors_type) vectors_type = PyType_FromSpec(&vectors_spec);
     PyObject *type = PyType_FromSpec(&spec);
-    if (!type) return -1;
-    const int failed = PyModule_AddObjectRef(module, "Crossing", type);
+    if (!type || !vectors_type) return -1;
+    const int failed = PyModule_AddObjectRef(module, "Crossing", type) || PyModule_AddObjectRef(module, "Vectors", vectors_type);
     Py_DECREF(type);
     return failed || PyModule_AddIntMacro(module, PORTS) || PyModule_AddIntMacro(module, SCRATCH) ? -1 : 0;
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, chain
 
 from appell.backends.dialect import c_literal
 from appell.backends.lane_rows import Layout, Packed, Segment, squares_read
@@ -53,7 +53,8 @@ class Driver:
     @cached_property
     def _constants(self) -> dict[str, int]:
         """Rows of constants as text, numbered from 1."""
-        rows = (self._row(segment) for segments in self.layout.outputs for segment in segments if segment.row)
+        covers = chain.from_iterable(self.layout.outputs)
+        rows = (self._row(segment) for segment in chain.from_iterable(covers) if segment.row)
         return {text: k for k, text in enumerate(dict.fromkeys(rows), start=1)}
 
     def _row(self, segment: Segment) -> str:
@@ -67,9 +68,15 @@ class Driver:
     def tables(self) -> str:
         """What `lanes_load` and `lanes_store` read."""
         reads = (_table(f"read{k}", [starts]) for k, starts in self._reads())
-        writes = (_table(f"write{k}", map(self._record, segments)) for k, segments in enumerate(self.layout.outputs))
+        writes = (self._covers(f"write{k}", covers) for k, covers in enumerate(self.layout.outputs))
         rows = "".join(f", {{{row}}}" for row in self._constants)
         return "".join([*reads, *writes, f"static const V constants[] = {{{{}}{rows}}};\n"])
+
+    def _covers(self, name: str, covers: Sequence[Sequence[Segment]]) -> str:
+        """A table for each phase, and one of those."""
+        each = [_table(f"{name}_{phase}", map(self._record, segments)) for phase, segments in enumerate(covers)]
+        rows = ", ".join(f"{{{name}_{phase}, {len(segments)}}}" for phase, segments in enumerate(covers))
+        return f"{''.join(each)}static const Cover {name}[] = {{{rows}}};\n"
 
     def _reads(self) -> Iterator[tuple[int, list[int]]]:
         """Inputs that occur, and where their squares begin."""
@@ -78,30 +85,38 @@ class Driver:
                 yield k, squares_read(used, self.packed.inputs[k].size, self.lanes)
 
     def loop(self) -> str:
-        """`NAME_lanes` itself."""
+        """`NAME_lanes` itself: blocks of states `apart`, then the rest in blocks of neighbours."""
         scalar, *_, values, work, end = self.precision.scalar, *self._begin
-        longest = max(port.size for port in (*self.packed.inputs, *self.packed.fn.outputs)) + 1
+        longest = 1 + max((port.size for port in (*self.packed.inputs, *self.packed.fn.outputs)), default=0)
         vectors = [f"memory + {at}" for at in self._begin[:-2]]
+        name, lanes, apart = self.packed.name, self.lanes, self.layout.apart
+        given = "in, stride, out, far, memory"
         return f"""\
+static inline __attribute__((always_inline)) Bytes {name}_block(
+    ptrdiff_t i, ptrdiff_t apart, ptrdiff_t left, const {scalar} *const *in, const ptrdiff_t *stride, {scalar} *const *out,
+    unsigned char *far, V *memory)
+{{
+    {scalar} *const spare = ({scalar} *) (memory + {end});
+    V sum = {{}};
+{self._before()}\
+    {name}_vectors({", ".join(vectors)}, &sum, memory + {work});
+{self._after(values)}\
+    const Bytes flags = 1 + __builtin_convertvector(sum < {literal(self.precision.limit, self.precision)}, Bytes);
+    for (int k = 0; k < {lanes} && k < left; k++) far[i + apart*k] = flags[k];
+    return flags;
+}}
+
 {lanes_declaration(self.packed, scalar)}
 {{
     V *const memory = room;
-    {scalar} *const spare = ({scalar} *) (memory + {end});
     Bytes any = {{}};
+    ptrdiff_t i = 0;
 {self._once()}\
-    for (ptrdiff_t i = 0; i < n; i += {self.lanes}) {{
-        const ptrdiff_t left = n - i;
-        V sum = {{}};
-{self._before()}\
-        {self.packed.name}_vectors({", ".join(vectors)}, &sum, memory + {work});
-{self._after(values)}\
-        const Bytes flags = 1 + __builtin_convertvector(sum < {literal(self.precision.limit, self.precision)}, Bytes);
-        any |= flags;
-        if (left < {self.lanes}) __builtin_memcpy(far + i, &flags, left);
-        else __builtin_memcpy(far + i, &flags, {self.lanes});
-    }}
+    for (; n - i >= {lanes * apart}; i += {lanes * apart})
+        for (int k = 0; k < {apart}; k++) any |= {name}_block(i + k, {apart}, n - i - k - {(lanes - 1) * (apart - 1)}, {given});
+    for (; i < n; i += {lanes}) any |= {name}_block(i, 1, n - i, {given});
     int some = 0;
-    for (int k = 0; k < {self.lanes}; k++) some |= any[k];
+    for (int k = 0; k < {lanes}; k++) some |= any[k];
     return some;
 }}
 
@@ -123,18 +138,19 @@ class Driver:
         lines = []
         for k, starts in self._reads():
             to, table = f"memory + {self._begin[k]}, {self.packed.inputs[k].size}", f"read{k}, {len(starts)}"
-            source = f"in[{k}] + i*stride[{k}], stride[{k}], left, spare"
-            lines.append(f"        if (stride[{k}]) lanes_load({to}, {table}, {source});\n")
+            source = f"in[{k}] + i*stride[{k}], stride[{k}], apart, left, spare"
+            lines.append(f"    if (stride[{k}]) lanes_load({to}, {table}, {source});\n")
         return "".join(lines)
 
     def _after(self, values: int) -> str:
         """Outputs of one block."""
         source = f"(const {self.precision.scalar} *) (memory + {values}), constants"
-        return "".join(
-            f"        lanes_store(out[{k}] + i*{port.size}, {port.size}, {source}, write{k}, {len(segments)}, left, spare);\n"
-            for k, (port, segments) in enumerate(zip(self.packed.fn.outputs, self.layout.outputs, strict=True))
-            if segments
-        )
+        lines = []
+        for k, (port, covers) in enumerate(zip(self.packed.fn.outputs, self.layout.outputs, strict=True)):
+            to, cover = f"out[{k}] + i*{port.size}", f"write{k}[{f'PHASE(out[{k}] + i*{port.size})' if len(covers) > 1 else 0}]"
+            if port.size:
+                lines.append(f"    lanes_store({to}, {port.size}, {source}, {cover}, apart, left, spare);\n")
+        return "".join(lines)
 
 
 def _begins(sizes: Sequence[int]) -> list[int]:

@@ -6,20 +6,24 @@ A result is a row of numbers for each state. Rows are written in segments of as 
     a constant      numbers that no input changes, the same for every state: zeros of M between two branches of a tree
 
 A value that stands in several places (M = Mᵀ) is computed and kept once. Segments are written in the order of addresses:
-neighbours share lines of the cache.
+neighbours share lines of the cache. A segment across two lines takes twice the time, and where the lines begin in a row is
+another matter for the next state: rows of 35² numbers begin one number later in a line each time. So there is a cover for every
+`phase`, and a block takes every eighth state, whose rows have the same one (`Layout.apart`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import gcd
 from typing import NamedTuple
 
 from appell.graph.fn import Fn, Port
 from appell.graph.instructions import Instruction
 
-SQUARE, CONSTANT = 3, 2  # what a segment costs: a square eight stores and 24 shuffles, a constant the stores alone
+SQUARE, CONSTANT, ASTRIDE = 4, 2, 2  # what segments cost: stores and shuffles, stores alone; and stores across two lines
+LONG = 8  # vectors in the outputs of a state from which on lines of the cache are heeded
 
 
 class Segment(NamedTuple):
@@ -31,11 +35,12 @@ class Segment(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """The segments of each output, the number of vectors they are made of, and which of those are `constant`."""
+    """The segments of each output for every phase, the number of vectors they are made of, and which are `constant`."""
 
-    outputs: tuple[tuple[Segment, ...], ...]
+    outputs: tuple[tuple[tuple[Segment, ...], ...], ...]
     vectors: int
     constant: Mapping[int, float]
+    apart: int  # a block has every so many-th state: rows of one phase
 
 
 @dataclass(frozen=True)
@@ -93,43 +98,53 @@ class Packed:
 
     def layout(self, lanes: int) -> Layout:
         """How every output is written; constants that squares contain get places after the values."""
-        place, outputs = dict(self._place), []
-        for row in self._rows:
-            segments = []
-            for at, square in cover([value in self._constant for value in row], lanes):
-                here = [*row[at : at + lanes], *row[-1:] * (at + lanes - len(row))]
-                if square:
-                    segments.append(Segment(at, places=tuple(place.setdefault(x, len(place)) for x in here)))
-                else:
-                    segments.append(Segment(at, row=tuple(self._constant[x] for x in here)))
-            outputs.append(tuple(segments))
+        place, apart = dict(self._place), self._apart(lanes)
+        phases = range(lanes if apart else 1)
+        outputs = tuple(tuple(tuple(self._segments(row, lanes, phase, place)) for phase in phases) for row in self._rows)
         kept = {place[value]: number for value, number in self._constant.items() if value in place}
-        return Layout(tuple(outputs), len(place), kept)
+        return Layout(outputs, len(place), kept, apart or 1)
+
+    def _apart(self, lanes: int) -> int:
+        """After how many states every row has its phase again; 0 for short outputs, where it does not matter, and those shorter
+        than a vector, which are written over the beginning of the next state."""
+        sizes = [port.size for port in self.fn.outputs if port.size]
+        if sum(sizes) < LONG * lanes or min(sizes) < lanes:
+            return 0
+        return max(lanes // gcd(size, lanes) for size in sizes)
+
+    def _segments(self, row: list[int], lanes: int, phase: int, place: dict[int, int]) -> Iterator[Segment]:
+        for at, square in cover([value in self._constant for value in row], lanes, phase):
+            here = [*row[at : at + lanes], *row[-1:] * (at + lanes - len(row))]
+            if square:
+                yield Segment(at, places=tuple(place.setdefault(x, len(place)) for x in here))
+            else:
+                yield Segment(at, row=tuple(self._constant[x] for x in here))
 
 
-def cover(constant: Sequence[bool], lanes: int) -> list[tuple[int, bool]]:
+def cover(constant: Sequence[bool], lanes: int, phase: int = 0) -> list[tuple[int, bool]]:
     """The cheapest segments, (at, whether it is a square), that write a row of which some numbers are constant.
 
-    Segments may overlap. They begin at multiples of half a vector where rows do: with both halves in one line of the cache
-    they are written faster. A row shorter than a vector is one segment, longer than the row.
+    Segments may overlap. The row begins `phase` numbers after a line of the cache; where at + phase is a multiple of `lanes`
+    a segment lies in one line. A row shorter than a vector is one segment, longer than the row.
     """
-    size, grid = len(constant), lanes // 2 if len(constant) % (lanes // 2) == 0 else 1
-    if size <= lanes:
+    size, last = len(constant), len(constant) - lanes
+    if last <= 0:
         return [(0, not all(constant))] if size else []
     run = [0] * (size + 1)  # constants from here on
     for k in reversed(range(size)):
         run[k] = run[k + 1] + 1 if constant[k] else 0
-    cost, step = [0, *[SQUARE * size] * size], [(0, 0, True)] * (size + 1)  # to have the first `done` numbers written
-    for done in range(0, size, grid):
-        square, same = min(done, size - lanes), min(done, (done + run[done]) // grid * grid - lanes)
-        moves = [(square, True, SQUARE)] + ([(same, False, CONSTANT)] if same >= 0 and run[same] >= lanes else [])
-        for at, is_square, price in moves:
-            if at + lanes > done and cost[done] + price < cost[at + lanes]:
-                cost[at + lanes], step[at + lanes] = cost[done] + price, (done, at, is_square)
+    cost, step = [0, *[SQUARE * ASTRIDE * size] * size], [(0, 0, True)] * (size + 1)  # to have `done` numbers written
+    for done in range(size):
+        starts = (min(done, last), done - (done + phase) % lanes, done + run[done] - lanes)
+        for at in (at for at in starts if max(0, done - lanes + 1) <= at <= min(done, last)):
+            square = run[at] < lanes
+            price = cost[done] + (SQUARE if square else CONSTANT) + (ASTRIDE if (at + phase) % lanes else 0)
+            if price < cost[at + lanes]:
+                cost[at + lanes], step[at + lanes] = price, (done, at, square)
     chosen, done = [], size
     while done:
-        done, at, is_square = step[done]
-        chosen.append((at, is_square))
+        done, at, square = step[done]
+        chosen.append((at, square))
     return chosen[::-1]
 
 

@@ -24,6 +24,8 @@ from appell.graph.instructions import ARITY
 
 __all__ = ["PRECISIONS", "dialect_of", "emit_lanes", "lanes_declarations"]
 PRECISIONS = {"double": DOUBLE, "float": SINGLE}
+MANY = 200  # values, 12 kB of vectors, that leave little of the nearest cache to what passes from one piece of code to the next
+WHOLE = 5000  # instructions that are compiled in one piece then (mass matrix of a humanoid: 4 % faster)
 
 VECTOR_OPERATIONS = {
     **{op: C.operations[op] for op in ("add", "sub", "mul", "div", "neg", "sq", "twice")},
@@ -58,14 +60,16 @@ def dialect_of(precision: Precision) -> Dialect:
     )
 
 
-def emit_lanes(fn: Fn, lanes: int, *, scalar: str = "double", piece: int = PIECE) -> str:
-    """A whole C file with `NAME_lanes` for `lanes` (2, 4, 8, 16) doubles or floats."""
+def emit_lanes(fn: Fn, lanes: int, *, scalar: str = "double", piece: int | None = None) -> str:
+    """A whole C file with `NAME_lanes` for `lanes` (2, 4, 8, 16) doubles or floats, in pieces of so many instructions."""
     precision, packed = PRECISIONS[scalar], Packed(fn)
     dialect = dialect_of(precision)
-    plan = plan_of(packed.instructions, piece, dialect)
+    plan = plan_of(packed.instructions, piece or _piece(packed), dialect)
     driver = Driver(packed, packed.layout(lanes), plan.work, precision, lanes)
     values = {
         "transpose": _transposed(lanes),
+        "middle": str(lanes // 2),
+        "numbers": ", ".join(map(str, range(lanes))),
         "zero": f"0.0{precision.suffix}",
         "each": " ".join(f"DO({k})" for k in range(lanes)),
         "place": driver.place,
@@ -75,6 +79,10 @@ def emit_lanes(fn: Fn, lanes: int, *, scalar: str = "double", piece: int = PIECE
     parts += [_one_by_one(op, precision, lanes) for op in ONE_BY_ONE if any(op == item.op for item in fn.instructions)]
     parts += [emit_plan(packed, packed.instructions, plan, dialect), driver.tables(), driver.loop()]
     return "\n".join(parts)
+
+
+def _piece(packed: Packed) -> int:
+    return WHOLE if packed.outputs[0].size >= MANY and len(packed.instructions) <= WHOLE else PIECE
 
 
 def lanes_declarations(fn: Signature, scalar: str = "double") -> str:
@@ -94,7 +102,7 @@ def _one_by_one(op: str, precision: Precision, lanes: int) -> str:
 
 def _transposed(lanes: int) -> str:
     """For d = …, 4, 2, 1: rows i and i + d exchange their blocks of d entries, upper right against lower left."""
-    lines = []
+    lines = ["    FIRST_EXCHANGE("]
     d = lanes
     while d > 1:
         d //= 2
@@ -104,4 +112,6 @@ def _transposed(lanes: int) -> str:
             lines.append(f"    a = r[{i}], b = r[{i + d}];")
             lines.append(f"    r[{i}] = SHUFFLE(a, b, {low});")
             lines.append(f"    r[{i + d}] = SHUFFLE(a, b, {high});")
+        if d == lanes // 2:
+            lines.append("    )")
     return "\n".join(lines)

@@ -1,9 +1,12 @@
-"""Things a user should hear once."""
+"""Things a user should hear, told at the line of theirs that led to them."""
 
 from __future__ import annotations
 
+import sys
 import warnings
+from pathlib import Path
 
+_HERE = str(Path(__file__).parents[1])
 _heard: set[str] = set()
 
 
@@ -11,8 +14,16 @@ class AppellWarning(UserWarning):
     """The library goes on by other means than it would have liked; the message says which and why."""
 
 
+def warn(message: str) -> None:
+    """Warns with `message` at the innermost line outside the library."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, AppellWarning, stacklevel=level)
+
+
 def notice(topic: str, message: str) -> None:
     """Warns with `message` the first time `topic` comes up in this process."""
     if topic not in _heard:
         _heard.add(topic)
-        warnings.warn(message, AppellWarning, stacklevel=3)
+        warn(message)

@@ -11,7 +11,6 @@ The signs of x in Zhuravlev's s = |x| are such modes: never evaluated inside a s
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.backends import AppellWarning
+from appell.backends import warn
 from appell.errors import ConstraintError, SingularConfiguration, Status
 from appell.normal_form.flow import Flow
 from appell.normal_form.manifold import project, residuals
@@ -253,10 +252,8 @@ class _Journey:
         for face in at.approaching:
             if at.compliance([face])[0, 0] <= 1e-9 * free.compliance([face])[0, 0]:
                 name = self.loop.run_.system.unilateral[face].name
-                warnings.warn(
-                    f"at t = {self.t:.9g} the bilateral constraints drive the motion into '{name}', and no impulse can stop it",
-                    AppellWarning,
-                    stacklevel=2,
+                warn(
+                    f"at t = {self.t:.9g} the bilateral constraints drive the motion into '{name}', and no impulse can stop it"
                 )
 
     def _strike(self, at: Instant, faces: list[int]) -> Status:

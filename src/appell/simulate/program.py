@@ -19,7 +19,7 @@ from appell.simulate.loop_c import loop_source
 from appell.simulate.tableaux import Tableau
 from appell.simulate.taylor import LINEAR_ORDER, Taylor
 
-ROUNDING = 1e-14
+ROUNDING = 1e-15
 """A relative residual below this is not mended."""
 
 QUADRATIC = 1e-7

@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from appell.backends import AppellWarning
+from appell.backends import warn
 from appell.errors import AppellError
 from appell.simulate.held import last_change
 from appell.simulate.record import Array
@@ -39,11 +38,9 @@ def solved(motion: Motion, run_at: Callable[[tuple[int, ...], Any], Run]) -> tup
         touch[np.ix_(here, contacts)] = all_rows[:, rows:]
     bad = ~(np.isfinite(a).all(axis=1) & np.isfinite(lam).all(axis=1))
     if bad.any():
-        warnings.warn(
+        warn(
             f"accelerations and reactions of {motion.name} are not determined at {bad.sum()} of {len(t)} samples,"
-            f" first at t = {t[bad][0]:.6g} s; they are NaN there",
-            AppellWarning,
-            stacklevel=4,
+            f" first at t = {t[bad][0]:.6g} s; they are NaN there"
         )
     return a, lam, touch
 

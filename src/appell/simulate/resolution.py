@@ -7,12 +7,10 @@ differs from the cubic by θ²(1 − θ)²(m0 (1 − θ) + m1 θ).
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.backends import AppellWarning
+from appell.backends import warn
 from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
@@ -43,9 +41,7 @@ def warn_of(run: Run, step: float, counts: NDArray[np.int_], steps: int) -> None
     """Says which distances a run with fixed steps did not follow."""
     for face, count in zip(run.system.unilateral, counts, strict=True):
         if count:
-            warnings.warn(
+            warn(
                 f"fixed_step = {step:g} is too long to see every touch of '{face.name}': its distance bends too much inside"
-                f" {count} of {steps} steps; take shorter ones, or leave the steps to their control",
-                AppellWarning,
-                stacklevel=2,
+                f" {count} of {steps} steps; take shorter ones, or leave the steps to their control"
             )

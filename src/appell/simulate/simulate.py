@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from appell.backends import AppellWarning
+from appell.backends import warn
 from appell.errors import STATUS_TEXT, ModelError, SimulationError, SingularConfiguration, Status
 from appell.model import System
 from appell.normal_form.flow import Flow
@@ -216,7 +215,7 @@ def _motion(run: Run, flow: Flow, loop: Loop, task: Task, leg: Leg, facts: _Fact
         reason = message if failure is None else _reason(failure)
         message = f"stopped at t = {leg.t:.9g}, before {task.t_end:g}: {reason}"
     if leg.status not in RAISED:
-        warnings.warn(message, AppellWarning, stacklevel=3)
+        warn(message)
     q, v, work = unpack(run, flow, t, z, readings)
     statistics = {
         "steps": leg.statistics.accepted,

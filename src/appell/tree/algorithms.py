@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 
-from appell.tree.frames import Layout, Link
+from appell.tree.frames import Layout, Link, Node
 from appell.tree.inertia import Inertia
 from appell.tree.spatial import (
     Matrix,
@@ -238,6 +239,22 @@ def pivots_at(layout: Layout) -> list[list[float]]:
             moved = inertia_in(layout.links[n].steps(q), inertia[n])
             inertia[node.parent] = [add(x, y) for x, y in zip(inertia[node.parent], moved, strict=True)]
     return values[::-1]
+
+
+def immovable(layout: Layout) -> tuple[Node, str] | None:
+    """The first joint whose acceleration is not determined by a positive inertia, and why."""
+    for link, values in zip(layout.links, pivots_at(layout), strict=True):
+        if not all(map(isfinite, values)):
+            return link.node, "moves bodies whose masses and lengths overflow; mend their units"
+        if min(values, default=1.0) > 1e-14 * (1e-3 + max(values, default=0.0)):
+            continue
+        if min(values) < -1e-12 * max(map(abs, values)):
+            return link.node, f"moves a negative inertia ({min(values):.3g}): a body behind it has a negative principal moment"
+        return link.node, (
+            "moves nothing: the bodies behind it have no inertia along it, so its acceleration is not determined. "
+            "Give them <inertial>, or an armature to the joint"
+        )
+    return None
 
 
 def _outwards(

@@ -61,7 +61,9 @@ class TreeSystem(System):
         if not tree.nodes:
             raise ModelError(f"nothing moves in {tree.name}: every joint is fixed")
         constraints = _flat(constraints)
-        pairs = [(tuple(F), tuple(u)) for F, u in loads]
+        if forces is not None and not isinstance(forces, Mapping):
+            raise ModelError(f"forces= maps joint coordinates or velocities to expressions; it is {forces!r}")
+        pairs = [_pair(load) for load in loads]
         self._given = {
             "constraints": constraints, "forces": dict(forces or {}), "potential": potential, "loads": pairs, "name": name,
         }  # fmt: skip
@@ -168,3 +170,12 @@ def joint_symbols(tree: Tree, joint: str) -> tuple[tuple[Any, ...], tuple[Jet, .
             return symbols.coordinates, symbols.velocities
     known = ", ".join(node.name for node in tree.nodes[:12])
     raise ModelError(f"{tree.name} has no movable joint '{joint}'; it has {known}")
+
+
+def _pair(load: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """(F, u) of a load."""
+    try:
+        F, u = load
+        return tuple(F), tuple(u)
+    except (TypeError, ValueError):
+        raise ModelError(f"loads= takes pairs (F, u), a force and the velocity of its point; one is {load!r}") from None

@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.backends import Call, choose_backend, compiled_before, in_c, recipe_for, vm_function
+from appell.backends.choice import BACKENDS
 from appell.backends.notice import notice
-from appell.errors import ModelError
+from appell.errors import BackendUnavailable, ModelError
 from appell.graph.fn import Fn
 from appell.model.values import bound
 from appell.tree import functions
 from appell.tree.actuators import inputs
-from appell.tree.algorithms import pivots_at
+from appell.tree.algorithms import immovable
 from appell.tree.description import WORLD, Frame, Joint, Skeleton, skeleton
 from appell.tree.equations import GolubevEquations, bodies_of, equations
 from appell.tree.frame_symbols import FrameSymbols
@@ -46,7 +47,8 @@ class Tree:
 
     Conventions are Pinocchio's: a floating joint has q = [x y z qx qy qz qw] and v = [linear, angular] on the axes of
     its body; spherical joints have (qx, qy, qz, qw) and body rates. Hinges have one angle, continuous ones too
-    (Pinocchio stores the cosine and sine of those); planar joints (x, y, angle) with body velocities.
+    (Pinocchio stores the cosine and sine of those); planar joints (x, y, angle) with body velocities, x and y being y and z
+    where the normal is x, and z and x where it is y (Pinocchio's planar joints have the normal z, whatever the axis).
 
     Every method takes one state, q (nq,), v, tau, a (nv,), or a batch with the batch first, and compiles itself on
     first use. SI units, radians. Batches of `forward_dynamics`, `inverse_dynamics`, `mass_matrix` and `bias` go to fresh
@@ -68,6 +70,10 @@ class Tree:
         notes: Sequence[str] = (),
         backend: str = "auto",
     ):
+        if isinstance(joints, Joint) or not isinstance(joints, Iterable):
+            raise ModelError(f"a tree is made of a list of ap.tree.Joint, not of {joints!r}")
+        if backend not in BACKENDS:
+            raise BackendUnavailable(f"there is no back end {backend!r}; choose one of {', '.join(BACKENDS)}")
         self.name, self.joints, self.notes = name, tuple(joints), tuple(notes)
         x, y, z = entries(gravity, "gravity").tolist()
         self.gravity = (x, y, z)
@@ -89,32 +95,43 @@ class Tree:
     ) -> Tree:
         """The robot in a URDF file, its root link welded to the ground or floating; `notes` tells what is not used.
 
-        The joint damping that the file states is applied with damping=True (Pinocchio does not apply it). Angles within
+        The joint damping that the file states is applied with damping=True (Pinocchio does not apply it); limits are not:
+        `ap.Between` makes a stop. Angles within
         `quarter_turns` (rad) of a multiple of π/2 are taken for it: files write 1.5708, and exact quarter turns cost
         no arithmetic; with the default 0 the file is taken by its digits.
         """
         urdf = read_urdf(path, floating=floating, damping=damping, quarter_turns=quarter_turns)
         return cls(urdf.joints, gravity=gravity, name=urdf.name, notes=urdf.notes, backend=backend)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("gravity", "joints", "links", "base") and name in vars(self):
+            raise ModelError(f"{self.name} does not change: make another {type(self).__name__} with {name}={value!r}")
+        super().__setattr__(name, value)
+
+    def __reduce__(self):
+        return _rebuilt, (self.joints, self.gravity, self.name, self.notes, self._backend)
+
     def __repr__(self) -> str:
         return f"Tree({self.name!r}: {len(self.nodes)} joints, nq = {self.nq}, nv = {self.nv})"
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """The joints that move, in the order of q and v."""
+        """The joints that move, in the order of q and v: `name`, `kind`, and `iq`, `iv` where their entries begin."""
         return self._skeleton.nodes
 
     @property
     def frames(self) -> dict[str, Frame]:
-        """Frames by name: every joint and every link."""
+        """Frames by name: every joint and every link; "joint NAME", "link NAME" where two places share the name."""
         return dict(self._skeleton.frames)
 
     @property
     def nq(self) -> int:
+        """Length of q."""
         return self._skeleton.nq
 
     @property
     def nv(self) -> int:
+        """Length of v, tau and a."""
         return self._skeleton.nv
 
     @cached_property
@@ -149,6 +166,8 @@ class Tree:
         return Tree(joints, gravity=gravity, name=self.name, notes=self.notes, backend=self._backend)
 
     def _bound(self, values: Mapping[Any, Any]) -> dict[Any, float]:
+        if not isinstance(values, Mapping):
+            raise ModelError(f"with_parameters takes {{symbol: number, …}}, not {values!r}")
         return bound(self.parameters, values, self.name, hint="with_parameters({symbol: number, …})")
 
     def _refuse_symbols(self, wanted: str) -> None:
@@ -177,12 +196,9 @@ class Tree:
 
     def refuse_massless(self) -> None:
         """A joint whose articulated inertia vanishes has no determined acceleration."""
-        for n, values in enumerate(pivots_at(self.layout)):
-            if min(values, default=1.0) <= 1e-14 * (1e-3 + max(values, default=0.0)):
-                raise ModelError(
-                    f"joint '{self.nodes[n].name}' moves nothing: the bodies behind it have no inertia along it, so its "
-                    "acceleration is not determined. Give them <inertial>, or an armature to the joint"
-                )
+        stuck = immovable(self.layout)
+        if stuck is not None:
+            raise ModelError(f"joint '{stuck[0].name}' {stuck[1]}")
 
     def _call(self, make: Callable[[], Fn], *question: str, frame: Frame | None = None) -> Call:
         """The function that `make` makes, ready to be called: found in the cache if this tree was asked this before."""
@@ -205,13 +221,13 @@ class Tree:
         """All outputs at one state or, through `call.batch`, at many."""
 
         def slow(*arrays: ArrayLike, out: Array | None = None) -> tuple[Array, ...]:
-            if any(np.ndim(array) > 1 for array in arrays):
+            if any(_axes(array, call) > 1 for array in arrays):
                 return call.batch(*arrays, out=None if out is None else (out,))
             if out is not None:
                 raise ModelError(f"out= is for batches, and '{call.fn.name}' was asked for one state: leave it away")
             return call.single(*arrays)
 
-        self._answers[key] = call.cross(slow) or slow
+        self._answers[key] = call.cross(slow, batches=True) or slow
         return self._answers[key]
 
     def _asked(self, question: str) -> Answer:
@@ -220,7 +236,7 @@ class Tree:
         method, alone = SHORTCUTS[question]
         if getattr(type(self), method) is getattr(Tree, method):  # else a subclass answers in its own way
             slow = MethodType(getattr(Tree, method), self)
-            fast = call.first(slow) if alone else call.cross(slow)
+            fast = call.first(slow) if alone else call.cross(slow, batches=True)
             if fast is not None:
                 setattr(self, method, fast)
         return self._ready(question, call)
@@ -303,10 +319,11 @@ class Tree:
 
     def _frame_answer(self, frame: str, question: str, reference: str, q: ArrayLike) -> tuple[Array, ...]:
         key = (frame, question, reference)
-        answer = self._answers.get(key)
+        answer = self._answers.get(key) if isinstance(frame, str) else None
         if answer is None:
+            at = self._known_frame(frame)
             make = lambda: self.frame_function(frame, question, reference)
-            answer = self._ready(key, self._call(make, question, reference, frame=self._known_frame(frame)))
+            answer = self._ready(key, self._call(make, question, reference, frame=at))
         return answer(q)
 
     # --- constraints ---------------------------------------------------------------------------------------------
@@ -354,10 +371,11 @@ class Tree:
 
     def _known_frame(self, name: str) -> Frame:
         known = self._skeleton.frames
-        if name not in known:
-            raise ModelError(
-                f"there is no frame '{name}'; frames are the joints and links: {', '.join(list(known)[:12])} …"
-            )
+        if not isinstance(name, str) or name not in known:
+            both = [f"'{what}'" for what in (f"joint {name}", f"link {name}") if what in known]
+            why = f"a joint and a link elsewhere have this name: say {' or '.join(both)}"
+            some = ", ".join(list(known)[:12]) + (" …" if len(known) > 12 else "")
+            raise ModelError(f"there is no frame '{name}'; {why if both else f'frames are the joints and links: {some}'}")
         return known[name]
 
     @property
@@ -368,3 +386,14 @@ class Tree:
     def equations(self) -> GolubevEquations:
         """Golubev's equations (3.10), (3.12), (3.14) or (4.3), with (5.1)–(5.5) where they apply; hinges only."""
         return equations(bodies_of(self.nodes), self.gravity, self.name)
+
+
+def _axes(array: ArrayLike, call: Call) -> int:
+    try:
+        return np.ndim(array)
+    except ValueError:
+        raise ModelError(f"'{call.fn.name}' was given rows of different lengths: {array!r}") from None
+
+
+def _rebuilt(joints: Any, gravity: Any, name: str, notes: Any, backend: str) -> Tree:
+    return Tree(joints, gravity=gravity, name=name, notes=notes, backend=backend)

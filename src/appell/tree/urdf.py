@@ -2,7 +2,7 @@
 
 Only what moves is read: `<link><inertial>`, and `<joint>` with origin, axis, parent, child, dynamics. Meshes are never
 opened. A link without `<inertial>` has no mass. Axes are made unit; one of length 0 is refused. `<mimic>` joints are
-independent, as in Pinocchio's reader; damping is applied only on request; both are told in the notes.
+independent, as in Pinocchio's reader; damping is applied only on request; both are told in the notes. `<limit>` is not applied.
 """
 
 from __future__ import annotations
