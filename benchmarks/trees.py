@@ -245,24 +245,26 @@ def _mass(case: Case, turn: float) -> dict[str, Any]:
         record[f"{size} states"] = each
         calls[f"{size} fresh"] = busy(lambda parts=parts: _in_turn(function, parts), count)
         calls[f"{size} out"] = busy(_reusing(function, parts), count)
+    case.tree.mass_triangle(states.q)
+    calls["triangle"] = busy(_reusing(case.tree.mass_triangle, parts), count)
     return {**record, **interleaved(calls, seconds=turn)}
 
 
 def _mass_table(records: list[dict[str, Any]]) -> Table:
-    kinds = ("small out", "small fresh", "large out", "large fresh")
+    kinds = ("small out", "small fresh", "large out", "large fresh", "triangle")
     rows = tuple(
         (
             r["robot"], *(cell for size in ("small", "large") for cell in (
                 str(r[f"{size} states"]), seconds(r[f"{size} out"]), seconds(r[f"{size} fresh"])
-            )), seconds(r["crba"]), *(ratio(r["crba"] / r[kind]) for kind in kinds),
+            )), seconds(r["triangle"]), seconds(r["crba"]), *(ratio(r["crba"] / r[kind]) for kind in kinds),
         )
         for r in records
     )  # fmt: skip
     return Table(
         title="Mass matrix of a batch of states, one core, time a state",
         columns=(
-            "robot", "states", "out=", "fresh", "states, large", "out=", "fresh", "crba", "× out=", "× fresh", "× large out=",
-            "× large fresh",
+            "robot", "states", "out=", "fresh", "states, large", "out=", "fresh", "triangle", "crba", "× out=", "× fresh",
+            "× large out=", "× large fresh", "× triangle",
         ),
         rows=rows,
         notes=(
@@ -270,6 +272,7 @@ def _mass_table(records: list[dict[str, Any]]) -> Table:
             "whole matrix of every state, 8 nv² bytes",
             f"states: of one batch, a multiple of {BLOCK}; at most {SMALL / 1e6:g} MB of answers, which stay in the core's own "
             f"cache, or {LARGE / 1e6:g} MB, which do not; out=: all batches to one array, fresh: each to memory of its own",
+            "triangle: mass_triangle, one triangle as crba, in the large batches with out=",
             f"agreement: {max(r['error'] for r in records):.0e} of the largest entry",
         ),
         records=tuple(records),

@@ -29,6 +29,16 @@ def rate_along(tree: Tree, question: str, q, v, tau) -> np.ndarray:
     return rate(q, v, tree.rate(q, v), tree.forward_dynamics(q, v, tau))["y"]
 
 
+@pytest.mark.parametrize("count", [0, 3, 1100])
+def test_mass_triangle_is_the_lower_triangle(count: int):
+    """Row by row; one state, a few, and enough for vectors."""
+    tree, rng = random_tree(8, 3), np.random.default_rng(3)
+    q = np.array([random_state(tree, rng)[0] for _ in range(max(count, 1))])
+    q = q if count else q[0]
+    M, rows = tree.mass_matrix(q), np.tril_indices(tree.nv)
+    assert error(tree.mass_triangle(q), M[..., rows[0], rows[1]]) < 1e-14
+
+
 @pytest.mark.parametrize("seed", TREES)
 def test_mass_matrix_is_kinetic_energy(seed: int):
     """½ vᵀ M v = T, M symmetric and positive definite."""

@@ -245,11 +245,11 @@ def _reason(failure: Exception) -> str:
 
 
 def _impacts(run: Run, leg: Leg) -> tuple[Impact, ...]:
-    names = [face.name for face in run.system.unilateral]
-    return tuple(
-        Impact(float(t), names[int(face)], float(before), float(after), float(impulse), KINDS[int(kind)])
-        for t, face, kind, before, after, impulse in leg.events
-    )
+    faces, kinds = ([table[int(k)] for k in column] for table, column in (
+        ([face.name for face in run.system.unilateral], leg.events[:, 1]), (KINDS, leg.events[:, 2])
+    ))  # fmt: skip
+    t, before, after, impulse = leg.events[:, [0, 3, 4, 5]].T.tolist()
+    return tuple(map(Impact._make, zip(t, faces, before, after, impulse, kinds, strict=True)))
 
 
 __all__ = ["METHODS", "simulate"]

@@ -71,6 +71,16 @@ class Skeleton:
     def nv(self) -> int:
         return sum(node.kind.nv for node in self.nodes)
 
+    def frame(self, name: str) -> Frame:
+        """A frame by its name."""
+        known = self.frames
+        if not isinstance(name, str) or name not in known:
+            both = [f"'{what}'" for what in (f"joint {name}", f"link {name}") if what in known]
+            why = f"a joint and a link elsewhere have this name: say {' or '.join(both)}"
+            some = ", ".join(list(known)[:12]) + (" …" if len(known) > 12 else "")
+            raise ModelError(f"there is no frame '{name}'; {why if both else f'frames are the joints and links: {some}'}")
+        return known[name]
+
 
 def unit_axis(axis: Any, where: str) -> np.ndarray:
     """`axis` made unit; one of length 0 or with entries that are not finite is refused."""

@@ -80,6 +80,11 @@ def _mass_matrix(s: Subject, q: Value) -> dict[str, Shaped]:
     return {"M": _matrix(crba(s.layout, scalars(q)))}
 
 
+def _mass_triangle(s: Subject, q: Value) -> dict[str, Shaped]:
+    M = crba(s.layout, scalars(q))
+    return {"M": (stacked([x for k, row in enumerate(M) for x in row[: k + 1]]), (s.nv * (s.nv + 1) // 2,))}
+
+
 def _energy(s: Subject, q: Value, v: Value) -> dict[str, Shaped]:
     T = kinematics.kinetic_energy(s.layout, scalars(q), scalars(v))
     V = kinematics.potential_energy(s.layout, s.gravity, scalars(q))
@@ -137,6 +142,7 @@ QUESTIONS: dict[str, tuple[str, Callable[..., dict[str, Shaped]]]] = {
     "inverse_dynamics": ("q v a", _inverse),
     "bias": ("q v", _bias),
     "mass_matrix": ("q", _mass_matrix),
+    "mass_triangle": ("q", _mass_triangle),
     "energy": ("q v", _energy),
     "centre_of_mass": ("q", _centre_of_mass),
     "momentum": ("q v", _momentum),

@@ -259,6 +259,10 @@ class Tree:
         """M(q), (nv, nv), rotors included."""
         return self._answer("mass_matrix", q, out=out)[0]
 
+    def mass_triangle(self, q: ArrayLike, *, out: Array | None = None) -> Array:
+        """The lower triangle of M(q) row by row, (nv (nv + 1)/2,): half of the memory in large batches."""
+        return self._answer("mass_triangle", q, out=out)[0]
+
     def bias(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
         """h(q, v), (nv,): inertia, gravity and, where given, damping."""
         return self._answer("bias", q, v, out=out)[0]
@@ -311,7 +315,7 @@ class Tree:
 
     def frame_function(self, frame: str, question: str, reference: str = "aligned") -> Fn:
         """The graph of "placement" or "jacobian" of one frame."""
-        at = self._known_frame(frame)
+        at = self._skeleton.frame(frame)
         key = (frame, question, reference)
         if key not in self._fns:
             self._fns[key] = functions.frame_function(self._subject, at, question, reference)
@@ -321,7 +325,7 @@ class Tree:
         key = (frame, question, reference)
         answer = self._answers.get(key) if isinstance(frame, str) else None
         if answer is None:
-            at = self._known_frame(frame)
+            at = self._skeleton.frame(frame)
             make = lambda: self.frame_function(frame, question, reference)
             answer = self._ready(key, self._call(make, question, reference, frame=at))
         return answer(q)
@@ -364,19 +368,10 @@ class Tree:
         """A frame in symbols for residuals and forces: position, rotation, velocity, angular_velocity; "world" stands."""
         if name == WORLD and name not in self._skeleton.frames:
             return FrameSymbols.ground(name, np.eye(3), np.zeros(3))
-        frame = self._known_frame(name)
+        frame = self._skeleton.frame(name)
         if frame.node < 0:
             return FrameSymbols.ground(name, frame.placement.R, frame.placement.p)
         return FrameSymbols.of(name)
-
-    def _known_frame(self, name: str) -> Frame:
-        known = self._skeleton.frames
-        if not isinstance(name, str) or name not in known:
-            both = [f"'{what}'" for what in (f"joint {name}", f"link {name}") if what in known]
-            why = f"a joint and a link elsewhere have this name: say {' or '.join(both)}"
-            some = ", ".join(list(known)[:12]) + (" …" if len(known) > 12 else "")
-            raise ModelError(f"there is no frame '{name}'; {why if both else f'frames are the joints and links: {some}'}")
-        return known[name]
 
     @property
     def ground(self) -> Inertia:
