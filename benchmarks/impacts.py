@@ -180,7 +180,7 @@ def _starts(count: int, sample: int, periods: int, theirs: float = 1e-8) -> Tabl
         ),
         notes=(
             f"{found.events.mean():.0f} impacts a start; errors on {sample} starts, against dop853 at 1e-13",
-            "one start after another in compiled code; only where each ends is kept",
+            "one start after another in compiled code; only where each ends is kept; no code integrates the work of the forces",
             EQUAL,
         ),
         records=tuple(asdict(r) for r in results),

@@ -36,7 +36,8 @@ def seconds(value: float) -> str:
 
 
 def ratio(value: float) -> str:
-    return f"{value:.2g} ×" if value < 10 else f"{value:,.0f} ×"
+    """Two digits or more: 19.7 is not 20."""
+    return f"{value:.2g} ×" if value < 10 else f"{value:.1f} ×" if value < 100 else f"{value:,.0f} ×"
 
 
 def machine() -> dict[str, str]:

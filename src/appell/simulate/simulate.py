@@ -107,7 +107,7 @@ def simulate(
         max_steps=max_steps, keep_steps=times is None, fixed_step=_fixed(fixed_step, chosen),
     )  # fmt: skip
     clock = time.perf_counter()
-    leg = _drive(_under(reader, loop, run, flow, chosen), task, reporter(progress, t0, t1))
+    leg = _drive(_under(reader, loop, run, flow), task, reporter(progress, t0, t1))
     seconds = time.perf_counter() - clock
     return _motion(run, flow, loop, task, leg, _Facts(chosen, moved, seconds, State(t0, q, v), pseudo, times is not None))
 
@@ -171,7 +171,7 @@ def _pack(run: Run, flow: Flow, pseudo: Mapping[str, Any] | None, t: float, q: A
     return np.concatenate([q, u, np.zeros(int(flow.has_work))])
 
 
-def _under(reader: Reader | None, loop: Loop, run: Run, flow: Flow, method: str) -> Loop:
+def _under(reader: Reader | None, loop: Loop, run: Run, flow: Flow) -> Loop:
     """The loop under a control, if there is one."""
     if reader is None:
         return loop

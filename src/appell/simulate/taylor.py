@@ -5,8 +5,8 @@
 Before a step the two highest coefficients tell how far the series reaches: h = min_k ‖c_k/w‖^(−1/k), k = p − 1, p, with the
 weights w = atol + rtol |z|. After it the slope of the series is compared with that of the flow: it misses the latter by
 (p + 1) c_{p+1} hᵖ, so that h ‖ż(h) − f‖/(p + 1) is the error, and a step in which it is too large is taken again, shorter.
-Between the ends the series is the dense output, and the distance from a wall is a polynomial whose first root is found for
-certain.
+Between the ends the series is the dense output, and the distance from a wall is a polynomial whose first root is isolated
+by bounds.
 
 It costs about p²/2 products for each product in f, where a pair of order 8 evaluates f twelve times for a step half as
 long: it pays where f is small or nearly linear (oscillators with walls), not for a robot.
