@@ -59,15 +59,6 @@ def operations(rhs: Fn, order: int) -> float:
     return float(a + b * order + c * order**2)
 
 
-def not_analytic(fn: Fn, output: str) -> str | None:
-    """The operation for which an output has no Taylor series along a motion, or None."""
-    try:
-        _Along(*(ca.SX.sym(port.name, port.size) for port in fn.inputs)).outputs_of(fn, output)
-    except FormNotApplicable as reason:
-        return str(reason)
-    return None
-
-
 class _Along:
     """Series of values along a motion, each with its rule, in an order in which what a rule needs precedes it."""
 
