@@ -6,8 +6,9 @@ from itertools import pairwise
 
 import pytest
 
-from appell.backends.schedule import TRIG, depth_first, gather
-from appell.graph.instructions import ARITY
+from appell.backends import schedule
+from appell.backends.schedule import TRIG, depth_first, gather, least_traffic, nearest_first, traffic
+from appell.graph.instructions import ARITY, Instruction
 
 
 @pytest.mark.parametrize("order", [gather, depth_first])
@@ -48,3 +49,28 @@ def test_depth_first_shortens_lives(random_fn):
             layer[item.out] = 1 + max((layer[arg] for arg in item.args), default=0)
     layers = sorted(stream, key=lambda item: (item.op == "output", layer.get(item.out, 0)))
     assert alive(depth_first(layers)) < 0.8 * alive(layers)
+
+
+def test_traffic_counted_by_hand(monkeypatch):
+    """x, y, z and three sums of two registers: z gives way to x + y, is read again; x + y is written, read again at the end."""
+    monkeypatch.setattr(schedule, "REGISTERS", 2)
+    x, y, z = (Instruction("input", k, (), None, 0, k) for k in range(3))
+    sums = [Instruction("add", 3, (0, 1)), Instruction("mul", 4, (0, 2)), Instruction("mul", 5, (4, 2))]
+    last = [Instruction("add", 6, (5, 3)), Instruction("output", -1, (6,), None, 0, 0)]
+    assert traffic([x, y, z, *sums, *last]) == 5  # loads of x, y, z and of x + y, one store
+    monkeypatch.setattr(schedule, "REGISTERS", 4)
+    assert traffic([x, y, z, *sums, *last]) == 3
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_least_traffic_is_the_better_of_two_orders(random_fn, seed):
+    stream = random_fn(seed, 400, ("add", "mul", "sub", "sin")).instructions
+    ordered = least_traffic(stream)
+    assert sorted(ordered) == sorted(stream)
+    known: set[int] = set()
+    for item in ordered:
+        assert known.issuperset(item.args)
+        known.add(item.out)
+    body, outputs = ([item for item in stream if (item.op == "output") is last] for last in (False, True))
+    both = traffic(nearest_first(stream)), traffic(depth_first((*body, *outputs[::-1])))
+    assert traffic(ordered) == min(both)

@@ -37,9 +37,7 @@ def emit_plan(fn: Signature, stream: Sequence[Instruction], plan: Plan, dialect:
     inside = "work" not in pointers
     shared = head + (f", {dialect.value} *restrict work" if inside else "")
     arguments = ", ".join([*pointers, "work"] if inside else pointers)
-    parts = [
-        f"static __attribute__((noinline)) void {name}_{k}({shared})\n{{\n{body}\n}}\n" for k, body in enumerate(bodies)
-    ]
+    parts = [f"static __attribute__((noinline)) void {name}_{k}({shared})\n{{\n{body}\n}}\n" for k, body in enumerate(bodies)]
     memory = [f"    {dialect.value} work[{max(plan.work, 1)}];"] if inside else []
     calls = "\n".join([*memory, *(f"    {name}_{k}({arguments});" for k in range(len(bodies)))])
     return "\n".join([*parts, f"static void {name}({head})\n{{\n{calls}\n}}\n"])

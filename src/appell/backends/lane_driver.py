@@ -9,8 +9,11 @@ from itertools import accumulate, chain
 
 from appell.backends.dialect import c_literal
 from appell.backends.lane_rows import Layout, Packed, Segment, squares_read
+from appell.backends.lane_turns import Turn
 from appell.backends.sincos import Precision
 from appell.graph.fn import Signature
+
+ABREAST = 3  # segments written for each turn: the fastest of 1 to 5 in matrices of humanoids
 
 
 def lanes_declaration(fn: Signature, scalar: str = "double") -> str:
@@ -29,11 +32,13 @@ def literal(value: float, precision: Precision) -> str:
 
 @dataclass(frozen=True)
 class Driver:
-    """In the `room`: the vectors of the inputs, of the values (constants among them written once) and of `work`; then space for
-    a copy of the rows of one block, where there are fewer states than lanes, or no next row that may be read or overwritten.
+    """In the `room`: the vectors of the inputs, of the turns, of the values (constants among them written once) and of `work`;
+    then space for a copy of the rows of one block, where there are fewer states than lanes, or no next row that may be read or
+    overwritten.
     """
 
     packed: Packed
+    turns: tuple[Turn, ...]
     layout: Layout
     work: int
     precision: Precision
@@ -47,8 +52,8 @@ class Driver:
 
     @cached_property
     def _begin(self) -> list[int]:
-        """Of the vectors of each input, of the values, of `work`, and the end."""
-        return _begins([*(port.size for port in self.packed.inputs), self.layout.vectors, self.work])
+        """Of the vectors of each input, of the turns, of the values, of `work`, and the end."""
+        return _begins([*(port.size for port in self.packed.inputs), 2 * len(self.turns), self.layout.vectors, self.work])
 
     @cached_property
     def _constants(self) -> dict[str, int]:
@@ -70,7 +75,10 @@ class Driver:
         reads = (_table(f"read{k}", [starts]) for k, starts in self._reads())
         writes = (self._covers(f"write{k}", covers) for k, covers in enumerate(self.layout.outputs))
         rows = "".join(f", {{{row}}}" for row in self._constants)
-        return "".join([*reads, *writes, f"static const V constants[] = {{{{}}{rows}}};\n"])
+        turns = _table("turn_of", [[self._begin[turn.port] + turn.index] for turn in self.turns])
+        offsets = ", ".join(literal(turn.offset, self.precision) for turn in self.turns)
+        turns += f"static const {self.precision.scalar} turn_by[] = {{{offsets or 0}}};\n"
+        return "".join([*reads, *writes, turns, f"static const V constants[] = {{{{}}{rows}}};\n"])
 
     def _covers(self, name: str, covers: Sequence[Sequence[Segment]]) -> str:
         """A table for each phase, and one of those."""
@@ -85,36 +93,74 @@ class Driver:
                 yield k, squares_read(used, self.packed.inputs[k].size, self.lanes)
 
     def loop(self) -> str:
-        """`NAME_lanes` itself: blocks of states `apart`, then the rest in blocks of neighbours."""
-        scalar, *_, values, work, end = self.precision.scalar, *self._begin
+        """`NAME_lanes` itself: blocks of states `apart`, then the rest in blocks of neighbours.
+
+        While the results of a block are written, the next one is read and its turns are computed.
+        """
+        scalar, *inputs, turns, values, work, end = self.precision.scalar, *self._begin
         longest = 1 + max((port.size for port in (*self.packed.inputs, *self.packed.fn.outputs)), default=0)
-        vectors = [f"memory + {at}" for at in self._begin[:-2]]
+        vectors = [f"memory + {at}" for at in (*inputs, *([turns] if self.turns else []), values)]
         name, lanes, apart = self.packed.name, self.lanes, self.layout.apart
-        given = "in, stride, out, far, memory"
         return f"""\
-static inline __attribute__((always_inline)) Bytes {name}_block(
-    ptrdiff_t i, ptrdiff_t apart, ptrdiff_t left, const {scalar} *const *in, const ptrdiff_t *stride, {scalar} *const *out,
-    unsigned char *far, V *memory)
+typedef struct {{
+    const {scalar} *const *in; const ptrdiff_t *stride; {scalar} *const *out; unsigned char *far; V *memory;
+}} Call;
+typedef struct {{ ptrdiff_t i, apart, left; }} Block;        /* states i, i + apart, …; `left` as in lanes_load */
+
+static inline __attribute__((always_inline)) void {name}_read(Call call, Block block)
 {{
-    {scalar} *const spare = ({scalar} *) (memory + {end});
-    V sum = {{}};
+    V *const memory = call.memory;
 {self._before()}\
+}}
+
+static inline __attribute__((always_inline)) Bytes {name}_evaluate(Call call, Block block, V sum)
+{{
+    V *const memory = call.memory;
     {name}_vectors({", ".join(vectors)}, &sum, memory + {work});
-{self._after(values)}\
     const Bytes flags = 1 + __builtin_convertvector(sum < {literal(self.precision.limit, self.precision)}, Bytes);
-    for (int k = 0; k < {lanes} && k < left; k++) far[i + apart*k] = flags[k];
+    for (int k = 0; k < {lanes} && k < block.left; k++) call.far[block.i + block.apart*k] = flags[k];
     return flags;
+}}
+
+static inline __attribute__((always_inline)) void {name}_write(Call call, Block block, Turns ahead)
+{{
+    V *const memory = call.memory;
+{self._after(values)}\
+}}
+
+/* States begin, …, n - 1 in blocks; of states `apart` as many as fill whole blocks. Returns where the rest begins. */
+static inline __attribute__((always_inline)) ptrdiff_t {name}_blocks(
+    Call call, ptrdiff_t begin, ptrdiff_t n, ptrdiff_t apart, Bytes *any)
+{{
+    const ptrdiff_t count = apart > 1 ? (n - begin)/({lanes}*apart)*apart : (n - begin + {lanes - 1})/{lanes};
+    Block block = {{begin, apart, n - begin - {lanes - 1}*(apart - 1)}};
+    V sum = {{}};
+    Turns turns = {{turn_of, turn_by, {len(self.turns)}, call.memory, call.memory + {turns}, &sum}};
+    for (ptrdiff_t b = 0; b < count; b++) {{
+        if (!b) {{
+            {name}_read(call, block);
+            for (int k = 0; k < turns.count; k++) lanes_turn(turns, k);
+        }}
+        *any |= {name}_evaluate(call, block, sum);
+        const ptrdiff_t i = begin + (b + 1)/apart*{lanes}*apart + (b + 1) % apart;
+        const Block next = {{i, apart, n - i - {lanes - 1}*(apart - 1)}};
+        if (b + 1 == count) turns.count = 0;
+        else {name}_read(call, next);
+        sum = (V) {{}};
+        {name}_write(call, block, turns);
+        block = next;
+    }}
+    return begin + (apart > 1 ? count*{lanes} : n - begin);
 }}
 
 {lanes_declaration(self.packed, scalar)}
 {{
     V *const memory = room;
+    const Call call = {{in, stride, out, far, memory}};
     Bytes any = {{}};
-    ptrdiff_t i = 0;
 {self._once()}\
-    for (; n - i >= {lanes * apart}; i += {lanes * apart})
-        for (int k = 0; k < {apart}; k++) any |= {name}_block(i + k, {apart}, n - i - k - {(lanes - 1) * (apart - 1)}, {given});
-    for (; i < n; i += {lanes}) any |= {name}_block(i, 1, n - i, {given});
+    const ptrdiff_t rest = {f"{name}_blocks(call, 0, n, {apart}, &any)" if apart > 1 else 0};
+    {name}_blocks(call, rest, n, 1, &any);
     int some = 0;
     for (int k = 0; k < {lanes}; k++) some |= any[k];
     return some;
@@ -138,19 +184,38 @@ static inline __attribute__((always_inline)) Bytes {name}_block(
         lines = []
         for k, starts in self._reads():
             to, table = f"memory + {self._begin[k]}, {self.packed.inputs[k].size}", f"read{k}, {len(starts)}"
-            source = f"in[{k}] + i*stride[{k}], stride[{k}], apart, left, spare"
-            lines.append(f"    if (stride[{k}]) lanes_load({to}, {table}, {source});\n")
+            step = f"call.stride[{k}]"
+            source = f"call.in[{k}] + block.i*{step}, {step}, block.apart, block.left, {self._spare}"
+            lines.append(f"    if ({step}) lanes_load({to}, {table}, {source});\n")
         return "".join(lines)
 
     def _after(self, values: int) -> str:
-        """Outputs of one block."""
+        """Outputs of one block, beside the longest of them the turns of the next."""
+        sizes = [port.size for port in self.packed.fn.outputs]
         source = f"(const {self.precision.scalar} *) (memory + {values}), constants"
         lines = []
-        for k, (port, covers) in enumerate(zip(self.packed.fn.outputs, self.layout.outputs, strict=True)):
-            to, cover = f"out[{k}] + i*{port.size}", f"write{k}[{f'PHASE(out[{k}] + i*{port.size})' if len(covers) > 1 else 0}]"
-            if port.size:
-                lines.append(f"    lanes_store({to}, {port.size}, {source}, {cover}, apart, left, spare);\n")
+        for k, (size, covers) in enumerate(zip(sizes, self.layout.outputs, strict=True)):
+            to = f"call.out[{k}] + block.i*{size}"
+            cover = f"write{k}[{f'PHASE({to})' if len(covers) > 1 else 0}]"
+            place = f"block.apart, block.left, {self._spare}, {'ahead' if k == self._longest else '(Turns) {}'}"
+            if size:
+                lines.append(f"    lanes_store({to}, {size}, {source}, {cover}, {place});\n")
         return "".join(lines)
+
+    @cached_property
+    def _longest(self) -> int:
+        sizes = [port.size for port in self.packed.fn.outputs]
+        return sizes.index(max(sizes))
+
+    @property
+    def _spare(self) -> str:
+        return f"({self.precision.scalar} *) (memory + {self._begin[-1]})"
+
+    @property
+    def abreast(self) -> int:
+        """Segments that are written for each turn of the next block."""
+        segments = min(map(len, self.layout.outputs[self._longest])) if self.turns else 0
+        return min(ABREAST, segments // max(1, len(self.turns)))
 
 
 def _begins(sizes: Sequence[int]) -> list[int]:

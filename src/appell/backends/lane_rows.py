@@ -83,9 +83,10 @@ class Packed:
 
     @cached_property
     def _place(self) -> dict[int, int]:
-        """Value → its index in `values`."""
-        results = (item.args[0] for item in self.fn.instructions if item.op == "output")
-        return {value: place for place, value in enumerate(dict.fromkeys(x for x in results if x not in self._constant))}
+        """Value → its index in `values`: in the order of their last occurrence, the rows of M up to the diagonal."""
+        results = [item.args[0] for item in self.fn.instructions if item.op == "output"]
+        last = dict.fromkeys(value for value in reversed(results) if value not in self._constant)
+        return {value: place for place, value in enumerate(reversed(last))}
 
     @cached_property
     def _rows(self) -> list[list[int]]:

@@ -17,7 +17,8 @@ from appell.backends.c_source import PIECE, emit_plan, plan_of
 from appell.backends.dialect import SCALAR_C, C, Dialect
 from appell.backends.lane_driver import Driver, lanes_declaration, literal, room_declaration
 from appell.backends.lane_rows import Packed
-from appell.backends.schedule import nearest_first
+from appell.backends.lane_turns import Turned
+from appell.backends.schedule import least_traffic
 from appell.backends.sincos import DOUBLE, GUARD, SINGLE, Precision, filled, sincos_source
 from appell.graph.fn import Fn, Signature
 from appell.graph.instructions import ARITY
@@ -25,6 +26,7 @@ from appell.graph.instructions import ARITY
 __all__ = ["PRECISIONS", "dialect_of", "emit_lanes", "lanes_declarations"]
 PRECISIONS = {"double": DOUBLE, "float": SINGLE}
 MANY = 200  # values, 12 kB of vectors, that leave little of the nearest cache to what passes from one piece of code to the next
+PART = 16  # bytes within which CPUs move single numbers of a vector in less time than across
 WHOLE = 5000  # instructions that are compiled in one piece then (mass matrix of a humanoid: 4 % faster)
 
 VECTOR_OPERATIONS = {
@@ -51,7 +53,7 @@ def dialect_of(precision: Precision) -> Dialect:
         value="V",
         suffix="_vectors",
         passed=("far", "work"),
-        order=nearest_first,
+        order=least_traffic,
         packs=(1,),
         sincos=("    V {name}s, {name}c;", "    lanes_sincos({filled}, &{name}s, &{name}c, far);"),
         part="{whole}",
@@ -63,26 +65,26 @@ def dialect_of(precision: Precision) -> Dialect:
 def emit_lanes(fn: Fn, lanes: int, *, scalar: str = "double", piece: int | None = None) -> str:
     """A whole C file with `NAME_lanes` for `lanes` (2, 4, 8, 16) doubles or floats, in pieces of so many instructions."""
     precision, packed = PRECISIONS[scalar], Packed(fn)
-    dialect = dialect_of(precision)
-    plan = plan_of(packed.instructions, piece or _piece(packed), dialect)
-    driver = Driver(packed, packed.layout(lanes), plan.work, precision, lanes)
+    dialect, many, turned = dialect_of(precision), _many(packed), Turned(packed)
+    body, turns = (turned, turned.turns) if many and turned.turns else (packed, ())
+    plan = plan_of(body.instructions, piece or (WHOLE if many else PIECE), dialect)
+    driver = Driver(packed, turns, packed.layout(lanes), plan.work, precision, lanes)
     values = {
-        "transpose": _transposed(lanes),
-        "middle": str(lanes // 2),
-        "numbers": ", ".join(map(str, range(lanes))),
+        "transpose": _transposed(lanes, PART // precision.size),
         "zero": f"0.0{precision.suffix}",
         "each": " ".join(f"DO({k})" for k in range(lanes)),
         "place": driver.place,
+        "abreast": " ".join(["WRITE_NEXT"] * driver.abreast),
     }
     parts = [SCALAR_C, GUARD, sincos_source(precision, lanes)]
     parts += [filled("lanes.c.in", values, precision, lanes)]
     parts += [_one_by_one(op, precision, lanes) for op in ONE_BY_ONE if any(op == item.op for item in fn.instructions)]
-    parts += [emit_plan(packed, packed.instructions, plan, dialect), driver.tables(), driver.loop()]
+    parts += [emit_plan(body, body.instructions, plan, dialect), driver.tables(), driver.loop()]
     return "\n".join(parts)
 
 
-def _piece(packed: Packed) -> int:
-    return WHOLE if packed.outputs[0].size >= MANY and len(packed.instructions) <= WHOLE else PIECE
+def _many(packed: Packed) -> bool:
+    return packed.outputs[0].size >= MANY and len(packed.instructions) <= WHOLE
 
 
 def lanes_declarations(fn: Signature, scalar: str = "double") -> str:
@@ -100,18 +102,19 @@ def _one_by_one(op: str, precision: Precision, lanes: int) -> str:
     )
 
 
-def _transposed(lanes: int) -> str:
-    """For d = …, 4, 2, 1: rows i and i + d exchange their blocks of d entries, upper right against lower left."""
-    lines = ["    FIRST_EXCHANGE("]
-    d = lanes
-    while d > 1:
-        d //= 2
-        low = ", ".join(str(k if not k & d else lanes + k - d) for k in range(lanes))
-        high = ", ".join(str(k + d if not k & d else lanes + k) for k in range(lanes))
+def _transposed(lanes: int, part: int) -> str:
+    """Rows i and i + d, for d = 1, 2, …: within parts of `part` numbers they exchange blocks of d entries, upper right against
+    lower left; beyond, where parts move as wholes, one row gets the first, third, … part of both, the other one the rest."""
+    lines = []
+    for d in (1 << k for k in range(lanes.bit_length() - 1)):
+        if d < part:
+            low = [k if not k & d else lanes + k - d for k in range(lanes)]
+            high = [place + d for place in low]
+        else:
+            low = [2 * k - k % part for k in range(lanes)]
+            high = [place + part for place in low]
         for i in (i for i in range(lanes) if not i & d):
             lines.append(f"    a = r[{i}], b = r[{i + d}];")
-            lines.append(f"    r[{i}] = SHUFFLE(a, b, {low});")
-            lines.append(f"    r[{i + d}] = SHUFFLE(a, b, {high});")
-        if d == lanes // 2:
-            lines.append("    )")
+            lines.append(f"    r[{i}] = SHUFFLE(a, b, {', '.join(map(str, low))});")
+            lines.append(f"    r[{i + d}] = SHUFFLE(a, b, {', '.join(map(str, high))});")
     return "\n".join(lines)

@@ -1,12 +1,14 @@
 """The same instructions in another order, in which machine code runs faster.
 
-    gather(stream)          sines and cosines whose arguments do not depend on one another stand together, for SIMD over them
-    depth_first(stream)     short lives, for code whose registers are few
-    nearest_first(stream)   the results in another order too, each time the one that is nearest to being known
+gather(stream)          sines and cosines whose arguments do not depend on one another stand together, for SIMD over them
+depth_first(stream)     short lives, for code whose registers are few
+nearest_first(stream)   the results in another order too, each time the one that is nearest to being known
+least_traffic(stream)   that order, or the results from the last to the first, whichever needs memory less
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import or_
@@ -15,6 +17,7 @@ from appell.graph.instructions import TWIN, Instruction
 
 TRIG = frozenset(TWIN)
 LONG = 10_000  # instructions beyond which no order of the outputs is searched
+REGISTERS = 29  # for values: vectors of 64 bytes have 32, some are needed in passing
 
 
 def gather(stream: Sequence[Instruction]) -> tuple[Instruction, ...]:
@@ -110,6 +113,43 @@ def nearest_first(stream: Sequence[Instruction]) -> tuple[Instruction, ...]:
         placed |= needed
         ordered.append(item)
     return depth_first((*(item for item in stream if item.op != "output"), *ordered))
+
+
+def least_traffic(stream: Sequence[Instruction]) -> tuple[Instruction, ...]:
+    """`nearest_first`, or `depth_first` after the outputs from the last to the first.
+
+    Each wins somewhere. Columns of M, body by body from the tips to the base, leave little behind that is needed later: g1 has
+    a traffic of 233 then, and of 809 if the nearest result always is the next (the whole function: 8 % faster).
+    """
+    if len(stream) > LONG:
+        return nearest_first(stream)
+    body, outputs = ([item for item in stream if (item.op == "output") is last] for last in (False, True))
+    return min(nearest_first(stream), depth_first((*body, *outputs[::-1])), key=traffic)
+
+
+def traffic(stream: Sequence[Instruction]) -> int:
+    """Loads and stores between memory and `REGISTERS` registers, when the value that is needed last always gives way."""
+    nothing = {item.out for item in stream if item.op == "const"}
+    in_memory = {item.out for item in stream if item.op == "input"}
+    steps = [item for item in stream if item.op not in ("const", "input")]
+    uses: defaultdict[int, list[int]] = defaultdict(list)  # steps that need a value, the next one last
+    for k in reversed(range(len(steps))):
+        for arg in set(steps[k].args) - nothing:
+            uses[arg].append(k)
+    held: set[int] = set()
+    moves = 0
+    for item in steps:
+        for arg in set(item.args) - nothing:
+            moves += arg not in held
+            held.add(arg)
+            uses[arg].pop()
+        held = {value for value in (*held, item.out) if uses[value]}
+        while len(held) > REGISTERS:
+            away = max(held, key=lambda value: uses[value][-1])
+            moves += away not in in_memory
+            in_memory.add(away)
+            held.remove(away)
+    return moves
 
 
 def _registers(stream: Iterable[Instruction]) -> dict[int, int]:

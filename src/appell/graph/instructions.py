@@ -10,7 +10,7 @@ equal right-hand sides are merged, dead values dropped, and sin and cos of one a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import casadi as ca
@@ -48,7 +48,7 @@ _NAME = {getattr(ca, f"OP_{name.upper()}"): name for name in ARITY}
 
 def instructions_of(function: ca.Function) -> tuple[Instruction, ...]:
     """The stream of `function` (a dense scalar function) in single-assignment form, numbered from 0 without gaps."""
-    return _renumbered(_sincos_adjacent(_alive(_single_assignment(function))))
+    return _renumbered(_sincos_adjacent(alive(_single_assignment(function))))
 
 
 def count_operations(stream: Iterable[Instruction]) -> int:
@@ -96,7 +96,7 @@ def _operation(code: int, where: str) -> str:
     return _NAME[code]
 
 
-def _alive(stream: list[Instruction]) -> list[Instruction]:
+def alive(stream: Sequence[Instruction]) -> list[Instruction]:
     """Only what an output needs."""
     needed: set[int] = set()
     kept: list[Instruction] = []
@@ -125,6 +125,4 @@ def _sincos_adjacent(stream: list[Instruction]) -> list[Instruction]:
 
 def _renumbered(stream: list[Instruction]) -> tuple[Instruction, ...]:
     number = {item.out: k for k, item in enumerate(item for item in stream if item.op != "output")}
-    return tuple(
-        item._replace(out=number.get(item.out, -1), args=tuple(number[arg] for arg in item.args)) for item in stream
-    )
+    return tuple(item._replace(out=number.get(item.out, -1), args=tuple(number[arg] for arg in item.args)) for item in stream)
