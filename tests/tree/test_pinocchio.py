@@ -31,7 +31,7 @@ MASSLESS = {
     "romeo_description/urdf/romeo_laas_small.urdf": "l_gripper_joint",
 }
 TOLERANCE = 1e-10
-# cond M = 2e8 here: against extended precision our ∂a/∂q is off by 7e-12, our ∂a/∂τ by 5e-14, Pinocchio's by 2e-8.
+# cond M = 2e8 here: against extended precision our ∂a/∂q and ∂a/∂τ are off by 4e-13, Pinocchio's by 2e-8.
 ILL_CONDITIONED = {("icub_description/robots/icub.urdf", True): 1e-7}
 EVERY = [
     pytest.param(name, floating, id=f"{name.split('/')[-1]}-{'floating' if floating else 'fixed'}", marks=marks)

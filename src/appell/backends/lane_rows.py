@@ -83,10 +83,13 @@ class Packed:
 
     @cached_property
     def _place(self) -> dict[int, int]:
-        """Value → its index in `values`: in the order of their last occurrence, the rows of M up to the diagonal."""
-        results = [item.args[0] for item in self.fn.instructions if item.op == "output"]
-        last = dict.fromkeys(value for value in reversed(results) if value not in self._constant)
-        return {value: place for place, value in enumerate(reversed(last))}
+        """Value → its index in `values`: of matrices the upper left corners, growing (M of one body after the other), together."""
+        shells: dict[int, tuple[int, int]] = {}
+        for port, row in zip(self.fn.outputs, self._rows, strict=True):
+            for k, value in enumerate(row):
+                if value not in self._constant:
+                    shells.setdefault(value, _shell(port.shape, k))
+        return {value: place for place, value in enumerate(sorted(shells, key=lambda value: shells[value]))}
 
     @cached_property
     def _rows(self) -> list[list[int]]:
@@ -120,6 +123,14 @@ class Packed:
                 yield Segment(at, places=tuple(place.setdefault(x, len(place)) for x in here))
             else:
                 yield Segment(at, row=tuple(self._constant[x] for x in here))
+
+
+def _shell(shape: tuple[int, ...], k: int) -> tuple[int, int]:
+    """Which number k of an array is: of a square matrix, by the larger and the smaller of row and column."""
+    if len(shape) == 2 and shape[0] == shape[1]:
+        row, column = divmod(k, shape[1])
+        return max(row, column), min(row, column)
+    return k, 0
 
 
 def cover(constant: Sequence[bool], lanes: int, phase: int = 0) -> list[tuple[int, bool]]:

@@ -17,6 +17,7 @@ from appell.graph.instructions import TWIN, Instruction
 
 TRIG = frozenset(TWIN)
 LONG = 10_000  # instructions beyond which no order of the outputs is searched
+LONGER = 40_000  # and beyond which no two orders are compared
 REGISTERS = 29  # for values: vectors of 64 bytes have 32, some are needed in passing
 
 
@@ -121,8 +122,8 @@ def least_traffic(stream: Sequence[Instruction]) -> tuple[Instruction, ...]:
     Each wins somewhere. Columns of M, body by body from the tips to the base, leave little behind that is needed later: g1 has
     a traffic of 233 then, and of 809 if the nearest result always is the next (the whole function: 8 % faster).
     """
-    if len(stream) > LONG:
-        return nearest_first(stream)
+    if len(stream) > LONGER:
+        return depth_first(stream)
     body, outputs = ([item for item in stream if (item.op == "output") is last] for last in (False, True))
     return min(nearest_first(stream), depth_first((*body, *outputs[::-1])), key=traffic)
 

@@ -2,8 +2,8 @@
 
     q (nq,)   v, tau, a (nv,)
 
-Another question is another function here and a line in `QUESTIONS`. Derivatives are taken in the graph; those by the
-configuration are along v, ∂y/∂q N(q) with q̇ = N(q) v, hence (…, nv) as in Pinocchio.
+Another question is another function here and a line in `QUESTIONS`. Derivatives by the configuration are along v,
+∂y/∂q N(q) with q̇ = N(q) v, hence (…, nv) as in Pinocchio.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from appell.graph.fn import Fn, Shaped, make_fn
 from appell.graph.scalar import Scalar, scalars, stacked
 from appell.tree import kinematics
 from appell.tree.algorithms import aba, crba, rnea
+from appell.tree.derivatives import aba_derivatives, rnea_derivatives
 from appell.tree.description import Frame
 from appell.tree.frames import Layout
 
@@ -113,28 +114,15 @@ def _rate(s: Subject, q: Value, v: Value) -> dict[str, Shaped]:
     return {"qd": (stacked(rates), (s.nq,))}
 
 
-def _along_q(s: Subject, y: Value, q: Value) -> Value:
-    """∂y/∂q N(q)."""
-    v = algebra.symbols("direction", s.nv)
-    qd = _rate(s, q, v)["qd"]
-    N = algebra.jacobian(qd[0] if isinstance(qd, tuple) else qd, v)
-    return algebra.jacobian(y, q) @ N
-
-
-def _derivatives(y: Value, s: Subject, q: Value, v: Value, third: Value, names: str) -> dict[str, Shaped]:
-    square = (s.nv, s.nv)
-    parts = (_along_q(s, y, q), algebra.jacobian(y, v), algebra.jacobian(y, third))
-    return {name: (part, square) for name, part in zip(names.split(), parts, strict=True)}
-
-
 def _forward_derivatives(s: Subject, q: Value, v: Value, tau: Value) -> dict[str, Shaped]:
-    y = stacked(aba(s.layout, s.gravity, scalars(q), scalars(v), scalars(tau)))
-    return _derivatives(y, s, q, v, tau, "a_q a_v a_tau")
+    a = aba(s.layout, s.gravity, scalars(q), scalars(v), scalars(tau))
+    parts = aba_derivatives(s.layout, s.gravity, scalars(q), scalars(v), a)
+    return {name: _matrix(part) for name, part in zip(("a_q", "a_v", "a_tau"), parts, strict=True)}
 
 
 def _inverse_derivatives(s: Subject, q: Value, v: Value, a: Value) -> dict[str, Shaped]:
-    y = stacked(rnea(s.layout, s.gravity, scalars(q), scalars(v), scalars(a)))
-    return _derivatives(y, s, q, v, a, "tau_q tau_v tau_a")
+    parts = rnea_derivatives(s.layout, s.gravity, scalars(q), scalars(v), scalars(a))
+    return {name: _matrix(part) for name, part in zip(("tau_q", "tau_v", "tau_a"), parts, strict=True)}
 
 
 QUESTIONS: dict[str, tuple[str, Callable[..., dict[str, Shaped]]]] = {
