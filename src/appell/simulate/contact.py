@@ -33,6 +33,12 @@ ORTHOGONAL = 1e-9
 """|n_i M⁻¹ n_j| relative to the diagonal below which two faces do not feel each other's impacts."""
 WELL_POSED = 1e-7
 """Share of the velocities by which the results of two orders of blows may differ."""
+INSTANT = 1e-12
+"""Share of a run that counts as no time."""
+CERTAIN = 1e4
+"""So many times what may be hidden by rounding is certain, also at states further on."""
+SMALL_SHARE = 1e-6
+"""Of the largest reaction, which a redundant face does not bear."""
 SEQUENCE = 1000
 """So many blows at one corner do not end: with e < 1 they accumulate."""
 
@@ -224,7 +230,7 @@ def contact_set(at: Instant, candidates: Sequence[int], holding: int | None = No
     faces = list(candidates)
     a = at.solve((), at.force, -at.a0, np.zeros(0))[0]
     G, c = at.compliance(faces), (at.g_v @ a + at.g_dd0)[faces]
-    tolerance = 1e-10 * (1 + np.abs(at.g_v) @ np.abs(a) + np.abs(at.g_dd0))[faces]
+    tolerance = _tolerance(at, a)[faces]
     if holding in faces and G[k := faces.index(holding), k] > 0:
         others = np.array([i for i in range(len(faces)) if i != k], dtype=int)
         share = G[k, others] / G[k, k]
@@ -233,6 +239,30 @@ def contact_set(at: Instant, candidates: Sequence[int], holding: int | None = No
         if -(c[k] + G[k, others] @ lam) / G[k, k] >= -1e-10 * (1 + np.abs(at.force).max()):
             return tuple(sorted([holding, *(faces[i] for i in others[lam > 0])]))
     return tuple(sorted(faces[i] for i in np.flatnonzero(complementary(G, c, tolerance) > 0)))
+
+
+def _tolerance(at: Instant, a: Array) -> Array:
+    """g̈ of the faces that counts as none, (faces,)."""
+    return 1e-10 * (1 + np.abs(at.g_v) @ np.abs(a) + np.abs(at.g_dd0))
+
+
+def certain(at: Instant, contacts: Sequence[int]) -> Array:
+    """Reactions from which on the contacts are found again, (contacts,): here and, if not much changes, further on.
+
+    `contact_set` stops at fewer of them where −g̈ of the others is below their tolerance. As Λ = −G⁺ g̈, then
+    Λ_j <= Σ_k |G⁺|_jk tolerance_k. Of those that depend on each other, `bearing` leaves out the ones with a small share.
+    """
+    a = at.solve((), at.force, -at.a0, np.zeros(0))[0]
+    G = at.compliance(contacts)
+    if not (np.diag(G) > 0).all():
+        return np.full(len(contacts), np.inf)
+    size = np.sqrt(np.outer(np.diag(G), np.diag(G)))
+    inverse = np.linalg.pinv(G / size, rcond=ORTHOGONAL, hermitian=True) / size
+    least = CERTAIN * np.abs(inverse) @ _tolerance(at, a)[list(contacts)]
+    if len(independent(at, contacts)) == len(contacts):
+        return least
+    lam = at.solve(contacts, at.force, -at.a0, -at.g_dd0[list(contacts)])[1]
+    return np.maximum(least, 1e3 * SMALL_SHARE * lam.max())
 
 
 def bearing(at: Instant, contacts: Sequence[int], candidates: Sequence[int]) -> tuple[int, ...]:
@@ -247,7 +277,7 @@ def bearing(at: Instant, contacts: Sequence[int], candidates: Sequence[int]) -> 
     B = 1e4 * (vectors * np.sqrt(np.maximum(values / values.max(), 0))).T  # BᵀB ~ G: the same BΛ is the same motion
     load = np.concatenate([B[:, : len(contacts)] @ lam, np.zeros(len(faces))])
     shares = nnls(np.vstack([B, np.eye(len(faces))]), load)[0]
-    chosen = tuple(sorted(faces[i] for i in np.flatnonzero(shares > 1e-6 * shares.max())))
+    chosen = tuple(sorted(faces[i] for i in np.flatnonzero(shares > SMALL_SHARE * shares.max())))
     a, least = at.solve(chosen, at.force, -at.a0, -at.g_dd0[list(chosen)])
     holds = np.abs((at.g_v @ a + at.g_dd0)[faces]) <= 1e-9 * scale[faces]
     return chosen if (least >= 0).all() and holds.all() else tuple(contacts)

@@ -23,6 +23,8 @@ from typing import Any
 import numpy as np
 
 from appell.errors import Status
+from appell.normal_form.impacts import ROUNDING
+from appell.simulate.contact import INSTANT, ON_FACE
 from appell.simulate.loop_py import SECONDS_PER_LEG, STRETCH, Leg, Statistics, Task
 from appell.simulate.runge_kutta import pair_text
 from appell.simulate.tableaux import Array, Tableau
@@ -43,7 +45,7 @@ typedef struct {
     double h;                           /* size of the next step; 0 at the start: choose */
     double error;                       /* of the last accepted step */
     int64_t i_time;                     /* requested times passed */
-    int started, rejected;
+    int started, rejected;              /* started: 1 at its start, 2 after a step */
 
     double *z_times;                    /* (n_times, NZ) */
     double *t_steps, *z_steps;          /* (capacity,), (capacity, NZ) accepted steps; capacity 0: not kept */
@@ -58,12 +60,16 @@ typedef struct {
     int *touching;                      /* (free faces,) whether the state is on the face */
     int switch_face, switch_kind;       /* why SWITCH was returned */
     int standing;                       /* crossings since time last moved on */
+
+    double h_hold;                      /* the first step of a hold is not longer */
+    const double *least;                /* (contacts,) a hold does not start with reactions below them; NULL outside of holds */
 } appell_run;
 
 int appell_advance(appell_run *run, int64_t trials);
+int appell_hold(appell_run *run, double t_end, int64_t n_times, int64_t trials);
 """
 """The C interface. `appell_advance` tries at most so many steps; called again after BUFFER_FULL it goes on, bit by bit
-as if it had never stopped."""
+as if it had never stopped. `appell_hold` goes on to another end under other parameters: all the way, or not at all."""
 
 LARGEST_BUFFER = 4 << 20  # bytes of accepted steps in one call
 FIRST_TRIALS = 256  # trial steps in the first call, before the time of one is known
@@ -80,6 +86,7 @@ def loop_source(method: Tableau | Taylor, nz: int, has_projection: bool, free: i
         "exponent": repr(1 / (method.error_order + 1)),
         "safety": repr(method.safety),
         "shrink": repr(method.shrink),
+        "near": repr(2 * ON_FACE / ROUNDING),
     }
     text = _template("loop.c.in")
     text = text.replace("@method@", _template(values.pop("method")))
@@ -221,3 +228,40 @@ class Repeated:
     @property
     def z(self) -> Array:
         return self.progress.z
+
+
+class Hold:
+    """One struct for all holds of a task in one mode, over memory that belongs to others.
+
+    Parameters
+    ----------
+    p: (parameters,) as they are now; z: (nz,) where it stands; z_times: (times, nz).
+    longest: the first step of a hold is not longer, s.
+    faces: what the mode's faces are called, free ones first; `least` are reactions below which a hold does not start.
+    """
+
+    def __init__(
+        self, loop: CLoop, task: Task, p: Array, z: Array, z_times: Array, longest: float, faces: tuple[int, ...] = ()
+    ):
+        self.progress, self.memory, self.faces = _Progress(loop, task), (p, z, z_times), faces
+        self.least = np.zeros(len(faces) - loop.free)
+        self.struct, self.hold, self.free = self.progress.struct, loop.lib.appell_hold, loop.free
+        run, pointer = self.struct, self.progress._pointer
+        run.p, run.z, run.z_times, run.h_hold = pointer(p), pointer(z), pointer(z_times), longest
+        run.least = pointer(self.least)
+
+    def write_to(self, t_steps: Array, z_steps: Array, events: Array) -> None:
+        """Where steps and events go, (n,), (n, nz), (n, 6), behind those that are there."""
+        run, pointer = self.struct, self.progress._pointer
+        self.pages = t_steps, z_steps, events
+        run.t_steps, run.z_steps, run.capacity = pointer(t_steps), pointer(z_steps), len(t_steps)
+        run.events, run.event_capacity = pointer(events), len(events)
+        if not self.progress.task.keep_steps:
+            run.capacity = 0
+
+    def __call__(self, t_end: float, passed: int, trials: int) -> int:
+        """The status of the hold from here to t_end, until which so many of the requested times are passed."""
+        if self.free:
+            run = self.struct
+            run.rest = run.simultaneous = INSTANT * (t_end - run.t)
+        return self.hold(self.struct, t_end, passed, trials)

@@ -26,6 +26,7 @@ from appell.simulate.contact import (
     CORNER,
     HIT,
     IMPACT,
+    INSTANT,
     LANDING,
     LEAVING,
     ON_FACE,
@@ -57,8 +58,8 @@ EXACTLY_ON = 1e-13
 
 def with_limits(task: Task) -> Task:
     """The task with what counts as rest, as one instant and as a touch."""
-    span = abs(task.t_end - task.t0)
-    return replace(task, rest=1e-12 * span, simultaneous=1e-12 * span, graze=1e-11)
+    instant = INSTANT * abs(task.t_end - task.t0)
+    return replace(task, rest=instant, simultaneous=instant, graze=1e-11)
 
 
 @dataclass(frozen=True, eq=False)

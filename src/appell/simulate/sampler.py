@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.backends import vm_function
 from appell.errors import ModelError
 from appell.normal_form.flow import Flow
 from appell.simulate.held import Readings, last_change
@@ -18,14 +19,18 @@ Array = NDArray[np.float64]
 
 def unpack(run: Run, flow: Flow, t: Array, z: Array, readings: Readings | None = None) -> tuple[Array, Array, Array]:
     """(q, v, work) of states z, (k, nz)."""
-    q, u = z[:, : flow.nq], z[:, flow.nq : flow.nq + flow.nu]
     work = z[:, -1].copy() if flow.has_work else np.zeros(len(z))
     if readings is not None:
         work += readings.work[last_change(readings.t, t)]
+    return z[:, : flow.nq].copy(), velocities(run, flow, t, z), work
+
+
+def velocities(run: Run, flow: Flow, t: Array, z: Array) -> Array:
+    """v of states z, (k, nv)."""
     if not flow.minimal:
-        return q.copy(), u.copy(), work
-    out = [flow.expand(time_, state, run.p) for time_, state in zip(t, z, strict=True)]
-    return q.copy(), np.array([o["v"] for o in out]).reshape(len(z), run.form.nv), work
+        return z[:, flow.nq : flow.nq + flow.nu].copy()
+    _, v = vm_function(flow.expand).batch(t, z, run.p)
+    return v
 
 
 @dataclass(frozen=True)
@@ -87,4 +92,4 @@ class Sampler:
         return self.run.p if self.readings is None else self.readings.parameters_at(self.t[k : k + 1])[0]
 
 
-__all__ = ["Sampler", "unpack"]
+__all__ = ["Sampler", "unpack", "velocities"]

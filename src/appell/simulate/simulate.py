@@ -19,8 +19,9 @@ from appell.simulate.loop_py import Leg, Loop, Task
 from appell.simulate.loops import METHODS, prepare
 from appell.simulate.motion import Motion, State
 from appell.simulate.progress import reporter
+from appell.simulate.reader import Control, Reader
 from appell.simulate.run import Run, compile
-from appell.simulate.sampled import Control, Reader, SampledLeg, SampledLoop
+from appell.simulate.sampled import SampledLeg, SampledLoop
 from appell.simulate.sampler import Sampler, unpack
 from appell.simulate.start import check, read
 from appell.simulate.stiff import STIFF

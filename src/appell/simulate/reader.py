@@ -1,0 +1,133 @@
+"""What a control answers, checked: values of inputs, which are parameters of the system, the same ones at each reading."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import FormNotApplicable, ModelError
+from appell.model import System
+from appell.model.values import RULES, checked
+
+Array = NDArray[np.float64]
+Control = Callable[[float, Array, Array], Mapping[Any, float]]
+
+
+class Reader:
+    """A control with its answers checked.
+
+    Parameters
+    ----------
+    control: (t, q (nq,), v (nv,)) → {input: value}: parameters of the system, by symbol or name; the same ones each time.
+    rate: readings per second, Hz.
+    """
+
+    def __init__(self, system: System, control: Any, rate: Any):
+        if control is None:
+            raise ModelError(f"rate={rate!r} is the rate of a control; give control=(t, q, v) → {{input: value}} with it")
+        if not callable(control):
+            raise ModelError(f"control= must be a function of (t, q, v), not {type(control).__name__}")
+        if rate is None:
+            raise ModelError("a control is read at a fixed rate; give rate= in readings per second")
+        if not (isinstance(rate, int | float | np.number) and isfinite(rate) and rate > 0):
+            raise ModelError(f"rate= must be a positive number of readings per second, not {rate!r}")
+        self.system, self.control, self.rate = system, control, float(rate)
+        self.places: dict[Any, int] = {key: i for i, s in enumerate(system.parameters) for key in (s, str(s))}
+        self.ruled = {i for i, s in enumerate(system.parameters) if any(s.assumptions0.get(rule) for rule, _ in RULES)}
+        self.columns: tuple[int, ...] = ()  # of the inputs, once the first answer has named them
+        self.usual: tuple[Any, ...] | None = None  # the keys of a good answer,
+        self.order: list[int] = []  # where the inputs are among them,
+        self.rules: list[tuple[int, Callable[[float], bool]]] = []  # and what an input must be
+
+    @property
+    def inputs(self) -> tuple[Any, ...]:
+        """The parameters that the control gives."""
+        return tuple(self.system.parameters[i] for i in self.columns)
+
+    def first(self, t: float, q: Array, v: Array) -> dict[Any, float]:
+        """The answer at the start, which names the inputs: parameter → value."""
+        answer = self._checked(self.control(t, q, v), t)
+        self.columns = tuple(sorted(answer))
+        asked = [(k, s.assumptions0) for k, s in enumerate(self.inputs)]
+        self.rules = [(k, holds) for k, assumed in asked for rule, holds in RULES if assumed.get(rule)]
+        _refuse_inputs(self.system, set(self.inputs))
+        return {self.system.parameters[i]: answer[i] for i in self.columns}
+
+    def ask(self, t: float, q: Array, v: Array) -> list[float]:
+        """The values of the inputs, in the order of `inputs`."""
+        answer = self.control(t, q, v)
+        quick = self._quick(answer) if type(answer) is dict and tuple(answer) == self.usual else None
+        return self._ordered(answer, t) if quick is None else quick
+
+    def _quick(self, answer: dict[Any, Any]) -> list[float] | None:
+        """The values of an answer with the usual keys, if nothing is wrong with them."""
+        try:
+            values = [float(value) for value in answer.values()]
+        except (TypeError, ValueError):
+            return None
+        values = [values[k] for k in self.order]
+        if not isfinite(sum(values)):
+            return None
+        return values if not self.rules or all(holds(values[k]) for k, holds in self.rules) else None
+
+    def _ordered(self, answer: Any, t: float) -> list[float]:
+        values = self._checked(answer, t)
+        if len(values) != len(self.columns) or any(i not in values for i in self.columns):
+            now, then = (", ".join(str(self.system.parameters[i]) for i in sorted(which)) for which in (values, self.columns))
+            raise ModelError(f"the control gives {now or 'nothing'} at t = {t:g}, but gave {then or 'nothing'} at the start")
+        self.usual, self.order = tuple(answer), [list(values).index(i) for i in self.columns]
+        return [values[i] for i in self.columns]
+
+    def _checked(self, answer: Any, t: float) -> dict[int, float]:
+        """Place → value of each input that was answered."""
+        if not isinstance(answer, Mapping):
+            raise ModelError(f"the control answered {type(answer).__name__} at t = {t:g}; it must map inputs to values")
+        values = {}
+        for key, value in answer.items():
+            place = self._place(key)
+            if place in values:
+                raise ModelError(f"the control gives '{key}' twice at t = {t:g}, by symbol and by name")
+            values[place] = self._number(place, value, t)
+        return values
+
+    def _place(self, key: Any) -> int:
+        place = self.places.get(key)
+        place = self.places.get(str(key)) if place is None else place
+        if place is None:
+            has = ", ".join(map(str, self.system.parameters)) or "none"
+            raise ModelError(f"the control gives '{key}', which is not a parameter of {self.system.name}; it has {has}")
+        return place
+
+    def _number(self, place: int, value: Any, t: float) -> float:
+        symbol = self.system.parameters[place]
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            raise ModelError(f"the control answered {symbol} = {value!r} at t = {t:g}: not a number") from None
+        if not isfinite(number):
+            raise ModelError(f"the control answered {symbol} = {number} at t = {t:g}: not finite")
+        return checked(symbol, number) if place in self.ruled else number
+
+
+def _refuse_inputs(system: System, inputs: set[Any]) -> None:
+    """Inputs jump, so they may stand only where the state need not jump with them."""
+    places = [(f"constraint '{c.name}'", c.residual) for c in system.constraints if c.order < 2]
+    places += [(f"'{face.name}'", x) for face in system.unilateral for x in (face.function, face.restitution)]
+    places += [(f"the rate of {q}", rate) for q, rate in system.rates.items()]
+    with suppress(FormNotApplicable):  # of a tree, whose inertia is in numbers
+        places.append(("the kinetic energy", system.kinetic))
+    for where, expr in places:
+        found = sorted(map(str, expr.free_symbols & inputs))
+        if found:
+            raise ModelError(
+                f"the control gives '{found[0]}', which stands in {where} of {system.name}: the state would jump with it at"
+                " every reading. Inputs stand in forces, potentials and constraints on accelerations"
+            )
+
+
+__all__ = ["Control", "Reader"]
