@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from tests.tree.chains import random_tree
 from tests.tree.pinocchio_peer import random_state
 
-from appell.backends import vm_function
+from appell.backends import c_available, vm_function
 from appell.graph import algebra
 from appell.graph.fn import make_fn
 from appell.graph.scalar import scalars, stacked
 from appell.tree import Tree
+from appell.tree import tree as tree_module
 from appell.tree.algorithms import aba, moments, rnea
+from appell.tree.branches import Branches
 from appell.tree.derivatives import Sums, aba_derivatives, force_cross, motion_cross, rnea_derivatives
 from appell.tree.functions import _rate
 
@@ -92,3 +95,55 @@ def _out(steps, x):
     for step in steps:
         x = step.six_out(x)
     return x
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (5,)])
+def test_by_branches_as_by_the_graph(shape: tuple[int, ...]):
+    """Large trees are solved by loops over their branches: the same numbers as by straight-line code; M⁻¹ exactly symmetric."""
+    tree = random_tree(9, 1, root="floating")
+    states = [random_state(tree, np.random.default_rng(k)) for k in range(int(np.prod(shape)))]
+    q, v, x = (np.array(part).reshape(*shape, -1) for part in zip(*states, strict=True))
+    right = tree.forward_dynamics_derivatives(q, v, x)
+    branches = Branches.of(tree.layout)
+    found = branches.accelerations(*tree.inverse_dynamics_derivatives(q, v, tree.forward_dynamics(q, v, x)))
+    for a, b in zip(found, right, strict=True):
+        assert a.shape == b.shape == (*shape, tree.nv, tree.nv)
+        assert np.abs(a - b).max() < 1e-11 * (1 + np.abs(b).max())
+    assert np.array_equal(found[2], np.swapaxes(found[2], -1, -2))
+
+
+def test_branches_between_axes_and_base():
+    """A root with two legs of two hinges each."""
+    tree = star(2, 2)
+    branches = Branches.of(tree.layout)
+    rows = lambda way: [way[1][i:j].tolist() for i, j in pairwise(way[0])]
+    assert rows(branches.up) == [[], [0], [0, 1], [0], [0, 3]]
+    assert rows(branches.down) == [[1, 2, 3, 4], [2], [], [4], []]
+    M = tree.mass_matrix(np.linspace(0.3, 1.2, 5))
+    assert M[2, 3] == M[4, 1] == 0.0
+
+
+@pytest.mark.filterwarnings("ignore::appell.backends.notice.AppellWarning")
+def test_large_trees_do_not_wait_for_the_compiler(monkeypatch):
+    """ "auto" takes the branches of a humanoid's size, and "c" straight-line code for any."""
+    if c_available() is not None:
+        pytest.skip("no compiler here")
+    humanoid, tree = star(6, 7), star(2, 3)
+    large, small, insisting = (Tree(t.joints, backend=b) for t, b in ((humanoid, "auto"), (tree, "auto"), (humanoid, "c")))
+    assert large._branches is not None and small._branches is None and insisting._branches is None
+    monkeypatch.setattr(tree_module, "LARGE", 800)
+    now_large = Tree(tree.joints)
+    assert now_large._branches is not None
+    q, v, x = random_state(tree, np.random.default_rng(0))
+    found, right = now_large.forward_dynamics_derivatives(q, v, x), tree.forward_dynamics_derivatives(q, v, x)
+    for a, b in zip(found, right, strict=True):
+        assert np.abs(a - b).max() < 1e-11 * (1 + np.abs(b).max())
+
+
+def star(legs: int, length: int) -> Tree:
+    """A hinge that carries `legs` chains of so many hinges."""
+    one = random_tree(1 + legs * length, 7, kinds=("revolute",))
+    joints = [one.joints[0]]
+    for k, joint in enumerate(one.joints[1:]):
+        joints.append(replace(joint, parent=one.joints[0].name if k % length == 0 else one.joints[k].name))
+    return Tree(joints, backend="vm")

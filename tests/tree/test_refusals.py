@@ -32,6 +32,8 @@ JOINTS = {
     "body of joint 'a' must be": [Joint("a", body={"mass": 1})],  # type: ignore[arg-type]
     "mass of the body of joint 'a' is -1": [Joint("a", body=Inertia(-1, np.zeros(3), np.eye(3)))],
     "first moment h of the body of joint 'a'": [Joint("a", body=Inertia(1, np.zeros(2), np.eye(3)))],
+    "parent of joint 'b' must be a name, .* give parent='a'": [Joint("a"), Joint("b", parent=Joint("a"))],  # type: ignore[arg-type]
+    "link of joint 'a' must be a name, not 3": [Joint("a", link=3)],  # type: ignore[arg-type]
     "'a' and 'b' both carry a link of the name 'x'": [Joint("a", link="x"), Joint("b", link="x")],
 }
 
@@ -54,11 +56,17 @@ CALLS = {
     "read by ap.Tree.from_urdf": lambda: ap.Chain.from_urdf("robot.urdf"),
     "takes the path of a file, not None": lambda: Tree.from_urdf(None),  # type: ignore[arg-type]
     "not its text": lambda: Tree.from_urdf("<robot name='r'/>"),
+    "not its text: <robot>  .* …": lambda: Tree.from_urdf(f"<robot>{' ' * 5000}</robot>"),
+    "did you mean 'tip'": lambda: arm().placement("tips", [0, 0]),
     "takes frames in symbols": lambda: loop("a", "b"),  # type: ignore[arg-type]
     "radius of wheel 'tip' is -1": lambda: rolling(arm().frame("tip"), -1),
+    "radius of wheel 'tip' is nan": lambda: rolling(arm().frame("tip"), np.nan),
+    "height of the plane under wheel 'tip' is inf": lambda: rolling(arm().frame("tip"), 1, height=np.inf),
+    "height of the plane under contact 'tip'": lambda: contact_point(arm().frame("tip"), height="low"),
     "axis of wheel 'tip' has length 0": lambda: rolling(arm().frame("tip"), 1, axis=(0, 0, 0)),
     "restitution= is for one_sided": lambda: contact_point(arm().frame("tip"), restitution=0.5),
     "distance of loop": lambda: loop(arm().frame("a"), arm().frame("b"), "distance", distance="x"),
+    "distance of loop 'a-b' is -1": lambda: loop(arm().frame("a"), arm().frame("b"), "distance", distance=-1),
     "does not change": lambda: setattr(arm(), "gravity", (0, 0, 0)),
 }
 
@@ -119,6 +127,14 @@ def test_a_name_of_two_frames_is_ambiguous_until_it_is_said_which():
     assert tree.placement("joint b", [0, 0, 0])[1][0] == 1 and tree.placement("link b", [0, 0, 0])[1][0] == 0
     assert tree.placement("c", [0, 0, 0])[1][0] == 0
     assert str(tree.frame("joint b").position[0]) == "joint b.x"
+
+
+def test_the_world_is_a_frame():
+    """In numbers as in symbols; a link of that name goes first."""
+    R, p = arm().placement("world", [0.3, 0.2])
+    assert np.array_equal(R, np.eye(3)) and not p.any() and not arm().jacobian("world", [0.3, 0.2]).any()
+    taken = Tree([Joint("a", placement=place((1, 0, 0)), body=BODY, link="world")], backend="vm")
+    assert taken.placement("world", [0.0])[1][0] == 1 and "world" not in arm().frames
 
 
 def test_names_in_any_script():

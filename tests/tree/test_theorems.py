@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -12,6 +14,7 @@ from appell.graph import algebra
 from appell.graph.fn import make_fn
 from appell.tree import Chain, ChainLink, Joint, Tree
 from appell.tree.algorithms import aba, crba, rnea
+from appell.tree.frames import basis
 
 TREES = [pytest.param(seed, id=f"tree{seed}") for seed in range(8)]
 
@@ -104,7 +107,7 @@ def test_numbers_batches_and_graph_agree(seed: int):
 
 
 def pinocchio_twin(tree: Tree) -> pin.Model:
-    """Joint by joint, with Pinocchio's spherical, planar and floating joints."""
+    """Joint by joint, with Pinocchio's spherical, planar (normal z: turned to ours) and floating joints; a frame for each."""
     make = {
         "revolute": lambda e: pin.JointModelRevoluteUnaligned(e),
         "continuous": lambda e: pin.JointModelRevoluteUnaligned(e),  # the unbounded one takes no axis from Python
@@ -115,12 +118,16 @@ def pinocchio_twin(tree: Tree) -> pin.Model:
     }
     model = pin.Model()
     model.gravity.linear = np.array(tree.gravity)
-    for node in tree.nodes:
-        place = pin.SE3(node.placement.R, node.placement.p)
+    given = {-1: pin.SE3.Identity()}  # our frame of a body in Pinocchio's
+    for n, node in enumerate(tree.nodes):
+        turn = pin.SE3(basis(node.axis) if node.kind.name == "planar" else np.eye(3), np.zeros(3))
+        place = given[node.parent] * pin.SE3(node.placement.R, node.placement.p) * turn
         index = model.addJoint(node.parent + 1, make[node.kind.name](node.axis), place, node.name)
-        m, c = node.inertia.m, node.inertia.h / node.inertia.m
+        m, given[n] = node.inertia.m, turn.inverse()
+        c = node.inertia.h / m if m else np.zeros(3)
         J = node.inertia.J - m * (c @ c * np.eye(3) - np.outer(c, c))
-        model.appendBodyToJoint(index, pin.Inertia(m, c, J), pin.SE3.Identity())
+        model.appendBodyToJoint(index, pin.Inertia(m, c, J), given[n])
+        model.addFrame(pin.Frame(f"frame {node.name}", index, 0, given[n], pin.FrameType.OP_FRAME))
     model.armature = np.array([x for node in tree.nodes for x in node.armature])
     return model
 
@@ -143,30 +150,61 @@ class Twin(Peer):
         return np.concatenate(parts)
 
 
+def twin_of(seed: int) -> Twin:
+    """A random tree with damping, the links of some hinges and slides massless but for their rotors, and Pinocchio's of it."""
+    rng, joints = np.random.default_rng(seed), depth_first(random_tree(8, seed).joints)
+    carriers = {joint.parent for joint in joints}
+    for k, joint in enumerate(joints):
+        if joint.name in carriers and joint.kind in ("revolute", "continuous", "prismatic") and rng.random() < 0.4:
+            joint = replace(joint, body=None, armature=0.2)
+        joints[k] = replace(joint, damping=float(rng.choice([0.0, 0.3])))
+    tree = Tree(joints, gravity=(1, 2, -9.81), backend="vm")
+    return Twin(tree, pinocchio_twin(tree))
+
+
 @pytest.mark.parametrize("seed", TREES)
 def test_every_joint_against_pinocchio(seed: int):
-    given = depth_first(random_tree(8, seed).joints)
-    joints = [
-        Joint(j.name, j.kind, j.parent, j.placement, (0, 0, 1) if j.kind == "planar" else j.axis, j.body, j.armature)
-        for j in given
-    ]
-    tree = Tree(joints, gravity=(1, 2, -9.81), backend="vm")
-    twin = Twin(tree, pinocchio_twin(tree))
+    """Pinocchio's algorithms know no damping: theirs is the τ that is left of ours."""
+    twin = twin_of(seed)
+    tree, model, data = twin.tree, twin.model, twin.data
     q, v, x = random_state(tree, np.random.default_rng(seed))
+    q_, D = twin.configuration(q), np.diag([d for node in tree.nodes for d in node.damping])
+    assert error(tree.inverse_dynamics(q, v, x), pin.rnea(model, data, q_, v, x) + D @ v) < 1e-11
+    assert error(tree.forward_dynamics(q, v, x), pin.aba(model, data, q_, v, x - D @ v)) < 1e-10
+    tau_q, tau_v, _ = pin.computeRNEADerivatives(model, data, q_, v, x)
+    mine = tree.inverse_dynamics_derivatives(q, v, x)
+    assert max(error(a, b) for a, b in zip(mine, (tau_q, tau_v + D, tree.mass_matrix(q)), strict=True)) < 1e-10
+    a_q, a_v, a_tau = pin.computeABADerivatives(model, data, q_, v, x - D @ v)
+    a_tau = np.triu(a_tau) + np.triu(a_tau, 1).T
+    mine = tree.forward_dynamics_derivatives(q, v, x)
+    assert max(error(a, b) for a, b in zip(mine, (a_q, a_v - a_tau @ D, a_tau), strict=True)) < 1e-10
+
+
+@pytest.mark.parametrize("seed", TREES)
+def test_every_frame_against_pinocchio(seed: int):
+    twin = twin_of(seed)
+    tree, model, data = twin.tree, twin.model, twin.data
+    q, v, _ = random_state(tree, np.random.default_rng(seed))
     q_ = twin.configuration(q)
-    assert error(tree.inverse_dynamics(q, v, x), pin.rnea(twin.model, twin.data, q_, v, x)) < 1e-11
-    assert error(tree.forward_dynamics(q, v, x), pin.aba(twin.model, twin.data, q_, v, x)) < 1e-10
-    derivatives = tree.inverse_dynamics_derivatives(q, v, x)
-    theirs = pin.computeRNEADerivatives(twin.model, twin.data, q_, v, x)
-    assert max(error(a, b) for a, b in zip(derivatives[:2], theirs[:2], strict=True)) < 1e-10
+    pin.computeJointJacobians(model, data, q_)
+    pin.framesForwardKinematics(model, data, q_)
+    references = {"local": pin.LOCAL, "aligned": pin.LOCAL_WORLD_ALIGNED, "world": pin.WORLD}
+    for node in tree.nodes:
+        index = model.getFrameId(f"frame {node.name}")
+        R, p = tree.placement(node.name, q)
+        assert max(error(R, data.oMf[index].rotation), error(p, data.oMf[index].translation)) < 1e-12
+        for reference, theirs in references.items():
+            J = pin.getFrameJacobian(model, data, index, theirs)
+            assert error(tree.jacobian(node.name, q, reference=reference), J) < 1e-12
+    total = pin.computeCentroidalMomentum(model, data, q_, v)
+    assert error(tree.momentum(q, v), np.concatenate([total.linear, total.angular])) < 1e-12
+    assert error(tree.centre_of_mass(q), pin.centerOfMass(model, data, q_)) < 1e-12
 
 
 @pytest.mark.parametrize("n", [200, pytest.param(1000, marks=pytest.mark.slow)])
 def test_long_chains(n: int):
     """Operations grow linearly: each further link costs the same."""
-    links = [
-        ChainLink(1.0, (0.1, 0.02, 0.05), (0.3, 0.2, 0.25), (0.3, 0.1, 0.0), e) for e in ((0, 0.6, 0.8), (1, 0, 0))
-    ]
+    links = [ChainLink(1.0, (0.1, 0.02, 0.05), (0.3, 0.2, 0.25), (0.3, 0.1, 0.0), e) for e in ((0, 0.6, 0.8), (1, 0, 0))]
     chains = {k: Chain(links * (k // 2), backend="vm") for k in (20, 40, n)}
     count = {k: chain.function("forward_dynamics").operations for k, chain in chains.items()}
     each = (count[40] - count[20]) / 20

@@ -25,17 +25,29 @@ def joint(name: str, parent: str, child: str, kind: str = "revolute", inner: str
 
 def robot(tmp_path: Path, *parts: str, head: str = "") -> Path:
     path = tmp_path / "robot.urdf"
-    path.write_text(f"<?xml version='1.0'?>{head}<robot name='r'>{''.join(parts)}</robot>")
+    path.write_text(f"<?xml version='1.0'?>{head}<robot name='r'>{''.join(parts)}</robot>", encoding="utf-8")
     return path
 
 
 BAD = {
     "two parents": ((link("a"), link("b"), joint("j", "a", "b"), joint("k", "a", "b")), "'b'.*'j'.*'k'.*loop"),
-    "cycle": ((link("a"), link("b"), joint("j", "a", "b"), joint("k", "b", "a")), "joint 'j' is part of a closed loop"),
+    "cycle": ((link("a"), link("b"), joint("j", "a", "b"), joint("k", "b", "a")), "joints 'k', 'j' form .* ap.tree.loop"),
     "cycle beside a root": (
         (link("r"), link("a"), link("b"), joint("j", "a", "b"), joint("k", "b", "a")),
-        "joint 'j' belongs to a closed loop",
+        "joints 'k', 'j' form a closed loop",
     ),
+    "something on a cycle": (
+        (*map(link, "abc"), joint("arm", "b", "c"), joint("j", "a", "b"), joint("k", "b", "a")),
+        "joints 'k', 'j' form a closed loop",
+    ),
+    "a link on itself": ((link("a"), joint("j", "a", "a")), "joint 'j' joins link 'a' to itself"),
+    "two origins": (
+        (link("a"), link("b"), joint("j", "a", "b", inner="<origin xyz='0 0 1'/><origin xyz='0 0 2'/>")),
+        "joint 'j' has 2 <origin>",
+    ),
+    "two inertials": ((link("a", inertial=INERTIAL + INERTIAL),), "link 'a' has 2 <inertial>"),
+    "digits apart": ((link("a", "1_000"),), "link 'a': <mass value='1_000'>"),
+    "digits of another script": ((link("a", "\N{ARABIC-INDIC DIGIT ONE}"),), "link 'a': <mass"),
     "two roots": ((link("a"), link("b")), "'a', 'b' are not connected"),
     "negative mass": ((link("a", "-1"),), "link 'a' is -1.0"),
     "mass not a number": ((link("a", "heavy"),), "link 'a': <mass value='heavy'>"),
@@ -117,6 +129,20 @@ def test_what_is_not_used_is_told(tmp_path: Path):
     assert len(tree.notes) == 3 and all("'j'" in note for note in tree.notes)
     assert tree.bias([0.0], [1.0]) == pytest.approx(0)
     assert Tree.from_urdf(path, damping=True, backend="vm").bias([0.0], [1.0]) == pytest.approx(2)
+
+
+def test_misspelt_elements_are_told(tmp_path: Path):
+    heavy = link("b", inertial=INERTIAL.replace("</inertial>", "<density value='3'/></inertial>"))
+    tree = Tree.from_urdf(robot(tmp_path, link("a"), heavy, joint("j", "a", "b", inner="<Axis xyz='0 1 0'/>")))
+    density, axis = tree.notes
+    assert "link 'b': <density>" in density and "joint 'j': <Axis>" in axis
+
+
+@pytest.mark.parametrize("floating", [False, True])
+def test_a_joint_may_have_the_name_of_the_base(tmp_path: Path, floating: bool):
+    parts = [link("a"), link("b"), joint("root_joint", "a", "b")]
+    tree = Tree.from_urdf(robot(tmp_path, *parts), floating=floating)
+    assert [node.name for node in tree.nodes] == ["root_joint_"] * floating + ["root_joint"]
 
 
 def test_quarter_turns_on_request(tmp_path: Path):

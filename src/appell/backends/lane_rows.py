@@ -83,7 +83,7 @@ class Packed:
 
     @cached_property
     def _place(self) -> dict[int, int]:
-        """Value → its index in `values`: of matrices the upper left corners, growing (M of one body after the other), together."""
+        """Value → its index in `values`: by growing upper left corners of matrices, of M body after body."""
         shells: dict[int, tuple[int, int]] = {}
         for port, row in zip(self.fn.outputs, self._rows, strict=True):
             for k, value in enumerate(row):

@@ -10,21 +10,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import ConstraintError, ModelError
+from appell.graph import make_fn
 from appell.graph.algebra import depends
 from appell.model import System
+from appell.normal_form.kinematics import Kinematics
 from appell.normal_form.manifold import normalise, project, residuals
 from appell.normal_form.normal_form import NormalForm, normal_form
 from appell.normal_form.sampling import finite_samples, random_inputs
+from appell.normal_form.tree_form import inverse_trace
+from appell.tree.system import TreeSystem
 
 Array = NDArray[np.float64]
 Sample = tuple[list[Array], dict[str, Array]]
 
+MASSLESS = 1e-12
+"""λ_min of M scaled to a unit diagonal below which a motion counts as massless."""
+
 
 def judge(system: System) -> None:
     """Raise `ModelError` or `ConstraintError` where the system cannot be meant."""
+    moves = isinstance(system, TreeSystem) and _tree_moves(system)
+    if moves and not system.constraints:
+        return
     form = normal_form(system)
     _degree(form)
-    names = ["M", "A", "a0", "W", "A0", "f0", "A1", "f1", *(["r", "r_a"] if form.gauss else [])]
+    names = ["A", "a0", "W", "A0", "f0", "A1", "f1", *(["r", "r_a"] if form.gauss else []), *([] if moves else ["M"])]
     samples = list(finite_samples(form.select(*names), count=6, quaternions=form.quaternions))
     if not samples:
         raise ModelError(
@@ -33,7 +43,24 @@ def judge(system: System) -> None:
         )
     _empty_rows(form, samples)
     _contradictions(form, samples)
-    _mass(system, samples)
+    if not moves:
+        _mass(system, samples)
+
+
+def _tree_moves(system: TreeSystem) -> bool:
+    """Whether no motion of a tree is massless, whatever its rows, seen in O(n): λ_min of M is 1/Σ M_kk (M⁻¹)_kk or more.
+
+    Without rows nothing else is to be judged, once the graph has taken all that is said.
+    """
+    kin = Kinematics.of(system)
+    if not system.constraints:
+        faces = [e for face in system.unilateral for e in (face.function, face.restitution)]
+        kin.lower.column([*system._expressions(), *faces])
+        system.tree.refuse_massless()
+    balls = [[system.coordinates.index(q) for q in ball.coordinates] for ball in system.quaternions]
+    rate = make_fn("rate", {"q": (kin.q, (system.nq,)), "v": (kin.v, (system.nv,))}, {"qd": (kin.qd, (system.nq,))})
+    q = np.array([inputs[0] for inputs, _ in finite_samples(rate, count=6, quaternions=balls)])
+    return bool(inverse_trace(system.tree.layout, q).min() < 1 / MASSLESS)
 
 
 def _degree(form: NormalForm) -> None:
@@ -82,6 +109,8 @@ def _contradictions(form: NormalForm, samples: list[Sample]) -> None:
         ("A", "a0", linear),
     )
     for rows_name, residual_name, rows in levels:
+        if len(rows) < 2:
+            continue
         here = _on_manifold(form, samples) if residual_name == "a0" else samples
         verdicts = [_conflict(out[rows_name], out[residual_name]) for _, out in here]
         if verdicts and all(v is not None for v in verdicts):
@@ -151,11 +180,11 @@ def _mass(system: System, samples: list[Sample]) -> None:
         values, vectors = np.linalg.eigh(Z.T @ (M * np.outer(scale, scale)) @ Z)
         lowest.append((values.min(initial=1.0), scale * (Z @ vectors[:, 0]) if len(values) else scale))
     worst = max(value for value, _ in lowest)
-    if worst > 1e-12:
+    if worst > MASSLESS:
         return
     direction = lowest[0][1]
     names = [str(v) for v, x in zip(system.velocities, direction, strict=True) if abs(x) > 1e-6 * np.abs(direction).max()]
-    what = "negative" if worst < -1e-12 else "zero"
+    what = "negative" if worst < -MASSLESS else "zero"
     raise ModelError(
         f"the kinetic energy is {what} for a motion in {', '.join(names)} that the constraints allow, so its"
         " acceleration is not determined: add its mass or inertia to kinetic= or bodies=, or a constraint"

@@ -31,6 +31,8 @@ class Policies:
 
 def choose(form: NormalForm, p: Array, states: list[tuple[float, Array, Array]] | None = None) -> Policies:
     """The solve policies at parameter values p. `states` on the manifold (a start) come first, random ones after."""
+    if form.free is not None and not form.rows:  # articulated bodies solve it, and M > 0 was judged with the tree
+        return Policies(Policy(), Policy(), Policy(), ())
     states = [*(states or []), *find(form, p, seed=1)]
     fn = form.select("M", "A", "A0", "A1")
     samples = [fn(t, q, v, p) for t, q, v in states]

@@ -2,21 +2,40 @@
 
     M by composite bodies,  h = rnea(q, v, 0) without gravity,  weight = −rnea(q, 0, 0) = −NᵀV_q,  T = ½ Σ V·(I V)
 
-M a = Q − h without rows is solved by articulated bodies in O(n), M never being formed: the inertia as an operator.
+M a = Q − h without rows is solved by articulated bodies in O(n), M never being formed: the inertia as an operator. That M is
+positive definite is seen from their pivots as well: M = L D Lᵀ from the tips inwards, M > 0 where every D_k > 0.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from appell.graph.algebra import Value, jacobian, zeros
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.graph.algebra import Value, block_matrix, jacobian, zeros
 from appell.graph.scalar import scalars, stacked
 from appell.normal_form.inertia import Inertia
 from appell.normal_form.kinematics import Kinematics
 from appell.tree import algorithms, kinematics
 from appell.tree.frames import Layout
+from appell.tree.spatial import (
+    Matrix,
+    Scalar,
+    Six,
+    Steps,
+    Vector,
+    add,
+    from_blocks,
+    inertia_in,
+    moments_in,
+    six_in,
+    six_out,
+)
 from appell.tree.system import TreeSystem
 
+Array = NDArray[np.float64]
 NO_GRAVITY = (0.0, 0.0, 0.0)
 
 
@@ -32,10 +51,121 @@ def tree_inertia(system: TreeSystem, kin: Kinematics) -> Inertia:
     """M, h and T of the tree, rotors included; time and the frame do no work."""
     layout, nv = _undamped(system), system.nv
     q, v = scalars(kin.q), scalars(kin.v)
-    M = stacked([x for row in algorithms.crba(layout, q) for x in row]).reshape((nv, nv))
+    M = mass_matrix(layout, q)
     bias = stacked(algorithms.rnea(layout, NO_GRAVITY, q, v, [0.0] * nv))
     T = stacked([kinematics.kinetic_energy(layout, q, v)])
     return Inertia(M, bias, T, T, zeros(1), "tree")
+
+
+@dataclass(frozen=True)
+class Forces:
+    """Columns of M on their way inwards: the forces [moment | force], six rows, that unit v̇_k ask of what is behind, by k."""
+
+    k: list[int]
+    six: Six
+
+    @staticmethod
+    def joined(parts: Sequence[Forces]) -> Forces:
+        six: Six = [block_matrix([[Value(part.six[i]) for part in parts]]) for i in range(6)]
+        return Forces([k for part in parts for k in part.k], six)
+
+
+def mass_matrix(layout: Layout, q: Sequence[Value]) -> Value:
+    """`algorithms.crba`, (nv, nv), all columns behind a link carried inwards at once: calls grow with n, not n²."""
+    links = layout.links
+    composite = [algorithms.moments(link.inertia) for link in links]
+    brought: list[list[Forces]] = [[] for _ in links]
+    nv = sum(link.node.kind.nv for link in links)
+    M = Value.zeros(nv, nv)
+    for n in reversed(range(len(links))):
+        node, steps, moments = links[n].node, links[n].steps(q), composite[n]
+        I = six_by_six(*moments)
+        own = [Forces([k], I[axis]) for axis, k in zip(node.kind.axes, links[n].velocities, strict=True)]
+        forces = Forces.joined([*brought[n], *own])
+        for i, l in enumerate(links[n].velocities):
+            row = forces.six[node.kind.axes[i]]
+            M[l, forces.k], M[forces.k, l] = row, row.T
+            M[l, l] += node.armature[i]
+        if node.parent >= 0:
+            composite[node.parent] = _together(composite[node.parent], moments_in(steps, *moments))
+            brought[node.parent].append(Forces(forces.k, six_in(steps, forces.six)))
+    return M
+
+
+def six_by_six(m: Scalar, h: Vector, P: Matrix) -> Matrix:
+    """[[J, h×], [−h×, m]] of a body with second moments P, J = tr P − P; rows are the forces of unit accelerations."""
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = P
+    J = [[yy + zz, -xy, -xz], [-xy, zz + xx, -yz], [-xz, -yz, xx + yy]]
+    H = [[0.0, -h[2], h[1]], [h[2], 0.0, -h[0]], [-h[1], h[0], 0.0]]
+    return from_blocks(J, H, [[m, 0.0, 0.0], [0.0, m, 0.0], [0.0, 0.0, m]])
+
+
+Moments = tuple[Scalar, Vector, Matrix]
+
+
+def _together(a: Moments, b: Moments) -> Moments:
+    """Mass, first and second moments of two bodies about one origin."""
+    return a[0] + b[0], add(a[1], b[1]), [add(x, y) for x, y in zip(a[2], b[2], strict=True)]
+
+
+@dataclass(frozen=True)
+class Pivot:
+    """A joint axis e_k eliminated at a batch of configurations: M_kk and D, (batch,), K = U/D, (6, batch)."""
+
+    axis: int
+    diagonal: Array
+    D: Array
+    K: Array
+
+
+def inverse_trace(layout: Layout, q: Array) -> Array:
+    """Σ_k M_kk (M⁻¹)_kk at configurations q (batch, nq), (batch,), in O(n); inf where M is not positive definite.
+
+    The trace of M⁻¹ with M scaled to a unit diagonal, so at least 1/λ_min and at most nv/λ_min of that. After the pivots,
+    outwards: a force f on a body accelerates it by Ω f, (6, 6), its predecessor alone by Ω' f = X Ω Xᵀ f, and
+
+        (M⁻¹)_kk = 1/D + K·Ω'K            Ω = (1 − e_k Kᵀ) Ω' (1 − e_k Kᵀ)ᵀ + e_k e_kᵀ/D
+    """
+    words = [link.steps(list(q.T)) for link in layout.links]
+    total, positive, responses = np.zeros(len(q)), np.ones(len(q), dtype=bool), []
+    with np.errstate(all="ignore"):  # D = 0: nothing after it is a number
+        for link, steps, pivots in zip(layout.links, words, _pivots(layout, words, len(q)), strict=True):
+            parent = link.node.parent
+            Omega = np.zeros((6, 6, len(q))) if parent < 0 else _carried(steps, responses[parent])
+            for pivot in reversed(pivots):
+                brought = np.einsum("ijb,jb->ib", Omega, pivot.K)
+                inverse = 1 / pivot.D + (pivot.K * brought).sum(axis=0)
+                Omega[pivot.axis] -= brought
+                Omega[:, pivot.axis] -= brought
+                Omega[pivot.axis, pivot.axis] += inverse
+                total += pivot.diagonal * inverse
+                positive &= pivot.D > 0
+            responses.append(Omega)
+    return np.where(positive, total, np.inf)
+
+
+def _pivots(layout: Layout, words: Sequence[Steps], batch: int) -> list[list[Pivot]]:
+    """Of each link, by articulated bodies from the tips inwards: I ← I − U Uᵀ/D, U = I e_k, D = U_k and the rotor."""
+    composite = [algorithms.moments(link.inertia) for link in layout.links]
+    inertia = [six_by_six(*moments) for moments in composite]
+    made: list[list[Pivot]] = [[] for _ in layout.links]
+    for n, link in reversed(list(enumerate(layout.links))):
+        whole, parent = six_by_six(*composite[n]), link.node.parent
+        for axis, rotor in zip(link.node.kind.axes, link.node.armature, strict=True):
+            U = np.array([np.broadcast_to(x, batch) for x in inertia[n][axis]])
+            D = U[axis] + rotor
+            made[n].append(Pivot(axis, np.broadcast_to(whole[axis][axis] + rotor, batch), D, U / D))
+            inertia[n] = [[x - u * k for x, k in zip(row, U / D, strict=True)] for row, u in zip(inertia[n], U, strict=True)]
+        if parent >= 0:
+            inertia[parent] = [add(x, y) for x, y in zip(inertia[parent], inertia_in(words[n], inertia[n]), strict=True)]
+            composite[parent] = _together(composite[parent], moments_in(words[n], *composite[n]))
+    return made
+
+
+def _carried(steps: Steps, Omega: Array) -> Array:
+    """X Ω Xᵀ, (6, 6, batch), from predecessor to successor."""
+    half = np.array(six_out(steps, list(Omega)))
+    return np.array(six_out(steps, list(half.swapaxes(0, 1)))).swapaxes(0, 1)
 
 
 def _undamped(system: TreeSystem) -> Layout:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -72,13 +73,15 @@ class Skeleton:
         return sum(node.kind.nv for node in self.nodes)
 
     def frame(self, name: str) -> Frame:
-        """A frame by its name."""
-        known = self.frames
+        """A frame by its name; "world" is the ground, unless a joint or a link is called so."""
+        known = {WORLD: Frame(WORLD, -1, HERE), **self.frames}
         if not isinstance(name, str) or name not in known:
             both = [f"'{what}'" for what in (f"joint {name}", f"link {name}") if what in known]
             why = f"a joint and a link elsewhere have this name: say {' or '.join(both)}"
+            near = get_close_matches(str(name), known, n=1)
+            meant = f"did you mean '{near[0]}'? Frames" if near else "frames"
             some = ", ".join(list(known)[:12]) + (" …" if len(known) > 12 else "")
-            raise ModelError(f"there is no frame '{name}'; {why if both else f'frames are the joints and links: {some}'}")
+            raise ModelError(f"there is no frame '{name}'; {why if both else f'{meant} are the joints and links: {some}'}")
         return known[name]
 
 
@@ -184,6 +187,10 @@ def _checked(joint: Joint, known: Mapping[str, Any]) -> tuple[JointKind, str]:
         raise ModelError(f"the placement of {where} must be made by ap.tree.place(xyz, rpy), not {joint.placement!r}")
     if joint.name in known:
         raise ModelError(f"two joints have the name '{joint.name}'")
+    for what, name in (("parent", joint.parent), ("link", joint.link)):
+        if name is not None and not (isinstance(name, str) and name):
+            given = f"a joint: give parent='{name.name}'" if isinstance(name, Joint) else repr(name)
+            raise ModelError(f"the {what} of {where} must be a name, not {given}")
     if joint.parent is not None and joint.parent not in known:
         raise ModelError(f"{where} is mounted on '{joint.parent}', which no earlier joint has as its name")
     for what, value in (("armature", joint.armature), ("damping", joint.damping)):

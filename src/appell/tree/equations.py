@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,9 @@ SPATIAL = {
 SHORT = 3
 """Bodies up to which a plane chain prints in angles; longer ones print in vectors, where their equations stay short."""
 
+Form = Callable[..., tuple[Any, Any]]
+"""Both sides of an equation of one hinge: (bodies, kins, state, n, loads)."""
+
 
 @dataclass(frozen=True, eq=False)
 class Numbered:
@@ -80,23 +83,108 @@ class GolubevEquations:
     `definitions` give Ω_ν, Ω̇_ν, w_ν, σ_ν … in an order in which each uses earlier ones; `equations` are to be solved
     for `unknowns` (they are linear in them); `simplified` holds (5.1), (5.2) where they apply; `kinematics` (5.3), (5.5).
     `short` are (3.14) and (5.2) of a plane chain on the ground, written with angles as textbooks write them.
-    Vectors are on axes that translate with the base. `print` shows all this in vectors, small plane chains in angles.
+    Vectors are on axes that translate with the base. `print` shows all this in vectors, small plane chains in angles. The
+    sums over the bodies behind each hinge, the square of the length in terms, are formed when they are asked for.
     """
 
     title: str
-    definitions: tuple[Numbered, ...]
-    equations: tuple[Numbered, ...]
-    simplified: tuple[Numbered, ...]
-    short: tuple[Numbered, ...]
-    kinematics: tuple[Numbered, ...]
-    unknowns: tuple[Symbol, ...]
-    motion: frozenset[Symbol]
-    write: Callable[[Script], Written]
+    bodies: Sequence[Body]
+    state: State
+    kins: Sequence[Kin]
+    motions: tuple[Numbered, ...]  # the definitions of Ω_ν, Ω̇_ν, w_ν, σ_ν … of `kins`
+    made: Made
+    aligned: bool  # the hinge axes are parallel in every position
+
+    @property
+    def unknowns(self) -> tuple[Symbol, ...]:
+        return tuple(self.made.unknowns)
+
+    @property
+    def kinematics(self) -> tuple[Numbered, ...]:
+        return tuple(self.made.kinematics)
 
     @property
     def numbers(self) -> tuple[str, ...]:
         """The numbers of the source's equations that appear, in order."""
-        return tuple(dict.fromkeys(item.number for item in (*self.equations, *self.simplified, *self.kinematics)))
+        base, hinges = ("3.10", "3.12") if self._floating else (), (self._hinge_number,) if self._hinged else ()
+        simple = [number for number, _ in self._differences] if self._hinged else []
+        return (*base, *hinges, *simple, *dict.fromkeys(item.number for item in self.kinematics))
+
+    @cached_property
+    def definitions(self) -> tuple[Numbered, ...]:
+        """Of everything in the equations that is named, Q_ν included."""
+        plane = () if self.plane is None else self.plane.definitions()
+        return (*self.motions, *self._weights[0], *(_numbered(number, 0, s, value) for number, s, value in plane))
+
+    @cached_property
+    def equations(self) -> tuple[Numbered, ...]:
+        """(3.10), (3.12) of a floating base, then (3.14) or (4.3) of every hinge."""
+        found: list[Numbered] = []
+        if self._floating:
+            for number, build in (("3.10", golubev.momentum_equation), ("3.12", golubev.base_equation)):
+                sides = zip(*build(self.bodies, self.kins, self.state.g), strict=True)
+                found += [_numbered(number, 1, left, right) for left, right in sides]
+        return (*found, *self._rows(self._hinge_number, golubev.hinge_equation))
+
+    @cached_property
+    def simplified(self) -> tuple[Numbered, ...]:
+        """(5.1), (5.2) of every hinge, where they apply."""
+        return tuple(row for number, form in self._differences for row in self._rows(number, form))
+
+    @cached_property
+    def short(self) -> tuple[Numbered, ...]:
+        """Of a plane chain, else empty: the cube of its length in terms."""
+        if self.plane is None:
+            return ()
+        everyone = range(len(self.bodies))
+        rows = [_numbered("3.14", n + 1, *self.plane.hinge_equation(n)) for n in everyone]
+        return (*rows, *(_numbered("5.2", n + 1, *self.plane.difference_equation(n)) for n in everyone))
+
+    @cached_property
+    def plane(self) -> PlaneChain | None:
+        """The chain, if it is hinged to the ground about parallel axes and those of its bodies agree at φ = 0."""
+        chained = is_chain(self.bodies) and self.state.together and not self._floating
+        return PlaneChain(self.bodies, self.state, self.made.phi) if chained else None
+
+    @cached_property
+    def motion(self) -> frozenset[Symbol]:
+        """The symbols that change with time."""
+        return frozenset((*self.made.all, *(item.left for item in self.definitions)))
+
+    @property
+    def _floating(self) -> bool:
+        return self.bodies[0].e is None
+
+    @property
+    def _hinged(self) -> list[int]:
+        return [n for n, body in enumerate(self.bodies) if body.e is not None]
+
+    @property
+    def _hinge_number(self) -> str:
+        return "3.14" if self.aligned else "4.3"
+
+    @property
+    def _differences(self) -> list[tuple[str, Form]]:
+        """(5.1) of chains with parallel axes; (5.2) where they are hinged to the ground: the motion is plane."""
+        if not (self.aligned and is_chain(self.bodies)):
+            return []
+        return [("5.1", golubev.difference_equation), ("5.2", golubev.plane_equation)][: 1 if self._floating else 2]
+
+    @cached_property
+    def _weights(self) -> tuple[list[Numbered], list[Any]]:
+        """The definitions of Q_ν, and M_ν + Q_ν."""
+        found: list[Numbered] = []
+        number, torque = "3.8" if self.aligned else "4.2", partial(golubev.gravity_torque, self.bodies, self.kins, self.state)
+        weight = lambda n: _named(found, number, f"Q_{n + 1}", torque(n))
+        return found, [0 if hinge is None else hinge.torque + weight(n) for n, hinge in enumerate(self.state.hinges)]
+
+    def _rows(self, number: str, form: Form) -> list[Numbered]:
+        loads = self._weights[1]
+        return [_numbered(number, n + 1, *form(self.bodies, self.kins, self.state, n, loads)) for n in self._hinged]
+
+    def write(self, script: Script) -> Written:
+        """The equations in vectors, to be written in a script."""
+        return Written(self.bodies, self.state.g, self.aligned, is_chain(self.bodies), script)
 
     def explicit(self) -> tuple[Eq, ...]:
         """The equations with all definitions put in: short for plane chains, else long beyond three bodies."""
@@ -141,7 +229,7 @@ class GolubevEquations:
         return "\n".join([f"{self.title}, Golubev 2014", *rows])
 
     def _lines(self, script: Script) -> list[Line]:
-        if not 0 < len(self.short) <= 2 * SHORT:
+        if self.plane is None or len(self.plane.bodies) > SHORT:
             return list(self.write(script).lines())
         to = letters.text if script is TEXT else letters.latex
         show = lambda item: f"{to(item.left, self.motion)} = {to(item.right, self.motion)}"
@@ -185,8 +273,10 @@ def bodies_of(nodes: Sequence[Node]) -> list[Body]:
 
 def equations(bodies: Sequence[Body], gravity: Sequence[Any], title: str = "tree") -> GolubevEquations:
     """Golubev's equations of these bodies, with symbols φ_ν, ω_ν, ω̇_ν, M_ν, q, ω, ω̇, w_A."""
+    if not bodies:
+        raise ModelError(f"nothing moves in {title}: every joint is fixed")
     bodies, g = [_exact(body) for body in bodies], [exact(x, "gravity") for x in gravity]
-    aligned, chain = parallel(bodies), is_chain(bodies)
+    aligned = parallel(bodies)
     state, made = _symbols(bodies, g, together=aligned and _unturned(bodies))
     definitions: list[Numbered] = []
 
@@ -194,31 +284,11 @@ def equations(bodies: Sequence[Body], gravity: Sequence[Any], title: str = "tree
         return [_named(definitions, number, f"{letter}_{index}{axis}", x) for axis, x in zip("xyz", value, strict=True)]
 
     kins = golubev.kinematics(bodies, state, let)
-    hinge_number = "3.14" if aligned else "4.3"
-    found: list[Numbered] = []
-    if bodies and bodies[0].e is None:
-        for number, build in (("3.10", golubev.momentum_equation), ("3.12", golubev.base_equation)):
-            left, right = build(bodies, kins, g)
-            found += [_numbered(number, 1, a, b) for a, b in zip(left, right, strict=True)]
-    hinged = [n for n, body in enumerate(bodies) if body.e is not None]
-    known = _loads(bodies, kins, state, "3.8" if aligned else "4.2", definitions)
-    for n in hinged:
-        found.append(_numbered(hinge_number, n + 1, *golubev.hinge_equation(bodies, kins, state, n, known)))
-    simple, short = [], []
-    if aligned and chain:
-        forms = [("5.1", golubev.difference_equation)]
-        if len(hinged) == len(bodies):  # hinged to the ground: the motion is plane
-            forms.append(("5.2", golubev.plane_equation))
-        simple = [_numbered(number, n + 1, *form(bodies, kins, state, n, known)) for number, form in forms for n in hinged]
-        if len(hinged) == len(bodies) and state.together:
-            short = _short(PlaneChain(bodies, state, made.phi), definitions)
-    _refuse_taken(bodies, g, [*made.all, *(item.left for item in definitions)])
-    motion = frozenset((*made.all, *(item.left for item in definitions)))
-    write = partial(Written, bodies, g, aligned, chain)
-    return GolubevEquations(
-        title, tuple(definitions), tuple(found), tuple(simple), tuple(short), tuple(made.kinematics), tuple(made.unknowns),
-        motion, write,
-    )  # fmt: skip
+    shown = GolubevEquations(title, bodies, state, kins, tuple(definitions), made, aligned)
+    weights = [Symbol(f"Q_{n + 1}", real=True) for n in range(len(bodies))] if any(x != 0 for x in g) else []
+    plane = [symbol for _, symbol, _ in shown.plane.definitions()] if shown.plane else []
+    _refuse_taken(bodies, g, [*made.all, *(item.left for item in definitions), *weights, *plane])
+    return shown
 
 
 def _named(definitions: list[Numbered], number: str, name: str, value: Any) -> Any:
@@ -230,20 +300,6 @@ def _named(definitions: list[Numbered], number: str, name: str, value: Any) -> A
     symbol = Symbol(name, real=True)
     definitions.append(_numbered(number, 0, symbol, value))
     return symbol
-
-
-def _loads(bodies: Sequence[Body], kins: Sequence[Kin], state: State, number: str, definitions: list[Numbered]) -> list[Any]:
-    """M_ν + Q_ν with Q_ν named."""
-    weight = lambda n: _named(definitions, number, f"Q_{n + 1}", golubev.gravity_torque(bodies, kins, state, n))
-    return [0 if hinge is None else hinge.torque + weight(n) for n, hinge in enumerate(state.hinges)]
-
-
-def _short(plane: PlaneChain, definitions: list[Numbered]) -> list[Numbered]:
-    """(3.14) and (5.2) in angles; what Ω_ν and Ω̇_ν are joins the definitions."""
-    definitions += [_numbered(number, 0, symbol, value) for number, symbol, value in plane.definitions()]
-    everyone = range(len(plane.bodies))
-    rows = [_numbered("3.14", n + 1, *plane.hinge_equation(n)) for n in everyone]
-    return rows + [_numbered("5.2", n + 1, *plane.difference_equation(n)) for n in everyone]
 
 
 def _exact(body: Body) -> Body:
@@ -300,7 +356,7 @@ class Made:
 def _symbols(bodies: Sequence[Body], gravity: Sequence[Any], together: bool) -> tuple[State, Made]:
     real = lambda text: list(sympy.symbols(text, real=True, seq=True))
     base, made = None, Made([], [], [], [])
-    if bodies and bodies[0].e is None:
+    if bodies[0].e is None:
         quaternion, w = real("q0 q1 q2 q3"), real("omega_x omega_y omega_z")
         wd, wA = real("omegadot_x omegadot_y omegadot_z"), real("wA_x wA_y wA_z")
         base = Base(quaternion, w, wd, wA)

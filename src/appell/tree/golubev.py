@@ -133,7 +133,13 @@ def apply_transposed(A: Sequence[Sequence[Scalar]], x: Sequence[Scalar]) -> Vect
 
 
 def plus(*vectors: Sequence[Scalar]) -> Vector:
-    return [sum(parts[1:], parts[0]) for parts in zip(*vectors, strict=True)]
+    return [added(parts) for parts in zip(*vectors, strict=True)]
+
+
+def added(parts: Sequence[Scalar]) -> Scalar:
+    """The sum by halves: one term more costs SymPy the length of the sum."""
+    half = len(parts) // 2
+    return added(parts[:half]) + added(parts[half:]) if half else parts[0]
 
 
 def times(k: Scalar, x: Sequence[Scalar]) -> Vector:
@@ -145,9 +151,7 @@ def centripetal(Om: Vector, Omd: Vector, r: Vector) -> Vector:
     return plus(cross(Omd, r), cross(Om, cross(Om, r)))
 
 
-def appell_function(
-    m: Scalar, c: Vector, J: Sequence[Sequence[Scalar]], w: Vector, Om: Vector, Omd: Vector
-) -> Scalar:
+def appell_function(m: Scalar, c: Vector, J: Sequence[Sequence[Scalar]], w: Vector, Om: Vector, Omd: Vector) -> Scalar:
     """(1.5), S of one body about a point A with acceleration w, centre of mass c from A, inertia J about A; K* = J Ω:
 
         S = ½ m w² + m w·(Ω̇ × c) + m w·[Ω × (Ω × c)] + ½ Ω̇·J Ω̇ + Ω̇·(Ω × K*)
@@ -246,13 +250,18 @@ def lever(kins: Sequence[Kin], n: int, k: int) -> Vector:
 
 def inertia_moment(bodies: Sequence[Body], kins: Sequence[Kin], n: int) -> Vector:
     """Σ_{μ behind ν} [P_ν P_μ × m σ + c × m w + J Ω̇ + Ω × K*], the left side of (3.12), and before e· of (3.14), (4.3)."""
-    parts = [plus(times(bodies[k].m, cross(lever(kins, n, k), kins[k].sigma)), kins[k].L) for k in behind(bodies, n)]
+    parts = [plus(cross(lever(kins, n, k), times(bodies[k].m, kins[k].sigma)), kins[k].L) for k in behind(bodies, n)]
     return plus(*parts)
+
+
+def first_moment(bodies: Sequence[Body], kins: Sequence[Kin], n: int) -> Vector:
+    """Σ_{μ behind ν} m (P_ν P_μ + c_μ)."""
+    return plus(*(times(bodies[k].m, plus(lever(kins, n, k), kins[k].c)) for k in behind(bodies, n)))
 
 
 def gravity_moment(bodies: Sequence[Body], kins: Sequence[Kin], n: int, g: Sequence[Scalar]) -> Vector:
     """Σ_{μ behind ν} m (P_ν P_μ + c_μ) × g: (3.7), and before e· of (3.8) and of the corrected (4.2)."""
-    return plus(*(times(bodies[k].m, cross(plus(lever(kins, n, k), kins[k].c), g)) for k in behind(bodies, n)))
+    return cross(first_moment(bodies, kins, n), g)
 
 
 def tail_force(bodies: Sequence[Body], kins: Sequence[Kin], n: int) -> Vector:
@@ -273,10 +282,10 @@ def base_equation(bodies: Sequence[Body], kins: Sequence[Kin], g: Sequence[Scala
 
 
 def gravity_torque(bodies: Sequence[Body], kins: Sequence[Kin], state: State, n: int) -> Scalar:
-    """Q_ν, (3.8) or the corrected (4.2)."""
+    """Q_ν, (3.8) or the corrected (4.2), as (g × e)·Σ m (P_ν P_μ + c_μ): the long sum is multiplied as a whole."""
     e = kins[n].e
     assert e is not None
-    return dot(e, gravity_moment(bodies, kins, n, state.g))
+    return dot(cross(state.g, e), first_moment(bodies, kins, n))
 
 
 def loads(bodies: Sequence[Body], kins: Sequence[Kin], state: State) -> list[Scalar]:

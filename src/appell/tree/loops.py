@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sympy import Expr, Matrix, sqrt
+from sympy import Expr, Matrix, nan, oo, sqrt, zoo
 
 from appell.errors import ModelError
 from appell.jets import expression
@@ -72,7 +72,10 @@ def loop(
     name = name or f"{a.name}-{b.name}"
     d = Matrix(b.position - a.position)
     if kind == "distance":
-        return [Constraint(d.dot(d) - expression(distance, f"the distance of loop '{name}'") ** 2, f"{name}: distance")]
+        length = _finite(distance, f"the distance of loop '{name}'")
+        if length.is_negative:
+            raise ModelError(f"the distance of loop '{name}' is {length}; it must not be negative")
+        return [Constraint(d.dot(d) - length**2, f"{name}: distance")]
     axes_a, axes_b = _axes(a), _axes(b)
     rows = {row: ROWS[row](d, axes_a, axes_b) for row in LOOPS[kind].split()}
     return [Constraint(f, f"{name}: {row}") for row, f in rows.items()]
@@ -82,6 +85,14 @@ def _refuse_names(*frames: Any) -> None:
     for frame in frames:
         if not isinstance(frame, FrameSymbols):
             raise ModelError(f"a constraint takes frames in symbols, tree.frame(name), not {frame!r}")
+
+
+def _finite(value: Any, what: str) -> Expr:
+    """A number or an expression, without nan and infinities."""
+    result = expression(value, what)
+    if result.has(nan, oo, -oo, zoo):
+        raise ModelError(f"{what} is {value}; it must be finite")
+    return result
 
 
 def _axes(frame: FrameSymbols) -> Axes:
@@ -117,7 +128,7 @@ def rolling(
     """
     _refuse_names(wheel)
     name, n = name or wheel.name, Matrix([0, 0, 1])
-    radius = expression(radius, f"the radius of wheel '{name}'")
+    radius = _finite(radius, f"the radius of wheel '{name}'")
     if radius.is_nonpositive:
         raise ModelError(f"the radius of wheel '{name}' is {radius}; it must be positive")
     if axis is not None and all(x == 0 for x in vector(axis, "the axis of a wheel")):
@@ -132,7 +143,9 @@ def rolling(
         u, along = (n - e[2] * e) / s, e.cross(n) / s
         across = n.cross(along)
     v = wheel.velocity - radius * wheel.angular_velocity.cross(u)
-    rows: dict[str, Expr] = {} if height is None else {"height": wheel.position[2] - radius * s - height}
+    rows: dict[str, Expr] = {}
+    if height is not None:
+        rows["height"] = wheel.position[2] - radius * s - _finite(height, f"the height of the plane under wheel '{name}'")
     rows["along"] = along.dot(v)
     if sideways:
         rows["across"] = across.dot(v)
@@ -155,7 +168,7 @@ def contact_point(
     """
     _refuse_names(frame)
     name, place = name or frame.name, frame.at(point)
-    gap = place.position[2] - height
+    gap = place.position[2] - _finite(height, f"the height of the plane under contact '{name}'")
     if one_sided:
         return [Unilateral(gap, name, restitution)]
     if restitution != 0:

@@ -7,13 +7,16 @@
 
 The floating joint of a tree with one of them is the `base`; several keep their own names, x_name y_name z_name ….
 Characters that no symbol has become underscores.
+
+Hinges and slides keep their names. Where one is called as a coordinate or velocity of another joint would be, that joint
+yields: the base is at x_base y_base z_base, and if that is not enough, `base` or the name gets an underscore at its end.
 """
 
 from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sympy import Expr, Matrix, Symbol, cos, sin
@@ -33,23 +36,35 @@ class JointSymbols:
     rates: dict[Symbol, Expr]
     quaternions: tuple[Quaternion, ...] = ()
 
+    @property
+    def names(self) -> list[str]:
+        return [str(symbol) for symbol in (*self.coordinates, *self.velocities)]
+
 
 def symbols_of(nodes: Sequence[Node]) -> tuple[JointSymbols, ...]:
-    """The symbols of every joint, all different."""
-    bases = sum(node.kind.name == "floating" for node in nodes)
-    made = []
-    for node in nodes:
-        word = "base" if node.kind.name == "floating" and bases == 1 else _word(node.name)
-        made.append(MAKERS[node.kind.name](word))
-    seen: dict[str, str] = {}
-    for node, joint in zip(nodes, made, strict=True):
-        for symbol in (*joint.coordinates, *joint.velocities):
-            if str(symbol) in seen:
-                raise ModelError(
-                    f"joints '{seen[str(symbol)]}' and '{node.name}' both want the symbol '{symbol}'; rename one of them"
-                )
-            seen[str(symbol)] = node.name
-    return tuple(made)
+    """The symbols of every joint, all different; joints of fewer coordinates choose first."""
+    alone = sum(node.kind.name == "floating" for node in nodes) == 1
+    made: dict[str, JointSymbols] = {}
+    owner: dict[str, Node] = {}
+    for node in sorted(nodes, key=lambda node: node.kind.nq):
+        make, word = MAKERS[node.kind.name], _word(node.name)
+        if make is _free and (alone or word == "base"):
+            make, word = _base, "base"
+        made[node.name] = _untaken(node, make, word, owner)
+        owner |= dict.fromkeys(made[node.name].names, node)
+    return tuple(made[node.name] for node in nodes)
+
+
+def _untaken(node: Node, make: Maker, word: str, owner: Mapping[str, Node]) -> JointSymbols:
+    """The symbols that `make` gives the joint if nobody owns one of them, else the next choice; equal names are refused."""
+    joint = make(word)
+    taken = [name for name in joint.names if name in owner]
+    if not taken:
+        return joint
+    other = owner[taken[0]]
+    if node.kind.nq == 1 or _word(other.name) == _word(node.name):
+        raise ModelError(f"joints '{other.name}' and '{node.name}' both want the symbol '{taken[0]}'; rename one of them")
+    return _untaken(node, _free, word, owner) if make is _base else _untaken(node, make, f"{word}_", owner)
 
 
 def _word(name: str) -> str:
@@ -75,15 +90,24 @@ def _plane(word: str) -> JointSymbols:
 
 
 def _free(word: str) -> JointSymbols:
-    ball = Quaternion(word)
-    place = tuple(Coordinate(i if word == "base" else f"{i}_{word}") for i in "xyz")
+    return _placed(word, [f"x_{word}", f"y_{word}", f"z_{word}"])
+
+
+def _base(word: str) -> JointSymbols:
+    return _placed(word, ["x", "y", "z"])
+
+
+def _placed(word: str, names: Sequence[str]) -> JointSymbols:
+    ball, place = Quaternion(word), tuple(map(Coordinate, names))
     linear = tuple(Speed(f"v_{word}_{i}") for i in "xyz")
     moved = ball.rotation * Matrix(linear)
     rates = {**dict(zip(place, list(moved), strict=True)), **ball.kinematics}
     return JointSymbols((*place, *ball.coordinates), (*linear, *ball.rates), rates, (ball,))
 
 
-MAKERS: dict[str, Callable[[str], JointSymbols]] = {
+Maker = Callable[[str], JointSymbols]
+
+MAKERS: dict[str, Maker] = {
     "revolute": _one,
     "continuous": _one,
     "prismatic": _one,

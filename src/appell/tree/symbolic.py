@@ -29,7 +29,6 @@ from appell.tree.exact import CLOSE, LONGEST, Exact, TooLong, Writing, exact_sca
 from appell.tree.exact_tree import ExactTree, Moments
 from appell.tree.frame_symbols import AXES, FrameJet, FrameRate
 from appell.tree.frames import Link
-from appell.tree.names import symbols_of
 from appell.tree.spatial import add, cross, dot
 
 if TYPE_CHECKING:
@@ -121,7 +120,7 @@ def _system(system: TreeSystem) -> System:
 def _homogeneous(system: TreeSystem) -> dict[Any, Expr]:
     """The rates with R + (|quaternion|² − 1) 1 for the R of floating joints: no less R, and RᵀR is diagonal to the eye."""
     rates = dict(system.rates)
-    for joint in symbols_of(system.tree.nodes):
+    for joint in system.tree._symbols:
         for ball in joint.quaternions:
             excess = sympy.Add(*(x**2 for x in ball.coordinates)) - 1
             for q, v in zip(joint.coordinates, joint.velocities[: -len(ball.rates)], strict=False):

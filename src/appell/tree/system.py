@@ -20,7 +20,6 @@ from appell.errors import FormNotApplicable, ModelError
 from appell.jets import Jet, jets_of
 from appell.model.system import System
 from appell.tree.frame_symbols import FrameJet
-from appell.tree.names import symbols_of
 from appell.tree.symbolic import symbolic_system
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ class TreeSystem(System):
             "constraints": constraints, "forces": dict(forces or {}), "potential": potential, "loads": pairs, "name": name,
         }  # fmt: skip
         self.tree, self.name = tree, str(name or tree.name)
-        joints = symbols_of(tree.nodes)
+        joints = tree._symbols
         self.coordinates = tuple(q for joint in joints for q in joint.coordinates)
         self.velocities = tuple(v for joint in joints for v in joint.velocities)
         self.quaternions = tuple(ball for joint in joints for ball in joint.quaternions)
@@ -165,7 +164,7 @@ def _rebuilt(joints: Any, gravity: Any, name: str, given: Mapping[str, Any]) -> 
 
 def joint_symbols(tree: Tree, joint: str) -> tuple[tuple[Any, ...], tuple[Jet, ...]]:
     """(coordinates, velocities) of one joint."""
-    for node, symbols in zip(tree.nodes, symbols_of(tree.nodes), strict=True):
+    for node, symbols in zip(tree.nodes, tree._symbols, strict=True):
         if node.name == joint:
             return symbols.coordinates, symbols.velocities
     known = ", ".join(node.name for node in tree.nodes[:12])

@@ -20,11 +20,13 @@ from appell.model.values import bound
 from appell.tree import functions
 from appell.tree.actuators import inputs
 from appell.tree.algorithms import immovable
+from appell.tree.branches import Branches
 from appell.tree.description import WORLD, Frame, Joint, Skeleton, skeleton
 from appell.tree.equations import GolubevEquations, bodies_of, equations
 from appell.tree.frame_symbols import FrameSymbols
 from appell.tree.frames import Layout, Node, lay_out
 from appell.tree.inertia import Inertia, entries
+from appell.tree.names import JointSymbols, symbols_of
 from appell.tree.parameters import symbols_in, with_numbers
 from appell.tree.recipes import recipe_key
 from appell.tree.system import TreeSystem, joint_symbols
@@ -133,6 +135,11 @@ class Tree:
     def nv(self) -> int:
         """Length of v, tau and a."""
         return self._skeleton.nv
+
+    @cached_property
+    def _symbols(self) -> tuple[JointSymbols, ...]:
+        """Coordinates and velocities of every node, for `system(…)`."""
+        return symbols_of(self.nodes)
 
     @cached_property
     def mass(self) -> float:
@@ -290,7 +297,18 @@ class Tree:
 
     def forward_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> tuple[Array, ...]:
         """(∂a/∂q N, ∂a/∂v, ∂a/∂τ), each (nv, nv)."""
-        return self._answer("forward_dynamics_derivatives", q, v, tau)
+        if self._branches is None:
+            return self._answer("forward_dynamics_derivatives", q, v, tau)
+        a = self.forward_dynamics(q, v, tau)
+        return self._branches.accelerations(*self.inverse_dynamics_derivatives(q, v, a))
+
+    @cached_property
+    def _branches(self) -> Branches | None:
+        """What solves for the derivatives of forward dynamics where nobody would wait for the compiler; else the graph does."""
+        if self._backend != "auto" or choose_backend("auto") == "vm":
+            return None
+        branches = Branches.of(self.layout)
+        return branches if branches.operations > LARGE else None
 
     def inverse_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> tuple[Array, ...]:
         """(∂τ/∂q N, ∂τ/∂v, M), each (nv, nv)."""

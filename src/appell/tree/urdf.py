@@ -2,7 +2,8 @@
 
 Only what moves is read: `<link><inertial>`, and `<joint>` with origin, axis, parent, child, dynamics. Meshes are never
 opened. A link without `<inertial>` has no mass. Axes are made unit; one of length 0 is refused. `<mimic>` joints are
-independent, as in Pinocchio's reader; damping is applied only on request; both are told in the notes. `<limit>` is not applied.
+independent, as in Pinocchio's reader; damping is applied only on request; both are told in the notes, and so are elements
+that URDF does not know: `<Origin>` is no origin. `<limit>` is not applied.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import NoReturn
 from xml.etree.ElementTree import Element
 
 import numpy as np
@@ -24,6 +26,12 @@ from appell.tree.xml import read_xml
 
 ROOT_JOINT = "root_joint"
 URDF_KINDS = ("revolute", "continuous", "prismatic", "planar", "fixed", "floating")
+KNOWN = {
+    "link": {"inertial", "visual", "collision"},
+    "inertial": {"origin", "mass", "inertia"},
+    "joint": {"origin", "axis", "parent", "child", "dynamics", "limit", "mimic", "calibration", "safety_controller"},
+}
+CUT = "a URDF is a tree: leave one of these joints out and close the loop by ap.tree.loop"
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +57,7 @@ def read_urdf(path: str | Path, *, floating: bool, damping: bool, quarter_turns:
     if not isinstance(path, str | PathLike):
         raise ModelError(f"from_urdf takes the path of a file, not {path!r}")
     path = Path(path)
-    if not path.is_file():
+    if not _is_file(path):
         text = str(path)
         what = "from_urdf takes the path of a file, not its text: " if "<" in text else "there is no file "
         raise ModelError(what + (text if len(text) < 200 else f"{text[:200]} …"))
@@ -65,9 +73,18 @@ def read_urdf(path: str | Path, *, floating: bool, damping: bool, quarter_turns:
     notes: list[str] = []
     links = _links(robot, notes)
     rows = [_row(element, damping, notes) for element in robot.findall("joint")]
-    root = _root(rows, links)
-    first = Joint(ROOT_JOINT, "floating" if floating else "fixed", body=links[root], link=root)
-    return Urdf(robot.get("name", "robot"), (first, *_in_order(rows, links, root)), tuple(notes))
+    root, names, base = _root(rows, links), {row.joint.name for row in rows}, ROOT_JOINT
+    while base in names:
+        base += "_"
+    first = Joint(base, "floating" if floating else "fixed", body=links[root], link=root)
+    return Urdf(robot.get("name", "robot"), (first, *_in_order(rows, links, root, base)), tuple(notes))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # the text of a robot is too long for a name
+        return False
 
 
 def _round_angles(robot: Element, within: float) -> None:
@@ -81,13 +98,13 @@ def _round_angles(robot: Element, within: float) -> None:
             origin.set("rpy", " ".join(map(repr, kept)))
 
 
-def _in_order(rows: Sequence[_Row], links: Mapping[str, Inertia], root: str) -> list[Joint]:
-    """Depth first from the root link, the joints of one link by name."""
+def _in_order(rows: Sequence[_Row], links: Mapping[str, Inertia], root: str, base: str) -> list[Joint]:
+    """Depth first from the root link, which the joint `base` carries; the joints of one link by name."""
     children: dict[str, list[_Row]] = {link: [] for link in links}
     for row in sorted(rows, key=lambda row: row.joint.name.encode(), reverse=True):
         children[row.parent].append(row)
     ordered: list[Joint] = []
-    stack = [(row, ROOT_JOINT) for row in children[root]]
+    stack = [(row, base) for row in children[root]]
     while stack:
         row, before = stack.pop()
         given = row.joint
@@ -105,10 +122,25 @@ def _in_order(rows: Sequence[_Row], links: Mapping[str, Inertia], root: str) -> 
             )
         )
         stack.extend((next_row, given.name) for next_row in children[row.child])
-    if len(ordered) < len(rows):
-        lost = sorted({row.joint.name for row in rows} - {joint.name for joint in ordered})
-        raise ModelError(f"joint '{lost[0]}' belongs to a closed loop of links that the root '{root}' does not reach")
+    reached = {root, *(joint.link for joint in ordered)}
+    for row in rows:
+        if row.child not in reached:
+            _refuse_loop(rows, row.child)
     return ordered
+
+
+def _refuse_loop(rows: Sequence[_Row], link: str) -> NoReturn:
+    """Upwards from a link that no root is above, until a link comes again: from there on it is a loop."""
+    above = {row.child: row for row in rows}
+    way: dict[str, int] = {}
+    while link not in way:
+        way[link] = len(way)
+        link = above[link].parent
+    names = [above[one].joint.name for one in reversed(list(way)[way[link] :])]
+    if len(names) == 1:
+        raise ModelError(f"joint '{names[0]}' joins link '{link}' to itself")
+    some = ", ".join(f"'{name}'" for name in names[:12]) + (" …" if len(names) > 12 else "")
+    raise ModelError(f"joints {some} form a closed loop; {CUT}")
 
 
 def _root(rows: Sequence[_Row], links: Mapping[str, Inertia]) -> str:
@@ -121,18 +153,17 @@ def _root(rows: Sequence[_Row], links: Mapping[str, Inertia]) -> str:
                 raise ModelError(f"joint '{name}': its {what} link '{link}' is not among the <link> elements")
         if row.child in above:
             raise ModelError(
-                f"link '{row.child}' is the child of joint '{above[row.child]}' and of joint '{name}': a closed loop. "
-                "A URDF is a tree; cut the loop and close it with a constraint"
+                f"link '{row.child}' is the child of joint '{above[row.child]}' and of joint '{name}': a closed loop; {CUT}"
             )
         above[row.child] = name
     roots = sorted(set(links) - set(above))
     if not links:
         raise ModelError("the robot has no <link>")
     if not roots:
-        raise ModelError(f"every link is the child of a joint: joint '{rows[0].joint.name}' is part of a closed loop")
+        _refuse_loop(rows, rows[0].child)
     if len(roots) > 1:
         some = ", ".join(map(repr, roots[:12])) + (" …" if len(roots) > 12 else "")
-        raise ModelError(f"the links {some} are not connected; a robot has one root link")
+        raise ModelError(f"the links {some} are not connected; a robot has one root link: join them by a <joint>")
     return roots[0]
 
 
@@ -142,13 +173,16 @@ def _links(robot: Element, notes: list[str]) -> dict[str, Inertia]:
         name = _named(element, "link")
         if name in links:
             raise ModelError(f"two links have the name '{name}'")
-        inertial = element.find("inertial")
-        links[name] = Inertia.zero() if inertial is None else _inertia(inertial, f"link '{name}'", notes)
+        where = f"link '{name}'"
+        _note_unknown(element, where, notes)
+        inertial = _child(element, "inertial", where)
+        links[name] = Inertia.zero() if inertial is None else _inertia(inertial, where, notes)
     return links
 
 
 def _inertia(inertial: Element, where: str, notes: list[str]) -> Inertia:
-    mass, matrix = inertial.find("mass"), inertial.find("inertia")
+    _note_unknown(inertial, where, notes)
+    mass, matrix = _child(inertial, "mass", where), _child(inertial, "inertia", where)
     if mass is None or matrix is None:
         missing = "mass" if mass is None else "inertia"
         raise ModelError(f"{where}: <inertial> has no <{missing}>")
@@ -167,17 +201,18 @@ def _row(element: Element, damping: bool, notes: list[str]) -> _Row:
     where, kind = f"joint '{name}'", element.get("type", "")
     if kind not in URDF_KINDS:
         raise ModelError(f"{where} is of the unknown type {kind!r}; URDF knows {', '.join(URDF_KINDS)}")
+    _note_unknown(element, where, notes)
     ends = {}
     for tag in ("parent", "child"):
-        end = element.find(tag)
+        end = _child(element, tag, where)
         if end is None or not end.get("link"):
             raise ModelError(f"{where} has no <{tag} link=…>")
         ends[tag] = end.get("link", "")
-    axis = element.find("axis")
+    axis = _child(element, "axis", where)
     direction: Sequence[float] = (1.0, 0.0, 0.0)
     if axis is not None and JOINTS[kind].axial:
         direction = tuple(unit_axis(_numbers(axis, "xyz", where), where))
-    dynamics, viscous = element.find("dynamics"), 0.0
+    dynamics, viscous = _child(element, "dynamics", where), 0.0
     if dynamics is not None:
         viscous = _number(dynamics, "damping", where, 0.0)
         if viscous and not damping:
@@ -197,8 +232,21 @@ def _named(element: Element, what: str) -> str:
     return name
 
 
+def _child(element: Element, tag: str, where: str) -> Element | None:
+    """The one <tag> of an element, if there is one."""
+    found = element.findall(tag)
+    if len(found) > 1:
+        raise ModelError(f"{where} has {len(found)} <{tag}>; keep the one that is meant")
+    return found[0] if found else None
+
+
+def _note_unknown(element: Element, where: str, notes: list[str]) -> None:
+    unknown = sorted({child.tag for child in element} - KNOWN[element.tag])
+    notes.extend(f"{where}: <{tag}> is not an element of <{element.tag}> in URDF, and is not used" for tag in unknown)
+
+
 def _origin(element: Element, where: str) -> Placement:
-    origin = element.find("origin")
+    origin = _child(element, "origin", where)
     if origin is None:
         return HERE
     xyz, rpy = (_numbers(origin, key, where) if origin.get(key) is not None else (0.0,) * 3 for key in ("xyz", "rpy"))
@@ -208,7 +256,7 @@ def _origin(element: Element, where: str) -> Placement:
 def _numbers(element: Element, key: str, where: str) -> tuple[float, ...]:
     text = element.get(key, "")
     try:
-        values = tuple(float(word) for word in text.split())
+        values = tuple(map(_float, text.split()))
     except ValueError:
         values = ()
     if len(values) != 3 or not all(map(math.isfinite, values)):
@@ -216,12 +264,17 @@ def _numbers(element: Element, key: str, where: str) -> tuple[float, ...]:
     return values
 
 
+def _float(word: str) -> float:
+    """Python's float() without 1_000 and the digits of other scripts, which no other reader takes for numbers."""
+    return float(word) if word.isascii() and "_" not in word else math.nan
+
+
 def _number(element: Element, key: str, where: str, default: float | None = None) -> float:
     text = element.get(key)
     if text is None and default is not None:
         return default
     try:
-        value = float(text or "")
+        value = _float(text or "")
     except ValueError:
         value = math.nan
     if not math.isfinite(value):

@@ -1,0 +1,75 @@
+"""M⁻¹ of a tree by its branches, in C loops: derivatives of forward dynamics where straight-line code would be long.
+
+Between branches M has zeros, and M = (1 + L)ᵀ D (1 + L) from the tips has them too (Featherstone 2005): row k of L stands in
+the columns on the way from axis k to the base. The same elimination in the graph is `derivatives.aba_derivatives`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.backends import Library, build
+from appell.backends.lane_call import aligned
+from appell.tree.frames import Layout
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int32]
+
+SOURCE = resources.files("appell.tree").joinpath("branches.c").read_text(encoding="utf-8")
+DECLARATION = """
+void appell_branches(
+    ptrdiff_t states, ptrdiff_t n, const int *up_begin, const int *up_at, const int *down_begin, const int *down_at,
+    const double *M, double *tau_q, double *tau_v, double *inverse, double *room);
+"""
+PANEL = 32  # columns that are solved for together
+
+
+@dataclass(frozen=True, eq=False)
+class Branches:
+    """For each axis those between it and the base, `up`, and those behind it, `down`: (where they begin, all of them)."""
+
+    n: int
+    up: tuple[Indices, Indices]
+    down: tuple[Indices, Indices]
+
+    @staticmethod
+    def of(layout: Layout) -> Branches:
+        until: list[list[int]] = []  # of each link: the axes until there, its own included
+        up: list[list[int]] = []
+        for link in layout.links:
+            until.append([] if link.node.parent < 0 else list(until[link.node.parent]))
+            for k in link.velocities:
+                up.append(list(until[-1]))
+                until[-1].append(k)
+        down = [[i for i, row in enumerate(up) if k in row] for k in range(len(up))]
+        return Branches(len(up), _indices(up), _indices(down))
+
+    @property
+    def operations(self) -> int:
+        """About how many there are in `aba_derivatives`: two matrices of n columns through 1 + L twice, and as much before."""
+        return 10 * self.n * len(self.up[1])
+
+    def accelerations(self, tau_q: Array, tau_v: Array, M: Array) -> tuple[Array, Array, Array]:
+        """−M⁻¹ tau_q, −M⁻¹ tau_v, M⁻¹ of fresh matrices (…, nv, nv), the first two in their memory."""
+        n, inverse, library = self.n, np.empty_like(M), _library()
+        (room,) = aligned([8 * (n * n + n + 8 + n * PANEL)])
+        view: Any = library.ffi.from_buffer
+        places = (view("int[]", part) for way in (self.up, self.down) for part in way)
+        numbers = (view("double[]", part) for part in (M, tau_q, tau_v, inverse, room))
+        library.lib.appell_branches(M.size // max(1, n * n), n, *places, *numbers)
+        return tau_q, tau_v, inverse
+
+
+def _indices(rows: list[list[int]]) -> tuple[Indices, Indices]:
+    return np.cumsum([0, *map(len, rows)], dtype=np.int32), np.array([k for row in rows for k in row], dtype=np.int32)
+
+
+@cache
+def _library() -> Library:
+    return build(SOURCE, DECLARATION)
