@@ -3,8 +3,9 @@
    M = (1 + L)^T D (1 + L) from the tips: row k of L has entries only at the axes `up` on the way to the base, column k only at
    those `down` the branches behind it; both ascending, of axis k the places begin[k], ..., begin[k + 1] - 1. Of each state tau_q and
    tau_v (n, n) become -M^-1 tau_q and -M^-1 tau_v; inverse = M^-1. Columns are solved for PANEL vectors at a time.
-   `room` has n*n + n numbers, -L and -1/D, rounded up to vectors, and n*PANEL vectors. */
+   `room` has n*n + n numbers, -L and -1/D, and n*PANEL vectors, wherever those may begin. */
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #define PANEL 4
@@ -78,7 +79,7 @@ void appell_branches(ptrdiff_t states, ptrdiff_t n, const int *up_begin, const i
 {
     const Ways up = {up_begin, up_at}, down = {down_begin, down_at};
     double *const minus = room + n*n;
-    Eight (*const x)[PANEL] = (Eight (*)[PANEL]) (room + (n*n + n + 7)/8*8);
+    Eight (*const x)[PANEL] = (Eight (*)[PANEL]) (((uintptr_t) (minus + n) + sizeof(Eight) - 1)/sizeof(Eight)*sizeof(Eight));
     for (ptrdiff_t at = 0; at < states*n*n; at += n*n) {
         double *const parts[] = {tau_q + at, tau_v + at, inverse + at};
         factor(n, up, M + at, room, minus);

@@ -7,15 +7,14 @@ the columns on the way from axis k to the base. The same elimination in the grap
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.backends import Library, build
-from appell.backends.lane_call import aligned
+from appell.backends import build
 from appell.tree.frames import Layout
 
 Array = NDArray[np.float64]
@@ -57,13 +56,15 @@ class Branches:
 
     def accelerations(self, tau_q: Array, tau_v: Array, M: Array) -> tuple[Array, Array, Array]:
         """−M⁻¹ tau_q, −M⁻¹ tau_v, M⁻¹ of fresh matrices (…, nv, nv), the first two in their memory."""
-        n, inverse, library = self.n, np.empty_like(M), _library()
-        (room,) = aligned([8 * (n * n + n + 8 + n * PANEL)])
-        view: Any = library.ffi.from_buffer
-        places = (view("int[]", part) for way in (self.up, self.down) for part in way)
-        numbers = (view("double[]", part) for part in (M, tau_q, tau_v, inverse, room))
-        library.lib.appell_branches(M.size // max(1, n * n), n, *places, *numbers)
+        n, inverse, (run, view, numbers) = self.n, np.empty_like(M), _entry()
+        arrays = (M, tau_q, tau_v, inverse, np.empty(n * n + n + 16 + n * PANEL))
+        run(M.size // max(1, n * n), n, *self._places, *(view(numbers, array) for array in arrays))
         return tau_q, tau_v, inverse
+
+    @cached_property
+    def _places(self) -> tuple[Any, ...]:
+        _, view, _ = _entry()
+        return tuple(view("int[]", part) for way in (self.up, self.down) for part in way)
 
 
 def _indices(rows: list[list[int]]) -> tuple[Indices, Indices]:
@@ -71,5 +72,7 @@ def _indices(rows: list[list[int]]) -> tuple[Indices, Indices]:
 
 
 @cache
-def _library() -> Library:
-    return build(SOURCE, DECLARATION)
+def _entry() -> tuple[Any, Any, Any]:
+    """The function, how arrays are shown to it, and as what; compiled on first use."""
+    library = build(SOURCE, DECLARATION)
+    return library.lib.appell_branches, library.ffi.from_buffer, library.ffi.typeof("double[]")
