@@ -105,6 +105,24 @@ def test_inputs_without_a_batch_axis_are_repeated_and_sizes_must_agree(call):
         call.batch([1.0, 2.0], np.zeros((2, 4)), A, S, E)
 
 
+def test_what_does_not_fit_is_told_by_the_shapes_that_do(call):
+    with pytest.raises(ModelError, match=r"'q' has shape \(4, 2\), expected \(3,\) or \(batch, 3\)$"):
+        call.batch(T, np.ones((4, 2)), A, S, E)
+    with pytest.raises(ModelError, match=r"'A' has shape \(3,\), expected \(2, 3\) or \(batch, 2, 3\)$"):
+        call.batch(T, np.ones((4, 3)), Q, S, E)
+    with pytest.raises(ModelError, match=r"'t' has shape \(4, 1\), expected \(\) or \(batch,\)$"):
+        call.batch(np.ones((4, 1)), np.ones((4, 3)), A, S, E)
+
+
+@pytest.mark.parametrize("place, shape", [(0, r"\(\)"), (1, r"\(3,\)"), (2, r"\(2, 3\)")])
+def test_none_is_called_none(call, place, shape):
+    for ask, q in ((call, Q), (call.batch, np.ones((4, 3)))):
+        arrays = [T, q, A, S, E]
+        arrays[place] = None
+        with pytest.raises(ModelError, match=f"'{'tqA'[place]}' is None; give an array of shape {shape}"):
+            ask(*arrays)
+
+
 def test_threads_do_not_share_memory(call):
     def work(seed: int) -> bool:
         rng = np.random.default_rng(seed)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 import sympy
-from sympy import Function, Matrix, Symbol, cos, exp, sin, sqrt, symbols
+from sympy import Function, Matrix, Symbol, besselj, cos, exp, gamma, sin, sqrt, symbols, zeta
 
 from appell.errors import AppellError, ConstraintError, ModelError
 from appell.jets import coordinates, parameters, speeds, t
-from appell.model import Constraint, Force, Particle, RigidBody, System, Torque, euler, quaternion
+from appell.model import Constraint, Force, Particle, RigidBody, System, Torque, Unilateral, euler, quaternion
 
 x, y, phi = coordinates("x y phi")
 u, w = speeds("u w")
@@ -141,6 +141,8 @@ def test_massless_coordinate_is_fine_when_a_constraint_moves_it():
 def test_force_for_something_else():
     refused(r"forces= names phi, which is not a coordinate", [x, y], T, forces={phi: 1})
     refused(r"forces= names m, which is not", [x, y], T, forces={m: 1})
+    refused(r"forces= names z, which is not a coordinate of the system; its velocities are x\.d, y\.d", [x, y], T,
+            forces={"z": 1})  # fmt: skip
     refused(r"forces= maps coordinates", [x, y], T, forces=[1, 2])
     ball = quaternion("ball")
     refused(r"whose rate is made of speeds; name one of the speeds", [ball], sum(r**2 for r in ball.rates),
@@ -149,6 +151,7 @@ def test_force_for_something_else():
 
 def test_force_by_coordinate_and_by_velocity_add_up():
     assert System([x, y], T, forces={x: 1, x.d: y}).forces == (1 + y, 0)
+    assert System([x, y], T, forces={"x": 1, "y.d": x}).forces == (1, x)
 
 
 def test_energies_without_a_value():
@@ -289,3 +292,9 @@ def test_a_reaction_may_be_listed_by_velocity():
     assert by_name.reactions == listed.reactions
     with pytest.raises(ModelError, match="1 entries for 2 velocities"):
         System([x, y], x.d**2 + y.d**2, constraints=[Constraint(x - y, reaction=[2])])
+
+
+@pytest.mark.parametrize("f, what", [(gamma(x + 2), "polygamma"), (besselj(0, x), "besselj"), (zeta(x) - 2, "a derivative")])
+def test_functions_of_a_wall_that_have_no_numbers(f, what):
+    refused(rf"unilateral constraint 'wall' or its gradient contains {what}.*elementary", [x, y], T,
+            constraints=[Unilateral(f, "wall")], error=ConstraintError)  # fmt: skip

@@ -14,6 +14,7 @@ from appell.jets import coordinates, parameters, t
 from appell.model import Constraint, System
 from appell.normal_form import normal_form
 from appell.normal_form.manifold import residuals
+from appell.simulate.run import compile
 from appell.simulate.simulate import simulate
 from appell.simulate.start import consistent, read
 
@@ -198,3 +199,38 @@ def test_near_start_of_a_singular_constraint_is_refused_not_looped():
     system = System([x, y], (x.d**2 + y.d**2) / 2, constraints=[Constraint(x**2 + y**2, name="point")])
     with pytest.raises(ConstraintError, match="point"):
         simulate(system, {x: 1.0}, 1.0)
+
+
+@pytest.mark.parametrize("given", [np.zeros(2), [0.0, 0.0], (0.0, 0.0), 1.0, []])
+def test_a_start_that_is_no_mapping_is_told_how_it_is_written(given):
+    for ask in (lambda: simulate(rod(), given, until=0.1, parameters=VALUES), lambda: consistent(rod(), given, VALUES)):
+        with pytest.raises(ModelError, match=rf"not {type(given).__name__}: start={{'x': 0, 'y': 0, 'x\.d': 0}}"):
+            ask()
+
+
+@pytest.mark.parametrize("given", [np.ones(2), [1.0, 9.81], 1.0, []])
+def test_parameters_that_are_no_mapping_are_told_how_they_are_written(given):
+    start = {y: -1.0}
+    asked = (
+        lambda: simulate(rod(), start, until=0.1, parameters=given),
+        lambda: compile(rod(), given),
+        lambda: consistent(rod(), start, given),
+    )
+    for ask in asked:
+        with pytest.raises(ModelError, match=rf"{{'g': …, 'l': …}}, not as {type(given).__name__}"):
+            ask()
+
+
+def test_a_consistent_start_needs_the_parameters_of_constraints_and_inertia_only():
+    """g pulls and F drives; neither decides where the rod may be."""
+    F, m = parameters("F m")
+    system = rod().replace(kinetic=m * (x.d**2 + y.d**2) / 2, forces={x: F})
+    found = consistent(system, {x: 3.0, y: -4.0, x.d: 1.0}, {l: 1.0, m: 2.0})
+    every = consistent(system, {x: 3.0, y: -4.0, x.d: 1.0}, {l: 1.0, m: 2.0, g: 9.81, F: 5.0})
+    assert found == every and found[x] == pytest.approx(0.6, abs=1e-9)
+    with pytest.raises(ModelError, match="no value for the parameters l, m;"):
+        consistent(system, {x: 3.0, y: -4.0})
+    with pytest.raises(ModelError, match="rod has no parameter 'k'; it has F, g, l, m"):
+        consistent(system, {x: 3.0}, {l: 1.0, m: 2.0, "k": 1.0})
+    with pytest.raises(ModelError, match="no value for the parameters F, g"):
+        simulate(system, found, until=0.1, parameters={l: 1.0, m: 2.0})

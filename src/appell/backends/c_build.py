@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import cffi
 
 from appell.backends import cache as disk
+from appell.backends.once import once
 from appell.errors import BackendUnavailable
 
 COMMON = ("-std=gnu11", "-shared", "-fPIC", "-w", "-fno-math-errno", "-fno-trapping-math")
@@ -233,7 +234,7 @@ def environment() -> tuple[str, str, str]:
     return os.environ.get("APPELL_CC", ""), os.environ.get("CC", ""), os.environ.get("PATH", "")
 
 
-@cache
+@once
 def _compiler(appell_cc: str, cc: str, search_path: str) -> Compiler | str:
     """The first candidate that works, or the reason why none does. `APPELL_CC` has no substitute."""
     candidates = [appell_cc] if appell_cc else [name for name in (cc, *CANDIDATES) if name]

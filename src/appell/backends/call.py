@@ -178,7 +178,7 @@ def _single(fn: Signature, open_buffers: Callable[[], Buffers]) -> Callable[...,
 
     def convert(buffers: Buffers, arrays: Sequence[ArrayLike]) -> None:
         for memory, port, value in zip(buffers.inputs, fn.inputs, arrays, strict=True):
-            memory[...] = as_array(value, port)
+            memory[...] = as_array(_given(value, port), port)
 
     return _written(_SINGLE, fn, range(len(fn.inputs)), range(len(fn.outputs)), {"_open_desk": open_desk, "_convert": convert})
 
@@ -310,13 +310,20 @@ def _batch(fn: Signature, values: Sequence[ArrayLike], dtype: np.dtype) -> Batch
 def _numbers(value: ArrayLike, port: Port, dtype: np.dtype) -> NDArray[Any]:
     """`value` as `dtype`; anything but real numbers is refused under the port's name."""
     fits = isinstance(value, np.ndarray) and value.dtype == dtype
-    return value if fits else real_array(value, port).astype(dtype, copy=False)  # type: ignore[return-value]
+    return value if fits else real_array(_given(value, port), port).astype(dtype, copy=False)  # type: ignore[return-value]
+
+
+def _given(value: ArrayLike, port: Port) -> ArrayLike:
+    if value is None:
+        raise ModelError(f"'{port.name}' is None; give an array of shape {port.shape}")
+    return value
 
 
 def _row_contiguous(array: NDArray[Any], port: Port) -> NDArray[Any]:
     """`array`, copied unless each state is contiguous; the distance between states is free (a view, a broadcast)."""
     if array.shape != port.shape and (array.ndim == 0 or array.shape[1:] != port.shape):
-        raise ModelError(f"'{port.name}' has shape {array.shape}, expected {port.shape} or (batch, *{port.shape})")
+        rows = ", ".join(map(str, ("batch", *port.shape))) if port.shape else "batch,"
+        raise ModelError(f"'{port.name}' has shape {array.shape}, expected {port.shape} or ({rows})")
     flags = array.flags
     if flags.c_contiguous and flags.aligned:
         return array

@@ -15,7 +15,6 @@ import platform
 import sys
 import sysconfig
 from collections.abc import Callable, Mapping
-from functools import cache
 from importlib.machinery import ExtensionFileLoader
 from importlib.resources import files
 from importlib.util import module_from_spec, spec_from_loader
@@ -26,6 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from appell.backends.c_build import Library, build_module, environment
+from appell.backends.once import once
 from appell.errors import BackendUnavailable
 from appell.graph.fn import Signature, as_array
 
@@ -108,9 +108,9 @@ def _headers() -> tuple[str, ...]:
     return folders if usable else ()
 
 
-@cache
+@once
 def _module(headers: tuple[str, ...], environment: tuple[str, ...]) -> Any:
-    """The extension module; None if it cannot be compiled or loaded."""
+    """The extension module; None if it cannot be compiled or loaded. Loaded twice, its types would not know one another."""
     if not headers:
         return None
     source, part = (files("appell.backends").joinpath(name).read_text(encoding="utf-8") for name in PARTS)

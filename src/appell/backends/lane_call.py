@@ -22,6 +22,7 @@ from appell.backends.c_build import Library, build
 from appell.backends.crossing import no_vectors
 from appell.backends.lanes import PRECISIONS, emit_lanes, lanes_declarations
 from appell.backends.notice import notice
+from appell.backends.once import once
 from appell.backends.recipe import Recipe, text_of
 from appell.errors import BackendUnavailable, ModelError
 from appell.graph.fn import Fn, Signature
@@ -176,6 +177,6 @@ def lanes_here(scalar: str) -> int:
     return _vector_bytes() // PRECISIONS[scalar].size
 
 
-@cache
+@once
 def _vector_bytes() -> int:
     return int(build(PROBE, "int appell_vector_bytes(void);").lib.appell_vector_bytes())

@@ -34,7 +34,8 @@ class System:
     coordinates: list of `ap.coordinates`, and `ap.quaternion` objects.
     kinetic: T in t, q and the velocities, of degree at most 2 in them, J. Bodies add to it.
     potential: V in t and q, J.
-    forces: generalized forces that are not −∂V/∂q: coordinate, velocity or speed → expression in t, q, velocities; N or N m.
+    forces: generalized forces that are not −∂V/∂q: coordinate, velocity or speed, or its name → expression in t, q, velocities;
+        N or N m.
     constraints: `ap.Constraint` objects, or expressions that vanish; `ap.Unilateral` and `ap.Between` among them.
     bodies: `ap.Particle` and `ap.RigidBody`; their T is added to `kinetic`.
     loads: `ap.Force` and `ap.Torque`; added to `forces`.
@@ -221,14 +222,20 @@ class System:
         return self._expression(body.kinetic(self.rates), f"the kinetic energy of {body.name}", level=1)
 
     def velocity_of(self, key: Any, where: str) -> int:
-        """The index of the velocity that a coordinate, velocity or speed stands for."""
+        """The index of the velocity that a coordinate, velocity or speed, or its name, stands for."""
+        key = self._named(key, where) if isinstance(key, str) else key
         for i, v in enumerate(self.velocities):
             if key == v or (isinstance(key, Coordinate) and key.d == v):
                 return i
         if key in self.coordinates:
             speeds = ", ".join(map(str, self.velocities))
             raise ModelError(f"{where} names {key}, whose rate is made of speeds; name one of the speeds: {speeds}")
-        raise ModelError(f"{where} names {key}, which is not a coordinate of the system")
+        known = ", ".join(map(str, self.velocities[:12]))
+        raise ModelError(f"{where} names {key}, which is not a coordinate of the system; its velocities are {known}")
+
+    def _named(self, name: str, where: str) -> Any:
+        """The coordinate or velocity of this name, or the name itself where there is none."""
+        return next((s for s in (*self.coordinates, *self.velocities) if str(s) == name), name)
 
     def _forces(self, forces: Mapping[Symbol, Any]) -> tuple[Expr, ...]:
         if not isinstance(forces, Mapping):

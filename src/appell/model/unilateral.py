@@ -245,7 +245,7 @@ def check_face(face: Face) -> None:
     q = jets_of(face.function)
     others = sorted(face.function.free_symbols - set(q), key=str)
     gradient = [sympy.diff(face.function, s) for s in q]
-    values = sympy.lambdify([*q, *others], [face.function, *gradient], "numpy", cse=True)
+    values = _evaluator(face, [*q, *others], [face.function, *gradient])
     rng, signs, arrived = np.random.default_rng(4), set(), False
     with np.errstate(all="ignore"):
         for k in range(STARTS):
@@ -265,6 +265,21 @@ def check_face(face: Face) -> None:
         raise ConstraintError(
             f"unilateral constraint '{face.name}' is never {what} at every state tried: {_text(face.function)}"
         )
+
+
+def _evaluator(face: Face, symbols: list[Any], exprs: list[Expr]) -> Callable[..., Any]:
+    """The expressions as functions of the symbols, refused where one of them cannot be evaluated."""
+    try:
+        values = sympy.lambdify(symbols, exprs, "numpy", cse=True)
+        with np.errstate(all="ignore"):
+            values(*np.full(len(symbols), 0.5))
+    except (NameError, NotImplementedError) as error:
+        what = getattr(error, "name", None) or "a derivative that is not known"
+        raise ConstraintError(
+            f"unilateral constraint '{face.name}' or its gradient contains {what}, which has no numeric meaning here;"
+            " give f in elementary functions"
+        ) from None
+    return values
 
 
 def _random(s: Any, rng: np.random.Generator) -> np.float64:

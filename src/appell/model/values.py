@@ -19,24 +19,39 @@ RULES: tuple[tuple[str, Callable[[float], bool]], ...] = (
 
 
 def bound(
-    symbols: Iterable[Any], given: Mapping[Any, Any] | None, owner: str, *, hint: str = "parameters={…}"
+    symbols: Iterable[Any],
+    given: Mapping[Any, Any] | None,
+    owner: str,
+    *,
+    hint: str = "parameters={…}",
+    optional: Iterable[Any] = (),
 ) -> dict[Any, float]:
-    """Symbol → value for every one of the owner's symbols, by symbol or by name.
+    """Symbol → value for every one of the owner's symbols, by symbol or by name; `optional` ones only where given.
 
     Unknown, missing and doubled names are refused, and so are values that are not finite or against an assumption.
     """
-    values = {str(key): value for key, value in (given or {}).items()}
     known = {str(s): s for s in symbols}
-    twice = [name for name in values if sum(str(key) == name for key in given or {}) > 1]
+    table = as_table(known, given)
+    values = {str(key): value for key, value in table.items()}
+    twice = [name for name in values if sum(str(key) == name for key in table) > 1]
     if twice:
         raise ModelError(f"the value of parameter '{twice[0]}' is given twice, by symbol and by name")
     unknown = [name for name in values if name not in known]
     if unknown:
         raise ModelError(f"{owner} has no parameter '{unknown[0]}'; it has {', '.join(known) or 'no parameters'}")
-    missing = [name for name in known if name not in values]
+    free = set(map(str, optional))
+    missing = [name for name in known if name not in values and name not in free]
     if missing:
         raise ModelError(f"no value for the parameter{'s' * (len(missing) > 1)} {', '.join(missing)}; give {hint}")
-    return {symbol: checked(symbol, values[name]) for name, symbol in known.items()}
+    return {symbol: checked(symbol, values[name]) for name, symbol in known.items() if name in values}
+
+
+def as_table(symbols: Iterable[Any], given: Mapping[Any, Any] | None) -> Mapping[Any, Any]:
+    """What was given for the symbols, refused unless it maps them to values."""
+    if given is None or isinstance(given, Mapping):
+        return given or {}
+    example = ", ".join(f"'{s}': …" for s in list(symbols)[:2]) or "'m': …"
+    raise ModelError(f"values of parameters are given by name or symbol, {{{example}}}, not as {type(given).__name__}")
 
 
 def checked(symbol: Any, value: Any) -> float:

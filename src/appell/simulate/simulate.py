@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from appell.backends import warn
 from appell.errors import STATUS_TEXT, ModelError, SimulationError, SingularConfiguration, Status
 from appell.model import System
+from appell.model.values import as_table
 from appell.normal_form.flow import Flow
 from appell.simulate.contact import KINDS, Impact
 from appell.simulate.loop_py import Leg, Loop, Task
@@ -96,7 +97,7 @@ def simulate(
     t0, t1 = _number(since, "since"), _number(until, "until")
     if method not in METHODS:
         raise ModelError(f"there is no method {method!r}; choose one of {', '.join(METHODS)}")
-    q, v = read(model, start or {})
+    q, v = read(model, {} if start is None else start)
     reader = None if control is None and rate is None else Reader(model, control, rate)
     run = _ready(system, parameters, backend, {} if reader is None else reader.first(t0, q.copy(), v.copy()))
     q, v, moved = check(model, run.form, run.p, t0, q, v)
@@ -136,11 +137,12 @@ def _fixed(step: float | None, method: str) -> float | None:
 def _ready(system: System | Run, parameters: Mapping[Any, Any] | None, backend: str, inputs: Mapping[Any, float]) -> Run:
     """The system with its parameters, and with the inputs as a control gives them at the start."""
     if isinstance(system, System):
-        names = {str(key) for key in parameters or {}}
+        given = as_table(system.parameters, parameters)
+        names = {str(key) for key in given}
         both = [str(key) for key in inputs if str(key) in names]
         if both:
             raise ModelError(f"parameter '{both[0]}' is given by parameters= and by the control; leave it to one of them")
-        return compile(system, {**(parameters or {}), **inputs}, backend=backend, ready=False)
+        return compile(system, {**given, **inputs}, backend=backend, ready=False)
     if parameters is not None:
         raise ModelError("this system was compiled with its parameters; compile it again to change them")
     if not inputs:

@@ -9,20 +9,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import ConstraintError, ModelError
+from appell.graph.algebra import depends
 from appell.model import System
+from appell.model.values import bound
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.manifold import Residuals, project, residuals
-from appell.simulate.run import bind
 
 Array = NDArray[np.float64]
 
 TOLERANCE = 1e-9
 """A start whose residuals are within this share of the size of their terms is projected; one further off is refused."""
 
+PROJECTED = ("M", "N", "A0", "f0", "f0_scale", "A1", "f1", "f1_scale")
+"""What of the normal form decides the state on the constraints."""
+
 
 def read(system: System, start: Mapping[Any, Any]) -> tuple[Array, Array]:
     """(q, v) of a start; unnamed values are 0, and the identity for a quaternion."""
     symbols = (*system.coordinates, *system.velocities)
+    if not isinstance(start, Mapping):
+        example = ", ".join(f"'{s}': {s.start:g}" for s in (*system.coordinates[:2], *system.velocities[:1]))
+        raise ModelError(
+            f"a start is {{coordinate or velocity: value}}, not {type(start).__name__}: start={{{example}}}, or"
+            " dict(zip((*system.coordinates, *system.velocities), (*q, *v)))"
+        )
     place = {str(s): i for i, s in enumerate(symbols)}
     state = np.array([s.start for s in symbols], dtype=float)
     names = [str(key) for key in start]
@@ -95,6 +105,15 @@ def _how_far(form: NormalForm, left: Residuals) -> str:
     )
 
 
+def _values(system: System, form: NormalForm, parameters: Mapping[Any, Any] | None) -> Array:
+    """p, (np,); NaN for parameters that are not given and that no constraint and no inertia contains, such as inputs."""
+    p = form.inputs["p"]
+    graphs = [form[name] for name in PROJECTED if depends(form[name], p)]
+    idle = [s for k, s in enumerate(system.parameters) if not any(depends(graph, p[k]) for graph in graphs)]
+    values = bound(system.parameters, parameters, system.name, optional=idle)
+    return np.array([values.get(s, np.nan) for s in system.parameters], dtype=float)
+
+
 def consistent(
     system: System,
     start: Mapping[Any, Any],
@@ -110,6 +129,7 @@ def consistent(
     Parameters
     ----------
     start: symbol → value; unnamed values are 0.
+    parameters: symbol → value, for those in constraints and inertia; others may be left out.
     since: time, s.
     hold: coordinates and velocities that must keep their values; the others give way.
 
@@ -117,8 +137,8 @@ def consistent(
     -------
     symbol → value for every coordinate and velocity: a `start=` for `ap.simulate`.
     """
-    form, values = normal_form(system), bind(system, parameters)
-    p = np.array([values[s] for s in system.parameters], dtype=float)
+    form = normal_form(system)
+    p = _values(system, form, parameters)
     q, v = read(system, start)
     held = [str(key) for key in hold]
     known = {str(s) for s in (*system.coordinates, *system.velocities)}

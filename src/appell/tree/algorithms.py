@@ -14,8 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
+import numpy as np
+
 from appell.tree.frames import Layout, Link, Node
-from appell.tree.inertia import Inertia
+from appell.tree.inertia import Array, Inertia
 from appell.tree.spatial import (
     Matrix,
     Motion,
@@ -221,20 +223,25 @@ def _eliminate(k: int, index: int, I: Matrix, p: Six, load: Scalar, rotor: float
     return Pivot(k, index, U, minus_inverse, u), rest, p
 
 
-def pivots_at(layout: Layout) -> list[list[float]]:
-    """The pivots D of `aba`, joint by joint, at a configuration of no symmetry: how much each joint moves."""
+def pivots_at(layout: Layout) -> list[tuple[list[float], Array]]:
+    """The pivots D of `aba`, joint by joint, at a configuration of no symmetry: how much each joint moves.
+
+    With them the articulated inertia on the axes of the joint, rotors included, (nv, nv).
+    """
     q: list[float] = []
     for link in layout.links:
         q += link.node.kind.somewhere(len(q))
     inertia, values = [_own_inertia(link.inertia) for link in layout.links], []
     for n in reversed(range(len(layout.links))):
         node, found = layout.links[n].node, []
-        for i, axis in enumerate(node.kind.axes):
+        axes = node.kind.axes
+        whole = np.array([[inertia[n][i][j] for j in axes] for i in axes], dtype=float) + np.diag(node.armature)
+        for i, axis in enumerate(axes):
             D = inertia[n][axis][axis] + node.armature[i]
             found.append(D)
             if D > 0:
                 _, inertia[n], _ = _eliminate(axis, 0, inertia[n], [0.0] * 6, 0.0, node.armature[i])
-        values.append(found)
+        values.append((found, whole))
         if node.parent >= 0:
             moved = inertia_in(layout.links[n].steps(q), inertia[n])
             inertia[node.parent] = [add(x, y) for x, y in zip(inertia[node.parent], moved, strict=True)]
@@ -243,18 +250,42 @@ def pivots_at(layout: Layout) -> list[list[float]]:
 
 def immovable(layout: Layout) -> tuple[Node, str] | None:
     """The first joint whose acceleration is not determined by a positive inertia, and why."""
-    for link, values in zip(layout.links, pivots_at(layout), strict=True):
+    for link, size, (values, whole) in zip(layout.links, _sizes(layout), pivots_at(layout), strict=True):
         if not all(map(isfinite, values)):
             return link.node, "moves bodies whose masses and lengths overflow; mend their units"
         if min(values, default=1.0) > 1e-14 * (1e-3 + max(values, default=0.0)):
             continue
-        if min(values) < -1e-12 * max(map(abs, values)):
+        if min(values) < -1e-12 * size:
             return link.node, f"moves a negative inertia ({min(values):.3g}): a body behind it has a negative principal moment"
         return link.node, (
-            "moves nothing: the bodies behind it have no inertia along it, so its acceleration is not determined. "
+            f"moves {_missing(link, whole)}, so its acceleration is not determined. "
             "Give them <inertial>, or an armature to the joint"
         )
     return None
+
+
+def _sizes(layout: Layout) -> list[float]:
+    """Of the second moments behind each joint, whose rounding is no inertia, kg m²."""
+    sizes = [float(abs(link.node.inertia.P).max()) for link in layout.links]
+    for n, link in reversed(list(enumerate(layout.links))):
+        if link.node.parent >= 0:
+            sizes[link.node.parent] += sizes[n]
+    return sizes
+
+
+def _missing(link: Link, whole: Array) -> str:
+    """What the bodies behind a joint lack, from the turns in the kernel of their inertia along its axes."""
+    values, vectors = np.linalg.eigh(whole)
+    kernel = vectors[:, values <= 1e-12 * max(values)]
+    turns = [i for i, axis in enumerate(link.node.kind.axes) if axis < 3]
+    lost = kernel.shape[1]
+    if len(turns) < 3 or lost in (0, len(values)) or np.linalg.matrix_rank(kernel[turns]) < lost:
+        return "nothing: the bodies behind it have no inertia along it"
+    if lost > 1:
+        return f"point masses: the bodies behind it have no moments of inertia about {lost} axes"
+    axis = kernel[turns, 0] / np.linalg.norm(kernel[turns, 0])
+    axis *= np.sign(axis[np.argmax(abs(axis))])
+    return f"a thin rod: the bodies behind it have no moment of inertia about {(axis.round(4) + 0.0).tolist()} of its frame"
 
 
 def _outwards(

@@ -7,7 +7,7 @@ the columns on the way from axis k to the base. The same elimination in the grap
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from importlib import resources
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.backends import build
+from appell.backends.once import once
 from appell.tree.frames import Layout
 
 Array = NDArray[np.float64]
@@ -71,7 +72,7 @@ def _indices(rows: list[list[int]]) -> tuple[Indices, Indices]:
     return np.cumsum([0, *map(len, rows)], dtype=np.int32), np.array([k for row in rows for k in row], dtype=np.int32)
 
 
-@cache
+@once
 def _entry() -> tuple[Any, Any, Any]:
     """The function, how arrays are shown to it, and as what; compiled on first use."""
     library = build(SOURCE, DECLARATION)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -79,6 +79,9 @@ class Chain(Tree):
     ):
         if base not in ("fixed", "floating"):
             raise ModelError(f"base={base!r}; choose 'fixed' or 'floating'")
+        if isinstance(links, ChainLink | Mapping | str) or not isinstance(links, Iterable):
+            raise ModelError(f"a chain is made of a list of ap.tree.ChainLink, Chain([link, …]), not of {links!r}")
+        links = tuple(links)
         if not links:
             raise ModelError("a chain needs at least one link")
         self.links, self.base = tuple(as_link(link, f"link {n}") for n, link in enumerate(links, start=1)), base

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sympy import ImmutableMatrix, Matrix, eye, zeros
+from sympy import ImmutableMatrix, Matrix, eye, nan, oo, zeros, zoo
 
 from appell.errors import ModelError
 from appell.jets import DerivedJet, expression
@@ -80,8 +80,8 @@ class FrameSymbols:
 
     def at(self, xyz: Sequence[Any] = (0, 0, 0), rpy: Sequence[float] = (0, 0, 0), *, name: str | None = None) -> FrameSymbols:
         """The frame fixed to this one at xyz (m; numbers or parameters), turned by roll, pitch, yaw (rad)."""
-        arm = self.axis(xyz)
-        turned = eye(3) if not any(rpy) else Matrix(from_rpy(rpy).tolist())
+        arm, turn = self.rotation * vector(xyz, f"a point of frame '{self.name}'"), from_rpy(rpy)
+        turned = Matrix(turn.tolist()) if np.any(rpy) else eye(3)
         return FrameSymbols(
             name or self.name,
             ImmutableMatrix(self.position + arm),
@@ -97,7 +97,13 @@ def vector(given: Sequence[Any] | str, what: str) -> Matrix:
         if given not in ("x", "y", "z"):
             raise ModelError(f"{what} is {given!r}; write 'x', 'y', 'z' or three components")
         return Matrix([int(given == i) for i in AXES])
-    entries = list(given)
+    try:
+        entries = list(given)
+    except TypeError:
+        raise ModelError(f"{what} has three components, [x, y, z]; it is {given!r}") from None
     if len(entries) != 3:
         raise ModelError(f"{what} has {len(entries)} components, not 3")
-    return Matrix([expression(x.item() if isinstance(x, np.generic) else x, what) for x in entries])
+    column = Matrix([expression(x.item() if isinstance(x, np.generic) else x, what) for x in entries])
+    if column.has(nan, oo, -oo, zoo):
+        raise ModelError(f"{what} is not finite: {entries}")
+    return column

@@ -34,7 +34,7 @@ class TreeSystem(System):
     tree: the bodies and joints, with numbers for masses and lengths; gravity and joint damping act by themselves.
     constraints: `ap.Constraint`, `ap.Unilateral`, `ap.Between` (joint stops), residuals, or lists of them such as
         `ap.tree.loop(…)` and `ap.tree.rolling(…)` give.
-    forces: joint coordinate or velocity → expression in t, q, v and frames; N or N m. Feedback is written here.
+    forces: joint coordinate or velocity, or its name → expression in t, q, v and frames; N or N m. Feedback is written here.
     potential: V in t, q and positions of frames, J, besides gravity: springs.
     loads: pairs (F, u): a force F (3,) on the velocity u of its point, `frame.at(r).velocity`, or a torque on
         `frame.angular_velocity`; on the world's axes. Their generalized force is (∂u/∂v)ᵀ F.
@@ -98,7 +98,7 @@ class TreeSystem(System):
         return TreeSystem(self.tree, **{**self._given, **changes})
 
     def __reduce__(self):
-        return _rebuilt, (self.tree.joints, self.tree.gravity, self.tree.name, self._given)
+        return _rebuilt, (self.tree, self._given)
 
     def __repr__(self) -> str:
         faces = f", {len(self.unilateral)} unilateral" if self.unilateral else ""
@@ -125,6 +125,17 @@ class TreeSystem(System):
 
     kinetic: Any = property(_no_kinetic)
     kinetic_given: Any = property(_no_kinetic)
+
+    def _named(self, name: str, where: str) -> Any:
+        """The same; the name of a joint stands for its one velocity."""
+        found = super()._named(name, where)
+        if found != name or name not in (node.name for node in self.tree.nodes):
+            return found
+        velocity, *others = joint_symbols(self.tree, name)[1]
+        if others:
+            names = ", ".join(map(str, (velocity, *others)))
+            raise ModelError(f"{where} names the joint '{name}' with several velocities; name one of them: {names}")
+        return velocity
 
     def _check_symbol(self, s: Any, where: str, level: int) -> None:
         if not isinstance(s, FrameJet):
@@ -156,10 +167,8 @@ def _flat(given: Any) -> tuple[Any, ...]:
     return tuple(one for item in given for one in (_flat(item) if isinstance(item, list | tuple) else (item,)))
 
 
-def _rebuilt(joints: Any, gravity: Any, name: str, given: Mapping[str, Any]) -> TreeSystem:
-    from appell.tree.tree import Tree
-
-    return TreeSystem(Tree(joints, gravity=gravity, name=name), **given)
+def _rebuilt(tree: Tree, given: Mapping[str, Any]) -> TreeSystem:
+    return TreeSystem(tree, **given)
 
 
 def joint_symbols(tree: Tree, joint: str) -> tuple[tuple[Any, ...], tuple[Jet, ...]]:

@@ -1,0 +1,23 @@
+"""What is made once, whichever threads ask for it first: a compiler run, a loaded module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, update_wrapper
+from threading import Lock
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class once(Generic[T]):
+    """`functools.cache` whose first callers wait for one another; there, each of them would make its own."""
+
+    def __init__(self, make: Callable[..., T]):
+        kept: Any = cache(make)
+        self._kept, self._making, self.cache_clear = kept, Lock(), kept.cache_clear
+        update_wrapper(self, make)
+
+    def __call__(self, *key: Any) -> T:
+        with self._making:
+            return self._kept(*key)
