@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gc
 import inspect
-import sys
-import tracemalloc
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -13,6 +11,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import pytest
+from tests.backends.memory import keeps_nothing
 
 from appell.backends import c_function, call, compile_c, crossing, in_c
 from appell.errors import BackendUnavailable, ModelError
@@ -212,19 +211,7 @@ def test_many_calls_keep_nothing(library):
                     except ZeroDivisionError:
                         continue
 
-    everything(10)
-    gc.collect()
-    before = [sys.getrefcount(x) for x in watched]
-    tracemalloc.start()
-    try:
-        everything(10)
-        first = tracemalloc.get_traced_memory()[0]
-        everything(2000)
-        grown = tracemalloc.get_traced_memory()[0] - first
-    finally:
-        tracemalloc.stop()
-    assert grown < 2000  # one byte a call would be more
-    assert [sys.getrefcount(x) for x in watched] == before
+    keeps_nothing(everything, watched, 2000)
 
 
 @here

@@ -11,16 +11,20 @@ from appell.backends.schedule import TRIG, depth_first, gather, least_traffic, n
 from appell.graph.instructions import ARITY, Instruction
 
 
-@pytest.mark.parametrize("order", [gather, depth_first])
-@pytest.mark.parametrize("seed", range(4))
-def test_the_same_instructions_each_after_its_operands(random_fn, order, seed):
-    stream = random_fn(seed, 300, tuple(ARITY)).instructions
-    ordered = order(stream)
+def the_same_after_operands(ordered, stream) -> None:
     assert sorted(ordered) == sorted(stream)
     known: set[int] = set()
     for item in ordered:
         assert known.issuperset(item.args)
         known.add(item.out)
+
+
+@pytest.mark.parametrize("order", [gather, depth_first])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_same_instructions_each_after_its_operands(random_fn, order, seed):
+    stream = random_fn(seed, 300, tuple(ARITY)).instructions
+    ordered = order(stream)
+    the_same_after_operands(ordered, stream)
     assert [item for item in ordered if item.op == "output"] == [item for item in stream if item.op == "output"]
 
 
@@ -66,11 +70,7 @@ def test_traffic_counted_by_hand(monkeypatch):
 def test_least_traffic_is_the_better_of_two_orders(random_fn, seed):
     stream = random_fn(seed, 400, ("add", "mul", "sub", "sin")).instructions
     ordered = least_traffic(stream)
-    assert sorted(ordered) == sorted(stream)
-    known: set[int] = set()
-    for item in ordered:
-        assert known.issuperset(item.args)
-        known.add(item.out)
+    the_same_after_operands(ordered, stream)
     body, outputs = ([item for item in stream if (item.op == "output") is last] for last in (False, True))
     both = traffic(nearest_first(stream)), traffic(depth_first((*body, *outputs[::-1])))
     assert traffic(ordered) == min(both)

@@ -10,7 +10,7 @@ from itertools import accumulate, chain
 from appell.backends.dialect import c_literal
 from appell.backends.lane_rows import Layout, Packed, Segment, squares_read
 from appell.backends.lane_turns import Turn
-from appell.backends.sincos import Precision
+from appell.backends.sincos import Precision, filled
 from appell.graph.fn import Signature
 
 ABREAST = 3  # segments written for each turn: the fastest of 1 to 5 in matrices of humanoids
@@ -93,81 +93,26 @@ class Driver:
                 yield k, squares_read(used, self.packed.inputs[k].size, self.lanes)
 
     def loop(self) -> str:
-        """`NAME_lanes` itself: blocks of states `apart`, then the rest in blocks of neighbours.
-
-        While the results of a block are written, the next one is read and its turns are computed.
-        """
-        scalar, *inputs, turns, values, work, end = self.precision.scalar, *self._begin
+        """`NAME_lanes` itself, `lane_loop.c.in`."""
+        *inputs, turns, values, work, end = self._begin
         longest = 1 + max((port.size for port in (*self.packed.inputs, *self.packed.fn.outputs)), default=0)
         vectors = [f"memory + {at}" for at in (*inputs, *([turns] if self.turns else []), values)]
-        name, lanes, apart = self.packed.name, self.lanes, self.layout.apart
-        return f"""\
-typedef struct {{
-    const {scalar} *const *in; const ptrdiff_t *stride; {scalar} *const *out; unsigned char *far; V *memory;
-}} Call;
-typedef struct {{ ptrdiff_t i, apart, left; }} Block;        /* states i, i + apart, …; `left` as in lanes_load */
-
-static inline __attribute__((always_inline)) void {name}_read(Call call, Block block)
-{{
-    V *const memory = call.memory;
-{self._before()}\
-}}
-
-static inline __attribute__((always_inline)) Bytes {name}_evaluate(Call call, Block block, V sum)
-{{
-    V *const memory = call.memory;
-    {name}_vectors({", ".join(vectors)}, &sum, memory + {work});
-    const Bytes flags = 1 + __builtin_convertvector(sum < {literal(self.precision.limit, self.precision)}, Bytes);
-    for (int k = 0; k < {lanes} && k < block.left; k++) call.far[block.i + block.apart*k] = flags[k];
-    return flags;
-}}
-
-static inline __attribute__((always_inline)) void {name}_write(Call call, Block block, Turns ahead)
-{{
-    V *const memory = call.memory;
-{self._after(values)}\
-}}
-
-/* States begin, …, n - 1 in blocks; of states `apart` as many as fill whole blocks. Returns where the rest begins. */
-static inline __attribute__((always_inline)) ptrdiff_t {name}_blocks(
-    Call call, ptrdiff_t begin, ptrdiff_t n, ptrdiff_t apart, Bytes *any)
-{{
-    const ptrdiff_t count = apart > 1 ? (n - begin)/({lanes}*apart)*apart : (n - begin + {lanes - 1})/{lanes};
-    Block block = {{begin, apart, n - begin - {lanes - 1}*(apart - 1)}};
-    V sum = {{}};
-    Turns turns = {{turn_of, turn_by, {len(self.turns)}, call.memory, call.memory + {turns}, &sum}};
-    for (ptrdiff_t b = 0; b < count; b++) {{
-        if (!b) {{
-            {name}_read(call, block);
-            for (int k = 0; k < turns.count; k++) lanes_turn(turns, k);
-        }}
-        *any |= {name}_evaluate(call, block, sum);
-        const ptrdiff_t i = begin + (b + 1)/apart*{lanes}*apart + (b + 1) % apart;
-        const Block next = {{i, apart, n - i - {lanes - 1}*(apart - 1)}};
-        if (b + 1 == count) turns.count = 0;
-        else {name}_read(call, next);
-        sum = (V) {{}};
-        {name}_write(call, block, turns);
-        block = next;
-    }}
-    return begin + (apart > 1 ? count*{lanes} : n - begin);
-}}
-
-{lanes_declaration(self.packed, scalar)}
-{{
-    V *const memory = room;
-    const Call call = {{in, stride, out, far, memory}};
-    Bytes any = {{}};
-{self._once()}\
-    const ptrdiff_t rest = {f"{name}_blocks(call, 0, n, {apart}, &any)" if apart > 1 else 0};
-    {name}_blocks(call, rest, n, 1, &any);
-    int some = 0;
-    for (int k = 0; k < {lanes}; k++) some |= any[k];
-    return some;
-}}
-
-{room_declaration(self.packed)} {{ return sizeof(V)*{end + longest}; }}
-"""
+        name, apart = self.packed.name, self.layout.apart
+        parts = {
+            "function": name,
+            "read": self._before(),
+            "write": self._after(values),
+            "once": self._once(),
+            "vectors": ", ".join(vectors),
+            "turns": str(len(self.turns)),
+            "at_turns": str(turns),
+            "at_work": str(work),
+            "size": str(end + longest),
+            "first": f"{name}_blocks(call, 0, n, {apart}, &any)" if apart > 1 else "0",
+            "declaration": lanes_declaration(self.packed, self.precision.scalar),
+            "room": room_declaration(self.packed),
+        }
+        return filled("lane_loop.c.in", parts, self.precision, self.lanes)
 
     def _once(self) -> str:
         """Constants, and inputs that are the same for all states."""

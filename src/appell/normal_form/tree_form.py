@@ -27,7 +27,6 @@ from appell.tree.spatial import (
     Steps,
     Vector,
     add,
-    from_blocks,
     inertia_in,
     moments_in,
     six_in,
@@ -79,7 +78,7 @@ def mass_matrix(layout: Layout, q: Sequence[Value]) -> Value:
     M = Value.zeros(nv, nv)
     for n in reversed(range(len(links))):
         node, steps, moments = links[n].node, links[n].steps(q), composite[n]
-        I = six_by_six(*moments)
+        I = algorithms.six_by_six(*moments)
         own = [Forces([k], I[axis]) for axis, k in zip(node.kind.axes, links[n].velocities, strict=True)]
         forces = Forces.joined([*brought[n], *own])
         for i, l in enumerate(links[n].velocities):
@@ -90,14 +89,6 @@ def mass_matrix(layout: Layout, q: Sequence[Value]) -> Value:
             composite[node.parent] = _together(composite[node.parent], moments_in(steps, *moments))
             brought[node.parent].append(Forces(forces.k, six_in(steps, forces.six)))
     return M
-
-
-def six_by_six(m: Scalar, h: Vector, P: Matrix) -> Matrix:
-    """[[J, h×], [−h×, m]] of a body with second moments P, J = tr P − P; rows are the forces of unit accelerations."""
-    (xx, xy, xz), (_, yy, yz), (_, _, zz) = P
-    J = [[yy + zz, -xy, -xz], [-xy, zz + xx, -yz], [-xz, -yz, xx + yy]]
-    H = [[0.0, -h[2], h[1]], [h[2], 0.0, -h[0]], [-h[1], h[0], 0.0]]
-    return from_blocks(J, H, [[m, 0.0, 0.0], [0.0, m, 0.0], [0.0, 0.0, m]])
 
 
 Moments = tuple[Scalar, Vector, Matrix]
@@ -147,10 +138,10 @@ def inverse_trace(layout: Layout, q: Array) -> Array:
 def _pivots(layout: Layout, words: Sequence[Steps], batch: int) -> list[list[Pivot]]:
     """Of each link, by articulated bodies from the tips inwards: I ← I − U Uᵀ/D, U = I e_k, D = U_k and the rotor."""
     composite = [algorithms.moments(link.inertia) for link in layout.links]
-    inertia = [six_by_six(*moments) for moments in composite]
+    inertia = [algorithms.six_by_six(*moments) for moments in composite]
     made: list[list[Pivot]] = [[] for _ in layout.links]
     for n, link in reversed(list(enumerate(layout.links))):
-        whole, parent = six_by_six(*composite[n]), link.node.parent
+        whole, parent = algorithms.six_by_six(*composite[n]), link.node.parent
         for axis, rotor in zip(link.node.kind.axes, link.node.armature, strict=True):
             U = np.array([np.broadcast_to(x, batch) for x in inertia[n][axis]])
             D = U[axis] + rotor

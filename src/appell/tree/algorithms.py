@@ -185,7 +185,7 @@ def aba(layout: Layout, gravity: Scalars, q: Scalars, v: Scalars, tau: Scalars) 
         for axis in link.node.kind.axes:
             reference[axis] = 0.0
         motions.append(Motion(moved.w, reference[:3], reference[3:]))
-        inertia.append(_own_inertia(link.inertia))
+        inertia.append(six_by_six(*moments(link.inertia)))
         force.append(own_force(link.inertia, motions[-1]))
     pivots: list[list[Pivot]] = [[] for _ in links]
     for n in reversed(range(len(links))):
@@ -202,8 +202,8 @@ def aba(layout: Layout, gravity: Scalars, q: Scalars, v: Scalars, tau: Scalars) 
     return _outwards(links, words, pivots, brought)
 
 
-def _own_inertia(body: Inertia) -> Matrix:
-    m, h, P = moments(body)
+def six_by_six(m: Scalar, h: Vector, P: Matrix) -> Matrix:
+    """[[J, h×], [−h×, m]] of a body with second moments P, J = tr P − P."""
     return [_unit_force(axis, m, h, P) for axis in range(6)]
 
 
@@ -231,7 +231,7 @@ def pivots_at(layout: Layout) -> list[tuple[list[float], Array]]:
     q: list[float] = []
     for link in layout.links:
         q += link.node.kind.somewhere(len(q))
-    inertia, values = [_own_inertia(link.inertia) for link in layout.links], []
+    inertia, values = [six_by_six(*moments(link.inertia)) for link in layout.links], []
     for n in reversed(range(len(layout.links))):
         node, found = layout.links[n].node, []
         axes = node.kind.axes

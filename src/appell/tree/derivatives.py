@@ -25,7 +25,23 @@ from dataclasses import dataclass
 
 from appell.tree.algorithms import moments, spread
 from appell.tree.frames import Layout, Link
-from appell.tree.spatial import Matrix, Scalar, Six, Steps, Vector, add, cross, dot, moments_in, six_in, six_out
+from appell.tree.spatial import (
+    Matrix,
+    Scalar,
+    Six,
+    Steps,
+    Vector,
+    add,
+    cross,
+    dot,
+    force_cross,
+    inertia_times,
+    moments_in,
+    motion_cross,
+    rotated,
+    six_in,
+    six_out,
+)
 
 Scalars = Sequence[Scalar]
 
@@ -60,8 +76,8 @@ class Sums:
         turned = [cross(w, [row[n] for row in P]) for n in range(3)]  # columns of [ω×] P
         half = [[turned[j][i] + turned[i][j] + u[i] * h[j] + h[i] * u[j] for j in range(i + 1)] for i in range(3)]
         D = [[half[max(i, j)][min(i, j)] for j in range(3)] for i in range(3)]
-        momentum = _inertia(m, h, P, V)
-        return Sums(m, h, P, momentum, D, add(_inertia(m, h, P, A), force_cross(V, momentum)))
+        momentum = inertia_times(m, h, P, V)
+        return Sums(m, h, P, momentum, D, add(inertia_times(m, h, P, A), force_cross(V, momentum)))
 
     def carried(self, steps: Steps) -> Sums:
         """Inwards: as (0, p, D) are the rates of (m, h, P), they move like those."""
@@ -77,17 +93,17 @@ class Sums:
 
     def inertia(self, x: Six) -> Six:
         """I x."""
-        return _inertia(self.m, self.h, self.P, x)
+        return inertia_times(self.m, self.h, self.P, x)
 
     def gyration(self, x: Six) -> Six:
         """B x."""
         K, p, w = self.momentum[:3], self.momentum[3:], x[:3]
-        return [*add(_rotated(self.D, w), cross(w, K)), *(2.0 * y for y in cross(w, p))]
+        return [*add(rotated(self.D, w), cross(w, K)), *(2.0 * y for y in cross(w, p))]
 
     def gyration_by(self, x: Six) -> Vector:
         """The angular part of Bᵀ x; the other one is 0."""
         K, p, w, s = self.momentum[:3], self.momentum[3:], x[:3], x[3:]
-        return [a + b + 2.0 * c for a, b, c in zip(_rotated(self.D, w), cross(K, w), cross(p, s), strict=True)]
+        return [a + b + 2.0 * c for a, b, c in zip(rotated(self.D, w), cross(K, w), cross(p, s), strict=True)]
 
 
 def rnea_derivatives(
@@ -195,30 +211,6 @@ def _axis(axis: int, k: int, V0: Six, A0: Six, V: Six) -> Axis:
     S: Six = [1.0 if n == axis else 0.0 for n in range(6)]
     psi = motion_cross(V0, S)
     return Axis(axis, k, S, psi, add(motion_cross(A0, S), motion_cross(V0, psi)), add(psi, motion_cross(V, S)))
-
-
-def motion_cross(V: Six, x: Six) -> Six:
-    """V × x: the rate of a motion x that is at rest in a body of velocity V."""
-    return [*cross(V[:3], x[:3]), *add(cross(V[:3], x[3:]), cross(V[3:], x[:3]))]
-
-
-def force_cross(V: Six, f: Six) -> Six:
-    """V ×* f: the same of a moment and a force."""
-    return [*add(cross(V[:3], f[:3]), cross(V[3:], f[3:])), *cross(V[:3], f[3:])]
-
-
-def _inertia(m: Scalar, h: Vector, P: Matrix, x: Six) -> Six:
-    return [*add(_rotated(P, x[:3]), cross(h, x[3:])), *add([m * y for y in x[3:]], cross(x[:3], h))]
-
-
-def _rotated(P: Matrix, w: Vector) -> Vector:
-    """(tr P − P) w, the sum over the other two of the diagonal."""
-    return [
-        (P[(n + 1) % 3][(n + 1) % 3] + P[(n + 2) % 3][(n + 2) % 3]) * w[n]
-        - P[n][(n + 1) % 3] * w[(n + 1) % 3]
-        - P[n][(n + 2) % 3] * w[(n + 2) % 3]
-        for n in range(3)
-    ]
 
 
 def _turned_in(steps: Steps, x: Vector) -> Vector:

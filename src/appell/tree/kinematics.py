@@ -12,7 +12,7 @@ from appell.errors import ModelError
 from appell.tree.algorithms import moments, spread
 from appell.tree.frames import Layout
 from appell.tree.inertia import Placement
-from appell.tree.spatial import Matrix, Scalar, Six, Slide, Steps, Vector, add, cross, dot, six_in, six_out
+from appell.tree.spatial import Matrix, Scalar, Six, Slide, Steps, Vector, add, cross, dot, inertia_times, six_in, six_out
 
 Scalars = Sequence[Scalar]
 
@@ -152,9 +152,5 @@ def _momenta(layout: Layout, q: Scalars, v: Scalars) -> tuple[list[Steps], list[
     words = [link.steps(q) for link in layout.links]
     momenta = []
     for link, V in zip(layout.links, velocities(layout, words, v), strict=True):
-        m, h, P = moments(link.inertia)
-        w, u = V[:3], V[3:]
-        trace = P[0][0] + P[1][1] + P[2][2]
-        K = [trace * w[n] - dot(P[n], w) for n in range(3)]
-        momenta.append((V, [*add(K, cross(h, u)), *add([m * x for x in u], cross(w, h))]))
+        momenta.append((V, inertia_times(*moments(link.inertia), V)))
     return words, momenta

@@ -38,6 +38,31 @@ def add(a: Sequence[Scalar], b: Sequence[Scalar]) -> list[Scalar]:
     return [x + y for x, y in zip(a, b, strict=True)]
 
 
+def motion_cross(V: Six, x: Six) -> Six:
+    """V × x: the rate of a motion x that is at rest in a body of velocity V."""
+    return [*cross(V[:3], x[:3]), *add(cross(V[:3], x[3:]), cross(V[3:], x[:3]))]
+
+
+def force_cross(V: Six, f: Six) -> Six:
+    """V ×* f: the same of a moment and a force."""
+    return [*add(cross(V[:3], f[:3]), cross(V[3:], f[3:])), *cross(V[:3], f[3:])]
+
+
+def inertia_times(m: Scalar, h: Vector, P: Matrix, x: Six) -> Six:
+    """[[tr P − P, h×], [−h×, m]] x of a body with these moments: momentum of a velocity, force of an acceleration."""
+    return [*add(rotated(P, x[:3]), cross(h, x[3:])), *add([m * y for y in x[3:]], cross(x[:3], h))]
+
+
+def rotated(P: Matrix, w: Vector) -> Vector:
+    """(tr P − P) w, the sum over the other two of the diagonal."""
+    return [
+        (P[(n + 1) % 3][(n + 1) % 3] + P[(n + 2) % 3][(n + 2) % 3]) * w[n]
+        - P[n][(n + 1) % 3] * w[(n + 1) % 3]
+        - P[n][(n + 2) % 3] * w[(n + 2) % 3]
+        for n in range(3)
+    ]
+
+
 def second_rate(w: Vector, al: Vector) -> Matrix:
     """U = [α×] + [ω×]², so that a point r of the body has the acceleration a + U r (Rivals' formula)."""
     xx, yy, zz = w[0] * w[0], w[1] * w[1], w[2] * w[2]
