@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from functools import cache
 
-from appell.backends.c_build import build
-from appell.backends.lane_call import lanes_here
+from appell.backends.calls.vectors import lanes_here
+from appell.backends.compiler.build import build
 
 CHAINS = 12  # multiply-adds in flight: more than latency times throughput of any present core
 ROUNDS = 100_000

@@ -62,7 +62,7 @@ def _cpu() -> str:
 
 
 def _compiler() -> str:
-    from appell.backends.c_build import c_available, working_compiler
+    from appell.backends.compiler.build import c_available, working_compiler
 
     return "none" if c_available() else working_compiler().version.splitlines()[0]
 

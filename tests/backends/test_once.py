@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from appell.backends import c_build, crossing
+from appell.backends.calls import crossing
+from appell.backends.compiler import build as c_build
 
 
 def met(make: Callable[..., Any], counted: list[int]) -> Callable[..., Any]:

@@ -8,9 +8,9 @@ import pytest
 import scipy.special
 
 from appell.backends import c_function, compile_c, declarations, vm_function
-from appell.backends.c_build import build
-from appell.backends.c_source import module
-from appell.backends.dialect import C_OPERATIONS
+from appell.backends.compiler.build import build
+from appell.backends.text.c_source import module
+from appell.backends.text.dialect import C_OPERATIONS
 from appell.graph.fn import make_fn
 from appell.graph.instructions import ARITY
 

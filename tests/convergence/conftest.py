@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from appell.backends.c_build import build, c_available
+from appell.backends.compiler.build import build, c_available
 from appell.errors import SingularConfiguration, Status
 from appell.simulate.loop_c import CDEF, CLoop, loop_source
 from appell.simulate.loop_py import Leg, PyLoop, Task, TrialFailed

@@ -9,7 +9,7 @@ import pytest
 from sympy import Rational, cos, sin, sqrt
 
 import appell as ap
-from appell.backends.c_build import build, c_available
+from appell.backends.compiler.build import build, c_available
 from appell.errors import FormNotApplicable, Status
 from appell.graph.taylor import expansion, operations
 from appell.simulate.ends import ends

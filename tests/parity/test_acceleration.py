@@ -7,7 +7,7 @@ import pytest
 from sympy import cos, sin, sqrt
 
 from appell import zoo
-from appell.backends.c_build import c_available
+from appell.backends.compiler.build import c_available
 from appell.errors import SingularConfiguration
 from appell.jets import coordinates, parameters
 from appell.jets import t as time

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from appell.backends import lane_call
-from appell.backends.c_build import c_available
+from appell.backends.calls import vectors as lane_call
+from appell.backends.compiler.build import c_available
 from appell.errors import ModelError
 from appell.tree import Chain, ChainLink, Inertia, Joint, Placement, Tree
 

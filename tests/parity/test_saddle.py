@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from appell.backends.c_build import build, c_available
+from appell.backends.compiler.build import build, c_available
 from appell.errors import Status
 from appell.normal_form.saddle import CHOLESKY, LU, RANK, SADDLE_C, Policy, solve
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from appell import zoo
-from appell.backends.c_build import c_available
+from appell.backends.compiler.build import c_available
 from appell.simulate.simulate import simulate
 
 LONG = 1000.0

@@ -11,7 +11,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from appell.backends import AppellWarning, crossing, notice
+from appell.backends import AppellWarning, notice
+from appell.backends.calls import crossing
 from appell.errors import ModelError
 from appell.tree import Inertia, Joint, Tree, functions, joints, place, recipes
 from appell.tree import tree as tree_module

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from appell.backends.c_build import REMEDY, c_available
+from appell.backends.compiler.build import REMEDY, c_available
 from appell.backends.notice import notice
 from appell.errors import BackendUnavailable
 

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from appell.backends.c_source import PRELUDE, emit, emit_exports
+from appell.backends.text.c_source import PRELUDE, emit, emit_exports
 from appell.errors import FormNotApplicable
 from appell.graph import Fn
 from appell.graph.taylor import expansion, operations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from appell.backends import generator
-from appell.backends.cache import digest
+from appell.backends.compiler.cache import digest
 from appell.tree.description import Frame
 from appell.tree.frames import Node
 from appell.tree.inertia import Placement

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import cffi
 
-from appell.backends import cache as disk
+from appell.backends.compiler import cache as disk
 from appell.backends.once import once
 from appell.errors import BackendUnavailable
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, chain
 
-from appell.backends.dialect import c_literal
-from appell.backends.lane_rows import Layout, Packed, Segment, squares_read
-from appell.backends.lane_turns import Turn
-from appell.backends.sincos import Precision, filled
+from appell.backends.lanes.rows import Layout, Packed, Segment, squares_read
+from appell.backends.lanes.turns import Turn
+from appell.backends.text.dialect import c_literal
+from appell.backends.text.sincos import Precision, filled
 from appell.graph.fn import Signature
 
 ABREAST = 3  # segments written for each turn: the fastest of 1 to 5 in matrices of humanoids
@@ -93,7 +93,7 @@ class Driver:
                 yield k, squares_read(used, self.packed.inputs[k].size, self.lanes)
 
     def loop(self) -> str:
-        """`NAME_lanes` itself, `lane_loop.c.in`."""
+        """`NAME_lanes` itself, `loop.c.in`."""
         *inputs, turns, values, work, end = self._begin
         longest = 1 + max((port.size for port in (*self.packed.inputs, *self.packed.fn.outputs)), default=0)
         vectors = [f"memory + {at}" for at in (*inputs, *([turns] if self.turns else []), values)]
@@ -112,7 +112,7 @@ class Driver:
             "declaration": lanes_declaration(self.packed, self.precision.scalar),
             "room": room_declaration(self.packed),
         }
-        return filled("lane_loop.c.in", parts, self.precision, self.lanes)
+        return filled("loop.c.in", parts, self.precision, self.lanes, "lanes")
 
     def _once(self) -> str:
         """Constants, and inputs that are the same for all states."""

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from appell.backends.c_build import Library, build_module, environment
+from appell.backends.compiler.build import Library, build_module, environment
 from appell.backends.once import once
 from appell.errors import BackendUnavailable
 from appell.graph.fn import Signature, as_array
@@ -113,7 +113,7 @@ def _module(headers: tuple[str, ...], environment: tuple[str, ...]) -> Any:
     """The extension module; None if it cannot be compiled or loaded. Loaded twice, its types would not know one another."""
     if not headers:
         return None
-    source, part = (files("appell.backends").joinpath(name).read_text(encoding="utf-8") for name in PARTS)
+    source, part = (files("appell.backends.calls").joinpath(name).read_text(encoding="utf-8") for name in PARTS)
     source = source.replace(f'#include "{PARTS[1]}"', part)
     versions = (sys.version, str(sysconfig.get_config_var("EXT_SUFFIX")), np.__version__)
     try:

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from appell.backends.schedule import gather
-from appell.backends.sincos import PACKS, packs_source
+from appell.backends.text.order import gather
+from appell.backends.text.sincos import PACKS, packs_source
 from appell.graph.instructions import Instruction
 
 C_OPERATIONS = {

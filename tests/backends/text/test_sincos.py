@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from appell.backends import c_function, compile_c
-from appell.backends.sincos import DOUBLE, PACKS, SINGLE
+from appell.backends.text.sincos import DOUBLE, PACKS, SINGLE
 from appell.graph.fn import make_fn
 
 COUNT = 1_000_000

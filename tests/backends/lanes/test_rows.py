@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from appell.backends import c_function, compile_c, vm_function
-from appell.backends import lane_call as lane_module
-from appell.backends.lane_rows import Packed, cover, squares_read
-from appell.backends.schedule import depth_first, nearest_first
+from appell.backends.calls import vectors as lane_module
+from appell.backends.lanes.rows import Packed, cover, squares_read
+from appell.backends.text.order import depth_first, nearest_first
 from appell.errors import ModelError
 from appell.graph.fn import Fn, make_fn
 

@@ -9,7 +9,9 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from appell.backends import c_build, cache, clear_cache, compiled_before, in_c, recipe, recipe_for
+from appell.backends import clear_cache, compiled_before, in_c, recipe_for
+from appell.backends.compiler import build as c_build
+from appell.backends.compiler import cache, recipe
 from appell.graph.fn import Fn, make_fn
 
 KEY = cache.digest("a description")

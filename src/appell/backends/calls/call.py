@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from appell.backends.c_build import Draft, Library, build, find
-from appell.backends.c_source import declarations, module
-from appell.backends.crossing import crossing
-from appell.backends.lane_call import SCALARS, Batch, Lanes, pointers, results_of
-from appell.backends.recipe import Recipe, text_of
+from appell.backends.calls.crossing import crossing
+from appell.backends.calls.vectors import SCALARS, Batch, Lanes, pointers, results_of
+from appell.backends.compiler.build import Draft, Library, build, find
+from appell.backends.compiler.recipe import Recipe, text_of
+from appell.backends.text.c_source import declarations, module
 from appell.errors import ModelError
 from appell.graph.fn import FLOAT, Buffers, Fn, Port, Signature, as_array, checked, real_array
 

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from appell.backends.c_source import PIECE, emit_plan, plan_of
-from appell.backends.dialect import SCALAR_C, C, Dialect
-from appell.backends.lane_driver import Driver, lanes_declaration, literal, room_declaration
-from appell.backends.lane_rows import Packed
-from appell.backends.lane_turns import Turned
-from appell.backends.schedule import least_traffic
-from appell.backends.sincos import DOUBLE, GUARD, SINGLE, Precision, filled, sincos_source
+from appell.backends.lanes.driver import Driver, lanes_declaration, literal, room_declaration
+from appell.backends.lanes.rows import Packed
+from appell.backends.lanes.turns import Turned
+from appell.backends.text.c_source import PIECE, emit_plan, plan_of
+from appell.backends.text.dialect import SCALAR_C, C, Dialect
+from appell.backends.text.order import least_traffic
+from appell.backends.text.sincos import DOUBLE, GUARD, SINGLE, Precision, filled, sincos_source
 from appell.graph.fn import Fn, Signature
 from appell.graph.instructions import ARITY
 
@@ -77,7 +77,7 @@ def emit_lanes(fn: Fn, lanes: int, *, scalar: str = "double", piece: int | None 
         "abreast": " ".join(["WRITE_NEXT"] * driver.abreast),
     }
     parts = [SCALAR_C, GUARD, sincos_source(precision, lanes)]
-    parts += [filled("lanes.c.in", values, precision, lanes)]
+    parts += [filled("lanes.c.in", values, precision, lanes, "lanes")]
     parts += [_one_by_one(op, precision, lanes) for op in ONE_BY_ONE if any(op == item.op for item in fn.instructions)]
     parts += [emit_plan(body, body.instructions, plan, dialect), driver.tables(), driver.loop()]
     return "\n".join(parts)

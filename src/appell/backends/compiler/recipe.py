@@ -20,8 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
-from appell.backends import cache as disk
-from appell.backends.c_build import Draft
+from appell.backends.compiler import cache as disk
+from appell.backends.compiler.build import Draft
 from appell.errors import ModelError
 from appell.graph.algebra import VERSION
 from appell.graph.fn import Fn, Port

@@ -12,9 +12,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from appell.backends.chunks import ANYWHERE, Plan, split
-from appell.backends.dialect import PRELUDE, C, Dialect
-from appell.backends.schedule import TRIG
+from appell.backends.text.dialect import PRELUDE, C, Dialect
+from appell.backends.text.order import TRIG
+from appell.backends.text.pieces import ANYWHERE, Plan, split
 from appell.graph.fn import Fn, Port, Signature
 from appell.graph.instructions import Instruction
 

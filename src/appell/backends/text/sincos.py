@@ -121,9 +121,9 @@ def _constants(precision: Precision, lanes: int) -> dict[str, str]:
     }
 
 
-def filled(name: str, values: Mapping[str, str], precision: Precision, lanes: int) -> str:
-    """The file `name` with the constants of a precision, and other `values`, in the places of @…@."""
-    text = files("appell.backends").joinpath(name).read_text(encoding="utf-8")
+def filled(name: str, values: Mapping[str, str], precision: Precision, lanes: int, room: str = "text") -> str:
+    """The file `name` of a room with the constants of a precision, and other `values`, in the places of @…@."""
+    text = files(f"appell.backends.{room}").joinpath(name).read_text(encoding="utf-8")
     for key, value in {**values, **_constants(precision, lanes)}.items():
         text = text.replace(f"@{key}@", value)
     return text

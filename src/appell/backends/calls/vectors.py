@@ -18,12 +18,12 @@ import cffi
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from appell.backends.c_build import Library, build
-from appell.backends.crossing import no_vectors
-from appell.backends.lanes import PRECISIONS, emit_lanes, lanes_declarations
+from appell.backends.calls.crossing import no_vectors
+from appell.backends.compiler.build import Library, build
+from appell.backends.compiler.recipe import Recipe, text_of
+from appell.backends.lanes.emit import PRECISIONS, emit_lanes, lanes_declarations
 from appell.backends.notice import notice
 from appell.backends.once import once
-from appell.backends.recipe import Recipe, text_of
 from appell.errors import BackendUnavailable, ModelError
 from appell.graph.fn import Fn, Signature
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from appell.backends import c_function, compile_c, emit, vm_function
-from appell.backends.chunks import split
-from appell.backends.dialect import c_literal
+from appell.backends.text.dialect import c_literal
+from appell.backends.text.pieces import split
 from appell.graph.fn import make_fn
 
 

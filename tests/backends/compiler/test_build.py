@@ -11,7 +11,8 @@ import warnings
 
 import pytest
 
-from appell.backends import AppellWarning, build, c_available, cache, choose_backend, clear_cache, notice
+from appell.backends import AppellWarning, build, c_available, choose_backend, clear_cache, notice
+from appell.backends.compiler import cache
 from appell.errors import BackendUnavailable
 
 SOURCE = "double twice(double x) { return 2.0*x; }\n"

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from appell.backends import c_function, compile_c, vm_function
-from appell.backends import lane_call as lane_module
-from appell.backends.lane_rows import Packed
-from appell.backends.lane_turns import Turn, Turned
-from appell.backends.lanes import emit_lanes
+from appell.backends.calls import vectors as lane_module
+from appell.backends.lanes.emit import emit_lanes
+from appell.backends.lanes.rows import Packed
+from appell.backends.lanes.turns import Turn, Turned
 from appell.graph.fn import Fn, make_fn
 
 N = 20

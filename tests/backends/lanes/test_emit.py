@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from appell.backends import build, c_function, compile_c, vm_function
-from appell.backends import lane_call as lane_module
-from appell.backends.lane_call import Batch, Lanes, lanes_here
-from appell.backends.lanes import emit_lanes, lanes_declarations
+from appell.backends.calls import vectors as lane_module
+from appell.backends.calls.vectors import Batch, Lanes, lanes_here
+from appell.backends.lanes.emit import emit_lanes, lanes_declarations
 from appell.errors import ModelError
 from appell.graph.fn import make_fn
 from appell.graph.instructions import ARITY

@@ -11,9 +11,10 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import pytest
-from tests.backends.memory import keeps_nothing
+from tests.backends.calls.memory import keeps_nothing
 
-from appell.backends import c_function, call, compile_c, crossing, in_c
+from appell.backends import c_function, compile_c, in_c
+from appell.backends.calls import call, crossing
 from appell.errors import BackendUnavailable, ModelError
 from appell.graph.fn import Fn, make_fn
 

@@ -10,10 +10,11 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import pytest
-from tests.backends.memory import keeps_nothing
+from tests.backends.calls.memory import keeps_nothing
 
-from appell.backends import c_function, compile_c, crossing
-from appell.backends import lane_call as lane_module
+from appell.backends import c_function, compile_c
+from appell.backends.calls import crossing
+from appell.backends.calls import vectors as lane_module
 from appell.errors import ModelError
 from appell.graph.fn import Fn, make_fn
 

@@ -1,0 +1,1 @@
+"""A function over vectors of states: one lane is one state."""
