@@ -33,11 +33,11 @@ from appell.model import (
     from_sympy,
     quaternion,
 )
-from appell.simulate.motion import Motion
+from appell.motion.motion import Motion
+from appell.motion.storage import load
 from appell.simulate.run import Run, compile
 from appell.simulate.simulate import simulate
 from appell.simulate.start import consistent
-from appell.simulate.storage import load
 from appell.tree import Chain, Tree
 from appell.verify import agree, diagnose, principle
 

@@ -11,9 +11,9 @@ import pytest
 
 from appell.backends.compiler.build import build, c_available
 from appell.errors import SingularConfiguration, Status
-from appell.simulate.loop_c import CDEF, CLoop, loop_source
-from appell.simulate.loop_py import Leg, PyLoop, Task, TrialFailed
-from appell.simulate.tableaux import TABLEAUX
+from appell.simulate.loop.in_c import CDEF, CLoop, loop_source
+from appell.simulate.loop.in_python import Leg, PyLoop, Task, TrialFailed
+from appell.simulate.methods.tableaux import TABLEAUX
 
 HEADER = "static int rhs(double t, const double *z, const double *p, double *zd)"
 PROJECT = "static int project(double t, double *z, const double *p, double *defect)"

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from appell.errors import Status
-from appell.simulate import loop_c, loop_py
-from appell.simulate.loop_py import Task
+from appell.simulate.loop import in_c as c_module
+from appell.simulate.loop import in_python as python_module
+from appell.simulate.loop.in_python import Task
 
 GROWTH = {"t0": 0.0, "z0": [1.0], "t_end": 5.0, "rtol": 1e-10, "atol": 1e-12}
 SINE = {"t0": 0.0, "z0": [0.0], "t_end": 5.0, "rtol": 1e-9, "atol": 1e-9}
@@ -68,8 +69,8 @@ def test_backward_integration_returns_to_the_start(method, make_loop, last):
 def test_chunks_leave_no_trace(method, in_c, last, monkeypatch, trials):
     loop, task = in_c("double pendulum", method), {**DOUBLE, "times": np.linspace(0, 10, 77)}
     whole = last(loop, **task)
-    monkeypatch.setattr(loop_c, "FIRST_TRIALS", trials)
-    monkeypatch.setattr(loop_c, "SECONDS_PER_LEG", 1e-9)  # never grow
+    monkeypatch.setattr(c_module, "FIRST_TRIALS", trials)
+    monkeypatch.setattr(c_module, "SECONDS_PER_LEG", 1e-9)  # never grow
     legs = list(loop.run(Task(**task)))
     assert len(legs) > 2 and all(leg.status is Status.BUFFER_FULL for leg in legs[:-1])
     assert np.all(np.diff([leg.t for leg in legs]) >= 0)
@@ -79,8 +80,8 @@ def test_chunks_leave_no_trace(method, in_c, last, monkeypatch, trials):
 
 
 def test_no_growth_right_after_a_rejection(method, in_c, monkeypatch):
-    monkeypatch.setattr(loop_c, "FIRST_TRIALS", 1)
-    monkeypatch.setattr(loop_c, "SECONDS_PER_LEG", 1e-9)  # a leg a trial
+    monkeypatch.setattr(c_module, "FIRST_TRIALS", 1)
+    monkeypatch.setattr(c_module, "SECONDS_PER_LEG", 1e-9)  # a leg a trial
     legs = list(in_c("relaxation", method).run(Task(**RELAXATION)))
     tries = list(zip(legs, legs[1:], legs[2:], strict=False))
     after = [(b, c) for a, b, c in tries if b.t == a.t and c.t != b.t and c.status is not Status.OK]
@@ -91,9 +92,9 @@ def test_no_growth_right_after_a_rejection(method, in_c, monkeypatch):
 def test_chunks_of_the_python_loop_leave_no_trace(last, make_loop, monkeypatch):
     loop = make_loop("double pendulum", "dop853")
     whole = last(loop, **DOUBLE)
-    monkeypatch.setattr(loop_py, "SECONDS_PER_LEG", 0.0)
-    monkeypatch.setattr(loop_c, "SECONDS_PER_LEG", 1e-9)
-    monkeypatch.setattr(loop_c, "FIRST_TRIALS", 7)
+    monkeypatch.setattr(python_module, "SECONDS_PER_LEG", 0.0)
+    monkeypatch.setattr(c_module, "SECONDS_PER_LEG", 1e-9)
+    monkeypatch.setattr(c_module, "FIRST_TRIALS", 7)
     legs = list(loop.run(Task(**DOUBLE)))
     assert len(legs) > 10
     assert np.array_equal(legs[-1].z_steps, whole.z_steps) and legs[-1].statistics == whole.statistics

@@ -13,11 +13,11 @@ from appell.backends.compiler.build import build, c_available
 from appell.errors import FormNotApplicable, Status
 from appell.graph.taylor import expansion, operations
 from appell.simulate.ends import ends
-from appell.simulate.loop_c import CDEF, CLoop, _Progress
-from appell.simulate.loop_py import PyLoop, Task
-from appell.simulate.loops import _python_project, _python_rhs, evaluator
-from appell.simulate.program import loop_module, series
-from appell.simulate.taylor import Taylor
+from appell.simulate.loop.in_c import CDEF, CLoop, _Progress
+from appell.simulate.loop.in_python import PyLoop, Task
+from appell.simulate.loop.prepare import _python_project, _python_rhs, evaluator
+from appell.simulate.loop.program import loop_module, series
+from appell.simulate.methods.taylor import Taylor
 
 x, y, theta = ap.coordinates("x y theta")
 PENDULUM = ap.System([theta], theta.d**2 / 2, -2 * cos(theta), {theta: cos(ap.t) / 10}, name="pendulum")

@@ -11,9 +11,9 @@ from sympy import Abs, Rational, cos, sign, sin
 import appell.forms as forms
 from appell import zoo
 from appell.errors import FormNotApplicable
+from appell.forms.fold.functions import Meander, Triangle
 from appell.jets import coordinates, parameters, t
 from appell.model import Between, Constraint, System, Unilateral
-from appell.nonsmooth.functions import Meander, Triangle
 
 x, theta = coordinates("x theta")
 M, m, l, g, k, e = parameters("M m l g k e", positive=True)

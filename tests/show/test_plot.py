@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from appell.errors import ModelError, Status
-from appell.simulate.record import QUANTITIES, Drift, Record, Series, reaction_latex
+from appell.motion.record import QUANTITIES, Drift, Record, Series, reaction_latex
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt

@@ -11,9 +11,9 @@ from sympy import cos, sin
 
 import appell as ap
 from appell.errors import ModelError, SimulationError, Status
+from appell.motion.storage import LoadedMotion
+from appell.simulate.methods.stiff import STIFF
 from appell.simulate.simulate import METHODS
-from appell.simulate.stiff import STIFF
-from appell.simulate.storage import LoadedMotion
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt

@@ -9,12 +9,13 @@ import pytest
 from sympy import cos, sin
 
 import appell as ap
+from appell.contact import contact
+from appell.contact.contact import CERTAIN, Instant, certain, contact_set
+from appell.contact.modes import ModeLoop
 from appell.errors import ModelError, SimulationError
-from appell.simulate import contact, holds
-from appell.simulate.contact import CERTAIN, Instant, certain, contact_set
-from appell.simulate.loop_c import CLoop
-from appell.simulate.modes import ModeLoop
-from appell.simulate.reader import Reader
+from appell.simulate.control import holds
+from appell.simulate.control.reader import Reader
+from appell.simulate.loop.in_c import CLoop
 
 x, y, phi = ap.coordinates("x y phi")
 u, w = ap.parameters("u w")

@@ -14,7 +14,7 @@ give way to Π(x) and M(x) = sgn cos x. With a restitution 0 < e < 1, Ivanov's v
 with u continuous at the wall and ṡ⁺ = −e ṡ⁻.
 
 The derivation differentiates R0 along the motion with σ = sgn x as a constant; the explicit form of (10) in
-`appell.nonsmooth.fold` was derived by hand and is compared with it.
+`appell.forms.fold.fold` was derived by hand and is compared with it.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from sympy import Eq, Expr, Symbol
 
 from appell.errors import ModelError
 from appell.forms.base import Equations, Form, Values, equation
+from appell.forms.fold.algebra import entries
+from appell.forms.fold.chart import free_name, names_of
+from appell.forms.fold.fold import Fold, fold
 from appell.forms.numbers import Arithmetic
 from appell.jets import Parameter, Speed, total_derivative
 from appell.model import System
-from appell.nonsmooth.algebra import entries
-from appell.nonsmooth.chart import free_name, names_of
-from appell.nonsmooth.fold import Fold, fold
 
 ONE = sympy.Integer(1)
 

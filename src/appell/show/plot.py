@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from appell.simulate.record import Record, Series
+    from appell.motion.record import Record, Series
 
 Array = NDArray[np.float64]
 

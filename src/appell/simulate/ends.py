@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.contact.modes import with_limits
 from appell.errors import Status
 from appell.normal_form.flow import flow
-from appell.simulate.loop_c import CLoop, Repeated
-from appell.simulate.loop_py import Loop, Task
-from appell.simulate.loops import mode_loop, plain_loop, prepare
-from appell.simulate.modes import with_limits
+from appell.simulate.loop.in_c import CLoop, Repeated
+from appell.simulate.loop.in_python import Loop, Task
+from appell.simulate.loop.prepare import mode_loop, plain_loop, prepare
 from appell.simulate.run import Run
 
 Array = NDArray[np.float64]

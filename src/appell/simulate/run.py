@@ -20,7 +20,7 @@ from appell.normal_form.flow import Flow, acceleration, flow
 from appell.normal_form.manifold import find
 from appell.normal_form.policy import Policies, choose
 from appell.normal_form.solved import Function, GaussSolved, Solved, status_of
-from appell.simulate.program import function_module
+from appell.simulate.loop.program import function_module
 from appell.tree import Tree
 
 Array = NDArray[np.float64]

@@ -11,22 +11,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.backends import warn
+from appell.contact.contact import KINDS, Impact
 from appell.errors import STATUS_TEXT, ModelError, SimulationError, SingularConfiguration, Status
 from appell.model import System
 from appell.model.values import as_table
+from appell.motion.motion import Motion, State
+from appell.motion.sampler import Sampler, unpack
 from appell.normal_form.flow import Flow
-from appell.simulate.contact import KINDS, Impact
-from appell.simulate.loop_py import Leg, Loop, Task
-from appell.simulate.loops import METHODS, prepare
-from appell.simulate.motion import Motion, State
+from appell.simulate.control.reader import Control, Reader
+from appell.simulate.control.sampled import SampledLeg, SampledLoop
+from appell.simulate.loop.in_python import Leg, Loop, Task
+from appell.simulate.loop.prepare import METHODS, prepare
+from appell.simulate.methods.stiff import STIFF
+from appell.simulate.methods.tableaux import TABLEAUX
 from appell.simulate.progress import reporter
-from appell.simulate.reader import Control, Reader
 from appell.simulate.run import Run, compile
-from appell.simulate.sampled import SampledLeg, SampledLoop
-from appell.simulate.sampler import Sampler, unpack
 from appell.simulate.start import check, read
-from appell.simulate.stiff import STIFF
-from appell.simulate.tableaux import TABLEAUX
 from appell.tree import Tree
 
 Array = NDArray[np.float64]

@@ -1,0 +1,1 @@
+"""Unilateral constraints while they act: impacts, contacts, and the modes between them."""

@@ -1,0 +1,119 @@
+"""A motion as labelled arrays.
+
+One variable over t for every coordinate, velocity, acceleration, input and reaction, and for energy, work, balance and
+residual. A variable's attributes say what it is: `symbol` ("x.d") or `constraint` ("blade"), `latex`, `units`,
+`long_name`. What belongs to the run is in the attributes of the dataset, mappings as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from appell.jets import Jet
+from appell.motion.impact_data import impact_variables
+from appell.motion.record import QUANTITIES, Series
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from appell.motion.motion import Motion
+
+FORMAT = 1
+"""Of the files; raised when an older reader would misread them."""
+
+
+def to_dataset(motion: Motion) -> xr.Dataset:
+    """The motion as a `Dataset` over t (s)."""
+    import xarray as xr  # half a second, so not with the library
+
+    names, variables = _Names(), dict[str, Any]()
+    for symbol in (*motion.symbols, *(motion.pseudo or {})):
+        attrs = {"symbol": str(symbol), **_identity(motion, symbol)}
+        variables[names(str(symbol))] = _variable(motion.series(symbol), attrs)
+    for i, name in enumerate(motion.input_names):
+        attrs = {"symbol": name, "kind": "input", "role": "input", "column": i}
+        variables[names(name)] = _variable(motion.series(name), attrs)
+    for i, c in enumerate(motion.system.constraints):
+        attrs = {"constraint": c.name, "row": i, "order": c.order, "redundant": int(c.name in motion.redundant)}
+        variables[names(f"reaction_{c.name}")] = _variable(motion.series(c), attrs)
+    for k, name in enumerate(motion.contact_names):
+        variables[names(f"reaction_{name}")] = _variable(motion.series(name), {"contact": name, "number": k})
+    for quantity in ("energy", "work", "balance", "residual"):
+        latex, units, meaning = QUANTITIES[quantity]
+        series = Series(quantity, latex, units, meaning, getattr(motion, quantity))
+        variables[names(quantity)] = _variable(series, {"quantity": quantity})
+    variables.update({names(name): values for name, values in impact_variables(motion.impacts).items()})
+    time = xr.Variable("t", motion.t, {"units": "s", "long_name": "time", "latex": "t", "symbol": "t"})
+    return xr.Dataset(variables, {"t": time}, _run_attributes(motion))
+
+
+class _Names:
+    """Texts to names that NetCDF, Zarr and `dataset.x_d` accept, no two alike."""
+
+    def __init__(self) -> None:
+        self.used = {"t"}
+
+    def __call__(self, text: str) -> str:
+        name = re.sub(r"\W+", "_", text).strip("_") or "value"
+        while name in self.used:
+            name += "_"
+        self.used.add(name)
+        return name
+
+
+def _variable(series: Series, attrs: Mapping[str, Any]) -> xr.Variable:
+    import xarray as xr
+
+    labels = {"units": series.units, "long_name": series.meaning, "latex": series.latex}
+    return xr.Variable("t", series.values, {**labels, **attrs})
+
+
+def _identity(motion: Motion, symbol: Any) -> dict[str, Any]:
+    """What a reader needs to make the same symbol again, and its role in the state."""
+    if not isinstance(symbol, Jet):
+        return {"kind": "pseudo", "role": "pseudo"}
+    roles = {"q": "coordinate", "v": "velocity", "qd": "rate", "acceleration": "acceleration"}
+    kind = {"kind": type(symbol).__name__, "letter": symbol.letter, "dots": symbol.order}
+    array, column = motion.symbols[symbol]
+    return {**kind, "role": roles[array], "column": column}
+
+
+def _run_attributes(motion: Motion) -> dict[str, Any]:
+    drift = motion.drift
+    return {
+        "title": f"Motion of {motion.name}",
+        "system": motion.name,
+        "parameters": _json({str(key): float(value) for key, value in motion.parameters.items()}),
+        "method": motion.method,
+        "tolerances": _json(motion.tolerances),
+        "statistics": _json(motion.statistics),
+        "pseudo": _json({name: str(e) for name, e in (motion.pseudo or {}).items()}),
+        "status": motion.status.name,
+        "message": motion.message,
+        "energy_scale": motion.energy_scale,
+        "drift": _json({"position": drift.position, "velocity": drift.velocity, "before": drift.before}),
+        "redundant": _json(motion.redundant),
+        "appell_version": _version(),
+        "appell_format": FORMAT,
+    }
+
+
+def _json(value: Any) -> str:
+    plain: Callable[[Any], Any] = lambda x: x.tolist() if isinstance(x, np.ndarray | np.generic) else str(x)
+    return json.dumps(dict(value) if isinstance(value, Mapping) else value, default=plain, ensure_ascii=False)
+
+
+def _version() -> str:
+    try:
+        return metadata.version("appell")
+    except metadata.PackageNotFoundError:  # run from a source tree
+        return "unknown"
+
+
+__all__ = ["FORMAT", "to_dataset"]

@@ -1,0 +1,45 @@
+"""A scalar of a motion with what it is called: name, LaTeX, unit, meaning."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from appell.jets import Jet
+from appell.jets import t as time
+from appell.motion.record import QUANTITIES, Series, reaction_latex
+
+if TYPE_CHECKING:
+    from appell.motion.motion import Motion
+
+
+def labelled(motion: Motion, key: Any) -> Series:
+    """See `Record.series`. Where names are shared, a symbol goes before a constraint, and both before a quantity."""
+    from appell.show.plot import latex
+
+    taken = {*map(str, motion.symbols), *(motion.pseudo or ()), *motion.input_names}
+    if isinstance(key, str) and key in QUANTITIES and key not in taken:
+        return Series(key, *QUANTITIES[key], getattr(motion, key))
+    if motion.is_face(key) and str(key) not in taken:
+        name = str(getattr(key, "name", key))
+        return _reaction(motion, key, name, len(motion.reaction_names) + min(motion.system.faces(key)))
+    if key in motion.reaction_names and key not in taken if isinstance(key, str) else hasattr(key, "residual"):
+        row = motion.system.constraint(key)
+        return _reaction(motion, key, motion.reaction_names[row], row)
+    symbol = motion.symbol(key) if isinstance(key, str) else key
+    label = latex(key) if isinstance(key, str) and key in (motion.pseudo or {}) else latex(symbol)
+    return Series(str(key), label, "s" if symbol == time else "SI", _meaning(motion, key, symbol), motion[key])
+
+
+def _reaction(motion: Motion, key: Any, name: str, row: int) -> Series:
+    return Series(name, reaction_latex(name, row), "SI", f"reaction Λ of {name}", motion.reaction(key))
+
+
+def _meaning(motion: Motion, key: Any, symbol: Any) -> str:
+    if isinstance(symbol, Jet):
+        return f"{('coordinate', 'velocity', 'acceleration')[min(symbol.level, 2)]} {symbol}"
+    if str(symbol) in motion.input_names:
+        return f"input {symbol}"
+    return f"pseudo-velocity {key}" if isinstance(key, str) else str(key)
+
+
+__all__ = ["labelled"]

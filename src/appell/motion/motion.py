@@ -1,0 +1,372 @@
+"""What a run gives back: states along a motion, and everything that follows from them.
+
+    q(t), v(t)        a(t), Λ(t)  from  M a + h = Q + W Λ,  A a + a0 = 0        H(t) − H(0) − ∫ power dt ≈ 0
+
+A `Motion` keeps the states; accelerations, reactions, energies and residuals are computed when asked for, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq
+
+from appell.errors import AppellError, ModelError, Status
+from appell.jets import DerivedJet, Jet, expression
+from appell.jets import t as time
+from appell.motion.labels import labelled
+from appell.motion.reactions import solved
+from appell.motion.record import Array, Drift, Record, Series, subdivided, unknown_name
+from appell.simulate.control.held import HeldRun, Readings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from appell.simulate.run import Run
+
+NOISE = 1e-12
+"""Share of the largest |Λ| of a motion below which a reaction counts as zero when its sign is read."""
+
+SUBDIVISION = 8
+"""Points per step at which the sign of a reaction is read."""
+
+
+class State(NamedTuple):
+    """A time (s) with coordinates (nq,) and velocities (nv,), SI."""
+
+    t: float
+    q: Array
+    v: Array
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Motion(Record):
+    """States of a system along a motion, with everything that follows from them.
+
+    Parameters
+    ----------
+    run: the compiled system with its parameter values.
+    t: (k,) times, s, in the order in which they are passed; q: (k, nq); v: (k, nv), SI.
+    work: (k,) ∫ power dt since the beginning of the run, J.
+    status, message: how the run ended.
+    statistics: steps, rejected, evaluations, largest_defect (before projection), seconds.
+    tolerances: rtol, atol and what else decides the accuracy.
+    sampler: times (k,) → (q, v, work), the states at any times within `span`; in the order of the run.
+    pseudo: name → expression of the pseudo-velocities that were integrated.
+    impacts: an `Impact` for each event, in the order of time: time, constraint, ġ before and after, impulse, kind.
+    contacts: (time, s; numbers of the faces of `system.unilateral` in contact from then on), in the order of time.
+    readings: what a control answered, and when.
+    origin: the beginning of the run; the first sample unless given.
+    span: beginning and end of what was computed, s; the first and last sample unless given.
+    """
+
+    run: Run
+    t: Array
+    q: Array
+    v: Array
+    work: Array
+    status: Status = Status.OK
+    message: str = ""
+    method: str = ""
+    statistics: Mapping[str, Any] = field(default_factory=dict)
+    tolerances: Mapping[str, Any] = field(default_factory=dict)
+    sampler: Callable[[Array], tuple[Array, Array, Array]] | None = None
+    pseudo: Mapping[str, Any] | None = None
+    impacts: tuple[Any, ...] = ()
+    contacts: tuple[tuple[float, tuple[int, ...]], ...] = ()
+    readings: Readings | None = None
+    origin: State | None = None
+    span: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        system, k = self.run.system, np.size(self.t)
+        for name, shape in {"t": (k,), "q": (k, system.nq), "v": (k, system.nv), "work": (k,)}.items():
+            array = np.array(getattr(self, name), dtype=float)
+            if array.shape != shape:
+                raise ModelError(f"a motion of {system.name} needs {name} of shape {shape}, not {array.shape}")
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+
+    # -- names ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def system(self) -> Any:
+        """The system that moved."""
+        return self.run.system
+
+    @property
+    def parameters(self) -> Mapping[Any, float]:
+        """Parameter → value, SI; without the inputs that a control gives."""
+        inputs = () if self.readings is None else self.readings.inputs
+        return {symbol: value for symbol, value in self.run.parameters.items() if symbol not in inputs}
+
+    @property
+    def name(self) -> str:
+        """The name of the system."""
+        return self.system.name
+
+    @property
+    def redundant(self) -> tuple[str, ...]:
+        """Names of constraints that follow from the others: their accelerations agree, their Λ is of least norm."""
+        return tuple(self.run.policies.redundant)
+
+    @property
+    def coordinate_names(self) -> tuple[str, ...]:
+        """Names of the columns of q, (nq,)."""
+        return tuple(map(str, self.system.coordinates))
+
+    @property
+    def velocity_names(self) -> tuple[str, ...]:
+        """Names of the columns of v, (nv,)."""
+        return tuple(map(str, self.system.velocities))
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the inputs that a control gives."""
+        return () if self.readings is None else tuple(map(str, self.readings.inputs))
+
+    @property
+    def reaction_names(self) -> tuple[str, ...]:
+        """Names of the columns of `multipliers`, (rows,)."""
+        return tuple(c.name for c in self.system.constraints)
+
+    @property
+    def contact_names(self) -> tuple[str, ...]:
+        """Names of the unilateral constraints, as the user gave them."""
+        return tuple(dict.fromkeys(face.source.name for face in self.system.unilateral))
+
+    @cached_property
+    def symbols(self) -> Mapping[Any, tuple[str, int]]:
+        """Symbol → (array, column): coordinates, their rates, velocities and accelerations."""
+        system = self.system
+        table: dict[Any, tuple[str, int]] = {q: ("q", i) for i, q in enumerate(system.coordinates)}
+        table.update({q.d: ("qd", i) for i, q in enumerate(system.coordinates)})
+        table.update({v: ("v", i) for i, v in enumerate(system.velocities)})
+        table.update({a: ("acceleration", i) for i, a in enumerate(system.accelerations)})
+        return table
+
+    # -- values --------------------------------------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Array:
+        """Values (k,), SI, of a coordinate, velocity, acceleration, speed, pseudo-velocity, input or any expression of them.
+
+        A symbol, its name, or a SymPy expression in time, jets and parameters. Several, `motion[x, y]`, give (k, 2).
+        """
+        if isinstance(key, tuple | list):
+            return np.stack([self[one] for one in key], axis=-1)
+        symbol = self.symbol(key) if isinstance(key, str) else key
+        if isinstance(symbol, int | float | complex | slice | np.generic | np.ndarray):
+            raise ModelError(f"a motion is read by symbols, motion[x]; for the sample {key!r} index motion[x][{key!r}]")
+        if symbol == time:
+            return self.t.copy()
+        if symbol in self.symbols:
+            array, i = self.symbols[symbol]
+            return getattr(self, array)[:, i].copy()
+        return self._expression(symbol)
+
+    def symbol(self, name: str) -> Any:
+        """The symbol of a name: time, coordinate, velocity, acceleration, parameter; of a pseudo-velocity its expression."""
+        known = {"t": time, **{str(s): s for s in self.symbols}, **{str(p): p for p in self.run.parameters}}
+        known.update(self.pseudo or {})
+        if name not in known:
+            raise ModelError(unknown_name(name, self.name, known))
+        return known[name]
+
+    def _expression(self, key: Any) -> Array:
+        expr = self.system.in_velocities(expression(key, "what is read from a motion"))
+        for s in sorted(expr.free_symbols, key=str):
+            if s != time and s not in self.symbols and s not in self.run.parameters and not isinstance(s, DerivedJet):
+                known = self.symbols if isinstance(s, Jet) else self.run.parameters
+                raise ModelError(f"'{key}' cannot be read: {unknown_name(str(s), self.name, map(str, known))}")
+        return np.array(np.broadcast_to(self._run_at().values(expr, self.t, self.q, self.v), self.t.shape))
+
+    def series(self, key: Any) -> Series:
+        """Values (k,) with their name, LaTeX, unit and meaning, by symbol, name, constraint, or a name of `QUANTITIES`."""
+        return labelled(self, key)
+
+    @cached_property
+    def qd(self) -> Array:
+        """q̇ = N v + n0, (k, nq), SI."""
+        return self._evaluate("qd")["qd"]
+
+    @property
+    def acceleration(self) -> Array:
+        """a = v̇ from M a + h = Q + W Λ, A a + a0 = 0, (k, nv), SI."""
+        return self._solved[0]
+
+    @property
+    def multipliers(self) -> Array:
+        """Λ from the same equations, (k, rows) in the order of `system.constraints`; SI."""
+        return self._solved[1]
+
+    def reaction(self, constraint: Any) -> Array:
+        """Λ(t) of a constraint, by the object or its name, (k,), SI. The reaction force on v is Λ ∂f/∂v (∂f/∂q, ∂f/∂a).
+
+        A unilateral constraint has Λ >= 0 while in contact and 0 in free flight; impulses of impacts are in `impacts`. Of a
+        `Between`, the reaction of the lower stop less that of the upper one.
+        """
+        if self.is_face(constraint):
+            numbers = list(self.system.faces(constraint))
+            return self._solved[2][:, numbers] @ np.array([1.0, -1.0])[: len(numbers)]
+        return self.multipliers[:, self.system.constraint(constraint)].copy()
+
+    def is_face(self, key: Any) -> bool:
+        """Whether this is a unilateral constraint, or the name of one."""
+        system = self.system
+        names = {name for face in system.unilateral for name in (face.name, face.source.name)}
+        return key in names if isinstance(key, str) else hasattr(key, "restitution")
+
+    @cached_property
+    def _solved(self) -> tuple[Array, Array, Array]:
+        """Accelerations, multipliers of the constraints, and of the faces."""
+        return solved(self, self._run_at)
+
+    def _evaluate(self, *names: str) -> Mapping[str, Array]:
+        return self._run_at().evaluate(self.t, self.q, self.v, names)
+
+    def _run_at(self, contacts: tuple[int, ...] = (), here: Any = slice(None)) -> Run:
+        """What evaluates the samples `here` in contact with some faces, under the inputs that hold there."""
+        run = self.run.in_contact(contacts) if contacts else self.run
+        return run if self._held is None else HeldRun.of(run, self._held[here])
+
+    @cached_property
+    def _held(self) -> Array | None:
+        """All parameters at each sample, (k, parameters); None where they are those of the run."""
+        return None if self.readings is None else self.readings.parameters_at(self.t)
+
+    # -- verification --------------------------------------------------------------------------------------------------
+
+    @property
+    def _origin(self) -> State:
+        return self.origin or State(float(self.t[0]), self.q[0], self.v[0])
+
+    @cached_property
+    def _energies(self) -> Mapping[str, Array]:
+        """T, V, H at the beginning of the run and at the samples, (1 + k,), J."""
+        t0, q0, v0 = self._origin
+        t, q, v = np.concatenate([[t0], self.t]), np.vstack([q0, self.q]), np.vstack([v0, self.v])
+        run = self.run if self._held is None else HeldRun.of(self.run, np.vstack([self.run.p, self._held]))
+        return run.evaluate(t, q, v, ("T", "V", "H"))
+
+    @property
+    def energy(self) -> Array:
+        """T + V, (k,), J."""
+        return (self._energies["T"] + self._energies["V"])[1:]
+
+    @cached_property
+    def balance(self) -> Array:
+        """H(t) − H(0) − ∫ power dt with H = T2 − T0 + V, (k,), J: zero for an exact motion."""
+        H = self._energies["H"]
+        return H[1:] - H[0] - self.work
+
+    @cached_property
+    def energy_scale(self) -> float:
+        """E = max (|T| + |V − V(0)| + |work|), J, free of the constant in V; at least 1e-6 max (|T| + |V|)."""
+        T, V = self._energies["T"], self._energies["V"]
+        exchanged = np.abs(T) + np.abs(V - V[0]) + np.abs(np.append(0.0, self.work))
+        return float(max(exchanged.max(), 1e-6 * (np.abs(T) + np.abs(V)).max())) or 1.0
+
+    @cached_property
+    def _levels(self) -> tuple[Array, Array]:
+        """Largest |f| of positions (|q·q − 1| of unit quaternions too) and of velocities at each sample, (k,), (k,)."""
+        out = self._evaluate("f0", "f1")
+        index = self.system.coordinates.index
+        balls = [self.q[:, [index(q) for q in ball.coordinates]] for ball in self.system.quaternions]
+        unit = [np.abs((ball**2).sum(axis=1) - 1)[:, None] for ball in balls]
+        position = np.hstack([np.abs(out["f0"]), *unit])
+        return position.max(axis=1, initial=0.0), np.abs(out["f1"]).max(axis=1, initial=0.0)
+
+    @property
+    def residual(self) -> Array:
+        """Largest |f| over the rows of positions and velocities at each sample, (k,), SI."""
+        return np.maximum(*self._levels)
+
+    @property
+    def drift(self) -> Drift:
+        """Largest |f| of positions and of velocities over all samples, SI, and the largest one before projection."""
+        position, velocity = (float(level.max(initial=0.0)) for level in self._levels)
+        return Drift(position, velocity, self.statistics.get("largest_defect"))
+
+    # -- other times ---------------------------------------------------------------------------------------------------
+
+    def at(self, times: ArrayLike) -> Motion:
+        """The motion at other times within the run, s; one time or several, in any order."""
+        first, last = self.span or (float(self.t[0]), float(self.t[-1]))
+        low, high, way = min(first, last), max(first, last), 1.0 if last >= first else -1.0
+        times = np.atleast_1d(np.asarray(times, dtype=float))
+        slack = NOISE * max(abs(low), abs(high))
+        outside = ~((times >= low - slack) & (times <= high + slack))
+        if outside.any():
+            ended = "" if self.ok else f", where it ended with {self.status.name}"
+            raise ModelError(f"t = {times[outside][0]:g} is outside the run from {first:g} to {last:g} s{ended}")
+        times = np.clip(times, low, high)
+        order = np.argsort(way * times, kind="stable")
+        back = np.argsort(order)
+        q, v, work = (np.asarray(z)[back] for z in self._sampler(times[order]))
+        return replace(self, t=times, q=q, v=v, work=work, origin=self._origin, span=(first, last))
+
+    @property
+    def _sampler(self) -> Callable[[Array], tuple[Array, Array, Array]]:
+        if self.sampler is None:
+            raise ModelError("this motion cannot be continued between its samples; simulate again with times=[…]")
+        return self.sampler
+
+    def fine(self, points: int) -> Motion:
+        """The same motion, where it can be had with no interval between times longer than 1/`points` of it; its times stay."""
+        span = np.abs(np.diff(self.t))
+        parts = np.maximum(1, np.ceil(points * span / max(span.sum(), np.finfo(float).tiny)).astype(int))
+        if self.sampler is None or (parts == 1).all():
+            return self
+        try:
+            fine = self.at(subdivided(self.t, parts))
+        except AppellError:  # the last step of a failed run may not be repeatable
+            return self
+        states = {name: getattr(fine, name).copy() for name in ("q", "v", "work")}
+        for name, values in states.items():
+            values[np.append(0, np.cumsum(parts))] = getattr(self, name)  # at an impact the sample before it as well
+        return replace(fine, **states)
+
+    def release(self, constraint: Any) -> Array:
+        """Times at which Λ changes sign, (n,), s: when a one-sided version of the constraint would let go (or hold).
+
+        Signs are read at `SUBDIVISION` points per sample interval, |Λ| below rounding skipped; Brent's method refines.
+        """
+        fine = self.at(subdivided(self.t, SUBDIVISION))
+        lam, noise = fine.reaction(constraint), NOISE * np.abs(fine.multipliers).max(initial=0.0)
+        clear = np.flatnonzero(np.abs(lam) > noise)
+        change = np.flatnonzero(np.diff(np.sign(lam[clear])) != 0)
+        at_time = lambda t: float(self.at(t).reaction(constraint)[0])
+        brackets = [(float(fine.t[clear[i]]), float(fine.t[clear[i + 1]])) for i in change]
+        return np.array([_crossing(at_time, *bracket) for bracket in brackets])
+
+    @property
+    def final(self) -> dict[Any, float]:
+        """The last state, symbol → value, SI: `simulate(…, start=motion.final, since=motion.t[-1])` goes on."""
+        pairs = [*zip(self.system.coordinates, self.q[-1], strict=True)]
+        pairs += zip(self.system.velocities, self.v[-1], strict=True)
+        return {symbol: float(value) for symbol, value in pairs}
+
+    # -- outside -------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def dataset(self) -> Any:
+        """Everything above as an xarray `Dataset` over t, with units, names and LaTeX in the attributes."""
+        from appell.motion.dataset import to_dataset  # xarray is loaded when it is asked for
+
+        return to_dataset(self)
+
+    def save(self, path: str | Path) -> Path:
+        """Writes the dataset to NetCDF (`.nc`) or Zarr (`.zarr`); `ap.load` reads it."""
+        from appell.motion.storage import save
+
+        return save(self.dataset, path)
+
+
+def _crossing(f: Callable[[float], float], a: float, b: float) -> Any:
+    """A root of f between a and b; a, where f jumps over zero there, at a reading or an impact."""
+    return a if a == b or f(a) * f(b) > 0 else brentq(f, a, b)

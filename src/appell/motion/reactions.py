@@ -1,0 +1,68 @@
+"""Accelerations and reactions along a motion: each sample in its own mode, under the parameters that hold there.
+
+    M a + h = Q + W Λ + Σ n_j Λ_j        A a + a0 = 0        g̈_j = 0 on the faces in contact
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from appell.backends import warn
+from appell.errors import AppellError
+from appell.motion.record import Array
+from appell.simulate.control.held import last_change
+
+if TYPE_CHECKING:
+    from appell.motion.motion import Motion
+    from appell.simulate.run import Run
+
+
+def solved(motion: Motion, run_at: Callable[[tuple[int, ...], Any], Run]) -> tuple[Array, Array, Array]:
+    """Accelerations (k, nv), multipliers of the constraints (k, rows) and of the faces (k, faces).
+
+    run_at: (faces in contact, samples) → what evaluates them.
+    """
+    t, q, v = motion.t, motion.q, motion.v
+    rows, faces = len(motion.system.constraints), len(motion.system.unilateral)
+    a, lam, touch = np.empty_like(v), np.empty((len(t), rows)), np.zeros((len(t), faces))
+    for contacts, here in _modes(motion):
+        run = run_at(contacts, here)
+        try:
+            a[here], all_rows = run.acceleration(t[here], q[here], v[here])
+        except AppellError:  # some sample is singular; the others are not
+            a[here], all_rows = _one_by_one(run, rows + len(contacts), t[here], q[here], v[here])
+        lam[here] = all_rows[:, :rows]
+        touch[np.ix_(here, contacts)] = all_rows[:, rows:]
+    bad = ~(np.isfinite(a).all(axis=1) & np.isfinite(lam).all(axis=1))
+    if bad.any():
+        warn(
+            f"accelerations and reactions of {motion.name} are not determined at {bad.sum()} of {len(t)} samples,"
+            f" first at t = {t[bad][0]:.6g} s; they are NaN there"
+        )
+    return a, lam, touch
+
+
+def _modes(motion: Motion) -> list[tuple[tuple[int, ...], Any]]:
+    """Sets of faces in contact, each with the samples at which it holds."""
+    changes = motion.contacts or ((-np.inf, ()),)
+    which = last_change(np.array([time for time, _ in changes]), motion.t)
+    sets = sorted({contacts for _, contacts in changes})
+    modes = [(c, np.flatnonzero([changes[k][1] == c for k in which])) for c in sets]
+    return [(contacts, here) for contacts, here in modes if len(here)]
+
+
+def _one_by_one(run: Run, rows: int, t: Array, q: Array, v: Array) -> tuple[Array, Array]:
+    """Accelerations and multipliers of each sample alone; NaN where they are not determined."""
+    a, lam = np.full_like(v, np.nan), np.full((len(t), rows), np.nan)
+    for i in range(len(t)):
+        try:
+            a[i], lam[i] = run.acceleration(t[i], q[i], v[i])
+        except AppellError:
+            continue
+    return a, lam
+
+
+__all__ = ["solved"]

@@ -1,0 +1,95 @@
+"""States of a motion between its samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.backends import vm_function
+from appell.errors import ModelError
+from appell.normal_form.flow import Flow
+from appell.simulate.control.held import Readings, last_change
+from appell.simulate.loop.in_python import Loop, Task
+from appell.simulate.run import Run
+
+Array = NDArray[np.float64]
+
+
+def unpack(run: Run, flow: Flow, t: Array, z: Array, readings: Readings | None = None) -> tuple[Array, Array, Array]:
+    """(q, v, work) of states z, (k, nz)."""
+    work = z[:, -1].copy() if flow.has_work else np.zeros(len(z))
+    if readings is not None:
+        work += readings.work[last_change(readings.t, t)]
+    return z[:, : flow.nq].copy(), velocities(run, flow, t, z), work
+
+
+def velocities(run: Run, flow: Flow, t: Array, z: Array) -> Array:
+    """v of states z, (k, nv)."""
+    if not flow.minimal:
+        return z[:, flow.nq : flow.nq + flow.nu].copy()
+    _, v = vm_function(flow.expand).batch(t, z, run.p)
+    return v
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """One step of the same method from the known state before, so the order is kept.
+
+    Parameters
+    ----------
+    loop: runs the flow under given parameters.
+    task: the run whose states they are.
+    t, z: known states in the order of the run, (k,), (k, nz), the readings among them.
+    readings: the inputs under which the states were reached, if a control gave them.
+    """
+
+    run: Run
+    flow: Flow
+    loop: Loop
+    task: Task
+    t: Array
+    z: Array
+    readings: Readings | None = None
+
+    @staticmethod
+    def of(run: Run, flow: Flow, loop: Loop, task: Task, t: Array, z: Array, readings: Readings | None) -> Sampler:
+        """From the states that a run kept, its start and its readings."""
+        t, z = np.append(task.t0, t), np.vstack([task.z0, z])
+        if readings is not None:
+            t, z = np.append(t, readings.t), np.vstack([z, readings.z])
+            order = np.argsort(t, kind="stable")  # a reading comes after the samples at its time
+            t, z = t[order], z[order]
+        return Sampler(run, flow, loop, task, t, z, readings)
+
+    def __call__(self, times: Array) -> tuple[Array, Array, Array]:
+        """(q, v, work) at times inside the run, in any order."""
+        times = np.asarray(times, dtype=float)
+        direction = self.task.direction
+        before = np.clip(np.searchsorted(self.t * direction, times * direction, side="right") - 1, 0, len(self.t) - 1)
+        order = np.lexsort((times * direction, before))
+        z = np.empty((len(times), self.flow.nz))
+        for here in np.split(order, 1 + np.flatnonzero(np.diff(before[order]))) if len(order) else ():
+            z[here] = self._between(int(before[here[0]]), times[here])
+        return unpack(self.run, self.flow, times, z, self.readings)
+
+    def _between(self, k: int, times: Array) -> Array:
+        end = float(self.t[k + 1]) if k + 1 < len(self.t) else float(times[-1])
+        if end == self.t[k]:
+            return np.repeat(self.z[k][None], len(times), axis=0)
+        task = Task(
+            t0=float(self.t[k]), z0=self.z[k], t_end=end, p=self._parameters(k), rtol=self.task.rtol, atol=self.task.atol,
+            times=times, first_step=abs(end - float(self.t[k])), max_step=self.task.max_step, keep_steps=False,
+        )  # fmt: skip
+        *_, leg = self.loop.run(task)
+        if len(leg.z_times) < len(times):
+            raise ModelError(f"the motion cannot be evaluated between t = {task.t0:g} and {end:g}")
+        return leg.z_times
+
+    def _parameters(self, k: int) -> Array:
+        """Those that hold after the k-th known state."""
+        return self.run.p if self.readings is None else self.readings.parameters_at(self.t[k : k + 1])[0]
+
+
+__all__ = ["Sampler", "unpack", "velocities"]

@@ -1,0 +1,321 @@
+"""Motions on disk: datasets in NetCDF and Zarr, written whole or not at all, and motions read from them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import util
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import numpy as np
+
+from appell.contact.contact import Impact
+from appell.errors import BackendUnavailable, ModelError, Status
+from appell.jets import Coordinate, Jet, QuaternionComponent, Speed
+from appell.motion.dataset import FORMAT
+from appell.motion.impact_data import read_impacts
+from appell.motion.record import QUANTITIES, Array, Drift, Record, Series, unknown_name
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+JETS: Mapping[str, type[Jet]] = {kind.__name__: kind for kind in (Coordinate, Speed, QuaternionComponent)}
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format: xarray's engines for it with the packages that each needs, the remedy, how a dataset is written."""
+
+    engines: Mapping[str, tuple[str, ...]]
+    remedy: str
+    write: Callable[[xr.Dataset, Path, Any], None]
+    reading: Mapping[str, Any]
+
+    def engine(self) -> Any:
+        """The first engine whose packages are all here."""
+        for engine, packages in self.engines.items():
+            if all(util.find_spec(package) for package in packages):
+                return engine
+        needed = " or ".join(" with ".join(packages) for packages in self.engines.values())
+        raise BackendUnavailable(f"this file needs {needed}; {self.remedy}")
+
+
+def _write_netcdf(dataset: xr.Dataset, path: Path, engine: Any) -> None:
+    dataset.to_netcdf(path, engine=engine)
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def _write_zarr(dataset: xr.Dataset, path: Path, engine: Any) -> None:
+    dataset.to_zarr(path, consolidated=False)
+
+
+FORMATS = {
+    ".nc": Format(
+        engines={"h5netcdf": ("h5netcdf", "h5py"), "netcdf4": ("netCDF4",)},
+        remedy="pip install h5netcdf h5py, or save to .zarr",
+        write=_write_netcdf,
+        reading={},
+    ),
+    ".zarr": Format(
+        engines={"zarr": ("zarr",)},
+        remedy="pip install 'appell[distributed]', or save to .nc",
+        write=_write_zarr,
+        reading={"consolidated": False},
+    ),
+}
+
+
+def _format(path: Path) -> Format:
+    if path.suffix not in FORMATS:
+        raise ModelError(f"'{path.name}' does not say its format; end it with {' or '.join(FORMATS)}")
+    return FORMATS[path.suffix]
+
+
+def save(dataset: xr.Dataset, path: str | Path) -> Path:
+    """Writes under a temporary name beside `path` and renames at the end: a failure leaves an older file as it was."""
+    path = Path(path).expanduser()
+    form = _format(path)
+    engine = form.engine()
+    if path.is_dir() and not _is_zarr(path):
+        raise ModelError(f"{path} is a folder that is not a Zarr store; choose another name")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"the folder {path.parent} does not exist; make it first")
+    draft = path.with_name(f".{path.stem}-{uuid4().hex[:12]}{path.suffix}")
+    try:
+        form.write(dataset, draft, engine)
+        _swap(draft, path)
+    finally:
+        _remove(draft)
+    return path
+
+
+def _is_zarr(path: Path) -> bool:
+    return any((path / name).exists() for name in ("zarr.json", ".zgroup"))
+
+
+def _swap(draft: Path, path: Path) -> None:
+    """`path` becomes `draft`. A folder cannot replace a folder in one step: the old one steps aside first."""
+    if not path.is_dir():
+        os.replace(draft, path)
+        return
+    aside = draft.with_name(f"{draft.name}.old")
+    os.rename(path, aside)
+    try:
+        os.rename(draft, path)
+    except OSError:
+        os.rename(aside, path)
+        raise
+    _remove(aside)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        with suppress(FileNotFoundError):
+            path.unlink()
+
+
+def load(path: str | Path) -> LoadedMotion:
+    """Reads what `motion.save` wrote: values by symbol or name, reactions by constraint or name, energy, plots."""
+    import xarray as xr
+
+    path = Path(path).expanduser()
+    form = _format(path)
+    if not path.exists():
+        raise FileNotFoundError(f"there is no {path}")
+    engine = form.engine()
+    try:
+        dataset = xr.load_dataset(path, engine=engine, decode_times=False, **form.reading)
+    except (OSError, ValueError, KeyError) as error:
+        raise ModelError(f"{path} cannot be read as {path.suffix}: {error}") from error
+    version = dataset.attrs.get("appell_format")
+    if version is None:
+        raise ModelError(f"{path} was not written by motion.save; open it with xarray")
+    if version > FORMAT:
+        raise ModelError(f"{path} was written by a newer appell ({dataset.attrs.get('appell_version')}); update")
+    return LoadedMotion(dataset)
+
+
+# -- reading back ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LoadedMotion(Record):
+    """A motion read from a file. It has no equations: what is not in `dataset` cannot be computed from it."""
+
+    dataset: xr.Dataset
+
+    def __getitem__(self, key: Any) -> Array:
+        """Values (k,), SI, of a coordinate, velocity, acceleration, speed, pseudo-velocity or input, by symbol or name."""
+        if isinstance(key, tuple | list):
+            return np.stack([self[one] for one in key], axis=-1)
+        return self._variable("symbol", key).values.copy()
+
+    def reaction(self, constraint: Any) -> Array:
+        """Λ(t) of a constraint, by the object or its name, (k,), SI."""
+        name = getattr(constraint, "name", constraint)
+        return self._variable("contact" if name in self._table("contact") else "constraint", name).values.copy()
+
+    def series(self, key: Any) -> Series:
+        """Values (k,) with their name, LaTeX, unit and meaning, by symbol, name, constraint, or a name of `QUANTITIES`."""
+        if isinstance(key, str) and key == "energy_error" and key not in self._table("symbol"):
+            return Series(key, *QUANTITIES[key], self.energy_error)
+        rows = ("constraint", "contact")
+        for attribute in rows if hasattr(key, "residual") or hasattr(key, "restitution") else ("symbol", *rows, "quantity"):
+            found = self._table(attribute).get(name := str(getattr(key, "name", key)))
+            if found is not None:
+                attrs = found.attrs
+                return Series(name, attrs["latex"], attrs["units"], attrs["long_name"], found.values)
+        raise self._unknown("symbol", key)
+
+    def _table(self, attribute: str) -> dict[str, xr.Variable]:
+        return {x.attrs[attribute]: x for x in self.dataset.variables.values() if attribute in x.attrs}
+
+    def _variable(self, attribute: str, key: Any) -> xr.Variable:
+        table = self._table(attribute)
+        if str(key) not in table:
+            raise self._unknown(attribute, key)
+        return table[str(key)]
+
+    def _unknown(self, attribute: str, key: Any) -> ModelError:
+        hint = "" if getattr(key, "is_Symbol", True) else "; expressions need the system: compute it from its symbols"
+        return ModelError(f"the loaded motion of {unknown_name(str(key), self.name, self._table(attribute))}{hint}")
+
+    def _quantity(self, name: str) -> Array:
+        return self._variable("quantity", name).values
+
+    def _json(self, name: str) -> Any:
+        return json.loads(self.dataset.attrs[name])
+
+    def _role(self, role: str) -> list[xr.Variable]:
+        found = [x for x in self.dataset.variables.values() if x.attrs.get("role") == role]
+        return sorted(found, key=lambda x: x.attrs["column"])  # a store may list its variables in any order
+
+    @property
+    def t(self) -> Array:
+        """(k,), s."""
+        return self.dataset["t"].values
+
+    @property
+    def name(self) -> str:
+        """The name of the system."""
+        return self.dataset.attrs["system"]
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """Name → value, SI; without the inputs that a control gave."""
+        return self._json("parameters")
+
+    @property
+    def method(self) -> str:
+        """The method of integration."""
+        return self.dataset.attrs["method"]
+
+    @property
+    def statistics(self) -> Mapping[str, Any]:
+        """Steps, rejected, evaluations, largest_defect (before projection), seconds."""
+        return self._json("statistics")
+
+    @property
+    def tolerances(self) -> Mapping[str, Any]:
+        """rtol, atol and what else decided the accuracy."""
+        return self._json("tolerances")
+
+    @property
+    def status(self) -> Status:
+        """How the run ended."""
+        return Status[self.dataset.attrs["status"]]
+
+    @property
+    def message(self) -> str:
+        """How the run ended, in a sentence."""
+        return self.dataset.attrs["message"]
+
+    @property
+    def redundant(self) -> tuple[str, ...]:
+        """Names of constraints that follow from the others."""
+        return tuple(self._json("redundant"))
+
+    @property
+    def drift(self) -> Drift:
+        """Largest |f| of positions and of velocities over all samples, SI, and the largest one before projection."""
+        return Drift(**self._json("drift"))
+
+    @property
+    def energy(self) -> Array:
+        """T + V, (k,), J."""
+        return self._quantity("energy")
+
+    @property
+    def work(self) -> Array:
+        """∫ power dt, (k,), J."""
+        return self._quantity("work")
+
+    @property
+    def balance(self) -> Array:
+        """H(t) − H(0) − ∫ power dt, (k,), J."""
+        return self._quantity("balance")
+
+    @property
+    def energy_scale(self) -> float:
+        """E = max (|T| + |V − V(0)| + |work|), J."""
+        return float(self.dataset.attrs["energy_scale"])
+
+    @property
+    def residual(self) -> Array:
+        """Largest |f| at each sample, (k,), SI."""
+        return self._quantity("residual")
+
+    @cached_property
+    def multipliers(self) -> Array:
+        """Λ, (k, rows), SI, in the order of the constraints."""
+        columns = [self.reaction(name) for name in self.reaction_names]
+        return np.stack(columns, axis=1) if columns else np.zeros((len(self), 0))
+
+    @property
+    def coordinate_names(self) -> tuple[str, ...]:
+        """Names of the coordinates, in the order of q."""
+        return tuple(x.attrs["symbol"] for x in self._role("coordinate"))
+
+    @property
+    def velocity_names(self) -> tuple[str, ...]:
+        """Names of the velocities, in the order of v."""
+        return tuple(x.attrs["symbol"] for x in self._role("velocity"))
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the inputs that a control gave."""
+        return tuple(x.attrs["symbol"] for x in self._role("input"))
+
+    @property
+    def reaction_names(self) -> tuple[str, ...]:
+        """Names of the columns of `multipliers`."""
+        return tuple(sorted(self._table("constraint"), key=lambda name: self._table("constraint")[name].attrs["row"]))
+
+    @property
+    def contact_names(self) -> tuple[str, ...]:
+        """Names of the unilateral constraints."""
+        return tuple(sorted(self._table("contact"), key=lambda name: self._table("contact")[name].attrs["number"]))
+
+    @cached_property
+    def impacts(self) -> tuple[Impact, ...]:
+        """Impacts, touches, landings and leavings in the order of time."""
+        return read_impacts(self.dataset)
+
+    @property
+    def final(self) -> dict[Any, float]:
+        """The last state, symbol → value, SI, for `simulate(…, start=motion.final)`."""
+        state = [*self._role("coordinate"), *self._role("velocity")]
+        return {JETS[x.attrs["kind"]](x.attrs["letter"], int(x.attrs["dots"])): float(x.values[-1]) for x in state}

@@ -1,0 +1,1 @@
+"""Control sampled at a rate: inputs kept constant between samples."""

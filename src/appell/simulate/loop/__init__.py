@@ -1,0 +1,1 @@
+"""The time loop, in C and in Python."""

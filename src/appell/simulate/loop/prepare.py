@@ -1,0 +1,184 @@
+"""The time loop of a system: which method, on which back end, with which modes."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.backends import build
+from appell.contact.loop_switch import PySwitchLoop
+from appell.contact.modes import ModeLoop
+from appell.errors import ConstraintError, FormNotApplicable, ModelError, Status
+from appell.graph.fn import Fn
+from appell.normal_form.flow import Flow, flow
+from appell.normal_form.impacts import switching
+from appell.normal_form.solved import Function, status_of
+from appell.simulate.loop.in_c import CDEF, CLoop
+from appell.simulate.loop.in_python import Loop, PyLoop, TrialFailed
+from appell.simulate.loop.program import QUADRATIC, ROUNDING, loop_module, series, taylor_for
+from appell.simulate.methods.stiff import STIFF, stiff_loop
+from appell.simulate.methods.tableaux import TABLEAUX, Tableau
+from appell.simulate.methods.taylor import Taylor
+from appell.simulate.run import Run
+
+Array = NDArray[np.float64]
+
+METHODS = ("auto", *TABLEAUX, "taylor", *STIFF)
+CORNERS = ("raise", "first", "last", "together")
+
+
+class Prepared(NamedTuple):
+    """A flow (free flight, where there are modes) and the loop that runs it."""
+
+    flow: Flow
+    loop: Loop
+
+
+def prepare(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str) -> Prepared:
+    """The loop of a system with its parameters."""
+    if run.system.unilateral:
+        return _with_modes(run, pseudo, method, corner)
+    return Prepared(z := run.flow(pseudo), plain_loop(run, z, method))
+
+
+def _with_modes(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str) -> Prepared:
+    if pseudo is not None:
+        raise FormNotApplicable("pseudo= and unilateral constraints do not go together: impacts act on the velocities")
+    if method in STIFF:
+        raise ModelError(f"method={method!r} does not locate impacts; use 'dop853' or 'dopri5' with unilateral constraints")
+    if run.form.gauss:
+        raise ConstraintError("constraints nonlinear in the accelerations and unilateral ones do not go together")
+    if corner not in CORNERS:
+        raise ModelError(f"corner= is one of {', '.join(CORNERS)}, not {corner!r}")
+    _check_restitutions(run)
+    loop = ModeLoop(run, lambda contacts, asleep=(): mode_loop(run, contacts, method, asleep), corner)
+    return Prepared(loop.mode(())[0], loop)
+
+
+def _check_restitutions(run: Run) -> None:
+    values = run.form.select("restitution")(0.0, np.zeros(run.form.nq), np.zeros(run.form.nv), run.p)["restitution"]
+    for face, value in zip(run.system.unilateral, values, strict=True):
+        if not 0 <= value <= 1:
+            raise ConstraintError(
+                f"the restitution of '{face.name}', {face.restitution}, is {value:g} with these parameters, not in [0, 1]"
+            )
+
+
+def mode_loop(
+    run: Run, contacts: tuple[int, ...], method: str, asleep: tuple[int, ...] = (), *, work: bool = True
+) -> tuple[Flow, Loop]:
+    """Flow and loop in contact with some faces, the others free, except those `asleep`; `work`: with the work of all forces."""
+    method = "dop853" if contacts and method == "taylor" else method  # reactions along a step are no polynomials
+    there = run.in_contact(contacts)
+    free = tuple(i for i in range(len(run.system.unilateral)) if i not in (*contacts, *asleep))
+    motion = flow(there.form, there.policies, work=work)
+    faces = switching(there.form, there.policies, free, contacts, work=work)
+    if run.backend == "c":
+        key = (method, contacts, free)
+        return motion, _compiled(motion, key, lambda: loop_module(motion, _method(method, motion), faces), len(free))
+    return motion, PySwitchLoop(plain_loop(there, motion, method), faces, run.p)
+
+
+def plain_loop(run: Run, flow: Flow, method: str) -> Loop:
+    """The time loop of a flow without modes on the run's back end."""
+    if method in STIFF:
+        return stiff_loop(flow, method, _python_project(flow) if flow.projects else None, _unknowns(run, flow))
+    if run.backend == "c":
+        return _compiled(flow, (method,), lambda: loop_module(flow, _method(method, flow)), 0)
+    known = _python_series(flow) if method == "taylor" else TABLEAUX[method]
+    return PyLoop(known, _python_rhs(flow), _python_project(flow) if flow.projects else None)
+
+
+def _method(name: str, flow: Flow) -> Tableau | Taylor:
+    return taylor_for(flow) if name == "taylor" else TABLEAUX[name]
+
+
+def _python_series(flow: Flow) -> Taylor:
+    method = taylor_for(flow)
+    evaluate = evaluator(series(flow, method))
+    return replace(method, expand=lambda t, z, p: evaluate(t, z, p)["c"])
+
+
+_loops: weakref.WeakKeyDictionary[Flow, dict[Any, CLoop]] = weakref.WeakKeyDictionary()
+
+
+def _compiled(flow: Flow, key: Any, source: Callable[[], str], free: int) -> CLoop:
+    """The compiled loop of a flow, built once: parameters and states are its inputs."""
+    known = _loops.setdefault(flow, {})
+    if key not in known:
+        library = build(source(), CDEF, optimise="loop")
+        known[key] = CLoop(library.lib, library.ffi, flow.nz, free)
+    return known[key]
+
+
+def _unknowns(run: Run, flow: Flow) -> Callable[[float, Array], Array]:
+    """(t, z) → (a, λ)."""
+
+    def unknowns(t: float, z: Array) -> Array:
+        state = flow.expand(t, z, run.p)
+        return np.concatenate(run.acceleration(t, state["q"], state["v"]))
+
+    return unknowns
+
+
+def evaluator(fn: Function) -> Callable[..., dict[str, Array]]:
+    if not isinstance(fn, Fn):
+        return fn
+    work = fn.buffers()
+    names = [port.name for port in fn.outputs]
+
+    def evaluate(*arrays: Array) -> dict[str, Array]:
+        for memory, value in zip(work.inputs, arrays, strict=True):
+            memory[...] = value
+        work.run()
+        return dict(zip(names, (x.copy() for x in work.outputs), strict=True))
+
+    return evaluate
+
+
+def _python_rhs(flow: Flow) -> Callable[[float, Array, Array], Array]:
+    evaluate = evaluator(flow.rhs)
+
+    def rhs(t: float, z: Array, p: Array) -> Array:
+        out = evaluate(t, z, p)
+        if not out["margin"] > 0:
+            raise TrialFailed(status_of(float(out["margin"])))
+        return out["zd"]
+
+    return rhs
+
+
+def _python_project(flow: Flow) -> Callable[[float, Array, Array], tuple[Array, float]]:
+    """Python twin of `program._project`."""
+    steps = [evaluator(step) for step in (flow.position, flow.velocity) if step is not None]
+
+    def make_unit(z: Array) -> Array:
+        for group in flow.quaternions:
+            z[list(group)] /= np.linalg.norm(z[list(group)])
+        return z
+
+    def project(t: float, z: Array, p: Array) -> tuple[Array, float]:
+        z, defect = make_unit(z.copy()), 0.0
+        for step in steps:
+            for k in range(12):
+                out = step(t, z, p)
+                size = float(out["size"])
+                defect = max(defect, size) if k == 0 else defect
+                if size <= ROUNDING:
+                    break
+                if not (out["margin"] > 0 and np.isfinite(size)):
+                    raise TrialFailed(status_of(float(out["margin"])) or Status.NOT_FINITE)
+                z = z + out["dz"]
+                if size <= QUADRATIC:
+                    break
+            else:
+                raise TrialFailed(Status.PROJECTION_FAILED)
+            z = make_unit(z)
+        return z, defect
+
+    return project

@@ -1,0 +1,200 @@
+"""C text around the functions of a flow: the saddle point between head and tail, the projection, the time loop.
+
+    static int rhs(t, z, p, zd)               status from the margin of `flow`
+    static int project(t, z, p, defect)       Newton's corrections of positions, then of velocities, in the M-metric
+    appell_advance(…)                         the loop of `in_c`
+"""
+
+from __future__ import annotations
+
+from appell.backends.text.c_source import PRELUDE, emit, emit_exports
+from appell.errors import FormNotApplicable
+from appell.graph import Fn
+from appell.graph.taylor import expansion, operations
+from appell.normal_form.flow import Flow
+from appell.normal_form.impacts import Switching
+from appell.normal_form.saddle import LU, SADDLE_C
+from appell.normal_form.solved import Function, Solved
+from appell.simulate.loop.in_c import loop_source
+from appell.simulate.methods.tableaux import Tableau
+from appell.simulate.methods.taylor import LINEAR_ORDER, Taylor
+
+ROUNDING = 1e-15
+"""A relative residual below this is not mended."""
+
+QUADRATIC = 1e-7
+"""After a Newton step from a relative residual below this, the next one would be at rounding level."""
+
+
+LARGEST_SERIES = 30_000
+"""Operations of the expansion beyond which Taylor's method is refused: a heavy top has 21,000, compiled in seconds."""
+
+
+def emit_function(fn: Function) -> str:
+    """`static void NAME(inputs…, outputs…)` of either kind."""
+    if isinstance(fn, Fn):
+        return emit(fn)
+    assert isinstance(fn, Solved)  # rows nonlinear in a run on the evaluator, see run.compile
+    n, m = fn.sizes
+    inputs = ", ".join(f"const double *restrict {port.name}" for port in fn.inputs)
+    outputs = ", ".join(f"double *restrict {port.name}" for port in fn.outputs)
+    given = ", ".join(port.name for port in fn.inputs)
+    results = ", ".join(port.name for port in fn.tail.outputs)
+    head_results = ", ".join(f"b_{port.name}" for port in fn.head.outputs)
+    offsets, size = {}, 0
+    for name, length in (*((port.name, port.size) for port in fn.head.outputs), ("x", n), ("lam", m)):
+        offsets[name], size = size, size + length
+    pointers = ", ".join(f"*b_{name} = memory + {offset}" for name, offset in offsets.items())
+    W = "b_W" if fn.policy.kind == LU else "NULL"
+    rank, gamma, kind = fn.policy.rank, fn.policy.gamma, fn.policy.kind
+    return f"""\
+{emit(fn.head)}
+{emit(fn.tail)}
+static void {fn.name}({inputs}, {outputs})
+{{
+    double *memory = malloc(sizeof(double)*{max(size, 1)});
+    if (!memory) {{ *margin = -3; return; }}
+    double {pointers};
+    {fn.head.name}({given}, {head_results});
+    const int status = saddle({kind}, {n}, {m}, {rank}, {gamma!r}, b_M, b_A, {W}, b_r, b_s, b_x, b_lam);
+    for (int i = 0; i < {n} && status; i++) b_x[i] = NAN;
+    for (int i = 0; i < {m} && status; i++) b_lam[i] = NAN;
+    {fn.tail.name}({given}, b_x, b_lam, {results});
+    *margin = status ? -status : 1;
+    free(memory);
+}}
+"""
+
+
+def function_module(fn: Function) -> str:
+    """A whole C file with both entry points of one function."""
+    return "\n".join([PRELUDE, SADDLE_C, emit_function(fn), emit_exports(fn)])
+
+
+def loop_module(flow: Flow, method: Tableau | Taylor, switching: Switching | None = None) -> str:
+    """A whole C file with the time loop of a flow, and of the mode that it is in."""
+    steps = [step for step in (flow.position, flow.velocity) if step is not None]
+    parts = [PRELUDE, SADDLE_C, f"#define NZ {flow.nz}", STATUS_C, emit_function(flow.rhs), RHS_C]
+    parts += [emit_function(step) for step in steps]
+    if flow.projects:
+        parts.append(_project(flow))
+    free, contacts = (len(switching.free), len(switching.contacts)) if switching else (0, 0)
+    if switching is not None:
+        parts += _switching(switching)
+    if isinstance(method, Taylor):
+        parts.append(emit(series(flow, method, switching)))
+    parts.append(loop_source(method, flow.nz, flow.projects, free, contacts))
+    return "\n".join(parts)
+
+
+def taylor_for(flow: Flow) -> Taylor:
+    """Taylor's method at the order that suits a flow."""
+    rhs, method, linear = _straight(flow), Taylor(), Taylor(order=LINEAR_ORDER)
+    cost, more = (operations(rhs, each.order) for each in (method, linear))
+    if cost > LARGEST_SERIES:
+        raise FormNotApplicable(
+            f"the series of this system takes {cost:,.0f} operations a step, minutes to compile and more than a step of order 8"
+            " saves; use method='dop853'"
+        )
+    return linear if more <= 1.3 * cost else method  # p operations, not p²
+
+
+def series(flow: Flow, method: Taylor, switching: Switching | None = None) -> Fn:
+    """(t, z, p) → c, margin and, with walls, g: the coefficients of Taylor's method."""
+    return expansion(_straight(flow), method.order, switching.faces if switching else None)
+
+
+def _straight(flow: Flow) -> Fn:
+    if not isinstance(flow.rhs, Fn):
+        raise FormNotApplicable(
+            "method='taylor' needs accelerations written out (at most 16 velocities and constraints, none of them redundant or"
+            " nonlinear in the accelerations); use method='dop853'"
+        )
+    return flow.rhs
+
+
+def _switching(switching: Switching) -> list[str]:
+    """The functions of a mode, and `impact(face, …)` over its free faces."""
+    functions = [switching.faces, switching.face_acceleration, *switching.impacts]
+    functions += [switching.reactions] if switching.reactions is not None else []
+    cases = "\n".join(
+        f"    case {k}: {fn.name}(t, z, p, dz, impulse, before, after, margin); return;"
+        for k, fn in enumerate(switching.impacts)
+    )
+    arguments = ", ".join(f"double *{name}" for name in ("dz", "impulse", "before", "after", "margin"))
+    dispatch = f"""
+static void impact(int face, const double *t, const double *z, const double *p, {arguments})
+{{
+    switch (face) {{
+{cases}
+    }}
+}}
+"""
+    return [*(emit_function(fn) for fn in functions), *([dispatch] if switching.impacts else [])]
+
+
+STATUS_C = """
+/* the status that a margin stands for: positive is fine, else minus the status; not a number is not finite */
+static int margin_status(double margin)
+{
+    return margin > 0 ? 0 : margin != margin || margin == -3 ? 3 : 2;
+}
+"""
+
+RHS_C = """
+static int rhs(double t, const double *z, const double *p, double *zd)
+{
+    double margin;
+    flow(&t, z, p, zd, &margin);
+    return margin_status(margin);
+}
+"""
+
+
+def _project(flow: Flow) -> str:
+    units = "\n".join(
+        f"    {{\n        const double e = 1/sqrt({' + '.join(f'z[{i}]*z[{i}]' for i in group)});\n"
+        + "".join(f"        z[{i}] *= e;\n" for i in group)
+        + "    }"
+        for group in flow.quaternions
+    )
+    names = [name for name, step in (("position", flow.position), ("velocity", flow.velocity)) if step is not None]
+    corrections = "\n".join(
+        f"    if ((status = correct({name}, t, z, p, defect))) return status;" + ("\n    make_unit(z);" if k == 0 else "")
+        for k, name in enumerate(names)
+    )
+    return f"""
+/* unit quaternions made unit */
+static void make_unit(double *z)
+{{
+    (void) z;
+{units}
+}}
+
+typedef void Correction(const double *, const double *, const double *, double *, double *, double *);
+
+/* Newton: z += dz until the relative residual is at rounding level */
+static inline int correct(Correction *step, double t, double *z, const double *p, double *defect)
+{{
+    double dz[NZ], size, margin;
+    for (int k = 0; k < 12; k++) {{
+        step(&t, z, p, dz, &size, &margin);
+        if (k == 0 && size > *defect) *defect = size;
+        if (size <= {ROUNDING!r}) return 0;
+        if (margin_status(margin)) return margin_status(margin);
+        if (!(size < INFINITY)) return 3;
+        for (int i = 0; i < NZ; i++) z[i] += dz[i];
+        if (size <= {QUADRATIC!r}) return 0;
+    }}
+    return 6;
+}}
+
+static int project(double t, double *z, const double *p, double *defect)
+{{
+    int status = 0;
+    *defect = 0;
+    make_unit(z);
+{corrections}
+    return status;
+}}
+"""

@@ -1,0 +1,1 @@
+"""Integrators: embedded pairs, Taylor series, stiff methods."""
