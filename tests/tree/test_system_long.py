@@ -17,8 +17,8 @@ from appell.errors import ModelError
 from appell.graph import make_fn
 from appell.graph.algebra import symbols
 from appell.graph.scalar import scalars
-from appell.normal_form import judge, tree_form
-from appell.tree import Inertia, Joint, Tree, place
+from appell.normal_form import judge
+from appell.tree import Inertia, Joint, Tree, mechanics, place
 
 TREES = [
     *(random_tree(n, seed, root="floating") for seed, n in enumerate((1, 4, 9))),
@@ -41,13 +41,13 @@ def test_the_trace_of_the_inverse_is_that_of_M(tree: Tree):
     M = np.array([tree.mass_matrix(x) for x in q])
     expected = [np.diag(A) @ np.diag(np.linalg.inv(A)) for A in M]
     condition = max(np.linalg.cond(A) for A in M)
-    assert tree_form.inverse_trace(tree.layout, q) == pytest.approx(expected, rel=1e-14 * condition)
+    assert mechanics.inverse_trace(tree.layout, q) == pytest.approx(expected, rel=1e-14 * condition)
 
 
 @pytest.mark.parametrize("tree", TREES, ids=repr)
 def test_the_mass_matrix_of_the_normal_form_is_that_of_the_tree(tree: Tree):
     inputs = symbols("q", tree.nq)
-    M = make_fn("M", {"q": (inputs, (tree.nq,))}, {"M": tree_form.mass_matrix(tree.layout, scalars(inputs))})
+    M = make_fn("M", {"q": (inputs, (tree.nq,))}, {"M": mechanics.mass_matrix(tree.layout, scalars(inputs))})
     q = random_state(tree, np.random.default_rng(2))[0]
     expected = tree.mass_matrix(q)
     assert M(q)["M"].reshape(expected.shape) == pytest.approx(expected, abs=1e-14 * np.abs(expected).max())

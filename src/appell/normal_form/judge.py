@@ -10,15 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import ConstraintError, ModelError
-from appell.graph import make_fn
 from appell.graph.algebra import depends
 from appell.model import System
-from appell.normal_form.kinematics import Kinematics
+from appell.normal_form.door import mechanics
 from appell.normal_form.manifold import normalise, project, residuals
 from appell.normal_form.normal_form import NormalForm, normal_form
 from appell.normal_form.sampling import finite_samples, random_inputs
-from appell.normal_form.tree_form import inverse_trace
-from appell.tree.system import TreeSystem
 
 Array = NDArray[np.float64]
 Sample = tuple[list[Array], dict[str, Array]]
@@ -29,8 +26,8 @@ MASSLESS = 1e-12
 
 def judge(system: System) -> None:
     """Raise `ModelError` or `ConstraintError` where the system cannot be meant."""
-    moves = isinstance(system, TreeSystem) and _tree_moves(system)
-    if moves and not system.constraints:
+    moves = mechanics(system).massive(MASSLESS)
+    if moves and not system.constraints:  # nothing else is to be judged
         return
     form = normal_form(system)
     _degree(form)
@@ -45,22 +42,6 @@ def judge(system: System) -> None:
     _contradictions(form, samples)
     if not moves:
         _mass(system, samples)
-
-
-def _tree_moves(system: TreeSystem) -> bool:
-    """Whether no motion of a tree is massless, whatever its rows, seen in O(n): λ_min of M is 1/Σ M_kk (M⁻¹)_kk or more.
-
-    Without rows nothing else is to be judged, once the graph has taken all that is said.
-    """
-    kin = Kinematics.of(system)
-    if not system.constraints:
-        faces = [e for face in system.unilateral for e in (face.function, face.restitution)]
-        kin.lower.column([*system._expressions(), *faces])
-        system.tree.refuse_massless()
-    balls = [[system.coordinates.index(q) for q in ball.coordinates] for ball in system.quaternions]
-    rate = make_fn("rate", {"q": (kin.q, (system.nq,)), "v": (kin.v, (system.nv,))}, {"qd": (kin.qd, (system.nq,))})
-    q = np.array([inputs[0] for inputs, _ in finite_samples(rate, count=6, quaternions=balls)])
-    return bool(inverse_trace(system.tree.layout, q).min() < 1 / MASSLESS)
 
 
 def _degree(form: NormalForm) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+
+from sympy import Symbol
 
 from appell.graph import Lowering
 from appell.graph.algebra import (
@@ -18,8 +21,8 @@ from appell.graph.algebra import (
 )
 from appell.jets import t as time
 from appell.model import System
-from appell.tree.lowering import TreeLowering
-from appell.tree.system import TreeSystem
+
+Lowered = Callable[[Mapping[Symbol, Value], Value, Value, Value], Lowering]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +40,8 @@ class Kinematics:
     n0: Value
 
     @staticmethod
-    def of(system: System) -> Kinematics:
+    def of(system: System, lowering: Lowered) -> Kinematics:
+        """`lowering(seeds, q, v, a)` takes the system's expressions to the graph, its symbols being the seeds."""
         t = symbols("t", 1)
         q, v, a = symbols("q", system.nq), symbols("v", system.nv), symbols("a", system.nv)
         p = symbols("p", len(system.parameters))
@@ -49,7 +53,7 @@ class Kinematics:
             (system.parameters, p),
         ):
             seeds.update({name: values[i] for i, name in enumerate(names)})
-        lower = TreeLowering(seeds, system, q, v, a) if isinstance(system, TreeSystem) else Lowering(seeds)
+        lower = lowering(seeds, q, v, a)
         qd = lower.column(system.rates.values())
         n0 = substitute(qd, [v], [zeros(system.nv)])
         return Kinematics(t, q, v, a, p, lower, qd, jacobian(qd, v), n0)

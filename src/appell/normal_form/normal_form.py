@@ -22,12 +22,9 @@ from appell.errors import ModelError
 from appell.graph import Fn, Lowering, make_fn
 from appell.graph.algebra import Value, depends
 from appell.model import Constraint, System
+from appell.normal_form.door import mechanics
 from appell.normal_form.faces import Faces
-from appell.normal_form.inertia import inertia_of
-from appell.normal_form.kinematics import Kinematics
 from appell.normal_form.rows import Rows, Said
-from appell.normal_form.tree_form import articulated, tree_inertia, tree_loads, tree_weight
-from appell.tree.system import TreeSystem
 
 OUTPUTS = {
     "M": "mass matrix, (nv, nv)",
@@ -149,17 +146,16 @@ def normal_form(system: System, contacts: tuple[int, ...] = ()) -> NormalForm:
 
 
 def _derive(system: System, contacts: tuple[int, ...]) -> NormalForm:
-    kin = Kinematics.of(system)
+    own = mechanics(system)
+    kin = own.kinematics()
     said = Said.of(system, contacts)
     rows = Rows.of(said, kin)
     faces = Faces.of(system, kin)
-    inertia = tree_inertia(system, kin) if isinstance(system, TreeSystem) else inertia_of(system, kin)
+    inertia = own.inertia(kin)
     nv, nq, m = system.nv, system.nq, rows.A.shape[0]
-    forces = kin.lower.column(system.forces)
-    if isinstance(system, TreeSystem):
-        forces += tree_loads(system, kin)
-    V, pull = _conservative(system, kin)
-    free = articulated(system, kin, forces) if isinstance(system, TreeSystem) and not said.constraints else None
+    forces = own.forces(kin)
+    V, pull = own.conservative(kin)
+    free = None if said.constraints else own.free(kin, forces)
     explicit_time = inertia.power + kin.partial_t(V) + kin.slope(V).T @ kin.n0
     power = forces.T @ kin.v + rows.power + explicit_time
     outputs = {
@@ -187,13 +183,3 @@ def _derive(system: System, contacts: tuple[int, ...]) -> NormalForm:
     quaternions = tuple(tuple(system.coordinates.index(q) for q in ball.coordinates) for ball in system.quaternions)
     ideal = all(c.reaction is None for c in said.constraints)
     return NormalForm(inputs, outputs, table, ideal, inertia.route, quaternions, kin.lower, free)
-
-
-def _conservative(system: System, kin: Kinematics) -> tuple[Value, Value]:
-    """V and the forces −NᵀV_q, (nv, 1)."""
-    V = kin.lower(system.potential)
-    pull = -(kin.N.T @ kin.slope(V))
-    if not isinstance(system, TreeSystem):
-        return V, pull
-    weight = tree_weight(system, kin)
-    return V + weight.V, pull + weight.Q

@@ -6,6 +6,7 @@ from appell.tree.frame_symbols import FrameSymbols
 from appell.tree.free_body import FreeBody, free_motion
 from appell.tree.inertia import Inertia, Placement, place
 from appell.tree.loops import contact_point, loop, rolling
+from appell.tree.mechanics import TreeMechanics
 from appell.tree.system import TreeSystem
 from appell.tree.tree import Tree
 
@@ -19,6 +20,7 @@ __all__ = [
     "Joint",
     "Placement",
     "Tree",
+    "TreeMechanics",
     "TreeSystem",
     "contact_point",
     "free_motion",

@@ -8,18 +8,24 @@ positive definite is seen from their pivots as well: M = L D Lᵀ from the tips 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from sympy import Symbol
 
+from appell.graph import Lowering, make_fn
 from appell.graph.algebra import Value, block_matrix, jacobian, zeros
 from appell.graph.scalar import scalars, stacked
+from appell.normal_form.door import Mechanics, mechanics
 from appell.normal_form.inertia import Inertia
 from appell.normal_form.kinematics import Kinematics
+from appell.normal_form.sampling import finite_samples
 from appell.tree import algorithms, kinematics
 from appell.tree.frames import Layout
+from appell.tree.lowering import TreeLowering
 from appell.tree.spatial import (
     Matrix,
     Scalar,
@@ -38,22 +44,63 @@ Array = NDArray[np.float64]
 NO_GRAVITY = (0.0, 0.0, 0.0)
 
 
-@dataclass(frozen=True)
-class Weight:
-    """Gravity: its potential energy V and the forces −NᵀV_q, (nv, 1)."""
+class TreeMechanics(Mechanics):
+    """Of a `TreeSystem`."""
 
-    V: Value
-    Q: Value
+    def lowering(self, seeds: Mapping[Symbol, Value], q: Value, v: Value, a: Value) -> Lowering:
+        return TreeLowering(seeds, self.system, q, v, a)
+
+    def inertia(self, kin: Kinematics) -> Inertia:
+        """M, h and T of the tree, rotors included; time and the frame do no work."""
+        q, v = scalars(kin.q), scalars(kin.v)
+        M = mass_matrix(self.undamped, q)
+        bias = stacked(algorithms.rnea(self.undamped, NO_GRAVITY, q, v, [0.0] * self.system.nv))
+        T = stacked([kinematics.kinetic_energy(self.undamped, q, v)])
+        return Inertia(M, bias, T, T, zeros(1), "tree")
+
+    def forces(self, kin: Kinematics) -> Value:
+        """Those of the joints, and Σ (∂u/∂v)ᵀ F over the loads F with the velocities u on which they do work."""
+        Q = super().forces(kin)
+        for F, u in self.system.frame_loads:
+            Q += jacobian(kin.lower.column(u), kin.v).T @ kin.lower.column(F)
+        return Q
+
+    def conservative(self, kin: Kinematics) -> tuple[Value, Value]:
+        """Besides the potential that was given, −g·Σ m c and the forces that hold the tree at rest, with the opposite sign."""
+        V, pull = super().conservative(kin)
+        layout, gravity, q, rest = self.system.tree.layout, self.system.tree.gravity, scalars(kin.q), [0.0] * self.system.nv
+        weight = stacked(algorithms.rnea(layout, gravity, q, rest, rest))
+        return V + stacked([kinematics.potential_energy(layout, gravity, q)]), pull - weight
+
+    def free(self, kin: Kinematics, forces: Value) -> Value:
+        """By articulated bodies; gravity accelerates the ground upwards."""
+        tree = self.system.tree
+        tree.refuse_massless()
+        loads = forces - kin.N.T @ kin.slope(kin.lower(self.system.potential))
+        return stacked(algorithms.aba(self.undamped, tree.gravity, scalars(kin.q), scalars(kin.v), scalars(loads)))
+
+    def massive(self, least: float) -> bool:
+        """In O(n), whatever the rows: λ_min is 1/Σ M_kk (M⁻¹)_kk or more. Without rows the graph is asked to take all that is
+        said, for nothing else is judged then."""
+        system, kin = self.system, self.kinematics()
+        if not system.constraints:
+            faces = [e for face in system.unilateral for e in (face.function, face.restitution)]
+            kin.lower.column([*system._expressions(), *faces])
+            system.tree.refuse_massless()
+        balls = [[system.coordinates.index(q) for q in ball.coordinates] for ball in system.quaternions]
+        rate = make_fn("rate", {"q": (kin.q, (system.nq,)), "v": (kin.v, (system.nv,))}, {"qd": (kin.qd, (system.nq,))})
+        q = np.array([inputs[0] for inputs, _ in finite_samples(rate, count=6, quaternions=balls)])
+        return bool(inverse_trace(system.tree.layout, q).min() < 1 / least)
+
+    @cached_property
+    def undamped(self) -> Layout:
+        """The bodies of the tree; the damping of its joints is among the forces of the system."""
+        layout = self.system.tree.layout
+        links = [replace(link, node=replace(link.node, damping=(0.0,) * link.node.kind.nv)) for link in layout.links]
+        return Layout(tuple(links), layout.ground)
 
 
-def tree_inertia(system: TreeSystem, kin: Kinematics) -> Inertia:
-    """M, h and T of the tree, rotors included; time and the frame do no work."""
-    layout, nv = _undamped(system), system.nv
-    q, v = scalars(kin.q), scalars(kin.v)
-    M = mass_matrix(layout, q)
-    bias = stacked(algorithms.rnea(layout, NO_GRAVITY, q, v, [0.0] * nv))
-    T = stacked([kinematics.kinetic_energy(layout, q, v)])
-    return Inertia(M, bias, T, T, zeros(1), "tree")
+mechanics.register(TreeSystem, TreeMechanics)
 
 
 @dataclass(frozen=True)
@@ -157,34 +204,3 @@ def _carried(steps: Steps, Omega: Array) -> Array:
     """X Ω Xᵀ, (6, 6, batch), from predecessor to successor."""
     half = np.array(six_out(steps, list(Omega)))
     return np.array(six_out(steps, list(half.swapaxes(0, 1)))).swapaxes(0, 1)
-
-
-def _undamped(system: TreeSystem) -> Layout:
-    """The bodies of the tree; the damping of its joints is among the forces of the system."""
-    layout = system.tree.layout
-    links = [replace(link, node=replace(link.node, damping=(0.0,) * link.node.kind.nv)) for link in layout.links]
-    return Layout(tuple(links), layout.ground)
-
-
-def tree_weight(system: TreeSystem, kin: Kinematics) -> Weight:
-    """V = −g·Σ m c and the forces that hold the tree at rest, with the opposite sign."""
-    layout, gravity, q = system.tree.layout, system.tree.gravity, scalars(kin.q)
-    rest = [0.0] * system.nv
-    V = stacked([kinematics.potential_energy(layout, gravity, q)])
-    return Weight(V, -stacked(algorithms.rnea(layout, gravity, q, rest, rest)))
-
-
-def tree_loads(system: TreeSystem, kin: Kinematics) -> Value:
-    """Q = Σ (∂u/∂v)ᵀ F over the loads F with the velocities u on which they do work, (nv, 1)."""
-    Q = zeros(system.nv)
-    for F, u in system.frame_loads:
-        Q += jacobian(kin.lower.column(u), kin.v).T @ kin.lower.column(F)
-    return Q
-
-
-def articulated(system: TreeSystem, kin: Kinematics, forces: Value) -> Value:
-    """a of M a + h = Q, (nv, 1), by articulated bodies; gravity accelerates the ground upwards."""
-    system.tree.refuse_massless()
-    loads = forces - kin.N.T @ kin.slope(kin.lower(system.potential))
-    q, v, tau = scalars(kin.q), scalars(kin.v), scalars(loads)
-    return stacked(algorithms.aba(_undamped(system), system.tree.gravity, q, v, tau))
