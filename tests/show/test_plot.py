@@ -1,13 +1,18 @@
 """Pictures: what is on them, checked on the artists; the plot sees a record of values and nothing of mechanics."""
 
 import pickle
+import warnings
 
 import matplotlib
 import numpy as np
 import pytest
 
+import appell as ap
 from appell.errors import ModelError, Status
+from appell.motion.impact_data import Impact
 from appell.motion.record import QUANTITIES, Drift, Record, Series, reaction_latex
+from appell.show.plot import contact_intervals
+from appell.show.style import COLOURS
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -147,14 +152,88 @@ def test_the_style_of_the_user_is_left_alone_and_a_failure_is_in_the_title(waves
     assert figure.axes[0].get_title(loc="left") == "waves (stopped: step too small)"
 
 
-def test_a_notebook_shows_a_figure_once(waves):
+def test_pyplot_shows_a_picture(waves):
+    """`plt.show()` opens what `motion.plot()` made, and `.show()` does not raise."""
+    figure = waves.plot("x")
+    assert plt.gcf() is figure and plt.fignum_exists(figure.number)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Agg cannot open a window, and says so
+        figure.show()
+        plt.show()
+    assert pickle.loads(pickle.dumps(figure)).axes[0].get_xlabel() == figure.axes[0].get_xlabel()
+
+
+def test_a_notebook_shows_a_figure_once(waves, monkeypatch):
     """As the value of its cell: pyplot, which would show it again at the end of the cell, does not know it."""
+    monkeypatch.setattr(matplotlib, "get_backend", lambda: "module://matplotlib_inline.backend_inline")
     for figure in (waves.plot("x"), waves.plot_path("x", "y")):
         assert figure._repr_png_().startswith(b"\x89PNG")
-        formats, _ = pytest.importorskip("IPython.core.formatters").DisplayFormatter().format(figure)
-        assert set(formats) == {"text/plain", "image/png"}
         assert pickle.loads(pickle.dumps(figure)).axes[0].get_xlabel() == figure.axes[0].get_xlabel()
     assert plt.get_fignums() == []
+
+
+def test_a_window_is_not_repeated_below_its_cell(waves):
+    with plt.ion():
+        assert waves.plot("x")._repr_png_() is None
+
+
+def test_vectors_for_papers(waves, tmp_path):
+    waves.plot("x", "y").savefig(tmp_path / "waves.pdf")
+    assert b"/Subtype /Type0" in (tmp_path / "waves.pdf").read_bytes()  # TrueType letters, not drawings of them
+    waves.plot("x").savefig(tmp_path / "waves.svg")
+    assert "<svg" in (tmp_path / "waves.svg").read_text()
+
+
+def test_one_quantity_against_another(waves):
+    figure = waves.plot("x.d", against="x")
+    curve, start, end = figure.axes[0].lines
+    x, v = curve.get_data()
+    np.testing.assert_allclose(x**2 + v**2, 1)
+    assert (figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()) == ("$x$ (SI)", r"$\dot{x}$ (SI)")
+    assert start.get_markerfacecolor() == "white" != end.get_markerfacecolor()
+    with pytest.raises(ModelError, match="say what is drawn against x"):
+        waves.plot(against="x")
+    assert len(waves.plot_phase().axes) == 2 and len(waves.plot_phase("y").axes) == 1
+
+
+def test_motions_are_compared(waves):
+    other = Waves(np.linspace(0, 9, 13))
+    panel = waves.plot("x", compare=other).axes[0]
+    assert [line.get_color() for line in panel.lines] == list(COLOURS[:2]) and panel.get_xlim() == (0, 9)
+    assert legend(panel) == ["waves 1", "waves 2"]
+    panel = waves.plot("x", "y", compare={"longer": other}).axes[0]
+    colours = [line.get_color() for line in panel.lines]
+    assert colours[:2] == colours[2:] and [line.get_linestyle() for line in panel.lines] == ["-", "-", "--", "--"]
+    assert legend(panel)[2:] == ["$x$, longer", "$y$, longer"]
+    assert len(waves.plot_path("x", "y", compare=[other]).axes[0].lines) == 6
+    with pytest.raises(ModelError, match="compare= takes motions"):
+        waves.plot("x", compare=["x"])
+
+
+def test_contact_is_a_band_and_an_impact_a_tick(waves):
+    waves.impacts = (Impact(1.0, "floor", -1, 1, 2, "impact"), Impact(2.0, "floor", -1, 0, 1, "landing"),
+                     Impact(4.0, "floor", 0, 0, 0, "leaving"))  # fmt: skip
+    assert contact_intervals(waves) == [(2.0, 4.0)]
+    panel = waves.plot("x").axes[0]
+    assert [(p.get_x(), p.get_x() + p.get_width()) for p in panel.patches] == [(2.0, 4.0)]
+    assert list(panel.lines[1].get_xdata()) == [1.0]
+    waves.impacts = waves.impacts[2:]  # it was in contact from the beginning
+    assert contact_intervals(waves) == [(0.0, 4.0)]
+    waves.contacts = ((0.0, (0,)), (3.0, (0, 1)), (5.0, ()))
+    assert contact_intervals(waves) == [(0.0, 3.0), (3.0, 5.0)]
+
+
+def test_a_joint_its_rate_and_its_torque_share_a_colour_in_the_order_of_the_model():
+    phi1, phi2 = ap.coordinates("phi1 phi2")
+    b, a = ap.parameters("b a")  # the torque of the first joint comes last in the alphabet
+    system = ap.System([phi1, phi2], kinetic=(phi1.d**2 + phi2.d**2) / 2, forces={phi1: b, phi2: a}, name="two joints")
+    motion = ap.simulate(system, {phi1: 1.0}, until=0.3, control=lambda t, q, v: {a: 1.0, b: 2.0}, rate=10.0)
+    assert motion.input_names == ("b", "a")
+    panels = motion.plot("coordinates", "velocities", "inputs").axes
+    colours = [[line.get_color() for line in panel.lines] for panel in panels]
+    assert colours == [list(COLOURS[:2])] * 3
+    only = motion.plot([phi2], [phi2.d], [a]).axes
+    assert [panel.lines[0].get_color() for panel in only] == [COLOURS[1]] * 3
 
 
 def test_inputs_are_stairs_without_slopes(waves):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def labelled(motion: Motion, key: Any) -> Series:
     """See `Record.series`. Where names are shared, a symbol goes before a constraint, and both before a quantity."""
-    from appell.show.plot import latex
+    from appell.show.style import latex
 
     taken = {*map(str, motion.symbols), *(motion.pseudo or ()), *motion.input_names}
     if isinstance(key, str) and key in QUANTITIES and key not in taken:

@@ -127,8 +127,26 @@ class Motion(Record):
 
     @property
     def input_names(self) -> tuple[str, ...]:
-        """Names of the inputs that a control gives."""
-        return () if self.readings is None else tuple(map(str, self.readings.inputs))
+        """Names of the inputs that a control gives, in the order of the velocities that they act on."""
+        return tuple(map(str, self._drives))
+
+    @cached_property
+    def _drives(self) -> Mapping[Any, int | None]:
+        """Input → the one velocity on which it acts, None where there are none or several; in the order of the model."""
+        inputs = () if self.readings is None else self.readings.inputs
+        acts = {s: [i for i, Q in enumerate(self.system.forces) if s in Q.free_symbols] for s in inputs}
+        order = sorted(inputs, key=lambda s: (acts[s] or [self.system.nv])[0])
+        return {s: acts[s][0] if len(acts[s]) == 1 else None for s in order}
+
+    @property
+    def colour_numbers(self) -> Mapping[str, int]:
+        """Name of a coordinate, velocity or input → number of its colour: a joint, its rate and its torque share one."""
+        system = self.system
+        numbers = {str(q): i for i, q in enumerate(system.coordinates)}
+        own = {rate: i for i, rate in enumerate(system.rates.values())}
+        numbers.update({str(v): own.get(v, system.nq + i) for i, v in enumerate(system.velocities)})
+        driven = {str(s): numbers[str(system.velocities[i])] for s, i in self._drives.items() if i is not None}
+        return {**numbers, **driven}
 
     @property
     def reaction_names(self) -> tuple[str, ...]:

@@ -87,6 +87,12 @@ class Record:
     contact_names: tuple[str, ...] = ()
     input_names: tuple[str, ...] = ()
     impacts: tuple[Any, ...] = ()
+    contacts: tuple[tuple[float, tuple[int, ...]], ...] = ()
+
+    @property
+    def colour_numbers(self) -> Mapping[str, int]:
+        """Name of a coordinate, velocity or input → number of its colour: a joint, its rate and its torque share one."""
+        return {name: i for names in (self.coordinate_names, self.velocity_names) for i, name in enumerate(names)}
 
     def series(self, key: Any) -> Series:
         """Values with their name, LaTeX and unit, by symbol, name, constraint, or a name of `QUANTITIES`."""
@@ -134,22 +140,34 @@ class Record:
             rows.append(("redundant rows", f"{', '.join(self.redundant)} (reactions of least norm)"))
         return Verification(tuple(rows))
 
-    def plot(self, *what: Any, axes: Any = None) -> Any:
+    def plot(self, *what: Any, against: Any = None, compare: Any = (), axes: Any = None) -> Any:
         """Curves against time: coordinates, inputs, reactions, energy error and residual, or `what` is named.
 
-        Symbols, expressions and constraints together make one panel, a list makes a panel of its own. Returns a matplotlib
-        figure, which a notebook shows and `savefig` writes. pyplot does not know it: for a window give `axes` of a pyplot
-        figure, one for each panel, and call `plt.show()`.
+        Symbols, expressions and constraints together make one panel, a list makes a panel of its own. Impacts are ticks on the
+        time axis, contact is a grey band. Returns a matplotlib figure, which `plt.show()` and a notebook show once and
+        `savefig` writes, as vectors to .pdf, .svg or .pgf.
+
+        Parameters
+        ----------
+        against: draw `what` over this quantity instead of time, `motion.plot(x.d, against=x)`.
+        compare: other motions in the same panels: one, a list of them, or label → motion.
+        axes: matplotlib axes to draw on, one for each panel, instead of a new figure.
         """
         from appell.show.plot import plot  # drawing is loaded when something is drawn
 
-        return plot(self, *what, axes=axes)
+        return plot(self, *what, against=against, compare=compare, axes=axes)
 
-    def plot_path(self, x: Any, y: Any, *, axes: Any = None) -> Any:
+    def plot_path(self, x: Any, y: Any, *, compare: Any = (), axes: Any = None) -> Any:
         """The curve (x(t), y(t)) in the plane with equal scales. Returns the matplotlib figure."""
         from appell.show.plot import plot_path
 
-        return plot_path(self, x, y, axes=axes)
+        return plot_path(self, x, y, compare=compare, axes=axes)
+
+    def plot_phase(self, *coordinates: Any, compare: Any = (), axes: Any = None) -> Any:
+        """Phase portraits (q, q̇), of all coordinates or of those named. Returns the matplotlib figure."""
+        from appell.show.plot import plot_phase
+
+        return plot_phase(self, *coordinates, compare=compare, axes=axes)
 
     def __repr__(self) -> str:
         status = "" if self.ok else f", {self.status.name}"

@@ -1,19 +1,64 @@
-"""A matplotlib figure that shows itself once in a notebook. Loads matplotlib: import it where something is drawn."""
+"""A matplotlib figure that `plt.show()` shows, and a notebook once. Loads matplotlib: import it where something is drawn."""
 
 from __future__ import annotations
 
 from io import BytesIO
+from typing import Any
 
+import matplotlib
 from matplotlib.figure import Figure
+
+from appell.show.style import style
 
 
 class Picture(Figure):
-    """A figure that pyplot does not know: a notebook shows it as the value of its cell and nowhere else; none stays open."""
+    """A figure in the typography of a paper, on screen and in files.
 
-    def _repr_png_(self) -> bytes:
+    pyplot knows it, so that `plt.show()` opens it, except in a notebook with inline pictures: there the figure is the value
+    of its cell, and pyplot would show it a second time.
+    """
+
+    def _repr_png_(self) -> bytes | None:
+        if matplotlib.is_interactive() and self._known:
+            return None  # its window or widget shows it already
         memory = BytesIO()
         self.savefig(memory, format="png")
         return memory.getvalue()
 
+    @property
+    def _known(self) -> bool:
+        """Whether pyplot keeps this figure."""
+        return getattr(self.canvas, "manager", None) is not None
 
-__all__ = ["Picture"]
+    def savefig(self, fname: Any, **options: Any) -> None:
+        """Writes the picture; the ending of the name decides the format (.pdf, .svg, .pgf and .eps are vectors)."""
+        with style():
+            super().savefig(fname, **options)
+
+    def show(self, warn: bool = True) -> None:
+        """Shows the figure: in its window, or in the notebook."""
+        if self._known:
+            super().show(warn=warn)
+        elif _inline():
+            from IPython.display import display
+
+            display(self)
+
+
+def picture(size: tuple[float, float]) -> Picture:
+    """An empty picture of this size, inches."""
+    if _inline():
+        return Picture(figsize=size, layout="constrained")
+    from matplotlib import pyplot
+
+    figure = pyplot.figure(FigureClass=Picture, figsize=size, layout="constrained")
+    assert isinstance(figure, Picture)
+    return figure
+
+
+def _inline() -> bool:
+    """Whether pictures go into a notebook."""
+    return "inline" in matplotlib.get_backend().lower()
+
+
+__all__ = ["Picture", "picture"]

@@ -1,4 +1,4 @@
-"""Pictures of a motion with matplotlib: curves against time in stacked panels, and paths in a plane.
+"""Pictures of motions with matplotlib: curves against time in stacked panels, portraits in a plane, motions compared.
 
 matplotlib is loaded when the first picture is drawn.
 """
@@ -6,16 +6,14 @@ matplotlib is loaded when the first picture is drawn.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import cycle, islice, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import sympy
 from numpy.typing import NDArray
 
 from appell.errors import ModelError
+from appell.show.style import COLOURS, DASHES, axis_label, latex, looks, style, typeset
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,42 +32,14 @@ FLAT = 1e-6
 SPARSE = 150
 """Up to so many samples are marked where samples, not curves, are shown."""
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's palette: told apart with every kind of colour vision, and in grey."""
 
-DASHES = ("-", "--", "-.", ":")
+@dataclass(frozen=True)
+class Subject:
+    """A motion to be drawn: as it was sampled, with smooth curves between the samples, and its name in the legend."""
 
-STYLE: Mapping[str, Any] = {
-    "font.family": "STIXGeneral",
-    "mathtext.fontset": "stix",
-    "font.size": 10,
-    "axes.labelsize": 10,
-    "axes.titlesize": 10,
-    "legend.fontsize": 10,
-    "xtick.labelsize": 9,
-    "ytick.labelsize": 9,
-    "axes.linewidth": 0.6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.formatter.use_mathtext": True,
-    "axes.formatter.limits": (-4, 5),
-    "axes.unicode_minus": True,
-    "axes.grid": True,
-    "grid.color": "#dddddd",
-    "grid.linewidth": 0.5,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "ytick.minor.width": 0.4,
-    "lines.linewidth": 1.3,
-    "lines.solid_capstyle": "round",
-    "legend.frameon": False,
-    "figure.dpi": 140,
-}
-
-
-def latex(what: Any) -> str:
-    """LaTeX of a symbol, an expression, or a name ("omega_1")."""
-    return sympy.latex(sympy.Symbol(what) if isinstance(what, str) else what)
+    motion: Record
+    fine: Record
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,7 +48,7 @@ class Panel:
 
     keys: tuple[Any, ...]
     label: str = ""
-    draw: Callable[[Axes, Record, Record, Panel], None] = lambda *arguments: draw_curves(*arguments)
+    draw: Callable[[Axes, Sequence[Subject], Panel], None] = lambda *arguments: draw_curves(*arguments)
     height: float = 1.0
 
 
@@ -98,47 +68,57 @@ def panels_by_name(motion: Record) -> dict[str, Panel]:
 DEFAULT = ("coordinates", "inputs", "reactions", "energy_error", "residual")
 
 
-def plot(motion: Record, *what: Any, axes: Any = None) -> Figure:
-    """Curves against time; see `Motion.plot`."""
-    panels, fine = _panels(motion, what), motion.fine(POINTS)
+def plot(motion: Record, *what: Any, against: Any = None, compare: Any = (), axes: Any = None) -> Figure:
+    """Curves against time, or against another quantity; see `Motion.plot`."""
+    if against is not None:
+        return _portraits(motion, what, against, compare, axes)
+    panels, subjects = _panels(motion, what), _subjects(motion, compare)
     with style():
         figure, places = _figure(panels, axes)
         for place, panel in zip(places, panels, strict=True):
-            panel.draw(place, motion, fine, panel)
-            if len(motion) > 1:
-                place.set_xlim(motion.t.min(), motion.t.max())
+            panel.draw(place, subjects, panel)
+            times = np.concatenate([s.motion.t for s in subjects])
+            if np.ptp(times) > 0:
+                place.set_xlim(times.min(), times.max())
         places[-1].set_xlabel("$t$ (s)")
         if axes is None:
             _finish(figure, motion, places[0])
     return figure
 
 
-def plot_path(motion: Record, x: Any, y: Any, *, axes: Any = None) -> Figure:
+def plot_path(motion: Record, x: Any, y: Any, *, compare: Any = (), axes: Any = None) -> Figure:
     """The path (x(t), y(t)) with equal scales, its start (open) and end (filled) marked; see `Motion.plot_path`."""
-    fine = motion.fine(POINTS)
-    across, up = fine.series(x), fine.series(y)
+    subjects = _subjects(motion, compare)
+    pairs = [(s.fine.series(x), s.fine.series(y)) for s in subjects]
     with style():
-        figure, (place,) = (_path_figure(across.values, up.values)) if axes is None else _given(axes, 1)
-        place.plot(across.values, up.values, color=COLOURS[0])
-        dot: dict[str, Any] = {"marker": "o", "ms": 4.5, "color": COLOURS[0], "clip_on": False, "zorder": 3}
-        place.plot(across.values[:1], up.values[:1], mfc="white", **dot)
-        place.plot(across.values[-1:], up.values[-1:], **dot)
-        place.set_xlabel(_axis_label(across))
-        place.set_ylabel(_axis_label(up))
-        place.locator_params(nbins=7, steps=[1, 2, 5, 10])
+        if axes is None:
+            across, up = (np.concatenate([pair[i].values for pair in pairs]) for i in (0, 1))
+            figure, (place,) = _path_figure(across, up)
+        else:
+            figure, (place,) = _given(axes, 1)
+        for subject, pair, (colour, _) in zip(subjects, pairs, looks(len(pairs)), strict=True):
+            _draw_portrait(place, subject, *pair, colour, DASHES[0], subject.name)
+        _label_portrait(place, pairs[0][0], [pairs[0][1]], len(subjects) > 1)
         place.set_aspect("equal", adjustable="datalim" if axes is not None else "box")
         if axes is None:
             _finish(figure, motion, place)
     return figure
 
 
-@contextmanager
-def style() -> Iterator[None]:
-    """matplotlib with the typography of a paper, inside a `with` only."""
-    import matplotlib
-
-    with matplotlib.rc_context(dict(STYLE)):  # type: ignore[arg-type]
-        yield
+def plot_phase(motion: Record, *coordinates: Any, compare: Any = (), axes: Any = None) -> Figure:
+    """A phase portrait (q, q̇) for each coordinate; see `Motion.plot_phase`."""
+    chosen = coordinates or motion.coordinate_names
+    subjects = _subjects(motion, compare)
+    with style():
+        figure, places = _grid(len(chosen), legend=len(subjects) > 1) if axes is None else _given(axes, len(chosen))
+        for place, q in zip(places, chosen, strict=True):
+            for subject, (colour, _) in zip(subjects, looks(len(subjects)), strict=True):
+                pair = subject.fine.series(q), subject.fine.series(f"{q}.d")
+                _draw_portrait(place, subject, *pair, colour, DASHES[0], subject.name)
+                _label_portrait(place, pair[0], [pair[1]], len(subjects) > 1 and place is places[min(2, len(places) - 1)])
+        if axes is None:
+            _finish(figure, motion, places[0])
+    return figure
 
 
 # -- what is drawn -----------------------------------------------------------------------------------------------------
@@ -164,40 +144,100 @@ def _panels(motion: Record, what: tuple[Any, ...]) -> list[Panel]:
     return panels
 
 
+def _subjects(motion: Record, compare: Any) -> list[Subject]:
+    """The motion and those that it is compared with: a motion, a list of them, or label → motion."""
+    from appell.motion.record import Record
+
+    listed = [compare] if isinstance(compare, Record) else compare
+    named = dict(compare) if isinstance(compare, Mapping) else {f"{motion.name} {k}": m for k, m in enumerate(listed, start=2)}
+    wrong = [m for m in named.values() if not isinstance(m, Record)]
+    if wrong:
+        raise ModelError(f"compare= takes motions, or {{label: motion}}; not {wrong[0]!r}")
+    first = motion.name if isinstance(compare, Mapping) or not named else f"{motion.name} 1"
+    return [Subject(m, m.fine(POINTS), name) for name, m in {first: motion, **named}.items()]
+
+
 def _has_rows(motion: Record) -> bool:
     return bool(motion.reaction_names) or bool(np.any(motion.residual))
 
 
-def draw_curves(axes: Axes, motion: Record, fine: Record, panel: Panel) -> None:
+@dataclass(frozen=True)
+class Curve:
+    """One line of a panel: whose it is, its values, colour, dashes, and what the legend calls it."""
+
+    subject: Subject
+    series: Series
+    colour: str
+    dash: str
+    name: str
+
+
+def _curves(subjects: Sequence[Subject], panel: Panel, *, sampled: bool = False) -> Iterator[Curve]:
+    """A quantity keeps its colour in every panel; motions differ by dashes, or by colour where a panel has one quantity."""
+    single = len(panel.keys) == 1 and len(subjects) > 1
+    for k, subject in enumerate(subjects):
+        record = subject.motion if sampled else subject.fine
+        for key, (colour, dash) in zip(panel.keys, _looks_of(subject.motion, panel.keys), strict=True):
+            series = record.series(key)
+            if single:
+                colour, dash = looks(len(subjects))[k]
+            elif len(subjects) > 1:
+                dash = DASHES[k % len(DASHES)]
+            name = subject.name.replace("$", r"\$") if single else typeset(series)
+            if len(subjects) > 1 and not single:
+                name = f"{name}, {subject.name}".replace("_", r"\_") if k else name
+            yield Curve(subject, series, colour, dash, name)
+
+
+def _looks_of(motion: Record, keys: Sequence[Any]) -> list[tuple[str, str]]:
+    """A joint, its velocity and its torque share one look where all keys of the panel have a number; else by position."""
+    numbers = [motion.colour_numbers.get(str(key)) for key in keys]
+    known = [n for n in numbers if n is not None]
+    if len(known) < len(keys) or len(set(known)) < len(keys):
+        return looks(len(keys))
+    table = looks(1 + max(known))
+    return [table[n] for n in known]
+
+
+def draw_curves(axes: Axes, subjects: Sequence[Subject], panel: Panel) -> None:
     """Values on a linear scale, smooth between the samples; several get a legend beside the axes."""
-    curves = [fine.series(key) for key in panel.keys]
-    for curve, (colour, dash) in zip(curves, _looks(len(curves)), strict=True):
-        axes.plot(*_broken(fine.t, curve.values), color=colour, linestyle=dash, label=_typeset(curve))
-    _mark_impacts(axes, motion)
+    curves = list(_curves(subjects, panel))
+    for c in curves:
+        axes.plot(*_broken(c.subject.fine.t, c.series.values), color=c.colour, linestyle=c.dash, label=c.name)
+    if len(subjects) == 1:
+        _mark_contacts(axes, subjects[0].motion)
+        _mark_impacts(axes, subjects[0].motion)
     _label(axes, curves, panel)
 
 
-def draw_held(axes: Axes, motion: Record, fine: Record, panel: Panel) -> None:
+def draw_held(axes: Axes, subjects: Sequence[Subject], panel: Panel) -> None:
     """Values that are held from one reading to the next, as stairs."""
-    curves = [fine.series(key) for key in panel.keys]
-    for curve, (colour, dash) in zip(curves, _looks(len(curves)), strict=True):
-        axes.step(fine.t, curve.values, where="post", color=colour, linestyle=dash, linewidth=0.9, label=_typeset(curve))
+    curves = list(_curves(subjects, panel))
+    for c in curves:
+        look = {"color": c.colour, "linestyle": c.dash, "linewidth": 0.9}
+        axes.step(c.subject.fine.t, c.series.values, where="post", label=c.name, **look)
     _label(axes, curves, panel)
 
 
-def _label(axes: Axes, curves: Sequence[Series], panel: Panel) -> None:
+def _label(axes: Axes, curves: Sequence[Curve], panel: Panel) -> None:
     """What the curves are called, beside the axis and in a legend; their scale in proportion."""
-    axes.set_ylabel(_shared_label(curves, panel.label))
+    series = [c.series for c in curves[: len(panel.keys)]]
+    axes.set_ylabel(_shared_label(series, panel.label))
     if len(curves) > 1:
         _legend(axes, len(curves), panel.height)
-    _keep_in_proportion(axes, np.array([curve.values for curve in curves]))
+    _keep_in_proportion(axes, np.concatenate([c.series.values for c in curves]))
     axes.ticklabel_format(axis="y", useOffset=False)
 
 
-def _broken(t: Array, values: Array) -> tuple[Array, Array]:
-    """The curve with a gap where the value jumps at one time: what an impact changes is not joined."""
+def _jumps(t: Array, values: Array) -> NDArray[np.int_]:
+    """Places before which the value jumps at one time: what an impact changes is not joined."""
     size = np.abs(values[np.isfinite(values)]).max(initial=0.0)
-    jumps = 1 + np.flatnonzero((np.diff(t) == 0) & (np.abs(np.diff(values)) > 1e-9 * size))
+    return 1 + np.flatnonzero((np.diff(t) == 0) & (np.abs(np.diff(values)) > 1e-9 * size))
+
+
+def _broken(t: Array, values: Array) -> tuple[Array, Array]:
+    """The curve with a gap at each jump."""
+    jumps = _jumps(t, values)
     return np.insert(t, jumps, np.nan), np.insert(values, jumps, np.nan)
 
 
@@ -209,6 +249,36 @@ def _mark_impacts(axes: Axes, motion: Record) -> None:
         axes.plot(times, np.zeros(len(times)), color="#555555", transform=axes.get_xaxis_transform(), **look)
 
 
+def _mark_contacts(axes: Axes, motion: Record) -> None:
+    """A grey band over every interval of contact."""
+    for begin, end in contact_intervals(motion)[:SPARSE]:
+        axes.axvspan(begin, end, color="#000000", alpha=0.07, linewidth=0, zorder=0)
+
+
+def contact_intervals(motion: Record) -> list[tuple[float, float]]:
+    """Intervals (s) in which some face is in contact: from a landing to the leaving, or to the end."""
+    changes = [(float(time), len(faces)) for time, faces in motion.contacts] or _changes_of_contact(motion)
+    ends = [*(time for time, _ in changes[1:]), *motion.t[-1:].tolist()]
+    return [(time, end) for (time, count), end in zip(changes, ends, strict=False) if count and end != time]
+
+
+def _changes_of_contact(motion: Record) -> list[tuple[float, int]]:
+    """(time, number of faces in contact from then on) from the events alone, which are all that a file keeps."""
+    changes: list[tuple[float, int]] = []
+    held: set[str] = set()
+    for event in motion.impacts:
+        if event.kind == "landing":
+            held.add(event.constraint)
+        elif event.kind == "leaving":
+            if event.constraint not in held:  # in contact from the beginning
+                changes = [(float(motion.t[0]), 1), *((time, count + 1) for time, count in changes)]
+            held.discard(event.constraint)
+        else:
+            continue
+        changes.append((float(event.time), len(held)))
+    return changes
+
+
 def _keep_in_proportion(axes: Axes, values: Array) -> None:
     """Values that change by less than `FLAT` of their size are drawn as constants: rounding is not magnified."""
     values = values[np.isfinite(values)]
@@ -217,31 +287,30 @@ def _keep_in_proportion(axes: Axes, values: Array) -> None:
         axes.set_ylim(middle - 0.1 * abs(middle), middle + 0.1 * abs(middle))
 
 
-def draw_magnitudes(axes: Axes, motion: Record, fine: Record, panel: Panel) -> None:
+def draw_magnitudes(axes: Axes, subjects: Sequence[Subject], panel: Panel) -> None:
     """|values| at the samples on a logarithmic scale; exact zeros, which have no place on it, are left out."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    for key, (colour, dash) in zip(panel.keys, _looks(len(panel.keys)), strict=True):
-        values = np.abs(motion.series(key).values)
+    drawn = []
+    for c in _curves(subjects, panel, sampled=True):
+        values = np.abs(c.series.values)
         seen = values > 0
-        if not seen.any():
-            axes.yaxis.set_ticks([])
-            place = {"transform": axes.transAxes, "ha": "center", "va": "center"}
-            axes.text(0.5, 0.5, "zero at every sample", color="#555555", **place)
-            break
-        dots = {"marker": "o", "markersize": 2.2} if len(motion) <= SPARSE else {}
-        axes.semilogy(motion.t[seen], values[seen], color=colour, linestyle=dash, linewidth=0.9, **dots)
-        high = values[seen].max()
-        low = max(values[seen].min(), 1e-8 * high)  # a nearly exact first step must not squeeze the rest
+        drawn.append(values[seen])
+        dots = {"marker": "o", "markersize": 2.2} if len(values) <= SPARSE else {}
+        if seen.any():
+            look = {"color": c.colour, "linestyle": c.dash, "linewidth": 0.9, "label": c.name, **dots}
+            axes.semilogy(c.subject.motion.t[seen], values[seen], **look)
+    values = np.concatenate(drawn)
+    if values.size:
+        high = values.max()
+        low = max(values.min(), 1e-8 * high)  # a nearly exact first step must not squeeze the rest
         axes.set_ylim(10 ** np.floor(np.log10(low) - 0.1), 10 ** np.ceil(np.log10(high) + 0.1))
         axes.yaxis.set_major_locator(LogLocator(numticks=5))
         axes.yaxis.set_minor_formatter(NullFormatter())
+    else:
+        axes.yaxis.set_ticks([])
+        axes.text(0.5, 0.5, "zero at every sample", color="#555555", transform=axes.transAxes, ha="center", va="center")
     axes.set_ylabel(panel.label, multialignment="center")
-
-
-def _looks(count: int) -> Iterable[tuple[str, str]]:
-    """Colour and dashes of each curve: all colours solid first, then dashed."""
-    return islice(((colour, dash) for dash, colour in cycle(product(DASHES, COLOURS))), count)
 
 
 def _legend(axes: Axes, count: int, height: float) -> None:
@@ -256,27 +325,47 @@ def _legend(axes: Axes, count: int, height: float) -> None:
 def _shared_label(curves: Sequence[Series], label: str) -> str:
     """The label of the panel, or the names of its curves where there are few, with the unit that they share."""
     if len(curves) == 1:
-        return _axis_label(curves[0])
+        return axis_label(curves[0])
     units = {curve.units for curve in curves}
-    names = ", ".join(map(_typeset, curves))
+    names = ", ".join(map(typeset, curves))
     label = label or (names if len(curves) <= 4 and len(names) <= 60 else "values")
     return f"{label} ({units.pop()})" if len(units) == 1 else label
 
 
-def _axis_label(curve: Series) -> str:
-    unit = "" if curve.units == "1" else f" ({curve.units})"
-    return _typeset(curve) + unit
+# -- portraits: one quantity against another ---------------------------------------------------------------------------
 
 
-def _typeset(curve: Series) -> str:
-    """Its LaTeX where matplotlib can set it (it has no environments, for example), else its plain name."""
-    from matplotlib.mathtext import MathTextParser
+def _portraits(motion: Record, what: Iterable[Any], against: Any, compare: Any, axes: Any) -> Figure:
+    keys = [key for item in what for key in (item if isinstance(item, list | tuple) else [item])]
+    if not keys:
+        raise ModelError(f"say what is drawn against {against}: motion.plot({against}.d, against={against})")
+    subjects = _subjects(motion, compare)
+    with style():
+        figure, (place,) = _grid(1, legend=len(keys) * len(subjects) > 1) if axes is None else _given(axes, 1)
+        for c in _curves(subjects, Panel(tuple(keys))):
+            _draw_portrait(place, c.subject, c.subject.fine.series(against), c.series, c.colour, c.dash, c.name)
+        series = [subjects[0].fine.series(key) for key in keys]
+        _label_portrait(place, subjects[0].fine.series(against), series, len(keys) * len(subjects) > 1)
+        if axes is None:
+            _finish(figure, motion, place)
+    return figure
 
-    try:
-        MathTextParser("path").parse(f"${curve.latex}$")
-    except ValueError:
-        return curve.name.replace("$", r"\$")
-    return f"${curve.latex}$"
+
+def _draw_portrait(place: Axes, subject: Subject, x: Series, y: Series, colour: str, dash: str, name: str) -> None:
+    """A curve in the plane, broken where both or one jump; its start is open, its end filled."""
+    cut = np.union1d(_jumps(subject.fine.t, x.values), _jumps(subject.fine.t, y.values))
+    place.plot(np.insert(x.values, cut, np.nan), np.insert(y.values, cut, np.nan), color=colour, linestyle=dash, label=name)
+    dot: dict[str, Any] = {"marker": "o", "ms": 4.5, "color": colour, "clip_on": False, "zorder": 3}
+    place.plot(x.values[:1], y.values[:1], mfc="white", **dot)
+    place.plot(x.values[-1:], y.values[-1:], **dot)
+
+
+def _label_portrait(place: Axes, x: Series, y: Sequence[Series], several: bool) -> None:
+    place.set_xlabel(axis_label(x))
+    place.set_ylabel(_shared_label(y, ""))
+    place.locator_params(nbins=7, steps=[1, 2, 5, 10])
+    if several:
+        _legend(place, 1, 3.0)
 
 
 # -- where it is drawn -------------------------------------------------------------------------------------------------
@@ -287,24 +376,33 @@ def _figure(panels: Sequence[Panel], axes: Any) -> tuple[Figure, list[Axes]]:
     if axes is not None:
         return _given(axes, len(panels))
     heights = [panel.height for panel in panels]
-    size = (6.4, max(2.4, 0.7 + 1.35 * sum(heights)))
-    figure = _picture(size)
+    figure = _picture((6.4, max(2.4, 0.7 + 1.35 * sum(heights))))
     places = figure.subplots(len(panels), 1, sharex=True, squeeze=False, height_ratios=heights)
     return figure, list(places[:, 0])
 
 
 def _picture(size: tuple[float, float]) -> Figure:
-    from appell.show.picture import Picture  # loads matplotlib
+    from appell.show.picture import picture  # loads matplotlib
 
-    return Picture(figsize=size, layout="constrained")
+    return picture(size)
+
+
+def _grid(count: int, *, legend: bool) -> tuple[Figure, list[Axes]]:
+    """Portraits side by side, three in a row, with room for a legend on the right."""
+    columns = min(3, count)
+    rows = -(-count // columns)
+    figure = _picture((max(4.2, 2.9 * columns) + 1.9 * legend, max(3.2, 2.5 * rows)))
+    places = list(figure.subplots(rows, columns, squeeze=False).flat)
+    for empty in places[count:]:
+        empty.remove()
+    return figure, places[:count]
 
 
 def _path_figure(x: Array, y: Array) -> tuple[Figure, list[Axes]]:
     """A figure whose shape follows the path, within reason."""
     wide, high = max(np.ptp(x), 1e-12 * np.abs(x).max(initial=1.0)), max(np.ptp(y), 1e-12 * np.abs(y).max(initial=1.0))
     scale = min(5.6 / wide, 4.6 / high)
-    size = (max(2.2, wide * scale) + 0.9, max(1.4, high * scale) + 0.8)
-    figure = _picture(size)
+    figure = _picture((max(2.2, wide * scale) + 0.9, max(1.4, high * scale) + 0.8))
     return figure, [figure.subplots()]
 
 
@@ -317,10 +415,10 @@ def _given(axes: Any, count: int) -> tuple[Figure, list[Axes]]:
 
 def _finish(figure: Figure, motion: Record, top: Axes) -> None:
     """The title, and all texts made while the style holds (ticks are made at the first drawing)."""
-    stopped = "" if motion.ok else f" (stopped: {motion.status.name.lower().replace('_', ' ')})"
+    stopped = "" if motion.status.name == "OK" else f" (stopped: {motion.status.name.lower().replace('_', ' ')})"
     top.set_title(motion.name.replace("$", r"\$") + stopped, loc="left")
     figure.align_ylabels()
     figure.draw_without_rendering()
 
 
-__all__ = ["Panel", "latex", "plot", "plot_path", "style"]
+__all__ = ["COLOURS", "Panel", "contact_intervals", "latex", "plot", "plot_path", "plot_phase", "style"]
