@@ -142,8 +142,8 @@ class Motion(Record):
     def colour_numbers(self) -> Mapping[str, int]:
         """Name of a coordinate, velocity or input → number of its colour: a joint, its rate and its torque share one."""
         system = self.system
-        numbers = {str(q): i for i, q in enumerate(system.coordinates)}
-        own = {rate: i for i, rate in enumerate(system.rates.values())}
+        numbers: dict[str, int] = {str(q): i for i, q in enumerate(system.coordinates)}
+        own: dict[Any, int] = {rate: i for i, rate in enumerate(system.rates.values())}
         numbers.update({str(v): own.get(v, system.nq + i) for i, v in enumerate(system.velocities)})
         driven = {str(s): numbers[str(system.velocities[i])] for s, i in self._drives.items() if i is not None}
         return {**numbers, **driven}

@@ -40,7 +40,7 @@ class Picture(Figure):
         if self._known:
             super().show(warn=warn)
         elif _inline():
-            from IPython.display import display
+            from IPython.display import display  # type: ignore[import-not-found] # a notebook has it
 
             display(self)
 
