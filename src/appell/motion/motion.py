@@ -144,7 +144,7 @@ class Motion(Record):
         system = self.system
         numbers: dict[str, int] = {str(q): i for i, q in enumerate(system.coordinates)}
         own: dict[Any, int] = {rate: i for i, rate in enumerate(system.rates.values())}
-        numbers.update({str(v): own.get(v, system.nq + i) for i, v in enumerate(system.velocities)})
+        numbers.update({str(v): own[v] if v in own else system.nq + i for i, v in enumerate(system.velocities)})
         driven = {str(s): numbers[str(system.velocities[i])] for s, i in self._drives.items() if i is not None}
         return {**numbers, **driven}
 
