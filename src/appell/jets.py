@@ -8,9 +8,11 @@ A motion q(t) is described by its jet (q, q̇, q̈, …), and each member is a S
 so that ∂T/∂ẋ is `diff(T, x.d)` with no functions of time and no substitution passes. The derivative along
 the motion is `total_derivative`:
 
-    dF/dt = ∂F/∂t + Σ ∂F/∂s · s.d      over the jets s in F.
+    dF/dt = ∂F/∂t + Σ ∂F/∂s · s.d      over the jets s in F,
 
-SymPy's `diff(F, t)` is the partial derivative ∂F/∂t only.
+and SymPy's own `diff(F, t)`, `F.diff(t)` and `Derivative(F, t).doit()` are the same where F contains a jet, applied in the
+order in which they are written: diff(T, x.d, t) = d/dt ∂T/∂ẋ. SymPy by itself holds x for a constant and answers 0, so
+`forces={x: -c*x.diff(t)}` would lose its damping in silence; see `_along_the_motion`. `partial` is ∂F/∂s, time included.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from typing import Any, TypeVar
 
 import sympy
 from sympy import Expr, Symbol
+from sympy.core.function import AppliedUndef
 from sympy.core.sympify import _sympify
 from sympy.printing.conventions import split_super_sub
 from sympy.printing.pretty.pretty_symbology import pretty_symbol
@@ -82,6 +85,9 @@ class Jet(Symbol):
     def dd(self) -> Jet:
         """The time derivative after the next."""
         return type(self)(self.letter, self.order + 2)
+
+    def _eval_derivative(self, s: Any) -> Expr:
+        return self.d if s == t else super()._eval_derivative(s)
 
     @property
     def start(self) -> float:
@@ -150,7 +156,9 @@ def _names(text: str | Iterable[str]) -> list[str]:
     if not names:
         raise ModelError("no name given; write for example coordinates('x y phi')")
     for name in names:
-        if not name.isidentifier() or keyword.iskeyword(name):
+        if keyword.iskeyword(name):
+            raise ModelError(f"'{name}' is a word of the Python language and cannot name a symbol; write '{name}_' or '{name[:3]}'")
+        if not name.isidentifier():
             raise ModelError(f"'{name}' cannot be the name of a symbol; use letters, digits and underscores")
         if name == "t":
             raise ModelError("'t' is time (ap.t); choose another name")
@@ -186,6 +194,8 @@ def expression(value: Any, where: str) -> Expr:
         raise ModelError(f"{where} must be a SymPy expression or a number, not {value!r}") from None
     if not isinstance(result, Expr) or getattr(result, "is_Matrix", False):
         raise ModelError(f"{where} must be a scalar expression, not {type(value).__name__}")
+    if result.has(sympy.Derivative):  # d/dt that was written and not yet taken
+        result = result.replace(lambda e: isinstance(e, sympy.Derivative) and _has_jet(e), lambda e: e.doit())
     return result
 
 
@@ -194,11 +204,88 @@ def jets_of(expr: Expr) -> list[Jet]:
     return sorted((s for s in expr.free_symbols if isinstance(s, Jet)), key=lambda s: s.name)
 
 
+def partial(expr: Any, s: Symbol) -> Any:
+    """∂F/∂s with all other symbols held, for s = t too."""
+    if s != t:
+        return sympy.diff(expr, s)
+    held = sympy.Dummy("t", real=True)
+    slope = sympy.diff(expr.xreplace({t: held}), held)
+    return slope.xreplace({held: t})
+
+
 def total_derivative(expr: Any, rates: Mapping[Symbol, Expr] | None = None) -> Any:
     """dF/dt = ∂F/∂t + Σ ∂F/∂s·ṡ along the motion; ṡ is s.d, or `rates[s]` where given (q̇ = N u + n0). Matrices by entry."""
-    if isinstance(expr, sympy.MatrixBase):
+    if isinstance(expr, sympy.MatrixBase | sympy.NDimArray):
         return expr.applyfunc(lambda entry: total_derivative(entry, rates))
     expr = expression(expr, "the argument of total_derivative")
     rates = rates or {}
-    terms = [sympy.diff(expr, t)] + [sympy.diff(expr, s) * rates.get(s, s.d) for s in jets_of(expr)]
+    terms = [partial(expr, t)] + [sympy.diff(expr, s) * rates.get(s, s.d) for s in jets_of(expr)]
     return sympy.Add(*terms)
+
+
+def _along_the_motion(usual: Any) -> Any:
+    """`Derivative.__new__` for which d/dt of what contains a jet is taken along the motion.
+
+    SymPy answers 0 before it asks the expression, where its symbols do not include the one of the derivative, so there is no
+    other place to say that ẋ = dx/dt. Derivatives by other symbols, and of expressions without jets, are SymPy's; so is
+    `Derivative(f(t, x), t)` of an undefined function f alone, with which ∂f/∂t is written.
+    """
+
+    def derivative(cls: type, expr: Any, *variables: Any, **options: Any) -> Any:
+        if not options.get("evaluate") or not any(map(_is_time, variables)) or not _has_jet(expr):
+            return usual(cls, expr, *variables, **options)
+        if _is_unknown(expr):
+            return usual(cls, expr, *variables)
+        for s, count in _repeated(variables):
+            if _is_time(s):
+                _refuse_unclear(expr, s, count)
+                for _ in range(count):
+                    expr = total_derivative(expr)
+            else:
+                expr = usual(cls, expr, (s, count), **options)
+        return expr
+
+    return derivative
+
+
+def _refuse_unclear(expr: Any, s: Any, count: Any) -> None:
+    """A derivative by t that is not d/dt along the motion."""
+    if s == t and isinstance(count, int):
+        return
+    why = f"it is asked for {count} times" if s == t else f"this symbol is not time: {sympy.srepr(s)}"
+    raise ModelError(f"d/dt of {expr} has no meaning here: {why}; time is ap.t, and the velocity of x is x.d")
+
+
+def _is_time(variable: Any) -> bool:
+    """Whether a variable of a derivative, t or (t, 2), is time, or another symbol of its name."""
+    if isinstance(variable, tuple | list | sympy.Tuple):
+        return len(variable) == 2 and _is_time(variable[0])
+    return isinstance(variable, Symbol) and variable.name == "t" and not isinstance(variable, sympy.Dummy)
+
+
+def _is_unknown(expr: Any) -> bool:
+    expr = expr.expr if isinstance(expr, sympy.Derivative) else expr
+    return isinstance(expr, AppliedUndef) and t in expr.args
+
+
+def _has_jet(expr: Any) -> bool:
+    return any(isinstance(s, Jet) for s in getattr(expr, "free_symbols", ()))
+
+
+def _repeated(variables: Iterable[Any]) -> list[tuple[Any, Any]]:
+    """(symbol, how often) of the variables of a derivative, written t, t or t, 2 or (t, 2)."""
+    pairs: list[tuple[Any, Any]] = []
+    for variable in variables:
+        if isinstance(variable, tuple | list | sympy.Tuple) and len(variable) == 2:
+            s, count = variable
+        elif isinstance(variable, int | sympy.Integer) and pairs:
+            s, count = pairs.pop()[0], variable
+        else:
+            s, count = variable, 1
+        pairs.append((s, int(count) if isinstance(count, int | sympy.Integer) else count))
+    return pairs
+
+
+if not hasattr(sympy.Derivative, "_appell_time"):  # once, if this module is loaded again
+    sympy.Derivative.__new__ = _along_the_motion(sympy.Derivative.__new__)  # type: ignore[method-assign]
+    sympy.Derivative._appell_time = True  # type: ignore[attr-defined]

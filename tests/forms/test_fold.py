@@ -20,7 +20,7 @@ from appell import simulate, zoo
 from appell.errors import ConstraintError, FormNotApplicable
 from appell.forms.fold.fold import Fold, fold
 from appell.forms.fold.reflection import reflected
-from appell.jets import coordinates, parameters, t
+from appell.jets import coordinates, parameters, partial, t
 from appell.model import Constraint, System, Unilateral
 from appell.normal_form import normal_form
 
@@ -150,7 +150,7 @@ def impact_by_matrices(system: System, known: dict, rest: float) -> tuple[np.nda
     f = system.unilateral[0].function
     M = evaluate(known, *sympy.hessian(system.kinetic, list(system.velocities))).reshape(3, 3)
     n = evaluate(known, *(f.diff(x) for x in system.coordinates))
-    rate = n @ v + evaluate(known, f.diff(t))[0]
+    rate = n @ v + evaluate(known, partial(f, t))[0]
     Mn = np.linalg.solve(M, n)
     return v - (1 + rest) * Mn * rate / (n @ Mn), rate, M
 

@@ -18,7 +18,7 @@ from tests.reference.lagrange_sympy import Lagrange
 from appell import zoo
 from appell.forms.fold.fold import Fold, fold
 from appell.forms.fold.functions import Meander, Triangle
-from appell.jets import Coordinate, coordinates, parameters, t, total_derivative
+from appell.jets import Coordinate, coordinates, parameters, partial, t, total_derivative
 from appell.model import Between, Constraint, System, Unilateral
 
 s, x, y = coordinates("s x y")
@@ -142,7 +142,7 @@ def test_11_12_properties_of_an_impact():
 def test_13_reaction_is_the_multiplier():
     """On s = ṡ = 0 the left side of (13), with the rates of (10), is Λ of the constraint s = 0."""
     rates = {y: A * p, p: diff(-p * A * p / 2 + U, y) + Y}
-    pAb_rate = diff(p * A * b, t) + diff(p * A * b, y) * rates[y] + A * b * rates[p]
+    pAb_rate = partial(p * A * b, t) + diff(p * A * b, y) * rates[y] + A * b * rates[p]
     N = pAb_rate + diff(p * A * p, s) / 2 - S - diff(U, s)
     y_dd = sympy.Symbol("y_dd")
     kept = {s.d: 0, s.dd: 0, y.dd: y_dd}

@@ -13,6 +13,7 @@ from hypothesis import assume, given
 from tests.reference.random_systems import HOMOGENEOUS, SECOND, WORKING, few, systems
 
 from appell.errors import ConstraintError
+from appell.jets import partial
 from appell.jets import t as time
 from appell.model import Constraint
 from appell.normal_form import normal_form
@@ -103,7 +104,7 @@ def test_reactions_of_other_constraints_do_the_work_that_their_free_term_says(dr
     _, lam = compile(system, drawn.values, backend="vm").acceleration(t, q, v)
     A = evaluate(drawn, ("A",), t, q, v)["A"]
     f, degree = system.residuals[0], {"rheonomic": 0, "affine": 1, "speed": 2}[drawn.kinds[0]]
-    rest = f.diff(time) if degree == 0 else f.xreplace(dict.fromkeys(system.velocities, sympy.Integer(0)))
+    rest = partial(f, time) if degree == 0 else f.xreplace(dict.fromkeys(system.velocities, sympy.Integer(0)))
     expected = -max(degree, 1) * lambdified(drawn, rest)(t, q, v)[0]
     assert (A @ v)[0] == pytest.approx(expected, rel=1e-10, abs=1e-12)
     assert abs(expected) > 1e-3 or drawn.kinds == ("rheonomic",)
@@ -117,8 +118,8 @@ def energy_rate(drawn, t, q, v, a):
     scaled = s.kinetic.xreplace({x: factor * x for x in s.velocities})
     T2, T0 = scaled.diff(factor, 2).subs(factor, 0) / 2, scaled.subs(factor, 0)
     H = T2 - T0 + s.potential
-    slopes = [sympy.diff(H, x) for x in (time, *s.coordinates, *s.velocities)]
-    values = lambdified(drawn, H, *slopes, sympy.diff(s.kinetic, time), sympy.diff(s.potential, time), *s.forces)(t, q, v)
+    slopes = [partial(H, x) for x in (time, *s.coordinates, *s.velocities)]
+    values = lambdified(drawn, H, *slopes, partial(s.kinetic, time), partial(s.potential, time), *s.forces)(t, q, v)
     rate = values[1:].take(range(1 + 2 * s.nv)) @ np.concatenate([[1.0], v, a])
     H_value, T_t, V_t, forces = values[0], values[2 + 2 * s.nv], values[3 + 2 * s.nv], values[4 + 2 * s.nv :]
     return H_value, rate, T_t, V_t, forces

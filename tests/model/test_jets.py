@@ -11,7 +11,19 @@ import sympy
 from sympy import Matrix, cos, latex, pretty, sin
 
 from appell.errors import ModelError
-from appell.jets import Coordinate, Parameter, Speed, coordinates, jets_of, parameters, speeds, t, total_derivative
+from appell.jets import (
+    Coordinate,
+    Parameter,
+    Speed,
+    coordinates,
+    expression,
+    jets_of,
+    parameters,
+    partial,
+    speeds,
+    t,
+    total_derivative,
+)
 
 x, y = coordinates("x y")
 m = parameters("m", positive=True)
@@ -78,7 +90,7 @@ def test_total_derivative_is_along_the_motion():
     f = m * x**2 * y.d + sin(t * x)
     expected = 2 * m * x * x.d * y.d + m * x**2 * y.dd + cos(t * x) * (x + t * x.d)
     assert sympy.expand(total_derivative(f) - expected) == 0
-    assert sympy.diff(f, t) == x * cos(t * x)  # the partial one
+    assert sympy.diff(f, t) == total_derivative(f) and partial(f, t) == x * cos(t * x) and partial(f, x.d) == 0
     assert total_derivative(total_derivative(x)) == x.dd and total_derivative(m) == 0 and total_derivative(3) == 0
 
 
@@ -105,7 +117,7 @@ def test_total_derivative_obeys_leibniz_and_matches_functions_of_time():
         ("x x", "'x' is given twice"),
         ("2x", "'2x' cannot be the name"),
         ("x.d", r"'x\.d' cannot be the name"),
-        ("lambda", "'lambda' cannot be the name"),
+        ("lambda", "'lambda' is a word of the Python language.*'lambda_'"),
         ("a-b", "'a-b' cannot be the name"),
     ],
 )
@@ -126,3 +138,47 @@ def test_what_is_no_expression_is_refused(value):
         return
     with pytest.raises(ModelError, match="total_derivative must be"):
         total_derivative(value)
+
+
+REST = sympy.Function("rest")
+
+
+@pytest.mark.parametrize(
+    "expr",
+    [x, x.d, x**2, m * x, x * y, sin(x), x * sin(t), sympy.exp(x) / y, sympy.sqrt(x**2 + y.d**2), sympy.Abs(x), REST(x),
+     sympy.Piecewise((x, x > 0), (x * t, True)), sympy.atan2(x, y), sin(cos(x * t)) + m],
+)  # fmt: skip
+def test_every_way_to_write_d_dt_is_along_the_motion(expr):
+    """SymPy by itself holds x for a constant: x.diff(t) = 0, and a damping force -c*x.diff(t) would be lost in silence."""
+    expected = total_derivative(expr)
+    assert expected != 0
+    held = sympy.Derivative(expr, t)
+    ways = [expr.diff(t), sympy.diff(expr, t), sympy.Derivative(expr, t, evaluate=True), sympy.diff(expr, (t, 1)), held.doit()]
+    assert all(way == expected for way in ways)
+    assert expr.diff(t, 2) == expr.diff(t, t) == total_derivative(expected)
+    assert Matrix([expr]).diff(t)[0] == Matrix([expr]).jacobian([t])[0] == sympy.Array([expr]).diff(t)[0] == expected
+    assert expression(held, "a force") == expected
+
+
+def test_mixed_derivatives_are_taken_in_the_order_written():
+    T = x**2 * x.d**3
+    assert sympy.diff(T, x.d, t) == total_derivative(sympy.diff(T, x.d))
+    assert sympy.expand(sympy.diff(T, t, x.d) - sympy.diff(total_derivative(T), x.d)) == 0
+    assert sympy.expand(sympy.diff(T, t, x.d) - sympy.diff(T, x.d, t)) != 0
+
+
+def test_other_derivatives_are_those_of_sympy():
+    z = sympy.Symbol("z")
+    assert sympy.diff(m * t**2, t) == 2 * m * t and sympy.diff(z, t) == 0
+    assert sympy.diff(x * y, x) == y and sympy.diff(x, y) == 0
+    assert REST(t).diff(t) == sympy.Derivative(REST(t), t) and sympy.integrate(sin(m * t), t) == -cos(m * t) / m
+    assert sympy.integrate(x * sympy.exp(x * t), t) == sympy.exp(x * t)  # SymPy's own use of derivatives by t
+    assert sympy.simplify(sympy.series(sin(x * t), t, 0, 4).removeO() - (x * t - (x * t) ** 3 / 6)) == 0
+
+
+def test_a_time_that_is_not_time_is_refused():
+    for other in (sympy.Symbol("t"), sympy.Symbol("t", positive=True)):
+        with pytest.raises(ModelError, match=r"time is ap\.t"):
+            (x**2 * y).diff(other)
+    with pytest.raises(ModelError, match="n times"):
+        x.diff((t, sympy.Symbol("n", integer=True, positive=True)))

@@ -6,11 +6,12 @@ import copy
 import pickle
 
 import pytest
+import sympy
 from sympy import cos, sin
 
 from appell import zoo
 from appell.errors import ModelError
-from appell.jets import coordinates, parameters, speeds
+from appell.jets import coordinates, parameters, speeds, t
 from appell.model import Constraint, Particle, System, quaternion
 from appell.simulate.run import compile
 
@@ -117,3 +118,15 @@ def test_zoo_can_be_replaced_and_pickled(name):
     system = zoo.ALL[name]().system
     assert system.replace(name="again").residuals == system.residuals
     assert pickle.loads(pickle.dumps(system)).residuals == system.residuals
+
+
+def test_velocities_written_as_derivatives():
+    """-c*x.diff(t) is damping, in energies, forces, loads and constraints alike."""
+    written = System(
+        [x, y],
+        kinetic=m * (x.diff(t) ** 2 + sympy.diff(y, t) ** 2) / 2,
+        forces={x: -g * sympy.Derivative(x, t)},
+        constraints=[sympy.diff(x * y, t) - l],
+    )
+    meant = System([x, y], m * (x.d**2 + y.d**2) / 2, forces={x: -g * x.d}, constraints=[x.d * y + x * y.d - l])
+    assert written.kinetic == meant.kinetic and written.forces == meant.forces and written.residuals == meant.residuals

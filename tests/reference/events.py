@@ -19,6 +19,12 @@ from scipy.integrate import solve_ivp
 
 time = sympy.Symbol("t", real=True)
 
+
+def partial(expr, s):
+    """∂/∂s, time included: SymPy's `diff` by time is along the motion where there are coordinates."""
+    held = sympy.Dummy()
+    return sympy.diff(expr.xreplace({s: held}), held).xreplace({held: s})
+
 REST = 1e-7
 """ḟ below this (times the speed of the motion) at an impact is contact, not a bounce."""
 
@@ -63,7 +69,7 @@ class Mechanics:
         self.n = len(q)
         values = {s: sympy.Float(parameters[s]) for s in system.parameters}
         T, V = (sympy.sympify(e).xreplace(values) for e in (system.kinetic, system.potential))
-        along = lambda e: sympy.diff(e, time) + sum(sympy.diff(e, x) * u for x, u in zip(q, v, strict=True))
+        along = lambda e: partial(e, time) + sum(sympy.diff(e, x) * u for x, u in zip(q, v, strict=True))
         M = sympy.hessian(T, v)
         F = [
             Q.xreplace(values) + sympy.diff(T, x) - sympy.diff(V, x) - along(sympy.diff(T, u))

@@ -17,6 +17,7 @@ import sympy
 from sympy import Add, Expr, Integer, Mul, Pow, Symbol
 
 from appell.jets import Jet, t
+from appell.jets import partial as held
 
 ZERO, ONE = Integer(0), Integer(1)
 
@@ -53,7 +54,7 @@ class Derivation:
         if isinstance(expr, sympy.Function) and not expr.is_Piecewise:
             terms = [(i, self(x)) for i, x in enumerate(expr.args)]
             return _sum([expr.fdiff(i + 1) * d for i, d in terms if d is not ZERO])
-        return _sum([sympy.diff(expr, s) * self(s) for s in sorted(expr.free_symbols, key=str)])
+        return _sum([held(expr, s) * self(s) for s in sorted(expr.free_symbols, key=str)])
 
 
 def _times(slope: Any, *factors: Any) -> Expr:
