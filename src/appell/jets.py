@@ -157,7 +157,7 @@ def _names(text: str | Iterable[str]) -> list[str]:
         raise ModelError("no name given; write for example coordinates('x y phi')")
     for name in names:
         if keyword.iskeyword(name):
-            raise ModelError(f"'{name}' is a word of the Python language and cannot name a symbol; write '{name}_' or '{name[:3]}'")
+            raise ModelError(f"'{name}' is a word of the Python language, not a name; write '{name}_' or '{name[:3]}'")
         if not name.isidentifier():
             raise ModelError(f"'{name}' cannot be the name of a symbol; use letters, digits and underscores")
         if name == "t":
