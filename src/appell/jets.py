@@ -189,7 +189,7 @@ def parameters(names: str | Iterable[str], **assumptions: bool) -> Any:
 def expression(value: Any, where: str) -> Expr:
     """SymPy expression of a number or an expression; strings and matrices are refused with the place named."""
     try:
-        result = _sympify(value)
+        result: Any = _sympify(value)
     except sympy.SympifyError:
         raise ModelError(f"{where} must be a SymPy expression or a number, not {value!r}") from None
     if not isinstance(result, Expr) or getattr(result, "is_Matrix", False):
@@ -204,7 +204,7 @@ def jets_of(expr: Expr) -> list[Jet]:
     return sorted((s for s in expr.free_symbols if isinstance(s, Jet)), key=lambda s: s.name)
 
 
-def partial(expr: Any, s: Symbol) -> Any:
+def partial(expr: Any, s: Any) -> Any:
     """∂F/∂s with all other symbols held, for s = t too."""
     if s != t:
         return sympy.diff(expr, s)

@@ -197,13 +197,13 @@ def integrals(system: System, rows: Sequence[int], *, factors: bool = True, budg
     budget: seconds of processor time.
     """
     stop = time.process_time() + budget
-    now = sympy.Dummy("t", real=True)  # a symbol like the others: d/dt is along the motion, ∂/∂t is meant here
+    now: Any = sympy.Dummy("t", real=True)  # a symbol like the others: d/dt is along the motion, ∂/∂t is meant here
     x = (*system.coordinates, now)
     forms = {i: [w.xreplace({t: now}) for w in omega] for i in rows if (omega := _form(system, i)) is not None}
     found: list[Integral] = []
     for combination in _closed_combinations(forms, x):
         omega = [sympy.Add(*(c * forms[i][s] for i, c in combination.items())) for s in range(len(x))]
-        F = potential(omega, x, stop)
+        F: Any = potential(omega, x, stop)
         if F is not None:
             found.append(Integral(F.xreplace({now: t}), tuple(combination)))
     for i, omega in forms.items() if factors else ():
