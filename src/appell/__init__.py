@@ -7,7 +7,7 @@ run them at the speed of the hardware.
 """
 
 from appell import forms, zoo
-from appell.analysis import equilibrium
+from appell.analysis import averaged, equilibrium, resonance
 from appell.backends import AppellWarning, clear_cache
 from appell.errors import (
     AppellError,
@@ -66,6 +66,7 @@ __all__ = [
     "Tree",
     "Unilateral",
     "agree",
+    "averaged",
     "clear_cache",
     "compile",
     "consistent",
@@ -79,6 +80,7 @@ __all__ = [
     "parameters",
     "principle",
     "quaternion",
+    "resonance",
     "simulate",
     "speeds",
     "t",

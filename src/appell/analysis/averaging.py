@@ -1,0 +1,378 @@
+"""Vibro-impact systems averaged: V. F. Zhuravlev (1978), (15) to (20), for any system of one degree of freedom with one fold.
+
+A folded system (`appell.forms.fold`) is continuous through its impacts. Without its small terms it moves as x = X(φ, r),
+φ̇ = Ω(r) (`free_motion`); with them, ẍ = F(x, σ) + f(x, ẋ, σ, ψ), ψ̇ = ω, the same formulas with slow r change the variables,
+
+    X_r ṙ + X_φ (φ̇ − Ω) = 0          V_r ṙ + V_φ (φ̇ − Ω) = f          V = Ω X_φ                        (17), (18)
+    ṙ = −X_φ f / D            φ̇ = Ω + X_r f / D            D = X_r V_φ − X_φ V_r = D(r)
+
+and an impact with the restitution e = 1 − μ adds Δr = μ X_φ V/D, Δφ = −μ X_r V/D. Near the resonance m ω = n ν, ν the frequency
+of s in the free motion (ν = 2Ω for one wall, Ω for two), the phase θ = m ψ − n (ν/Ω) φ is slow (19); r and θ obey the means
+
+    ṙ = ⟨−X_φ f/D⟩ + Ω/2π Σ Δr            θ̇ = m ω − n ν(r) − n (ν/Ω) {⟨X_r f/D⟩ + Ω/2π Σ Δφ}            (20)
+
+to the first order in the small parameters, taken exactly: on each sheet the sign σ is a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import gcd
+from typing import Any
+
+import numpy as np
+import sympy
+from numpy.typing import ArrayLike, NDArray
+from sympy import Eq, Expr, Symbol, cos, sin
+
+from appell.analysis.free_motion import FreeMotion, free_motion
+from appell.analysis.means import integral
+from appell.errors import ModelError
+from appell.forms.fold.chart import free_name, names_of
+from appell.forms.fold.fold import Fold, fold
+from appell.jets import Coordinate, t
+from appell.model import System
+from appell.model.values import bound
+
+Array = NDArray[np.float64]
+
+AT_GIVEN = "ap.resonance finds its roots at given parameters"
+
+
+@dataclass(frozen=True, eq=False)
+class Averaged:
+    """The slow motion of a vibro-impact system, ṙ and θ̇ in r, θ; `ap.averaged` makes it.
+
+    Attributes
+    ----------
+    system, small: what was averaged, and the parameters in which it is of the first order.
+    resonance: (n, m) of m ω = n ν; None for the motion far from resonances, where θ is the phase φ itself.
+    r, theta: the slow variables; r is the amplitude (`free.meaning`), θ = m ωt − n (ν/Ω) φ.
+    omega: the frequency of the forcing, None where nothing depends on time.
+    r_rate, theta_rate: the right sides of (20).
+    folded, free: the fold and the motion that averaging starts from.
+    """
+
+    system: System
+    small: tuple[Symbol, ...]
+    resonance: tuple[int, int] | None
+    r: Coordinate
+    theta: Coordinate
+    omega: Expr | None
+    r_rate: Expr
+    theta_rate: Expr
+    folded: Fold
+    free: FreeMotion
+
+    @property
+    def equations(self) -> tuple[Eq, ...]:
+        """ṙ = …, θ̇ = … (20)."""
+        return Eq(self.r.d, self.r_rate, evaluate=False), Eq(self.theta.d, self.theta_rate, evaluate=False)  # type: ignore[return-value]
+
+    def latex(self) -> str:
+        """The equations in LaTeX, one `align*`."""
+        rows = r" \\ ".join(f"{sympy.latex(e.lhs)} &= {sympy.latex(e.rhs)}" for e in self.equations)
+        return rf"\begin{{align*}} {rows} \end{{align*}}"
+
+    def _repr_latex_(self) -> str:
+        return self.latex()
+
+    def __str__(self) -> str:
+        rows = "\n".join(f"    {e.lhs} = {e.rhs}" for e in self.equations)
+        where = "far from resonances" if self.resonance is None else "near {1} ω = {0} ν".format(*self.resonance)
+        return f"'{self.system.name}' averaged {where}, first order in {', '.join(map(str, self.small))}:\n{rows}"
+
+    @cached_property
+    def jacobian(self) -> sympy.Matrix:
+        """∂(ṙ, θ̇)/∂(r, θ), (2, 2): its eigenvalues at a stationary regime tell of stability."""
+        return sympy.Matrix([self.r_rate, self.theta_rate]).jacobian([self.r, self.theta])
+
+    @cached_property
+    def characteristic(self) -> Expr:
+        """The characteristic polynomial λ² − tr λ + det of the variations at a regime, in r, θ and the symbol lambda."""
+        lam, J = Symbol("lambda"), self.jacobian
+        return lam**2 - J.trace() * lam + J.det()
+
+    @cached_property
+    def harmonics(self) -> tuple[tuple[Expr, Expr, Expr], ...] | None:
+        """((A, B, C) of ṙ, of θ̇) with rate = A + B cos θ + C sin θ in r; None where higher harmonics of θ occur."""
+        found = []
+        for rate in (self.r_rate, self.theta_rate):
+            expanded = sympy.expand(sympy.expand_trig(rate))
+            B, C = expanded.coeff(cos(self.theta), 1), expanded.coeff(sin(self.theta), 1)
+            A = sympy.expand(expanded - B * cos(self.theta) - C * sin(self.theta))
+            if any(part.has(self.theta) for part in (A, B, C)):
+                return None
+            found.append((A, B, C))
+        return tuple(found)
+
+    @cached_property
+    def stationary(self) -> Expr:
+        """G(r) whose zeros are the stationary amplitudes: cos² θ + sin² θ = 1 with both from ṙ = θ̇ = 0 (21).
+
+        Numerator of (A₁C₂ − A₂C₁)² + (A₂B₁ − A₁B₂)² − (B₁C₂ − B₂C₁)².
+        """
+        if self.harmonics is None:
+            raise ModelError("the slow equations contain higher harmonics of θ: there is no one equation for r")
+        (A1, B1, C1), (A2, B2, C2) = self.harmonics
+        G = (A1 * C2 - A2 * C1) ** 2 + (A2 * B1 - A1 * B2) ** 2 - (B1 * C2 - B2 * C1) ** 2
+        numerator = sympy.numer(sympy.together(sympy.expand(G)))
+        kept = [f for f, _ in sympy.factor_list(numerator)[1] if f.has(self.r)]
+        return sympy.expand(sympy.Mul(*kept)) if kept else sympy.expand(numerator)
+
+    @cached_property
+    def existence(self) -> Any:
+        """When a stationary regime with r > 0 exists, in the parameters; a SymPy condition.
+
+        For P r² + 2Q r + R = 0 with P > 0: Q² − PR >= 0 and (R < 0 or Q < 0). With one wall this is, corrected, the condition
+        after (21), ε²/(4k² − 1)² >= Ω⁴Δ²h²/(h² + 4χ²), and r₀ > 0.
+        """
+        G = sympy.Poly(self._without_roots(self.stationary), self.r)
+        if G.degree() != 2:
+            raise ModelError(f"the equation for r is of degree {G.degree()}, not 2; {AT_GIVEN}")
+        P, twice_Q, R = G.all_coeffs()  # P is a sum of squares: the sum of both slopes of the rates in r
+        discriminant = sympy.factor(twice_Q**2 / 4 - P * R)
+        return sympy.And(_positive_part(discriminant) >= 0, sympy.Or(_positive_part(R) < 0, _positive_part(twice_Q) < 0))
+
+    def _without_roots(self, G: Expr) -> Expr:
+        if not G.is_polynomial(self.r):
+            raise ModelError(f"the equation for r is not a polynomial: {G} = 0; {AT_GIVEN}")
+        return G
+
+    # -- in numbers ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _lambdified(self) -> Any:
+        arguments = [self.r, self.theta, *self.system.parameters]
+        return sympy.lambdify(arguments, [self.r_rate, self.theta_rate], "numpy", cse=True)
+
+    def values(self, parameters: Mapping[Any, Any] | None) -> tuple[float, ...]:
+        """The values of the parameters in the order of the system; missing or strange ones are refused."""
+        given = bound(self.system.parameters, parameters, self.system.name)
+        return tuple(given[p] for p in self.system.parameters)
+
+    def rates(self, r: ArrayLike, theta: ArrayLike, parameters: Mapping[Any, Any] | None = None) -> tuple[Array, Array]:
+        """(ṙ, θ̇) at r and θ (numbers or arrays of one shape), with values of the system's parameters; 1/s."""
+        r, theta = np.broadcast_arrays(np.asarray(r, float), np.asarray(theta, float))
+        found = self._lambdified(r, theta, *self.values(parameters))
+        return tuple(np.broadcast_to(np.asarray(rate, float), r.shape).copy()[()] for rate in found)  # type: ignore[return-value]
+
+    def coordinate(self, t: ArrayLike, r: ArrayLike, theta: ArrayLike, parameters: Mapping[Any, Any] | None = None) -> Array:
+        """The folded coordinate of the system at the times t, s: x = X(φ, r) with φ from θ (19), and q of it; (k,).
+
+        For the oscillator with a wall s = Δ − r |cos((ωt − θ)/2k)|. Far from resonances θ is φ itself.
+        """
+        t, r, theta = np.broadcast_arrays(np.asarray(t, float), np.asarray(r, float), np.asarray(theta, float))
+        values = self.values(parameters)
+        phase = theta
+        if self.resonance is not None:
+            n, m = self.resonance
+            omega = float(sympy.lambdify(self.system.parameters, self.omega)(*values))
+            phase = (m * omega * t - theta) / (n * self.free.turns)
+        turned = np.mod(phase + np.pi / 2, 2 * np.pi) - np.pi / 2
+        sides = [fn(t, turned, r, *values) + 0 * t for fn in self._sides]
+        return np.where(turned <= np.pi / 2, *sides)
+
+    @cached_property
+    def _sides(self) -> list[Any]:
+        """q(t, φ, r) on both sheets."""
+        q = self.folded.recover[self.folded.chart.coordinate]
+        arguments = [t, self.free.phi, self.free.r, *self.system.parameters]
+        on = lambda piece: {self.folded.sigma: sympy.Integer(piece.sigma), self.folded.x: piece.X}
+        return [sympy.lambdify(arguments, q.xreplace(on(piece)), "numpy") for piece in self.free.pieces]
+
+
+def averaged(system: System, small: Sequence[Any], resonance: tuple[int, int] | None = None, *, face: Any = None) -> Averaged:
+    """The slow equations of a vibro-impact system to the first order in its small parameters.
+
+    Parameters
+    ----------
+    system: one degree of freedom, one `Unilateral` or `Between`.
+    small: the parameters that are small (damping, forcing, distance of the wall from the equilibrium, 1 − e, …), by symbol or
+        name. Without them the motion between impacts must be one of `free_motion`, and the impacts elastic.
+    resonance: (n, m): m ω = n ν, with ν the frequency of the free impacting motion; Zhuravlev's ω = 2kΩ is (k, 1). None: far
+        from resonances, averaged over φ and ωt alike.
+    face: the constraint to fold, where there are several.
+
+    Returns
+    -------
+    `Averaged`: `.equations`, `.rates(r, theta, parameters)`, `.existence`; `ap.resonance` reads its stationary regimes.
+    """
+    if not isinstance(system, System):
+        raise ModelError(f"averaged takes a System, not {type(system).__name__}")
+    chosen, pair = _small(system, small), _resonance(resonance)
+    folded = fold(system, face)
+    if folded.chart.y:
+        names = ", ".join(str(y) for y in folded.chart.y)
+        raise ModelError(f"averaging takes one degree of freedom; '{system.name}' has {names} besides the folded one")
+    taken = names_of(system) | {folded.x.letter, folded.chart.s.letter}
+    r = Coordinate(free_name(("r", "rho", "r_slow"), taken))
+    theta = Coordinate(free_name(("theta", "vartheta", "theta_slow"), taken))
+    phi, psi = sympy.Dummy("phi", real=True), sympy.Dummy("psi", real=True)
+    radius = sympy.Dummy("r", positive=True)
+    still: Any = dict.fromkeys(chosen, sympy.Integer(0))
+    acceleration = folded.right_sides[folded.x.dd]
+    free = free_motion(folded, sympy.simplify(acceleration.subs(still)), phi, radius)
+    force = _first_order(acceleration, chosen)
+    omega, force = _periodic(force, psi, system.name)
+    loss = _loss(folded, chosen)
+    slow = _Means(folded, free, force, loss, psi)
+    if pair is None:
+        r_rate, correction = slow.far()
+        theta_rate = free.frequency + correction
+    else:
+        if omega is None:
+            raise ModelError(f"'{system.name}' has no resonance: nothing of the first order in small= depends on time")
+        r_rate, correction = slow.near(*pair, theta)
+        if not (sympy.simplify(r_rate).has(theta) or sympy.simplify(correction).has(theta)):
+            n, m = pair
+            raise ModelError(
+                f"there is no resonance {m} ω = {n} ν of the first order: the mean of the forcing over {m} periods is zero"
+                " whatever the phase"
+            )
+        n, m = pair
+        theta_rate = m * omega - n * free.turns * (free.frequency + correction)
+    slow_r, slow_theta = (_tidy(rate, theta).xreplace({radius: r}) for rate in (r_rate, theta_rate))
+    return Averaged(system, chosen, pair, r, theta, omega, slow_r, slow_theta, folded, _with_symbol(free, radius, r))  # type: ignore[arg-type]
+
+
+class _Means:
+    """Means over the free motion of what f and the impacts do to r and φ."""
+
+    def __init__(self, folded: Fold, free: FreeMotion, force: Expr, loss: Expr, psi: Symbol):
+        self.free, self.psi = free, psi
+        phi, r = free.phi, free.r
+        self.parts = []
+        self.jumps = [sympy.Integer(0), sympy.Integer(0)]
+        kappa = {a: sympy.Dummy("kappa", positive=True) for a in _arcs(free)}
+        self.back = {v: k for k, v in kappa.items()}
+        for piece in free.pieces:
+            X, Omega = piece.X, free.frequency
+            V = Omega * sympy.diff(X, phi)
+            X_r, X_phi, V_r, V_phi = (sympy.diff(e, z) for e in (X, V) for z in (r, phi))
+            D = sympy.simplify(X_r * V_phi - X_phi * V_r)
+            f = force.xreplace({folded.sigma: sympy.Integer(piece.sigma)}).xreplace({folded.x: X, folded.x.d: V})
+            rates = [(-X_phi * f / D).xreplace(kappa), (X_r * f / D).xreplace(kappa)]
+            self.parts.append((piece, rates))
+            for i, jump in enumerate((X_phi * V / D, -X_r * V / D)):
+                self.jumps[i] += loss * sympy.simplify(jump.subs(phi, piece.upper)) * Omega / (2 * sympy.pi)
+
+    def near(self, n: int, m: int, theta: Symbol) -> tuple[Expr, Expr]:
+        """⟨ṙ⟩ and ⟨φ̇ − Ω⟩ with m ψ = n (ν/Ω) φ + θ."""
+        phi, found = self.free.phi, []
+        for i in range(2):
+            total = sympy.Integer(0)
+            for turn in range(m):
+                for piece, rates in self.parts:
+                    shifted = (n * self.free.turns * (phi + 2 * sympy.pi * turn) + theta) / m
+                    whole = rates[i].xreplace({self.psi: sympy.expand(shifted)})
+                    total += integral(whole, phi, piece.lower, piece.upper)
+            found.append((total / (2 * sympy.pi * m)).xreplace(self.back) + self.jumps[i])
+        return found[0], found[1]
+
+    def far(self) -> tuple[Expr, Expr]:
+        """⟨ṙ⟩ and ⟨φ̇ − Ω⟩ over φ and ψ."""
+        phi, found = self.free.phi, []
+        for i in range(2):
+            total = sympy.Integer(0)
+            for piece, rates in self.parts:
+                mean = integral(rates[i], self.psi, sympy.Integer(0), 2 * sympy.pi) / (2 * sympy.pi)
+                total += integral(mean, phi, piece.lower, piece.upper)
+            found.append((total / (2 * sympy.pi)).xreplace(self.back) + self.jumps[i])
+        return found[0], found[1]
+
+
+def _arcs(free: FreeMotion) -> set[Expr]:
+    """asin(π/2r): left as one letter while integrals are taken."""
+    return free.frequency.atoms(sympy.asin)
+
+
+def _with_symbol(free: FreeMotion, old: Symbol, new: Symbol) -> FreeMotion:
+    pieces = tuple(replace(piece, X=piece.X.xreplace({old: new})) for piece in free.pieces)
+    return replace(free, r=new, pieces=pieces, frequency=free.frequency.xreplace({old: new}))
+
+
+def _tidy(rate: Expr, theta: Symbol) -> Expr:
+    """Collected by cos θ and sin θ, each coefficient in its shortest form."""
+    expanded = sympy.expand(sympy.expand_trig(rate))
+    B, C = (expanded.coeff(wave, 1) for wave in (cos(theta), sin(theta)))
+    rest = sympy.expand(expanded - B * cos(theta) - C * sin(theta))
+    short = lambda e: sympy.factor_terms(sympy.simplify(e))
+    if any(part.has(theta) for part in (rest, B, C)):
+        return short(rate)
+    return sympy.Add(short(rest), short(B) * cos(theta), short(C) * sin(theta))
+
+
+def _small(system: System, small: Sequence[Any]) -> tuple[Symbol, ...]:
+    """The small parameters as symbols of the system."""
+    if isinstance(small, str) or not isinstance(small, Sequence | set | frozenset) or not small:
+        raise ModelError("name the small parameters: small=[h, eps, …]; averaging is of the first order in them")
+    known = {str(p): p for p in system.parameters}
+    strange = [str(p) for p in small if str(p) not in known]
+    if strange:
+        raise ModelError(f"small= names {strange[0]}, which is no parameter of '{system.name}'; it has {', '.join(known)}")
+    return tuple(known[str(p)] for p in small)
+
+
+def _resonance(pair: Any) -> tuple[int, int] | None:
+    if pair is None:
+        return None
+    try:
+        n, m = (int(k) for k in pair)
+        whole = (n, m) == tuple(pair)
+    except (TypeError, ValueError):
+        whole = False
+        n = m = 0
+    if not whole or n < 1 or m < 1:
+        raise ModelError(f"resonance={pair!r}: give (n, m), two positive whole numbers, for m ω = n ν")
+    if (common := gcd(n, m)) != 1:
+        raise ModelError(f"resonance={pair!r} has a common factor; it is that of {(n // common, m // common)}")
+    return n, m
+
+
+def _first_order(expr: Expr, small: Sequence[Symbol]) -> Expr:
+    """The terms of the first order."""
+    still: Any = dict.fromkeys(small, sympy.Integer(0))
+    return sympy.Add(*(p * sympy.diff(expr, p).subs(still) for p in small))
+
+
+def _periodic(force: Expr, psi: Symbol, name: str) -> tuple[Expr | None, Expr]:
+    """(ω, f in ψ = ωt): time must stand in sines and cosines of multiples of one frequency."""
+    if not force.has(t):
+        return None, force
+    waves = [e for e in force.atoms(sin, cos) if e.has(t)]
+    slopes = [sympy.simplify(sympy.diff(e.args[0], t)) for e in waves]
+    outside = force.xreplace({e: sympy.Dummy() for e in waves})
+    if outside.has(t) or any(s.has(t) for s in slopes):
+        raise ModelError(f"time must stand in sines and cosines of multiples of one frequency in '{name}', not in {force}")
+    first = slopes[0]
+    ratios = [sympy.simplify(s / first) for s in slopes]
+    if not all(ratio.is_Rational for ratio in ratios):
+        several = ", ".join(map(str, slopes))
+        raise ModelError(f"'{name}' is driven by several frequencies, {several}; averaging takes one and its multiples")
+    unit = sympy.Abs(ratios[0])
+    for ratio in ratios[1:]:
+        unit = sympy.gcd(unit, sympy.Abs(ratio))
+    omega = first * unit
+    omega = -omega if omega.could_extract_minus_sign() else omega
+    in_phase = lambda e: e.func(sympy.expand(sympy.simplify(e.args[0].xreplace({t: psi / omega}))))
+    return omega, force.xreplace({e: in_phase(e) for e in waves})  # type: ignore[return-value]
+
+
+def _loss(folded: Fold, small: Sequence[Symbol]) -> Expr:
+    """1 − e to the first order; e must be 1 without the small parameters."""
+    e = sympy.sympify(folded.restitution)
+    at_rest = sympy.simplify(e.subs(dict.fromkeys(small, sympy.Integer(0))))
+    if at_rest != 1:
+        raise ModelError(
+            f"the restitution of '{folded.source.name}' is {at_rest} without the small parameters; averaging starts from"
+            " elastic impacts: write restitution=1 − mu with mu in small="
+        )
+    return -_first_order(e, small)
+
+
+def _positive_part(expr: Expr) -> Expr:
+    """The expression without factors that are known to be positive."""
+    return sympy.Mul(*(factor for factor in sympy.Mul.make_args(sympy.factor(expr)) if not factor.is_positive))

@@ -1,0 +1,258 @@
+"""Stationary regimes of an averaged vibro-impact system: V. F. Zhuravlev (1978), (21) and what follows it.
+
+With rates A_i + B_i cos θ + C_i sin θ, ṙ = θ̇ = 0 gives cos θ and sin θ, and cos² θ + sin² θ = 1 one equation for r,
+`Averaged.stationary`; for one wall (b² + χ²) r² + 2cχ r + c² − a² = 0, which is (21). A regime is stable where the eigenvalues
+of ∂(ṙ, θ̇)/∂(r, θ) have negative real parts. Where the equation for r is no polynomial, or θ comes with higher harmonics, the
+cells of a grid in (log r, θ) in which both rates change sign are looked into by Newton's method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import sympy
+from numpy.typing import ArrayLike, NDArray
+
+from appell.analysis.averaging import Averaged
+from appell.errors import ModelError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Array = NDArray[np.float64]
+
+GRID = (240, 96)
+"""Cells in log r and in θ where roots are sought on a grid."""
+
+WITHIN = (1e-4, 1e4)
+"""Amplitudes sought on a grid, unless said otherwise."""
+
+
+@dataclass(frozen=True, eq=False)
+class Resonance:
+    """The stationary regimes of an averaged system over a range of one parameter; `ap.resonance` makes it.
+
+    Attributes
+    ----------
+    averaged, parameters: what was asked, and the values of the other parameters.
+    name, values: the parameter that runs, and its values, (k,).
+    amplitude: r of (21), (k, branches), the largest first, nan where a branch does not exist.
+    phase: θ, (k, branches), rad; eigenvalues: (k, branches, 2), 1/s.
+    stable: (k, branches), asymptotically stable; False where there is no regime or the linear terms do not decide.
+    """
+
+    averaged: Averaged
+    parameters: Mapping[Any, float]
+    name: str
+    values: Array
+    amplitude: Array
+    phase: Array
+    eigenvalues: NDArray[np.complex128]
+    stable: NDArray[np.bool_]
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is a regime at any of the values."""
+        return bool(np.isfinite(self.amplitude).any())
+
+    @property
+    def message(self) -> str:
+        """Where regimes were found."""
+        there = np.isfinite(self.amplitude).any(axis=1) if self.amplitude.size else np.zeros(len(self.values), dtype=bool)
+        if not there.any():
+            return f"no stationary regime at any of the {len(self.values)} values of {self.name}"
+        return f"stationary regimes at {there.sum()} of {len(self.values)} values of {self.name}"
+
+    @cached_property
+    def dataset(self) -> xr.Dataset:
+        """amplitude, phase, stable over (the parameter, branch), and the backbone over the parameter."""
+        import xarray as xr
+
+        dims = (self.name, "branch")
+        return xr.Dataset(
+            {
+                "amplitude": (dims, self.amplitude, {"units": "SI", "long_name": self.averaged.free.meaning}),
+                "phase": (dims, self.phase, {"units": "rad", "long_name": "slow phase theta"}),
+                "stable": (dims, self.stable, {"long_name": "asymptotically stable"}),
+                "backbone": (self.name, self.backbone, {"units": "SI", "long_name": "amplitude without damping and forcing"}),
+            },
+            coords={self.name: self.values},
+            attrs={"system": self.averaged.system.name, "message": self.message},
+        )
+
+    @cached_property
+    def backbone(self) -> Array:
+        """r at which the free motion, with the terms that do not depend on θ, is in step: (k,), nan where there is none."""
+        A = self.averaged.theta_rate if self.averaged.harmonics is None else self.averaged.harmonics[1][0]
+        numerator = sympy.numer(sympy.together(A.subs(self.averaged.theta, 0)))
+        arguments = [self.averaged.r, *self.averaged.system.parameters]
+        value = sympy.lambdify(arguments, numerator, "numpy")
+        found = np.full(len(self.values), np.nan)
+        r = np.geomspace(*WITHIN, 4000) + float(self.averaged.free.least)
+        for k, p in enumerate(self._rows()):
+            y = np.broadcast_to(np.asarray(value(r, *p), float), r.shape)
+            change = np.flatnonzero(y[:-1] * y[1:] < 0)
+            if len(change):
+                i = int(change[0])
+                found[k] = r[i] - y[i] * (r[i + 1] - r[i]) / (y[i + 1] - y[i])
+        return found
+
+    def _rows(self) -> list[tuple[float, ...]]:
+        return [self.averaged.values({**self.parameters, self.name: value}) for value in self.values]
+
+    def coordinate(self, t: ArrayLike, index: int, branch: int = 0) -> Array:
+        """The regime at values[index] on a branch, as the folded coordinate of the system at the times t, s; (k,).
+
+        s = Δ − r₀ |cos((ωt − θ₀)/2k)| for the oscillator with a wall.
+        """
+        r, theta = float(self.amplitude[index, branch]), float(self.phase[index, branch])
+        if not np.isfinite(r):
+            raise ModelError(f"there is no regime on branch {branch} at {self.name} = {self.values[index]:g}")
+        return self.averaged.coordinate(t, r, theta, {**self.parameters, self.name: self.values[index]})
+
+    def plot(self, ax: Any = None) -> Any:
+        """The amplitude–frequency curve: stable branches solid, unstable ones dashed, the backbone dotted; the figure."""
+        from appell.show.lab import resonance_curve
+
+        return resonance_curve(self, ax)
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def resonance(
+    averaged_system: Averaged, parameters: Mapping[Any, Any] | None = None, over: Mapping[Any, ArrayLike] | None = None,
+    *, within: tuple[float, float] = WITHIN,
+) -> Resonance:  # fmt: skip
+    """The stationary regimes (21) of an averaged system, with their stability, over values of one parameter.
+
+    Parameters
+    ----------
+    averaged_system: what `ap.averaged(…, resonance=(n, m))` returned.
+    parameters: values of all parameters but the one in `over`.
+    over: {parameter: values}, one of them, for example {omega: np.linspace(1.8, 2.2, 200)}.
+    within: smallest and largest amplitude sought where the equation for r is no polynomial.
+    """
+    if not isinstance(averaged_system, Averaged):
+        raise ModelError(f"resonance takes what ap.averaged returns, not {type(averaged_system).__name__}")
+    if averaged_system.resonance is None:
+        raise ModelError("the system was averaged far from resonances; give ap.averaged(…, resonance=(n, m))")
+    name, values = _range(averaged_system, over)
+    known = {str(k): v for k, v in (parameters or {}).items()}
+    if name in known:
+        raise ModelError(f"{name} is given in parameters= and in over=; give it once")
+    find = _Finder(averaged_system, within)
+    found = [find(averaged_system.values({**known, name: value})) for value in values]
+    return _gathered(averaged_system, known, name, values, found)
+
+
+def _range(system: Averaged, over: Mapping[Any, ArrayLike] | None) -> tuple[str, Array]:
+    if not isinstance(over, Mapping) or len(over) != 1:
+        example = f"{{{system.omega}: np.linspace(…)}}"
+        raise ModelError(f"say over which parameter the regimes are sought: over={example}, one parameter")
+    ((key, given),) = over.items()
+    values = np.atleast_1d(np.asarray(given, float))
+    if str(key) not in map(str, system.system.parameters):
+        raise ModelError(f"over= names {key}, which is no parameter of '{system.system.name}'")
+    if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
+        raise ModelError(f"over= needs a list of finite values of {key}")
+    return str(key), values
+
+
+def _gathered(system: Averaged, known: Mapping[str, float], name: str, values: Array, found: Sequence[Any]) -> Resonance:
+    width = max((len(rows) for rows in found), default=0)
+    amplitude, phase = (np.full((len(values), width), np.nan) for _ in range(2))
+    eigenvalues = np.full((len(values), width, 2), np.nan, dtype=complex)
+    for k, rows in enumerate(found):
+        for j, (r, theta, roots) in enumerate(rows):
+            amplitude[k, j], phase[k, j], eigenvalues[k, j] = r, theta, roots
+    with np.errstate(invalid="ignore"):
+        sizes = np.abs(eigenvalues).max(axis=-1, initial=0.0)
+        stable = np.real(eigenvalues).max(axis=-1, initial=-np.inf) < -1e-12 * sizes
+    return Resonance(system, known, name, values, amplitude, phase, eigenvalues, stable)
+
+
+class _Finder:
+    """All (r, θ, eigenvalues) with ṙ = θ̇ = 0 at given parameters, the largest r first."""
+
+    def __init__(self, system: Averaged, within: tuple[float, float]):
+        self.system, p = system, system.system.parameters
+        self.least = float(system.free.least)
+        low, high = (float(x) for x in within)
+        if not 0 < low < high:
+            raise ModelError(f"within={within!r}: give the smallest and the largest amplitude, 0 < smallest < largest")
+        self.low, self.high = max(low, self.least * (1 + 1e-9)), high
+        arguments = [system.r, system.theta, *p]
+        self.rates = sympy.lambdify(arguments, [system.r_rate, system.theta_rate], "numpy", cse=True)
+        self.jacobian = sympy.lambdify(arguments, system.jacobian, "numpy", cse=True)
+        self.parts = self.polynomial = None
+        if system.harmonics is None:
+            return
+        (_, B1, C1), (_, B2, C2) = system.harmonics
+        if sympy.simplify(B1 * C2 - B2 * C1) != 0 and system.stationary.is_polynomial(system.r):
+            self.parts = sympy.lambdify([system.r, *p], sympy.Matrix(system.harmonics), "numpy", cse=True)
+            self.polynomial = sympy.lambdify(p, sympy.Poly(system.stationary, system.r).all_coeffs(), "numpy")
+
+    def __call__(self, p: tuple[float, ...]) -> list[tuple[float, float, Any]]:
+        pairs = self._by_polynomial(p) if self.polynomial is not None else self._on_grid(p)
+        found = [(r, theta, np.linalg.eigvals(np.array(self.jacobian(r, theta, *p), float))) for r, theta in pairs]
+        return sorted(found, key=lambda row: (-row[0], row[1]))
+
+    def _by_polynomial(self, p: tuple[float, ...]) -> list[tuple[float, float]]:
+        coefficients = np.array(self.polynomial(*p), float)  # type: ignore[misc]
+        found = []
+        for root in np.roots(coefficients):
+            r = float(root.real)
+            if r <= self.least or abs(root.imag) > 1e-7 * abs(root):
+                continue
+            parts = np.array(self.parts(r, *p), float)  # type: ignore[misc]
+            c, s = np.linalg.solve(parts[:, 1:], -parts[:, 0])
+            if abs(np.hypot(c, s) - 1) < 1e-5:
+                found.append(self._polished(r, float(np.arctan2(s, c)), p))
+        return [pair for pair in found if pair is not None and pair[0] > self.least]
+
+    def _on_grid(self, p: tuple[float, ...]) -> list[tuple[float, float]]:
+        r = np.geomspace(self.low, self.high, GRID[0] + 1)
+        theta = np.linspace(-np.pi, np.pi, GRID[1] + 1) + 0.01  # so that no root of symmetry lies on a line
+        R, Theta = np.meshgrid(r, theta, indexing="ij")
+        with np.errstate(all="ignore"):
+            rates = [np.broadcast_to(np.asarray(x, float), R.shape) for x in self.rates(R, Theta, *p)]
+        changes = np.ones((GRID[0], GRID[1]), dtype=bool)
+        for rate in rates:
+            corners = np.stack([rate[:-1, :-1], rate[1:, :-1], rate[:-1, 1:], rate[1:, 1:]])
+            changes &= (corners.min(axis=0) <= 0) & (corners.max(axis=0) >= 0)
+        found: list[tuple[float, float]] = []
+        for i, j in zip(*np.nonzero(changes), strict=True):
+            pair = self._polished(float(np.sqrt(r[i] * r[i + 1])), float((theta[j] + theta[j + 1]) / 2), p)
+            if pair is not None and not any(abs(pair[0] - a) < 1e-7 * a and abs(_turn(pair[1] - b)) < 1e-6 for a, b in found):
+                found.append(pair)
+        return found
+
+    def _polished(self, r: float, theta: float, p: tuple[float, ...]) -> tuple[float, float] | None:
+        """Newton's method from (r, θ); None where it does not end at a regime."""
+        for _ in range(60):
+            rate = np.array(self.rates(r, theta, *p), float)
+            J = np.array(self.jacobian(r, theta, *p), float)
+            try:
+                step = np.linalg.solve(J, -rate)
+            except np.linalg.LinAlgError:
+                return None
+            shrink = min(1.0, 0.5 * r / max(abs(step[0]), 1e-300), 1.0 / max(abs(step[1]), 1e-300))
+            r, theta = r + shrink * float(step[0]), theta + shrink * float(step[1])
+            if not np.isfinite(r) or not self.least < r < 1e3 * self.high:
+                return None
+            if abs(step[0]) <= 1e-13 * r and abs(step[1]) <= 1e-12:
+                return r, float(_turn(theta))
+        return None
+
+
+def _turn(angle: float) -> float:
+    """The angle between −π and π."""
+    return float((angle + np.pi) % (2 * np.pi) - np.pi)
+
+
+__all__ = ["Resonance", "resonance"]

@@ -1,0 +1,42 @@
+"""Curves of the vibro-impact laboratory. Loads matplotlib: import it where something is drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from appell.show.picture import Picture
+
+
+def resonance_curve(found: Any, ax: Any = None) -> Any:
+    """Amplitude over the parameter: stable branches solid, unstable ones dashed, the backbone dotted."""
+    figure = ax.figure if ax is not None else Picture(figsize=(6.4, 4.0), layout="constrained")
+    ax = ax if ax is not None else figure.add_subplot()
+    drawn: set[str] = set()
+    for j in range(found.amplitude.shape[1]):
+        for stable, style, colour in ((True, "-", "C0"), (False, "--", "C3")):
+            y = np.where(found.stable[:, j] == stable, found.amplitude[:, j], np.nan)
+            if np.isfinite(y).any():
+                word = "stable" if stable else "unstable"
+                label, marker = None if word in drawn else word, "" if _runs(y) else "."
+                ax.plot(found.values, y, style, color=colour, marker=marker, label=label)
+                drawn.add(word)
+    low, high = np.nanmin(found.amplitude, initial=np.inf), np.nanmax(found.amplitude, initial=0.0)
+    spine = np.where((found.backbone <= 2 * high) & (found.backbone >= 0), found.backbone, np.nan)
+    if np.isfinite(spine).any() and low <= high:
+        ax.plot(found.values, spine, ":", color="0.4", label="backbone")
+    ax.set_xlabel(found.name)
+    ax.set_ylabel(f"r, {found.averaged.free.meaning}")
+    if ax.get_legend_handles_labels()[0]:
+        ax.legend()
+    return figure
+
+
+def _runs(y: np.ndarray) -> bool:
+    """Whether a line is seen: two neighbours are there."""
+    there = np.isfinite(y)
+    return bool((there[:-1] & there[1:]).any())
+
+
+__all__ = ["resonance_curve"]
