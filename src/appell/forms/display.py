@@ -9,7 +9,6 @@ coordinates print in seconds.
 from __future__ import annotations
 
 import time
-import weakref
 from typing import TYPE_CHECKING
 
 import sympy
@@ -20,6 +19,7 @@ from appell.errors import ModelError
 from appell.forms import tidy
 from appell.letters import latex as _latex
 from appell.letters import text as _text
+from appell.remember import remembered
 
 if TYPE_CHECKING:
     from appell.forms.base import Equations
@@ -61,19 +61,14 @@ def _shorter(expr: Expr) -> Expr:
     return other if sympy.count_ops(other) < size else expr  # type: ignore[return-value]
 
 
-_lines: weakref.WeakKeyDictionary[Equations, dict[str, list[Eq]]] = weakref.WeakKeyDictionary()
-
-
 def lines(equations: Equations, style: str) -> list[Eq]:
     """The equations to show, in order: of motion, constraints, kinematics; or the solution. Found once for each style."""
     if style not in STYLES:
         raise ModelError(f"style is one of {', '.join(STYLES)}; not {style!r}")
-    known = _lines.setdefault(equations, {})
-    if style not in known:
-        known[style] = _find_lines(equations, style)
-    return known[style]
+    return _find_lines(equations, style)
 
 
+@remembered
 def _find_lines(equations: Equations, style: str) -> list[Eq]:
     equal = lambda lhs, rhs: Eq(lhs, rhs, evaluate=False)
     if style == "solved":

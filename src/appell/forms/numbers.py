@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 import mpmath
@@ -193,7 +193,7 @@ def _opaque(entry: _Entry, args: list[Any], values: Mapping[Symbol, Any], number
     return numbers.number(_lambdified(symbols, node, "mpmath")(*args))
 
 
-@cache
+@lru_cache(maxsize=256)
 def _lambdified(symbols: tuple[Symbol, ...], node: Any, module: str) -> Callable[..., Any]:
     return sympy.lambdify(symbols, node, module)
 

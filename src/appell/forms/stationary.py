@@ -8,7 +8,6 @@ secular equation for one row quadratic in the accelerations, which is proven.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from appell.errors import STATUS_TEXT, SingularConfiguration, Status
 from appell.forms.derivation import gradient
 from appell.forms.linear import Undetermined, solve_linear
 from appell.forms.numbers import FLOAT, Arithmetic, Tape
+from appell.remember import remembered
 
 if TYPE_CHECKING:
     from appell.forms.base import Equations
@@ -28,12 +28,9 @@ Array = NDArray[np.float64]
 STARTS = 24
 ITERATIONS = 40
 
-_problems: weakref.WeakKeyDictionary[Equations, _Problem] = weakref.WeakKeyDictionary()
-
-
 def least(equations: Equations, values: dict, numbers: Arithmetic) -> dict:
     """The unknowns at the stationary point of least `equations.criterion`, among those that multistart Newton finds."""
-    problem = _problems.get(equations) or _problems.setdefault(equations, _Problem(equations))
+    problem = _problem(equations)
     floats = {s: float(x) for s, x in values.items()}
     points = problem.stationary_points(floats)
     if not points:
@@ -51,6 +48,11 @@ def tie_text(symbols: Any, one: Any, other: Any) -> str:
     """The sentence that shows both accelerations of a tie."""
     show = lambda x: "(" + ", ".join(f"{s} = {float(v):.6g}" for s, v in zip(symbols, x, strict=False)) + ")"
     return f"{STATUS_TEXT[Status.TIE]}: {show(one)} and {show(other)}"
+
+
+@remembered
+def _problem(equations: Equations) -> _Problem:
+    return _Problem(equations)
 
 
 class _Problem:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import casadi as ca
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from appell.errors import Status
 from appell.graph.fn import Fn
+from appell.remember import remembered
 
 Array = NDArray[np.float64]
 
@@ -37,7 +37,7 @@ class Stiff:
         return stats["nfevals"], stats["nsteps"], stats["netfails"]
 
 
-@lru_cache(maxsize=32)
+@remembered
 def make_stiff(fn: Fn, method: str, rtol: float, atol: float, max_steps: int) -> Stiff:
     """`fn` maps (t, z, p) → zd, … for "cvodes" and (t, z, p, y) → zd, residual for "idas"."""
     ports = {port.name: port for port in fn.inputs}

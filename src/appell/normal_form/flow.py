@@ -13,7 +13,6 @@ so that velocity constraints hold exactly and only positions are projected.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -37,6 +36,7 @@ from appell.graph.algebra import (
 from appell.normal_form.normal_form import NormalForm
 from appell.normal_form.policy import Policies
 from appell.normal_form.solved import Blocks, Function, GaussSolved, Shaped, Solved, solved
+from appell.remember import remembered
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,18 +64,9 @@ class Flow:
         return bool(self.position or self.velocity or self.quaternions)
 
 
-_accelerations: weakref.WeakKeyDictionary[NormalForm, dict[Policies, Function]] = weakref.WeakKeyDictionary()
-
-
+@remembered
 def acceleration(form: NormalForm, policies: Policies) -> Function:
     """(t, q, v, p) → a, lam, margin; made once."""
-    known = _accelerations.setdefault(form, {})
-    if policies not in known:
-        known[policies] = _acceleration(form, policies)
-    return known[policies]
-
-
-def _acceleration(form: NormalForm, policies: Policies) -> Function:
     inputs = _inputs(form, ("q", "v", "p"))
     blocks = Blocks(form["M"], form["A"], form["W"], form["Q"] - form["h"], -form["a0"])
     finish = lambda x, lam: {"a": (x, (form.nv,)), "lam": (lam, (len(form.rows),))}
@@ -87,19 +78,18 @@ def _acceleration(form: NormalForm, policies: Policies) -> Function:
     return solved("acceleration", inputs, blocks, finish, policies.acceleration)
 
 
-_flows: weakref.WeakKeyDictionary[NormalForm, dict[tuple[Policies, bool | None], Flow]] = weakref.WeakKeyDictionary()
-
-
 def flow(
     form: NormalForm, policies: Policies, pseudo: Mapping[str, Value] | None = None, *, work: bool | None = None
 ) -> Flow:
     """The flow of a normal form, in (q, v), made once, or in (q, π); w is kept where something does work, or as `work` says."""
     if pseudo is not None:
         return _flow(form, policies, State.minimal(form, pseudo), minimal=True)
-    known = _flows.setdefault(form, {})
-    if (policies, work) not in known:
-        known[policies, work] = _flow(form, policies, State.full(form, work), minimal=False)
-    return known[policies, work]
+    return _full_flow(form, policies, work)
+
+
+@remembered
+def _full_flow(form: NormalForm, policies: Policies, work: bool | None) -> Flow:
+    return _flow(form, policies, State.full(form, work), minimal=False)
 
 
 def _flow(form: NormalForm, policies: Policies, state: State, *, minimal: bool) -> Flow:

@@ -12,10 +12,8 @@ subexpressions shared. Nothing is differentiated in SymPy.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from appell.errors import ModelError
@@ -25,6 +23,7 @@ from appell.model import Constraint, System
 from appell.normal_form.door import mechanics
 from appell.normal_form.faces import Faces
 from appell.normal_form.rows import Rows, Said
+from appell.remember import remembered
 
 OUTPUTS = {
     "M": "mass matrix, (nv, nv)",
@@ -124,7 +123,7 @@ def _inputs(form: NormalForm, values: Sequence[Value]) -> dict[str, tuple[Value,
     return {"t": (form.inputs["t"], ()), **vectors}
 
 
-@cache
+@remembered
 def _select(form: NormalForm, names: tuple[str, ...]) -> Fn:
     unknown = [name for name in names if name not in form.outputs]
     if unknown:
@@ -134,17 +133,12 @@ def _select(form: NormalForm, names: tuple[str, ...]) -> Fn:
     return make_fn("nf_" + "_".join(name.replace("_", "") for name in names), inputs, chosen)
 
 
-_forms: weakref.WeakKeyDictionary[System, dict[tuple[int, ...], NormalForm]] = weakref.WeakKeyDictionary()
-
-
 def normal_form(system: System, contacts: tuple[int, ...] = ()) -> NormalForm:
     """The normal form of a system, derived once; in contact with the faces `contacts`, whose rows come last."""
-    known = _forms.setdefault(system, {})
-    if contacts not in known:
-        known[contacts] = _derive(system, contacts)
-    return known[contacts]
+    return _derive(system, contacts)
 
 
+@remembered
 def _derive(system: System, contacts: tuple[int, ...]) -> NormalForm:
     own = mechanics(system)
     kin = own.kinematics()

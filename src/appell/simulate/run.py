@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from appell.normal_form.flow import Flow, acceleration, flow
 from appell.normal_form.manifold import find
 from appell.normal_form.policy import Policies, choose
 from appell.normal_form.solved import Function, GaussSolved, Solved, status_of
+from appell.remember import remembered
 from appell.simulate.loop.program import function_module
 from appell.tree import Tree
 
@@ -133,7 +134,7 @@ class Run:
         return flow(self.form, self.policies, lowered)
 
 
-@lru_cache(maxsize=256)
+@remembered
 def _in_contact(run: Run, contacts: tuple[int, ...]) -> Run:
     form = normal_form(run.system, contacts)
     return Run(run.system, form, run.parameters, run.p, run.backend, choose(form, run.p))

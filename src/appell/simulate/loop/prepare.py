@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -18,6 +17,7 @@ from appell.graph.fn import Fn
 from appell.normal_form.flow import Flow, flow
 from appell.normal_form.impacts import switching
 from appell.normal_form.solved import Function, status_of
+from appell.remember import kept_in
 from appell.simulate.loop.in_c import CDEF, CLoop
 from appell.simulate.loop.in_python import Loop, PyLoop, TrialFailed
 from appell.simulate.loop.program import QUADRATIC, ROUNDING, loop_module, series, taylor_for
@@ -104,12 +104,9 @@ def _python_series(flow: Flow) -> Taylor:
     return replace(method, expand=lambda t, z, p: evaluate(t, z, p)["c"])
 
 
-_loops: weakref.WeakKeyDictionary[Flow, dict[Any, CLoop]] = weakref.WeakKeyDictionary()
-
-
 def _compiled(flow: Flow, key: Any, source: Callable[[], str], free: int) -> CLoop:
     """The compiled loop of a flow, built once: parameters and states are its inputs."""
-    known = _loops.setdefault(flow, {})
+    known = kept_in(flow, "loops")
     if key not in known:
         library = build(source(), CDEF, optimise="loop")
         known[key] = CLoop(library.lib, library.ffi, flow.nz, free)
