@@ -12,7 +12,9 @@ import pytest
 from appell.backends.compiler.build import build, c_available
 from appell.errors import SingularConfiguration, Status
 from appell.simulate.loop.in_c import CDEF, CLoop, loop_source
-from appell.simulate.loop.in_python import Leg, PyLoop, Task, TrialFailed
+from appell.simulate.loop.in_python import PyLoop
+from appell.simulate.loop.task import Task, TrialFailed
+from appell.simulate.loop.trace import Trace
 from appell.simulate.methods.tableaux import TABLEAUX
 
 HEADER = "static int rhs(double t, const double *z, const double *p, double *zd)"
@@ -155,12 +157,12 @@ def py_loop(name: str, method: str, *, projected: bool = True) -> PyLoop:
     return PyLoop(TABLEAUX[method], problem.rhs, problem.project if projected else None)
 
 
-def _last(loop: CLoop | PyLoop, **task: Any) -> Leg:
+def _last(loop: CLoop | PyLoop, **task: Any) -> Trace:
     return list(loop.run(Task(**task)))[-1]
 
 
 @pytest.fixture
-def last() -> Callable[..., Leg]:
+def last() -> Callable[..., Trace]:
     """last(loop, t0=…, …): the last leg of a run."""
     return _last
 

@@ -13,10 +13,11 @@ from appell.backends.compiler.build import build, c_available
 from appell.errors import FormNotApplicable, Status
 from appell.graph.taylor import expansion, operations
 from appell.simulate.ends import ends
-from appell.simulate.loop.in_c import CDEF, CLoop, _Progress
-from appell.simulate.loop.in_python import PyLoop, Task
+from appell.simulate.loop.in_c import CDEF, Call, CLoop
+from appell.simulate.loop.in_python import PyLoop
 from appell.simulate.loop.prepare import _python_project, _python_rhs, evaluator
 from appell.simulate.loop.program import loop_module, series
+from appell.simulate.loop.task import Task
 from appell.simulate.methods.taylor import Taylor
 
 x, y, theta = ap.coordinates("x y theta")
@@ -98,10 +99,11 @@ def test_c_agrees_with_its_python_twin():
 def test_called_again_it_goes_on_as_if_it_had_never_stopped():
     loop = loop_of(PENDULUM)
     whole = last(loop, **{**START, "t_end": 40.0}, rtol=1e-10)
-    parts = _Progress(loop, Task(**{**START, "t_end": 40.0}, rtol=1e-10))
+    task = Task(**{**START, "t_end": 40.0}, rtol=1e-10)
+    parts = Call(loop, task, task.trace())
     while parts.advance(3) is Status.BUFFER_FULL:
         pass
-    assert np.array_equal(parts.leg(Status.OK).z_steps, whole.z_steps)
+    assert np.array_equal(parts.trace.z_steps, whole.z_steps)
 
 
 @backends

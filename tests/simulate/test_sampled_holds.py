@@ -15,6 +15,7 @@ from appell.contact.modes import ModeLoop
 from appell.errors import ModelError, SimulationError
 from appell.simulate.control import holds
 from appell.simulate.control.reader import Reader
+from appell.simulate.loop import trace
 from appell.simulate.loop.in_c import CLoop
 
 x, y, phi = ap.coordinates("x y phi")
@@ -112,7 +113,7 @@ def test_few_readings_need_the_loop(name, monkeypatch):
     walled, starts = bool(CASES[name][0].unilateral), []
     loop = ModeLoop if walled else CLoop
     run = loop.run
-    monkeypatch.setattr(loop, "run", lambda self, task: starts.append(task.t0) or run(self, task))
+    monkeypatch.setattr(loop, "run", lambda self, task, trace: starts.append(trace.t) or run(self, task, trace))
     motion = run_case(name)
     changes = sum(impact.kind in ("landing", "leaving") for impact in motion.impacts)
     assert len(motion.readings) == 400 and len(starts) <= walled + 2 * changes < 50
@@ -122,12 +123,12 @@ def test_pages_are_turned(monkeypatch):
     """Memory for 1024 steps at a time, which 400 readings of eight steps each fill three times over."""
     make = lambda: ap.simulate(beam, {y: 0.2}, 2.0, control=waves(6.0), rate=200.0, max_step=1 / 1600, corner="together")
     motion = make()
-    monkeypatch.setattr(holds, "LARGEST_BUFFER", 0)
+    monkeypatch.setattr(trace, "LARGEST_PAGE", 0)
     pages = []
-    turn = holds.Ledger.turn_page
-    monkeypatch.setattr(holds.Ledger, "turn_page", lambda self: pages.append(self) or turn(self))
+    blank = trace.Pages._blank
+    monkeypatch.setattr(trace.Pages, "_blank", lambda self, rows: pages.append(rows) or blank(self, rows))
     again = make()
-    assert len(pages) > 3 and len(motion) > 3000
+    assert len(pages) > 3 + 2 and max(pages) == 1024 and len(motion) > 3000
     np.testing.assert_array_equal(again.t, motion.t)
     np.testing.assert_array_equal(again.q, motion.q)
     assert again.impacts == motion.impacts

@@ -42,21 +42,6 @@ SMALL_SHARE = 1e-6
 SEQUENCE = 1000
 """So many blows at one corner do not end: with e < 1 they accumulate."""
 
-KINDS = ("impact", "graze", "landing", "leaving", "hit", "corner")
-IMPACT, GRAZE, LANDING, LEAVING, HIT, CORNER = range(6)
-
-
-class Impact(NamedTuple):
-    """One event of a motion: time (s), the face, ġ before and after, the impulse P (N s per unit of ∂g/∂q), and its kind:
-    impact, graze (touched without a blow), landing (goes over into contact), leaving."""
-
-    time: float
-    constraint: str
-    before: float
-    after: float
-    impulse: float
-    kind: str
-
 
 @dataclass(frozen=True, eq=False)
 class Instant:

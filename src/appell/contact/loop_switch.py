@@ -15,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from appell.contact.contact import CORNER, GRAZE, HIT, IMPACT, LANDING, LEAVING
+from appell.contact.events import Kind
 from appell.errors import Status
 from appell.normal_form.impacts import Switching
 from appell.normal_form.solved import status_of
-from appell.simulate.loop.in_python import Leg, PyLoop, Statistics, Task
+from appell.simulate.loop.in_python import PyLoop
+from appell.simulate.loop.task import Task
+from appell.simulate.loop.trace import Trace
 
 Array = NDArray[np.float64]
 
@@ -35,9 +37,9 @@ class PySwitchLoop:
     faces: Switching
     p: Array
 
-    def run(self, task: Task) -> Iterator[Leg]:
-        """See `in_python.Loop.run`."""
-        yield from _Flight(self, task).legs()
+    def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
+        """See `task.Loop.run`."""
+        yield from _Flight(self, task, trace or task.trace()).traces()
 
 
 class _Guards(NamedTuple):
@@ -52,7 +54,7 @@ class _Guards(NamedTuple):
 class _Crossing(NamedTuple):
     time: float
     number: int
-    kind: int
+    kind: Kind
     together: tuple[int, ...] = ()
 
 
@@ -94,24 +96,25 @@ class _Shape:
 
 
 class _Flight:
-    def __init__(self, owner: PySwitchLoop, task: Task):
+    def __init__(self, owner: PySwitchLoop, task: Task, trace: Trace):
         assert isinstance(owner.loop, PyLoop)
-        self.owner, self.task, self.loop = owner, task, owner.loop
-        self.t, self.z, self.h = task.t0, task.z0.copy(), task.first_step
+        self.owner, self.task, self.loop, self.trace = owner, task, owner.loop, trace
+        self.t, self.z, self.h = trace.t, trace.z.copy(), trace.next_step
         self.n = len(owner.faces.free)
-        self.touching = list(task.touching) + [False] * (self.n - len(task.touching))
-        self.t_steps, self.z_steps, self.z_times = [self.t], [self.z], []
-        self.events: list[list[float]] = []
-        self.statistics = Statistics(0, 0, 0, 0.0)
-        self.switch: tuple[int, int] | None = None
+        self.names = task.faces or tuple(range(self.n))
+        self.touching = [name in trace.touching for name in self.names[: self.n]]
+        self.switch: tuple[int, Kind] | None = None
         self.standing = 0
         self.level = np.zeros(self.n)
 
-    def legs(self) -> Iterator[Leg]:
-        status = Status.OK
+    def traces(self) -> Iterator[Trace]:
+        status, trace = Status.OK, self.trace
         while status is Status.OK and self.t != self.task.t_end:
-            status = Status.MAX_STEPS if self.statistics.accepted >= self.task.max_steps else self._step()
-        yield self._leg(status)
+            status = Status.MAX_STEPS if trace.statistics.accepted >= self.task.max_steps else self._step()
+        trace.next_step = self.h
+        trace.touching = {name for name, on in zip(self.names, self.touching, strict=False) if on}
+        trace.switch = (self.names[self.switch[0]], self.switch[1]) if self.switch and status is Status.SWITCH else None
+        yield trace.ended(status)
 
     # -- guards --------------------------------------------------------------------------------------------------------
 
@@ -136,8 +139,8 @@ class _Flight:
             self.task, t0=self.t, z0=self.z, t_end=end, first_step=end - self.t, times=times, keep_steps=False,
             max_steps=self.task.max_steps,
         )  # fmt: skip
-        *_, leg = self.loop.run(task)
-        return leg.z_times
+        *_, there = self.loop.run(task)
+        return there.z_times
 
     # -- one step ------------------------------------------------------------------------------------------------------
 
@@ -145,19 +148,19 @@ class _Flight:
         """One step of the plain loop, kept as a whole or up to the first crossing."""
         task = self.task
         trial = replace(task, t0=self.t, z0=self.z, first_step=self.h, max_steps=1, keep_steps=True, times=np.zeros(0))
-        *_, leg = self.loop.run(trial)
-        if leg.status not in (Status.OK, Status.MAX_STEPS) or leg.t == self.t:
-            return leg.status
-        start, end, h = self.guards(self.t, self.z), self.guards(leg.t, leg.z), leg.t - self.t
+        *_, there = self.loop.run(trial)
+        if there.status not in (Status.OK, Status.MAX_STEPS) or there.t == self.t:
+            return there.status
+        start, end, h = self.guards(self.t, self.z), self.guards(there.t, there.z), there.t - self.t
         self.level = np.minimum(start.g[: self.n], 0.0)
         shapes = [_Shape.of(start, end, i, h) for i in range(self.n)]
         stretch = min((s.allowed(noise) for s, noise in zip(shapes, end.noise, strict=True)), default=1e3)
         if stretch < CAUTION and task.fixed_step is None:
             self.h = h * max(stretch, 0.2)
             return Status.OK if self.h > 10 * np.spacing(self.t) else Status.STEP_TOO_SMALL
-        hit = self._first_crossing(leg.t, start, end, shapes)
+        hit = self._first_crossing(there.t, start, end, shapes)
         if hit is None:
-            self._advance(leg.t, leg)
+            self._advance(there.t, there)
             self.h = min(self.h or h, h * stretch)
             self.touching = [False] * self.n
             return Status.OK
@@ -168,13 +171,13 @@ class _Flight:
         if self.standing > STANDING:
             return Status.STEP_TOO_SMALL
         if hit.time > self.t:
-            *_, leg = self.loop.run(replace(trial, t_end=hit.time, max_steps=self.task.max_steps))
-            if leg.status is not Status.OK:
-                return leg.status
-            self._advance(hit.time, leg, keep_h=True)
+            *_, there = self.loop.run(replace(trial, t_end=hit.time, max_steps=self.task.max_steps))
+            if there.status is not Status.OK:
+                return there.status
+            self._advance(hit.time, there, keep_h=True)
         self.touching = [i == hit.number or i in hit.together for i in range(self.n)]
         self.switch = (hit.number, hit.kind)
-        return self._impact(hit.number) if hit.kind == HIT and not self.owner.faces.contacts else Status.SWITCH
+        return self._impact(hit.number) if hit.kind is Kind.HIT and not self.owner.faces.contacts else Status.SWITCH
 
     def _first_crossing(self, end: float, one: _Guards, two: _Guards, shapes: list[_Shape]) -> _Crossing | None:
         """The earliest crossing in the step that has just been tried."""
@@ -191,7 +194,7 @@ class _Flight:
             return None
         time, i = min(found)
         together = tuple(j for other, j in found if j < self.n and other - time <= self.task.simultaneous)
-        kind = LEAVING if i >= self.n else HIT if together == (i,) else CORNER
+        kind = Kind.LEAVING if i >= self.n else Kind.HIT if together == (i,) else Kind.CORNER
         return _Crossing(time, i, kind, together)
 
     def _touch(self, one: _Guards, i: int) -> float:
@@ -238,29 +241,21 @@ class _Flight:
             if least < -noise:
                 return self._before(i, lowest, end, one, noise)
             if i < self.n and least <= low < min(one.g[i], two.g[i]):
-                self.events.append([lowest, i, GRAZE, 0.0, 0.0, 0.0])
+                self.trace.record(self.names[i], Kind.GRAZE, time=lowest)
         return None
 
     # -- moving on -----------------------------------------------------------------------------------------------------
 
-    def _advance(self, t: float, leg: Leg, keep_h: bool = False) -> None:
-        times = self.task.times[len(self.z_times) :]
+    def _advance(self, t: float, there: Trace, keep_h: bool = False) -> None:
+        """Moves to where a step of the plain loop has come."""
+        times = self.task.times[self.trace.passed :]
         inside = times[(times >= self.t) & (times <= t)]
         if len(inside):
-            self.z_times += list(self._between(inside, t))
-        self.t, self.z = t, leg.z.copy()
-        self.h = self.h if keep_h else leg.next_step or self.h
-        self._keep()
-        a, b = self.statistics, leg.statistics
-        self.statistics = Statistics(
-            a.evaluations + b.evaluations, a.accepted + b.accepted, a.rejected + b.rejected,
-            max(a.largest_defect, b.largest_defect),
-        )  # fmt: skip
-
-    def _keep(self) -> None:
-        if self.task.keep_steps:
-            self.t_steps.append(self.t)
-            self.z_steps.append(self.z.copy())
+            self.trace.pass_times(self._between(inside, t))
+        self.t, self.z = t, there.z.copy()
+        self.h = self.h if keep_h else there.next_step or self.h
+        self.trace.move(self.t, self.z)
+        self.trace.statistics += there.statistics
 
     def _impact(self, i: int) -> Status:
         faces, p = self.owner.faces, self.task.p
@@ -268,17 +263,16 @@ class _Flight:
         if not out["margin"] > 0:
             return status_of(float(out["margin"]))
         before, after, impulse = (float(out[name]) for name in ("before", "after", "impulse"))
-        self.switch = (i, LANDING)
+        self.switch = (i, Kind.LANDING)
         if not before < 0 and self.standing:  # no blow and no flight: it begins to press on the face
             return Status.SWITCH
         if before < 0:
             self.z = self.z + out["dz"]
         else:
             after, impulse = before, 0.0
-        self._keep()
-        now = len(self.z_times) - int(np.searchsorted(self.task.times[: len(self.z_times)], self.t))
-        self.z_times[len(self.z_times) - now :] = [self.z] * now  # at an impact: what is after it
-        self.events.append([self.t, i, IMPACT if before < 0 else GRAZE, before, after, impulse])
+        self.trace.move(self.t, self.z)
+        self.trace.change_times(self.task.times)
+        self.trace.record(self.names[i], Kind.IMPACT if before < 0 else Kind.GRAZE, before, after, impulse)
         return Status.SWITCH if self._rests(i, before, after) else Status.OK
 
     def _rests(self, i: int, before: float, after: float) -> bool:
@@ -290,15 +284,6 @@ class _Flight:
         flight = 2 * after / pressing
         ends = flight <= self.task.rest * (1 - e if e < 1 else 1) or flight <= 8 * np.spacing(abs(self.t))
         return bool(ends or 0.25 * flight * after <= at.noise[i])
-
-    def _leg(self, status: Status) -> Leg:
-        nz = len(self.z)
-        return Leg(
-            status=status, t=self.t, z=self.z.copy(), next_step=self.h or 0.0, z_times=np.array(self.z_times).reshape(-1, nz),
-            statistics=self.statistics, t_pieces=(np.array(self.t_steps),), z_pieces=(np.array(self.z_steps).reshape(-1, nz),),
-            events=np.array(self.events).reshape(-1, 6), switch=self.switch if status is Status.SWITCH else None,
-            touching=tuple(self.touching),
-        )  # fmt: skip
 
 
 def _root_of(f: Any, a: float, b: float) -> float:

@@ -20,12 +20,7 @@ from numpy.typing import NDArray
 
 from appell.backends import warn
 from appell.contact.contact import (
-    CORNER,
-    HIT,
-    IMPACT,
     INSTANT,
-    LANDING,
-    LEAVING,
     ON_FACE,
     Blow,
     Instant,
@@ -37,11 +32,13 @@ from appell.contact.contact import (
     together,
     well_posed,
 )  # fmt: skip
+from appell.contact.events import Kind
 from appell.contact.resolution import unresolved, warn_of
 from appell.errors import ConstraintError, SingularConfiguration, Status
 from appell.normal_form.flow import Flow
 from appell.normal_form.manifold import project, residuals
-from appell.simulate.loop.in_python import Leg, Loop, Statistics, Task
+from appell.simulate.loop.task import Loop, Task
+from appell.simulate.loop.trace import Trace
 from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
@@ -92,51 +89,46 @@ class ModeLoop:
             self.redundant[contacts, face] = all(found)
         return bool(contacts) and self.redundant[contacts, face]
 
-    def run(self, task: Task) -> Iterator[Leg]:
-        """See `in_python.Loop.run`."""
+    def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
+        """See `task.Loop.run`."""
         if task.t_end < task.t0:
             raise ConstraintError("with unilateral constraints time runs forward: an impact forgets where it came from")
-        yield from _Journey(self, task).legs()
+        yield from _Journey(self, task, trace or task.trace()).traces()
 
 
 class _Journey:
-    """The state of one run: where it stands, in which mode, and everything so far."""
+    """One run: the mode that it is in, and the trace that the loops of all modes append to."""
 
-    def __init__(self, loop: ModeLoop, task: Task):
-        self.loop, self.task = loop, with_limits(task)
-        self.t, self.z, self.h = task.t0, task.z0.copy(), task.first_step
-        self.contacts: tuple[int, ...] = ()
-        self.asleep: tuple[int, ...] = ()
-        self.touching: set[int] = set()
-        self.events: list[Array] = []
-        self.t_pieces, self.z_pieces = [np.array([task.t0])], [task.z0[None]]
-        self.z_times: list[Array] = []
-        self.passed = 0  # requested times
-        self.changes: list[tuple[float, tuple[int, ...]]] = []
-        self.past = Statistics(0, 0, 0, 0.0)
+    def __init__(self, loop: ModeLoop, task: Task, trace: Trace):
+        self.loop, self.task, self.trace = loop, with_limits(task), trace
+        self.landings: dict[int, float] = {}  # face → time of its last landing
         self.stalled = 0
         self.jammed = -np.inf  # when it was last freed
         self.unseen = np.zeros(len(loop.run_.system.unilateral), dtype=int)  # fixed steps that do not follow a distance
 
-    def legs(self) -> Iterator[Leg]:
+    def traces(self) -> Iterator[Trace]:
+        trace = self.trace
         status = self._guarded(self._arrive)
-        while status is Status.OK and self.t != self.task.t_end:
-            leg = None
-            for leg in self._run_mode():
-                if leg.status is Status.BUFFER_FULL:
-                    yield self._leg(Status.BUFFER_FULL, leg)
-            assert leg is not None
-            self._keep(leg)
-            status = leg.status
+        while status is Status.OK and trace.t != self.task.t_end:
+            began, first = trace.t, len(trace.steps) - 1
+            for _ in self._run_mode():
+                if trace.status is Status.BUFFER_FULL:
+                    yield trace
+            self.stalled = self.stalled + 1 if trace.t == began else 0
+            if self.task.fixed_step and trace.t > began:
+                rows = trace.steps.joined(first)
+                self.unseen += unresolved(self.loop.run_, self.contacts, rows[:, 0], rows[:, 1:])
+            status = trace.status
             if status is Status.SWITCH:
-                status = self._guarded(self._switch, *(leg.switch or (0, 0)))
+                assert trace.switch is not None
+                status = self._guarded(self._switch, *trace.switch)
             if status is Status.STEP_TOO_SMALL:
                 status = self._guarded(self._jam)
         if status in (Status.SINGULAR, Status.STEP_TOO_SMALL, Status.NOT_FINITE):
             self._explain()
         if self.task.fixed_step and self.unseen.any():
-            warn_of(self.loop.run_, self.task.fixed_step, self.unseen, self.past.accepted)
-        yield self._leg(status, None)
+            warn_of(self.loop.run_, self.task.fixed_step, self.unseen, trace.statistics.accepted)
+        yield trace.ended(status)
 
     def _guarded(self, action: Any, *arguments: Any) -> Status:
         try:
@@ -147,61 +139,24 @@ class _Journey:
     # -- one mode -------------------------------------------------------------------------------------------------------
 
     @property
-    def free(self) -> tuple[int, ...]:
-        return tuple(i for i in range(len(self.loop.run_.system.unilateral)) if i not in self.held)
+    def contacts(self) -> tuple[int, ...]:
+        """The faces in contact that bear a load."""
+        return self.trace.contacts[-1][1] if self.trace.contacts else ()
 
     @property
-    def held(self) -> tuple[int, ...]:
-        """The faces on which it rests, with a reaction or asleep."""
-        return (*self.contacts, *self.asleep)
+    def free(self) -> tuple[int, ...]:
+        return tuple(i for i in range(len(self.loop.run_.system.unilateral)) if i not in self.trace.resting)
 
-    def _run_mode(self) -> Iterator[Leg]:
-        task = replace(
-            self.task, t0=self.t, z0=self.z, times=self.task.times[self.passed :], first_step=self.h,
-            touching=tuple(i in self.touching for i in self.free), max_steps=self.task.max_steps - self.past.accepted,
-        )  # fmt: skip
-        return self.loop.mode(self.contacts, self.asleep)[1].run(task)
-
-    def _keep(self, leg: Leg) -> None:
-        """A finished mode becomes part of the past."""
-        if self.task.fixed_step and leg.t > self.t:
-            self.unseen += unresolved(self.loop.run_, self.contacts, leg.t_steps, leg.z_steps)
-        self.t_pieces += [piece if k else piece[1:] for k, piece in enumerate(leg.t_pieces)]
-        self.z_pieces += [piece if k else piece[1:] for k, piece in enumerate(leg.z_pieces)]
-        self.z_times.append(leg.z_times)
-        self.passed += len(leg.z_times)
-        self.events.append(self._numbered(leg.events))
-        self.touching = {i for i, on in zip(self.free, leg.touching, strict=False) if on}
-        self.past = _sum(self.past, leg.statistics)
-        self.stalled = self.stalled + 1 if leg.t == self.t else 0
-        self.t, self.z, self.h = leg.t, leg.z.copy(), leg.next_step or None
-
-    def _numbered(self, events: Array) -> Array:
-        """Events with the numbers of the system's faces instead of the mode's."""
-        events = events.copy()
-        if len(events):
-            order = np.array((*self.free, *self.contacts), dtype=float)
-            events[:, 1] = order[events[:, 1].astype(int)]
-        return events
-
-    def _leg(self, status: Status, current: Leg | None) -> Leg:
-        """Everything so far, with the mode that is running."""
-        more = current is not None
-        past_z = np.concatenate([np.zeros((0, len(self.z))), *self.z_times, *([current.z_times] if more else [])])
-        events = np.concatenate([np.zeros((0, 6)), *self.events, *([self._numbered(current.events)] if more else [])])
-        return Leg(
-            status=status, t=current.t if more else self.t, z=current.z if more else self.z.copy(), next_step=self.h or 0.0,
-            z_times=past_z, statistics=_sum(self.past, current.statistics) if more else self.past,
-            t_pieces=tuple(self.t_pieces), z_pieces=tuple(self.z_pieces),
-            events=events[np.argsort(events[:, 0], kind="stable")],  # the end of bouncing is foreseen
-            contacts=tuple(self.changes),
-        )  # fmt: skip
+    def _run_mode(self) -> Iterator[Trace]:
+        task = replace(self.task, faces=(*self.free, *self.contacts))
+        return self.loop.mode(self.contacts, self.trace.asleep)[1].run(task, self.trace)
 
     # -- from one mode to the next -------------------------------------------------------------------------------------
 
     def _instant(self) -> Instant:
         form = self.loop.run_.form
-        return Instant.at(form, self.t, self.z[: form.nq], self.z[form.nq : form.nq + form.nv], self.task.p)
+        z = self.trace.z
+        return Instant.at(form, self.trace.t, z[: form.nq].copy(), z[form.nq : form.nq + form.nv].copy(), self.task.p)
 
     def _arrive(self) -> Status:
         """The mode of the start: blows first where it moves into a face, then the contacts that hold."""
@@ -212,26 +167,25 @@ class _Journey:
                 return status
         return self._settle()
 
-    def _switch(self, number: int, kind: int) -> Status:
+    def _switch(self, face: int, kind: Kind) -> Status:
         if self.stalled > STALLED:
             return Status.STEP_TOO_SMALL
         at = self._instant()
-        face = (*self.free, *self.contacts)[number]
-        if kind == LEAVING:
+        if kind is Kind.LEAVING:
             return self._settle(leaving=face)
-        if kind == LANDING:
+        if kind is Kind.LANDING:
             return self._land(at, face)
-        near = self.touching if kind == CORNER else {face, *at.approaching}
+        near = self.trace.touching if kind is Kind.CORNER else {face, *at.approaching}
         hits = [i for i in sorted(near) if at.g_d[i] < 0]
         status = self._strike(at, hits) if hits else Status.OK
         return status if status is not Status.OK else self._settle(holding=None if hits else face)
 
     def _land(self, at: Instant, face: int) -> Status:
         """Bouncing ends. Its last flights, each e times the one before, would have lasted 2 ġ/|g̈|/(1 − e) more."""
-        last = blow(at, {face: 0.0}, self.held)
+        last = blow(at, {face: 0.0}, self.trace.resting)
         e, rate = float(at.restitution[face]), float(at.g_d[face])
         more = 2 * rate / at.pressing(face) / (1 - e) if e < 1 and rate > 0 else 0.0
-        self._record(face, LANDING, rate, 0.0, max(last.impulses[face], 0.0), min(self.t + more, self.task.t_end))
+        self._landed(face, rate, max(last.impulses[face], 0.0), min(self.trace.t + more, self.task.t_end))
         self._move(at, last.dv)
         return self._settle(holding=face)
 
@@ -240,9 +194,9 @@ class _Journey:
         at = self._instant()
         faces = at.on()
         slow = np.abs(at.g_d[faces]) <= JAMMED * (1 + np.abs(at.v).max(initial=0.0))
-        if self.jammed == self.t or len(faces) < 2 or not slow.all():
+        if self.jammed == self.trace.t or len(faces) < 2 or not slow.all():
             return Status.STEP_TOO_SMALL
-        self.jammed, self.stalled = self.t, 0
+        self.jammed, self.stalled = self.trace.t, 0
         self._move(at, together(at, dict.fromkeys(faces, 0.0), ()).dv)
         return self._settle()
 
@@ -254,12 +208,13 @@ class _Journey:
             if at.compliance([face])[0, 0] <= 1e-9 * free.compliance([face])[0, 0]:
                 name = self.loop.run_.system.unilateral[face].name
                 warn(
-                    f"at t = {self.t:.9g} the bilateral constraints drive the motion into '{name}', and no impulse can stop it"
+                    f"at t = {self.trace.t:.9g} the bilateral constraints drive the motion into '{name}', and no impulse can"
+                    " stop it"
                 )
 
     def _strike(self, at: Instant, faces: list[int]) -> Status:
         """Blows on one or several faces; several at once only where that has a meaning."""
-        resting, rule = [j for j in self.held if j not in faces], self.loop.corner
+        resting, rule = [j for j in self.trace.resting if j not in faces], self.loop.corner
         each = {i: float(at.restitution[i]) for i in faces}
         if at.orthogonal(faces):
             blows: list[Blow] | None = [blow(at, each, resting)]
@@ -272,44 +227,42 @@ class _Journey:
         for one in blows or []:
             after = at.moved(one.dv)
             for i in one.hits:
-                self._record(i, IMPACT, float(at.g_d[i]), float(after.g_d[i]), one.impulses[i])
+                self.trace.record(i, Kind.IMPACT, float(at.g_d[i]), float(after.g_d[i]), one.impulses[i])
             self._move(at, one.dv)
             at = after
         return Status.CORNER if blows is None else Status.OK
 
     def _move(self, at: Instant, dv: Array) -> None:
         """v += Δv; the impulses M Δv = W λ + n P do the work (v + Δv/2)·MΔv."""
-        form = self.loop.run_.form
-        self.z = self.z.copy()
-        self.z[form.nq : form.nq + form.nv] += dv
-        self.z[-1] += float((at.v + dv / 2) @ at.M @ dv)
-        if self.task.keep_steps:
-            self.t_pieces.append(np.array([self.t]))
-            self.z_pieces.append(self.z[None].copy())
-        now = self.passed - int(np.searchsorted(self.task.times[: self.passed], self.t))
-        if now:  # requested at the impact: what is after it
-            self.z_times = [np.concatenate(self.z_times)]
-            self.z_times[0][-now:] = self.z
+        form, trace = self.loop.run_.form, self.trace
+        trace.z[form.nq : form.nq + form.nv] += dv
+        trace.z[-1] += float((at.v + dv / 2) @ at.M @ dv)
+        trace.keep()
+        trace.change_times(self.task.times)
 
     def _settle(self, leaving: int | None = None, holding: int | None = None) -> Status:
         """The contacts that hold from here on, and those that lie there asleep."""
-        at, was = self._instant(), self.held
+        at, trace = self._instant(), self.trace
+        was = trace.resting
         contacts = contact_set(at, [i for i in at.resting if i != leaving], holding)
         shared = bearing(at, contacts, at.resting)
         if shared != contacts and self._hold_together(at, shared):
             contacts = shared
-        self.contacts = contacts
-        self.asleep = tuple(i for i in at.resting if i not in contacts and self._implied(contacts, i))
+        if not trace.contacts or contacts != self.contacts:
+            trace.contacts.append((trace.t, contacts))
+        trace.asleep = tuple(i for i in at.resting if i not in contacts and self._implied(contacts, i))
         for face in was:
-            if face not in self.held:
-                self._record(face, LEAVING, 0.0, float(at.g_d[face]), 0.0)
-        for face in self.held:
-            if face not in was and not _just_landed(self.events, self.t, face):
-                self._record(face, LANDING, float(at.g_d[face]), 0.0, 0.0)
-        if not self.changes or contacts != self.changes[-1][1]:
-            self.changes.append((self.t, contacts))
-        self.touching = {i for i in at.on(EXACTLY_ON) if i not in self.held}
+            if face not in trace.resting:
+                trace.record(face, Kind.LEAVING, 0.0, float(at.g_d[face]), 0.0)
+        for face in trace.resting:
+            if face not in was and self.landings.get(face, -np.inf) < trace.t:
+                self._landed(face, float(at.g_d[face]), 0.0, trace.t)
+        trace.touching = {i for i in at.on(EXACTLY_ON) if i not in trace.resting}
         return Status.OK
+
+    def _landed(self, face: int, rate: float, impulse: float, time: float) -> None:
+        self.landings[face] = time
+        self.trace.record(face, Kind.LANDING, rate, 0.0, impulse, time)
 
     def _hold_together(self, at: Instant, faces: tuple[int, ...]) -> bool:
         """Whether those of the faces that depend on the others here do so wherever the others hold."""
@@ -317,25 +270,8 @@ class _Journey:
         return all(self._implied(first, i) for i in faces if i not in first)
 
     def _implied(self, contacts: tuple[int, ...], face: int) -> bool:
-        q, v = np.split(self.z[:-1], [self.loop.run_.form.nq])
-        return self.loop.implied(contacts, face, self.t, q, v)
-
-    def _record(
-        self, face: int, kind: int, before: float, after: float, impulse: float, time: float | None = None
-    ) -> None:
-        self.events.append(np.array([[self.t if time is None else time, face, kind, before, after, impulse]]))
+        q, v = np.split(self.trace.z[:-1].copy(), [self.loop.run_.form.nq])
+        return self.loop.implied(contacts, face, self.trace.t, q, v)
 
 
-def _just_landed(events: list[Array], t: float, face: int) -> bool:
-    """Whether a landing on the face from this time on is recorded already."""
-    return any(e[0] >= t and e[1] == face and e[2] == LANDING for block in events[-3:] for e in block)
-
-
-def _sum(a: Statistics, b: Statistics) -> Statistics:
-    return Statistics(
-        a.evaluations + b.evaluations, a.accepted + b.accepted, a.rejected + b.rejected,
-        max(a.largest_defect, b.largest_defect),
-    )  # fmt: skip
-
-
-__all__ = ["HIT", "ModeLoop"]
+__all__ = ["ModeLoop"]

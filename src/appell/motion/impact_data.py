@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from appell.contact.contact import KINDS, Impact
+from appell.contact.events import KINDS, Impact
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -11,7 +11,7 @@ from appell.backends import vm_function
 from appell.errors import ModelError
 from appell.normal_form.flow import Flow
 from appell.simulate.control.held import Readings, last_change
-from appell.simulate.loop.in_python import Loop, Task
+from appell.simulate.loop.task import Loop, Task
 from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
@@ -82,10 +82,10 @@ class Sampler:
             t0=float(self.t[k]), z0=self.z[k], t_end=end, p=self._parameters(k), rtol=self.task.rtol, atol=self.task.atol,
             times=times, first_step=abs(end - float(self.t[k])), max_step=self.task.max_step, keep_steps=False,
         )  # fmt: skip
-        *_, leg = self.loop.run(task)
-        if len(leg.z_times) < len(times):
+        *_, trace = self.loop.run(task)
+        if trace.passed < len(times):
             raise ModelError(f"the motion cannot be evaluated between t = {task.t0:g} and {end:g}")
-        return leg.z_times
+        return trace.z_times
 
     def _parameters(self, k: int) -> Array:
         """Those that hold after the k-th known state."""

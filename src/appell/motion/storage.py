@@ -16,7 +16,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from appell.contact.contact import Impact
+from appell.contact.events import Impact
 from appell.errors import BackendUnavailable, ModelError, Status
 from appell.jets import Coordinate, Jet, QuaternionComponent, Speed
 from appell.motion.dataset import FORMAT

@@ -12,8 +12,8 @@ from appell.contact.modes import with_limits
 from appell.errors import Status
 from appell.normal_form.flow import flow
 from appell.simulate.loop.in_c import CLoop, Repeated
-from appell.simulate.loop.in_python import Loop, Task
 from appell.simulate.loop.prepare import mode_loop, plain_loop, prepare
+from appell.simulate.loop.task import Loop, Task
 from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
@@ -58,5 +58,5 @@ def _bare_loop(run: Run, method: str) -> Loop:
 def _with_modes(run: Run, task: Task, start: Array, method: str, corner: str) -> tuple[Status, float, Array, int]:
     motion, loop = prepare(run, None, method, corner)
     z = np.concatenate([start, np.zeros(motion.nz - len(start))])
-    *_, leg = loop.run(replace(task, z0=z, keep_steps=False))
-    return leg.status, leg.t, leg.z[: len(start)], len(leg.events)
+    *_, trace = loop.run(replace(task, z0=z, keep_steps=False))
+    return trace.status, trace.t, trace.z[: len(start)], len(trace.events)

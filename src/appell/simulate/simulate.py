@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.backends import warn
-from appell.contact.contact import KINDS, Impact
+from appell.contact.events import impacts
 from appell.errors import STATUS_TEXT, ModelError, SimulationError, SingularConfiguration, Status
 from appell.model import System
 from appell.model.values import as_table
@@ -19,9 +19,10 @@ from appell.motion.motion import Motion, State
 from appell.motion.sampler import Sampler, unpack
 from appell.normal_form.flow import Flow
 from appell.simulate.control.reader import Control, Reader
-from appell.simulate.control.sampled import SampledLeg, SampledLoop
-from appell.simulate.loop.in_python import Leg, Loop, Task
+from appell.simulate.control.sampled import SampledLoop
 from appell.simulate.loop.prepare import METHODS, prepare
+from appell.simulate.loop.task import Loop, Task
+from appell.simulate.loop.trace import Trace
 from appell.simulate.methods.stiff import STIFF
 from appell.simulate.methods.tableaux import TABLEAUX
 from appell.simulate.progress import reporter
@@ -109,9 +110,9 @@ def simulate(
         max_steps=max_steps, keep_steps=times is None, fixed_step=_fixed(fixed_step, chosen),
     )  # fmt: skip
     clock = time.perf_counter()
-    leg = _drive(_under(reader, loop, run, flow), task, reporter(progress, t0, t1))
+    trace = _drive(_under(reader, loop, run, flow), task, reporter(progress, t0, t1))
     seconds = time.perf_counter() - clock
-    return _motion(run, flow, loop, task, leg, _Facts(chosen, moved, seconds, State(t0, q, v), pseudo, times is not None))
+    return _motion(run, flow, loop, task, trace, _Facts(chosen, moved, seconds, State(t0, q, v), pseudo, times is not None))
 
 
 def _number(value: Any, name: str) -> float:
@@ -181,17 +182,16 @@ def _under(reader: Reader | None, loop: Loop, run: Run, flow: Flow) -> Loop:
     return SampledLoop(loop, run, flow, reader)
 
 
-def _drive(loop: Loop, task: Task, report: Callable[[float], None] | None) -> Leg:
-    leg = None
+def _drive(loop: Loop, task: Task, report: Callable[[float], None] | None) -> Trace:
+    trace = task.trace()
     try:
-        for leg in loop.run(task):
+        for _ in loop.run(task, trace):
             if report is not None:
-                report(leg.t)
+                report(trace.t)
     finally:
         if report is not None and hasattr(report, "close"):
             report.close()  # type: ignore[attr-defined]
-    assert leg is not None
-    return leg
+    return trace
 
 
 @dataclass(frozen=True)
@@ -206,38 +206,39 @@ class _Facts:
     requested: bool
 
 
-def _motion(run: Run, flow: Flow, loop: Loop, task: Task, leg: Leg, facts: _Facts) -> Motion:
-    t, z = leg.t_steps, leg.z_steps
+def _motion(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, facts: _Facts) -> Motion:
+    t, z = trace.t_steps, trace.z_steps
     if facts.requested:
-        t, z = task.times[: len(leg.z_times)], leg.z_times
-        if leg.status is not Status.OK:  # the last good state is worth keeping
-            t, z = np.append(t, leg.t), np.vstack([z, leg.z])
-    message = STATUS_TEXT[leg.status]
-    readings, failure = (leg.readings, leg.failure) if isinstance(leg, SampledLeg) else (None, None)
-    if leg.status is not Status.OK:
+        t, z = task.times[: trace.passed], trace.z_times
+        if trace.status is not Status.OK:  # the last good state is worth keeping
+            t, z = np.append(t, trace.t), np.vstack([z, trace.z])
+    message = STATUS_TEXT[trace.status]
+    readings, failure = trace.readings, trace.failure
+    if trace.status is not Status.OK:
         reason = message if failure is None else _reason(failure)
-        message = f"stopped at t = {leg.t:.9g}, before {task.t_end:g}: {reason}"
-    if leg.status not in RAISED:
+        message = f"stopped at t = {trace.t:.9g}, before {task.t_end:g}: {reason}"
+    if trace.status not in RAISED:
         warn(message)
     q, v, work = unpack(run, flow, t, z, readings)
     statistics = {
-        "steps": leg.statistics.accepted,
-        "rejected": leg.statistics.rejected,
-        "evaluations": leg.statistics.evaluations,
-        "largest_defect": leg.statistics.largest_defect,
+        "steps": trace.statistics.accepted,
+        "rejected": trace.statistics.rejected,
+        "evaluations": trace.statistics.evaluations,
+        "largest_defect": trace.statistics.largest_defect,
         "start_moved": facts.start_moved,
         "seconds": facts.seconds,
         **({} if readings is None else {"readings": len(readings)}),
     }
     motion = Motion(
-        run=run, t=t, q=q, v=v, work=work, status=leg.status, message=message, statistics=statistics,
+        run=run, t=t, q=q, v=v, work=work, status=trace.status, message=message, statistics=statistics,
         tolerances={"rtol": task.rtol, "atol": float(np.max(task.atol))}, method=facts.method,
         sampler=Sampler.of(run, flow, loop, task, t, z, readings), pseudo=facts.pseudo, origin=facts.origin,
-        span=(task.t0, leg.t), impacts=_impacts(run, leg), contacts=leg.contacts, readings=readings,
+        span=(task.t0, trace.t), impacts=impacts(trace.sorted_events(), [face.name for face in run.system.unilateral]),
+        contacts=tuple(trace.contacts), readings=readings,
     )  # fmt: skip
-    if leg.status is Status.CORNER:
-        raise SingularConfiguration(message, time=leg.t, state=run.named(q[-1], v[-1]), motion=motion)
-    if leg.status is Status.CONTROL:
+    if trace.status is Status.CORNER:
+        raise SingularConfiguration(message, time=trace.t, state=run.named(q[-1], v[-1]), motion=motion)
+    if trace.status is Status.CONTROL:
         raise SimulationError(message, motion=motion) from failure
     return motion
 
@@ -245,14 +246,6 @@ def _motion(run: Run, flow: Flow, loop: Loop, task: Task, leg: Leg, facts: _Fact
 def _reason(failure: Exception) -> str:
     """What a control did wrong, in a sentence."""
     return str(failure) if isinstance(failure, ModelError) else f"the control raised {type(failure).__name__}: {failure}"
-
-
-def _impacts(run: Run, leg: Leg) -> tuple[Impact, ...]:
-    faces, kinds = ([table[int(k)] for k in column] for table, column in (
-        ([face.name for face in run.system.unilateral], leg.events[:, 1]), (KINDS, leg.events[:, 2])
-    ))  # fmt: skip
-    t, before, after, impulse = leg.events[:, [0, 3, 4, 5]].T.tolist()
-    return tuple(map(Impact._make, zip(t, faces, before, after, impulse, kinds, strict=True)))
 
 
 __all__ = ["METHODS", "simulate"]

@@ -19,22 +19,16 @@ from appell.errors import ModelError, Status
 from appell.motion.sampler import velocities
 from appell.normal_form.flow import Flow
 from appell.simulate.control.held import HeldRun, Readings
-from appell.simulate.control.holds import Holds, Ledger
+from appell.simulate.control.holds import Holds
 from appell.simulate.control.reader import Reader
-from appell.simulate.loop.in_python import SECONDS_PER_LEG, Leg, Loop, Task
+from appell.simulate.loop.in_python import SECONDS_PER_YIELD
 from appell.simulate.loop.prepare import evaluator
+from appell.simulate.loop.task import Loop, Task
+from appell.simulate.loop.trace import Trace
 from appell.simulate.methods.stiff import StiffLoop
 from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class SampledLeg(Leg):
-    """A leg with what the control answered, and why it did not where the status is CONTROL."""
-
-    readings: Readings | None = None
-    failure: Exception | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,22 +40,24 @@ class SampledLoop:
     flow: Flow
     reader: Reader
 
-    def run(self, task: Task) -> Iterator[SampledLeg]:
-        """See `in_python.Loop.run`."""
+    def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
+        """See `task.Loop.run`."""
         if task.t_end < task.t0:
             raise ModelError(f"a control runs forwards: until = {task.t_end:g} must not be before since = {task.t0:g}")
-        yield from _Journey(self, task).legs()
+        yield from _Journey(self, task, trace or task.trace()).traces()
 
 
 class _Journey:
-    """The state of one run: what it has done is in the ledger, what it has read is here."""
+    """One run: what it has read is here, all else is in the trace."""
 
-    def __init__(self, loop: SampledLoop, task: Task):
-        self.loop, self.task, self.p = loop, task, task.p.copy()
-        self.ledger, flow = Ledger(task, 1 / loop.reader.rate), loop.flow
-        self.q, self.u = self.ledger.z[: flow.nq], self.ledger.z[flow.nq : flow.nq + flow.nu]
+    def __init__(self, loop: SampledLoop, task: Task, trace: Trace):
+        self.loop, self.task, self.trace, self.p, flow = loop, task, trace, task.p.copy(), loop.flow
+        self.inner = replace(loop.loop, points=2) if isinstance(loop.loop, StiffLoop) else loop.loop  # ends of intervals
+        self.q, self.u = trace.z[: flow.nq], trace.z[flow.nq : flow.nq + flow.nu]
         self.velocities = evaluator(flow.expand) if flow.minimal else None
-        self.holds = Holds(loop.loop, self.ledger, self.p)
+        self.holds = Holds(loop.loop, task, trace, self.p, 1 / loop.reader.rate)
+        if task.keep_steps:
+            trace.steps.clear()  # the state at each reading is kept, the first one too
         self.columns = np.array(loop.reader.columns, dtype=int)
         samples = (task.t_end - task.t0) * loop.reader.rate
         self.readings = task.t0 + np.arange(max(1, ceil(samples * (1 - 1e-12) - 1e-9))) / loop.reader.rate
@@ -71,78 +67,55 @@ class _Journey:
         self.known_z = np.empty((len(self.readings), len(task.z0)))
         self.answers: list[list[float]] = [self.p[self.columns].tolist()]
         self.done = 0  # readings
-        self.failure: Exception | None = None
 
-    def legs(self) -> Iterator[SampledLeg]:
+    def traces(self) -> Iterator[Trace]:
         status, answered = Status.OK, perf_counter()
         for k, end in enumerate(self.ends):
             if k and not self._read():
                 status = Status.CONTROL
                 break
-            self.known_z[k], self.done = self.ledger.z, k + 1
+            self.known_z[k], self.done = self.trace.z, k + 1
             if not self.holds.reach(end, self.asked[k + 1]):
                 status = yield from self._run(k)
                 if status is not Status.OK:
                     break
-            if perf_counter() - answered > SECONDS_PER_LEG:
-                yield self._on_the_way(self.ledger.t)
+            if perf_counter() - answered > SECONDS_PER_YIELD:
+                self.holds.leave()
+                yield self.trace.ended(Status.BUFFER_FULL)
                 answered = perf_counter()
-        yield self._leg(status)
+        self.holds.leave()
+        self.trace.readings = self._readings()
+        yield self.trace.ended(status)
 
     def _read(self) -> bool:
         """The inputs from here on; False where the control has none."""
-        t = self.ledger.t
-        v = self.u.copy() if self.velocities is None else self.velocities(t, self.ledger.z, self.p)["v"]
+        t = self.trace.t
+        v = self.u.copy() if self.velocities is None else self.velocities(t, self.trace.z, self.p)["v"]
         try:
             values = self.loop.reader.ask(t, self.q.copy(), v)
         except Exception as failure:  # whatever a user's function does: the motion until then is kept
-            self.failure = failure
+            self.trace.failure = failure
             return False
         self.p[self.columns] = values
         self.answers.append(values)
         return True
 
-    def _run(self, k: int) -> Generator[SampledLeg, None, Status]:
-        """From the k-th reading to the next by the loop itself: legs on the way, and the status there."""
-        leg, before = None, perf_counter()
-        for leg in self.loop.loop.run(self._piece(k)):
-            if leg.status is Status.BUFFER_FULL:
-                yield self._on_the_way(leg.t)
-        assert leg is not None
-        self.ledger.keep(leg, self.asked[k + 1] - self.asked[k])
-        self.holds.took(perf_counter() - before)
-        return leg.status
+    def _run(self, k: int) -> Generator[Trace, None, Status]:
+        """From the k-th reading to the next by the loop itself, yielding on the way; the status there."""
+        seconds, began = 0.0, perf_counter()
+        self.trace.keep()
+        for trace in self.inner.run(self._piece(k), self.trace):
+            if trace.status is Status.BUFFER_FULL:
+                seconds += perf_counter() - began
+                yield trace
+                began = perf_counter()
+        self.holds.bound_step()
+        self.holds.learn(seconds + perf_counter() - began)
+        return self.trace.status
 
     def _piece(self, k: int) -> Task:
         """The task from the k-th reading to the next."""
-        ledger, end = self.ledger, self.ends[k]
-        times = self.task.times[self.asked[k] : self.asked[k + 1]]
-        if isinstance(self.loop.loop, StiffLoop):  # which makes a fine grid of its own where nothing is asked
-            times = np.append(times, end)
-        return replace(
-            self.task, t0=ledger.t, z0=ledger.z, t_end=end, p=self.p, times=times, first_step=ledger.h,
-            max_steps=self.task.max_steps - ledger.statistics.accepted,
-        )  # fmt: skip
-
-    def _on_the_way(self, t: float) -> SampledLeg:
-        """Where it stands. What it has until there is joined once, at the end."""
-        self.holds.leave()
-        ledger, none = self.ledger, np.zeros((0, len(self.task.z0)))
-        return SampledLeg(
-            status=Status.BUFFER_FULL, t=t, z=ledger.z.copy(), next_step=ledger.h or 0.0, z_times=none,
-            statistics=ledger.statistics, t_pieces=(none[:, 0],), z_pieces=(none,),
-        )  # fmt: skip
-
-    def _leg(self, status: Status) -> SampledLeg:
-        """Everything."""
-        self.holds.leave()
-        ledger = self.ledger
-        return SampledLeg(
-            status=status, t=ledger.t, z=ledger.z.copy(), next_step=ledger.h or 0.0, statistics=ledger.statistics,
-            z_times=ledger.z_times[: ledger.passed], t_pieces=tuple(ledger.t_pieces), z_pieces=tuple(ledger.z_pieces),
-            events=np.concatenate(ledger.events), contacts=tuple(ledger.contacts), failure=self.failure,
-            readings=self._readings(),
-        )  # fmt: skip
+        return replace(self.task, t_end=self.ends[k], p=self.p, times=self.task.times[: self.asked[k + 1]])
 
     def _readings(self) -> Readings:
         loop, n = self.loop, self.done
@@ -167,4 +140,4 @@ def _work_of_jumps(run: Run, flow: Flow, readings: Readings) -> Array:
     return np.cumsum(after - before)
 
 
-__all__ = ["SampledLeg", "SampledLoop"]
+__all__ = ["SampledLoop"]

@@ -1,4 +1,4 @@
-"""The adaptive time loop in generated C: one call advances a whole leg.
+"""The adaptive time loop in generated C: one call makes many steps.
 
 `loop_source` writes the loop for one method and one size of state, to be compiled in one translation unit after
 
@@ -8,8 +8,7 @@
 
     static void expansion(t, z, p, c, [g,] margin);                                with a method by series only
 
-The first two return a `Status`. What is particular to a method stands in
-`runge_kutta` and `taylor`. `CLoop` drives the result.
+The first two return a `Status`. What is particular to a method stands in `methods`. `CLoop` drives the result.
 """
 
 from __future__ import annotations
@@ -23,14 +22,23 @@ from typing import Any
 import numpy as np
 
 from appell.contact.contact import INSTANT, ON_FACE
+from appell.contact.events import Kind
 from appell.errors import Status
 from appell.normal_form.impacts import ROUNDING
-from appell.simulate.loop.in_python import SECONDS_PER_LEG, STRETCH, Leg, Statistics, Task
+from appell.simulate.loop.in_python import SECONDS_PER_YIELD, STRETCH
+from appell.simulate.loop.task import Task
+from appell.simulate.loop.trace import FIRST_PAGE, Statistics, Trace
 from appell.simulate.methods.runge_kutta import pair_text
 from appell.simulate.methods.tableaux import Array, Tableau
 from appell.simulate.methods.taylor import Taylor, series_text
 
 CDEF = """
+typedef struct {
+    double time;
+    int32_t face, kind;
+    double before, after, impulse;      /* rates of the distance; impulse */
+} appell_event;
+
 typedef struct {
     const double *p;                    /* parameters */
     const double *atol;                 /* (NZ,) */
@@ -48,14 +56,14 @@ typedef struct {
     int started, rejected;              /* started: 1 at its start, 2 after a step */
 
     double *z_times;                    /* (n_times, NZ) */
-    double *t_steps, *z_steps;          /* (capacity,), (capacity, NZ) accepted steps; capacity 0: not kept */
+    double *steps;                      /* (capacity, 1 + NZ) accepted steps, t and z; capacity 0: not kept */
     int64_t capacity, n_steps;
 
     int64_t evaluations, accepted, rejections;
     double defect;                      /* largest residual before projection at a step end */
 
     double rest, simultaneous, graze;   /* time within which bouncing ends; or two hits are one, s; height of a touch */
-    double *events;                     /* (event_capacity, 6): t, face, kind, rate before, rate after, impulse */
+    appell_event *events;               /* (event_capacity,) */
     int64_t event_capacity, n_events;
     int *touching;                      /* (free faces,) whether the state is on the face */
     int switch_face, switch_kind;       /* why SWITCH was returned */
@@ -71,8 +79,8 @@ int appell_hold(appell_run *run, double t_end, int64_t n_times, int64_t trials);
 """The C interface. `appell_advance` tries at most so many steps; called again after BUFFER_FULL it goes on, bit by bit
 as if it had never stopped. `appell_hold` goes on to another end under other parameters: all the way, or not at all."""
 
-LARGEST_BUFFER = 4 << 20  # bytes of accepted steps in one call
 FIRST_TRIALS = 256  # trial steps in the first call, before the time of one is known
+GROWTH = 16  # a call makes at most so many times the trials of the one before
 
 
 def loop_source(method: Tableau | Taylor, nz: int, has_projection: bool, free: int = 0, contacts: int = 0) -> str:
@@ -112,107 +120,113 @@ class CLoop:
     nz: int
     free: int = 0
 
-    def run(self, task: Task) -> Iterator[Leg]:
-        """See `in_python.Loop.run`."""
-        progress = _Progress(self, task)
-        trials, largest = FIRST_TRIALS, max(1, LARGEST_BUFFER // (8 * (self.nz + 1)))
+    def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
+        """See `task.Loop.run`. What the caller does between two calls into C is not part of their time."""
+        call = Call(self, task, trace or task.trace())
+        trials = FIRST_TRIALS
         while True:
-            before = perf_counter()
-            status = progress.advance(min(trials, largest) if task.keep_steps else trials)
-            yield progress.leg(status)
+            before, began = call.tried, perf_counter()
+            status = call.advance(trials)
+            seconds, tried = perf_counter() - began, max(1, call.tried - before)
+            yield call.report(status)
             if status is not Status.BUFFER_FULL:
                 return
-            rate = SECONDS_PER_LEG / (perf_counter() - before)
-            trials = max(1, int(trials * min(rate, 16.0)))
+            trials = max(1, int(tried * min(SECONDS_PER_YIELD / seconds, GROWTH)))
 
 
-class _Progress:
-    """The C struct of one run, with the arrays that it points into."""
+class Call:
+    """The C struct of one run over the memory of its trace."""
 
-    def __init__(self, loop: CLoop, task: Task):
+    def __init__(self, loop: CLoop, task: Task, trace: Trace):
         if task.z0.shape != (loop.nz,):
             raise ValueError(f"z0 has shape {task.z0.shape}; this loop was compiled for ({loop.nz},)")
-        self.loop, self.task = loop, task
-        self.z, self.zd = task.z0.copy(), np.zeros(loop.nz)
-        self.z_times = np.empty((len(task.times), loop.nz))
-        self.t_pieces, self.z_pieces = [np.array([task.t0])], [task.z0[None, :]]
+        self.loop, self.task, self.trace = loop, task, trace
+        self.zd = np.zeros(loop.nz)
         self.struct = loop.ffi.new("appell_run *")
         run = self.struct
         for name in ("p", "atol", "times"):
-            setattr(run, name, self._pointer(getattr(task, name)))
-        run.z, run.zd, run.z_times = (self._pointer(array) for array in (self.z, self.zd, self.z_times))
-        run.t, run.t_end, run.n_times, run.max_steps = task.t0, task.t_end, len(task.times), task.max_steps
-        run.rtol, run.h_max, run.h = task.rtol, task.max_step, task.first_step or 0.0
-        self.events = [np.zeros((0, 6))]
-        self.touching = np.zeros(loop.free + 1, dtype=np.intc)
-        self.touching[: len(task.touching)] = task.touching
-        run.touching = loop.ffi.from_buffer("int[]", self.touching)
-        run.rest, run.simultaneous, run.graze = task.rest, task.simultaneous, task.graze
+            setattr(run, name, self.pointer(getattr(task, name)))
+        run.z, run.zd, run.z_times = (self.pointer(array) for array in (trace.z, self.zd, trace.memory_of_times))
+        run.t_end, run.n_times, run.max_steps = task.t_end, len(task.times), task.max_steps
+        run.rtol, run.h_max = task.rtol, task.max_step
         if task.fixed_step is not None:
             run.rtol, run.h_max = 0.0, min(task.fixed_step, task.max_step)
+        self.faces = task.faces or tuple(range(loop.free))
+        self.touching = np.zeros(loop.free + 1, dtype=np.intc)
+        run.touching = loop.ffi.from_buffer("int[]", self.touching)
+        run.rest, run.simultaneous, run.graze = task.rest, task.simultaneous, task.graze
+        self.resume()
 
-    def _pointer(self, array: Array) -> Any:
+    def resume(self) -> None:
+        """From where the trace stands."""
+        run, trace, done = self.struct, self.trace, self.trace.statistics
+        run.t, run.h, run.i_time = trace.t, trace.next_step or 0.0, trace.passed
+        run.evaluations, run.accepted, run.rejections = done.evaluations, done.accepted, done.rejected
+        run.defect = done.largest_defect
+        for k in range(self.loop.free):
+            self.touching[k] = self.faces[k] in trace.touching
+
+    def pointer(self, array: Array) -> Any:
         return self.loop.ffi.from_buffer("double[]", array)
 
+    @property
+    def tried(self) -> int:
+        """Trial steps so far."""
+        return self.struct.accepted + self.struct.rejections
+
+    def give_room(self, trials: int) -> None:
+        """Memory of the trace for the steps and events of so many trials."""
+        run, trace = self.struct, self.trace
+        run.n_steps = run.n_events = 0
+        if trace.keep_steps:
+            rows = 2 * trials + 2  # an impact writes the state before and after it
+            room = trace.steps.room(min(rows, trace.steps.longest))
+            run.steps, run.capacity = self.pointer(room), len(room)
+        if self.loop.free:
+            room = trace.events.room(min(trials, trace.events.longest) + self.loop.free + 2)  # a step may graze every face
+            run.events, run.event_capacity = self.loop.ffi.from_buffer("appell_event[]", room), len(room)
+
     def advance(self, trials: int) -> Status:
-        """At most so many trial steps; the accepted ones become a piece."""
-        run = self.struct
-        if self.loop.free:
-            events = np.empty((trials + self.loop.free + 2, 6))  # a step may graze every face
-            run.events, run.event_capacity, run.n_events = self._pointer(events), len(events), 0
-        status = self._advance(trials)
-        if self.loop.free:
-            self.events.append(events[: run.n_events].copy())
+        """At most so many trial steps, or as many as there is room for."""
+        self.give_room(trials)
+        status = Status(self.loop.lib.appell_advance(self.struct, trials))
+        self.take()
         return status
 
-    def _advance(self, trials: int) -> Status:
-        run = self.struct
-        if not self.task.keep_steps:
-            return Status(self.loop.lib.appell_advance(run, trials))
-        capacity = 2 * trials + 1  # an impact writes the state before and after it
-        t_steps, z_steps = np.empty(capacity), np.empty((capacity, self.loop.nz))
-        run.t_steps, run.z_steps = self._pointer(t_steps), self._pointer(z_steps)
-        run.capacity, run.n_steps = capacity, 0
-        status = Status(self.loop.lib.appell_advance(run, trials))
-        kept = slice(run.n_steps)
-        self.t_pieces.append(t_steps[kept].copy())
-        self.z_pieces.append(z_steps[kept].copy())
-        return status
+    def take(self) -> None:
+        """What was written becomes part of the trace."""
+        run, trace = self.struct, self.trace
+        if run.n_steps:
+            trace.steps.wrote(run.n_steps)
+        if run.n_events:
+            written = trace.events.room(run.n_events)[: run.n_events]
+            written["face"] = np.array(self.faces, dtype=np.int32)[written["face"]]
+            trace.events.wrote(run.n_events)
+        trace.t, trace.next_step, trace.passed = run.t, run.h or None, run.i_time
+        trace.statistics = Statistics(run.evaluations, run.accepted, run.rejections, run.defect)
 
-    def leg(self, status: Status) -> Leg:
-        """Everything so far."""
-        run = self.struct
-        return Leg(
-            status=status,
-            t=run.t,
-            z=self.z.copy(),
-            next_step=run.h,
-            z_times=self.z_times[: run.i_time],  # rows that are final
-            statistics=Statistics(run.evaluations, run.accepted, run.rejections, run.defect),
-            t_pieces=tuple(self.t_pieces),
-            z_pieces=tuple(self.z_pieces),
-            events=np.concatenate(self.events),
-            switch=(run.switch_face, run.switch_kind) if status is Status.SWITCH else None,
-            touching=tuple(bool(x) for x in self.touching[: self.loop.free]),
-        )
+    def report(self, status: Status) -> Trace:
+        """The trace with a status, and what belongs to it."""
+        run, trace = self.struct, self.trace
+        trace.switch = (self.faces[run.switch_face], Kind(run.switch_kind)) if status is Status.SWITCH else None
+        trace.touching = {self.faces[k] for k in np.flatnonzero(self.touching[: self.loop.free])}
+        return trace.ended(status)
 
 
 class Repeated:
     """One struct for many starts of a task, one after another: nothing is kept of a run but its end and its count of events."""
 
     def __init__(self, loop: CLoop, task: Task):
-        self.progress = _Progress(loop, replace(task, keep_steps=False))
-        run = self.progress.struct
-        if loop.free:
-            self.events = np.empty((4096, 6))
-            run.events, run.event_capacity = self.progress._pointer(self.events), len(self.events)
+        self.task = replace(task, keep_steps=False)
+        self.call = Call(loop, self.task, self.task.trace())
+        self.call.give_room(FIRST_PAGE)
 
     def __call__(self, z0: Array) -> tuple[Status, int]:
         """Status and events of the run from (t0, z0); where it ended is in `t` and `z`."""
-        progress, events = self.progress, 0
-        run, advance = progress.struct, progress.loop.lib.appell_advance
-        progress.z[:], progress.touching[:] = z0, 0
-        run.t, run.h, run.started, run.i_time, run.standing = progress.task.t0, progress.task.first_step or 0.0, 0, 0, 0
+        call, events = self.call, 0
+        run, advance = call.struct, call.loop.lib.appell_advance
+        call.trace.z[:], call.touching[:] = z0, 0
+        run.t, run.h, run.started, run.i_time, run.standing = self.task.t0, self.task.first_step or 0.0, 0, 0, 0
         run.evaluations = run.accepted = run.rejections = run.rejected = 0
         status = Status.BUFFER_FULL
         while status == Status.BUFFER_FULL:
@@ -223,41 +237,28 @@ class Repeated:
 
     @property
     def t(self) -> float:
-        return self.progress.struct.t
+        return self.call.struct.t
 
     @property
     def z(self) -> Array:
-        return self.progress.z
+        return self.call.trace.z
 
 
 class Hold:
-    """One struct for all holds of a task in one mode, over memory that belongs to others.
+    """One struct for all intervals of a task between readings of a control, in one mode, over the memory of its trace.
 
     Parameters
     ----------
-    p: (parameters,) as they are now; z: (nz,) where it stands; z_times: (times, nz).
-    longest: the first step of a hold is not longer, s.
-    faces: what the mode's faces are called, free ones first; `least` are reactions below which a hold does not start.
+    task: with `p` as they are now; longest: the first step after a reading is not longer, s.
+    `least` are reactions below which an interval does not start.
     """
 
-    def __init__(
-        self, loop: CLoop, task: Task, p: Array, z: Array, z_times: Array, longest: float, faces: tuple[int, ...] = ()
-    ):
-        self.progress, self.memory, self.faces = _Progress(loop, task), (p, z, z_times), faces
-        self.least = np.zeros(len(faces) - loop.free)
-        self.struct, self.hold, self.free = self.progress.struct, loop.lib.appell_hold, loop.free
-        run, pointer = self.struct, self.progress._pointer
-        run.p, run.z, run.z_times, run.h_hold = pointer(p), pointer(z), pointer(z_times), longest
-        run.least = pointer(self.least)
-
-    def write_to(self, t_steps: Array, z_steps: Array, events: Array) -> None:
-        """Where steps and events go, (n,), (n, nz), (n, 6), behind those that are there."""
-        run, pointer = self.struct, self.progress._pointer
-        self.pages = t_steps, z_steps, events
-        run.t_steps, run.z_steps, run.capacity = pointer(t_steps), pointer(z_steps), len(t_steps)
-        run.events, run.event_capacity = pointer(events), len(events)
-        if not self.progress.task.keep_steps:
-            run.capacity = 0
+    def __init__(self, loop: CLoop, task: Task, trace: Trace, p: Array, longest: float):
+        self.call = Call(loop, task, trace)
+        self.least = np.zeros(max(0, len(task.faces) - loop.free))
+        self.struct, self.hold, self.free, self.p = self.call.struct, loop.lib.appell_hold, loop.free, p
+        run, pointer = self.struct, self.call.pointer
+        run.p, run.h_hold, run.least = pointer(p), longest, pointer(self.least)
 
     def __call__(self, t_end: float, passed: int, trials: int) -> int:
         """The status of the hold from here to t_end, until which so many of the requested times are passed."""

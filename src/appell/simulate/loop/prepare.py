@@ -19,8 +19,9 @@ from appell.normal_form.impacts import switching
 from appell.normal_form.solved import Function, status_of
 from appell.remember import kept_in
 from appell.simulate.loop.in_c import CDEF, CLoop
-from appell.simulate.loop.in_python import Loop, PyLoop, TrialFailed
+from appell.simulate.loop.in_python import PyLoop
 from appell.simulate.loop.program import QUADRATIC, ROUNDING, loop_module, series, taylor_for
+from appell.simulate.loop.task import Loop, TrialFailed
 from appell.simulate.methods.stiff import STIFF, stiff_loop
 from appell.simulate.methods.tableaux import TABLEAUX, Tableau
 from appell.simulate.methods.taylor import Taylor

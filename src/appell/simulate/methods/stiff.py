@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from appell.errors import ModelError, Status
 from appell.graph.fn import Fn
-from appell.graph.stiff import make_stiff
+from appell.graph.stiff import Stiff, make_stiff
 from appell.normal_form.flow import Flow
-from appell.simulate.loop.in_python import Leg, Statistics, Task, TrialFailed
+from appell.simulate.loop.task import Task, TrialFailed
+from appell.simulate.loop.trace import Statistics, Trace
 
 Array = NDArray[np.float64]
 
@@ -35,45 +36,41 @@ class StiffLoop:
     method: str
     project: Project | None
     unknowns: Callable[[float, Array], Array]  # (t, z) → (a, λ)
+    points: int = POINTS
 
-    def run(self, task: Task) -> Iterator[Leg]:
-        """A leg for every output time."""
+    def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
+        """See `task.Loop.run`; a yield for every output time."""
+        trace = trace or task.trace()
         problem = self.flow.implicit() if self.method == "idas" else self.flow.rhs
         assert isinstance(problem, Fn)
         step = make_stiff(problem, self.method, task.rtol, float(np.min(task.atol)), task.max_steps)
-        grid = task.times if len(task.times) else np.linspace(task.t0, task.t_end, POINTS)
-        t, z = task.t0, task.z0
-        kept_t, kept_z, at_times, defect, status = [t], [z], [], 0.0, Status.BUFFER_FULL
-        work = np.zeros(3, dtype=int)
-        for end in [*grid, *([task.t_end] if grid[-1] != task.t_end else [])]:
-            if end != t:
-                y = self.unknowns(t, z) if self.method == "idas" else np.zeros(0)
-                z_new, status = step(t, float(end), z, y, task.p)
-                work += step.work
-                if status is Status.OK and self.project is not None:
-                    try:
-                        z_new, size = self.project(float(end), z_new, task.p)
-                        defect = max(defect, size)
-                    except TrialFailed as failure:
-                        status = failure.status
-                if status is not Status.OK:
-                    break
-                t, z = float(end), z_new
-                kept_t.append(t)
-                kept_z.append(z)
-            if len(at_times) < len(task.times) and end == task.times[len(at_times)]:
-                at_times.append(z)
-            status = Status.OK
-            if t != task.t_end:
-                yield self._leg(Status.BUFFER_FULL, kept_t, kept_z, at_times, defect, work)
-        yield self._leg(status, kept_t, kept_z, at_times, defect, work)
+        times = task.times[trace.passed :]
+        grid = times if len(times) else np.linspace(trace.t, task.t_end, self.points)
+        for end in [*grid.tolist(), *([task.t_end] if grid[-1] != task.t_end else [])]:
+            status = Status.OK if end == trace.t else self._reach(end, step, task, trace)
+            if status is not Status.OK:
+                yield trace.ended(status)
+                return
+            if trace.passed < len(task.times) and end == task.times[trace.passed]:
+                trace.pass_times(trace.z[None])
+            if trace.t != task.t_end:
+                yield trace.ended(Status.BUFFER_FULL)
+        yield trace.ended(Status.OK)
 
-    def _leg(self, status: Status, t: list[float], z: list[Array], at_times: list[Array], defect: float, work: Array) -> Leg:
-        evaluations, steps, rejected = (int(n) for n in work)
-        return Leg(
-            status=status, t=t[-1], z=z[-1], next_step=0.0, z_times=np.array(at_times).reshape(-1, self.flow.nz),
-            statistics=Statistics(evaluations, steps, rejected, defect), t_pieces=(np.array(t),), z_pieces=(np.array(z),),
-        )  # fmt: skip
+    def _reach(self, end: float, step: Stiff, task: Task, trace: Trace) -> Status:
+        """From one output time to the next."""
+        y = self.unknowns(trace.t, trace.z) if self.method == "idas" else np.zeros(0)
+        z, status = step(trace.t, end, trace.z, y, task.p)
+        defect = 0.0
+        if status is Status.OK and self.project is not None:
+            try:
+                z, defect = self.project(end, z, task.p)
+            except TrialFailed as failure:
+                status = failure.status
+        trace.statistics += Statistics(*step.work, defect)
+        if status is Status.OK:
+            trace.move(end, z)
+        return status
 
 
 def stiff_loop(

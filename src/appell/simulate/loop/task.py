@@ -1,0 +1,89 @@
+"""What a time loop is asked, and what every loop promises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import AppellError, Status
+from appell.simulate.loop.trace import Trace
+
+Array = NDArray[np.float64]
+
+
+class TrialFailed(AppellError):
+    """Raised by a right-hand side or a projection to name the status of a run that cannot step past it."""
+
+    def __init__(self, status: Status):
+        super().__init__(status.name)
+        self.status = status
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What a loop is asked: ż = f(t, z, p) from t0 to t_end (either direction).
+
+    A step is accepted when its error is below `atol + rtol |z|` in the mean square; with `fixed_step` there is no error
+    control. `times` are on the way from t0 to t_end, ends included, in the order in which they are passed.
+    """
+
+    t0: float
+    z0: Array  # (nz,)
+    t_end: float
+    p: Array = field(default_factory=lambda: np.zeros(0))  # (np,)
+    rtol: float = 1e-9
+    atol: float | Array = 1e-12  # scalar or (nz,)
+    times: Array = field(default_factory=lambda: np.zeros(0))
+    first_step: float | None = None
+    max_step: float = np.inf
+    max_steps: int = 10_000_000
+    fixed_step: float | None = None
+    keep_steps: bool = True
+    rest: float = 0.0  # bouncing that would end within this time, s, has ended
+    simultaneous: float = 0.0  # two hits within this time, s, are one
+    graze: float = 0.0  # a face passed at less than this height was touched
+    faces: tuple[int, ...] = ()  # numbers that the system gives to the faces of the loop: free ones, then contacts
+
+    def __post_init__(self) -> None:
+        for name in ("z0", "p", "times"):
+            object.__setattr__(self, name, np.array(getattr(self, name), dtype=float, ndmin=1))
+        atol = np.empty_like(self.z0)
+        atol[:] = self.atol
+        object.__setattr__(self, "atol", atol)
+        if not (isfinite(self.t0) and isfinite(self.t_end)):
+            raise ValueError(f"t0 = {self.t0} and t_end = {self.t_end} must be finite")
+        if not (self.rtol > 0 and np.all(atol > 0)):
+            raise ValueError(f"rtol = {self.rtol} and atol = {self.atol} must be positive (a zero has no relative error)")
+        for name in ("first_step", "max_step", "fixed_step"):
+            if (value := getattr(self, name)) is not None and not value > 0:
+                raise ValueError(f"{name} = {value} must be positive, whatever the direction")
+        if len(self.times):
+            way = np.concatenate(([self.t0], self.times, [self.t_end])) * self.direction
+            if not np.all(way[1:] >= way[:-1]):
+                raise ValueError(f"times must run in order from t0 = {self.t0} to t_end = {self.t_end}")
+
+    @property
+    def direction(self) -> float:
+        """+1 forward, −1 backward in time."""
+        return 1.0 if self.t_end >= self.t0 else -1.0
+
+    def trace(self) -> Trace:
+        """The trace of a run that is about to start."""
+        return Trace(self.t0, self.z0, self.first_step, times=len(self.times), keep_steps=self.keep_steps)
+
+
+class Loop(Protocol):
+    """A time loop with its right-hand side inside."""
+
+    def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
+        """Does the task; appends to the trace, from where that stands, or to a new one.
+
+        Yields the trace every now and then, so that progress moves and Ctrl-C is heard, with the status BUFFER_FULL; at the
+        end once with another one.
+        """
+        ...

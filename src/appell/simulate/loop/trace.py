@@ -1,0 +1,182 @@
+"""Everything that a run has done so far: one trace, to which every loop appends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.contact.events import EVENT, Kind
+from appell.errors import Status
+from appell.notes import Note
+
+if TYPE_CHECKING:
+    from appell.simulate.control.held import Readings
+
+Array = NDArray[np.float64]
+
+FIRST_PAGE = 1024  # rows
+LARGEST_PAGE = 4 << 20  # bytes
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Work done: right-hand sides, accepted and rejected steps, the largest constraint residual before projection."""
+
+    evaluations: int = 0
+    accepted: int = 0
+    rejected: int = 0
+    largest_defect: float = 0.0
+
+    def __add__(self, other: Statistics) -> Statistics:
+        return Statistics(
+            self.evaluations + other.evaluations,
+            self.accepted + other.accepted,
+            self.rejected + other.rejected,
+            max(self.largest_defect, other.largest_defect),
+        )
+
+
+class Pages:
+    """Rows that are only ever added, in pages of memory into which compiled code may write.
+
+    Each page is twice as long as the one before, up to `LARGEST_PAGE` bytes: n rows cost a time proportional to n.
+    """
+
+    def __init__(self, dtype: Any, width: int | None = None):
+        self.dtype, self.shape = np.dtype(dtype), () if width is None else (width,)
+        self.longest = max(FIRST_PAGE, LARGEST_PAGE // (self.dtype.itemsize * (width or 1)))
+        self.full: list[NDArray[Any]] = []
+        self.page, self.used = self._blank(0), 0
+        self.past = 0  # rows of the full pages
+
+    def __len__(self) -> int:
+        return self.past + self.used
+
+    def _blank(self, rows: int) -> NDArray[Any]:
+        return np.empty((rows, *self.shape), self.dtype)
+
+    def room(self, rows: int) -> NDArray[Any]:
+        """Memory behind the last row, for so many rows or more."""
+        if len(self.page) - self.used < rows:
+            self.full.append(self.page[: self.used])
+            self.past += self.used
+            self.page, self.used = self._blank(max(rows, min(self.longest, max(FIRST_PAGE, 2 * len(self.page))))), 0
+        return self.page[self.used :]
+
+    def wrote(self, rows: int) -> None:
+        """So many rows of the last `room` are part of the past."""
+        self.used += rows
+
+    def append(self, row: Any) -> None:
+        """One row."""
+        self.room(1)[0] = row
+        self.used += 1
+
+    def clear(self) -> None:
+        """No rows."""
+        self.full, self.past, self.used = [], 0, 0
+
+    def joined(self, since: int = 0) -> NDArray[Any]:
+        """All rows in one array, from number `since` on."""
+        if since >= self.past:
+            return self.page[since - self.past : self.used].copy()
+        return np.concatenate([*self.full, self.page[: self.used]])[since:]
+
+
+class Trace:
+    """Where a run stands and everything that it has done.
+
+    Attributes
+    ----------
+    status: BUFFER_FULL while it is running; then how it ended.
+    t, z (nz,): where it stands. `z` is one piece of memory that changes: copy what you keep.
+    next_step: the size that the step control would take from here, s; None: unknown.
+    statistics: the work done.
+    passed: how many of the requested times.
+    contacts: (time, faces in contact from then on); `asleep`: faces that lie on g = 0 without bearing a load.
+    touching: free faces on which it stands. switch: (face, kind) behind the status SWITCH.
+    notes: what a reader of the motion should know.
+    readings, failure: what a control answered, or why it did not.
+    """
+
+    def __init__(self, t: float, z: Array, next_step: float | None = None, *, times: int = 0, keep_steps: bool = True):
+        self.status = Status.BUFFER_FULL
+        self.t, self.z, self.next_step = t, np.array(z, dtype=float), next_step
+        self.statistics = Statistics()
+        self.keep_steps = keep_steps
+        self.steps = Pages(float, 1 + len(self.z))  # t, z
+        self.events = Pages(EVENT)
+        self.memory_of_times, self.passed = np.empty((times, len(self.z))), 0
+        self.contacts: list[tuple[float, tuple[int, ...]]] = []
+        self.asleep: tuple[int, ...] = ()
+        self.touching: set[int] = set()
+        self.switch: tuple[int, Kind] | None = None
+        self.notes: list[Note] = []
+        self.readings: Readings | None = None
+        self.failure: Exception | None = None
+        self.steps.append(np.append(t, z))
+
+    def move(self, t: float, z: Array) -> None:
+        """It stands at (t, z) now, which is kept as a step if steps are."""
+        self.t, self.z[:] = t, z
+        self.keep()
+
+    def keep(self) -> None:
+        """Keeps the state where it stands as a step, if steps are kept."""
+        if self.keep_steps:
+            row = self.steps.room(1)[0]
+            row[0], row[1:] = self.t, self.z
+            self.steps.wrote(1)
+
+    def pass_times(self, states: Any) -> None:
+        """The states at the next requested times, (n, nz)."""
+        if len(states):
+            self.memory_of_times[self.passed : self.passed + len(states)] = states
+            self.passed += len(states)
+
+    def change_times(self, times: Array) -> None:
+        """At the requested times that are now: the state as it is now, after an impact."""
+        now = self.passed - int(np.searchsorted(times[: self.passed], self.t))
+        self.memory_of_times[self.passed - now : self.passed] = self.z
+
+    def record(
+        self, face: int, kind: Kind, before: float = 0.0, after: float = 0.0, impulse: float = 0.0, time: float | None = None
+    ) -> None:
+        """An event on a face, now unless another time is given."""
+        self.events.append((self.t if time is None else time, face, kind, before, after, impulse))
+
+    def ended(self, status: Status) -> Trace:
+        """The same trace with a status."""
+        self.status = status
+        return self
+
+    @property
+    def resting(self) -> tuple[int, ...]:
+        """The faces on which it rests, with a load or asleep."""
+        return (*(self.contacts[-1][1] if self.contacts else ()), *self.asleep)
+
+    @property
+    def z_times(self) -> Array:
+        """States at the requested times that are passed, (passed, nz)."""
+        return self.memory_of_times[: self.passed]
+
+    @property
+    def t_steps(self) -> Array:
+        """Times of the start and of the steps, (1 + accepted,); of the start alone, (1,), where steps are not kept."""
+        return np.ascontiguousarray(self.steps.joined()[:, 0])
+
+    @property
+    def z_steps(self) -> Array:
+        """States of the start and of the steps, (1 + accepted, nz), as `t_steps`."""
+        return np.ascontiguousarray(self.steps.joined()[:, 1:])
+
+    def sorted_events(self) -> NDArray[Any]:
+        """All events in the order of time, (n,) of dtype `EVENT`: the end of bouncing is foreseen."""
+        events = self.events.joined()
+        return events[np.argsort(events["time"], kind="stable")]
+
+
+__all__ = ["Pages", "Statistics", "Trace"]
