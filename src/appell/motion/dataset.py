@@ -99,6 +99,8 @@ def _run_attributes(motion: Motion) -> dict[str, Any]:
         "energy_scale": motion.energy_scale,
         "drift": _json({"position": drift.position, "velocity": drift.velocity, "before": drift.before}),
         "redundant": _json(motion.redundant),
+        "notes": _json([{"text": str(note), **note.record()} for note in motion.notes]),
+        "doubts": _json(motion.doubts),
         "appell_version": _version(),
         "appell_format": FORMAT,
     }

@@ -22,6 +22,7 @@ from appell.jets import t as time
 from appell.motion.labels import labelled
 from appell.motion.reactions import solved
 from appell.motion.record import Array, Drift, Record, Series, subdivided, unknown_name
+from appell.notes import Note
 from appell.simulate.control.held import HeldRun, Readings
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ class Motion(Record):
     impacts: an `Impact` for each event, in the order of time: time, constraint, ġ before and after, impulse, kind.
     contacts: (time, s; numbers of the faces of `system.unilateral` in contact from then on), in the order of time.
     readings: what a control answered, and when.
+    notes: what a reader should know, each a `Note` (a str with .time, .kind, .constraints); those of the run come first.
+    doubts: sentences that speak against the motion; `ok` is False where there are any.
     origin: the beginning of the run; the first sample unless given.
     span: beginning and end of what was computed, s; the first and last sample unless given.
     """
@@ -80,6 +83,8 @@ class Motion(Record):
     impacts: tuple[Any, ...] = ()
     contacts: tuple[tuple[float, tuple[int, ...]], ...] = ()
     readings: Readings | None = None
+    notes: tuple[Note, ...] = ()
+    doubts: tuple[str, ...] = ()
     origin: State | None = None
     span: tuple[float, float] | None = None
 
@@ -320,7 +325,7 @@ class Motion(Record):
         slack = NOISE * max(abs(low), abs(high))
         outside = ~((times >= low - slack) & (times <= high + slack))
         if outside.any():
-            ended = "" if self.ok else f", where it ended with {self.status.name}"
+            ended = "" if self.status == Status.OK else f", where it ended with {self.status.name}"
             raise ModelError(f"t = {times[outside][0]:g} is outside the run from {first:g} to {last:g} s{ended}")
         times = np.clip(times, low, high)
         order = np.argsort(way * times, kind="stable")

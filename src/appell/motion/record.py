@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import STATUS_TEXT, Status
+from appell.notes import Note
 
 Array = NDArray[np.float64]
 
@@ -88,6 +89,8 @@ class Record:
     input_names: tuple[str, ...] = ()
     impacts: tuple[Any, ...] = ()
     contacts: tuple[tuple[float, tuple[int, ...]], ...] = ()
+    notes: tuple[Note, ...] = ()
+    doubts: tuple[str, ...] = ()
 
     @property
     def colour_numbers(self) -> Mapping[str, int]:
@@ -107,8 +110,8 @@ class Record:
 
     @property
     def ok(self) -> bool:
-        """Whether the run reached its end."""
-        return self.status == Status.OK
+        """Whether the run reached its end and nothing speaks against its motion."""
+        return self.status == Status.OK and not self.doubts
 
     @property
     def energy_error(self) -> Array:
@@ -138,6 +141,8 @@ class Record:
             rows.append(("start", f"moved by {count['start_moved']:.1e} onto the constraints"))
         if self.redundant:
             rows.append(("redundant rows", f"{', '.join(self.redundant)} (reactions of least norm)"))
+        rows += [("note", note) for note in self.notes]
+        rows += [("doubtful", doubt) for doubt in self.doubts]
         return Verification(tuple(rows))
 
     def plot(self, *what: Any, against: Any = None, compare: Any = (), axes: Any = None) -> Any:
@@ -170,7 +175,7 @@ class Record:
         return plot_phase(self, *coordinates, compare=compare, axes=axes)
 
     def __repr__(self) -> str:
-        status = "" if self.ok else f", {self.status.name}"
+        status = "" if self.ok else ", doubtful" if self.status == Status.OK else f", {self.status.name}"
         return f"<{type(self).__name__} of {self.name}: {len(self)} samples, {_interval(self.t)}{status}>"
 
     def __str__(self) -> str:

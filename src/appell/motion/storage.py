@@ -22,6 +22,7 @@ from appell.jets import Coordinate, Jet, QuaternionComponent, Speed
 from appell.motion.dataset import FORMAT
 from appell.motion.impact_data import read_impacts
 from appell.motion.record import QUANTITIES, Array, Drift, Record, Series, unknown_name
+from appell.notes import Note
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -247,6 +248,17 @@ class LoadedMotion(Record):
     def redundant(self) -> tuple[str, ...]:
         """Names of constraints that follow from the others."""
         return tuple(self._json("redundant"))
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What a reader should know: sentences with .time, .kind, .constraints."""
+        found = json.loads(self.dataset.attrs.get("notes", "[]"))
+        return tuple(Note(note.pop("text"), **note) for note in found)
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What speaks against the motion."""
+        return tuple(json.loads(self.dataset.attrs.get("doubts", "[]")))
 
     @property
     def drift(self) -> Drift:

@@ -20,6 +20,7 @@ from appell.normal_form.flow import Flow, acceleration, flow
 from appell.normal_form.manifold import find
 from appell.normal_form.policy import Policies, choose
 from appell.normal_form.solved import Function, GaussSolved, Solved, status_of
+from appell.notes import Note
 from appell.remember import remembered
 from appell.simulate.loop.program import function_module
 from appell.tree import Tree
@@ -116,16 +117,19 @@ class Run:
         return _in_contact(self, contacts) if contacts else self
 
     @cached_property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Note, ...]:
         """What a reader of the results should know: redundant rows, minima that are not proven to be global."""
         notes = []
         if self.policies.redundant:
             names = ", ".join(f"'{name}'" for name in self.policies.redundant)
-            notes.append(f"redundant constraints ({names}): accelerations are unique, multipliers are those of least norm")
+            text = f"redundant constraints ({names}): accelerations are unique, multipliers are those of least norm"
+            notes.append(Note(text, kind="redundant", constraints=self.policies.redundant))
         if isinstance(fn := acceleration(self.form, self.policies), GaussSolved):
             states = find(self.form, self.p, seed=1, tries=3)
             if not all(fn.minimum(*state, self.p).proven for state in states):
-                notes.append("Gauss's minimum was sought from many starts: it is not proven to be the global one")
+                rows = [row.constraint.name for row in self.form.rows if not row.linear]
+                text = "Gauss's minimum was sought from many starts: it is not proven to be the global one"
+                notes.append(Note(text, kind="minimum", constraints=rows))
         return tuple(notes)
 
     def flow(self, pseudo: Mapping[str, Any] | None = None) -> Flow:

@@ -235,6 +235,7 @@ def _motion(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, facts: _
         sampler=Sampler.of(run, flow, loop, task, t, z, readings), pseudo=facts.pseudo, origin=facts.origin,
         span=(task.t0, trace.t), impacts=impacts(trace.sorted_events(), [face.name for face in run.system.unilateral]),
         contacts=tuple(trace.contacts), readings=readings,
+        notes=(*run.notes, *trace.notes),
     )  # fmt: skip
     if trace.status is Status.CORNER:
         raise SingularConfiguration(message, time=trace.t, state=run.named(q[-1], v[-1]), motion=motion)
