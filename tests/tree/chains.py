@@ -18,8 +18,10 @@ WRONG = 1e-3  # a false formula misses by far more than rounding
 
 
 def random_inertia(rng: np.random.Generator) -> Inertia:
+    """Of a body: second moments without negative ones, J = tr P − P."""
     A = rng.normal(size=(3, 3))
-    return Inertia.at_centre(rng.uniform(0.5, 2.0), 0.3 * rng.normal(size=3), 0.1 * A @ A.T + 0.05 * np.eye(3))
+    P = 0.05 * A @ A.T + 0.02 * np.eye(3)
+    return Inertia.at_centre(rng.uniform(0.5, 2.0), 0.3 * rng.normal(size=3), np.trace(P) * np.eye(3) - P)
 
 
 def random_chain(K: int, *, parallel: bool, base: str, seed: int) -> Chain:

@@ -198,8 +198,8 @@ def test_golubev_5_1_needs_parallel_axes():
 def test_golubev_before_5_2():
     """A free chain started in the plane ⟂ e stays there if its bodies are symmetric to the plane, and leaves it if not."""
     e, r = np.array([0.0, 0.0, 1.0]), (0.5, 0.1, 0.0)
-    flat = [[0.5, 0.05, 0.0], [0.05, 0.6, 0.0], [0.0, 0.0, 0.8]]
-    skew = [[0.5, 0.05, 0.1], [0.05, 0.6, 0.2], [0.1, 0.2, 0.8]]
+    flat = [[0.7, 0.05, 0.0], [0.05, 0.8, 0.0], [0.0, 0.0, 0.9]]
+    skew = [[0.7, 0.05, 0.1], [0.05, 0.8, 0.2], [0.1, 0.2, 0.9]]
     for J, leaves in ((flat, False), (skew, True)):
         links = [ChainLink(1.0, (0.2, 0.1, 0.0), J, r, e) for _ in range(3)]
         chain = Chain(links, base="floating", gravity=(0.0, -9.81, 0.0), backend="vm")

@@ -251,8 +251,8 @@ def test_golubev_after_2_3():
 
 def random_body(rng: np.random.Generator, position=(0, 0, 0), orientation=None) -> tuple[ap.RigidBody, np.ndarray]:
     A = rng.normal(size=(3, 3))
-    J = A @ A.T
-    J = 0.15 * (J + J.T) + 0.2 * np.eye(3)
+    P = 0.15 * A @ A.T + 0.1 * np.eye(3)
+    J = np.trace(P) * np.eye(3) - (P + P.T) / 2
     orientation = sympy.eye(3) if orientation is None else orientation
     return ap.RigidBody(rng.uniform(0.5, 3.0), J.tolist(), position, orientation, name="body"), J
 

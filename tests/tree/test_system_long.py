@@ -79,7 +79,7 @@ def gimbals(count: int, seed: int) -> Tree:
     """More than three axes through one point, and a single body: some of their rates turn nothing."""
     rng = np.random.default_rng(seed)
     A = rng.normal(size=(3, 3))
-    body = Inertia.at_centre(3.0, 0.3 * rng.normal(size=3), A @ A.T + 0.1 * np.eye(3))
+    body = Inertia.at_centre(3.0, 0.3 * rng.normal(size=3), np.trace(A @ A.T) * np.eye(3) - A @ A.T)
     joints = []
     for n in range(count):
         turned = place((0, 0, 0), rng.normal(size=3))

@@ -203,7 +203,7 @@ def test_bad_chains():
         ([], {}, "at least one link"),
         ([good], {"base": "flying"}, "base='flying'"),
         ([ChainLink(-1.0, (0, 0, 0), (1, 1, 1))], {}, "mass of link 1"),
-        ([good, ChainLink(1.0, (0, 0, 2), (1, 1, 1))], {}, "J of link 2"),
+        ([good, ChainLink(1.0, (0, 0, 2), (1, 1, 1))], {}, "link 2 has an inertia.* taken about the hinge"),
         ([good], {"gravity": (0, 0)}, "gravity"),
     ):
         with pytest.raises(ModelError, match=message):

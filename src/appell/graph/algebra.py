@@ -94,6 +94,16 @@ def where_finite(x: Value, value: Value, otherwise: float) -> Value:
     return ca.if_else(ca.sumsqr(x) < 1e300, value, otherwise) if x.numel() else value
 
 
+def alarm(values: Sequence[Value], inputs: Value) -> Value:
+    """0, but NaN where an entry of `inputs` that none of the values contains is not finite (or beyond 1e150).
+
+    Added to a value, it keeps the promise that a NaN which comes in goes out, where the mathematics drops it.
+    """
+    whole = ca.vertcat(*[ca.vec(ca.densify(value)) for value in values])
+    heard = ca.which_depends(whole, inputs) if whole.numel() else [False] * inputs.numel()
+    return where_finite(take(inputs, [i for i, x in enumerate(heard) if not x]), ca.SX(0), float("nan"))
+
+
 def symmetric_solve(K: Value, b: Value) -> tuple[Value, Value, Value]:
     """K⁻¹ b by K = L D Lᵀ without pivoting, structural zeros exploited: (x, D, Lᵀ), Lᵀ strictly upper triangular.
 

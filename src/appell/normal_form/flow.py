@@ -20,6 +20,7 @@ from appell.errors import FormNotApplicable, ModelError, Status
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import (
     Value,
+    alarm,
     along,
     column,
     general_solve,
@@ -67,12 +68,14 @@ class Flow:
 @remembered
 def acceleration(form: NormalForm, policies: Policies) -> Function:
     """(t, q, v, p) → a, lam, margin; made once."""
-    inputs = _inputs(form, ("q", "v", "p"))
-    blocks = Blocks(form["M"], form["A"], form["W"], form["Q"] - form["h"], -form["a0"])
+    inputs, state = _inputs(form, ("q", "v", "p")), column(*(form.inputs[x] for x in ("t", "q", "v")))
     finish = lambda x, lam: {"a": (x, (form.nv,)), "lam": (lam, (len(form.rows),))}
     if form.free is not None and not form.rows:
-        margin = where_finite(form.free, Value(1), -float(Status.NOT_FINITE))
-        return make_fn("acceleration", inputs, {**finish(form.free, zeros(0)), "margin": (margin, ())})
+        a = form.free + alarm([form.free], state)
+        margin = where_finite(a, Value(1), -float(Status.NOT_FINITE))
+        return make_fn("acceleration", inputs, {**finish(a, zeros(0)), "margin": (margin, ())})
+    M, A, W, r, s = form["M"], form["A"], form["W"], form["Q"] - form["h"], -form["a0"]
+    blocks = Blocks(M, A, W, r + alarm([M, A, W, r, s, form["r"]], state), s)
     if form.gauss:
         return _gauss("acceleration", form, inputs, blocks, (form["r"], form["r_a"], form["r_aa"]), finish)
     return solved("acceleration", inputs, blocks, finish, policies.acceleration)

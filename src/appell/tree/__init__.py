@@ -1,12 +1,12 @@
 """Rigid-body chains and trees: joints, URDF, inverse and forward dynamics, Golubev's equations, constraints on them."""
 
+from appell.tree import mechanics  # noqa: F401  # registers trees at the door of the normal form
 from appell.tree.chain import Chain, ChainLink
 from appell.tree.description import Frame, Joint
 from appell.tree.frame_symbols import FrameSymbols
 from appell.tree.free_body import FreeBody, free_motion
 from appell.tree.inertia import Inertia, Placement, place
 from appell.tree.loops import contact_point, loop, rolling
-from appell.tree.mechanics import TreeMechanics
 from appell.tree.system import TreeSystem
 from appell.tree.tree import Tree
 
@@ -20,7 +20,6 @@ __all__ = [
     "Joint",
     "Placement",
     "Tree",
-    "TreeMechanics",
     "TreeSystem",
     "contact_point",
     "free_motion",

@@ -13,7 +13,7 @@ import sympy
 from appell.errors import ModelError
 from appell.model.bodies import RigidBody
 from appell.tree.frames import Node
-from appell.tree.inertia import HERE, Inertia, Placement, entries, entry, has_symbols
+from appell.tree.inertia import DUST, HERE, Inertia, Placement, entries, entry, has_symbols
 from appell.tree.joints import JOINTS, JointKind
 
 WORLD = "world"
@@ -94,6 +94,7 @@ def unit_axis(axis: Any, where: str) -> np.ndarray:
     largest = abs(vector).max()
     if largest < 1e-9:
         raise ModelError(f"the axis of {where} has length {largest:g}; give a direction such as (0, 0, 1)")
+    vector = np.where(abs(vector) < DUST * largest, 0.0, vector)
     vector = vector / largest if largest > 1e9 else vector  # squares that do not overflow
     length = float(np.linalg.norm(vector))
     return vector / length if abs(length - 1) > 1e-15 else vector

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sympy import ImmutableMatrix, Matrix, eye, nan, oo, zeros, zoo
+from sympy import ImmutableMatrix, Matrix, nan, oo, zeros, zoo
 
 from appell.errors import ModelError
 from appell.jets import DerivedJet, expression
@@ -81,7 +81,7 @@ class FrameSymbols:
     def at(self, xyz: Sequence[Any] = (0, 0, 0), rpy: Sequence[float] = (0, 0, 0), *, name: str | None = None) -> FrameSymbols:
         """The frame fixed to this one at xyz (m; numbers or parameters), turned by roll, pitch, yaw (rad)."""
         arm, turn = self.rotation * vector(xyz, f"a point of frame '{self.name}'"), from_rpy(rpy)
-        turned = Matrix(turn.tolist()) if np.any(rpy) else eye(3)
+        turned = Matrix([[int(x) if x == int(x) else x for x in row] for row in turn.tolist()])
         return FrameSymbols(
             name or self.name,
             ImmutableMatrix(self.position + arm),

@@ -13,13 +13,16 @@ from dataclasses import dataclass
 
 from appell.graph import algebra
 from appell.graph.algebra import Value
-from appell.graph.fn import Fn, Shaped, make_fn
+from appell.graph.fn import Fn, make_fn
 from appell.graph.scalar import Scalar, scalars, stacked
 from appell.tree import kinematics
 from appell.tree.algorithms import aba, crba, rnea
 from appell.tree.derivatives import aba_derivatives, rnea_derivatives
 from appell.tree.description import Frame
 from appell.tree.frames import Layout
+
+Part = tuple[Value, tuple[int, ...]]
+"""The column of an array's entries, row by row, and its shape."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +44,7 @@ def function(subject: Subject, question: str) -> Fn:
     """The graph that answers one of `QUESTIONS`."""
     names, build = QUESTIONS[question]
     inputs = subject.inputs(names)
-    return make_fn(question, _shaped(inputs), build(subject, *inputs.values()))
+    return make_fn(question, _shaped(inputs), _heard(inputs, build(subject, *inputs.values())))
 
 
 def frame_function(subject: Subject, frame: Frame, question: str, reference: str = "aligned") -> Fn:
@@ -50,53 +53,68 @@ def frame_function(subject: Subject, frame: Frame, question: str, reference: str
     where = (subject.layout, frame.node, frame.placement, scalars(q))
     if question == "placement":
         pose = kinematics.frame_pose(*where)
-        outputs: dict[str, Shaped] = {"R": _matrix(pose.R), "p": (stacked(pose.p), (3,))}
+        outputs: dict[str, Part] = {"R": _matrix(pose.R), "p": (stacked(pose.p), (3,))}
     else:
         J = kinematics.frame_jacobian(*where, reference)
         outputs = {"J": (stacked([x for row in J for x in row]), (6, subject.nv))}
-    return make_fn(question, _shaped({"q": q}), outputs)
+    return make_fn(question, _shaped({"q": q}), _heard({"q": q}, outputs))
 
 
-def _shaped(inputs: Mapping[str, Value]) -> dict[str, Shaped]:
+def _heard(inputs: Mapping[str, Value], outputs: Mapping[str, Part]) -> dict[str, Part]:
+    """The outputs, NaN where an entry of a state that they do not contain is (the place of a floating base, a turn about the
+    vertical): vectors in every entry, matrices on their diagonal."""
+    silent = algebra.alarm([part for part, _ in outputs.values()], algebra.column(*inputs.values()))
+    if algebra.is_zero(silent):
+        return dict(outputs)
+    spoilt = lambda x, shape: stacked([y + silent if _loud(k, shape) else y for k, y in enumerate(scalars(x))])
+    return {name: (spoilt(x, shape), shape) for name, (x, shape) in outputs.items()}
+
+
+def _loud(k: int, shape: tuple[int, ...]) -> bool:
+    """Whether entry k, row by row, is on the diagonal of a matrix; of vectors every one is."""
+    return len(shape) < 2 or k // shape[1] == k % shape[1]
+
+
+def _shaped(inputs: Mapping[str, Value]) -> dict[str, Part]:
     return {name: (value, (value.numel(),)) for name, value in inputs.items()}
 
 
-def _matrix(rows: list[list[Scalar]]) -> Shaped:
+def _matrix(rows: list[list[Scalar]]) -> Part:
     return stacked([x for row in rows for x in row]), (len(rows), len(rows[0]) if rows else 0)
 
 
-def _forward(s: Subject, q: Value, v: Value, tau: Value) -> dict[str, Shaped]:
+def _forward(s: Subject, q: Value, v: Value, tau: Value) -> dict[str, Part]:
     return {"a": (stacked(aba(s.layout, s.gravity, scalars(q), scalars(v), scalars(tau))), (s.nv,))}
 
 
-def _inverse(s: Subject, q: Value, v: Value, a: Value) -> dict[str, Shaped]:
+def _inverse(s: Subject, q: Value, v: Value, a: Value) -> dict[str, Part]:
     return {"tau": (stacked(rnea(s.layout, s.gravity, scalars(q), scalars(v), scalars(a))), (s.nv,))}
 
 
-def _bias(s: Subject, q: Value, v: Value) -> dict[str, Shaped]:
+def _bias(s: Subject, q: Value, v: Value) -> dict[str, Part]:
     return {"h": (stacked(rnea(s.layout, s.gravity, scalars(q), scalars(v), [0.0] * s.nv)), (s.nv,))}
 
 
-def _mass_matrix(s: Subject, q: Value) -> dict[str, Shaped]:
+def _mass_matrix(s: Subject, q: Value) -> dict[str, Part]:
     return {"M": _matrix(crba(s.layout, scalars(q)))}
 
 
-def _mass_triangle(s: Subject, q: Value) -> dict[str, Shaped]:
+def _mass_triangle(s: Subject, q: Value) -> dict[str, Part]:
     M = crba(s.layout, scalars(q))
     return {"M": (stacked([x for k, row in enumerate(M) for x in row[: k + 1]]), (s.nv * (s.nv + 1) // 2,))}
 
 
-def _energy(s: Subject, q: Value, v: Value) -> dict[str, Shaped]:
+def _energy(s: Subject, q: Value, v: Value) -> dict[str, Part]:
     T = kinematics.kinetic_energy(s.layout, scalars(q), scalars(v))
     V = kinematics.potential_energy(s.layout, s.gravity, scalars(q))
     return {"T": (stacked([T]), ()), "V": (stacked([V]), ())}
 
 
-def _centre_of_mass(s: Subject, q: Value) -> dict[str, Shaped]:
+def _centre_of_mass(s: Subject, q: Value) -> dict[str, Part]:
     return {"c": (stacked(kinematics.centre_of_mass(s.layout, s.mass, scalars(q))), (3,))}
 
 
-def _momentum(s: Subject, q: Value, v: Value) -> dict[str, Shaped]:
+def _momentum(s: Subject, q: Value, v: Value) -> dict[str, Part]:
     """[linear | angular about the centre of mass], on the world's axes."""
     total = kinematics.momentum_about_origin(s.layout, scalars(q), scalars(v))
     c = kinematics.centre_of_mass(s.layout, s.mass, scalars(q))
@@ -104,7 +122,7 @@ def _momentum(s: Subject, q: Value, v: Value) -> dict[str, Shaped]:
     return {"p": (stacked([*total[3:], *K]), (6,))}
 
 
-def _rate(s: Subject, q: Value, v: Value) -> dict[str, Shaped]:
+def _rate(s: Subject, q: Value, v: Value) -> dict[str, Part]:
     """q̇ = N(q) v."""
     qs, vs = scalars(q), scalars(v)
     rates: list[Scalar] = []
@@ -114,18 +132,18 @@ def _rate(s: Subject, q: Value, v: Value) -> dict[str, Shaped]:
     return {"qd": (stacked(rates), (s.nq,))}
 
 
-def _forward_derivatives(s: Subject, q: Value, v: Value, tau: Value) -> dict[str, Shaped]:
+def _forward_derivatives(s: Subject, q: Value, v: Value, tau: Value) -> dict[str, Part]:
     a = aba(s.layout, s.gravity, scalars(q), scalars(v), scalars(tau))
     parts = aba_derivatives(s.layout, s.gravity, scalars(q), scalars(v), a)
     return {name: _matrix(part) for name, part in zip(("a_q", "a_v", "a_tau"), parts, strict=True)}
 
 
-def _inverse_derivatives(s: Subject, q: Value, v: Value, a: Value) -> dict[str, Shaped]:
+def _inverse_derivatives(s: Subject, q: Value, v: Value, a: Value) -> dict[str, Part]:
     parts = rnea_derivatives(s.layout, s.gravity, scalars(q), scalars(v), scalars(a))
     return {name: _matrix(part) for name, part in zip(("tau_q", "tau_v", "tau_a"), parts, strict=True)}
 
 
-QUESTIONS: dict[str, tuple[str, Callable[..., dict[str, Shaped]]]] = {
+QUESTIONS: dict[str, tuple[str, Callable[..., dict[str, Part]]]] = {
     "forward_dynamics": ("q v tau", _forward),
     "inverse_dynamics": ("q v a", _inverse),
     "bias": ("q v", _bias),

@@ -93,17 +93,43 @@ def hat(r: ArrayLike) -> Array:
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
-def turn_about(axis: ArrayLike, angle: float) -> Array:
-    """Rodrigues' rotation matrix about a unit axis."""
-    K = hat(axis)
-    return np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * K @ K
+DUST = 1e-15
+"""Below it an entry of a rotation, or the distance of an angle (rad) from a whole number of 15°, is rounding."""
+
+
+def cos_sin(angle: float) -> tuple[float, float]:
+    """cos and sin, exactly 0, ±½ and ±1 where they are, and equal to each other at 45°: cos(π/2) is not 6e-17."""
+    n = round(angle / (np.pi / 12))
+    if abs(angle - n * (np.pi / 12)) > DUST * (1 + abs(angle)):
+        return float(np.cos(angle)), float(np.sin(angle))
+    return _FIFTEENTHS[n % 24], _FIFTEENTHS[(n - 6) % 24]
+
+
+# cos of 0°, 15°, 30° …; sin is that of the angle less 90°
+_QUARTER = [1.0, np.sqrt(2 + np.sqrt(3)) / 2, np.sqrt(3) / 2, np.sqrt(0.5), 0.5, np.sqrt(2 - np.sqrt(3)) / 2, 0.0]
+_HALF = [*_QUARTER, *(-x for x in _QUARTER[-2::-1])]
+_FIFTEENTHS = [float(x) + 0.0 for x in (*_HALF, *_HALF[-2:0:-1])]
+
+
+def turn_about(axis: int, angle: float) -> Array:
+    """The turn about the coordinate axis 0, 1 or 2."""
+    c, s = cos_sin(angle)
+    i, j = (axis + 1) % 3, (axis + 2) % 3
+    R = np.eye(3)
+    R[i, i], R[i, j], R[j, i], R[j, j] = c, -s, s, c
+    return R
 
 
 def from_rpy(rpy: ArrayLike) -> Array:
-    """URDF: turns about the fixed axes x, y, z; R = Rz(yaw) Ry(pitch) Rx(roll)."""
+    """URDF: turns about the fixed axes x, y, z; R = Rz(yaw) Ry(pitch) Rx(roll). Multiples of 90° are exact."""
     roll, pitch, yaw = real_vector(rpy, "rpy (roll, pitch, yaw in rad)")
-    x, y, z = np.eye(3)
-    return turn_about(z, yaw) @ turn_about(y, pitch) @ turn_about(x, roll)
+    return without_dust(turn_about(2, yaw) @ turn_about(1, pitch) @ turn_about(0, roll))
+
+
+def without_dust(R: Array) -> Array:
+    """A rotation matrix whose entries within rounding of 0 and ±1 are that."""
+    whole = np.round(R)
+    return np.where(abs(R - whole) < DUST, whole + 0.0, R)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +147,7 @@ class Placement:
         p = entries(p, "the position of a placement") if symbolic else p
         if abs(R @ R.T - np.eye(3)).max() > 1e-9 or np.linalg.det(R) < 0:
             raise ModelError(f"the matrix of a placement is not a rotation:\n{R}")
+        R = without_dust(R)
         R.flags.writeable = p.flags.writeable = False
         object.__setattr__(self, "R", R)
         object.__setattr__(self, "p", p)
@@ -143,27 +170,32 @@ def place(xyz: Any = (0, 0, 0), rpy: Any = (0, 0, 0)) -> Placement:
 
 @dataclass(frozen=True, eq=False)
 class Inertia:
-    """m (kg), h (3,) (kg m) and P (3, 3) (kg m²) about the origin and on the axes of a frame."""
+    """m (kg), h (3,) (kg m) and P (3, 3) (kg m²) about the origin and on the axes of a frame.
+
+    `as_stated`: taken as it stands although no body has it, for a file states it; a tree refuses others.
+    """
 
     m: float
     h: Array
     P: Array
+    as_stated: bool = False
 
     @staticmethod
-    def at_centre(mass: Any, centre: Any, J: Any, what: str = "the body") -> Inertia:
+    def at_centre(mass: Any, centre: Any, J: Any, what: str = "the body", *, as_stated: bool = False) -> Inertia:
         """From the mass, the centre of mass (3,) and the inertia matrix (3, 3) about it."""
         m, c, J = _ten(mass, centre, J, what)
-        return Inertia(m, m * c, np.trace(J) / 2 * ONE - J + m * np.outer(c, c))
+        P = np.trace(J) / 2 * ONE - J
+        if not as_stated:
+            Inertia(m, 0 * c, P).refuse_impossible(what)
+        return Inertia(m, m * c, P + m * np.outer(c, c), as_stated)
 
     @staticmethod
     def at_hinge(mass: Any, centre: Any, J: Any, what: str = "the body") -> Inertia:
         """From the mass, the centre of mass (3,) and the inertia matrix (3, 3) about the origin of the frame."""
         m, c, J = _ten(mass, centre, J, what)
-        if not any(map(has_symbols, (m, c, J))):
-            about_centre = J - m * (c @ c * ONE - np.outer(c, c))
-            if (np.diag(about_centre) < -1e-9 * (1 + abs(J).max())).any():
-                raise ModelError(f"J of {what} is smaller than its mass at c would have about the hinge; J is taken there")
-        return Inertia(m, m * c, np.trace(J) / 2 * ONE - J)
+        found = Inertia(m, m * c, np.trace(J) / 2 * ONE - J)
+        found.refuse_impossible(what, "; J is taken about the hinge, mass at c included")
+        return found
 
     @staticmethod
     def zero() -> Inertia:
@@ -178,9 +210,41 @@ class Inertia:
         return Inertia(self.m + other.m, self.h + other.h, self.P + other.P)
 
     def checked(self, what: str) -> Inertia:
-        """This one as that of a body: finite, of the right shapes, without negative mass."""
+        """This one as that of a body: finite, of the right shapes, and unless a file states it one that a body can have."""
         m, h = entry(self.m, f"the mass of {what}"), entries(self.h, f"the first moment h of {what}")
-        return Inertia(m, h, entries(self.P, f"the second moment P of {what}", (3, 3)))
+        found = Inertia(m, h, entries(self.P, f"the second moment P of {what}", (3, 3)), self.as_stated)
+        if not self.as_stated:
+            found.refuse_impossible(what)
+        return found
+
+    def impossible(self) -> str:
+        """Why no body has these ten numbers, "" if one has: Σ (r − c)(r − c)ᵀ dm = P − h hᵀ/m has no negative eigenvalue.
+
+        Those of P and of J are μ and Σμ − μ: none of P negative is the triangle inequality of J. Point masses, rods and
+        plates are on the border; numbers beyond it by 1e-9 of their size are rounding. A wheel without mass may pass.
+        """
+        m, h, P = self.m, self.h, self.P
+        if any(map(has_symbols, (m, h, P))):
+            return ""
+        size = float(abs(P).max())
+        if abs(P - P.T).max() > ROUNDING * size:
+            return f"its second moment must be symmetric, not {P.tolist()}"
+        if m == 0 and abs(h).max() > 0:
+            return f"it has no mass, but a first moment {h.tolist()} kg m"
+        mu = np.linalg.eigvalsh((P + P.T) / 2 - (np.outer(h, h) / m if m else 0))
+        if mu[0] >= -ROUNDING * size:
+            return ""
+        moments = np.sort(mu.sum() - mu)
+        shown = ", ".join(f"{x:.6g}" for x in moments)
+        if moments[0] < -ROUNDING * size:
+            return f"its principal moments about the centre of mass are {shown} kg m², one of them negative"
+        broken = f"triangle inequality, {moments[2]:.6g} > {moments[0]:.6g} + {moments[1]:.6g} (a thin plate has an equality)"
+        return f"its principal moments about the centre of mass, {shown} kg m², break the {broken}"
+
+    def refuse_impossible(self, what: str, hint: str = "") -> None:
+        """`ModelError` with the reason where no body has these numbers."""
+        if reason := self.impossible():
+            raise ModelError(f"{what} has an inertia that no body can have: {reason}{hint}")
 
     def seen_from(self, X: Placement) -> Inertia:
         """This body given in a frame with placement X, on the outer frame."""
@@ -192,18 +256,20 @@ class Inertia:
         return np.block([[self.J, hat(self.h)], [-hat(self.h), self.m * np.eye(3)]])
 
 
+ROUNDING = 1e-9
+"""Share of an inertia's size below which a negative moment, or what breaks a symmetry, is rounding."""
+
+
 def _ten(mass: Any, centre: Any, J: Any, what: str) -> tuple[Any, Any, Any]:
-    """(m, c, J) checked: m >= 0, J symmetric without negative moments; numbers, or expressions in parameters."""
+    """(m, c, J) checked: m >= 0, J symmetric; numbers, or expressions in parameters."""
     m, c = entry(mass, f"the mass of {what}"), entries(centre, f"the centre of mass of {what}")
     J = entries(J, f"the inertia matrix of {what}", (3, 3))
     if has_symbols(J):
         skew = any(sympy.simplify(x) != 0 for x in (J - J.T).ravel())
-        negative = any(moment.is_negative for moment in np.diag(J))
+        if any(moment.is_negative for moment in np.diag(J)):
+            raise ModelError(f"the inertia matrix of {what} has a negative moment on its diagonal: {np.diag(J)}")
     else:
-        skew = abs(J - J.T).max() > 1e-12 * (1 + abs(J).max())
-        negative = (np.diag(J) < -1e-15).any()  # files hold -5e-20 where zero is meant
+        skew = abs(J - J.T).max() > ROUNDING * abs(J).max()
     if skew:
         raise ModelError(f"the inertia matrix of {what} must be symmetric, not {J.tolist()}")
-    if negative:
-        raise ModelError(f"the inertia matrix of {what} has a negative moment on its diagonal: {np.diag(J)}")
     return m, c, J

@@ -189,11 +189,11 @@ def _inertia(inertial: Element, where: str, notes: list[str]) -> Inertia:
     xx, xy, xz, yy, yz, zz = (_number(matrix, key, where) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
     origin = _origin(inertial, f"the <inertial> of {where}")
     given = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    least, _, most = np.linalg.eigvalsh(given)
-    if least < -1e-9 * abs(most):
-        notes.append(f"{where}: <inertia> is not that of a body, a principal moment is {least:.3g}; it is used as it stands")
     J = origin.R @ given @ origin.R.T
-    return Inertia.at_centre(_number(mass, "value", where), origin.p, (J + J.T) / 2, where)
+    body = Inertia.at_centre(_number(mass, "value", where), origin.p, (J + J.T) / 2, where, as_stated=True)
+    if reason := body.impossible():
+        notes.append(f"{where}: <inertial> is not that of a body, {reason}; it is used as it stands")
+    return body
 
 
 def _row(element: Element, damping: bool, notes: list[str]) -> _Row:
