@@ -48,7 +48,8 @@ def to_dataset(motion: Motion) -> xr.Dataset:
         latex, units, meaning = QUANTITIES[quantity]
         series = Series(quantity, latex, units, meaning, getattr(motion, quantity))
         variables[names(quantity)] = _variable(series, {"quantity": quantity})
-    variables.update({names(name): values for name, values in impact_variables(motion.impacts).items()})
+    faces = [face.name for face in motion.system.unilateral]
+    variables.update({names(name): values for name, values in impact_variables(motion.events, faces).items()})
     time = xr.Variable("t", motion.t, {"units": "s", "long_name": "time", "latex": "t", "symbol": "t"})
     return xr.Dataset(variables, {"t": time}, _run_attributes(motion))
 

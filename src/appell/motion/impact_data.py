@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from appell.contact.events import KINDS, Impact
 
@@ -26,20 +27,19 @@ NUMBERS = {
 LISTED = ("constraint", "kind")
 
 
-def impact_variables(impacts: Sequence[Impact]) -> dict[str, xr.Variable]:
-    """Variables over the dimension `impact`; none where there is no impact."""
+def impact_variables(events: NDArray[Any], faces: Sequence[str]) -> dict[str, xr.Variable]:
+    """Variables over the dimension `impact`, from events of dtype `EVENT` and names of the faces; none where there is none."""
     import xarray as xr
 
-    if not impacts:
+    if not len(events):
         return {}
     found: dict[str, xr.Variable] = {}
     for name, (units, meaning) in NUMBERS.items():
-        values = np.array([getattr(i, name) for i in impacts], dtype=float)
-        found[f"impact_{name}"] = xr.Variable("impact", values, {"units": units, "long_name": meaning})
-    names = {"constraint": sorted({i.constraint for i in impacts}), "kind": list(KINDS)}
-    for name in LISTED:
-        numbers = np.array([names[name].index(getattr(i, name)) for i in impacts], dtype=np.int32)
-        found[f"impact_{name}"] = xr.Variable("impact", numbers, {"names": json.dumps(names[name], ensure_ascii=False)})
+        found[f"impact_{name}"] = xr.Variable("impact", events[name].copy(), {"units": units, "long_name": meaning})
+    listed = {"constraint": (events["face"], list(faces)), "kind": (events["kind"], list(KINDS))}
+    for name, (numbers, names) in listed.items():
+        attrs = {"names": json.dumps(names, ensure_ascii=False)}
+        found[f"impact_{name}"] = xr.Variable("impact", numbers.astype(np.int32), attrs)
     return found
 
 

@@ -13,9 +13,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
+from appell.contact.events import EVENT, Impact, impacts
 from appell.errors import AppellError, ModelError, Status
 from appell.jets import DerivedJet, Jet, expression
 from appell.jets import t as time
@@ -59,7 +60,7 @@ class Motion(Record):
     tolerances: rtol, atol and what else decides the accuracy.
     sampler: times (k,) → (q, v, work), the states at any times within `span`; in the order of the run.
     pseudo: name → expression of the pseudo-velocities that were integrated.
-    impacts: an `Impact` for each event, in the order of time: time, constraint, ġ before and after, impulse, kind.
+    events: what happened at the faces in the order of time, (n,) of dtype `appell.contact.events.EVENT`.
     contacts: (time, s; numbers of the faces of `system.unilateral` in contact from then on), in the order of time.
     readings: what a control answered, and when.
     notes: what a reader should know, each a `Note` (a str with .time, .kind, .constraints); those of the run come first.
@@ -80,7 +81,7 @@ class Motion(Record):
     tolerances: Mapping[str, Any] = field(default_factory=dict)
     sampler: Callable[[Array], tuple[Array, Array, Array]] | None = None
     pseudo: Mapping[str, Any] | None = None
-    impacts: tuple[Any, ...] = ()
+    events: NDArray[Any] = field(default_factory=lambda: np.zeros(0, EVENT))
     contacts: tuple[tuple[float, tuple[int, ...]], ...] = ()
     readings: Readings | None = None
     notes: tuple[Note, ...] = ()
@@ -172,6 +173,11 @@ class Motion(Record):
         table.update({v: ("v", i) for i, v in enumerate(system.velocities)})
         table.update({a: ("acceleration", i) for i, a in enumerate(system.accelerations)})
         return table
+
+    @cached_property
+    def impacts(self) -> tuple[Impact, ...]:
+        """An `Impact` for each event, in the order of time: time, constraint, ġ before and after, impulse, kind."""
+        return impacts(self.events, [face.name for face in self.system.unilateral])
 
     # -- values --------------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.backends import warn
-from appell.contact.events import impacts
 from appell.errors import STATUS_TEXT, ModelError, SimulationError, SingularConfiguration, Status
 from appell.model import System
 from appell.model.values import as_table
@@ -25,7 +24,7 @@ from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Trace
 from appell.simulate.methods.stiff import STIFF
 from appell.simulate.methods.tableaux import TABLEAUX
-from appell.simulate.progress import reporter
+from appell.simulate.progress import Reporter, reporter
 from appell.simulate.run import Run, compile
 from appell.simulate.start import check, read
 from appell.tree import Tree
@@ -182,15 +181,18 @@ def _under(reader: Reader | None, loop: Loop, run: Run, flow: Flow) -> Loop:
     return SampledLoop(loop, run, flow, reader)
 
 
-def _drive(loop: Loop, task: Task, report: Callable[[float], None] | None) -> Trace:
+def _drive(loop: Loop, task: Task, report: Reporter | None) -> Trace:
     trace = task.trace()
+    if report is None:
+        for _ in loop.run(task, trace):
+            pass
+        return trace
     try:
         for _ in loop.run(task, trace):
-            if report is not None:
-                report(trace.t)
+            report(trace.t)
+        report.finish(trace.t)
     finally:
-        if report is not None and hasattr(report, "close"):
-            report.close()  # type: ignore[attr-defined]
+        report.close()
     return trace
 
 
@@ -233,7 +235,7 @@ def _motion(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, facts: _
         run=run, t=t, q=q, v=v, work=work, status=trace.status, message=message, statistics=statistics,
         tolerances={"rtol": task.rtol, "atol": float(np.max(task.atol))}, method=facts.method,
         sampler=Sampler.of(run, flow, loop, task, t, z, readings), pseudo=facts.pseudo, origin=facts.origin,
-        span=(task.t0, trace.t), impacts=impacts(trace.sorted_events(), [face.name for face in run.system.unilateral]),
+        span=(task.t0, trace.t), events=trace.sorted_events(),
         contacts=tuple(trace.contacts), readings=readings,
         notes=(*run.notes, *trace.notes),
     )  # fmt: skip

@@ -127,7 +127,7 @@ class CLoop:
         while True:
             before, began = call.tried, perf_counter()
             status = call.advance(trials)
-            seconds, tried = perf_counter() - began, max(1, call.tried - before)
+            seconds, tried = max(perf_counter() - began, 1e-9), max(1, call.tried - before)
             yield call.report(status)
             if status is not Status.BUFFER_FULL:
                 return
