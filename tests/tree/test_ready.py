@@ -14,8 +14,7 @@ import pytest
 from appell.backends import AppellWarning, notice
 from appell.backends.calls import crossing
 from appell.errors import ModelError
-from appell.tree import Inertia, Joint, Tree, functions, joints, place, recipes
-from appell.tree import tree as tree_module
+from appell.tree import Inertia, Joint, Tree, answers, functions, joints, place, recipes
 from appell.tree.recipes import recipe_key
 
 BODY = Inertia.at_centre(1.5, (0.1, 0.02, -0.2), np.diag([0.02, 0.03, 0.01]))
@@ -210,7 +209,7 @@ def test_a_tree_that_is_not_needed_goes_away():
 
 
 def test_a_large_tree_runs_at_once_and_in_c_where_that_was_compiled(monkeypatch):
-    monkeypatch.setattr(tree_module, "LARGE", 10)
+    monkeypatch.setattr(answers, "LARGE", 10)
     heavy = changed(2, body=Inertia.at_centre(3.25, (0, 0, 0), np.eye(3)))
     with pytest.warns(AppellWarning) as heard:
         slow = Tree(heavy, name="heavy").inverse_dynamics(Q, V, TAU)

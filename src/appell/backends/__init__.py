@@ -1,20 +1,28 @@
-"""Instruction streams to machine code: `vm` (CasADi's evaluator, always there) and `c` (compiled, cached on disk)."""
+"""Instruction streams to machine code: a table of back ends, `c` (compiled, cached on disk) and `vm` (CasADi's evaluator) in
+it.
 
-from appell.backends.calls.call import Call, c_function, compile_c, compiled_before, in_c, vm_function
+    ap.backends.register(ap.backends.Backend("toy", available=lambda: None, function=lambda fn: ap.backends.Call.of(fn, …)))
+"""
+
+from appell.backends.calls.call import Call, vm_function
 from appell.backends.calls.crossing import crossing_available
-from appell.backends.choice import choose_backend
+from appell.backends.calls.machine import c_function, compile_c, compiled_before, in_c
 from appell.backends.compiler.build import Library, build, c_available
 from appell.backends.compiler.cache import clear_cache
 from appell.backends.compiler.recipe import Recipe, generator, recipe_for
 from appell.backends.lanes.emit import emit_lanes
 from appell.backends.notice import AppellWarning, warn
+from appell.backends.table import BACKENDS, Backend, backend_named, choose_backend, known, register
 from appell.backends.text.c_source import declarations, emit, emit_exports, module
 
 __all__ = [
+    "BACKENDS",
     "AppellWarning",
+    "Backend",
     "Call",
     "Library",
     "Recipe",
+    "backend_named",
     "build",
     "c_available",
     "c_function",
@@ -29,8 +37,10 @@ __all__ = [
     "emit_lanes",
     "generator",
     "in_c",
+    "known",
     "module",
     "recipe_for",
+    "register",
     "vm_function",
     "warn",
 ]

@@ -9,8 +9,9 @@ output, `margin`, is positive where the solution exists, else minus the `Status`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,8 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 from appell.errors import Status
 from appell.graph import Fn, Port, make_fn
 from appell.graph.algebra import Value, symbols
+from appell.graph.composite import Composite, Part, in_order
 from appell.normal_form import gauss
-from appell.normal_form.saddle import CHOLESKY, LU, Policy, solve, unrolled
+from appell.normal_form.saddle import CHOLESKY, LU, SADDLE_C, Policy, solve, unrolled
 
 Array = NDArray[np.float64]
 Shaped = tuple[Value, tuple[int, ...]]
@@ -44,7 +46,7 @@ class Blocks:
 
 
 @dataclass(frozen=True, eq=False)
-class _Composite:
+class _HeadAndTail(Composite):
     """A function with a solve between `head`, which has its inputs, and `tail`, which gives its outputs before the margin."""
 
     name: str
@@ -61,7 +63,7 @@ class _Composite:
 
 
 @dataclass(frozen=True, eq=False)
-class Solved(_Composite):
+class Solved(_HeadAndTail):
     """A function whose saddle point is solved by a routine: `head` gives the blocks, `tail` takes x and λ as well."""
 
     policy: Policy
@@ -73,18 +75,57 @@ class Solved(_Composite):
         m, n = by_name["A"].shape
         return n, m
 
-    def __call__(self, *arrays: ArrayLike) -> dict[str, Array]:
-        """One state by CasADi's evaluator and NumPy."""
-        blocks = self.head(*arrays)
-        W = blocks.get("W", blocks["A"].T)
-        x, lam, status = solve(blocks["M"], blocks["A"], W, blocks["r"], blocks["s"], self.policy)
-        out = self.tail(*arrays, x, lam)
-        out["margin"] = np.array(1.0 if status is Status.OK else -float(status))
-        return out
+    @property
+    def parts(self) -> tuple[Fn, Fn]:
+        return self.head, self.tail
+
+    def over(self, head: Part, tail: Part) -> Callable[..., tuple[Any, ...]]:
+        """`solve` between head and tail."""
+        def evaluate(*arrays: ArrayLike) -> tuple[Any, ...]:
+            blocks = _by_name(self.head, head(*arrays))
+            W = blocks.get("W", blocks["A"].T)
+            x, lam, status = solve(blocks["M"], blocks["A"], W, blocks["r"], blocks["s"], self.policy)
+            return (*tail(*arrays, x, lam), _margin(status))
+
+        return evaluate
+
+    @property
+    def routine(self) -> str:
+        return SADDLE_C
+
+    def between(self) -> str:
+        """`saddle` between head and tail."""
+        n, m = self.sizes
+        inputs = ", ".join(f"const double *restrict {port.name}" for port in self.inputs)
+        outputs = ", ".join(f"double *restrict {port.name}" for port in self.outputs)
+        given = ", ".join(port.name for port in self.inputs)
+        results = ", ".join(port.name for port in self.tail.outputs)
+        head_results = ", ".join(f"b_{port.name}" for port in self.head.outputs)
+        offsets, size = {}, 0
+        for name, length in (*((port.name, port.size) for port in self.head.outputs), ("x", n), ("lam", m)):
+            offsets[name], size = size, size + length
+        pointers = ", ".join(f"*b_{name} = memory + {offset}" for name, offset in offsets.items())
+        W = "b_W" if self.policy.kind == LU else "NULL"
+        rank, gamma, kind = self.policy.rank, self.policy.gamma, self.policy.kind
+        return f"""\
+static void {self.name}({inputs}, {outputs})
+{{
+    double *memory = malloc(sizeof(double)*{max(size, 1)});
+    if (!memory) {{ *margin = -3; return; }}
+    double {pointers};
+    {self.head.name}({given}, {head_results});
+    const int status = saddle({kind}, {n}, {m}, {rank}, {gamma!r}, b_M, b_A, {W}, b_r, b_s, b_x, b_lam);
+    for (int i = 0; i < {n} && status; i++) b_x[i] = NAN;
+    for (int i = 0; i < {m} && status; i++) b_lam[i] = NAN;
+    {self.tail.name}({given}, b_x, b_lam, {results});
+    *margin = status ? -status : 1;
+    free(memory);
+}}
+"""
 
 
 @dataclass(frozen=True, eq=False)
-class GaussSolved(_Composite):
+class GaussSolved(_HeadAndTail):
     """A function whose accelerations minimise Gauss's constraint, because some rows are nonlinear in them (see `gauss`).
 
     `head` gives M, b = Q − h, A, a0; `rows` (inputs and a) gives r, r_a, r_aa; `order` puts the multipliers of linear, then
@@ -94,19 +135,37 @@ class GaussSolved(_Composite):
     rows: Fn
     order: tuple[int, ...]
 
+    @property
+    def parts(self) -> tuple[Fn, Fn, Fn]:
+        return self.head, self.rows, self.tail
+
     def minimum(self, *arrays: ArrayLike) -> gauss.GaussResult:
         """Gauss's minimum at a state."""
-        out = self.head(*arrays)
-        row = lambda name: lambda a: self.rows(*arrays, a)[name]
+        head, rows = (in_order(part) for part in (self.head, self.rows))
+        return self._minimum(head, rows, arrays)
+
+    def _minimum(self, head: Part, rows: Part, arrays: Sequence[ArrayLike]) -> gauss.GaussResult:
+        out = _by_name(self.head, head(*arrays))
+        row = lambda name: lambda a: _by_name(self.rows, rows(*arrays, a))[name]
         return gauss.solve(out["M"], out["b"], out["A"], out["a0"], row("r"), row("r_a"), row("r_aa"))
 
-    def __call__(self, *arrays: ArrayLike) -> dict[str, Array]:
-        """One state by CasADi's evaluator and NumPy."""
-        least = self.minimum(*arrays)
-        lam = np.concatenate([least.lam_linear, least.lam_nonlinear])[list(self.order)]
-        out = self.tail(*arrays, least.a, lam)
-        out["margin"] = np.array(1.0 if least.status is Status.OK else -float(least.status))
-        return out
+    def over(self, head: Part, rows: Part, tail: Part) -> Callable[..., tuple[Any, ...]]:
+        """`gauss.solve` between head and tail, which asks for the rows at many accelerations."""
+
+        def evaluate(*arrays: ArrayLike) -> tuple[Any, ...]:
+            least = self._minimum(head, rows, arrays)
+            lam = np.concatenate([least.lam_linear, least.lam_nonlinear])[list(self.order)]
+            return (*tail(*arrays, least.a, lam), _margin(least.status))
+
+        return evaluate
+
+
+def _by_name(fn: Fn, values: Sequence[Array]) -> dict[str, Array]:
+    return {port.name: value for port, value in zip(fn.outputs, values, strict=True)}
+
+
+def _margin(status: Status) -> float:
+    return 1.0 if status is Status.OK else -float(status)
 
 
 def solved(

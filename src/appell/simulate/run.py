@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from appell.backends import Call, build, c_function, choose_backend, compile_c, declarations, vm_function
+from appell.backends import Call, backend_named, choose_backend, vm_function
 from appell.errors import STATUS_TEXT, BackendUnavailable, ModelError, SingularConfiguration
 from appell.graph import Fn
 from appell.model import System
@@ -19,10 +19,9 @@ from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.flow import Flow, acceleration, flow
 from appell.normal_form.manifold import find
 from appell.normal_form.policy import Policies, choose
-from appell.normal_form.solved import Function, GaussSolved, Solved, status_of
+from appell.normal_form.solved import GaussSolved, status_of
 from appell.notes import Note
 from appell.remember import remembered
-from appell.simulate.loop.program import function_module
 from appell.tree import Tree
 
 Array = NDArray[np.float64]
@@ -55,7 +54,8 @@ class Run:
         a: (nv,) or (batch, nv); Λ: (rows,) or (batch, rows) in the order of `system.constraints`. The force on the system
         is +Λ ∂f/∂q (∂f/∂q̇, ∂f/∂q̈ by the order of the constraint).
         """
-        return self._call.guarded(self._carefully, p=self.p)
+        call = self._call
+        return call.entry(self._carefully, kept=len(call.fn.outputs) - 1, guarded=True, fixed={"p": self.p})
 
     def _carefully(self, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
         """The same for lists and batches, and with an error where the state is singular."""
@@ -88,8 +88,8 @@ class Run:
         return dict(zip(names, map(float, (*q, *v)), strict=True))
 
     @cached_property
-    def _call(self) -> Any:
-        return _load(acceleration(self.form, self.policies), self.backend)
+    def _call(self) -> Call:
+        return backend_named(self.backend).load(acceleration(self.form, self.policies))
 
     def evaluate(self, t: ArrayLike, q: ArrayLike, v: ArrayLike, names: Sequence[str]) -> dict[str, Array]:
         """Outputs of the normal form (`appell.normal_form.OUTPUTS`) at a batch of states: name → (batch, *shape)."""
@@ -109,7 +109,9 @@ class Run:
 
     def _evaluate(self, fn: Fn, arrays: list[Any]) -> dict[str, Array]:
         count = max(len(np.atleast_2d(x)) if np.ndim(x) > 1 else 0 for x in arrays)
-        call = c_function(compile_c([fn]), fn) if self.backend == "c" and count >= COMPILE_FROM else vm_function(fn)
+        backend = backend_named(self.backend)
+        waits = backend.recall is not None and count < COMPILE_FROM
+        call = vm_function(fn) if waits else backend.function(fn)
         return dict(zip((port.name for port in fn.outputs), call.batch(*arrays), strict=True))
 
     def in_contact(self, contacts: tuple[int, ...]) -> Run:
@@ -144,41 +146,6 @@ def _in_contact(run: Run, contacts: tuple[int, ...]) -> Run:
     return Run(run.system, form, run.parameters, run.p, run.backend, choose(form, run.p))
 
 
-def _load(fn: Function, backend: str) -> Any:
-    """`single` and `batch` of a function on a back end."""
-    if backend == "c":
-        library = build(function_module(fn), declarations([fn]))
-        return c_function(library, fn)
-    return vm_function(fn) if isinstance(fn, Fn) else _SolvedCall(fn)
-
-
-@dataclass(frozen=True)
-class _SolvedCall:
-    """The interface of `Call` on CasADi's evaluator and the NumPy saddle point."""
-
-    fn: Solved | GaussSolved
-
-    def guarded(self, otherwise: Callable[..., Any], **fixed: ArrayLike) -> Callable[..., Any]:
-        return otherwise  # which solves in NumPy: there is no faster way past it
-
-    def single(self, *arrays: ArrayLike) -> tuple[Array, ...]:
-        return tuple(self.fn(*arrays).values())
-
-    def batch(self, *arrays: ArrayLike) -> tuple[Array, ...]:
-        moving = [np.ndim(x) > len(port.shape) for x, port in zip(arrays, self.fn.inputs, strict=True)]
-        counts = {len(np.asarray(x)) for x, moves in zip(arrays, moving, strict=True) if moves}
-        if len(counts) != 1:
-            raise ModelError(f"the arrays of a batch must share one first dimension; they have {sorted(counts)}")
-        rows = [
-            self.single(*(np.asarray(x)[k] if moves else x for x, moves in zip(arrays, moving, strict=True)))
-            for k in range(counts.pop())
-        ]
-        return tuple(
-            np.array([row[i] for row in rows]).reshape(len(rows), *port.shape)
-            for i, port in enumerate(self.fn.outputs)
-        )  # fmt: skip
-
-
 def bind(system: System, parameters: Mapping[Any, Any] | None) -> dict[Any, float]:
     """Parameter → value for every parameter of the system, by symbol or by name; anything else is refused."""
     return bound(system.parameters, parameters, system.name)
@@ -193,7 +160,9 @@ def compile(
     ----------
     system: the system, or a tree as it stands (`tree.system()`).
     parameters: symbol (or name) → value, for every parameter of the system. A value against a symbol's assumption is refused.
-    backend: "c" (compiled, cached on disk), "vm" (CasADi's evaluator), or "auto": "c" where there is a compiler, else "vm".
+    backend: "c" (compiled, cached on disk), "vm" (CasADi's evaluator), another one of `ap.backends.BACKENDS`, or "auto": "c"
+    where
+        there is a compiler, else "vm".
     ready: whether to compile at once; else the first acceleration waits for the compiler.
     """
     system = system.system() if isinstance(system, Tree) else system
@@ -209,13 +178,14 @@ def compile(
 
 
 def _backend(form: NormalForm, wanted: str) -> str:
-    """The back end; rows nonlinear in the accelerations are minimised in NumPy."""
-    if not form.gauss:
-        return choose_backend(wanted)
-    names = ", ".join(f"'{row.constraint.name}'" for row in form.rows if not row.linear)
-    if wanted == "c":
+    """The back end; rows nonlinear in the accelerations are minimised in NumPy, which no compiled program does."""
+    if form.gauss and wanted == "auto":
+        return "vm"
+    backend = choose_backend(wanted)
+    if form.gauss and backend.program is not None:
+        names = ", ".join(f"'{row.constraint.name}'" for row in form.rows if not row.linear)
         raise BackendUnavailable(f"{names} is nonlinear in the accelerations, which only backend='vm' solves")
-    return "vm"
+    return backend.name
 
 
 __all__ = ["Call", "Run", "bind", "compile"]

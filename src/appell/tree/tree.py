@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from types import MethodType
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from appell.backends import Call, choose_backend, compiled_before, in_c, recipe_for, vm_function
-from appell.backends.choice import BACKENDS
-from appell.backends.notice import notice
-from appell.errors import BackendUnavailable, ModelError
+from appell.backends import Call, choose_backend, known
+from appell.errors import ModelError
 from appell.graph.fn import Fn
 from appell.model.values import bound
 from appell.tree import functions
 from appell.tree.actuators import inputs
 from appell.tree.algorithms import immovable
+from appell.tree.answers import LARGE, answer, answered, ready
 from appell.tree.branches import Branches
 from appell.tree.description import WORLD, Frame, Joint, Skeleton, skeleton
 from appell.tree.equations import GolubevEquations, bodies_of, equations
@@ -33,15 +31,7 @@ from appell.tree.system import TreeSystem, joint_symbols
 from appell.tree.urdf import read_urdf
 
 Array = NDArray[np.float64]
-Answer = Callable[..., tuple[Array, ...]]
 GRAVITY = (0.0, 0.0, -9.81)
-LARGE = 60_000  # operations beyond which "auto" does not wait for a C compiler
-COMPILE = 1e-4  # seconds an operation, gcc 12
-# question → the method that gives its answer as it comes, and whether that is its first output alone
-SHORTCUTS = {
-    **{question: (question, not question.endswith("derivatives")) for question in functions.QUESTIONS},
-    "energy": ("kinetic_energy", True),
-}
 
 
 class Tree:
@@ -60,7 +50,7 @@ class Tree:
     ----------
     joints: in an order in which predecessors come first; see `Joint`. Fixed joints weld.
     gravity: acceleration (3,), m/s².
-    backend: "auto", "c" or "vm".
+    backend: "auto", "c", "vm" or another one of `ap.backends.BACKENDS`.
     """
 
     def __init__(
@@ -74,14 +64,13 @@ class Tree:
     ):
         if isinstance(joints, Joint) or not isinstance(joints, Iterable):
             raise ModelError(f"a tree is made of a list of ap.tree.Joint, not of {joints!r}")
-        if backend not in BACKENDS:
-            raise BackendUnavailable(f"there is no back end {backend!r}; choose one of {', '.join(BACKENDS)}")
         self.name, self.joints, self.notes = name, tuple(joints), tuple(notes)
         x, y, z = entries(gravity, "gravity").tolist()
         self.gravity = (x, y, z)
         self._skeleton: Skeleton = skeleton(self.joints)
-        self._backend = backend
-        self._answers: dict[object, Answer] = {}
+        self._backend = known(backend)
+        self._calls: dict[object, Call] = {}
+        self._entries: dict[object, Callable[..., Any]] = {}
         self._fns: dict[object, Fn] = {}
 
     @classmethod
@@ -207,69 +196,45 @@ class Tree:
         if stuck is not None:
             raise ModelError(f"joint '{stuck[0].name}' {stuck[1]}")
 
-    def _call(self, make: Callable[[], Fn], *question: str, frame: Frame | None = None) -> Call:
-        """The function that `make` makes, ready to be called: found in the cache if this tree was asked this before."""
-        if choose_backend(self._backend) == "vm":
-            return vm_function(make())
-        key = recipe_key(self.nodes, self.gravity, *question, frame=frame)
-        fn = recipe_for(key, make) if key else make()
-        if self._backend == "c" or fn.operations <= LARGE:
-            return in_c(fn)
-        call = compiled_before(fn)
-        if call is None:
-            notice(
-                "large tree",
-                f"{question[0]} of '{self.name}' has {fn.operations} operations, which CasADi evaluates; backend='c' is 10 to"
-                f" 20 times faster after a compilation of about {fn.operations * COMPILE:.0f} s, which is needed once",
-            )
-        return call or vm_function(make())
-
-    def _ready(self, key: object, call: Call) -> Answer:
-        """All outputs at one state or, through `call.batch`, at many."""
-
-        def slow(*arrays: ArrayLike, out: Array | None = None) -> tuple[Array, ...]:
-            if any(_axes(array, call) > 1 for array in arrays):
-                return call.batch(*arrays, out=None if out is None else (out,))
-            if out is not None:
-                raise ModelError(f"out= is for batches, and '{call.fn.name}' was asked for one state: leave it away")
-            return call.single(*arrays)
-
-        self._answers[key] = call.cross(slow, batches=True) or slow
-        return self._answers[key]
-
-    def _asked(self, question: str) -> Answer:
-        """The answer to one of `functions.QUESTIONS`; from now on its method is the crossing into machine code itself."""
-        call = self._call(lambda: self.function(question), question)
-        method, alone = SHORTCUTS[question]
-        if getattr(type(self), method) is getattr(Tree, method):  # else a subclass answers in its own way
-            slow = MethodType(getattr(Tree, method), self)
-            fast = call.first(slow) if alone else call.cross(slow, batches=True)
-            if fast is not None:
-                setattr(self, method, fast)
-        return self._ready(question, call)
+    def _call(self, question: str) -> Call:
+        """The function that answers one of `functions.QUESTIONS`."""
+        if question not in self._calls:
+            key = lambda: recipe_key(self.nodes, self.gravity, question)
+            self._calls[question] = ready(self._backend, key, lambda: self.function(question), question, self.name)
+        return self._calls[question]
 
     def _answer(self, question: str, *arrays: ArrayLike, out: Array | None = None) -> tuple[Array, ...]:
-        answer = self._answers.get(question) or self._asked(question)
-        return answer(*arrays) if out is None else answer(*arrays, out=out)
+        return answer(self._call(question), *arrays, out=out)
+
+    def entry(self, question: str, otherwise: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+        """The way into the function that answers a question, for one state and for batches; see `answered`."""
+        if question == "forward_dynamics_derivatives" and self._branches is not None:
+            return otherwise
+        return self._call(question).entry(otherwise, batches=True, **options)
 
     # --- dynamics ------------------------------------------------------------------------------------------------
 
+    @answered("forward_dynamics")
     def forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, out: Array | None = None) -> Array:
         """v̇ of M v̇ + h = τ, (nv,), by articulated bodies in O(n)."""
         return self._answer("forward_dynamics", q, v, tau, out=out)[0]
 
+    @answered("inverse_dynamics")
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, out: Array | None = None) -> Array:
         """τ = M a + h, (nv,)."""
         return self._answer("inverse_dynamics", q, v, a, out=out)[0]
 
+    @answered("mass_matrix")
     def mass_matrix(self, q: ArrayLike, *, out: Array | None = None) -> Array:
         """M(q), (nv, nv), rotors included."""
         return self._answer("mass_matrix", q, out=out)[0]
 
+    @answered("mass_triangle")
     def mass_triangle(self, q: ArrayLike, *, out: Array | None = None) -> Array:
         """The lower triangle of M(q) row by row, (nv (nv + 1)/2,): half of the memory in large batches."""
         return self._answer("mass_triangle", q, out=out)[0]
 
+    @answered("bias")
     def bias(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
         """h(q, v), (nv,): inertia, gravity and, where given, damping."""
         return self._answer("bias", q, v, out=out)[0]
@@ -279,22 +244,27 @@ class Tree:
         T, V = self._answer("energy", q, v)
         return T + V
 
+    @answered("energy")
     def kinetic_energy(self, q: ArrayLike, v: ArrayLike) -> Array:
         """T = ½ vᵀ M v, J."""
         return self._answer("energy", q, v)[0]
 
+    @answered("centre_of_mass")
     def centre_of_mass(self, q: ArrayLike) -> Array:
         """Of all that moves, (3,), m, on the world's axes."""
         return self._answer("centre_of_mass", q)[0]
 
+    @answered("momentum")
     def momentum(self, q: ArrayLike, v: ArrayLike) -> Array:
         """[linear | angular about the centre of mass], (6,), on the world's axes."""
         return self._answer("momentum", q, v)[0]
 
+    @answered("rate")
     def rate(self, q: ArrayLike, v: ArrayLike) -> Array:
         """q̇ = N(q) v, (nq,)."""
         return self._answer("rate", q, v)[0]
 
+    @answered("forward_dynamics_derivatives", first=False)
     def forward_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> tuple[Array, ...]:
         """(∂a/∂q N, ∂a/∂v, ∂a/∂τ), each (nv, nv)."""
         if self._branches is None:
@@ -305,11 +275,12 @@ class Tree:
     @cached_property
     def _branches(self) -> Branches | None:
         """What solves for the derivatives of forward dynamics where nobody would wait for the compiler; else the graph does."""
-        if self._backend != "auto" or choose_backend("auto") == "vm":
+        if self._backend != "auto" or choose_backend("auto").program is None:
             return None
         branches = Branches.of(self.layout)
         return branches if branches.operations > LARGE else None
 
+    @answered("inverse_dynamics_derivatives", first=False)
     def inverse_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> tuple[Array, ...]:
         """(∂τ/∂q N, ∂τ/∂v, M), each (nv, nv)."""
         return self._answer("inverse_dynamics_derivatives", q, v, a)
@@ -341,12 +312,14 @@ class Tree:
 
     def _frame_answer(self, frame: str, question: str, reference: str, q: ArrayLike) -> tuple[Array, ...]:
         key = (frame, question, reference)
-        answer = self._answers.get(key) if isinstance(frame, str) else None
-        if answer is None:
+        entry = self._entries.get(key) if isinstance(frame, str) else None
+        if entry is None:
             at = self._skeleton.frame(frame)
             make = lambda: self.frame_function(frame, question, reference)
-            answer = self._ready(key, self._call(make, question, reference, frame=at))
-        return answer(q)
+            digest = lambda: recipe_key(self.nodes, self.gravity, question, reference, frame=at)
+            call = ready(self._backend, digest, make, question, self.name)
+            entry = self._entries[key] = call.entry(partial(answer, call), batches=True)
+        return entry(q)
 
     # --- constraints ---------------------------------------------------------------------------------------------
 
@@ -399,13 +372,6 @@ class Tree:
     def equations(self) -> GolubevEquations:
         """Golubev's equations (3.10), (3.12), (3.14) or (4.3), with (5.1)–(5.5) where they apply; hinges only."""
         return equations(bodies_of(self.nodes), self.gravity, self.name)
-
-
-def _axes(array: ArrayLike, call: Call) -> int:
-    try:
-        return np.ndim(array)
-    except ValueError:
-        raise ModelError(f"'{call.fn.name}' was given rows of different lengths: {array!r}") from None
 
 
 def _rebuilt(joints: Any, gravity: Any, name: str, notes: Any, backend: str) -> Tree:

@@ -6,6 +6,7 @@ import gc
 import inspect
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import casadi as ca
@@ -13,8 +14,8 @@ import numpy as np
 import pytest
 from tests.backends.calls.memory import keeps_nothing
 
-from appell.backends import c_function, compile_c, in_c
-from appell.backends.calls import call, crossing
+from appell.backends import Call, c_function, compile_c, in_c
+from appell.backends.calls import crossing, machine
 from appell.errors import BackendUnavailable, ModelError
 from appell.graph.fn import Fn, make_fn
 
@@ -157,7 +158,7 @@ def test_the_same_numbers_as_through_cffi_to_the_bit(library, random_fn):
     for seed in range(4):
         fn = random_fn(seed, 40)
         built = compile_c([fn])
-        direct, packed = crossing.crossing(built, fn, nowhere), call._single(fn, lambda: call._c_buffers(built, fn))  # noqa: B023
+        direct, packed = crossing.crossing(built, fn, nowhere), Call(fn, partial(machine._buffers, built, fn)).single
         for x in RNG.standard_normal((5, 8)):
             for a, b in zip(direct(x), packed(x), strict=True):
                 np.testing.assert_array_equal(a, b)
@@ -305,9 +306,9 @@ def with_a_module_that_does_not_build(monkeypatch, tmp_path):
 def test_without_the_module_calls_go_through_cffi_without_a_word(monkeypatch, tmp_path, library, hide):
     hide(monkeypatch, tmp_path)
     found = c_function(library, FN)
-    assert inspect.isfunction(found.single) and found.first(nowhere) is None
+    assert inspect.isfunction(found.single) and found.crossing(nowhere, kept=1, bare=True) is None
     close(found(T, Q, A, E), formula(T, Q, A))
-    guarded = found.guarded(handed, A=A)
+    guarded = found.entry(handed, kept=4, guarded=True, fixed={"A": A})
     close(guarded(T, abs(Q), E), formula(T, abs(Q), A)[:4])
     assert guarded(T, -abs(Q), E)[0] == "handed on"
     crossing._module.cache_clear()

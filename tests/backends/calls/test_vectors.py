@@ -13,7 +13,7 @@ import pytest
 from tests.backends.calls.memory import keeps_nothing
 
 from appell.backends import c_function, compile_c
-from appell.backends.calls import crossing
+from appell.backends.calls import batch, crossing
 from appell.backends.calls import vectors as lane_module
 from appell.errors import ModelError
 from appell.graph.fn import Fn, make_fn
@@ -66,7 +66,7 @@ def handed(*arrays, dtype=None, out=None):
 
 def straight(call, otherwise=nowhere) -> Any:
     """`call.batch` with another way round."""
-    return call.cross(otherwise, batches=True, singles=False)
+    return call.crossing(otherwise, batches=True, singles=False)
 
 
 def close(found, right, tolerance=1e-14):
@@ -90,7 +90,7 @@ def test_every_size(opened, n):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_the_same_bits_as_through_cffi(opened, dtype):
     arrays = data(101, dtype)
-    found, python = straight(opened)(*arrays, dtype=dtype), type(opened).batch(opened, *arrays, dtype=dtype)
+    found, python = straight(opened)(*arrays, dtype=dtype), opened.batched(*arrays, dtype=dtype)
     room = tuple(np.full_like(x, 7.0) for x in found)
     given = straight(opened)(*arrays, dtype=dtype, out=room)
     assert all(a is b for a, b in zip(given, room, strict=True))
@@ -160,7 +160,7 @@ def test_errors_are_those_of_the_way_round(opened):
         with pytest.raises(ModelError) as fast:
             opened.batch(*arrays, **named)
         with pytest.raises(ModelError) as slow:
-            type(opened).batch(opened, *arrays, **named)
+            opened.batched(*arrays, **named)
         assert str(fast.value) == str(slow.value)
     with pytest.raises(TypeError, match="unexpected keyword"):
         opened.batch(q, A, t, into=good)
@@ -172,7 +172,7 @@ def test_results_are_fresh_and_large_ones_begin_with_a_line_of_the_cache(opened)
     fast = straight(opened)
     small, large = fast(*data(20)), fast(*data(1000))
     assert all(x.flags.owndata or not x.size for x in small)
-    assert all(x.ctypes.data % lane_module.LINE == 0 for x in large)
+    assert all(x.ctypes.data % batch.LINE == 0 for x in large)
     assert not any(np.shares_memory(x, y) for k, x in enumerate(large) for y in large[:k])
     copies = [x.copy() for x in large]
     again = fast(*(x + 1 for x in data(1000)))
@@ -187,7 +187,7 @@ def test_small_batches_do_not_wait_for_a_compiler():
     fn = only()
     call = c_function(compile_c([fn]), fn)
     q = data(LEAST)[0]
-    one = call.first(lambda q, out=None: "handed on")
+    one = call.crossing(lambda q, out=None: "handed on", kept=1, bare=True, batches=True)
     assert one is not None and one(q) == "handed on" and not call.many.args[1].built
     right = np.array([one(x) for x in q])
     call.batch(np.tile(q, (lane_module.LARGE, 1)))
@@ -196,7 +196,7 @@ def test_small_batches_do_not_wait_for_a_compiler():
     np.testing.assert_allclose(room, right, rtol=1e-14, atol=1e-14)
     np.testing.assert_array_equal(one(q), room)
     assert one(q, out=room[:1]) == one(q, out=(room,)) == one(q[0], out=room[0]) == one(q.tolist()) == "handed on"
-    without = call.first(lambda q: "handed on")
+    without = call.crossing(lambda q: "handed on", kept=1, bare=True, batches=True)
     assert without is not None
     with pytest.raises(TypeError):
         without(q, out=room)
@@ -208,7 +208,7 @@ def test_threads(opened, monkeypatch):
     monkeypatch.setattr(crossing, "LONG", 1)
     free = straight(opened)
     batches = [data(n) for n in (16, 100, 333)]
-    right = [type(opened).batch(opened, *arrays) for arrays in batches]
+    right = [opened.batched(*arrays) for arrays in batches]
 
     def work(seed: int) -> None:
         for k in np.random.default_rng(seed).integers(3, size=100):
@@ -267,7 +267,7 @@ def test_without_the_module(monkeypatch, opened, n):
     monkeypatch.setattr(crossing, "_headers", lambda: ())
     fn = model()
     call = c_function(compile_c([fn]), fn)
-    assert "batch" not in vars(call) and call.first(handed) is None
+    assert call.batch == call.batched and call.crossing(handed, kept=1, bare=True, batches=True) is None
     call.batch(*data(lane_module.LARGE))
     for a, b in zip(call.batch(*data(n)), opened.batch(*data(n)), strict=True):
         np.testing.assert_array_equal(a, b)

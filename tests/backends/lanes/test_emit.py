@@ -8,7 +8,8 @@ import pytest
 
 from appell.backends import build, c_function, compile_c, vm_function
 from appell.backends.calls import vectors as lane_module
-from appell.backends.calls.vectors import Batch, Lanes, lanes_here
+from appell.backends.calls.batch import Batch
+from appell.backends.calls.vectors import Lanes, lanes_here
 from appell.backends.lanes.emit import emit_lanes, lanes_declarations
 from appell.errors import ModelError
 from appell.graph.fn import make_fn

@@ -6,32 +6,25 @@ uses it. Where a sine's argument was huge or not finite, the answer comes from t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from itertools import accumulate
-from math import prod
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
-import cffi
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
+from appell.backends.calls.batch import SCALARS, Batch, aligned, pointers
 from appell.backends.calls.crossing import no_vectors
 from appell.backends.compiler.build import Library, build
 from appell.backends.compiler.recipe import Recipe, text_of
 from appell.backends.lanes.emit import PRECISIONS, emit_lanes, lanes_declarations
 from appell.backends.notice import notice
 from appell.backends.once import once
-from appell.errors import BackendUnavailable, ModelError
-from appell.graph.fn import Fn, Signature
+from appell.errors import BackendUnavailable
+from appell.graph.fn import Fn
 
-LINE = 64  # bytes in a line of the cache
 NONE = np.empty(0, np.intp)
-MUCH = 100_000  # bytes in an answer for which it is worth some microseconds to place it well
 LARGE = 1024  # states in one batch that are worth a compiler run
-SCALARS = {np.dtype(np.float64): "double", np.dtype(np.float32): "float"}
 PROBE = """\
 int appell_vector_bytes(void)
 {
@@ -44,23 +37,6 @@ int appell_vector_bytes(void)
 #endif
 }
 """
-
-
-class Batch(NamedTuple):
-    """`count` states: state k of input i begins `k * strides[i]` numbers after the start of `arrays[i]`."""
-
-    count: int
-    arrays: tuple[NDArray[Any], ...]
-    strides: tuple[int, ...]
-
-    def rows(self, chosen: NDArray[np.intp], dtype: DTypeLike) -> Batch:
-        """Only the `chosen` states, as another type."""
-        arrays = tuple(
-            np.ascontiguousarray(array[chosen] if step else array, dtype)
-            for array, step in zip(self.arrays, self.strides, strict=True)
-        )
-        steps = (array.strides[0] // array.itemsize if step else 0 for array, step in zip(arrays, self.strides, strict=True))
-        return Batch(len(chosen), arrays, tuple(steps))
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,63 +89,6 @@ class Lanes:
         some = getattr(library.lib, f"{self.fn.name}_lanes")(batch.count, source, stride, target, memory(far), memory(room))
         idle.append(room)
         return np.flatnonzero(far) if some else NONE
-
-
-def pointers(library: Library, batch: Batch, results: tuple[NDArray[Any], ...], scalar: str) -> tuple[Any, Any, Any]:
-    """in, stride and out of a batch function."""
-    ffi, (numbers, table, steps) = library.ffi, _types(scalar)
-    # an array with gaps is no buffer; to ask NumPy for the address takes four times as long
-    address = lambda x: ffi.from_buffer(numbers, x) if x.flags.c_contiguous else ffi.cast("void *", x.ctypes.data)
-    source, target = ffi.new(table, [address(x) for x in batch.arrays]), ffi.new(table, [address(x) for x in results])
-    return source, ffi.new(steps, batch.strides), target
-
-
-@cache
-def _types(scalar: str) -> tuple[Any, ...]:
-    """Numbers, pointers to such, strides: read once, for that takes longer than to make an array of one."""
-    return tuple(map(cffi.FFI().typeof, (f"{scalar}[]", f"{scalar} *[]", "ptrdiff_t[]")))
-
-
-def aligned(sizes: Sequence[int]) -> list[NDArray[Any]]:
-    """Empty arrays of bytes, each beginning with a line of the cache: vectors across two lines are written more slowly.
-
-    They are parts of one: the C library keeps one large block for the next time where it gives several back to the system,
-    whose fresh pages take longer than most functions (three 2.6 MB results: 1.3 instead of 4.4 µs a state).
-    """
-    begins = [0, *accumulate(-(-size // LINE) * LINE for size in sizes)]
-    room = np.empty(begins[-1] + LINE, np.uint8)
-    first = -room.__array_interface__["data"][0] % LINE
-    return [room[first + begin : first + begin + size] for begin, size in zip(begins, sizes, strict=False)]
-
-
-def results_of(fn: Signature, batch: Batch, dtype: np.dtype, out: Sequence[NDArray[Any]] | None) -> tuple[NDArray[Any], ...]:
-    """Fresh arrays for the outputs of a batch, large ones parts of one block, or `out` if all of them fit."""
-    shapes = [(batch.count, *port.shape) for port in fn.outputs]
-    if out is None:
-        sizes = [prod(shape) * dtype.itemsize for shape in shapes]
-        if sum(sizes) < MUCH:
-            return tuple(np.empty(shape, dtype) for shape in shapes)
-        return tuple(room.view(dtype).reshape(shape) for room, shape in zip(aligned(sizes), shapes, strict=True))
-    if len(out) != len(shapes):
-        names = ", ".join(port.name for port in fn.outputs)
-        raise ModelError(f"out= needs an array for each output of '{fn.name}' ({names}), got {len(out)}")
-    for port, shape, array in zip(fn.outputs, shapes, out, strict=True):
-        _refuse_misfit(port.name, array, shape, dtype)
-        if any(np.may_share_memory(array, value) for value in batch.arrays):
-            raise ModelError(f"out= for '{port.name}' lies in the memory of an input, which would be overwritten; take another")
-    return tuple(out)
-
-
-def _refuse_misfit(name: str, array: NDArray[Any], shape: tuple[int, ...], dtype: np.dtype) -> None:
-    if not isinstance(array, np.ndarray):
-        raise ModelError(f"out= for '{name}' is a {type(array).__name__}; give a NumPy array of shape {shape}")
-    if array.shape != shape or array.dtype != dtype:
-        raise ModelError(
-            f"out= for '{name}' has shape {array.shape} and type {array.dtype}; expected {shape} and {dtype}: "
-            f"np.empty({shape}, '{dtype}')"
-        )
-    if not (array.flags.c_contiguous and array.flags.writeable and array.flags.aligned):
-        raise ModelError(f"out= for '{name}' must be writeable and contiguous in C's order: np.empty({shape}, '{dtype}')")
 
 
 def lanes_here(scalar: str) -> int:

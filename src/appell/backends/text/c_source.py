@@ -1,7 +1,6 @@
 """A function as C text: straight-line code, one `const double` for each value.
 
     static void NAME(const double *restrict q, …, double *restrict M, …)    one state, pointers to the ports' memory
-    void NAME_packed(double *desk)                                          all ports one after the other, inputs first
     void NAME_batch(n, in, stride, out)                                     n states; stride 0 repeats an input
 
 What is particular to a language stands in a `Dialect`: another one over the same instructions is another emitter.
@@ -15,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from appell.backends.text.dialect import PRELUDE, C, Dialect
 from appell.backends.text.order import TRIG
 from appell.backends.text.pieces import ANYWHERE, Plan, split
+from appell.graph.composite import Composite
 from appell.graph.fn import Fn, Port, Signature
 from appell.graph.instructions import Instruction
 
@@ -48,24 +48,21 @@ def plan_of(stream: Sequence[Instruction], piece: int, dialect: Dialect) -> Plan
     return split(dialect.order(stream), piece)
 
 
+def emit_function(fn: Fn | Composite) -> str:
+    """`static void NAME(inputs…, outputs…)` of a graph, or of parts with C between them, `fn.routine` preceding."""
+    if isinstance(fn, Fn):
+        return emit(fn)
+    return "\n".join([*(emit(part) for part in fn.parts), fn.between()])
+
+
 def emit_exports(fn: Signature) -> str:
-    """The two entry points that Python calls; `emit(fn)` must precede them."""
-    packed, state, begin = [], [], 0
-    for ports, base in ((fn.inputs, "in"), (fn.outputs, "out")):
-        for k, port in enumerate(ports):
-            step = f"stride[{k}]" if base == "in" else str(port.size)
-            packed.append(f"desk + {begin}")
-            state.append(f"{base}[{k}] + k*{step}")
-            begin += port.size
-    one, many = packed_declaration(fn), batch_declaration(fn)
+    """The entry point that Python calls; `emit_function(fn)` must precede it."""
+    inputs = [f"in[{k}] + k*stride[{k}]" for k in range(len(fn.inputs))]
+    outputs = [f"out[{k}] + k*{port.size}" for k, port in enumerate(fn.outputs)]
     return (
-        f"{one}\n{{\n    {fn.name}({', '.join(packed)});\n}}\n\n"
-        f"{many}\n{{\n    for (ptrdiff_t k = 0; k < n; k++)\n        {fn.name}({', '.join(state)});\n}}\n"
+        f"{batch_declaration(fn)}\n{{\n    for (ptrdiff_t k = 0; k < n; k++)\n"
+        f"        {fn.name}({', '.join([*inputs, *outputs])});\n}}\n"
     )
-
-
-def packed_declaration(fn: Signature) -> str:
-    return f"void {fn.name}_packed(double *desk)"
 
 
 def batch_declaration(fn: Signature) -> str:
@@ -73,14 +70,16 @@ def batch_declaration(fn: Signature) -> str:
     return f"void {fn.name}_batch({arguments})"
 
 
-def module(fns: Sequence[Fn], *, piece: int = PIECE) -> str:
-    """A whole C file with both entry points of every function."""
-    return "\n".join([PRELUDE, *(text for fn in fns for text in (emit(fn, piece=piece), emit_exports(fn)))])
+def module(fns: Sequence[Fn | Composite], *, piece: int = PIECE) -> str:
+    """A whole C file with the entry point of every function."""
+    routines = dict.fromkeys(fn.routine for fn in fns if isinstance(fn, Composite))
+    texts = ((emit(fn, piece=piece) if isinstance(fn, Fn) else emit_function(fn), emit_exports(fn)) for fn in fns)
+    return "\n".join([PRELUDE, *routines, *(text for pair in texts for text in pair)])
 
 
 def declarations(fns: Sequence[Signature]) -> str:
     """What `module(fns)` exports, for cffi's `cdef`."""
-    return "\n".join(f"{declare(fn)};" for fn in fns for declare in (packed_declaration, batch_declaration))
+    return "\n".join(f"{batch_declaration(fn)};" for fn in fns)
 
 
 def _lines(

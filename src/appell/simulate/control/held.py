@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from appell.backends import Call
 from appell.errors import ModelError
 from appell.simulate.run import Run
 
@@ -80,8 +81,8 @@ class HeldRun(Run):
         """The same equations under other parameters."""
         return HeldRun(run.system, run.form, run.parameters, p, run.backend, run.policies, run)
 
-    @property
-    def _call(self) -> Any:
+    @cached_property
+    def _call(self) -> Call:
         return self.source._call
 
     @cached_property

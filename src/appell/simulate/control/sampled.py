@@ -15,6 +15,7 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.backends import backend_named
 from appell.errors import ModelError, Status
 from appell.motion.sampler import velocities
 from appell.normal_form.flow import Flow
@@ -54,7 +55,7 @@ class _Journey:
         self.loop, self.task, self.trace, self.p, flow = loop, task, trace, task.p.copy(), loop.flow
         self.inner = replace(loop.loop, points=2) if isinstance(loop.loop, StiffLoop) else loop.loop  # ends of intervals
         self.q, self.u = trace.z[: flow.nq], trace.z[flow.nq : flow.nq + flow.nu]
-        self.velocities = evaluator(flow.expand) if flow.minimal else None
+        self.velocities = evaluator(flow.expand, backend_named("vm")) if flow.minimal else None
         self.holds = Holds(loop.loop, task, trace, self.p, 1 / loop.reader.rate)
         if task.keep_steps:
             trace.steps.clear()  # the state at each reading is kept, the first one too

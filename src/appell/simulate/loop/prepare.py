@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.backends import build
+from appell.backends import Backend, backend_named
 from appell.contact.loop_switch import PySwitchLoop
 from appell.contact.modes import ModeLoop
 from appell.errors import ConstraintError, FormNotApplicable, ModelError, Status
-from appell.graph.fn import Fn
 from appell.normal_form.flow import Flow, flow
 from appell.normal_form.impacts import switching
 from appell.normal_form.solved import Function, status_of
@@ -79,37 +78,42 @@ def mode_loop(
     free = tuple(i for i in range(len(run.system.unilateral)) if i not in (*contacts, *asleep))
     motion = flow(there.form, there.policies, work=work)
     faces = switching(there.form, there.policies, free, contacts, work=work)
-    if run.backend == "c":
+    backend = backend_named(run.backend)
+    if backend.program is not None:
         key = (method, contacts, free)
-        return motion, _compiled(motion, key, lambda: loop_module(motion, _method(method, motion), faces), len(free))
+        source = lambda: loop_module(motion, _method(method, motion), faces)
+        return motion, _compiled(backend, motion, key, source, len(free))
     return motion, PySwitchLoop(plain_loop(there, motion, method), faces, run.p)
 
 
 def plain_loop(run: Run, flow: Flow, method: str) -> Loop:
     """The time loop of a flow without modes on the run's back end."""
+    backend = backend_named(run.backend)
     if method in STIFF:
-        return stiff_loop(flow, method, _python_project(flow) if flow.projects else None, _unknowns(run, flow))
-    if run.backend == "c":
-        return _compiled(flow, (method,), lambda: loop_module(flow, _method(method, flow)), 0)
-    known = _python_series(flow) if method == "taylor" else TABLEAUX[method]
-    return PyLoop(known, _python_rhs(flow), _python_project(flow) if flow.projects else None)
+        project = _python_project(flow, backend_named("vm")) if flow.projects else None
+        return stiff_loop(flow, method, project, _unknowns(run, flow))
+    if backend.program is not None:
+        return _compiled(backend, flow, (method,), lambda: loop_module(flow, _method(method, flow)), 0)
+    known = _python_series(flow, backend) if method == "taylor" else TABLEAUX[method]
+    return PyLoop(known, _python_rhs(flow, backend), _python_project(flow, backend) if flow.projects else None)
 
 
 def _method(name: str, flow: Flow) -> Tableau | Taylor:
     return taylor_for(flow) if name == "taylor" else TABLEAUX[name]
 
 
-def _python_series(flow: Flow) -> Taylor:
+def _python_series(flow: Flow, backend: Backend) -> Taylor:
     method = taylor_for(flow)
-    evaluate = evaluator(series(flow, method))
+    evaluate = evaluator(series(flow, method), backend)
     return replace(method, expand=lambda t, z, p: evaluate(t, z, p)["c"])
 
 
-def _compiled(flow: Flow, key: Any, source: Callable[[], str], free: int) -> CLoop:
+def _compiled(backend: Backend, flow: Flow, key: tuple[Any, ...], source: Callable[[], str], free: int) -> CLoop:
     """The compiled loop of a flow, built once: parameters and states are its inputs."""
-    known = kept_in(flow, "loops")
+    known, key = kept_in(flow, "loops"), (backend.name, *key)
     if key not in known:
-        library = build(source(), CDEF, optimise="loop")
+        assert backend.program is not None
+        library = backend.program(source(), CDEF, optimise="loop")
         known[key] = CLoop(library.lib, library.ffi, flow.nz, free)
     return known[key]
 
@@ -124,23 +128,14 @@ def _unknowns(run: Run, flow: Flow) -> Callable[[float, Array], Array]:
     return unknowns
 
 
-def evaluator(fn: Function) -> Callable[..., dict[str, Array]]:
-    if not isinstance(fn, Fn):
-        return fn
-    work = fn.buffers()
-    names = [port.name for port in fn.outputs]
-
-    def evaluate(*arrays: Array) -> dict[str, Array]:
-        for memory, value in zip(work.inputs, arrays, strict=True):
-            memory[...] = value
-        work.run()
-        return dict(zip(names, (x.copy() for x in work.outputs), strict=True))
-
-    return evaluate
+def evaluator(fn: Function, backend: Backend) -> Callable[..., dict[str, Array]]:
+    """`fn` at one state on a back end, its outputs by name."""
+    single, names = backend.load(fn).single, [port.name for port in fn.outputs]
+    return lambda *arrays: dict(zip(names, single(*arrays), strict=True))
 
 
-def _python_rhs(flow: Flow) -> Callable[[float, Array, Array], Array]:
-    evaluate = evaluator(flow.rhs)
+def _python_rhs(flow: Flow, backend: Backend) -> Callable[[float, Array, Array], Array]:
+    evaluate = evaluator(flow.rhs, backend)
 
     def rhs(t: float, z: Array, p: Array) -> Array:
         out = evaluate(t, z, p)
@@ -151,9 +146,9 @@ def _python_rhs(flow: Flow) -> Callable[[float, Array, Array], Array]:
     return rhs
 
 
-def _python_project(flow: Flow) -> Callable[[float, Array, Array], tuple[Array, float]]:
+def _python_project(flow: Flow, backend: Backend) -> Callable[[float, Array, Array], tuple[Array, float]]:
     """Python twin of `program._project`."""
-    steps = [evaluator(step) for step in (flow.position, flow.velocity) if step is not None]
+    steps = [evaluator(step, backend) for step in (flow.position, flow.velocity) if step is not None]
 
     def make_unit(z: Array) -> Array:
         for group in flow.quaternions:

@@ -1,4 +1,4 @@
-"""C text around the functions of a flow: the saddle point between head and tail, the projection, the time loop.
+"""C text around the functions of a flow: the projection, the time loop.
 
     static int rhs(t, z, p, zd)               status from the margin of `flow`
     static int project(t, z, p, defect)       Newton's corrections of positions, then of velocities, in the M-metric
@@ -7,14 +7,13 @@
 
 from __future__ import annotations
 
-from appell.backends.text.c_source import PRELUDE, emit, emit_exports
+from appell.backends.text.c_source import PRELUDE, emit, emit_function
 from appell.errors import FormNotApplicable
 from appell.graph import Fn
 from appell.graph.taylor import expansion, operations
 from appell.normal_form.flow import Flow
 from appell.normal_form.impacts import Switching
-from appell.normal_form.saddle import LU, SADDLE_C
-from appell.normal_form.solved import Function, Solved
+from appell.normal_form.saddle import SADDLE_C
 from appell.simulate.loop.in_c import loop_source
 from appell.simulate.methods.tableaux import Tableau
 from appell.simulate.methods.taylor import LINEAR_ORDER, Taylor
@@ -28,47 +27,6 @@ QUADRATIC = 1e-7
 
 LARGEST_SERIES = 30_000
 """Operations of the expansion beyond which Taylor's method is refused: a heavy top has 21,000, compiled in seconds."""
-
-
-def emit_function(fn: Function) -> str:
-    """`static void NAME(inputs…, outputs…)` of either kind."""
-    if isinstance(fn, Fn):
-        return emit(fn)
-    assert isinstance(fn, Solved)  # rows nonlinear in a run on the evaluator, see run.compile
-    n, m = fn.sizes
-    inputs = ", ".join(f"const double *restrict {port.name}" for port in fn.inputs)
-    outputs = ", ".join(f"double *restrict {port.name}" for port in fn.outputs)
-    given = ", ".join(port.name for port in fn.inputs)
-    results = ", ".join(port.name for port in fn.tail.outputs)
-    head_results = ", ".join(f"b_{port.name}" for port in fn.head.outputs)
-    offsets, size = {}, 0
-    for name, length in (*((port.name, port.size) for port in fn.head.outputs), ("x", n), ("lam", m)):
-        offsets[name], size = size, size + length
-    pointers = ", ".join(f"*b_{name} = memory + {offset}" for name, offset in offsets.items())
-    W = "b_W" if fn.policy.kind == LU else "NULL"
-    rank, gamma, kind = fn.policy.rank, fn.policy.gamma, fn.policy.kind
-    return f"""\
-{emit(fn.head)}
-{emit(fn.tail)}
-static void {fn.name}({inputs}, {outputs})
-{{
-    double *memory = malloc(sizeof(double)*{max(size, 1)});
-    if (!memory) {{ *margin = -3; return; }}
-    double {pointers};
-    {fn.head.name}({given}, {head_results});
-    const int status = saddle({kind}, {n}, {m}, {rank}, {gamma!r}, b_M, b_A, {W}, b_r, b_s, b_x, b_lam);
-    for (int i = 0; i < {n} && status; i++) b_x[i] = NAN;
-    for (int i = 0; i < {m} && status; i++) b_lam[i] = NAN;
-    {fn.tail.name}({given}, b_x, b_lam, {results});
-    *margin = status ? -status : 1;
-    free(memory);
-}}
-"""
-
-
-def function_module(fn: Function) -> str:
-    """A whole C file with both entry points of one function."""
-    return "\n".join([PRELUDE, SADDLE_C, emit_function(fn), emit_exports(fn)])
 
 
 def loop_module(flow: Flow, method: Tableau | Taylor, switching: Switching | None = None) -> str:

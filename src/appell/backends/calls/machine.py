@@ -1,0 +1,93 @@
+"""Functions in machine code, called from Python.
+
+    void NAME_batch(n, in, stride, out)      the one symbol that a compiled function exports; one state is a batch of one
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.backends.calls.batch import Batch, pointers
+from appell.backends.calls.call import Call
+from appell.backends.calls.crossing import crossing
+from appell.backends.calls.vectors import Lanes
+from appell.backends.compiler.build import Draft, Library, build, find
+from appell.backends.compiler.recipe import Recipe, text_of
+from appell.backends.text.c_source import declarations, module
+from appell.graph.composite import Composite
+from appell.graph.fn import FLOAT, Buffers, Fn, Signature
+
+Results = tuple[NDArray[Any], ...]
+
+
+def c_function(library: Library, fn: Signature) -> Call:
+    """`fn` from a library that holds it (`compile_c`)."""
+    lanes = Lanes(fn) if isinstance(fn, Fn | Recipe) and library.contracts else None
+    vectors = None if lanes is None else lanes.vectors
+
+    def cross(otherwise: Callable[..., Any], *, batches: bool = False, **options: Any) -> Callable[..., Any] | None:
+        options |= {"operations": _operations(fn), "vectors": vectors if batches else None}
+        return crossing(library, fn, otherwise, **options)
+
+    return Call(fn, partial(_buffers, library, fn), partial(_many, library, lanes, fn), cross)
+
+
+def compile_c(fns: Sequence[Fn | Composite], *, optimise: str = "fast") -> Library:
+    """One library with the entry points of all `fns`, whose names must differ."""
+    return build(module(fns), declarations(fns), optimise=optimise)
+
+
+def in_c(fn: Fn | Recipe) -> Call:
+    """`fn` alone in C."""
+    return c_function(build(_text(fn), declarations([fn])), fn)
+
+
+def compiled_before(fn: Fn | Recipe) -> Call | None:
+    """`in_c(fn)` if no compiler has to run for it: the cache knows the recipe and holds its machine code."""
+    text = _text(fn) if isinstance(fn, Recipe) else None
+    library = find(text, declarations([fn])) if isinstance(text, Draft) else None
+    return None if library is None else c_function(library, fn)
+
+
+def _text(fn: Fn | Recipe) -> str | Draft:
+    return text_of(fn, "one state", lambda graph: module([graph]))
+
+
+def _operations(fn: Signature) -> int:
+    """Of one evaluation; a function that is no graph solves for all its outputs, roughly."""
+    return fn.operations if isinstance(fn, Fn | Recipe) else sum(port.size for port in fn.outputs) ** 3
+
+
+def _buffers(library: Library, fn: Signature) -> Buffers:
+    """Memory of one state, whose pointers are made once."""
+    inputs, outputs = (tuple(np.zeros(port.shape) for port in ports) for ports in (fn.inputs, fn.outputs))
+    tables = pointers(library, Batch(1, inputs, (0,) * len(inputs)), outputs, "double")
+    run = partial(getattr(library.lib, f"{fn.name}_batch"), 1, *tables)
+    return Buffers(inputs, outputs, run, library)
+
+
+def _many(
+    library: Library, lanes: Lanes | None, fn: Signature, batch: Batch, dtype: np.dtype, results: Results
+) -> None:
+    """On vectors where there are such; in double precision where there are none, or where they have gone wrong."""
+    if lanes is None or not lanes.take(batch.count, dtype):
+        far = np.arange(batch.count) if dtype != FLOAT else None
+    else:
+        far = lanes(batch, dtype, results)
+    if far is None:
+        _scalar(library, fn, batch, results)
+    elif len(far):
+        right = tuple(np.empty((len(far), *port.shape)) for port in fn.outputs)
+        _scalar(library, fn, batch.rows(far, FLOAT), right)
+        for array, rows in zip(results, right, strict=True):
+            array[far] = rows
+
+
+def _scalar(library: Library, fn: Signature, batch: Batch, results: Results) -> None:
+    source, stride, target = pointers(library, batch, results, "double")
+    getattr(library.lib, f"{fn.name}_batch")(batch.count, source, stride, target)

@@ -1,0 +1,108 @@
+"""The table of back ends: where the functions of a system can run.
+
+    name    function                                  program
+    c       machine code, compiled once and kept      C text: time loops, routines between graphs
+    vm      CasADi's evaluator, always at hand        –
+
+Another one is a row here or, from outside, `register(Backend(…))`; compiled systems, simulations and trees ask this table
+alone. A back end that compiles no C has its time loops and routines in Python, over its functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from appell.backends.calls.call import Call, vm_function
+from appell.backends.calls.machine import c_function, compiled_before, in_c
+from appell.backends.compiler.build import REMEDY, Library, build, c_available
+from appell.backends.compiler.recipe import Recipe
+from appell.backends.notice import notice
+from appell.backends.text.c_source import declarations, module
+from appell.errors import BackendUnavailable
+from appell.graph.composite import Composite
+from appell.graph.fn import Fn
+
+AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A place where functions run.
+
+    Parameters
+    ----------
+    name: what users write, `backend="…"`.
+    available: None if it works on this machine, else the reason why not and what to do.
+    function: a graph (`Fn`: its `instructions` are plain records) as a `Call`, which `Call.of(fn, evaluate)` makes of a
+    Python function
+        of one state. A `Recipe`, whose graph is made when it is asked for, comes where there is `recall`.
+    program: compiles C text (the text, what Python may call of it, optimise=…) and loads it; None: time loops run in Python.
+    recall: what was compiled for a recipe before, None if nothing; None: there is no compiler to wait for.
+    """
+
+    name: str
+    available: Callable[[], str | None]
+    function: Callable[[Fn | Recipe], Call]
+    program: Callable[..., Library] | None = None
+    recall: Callable[[Fn | Recipe], Call | None] | None = None
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.name, str) and self.name.isidentifier() and self.name != AUTO):
+            raise BackendUnavailable(f"{self.name!r} cannot name a back end: use a word such as 'toy', not {AUTO!r}")
+        if not (callable(self.available) and callable(self.function)):
+            raise BackendUnavailable(f"the back end '{self.name}' needs functions available() and function(fn)")
+
+    def load(self, fn: Fn | Recipe | Composite) -> Call:
+        """Any function here, those with a routine between graphs too."""
+        if not isinstance(fn, Composite):
+            return self.function(fn)
+        if self.program is not None and fn.routine:
+            return c_function(self.program(module([fn]), declarations([fn])), fn)
+        return Call.of(fn, fn.over(*(self.function(part).single for part in fn.parts)))
+
+
+BACKENDS: dict[str, Backend] = {
+    backend.name: backend
+    for backend in (
+        Backend("c", c_available, in_c, program=build, recall=compiled_before),
+        Backend("vm", lambda: None, lambda fn: vm_function(fn if isinstance(fn, Fn) else fn.graph)),
+    )
+}
+
+
+def register(backend: Backend) -> Backend:
+    """Adds a row to the table: from now on `backend="NAME"` means it. A name that is taken is refused."""
+    if not isinstance(backend, Backend):
+        raise BackendUnavailable(f"register takes an ap.backends.Backend, not {backend!r}")
+    if backend.name in BACKENDS:
+        raise BackendUnavailable(f"there is a back end {backend.name!r} already; take another name")
+    BACKENDS[backend.name] = backend
+    return backend
+
+
+def backend_named(name: str) -> Backend:
+    """The row of a name, whether it works here or not."""
+    if not isinstance(name, str) or name not in BACKENDS:
+        raise BackendUnavailable(f"there is no back end {name!r}; choose one of {', '.join((AUTO, *BACKENDS))}")
+    return BACKENDS[name]
+
+
+def known(wanted: str) -> str:
+    """`wanted`, if it names a back end or leaves the choice."""
+    return wanted if wanted == AUTO else backend_named(wanted).name
+
+
+def choose_backend(wanted: str) -> Backend:
+    """The one asked for, which must work here; "auto" is "c" where a compiler works, otherwise "vm" with one notice."""
+    if wanted != AUTO:
+        backend = backend_named(wanted)
+        if (reason := backend.available()) is not None:
+            remedy = f"; {REMEDY}" if backend.program is not None else ""
+            raise BackendUnavailable(f"backend='{backend.name}' cannot be had: {reason}{remedy}")
+        return backend
+    reason = BACKENDS["c"].available()
+    if reason is None:
+        return BACKENDS["c"]
+    notice("no compiler", f"running without machine code, 10 to 100 times slower: {reason}; install gcc or clang")
+    return BACKENDS["vm"]
