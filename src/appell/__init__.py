@@ -7,7 +7,7 @@ run them at the speed of the hardware.
 """
 
 from appell import forms, zoo
-from appell.analysis import averaged, equilibrium, resonance
+from appell.analysis import averaged, equilibrium, resonance, variations
 from appell.backends import AppellWarning, clear_cache
 from appell.errors import (
     AppellError,
@@ -85,5 +85,6 @@ __all__ = [
     "speeds",
     "t",
     "total_derivative",
+    "variations",
     "zoo",
 ]

@@ -3,5 +3,6 @@
 from appell.analysis.averaging import Averaged, averaged
 from appell.analysis.equilibrium import Equilibrium, equilibrium
 from appell.analysis.resonance import Resonance, resonance
+from appell.analysis.variations import Variations, variations
 
-__all__ = ["Averaged", "Equilibrium", "Resonance", "averaged", "equilibrium", "resonance"]
+__all__ = ["Averaged", "Equilibrium", "Resonance", "Variations", "averaged", "equilibrium", "resonance", "variations"]

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import casadi as ca
+
+if TYPE_CHECKING:
+    from appell.graph.fn import Fn
 
 Value = ca.SX
 VERSION = str(ca.CasadiMeta.version())  # of the library that shares and orders the operations of a graph
@@ -130,3 +134,20 @@ def scatter(blocks: Sequence[tuple[Sequence[int], Value]], rows: int, columns: i
         for k, i in enumerate(indices):
             result[i, :] = block[k, :]
     return result
+
+
+def apply(fn: Fn, *values: Value) -> dict[str, Value]:
+    """The outputs of a function at values of the graph, by name: columns, matrices row by row."""
+    given = [ca.reshape(value.T, value.numel(), 1) for value in map(ca.SX, values)]
+    results = fn.function.call(given)
+    return {port.name: result for port, result in zip(fn.outputs, results, strict=True)}
+
+
+def row_major(value: Value) -> Value:
+    """The column of the entries of a matrix, row by row."""
+    return ca.reshape(value.T, value.numel(), 1)
+
+
+def as_matrix(column: Value, rows: int, columns: int) -> Value:
+    """The matrix whose entries, row by row, are those of a column."""
+    return ca.reshape(column, columns, rows).T

@@ -39,4 +39,15 @@ def _runs(y: np.ndarray) -> bool:
     return bool((there[:-1] & there[1:]).any())
 
 
-__all__ = ["resonance_curve"]
+def growth(found: Any, ax: Any = None) -> Any:
+    """The singular values of Φ over time."""
+    figure = ax.figure if ax is not None else Picture(figsize=(6.4, 4.0), layout="constrained")
+    ax = ax if ax is not None else figure.add_subplot()
+    values = np.linalg.svd(found.state, compute_uv=False)
+    ax.semilogy(found.t, np.where(values > 1e-14 * values.max(initial=0.0), values, np.nan))
+    ax.set_xlabel("t, s")
+    ax.set_ylabel("singular values of ∂z(t)/∂z(0)")
+    return figure
+
+
+__all__ = ["growth", "resonance_curve"]
