@@ -174,6 +174,15 @@ class Record:
 
         return plot_phase(self, *coordinates, compare=compare, axes=axes)
 
+    def animate(self, path: Any = None, *, scene: Any = None, fps: float | None = None) -> Any:
+        """The motion as a moving picture: writes .html (a page with a player), .gif, .webp or .mp4, and returns its path.
+
+        Without a path it is a player for a notebook. scene: an `ap.Scene`; by default that of the system. fps: frames a second.
+        """
+        from appell.show.animate import animate
+
+        return animate(self, path, scene=scene, fps=fps)
+
     def __repr__(self) -> str:
         status = "" if self.ok else ", doubtful" if self.status == Status.OK else f", {self.status.name}"
         return f"<{type(self).__name__} of {self.name}: {len(self)} samples, {_interval(self.t)}{status}>"

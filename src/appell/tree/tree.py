@@ -67,6 +67,7 @@ class Tree:
         self.name, self.joints, self.notes = name, tuple(joints), tuple(notes)
         x, y, z = entries(gravity, "gravity").tolist()
         self.gravity = (x, y, z)
+        self.source: Path | None = None  # the robot file, for its geometry
         self._skeleton: Skeleton = skeleton(self.joints)
         self._backend = known(backend)
         self._calls: dict[object, Call] = {}
@@ -92,7 +93,9 @@ class Tree:
         no arithmetic; with the default 0 the file is taken by its digits.
         """
         urdf = read_urdf(path, floating=floating, damping=damping, quarter_turns=quarter_turns)
-        return cls(urdf.joints, gravity=gravity, name=urdf.name, notes=urdf.notes, backend=backend)
+        tree = cls(urdf.joints, gravity=gravity, name=urdf.name, notes=urdf.notes, backend=backend)
+        tree.source = Path(path).resolve()
+        return tree
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in ("gravity", "joints", "links", "base") and name in vars(self):
@@ -100,7 +103,7 @@ class Tree:
         super().__setattr__(name, value)
 
     def __reduce__(self):
-        return _rebuilt, (self.joints, self.gravity, self.name, self.notes, self._backend)
+        return _rebuilt, (self.joints, self.gravity, self.name, self.notes, self._backend), {"source": self.source}
 
     def __repr__(self) -> str:
         return f"Tree({self.name!r}: {len(self.nodes)} joints, nq = {self.nq}, nv = {self.nv})"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from sympy import Matrix, Rational
 
-from appell.jets import coordinates, parameters
+from appell.jets import coordinates, parameters, t
 from appell.model import Constraint, RigidBody, System, quaternion
+from appell.scene import Disc, Scene, Sphere, Trail
 from appell.zoo.example import Example
 
 
@@ -34,8 +35,17 @@ def rolling_ball_on_turntable() -> Example:
     )
     radius, turn, speed = 0.5, 2.0, 0.5
     omega_x, _, _ = ball.rates
+    scene = Scene(
+        system,
+        [
+            Disc([0, 0, -r / 20], 4 * r, turned=Omega * t, thickness=r / 10, colour="#9aa3ad", spokes=4, name="table"),
+            Trail([x, y, 0]),
+            Sphere([x, y, r], r, turned=ball, name="ball"),
+        ],
+    )
     return Example(
         system=system,
+        scene=scene,
         parameters={m: 1.0, r: radius, Omega: turn},
         start={x: 1.0, y.d: speed, omega_x: (turn - speed) / radius},
         until=15.0,

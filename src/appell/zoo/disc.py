@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
-from sympy import cos, sin
+from sympy import Matrix, cos, sin
 
 from appell.jets import coordinates, parameters
 from appell.model import Constraint, System
+from appell.scene import Disc, Floor, Scene, Trail
 from appell.zoo.example import Example
 
 
@@ -43,8 +44,22 @@ def rolling_disc() -> Example:
         name="rolling disc",
     )
     radius, lean, turn, spin = 0.5, 0.2, 0.5, 8.0
+    heading = Matrix([[cos(psi), -sin(psi), 0], [sin(psi), cos(psi), 0], [0, 0, 1]])
+    leaning = Matrix([[1, 0, 0], [0, cos(theta), -sin(theta)], [0, sin(theta), cos(theta)]])
+    spinning = Matrix([[cos(phi), 0, sin(phi)], [0, 1, 0], [-sin(phi), 0, cos(phi)]])
+    R = heading * leaning * spinning
+    contact = [x - r * sin(theta) * sin(psi), y + r * sin(theta) * cos(psi), 0]
+    scene = Scene(
+        system,
+        [
+            Floor([0, 0, 0], [0, 0, 1]),
+            Trail(contact),
+            Disc([x, y, z], r, turned=R, axis="y", thickness=r / 16, spokes=3, name="disc"),
+        ],
+    )
     return Example(
         system=system,
+        scene=scene,
         parameters={m: 1.0, g: 9.81, r: radius},
         start={
             z: radius * math.cos(lean),
@@ -82,8 +97,19 @@ def rolling_coin() -> Example:
         ],
         name="rolling coin",
     )
+    turn = Matrix([[cos(psi), -sin(psi), 0], [sin(psi), cos(psi), 0], [0, 0, 1]])
+    spin = Matrix([[cos(phi), 0, sin(phi)], [0, 1, 0], [-sin(phi), 0, cos(phi)]])
+    scene = Scene(
+        system,
+        [
+            Floor([0, 0, 0], [0, 0, 1]),
+            Trail([x, y, 0]),
+            Disc([x, y, r], r, turned=turn * spin, axis="y", spokes=3, name="coin"),
+        ],
+    )
     return Example(
         system=system,
+        scene=scene,
         parameters={m: 1.0, I: 0.125, J: 0.0625, r: 0.5},
         start={psi.d: 1.0, phi.d: 2.0, x.d: 1.0},
         pseudo={"omega": psi.d, "Omega": phi.d},

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sympy import Expr, Symbol
 
 from appell.model import System
+from appell.scene import Scene
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,8 +26,14 @@ class Example:
     """Where the system comes from."""
     pseudo: dict[str, Expr] | None = None
     """Pseudo-velocities: name → expression in q̇, independent of each other and of the constraints."""
+    scene: Scene | None = None
+    """What to draw; without it, what follows from the bodies and joints of the system."""
     until: float = 10.0
     """A sensible length of the run, s."""
+
+    def __post_init__(self) -> None:
+        if self.scene is not None:
+            self.scene.adopt()
 
     @property
     def name(self) -> str:

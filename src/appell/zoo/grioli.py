@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from sympy import Expr, Rational, cos, sin
+from sympy import Expr, Matrix, Rational, cos, sin
 
 from appell.jets import Jet, coordinates, parameters
-from appell.model import Constraint, System
+from appell.model import Constraint, System, euler
+from appell.scene import Box, Frame, Point, Scene, Sphere, Trail
 from appell.zoo.euler import body_rates, vertical
 from appell.zoo.example import Example
 
@@ -45,8 +46,19 @@ def grioli() -> Example:
         constraints=[Constraint(_precession(psi, theta, mu), name="precession")],
         name="Grioli precession",
     )
+    R = euler([psi, theta, phi]).rotation
+    scene = Scene(
+        system,
+        [
+            Box([0, 0, 0], [1.0, 0.7, 0.45], turned=R, opacity=0.85, name="body"),
+            Frame([0, 0, 0], turned=R, size=0.9),
+            Trail(R.col(2)),
+            Point(R * Matrix([xi, eta, zeta]), 0.05, colour="#d1495b", name="centre of mass"),
+        ],
+    )
     return Example(
         system=system,
+        scene=scene,
         parameters={A: 2.0, B: 1.7, C: 1.0, m: 1.0, g: 1.0, xi: 0.1, eta: -0.05, zeta: 0.2, mu: 1.5},
         start={theta: 1.8, psi.d: 2.0, theta.d: 0.3, phi.d: 1.0},
         until=5.0,
@@ -73,8 +85,18 @@ def homogeneous_ball() -> Example:
         constraints=[Constraint(_precession(psi, theta, mu), name="precession")],
         name="homogeneous ball",
     )
+    R = euler([psi, theta, phi]).rotation
+    scene = Scene(
+        system,
+        [
+            Sphere([0, 0, 0], 0.8, turned=R, opacity=0.9, name="ball"),
+            Frame([0, 0, 0], turned=R, size=1.1),
+            Trail(1.1 * R.col(2)),
+        ],
+    )
     return Example(
         system=system,
+        scene=scene,
         parameters={J: 0.4, mu: 0.5},
         start={theta: 1.2, psi.d: 1.0, theta.d: 0.3, phi.d: 0.5},
         until=5.0,

@@ -6,6 +6,7 @@ from sympy import cos, sin
 
 from appell.jets import coordinates, parameters, t
 from appell.model import Constraint, System
+from appell.scene import Box, Curve, Point, Reaction, Scene, Trail
 from appell.zoo.example import Example
 
 
@@ -31,8 +32,21 @@ def turning_knife_edge() -> Example:
         constraints=[Constraint(slip, name="blade")],
         name="turning knife edge",
     )
+    edge = [[x + s * cos(sigma) / 5, y + s * sin(sigma) / 5] for s in (-1, 1)]
+    scene = Scene(
+        system,
+        [
+            Trail([x, y]),
+            Curve([0, 0], [cos(Omega * t), sin(Omega * t)], colour="grey", dashed=True, name="plane"),
+            Point([0, 0], hinge=True),
+            Box([x, y], [0.4, 0.12], turned=sigma),
+            Curve(*edge, width=4, colour="#d1495b", name="blade"),
+            Reaction("blade", [x, y]),
+        ],
+    )
     return Example(
         system=system,
+        scene=scene,
         parameters={m: 1.0, J: 0.1, g: 9.81, alpha: 0.3, Omega: 0.5},
         start={x: 1.0, x.d: 0.5, y.d: 0.5, psi.d: 1.0},
         pseudo={"u": x.d * cos(sigma) + y.d * sin(sigma), "omega": psi.d},

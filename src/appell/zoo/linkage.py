@@ -8,6 +8,7 @@ from sympy import cos, sin
 
 from appell.jets import coordinates, parameters
 from appell.model import Constraint, RigidBody, System
+from appell.scene import Floor, Link, Point, Scene, Trail, Wall
 from appell.zoo.example import Example
 
 
@@ -42,8 +43,23 @@ def four_bar() -> Example:
     )
     lengths = {l1: 1.0, l2: 5.0, l3: 5.0, d: 7.0}
     crank = 10.0  # rad/s, with the crank upright the others follow from 3-4-5 triangles
+    A = [l1 * cos(theta1), l1 * sin(theta1)]
+    B = [d + l3 * cos(theta3), l3 * sin(theta3)]
+    scene = Scene(
+        system,
+        [
+            Floor([0, 0], [0, 1], length=1),
+            Floor([d, 0], [0, 1], length=1),
+            Link([0, 0], A, name="crank"),
+            Link(A, B, colour="#e08a3c", name="coupler"),
+            Link([d, 0], B, colour="#4aa37b", name="rocker"),
+            *(Point(p, hinge=True) for p in ([0, 0], A, B, [d, 0])),
+            Trail([x2, y2]),
+        ],
+    )
     return Example(
         system=system,
+        scene=scene,
         parameters={m1: 1.0, m2: 0.5, m3: 0.5, **lengths, g: 9.81},
         start={
             theta1: math.pi / 2,
@@ -87,8 +103,19 @@ def sliding_rod() -> Example:
         name="sliding rod",
     )
     length, angle = 2.0, 0.3
+    scene = Scene(
+        system,
+        [
+            Floor([0, 0], [0, 1]),
+            Wall([0, 0], [1, 0]),
+            Trail([x, y]),
+            Link([x - l / 2 * sin(theta), y + l / 2 * cos(theta)], [x + l / 2 * sin(theta), y - l / 2 * cos(theta)]),
+            Point([x, y], hinge=True),
+        ],
+    )
     return Example(
         system=system,
+        scene=scene,
         parameters={m: 1.0, l: length, g: 9.81},
         start={theta: angle, x: length / 2 * math.sin(angle), y: length / 2 * math.cos(angle)},
         pseudo={"omega": theta.d},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from appell.jets import coordinates, parameters
 from appell.model import Constraint, System
+from appell.scene import Arrow, Frame, Point, Scene, Trail
 from appell.zoo.example import Example
 
 
@@ -29,8 +30,18 @@ def appell_hamel() -> Example:
         constraints=[Constraint(a**2 * (x.d**2 + y.d**2) - z.d**2, name="wheel")],
         name="Appell–Hamel",
     )
+    scene = Scene(
+        system,
+        [
+            Trail([x, y, z]),
+            Point([x, y, z], name="mass"),
+            Frame([0, 0, 0]),
+            Arrow([x, y, z], [x.d, y.d, z.d], name="velocity"),
+        ],
+    )
     return Example(
         system=system,
+        scene=scene,
         parameters={m: 1.0, g: 9.81, a: 0.5},
         start={x.d: 0.6, y.d: 0.8, z.d: -0.5},
         until=5.0,
@@ -63,8 +74,18 @@ def constant_speed() -> Example:
         constraints=[Constraint(m / 2 * (x.d**2 + y.d**2 + z.d**2 - v**2), name="speed")],
         name="constant speed",
     )
+    scene = Scene(
+        system,
+        [
+            Trail([x, y, z]),
+            Point([x, y, z], name="body"),
+            Frame([0, 0, 0]),
+            Arrow([x, y, z], [x.d, y.d, z.d], name="velocity"),
+        ],
+    )
     return Example(
         system=system,
+        scene=scene,
         parameters={m: 1.0, g: 9.81, v: 3.0},
         start={x.d: 1.0, y.d: 2.0, z.d: 2.0},
         until=3.0,

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from typing import Any
+
 from sympy import Add, Expr, Integer, cos, sin
 
 from appell.errors import ModelError
 from appell.jets import coordinates, parameters
 from appell.model import System
+from appell.scene import Floor, Item, Link, Point, Scene, Trail
+from appell.scene.shapes import PALETTE
 from appell.zoo.example import Example
 
 
@@ -23,8 +28,20 @@ def pendulum() -> Example:
         potential=-m * g * l * cos(theta),
         name="pendulum",
     )
+    bob = [l * sin(theta), -l * cos(theta)]
+    scene = Scene(
+        system,
+        [
+            Floor([0, 0], [0, -1], length=l),
+            Link([0, 0], bob, width=5),
+            Point([0, 0], hinge=True),
+            Trail(bob),
+            Point(bob, name="bob"),
+        ],
+    )
     return Example(
         system=system,
+        scene=scene,
         parameters={m: 1.0, l: 1.0, g: 9.81},
         start={theta: 1.0},
         until=10.0,
@@ -58,8 +75,10 @@ def n_pendulum(n: int = 2, *, symbolic: bool = True) -> Example:
         y = _grown(y, -l[k] * cos(theta[k]))
         T.append(m[k] * (xd**2 + yd**2) / 2)
         V.append(m[k] * g * y)
+    system = System(coordinates=theta, kinetic=Add(*T), potential=Add(*V), name=f"{n}-link pendulum")
     return Example(
-        system=System(coordinates=theta, kinetic=Add(*T), potential=Add(*V), name=f"{n}-link pendulum"),
+        system=system,
+        scene=Scene(system, _chain(theta, l)),
         parameters={g: 9.81, **dict.fromkeys(symbols, 1.0)},
         start={angle: 1.0 for angle in theta},
         until=10.0,
@@ -73,3 +92,12 @@ def n_pendulum(n: int = 2, *, symbolic: bool = True) -> Example:
 def _grown(total: Expr, term: Expr) -> Expr:
     """total + term, kept nested: the sum of k terms is a shared part of the next, and T has O(n) nodes, not O(n²)."""
     return term if total == 0 else Add(total, term, evaluate=False)
+
+
+def _chain(theta: list[Any], l: list[Any]) -> list[Item]:
+    """Rods from one mass to the next, and the path of the last."""
+    joints: list[list[Any]] = [[Integer(0), Integer(0)]]
+    for angle, length in zip(theta, l, strict=True):
+        joints.append([joints[-1][0] + length * sin(angle), joints[-1][1] - length * cos(angle)])
+    rods = [Link(a, b, width=5, colour=PALETTE[k % 6]) for k, (a, b) in enumerate(pairwise(joints))]
+    return [Trail(joints[-1]), Floor([0, 0], [0, -1], length=1), *rods, Point([0, 0], hinge=True), *map(Point, joints[1:])]

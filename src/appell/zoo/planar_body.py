@@ -6,6 +6,7 @@ from sympy import cos, sin
 
 from appell.jets import coordinates, parameters
 from appell.model import RigidBody, System
+from appell.scene import Box, Frame, Scene, Trail
 from appell.zoo.example import Example
 
 
@@ -27,8 +28,17 @@ def holonomic_pseudo() -> Example:
         potential=m * g * y,
         name="thrown body",
     )
+    scene = Scene(
+        system,
+        [
+            Trail([x, y]),
+            Box([x, y], [1.2, 0.5], turned=phi, name="body"),
+            Frame([x, y], turned=phi),
+        ],
+    )
     return Example(
         system=system,
+        scene=scene,
         parameters={m: 1.0, J: 0.2, g: 9.81},
         start={x.d: 3.0, y.d: 4.0, phi.d: 2.0},
         pseudo={

@@ -9,6 +9,7 @@ import numpy as np
 from sympy import sin
 
 from appell.jets import parameters, t
+from appell.scene import Box, Floor, Link, Point, Scene, Sphere, Trail, Wheel
 from appell.tree import Inertia, Joint, Tree, loop, place, rolling
 from appell.zoo.example import Example
 
@@ -45,8 +46,19 @@ def differential_drive() -> Example:
     )
     forward, _, turning = tree.speeds("heading")
     rate_l, rate_r = 3.0, 5.0
+    scene = Scene(
+        system,
+        [
+            Floor([0, 0, 0], [0, 0, 1]),
+            Trail([*tree.frame("platform").position[:2], 0]),
+            Box(tree.frame("platform").at((0.05, 0, 0.05)), [0.4, 0.36, 0.08], name="platform"),
+            *(Wheel(f"{side}_wheel", radius, axis="y", thickness=0.05, name=side) for side in ("left", "right")),
+            Sphere(tree.frame("platform").at((0.22, 0, -0.06)), 0.04, colour="#8a8f98", name="caster"),
+        ],
+    )
     return Example(
         system=system,
+        scene=scene,
         parameters={tau_l: 0.02, tau_r: 0.03},
         start={
             left.d: rate_l,
@@ -116,8 +128,26 @@ def stewart_platform() -> Example:
         ],
         forces={s: lift + k * (A * sin(t + i) - s) - c * s.d for i, s in enumerate(legs)},
     )
+    corners = [plate_frame.at((*head, 0.0)) for head in top]
+    cylinders = [
+        Link([*foot, 0.0], tree.frame(f"swing{i}").at((0, 0, 0.7)), width=0.07, colour="#5b6470")
+        for i, foot in enumerate(base, start=1)
+    ]
+    pistons = [Link([*foot, 0.0], corner, width=0.035, colour="#c9a227") for foot, corner in zip(base, corners, strict=True)]
+    scene = Scene(
+        system,
+        [
+            Floor([0, 0, 0], [0, 0, 1], length=2.6),
+            *cylinders,
+            *pistons,
+            *(Link(a, b, width=0.06) for a, b in zip(corners, [*corners[1:], corners[0]], strict=True)),
+            *(Point(corner, 0.05, colour="#5b6470") for corner in corners),
+            Trail(plate_frame, name="platform"),
+        ],
+    )
     return Example(
         system=system,
+        scene=scene,
         parameters={A: 0.1, k: 4000.0, c: 100.0},
         start={tree.joint("free")[2]: height, **{tree.joint(name): value for name, value in start.items()}},
         reference="D. Stewart, Proc. Inst. Mech. Eng. 180 (1965) 371–386",
@@ -171,8 +201,21 @@ def wheeled_leg() -> Example:
         forces={hip: k * (hip0 - hip) - c * hip.d, knee: k * (knee0 - knee) - c * knee.d, roll: tau},
     )
     speed = 0.5
+    scene = Scene(
+        system,
+        [
+            Floor([0, 0, 0], [0, 0, 1]),
+            Box("trunk", [0.3, 0.16, 0.12], colour="#8a8f98", name="trunk"),
+            Link("hip", "knee", name="thigh"),
+            Link("knee", "roll", colour="#e08a3c", name="shank"),
+            Point("hip", hinge=True),
+            Point("knee", hinge=True),
+            Wheel("wheel", radius, axis="y", thickness=0.04, name="wheel"),
+        ], view="xz",
+    )
     return Example(
         system=system,
+        scene=scene,
         parameters={k: 150.0, c: 4.0, tau: 0.05},
         start={z: reach + radius, hip: hip0, knee: knee0, x.d: speed, roll.d: speed / radius},
         until=4.0,

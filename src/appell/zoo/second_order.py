@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from appell.jets import coordinates, parameters
 from appell.model import Constraint, System
+from appell.scene import Arrow, Box, Curve, Frame, Point, Scene, Spring, Trail
 from appell.zoo.example import Example
 
 
@@ -27,8 +28,19 @@ def orthogonal_acceleration() -> Example:
         constraints=[Constraint(x / a * y.dd + z.dd, name="orthogonal")],
         name="orthogonal acceleration",
     )
+    scene = Scene(
+        system,
+        [
+            Trail([x, y, z]),
+            Point([x, y, z], name="particle"),
+            Frame([0, 0, 0]),
+            Arrow([x, y, z], [0, x / a, 1], colour="#4aa37b", name="b"),
+            Arrow([x, y, z], [x.dd, y.dd, z.dd], name="acceleration"),
+        ],
+    )
     return Example(
         system=system,
+        scene=scene,
         parameters={m: 1.0, g: 9.81, a: 1.0},
         start={x: -1.0, x.d: 1.0, z.d: 2.0},
         until=4.0,
@@ -60,8 +72,21 @@ def constant_acceleration() -> Example:
         constraints=[Constraint((x.dd**2 + y.dd**2 - w**2) / 2, name="magnitude")],
         name="constant acceleration",
     )
+    scene = Scene(
+        system,
+        [
+            Curve([-1, 0], [8, 0], colour="grey"),
+            Curve([-1, -2], [8, -2], colour="grey"),
+            Spring([-1, -2], [y + 1, -2], width=0.3),
+            Box([x, 0], [0.5, 0.35], name="first"),
+            Box([y + 1, -2], [0.6, 0.45], colour="#e08a3c", name="second"),
+            Arrow([x, 0], [x.dd, 0], 1 / w),
+            Arrow([y + 1, -2], [y.dd, 0], 1 / w),
+        ],
+    )
     return Example(
         system=system,
+        scene=scene,
         parameters={m1: 1.0, m2: 2.0, k: 3.0, w: 2.0, F: 0.5},
         start={y: 1.0},
         until=5.0,

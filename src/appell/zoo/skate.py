@@ -6,6 +6,7 @@ from sympy import cos, sin
 
 from appell.jets import coordinates, parameters
 from appell.model import Constraint, System
+from appell.scene import Curve, Link, Point, Reaction, Scene, Trail
 from appell.zoo.example import Example
 
 
@@ -33,8 +34,21 @@ def skate() -> Example:
         constraints=[blade],
         name="skate",
     )
+    ends = [[x + s * l / 2 * cos(phi), y + s * l / 2 * sin(phi)] for s in (-1, 1)]
+    blade_line = [[x + s * l / 8 * cos(phi), y + s * l / 8 * sin(phi)] for s in (-1, 1)]
+    scene = Scene(
+        system,
+        [
+            Trail([x, y]),
+            Link(*ends, width=4),
+            Curve(*blade_line, width=5, colour="#d1495b", name="blade"),
+            *(Point(end) for end in ends),
+            Reaction("blade", [x, y]),
+        ],
+    )
     return Example(
         system=system,
+        scene=scene,
         parameters={l: 1.0, g: 9.81},
         start={x.d: 1.0, phi.d: 1.0},
         pseudo={"pi": x.d * cos(phi) + y.d * sin(phi), "omega": phi.d},

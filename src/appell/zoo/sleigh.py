@@ -6,6 +6,7 @@ from sympy import cos, sin
 
 from appell.jets import coordinates, parameters
 from appell.model import Constraint, RigidBody, System
+from appell.scene import Curve, Point, Reaction, Scene, Trail
 from appell.zoo.example import Example
 
 
@@ -31,8 +32,22 @@ def sleigh() -> Example:
         constraints=[Constraint(x.d * sin(phi) - y.d * cos(phi), name="blade")],
         name="sleigh",
     )
+    at = lambda u, v: [x + a * (u * cos(phi) - v * sin(phi)), y + a * (u * sin(phi) + v * cos(phi))]
+    corners = [at(u, v) for u, v in ((1.8, 0), (1.2, 0.5), (-0.4, 0.5), (-0.4, -0.5), (1.2, -0.5))]
+    edge = [at(-0.3, 0), at(0.3, 0)]
+    scene = Scene(
+        system,
+        [
+            Trail([x, y]),
+            Curve(*corners, closed=True, fill="#3b82c4", name="sleigh"),
+            Curve(*edge, width=5, colour="#d1495b", name="blade"),
+            Point(body, hinge=True),
+            Reaction("blade", [x, y]),
+        ],
+    )
     return Example(
         system=system,
+        scene=scene,
         parameters={m: 1.0, J: 0.5, a: 0.5},
         start={x.d: -1.0, phi.d: 1.0},
         pseudo={"u": x.d * cos(phi) + y.d * sin(phi), "omega": phi.d},

@@ -8,6 +8,7 @@ from sympy import cos, sin
 
 from appell.jets import coordinates, parameters
 from appell.model import Constraint, System
+from appell.scene import Box, Link, Point, Scene, Trail
 from appell.zoo.example import Example
 
 
@@ -35,8 +36,21 @@ def snakeboard() -> Example:
         name="snakeboard",
     )
     length, steer, speed = 0.5, 0.3, 0.5
+    ends = [[x + s * l * cos(theta), y + s * l * sin(theta)] for s in (-1, 1)]
+    rotor = [[x + s * l / 2 * cos(theta + psi), y + s * l / 2 * sin(theta + psi)] for s in (-1, 1)]
+    scene = Scene(
+        system,
+        [
+            Trail([x, y]),
+            Link(*ends, width=10),
+            *(Box(end, [l / 8, l / 2], turned=theta + s * phi, colour="#5b6470") for end, s in zip(ends, (-1, 1), strict=True)),
+            Link(*rotor, width=4, colour="#e08a3c", name="rotor"),
+            Point([x, y], hinge=True),
+        ],
+    )
     return Example(
         system=system,
+        scene=scene,
         parameters={m: 6.0, l: length, J: 0.1, J_r: 0.8, J_w: 0.05, k_r: 2.0, k_w: 0.4},
         start={phi: steer, psi: 0.7, x.d: speed, theta.d: speed * math.tan(steer) / length},
         pseudo={"u": x.d * cos(theta) + y.d * sin(theta), "omega_r": psi.d, "omega_w": phi.d},

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from sympy import cos, sin
+from sympy import cos, sin, symbols, tan
 
 from appell.jets import coordinates, parameters
 from appell.model import Constraint, System
+from appell.scene import Point, Reaction, Scene, Surface, Trail
 from appell.zoo.example import Example
 
 
@@ -27,8 +28,18 @@ def paraboloid() -> Example:
         constraints=[Constraint(z - (x**2 + y**2) / (2 * a), name="surface")],
         name="paraboloid",
     )
+    u, v = symbols("u v")
+    scene = Scene(
+        system,
+        [
+            Surface([u, v, (u**2 + v**2) / (2 * a)], {u: (-1.2, 1.2), v: (-1.2, 1.2)}),
+            Trail([x, y, z]),
+            Point([x, y, z], name="particle"),
+        ],
+    )
     return Example(
         system=system,
+        scene=scene,
         parameters={m: 1.0, g: 9.81, a: 1.0},
         start={x: 1.0, z: 0.5, y.d: 1.0},
         until=10.0,
@@ -55,8 +66,20 @@ def inclined_plane() -> Example:
         constraints=[Constraint(x * sin(alpha) + z * cos(alpha), name="plane")],
         name="inclined plane",
     )
+    u, v = symbols("u v")
+    a_ball = 0.2
+    scene = Scene(
+        system,
+        [
+            Surface([u, v, -u * tan(alpha)], {u: (-1, 9), v: (-1, 3)}),
+            Trail([x, y, z]),
+            Point([x, y, z], a_ball, name="particle"),
+            Reaction("plane", [x, y, z]),
+        ],
+    )
     return Example(
         system=system,
+        scene=scene,
         parameters={m: 2.0, g: 9.81, alpha: 0.5},
         start={y.d: 1.0},
         until=2.0,

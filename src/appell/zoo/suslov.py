@@ -7,7 +7,8 @@ import math
 from sympy import Matrix
 
 from appell.jets import coordinates, parameters
-from appell.model import Constraint, System
+from appell.model import Constraint, System, euler
+from appell.scene import Box, Frame, Scene, Trail
 from appell.zoo.euler import body_rates
 from appell.zoo.example import Example
 
@@ -38,8 +39,18 @@ def suslov() -> Example:
         name="Suslov's problem",
     )
     nutation, precession = 1.2, 1.0
+    R = euler([psi, theta, phi]).rotation
+    scene = Scene(
+        system,
+        [
+            Box([0, 0, 0], [1.0, 0.7, 0.45], turned=R, opacity=0.85, name="body"),
+            Frame([0, 0, 0], turned=R, size=0.9),
+            Trail(R.col(2)),
+        ],
+    )
     return Example(
         system=system,
+        scene=scene,
         parameters={I11: 2.0, I22: 1.5, I33: 1.0, I13: 0.4, I23: 0.2},
         start={theta: nutation, psi.d: precession, theta.d: 0.3, phi.d: -precession * math.cos(nutation)},
         pseudo={"p": p, "q": q},

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
-from sympy import Expr
+from sympy import Expr, Matrix
 
 from appell.jets import coordinates, parameters
-from appell.model import RigidBody, System, Torque, quaternion
+from appell.model import RigidBody, System, Torque, euler, quaternion
+from appell.scene import Box, Disc, Floor, Frame, Link, Scene, Trail
 from appell.zoo.euler import body_rates, vertical
 from appell.zoo.example import Example
 
@@ -35,8 +36,21 @@ def heavy_top() -> Example:
         potential=gravity,
         name="heavy top",
     )
+    R = euler([psi, theta, phi]).rotation
+    centre = R * Matrix(parameters("xi eta zeta"))
+    scene = Scene(
+        system,
+        [
+            Floor([0, 0, 0], [0, 0, 1], length=1.2),
+            Link([0, 0, 0], centre, width=0.03, colour="#5b6470"),
+            Disc(centre, 0.2, turned=R, thickness=0.06, spokes=3, name="top"),
+            Link(centre, 1.6 * centre, width=0.02, colour="#5b6470"),
+            Trail(1.6 * centre),
+        ],
+    )
     return Example(
         system=system,
+        scene=scene,
         parameters=values,
         start={theta: _LEAN, psi.d: _PRECESSION, phi.d: _SPIN},
         pseudo={"p": p, "q": q, "r": r},
@@ -61,8 +75,21 @@ def heavy_top_quaternion() -> Example:
         potential=gravity,
         name="heavy top (quaternion)",
     )
+    R = top.rotation
+    centre = R * Matrix(parameters("xi eta zeta"))
+    scene = Scene(
+        system,
+        [
+            Floor([0, 0, 0], [0, 0, 1], length=1.2),
+            Link([0, 0, 0], centre, width=0.03, colour="#5b6470"),
+            Disc(centre, 0.2, turned=R, thickness=0.06, spokes=3, name="top"),
+            Link(centre, 1.6 * centre, width=0.02, colour="#5b6470"),
+            Trail(1.6 * centre),
+        ],
+    )
     return Example(
         system=system,
+        scene=scene,
         parameters=values,
         start={
             x: math.sin(_LEAN / 2),
@@ -101,8 +128,18 @@ def euler_body() -> Example:
         loads=[Torque(moment, on=body, frame="body")],
         name="Euler's body",
     )
+    R = euler([psi, theta, phi]).rotation
+    scene = Scene(
+        system,
+        [
+            Box([0, 0, 0], [1.0, 0.7, 0.45], turned=R, opacity=0.85, name="body"),
+            Frame([0, 0, 0], turned=R, size=0.9),
+            Trail(R.col(2)),
+        ],
+    )
     return Example(
         system=system,
+        scene=scene,
         parameters={A: 3.0, B: 2.0, C: 1.5, **dict(zip(moment, (0.1, -0.05, 0.02), strict=True))},
         start={theta: 1.0, psi.d: 1.0, theta.d: 0.2, phi.d: 0.5},
         pseudo={"p": p, "q": q, "r": r},

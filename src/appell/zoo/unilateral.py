@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import Rational, cos, sin, sqrt
+from sympy import Rational, cos, pi, sin, sqrt, symbols
 
 from appell.jets import coordinates, parameters, t
 from appell.model import Between, System, Unilateral
+from appell.scene import Box, Disc, Floor, Link, Point, Scene, Spring, Surface, Thread, Trail, Wall
 from appell.zoo.example import Example
 
 ZHURAVLEV = "V. F. Zhuravlev, Equations of motion of mechanical systems with ideal unilateral constraints (1978)"
@@ -31,8 +32,20 @@ def thread_pendulum(*, slack: bool = True) -> Example:
         name="pendulum on a thread",
     )
     start = {r: 0.6, theta: 1.2, r.d: 0.3, theta.d: 0.5} if slack else {r: 1.0, theta.d: 2 * 9.81**0.5}
+    bob, u = [r * sin(theta), -r * cos(theta)], symbols("u")
+    scene = Scene(
+        system,
+        [
+            Surface([R * sin(u), -R * cos(u)], {u: (0, 2 * pi)}, colour="grey"),
+            Floor([0, 0], [0, -1], length=R),
+            Trail(bob),
+            Thread([0, 0], bob, R, name="thread"),
+            Point([0, 0], hinge=True),
+            Point(bob, name="bob"),
+        ],
+    )
     return Example(
-        system=system, parameters={m: 1.0, R: 1.0, g: 9.81}, start=start, until=3.0, reference=f"{ZHURAVLEV}, (14)"
+        system=system, parameters={m: 1.0, R: 1.0, g: 9.81}, start=start, until=3.0, scene=scene, reference=f"{ZHURAVLEV}, (14)"
     )
 
 
@@ -53,7 +66,15 @@ def bouncing_ball(restitution: Any = 1) -> Example:
         name="bouncing ball",
     )
     values = {m: 1.0, g: 9.81} | ({e: 0.8} if symbolic else {})
-    return Example(system=system, parameters=values, start={z: 1.0}, until=5.0, reference=f"{ZHURAVLEV}, after (14)")
+    scene = Scene(
+        system,
+        [
+            Floor([0, 0], [0, 1], length=1),
+            Disc([0, z + 0.06], 0.06, name="ball"),
+        ],
+    )
+    source = f"{ZHURAVLEV}, after (14)"
+    return Example(system=system, scene=scene, parameters=values, start={z: 1.0}, until=5.0, reference=source)
 
 
 def oscillator_with_wall() -> Example:
@@ -72,8 +93,18 @@ def oscillator_with_wall() -> Example:
         constraints=[Unilateral(Delta - s, name="wall")],
         name="oscillator with a wall",
     )
+    scene = Scene(
+        system,
+        [
+            Wall([Delta, 0], [-1, 0], length=1),
+            Wall([-2, 0], [1, 0], length=1),
+            Spring([-2, 0], [s - 0.2, 0], width=0.2),
+            Box([s - 0.1, 0], [0.2, 0.3], name="mass"),
+        ],
+    )
     return Example(
         system=system,
+        scene=scene,
         parameters={h: 0.05, Omega: 1.0, eps: 0.3, omega: 2.1, Delta: 0.2},
         start={s: -0.5},
         until=60.0,
@@ -93,8 +124,18 @@ def oscillator_between_stops() -> Example:
         constraints=[Between(-d, x, d, name="stops", restitution=Rational(9, 10))],
         name="oscillator between stops",
     )
+    scene = Scene(
+        system,
+        [
+            Wall([-d - 0.2, 0], [1, 0], length=1),
+            Wall([d + 0.2, 0], [-1, 0], length=1),
+            Floor([0, -0.15], [0, 1]),
+            Box([x, 0], [0.4, 0.3], name="mass"),
+        ],
+    )
     return Example(
         system=system,
+        scene=scene,
         parameters={m: 1.0, k: 1.0, c: 0.1, F: 2.0, omega: 1.5, d: 1.0},
         start={x: 0.3},
         until=40.0,
@@ -117,8 +158,24 @@ def double_pendulum_with_wall() -> Example:
         constraints=[Unilateral(w - l * (sin(a) + sin(b)), name="wall")],
         name="double pendulum with a wall",
     )
+    high = [l * sin(a), -l * cos(a)]
+    low = [high[0] + l * sin(b), high[1] - l * cos(b)]
+    scene = Scene(
+        system,
+        [
+            Wall([w, -l], [-1, 0], length=2.4 * l),
+            Floor([0, 0], [0, -1], length=l / 2),
+            Trail(low),
+            Link([0, 0], high, width=5),
+            Link(high, low, width=5, colour="#e08a3c"),
+            Point([0, 0], hinge=True),
+            Point(high),
+            Point(low, name="lower mass"),
+        ],
+    )
     return Example(
         system=system,
+        scene=scene,
         parameters={m: 1.0, l: 1.0, g: 9.81, w: 0.3},
         start={a: -0.6, b: -0.4},
         until=5.0,
@@ -140,8 +197,16 @@ def block_on_vibrating_table() -> Example:
         constraints=[Unilateral(z - c * sin(omega * t), name="table", restitution=Rational(1, 2))],
         name="block on a vibrating table",
     )
+    scene = Scene(
+        system,
+        [
+            Floor([0, c * sin(omega * t)], [0, 1], length=0.1, name="table"),
+            Box([0, z + 0.01], [0.02, 0.02], name="block"),
+        ],
+    )
     return Example(
         system=system,
+        scene=scene,
         parameters={m: 1.0, g: 9.81, c: 0.02, omega: 25.0},
         start={z: 0.05},
         until=2.0,
@@ -163,8 +228,19 @@ def ball_in_corner() -> Example:
         constraints=[Unilateral(x, name="wall"), Unilateral(y, name="floor")],
         name="ball in a corner",
     )
+    scene = Scene(
+        system,
+        [
+            Floor([0.5, 0], [0, 1], length=1.2),
+            Wall([0, 0.7], [1, 0], length=1.6),
+            Spring([0, y + 0.05], [x + 0.05, y + 0.05], width=0.06, colour="grey"),
+            Trail([x + 0.05, y + 0.05]),
+            Disc([x + 0.05, y + 0.05], 0.05, name="ball"),
+        ],
+    )
     return Example(
         system=system,
+        scene=scene,
         parameters={m: 1.0, g: 9.81, k: 20.0},
         start={x: 0.7, y: 1.0, x.d: -0.5},
         until=10.0,
@@ -182,8 +258,18 @@ def impact_pair() -> Example:
         constraints=[Between(-d, x - c * sin(omega * t), d, name="slot", restitution=Rational(4, 5))],
         name="impact pair",
     )
+    scene = Scene(
+        system,
+        [
+            Wall([c * sin(omega * t) - d, 0], [1, 0], length=0.5, name="left"),
+            Wall([c * sin(omega * t) + d, 0], [-1, 0], length=0.5, name="right"),
+            Floor([c * sin(omega * t), -0.1], [0, 1], length=2 * d),
+            Disc([x, 0], 0.06, name="ball"),
+        ],
+    )
     return Example(
         system=system,
+        scene=scene,
         parameters={m: 1.0, c: 1.0, omega: 1.0, d: 0.5},
         start={x: 0.1, x.d: 0.7},
         until=40.0,
@@ -207,8 +293,23 @@ def arm_with_joint_stops() -> Example:
         constraints=[Between(lower, q2, upper, name="elbow", restitution=Rational(3, 5))],
         name="two-link arm with joint stops",
     )
+    elbow = [l1 * sin(q1), -l1 * cos(q1)]
+    hand = [elbow[0] + l2 * sin(q1 + q2), elbow[1] - l2 * cos(q1 + q2)]
+    scene = Scene(
+        system,
+        [
+            Floor([0, 0], [0, -1], length=l1 / 2),
+            Trail(hand),
+            Link([0, 0], elbow),
+            Link(elbow, hand, colour="#e08a3c"),
+            Point([0, 0], hinge=True),
+            Point(elbow, hinge=True),
+            Point(hand, name="hand"),
+        ],
+    )
     return Example(
         system=system,
+        scene=scene,
         parameters={m1: 1.0, m2: 0.5, l1: 1.0, l2: 0.8, g: 9.81, lower: -0.2, upper: 2.0},
         start={q1: 1.2, q2: 0.5},
         until=5.0,
@@ -233,8 +334,21 @@ def bead_on_pulley_thread() -> Example:
         constraints=[Unilateral(L - x - z, name="thread", restitution=Rational(1, 2))],
         name="bead on a thread over a pulley",
     )
+    scene = Scene(
+        system,
+        [
+            Floor([-L / 2, -0.08], [0, 1], length=L),
+            Spring([-x - L / 4, 0], [-x, 0], width=0.1, colour="grey"),
+            Thread([-x, 0], [0, 0], name="thread"),
+            Thread([0.08, -0.04], [0.08, -z]),
+            Disc([0, -0.08], 0.08, colour="#5b6470", name="pulley"),
+            Box([-x, 0], [0.2, 0.14], name="bead"),
+            Box([0.08, -z], [0.16, 0.16], colour="#e08a3c", name="hanging mass"),
+        ],
+    )
     return Example(
         system=system,
+        scene=scene,
         parameters={m1: 1.0, m2: 0.5, g: 9.81, k: 20.0, c: 1.5, L: 2.0},
         start={x: 1.2, z: 0.3},
         until=5.0,
@@ -256,8 +370,18 @@ def bead_in_circle() -> Example:
         constraints=[Unilateral(R - sqrt(x**2 + y**2), name="thread")],
         name="bead in a circle",
     )
+    u = symbols("u")
+    scene = Scene(
+        system,
+        [
+            Surface([R * cos(u), R * sin(u)], {u: (0, 2 * pi)}, colour="grey"),
+            Trail([x, y]),
+            Point([x, y], name="bead"),
+        ],
+    )
     return Example(
         system=system,
+        scene=scene,
         parameters={m: 1.0, R: 1.0, g: 9.81},
         start={x: 0.3, y: 0.2, x.d: 0.4},
         until=3.0,

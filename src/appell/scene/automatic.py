@@ -1,0 +1,133 @@
+"""Scenes that make themselves: from joints, from bodies, from Cartesian coordinates; else each coordinate on a scale."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+from sympy import Expr, Integer, Max, sqrt
+
+from appell.model import System
+from appell.model.bodies import Particle, PlaneAngle, RigidBody
+from appell.scene.items import Curve, Item, Label, Link, Point, Trail
+from appell.scene.robots import plane_of, robot_items
+from appell.scene.shapes import GREY, PALETTE
+from appell.scene.solids import Box, Disc, Floor, Wall
+from appell.tree.system import TreeSystem
+
+ANGLES = ("theta", "phi", "psi", "alpha", "beta", "gamma", "vartheta", "varphi")
+
+
+def automatic(system: System, view: str | None) -> tuple[list[Item], str | None, tuple[str, ...]]:
+    """(items, view, notes) for a system without a scene of its own."""
+    if isinstance(system, TreeSystem) and not system.tree.parameters:
+        items, notes = robot_items(system)
+        view = view or plane_of(system.tree) or "space"
+        return items, view, notes
+    if system.bodies:
+        return [*body_items(system), *_walls(system, _picture_place(_cartesian(system)))], view, ()
+    cartesian = _cartesian(system)
+    if cartesian:
+        place = _picture_place(cartesian)
+        return [*_point(system, place), *_walls(system, place)], view, ()
+    return scales(system), view or "flat", ("every coordinate is drawn on a scale of its own: give scene= to see the mechanism",)
+
+
+def body_items(system: System) -> list[Item]:
+    """Particles as points, plane bodies as bars of their radius of inertia, bodies in space as boxes of equal moments."""
+    items: list[Item] = []
+    for k, body in enumerate(system.bodies):
+        colour = PALETTE[k % len(PALETTE)]
+        if isinstance(body, Particle):
+            items.append(Point(body, colour=colour, name=body.name))
+        elif isinstance(body.orientation, PlaneAngle):
+            items += _bar(body, colour)
+        else:
+            items.append(Box(body, _equal_box(body), colour=colour, name=body.name))
+        if len(system.bodies) <= 4 and any(x.free_symbols & set(system.coordinates) for x in body.position):
+            items.append(Trail(body, colour=colour))
+    return items
+
+
+def _bar(body: RigidBody, colour: str) -> list[Item]:
+    """A uniform bar along the body's x axis with the same mass and moment: of length √(12 J/m)."""
+    half = sqrt(12 * body.inertia[2, 2] / body.mass) / 2
+    along = body.orientation.rotation.col(0)
+    ends = [[body.position[i] + sign * half * along[i] for i in range(3)] for sign in (-1, 1)]
+    return [Link(*ends, colour=colour, name=body.name), Point(body, hinge=True)]
+
+
+def _equal_box(body: RigidBody) -> list[Expr] | None:
+    """Edges of the uniform box with the same mass and principal moments: a² = 6 (J_y + J_z − J_x)/m; None without moments."""
+    J = [body.inertia[i, i] for i in range(3)]
+    if not any(J) or body.mass == 0:
+        return None
+    total = sum(J, Integer(0))
+    least = sqrt(6 * total / body.mass) / 12
+    return [Max(sqrt(Max(6 * (total - 2 * j) / body.mass, 0)), least) for j in J]
+
+
+def _cartesian(system: System) -> list[Any]:
+    """The coordinates called x, y, z, in this order, where there is more than one of them; a lone one moves on a line."""
+    by_name = {str(q): q for q in system.coordinates}
+    found = [by_name[name] for name in "xyz" if name in by_name]
+    return found if len(found) > 1 or len(system.coordinates) == 1 else []
+
+
+def _picture_place(cartesian: list[Any]) -> list[Any]:
+    """x to the right and y or z upwards in a plane; x, y, z in space."""
+    by_name = {str(q): q for q in cartesian}
+    if set(by_name) >= {"y", "z"}:
+        return [by_name.get(name, Integer(0)) for name in "xyz"]
+    return [by_name.get("x", Integer(0)), by_name.get("y", by_name.get("z", Integer(0)))]
+
+
+def _point(system: System, place: list[Any]) -> list[Item]:
+    angle = [q for q in system.coordinates if q not in place and is_angle(system, q)]
+    if len(place) == 2 and len(angle) == 1:
+        return [Trail(place), Box(place, turned=angle[0], name=system.name)]
+    return [Trail(place), Point(place, name=system.name)]
+
+
+def _walls(system: System, place: list[Any]) -> list[Item]:
+    """Faces that are linear in the components of the place alone, as walls with their free side."""
+    own = [a for a in place if a in system.coordinates]
+    items: list[Item] = []
+    for face in system.unilateral:
+        f = face.function
+        gradient = [sympy.diff(f, a) if a in own else Integer(0) for a in place]
+        moving = set(system.coordinates)
+        if not any(gradient) or any(g.free_symbols & moving for g in gradient) or (f.free_symbols & moving) - set(own):
+            continue
+        square = sum((g**2 for g in gradient), Integer(0))
+        at = [-f.xreplace(dict.fromkeys(own, Integer(0))) * g / square for g in gradient]
+        items.append((Wall if gradient[0] else Floor)(at, gradient, name=face.name))
+    return items
+
+
+def is_angle(system: System, q: Any) -> bool:
+    """Whether a coordinate stands inside sines and cosines only; one that stands nowhere is judged by its letter."""
+    exprs = [system.kinetic, system.potential, *system.residuals, *(face.function for face in system.unilateral)]
+    inside = [e for expr in exprs for e in expr.atoms(sympy.sin, sympy.cos, sympy.tan)]
+    hidden = {e: sympy.Dummy() for e in inside}
+    if any(q in e.xreplace(hidden).free_symbols for e in exprs):
+        return False
+    return any(q in e.free_symbols for e in inside) or str(q).rstrip("0123456789_") in ANGLES
+
+
+def scales(system: System) -> list[Item]:
+    """Each coordinate on a scale of its own, one below the other: angles as hands of a dial, others as beads on a rail."""
+    items: list[Item] = []
+    for k, q in enumerate(system.coordinates):
+        y, colour = Integer(-k), PALETTE[k % len(PALETTE)]
+        items.append(Label([-2.2, y], str(q)))
+        if is_angle(system, q):
+            items += [Disc([0, y], sympy.Rational(2, 5), turned=q, colour=colour, name=str(q))]
+            continue
+        bead = 2 * sympy.atan(q) / sympy.pi * sympy.Rational(8, 5)  # the whole line on a finite rail
+        items += [Curve([-1.6, y], [1.6, y], colour=GREY), Curve([0, y - 0.12], [0, y + 0.12], colour=GREY)]
+        items.append(Point([bead, y], colour=colour, name=str(q)))
+    return items
+
+
+__all__ = ["automatic", "is_angle", "scales"]

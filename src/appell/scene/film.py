@@ -1,0 +1,308 @@
+"""A scene along a motion: shapes over frames at equal intervals, ready for any painter.
+
+    symbols of the scene  ←  values of the motion at the frames  →  all expressions at once  →  shapes of the items
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import sympy
+from scipy.spatial import ConvexHull
+
+from appell.errors import ModelError
+from appell.jets import t as time
+from appell.scene.items import Numbers, Parts
+from appell.scene.scene import Scene
+from appell.scene.shapes import Array, Dot, Line, Shaft, Shape, Solid, Track, Words
+from appell.scene.solids import Surface, Wall
+from appell.tree.frame_symbols import AXES, FrameJet, FrameRate
+from appell.tree.kinematics import poses
+from appell.tree.system import TreeSystem
+
+FRAMES = 1200
+"""Frames of a film at most, unless more are asked for."""
+RATE = 60.0
+"""Frames a second."""
+
+TURNS = {
+    "flat": np.eye(3),
+    "xz": np.array([[1.0, 0, 0], [0, 0, 1], [0, -1, 0]]),
+    "yz": np.array([[0.0, 1, 0], [0, 0, 1], [1, 0, 0]]),
+    "space": np.eye(3),
+}
+"""World → picture: in flat views the picture is the plane of the first two components."""
+
+
+@dataclass(frozen=True, eq=False)
+class Film:
+    """Shapes over the times t (k,), s; `low`, `high` (3,) enclose them, m; `notes` tell what differs from the motion."""
+
+    name: str
+    t: Array
+    shapes: tuple[Shape, ...]
+    flat: bool
+    low: Array
+    high: Array
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+
+def film(scene: Scene, motion: Any, *, fps: float | None = None, frames: int | None = None) -> Film:
+    """The scene along a motion, fresh or loaded, at `fps` frames a second (or in all `frames`)."""
+    _refuse_other(scene, motion)
+    times, notes = frame_times(motion, fps, frames)
+    sampled, told = _sampled(motion, times)
+    values = _values(scene, sampled)
+    bad = ~np.isfinite(np.column_stack([np.ones(len(times)), *(_flat_columns(v, len(times)) for v in values)])).all(axis=1)
+    if bad.any():
+        first = int(np.argmax(bad))
+        if not first:
+            raise ModelError(f"{motion.name} cannot be drawn: its values are not finite from the beginning")
+        told += (f"values are not finite from t = {times[first]:.6g} s on: the film ends before",)
+        times, values = times[:first], [{n: v[:first] for n, v in part.items()} for part in values]
+        sampled = sampled.cut(first)
+    return _assembled(scene, motion.name, times, values, sampled, (*scene.notes, *notes, *told))
+
+
+def _refuse_other(scene: Scene, motion: Any) -> None:
+    missing = [str(q) for q in scene.system.coordinates if str(q) not in motion.coordinate_names]
+    if missing:
+        raise ModelError(f"the scene shows {scene.system.name}, whose coordinate {missing[0]} the motion of {motion.name} lacks")
+
+
+def frame_times(motion: Any, fps: float | None, frames: int | None) -> tuple[Array, tuple[str, ...]]:
+    """Equally spaced times over the motion, and a note where they are fewer than asked for by default."""
+    if not len(motion):
+        raise ModelError(f"the motion of {motion.name} has no samples: there is nothing to draw")
+    if fps is not None and not (np.isfinite(fps) and fps > 0):
+        raise ModelError(f"fps is a positive number of frames a second, not {fps!r}")
+    known = motion.t[np.isfinite(motion.t)]
+    if not len(known):
+        raise ModelError(f"{motion.name} cannot be drawn: none of its times is finite")
+    begin, end = float(known[0]), float(known[-1])
+    wanted = frames or int(round(abs(end - begin) * (fps or RATE))) + 1
+    if end == begin:
+        return np.array([begin]), ("the motion is one instant: there is nothing to play",)
+    count = max(wanted, 2) if fps or frames else min(max(wanted, 240), FRAMES)
+    thinned = count < wanted and not frames
+    note = (f"{count} frames, one every {abs(end - begin) / (count - 1):.3g} s",) if thinned else ()
+    return np.linspace(begin, end, count), note
+
+
+# -- values of the symbols ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Sampled:
+    """A motion at the frames: itself there, or columns of a loaded one interpolated; parameters by name."""
+
+    motion: Any
+    times: Array
+    inside: bool  # whether `motion` is at `times` itself
+
+    def cut(self, count: int) -> _Sampled:
+        return replace(self, times=self.times[:count])
+
+    def __getitem__(self, key: Any) -> Array:
+        """(k,)"""
+        return self._there(self.motion[key])
+
+    def reaction(self, constraint: Any) -> Array:
+        return self._there(self.motion.reaction(constraint))
+
+    def _there(self, values: Array) -> Array:
+        if self.inside:
+            return values[: len(self.times)]
+        order = np.argsort(self.motion.t, kind="stable")
+        return np.interp(self.times, self.motion.t[order], values[order])
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        return {str(key): float(value) for key, value in self.motion.parameters.items()}
+
+
+def _sampled(motion: Any, times: Array) -> tuple[_Sampled, tuple[str, ...]]:
+    from appell.errors import AppellError
+
+    if getattr(motion, "sampler", None) is not None:
+        try:
+            return _Sampled(motion.at(times), times, True), ()
+        except AppellError as error:  # the last step of a failed run may not be repeatable
+            return _Sampled(motion, times, False), (f"drawn through the samples by straight lines ({error})",)
+    return _Sampled(motion, times, False), ("drawn through the samples of the file by straight lines",) if len(motion) > 1 else ()
+
+
+def _symbol_values(scene: Scene, sampled: _Sampled, symbols: Sequence[Any]) -> dict[Any, Any]:
+    values: dict[Any, Any] = {}
+    parameters = sampled.parameters
+    frames = [s for s in symbols if isinstance(s, FrameJet) and not isinstance(s, FrameRate) and s.order == 0]
+    values.update(_frame_values(scene.system, sampled, frames) if frames else {})
+    for s in symbols:
+        if s in values:
+            continue
+        if s == time:
+            values[s] = sampled.times
+        elif str(s) in parameters:
+            values[s] = parameters[str(s)]
+        else:
+            values[s] = sampled[s if sampled.inside else str(s)]
+    return values
+
+
+def _frame_values(system: Any, sampled: _Sampled, symbols: Sequence[FrameJet]) -> dict[Any, Array]:
+    """Entries of positions and rotations of the frames of a tree, from one pass over its joints."""
+    assert isinstance(system, TreeSystem)
+    tree, k = system.tree, len(sampled.times)
+    q = [sampled[c if sampled.inside else str(c)] for c in system.coordinates]
+    found = poses(tree.layout, q)
+    values: dict[Any, Array] = {}
+    for s in symbols:
+        frame = tree.frames[s.frame]
+        pose = found[frame.node].at(tree.layout.links[frame.node].frame.inverse @ frame.placement)
+        row = AXES.index(s.entry) if len(s.entry) == 1 else None
+        entry = pose.p[row] if row is not None else pose.R[AXES.index(s.entry[-2])][AXES.index(s.entry[-1])]
+        values[s] = np.broadcast_to(np.asarray(entry, dtype=float), (k,))
+    return values
+
+
+def _values(scene: Scene, sampled: _Sampled) -> list[dict[str, Array]]:
+    """Every part of every item as numbers, (k, …)."""
+    flat = [e for parts in scene.parts for value in parts.values() for e in _leaves(value)]
+    known = _symbol_values(scene, sampled, sorted(set().union(*(e.free_symbols for e in flat)) if flat else (), key=str))
+    function = evaluator(scene, tuple(known))
+    with np.errstate(all="ignore"):
+        columns = iter(function(*known.values()))
+    k = len(sampled.times)
+    found = []
+    for parts in scene.parts:
+        numbers = {}
+        for name, value in parts.items():
+            leaves = [np.broadcast_to(np.asarray(next(columns), dtype=float), (k,)) for _ in _leaves(value)]
+            numbers[name] = np.stack(leaves, axis=-1).reshape(k, *_shape(value))
+        found.append(numbers)
+    return found
+
+
+def evaluator(scene: Scene, symbols: tuple[Any, ...]) -> Any:
+    """All expressions of a scene as one function of arrays; made once for a scene."""
+    made = scene.__dict__.setdefault("_evaluators", {})
+    if symbols not in made:
+        flat = [e for parts in scene.parts for value in parts.values() for e in _leaves(value)]
+        made[symbols] = sympy.lambdify(symbols, flat, modules="numpy", cse=True)
+    return made[symbols]
+
+
+def _leaves(value: Any) -> list[Any]:
+    return [leaf for one in value for leaf in _leaves(one)] if isinstance(value, list) else [value]
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    return (len(value), *_shape(value[0])) if isinstance(value, list) else ()
+
+
+def _flat_columns(part: Mapping[str, Array], k: int) -> Array:
+    return np.column_stack([v.reshape(k, -1) for v in part.values()]) if part else np.zeros((k, 0))
+
+
+# -- shapes ------------------------------------------------------------------------------------------------------------
+
+
+POSITIONS = ("p", "a", "b")
+VECTORS = ("v", "e")
+
+
+def _assembled(scene: Scene, name: str, times: Array, values: list[Any], sampled: _Sampled, notes: tuple[str, ...]) -> Film:
+    turn, flat = TURNS[scene.view], scene.view != "space"
+    turned = [{n: _turned(n, v, turn) for n, v in part.items()} for part in values]
+    reach, size = _reach(scene, turned)
+    surface = lambda position, over: _surface(scene, sampled, position, over) @ turn.T
+    shapes: list[Shape] = []
+    for item, part in zip(scene.items, turned, strict=True):
+        shapes += item.shapes(Numbers(part, size, flat, reach, sampled.reaction, surface))
+    if flat:
+        shapes = [_silhouette(s) if isinstance(s, Solid) else s for s in shapes]
+    shapes.sort(key=lambda s: 0 if isinstance(s, Track) else 2 if isinstance(s, Words) else 1)
+    low, high = bounds(shapes)
+    return Film(name, times, tuple(shapes), flat, low, high, tuple(dict.fromkeys(notes)))
+
+
+def _silhouette(solid: Solid) -> Solid:
+    """In a flat scene, the solid with the outline that its convex shape has from in front, as far as it turns in the plane."""
+    if not solid.mesh.outlines or not np.allclose(np.abs(solid.R[:, 2, 2]), np.abs(solid.R[0, 2, 2])):
+        return solid
+    R = solid.R[0]
+    seen = solid.mesh.vertices @ R.T
+    hull = seen[ConvexHull(seen[:, :2]).vertices] * [1, 1, 0]
+    return replace(solid, mesh=replace(solid.mesh, outlines=(hull @ R,)))
+
+
+def _turned(name: str, v: Array, turn: Array) -> Array:
+    if name in POSITIONS or name in VECTORS:
+        return v @ turn.T
+    return turn @ v if name == "R" else v
+
+
+def _surface(scene: Scene, sampled: _Sampled, position: Sequence[Any], over: Mapping[Any, Array]) -> Array:
+    entries = [sympy.sympify(x) for x in position]
+    known = {**over, time: float(sampled.times[0]), **{p: sampled.parameters[str(p)] for p in scene.system.parameters}}
+    symbols = sorted(set().union(*(e.free_symbols for e in entries)), key=str)
+    columns = sympy.lambdify(symbols, entries, modules="numpy")(*(known[s] for s in symbols))
+    count = len(next(iter(over.values())))
+    points = [np.broadcast_to(np.asarray(c, dtype=float), (count,)) for c in columns]
+    return np.stack([*points, *[np.zeros(count)] * (3 - len(points))], axis=1)
+
+
+def _reach(scene: Scene, values: list[Any]) -> tuple[Array, float]:
+    """Corners (2, 3) of the places of all items, walls only as far as they stand before them; and the largest side, m."""
+    walls = [isinstance(item, Wall) for item in scene.items]
+    some = [part[n].reshape(-1, 3) for part, wall in zip(values, walls, strict=True) for n in POSITIONS if n in part and not wall]
+    points = np.vstack(some) if some else np.zeros((1, 3))
+    corners = np.stack([points.min(axis=0), points.max(axis=0)])
+    radii = [float(part[n].max()) for part in values for n in ("radius", "sizes", "length") if n in part and part[n].size]
+    size = max(float(np.ptp(corners, axis=0).max()), 2 * max(radii, default=0.0))
+    for part, wall in zip(values, walls, strict=True):
+        if wall:
+            p, e = part["p"][0], part["e"][0] / max(float(np.linalg.norm(part["e"][0])), 1e-300)
+            foot = corners.mean(axis=0) + ((p - corners.mean(axis=0)) @ e) * e
+            moved = np.vstack([foot, part["p"] - p + foot]) if len(part["p"]) > 1 else foot[None]
+            corners = np.stack([np.minimum(corners[0], moved.min(axis=0)), np.maximum(corners[1], moved.max(axis=0))])
+            size = max(size, float(np.ptp(corners, axis=0).max()))
+    return corners, size or 1.0
+
+
+def bounds(shapes: Sequence[Shape]) -> tuple[Array, Array]:
+    """Corners of a box that holds all shapes at all frames; faint plates stand outside of it."""
+    points = [p for shape in shapes for p in _points(shape)]
+    if not points:
+        return -np.ones(3), np.ones(3)
+    stacked = np.vstack(points)
+    return stacked.min(axis=0), stacked.max(axis=0)
+
+
+def _points(shape: Shape) -> list[Array]:
+    if isinstance(shape, Solid):
+        if shape.opacity < 0.2 and len(shape.mesh.triangles) == 2:  # the ground goes on
+            return []
+        k = max(len(shape.p), len(shape.R), len(shape.stretch))
+        pick = np.unique(np.linspace(0, k - 1, min(k, 120)).astype(int))
+        low, high = shape.mesh.vertices.min(axis=0), shape.mesh.vertices.max(axis=0)
+        corner = np.array([[x, y, z] for x in (low[0], high[0]) for y in (low[1], high[1]) for z in (low[2], high[2])])
+        at = lambda a: a[np.minimum(pick, len(a) - 1)]
+        scaled = corner[None] * np.stack([np.ones(len(pick)), np.ones(len(pick)), at(shape.stretch)], axis=1)[:, None]
+        return [(np.einsum("kij,knj->kni", at(shape.R), scaled) + at(shape.p)[:, None]).reshape(-1, 3)]
+    if isinstance(shape, Line):
+        return [shape.points.reshape(-1, 3)]
+    if isinstance(shape, Shaft):
+        return [shape.p, shape.p + shape.v]
+    if isinstance(shape, Dot | Track | Words):
+        return [shape.p]
+    return []
+
+
+__all__ = ["Film", "film", "frame_times"]

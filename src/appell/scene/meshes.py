@@ -1,0 +1,163 @@
+"""Meshes from files: STL (binary and text), OBJ and DAE, read without other libraries and thinned for drawing."""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+from pathlib import Path
+from xml.etree.ElementTree import Element, ParseError, fromstring
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import ModelError
+from appell.scene.shapes import Array, Mesh
+
+CELLS = 40
+"""Vertices that share one of so many cells along the longest side become one, where a mesh has more than `MANY` triangles."""
+MANY = 1500
+
+
+def read_mesh(path: str | Path) -> Mesh:
+    """The triangles in a file, thinned; `ModelError` names a file that is missing or cannot be read."""
+    path = Path(path).expanduser()
+    if not path.is_file():
+        raise ModelError(f"the mesh {path} is not there")
+    return _read(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=256)
+def _read(path: Path, _changed: int) -> Mesh:
+    readers = {".stl": _stl, ".obj": _obj, ".dae": _dae}
+    suffix = path.suffix.lower()
+    if suffix not in readers:
+        raise ModelError(f"the mesh {path.name} is of no known kind; {', '.join(readers)} are read")
+    try:
+        vertices, triangles = readers[suffix](path.read_bytes())
+    except (ValueError, IndexError, KeyError, AttributeError, struct.error, ParseError) as error:
+        raise ModelError(f"the mesh {path} cannot be read: {error}") from None
+    if not len(triangles) or not np.isfinite(vertices).all():
+        raise ModelError(f"the mesh {path} has no triangles, or points that are not finite")
+    return thinned(vertices, triangles)
+
+
+def thinned(vertices: Array, triangles: NDArray[np.int_]) -> Mesh:
+    """Points that fall together (or, of large meshes, into one cell) made one; triangles without area left out."""
+    size = float(np.ptp(vertices, axis=0).max()) or 1.0
+    cell = size / CELLS if len(triangles) > MANY else 1e-6 * size
+    key = np.round((vertices - vertices.min(axis=0)) / cell).astype(np.int64)
+    _, first, same = np.unique(key, axis=0, return_index=True, return_inverse=True)
+    same = same.reshape(-1)
+    count = np.bincount(same, minlength=len(first))
+    centre = np.stack([np.bincount(same, vertices[:, i], len(first)) for i in range(3)], axis=1) / count[:, None]
+    corners = same[triangles]
+    a, b, c = corners.T
+    corners = corners[(a != b) & (b != c) & (c != a)]
+    _, once = np.unique(np.sort(corners, axis=1), axis=0, return_index=True)
+    return Mesh(centre, corners[np.sort(once)])
+
+
+def _stl(data: bytes) -> tuple[Array, NDArray[np.int_]]:
+    count = struct.unpack("<I", data[80:84])[0] if len(data) >= 84 else -1
+    if len(data) == 84 + 50 * count:
+        records = np.frombuffer(data, dtype=np.dtype([("f", "<f4", 12), ("n", "<u2")]), offset=84)
+        vertices = records["f"][:, 3:].reshape(-1, 3).astype(float)
+    else:
+        words = [line.split()[1:4] for line in data.decode("ascii", "replace").splitlines() if line.strip().startswith("vertex")]
+        vertices = np.array(words, dtype=float).reshape(-1, 3)
+    return vertices, np.arange(len(vertices) // 3 * 3).reshape(-1, 3)
+
+
+def _obj(data: bytes) -> tuple[Array, NDArray[np.int_]]:
+    vertices: list[list[float]] = []
+    triangles: list[tuple[int, int, int]] = []
+    for line in data.decode("utf-8", "replace").splitlines():
+        word = line.split()
+        if word[:1] == ["v"]:
+            vertices.append([float(x) for x in word[1:4]])
+        elif word[:1] == ["f"]:
+            corner = [int(x.split("/")[0]) for x in word[1:]]
+            corner = [k - 1 if k > 0 else len(vertices) + k for k in corner]
+            triangles += [(corner[0], corner[i], corner[i + 1]) for i in range(1, len(corner) - 1)]
+    return np.array(vertices, dtype=float).reshape(-1, 3), np.array(triangles, dtype=int).reshape(-1, 3)
+
+
+def _dae(data: bytes) -> tuple[Array, NDArray[np.int_]]:
+    """The geometries that the visual scene instantiates, with their transforms; up axis and unit as the file says."""
+    if b"<!ENTITY" in data:
+        raise ValueError("it declares entities")
+    root = fromstring(data.decode("utf-8", "replace"))
+    for element in root.iter():
+        element.tag = element.tag.rsplit("}", 1)[-1]
+    shapes = {g.get("id"): _dae_geometry(g) for g in root.iter("geometry")}
+    found: list[tuple[Array, NDArray[np.int_]]] = []
+
+    def visit(node: Element, above: Array) -> None:
+        here = above @ _dae_transform(node)
+        for use in node.findall("instance_geometry"):
+            vertices, triangles = shapes[(use.get("url") or "").lstrip("#")]
+            found.append((vertices @ here[:3, :3].T + here[:3, 3], triangles))
+        for child in node.findall("node"):
+            visit(child, here)
+
+    up, unit = root.find("asset/up_axis"), root.find("asset/unit")
+    upright = np.eye(4)
+    if up is not None and (up.text or "").strip() == "Y_UP":
+        upright[:3, :3] = [[1, 0, 0], [0, 0, -1], [0, 1, 0]]
+    upright[:3] *= float(unit.get("meter", 1.0)) if unit is not None else 1.0
+    for scene in root.iter("visual_scene"):
+        for node in scene.findall("node"):
+            visit(node, upright)
+    if not found:
+        raise ValueError("its scene shows no geometry")
+    starts = np.cumsum([0, *(len(v) for v, _ in found)])
+    return np.vstack([v for v, _ in found]), np.vstack([t + s for (_, t), s in zip(found, starts, strict=False)])
+
+
+def _dae_transform(node: Element) -> Array:
+    total = np.eye(4)
+    for element in node:
+        if element.tag not in ("matrix", "translate", "scale", "rotate"):
+            continue
+        numbers = np.array((element.text or "").split(), dtype=float)
+        step = np.eye(4)
+        if element.tag == "matrix":
+            step = numbers.reshape(4, 4)
+        elif element.tag == "translate":
+            step[:3, 3] = numbers
+        elif element.tag == "scale":
+            step[:3, :3] = np.diag(numbers)
+        else:
+            x, y, z = numbers[:3] / np.linalg.norm(numbers[:3])
+            K = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+            angle = np.radians(numbers[3])
+            step[:3, :3] += np.sin(angle) * K + (1 - np.cos(angle)) * K @ K
+        total = total @ step
+    return total
+
+
+def _dae_geometry(geometry: Element) -> tuple[Array, NDArray[np.int_]]:
+    """Points and triangles of one <geometry>; polygons are opened into fans."""
+    sources = {s.get("id"): s.find("float_array") for s in geometry.iter("source")}
+    inputs = {v.get("id"): next(i.get("source") for i in v.findall("input") if i.get("semantic") == "POSITION")
+              for v in geometry.iter("vertices")}  # fmt: skip
+    array = sources[str(next(iter(inputs.values()))).lstrip("#")]
+    assert array is not None
+    vertices = np.array((array.text or "").split(), dtype=float).reshape(-1, 3)
+    triangles: list[list[int]] = []
+    for kind in ("triangles", "polylist", "polygons"):
+        for block in geometry.iter(kind):
+            entries = block.findall("input")
+            stride = 1 + max(int(i.get("offset", 0)) for i in entries)
+            offset = next(int(i.get("offset", 0)) for i in entries if i.get("semantic") == "VERTEX")
+            for p in block.findall("p"):
+                index = np.array((p.text or "").split(), dtype=int).reshape(-1, stride)[:, offset]
+                counts = block.find("vcount")
+                sizes = [3] * (len(index) // 3) if kind == "triangles" else [len(index)]
+                sizes = [int(x) for x in (counts.text or "").split()] if counts is not None else sizes
+                start = 0
+                for size in sizes:
+                    face = index[start : start + size]
+                    triangles += [[face[0], face[i], face[i + 1]] for i in range(1, size - 1)]
+                    start += size
+    return vertices, np.array(triangles, dtype=int).reshape(-1, 3)

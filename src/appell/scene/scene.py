@@ -1,0 +1,160 @@
+"""`Scene`: what to draw of a system, in symbols. `appell.scene.film` puts the numbers of a motion in."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+import sympy
+from sympy import Expr
+
+from appell.errors import ModelError
+from appell.jets import Jet, Parameter, expression, t
+from appell.model import System
+from appell.model.bodies import Particle, RigidBody
+from appell.scene.items import Attached, Item, Parts
+from appell.tree import Tree
+from appell.tree.frame_symbols import FrameJet, FrameSymbols
+from appell.tree.system import TreeSystem
+
+VIEWS = ("flat", "xz", "yz", "space")
+
+_adopted: weakref.WeakKeyDictionary[System, tuple[Any, ...]] = weakref.WeakKeyDictionary()
+
+
+class Scene:
+    """What to draw of a system: items of `ap.scene` attached to expressions, bodies or frames.
+
+        ap.Scene(system, [ap.scene.Link([0, 0], [l*sin(theta), -l*cos(theta)]), ap.scene.Floor()])
+
+    Parameters
+    ----------
+    system: the system (or tree) whose symbols the items use.
+    items: what to draw. Without it the scene is made from the bodies, joints and coordinates of the system.
+    view: "flat" draws x to the right and y upwards, as a textbook does; "xz" and "yz" draw these planes; "space" is seen
+        from a camera. By default a scene is flat where nothing leaves the plane.
+    """
+
+    def __init__(self, system: Any, items: Iterable[Item] | None = None, *, view: str | None = None):
+        self.system: System = system.system() if isinstance(system, Tree) else system
+        if not isinstance(self.system, System):
+            raise ModelError(f"a Scene shows a System or a Tree, not {type(system).__name__}")
+        if view is not None and view not in VIEWS:
+            raise ModelError(f"view is one of {', '.join(VIEWS)}; not {view!r}")
+        self.notes: tuple[str, ...] = ()
+        if items is None:
+            from appell.scene.automatic import automatic
+
+            items, view, self.notes = automatic(self.system, view)
+        self.items: tuple[Item, ...] = tuple([items] if isinstance(items, Item) else items)
+        for item in self.items:
+            if not isinstance(item, Item):
+                raise ModelError(f"a Scene is made of items such as ap.scene.Point and ap.scene.Link, not of {item!r}")
+        self._in_plane = True
+        self.parts: tuple[Parts, ...] = tuple(self._parts(item) for item in self.items)
+        self.view = view or ("flat" if self._in_plane else "space")
+
+    def __repr__(self) -> str:
+        return f"<Scene of {self.system.name}: {len(self.items)} items, {self.view}>"
+
+    @staticmethod
+    def of(system: Any) -> Scene:
+        """The scene that comes with a system (those of the zoo have one), or the automatic one."""
+        system = system.system() if isinstance(system, Tree) else system
+        if isinstance(system, System) and system in _adopted:
+            items, view = _adopted[system]
+            return Scene(system, items, view=view)
+        return Scene(system)
+
+    def adopt(self) -> Scene:
+        """Makes this the scene of its system, for motions that are shown without one."""
+        _adopted[self.system] = (self.items, self.view)
+        return self
+
+    # -- places in symbols ---------------------------------------------------------------------------------------------
+
+    def _parts(self, item: Item) -> Parts:
+        parts = item.parts(lambda where, role: self._resolve(where, role, item))
+        return {name: self._checked(value, item) for name, value in parts.items()}
+
+    def _checked(self, value: Any, item: Item) -> Any:
+        if isinstance(value, list):
+            return [self._checked(one, item) for one in value]
+        return self._known(expression(value, f"{item.title} of a scene"), item)
+
+    def _known(self, expr: Expr, item: Item, free: Sequence[Any] = ()) -> Expr:
+        """The expression, every symbol of which the system has."""
+        for s in sorted(expr.free_symbols - set(free), key=str):
+            jets = isinstance(s, Jet) and (isinstance(s, FrameJet) or s in self._jets)
+            if s != t and s not in self.system.parameters and not jets:
+                known = ", ".join(map(str, (*self.system.coordinates, *self.system.parameters)))
+                raise ModelError(f"{item.title} contains '{s}', which {self.system.name} does not have; it has t, {known}")
+        return self.system.in_velocities(expr)
+
+    @cached_property
+    def _jets(self) -> frozenset[Any]:
+        system = self.system
+        rates = [d for q in system.coordinates for d in (q.d, q.dd)]
+        return frozenset((*system.coordinates, *rates, *system.velocities, *system.accelerations))
+
+    def _resolve(self, where: Any, role: str, item: Item) -> Attached:
+        if role == "gradient":
+            return self._gradient(*where, item)
+        if role == "surface":
+            place = self._components(where[0], item)
+            for e in place.position:
+                self._known(e, item, where[1])
+            return place
+        found = self._attached(where, item)
+        self._in_plane = self._in_plane and found.flat
+        return found
+
+    def _attached(self, where: Any, item: Item) -> Attached:
+        if isinstance(where, str):
+            where = self._named(where, item)
+        if isinstance(where, RigidBody):
+            rotation = where.orientation.rotation
+            plane = where.position[2] == 0 and rotation[2, 2] == 1
+            return Attached(tuple(where.position), rotation, bool(plane))
+        if isinstance(where, Particle):
+            return Attached(tuple(where.position), None, bool(where.position[2] == 0))
+        if isinstance(where, FrameSymbols):
+            return Attached(tuple(where.position), where.rotation, False)
+        return self._components(where, item)
+
+    def _components(self, where: Any, item: Item) -> Attached:
+        if not isinstance(where, Sequence | sympy.MatrixBase) or not 1 <= len(where) <= 3:
+            raise ModelError(
+                f"{item.title}: a place is two or three expressions, a body, a frame or the name of one; not {where!r}"
+            )
+        entries = [expression(x, f"{item.title} of a scene") for x in where]
+        flat = len(entries) < 3 or entries[2] == 0
+        return Attached((*entries, *[sympy.Integer(0)] * (3 - len(entries))), None, flat)
+
+    def _named(self, name: str, item: Item) -> Any:
+        for body in self.system.bodies:
+            if body.name == name:
+                return body
+        if isinstance(self.system, TreeSystem):
+            return self.system.tree.frame(name)
+        known = ", ".join(f"'{body.name}'" for body in self.system.bodies) or "none"
+        raise ModelError(f"{item.title}: {self.system.name} has no body '{name}'; it has {known}")
+
+    def _gradient(self, constraint: Any, place: Attached, item: Item) -> Attached:
+        """∂f/∂r (∂f/∂ṙ of a velocity constraint) where the components of the place are coordinates themselves."""
+        system, used = self.system, [x for x in place.position if x != 0]
+        if not all(x in system.coordinates for x in used):
+            raise ModelError(f"{item.title}: give direction=, for the place is not made of coordinates themselves")
+        names = {name for face in system.unilateral for name in (face.name, face.source.name)}
+        if getattr(constraint, "name", constraint) in names:
+            f, level = system.unilateral[system.face(constraint)].function, 0
+        else:
+            row = system.constraint(constraint)
+            f, level = system.residuals[row], system.constraints[row].order
+        by = lambda x: sympy.Integer(0) if x == 0 else sympy.diff(f, (x, x.d, x.dd)[level])
+        return Attached(tuple(map(by, place.position)), None, place.flat)
+
+
+__all__ = ["Parameter", "Scene"]

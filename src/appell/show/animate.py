@@ -1,0 +1,122 @@
+"""A motion as a moving picture: .html (one page with a player), .gif, .webp, .mp4; or a player in a notebook."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from html import escape
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import BackendUnavailable, ModelError
+from appell.scene import Scene
+from appell.scene.film import Film, film
+
+SIZE = (720, 540)
+FPS = {".gif": 25.0, ".webp": 30.0, ".mp4": 30.0}
+
+
+def scene_of(motion: Any, scene: Any) -> Scene:
+    """The scene given, that of the system, or a refusal for a motion that has no system."""
+    if scene is not None:
+        if not isinstance(scene, Scene):
+            raise ModelError(f"scene= takes an ap.Scene, not {type(scene).__name__}: ap.Scene(system, [items])")
+        return scene
+    system = getattr(motion, "system", None)
+    if system is None:
+        raise ModelError("a motion loaded from a file has no system: give scene=ap.Scene(system, …)")
+    return Scene.of(system)
+
+
+def animate(motion: Any, path: str | os.PathLike[str] | None = None, *, scene: Any = None, fps: float | None = None) -> Any:
+    """See `Motion.animate`."""
+    chosen = scene_of(motion, scene)
+    if path is None:
+        return Player(film(chosen, motion, fps=fps), motion.name)
+    target = Path(path).expanduser()
+    suffix = target.suffix.lower()
+    if suffix not in WRITERS:
+        raise ModelError(f"'{target.name}' does not say what to write; end it with {', '.join(WRITERS)}")
+    from appell.show.web import write
+
+    content = WRITERS[suffix](film(chosen, motion, fps=fps or FPS.get(suffix)), fps or FPS.get(suffix, 0.0), motion.name)
+    return write(target, content)
+
+
+@dataclass(frozen=True, eq=False)
+class Player:
+    """An animation for a notebook: a page of its own in a frame, with nothing asked of the network."""
+
+    film: Film
+    title: str
+
+    def _repr_html_(self) -> str:
+        from appell.show.web import player_page
+
+        text = escape(player_page(self.film, self.title), quote=True)
+        return f'<iframe srcdoc="{text}" width="100%" height="640" frameborder="0" title="Animation of {escape(self.title)}"></iframe>'
+
+    def __repr__(self) -> str:
+        return f"<Player of {self.title}: {len(self.film)} frames; a notebook shows it, motion.animate('x.html') writes it>"
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def _pictures(shown: Film) -> Iterator[NDArray[np.uint8]]:
+    from appell.show.painter import Painter
+
+    painter = Painter(shown, *SIZE)
+    return (painter.frame(k) for k in range(len(shown)))
+
+
+def _html(shown: Film, fps: float, title: str) -> str:
+    from appell.show.web import player_page
+
+    return player_page(shown, title)
+
+
+def _gif(shown: Film, fps: float, title: str) -> bytes:
+    """By Pillow; times between frames are whole hundredths of a second in this format."""
+    from PIL import Image
+
+    frames = [Image.fromarray(picture).quantize(128, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE) for picture in _pictures(shown)]
+    memory = BytesIO()
+    duration = max(20, 10 * round(100 / fps))
+    frames[0].save(memory, "GIF", save_all=True, append_images=frames[1:], duration=duration, loop=0)
+    return memory.getvalue()
+
+
+def _webp(shown: Film, fps: float, title: str) -> bytes:
+    from PIL import Image
+
+    frames = [Image.fromarray(picture) for picture in _pictures(shown)]
+    memory = BytesIO()
+    frames[0].save(memory, "WEBP", save_all=True, append_images=frames[1:], duration=round(1000 / fps), loop=0, quality=80, method=2)
+    return memory.getvalue()
+
+
+def _mp4(shown: Film, fps: float, title: str) -> bytes:
+    try:
+        import imageio_ffmpeg
+    except ImportError:
+        raise BackendUnavailable("mp4 needs imageio-ffmpeg: pip install 'appell[show]'; .gif, .webp and .html need nothing more") from None
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "film.mp4"
+        output = imageio_ffmpeg.write_frames(str(path), SIZE, fps=fps, codec="libx264", quality=7, macro_block_size=2)
+        output.send(None)
+        for picture in _pictures(shown):
+            output.send(np.ascontiguousarray(picture))
+        output.close()
+        return path.read_bytes()
+
+
+WRITERS: dict[str, Callable[[Film, float, str], bytes | str]] = {".html": _html, ".gif": _gif, ".webp": _webp, ".mp4": _mp4}
+
+__all__ = ["Player", "animate", "scene_of"]

@@ -1,0 +1,81 @@
+"""From metres to pixels: a camera around a target, or a plane seen from in front."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from appell.scene.film import Film
+
+Array = NDArray[np.float64]
+
+ANGLE = 0.6
+"""Opening of the camera, rad, over the height of the picture."""
+AZIMUTH, ELEVATION = -0.95, 0.42
+"""Where the camera stands by default, rad: to the right of the y axis, somewhat above."""
+MARGIN = 0.08
+"""Free share at each side of a flat picture."""
+
+
+@dataclass(frozen=True, eq=False)
+class Camera:
+    """Looks from `target` + distance (cos ε cos α, cos ε sin α, sin ε) at the target; z is up. Angles in rad, lengths in m."""
+
+    target: Array
+    distance: float
+    azimuth: float = AZIMUTH
+    elevation: float = ELEVATION
+    angle: float = ANGLE
+
+    @staticmethod
+    def on(film: Film, aspect: float) -> Camera:
+        """The default camera, as near as lets the whole film into a picture of this width/height."""
+        middle, size = (film.low + film.high) / 2, float(np.linalg.norm(film.high - film.low)) or 1.0
+        corner = np.array([[x, y, z] for x in (film.low[0], film.high[0]) for y in (film.low[1], film.high[1])
+                           for z in (film.low[2], film.high[2])])  # fmt: skip
+        camera = Camera(middle, 2 * size)
+        seen = (corner - middle) @ camera.axes.T  # right, up, towards the camera
+        needed = np.maximum(np.abs(seen[:, 0]) / aspect, np.abs(seen[:, 1])) / np.tan(ANGLE / 2) + seen[:, 2]
+        return Camera(middle, 1.08 * float(needed.max()))
+
+    @property
+    def axes(self) -> Array:
+        """Rows: right, up, towards the camera."""
+        a, e = self.azimuth, self.elevation
+        back = np.array([np.cos(e) * np.cos(a), np.cos(e) * np.sin(a), np.sin(e)])
+        right = np.array([-np.sin(a), np.cos(a), 0.0])
+        return np.array([right, np.cross(back, right), back])
+
+    def pixels(self, points: Array, width: int, height: int) -> Array:
+        """(n, 3): pixels from the left, pixels from the top, distance from the camera in m."""
+        seen = (points - self.target) @ self.axes.T
+        depth = np.maximum(self.distance - seen[:, 2], 1e-9 * self.distance)
+        scale = height / (2 * np.tan(self.angle / 2)) / depth
+        return np.column_stack([width / 2 + scale * seen[:, 0], height / 2 - scale * seen[:, 1], depth])
+
+
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """The plane of the picture, `scale` pixels a metre about `middle`."""
+
+    middle: Array
+    scale: float
+
+    @staticmethod
+    def on(film: Film, width: int, height: int) -> Plane:
+        """As large as lets the whole film into the picture."""
+        extent = np.maximum(film.high - film.low, 1e-9 * max(float(np.abs(film.high).max()), 1.0))
+        free = 1 - 2 * MARGIN
+        return Plane((film.low + film.high) / 2, float(min(free * width / extent[0], free * height / extent[1])))
+
+    def pixels(self, points: Array, width: int, height: int) -> Array:
+        """(n, 3): pixels from the left, pixels from the top, 0."""
+        seen = (points - self.middle) * self.scale
+        return np.column_stack([width / 2 + seen[:, 0], height / 2 - seen[:, 1], np.zeros(len(points))])
+
+
+__all__ = ["Camera", "Plane"]

@@ -1,0 +1,39 @@
+/* A page: its film, its plots, and buttons that copy LaTeX. */
+"use strict";
+
+appell.start = async function () {
+  const node = document.getElementById("film"), data = await appell.read("data");
+  if (node && data.film) appell.player = new appell.Player(node, data.film);
+  appell.plots = (data.panels || []).map((panel, k) => {
+    const plot = new appell.Plot(document.getElementById(`panel-${k}`), panel, (time) => (appell.player ? appell.player.seek(time) : appell.move(time)));
+    plot.draw();
+    return plot;
+  });
+  appell.move = (time) => appell.plots.forEach((plot) => plot.cursor(time));
+  if (appell.player) appell.player.onTime(appell.move);
+  appell.ready = true;
+  document.documentElement.dataset.ready = "yes";
+  if (location.hash === "#play" && appell.player) appell.player.play();
+};
+
+appell.copying = function () {
+  for (const button of document.querySelectorAll("button.copy")) {
+    button.onclick = async () => {
+      const text = document.getElementById(button.dataset.of).textContent;
+      try { await navigator.clipboard.writeText(text); } catch {
+        const area = document.createElement("textarea");
+        area.value = text; document.body.append(area); area.select(); document.execCommand("copy"); area.remove();
+      }
+      button.textContent = "Copied";
+      setTimeout(() => (button.textContent = "Copy LaTeX"), 1500);
+    };
+  }
+};
+
+appell.copying();
+appell.start().catch((error) => {
+  const note = document.createElement("p");
+  note.className = "failure";
+  note.textContent = `The animation cannot be shown: ${error.message}`;
+  (document.getElementById("film") || document.body).append(note);
+});
