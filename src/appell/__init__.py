@@ -6,7 +6,7 @@ run them at the speed of the hardware.
     import appell as ap
 """
 
-from appell import forms, zoo
+from appell import forms, scene, zoo
 from appell.analysis import averaged, equilibrium, resonance, variations
 from appell.backends import AppellWarning, clear_cache
 from appell.errors import (
@@ -35,6 +35,7 @@ from appell.model import (
 )
 from appell.motion.motion import Motion
 from appell.motion.storage import load
+from appell.scene import Scene
 from appell.simulate.run import Run, compile
 from appell.simulate.simulate import simulate
 from appell.simulate.start import consistent
@@ -58,6 +59,7 @@ __all__ = [
     "Particle",
     "RigidBody",
     "Run",
+    "Scene",
     "SimulationError",
     "SingularConfiguration",
     "Status",
@@ -81,6 +83,7 @@ __all__ = [
     "principle",
     "quaternion",
     "resonance",
+    "scene",
     "simulate",
     "speeds",
     "t",

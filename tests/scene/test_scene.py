@@ -4,7 +4,7 @@ import struct
 
 import numpy as np
 import pytest
-from sympy import Matrix, Symbol, cos, sin
+from sympy import Symbol, cos, sin
 
 import appell as ap
 from appell import zoo
@@ -13,6 +13,7 @@ from appell.scene import Arrow, Box, Floor, Frame, Link, MeshFile, Point, Reacti
 from appell.scene.film import film, frame_times
 from appell.scene.shapes import Dot, Line, Shaft, Solid, Track
 
+MARK = "#ff00ff"
 EVERY = {**zoo.ALL, **zoo.ROBOTS}
 
 
@@ -32,7 +33,7 @@ def test_every_system_of_the_zoo_brings_its_scene(name):
     automatic = name == "four_bar_urdf"  # its scene is the skeleton of the robot file
     assert (example.scene is None) == automatic
     scene = Scene.of(example.system)
-    shown = film(scene, run(example, min(example.until, 0.2)), frames=5)
+    shown = film(scene, run(example, 1e-3, backend="vm"), frames=5)
     assert len(shown) == 5 and shown.shapes and np.isfinite([shown.low, shown.high]).all()
     assert not any("scale of its own" in note for note in shown.notes)
 
@@ -112,7 +113,8 @@ def test_arrows_threads_springs(pendulum):
     assert isinstance(second, Shaft)
 
     example, motion = pendulum
-    scene = Scene(example.system, [Thread([0, 0], [0, -1], 1.2), Thread([0, 0], [0.6, 0], 0.6), Spring([0, 0], [2, 0], coils=3)])
+    threads = [Thread([0, 0], [0, -1], 1.2), Thread([0, 0], [0.6, 0], 0.6)]
+    scene = Scene(example.system, [*threads, Spring([0, 0], [2, 0], coils=3)])
     slack, taut, spring = film(scene, motion, frames=2).shapes
     length = lambda line: np.linalg.norm(np.diff(line.points[0], axis=0), axis=1).sum()
     assert slack.points[0, 8, 1] < -0.5 and length(taut) == pytest.approx(0.6)
@@ -176,7 +178,7 @@ def test_refusals(pendulum, tmp_path):
     with pytest.raises(ModelError, match="is a folder"):
         (tmp_path / "folder.html").mkdir()
         motion.animate(tmp_path / "folder.html")
-    with pytest.raises(ModelError, match="scene= takes an ap.Scene"):
+    with pytest.raises(ModelError, match=r"scene= takes an ap\.Scene"):
         motion.animate(tmp_path / "x.html", scene=[Point([0, 0])])
     with pytest.raises(ModelError, match="the motion of skate lacks"):
         film(Scene(system, []), run(zoo.skate(), 0.1))
@@ -222,14 +224,15 @@ def test_meshes_are_read(tmp_path):
     faces = tetrahedron()
     record = b"".join(struct.pack("<12fH", 0, 0, 0, *face.ravel(), 0) for face in faces)
     (tmp_path / "binary.stl").write_bytes(bytes(80) + struct.pack("<I", 4) + record)
-    loops = "".join("facet normal 0 0 0\nouter loop\n" + "".join(f"vertex {x} {y} {z}\n" for x, y, z in f) + "endloop\nendfacet\n" for f in faces)
+    corners = ["".join(f"vertex {x} {y} {z}\n" for x, y, z in face) for face in faces]
+    loops = "".join(f"facet normal 0 0 0\nouter loop\n{three}endloop\nendfacet\n" for three in corners)
     (tmp_path / "text.stl").write_text(f"solid s\n{loops}endsolid s\n")
     points = "".join(f"v {x} {y} {z}\n" for x, y, z in faces.reshape(-1, 3))
     (tmp_path / "faces.obj").write_text(points + "".join(f"f {3 * k + 1}//1 {3 * k + 2}//1 {3 * k + 3}//1\n" for k in range(4)))
     numbers = " ".join(map(str, faces.ravel()))
     index = " ".join(map(str, range(12)))
     (tmp_path / "scene.dae").write_text(
-        '<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema"><asset><unit meter="0.5"/><up_axis>Z_UP</up_axis></asset>'
+        '<COLLADA xmlns="http://www.collada.org/2005"><asset><unit meter="0.5"/><up_axis>Z_UP</up_axis></asset>'
         f'<library_geometries><geometry id="g"><mesh><source id="p"><float_array count="36">{numbers}</float_array></source>'
         '<vertices id="v"><input semantic="POSITION" source="#p"/></vertices>'
         f'<triangles count="4"><input semantic="VERTEX" source="#v" offset="0"/><p>{index}</p></triangles></mesh></geometry>'
@@ -252,8 +255,9 @@ def test_meshes_are_read(tmp_path):
 
 def test_a_robot_file_shows_its_geometry_and_names_what_is_missing(tmp_path):
     (tmp_path / "robot.urdf").write_text(
-        '<robot name="r"><link name="base"/><link name="arm"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0"'
-        ' ixz="0" iyz="0"/></inertial><visual><origin xyz="0.5 0 0"/><geometry><box size="1 0.1 0.1"/></geometry></visual>'
+        '<robot name="r"><link name="base"/><link name="arm"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"'
+        ' ixy="0" ixz="0" iyz="0"/></inertial>'
+        '<visual><origin xyz="0.5 0 0"/><geometry><box size="1 0.1 0.1"/></geometry></visual>'
         '<visual><geometry><mesh filename="package://r/no.stl"/></geometry></visual></link>'
         '<joint name="j" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 0 1"/></joint></robot>'
     )
@@ -262,13 +266,14 @@ def test_a_robot_file_shows_its_geometry_and_names_what_is_missing(tmp_path):
     assert len(scene.items) == 1 and "link arm: the mesh package://r/no.stl is not there" in scene.notes[0]
     (solid,) = film(scene, ap.simulate(tree, {tree.joint("j"): 0.3}, 0.1), frames=2).shapes
     assert isinstance(solid, Solid) and solid.mesh.vertices[:, 0].max() == pytest.approx(1.0)
-    np.testing.assert_allclose(solid.R[0], np.array(Matrix([[cos(0.3), -sin(0.3), 0], [sin(0.3), cos(0.3), 0], [0, 0, 1]]), float))
+    c, s = np.cos(0.3), np.sin(0.3)
+    np.testing.assert_allclose(solid.R[0], [[c, -s, 0], [s, c, 0], [0, 0, 1]], atol=1e-12)
 
 
 def test_moving_pictures(pendulum, tmp_path):
     from PIL import Image
 
-    example, motion = pendulum
+    _, motion = pendulum
     path = motion.animate(tmp_path / "p.gif", fps=5)
     with Image.open(path) as picture:
         assert picture.n_frames == 11 and picture.info["duration"] == 200
@@ -284,22 +289,22 @@ def test_pixels_of_a_frame_are_where_the_motion_says(name):
     from appell.show.painter import Painter
 
     example = EVERY[name]()
-    motion = run(example, 1.0)
-    place = {"pendulum": lambda s: [sin(s[0]), -cos(s[0])], "rolling_disc": lambda s: s[:3],
-             "stewart_platform": lambda s: example.system.tree.frame("platform")}[name](example.system.coordinates)  # fmt: skip
-    scene = Scene(example.system, [*Scene.of(example.system).items, Point(place, colour="#ff00ff", radius=0.02)])
-    shown = film(scene, motion, frames=9)
-    painter = Painter(shown, 640, 480, trail=False)
-    mark = shown.shapes[-1] if not shown.flat else next(s for s in shown.shapes if s.colour == "#ff00ff")
-    k = 5
+    motion, system = run(example, 1.0), example.system
+    items = {
+        "pendulum": lambda: [Point([0, 0]), Point([sin(system.coordinates[0]), -cos(system.coordinates[0])], colour=MARK)],
+        "rolling_disc": lambda: [Floor([0, 0, 0], [0, 0, 1]), Point(system.coordinates[:3], 0.05, colour=MARK)],
+        "stewart_platform": lambda: [Point("world", 0.02), Point("platform", 0.05, colour=MARK)],
+    }[name]()
+    shown = film(Scene(system, items), motion, frames=9)
+    painter, k = Painter(shown, 640, 480, trail=False), 5
     rgb = painter.frame(k).astype(int)
-    purple = (rgb[..., 0] > 90) & (rgb[..., 2] > 90) & (rgb[..., 1] < 60) & (abs(rgb[..., 0] - rgb[..., 2]) < 40)
-    rows, columns = np.nonzero(purple)
-    if not len(rows):
-        pytest.skip("the mark is hidden by a solid")
+    rows, columns = np.nonzero((rgb[..., 0] > 2 * rgb[..., 1] + 40) & (rgb[..., 2] > 2 * rgb[..., 1] + 40))
     there = motion.at(shown.t)
-    expected = {"pendulum": lambda: [np.sin(there.q[k, 0]), -np.cos(there.q[k, 0]), 0], "rolling_disc": lambda: there.q[k, :3],
-                "stewart_platform": lambda: example.system.tree.placement("platform", there.q[k])[1]}[name]()  # fmt: skip
-    np.testing.assert_allclose(mark.p[k], expected, atol=1e-12)
+    expected = {
+        "pendulum": lambda: [np.sin(there.q[k, 0]), -np.cos(there.q[k, 0]), 0],
+        "rolling_disc": lambda: there.q[k, :3],
+        "stewart_platform": lambda: system.tree.placement("platform", there.q[k])[1],
+    }[name]()
     at = painter.pixels(np.array(expected, dtype=float))[0]
-    assert np.hypot(columns.mean() + 0.5 - at[0], rows.mean() + 0.5 - at[1]) < 2.0
+    assert len(rows) > 20
+    assert np.hypot(columns.mean() + 0.5 - at[0], rows.mean() + 0.5 - at[1]) < 1.5

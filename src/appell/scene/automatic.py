@@ -30,7 +30,8 @@ def automatic(system: System, view: str | None) -> tuple[list[Item], str | None,
     if cartesian:
         place = _picture_place(cartesian)
         return [*_point(system, place), *_walls(system, place)], view, ()
-    return scales(system), view or "flat", ("every coordinate is drawn on a scale of its own: give scene= to see the mechanism",)
+    note = "every coordinate is drawn on a scale of its own: give scene= to see the mechanism"
+    return scales(system), view or "flat", (note,)
 
 
 def body_items(system: System) -> list[Item]:
@@ -44,7 +45,7 @@ def body_items(system: System) -> list[Item]:
             items += _bar(body, colour)
         else:
             items.append(Box(body, _equal_box(body), colour=colour, name=body.name))
-        if len(system.bodies) <= 4 and any(x.free_symbols & set(system.coordinates) for x in body.position):
+        if len(system.bodies) <= 4 and any(x.free_symbols & set(system.coordinates) for x in body.position.flat()):
             items.append(Trail(body, colour=colour))
     return items
 
@@ -59,7 +60,7 @@ def _bar(body: RigidBody, colour: str) -> list[Item]:
 
 def _equal_box(body: RigidBody) -> list[Expr] | None:
     """Edges of the uniform box with the same mass and principal moments: a² = 6 (J_y + J_z − J_x)/m; None without moments."""
-    J = [body.inertia[i, i] for i in range(3)]
+    J: list[Any] = [body.inertia[i, i] for i in range(3)]
     if not any(J) or body.mass == 0:
         return None
     total = sum(J, Integer(0))
@@ -99,8 +100,9 @@ def _walls(system: System, place: list[Any]) -> list[Item]:
         moving = set(system.coordinates)
         if not any(gradient) or any(g.free_symbols & moving for g in gradient) or (f.free_symbols & moving) - set(own):
             continue
-        square = sum((g**2 for g in gradient), Integer(0))
-        at = [-f.xreplace(dict.fromkeys(own, Integer(0))) * g / square for g in gradient]
+        square: Any = sum((g**2 for g in gradient), Integer(0))
+        rest: Any = f.xreplace(dict.fromkeys(own, Integer(0)))
+        at = [-rest * g / square for g in gradient]
         items.append((Wall if gradient[0] else Floor)(at, gradient, name=face.name))
     return items
 

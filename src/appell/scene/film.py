@@ -15,10 +15,10 @@ from scipy.spatial import ConvexHull
 
 from appell.errors import ModelError
 from appell.jets import t as time
-from appell.scene.items import Numbers, Parts
+from appell.scene.items import Numbers
 from appell.scene.scene import Scene
 from appell.scene.shapes import Array, Dot, Line, Shaft, Shape, Solid, Track, Words
-from appell.scene.solids import Surface, Wall
+from appell.scene.solids import Wall
 from appell.tree.frame_symbols import AXES, FrameJet, FrameRate
 from appell.tree.kinematics import poses
 from appell.tree.system import TreeSystem
@@ -73,7 +73,8 @@ def film(scene: Scene, motion: Any, *, fps: float | None = None, frames: int | N
 def _refuse_other(scene: Scene, motion: Any) -> None:
     missing = [str(q) for q in scene.system.coordinates if str(q) not in motion.coordinate_names]
     if missing:
-        raise ModelError(f"the scene shows {scene.system.name}, whose coordinate {missing[0]} the motion of {motion.name} lacks")
+        shown = scene.system.name
+        raise ModelError(f"the scene shows {shown}, whose coordinate {missing[0]} the motion of {motion.name} lacks")
 
 
 def frame_times(motion: Any, fps: float | None, frames: int | None) -> tuple[Array, tuple[str, ...]]:
@@ -86,7 +87,7 @@ def frame_times(motion: Any, fps: float | None, frames: int | None) -> tuple[Arr
     if not len(known):
         raise ModelError(f"{motion.name} cannot be drawn: none of its times is finite")
     begin, end = float(known[0]), float(known[-1])
-    wanted = frames or int(round(abs(end - begin) * (fps or RATE))) + 1
+    wanted = frames or round(abs(end - begin) * (fps or RATE)) + 1
     if end == begin:
         return np.array([begin]), ("the motion is one instant: there is nothing to play",)
     count = max(wanted, 2) if fps or frames else min(max(wanted, 240), FRAMES)
@@ -135,7 +136,8 @@ def _sampled(motion: Any, times: Array) -> tuple[_Sampled, tuple[str, ...]]:
             return _Sampled(motion.at(times), times, True), ()
         except AppellError as error:  # the last step of a failed run may not be repeatable
             return _Sampled(motion, times, False), (f"drawn through the samples by straight lines ({error})",)
-    return _Sampled(motion, times, False), ("drawn through the samples of the file by straight lines",) if len(motion) > 1 else ()
+    note = ("drawn through the samples of the file by straight lines",)
+    return _Sampled(motion, times, False), note if len(motion) > 1 else ()
 
 
 def _symbol_values(scene: Scene, sampled: _Sampled, symbols: Sequence[Any]) -> dict[Any, Any]:
@@ -261,7 +263,8 @@ def _surface(scene: Scene, sampled: _Sampled, position: Sequence[Any], over: Map
 def _reach(scene: Scene, values: list[Any]) -> tuple[Array, float]:
     """Corners (2, 3) of the places of all items, walls only as far as they stand before them; and the largest side, m."""
     walls = [isinstance(item, Wall) for item in scene.items]
-    some = [part[n].reshape(-1, 3) for part, wall in zip(values, walls, strict=True) for n in POSITIONS if n in part and not wall]
+    standing = [part for part, wall in zip(values, walls, strict=True) if not wall]
+    some = [part[n].reshape(-1, 3) for part in standing for n in POSITIONS if n in part]
     points = np.vstack(some) if some else np.zeros((1, 3))
     corners = np.stack([points.min(axis=0), points.max(axis=0)])
     radii = [float(part[n].max()) for part in values for n in ("radius", "sizes", "length") if n in part and part[n].size]

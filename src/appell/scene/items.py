@@ -20,7 +20,7 @@ import sympy
 
 from appell.errors import ModelError
 from appell.scene import shapes as draw
-from appell.scene.shapes import GREY, INK, Array, Shape, still
+from appell.scene.shapes import INK, Array, Shape, still
 
 Parts = dict[str, Any]
 """Name → expression, or list (of lists) of them."""
@@ -127,7 +127,7 @@ class Point(Item):
         return {"p": list(resolve(self.at, "position").position), **_optional(radius=self.radius)}
 
     def shapes(self, n: Numbers) -> list[Shape]:
-        if self.hinge or "radius" not in n.values and n.flat:
+        if self.hinge or ("radius" not in n.values and n.flat):
             return [draw.Dot(still(n["p"]), self.colour or INK, 4.0 if self.hinge else 6.5, self.hinge, self.name)]
         ball = draw.sphere(n.length("radius", 0.025))
         return [_solid(n, ball, self.colour or draw.PALETTE[0], 1.0, self.name)]
@@ -289,7 +289,7 @@ class Label(Item):
 
 @dataclass(frozen=True, eq=False)
 class Arrow(Item):
-    """A force, velocity or any vector at a place; `scale` in m per unit, chosen so that the longest is a quarter of the scene."""
+    """A force, velocity or any vector at a place; `scale` in m per unit, by default the longest is a quarter of the scene."""
 
     at: Any
     vector: Sequence[Any]

@@ -63,7 +63,8 @@ def _stl(data: bytes) -> tuple[Array, NDArray[np.int_]]:
         records = np.frombuffer(data, dtype=np.dtype([("f", "<f4", 12), ("n", "<u2")]), offset=84)
         vertices = records["f"][:, 3:].reshape(-1, 3).astype(float)
     else:
-        words = [line.split()[1:4] for line in data.decode("ascii", "replace").splitlines() if line.strip().startswith("vertex")]
+        lines = data.decode("ascii", "replace").splitlines()
+        words = [line.split()[1:4] for line in lines if line.strip().startswith("vertex")]
         vertices = np.array(words, dtype=float).reshape(-1, 3)
     return vertices, np.arange(len(vertices) // 3 * 3).reshape(-1, 3)
 

@@ -138,7 +138,8 @@ def mesh_path(name: str, urdf: Path) -> Path:
     if not name.startswith(("package://", "model://")):
         return (urdf.parent / name) if not Path(name).is_absolute() else Path(name)
     package, _, rest = name.split("://", 1)[1].partition("/")
-    roots = [folder for key in ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH") for folder in os.environ.get(key, "").split(os.pathsep)]
+    variables = [os.environ.get(key, "") for key in ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH")]
+    roots = [folder for value in variables for folder in value.split(os.pathsep)]
     above = urdf.resolve().parents
     tries = [base / package / rest for base in above] + [base / rest for base in above if base.name == package]
     tries += [base / "share" / package / rest for base in above]
@@ -164,13 +165,11 @@ def skeleton(tree: Tree) -> list[Item]:
         centre = np.asarray(node.inertia.h, float) / node.inertia.m if node.inertia.m else np.zeros(3)
         if not ends and np.linalg.norm(centre) > 0.02 * reach:
             ends = [here.at((2 * centre if not behind else centre).tolist())]
-        if node.parent < 0 and node.kind.name not in ("floating", "planar", "spherical"):
-            ends = [*ends]
         items += [Link(here, end, colour=colour, name=node.name) for end in ends]
         items += _joint_mark(node, here, reach)
         if not ends and node.inertia.m:
-            size = [0.12 * reach] * 3
-            items.append(Box(here, size, colour=colour, name=node.name) if not behind else Sphere(here, 0.03 * reach, colour=colour))
+            body = Sphere(here, 0.03 * reach, colour=colour) if behind else Box(here, [0.12 * reach] * 3, colour=colour)
+            items.append(body)
     return items
 
 

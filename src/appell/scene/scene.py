@@ -101,7 +101,8 @@ class Scene:
 
     def _resolve(self, where: Any, role: str, item: Item) -> Attached:
         if role == "gradient":
-            return self._gradient(*where, item)
+            constraint, place = where
+            return self._gradient(constraint, place, item)
         if role == "surface":
             place = self._components(where[0], item)
             for e in place.position:
@@ -117,11 +118,11 @@ class Scene:
         if isinstance(where, RigidBody):
             rotation = where.orientation.rotation
             plane = where.position[2] == 0 and rotation[2, 2] == 1
-            return Attached(tuple(where.position), rotation, bool(plane))
+            return Attached(tuple(where.position.flat()), rotation, bool(plane))
         if isinstance(where, Particle):
-            return Attached(tuple(where.position), None, bool(where.position[2] == 0))
+            return Attached(tuple(where.position.flat()), None, bool(where.position[2] == 0))
         if isinstance(where, FrameSymbols):
-            return Attached(tuple(where.position), where.rotation, False)
+            return Attached(tuple(where.position.flat()), where.rotation, False)
         return self._components(where, item)
 
     def _components(self, where: Any, item: Item) -> Attached:

@@ -169,7 +169,7 @@ def sphere(radius: float, *, marks: bool = False) -> Mesh:
 def rod(radius: float) -> Mesh:
     """A cylinder from 0 to 1 along z, to be stretched between two points."""
     mesh = cylinder(radius, 1.0, sides=14)
-    return replace(mesh, vertices=mesh.vertices + [0, 0, 0.5], edges=np.zeros((0, 2), int), smooth=True)
+    return replace(mesh, vertices=mesh.vertices + np.array([0, 0, 0.5]), edges=np.zeros((0, 2), int), smooth=True)
 
 
 def along(v: Array) -> tuple[Array, Array]:
@@ -177,7 +177,7 @@ def along(v: Array) -> tuple[Array, Array]:
     length = np.linalg.norm(v, axis=1)
     z = v / np.where(length > 0, length, 1)[:, None]
     z[length == 0] = [0, 0, 1]
-    helper = np.where(np.abs(z[:, 2:]) < 0.9, [0.0, 0.0, 1.0], [1.0, 0.0, 0.0])
-    x = np.cross(helper, z)
+    helper: Array = np.where(np.abs(z[:, 2:]) < 0.9, [0.0, 0.0, 1.0], [1.0, 0.0, 0.0])
+    x: Array = np.cross(helper, z)
     x /= np.linalg.norm(x, axis=1)[:, None]
     return np.stack([x, np.cross(z, x), z], axis=-1), length

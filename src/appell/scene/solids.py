@@ -178,7 +178,7 @@ class Surface(Item):
 
     def shapes(self, n: Numbers) -> list[Shape]:
         count = 8 * self.points if len(self.over) == 1 else self.points
-        ranges = [np.linspace(*map(float, pair), count) for pair in self.over.values()]
+        ranges = [np.linspace(float(pair[0]), float(pair[1]), count) for pair in self.over.values()]
         grid = np.stack(np.meshgrid(*ranges, indexing="ij"), axis=-1).reshape(-1, len(ranges))
         points = n.surface(self.position, dict(zip(self.over, grid.T, strict=True)))[None]
         if len(self.over) == 1:

@@ -60,7 +60,8 @@ class Player:
         from appell.show.web import player_page
 
         text = escape(player_page(self.film, self.title), quote=True)
-        return f'<iframe srcdoc="{text}" width="100%" height="640" frameborder="0" title="Animation of {escape(self.title)}"></iframe>'
+        title = f"Animation of {escape(self.title)}"
+        return f'<iframe srcdoc="{text}" width="100%" height="640" frameborder="0" title="{title}"></iframe>'
 
     def __repr__(self) -> str:
         return f"<Player of {self.title}: {len(self.film)} frames; a notebook shows it, motion.animate('x.html') writes it>"
@@ -86,7 +87,8 @@ def _gif(shown: Film, fps: float, title: str) -> bytes:
     """By Pillow; times between frames are whole hundredths of a second in this format."""
     from PIL import Image
 
-    frames = [Image.fromarray(picture).quantize(128, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE) for picture in _pictures(shown)]
+    look: dict[str, Any] = {"colors": 128, "method": Image.Quantize.MEDIANCUT, "dither": Image.Dither.NONE}
+    frames = [Image.fromarray(picture).quantize(**look) for picture in _pictures(shown)]
     memory = BytesIO()
     duration = max(20, 10 * round(100 / fps))
     frames[0].save(memory, "GIF", save_all=True, append_images=frames[1:], duration=duration, loop=0)
@@ -98,7 +100,8 @@ def _webp(shown: Film, fps: float, title: str) -> bytes:
 
     frames = [Image.fromarray(picture) for picture in _pictures(shown)]
     memory = BytesIO()
-    frames[0].save(memory, "WEBP", save_all=True, append_images=frames[1:], duration=round(1000 / fps), loop=0, quality=80, method=2)
+    look: dict[str, Any] = {"duration": round(1000 / fps), "loop": 0, "quality": 80, "method": 2}
+    frames[0].save(memory, "WEBP", save_all=True, append_images=frames[1:], **look)
     return memory.getvalue()
 
 
@@ -106,10 +109,12 @@ def _mp4(shown: Film, fps: float, title: str) -> bytes:
     try:
         import imageio_ffmpeg
     except ImportError:
-        raise BackendUnavailable("mp4 needs imageio-ffmpeg: pip install 'appell[show]'; .gif, .webp and .html need nothing more") from None
+        remedy = "pip install 'appell[show]'; .gif, .webp and .html need nothing more"
+        raise BackendUnavailable(f"mp4 needs imageio-ffmpeg: {remedy}") from None
     with TemporaryDirectory() as folder:
         path = Path(folder) / "film.mp4"
-        output = imageio_ffmpeg.write_frames(str(path), SIZE, fps=fps, codec="libx264", quality=7, macro_block_size=2)
+        look: dict[str, Any] = {"fps": fps, "codec": "libx264", "quality": 7, "macro_block_size": 2}
+        output = imageio_ffmpeg.write_frames(str(path), SIZE, **look)
         output.send(None)
         for picture in _pictures(shown):
             output.send(np.ascontiguousarray(picture))

@@ -54,7 +54,8 @@ class Painter:
 
     def __post_init__(self) -> None:
         if self.view is None:
-            self.view = Plane.on(self.film, self.width, self.height) if self.film.flat else Camera.on(self.film, self.width / self.height)
+            w, h = self.width, self.height
+            self.view = Plane.on(self.film, w, h) if self.film.flat else Camera.on(self.film, w / h)
 
     def pixels(self, points: Array) -> Array:
         """(n, 2): where points in space (m) fall in the picture, from its upper left corner."""
@@ -63,9 +64,8 @@ class Painter:
     def frame(self, k: int) -> NDArray[np.uint8]:
         """The k-th frame as RGB, (height, width, 3)."""
         renderer = RendererAgg(self.width, self.height, 72)
-        rgb = to_rgb(PAPER)
-        page = Stroke(0, np.array([[0, 0], [self.width, 0], [self.width, self.height], [0, self.height]], float), fill=rgb, closed=True)
-        self._draw(renderer, page)
+        corners = np.array([[0, 0], [1, 0], [1, 1], [0, 1]]) * [self.width, self.height]
+        self._draw(renderer, Stroke(0, corners, fill=to_rgb(PAPER), closed=True))
         self._strokes = []
         words: list[tuple[Words, Array]] = []
         for shape in self.film.shapes:

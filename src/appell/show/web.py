@@ -83,7 +83,7 @@ def describe(film: Film, packer: Packer) -> dict[str, Any]:
 
 def _mesh(mesh: Mesh, packer: Packer, *, flat: bool) -> dict[str, Any]:
     drawn = flat and bool(mesh.outlines)  # then the triangles are not needed
-    vertices, triangles, edges = (np.zeros((0, k)) if drawn else a for k, a in ((3, mesh.vertices), (3, mesh.triangles), (2, mesh.edges)))
+    vertices, triangles, edges = (a[:0] if drawn else a for a in (mesh.vertices, mesh.triangles, mesh.edges))
     outlines = [packer.add(o) for o in mesh.outlines] if flat else []
     return {
         "vertices": packer.add(vertices), "triangles": packer.add(triangles), "edges": packer.add(edges), "smooth": mesh.smooth,

@@ -50,7 +50,7 @@ def differential_drive() -> Example:
         system,
         [
             Floor([0, 0, 0], [0, 0, 1]),
-            Trail([*tree.frame("platform").position[:2], 0]),
+            Trail([*tree.frame("platform").position.flat()[:2], 0]),
             Box(tree.frame("platform").at((0.05, 0, 0.05)), [0.4, 0.36, 0.08], name="platform"),
             *(Wheel(f"{side}_wheel", radius, axis="y", thickness=0.05, name=side) for side in ("left", "right")),
             Sphere(tree.frame("platform").at((0.22, 0, -0.06)), 0.04, colour="#8a8f98", name="caster"),
