@@ -14,6 +14,7 @@ from appell.model import System
 from appell.model.values import bound
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.manifold import Residuals, project, residuals
+from appell.normal_form.nearest import nearest
 
 Array = NDArray[np.float64]
 
@@ -122,9 +123,12 @@ def consistent(
     since: float = 0.0,
     hold: Iterable[Any] = (),
 ) -> dict[Any, float]:
-    """The state on the constraints that is nearest to `start` in the kinetic metric.
+    """The state on the constraints that is nearest to `start` in the metric of its kinetic energy, M at the start.
 
-        q + N Δπ with the least ΔπᵀMΔπ and f = 0,        v + Δv with the least ΔvᵀMΔv and ḟ = 0, f(t, q, v) = 0
+        q with the least (q − q₀)ᵀM(q − q₀) and f = 0,        v with the least (v − v₀)ᵀM(v − v₀) and ḟ = 0, f(t, q, v) = 0
+
+    (q − q₀ = N δ with δᵀMδ where q̇ = N v). The nearest one that can be reached going down from the start: damped steps to the
+    constraints, then along them until q − q₀ is normal to them (`appell.normal_form.nearest`).
 
     Parameters
     ----------
@@ -146,7 +150,8 @@ def consistent(
         raise ModelError(f"hold= names {sorted(set(held) - known)[0]}, which is not a state of {system.name}")
     fixed_q = np.array([str(s) in held for s in system.coordinates], dtype=bool)
     fixed_v = np.array([str(s) in held for s in system.velocities], dtype=bool)
-    q, v = project(form, since, q, v, p, fixed_q=fixed_q, fixed_v=fixed_v)
+    with np.errstate(all="ignore"):
+        q, v = nearest(form, since, q, v, p, fixed_q=fixed_q, fixed_v=fixed_v)
     left = residuals(form, since, q, v, p)
     if not left.relative <= TOLERANCE:
         kept = f" while holding {', '.join(held)}" if held else ""

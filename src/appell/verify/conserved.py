@@ -1,18 +1,21 @@
 """Cyclic coordinates, conserved momenta and the energy integral.
 
     ∂T/∂q = ∂V/∂q = 0, Q_q = 0:  d/dt ∂T/∂q̇ = (W Λ)_q                 a cyclic coordinate under constraints
-    dI/dt = I_t + I_q q̇ + I_v a,  I = Σ c_i p_i + Σ c_ij (q_i p_j − q_j p_i)       momenta p = ∂T/∂v
+    dI/dt = I_t + I_q q̇ + I_v a,  I = Σ c_i p_i + Σ c_ij (q_i p_j − q_j p_i)       momenta p = ∂T/∂v, c of parameters
+    ΔI = I_v Δv,  M Δv = n + W λ,  A Δv = 0                                       at a face f = 0 with the normal n = ∂f/∂q
     dH/dt = power,  H = T2 − T0 + V                                               the energy integral where it vanishes
 
-A momentum is called conserved where Σ c dI/dt vanishes at random states of the constraints, with the accelerations of the
-normal form, for two sets of parameter values: what the constraints do to it is then included.
+A momentum is called conserved where dI/dt vanishes at random states of the constraints, with the accelerations of the normal
+form and parameter values of its own at each state, where ΔI vanishes at states on every face, and where dI/dt vanishes in
+50 digits with the accelerations of Lagrange's form.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -22,13 +25,19 @@ from sympy import Expr
 
 from appell.backends import vm_function
 from appell.errors import AppellError
+from appell.forms import lagrange
 from appell.forms.base import directions
 from appell.forms.derivation import along, gradient
 from appell.forms.display import simplified
+from appell.forms.manifold import Projection
+from appell.forms.numbers import Tape, arithmetic
 from appell.graph import Fn
-from appell.jets import Coordinate, t
-from appell.model import System
+from appell.jets import Coordinate, t, total_derivative
+from appell.model import Face, System
+from appell.normal_form import normal_form
+from appell.normal_form.nearest import states_on
 from appell.simulate.run import Run
+from appell.verify.exact import exact_parameters, exact_state
 from appell.verify.frobenius import rational, reduced
 
 Array = NDArray[np.float64]
@@ -40,10 +49,16 @@ ZERO = 1e-9
 PAIRS = 6
 """Number of coordinates up to which rotations q_i p_j − q_j p_i are tried."""
 
+UNKNOWNS = 60
+"""Momenta times monomials of parameters up to which they are tried as coefficients."""
+
+DIGITS = 50
+"""Digits in which a momentum is confirmed."""
+
 
 @dataclass(frozen=True)
 class Batch:
-    """States of one system: times (k,), coordinates (k, nq), velocities (k, nv), accelerations (k, nv), Λ (k, rows)."""
+    """States of one system: times (k,), q (k, nq), v (k, nv), accelerations (k, nv), Λ (k, rows), parameters (k, np)."""
 
     run: Run
     t: Array
@@ -51,25 +66,32 @@ class Batch:
     v: Array
     a: Array
     lam: Array
+    p: Array
 
     @staticmethod
-    def of(run: Run, states: Sequence[State]) -> Batch:
-        """Those of the states at which the accelerations are determined."""
-        good = [(*state, *solved) for state in states if (solved := _solved(run, state)) is not None]
-        widths = (run.system.nq, run.system.nv, run.system.nv, len(run.system.constraints))
-        columns = [np.array([one[k + 1] for one in good]).reshape(len(good), n) for k, n in enumerate(widths)]
-        return Batch(run, np.array([one[0] for one in good]), *columns)
+    def of(run: Run, states: Sequence[State], parameters: Sequence[Array] | None = None) -> Batch:
+        """Those of the states at which the accelerations are determined, each with its own parameters if given."""
+        runs = [run] * len(states) if parameters is None else [replace(run, p=p) for p in parameters]
+        tried = [(one, state, _solved(one, state)) for one, state in zip(runs, states, strict=True)]
+        good = [(*state, *solved, one.p) for one, state, solved in tried if solved is not None]
+        widths = (run.system.nq, run.system.nv, run.system.nv, len(run.system.constraints), len(run.p))
+        columns = [np.array([row[k + 1] for row in good]).reshape(len(good), n) for k, n in enumerate(widths)]
+        return Batch(run, np.array([row[0] for row in good]), *columns)
 
     def values(self, expr: Expr) -> Array:
         """An expression in t, q, v, a at the states, (k,)."""
         return self._evaluated(self.run.form.lowered(self.run.system.in_velocities(expr)))["value"]
+
+    def table(self, exprs: Sequence[Expr]) -> Array:
+        """Expressions at the states, (k, number of them)."""
+        return np.array([self.values(e) for e in exprs]).reshape(len(exprs), len(self.t)).T
 
     def outputs(self, *names: str) -> dict[str, Array]:
         """Outputs of the normal form at the states."""
         return self._evaluated(self.run.form.select(*names))
 
     def _evaluated(self, fn: Fn) -> dict[str, Array]:
-        known = {"t": self.t, "q": self.q, "v": self.v, "p": self.run.p, "a": self.a, "lam": self.lam}
+        known = {"t": self.t, "q": self.q, "v": self.v, "p": self.p, "a": self.a, "lam": self.lam}
         found = vm_function(fn).batch(*(known[port.name] for port in fn.inputs))
         return dict(zip((port.name for port in fn.outputs), found, strict=True))
 
@@ -83,37 +105,45 @@ def _solved(run: Run, state: State) -> tuple[Array, Array] | None:
 
 
 def cyclic(system: System) -> dict[Coordinate, tuple[str, ...]]:
-    """Coordinates that T, V and the forces do not contain and that no force drives → constraints that act on them."""
+    """Coordinates that T, V and the forces do not contain and that no force drives → constraints and faces that act on them."""
     used = set().union(*(e.free_symbols for e in (system.kinetic, system.potential, *system.forces)))
     W = directions(system)
     found = {}
     for i, v in enumerate(system.velocities):
         q = next((q for q in system.coordinates if q.d == v), None)
         if q is not None and q not in used and system.forces[i] == 0:
-            found[q] = tuple(c.name for c, row in zip(system.constraints, W, strict=True) if row[i] != 0)
+            rows = [c.name for c, row in zip(system.constraints, W, strict=True) if row[i] != 0]
+            found[q] = (*rows, *(face.name for face in system.unilateral if q in face.function.free_symbols))
     return found
 
 
-def momenta(system: System, batches: Sequence[Batch]) -> list[Expr]:
-    """Conserved combinations of momenta and moments of momentum, as expressions in t, q, v; trivial ones (zero) left out."""
+# -- momenta -----------------------------------------------------------------------------------------------------------
+
+
+def momenta(batch: Batch, given: Mapping[Any, Any]) -> list[Expr]:
+    """Conserved combinations of momenta and moments of momentum, as expressions in t, q, v; trivial ones (zero) left out.
+
+    batch: states with one set of parameters; given: the values that hold, by symbol or name: other parameters are free.
+    """
+    system = batch.run.system
     candidates = _candidates(system)
-    d_dt = along(system.rates)
-    table = lambda exprs: np.vstack([np.array([batch.values(e) for e in exprs]).T for batch in batches])
-    values, rates = table(candidates), table([d_dt(e) for e in candidates])
-    size = np.abs(values).max(axis=0) + np.abs(rates).max(axis=0)
-    keep = [k for k in range(len(candidates)) if size[k] > ZERO]
-    if len(rates) < len(keep) + 2:
-        return []
-    null = scipy.linalg.null_space(rates[:, keep] / size[keep], rcond=ZERO).T / size[keep]
-    found, spanned = [], np.zeros((len(values), 0))
-    for c in sorted(reduced(null), key=lambda c: np.count_nonzero(np.abs(c) > 1e-7)):
-        value = values[:, keep] @ c
-        grown = np.column_stack([spanned, value / max(np.abs(value).max(), 1e-300)])
-        exact = rational(c)
-        is_rational = all(abs(float(r) - x) < 1e-6 for r, x in zip(exact, c, strict=True))
-        if is_rational and np.abs(value).max() > ZERO and np.linalg.matrix_rank(grown, tol=1e-7) > spanned.shape[1]:
-            spanned = grown
-            found.append(simplified(sympy.Add(*(r * candidates[k] for r, k in zip(exact, keep, strict=True) if r)), 0.3))
+    names = {str(key) for key in given}
+    free = [p for p in system.parameters if str(p) not in names]
+    values, found, spanned = batch.table(candidates), [], np.zeros((len(batch.t), 0))
+    confirm = _confirmation(system, given)
+    for degree in range(3 if free else 1):
+        coefficients = _monomials(free, degree)
+        if degree and len(candidates) * len(coefficients) > UNKNOWNS:
+            break
+        for exact in _null_vectors(batch, candidates, coefficients, given, limit=12 if not given else 1000):
+            at_p = sympy.lambdify(system.parameters, exact, "numpy")(*batch.run.p)
+            value = values @ np.array(at_p, dtype=float)
+            grown = np.column_stack([spanned, value / max(np.abs(value).max(), 1e-300)])
+            if np.abs(value).max() > ZERO and np.linalg.matrix_rank(grown, tol=1e-7) > spanned.shape[1]:
+                momentum = sympy.Add(*(c * e for c, e in zip(exact, candidates, strict=True)))
+                if confirm(momentum):
+                    spanned = grown
+                    found.append(simplified(momentum, 0.3))
     return found
 
 
@@ -125,13 +155,126 @@ def _candidates(system: System) -> list[Expr]:
     return [*p.values(), *(a * p[b.d] - b * p[a.d] for a, b in pairs)]
 
 
-def energy(system: System, batch: Batch) -> tuple[bool, str]:
+def _monomials(symbols: Sequence[Any], degree: int) -> list[Expr]:
+    """1, the symbols, their products, … up to a degree."""
+    powers = (itertools.combinations_with_replacement(symbols, d) for d in range(degree + 1))
+    return [sympy.Mul(*factors) for factors in itertools.chain.from_iterable(powers)]
+
+
+def _null_vectors(
+    batch: Batch, candidates: Sequence[Expr], coefficients: Sequence[Expr], given: Mapping[Any, Any], limit: int
+) -> list[list[Expr]]:
+    """c_k = Σ r_kj × coefficient_j with rational r for which Σ c_k I_k has no rate and no jump, simplest first."""
+    system, unknowns = batch.run.system, len(candidates) * len(coefficients)
+    many = _scattered(batch, given, unknowns + 10) if len(coefficients) > 1 else batch
+    times = lambda table, some: np.einsum("ki,kj->kij", table, some.table(coefficients)).reshape(len(table), -1)
+    d_dt = along(system.rates)
+    rates = times(many.table([d_dt(e) for e in candidates]), many)
+    size = np.abs(times(many.table(candidates), many)).max(axis=0, initial=0.0) + np.abs(rates).max(axis=0, initial=0.0)
+    for i in range(len(system.unilateral)):
+        rates = np.vstack([rates, *(times(_jumps(one, i, candidates), one) for one in [_on_face(many, i)])])
+    keep = [k for k in range(unknowns) if size[k] > ZERO]
+    if len(many.t) < len(keep) + 2:
+        return []
+    relative = rates[:, keep] / size[keep]
+    alone = np.eye(len(keep))[np.abs(relative).max(axis=0, initial=0.0) < ZERO]
+    mixed = reduced(scipy.linalg.null_space(relative, rcond=ZERO).T / size[keep])
+    vectors = []
+    for c in (*alone, *sorted(mixed, key=lambda c: np.count_nonzero(np.abs(c) > 1e-7))):
+        exact = rational(c, limit)
+        if all(abs(float(r) - x) < 1e-6 * max(1, abs(x)) for r, x in zip(exact, c, strict=True)):
+            whole = dict(zip(keep, exact, strict=True))
+            at = [(k * len(coefficients) + j, k, e) for k in range(len(candidates)) for j, e in enumerate(coefficients)]
+            terms = [(k, whole.get(place, 0) * e) for place, k, e in at]
+            vectors.append([sympy.Add(*(term for owner, term in terms if owner == k)) for k in range(len(candidates))])
+    return vectors
+
+
+def _scattered(batch: Batch, given: Mapping[Any, Any], count: int) -> Batch:
+    """As many states, each with its own values of the parameters that are not given."""
+    run, states, parameters = batch.run, [], []
+    for k in range(count):
+        drawn = exact_parameters(run.system, given, 1000 + k)
+        p = np.array([float(drawn[s]) for s in run.system.parameters])
+        for state in states_on(run.form, p, 1, k):
+            states.append(state)
+            parameters.append(p)
+    return Batch.of(run, states, parameters)
+
+
+def _on_face(batch: Batch, face: int) -> Batch:
+    """The states of a batch moved onto a face, accelerations left out."""
+    form = normal_form(batch.run.system, (face,))
+    places = [(k, state) for k, p in enumerate(batch.p) for state in states_on(form, p, 1, k)][: len(batch.t)]
+    pick = lambda i, n: np.array([state[i] for _, state in places]).reshape(len(places), n)
+    at = [k for k, _ in places]
+    there = (np.array([state[0] for _, state in places]), pick(1, form.nq), pick(2, form.nv))
+    return Batch(batch.run, *there, np.zeros((len(at), form.nv)), batch.lam[at] * 0, batch.p[at])
+
+
+def _jumps(batch: Batch, face: int, exprs: Sequence[Expr]) -> Array:
+    """ΔI of quantities affine in v by a unit blow on a face at states there, (k, number of them)."""
+    form = normal_form(batch.run.system, (face,))
+    blocks = vm_function(form.select("M", "A", "W")).batch(batch.t, batch.q, batch.v, batch.p)
+    dv = np.array([_blow(M, A, W) for M, A, W in zip(*blocks, strict=True)]).reshape(batch.v.shape)
+    return replace(batch, v=batch.v + dv).table(exprs) - batch.table(exprs)
+
+
+def _blow(M: Array, A: Array, W: Array) -> Array:
+    """Δv of M Δv = n + W λ, A Δv = 0, with the normal n as the last row of A."""
+    n, m = len(M), len(A) - 1
+    K = np.block([[M, -W[:, :m]], [A[:m], np.zeros((m, m))]])
+    return np.asarray(np.linalg.lstsq(K, np.concatenate([A[m], np.zeros(m)]), rcond=1e-12)[0][:n], dtype=np.float64)
+
+
+def _confirmation(system: System, given: Mapping[Any, Any]) -> Callable[[Expr], bool]:
+    """Whether dI/dt vanishes in many digits: what is small is told from what is zero. True where that cannot be asked."""
+    numbers, d_dt = arithmetic(DIGITS), along(system.rates)
+    states = []
+    try:
+        equations, project = lagrange(system), Projection(system)
+        for seed in range(6):
+            parameters: Any = exact_parameters(system, given, 2000 + seed)
+            p = np.array([float(parameters[s]) for s in system.parameters])
+            for place in states_on(normal_form(system), p, 1, seed):
+                state = project(exact_state(system, *place, parameters, numbers), numbers)
+                if state is not None and len(states) < 3:
+                    a, _ = equations.evaluate(state, DIGITS)
+                    states.append(state | dict(zip(system.accelerations, a, strict=True)))
+    except AppellError:
+        return lambda momentum: True
+
+    def confirm(momentum: Expr) -> bool:
+        tape = Tape([momentum, system.in_velocities(d_dt(momentum))])
+        results = [tape(state, numbers) for state in states]
+        return all(abs(rate) <= 10.0 ** (20 - DIGITS) * (abs(value) + 1e-10) for value, rate in results)
+
+    return confirm
+
+
+# -- energy ------------------------------------------------------------------------------------------------------------
+
+
+def energy(system: System, batch: Batch, given: Mapping[Any, Any]) -> tuple[bool, str]:
     """Whether H = T2 − T0 + V is an integral, and a sentence that says so or says what changes it."""
     out = batch.outputs("power", "H", "T", "V")
-    if np.abs(out["power"]).max() < ZERO * (1 + np.abs(out["H"]).max()):
+    impacts = [reason for face in system.unilateral if (reason := _loss(system, face, given))]
+    reasons = []
+    if not np.abs(out["power"]).max() < ZERO * (1 + np.abs(out["H"]).max()):
+        reasons = _reasons(system, batch)
+    if not reasons and not impacts:
         same = np.abs(out["H"] - out["T"] - out["V"]).max() < ZERO * (1 + np.abs(out["H"]).max())
         name = "the energy T + V" if same else "H = T2 − T0 + V"
-        return True, f"{name} is conserved: no force and no constraint does work, and time does not enter"
+        timely = [f"'{c.name}'" for c, f in zip(system.constraints, system.residuals, strict=True) if t in f.free_symbols]
+        time = f"time enters only {', '.join(timely)}" if timely else "time does not enter"
+        elastic = ", impacts are elastic" if system.unilateral else ""
+        return True, f"{name} is conserved: no force and no constraint does work{elastic}, and {time}"
+    between = "; between impacts it is" if not reasons else ""
+    return False, f"the energy is not conserved: {'; '.join(reasons + impacts)}{between}"
+
+
+def _reasons(system: System, batch: Batch) -> list[str]:
+    """What does work."""
     reasons = []
     if any(force != 0 for force in system.forces):
         reasons.append("the forces do work")
@@ -139,7 +282,19 @@ def energy(system: System, batch: Batch) -> tuple[bool, str]:
     if timely:
         reasons.append(f"{' and '.join(timely)} contain time")
     reasons += [f"the reaction of constraint '{name}' does work" for name in _working(system, batch)]
-    return False, f"the energy is not conserved: {'; '.join(reasons) or 'the kinematics depend on time'}"
+    return reasons or ["the kinematics depend on time"]
+
+
+def _loss(system: System, face: Face, given: Mapping[Any, Any]) -> str:
+    """What an impact on a face does to the energy; nothing where it is elastic and the face is at rest."""
+    values = {str(key): value for key, value in given.items()}
+    e = face.restitution.xreplace({s: sympy.sympify(values[str(s)]) for s in face.restitution.free_symbols if str(s) in values})
+    drift = total_derivative(face.function, system.rates).xreplace(dict.fromkeys(system.velocities, sympy.Integer(0)))
+    if sympy.simplify(drift) != 0:
+        return f"'{face.name}' moves, and a blow of it does work"
+    if e.free_symbols:
+        return f"an impact on '{face.name}' takes from it unless {e} = 1"
+    return "" if e == 1 else f"an impact on '{face.name}' takes from it (restitution {sympy.Float(e, 6)})"
 
 
 def _working(system: System, batch: Batch) -> list[str]:

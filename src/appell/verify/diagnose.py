@@ -13,7 +13,6 @@ Ranks and conserved quantities are read at random states on the constraints: gen
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,17 +23,18 @@ from numpy.typing import NDArray
 
 from appell.errors import ConstraintError, FormNotApplicable, ModelError
 from appell.forms.display import simplified
-from appell.forms.matrices import samples
 from appell.forms.pseudo import PseudoVelocities, independent_rows, suggest
-from appell.jets import t
+from appell.jets import jets_of, t
 from appell.model import System
 from appell.model.unilateral import ChartChoice
 from appell.normal_form import NormalForm, normal_form
-from appell.normal_form.manifold import find, project, residuals
+from appell.normal_form.manifold import project, residuals
+from appell.normal_form.nearest import states_on
 from appell.simulate.run import bind, compile
 from appell.simulate.start import TOLERANCE, read
 from appell.verify import conserved, ranks
 from appell.verify.exact import exact_parameters
+from appell.verify.findings import Diagnosis, Finding
 from appell.verify.frobenius import State, affine_rows, flag, integrals
 
 Array = NDArray[np.float64]
@@ -47,49 +47,6 @@ SMALL = 16
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One sentence about one subject: a constraint by its name, a coordinate, or the system."""
-
-    kind: str
-    subject: str
-    sentence: str
-
-    def __str__(self) -> str:
-        return self.sentence
-
-
-@dataclass(frozen=True)
-class Diagnosis:
-    """What `ap.diagnose` found, in the order in which it looked. Prints as text and in notebooks."""
-
-    system: str
-    findings: tuple[Finding, ...]
-
-    def of(self, kind: str) -> tuple[Finding, ...]:
-        """The findings of one kind: constraint, integrability, redundancy, rank, contradiction, freedom, cyclic, conserved,
-        pseudo-velocities, unilateral, start."""
-        return tuple(finding for finding in self.findings if finding.kind == kind)
-
-    def about(self, subject: Any) -> tuple[Finding, ...]:
-        """The findings about a constraint or a coordinate, by the object or its name."""
-        name = str(getattr(subject, "name", subject))
-        return tuple(finding for finding in self.findings if finding.subject == name)
-
-    def __iter__(self) -> Iterator[Finding]:
-        return iter(self.findings)
-
-    def __str__(self) -> str:
-        width = max(len(finding.kind) for finding in self.findings)
-        lines = [f"  {finding.kind.ljust(width)}  {finding.sentence}" for finding in self.findings]
-        return "\n".join([f"diagnosis of {self.system}", *lines])
-
-    def _repr_html_(self) -> str:
-        cell = lambda text: f"<td style='text-align:left'>{html.escape(text)}</td>"
-        body = "".join(f"<tr>{cell(f.kind)}{cell(f.sentence)}</tr>" for f in self.findings)
-        return f"<table><caption>diagnosis of {html.escape(self.system)}</caption>{body}</table>"
-
-
-@dataclass(frozen=True)
 class _Case:
     """A system with parameter values p, and states on its constraints (none where none was found)."""
 
@@ -98,6 +55,7 @@ class _Case:
     values: dict[Any, float]
     p: Array
     states: list[State]
+    given: Mapping[Any, Any]
 
     @staticmethod
     def of(system: System, parameters: Mapping[Any, Any], start: State | None = None, seed: int = 0) -> _Case:
@@ -106,14 +64,21 @@ class _Case:
         for attempt in range(5 if len(parameters) < len(system.parameters) else 1):
             values = {s: float(x) for s, x in exact_parameters(system, parameters, seed + attempt).items()}
             p = np.array([values[s] for s in system.parameters], dtype=float)
-            states = find(form, p, seed, tries=STATES)
+            states = states_on(form, p, STATES, seed)
             if start is not None:
                 near = project(form, start[0], start[1], start[2], p)
                 if residuals(form, start[0], *near, p).relative < TOLERANCE:
                     states = [(start[0], *near), *states]
             if states:
+                states = _generic_first(form, p, states)
                 break
-        return _Case(system, form, bind(system, values), p, states)
+        return _Case(system, form, bind(system, values), p, states, dict(parameters))
+
+
+def _generic_first(form: NormalForm, p: Array, states: list[State]) -> list[State]:
+    """The states in their order, those at which the rows have less than their usual rank last."""
+    rank_of = [max((ranks.rank(one) for one in ranks.values(form, p, [state], "A1")), default=-1) for state in states]
+    return [state for _, state in sorted(zip(rank_of, states, strict=True), key=lambda pair: -pair[0])]
 
 
 def diagnose(
@@ -208,29 +173,52 @@ def _integrability(case: _Case) -> Iterator[Finding]:
         if alone.holonomic or on_surface:
             hidden.append(i)
             where = "" if alone.holonomic else " on the holonomic constraints"
-            verdict = f"holonomic in disguise{where}: {_integral(system, [i])}"
+            function = _integral(case, [i])
+            verdict = f"holonomic in disguise{where}: {_constant(function)}"
         else:
+            function = None
             growth = ", ".join(str(r - 1) for r in alone.ranks)
             verdict = f"nonholonomic: the motions that it allows and their brackets span {growth} dimensions"
-        yield Finding("integrability", c[i].name, f"constraint '{c[i].name}' is {verdict}")
+        yield Finding("integrability", c[i].name, f"constraint '{c[i].name}' is {verdict}", function)
     if len(first) > 1:
         whole, base = grow(rows), grow(positions)
-        yield _together(system, first, hidden, whole.integrals - base.integrals, whole.rows - base.rows)
+        yield _together(case, first, hidden, whole.integrals - base.integrals, whole.rows - base.rows)
     for one in (k for k in c if k.order == 1 and not k.linear):
         sentence = f"constraint '{one.name}' is nonlinear, so Frobenius's theorem does not speak about it"
         yield Finding("integrability", one.name, sentence)
 
 
-def _integral(system: System, rows: list[int]) -> str:
-    found = [one for one in integrals(system, rows) if set(one.rows) <= set(rows)]
-    if not found:
+def _integral(case: _Case, rows: list[int]) -> sympy.Expr | None:
+    found = [one for one in integrals(case.system, rows, given=case.given) if set(one.rows) <= set(rows)]
+    return found[0].function if found else None
+
+
+def _constant(function: sympy.Expr | None) -> str:
+    if function is None:
         return "it has an integral, which SymPy does not find in closed form"
-    function = found[0].function
-    return f"{function} stays constant; write ap.Constraint({function} - C) with the C of the start"
+    return f"{function} stays constant{_where(function)}; write ap.Constraint({function} - C) with the C of the start"
 
 
-def _together(system: System, first: list[int], hidden: list[int], count: int, rank: int) -> Finding:
+def _where(function: Any) -> str:
+    """Where an integral has no value or jumps, so that its constant is another one on each side."""
+    walls = []
+    parts: list[Any] = list(sympy.preorder_traversal(function))
+    for e in parts:
+        if e.is_Pow and (e.exp.is_negative or not e.exp.is_integer) and jets_of(e.base):
+            walls.append(e.base)
+        elif isinstance(e, sympy.log):
+            walls += [x.args[0] if isinstance(x, sympy.Abs) else x for x in e.args if jets_of(x)]
+        elif isinstance(e, sympy.tan | sympy.sec):
+            walls.append(sympy.cos(e.args[0]))
+        elif isinstance(e, sympy.cot | sympy.csc):
+            walls.append(sympy.sin(e.args[0]))
+    walls = [w for w in dict.fromkeys(walls) if not w.is_positive]
+    return f" on each side of {' and of '.join(f'{w} = 0' for w in walls)}" if walls else ""
+
+
+def _together(case: _Case, first: list[int], hidden: list[int], count: int, rank: int) -> Finding:
     """The set of first-order constraints: `count` integrals of `rank` independent rows, some of which show in single rows."""
+    system = case.system
     if count == rank:
         verdict = f"holonomic in disguise: {count} integrals for {rank} independent rows"
     elif count > len(hidden):
@@ -238,11 +226,12 @@ def _together(system: System, first: list[int], hidden: list[int], count: int, r
     else:
         verdict = "nonholonomic and have no further integral"
     sentence = f"the constraints {_listed(system.constraints[i].name for i in first)} together are {verdict}"
-    mixed = [one for one in integrals(system, first, factors=False) if len(one.rows) > 1] if count > len(hidden) else []
+    more = integrals(system, first, factors=False, given=case.given) if count > len(hidden) else []
+    mixed = [one for one in more if len(one.rows) > 1]
     for one in mixed:
         of = _listed(system.constraints[i].name for i in one.rows)
-        sentence += f"; {one.function} stays constant (a combination of {of})"
-    return Finding("integrability", system.name, sentence)
+        sentence += f"; {one.function} stays constant{_where(one.function)} (a combination of {of})"
+    return Finding("integrability", system.name, sentence, mixed[0].function if len(mixed) == 1 else None)
 
 
 # -- the rows together -------------------------------------------------------------------------------------------------
@@ -285,11 +274,18 @@ def _contradiction(case: _Case) -> Iterator[Finding]:
 def _freedom(case: _Case) -> Iterator[Finding]:
     system, form = case.system, case.form
     most = lambda name: max(map(ranks.rank, ranks.values(form, case.p, case.states, name)), default=0)
-    velocities, accelerations = system.nv - most("A1"), system.nv - most("A") - sum(not row.linear for row in form.rows)
-    reached = flag(system, affine_rows(system), case.states[:3], case.p).ranks[-1] - 1
+    apparent, accelerations = system.nv - most("A1"), system.nv - most("A") - sum(not row.linear for row in form.rows)
+    holonomic = any(c.order == 0 for c in system.constraints)
+    moves = [ranks.movable(form, case.p, state) for state in case.states[:4]] if holonomic else []
+    stuck = min((free - moving for free, moving in moves), default=0)  # ways to move that end at once
+    velocities, accelerations = apparent - stuck, accelerations - stuck
+    reached = flag(system, affine_rows(system), case.states[:3], case.p).ranks[-1] - 1 - stuck
     count = lambda n, noun: f"{n} {noun}{'' if n == 1 else 's'}"
     sentence = f"{count(velocities, 'degree')} of freedom in the velocities;"
     sentence += f" from a start {count(reached, 'dimension')} of positions can be reached"
+    if stuck:
+        left = count(apparent, "velocity direction")
+        sentence += f" (the rows leave {left}, along which the positions cannot go on: rank is lost)"
     if any(c.order == 1 and not c.linear for c in system.constraints):
         sentence += " (as far as constraints affine in the velocities decide)"
     if accelerations != velocities:
@@ -305,21 +301,18 @@ def _conserved(case: _Case) -> Iterator[Finding]:
     for q, guilty in conserved.cyclic(system).items():
         does = "its momentum is conserved" if not guilty else f"only the reaction of {_listed(guilty)} acts on its momentum"
         yield Finding("cyclic", str(q), f"{q} is cyclic (T, V and the forces do not contain it): {does}")
-    batch_of = lambda one: conserved.Batch.of(compile(system, one.values, backend="vm", ready=False), one.states)
     try:
-        batch = batch_of(case)
+        batch = conserved.Batch.of(compile(system, case.values, backend="vm", ready=False), case.states)
     except ConstraintError as error:
         yield Finding("redundancy", system.name, str(error))
         return
     if not len(batch.t):
         return
-    yield Finding("conserved", system.name, conserved.energy(system, batch)[1])
+    yield Finding("conserved", system.name, conserved.energy(system, batch, case.given)[1])
     if system.nv > SMALL:
         return
-    others = {s: x * (1 + 0.07 * (1 + k % 5)) for k, (s, x) in enumerate(case.values.items())}
-    second = _Case.of(system, others, seed=7)
-    for momentum in conserved.momenta(system, [batch, *([batch_of(second)] if second.states else [])]):
-        yield Finding("conserved", system.name, f"the momentum {momentum} is conserved")
+    for momentum in conserved.momenta(batch, case.given):
+        yield Finding("conserved", system.name, f"the momentum {momentum} is conserved", momentum)
 
 
 def _pseudo(case: _Case) -> Iterator[Finding]:
@@ -327,21 +320,29 @@ def _pseudo(case: _Case) -> Iterator[Finding]:
     system = case.system
     try:
         plain = suggest(system)
-        choices = [(_condition(system, pseudo), pseudo) for pseudo in (plain, _along(system, plain)) if pseudo]
+        choices = [(_condition(case, pseudo), pseudo) for pseudo in (plain, _along(system, plain)) if pseudo]
     except (FormNotApplicable, ModelError):
         return
     if not choices or not system.constraints:
         return
     condition, best = min(choices, key=lambda one: round(one[0], 6))
+    if not condition < 1 / ranks.SHAKE:
+        return
     text = ", ".join(f'"{name}": {value}' for name, value in best.items())
-    sentence = f"pseudo={{{text}}} has a condition number of at most {condition:.3g} at random states"
+    sentence = f"pseudo={{{text}}} has a condition number of at most {condition:.3g} at states on the constraints"
     yield Finding("pseudo-velocities", system.name, sentence)
 
 
-def _condition(system: System, pseudo: Mapping[str, Any]) -> float:
-    """The largest condition number of Φ = ∂(π̇, f)/∂q̇, rows of length 1."""
-    Phi = samples(PseudoVelocities.of(system, pseudo).Phi, count=12)
-    return max((float(np.linalg.cond(m / np.linalg.norm(m, axis=1, keepdims=True))) for m in Phi), default=np.inf)
+def _condition(case: _Case, pseudo: Mapping[str, Any]) -> float:
+    """The largest condition number of Φ = ∂(π̇, f)/∂q̇ at the states, rows of length 1."""
+    system, Phi = case.system, PseudoVelocities.of(case.system, pseudo).Phi
+    symbols = (t, *system.coordinates, *system.velocities, *system.accelerations, *system.parameters)
+    a = np.full(system.nv, 0.5)
+    value = sympy.lambdify(symbols, list(Phi), "numpy", cse=True)
+    with np.errstate(all="ignore"):
+        at = [np.array(value(time, *q, *v, *a, *case.p), dtype=float).reshape(Phi.shape) for time, q, v in case.states[:12]]
+        unit = [m / np.linalg.norm(m, axis=1, keepdims=True) for m in at]
+    return max((float(np.linalg.cond(m)) for m in unit if np.isfinite(m).all()), default=np.inf)
 
 
 def _along(system: System, plain: Mapping[str, Any]) -> dict[str, Any]:

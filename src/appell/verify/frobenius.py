@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -33,15 +33,20 @@ from appell.forms.derivation import gradient
 from appell.forms.matrices import pivots, samples
 from appell.graph import make_fn
 from appell.graph.algebra import Value, along, block_matrix, column, general_solve, scatter, substitute, take, zeros
-from appell.jets import t
+from appell.jets import jets_of, t
 from appell.model import System
 from appell.normal_form import NormalForm, normal_form
+from appell.verify.exact import exact
+from appell.verify.ranks import Sample, rank, shaken
 
 Array = NDArray[np.float64]
 State = tuple[float, Array, Array]
 
 RANK = 1e-8
 """Share of the size of a field below which its part outside a distribution counts as rounding."""
+
+NEARBY = 1e-7
+"""Relative change of a state that leaves a field alone and changes its rounding."""
 
 LARGE = 120
 """Operations of an expression beyond which SymPy is not asked to integrate it."""
@@ -96,7 +101,7 @@ def _pfaffian(system: System, form: NormalForm, rows: tuple[int, ...]) -> tuple[
 def _distribution(form: NormalForm, pfaffian: tuple[Value, Value], state: State, p: Array) -> tuple[list[Value], int]:
     """Fields that span D, each (nq + 1, 1), and the rank of the rows: A solved for the velocities with the largest pivots."""
     A, b = pfaffian
-    rows, dependent = _pivots(_at(form, A, state, p))
+    rows, dependent = _pivots(Sample(_at(form, A, state, p), _at(form, A, shaken(form, state), p)))
     free = [j for j in range(form.nv) if j not in dependent]
     Z, z0 = zeros(form.nv, len(free)), zeros(form.nv)
     for k, j in enumerate(free):
@@ -112,12 +117,13 @@ def _distribution(form: NormalForm, pfaffian: tuple[Value, Value], state: State,
     return [drift, *(column(N @ Z[:, k], Value(0)) for k in range(len(free)))], len(rows)
 
 
-def _pivots(A: Array) -> tuple[list[int], list[int]]:
-    """Independent rows and as many columns of a matrix, the best conditioned ones."""
-    if not A.size:
+def _pivots(A: Sample) -> tuple[list[int], list[int]]:
+    """Independent rows and as many columns of a matrix: rows of any length, columns by their size."""
+    if not A.rows.size:
         return [], []
-    rows = sorted(pivots([A], len(A)))
-    return rows, sorted(pivots([A[rows].T], len(rows)))
+    rows = sorted(pivots([A.rows], rank(A)))
+    columns: Any = scipy.linalg.qr(A.rows[rows], mode="r", pivoting=True)[-1][: len(rows)]
+    return rows, sorted(map(int, columns))
 
 
 def _at(form: NormalForm, value: Value, state: State, p: Array) -> Array:
@@ -153,16 +159,23 @@ class _Basis:
     def __init__(self):
         self.vectors: list[Array] = []
 
-    def add(self, field: Array) -> bool:
-        """Whether the first column leaves the span by more than rounding in the others."""
-        size, left = np.abs(field).max(), field[:, 0].copy()
+    def add(self, field: Array, nearby: Array) -> bool:
+        """Whether the first column leaves the span by more than rounding in the others; rounding differs at a state nearby."""
+        size, left = np.abs(field).max(), self._outside(field[:, 0])
+        length = np.linalg.norm(left)
+        if not length > RANK * size:
+            return False
+        if length < 1e-5 and np.linalg.norm(self._outside(nearby[:, 0]) - left) > length / 100:
+            return False
+        self.vectors.append(left / length)
+        return True
+
+    def _outside(self, vector: Array) -> Array:
+        left = vector.copy()
         for _ in range(2):
             for e in self.vectors:
                 left -= (e @ left) * e
-        if not np.linalg.norm(left) > RANK * max(size, 1e-3):
-            return False
-        self.vectors.append(left / np.linalg.norm(left))
-        return True
+        return left
 
 
 def _independent(form: NormalForm, fields: list[Value], states: Sequence[State], p: Array, points: list[_Basis]) -> list[Value]:
@@ -171,12 +184,12 @@ def _independent(form: NormalForm, fields: list[Value], states: Sequence[State],
         return []
     inputs = {name: (form.inputs[name], () if name == "t" else (form.inputs[name].numel(),)) for name in ("t", "q", "p")}
     fn = make_fn("fields", inputs, {f"f{k}": (field, field.shape) for k, field in enumerate(fields)})
-    values = [fn(time_, q, p) for time_, q, _ in states]
-    return [
-        field
-        for k, field in enumerate(fields)
-        if any([np.isfinite(out[f"f{k}"]).all() and point.add(out[f"f{k}"]) for out, point in zip(values, points, strict=True)])
+    values = [(fn(time_, q, p), fn(time_, q + NEARBY * (1 + np.abs(q)), p)) for time_, q, _ in states]
+    leaves = lambda name: [
+        np.isfinite(here[name]).all() and point.add(here[name], there[name])
+        for (here, there), point in zip(values, points, strict=True)
     ]
+    return [field for k, field in enumerate(fields) if any(leaves(f"f{k}"))]
 
 
 # -- the integral, in SymPy --------------------------------------------------------------------------------------------
@@ -190,16 +203,20 @@ class Integral:
     rows: tuple[int, ...]
 
 
-def integrals(system: System, rows: Sequence[int], *, factors: bool = True, budget: float = 10.0) -> list[Integral]:
+def integrals(
+    system: System, rows: Sequence[int], *, factors: bool = True, budget: float = 10.0, given: Mapping[Any, Any] | None = None
+) -> list[Integral]:
     """Functions F(t, q) with dF = μ Σ c_k ω_k for some of the rows: c constant and μ = 1, or one row and an integrating factor.
 
     Only rows in velocities that are derivatives of coordinates are tried. factors: whether integrating factors are sought;
-    budget: seconds of processor time.
+    budget: seconds of processor time; given: values of parameters, by symbol or name, that the integrals may rely on.
     """
+    numbers = {str(key): exact(sympy.sympify(value)) for key, value in (given or {}).items()}
+    known = {s: numbers[str(s)] for s in system.parameters if str(s) in numbers}
     stop = time.process_time() + budget
     now: Any = sympy.Dummy("t", real=True)  # a symbol like the others: d/dt is along the motion, ∂/∂t is meant here
     x = (*system.coordinates, now)
-    forms = {i: [w.xreplace({t: now}) for w in omega] for i in rows if (omega := _form(system, i)) is not None}
+    forms = {i: [exact(w).xreplace({t: now, **known}) for w in omega] for i in rows if (omega := _form(system, i)) is not None}
     found: list[Integral] = []
     for combination in _closed_combinations(forms, x):
         omega = [sympy.Add(*(c * forms[i][s] for i, c in combination.items())) for s in range(len(x))]
@@ -272,9 +289,9 @@ def reduced(rows: Array) -> Array:
     return rows[:done]
 
 
-def rational(values: Array) -> list[Any]:
-    """The nearest fractions with denominators up to 12."""
-    nearest = [Fraction(float(x)).limit_denominator(12) for x in values]
+def rational(values: Array, limit: int = 12) -> list[Any]:
+    """The nearest fractions with denominators up to a limit."""
+    nearest = [Fraction(float(x)).limit_denominator(limit) for x in values]
     return [sympy.Rational(x.numerator, x.denominator) for x in nearest]
 
 
@@ -292,7 +309,12 @@ def potential(omega: Sequence[Expr], x: Sequence[Symbol], stop: float) -> Expr |
             return None
         F += part
     gaps = [w - sympy.diff(F, s) for w, s in zip(omega, x, strict=True)]
-    return _short(F) if F != 0 and _zero(gaps) else None
+    return _both_sides(_short(F)) if F != 0 and _zero(gaps) else None
+
+
+def _both_sides(F: Expr) -> Expr:
+    """log|u| for log u: the same derivative, on both sides of u = 0."""
+    return F.replace(sympy.log, lambda u: sympy.log(u if u.is_positive or not jets_of(u) else sympy.Abs(u)))  # type: ignore[return-value]
 
 
 def _short(expr: Any) -> Any:

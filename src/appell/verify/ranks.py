@@ -4,11 +4,17 @@
     rank falls                    λᵀA(t, q, v) = 0,  |λ| = 1,  f0 = 0,  f1 = 0        for the independent rows
 
 The second is solved by least squares in (q, v, λ) from states on the constraints.
+
+Ranks are those *on* the constraints. Where the rows lose rank on all of f = 0, as those of three parallel cranks on a coupler,
+f vanishes there to second order: a state with |f| ~ 1e-13 is up to 1e-6 beside the manifold, and a singular value of that size
+is zero. So rows are read twice, at the state and at one shaken by `SHAKE`: a small singular value that changes with it by more
+than half is not told from zero.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import scipy.optimize
@@ -16,12 +22,17 @@ from numpy.typing import NDArray
 
 from appell.graph.algebra import depends
 from appell.normal_form import NormalForm
+from appell.normal_form.manifold import normalise
+from appell.normal_form.nearest import nearest
 
 Array = NDArray[np.float64]
 State = tuple[float, Array, Array]
 
 DEPENDENT = 1e-9
 """Share of a row's size below which its part outside the others counts as rounding."""
+
+SHAKE = 1e-5
+"""Change of a state, relative to its size, that a small singular value must withstand."""
 
 STARTS = 8
 """States from which a loss of rank is sought."""
@@ -30,36 +41,77 @@ FAR = 50.0
 """Size of a coordinate or velocity beyond which a loss of rank is no more than a limit."""
 
 
-def rank(rows: Array) -> int:
-    """Rank of rows scaled to length 1."""
-    rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
-    return int(np.linalg.matrix_rank(rows, tol=DEPENDENT)) if rows.size else 0
+class Sample(NamedTuple):
+    """Rows at a state, (m, n), and at the state shaken by `SHAKE`."""
+
+    rows: Array
+    shaken: Array
+
+    def only(self, chosen: Sequence[int]) -> Sample:
+        """Some of the rows."""
+        return Sample(self.rows[list(chosen)], self.shaken[list(chosen)])
 
 
-def values(form: NormalForm, p: Array, states: Sequence[State], name: str) -> list[Array]:
-    """An output of the normal form at the states, where it is finite."""
-    out = [form.select(name)(*state, p)[name] for state in states]
-    return [value for value in out if np.isfinite(value).all()]
+def rank(sample: Sample) -> int:
+    """Rank of rows scaled to length 1, singular values that the shaken state changes counted as zero."""
+    if not sample.rows.size:
+        return 0
+    size = np.maximum(np.linalg.norm(sample.rows, axis=1, keepdims=True), 1e-300)
+    here, there = (np.linalg.svd(rows / size, compute_uv=False) for rows in sample)
+    certain = (here > np.sqrt(SHAKE)) | (np.abs(here - there) < here / 2)
+    return int(((here > DEPENDENT) & certain).sum())
 
 
-def independent(matrices: Sequence[Array]) -> tuple[list[int], dict[int, list[int]]]:
+def shaken(form: NormalForm, state: State) -> State:
+    """A state beside another one, the same every time."""
+    t, q, v = state
+    rng = np.random.default_rng(len(q))
+    move = lambda z: z + SHAKE * (1 + np.abs(z)) * rng.uniform(0.5, 1.0, len(z)) * rng.choice([-1.0, 1.0], len(z))
+    return t, normalise(form, move(q)), move(v)
+
+
+def values(form: NormalForm, p: Array, states: Sequence[State], name: str) -> list[Sample]:
+    """Rows of the normal form at the states, where they are finite."""
+    fn = form.select(name)
+    out = [Sample(*(fn(*place, p)[name] for place in (state, shaken(form, state)))) for state in states]
+    return [sample for sample in out if np.isfinite(sample.rows).all() and np.isfinite(sample.shaken).all()]
+
+
+def independent(samples: Sequence[Sample]) -> tuple[list[int], dict[int, list[int]]]:
     """The generically independent rows of samples (m, n), and each dependent one with those that it follows from."""
     kept: list[int] = []
     dependent: dict[int, list[int]] = {}
-    for i in range(len(matrices[0])):
-        if any(rank(A[[*kept, i]]) > rank(A[kept]) for A in matrices):
+    usual = [A for A in samples if rank(A) == max(map(rank, samples))]
+    for i in range(len(samples[0].rows)):
+        if 2 * sum(rank(A.only([*kept, i])) > rank(A.only(kept)) for A in usual) > len(usual):
             kept.append(i)
         else:
-            K = np.linalg.lstsq(matrices[0][kept].T, matrices[0][i], rcond=None)[0]
-            dependent[i] = [j for j, k in zip(kept, K, strict=True) if abs(k) > 1e-7]
+            A = usual[0].rows
+            K = np.linalg.lstsq(A[kept].T, A[i], rcond=np.sqrt(SHAKE))[0]
+            dependent[i] = [j for j, k in zip(kept, K, strict=True) if abs(k) > np.sqrt(SHAKE)]
     return kept, dependent
+
+
+def movable(form: NormalForm, p: Array, state: State) -> tuple[int, int]:
+    """Dimensions of ker A0 at a state, and of those along which the positions do move: of a stretched chain 1 and 0.
+
+    A step ε along ker A0 is brought back to f = 0; from a state without neighbours it comes back to where it began.
+    """
+    t, q, v = state
+    out = form.select("A0", "N")(t, q, v, p)
+    (sample,) = values(form, p, [state], "A0")
+    _, _, Vh = np.linalg.svd(sample.rows / np.maximum(np.linalg.norm(sample.rows, axis=1, keepdims=True), 1e-300))
+    free, step = Vh[rank(sample) :], 1e-2
+    moves = [nearest(form, t, q + step * out["N"] @ u, v, p)[0] - q for u in free]
+    moves = [move / step for move in moves if np.isfinite(move).all()]
+    return len(free), int(np.linalg.matrix_rank(np.array(moves), tol=0.1)) if moves else 0
 
 
 def losses(form: NormalForm, p: Array, states: Sequence[State], rows: Sequence[int]) -> list[tuple[State, Array]]:
     """States where the rows lose rank, each with λ; those with the most zeros first. Small numbers are rounded to zero."""
     if not rows or not any(depends(form["A"], form.inputs[x]) for x in ("q", "v")):
         return []
-    size = float(np.median([np.linalg.norm(A[rows]) for A in values(form, p, states, "A")])) or 1.0
+    size = float(np.median([np.linalg.norm(A.rows[rows]) for A in values(form, p, states, "A")])) or 1.0
     defect = _Defect(form, p, list(rows), size)
     found = []
     for number, (time, q, v) in enumerate(states[:STARTS]):

@@ -1,0 +1,230 @@
+"""The state on the constraints that is nearest to a given one.
+
+    positions     min ½ |q − q₀|²  with  f(t, q) = 0              velocities    min ½ |v − v₀|²  with  ḟ(t, q, v) = 0
+
+in the metric of the kinetic energy at the start, |δ|² = δᵀM(t, q₀)δ with δq = N δ: what a blow that lasts no time would do.
+
+Two movements, in coordinates x in which that metric is the unit one. *Reach*: Levenberg and Marquardt's steps, damped until |f|
+falls, from the start to the constraints; undamped Newton steps leap where the rows are nearly dependent, and land far away.
+*Slide*: along the constraints towards the start, x ← x − s (I − A⁺A)(x − x₀), reached again, with a step s after Barzilai and
+Borwein that is halved until the distance falls. It ends where x − x₀ is normal to the constraints: a nearest point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from appell.normal_form.manifold import normalise, residuals
+from appell.normal_form.normal_form import NormalForm
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+State = tuple[float, Array, Array]
+
+REACH = 200
+SLIDE = 300
+
+ARRIVED = 1e-15
+"""Residual, relative to the size of its terms, below which no further step is taken."""
+
+NORMAL = 1e-10
+"""Tangential part of x − x₀, relative to its length and to the size of a state, that counts as zero."""
+
+DEPENDENT = 1e-7
+"""Share of the largest singular value below which a row is taken to follow from the others while sliding."""
+
+MASSLESS = 1e-9
+"""What a massless motion weighs, as a share of the mean: it goes first, and not infinitely far."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """f = 0 over points z. `rows(z)` gives f, the sizes of its terms and ∂f/∂x (m, k); `move(z, dx)`; `apart(z)` = x − x₀."""
+
+    rows: Callable[[Array], tuple[Array, Array, Array]]
+    move: Callable[[Array, Array], Array]
+    apart: Callable[[Array], Array]
+
+
+def nearest(
+    form: NormalForm, t: float, q: Array, v: Array, p: Array, *, fixed_q: Mask | None = None, fixed_v: Mask | None = None
+) -> tuple[Array, Array]:
+    """The state on the constraints nearest to (q, v); the caller looks at the residuals left.
+
+    `fixed_q` (nq,) and `fixed_v` (nv,) mark what must not move.
+    """
+    q = normalise(form, q)
+    q = _nearest(_positions(form, t, q, v, p, fixed_q), q)
+    return q, _nearest(_velocities(form, t, q, v, p, fixed_v), v)
+
+
+def states_on(form: NormalForm, p: Array, count: int, seed: int = 0) -> list[State]:
+    """Random states (t, q, v) on the constraints, each the end of a way from a random one; fewer where that does not arrive."""
+    rng, found = np.random.default_rng(seed), []
+    for _ in range(2 * count):
+        t = float(rng.uniform(0.1, 1.0))
+        q, v = rng.uniform(-1, 1, form.nq), rng.uniform(-1, 1, form.nv)
+        with np.errstate(all="ignore"):
+            try:
+                q = normalise(form, q)
+                q = _reach(_positions(form, t, q, v, p, None), q)
+                v = _reach(_velocities(form, t, q, v, p, None), v)
+                arrived = residuals(form, t, q, v, p).relative < 1e-11
+            except np.linalg.LinAlgError:
+                arrived = False
+        if arrived and np.isfinite(q).all() and np.isfinite(v).all():
+            found.append((t, q, v))
+        if len(found) == count:
+            break
+    return found
+
+
+# -- the two levels ----------------------------------------------------------------------------------------------------
+
+
+def _positions(form: NormalForm, t: float, q0: Array, v: Array, p: Array, fixed: Mask | None) -> Level:
+    fn = form.select("M", "N", "A0", "f0", "f0_scale")
+    start = fn(t, q0, v, p)
+    free = _unfixed(start["N"], fixed)
+    root = _root(free.T @ start["M"] @ free)
+
+    def rows(q: Array) -> tuple[Array, Array, Array]:
+        out = fn(t, q, v, p)
+        return out["f0"], out["f0_scale"], out["A0"] @ free @ root
+
+    def move(q: Array, dx: Array) -> Array:
+        return normalise(form, q + fn(t, q, v, p)["N"] @ (free @ (root @ dx)))
+
+    def apart(q: Array) -> Array:
+        across = fn(t, q, v, p)["N"] @ free @ root
+        return np.asarray(np.linalg.lstsq(across, q - q0, rcond=None)[0], dtype=np.float64)
+
+    return Level(rows, move, apart)
+
+
+def _velocities(form: NormalForm, t: float, q: Array, v0: Array, p: Array, fixed: Mask | None) -> Level:
+    fn = form.select("M", "A1", "f1", "f1_scale")
+    free = _unfixed(np.eye(form.nv), fixed)
+    across = free @ _root(free.T @ fn(t, q, v0, p)["M"] @ free)
+
+    def rows(v: Array) -> tuple[Array, Array, Array]:
+        out = fn(t, q, v, p)
+        return out["f1"], out["f1_scale"], out["A1"] @ across
+
+    back = np.linalg.pinv(across)
+    return Level(rows, lambda v, dx: v + across @ dx, lambda v: back @ (v - v0))
+
+
+def _unfixed(N: Array, fixed: Mask | None) -> Array:
+    """Z, (nv, k): the steps δ with (N δ)_i = 0 for every fixed i."""
+    return np.eye(N.shape[1]) if fixed is None or not fixed.any() else scipy.linalg.null_space(N[fixed])
+
+
+def _root(M: Array) -> Array:
+    """R with R Rᵀ = M⁻¹, so that δ = R x has δᵀMδ = |x|²."""
+    if not M.size:
+        return M
+    values, vectors = np.linalg.eigh(M)
+    return vectors / np.sqrt(np.maximum(values, 0) + MASSLESS * (np.trace(M) / len(M) or 1.0))
+
+
+# -- the two movements -------------------------------------------------------------------------------------------------
+
+
+def _nearest(level: Level, start: Array) -> Array:
+    return _slide(level, _reach(level, start))
+
+
+def _reach(level: Level, z: Array) -> Array:
+    """f = 0 by damped steps, rows weighed by the largest length that they have had on the way."""
+    f, scale, A = level.rows(z)
+    if not len(f) or not A.shape[1]:
+        return z
+    weights = np.zeros(len(f))
+    damping, shaken = 1e-3, False
+    for _ in range(REACH):
+        if not np.isfinite(f).all() or (np.abs(f) <= ARRIVED * (1 + scale)).all():
+            break
+        weights = np.maximum(weights, np.linalg.norm(A, axis=1))
+        if not np.linalg.norm(A.T @ (f / _filled(weights) ** 2)) > 0:
+            if shaken:
+                break
+            z, shaken = level.move(z, _aside(level, z)), True  # a start where no row has a direction: points that coincide
+            f, scale, A = level.rows(z)
+            continue
+        z, f, scale, A, damping, better = _damped(level, z, f, A, _filled(weights), damping)
+        if not better:
+            break
+    return z
+
+
+def _filled(weights: Array) -> Array:
+    return np.where(weights > 0, weights, weights.max(initial=0.0) or 1.0)
+
+
+def _aside(level: Level, z: Array) -> Array:
+    return 1e-3 * (1 + np.abs(z).max(initial=0.0)) * np.random.default_rng(5).uniform(-1, 1, level.rows(z)[2].shape[1])
+
+
+def _damped(
+    level: Level, z: Array, f: Array, A: Array, weights: Array, damping: float
+) -> tuple[Array, Array, Array, Array, float, bool]:
+    """One step of Levenberg and Marquardt's: min |f + A dx|² + (damping |A|)² |dx|², damped more until |f| falls."""
+    g, J = f / weights, A / weights[:, None]
+    U, sizes, Vh = np.linalg.svd(J, full_matrices=False)
+    here = float(np.linalg.norm(g))
+    for _ in range(40):
+        cut = damping * sizes[0]
+        gains = np.where(sizes > 1e-13 * sizes[0], sizes, 0) / (sizes**2 + cut**2)
+        trial = level.move(z, -Vh.T @ (gains * (U.T @ g)))
+        f_new, scale, A_new = level.rows(trial)
+        if np.isfinite(f_new).all() and np.isfinite(A_new).all() and float(np.linalg.norm(f_new / weights)) < here:
+            return trial, f_new, scale, A_new, damping / 10 if damping > 1e-14 else 0.0, True
+        damping = max(10 * damping, 1e-8)
+        if damping > 1e6:
+            break
+    return z, f, np.zeros_like(f), A, damping, False
+
+
+def _slide(level: Level, z: Array) -> Array:
+    """x ← x − s (I − A⁺A)(x − x₀) along f = 0 while the distance falls."""
+    apart = level.apart(z)
+    if not len(apart) or not np.isfinite(apart).all():
+        return z
+    here, last, stride = float(apart @ apart), None, 1.0
+    for _ in range(SLIDE):
+        way = _tangent(level.rows(z)[2], apart)
+        if np.linalg.norm(way) <= NORMAL * (np.linalg.norm(apart) + 1e-6):
+            break
+        if last is not None:  # Barzilai and Borwein: the curvature met on the last step
+            dx, dg = apart - last[0], way - last[1]
+            stride = float(np.clip(dx @ dx / max(abs(dx @ dg), 1e-300), 0.05, 20.0))
+        for _ in range(30):
+            trial = _reach(level, level.move(z, -stride * way))
+            there = level.apart(trial)
+            if _kept(level, trial) and float(there @ there) < here:
+                break
+            stride /= 2
+        else:
+            break
+        last, z, apart, here = (apart, way), trial, there, float(there @ there)
+    return z
+
+
+def _kept(level: Level, z: Array) -> bool:
+    f, scale, _ = level.rows(z)
+    return bool(np.isfinite(f).all() and (np.abs(f) <= 1e-12 * (1 + scale)).all())
+
+
+def _tangent(A: Array, x: Array) -> Array:
+    """(I − A⁺A) x."""
+    if not len(A):
+        return x
+    _, sizes, Vh = np.linalg.svd(A / np.maximum(np.linalg.norm(A, axis=1, keepdims=True), 1e-300), full_matrices=False)
+    rows = Vh[sizes > DEPENDENT * sizes.max(initial=0.0)]
+    return x - rows.T @ (rows @ x)
