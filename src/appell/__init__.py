@@ -7,7 +7,7 @@ run them at the speed of the hardware.
 """
 
 from appell import forms, scene, zoo
-from appell.analysis import averaged, equilibrium, resonance, variations
+from appell.analysis import averaged, equilibrium, periodic_orbit, resonance, variations
 from appell.backends import AppellWarning, clear_cache
 from appell.errors import (
     AppellError,
@@ -80,6 +80,7 @@ __all__ = [
     "from_sympy",
     "load",
     "parameters",
+    "periodic_orbit",
     "principle",
     "quaternion",
     "resonance",

@@ -2,7 +2,19 @@
 
 from appell.analysis.averaging import Averaged, averaged
 from appell.analysis.equilibrium import Equilibrium, equilibrium
+from appell.analysis.orbits import Orbit, periodic_orbit
 from appell.analysis.resonance import Resonance, resonance
 from appell.analysis.variations import Variations, variations
 
-__all__ = ["Averaged", "Equilibrium", "Resonance", "Variations", "averaged", "equilibrium", "resonance", "variations"]
+__all__ = [
+    "Averaged",
+    "Equilibrium",
+    "Orbit",
+    "Resonance",
+    "Variations",
+    "averaged",
+    "equilibrium",
+    "periodic_orbit",
+    "resonance",
+    "variations",
+]

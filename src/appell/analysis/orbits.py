@@ -1,0 +1,407 @@
+"""Periodic orbits by shooting on the compiled flow, with their Floquet multipliers.
+
+    z(T; z₀) − z₀ = 0,        z = (q, v)            T given (forced systems), or unknown (autonomous ones)
+
+Newton's method takes ∂z(T)/∂z₀ from `variations`, right through impacts. With `segments` points z_k along the orbit (multiple
+shooting) the equations are z(t_k → t_{k+1}; z_k) − z_{k+1} = 0, well conditioned also where one shot from end to end is not.
+A start moves along the constraints only, and of all steps that satisfy the equations the smallest is taken, in units of
+the size of the orbit: orbits of conservative systems come in families, and the one next to the guess is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.analysis.variations import Variations, variations
+from appell.errors import AppellError, ModelError, SimulationError, Status
+from appell.graph.algebra import depends
+from appell.model import System
+from appell.motion.motion import Motion
+from appell.normal_form import NormalForm
+from appell.simulate.run import Run, compile
+from appell.simulate.simulate import simulate
+from appell.simulate.start import consistent
+from appell.tree import Tree
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Array = NDArray[np.float64]
+
+ITERATIONS = 40
+RANK = 1e-7
+"""Share of the largest singular value below which a direction is left alone (along families of orbits): the noise of Φ."""
+TOUCH = 1e-6
+"""Share of the largest distance, or speed, below which an orbit grazes a face."""
+STEADY = 1e-2
+"""Share of the largest coordinate, or velocity, to which one that hardly changes on the orbit is compared."""
+RETURNS = 4000
+"""Samples of the guess among which its first return is sought."""
+
+
+@dataclass(frozen=True, eq=False)
+class Orbit:
+    """A periodic orbit; `ap.periodic_orbit` makes it.
+
+    Attributes
+    ----------
+    start: symbol → value at `since`; period: T, s; parameters: symbol → value.
+    residual: largest |z(T) − z(0)| in units of its scale; message, ok: whether Newton's method has ended there.
+    multipliers: Floquet multipliers, the largest first: eigenvalues of ∂z(T)/∂z(0) on what the constraints allow.
+    autonomous: whether one multiplier is 1 because the orbit may be started anywhere on itself.
+    grazing: names of faces that the orbit touches without a blow: its multipliers are not to be trusted there.
+    motion: one period.
+    """
+
+    motion: Motion
+    start: Mapping[Any, float]
+    period: float
+    residual: float
+    multipliers: NDArray[np.complex128]
+    autonomous: bool
+    variations: Variations
+    ok: bool
+    message: str
+
+    @property
+    def system(self) -> System:
+        return self.motion.system
+
+    @property
+    def parameters(self) -> Mapping[Any, float]:
+        return self.motion.parameters
+
+    @cached_property
+    def nontrivial(self) -> NDArray[np.complex128]:
+        """The multipliers without the 1 of an autonomous orbit."""
+        if not self.autonomous or not len(self.multipliers):
+            return self.multipliers
+        return np.delete(self.multipliers, int(np.argmin(np.abs(self.multipliers - 1))))
+
+    @property
+    def stable(self) -> bool:
+        """Whether every multiplier but the trivial one is inside the unit circle: neighbours come to the orbit."""
+        return self.ok and bool((np.abs(self.nontrivial) < 1 - 1e-10).all())
+
+    @cached_property
+    def grazing(self) -> tuple[str, ...]:
+        """Names of faces that are touched without a blow, or hit at a vanishing speed."""
+        return _grazing(self.motion)
+
+    @property
+    def dataset(self) -> xr.Dataset:
+        """One period as `motion.dataset`, with the multipliers over the dimension `multiplier`."""
+        import xarray as xr
+
+        data = self.motion.dataset
+        extra = {
+            "multiplier_real": ("multiplier", self.multipliers.real, {"long_name": "Floquet multiplier, real part"}),
+            "multiplier_imag": ("multiplier", self.multipliers.imag, {"long_name": "Floquet multiplier, imaginary part"}),
+        }
+        return data.assign({name: xr.Variable(*value) for name, value in extra.items()}).assign_attrs(period=self.period)
+
+    def plot(self, *args: Any, **options: Any) -> Any:
+        """The orbit: `motion.plot`."""
+        return self.motion.plot(*args, **options)
+
+    def __str__(self) -> str:
+        largest = np.abs(self.nontrivial).max(initial=0.0)
+        word = "stable" if self.stable else "not asymptotically stable"
+        touch = f", grazing {', '.join(self.grazing)}" if self.grazing else ""
+        return (
+            f"orbit of '{self.system.name}' of period {self.period:.9g} s, {word} (largest multiplier {largest:.6g}){touch};"
+            f" {self.message}"
+        )
+
+
+def periodic_orbit(
+    system: System | Tree | Run,
+    *,
+    guess: Mapping[Any, Any],
+    period: float | None = None,
+    parameters: Mapping[Any, Any] | None = None,
+    segments: int = 1,
+    since: float = 0.0,
+    modulo: Mapping[Any, float] | None = None,
+    free: Iterable[Any] = (),
+    period_guess: float | None = None,
+    rtol: float = 1e-11,
+    atol: float = 1e-13,
+    tolerance: float = 1e-9,
+    **options: Any,
+) -> Orbit:
+    """The periodic orbit near a guess.
+
+    Parameters
+    ----------
+    guess: coordinate or velocity → value; near a point of the orbit, and on the constraints (it is projected).
+    period: T, s: a multiple of the period of the forcing. None for autonomous systems: found with the orbit, from
+        `period_guess` or the first return of the guess.
+    segments: points of multiple shooting.
+    modulo: coordinate → length of a turn: an angle that grows by it in a period has come back.
+    free: coordinates that need not come back, because nothing depends on them: the orbit closes without them.
+    tolerance: the largest |z(T) − z(0)| that counts as closed, in units of the size of the orbit.
+    rtol, atol and other options are those of `ap.simulate`.
+
+    Returns
+    -------
+    `Orbit`. Where Newton's method does not converge, the best it had, with `ok` False and the reason in `message`.
+    """
+    run = system if isinstance(system, Run) else compile(system, parameters, backend=options.pop("backend", "auto"))
+    if segments < 1 or segments != int(segments):
+        raise ModelError(f"segments = {segments!r} must be a whole number, at least 1")
+    shooting = _Shooting(run, since, int(segments), _turns(run.system, modulo, free), rtol, atol, options)
+    forced = explicit_time(run.form)
+    if forced and period is None:
+        raise ModelError(f"'{run.system.name}' depends on time: give period=, a multiple of the period of its forcing")
+    z0 = shooting.read(guess)
+    T = float(period or period_guess or 0.0) if period is not None or period_guess else shooting.first_return(z0)
+    if not T > 0 or not np.isfinite(T):
+        raise ModelError(f"the period must be positive, not {T!r}")
+    return shooting.solve(z0, T, fixed=period is not None, autonomous=not forced, tolerance=tolerance)
+
+
+def explicit_time(form: NormalForm) -> bool:
+    """Whether time stands in the equations of motion or in the walls."""
+    names = ("M", "h", "Q", "A", "a0", "f0", "qd", "g")
+    return any(depends(form[name], form.inputs["t"]) for name in names)
+
+
+def _turns(system: System, modulo: Mapping[Any, float] | None, free: Iterable[Any]) -> Array:
+    """The length of a turn of each entry of z; infinite where it has to come back itself, 0 where it need not."""
+    turns = np.full(system.nq + system.nv, np.inf)
+    names = [str(q) for q in system.coordinates]
+    for key, length in (modulo or {}).items():
+        if str(key) not in names:
+            raise ModelError(f"modulo= names {key}, which is no coordinate of '{system.name}'")
+        if not float(length) > 0:
+            raise ModelError(f"modulo= of {key} must be positive, not {length!r}")
+        turns[names.index(str(key))] = float(length)
+    for key in free:
+        if str(key) not in names:
+            raise ModelError(f"free= names {key}, which is no coordinate of '{system.name}'")
+        turns[names.index(str(key))] = 0.0
+    return turns
+
+
+class _Shooting:
+    """The equations of an orbit at given parameters."""
+
+    def __init__(
+        self, run: Run, since: float, segments: int, turns: Array, rtol: float, atol: float, options: Mapping[str, Any]
+    ):
+        self.run, self.since, self.segments, self.turns = run, since, segments, turns
+        self.options = {"rtol": rtol, "atol": atol, **options}
+        self.symbols = (*run.system.coordinates, *run.system.velocities)
+        self.nq, self.nz = run.system.nq, run.system.nq + run.system.nv
+
+    def read(self, guess: Mapping[Any, Any]) -> Array:
+        start = consistent(self.run.system, dict(guess), self.run.parameters)
+        named = {str(k): float(v) for k, v in start.items()}
+        return np.array([named.get(str(s), 0.0) for s in self.symbols])
+
+    def back(self, z: Array) -> Array:
+        """The nearest state on the constraints."""
+        if not self.run.system.constraints and not self.run.system.quaternions:
+            return z
+        return self.read(dict(zip(self.symbols, z, strict=True)))
+
+    def shot(self, z: Array, t0: float, t1: float) -> Motion:
+        start = dict(zip(self.symbols, map(float, z), strict=True))
+        motion = simulate(self.run, start, t1, since=t0, **self.options)
+        if motion.status is not Status.OK:
+            raise SimulationError(f"a shot from t = {t0:g} ended early: {motion.message}", motion=motion)
+        return motion
+
+    def rate(self, t: float, z: Array) -> Array:
+        q, v = z[: self.nq], z[self.nq :]
+        qd = self.run.form.select("qd")(t, q, v, self.run.p)["qd"]
+        return np.concatenate([qd, self.run.acceleration(t, q, v)[0]])
+
+    def difference(self, z: Array) -> Array:
+        """z reduced by whole turns."""
+        turning = np.isfinite(self.turns) & (self.turns > 0)
+        length = np.where(turning, self.turns, 1.0)
+        return np.where(self.turns > 0, z - np.where(turning, length * np.round(z / length), 0.0), 0.0)
+
+    def first_return(self, z0: Array) -> float:
+        """The time at which the guess comes near itself again, crossing the plane through it along its way."""
+        direction = self.rate(self.since, z0)
+        speed = np.linalg.norm(direction)
+        if not speed > 0:
+            raise ModelError("the guess is an equilibrium: it has no period; give another one, or period_guess=")
+        size = max(np.linalg.norm(z0), 1e-3)
+        horizon = 20 * size / speed
+        for _ in range(6):
+            times = self.since + np.linspace(0, horizon, RETURNS)
+            motion = self.shot(z0, self.since, times[-1]).at(times)
+            z = np.hstack([motion.q, motion.v])
+            offset = np.array([self.difference(row - z0) for row in z])
+            scale = np.abs(offset).max(axis=0)
+            scale[scale == 0] = 1
+            distance = np.linalg.norm(offset / scale, axis=1)
+            side = offset @ direction
+            away = np.maximum.accumulate(distance) > 0.5 * distance.max()
+            hits = np.flatnonzero((side[:-1] < 0) & (side[1:] >= 0) & away[1:] & (distance[1:] < 0.3 * distance.max()))
+            if len(hits):
+                return float(times[hits[0] + 1] - self.since)
+            horizon *= 3
+        raise ModelError("the guess does not come back to itself; give period_guess=, or a guess nearer to the orbit")
+
+    # -- Newton's method -----------------------------------------------------------------------------------------------
+
+    def solve(self, z0: Array, T: float, *, fixed: bool, autonomous: bool, tolerance: float) -> Orbit:
+        points, T, message = self._points(z0, T), T, ""
+        best: tuple[float, list[Array], float] = (np.inf, points, T)
+        before = np.inf
+        try:
+            rows = self._rows(points, T)
+            for _ in range(ITERATIONS):
+                size, worst = rows.size, rows.worst
+                if worst < best[0]:
+                    best = (worst, points, T)
+                if worst <= tolerance * 1e-2 or (worst <= tolerance and worst > 0.3 * before):
+                    break
+                before = worst
+                step, dT = self._step(rows, fixed)
+                moved = self._damped(points, T, step, dT, size)
+                if moved is None:
+                    message = "" if best[0] <= tolerance else "Newton's method does not get nearer"
+                    break
+                points, T, rows = moved
+        except AppellError as error:
+            message = str(error)
+        worst, points, T = best
+        if worst > tolerance and not message:
+            message = f"Newton's method has not converged in {ITERATIONS} steps"
+        if not np.isfinite(worst):
+            raise ModelError(f"no shot from the guess reaches the end of a period: {message}")
+        return self._orbit(points[0], T, worst, worst <= tolerance, message, autonomous)
+
+    def _points(self, z0: Array, T: float) -> list[Array]:
+        if self.segments == 1:
+            return [z0]
+        times = self._times(T)[:-1]
+        motion = self.shot(z0, self.since, float(times[-1])).at(times)
+        return [np.concatenate(pair) for pair in zip(motion.q, motion.v, strict=True)]
+
+    def _times(self, T: float) -> Array:
+        return self.since + T * np.arange(self.segments + 1) / self.segments
+
+    def _rows(self, points: list[Array], T: float) -> _Rows:
+        times = self._times(T)
+        ends, matrices, rates = [], [], []
+        size = np.zeros(self.nz)
+        for k, z in enumerate(points):
+            motion = self.shot(z, float(times[k]), float(times[k + 1]))
+            beside = variations(motion, by=[], times=[float(times[k]), float(times[k + 1])])
+            if not beside.ok:
+                raise ModelError(beside.message)
+            end = np.concatenate([motion.q[-1], motion.v[-1]])
+            ends.append(end)
+            matrices.append((beside.state[0], beside.state[-1]))
+            rates.append(self.rate(float(times[k + 1]), end))
+            size = np.maximum(size, np.concatenate([np.ptp(motion.q, axis=0), np.ptp(motion.v, axis=0)]))
+        groups = size[: self.nq], size[self.nq :]
+        scale = np.concatenate([np.maximum(group, STEADY * group.max(initial=0.0) or 1.0) for group in groups])
+        following = [*points[1:], points[0]]
+        gaps = [end - z for end, z in zip(ends, following, strict=True)]
+        gaps[-1] = self.difference(gaps[-1])
+        return _Rows(gaps, matrices, rates, scale)
+
+    def _step(self, rows: _Rows, fixed: bool) -> tuple[list[Array], float]:
+        """The smallest step, in units of scale, that closes all gaps to the first order."""
+        n, N, S = self.nz, self.segments, rows.scale
+        J, gap = np.zeros((n * N, n * N + 1)), np.concatenate([g / S for g in rows.gaps])
+        for k, (_, Phi) in enumerate(rows.matrices):
+            here, then = slice(n * k, n * (k + 1)), (k + 1) % N
+            J[here, here] += Phi * S / S[:, None]
+            J[here, n * then : n * (then + 1)] -= rows.matrices[then][0] * S / S[:, None]
+            J[here, -1] = rows.rates[k] / N / S
+        J[n * (N - 1) :][self.turns == 0] = 0
+        if fixed:
+            J[:, -1] = 0
+        else:
+            J[:, -1] *= (weight := 1 / max(np.linalg.norm(J[:, -1]), 1e-300))
+        found = np.linalg.lstsq(J, -gap, rcond=RANK)[0]
+        moves = [rows.matrices[k][0] @ (found[n * k : n * (k + 1)] * S) for k in range(N)]
+        return moves, 0.0 if fixed else float(found[-1] * weight)
+
+    def _damped(self, points: list[Array], T: float, step: list[Array], dT: float, size: float) -> Any:
+        """The first of the whole step, its half, quarter, … that brings the ends nearer."""
+        part = min(1.0, 0.3 * T / abs(dT)) if dT else 1.0
+        for _ in range(8):
+            there = [self.back(z + part * dz) for z, dz in zip(points, step, strict=True)]
+            try:
+                rows = self._rows(there, T + part * dT)
+            except AppellError:
+                rows = None
+            if rows is not None and rows.size < size:
+                return there, T + part * dT, rows
+            part /= 2
+        return None
+
+    def _orbit(self, z0: Array, T: float, worst: float, ok: bool, message: str, autonomous: bool) -> Orbit:
+        motion = self.shot(z0, self.since, self.since + T)
+        beside = variations(motion, by=[])
+        multipliers = floquet(beside) if beside.ok else np.full(0, np.nan, dtype=complex)
+        message = message or ("closed" if beside.ok else beside.message)
+        start = dict(zip(self.symbols, map(float, z0), strict=True))
+        return Orbit(motion, start, T, worst, multipliers, autonomous, beside, ok and beside.ok, message)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Gaps between shots, (Φ(0), Φ(end)) and ż at the end of each, and the size of the orbit."""
+
+    gaps: list[Array]
+    matrices: list[tuple[Array, Array]]
+    rates: list[Array]
+    scale: Array
+
+    @property
+    def size(self) -> float:
+        return float(np.linalg.norm([np.linalg.norm(gap / self.scale) for gap in self.gaps]))
+
+    @property
+    def worst(self) -> float:
+        return float(max(np.abs(gap / self.scale).max(initial=0.0) for gap in self.gaps))
+
+
+def floquet(beside: Variations) -> NDArray[np.complex128]:
+    """Eigenvalues of ∂z(T)/∂z(0) on the directions that the constraints allow, the largest first."""
+    U, s, _ = np.linalg.svd(beside.state[0])
+    B = U[:, s > 0.5]
+    values = np.linalg.eigvals(B.T @ beside.monodromy @ B).astype(complex)
+    return values[np.argsort(-np.abs(values), kind="stable")]
+
+
+def _grazing(motion: Motion) -> tuple[str, ...]:
+    """Faces touched without a blow: distances with a minimum near zero in flight, or blows at a vanishing speed."""
+    faces = motion.system.unilateral
+    if not faces:
+        return ()
+    found = {event.constraint for event in motion.impacts if event.kind == "graze"}
+    blows = [event for event in motion.impacts if event.kind == "impact"]
+    fine = motion.fine(4000)
+    g = fine.run.evaluate(fine.t, fine.q, fine.v, ("g", "g_d"))
+    for i, face in enumerate(faces):
+        distance, largest_rate = g["g"][:, i], np.abs(g["g_d"][:, i]).max(initial=0.0)
+        if any(abs(event.before) < TOUCH * largest_rate for event in blows if event.constraint == face.name):
+            found.add(face.name)
+        low = np.flatnonzero((distance[1:-1] <= distance[:-2]) & (distance[1:-1] < distance[2:])) + 1
+        hits = np.array([e.time for e in motion.impacts if e.constraint == face.name])
+        clear = [k for k in low if not len(hits) or np.abs(hits - fine.t[k]).min() > 3 * abs(fine.t[k + 1] - fine.t[k - 1])]
+        resting = any(i in contacts for _, contacts in motion.contacts)
+        if not resting and any(distance[k] < TOUCH * distance.max(initial=0.0) for k in clear):
+            found.add(face.name)
+    return tuple(sorted(found))
+
+
+__all__ = ["Orbit", "explicit_time", "floquet", "periodic_orbit"]

@@ -1,0 +1,132 @@
+"""`ap.periodic_orbit`: published periods, closed forms with impacts, theorems on Floquet multipliers, refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.special import ellipk
+from sympy import cos
+
+import appell as ap
+from appell import zoo
+
+x = ap.coordinates("x")
+mu = ap.parameters("mu", positive=True)
+VAN_DER_POL = ap.System([x], x.d**2 / 2, x**2 / 2, {x: mu * (1 - x**2) * x.d}, name="van der Pol")
+
+
+@pytest.mark.parametrize(("value", "period"), [(1.0, 6.66328686), (5.0, 11.61223067)])
+def test_van_der_pol(value, period):
+    """Periods of the limit cycle: Strasberg (1973), as cited by Andersen and Geer, SIAM J. Appl. Math. 42 (1982) 678."""
+    orbit = ap.periodic_orbit(VAN_DER_POL, guess={x: 2.0}, parameters={mu: value})
+    assert orbit.ok and orbit.autonomous and orbit.stable, orbit
+    assert orbit.period == pytest.approx(period, abs=2e-8)
+    assert np.abs(orbit.multipliers - 1).min() < 1e-7, "the orbit may be started anywhere on itself"
+    if value == 1.0:  # else beyond double precision
+        t = np.linspace(0, orbit.period, 20001)
+        mean = np.trapezoid(value * (1 - orbit.motion.at(t)[x] ** 2), t)
+        assert np.log(np.prod(orbit.multipliers).real) == pytest.approx(mean, abs=1e-5)
+
+
+@pytest.mark.parametrize("segments", [1, 3])
+@pytest.mark.parametrize(("zeta", "D", "stroke", "phase"), [(0.45, 0.1, 0.5, 1), (0.6, -0.1, 0.5, -1)])
+def test_22_one_impact_a_period(zeta, D, stroke, phase, segments):
+    """Astashev's exact motion (22) of the oscillator with a wall; its impacts are elastic: the multipliers have product 1."""
+    q = ap.coordinates("q")
+    force = {q: phase * stroke * zeta**2 * cos(ap.t)}
+    system = ap.System([q], q.d**2 / 2, zeta**2 * q**2 / 2, force, [ap.Unilateral(D - q, "wall")])
+    forced = phase * stroke * zeta**2 / (zeta**2 - 1)
+    exact = (D + forced) / np.cos(np.pi * zeta) + forced
+    orbit = ap.periodic_orbit(system, guess={q: exact + 0.01, q.d: 0.01}, period=2 * np.pi, segments=segments)
+    assert orbit.ok, orbit
+    assert orbit.start[q] == pytest.approx(exact, abs=1e-8) and orbit.start[q.d] == pytest.approx(0, abs=1e-8)
+    assert np.prod(orbit.multipliers) == pytest.approx(1, abs=1e-8)
+    assert not orbit.grazing and len(orbit.motion.impacts) == 1
+
+
+def test_ball_on_a_vibrating_table():
+    """One bounce a period at the phase cos φ = g T (1 − e)/(2 (1 + e) c ω); the multipliers have the product e²."""
+    z = ap.coordinates("z")
+    g, c, e = 9.81, 0.01, 0.7
+    T = 0.1
+    omega = 2 * np.pi / T
+    cosine = g * T * (1 - e) / (2 * (1 + e) * c * omega)
+    phi = np.arccos(cosine)
+    table = ap.Unilateral(z - c * cos(omega * ap.t - np.pi / 2), "table", restitution=e)
+    system = ap.System([z], z.d**2 / 2, g * z, {}, [table])
+    top = {z: c * np.sin(phi) + g * T**2 / 8}
+    since = phi / omega + T / 2
+    for guess in (top, {z: top[z] * 1.001, z.d: 1e-3}):
+        orbit = ap.periodic_orbit(system, guess=guess, period=T, since=since)
+        assert orbit.ok, orbit
+        assert orbit.start[z] == pytest.approx(top[z], abs=1e-9)
+        assert orbit.motion.impacts[0].time == pytest.approx(phi / omega + T, abs=1e-9)
+        assert np.prod(orbit.multipliers) == pytest.approx(e**2, rel=1e-6)
+
+
+def test_families_of_conservative_orbits():
+    """The pendulum next to the guess, swinging and turning: T = 4 K(sin(a/2))/ω0, and T = 2k K(k)/ω0 with k = 2 ω0/θ̇(0)."""
+    theta = ap.coordinates("theta")
+    pendulum = ap.System([theta], theta.d**2 / 2, -cos(theta))
+    swing = ap.periodic_orbit(pendulum, guess={theta: 1.0})
+    assert swing.ok and not swing.stable
+    energy = swing.start[theta.d] ** 2 / 2 - np.cos(swing.start[theta])
+    amplitude = np.arccos(-energy)
+    assert swing.period == pytest.approx(4 * ellipk(np.sin(amplitude / 2) ** 2), abs=1e-8)
+    turn = ap.periodic_orbit(pendulum, guess={theta.d: 3.0}, modulo={theta: 2 * np.pi})
+    assert turn.ok
+    energy = turn.start[theta.d] ** 2 / 2 - np.cos(turn.start[theta])
+    k2 = 2 / (1 + energy)
+    assert turn.period == pytest.approx(2 * np.sqrt(k2) * ellipk(k2), abs=1e-8)
+    assert np.prod(swing.multipliers) == pytest.approx(1, abs=1e-6)
+
+
+def test_nonholonomic_orbit():
+    """A disc that rolls in a circle of constant lean: all comes back but its own turning, on which nothing depends."""
+    disc = zoo.rolling_disc()
+    q = {str(s): s for s in disc.system.coordinates}
+    lean, turn, r = 0.3, 1.2, 0.5
+    speeds = lambda spin: {q["psi"].d: turn, q["phi"].d: spin, q["x"].d: r * (spin + turn * np.sin(lean))}
+    run = ap.compile(disc.system, disc.parameters)
+
+    def falling(spin):
+        """θ̈, which is zero in steady rolling."""
+        q0 = np.array([0, 0, r * np.cos(lean), 0, lean, 0])
+        v0 = np.array([speeds(spin).get(s.d, 0.0) for s in disc.system.coordinates])
+        return run.acceleration(0.0, q0, v0)[0][4]
+
+    guess = {q["theta"]: lean, q["z"]: r * np.cos(lean), **speeds(brentq(falling, -50, 50))}
+    options = {"free": [q["phi"]], "modulo": {q["psi"]: 2 * np.pi}, "period_guess": 2 * np.pi / turn * 1.001}
+    for start in (guess, {**guess, q["theta"]: lean + 1e-3}):
+        orbit = ap.periodic_orbit(disc.system, guess=start, parameters=disc.parameters, **options)
+        assert orbit.ok, orbit
+        assert len(orbit.multipliers) == 12 - 1 - 3
+        theta = orbit.motion[q["theta"]]
+        psi_d = orbit.start[q["psi"].d]
+        assert orbit.period == pytest.approx(2 * np.pi / abs(psi_d), rel=1e-3) and np.ptp(theta) < 1e-2
+
+
+def test_what_cannot_be_found_says_why():
+    with pytest.raises(ap.ModelError, match="depends on time"):
+        example = zoo.oscillator_with_wall()
+        ap.periodic_orbit(example.system, guess=example.start, parameters=example.parameters)
+    with pytest.raises(ap.ModelError, match="equilibrium"):
+        ap.periodic_orbit(VAN_DER_POL, guess={x: 0.0}, parameters={mu: 1.0})
+    with pytest.raises(ap.ModelError, match="does not come back"):
+        ap.periodic_orbit(ap.System([x], x.d**2 / 2), guess={x.d: 1.0})
+    with pytest.raises(ap.ModelError, match="segments"):
+        ap.periodic_orbit(VAN_DER_POL, guess={x: 2.0}, parameters={mu: 1.0}, segments=0)
+    with pytest.raises(ap.ModelError, match="modulo"):
+        ap.periodic_orbit(VAN_DER_POL, guess={x: 2.0}, parameters={mu: 1.0}, modulo={"y": 1.0})
+    with pytest.raises(ap.ModelError, match="period must be positive"):
+        ap.periodic_orbit(VAN_DER_POL, guess={x: 2.0}, parameters={mu: 1.0}, period=-1.0)
+
+
+def test_grazing_is_named():
+    """A swing that just reaches the wall."""
+    q = ap.coordinates("q")
+    system = ap.System([q], q.d**2 / 2, q**2 / 2, {}, [ap.Unilateral(1 - q, "wall")])
+    orbit = ap.periodic_orbit(system, guess={q: -(1 - 1e-9)}, period=2 * np.pi)
+    assert orbit.grazing == ("wall",)
+    assert not ap.periodic_orbit(system, guess={q: -0.5}, period=2 * np.pi).grazing
