@@ -48,18 +48,16 @@ docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -W --keep-going -b html docs out/docs
 
 # One stamp an extra: a change of pyproject.toml installs again, nothing else does.
-$(VENV)/.dev: pyproject.toml
+$(VENV)/.python:
 	@test -n "$(PYTHON)" || { echo "appell needs Python 3.11 or newer with its venv module, and none of" \
 	  "$(CANDIDATES) is one. Install it (Debian: apt install python3 python3-venv)," \
 	  "or name yours: make PYTHON=/path/to/python3.12"; exit 1; }
 	@$(PYTHON) -c '$(IS_ENOUGH)' || { echo "$(PYTHON) is not a Python of at least 3.11"; exit 1; }
 	@test -x $(BIN)/python || { echo "creating $(VENV) with $$($(PYTHON) --version)"; $(PYTHON) -m venv $(VENV); }
-	@echo "installing appell with its development tools into $(VENV) (the first time takes some minutes)"
-	@$(PIP) install --editable '.[dev]'
 	@touch $@
 
-$(VENV)/.bench $(VENV)/.docs: $(VENV)/.%: $(VENV)/.dev
-	@echo "installing the $* extra into $(VENV)"
+$(VENV)/.dev $(VENV)/.bench $(VENV)/.docs: $(VENV)/.%: pyproject.toml | $(VENV)/.python
+	@echo "installing appell with its $* extra into $(VENV) (the first time takes some minutes)"
 	@$(PIP) install --editable '.[$*]'
 	@touch $@
 

@@ -4,11 +4,15 @@ Write a system once, read its equations in any classical form, trust them becaus
 run them at the speed of the hardware.
 
     import appell as ap
+
+What a model is written with is loaded at once; all else when it is first asked for (`LATER`), and with it CasADi and SciPy.
 """
 
-from appell import forms, scene, zoo
-from appell.analysis import averaged, equilibrium, periodic_orbit, resonance, variations
-from appell.backends import AppellWarning, clear_cache
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
 from appell.errors import (
     AppellError,
     BackendUnavailable,
@@ -33,16 +37,75 @@ from appell.model import (
     from_sympy,
     quaternion,
 )
-from appell.motion.motion import Motion
-from appell.motion.storage import load
-from appell.scene import Scene
-from appell.simulate.run import Run, compile
-from appell.simulate.simulate import simulate
-from appell.simulate.start import consistent
-from appell.tree import Chain, Tree
-from appell.verify import agree, diagnose, principle
+
+if TYPE_CHECKING:  # the same names as in LATER, for editors and type checkers
+    from appell import (  # noqa: F401
+        analysis,
+        backends,
+        contact,
+        forms,
+        graph,
+        motion,
+        normal_form,
+        scene,
+        show,
+        tree,
+        verify,
+        zoo,
+    )
+    from appell.analysis import averaged, equilibrium, periodic_orbit, resonance, variations
+    from appell.backends import AppellWarning, clear_cache
+    from appell.motion.motion import Motion
+    from appell.motion.storage import load
+    from appell.scene import Scene
+    from appell.simulate.run import Run, compile
+    from appell.simulate.simulate import simulate
+    from appell.simulate.start import consistent
+    from appell.tree import Chain, Tree
+    from appell.verify import agree, diagnose, principle
 
 __version__ = "0.1.0"
+
+LATER = {
+    "appell": "analysis backends contact forms graph motion normal_form scene show tree verify zoo",
+    "appell.analysis": "averaged equilibrium periodic_orbit resonance variations",
+    "appell.backends": "AppellWarning clear_cache",
+    "appell.motion.motion": "Motion",
+    "appell.motion.storage": "load",
+    "appell.scene": "Scene",
+    "appell.simulate.run": "Run compile",
+    "appell.simulate.simulate": "simulate",
+    "appell.simulate.start": "consistent",
+    "appell.tree": "Chain Tree",
+    "appell.verify": "agree diagnose principle",
+}
+"""Module → the public names that come from it when they are first asked for."""
+
+_HOME = {name: module for module, names in LATER.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'appell' has no attribute {name!r}")
+    home = _HOME[name]
+    value = import_module(f"appell.{name}") if home == "appell" else getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})
+
+
+class _Package(ModuleType):
+    """Python binds each submodule in its package when it is loaded, and `appell.simulate` is also the name of a function."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (isinstance(value, ModuleType) and _HOME.get(name, "appell") != "appell"):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 __all__ = [
     "AppellError",
