@@ -254,7 +254,7 @@ def _position(form: NormalForm, policies: Policies, state: State) -> Fn | Solved
     if form["f0"].numel() == 0:
         return None
     M, A0, f0, scale, N = state.restrict(form, *(form[name] for name in ("M", "A0", "f0", "f0_scale", "N")))
-    size = _relative(f0, scale)
+    size = _relative(f0, scale, A0)
 
     def finish(x: Value, _: Value) -> dict[str, Shaped]:
         rest = zeros(state.size - form.nq)
@@ -267,7 +267,7 @@ def _position(form: NormalForm, policies: Policies, state: State) -> Fn | Solved
 def _velocity(form: NormalForm, policies: Policies, state: State) -> Fn | Solved | None:
     if form["f1"].numel() == 0:
         return None
-    size = _relative(form["f1"], form["f1_scale"])
+    size = _relative(form["f1"], form["f1_scale"], form["A1"])
 
     def finish(x: Value, _: Value) -> dict[str, Shaped]:
         work = zeros(int(state.has_work))
@@ -277,6 +277,11 @@ def _velocity(form: NormalForm, policies: Policies, state: State) -> Fn | Solved
     return solved("velocity", inputs_of(form, state), blocks, finish, policies.velocity)
 
 
-def _relative(f: Value, scale: Value) -> Value:
-    """max |f| / (1 + Σ|∂f/∂z·z|)."""
-    return largest(f / (1 + scale))
+def _relative(f: Value, size: Value, A: Value) -> Value:
+    """max |f| / size of its terms over the rows that something moves."""
+    moves = [i for i in range(f.numel()) if not is_zero(A[i, :])]
+    return largest(take(f, moves) / (take(size, moves) + TINY))
+
+
+TINY = 1e-300
+"""So that 0/0 is 0: a residual is never larger than the size of its terms."""

@@ -13,7 +13,7 @@ from appell.errors import ConstraintError, ModelError
 from appell.graph.algebra import depends
 from appell.model import System
 from appell.normal_form.door import mechanics
-from appell.normal_form.manifold import normalise, project, residuals
+from appell.normal_form.manifold import normalise, project, relative, residuals
 from appell.normal_form.normal_form import NormalForm, normal_form
 from appell.normal_form.sampling import finite_samples, random_inputs
 
@@ -24,6 +24,10 @@ MASSLESS = 1e-12
 """λ_min of M scaled to a unit diagonal below which a motion counts as massless."""
 
 
+NOTHING = 1e-13
+"""An entry of a row below this share of its terms is what rounding leaves of them."""
+
+
 def judge(system: System) -> None:
     """Raise `ModelError` or `ConstraintError` where the system cannot be meant."""
     moves = mechanics(system).massive(MASSLESS)
@@ -31,7 +35,7 @@ def judge(system: System) -> None:
         return
     form = normal_form(system)
     _degree(form)
-    names = ["A", "a0", "W", "A0", "f0", "A1", "f1", *(["r", "r_a"] if form.gauss else []), *([] if moves else ["M"])]
+    names = ["A", "A_size", "a0", "W", "A0", "f0", "A1", "f1", *(["r", "r_a"] if form.gauss else []), *([] if moves else ["M"])]
     samples = list(finite_samples(form.select(*names), count=6, quaternions=form.quaternions))
     if not samples:
         raise ModelError(
@@ -65,7 +69,7 @@ def _empty_rows(form: NormalForm, samples: list[Sample]) -> None:
     lowest = [("f0", "f1", "a0")[row.level] for row in linear]
     place = [sum(r.level == 0 or (row.level == 1 and r.level == 1) for r in linear[:k]) for k, row in enumerate(linear)]
     for k, row in enumerate(linear):
-        if all(np.abs(out["A"][k]).max() < 1e-12 for _, out in samples):
+        if all(np.abs(out["A"][k]).max() <= NOTHING * out["A_size"][k].max() for _, out in samples):
             own = [out[lowest[k]][k if row.level == 2 else place[k]] for _, out in samples]
             satisfied = all(abs(f) < 1e-12 for f in own)
             if not (satisfied and form.route == "tree"):  # a spatial hinge in a plane mechanism says some things in vain
@@ -82,7 +86,11 @@ def _complain(name: str, satisfied: bool) -> None:
 
 
 def _contradictions(form: NormalForm, samples: list[Sample]) -> None:
-    """Dependent rows whose residuals cannot vanish together: f_J ≠ 0 where f_I = 0, level by level."""
+    """Dependent rows whose residuals cannot vanish together: f_J ≠ 0 where f_I = 0.
+
+    Positions are judged first, velocities and accelerations at states whose positions (and velocities) are on the rows: only
+    there do ḟ and f̈ of dependent rows have to agree.
+    """
     linear = [row for row in form.rows if row.linear]
     levels = (
         ("A0", "f0", [row for row in linear if row.level == 0]),
@@ -92,60 +100,68 @@ def _contradictions(form: NormalForm, samples: list[Sample]) -> None:
     for rows_name, residual_name, rows in levels:
         if len(rows) < 2:
             continue
-        here = _on_manifold(form, samples) if residual_name == "a0" else samples
-        verdicts = [_conflict(out[rows_name], out[residual_name]) for _, out in here]
+        here = samples if residual_name == "f0" else _on_manifold(form, samples, residual_name)
+        verdicts = [_conflict(out[rows_name], out["A_size"][form.levels <= _top(rows_name)], out[residual_name]) for _, out in here]
         if verdicts and all(v is not None for v in verdicts):
             dependent, support = verdicts[0] or (0, [])
-            stays = (_stays(form, sample, rows_name, residual_name, dependent, support) for sample in samples)
-            if residual_name != "a0" and not all(stays):  # one that does not: another branch of f_I = 0 was found
-                continue
+            if residual_name == "f0" and not all(_stays(form, sample, dependent, support) for sample in samples):
+                continue  # one that does not: another branch of f_I = 0 was found
             others = ", ".join(f"'{rows[i].constraint.name}'" for i in support)
             raise ConstraintError(f"constraint '{rows[dependent].constraint.name}' contradicts {others}")
 
 
-def _on_manifold(form: NormalForm, samples: list[Sample]) -> list[Sample]:
-    """The samples moved onto f = 0, ḟ = 0, where Newton arrives: only there do the a0 of dependent rows have to agree."""
-    fn, moved = form.select("A", "a0"), []
+def _top(rows_name: str) -> int:
+    """The highest level among some rows."""
+    return {"A0": 0, "A1": 1, "A": 2}[rows_name]
+
+
+def _on_manifold(form: NormalForm, samples: list[Sample], residual: str) -> list[Sample]:
+    """The samples moved onto f = 0, and onto ḟ = 0 where accelerations are judged, as far as Newton arrives."""
+    fn, moved = form.select("A", "A_size", "A1", "f1", "a0"), []
     for (t, q, v, p, *_), _ in samples:
         with np.errstate(all="ignore"):
             q, v = project(form, float(t), q, v, p)
-            out = fn(t, q, v, p)
-            arrived = residuals(form, float(t), q, v, p).relative < 1e-11
+            out, left = fn(t, q, v, p), residuals(form, float(t), q, v, p)
+            f, size = (left.f0, left.f0_scale) if residual == "f1" else (left.f1, left.f1_scale)
+            arrived = (relative(left.f0, left.f0_scale) < 1e-11).all() and (relative(f, size) < 1e-11).all()
         if arrived and all(np.isfinite(x).all() for x in out.values()):
             moved.append(([t, q, v, p], out))
     return moved
 
 
-def _conflict(A: Array, f: Array) -> tuple[int, list[int]] | None:
+def _conflict(A: Array, size: Array, f: Array) -> tuple[int, list[int]] | None:
     """A row J with A_J = K A_I and f_J ≠ K f_I: its number and the rows that K uses; None where there is none."""
     m = len(A)
-    if m < 2 or np.linalg.matrix_rank(A, tol=1e-9 * (1 + np.abs(A).max())) == m:
+    length = np.linalg.norm(size, axis=1)
+    length[length == 0] = 1.0
+    A, f = A / length[:, None], f / length
+    if m < 2 or np.linalg.matrix_rank(A, tol=1e-9) == m:
         return None
     independent: list[int] = []
     for i in range(m):
         rows = A[[*independent, i]]
-        if np.linalg.matrix_rank(rows, tol=1e-9 * (1 + np.abs(A).max())) == len(rows):
+        if np.linalg.matrix_rank(rows, tol=1e-9) == len(rows):
             independent.append(i)
             continue
         K = np.linalg.lstsq(A[independent].T, A[i], rcond=None)[0]
-        if abs(f[i] - K @ f[independent]) > 1e-8 * (1 + abs(f[i]) + np.abs(K) @ np.abs(f[independent])):
+        if abs(f[i] - K @ f[independent]) > 1e-8 * (np.abs(f).max() + abs(f[i]) + np.abs(K) @ np.abs(f[independent])):
             return i, [j for j, k in zip(independent, K, strict=True) if abs(k) > 1e-9]
     return None
 
 
-def _stays(form: NormalForm, sample: Sample, rows: str, residual: str, dependent: int, support: list[int]) -> bool:
+def _stays(form: NormalForm, sample: Sample, dependent: int, support: list[int]) -> bool:
     """Whether f_J stays away from zero after f_I has been made zero by Newton: f1 + f1² = 0 does not contradict f1 = 0."""
-    fn = form.select(rows, residual, "N")
+    fn = form.select("A0", "f0", "f0_scale", "N")
     t, q, v, p = sample[0][:4]
     for _ in range(50):
         out = fn(t, q, v, p)
-        A, f = out[rows][support], out[residual][support]
+        A, f = out["A0"][support], out["f0"][support]
         if not np.isfinite(f).all():
             return False
-        step = -np.linalg.pinv(A) @ f
-        q, v = (normalise(form, q + out["N"] @ step), v) if residual == "f0" else (q, v + step)
+        q = normalise(form, q + out["N"] @ (-np.linalg.pinv(A) @ f))
     out = fn(t, q, v, p)
-    return bool(np.abs(out[residual][support]).max() < 1e-9 < 1e-6 < abs(out[residual][dependent]))
+    left = relative(out["f0"], out["f0_scale"])
+    return bool(left[support].max(initial=0.0) < 1e-9 < 1e-6 < left[dependent])
 
 
 def _mass(system: System, samples: list[Sample]) -> None:

@@ -14,16 +14,26 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from appell.normal_form.normal_form import NormalForm
+from appell.normal_form.rank import RowSpace
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 ITERATIONS = 50
 
+ROUNDING = 1e-15
+"""A residual below this share of the size of its terms is rounding."""
+
+STALLED = 1e-12
+"""A residual below this share that a step no longer halves is as small as it gets."""
+
 
 @dataclass(frozen=True)
 class Residuals:
-    """Residuals of the holonomic rows and of the velocity rows, with the size of the terms that cancel in them."""
+    """Residuals of the holonomic rows and of the velocity rows, with the size of the terms that cancel in them.
+
+    Where all terms of a row are small by chance, its size is what the largest coordinate (velocity) of the state would make.
+    """
 
     f0: Array
     f1: Array
@@ -32,14 +42,23 @@ class Residuals:
 
     @property
     def relative(self) -> float:
-        """max |f| / (1 + Σ|∂f/∂z·z|) over all rows; 0 without rows."""
-        f, scale = np.concatenate([self.f0, self.f1]), np.concatenate([self.f0_scale, self.f1_scale])
-        return float((np.abs(f) / (1 + scale)).max(initial=0.0))
+        """max |f| / size over all rows; 0 without rows."""
+        f, size = np.concatenate([self.f0, self.f1]), np.concatenate([self.f0_scale, self.f1_scale])
+        return float(relative(f, size).max(initial=0.0))
+
+
+def relative(f: Array, size: Array) -> Array:
+    """|f| / size; 0 where f is."""
+    return np.abs(f) / np.where(f == 0, 1.0, size)
 
 
 def residuals(form: NormalForm, t: float, q: Array, v: Array, p: Array) -> Residuals:
     """How far a state is from the constraints."""
-    out = form.select("f0", "f1", "f0_scale", "f1_scale")(t, q, v, p)
+    out = form.select("f0", "f1", "f0_scale", "f1_scale", "A_size")(t, q, v, p)
+    row = out.pop("A_size").sum(axis=1)
+    for name, z, here in (("f0_scale", q, form.levels == 0), ("f1_scale", v, form.levels < 2)):
+        size = out[name] + row[here] * np.abs(z).max(initial=0.0)
+        out[name] = np.where(row[here] > 0, size, size.max(initial=0.0))  # nothing moves such a row: the others give a size
     return Residuals(**out)
 
 
@@ -58,15 +77,14 @@ def _free_directions(N: Array, fixed: Mask | None) -> Array:
     return scipy.linalg.null_space(N[fixed])
 
 
-def _least_step(M: Array, A: Array, f: Array, Z: Array) -> Array:
-    """Δ = Z y with A Δ = −f, least in the M-metric (massless directions and redundant rows included)."""
-    if Z.shape[1] == 0:
+def _least_step(M: Array, A: Array, size: Array, f: Array, Z: Array) -> Array:
+    """Δ = Z y with A Δ = −f, least in the M-metric; combinations of rows that are dependent here are left alone."""
+    if Z.shape[1] == 0 or len(A) == 0:
         return np.zeros(len(M))
-    M, A = Z.T @ M @ Z, A @ Z
-    size = 1e-9 * (np.trace(M) / len(M) or 1.0)
-    values, vectors = np.linalg.eigh(M)
-    root = vectors / np.sqrt(np.maximum(values, 0) + size)  # M⁻¹ = root rootᵀ
-    return -Z @ root @ np.linalg.lstsq(A @ root, f, rcond=1e-10)[0]
+    moved = not np.array_equal(Z, np.eye(len(M)))
+    space = RowSpace.of(Z.T @ M @ Z, A @ Z, np.sqrt(size**2 @ Z**2), 0.0) if moved else RowSpace.of(M, A, size)
+    step = space.step(f, space.rank)
+    return Z @ step if moved else step
 
 
 def project(
@@ -84,25 +102,31 @@ def project(
     `fixed_q` (nq,) and `fixed_v` (nv,) mark what must not move: Δq = N Δπ is then sought among the Δπ that leave the
     fixed coordinates alone.
     """
-    blocks0, blocks1 = form.select("M", "N", "A0", "f0", "f0_scale"), form.select("M", "A1", "f1", "f1_scale")
-    q = normalise(form, q)
-    for _ in range(ITERATIONS):
+    blocks0 = form.select("M", "N", "A0", "f0", "f0_scale", "A_size")
+    blocks1 = form.select("M", "A1", "f1", "f1_scale", "A_size")
+    first, second = form.levels == 0, form.levels < 2
+    q, last = normalise(form, q), np.inf
+    for _ in range(ITERATIONS if first.any() else 0):
         out = blocks0(t, q, v, p)
-        if not _wants_step(out["f0"], out["f0_scale"]):
+        left = relative(out["f0"], out["f0_scale"])[_moves(out["A0"])].max(initial=0.0)
+        if not ROUNDING < left < np.inf or (left > 0.5 * last and left < STALLED):
             break
-        free = _free_directions(out["N"], fixed_q)
-        q = normalise(form, q + out["N"] @ _least_step(out["M"], out["A0"], out["f0"], free))
-    for _ in range(ITERATIONS):
+        step = _least_step(out["M"], out["A0"], out["A_size"][first], out["f0"], _free_directions(out["N"], fixed_q))
+        q, last = normalise(form, q + out["N"] @ step), left
+    last = np.inf
+    for _ in range(ITERATIONS if second.any() else 0):
         out = blocks1(t, q, v, p)
-        if not _wants_step(out["f1"], out["f1_scale"]):
+        left = relative(out["f1"], out["f1_scale"])[_moves(out["A1"])].max(initial=0.0)
+        if not ROUNDING < left < np.inf or (left > 0.5 * last and left < STALLED):
             break
-        v = v + _least_step(out["M"], out["A1"], out["f1"], _free_directions(np.eye(form.nv), fixed_v))
+        v = v + _least_step(out["M"], out["A1"], out["A_size"][second], out["f1"], _free_directions(np.eye(form.nv), fixed_v))
+        last = left
     return q, v
 
 
-def _wants_step(f: Array, scale: Array) -> bool:
-    """Whether a residual is above rounding; not for one that is not finite, which no step mends."""
-    return bool(np.isfinite(f).all() and (np.abs(f) > 1e-15 * (1 + scale)).any())
+def _moves(A: Array) -> Mask:
+    """The rows that a step can change."""
+    return A.any(axis=1)
 
 
 def find(form: NormalForm, p: Array, seed: int, tries: int = 3) -> list[tuple[float, Array, Array]]:

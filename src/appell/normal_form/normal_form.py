@@ -14,16 +14,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from appell.errors import ModelError
 from appell.graph import Fn, Lowering, make_fn
 from appell.graph.algebra import Value, depends
+from appell.graph.sizes import sizes
 from appell.model import Constraint, System
 from appell.normal_form.door import mechanics
 from appell.normal_form.faces import Faces
 from appell.normal_form.rows import Rows, Said
 from appell.remember import remembered
+
+Indices = NDArray[np.intp]
 
 OUTPUTS = {
     "M": "mass matrix, (nv, nv)",
@@ -37,9 +44,10 @@ OUTPUTS = {
     "n0": "(nq,)",
     "qd": "q̇, (nq,)",
     "f0": "residuals of the holonomic rows, (m0,)",
-    "f0_scale": "Σ|∂f/∂q·q| of those, (m0,)",
+    "f0_scale": "size of the terms in them, (m0,)",
     "f1": "velocity residuals ḟ of level 0 rows and f of level 1 rows, (m1,)",
-    "f1_scale": "Σ|∂f/∂z·z| of those over q and v, (m1,)",
+    "f1_scale": "size of the terms in them, (m1,)",
+    "A_size": "size of the terms in A, (m, nv)",
     "A0": "rows of level 0, (m0, nv)",
     "A1": "rows of levels 0 and 1, (m1, nv)",
     "r": "rows nonlinear in a, (m2,)",
@@ -99,9 +107,22 @@ class NormalForm:
         """Whether some row is nonlinear in the accelerations."""
         return any(not row.linear for row in self.rows)
 
+    @property
+    def levels(self) -> Indices:
+        """The level of each linear row, (m,): rows of A with level 0 are A0, those below 2 are A1."""
+        return np.array([row.level for row in self.rows if row.linear], dtype=np.intp)
+
     def __getitem__(self, name: str) -> Value:
         """The graph value of an output."""
-        return self.outputs[name][0]
+        return self._output(name)[0]
+
+    def _output(self, name: str) -> tuple[Value, tuple[int, ...]]:
+        return self._row_sizes if name == "A_size" else self.outputs[name]
+
+    @cached_property
+    def _row_sizes(self) -> tuple[Value, tuple[int, ...]]:
+        inputs = [self.inputs[x] for x in ("t", "q", "v", "p")]
+        return sizes([self["A"]], inputs)[0], (self.m, self.nv)
 
     def select(self, *names: str) -> Fn:
         """A function (t, q, v, p[, a][, lam]) → the named outputs; `OUTPUTS` lists them."""
@@ -125,10 +146,10 @@ def _inputs(form: NormalForm, values: Sequence[Value]) -> dict[str, tuple[Value,
 
 @remembered
 def _select(form: NormalForm, names: tuple[str, ...]) -> Fn:
-    unknown = [name for name in names if name not in form.outputs]
+    unknown = [name for name in names if name not in OUTPUTS]
     if unknown:
-        raise ModelError(f"the normal form has no output {unknown}; it has {sorted(form.outputs)}")
-    chosen = {name: form.outputs[name] for name in names}
+        raise ModelError(f"the normal form has no output {unknown}; it has {sorted(OUTPUTS)}")
+    chosen = {name: form._output(name) for name in names}
     inputs = _inputs(form, [value for value, _ in chosen.values()])
     return make_fn("nf_" + "_".join(name.replace("_", "") for name in names), inputs, chosen)
 

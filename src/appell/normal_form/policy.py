@@ -7,16 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.errors import ConstraintError, ModelError
-from appell.normal_form.manifold import find
+from appell.errors import ConstraintError, ModelError, SingularConfiguration
+from appell.normal_form.manifold import find, normalise
 from appell.normal_form.normal_form import NormalForm
-from appell.normal_form.saddle import CHOLESKY, LU, RANK, Indices, Policy, pivoted_cholesky
+from appell.normal_form.rank import DEPENDENT, INDEPENDENT, RowSpace
+from appell.normal_form.saddle import CHOLESKY, LU, RANK, Policy
 from appell.normal_form.sampling import finite_samples
 
 Array = NDArray[np.float64]
-
-RANK_TOLERANCE = 1e-9
-"""Share of sin² below which a row counts as dependent on the others."""
+State = tuple[float, Array, Array]
 
 
 @dataclass(frozen=True)
@@ -29,57 +28,106 @@ class Policies:
     redundant: tuple[str, ...]
 
 
-def choose(form: NormalForm, p: Array, states: list[tuple[float, Array, Array]] | None = None) -> Policies:
-    """The solve policies at parameter values p. `states` on the manifold (a start) come first, random ones after."""
+def choose(form: NormalForm, p: Array, start: State | None = None) -> Policies:
+    """The solve policies at parameter values p, from the ranks at a start on the constraints, or at random states of them.
+
+    A start at which the rank is lower than around it is refused: branches of the motion meet there.
+    """
     if form.free is not None and not form.rows:  # articulated bodies solve it, and M > 0 was judged with the tree
         return Policies(Policy(), Policy(), Policy(), ())
-    states = [*(states or []), *find(form, p, seed=1)]
-    fn = form.select("M", "A", "A0", "A1")
-    samples = [fn(t, q, v, p) for t, q, v in states]
-    samples = [out for out in samples if all(np.isfinite(x).all() for x in out.values())]
+    fn = form.select("M", "A", "A_size")
+    samples = [out for out in (fn(*state, p) for state in _states(form, p, start)) if _finite(out)]
     if not samples:  # no state of the manifold was found: any state will do
         samples = [out for _, out in finite_samples(fn, count=5, parameters=p)]
     if not samples:
         raise ModelError("the mass matrix or the constraint rows have no finite value at any random state")
     gamma = _gamma(samples)
-    ranks = {name: max(_rank(out, name, gamma)[0] for out in samples) for name in ("A", "A0", "A1")}
-    order = _rank(samples[0], "A", gamma)[1]
+    spaces = {level: [_space(out, form.levels < level, gamma) for out in samples] for level in (1, 2, 3)}
+    ranks = {level: max(space.rank for space in spaces[level]) for level in spaces}
     linear = [row.constraint.name for row in form.rows if row.linear]
-    m = len(linear)
-    redundant = tuple(linear[i] for i in order[ranks["A"] :])
+    full = max(spaces[3], key=lambda space: space.rank)
+    redundant = tuple(linear[i] for i in full.dependent(ranks[3]))
+    if start is not None:
+        _refuse_singular(form, p, start, full, linear)
     if not form.ideal and redundant:
         raise ConstraintError(
             f"redundant constraints ({', '.join(redundant)}) together with a given reaction direction leave the reactions"
             " undetermined; drop the redundant rows"
         )
-    kind = LU if not form.ideal else CHOLESKY if ranks["A"] == m else RANK
-    base = Policy(kind, ranks["A"], gamma)
-    m0, m1 = samples[0]["A0"].shape[0], samples[0]["A1"].shape[0]
-    return Policies(base, base.for_rows(m0, ranks["A0"]), base.for_rows(m1, ranks["A1"]), redundant)
+    kind = LU if not form.ideal else CHOLESKY if ranks[3] == len(linear) else RANK
+    base = Policy(kind, ranks[3], gamma)
+    m0, m1 = int((form.levels < 1).sum()), int((form.levels < 2).sum())
+    return Policies(base, base.for_rows(m0, ranks[1]), base.for_rows(m1, ranks[2]), redundant)
+
+
+def _states(form: NormalForm, p: Array, start: State | None) -> list[State]:
+    return find(form, p, seed=1) if start is None else [start]
+
+
+def _finite(out: dict[str, Array]) -> bool:
+    return all(np.isfinite(x).all() for x in out.values())
+
+
+def _space(out: dict[str, Array], rows: NDArray[np.bool_], gamma: float) -> RowSpace:
+    return RowSpace.of(out["M"] + gamma * out["A"].T @ out["A"] if gamma else out["M"], out["A"][rows], out["A_size"][rows])
 
 
 def _gamma(samples: list[dict[str, Array]]) -> float:
-    """0 where M is positive definite at every sample; else a weight that makes M + γAᵀA of one size."""
+    """0 where M is positive definite at every sample; else a weight, a power of 4, that makes M + γAᵀA of one size."""
     for out in samples:
         M = out["M"]
         scale = np.sqrt(np.where(np.diag(M) > 0, np.diag(M), 1))
         if np.linalg.eigvalsh(M / np.outer(scale, scale)).min(initial=1.0) < 1e-10:
             rows = np.sum(out["A"] ** 2)
-            return float((np.trace(M) or 1.0) / (rows or 1.0))
+            return float(4.0 ** np.round(np.log((np.trace(M) or 1.0) / (rows or 1.0)) / np.log(4.0)))
     return 0.0
 
 
-def _rank(out: dict[str, Array], name: str, gamma: float) -> tuple[int, Indices]:
-    """Rank of the rows in the metric of M + γAᵀA, and their order by pivoting."""
-    A, M = out[name], out["M"] + gamma * out["A"].T @ out["A"]
-    m = len(A)
-    if m == 0:
-        return 0, np.arange(0)
-    try:
-        G = A @ np.linalg.solve(M, A.T)
-    except np.linalg.LinAlgError:
-        G = A @ A.T
-    size = np.sqrt(np.maximum(np.diag(G), 0))
-    size[size == 0] = 1
-    rank = int(np.linalg.matrix_rank(G / np.outer(size, size), tol=RANK_TOLERANCE, hermitian=True))
-    return rank, pivoted_cholesky(G, rank)[1]
+def _refuse_singular(form: NormalForm, p: Array, start: State, space: RowSpace, names: list[str]) -> None:
+    """Whether the rank at a start is that of its neighbourhood, and clear."""
+    if not space.clear:
+        rows = ", ".join(f"'{names[i]}'" for i in space.dependent(int((space.sigma > INDEPENDENT).sum())))
+        near = space.sigma[(space.sigma <= INDEPENDENT) & (space.sigma > DEPENDENT)].max()
+        raise SingularConfiguration(
+            f"constraints are nearly dependent at the start (σ = {near:.1e}; {rows} against the others): neither redundant nor"
+            " independent, so that accelerations have no digits. Drop a row, correct its numbers, or start elsewhere",
+            time=start[0],
+        )
+    if space.rank == len(names):
+        return
+    rng = np.random.default_rng(5)
+    for _ in range(2):
+        there = _beside(form, p, start, space, rng)
+        if there is not None and there.sigma[space.rank] > RISEN:
+            rows = ", ".join(f"'{names[i]}'" for i in space.dependent(space.rank))
+            raise SingularConfiguration(
+                f"branches of the motion meet at the start: {len(names)} constraints have rank {space.rank} there and a higher one"
+                f" beside it ({rows} depend on the others at this state only), so that the motion is not determined. Start off"
+                " this state, along one of the branches",
+                time=start[0],
+            )
+
+
+RISEN = 1e-5
+"""σ that was dependent at a start and is more than this at a state beside it: the rank rises."""
+
+
+def _beside(form: NormalForm, p: Array, start: State, space: RowSpace, rng: np.random.Generator) -> RowSpace | None:
+    """The rows at a state that the independent ones allow, where they have turned by some hundredths of a radian."""
+    t, q, v = start
+    fn, first = form.select("M", "N", "A", "A_size", "A0", "f0"), form.levels == 0
+    here = fn(t, q, v, p)
+    rank = RowSpace.of(here["M"], here["A0"], here["A_size"][first]).rank
+    direction = here["N"] @ space.kernel(rng.standard_normal(len(space.L)), space.rank)
+    for length in 0.5 ** np.arange(-4, 60):
+        moved = normalise(form, q + length * direction)
+        for _ in range(4):
+            out = fn(t, moved, v, p)
+            if not _finite(out):
+                break
+            rows = RowSpace.of(out["M"], out["A0"], here["A_size"][first])
+            moved = normalise(form, moved + out["N"] @ rows.step(out["f0"], rank))
+        there = RowSpace.of(out["M"], out["A"], here["A_size"]) if _finite(out) else None
+        if there is not None and np.linalg.norm(there.Y - space.Y) < 0.1:
+            return there
+    return None

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from appell.graph.algebra import Value, column, hessian, jacobian, scatter, substitute, symbols, take, zeros
+from appell.graph.sizes import sizes
 from appell.model import Constraint, System
 from appell.normal_form.kinematics import Kinematics
 
@@ -94,9 +95,10 @@ class Rows:
         r = take(f, free)
         lam = symbols("lam", len(order))
         r_a = jacobian(r, kin.a)
+        f0_size, f1_size = sizes([f0, f1], [kin.t, kin.q, kin.v, kin.p])
         linear_power = take(lam, linear).T @ _row_rates(said, kin, linear, W, f1, f1_rows)
         return Rows(
-            A=A, a0=a0, W=W, f0=f0, f0_scale=scale(f0, kin.q), f1=f1, f1_scale=scale(f1, column(kin.q, kin.v)),
+            A=A, a0=a0, W=W, f0=f0, f0_scale=f0_size, f1=f1, f1_scale=f1_size,
             A0=jacobian(f0_d, kin.v), A1=A1, r=r, r_a=r_a, r_aa=_second(r, kin.a),
             lam=lam, power=linear_power + take(lam, free).T @ (r_a @ kin.v),
         )  # fmt: skip

@@ -85,7 +85,7 @@ class FrameSymbols:
         return FrameSymbols(
             name or self.name,
             ImmutableMatrix(self.position + arm),
-            ImmutableMatrix(self.rotation * turned),
+            ImmutableMatrix(self.rotation * turned).applyfunc(lambda x: Integer(0) if x.is_Float and abs(x) < 1e-15 else x),
             ImmutableMatrix(self.velocity + self.angular_velocity.cross(arm)),
             self.angular_velocity,
         )

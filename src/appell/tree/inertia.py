@@ -153,7 +153,10 @@ class Placement:
         object.__setattr__(self, "p", p)
 
     def __matmul__(self, other: Placement) -> Placement:
-        return Placement(self.R @ other.R, self.R @ other.p + self.p)
+        p = self.R @ other.p + self.p
+        if p.dtype != object:  # what rounding leaves of a sum is no length
+            p = np.where(np.abs(p) < 1e-15 * (np.abs(other.p).max() + np.abs(self.p)), 0.0, p)
+        return Placement(self.R @ other.R, p)
 
     @property
     def inverse(self) -> Placement:

@@ -1,0 +1,90 @@
+"""How many rows are independent at a state, and how far from dependent they are.
+
+With S_ij the size of the terms in A_ij (`graph.sizes`; not |A_ij|, which may be what rounding leaves of them) and M = L Lᵀ,
+
+    s_i = √(Σ_j S_ij² (M⁻¹)_jj)        Y = L⁻¹ Aᵀ / s,        σ_1 ≥ σ_2 ≥ …  its singular values
+
+are free of units: lengths, masses, times and factors of rows drop out. Rows are independent where σ > `INDEPENDENT`, dependent
+where σ < `DEPENDENT`; what is between is neither, and no acceleration computed from it has digits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+INDEPENDENT = 1e-6
+"""σ above which rows are independent: accelerations keep 4 digits, since they lose ε/σ²."""
+
+DEPENDENT = 1e-10
+"""σ below which rows are dependent, rounding apart."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowSpace:
+    """Rows at one state: M = L Lᵀ, s (m,), Y = L⁻¹Aᵀ/s (n, m)."""
+
+    L: Array
+    s: Array
+    Y: Array
+
+    @staticmethod
+    def of(M: Array, A: Array, size: Array, gamma: float = 0.0) -> RowSpace:
+        """In the metric of M + γAᵀA."""
+        L = _root(M + gamma * A.T @ A if gamma else M)
+        inverse = scipy.linalg.solve_triangular(L, np.eye(len(L)), lower=True)
+        s = np.sqrt(size**2 @ (inverse**2).sum(axis=0))
+        s[~(s > 0)] = 1.0
+        return RowSpace(L, s, inverse @ (A.T / s))
+
+    @cached_property
+    def svd(self) -> tuple[Array, Array, Array]:
+        """U (n, k), σ (k,), Vᵀ (k, m) with k = min(n, m)."""
+        return np.linalg.svd(self.Y, full_matrices=False)
+
+    @property
+    def sigma(self) -> Array:
+        """σ_1 ≥ σ_2 ≥ …, (m,); zeros beyond n."""
+        return np.append(self.svd[1], np.zeros(max(0, self.Y.shape[1] - self.Y.shape[0])))
+
+    @property
+    def rank(self) -> int:
+        return int((self.sigma > INDEPENDENT).sum())
+
+    @property
+    def clear(self) -> bool:
+        """Whether no σ lies between dependent and independent."""
+        return not ((self.sigma <= INDEPENDENT) & (self.sigma > DEPENDENT)).any()
+
+    def step(self, f: Array, rank: int) -> Array:
+        """Δ with A Δ = −f on the `rank` strongest combinations of rows, least in the metric."""
+        U, sigma, Vt = self.svd
+        y = U[:, :rank] @ ((Vt[:rank] @ (f / self.s)) / sigma[:rank])
+        return -scipy.linalg.solve_triangular(self.L, y, lower=True, trans=1)
+
+    def kernel(self, y: Array, rank: int) -> Array:
+        """A velocity with A v = 0 from any y (n,)."""
+        U = self.svd[0][:, :rank]
+        return scipy.linalg.solve_triangular(self.L, y - U @ (U.T @ y), lower=True, trans=1)
+
+    def dependent(self, rank: int) -> list[int]:
+        """The rows that are left when `rank` independent ones have been chosen, the longest remainder first."""
+        order = scipy.linalg.qr(self.Y, mode="r", pivoting=True)[1] if self.Y.size else np.arange(self.Y.shape[1])
+        return sorted(int(i) for i in order[rank:])
+
+
+def _root(M: Array) -> Array:
+    """L of M = L Lᵀ; of M with a little added to its diagonal where it is singular."""
+    size = np.where(np.diag(M) > 0, np.diag(M), np.abs(M).max(initial=0.0) or 1.0)
+    for share in (0.0, 1e-12, 1e-9, 1e-6):
+        try:
+            return np.linalg.cholesky(M + share * np.diag(size))
+        except np.linalg.LinAlgError:
+            continue
+    return np.diag(np.sqrt(size))
