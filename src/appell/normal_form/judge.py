@@ -104,8 +104,9 @@ def _contradictions(form: NormalForm, samples: list[Sample]) -> None:
         verdicts = [_conflict(out[rows_name], out["A_size"][form.levels <= _top(rows_name)], out[residual_name]) for _, out in here]
         if verdicts and all(v is not None for v in verdicts):
             dependent, support = verdicts[0] or (0, [])
-            if residual_name == "f0" and not all(_stays(form, sample, dependent, support) for sample in samples):
-                continue  # one that does not: another branch of f_I = 0 was found
+            stays = (_stays(form, sample, rows_name, residual_name, dependent, support) for sample in here)
+            if residual_name != "a0" and not all(stays):  # one that does not: another branch of f_I = 0 was found
+                continue
             others = ", ".join(f"'{rows[i].constraint.name}'" for i in support)
             raise ConstraintError(f"constraint '{rows[dependent].constraint.name}' contradicts {others}")
 
@@ -120,10 +121,11 @@ def _on_manifold(form: NormalForm, samples: list[Sample], residual: str) -> list
     fn, moved = form.select("A", "A_size", "A1", "f1", "a0"), []
     for (t, q, v, p, *_), _ in samples:
         with np.errstate(all="ignore"):
-            q, v = project(form, float(t), q, v, p)
-            out, left = fn(t, q, v, p), residuals(form, float(t), q, v, p)
-            f, size = (left.f0, left.f0_scale) if residual == "f1" else (left.f1, left.f1_scale)
-            arrived = (relative(left.f0, left.f0_scale) < 1e-11).all() and (relative(f, size) < 1e-11).all()
+            q, u = project(form, float(t), q, v, p)
+            v = v if residual == "f1" else u
+            left = residuals(form, float(t), q, v, p)
+            arrived = (relative(left.f0, left.f0_scale) < 1e-11).all() and (residual == "f1" or left.relative < 1e-11)
+            out = fn(t, q, v, p)
         if arrived and all(np.isfinite(x).all() for x in out.values()):
             moved.append(([t, q, v, p], out))
     return moved
@@ -144,23 +146,24 @@ def _conflict(A: Array, size: Array, f: Array) -> tuple[int, list[int]] | None:
             independent.append(i)
             continue
         K = np.linalg.lstsq(A[independent].T, A[i], rcond=None)[0]
-        if abs(f[i] - K @ f[independent]) > 1e-8 * (np.abs(f).max() + abs(f[i]) + np.abs(K) @ np.abs(f[independent])):
+        if abs(f[i] - K @ f[independent]) > 1e-8 * (1e-4 + np.abs(f).max() + np.abs(K) @ np.abs(f[independent])):
             return i, [j for j, k in zip(independent, K, strict=True) if abs(k) > 1e-9]
     return None
 
 
-def _stays(form: NormalForm, sample: Sample, dependent: int, support: list[int]) -> bool:
+def _stays(form: NormalForm, sample: Sample, rows: str, residual: str, dependent: int, support: list[int]) -> bool:
     """Whether f_J stays away from zero after f_I has been made zero by Newton: f1 + f1² = 0 does not contradict f1 = 0."""
-    fn = form.select("A0", "f0", "f0_scale", "N")
+    fn = form.select(rows, residual, f"{residual}_scale", "N")
     t, q, v, p = sample[0][:4]
     for _ in range(50):
         out = fn(t, q, v, p)
-        A, f = out["A0"][support], out["f0"][support]
+        A, f = out[rows][support], out[residual][support]
         if not np.isfinite(f).all():
             return False
-        q = normalise(form, q + out["N"] @ (-np.linalg.pinv(A) @ f))
+        step = -np.linalg.pinv(A) @ f
+        q, v = (normalise(form, q + out["N"] @ step), v) if residual == "f0" else (q, v + step)
     out = fn(t, q, v, p)
-    left = relative(out["f0"], out["f0_scale"])
+    left = relative(out[residual], out[f"{residual}_scale"])
     return bool(left[support].max(initial=0.0) < 1e-9 < 1e-6 < left[dependent])
 
 

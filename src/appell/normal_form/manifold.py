@@ -58,7 +58,7 @@ def residuals(form: NormalForm, t: float, q: Array, v: Array, p: Array) -> Resid
     row = out.pop("A_size").sum(axis=1)
     for name, z, here in (("f0_scale", q, form.levels == 0), ("f1_scale", v, form.levels < 2)):
         size = out[name] + row[here] * np.abs(z).max(initial=0.0)
-        out[name] = np.where(row[here] > 0, size, size.max(initial=0.0))  # nothing moves such a row: the others give a size
+        out[name] = np.where(row[here] > 0, size, np.maximum(size, 1.0))  # nothing moves such a row
     return Residuals(**out)
 
 

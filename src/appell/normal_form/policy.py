@@ -1,4 +1,4 @@
-"""Which way to solve the saddle point: decided once, from ranks at random states of the constraint manifold."""
+"""Which way to solve the saddle point: decided once, from ranks at the start or at random states of the constraint manifold."""
 
 from __future__ import annotations
 
@@ -27,6 +27,11 @@ class Policies:
     velocity: Policy
     redundant: tuple[str, ...]
 
+    @staticmethod
+    def none() -> Policies:
+        """Those of a system without rows."""
+        return Policies(Policy(), Policy(), Policy(), ())
+
 
 def choose(form: NormalForm, p: Array, start: State | None = None) -> Policies:
     """The solve policies at parameter values p, from the ranks at a start on the constraints, or at random states of them.
@@ -34,7 +39,7 @@ def choose(form: NormalForm, p: Array, start: State | None = None) -> Policies:
     A start at which the rank is lower than around it is refused: branches of the motion meet there.
     """
     if form.free is not None and not form.rows:  # articulated bodies solve it, and M > 0 was judged with the tree
-        return Policies(Policy(), Policy(), Policy(), ())
+        return Policies.none()
     fn = form.select("M", "A", "A_size")
     samples = [out for out in (fn(*state, p) for state in _states(form, p, start)) if _finite(out)]
     if not samples:  # no state of the manifold was found: any state will do

@@ -88,3 +88,33 @@ def _root(M: Array) -> Array:
         except np.linalg.LinAlgError:
             continue
     return np.diag(np.sqrt(size))
+
+
+BROKEN = 1e-6
+"""A residual A a + a0 above this share of its terms: the rows contradict each other."""
+
+
+def broken(A: Array, a0: Array, a: Array) -> Array:
+    """Which rows an acceleration breaks, (…, m): |A a + a0| against the terms in it; batches of A (…, m, n) are allowed."""
+    size = np.einsum("...ij,...j->...i", np.abs(A), np.abs(a)) + np.abs(a0)
+    largest = size.max(axis=-1, initial=0.0, keepdims=True)
+    return np.abs(np.einsum("...ij,...j->...i", A, a) + a0) > BROKEN * (size + 1e-3 * largest)
+
+
+def accelerations(M: Array, A: Array, size: Array, r: Array, a0: Array) -> tuple[Array, Array, RowSpace]:
+    """(a, λ of least norm, the rows) of M a = r + Aᵀλ, A a + a0 = 0 with the rank that the rows have here.
+
+    w = L⁻¹r,  Yᵀy = −a0/s − Yᵀw  on the independent combinations,  a = L⁻ᵀ(w + y),  Aᵀλ = L y.
+    """
+    space = RowSpace.of(M, A, size)
+    U, sigma, Vt = space.svd
+    rank = space.rank
+    w = scipy.linalg.solve_triangular(space.L, r, lower=True)
+    c = (Vt[:rank] @ (-a0 / space.s - space.Y.T @ w)) / sigma[:rank]
+    y = U[:, :rank] @ c
+    a = scipy.linalg.solve_triangular(space.L, w + y, lower=True, trans=1)
+    row = np.linalg.norm(A, axis=1)
+    row[row == 0] = 1.0
+    keep = sigma[:rank].min(initial=1.0) / 10
+    lam = np.linalg.pinv(A.T, rcond=min(keep, 1e-3) * row.min() / row.max()) @ (space.L @ y)
+    return a, lam, space

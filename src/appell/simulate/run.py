@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.backends import Call, backend_named, choose_backend, vm_function
-from appell.errors import STATUS_TEXT, BackendUnavailable, ModelError, SingularConfiguration
+from appell.errors import STATUS_TEXT, BackendUnavailable, ModelError, SingularConfiguration, Status
 from appell.graph import Fn
 from appell.model import System
 from appell.model.values import bound
@@ -19,6 +19,8 @@ from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.flow import Flow, acceleration, flow
 from appell.normal_form.manifold import find
 from appell.normal_form.policy import Policies, choose
+from appell.normal_form.rank import accelerations, broken
+from appell.normal_form.saddle import RANK
 from appell.normal_form.solved import GaussSolved, status_of
 from appell.notes import Note
 from appell.remember import remembered
@@ -54,6 +56,8 @@ class Run:
         a: (nv,) or (batch, nv); Λ: (rows,) or (batch, rows) in the order of `system.constraints`. The force on the system
         is +Λ ∂f/∂q (∂f/∂q̇, ∂f/∂q̈ by the order of the constraint).
         """
+        if self.policies.acceleration.kind == RANK:  # a state may have a rank of its own
+            return self._carefully
         call = self._call
         return call.entry(self._carefully, kept=len(call.fn.outputs) - 1, guarded=True, fixed={"p": self.p})
 
@@ -62,25 +66,51 @@ class Run:
         if np.ndim(q) == 2 or np.ndim(v) == 2:
             return self._batch(t, q, v)
         a, lam, margin = self._call.single(t, q, v, self.p)
-        if not margin > 0:
-            self._raise(float(np.asarray(t)), np.asarray(q, float), np.asarray(v, float), float(margin))
+        state = float(np.asarray(t)), np.asarray(q, float), np.asarray(v, float)
+        return (a, lam) if margin > 0 and not self._breaks(*state, a) else self._here(*state, float(margin))
+
+    def _breaks(self, t: ArrayLike, q: ArrayLike, v: ArrayLike, a: Array) -> Any:
+        """Whether accelerations break rows that were taken for redundant; for a batch, at which states."""
+        if self.policies.acceleration.kind != RANK:
+            return np.zeros(len(a), dtype=bool) if a.ndim == 2 else False
+        if a.ndim == 2:
+            rows = self._evaluate(self.form.select("A", "a0"), [t, q, v, self.p])
+            return broken(rows["A"], rows["a0"], a).any(axis=1)
+        rows = self.form.select("A", "a0")(t, q, v, self.p)
+        return bool(broken(rows["A"], rows["a0"], a).any())
+
+    def _here(self, t: float, q: Array, v: Array, margin: float, where: str = "") -> tuple[Array, Array]:
+        """(a, Λ) with the rank that the rows have at this state; `SingularConfiguration` where there is no such."""
+        if self.form.gauss or not self.form.ideal or not self.form.rows or margin == -float(Status.NOT_FINITE):
+            self._raise(t, q, v, STATUS_TEXT[status_of(margin)] + where)
+        out = self.form.select("M", "A", "A_size", "Q", "h", "a0")(t, q, v, self.p)
+        gamma = self.policies.acceleration.gamma
+        M, r = out["M"] + gamma * out["A"].T @ out["A"], out["Q"] - out["h"] - gamma * out["A"].T @ out["a0"]
+        a, lam, rows = accelerations(M, out["A"], out["A_size"], r, out["a0"])
+        names = [row.constraint.name for row in self.form.rows]
+        dependent = ", ".join(f"'{names[i]}'" for i in rows.dependent(rows.rank))
+        if not rows.clear or rows.rank == len(names) or not np.isfinite(a).all():
+            self._raise(t, q, v, STATUS_TEXT[Status.SINGULAR] + where)
+        if broken(out["A"], out["a0"], a).any():
+            self._raise(
+                t, q, v, f"no acceleration satisfies all constraints here: {dependent} depend on the others at this state and"
+                f" contradict them (is it on the constraints, and off a point where branches meet?){where}",
+            )  # fmt: skip
         return a, lam
 
     def _batch(self, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
         a, lam, margin = self._call.batch(t, q, v, self.p)
-        bad = np.flatnonzero(~(margin > 0))
-        if len(bad):
-            k = int(bad[0])
-            pick = lambda x, n: np.asarray(x, float)[k] if np.ndim(x) > n else np.asarray(x, float)
+        bad = np.flatnonzero(~(margin > 0) | self._breaks(t, q, v, a))
+        pick = lambda x, n, k: np.asarray(x, float)[k] if np.ndim(x) > n else np.asarray(x, float)
+        for k in map(int, bad):
             where = f" (state {k} of the batch, and {len(bad) - 1} more)" if len(bad) > 1 else f" (state {k} of the batch)"
-            self._raise(float(pick(t, 0)), pick(q, 1), pick(v, 1), float(margin[k]), where)
+            a[k], lam[k] = self._here(float(pick(t, 0, k)), pick(q, 1, k), pick(v, 1, k), float(margin[k]), where)
         return a, lam
 
-    def _raise(self, t: float, q: Array, v: Array, margin: float, where: str = "") -> None:
+    def _raise(self, t: float, q: Array, v: Array, text: str) -> None:
         state = self.named(q, v)
         values = ", ".join(f"{name} = {value:.6g}" for name, value in state.items())
-        text = STATUS_TEXT[status_of(margin)]
-        raise SingularConfiguration(f"{text}{where}: t = {t:.6g}, {values}", time=t, state=state)
+        raise SingularConfiguration(f"{text}: t = {t:.6g}, {values}", time=t, state=state)
 
     def named(self, q: Array, v: Array) -> dict[str, float]:
         """A state by the names of its symbols."""
@@ -113,6 +143,11 @@ class Run:
         waits = backend.recall is not None and count < COMPILE_FROM
         call = vm_function(fn) if waits else backend.function(fn)
         return dict(zip((port.name for port in fn.outputs), call.batch(*arrays), strict=True))
+
+    def started(self, t: float, q: Array, v: Array) -> Run:
+        """The same run with the ranks of its rows at a start on the constraints."""
+        policies = choose(self.form, self.p, (t, q, v))
+        return self if policies == self.policies else replace(self, policies=policies)
 
     def in_contact(self, contacts: tuple[int, ...]) -> Run:
         """The same system resting on some of its unilateral constraints, which become rows after the others."""
@@ -168,13 +203,19 @@ def compile(
     system = system.system() if isinstance(system, Tree) else system
     if not isinstance(system, System):
         raise ModelError(f"compile takes a System, not {type(system).__name__}")
-    values = bind(system, parameters)
-    p = np.array([values[s] for s in system.parameters], dtype=float)
-    form = normal_form(system)
-    run = Run(system, form, values, p, _backend(form, backend), choose(form, p))
+    run = unjudged(system, parameters, backend)
+    run = replace(run, policies=choose(run.form, run.p))
     if ready:
         run._call  # noqa: B018
     return run
+
+
+def unjudged(system: System, parameters: Mapping[Any, Any] | None, backend: str) -> Run:
+    """A run whose ranks are still to be judged, `run.started`."""
+    values = bind(system, parameters)
+    p = np.array([values[s] for s in system.parameters], dtype=float)
+    form = normal_form(system)
+    return Run(system, form, values, p, _backend(form, backend), Policies.none())
 
 
 def _backend(form: NormalForm, wanted: str) -> str:

@@ -25,7 +25,7 @@ from appell.simulate.loop.trace import Trace
 from appell.simulate.methods.stiff import STIFF
 from appell.simulate.methods.tableaux import TABLEAUX
 from appell.simulate.progress import Reporter, reporter
-from appell.simulate.run import Run, compile
+from appell.simulate.run import Run, unjudged
 from appell.simulate.start import check, read
 from appell.tree import Tree
 
@@ -101,6 +101,7 @@ def simulate(
     reader = None if control is None and rate is None else Reader(model, control, rate)
     run = _ready(system, parameters, backend, {} if reader is None else reader.first(t0, q.copy(), v.copy()))
     q, v, moved = check(model, run.form, run.p, t0, q, v)
+    run = run.started(t0, q, v)
     chosen = _method(method, rtol)
     flow, loop = prepare(run, pseudo, chosen, corner)
     z0 = _pack(run, flow, pseudo, t0, q, v)
@@ -142,7 +143,7 @@ def _ready(system: System | Run, parameters: Mapping[Any, Any] | None, backend: 
         both = [str(key) for key in inputs if str(key) in names]
         if both:
             raise ModelError(f"parameter '{both[0]}' is given by parameters= and by the control; leave it to one of them")
-        return compile(system, {**given, **inputs}, backend=backend, ready=False)
+        return unjudged(system, {**given, **inputs}, backend)
     if parameters is not None:
         raise ModelError("this system was compiled with its parameters; compile it again to change them")
     if not inputs:

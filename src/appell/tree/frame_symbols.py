@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sympy import ImmutableMatrix, Matrix, nan, oo, zeros, zoo
+from sympy import ImmutableMatrix, Integer, Matrix, nan, oo, zeros, zoo
 
 from appell.errors import ModelError
 from appell.jets import DerivedJet, expression
