@@ -123,7 +123,7 @@ def _beside(form: NormalForm, p: Array, start: State, space: RowSpace, rng: np.r
     fn, first = form.select("M", "N", "A", "A_size", "A0", "f0"), form.levels == 0
     here = fn(t, q, v, p)
     rank = RowSpace.of(here["M"], here["A0"], here["A_size"][first]).rank
-    direction = here["N"] @ space.kernel(rng.standard_normal(len(space.L)), space.rank)
+    direction = here["N"] @ space.kernel(rng.standard_normal(len(space.K)), space.rank)
     for length in 0.5 ** np.arange(-4, 60):
         moved = normalise(form, q + length * direction)
         for _ in range(4):

@@ -28,20 +28,19 @@ DEPENDENT = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class RowSpace:
-    """Rows at one state: M = L Lᵀ, s (m,), Y = L⁻¹Aᵀ/s (n, m)."""
+    """Rows at one state: K = L⁻¹ of M = L Lᵀ, s (m,), Y = K Aᵀ/s (n, m)."""
 
-    L: Array
+    K: Array
     s: Array
     Y: Array
 
     @staticmethod
     def of(M: Array, A: Array, size: Array, gamma: float = 0.0) -> RowSpace:
         """In the metric of M + γAᵀA."""
-        L = _root(M + gamma * A.T @ A if gamma else M)
-        inverse = scipy.linalg.solve_triangular(L, np.eye(len(L)), lower=True)
-        s = np.sqrt(size**2 @ (inverse**2).sum(axis=0))
+        K = np.linalg.inv(_root(M + gamma * A.T @ A if gamma else M))
+        s = np.sqrt(size**2 @ (K**2).sum(axis=0))
         s[~(s > 0)] = 1.0
-        return RowSpace(L, s, inverse @ (A.T / s))
+        return RowSpace(K, s, K @ (A.T / s))
 
     @cached_property
     def svd(self) -> tuple[Array, Array, Array]:
@@ -66,12 +65,12 @@ class RowSpace:
         """Δ with A Δ = −f on the `rank` strongest combinations of rows, least in the metric."""
         U, sigma, Vt = self.svd
         y = U[:, :rank] @ ((Vt[:rank] @ (f / self.s)) / sigma[:rank])
-        return -scipy.linalg.solve_triangular(self.L, y, lower=True, trans=1)
+        return -self.K.T @ y
 
     def kernel(self, y: Array, rank: int) -> Array:
         """A velocity with A v = 0 from any y (n,)."""
         U = self.svd[0][:, :rank]
-        return scipy.linalg.solve_triangular(self.L, y - U @ (U.T @ y), lower=True, trans=1)
+        return self.K.T @ (y - U @ (U.T @ y))
 
     def dependent(self, rank: int) -> list[int]:
         """The rows that are left when `rank` independent ones have been chosen, the longest remainder first."""
@@ -109,12 +108,12 @@ def accelerations(M: Array, A: Array, size: Array, r: Array, a0: Array) -> tuple
     space = RowSpace.of(M, A, size)
     U, sigma, Vt = space.svd
     rank = space.rank
-    w = scipy.linalg.solve_triangular(space.L, r, lower=True)
+    w = space.K @ r
     c = (Vt[:rank] @ (-a0 / space.s - space.Y.T @ w)) / sigma[:rank]
     y = U[:, :rank] @ c
-    a = scipy.linalg.solve_triangular(space.L, w + y, lower=True, trans=1)
+    a = space.K.T @ (w + y)
     row = np.linalg.norm(A, axis=1)
     row[row == 0] = 1.0
     keep = sigma[:rank].min(initial=1.0) / 10
-    lam = np.linalg.pinv(A.T, rcond=min(keep, 1e-3) * row.min() / row.max()) @ (space.L @ y)
+    lam = np.linalg.pinv(A.T, rcond=min(keep, 1e-3) * row.min() / row.max()) @ np.linalg.solve(space.K, y)
     return a, lam, space
