@@ -38,6 +38,11 @@ def zeros(rows: int, columns: int = 1) -> Value:
     return ca.SX(rows, columns)
 
 
+def diagonal(entries: Value) -> Value:
+    """The diagonal matrix of a column."""
+    return ca.diag(entries)
+
+
 def jacobian(y: Value, x: Value) -> Value:
     """∂y/∂x, (ny, nx), structural zeros kept."""
     return ca.jacobian(y, x)

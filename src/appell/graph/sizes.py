@@ -3,10 +3,11 @@
 A value of 1e-17 may be a small number, or what rounding leaves of 1 − 1. The size of its terms tells which:
 
     size(x) = |x|        size(a ± b) = √(size(a)² + size(b)²)        size(a b) = size(a) size(b)
-    size(f(x)) = max(|f|, |f′| size(x)), at most 1 for sin and cos
+    size(f(x)) = max(|f|, |f′| size(x));        sin and cos: max(|f|, 0.03 min(1, |f′| size(x)))
 
 so that a sum is rounding where |value| is about 1e-16 of its size. Squares are added because they stay bounded where rotations
-are multiplied: the squares of an orthogonal matrix have rows that add up to 1.
+are multiplied: the squares of an orthogonal matrix have rows that add up to 1 (and to little more with the 0.03, which is there
+to see that cos(π/2) = 6e-17 is rounding).
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ def sizes(values: Sequence[ca.SX], inputs: Sequence[ca.SX]) -> list[ca.SX]:
 
 def _sized(item: Instruction, inputs: Sequence[ca.SX], given: list[Sized]) -> Sized:
     if item.op == "const":
-        return ca.SX(item.value), ca.SX(abs(item.value or 0.0))
+        number = item.value or 0.0
+        return ca.SX(number), ca.SX(abs(number))
     if item.op == "input":
         assert item.port is not None and item.index is not None
         x = inputs[item.port][item.index]
@@ -53,7 +55,7 @@ def _sized(item: Instruction, inputs: Sequence[ca.SX], given: list[Sized]) -> Si
 
 
 def _bounded(value: ca.SX, x: Sized, slope: ca.SX) -> ca.SX:
-    return ca.fmin(1, ca.fmax(ca.fabs(value), ca.fabs(slope) * x[1]))
+    return ca.fmax(ca.fabs(value), 0.03 * ca.fmin(1, ca.fabs(slope) * x[1]))
 
 
 def _by_slope(slope: Callable[[ca.SX, ca.SX], ca.SX]) -> Callable[..., ca.SX]:

@@ -283,5 +283,5 @@ def _relative(f: Value, size: Value, A: Value) -> Value:
     return largest(take(f, moves) / (take(size, moves) + TINY))
 
 
-TINY = 1e-300
+TINY = 1e-140
 """So that 0/0 is 0: a residual is never larger than the size of its terms."""

@@ -101,7 +101,8 @@ def _contradictions(form: NormalForm, samples: list[Sample]) -> None:
         if len(rows) < 2:
             continue
         here = samples if residual_name == "f0" else _on_manifold(form, samples, residual_name)
-        verdicts = [_conflict(out[rows_name], out["A_size"][form.levels <= _top(rows_name)], out[residual_name]) for _, out in here]
+        kept = form.levels <= _top(rows_name)
+        verdicts = [_conflict(out[rows_name], out["A_size"][kept], out[residual_name]) for _, out in here]
         if verdicts and all(v is not None for v in verdicts):
             dependent, support = verdicts[0] or (0, [])
             stays = (_stays(form, sample, rows_name, residual_name, dependent, support) for sample in here)

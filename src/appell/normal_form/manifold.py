@@ -49,15 +49,17 @@ class Residuals:
 
 def relative(f: Array, size: Array) -> Array:
     """|f| / size; 0 where f is."""
-    return np.abs(f) / np.where(f == 0, 1.0, size)
+    return np.abs(f) / np.where(f == 0, 1.0, np.maximum(size, np.abs(f)))
 
 
 def residuals(form: NormalForm, t: float, q: Array, v: Array, p: Array) -> Residuals:
     """How far a state is from the constraints."""
     out = form.select("f0", "f1", "f0_scale", "f1_scale", "A_size")(t, q, v, p)
     row = out.pop("A_size").sum(axis=1)
-    for name, z, here in (("f0_scale", q, form.levels == 0), ("f1_scale", v, form.levels < 2)):
-        size = out[name] + row[here] * np.abs(z).max(initial=0.0)
+    large = [np.abs(z).max(initial=0.0) for z in (q, v)]
+    floors = large[0] + 1e-6 * large[1], large[1] + 1e-6 * large[0]
+    for name, floor, here in (("f0_scale", floors[0], form.levels == 0), ("f1_scale", floors[1], form.levels < 2)):
+        size = out[name] + row[here] * floor
         out[name] = np.where(row[here] > 0, size, np.maximum(size, 1.0))  # nothing moves such a row
     return Residuals(**out)
 
@@ -126,7 +128,7 @@ def project(
 
 def _moves(A: Array) -> Mask:
     """The rows that a step can change."""
-    return A.any(axis=1)
+    return np.asarray(A.any(axis=1))
 
 
 def find(form: NormalForm, p: Array, seed: int, tries: int = 3) -> list[tuple[float, Array, Array]]:

@@ -60,9 +60,16 @@ def choose(form: NormalForm, p: Array, start: State | None = None) -> Policies:
             " undetermined; drop the redundant rows"
         )
     kind = LU if not form.ideal else CHOLESKY if ranks[3] == len(linear) else RANK
-    base = Policy(kind, ranks[3], gamma)
-    m0, m1 = int((form.levels < 1).sum()), int((form.levels < 2).sum())
-    return Policies(base, base.for_rows(m0, ranks[1]), base.for_rows(m1, ranks[2]), redundant)
+    base = Policy(kind, ranks[3], gamma, _scales(full) if kind == RANK else ())
+    position, velocity = (base.for_rows(form.levels < level, ranks[level]) for level in (1, 2))
+    return Policies(base, position, velocity, redundant)
+
+
+def _scales(space: RowSpace) -> tuple[float, ...]:
+    """Powers of 4 near the sizes of the rows, where those differ by more than 1000."""
+    if space.s.max() <= 1e3 * space.s.min():
+        return ()
+    return tuple(4.0 ** np.round(np.log(space.s / space.s.max()) / np.log(4.0)))
 
 
 def _states(form: NormalForm, p: Array, start: State | None) -> list[State]:
@@ -106,9 +113,9 @@ def _refuse_singular(form: NormalForm, p: Array, start: State, space: RowSpace, 
         if there is not None and there.sigma[space.rank] > RISEN:
             rows = ", ".join(f"'{names[i]}'" for i in space.dependent(space.rank))
             raise SingularConfiguration(
-                f"branches of the motion meet at the start: {len(names)} constraints have rank {space.rank} there and a higher one"
-                f" beside it ({rows} depend on the others at this state only), so that the motion is not determined. Start off"
-                " this state, along one of the branches",
+                f"branches of the motion meet at the start: {len(names)} constraints have rank {space.rank} there and a higher"
+                f" one beside it ({rows} depend on the others at this state only), so that the motion is not determined. Start"
+                " off this state, along one of the branches",
                 time=start[0],
             )
 
@@ -124,7 +131,8 @@ def _beside(form: NormalForm, p: Array, start: State, space: RowSpace, rng: np.r
     here = fn(t, q, v, p)
     rank = RowSpace.of(here["M"], here["A0"], here["A_size"][first]).rank
     direction = here["N"] @ space.kernel(rng.standard_normal(len(space.K)), space.rank)
-    for length in 0.5 ** np.arange(-4, 60):
+    there, shortest = None, 1e-9 * (1e-3 + np.abs(q).max(initial=0.0)) / (np.abs(direction).max(initial=0.0) or 1.0)
+    for length in shortest * 3.0 ** np.arange(22):
         moved = normalise(form, q + length * direction)
         for _ in range(4):
             out = fn(t, moved, v, p)
@@ -132,7 +140,9 @@ def _beside(form: NormalForm, p: Array, start: State, space: RowSpace, rng: np.r
                 break
             rows = RowSpace.of(out["M"], out["A0"], here["A_size"][first])
             moved = normalise(form, moved + out["N"] @ rows.step(out["f0"], rank))
-        there = RowSpace.of(out["M"], out["A"], here["A_size"]) if _finite(out) else None
-        if there is not None and np.linalg.norm(there.Y - space.Y) < 0.1:
-            return there
-    return None
+        if not _finite(out):
+            break
+        there = RowSpace.of(out["M"], out["A"], here["A_size"])
+        if np.linalg.norm(there.Y - space.Y) > 0.02:
+            break
+    return there

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -37,7 +38,7 @@ class RowSpace:
     @staticmethod
     def of(M: Array, A: Array, size: Array, gamma: float = 0.0) -> RowSpace:
         """In the metric of M + γAᵀA."""
-        K = np.linalg.inv(_root(M + gamma * A.T @ A if gamma else M))
+        K: Array = np.asarray(np.linalg.inv(_root(M + gamma * A.T @ A if gamma else M)), dtype=np.float64)
         s = np.sqrt(size**2 @ (K**2).sum(axis=0))
         s[~(s > 0)] = 1.0
         return RowSpace(K, s, K @ (A.T / s))
@@ -45,7 +46,8 @@ class RowSpace:
     @cached_property
     def svd(self) -> tuple[Array, Array, Array]:
         """U (n, k), σ (k,), Vᵀ (k, m) with k = min(n, m)."""
-        return np.linalg.svd(self.Y, full_matrices=False)
+        U, sigma, Vt = np.linalg.svd(self.Y, full_matrices=False)
+        return U, sigma, Vt
 
     @property
     def sigma(self) -> Array:
@@ -73,8 +75,10 @@ class RowSpace:
         return self.K.T @ (y - U @ (U.T @ y))
 
     def dependent(self, rank: int) -> list[int]:
-        """The rows that are left when `rank` independent ones have been chosen, the longest remainder first."""
-        order = scipy.linalg.qr(self.Y, mode="r", pivoting=True)[1] if self.Y.size else np.arange(self.Y.shape[1])
+        """The rows that are left when `rank` independent ones have been chosen."""
+        if self.Y.size == 0 or rank == self.Y.shape[1]:
+            return []
+        order: Any = scipy.linalg.qr(self.Y, mode="r", pivoting=True)[-1]
         return sorted(int(i) for i in order[rank:])
 
 
@@ -83,7 +87,7 @@ def _root(M: Array) -> Array:
     size = np.where(np.diag(M) > 0, np.diag(M), np.abs(M).max(initial=0.0) or 1.0)
     for share in (0.0, 1e-12, 1e-9, 1e-6):
         try:
-            return np.linalg.cholesky(M + share * np.diag(size))
+            return np.asarray(np.linalg.cholesky(M + share * np.diag(size)), dtype=np.float64)
         except np.linalg.LinAlgError:
             continue
     return np.diag(np.sqrt(size))

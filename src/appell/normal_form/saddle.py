@@ -55,10 +55,13 @@ class Policy:
     kind: int = CHOLESKY
     rank: int = 0
     gamma: float = 0.0
+    scales: tuple[float, ...] = ()  # sizes of the rows, where redundant ones differ so much that pivoting has to know
 
-    def for_rows(self, m: int, rank: int) -> Policy:
+    def for_rows(self, rows: NDArray[np.bool_], rank: int) -> Policy:
         """The policy for a subset of the rows, used for projections: always in the M-metric."""
-        return Policy(CHOLESKY if rank == m else RANK, rank, self.gamma)
+        kind = CHOLESKY if rank == rows.sum() else RANK
+        scales = tuple(s for s, kept in zip(self.scales, rows, strict=True) if kept) if self.scales and kind == RANK else ()
+        return Policy(kind, rank, self.gamma, scales)
 
 
 SADDLE_C = resources.files("appell.normal_form").joinpath("saddle.c").read_text()

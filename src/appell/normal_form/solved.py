@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from appell.errors import Status
 from appell.graph import Fn, Port, make_fn
-from appell.graph.algebra import Value, symbols
+from appell.graph.algebra import Value, diagonal, symbols
 from appell.graph.composite import Composite, Part, in_order
 from appell.normal_form import gauss
 from appell.normal_form.saddle import CHOLESKY, LU, SADDLE_C, Policy, solve, unrolled
@@ -182,6 +182,12 @@ def solved(
     `checked`: the margin is negative where a result is not finite; a time loop looks at that itself.
     """
     m, n = blocks.A.shape
+    if policy.scales:
+        weight = Value([1 / s for s in policy.scales])
+        D = diagonal(weight)
+        blocks = Blocks(blocks.M, D @ blocks.A, blocks.W @ D, blocks.r, D @ blocks.s)
+        original = finish
+        finish = lambda x, lam: original(x, D @ lam)
     if policy.kind == CHOLESKY and n + m <= UNROLL:
         x, lam, margin = unrolled(blocks.M, blocks.A, blocks.r, blocks.s, policy, checked)
         return make_fn(name, inputs, {**finish(x, lam), "margin": (margin, ())})

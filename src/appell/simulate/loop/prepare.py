@@ -19,7 +19,7 @@ from appell.normal_form.solved import Function, status_of
 from appell.remember import kept_in
 from appell.simulate.loop.in_c import CDEF, CLoop
 from appell.simulate.loop.in_python import PyLoop
-from appell.simulate.loop.program import QUADRATIC, ROUNDING, loop_module, series, taylor_for
+from appell.simulate.loop.program import QUADRATIC, ROUNDING, UNNOTICED, loop_module, series, taylor_for
 from appell.simulate.loop.task import Loop, TrialFailed
 from appell.simulate.methods.stiff import STIFF, stiff_loop
 from appell.simulate.methods.tableaux import TABLEAUX, Tableau
@@ -158,15 +158,18 @@ def _python_project(flow: Flow, backend: Backend) -> Callable[[float, Array, Arr
     def project(t: float, z: Array, p: Array) -> tuple[Array, float]:
         z, defect = make_unit(z.copy()), 0.0
         for step in steps:
+            last = moved = np.inf
             for k in range(12):
                 out = step(t, z, p)
                 size = float(out["size"])
+                if size > 0.5 * last and moved <= UNNOTICED * np.abs(z).max():
+                    break
                 defect = max(defect, size) if k == 0 else defect
                 if size <= ROUNDING:
                     break
                 if not (out["margin"] > 0 and np.isfinite(size)):
                     raise TrialFailed(status_of(float(out["margin"])) or Status.NOT_FINITE)
-                z = z + out["dz"]
+                z, last, moved = z + out["dz"], size, np.abs(out["dz"]).max()
                 if size <= QUADRATIC:
                     break
             else:

@@ -21,6 +21,9 @@ from appell.simulate.methods.taylor import LINEAR_ORDER, Taylor
 ROUNDING = 1e-15
 """A relative residual below this is not mended."""
 
+UNNOTICED = 1e-14
+"""A correction below this share of the largest number of a state is rounding, whatever the residual that it leaves."""
+
 QUADRATIC = 1e-7
 """After a Newton step from a relative residual below this, the next one would be at rounding level."""
 
@@ -131,17 +134,23 @@ static void make_unit(double *z)
 
 typedef void Correction(const double *, const double *, const double *, double *, double *, double *);
 
-/* Newton: z += dz until the relative residual is at rounding level */
+/* Newton: z += dz until the residual is rounding against its terms; or, where the terms themselves are rounding (a body at
+   rest), until a step that z hardly notices no longer halves it */
 static inline int correct(Correction *step, double t, double *z, const double *p, double *defect)
 {{
-    double dz[NZ], size, margin;
+    double dz[NZ], size, margin, last = INFINITY, moved = INFINITY, large = 0;
     for (int k = 0; k < 12; k++) {{
         step(&t, z, p, dz, &size, &margin);
+        if (size > 0.5*last && moved <= {UNNOTICED!r}*large) return 0;
         if (k == 0 && size > *defect) *defect = size;
         if (size <= {ROUNDING!r}) return 0;
         if (margin_status(margin)) return margin_status(margin);
         if (!(size < INFINITY)) return 3;
-        for (int i = 0; i < NZ; i++) z[i] += dz[i];
+        last = size, moved = large = 0;
+        for (int i = 0; i < NZ; i++) {{
+            z[i] += dz[i];
+            moved = fmax(moved, fabs(dz[i])), large = fmax(large, fabs(z[i]));
+        }}
         if (size <= {QUADRATIC!r}) return 0;
     }}
     return 6;
