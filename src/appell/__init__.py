@@ -53,7 +53,7 @@ if TYPE_CHECKING:  # the same names as in LATER, for editors and type checkers
         verify,
         zoo,
     )
-    from appell.analysis import averaged, equilibrium, periodic_orbit, resonance, variations
+    from appell.analysis import averaged, equilibrium, lyapunov, periodic_orbit, poincare, resonance, variations
     from appell.backends import AppellWarning, clear_cache
     from appell.motion.motion import Motion
     from appell.motion.storage import load
@@ -68,7 +68,7 @@ __version__ = "0.1.0"
 
 LATER = {
     "appell": "analysis backends contact forms graph motion normal_form scene show tree verify zoo",
-    "appell.analysis": "averaged equilibrium periodic_orbit resonance variations",
+    "appell.analysis": "averaged equilibrium lyapunov periodic_orbit poincare resonance variations",
     "appell.backends": "AppellWarning clear_cache",
     "appell.motion.motion": "Motion",
     "appell.motion.storage": "load",
@@ -142,8 +142,10 @@ __all__ = [
     "forms",
     "from_sympy",
     "load",
+    "lyapunov",
     "parameters",
     "periodic_orbit",
+    "poincare",
     "principle",
     "quaternion",
     "resonance",

@@ -50,4 +50,27 @@ def growth(found: Any, ax: Any = None) -> Any:
     return figure
 
 
-__all__ = ["growth", "resonance_curve"]
+def scatter(x: np.ndarray, y: np.ndarray, x_name: str, y_name: str, ax: Any = None, **style: Any) -> Any:
+    """Points, small where there are many."""
+    figure = ax.figure if ax is not None else Picture(figsize=(5.6, 5.0), layout="constrained")
+    ax = ax if ax is not None else figure.add_subplot()
+    size = float(np.clip(6000 / max(len(x), 1), 1, 12))
+    ax.scatter(x, y, **{"s": size, "color": "C0", "linewidths": 0, **style})
+    ax.set_xlabel(x_name)
+    ax.set_ylabel(y_name)
+    return figure
+
+
+def convergence(found: Any, ax: Any = None) -> Any:
+    """Lyapunov exponents as they settle."""
+    figure = ax.figure if ax is not None else Picture(figsize=(6.4, 4.0), layout="constrained")
+    ax = ax if ax is not None else figure.add_subplot()
+    begin = found.t[0] - (found.t[1] - found.t[0]) if len(found.t) > 1 else 0.0
+    ax.plot(found.t, found.growth / (found.t - begin)[:, None])
+    ax.axhline(0, color="0.7", lw=0.8)
+    ax.set_xlabel("t, s")
+    ax.set_ylabel("Lyapunov exponents, 1/s")
+    return figure
+
+
+__all__ = ["convergence", "growth", "resonance_curve", "scatter"]

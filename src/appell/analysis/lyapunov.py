@@ -1,0 +1,153 @@
+"""Lyapunov exponents: how fast neighbouring motions part, in every direction that the constraints allow.
+
+    Φ(t_{k+1}, t_k) Q_k = Q_{k+1} R_{k+1},        λ_i = lim 1/T Σ_k log (R_k)_ii
+
+Benettin, Galgani, Giorgilli and Strelcyn, Meccanica 15 (1980) 9, with Φ from `variations`, right through impacts. The sum of
+all exponents is the mean divergence of the flow, and 2 log e for each impact with the restitution e.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.analysis.variations import variations
+from appell.errors import ModelError, Status
+from appell.model import System
+from appell.simulate.progress import reporter
+from appell.simulate.run import Run, compile
+from appell.simulate.simulate import simulate
+from appell.tree import Tree
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Array = NDArray[np.float64]
+
+BLOCKS = 16
+"""Parts of the run whose means give the error."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lyapunov:
+    """The spectrum of Lyapunov exponents; `ap.lyapunov` makes it.
+
+    Attributes
+    ----------
+    exponents: λ, (d,), 1/s, the largest first; error: one standard error of each, from the means of `BLOCKS` parts of the run.
+    t: (n,) times of renormalisation, s; growth: (n, d) Σ log R_ii until then.
+    ok, message: whether the run was finished, and if not, why; the exponents are those until then.
+    """
+
+    system: System
+    exponents: Array
+    error: Array
+    t: Array
+    growth: Array
+    ok: bool
+    message: str
+
+    @property
+    def chaotic(self) -> bool:
+        """Whether the largest exponent is above zero by five times its error."""
+        return bool(len(self.exponents) and self.exponents[0] > 5 * self.error[0] > 0)
+
+    @cached_property
+    def dataset(self) -> xr.Dataset:
+        """`exponent` and `error` over `number`, `growth` over (t, number)."""
+        import xarray as xr
+
+        return xr.Dataset(
+            {
+                "exponent": ("number", self.exponents, {"units": "1/s", "long_name": "Lyapunov exponent"}),
+                "error": ("number", self.error, {"units": "1/s", "long_name": "standard error"}),
+                "growth": (("t", "number"), self.growth, {"long_name": "sum of log R_ii"}),
+            },
+            coords={"t": ("t", self.t, {"units": "s", "long_name": "time"})},
+            attrs={"system": self.system.name, "message": self.message},
+        )
+
+    def plot(self, ax: Any = None) -> Any:
+        """The exponents as they converge over time; the figure."""
+        from appell.show.lab import convergence
+
+        return convergence(self, ax)
+
+    def __str__(self) -> str:
+        values = ", ".join(f"{x:.5g} ± {e:.1g}" for x, e in zip(self.exponents, self.error, strict=True))
+        return f"Lyapunov exponents of '{self.system.name}', 1/s: {values}; {self.message}"
+
+
+def lyapunov(
+    system: System | Tree | Run,
+    start: Mapping[Any, Any] | None = None,
+    until: float = 1000.0,
+    parameters: Mapping[Any, Any] | None = None,
+    *,
+    every: float = 1.0,
+    skip: float = 0.0,
+    since: float = 0.0,
+    progress: Any = False,
+    **options: Any,
+) -> Lyapunov:
+    """The whole spectrum of Lyapunov exponents along a motion, through impacts, on what the constraints allow.
+
+    Parameters
+    ----------
+    until, since, skip: end and beginning, s, and how long motion and directions settle before anything is counted.
+    every: time between two renormalisations, s; short against 1/λ.
+    Other options are those of `ap.simulate`. Where variations end (grazing, infinitely many impacts) the result says so and
+    keeps what it has.
+    """
+    run = system if isinstance(system, Run) else compile(system, parameters, backend=options.pop("backend", "auto"))
+    if not (every > 0 and until > since + skip >= since):
+        raise ModelError(f"every = {every:g} must be positive, and until = {until:g} behind since + skip = {since + skip:g}")
+    state: Mapping[Any, Any] = dict(start or {})
+    settle, count = (max(least, round(span / every)) for span, least in ((skip, 0), (until - since - skip, 1)))
+    early = np.linspace(since, since + skip, settle + 1)[:-1] if settle else np.zeros(0)
+    times = np.append(early, np.linspace(since + skip, until, count + 1))
+    rows, message, Q = [], "", np.zeros((0, 0))
+    report = reporter(progress, float(times[0]), float(times[-1]))
+    for k in range(settle + count):
+        motion = simulate(run, state, float(times[k + 1]), since=float(times[k]), **options)
+        beside = variations(motion, by=[], times=[float(times[k]), float(times[k + 1])])
+        if motion.status is not Status.OK or not beside.ok:
+            message = beside.message or motion.message
+            break
+        if k == 0:
+            U, s, _ = np.linalg.svd(beside.state[0])
+            Q = U[:, s > 0.5]
+        Q, R = np.linalg.qr(beside.state[-1] @ Q)
+        size = np.abs(np.diag(R))
+        if not (size > 0).all():
+            message = f"a direction is lost for ever at t = {times[k + 1]:g}: its exponent is minus infinity"
+            break
+        if k >= settle:
+            rows.append(np.log(size))
+        state = motion.final
+        if report is not None:
+            report(float(times[k + 1]))
+    if report is not None:
+        report.close()
+    if not rows:
+        raise ModelError(f"no exponent can be taken: {message}")
+    return _gathered(run.system, times[settle:], np.array(rows), message)
+
+
+def _gathered(system: System, times: Array, rows: Array, message: str) -> Lyapunov:
+    n, T = len(rows), times[len(rows)] - times[0]
+    order = np.argsort(-rows.sum(axis=0), kind="stable")
+    rows = rows[:, order]
+    growth, steps = np.cumsum(rows, axis=0), np.diff(times[: n + 1])[:, None]
+    blocks = [part for part in np.array_split(rows / steps, min(BLOCKS, n)) if len(part)]
+    means = np.array([part.mean(axis=0) for part in blocks])
+    error = means.std(axis=0, ddof=1) / np.sqrt(len(means)) if len(means) > 1 else np.full(rows.shape[1], np.inf)
+    return Lyapunov(system, growth[-1] / T, error, times[1 : n + 1], growth, not message, message or "complete")
+
+
+__all__ = ["Lyapunov", "lyapunov"]

@@ -1,0 +1,227 @@
+"""Poincaré sections: the states at which a motion crosses a surface.
+
+    s(t, q, v) = 0,  crossed upwards (direction 1), downwards (−1) or either way (0)
+
+A section is any expression of t, coordinates, velocities and parameters, or a unilateral constraint: its impacts, with the
+state after the blow. Crossings are bracketed on the dense output of each step, with a look inside it, and refined together by
+the Illinois rule until time does not change any more. A section that jumps, as a phase modulo a turn does, is crossed where it
+is continuous only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import sympy
+from numpy.typing import NDArray
+
+from appell.errors import ModelError, Status
+from appell.model import Between, System, Unilateral
+from appell.motion.motion import Motion
+from appell.motion.record import subdivided
+from appell.simulate.run import Run, compile
+from appell.simulate.simulate import simulate
+from appell.tree import Tree
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Array = NDArray[np.float64]
+
+INSIDE = 4
+"""Points in each step at which the sign of the section is read."""
+
+
+@dataclass(frozen=True, eq=False)
+class Section:
+    """Crossings of a section; `ap.poincare` makes it.
+
+    Attributes
+    ----------
+    t: (n,) times, s; q: (n, nq), v: (n, nv), SI, the states there.
+    skipped: crossings before them that were left out.
+    ok, message: whether as many as asked for were found, and if not, why.
+    """
+
+    system: System
+    section: str
+    t: Array
+    q: Array
+    v: Array
+    skipped: int
+    ok: bool
+    message: str
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def __getitem__(self, key: Any) -> Array:
+        """A coordinate or velocity at the crossings, (n,), by symbol or name."""
+        names = [str(s) for s in (*self.system.coordinates, *self.system.velocities)]
+        if str(key) not in names:
+            raise ModelError(f"{key} is neither a coordinate nor a velocity of '{self.system.name}'; it has {', '.join(names)}")
+        return np.hstack([self.q, self.v])[:, names.index(str(key))]
+
+    @cached_property
+    def dataset(self) -> xr.Dataset:
+        """Time and every coordinate and velocity over the dimension `crossing`."""
+        import xarray as xr
+
+        names = {str(s): str(s).replace(".", "_") for s in (*self.system.coordinates, *self.system.velocities)}
+        columns = {new: ("crossing", self[old], {"units": "SI", "symbol": old}) for old, new in names.items()}
+        t = {"t": ("crossing", self.t, {"units": "s", "long_name": "time"})}
+        said = {"system": self.system.name, "section": self.section, "message": self.message}
+        return xr.Dataset({**t, **columns}, attrs=said)
+
+    def plot(self, x: Any = None, y: Any = None, ax: Any = None, **style: Any) -> Any:
+        """Two coordinates or velocities against each other, by default the first coordinate and its velocity; the figure."""
+        from appell.show.lab import scatter
+
+        system = self.system
+        x, y = x if x is not None else system.coordinates[0], y if y is not None else system.velocities[0]
+        return scatter(self[x], self[y], str(x), str(y), ax, **style)
+
+    def __str__(self) -> str:
+        return f"{len(self)} crossings of {self.section} = 0; {self.message}"
+
+
+def poincare(
+    system: System | Tree | Run,
+    section: Any,
+    start: Mapping[Any, Any] | None = None,
+    *,
+    count: int = 100,
+    direction: int = 1,
+    skip: int = 0,
+    parameters: Mapping[Any, Any] | None = None,
+    since: float = 0.0,
+    until: float | None = None,
+    **options: Any,
+) -> Section:
+    """The states at which a motion crosses a section.
+
+    Parameters
+    ----------
+    section: an expression of t, coordinates, velocities and parameters; or a unilateral constraint (object or name) for its
+        impacts.
+        `sin(omega*t)` crossed upwards is a stroboscope of the period 2π/ω.
+    count, skip: how many crossings, after how many that are left out.
+    direction: 1 upwards, −1 downwards, 0 both.
+    until: no further than this time, s; by default as far as the count needs, or until it is plain that nothing is crossed.
+    Other options are those of `ap.simulate`.
+    """
+    if count < 1 or skip < 0:
+        raise ModelError(f"count = {count} and skip = {skip}: ask for at least one crossing, and leave out none or more")
+    if direction not in (-1, 0, 1):
+        raise ModelError(f"direction = {direction!r} must be 1, −1 or 0")
+    run = system if isinstance(system, Run) else compile(system, parameters, backend=options.pop("backend", "auto"))
+    return _Collector(run, section, direction, count + skip, options).collect(dict(start or {}), since, until, skip)
+
+
+class _Collector:
+    """Goes along a motion stretch by stretch and keeps what is crossed."""
+
+    def __init__(self, run: Run, section: Any, direction: int, wanted: int, options: Mapping[str, Any]):
+        self.run, self.direction, self.wanted, self.options = run, direction, wanted, options
+        self.face = _face(run.system, section)
+        self.name = self.face or str(section)
+        self.expression = None if self.face else sympy.sympify(section)
+        self.found: list[tuple[float, Array, Array]] = []
+
+    def collect(self, start: Mapping[Any, Any], since: float, until: float | None, skip: int) -> Section:
+        t, span, state, empty, message = float(since), 10.0, dict(start), 0, ""
+        while len(self.found) < self.wanted:
+            end = t + span if until is None else min(t + span, float(until))
+            before = len(self.found)
+            motion = simulate(self.run, state, end, since=t, **self.options)
+            self.found += self._blows(motion) if self.face else self._crossings(motion)
+            if motion.status is not Status.OK:
+                message = f"the motion ended early: {motion.message}"
+                break
+            state, t = motion.final, end
+            if until is not None and t >= until:
+                message = f"t = {until:g} was reached"
+                break
+            rate = len(self.found) - before
+            empty = 0 if rate else empty + 1
+            if empty > 6 and span > 1e4 * max(1.0, abs(since)):
+                message = f"nothing is crossed until t = {t:g}"
+                break
+            left = self.wanted - len(self.found)
+            span = 2 * span if not rate else float(np.clip(1.05 * span * left / rate, 0.1 * span, 4 * span))
+        rows = self.found[skip : self.wanted]
+        nq, nv = self.run.system.nq, self.run.system.nv
+        if len(rows) < self.wanted - skip:
+            message = f"{len(rows)} of {self.wanted - skip} crossings: {message}"
+        return Section(
+            self.run.system, self.name, np.array([row[0] for row in rows]),
+            np.array([row[1] for row in rows]).reshape(-1, nq), np.array([row[2] for row in rows]).reshape(-1, nv),
+            min(skip, len(self.found)), len(rows) == self.wanted - skip, message or "complete",
+        )  # fmt: skip
+
+    def _blows(self, motion: Motion) -> list[tuple[float, Array, Array]]:
+        """The states after the impacts on a face."""
+        times = [event.time for event in motion.impacts if event.constraint == self.face and event.kind == "impact"]
+        at = [int(np.flatnonzero(motion.t == time)[-1]) for time in times if (motion.t == time).any()]
+        return [(float(motion.t[k]), motion.q[k], motion.v[k]) for k in at]
+
+    def _crossings(self, motion: Motion) -> list[tuple[float, Array, Array]]:
+        fine = motion.at(subdivided(motion.t, INSIDE)) if len(motion.t) > 1 else motion
+        value = self._value(fine)
+        up, down = (value[:-1] < 0) & (value[1:] >= 0), (value[:-1] > 0) & (value[1:] <= 0)
+        here = np.flatnonzero((up & (self.direction >= 0)) | (down & (self.direction <= 0)))
+        here = here[np.diff(fine.t)[here] > 0]
+        if not len(here):
+            return []
+        at = motion.at(self._refined(motion, fine.t[here], fine.t[here + 1], value[here], value[here + 1]))
+        size = np.maximum(np.abs(value[here]), np.abs(value[here + 1]))
+        true = np.abs(self._value(at)) <= 1e-6 * size  # where it jumps it is not crossed
+        return [(float(at.t[k]), at.q[k], at.v[k]) for k in np.flatnonzero(true)]
+
+    def _value(self, motion: Motion) -> Array:
+        value = np.asarray(motion[self.expression], float)
+        if not np.isfinite(value).all():
+            raise ModelError(f"the section {self.name} is not finite along the motion")
+        return value
+
+    def _refined(self, motion: Motion, a: Array, b: Array, fa: Array, fb: Array) -> Array:
+        """All roots at once: the secant, with the value of an end that stays for a second time halved."""
+        a, b, fa, fb = (x.copy() for x in (a, b, fa, fb))
+        side = np.zeros(len(a))
+        middle = b.copy()
+        for _ in range(40):
+            with np.errstate(all="ignore"):
+                guess = np.where(fb != fa, b - fb * (b - a) / (fb - fa), (a + b) / 2)
+            middle = np.clip(guess, a, b)
+            f = self._value(motion.at(middle))
+            left = np.sign(f) == np.sign(fa)
+            fb = np.where(left & (side > 0), fb / 2, fb)
+            fa = np.where(~left & (side < 0), fa / 2, fa)
+            a, fa = np.where(left, middle, a), np.where(left, f, fa)
+            b, fb = np.where(left, b, middle), np.where(left, fb, f)
+            side = np.where(left, 1, -1)
+            if ((f == 0) | (b - a <= 4e-16 * np.maximum(np.abs(a), np.abs(b))) | (np.abs(f) <= 1e-15 * np.abs(fa - fb))).all():
+                break
+        return middle
+
+
+def _face(system: System, section: Any) -> str | None:
+    """The name of the face that a section is; None for an expression."""
+    names = {face.name for face in system.unilateral} | {face.source.name for face in system.unilateral}
+    if isinstance(section, Between):
+        raise ModelError(f"'{section.name}' has two faces; name one: '{section.name}:lower' or '{section.name}:upper'")
+    if isinstance(section, Unilateral):
+        section = section.name
+    if isinstance(section, str):
+        if section not in names:
+            known = ", ".join(sorted(names)) or "none"
+            raise ModelError(f"'{section}' is no unilateral constraint of '{system.name}'; it has {known}")
+        return section
+    return None
+
+
+__all__ = ["Section", "poincare"]

@@ -1,0 +1,53 @@
+"""`ap.lyapunov`: sums that theorems give, exponents of linear systems, refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import appell as ap
+from appell import zoo
+
+x, y = ap.coordinates("x y")
+h, k = ap.parameters("h k", positive=True)
+
+
+def test_linear_system():
+    """ẍ = −h ẋ + k x: the roots of λ² + hλ − k = 0."""
+    system = ap.System([x], x.d**2 / 2, -k * x**2 / 2, {x: -h * x.d})
+    found = ap.lyapunov(system, {x: 1e-12}, 20.0, {h: 0.3, k: 1.0}, every=0.5, skip=10.0, rtol=1e-11, atol=1e-14)
+    roots = np.sort(np.roots([1, 0.3, -1.0]))[::-1]
+    assert found.ok and found.exponents == pytest.approx(roots, abs=1e-6)
+
+
+def test_sum_with_damping_and_elastic_impacts():
+    """−h, whatever the impacts do."""
+    example = zoo.oscillator_with_wall()
+    found = ap.lyapunov(example.system, example.start, 40.0, example.parameters)
+    assert found.exponents.sum() == pytest.approx(-0.05, abs=1e-7)
+    assert not found.chaotic and found.dataset.exponent.size == 2
+    found.plot()
+
+
+def test_sum_with_restitution():
+    """2 log e for each impact."""
+    e = 0.9
+    stops = ap.Between(-1, x, 1, name="stops", restitution=e)
+    found = ap.lyapunov(ap.System([x], x.d**2 / 2, 0, {}, [stops]), {x: 0.1, x.d: 10.0}, 3.05, every=0.3)
+    motion = ap.simulate(ap.System([x], x.d**2 / 2, 0, {}, [stops]), {x: 0.1, x.d: 10.0}, 3.05)
+    assert found.exponents.sum() == pytest.approx(2 * np.log(e) * len(motion.impacts) / 3.05, rel=1e-9)
+
+
+def test_constraints_take_directions_away():
+    """A disc in 6 coordinates with 1 + 2 constraints: 8 directions."""
+    disc = zoo.rolling_disc()
+    found = ap.lyapunov(disc.system, disc.start, 3.0, disc.parameters)
+    assert len(found.exponents) == 8 and found.ok
+
+
+def test_an_early_end_keeps_what_it_has():
+    ball = zoo.bouncing_ball("e")
+    found = ap.lyapunov(ball.system, ball.start, 5.0, ball.parameters, every=0.5)
+    assert not found.ok and "infinitely many" in found.message and 0 < len(found.t) < 10
+    with pytest.raises(ap.ModelError, match="every"):
+        ap.lyapunov(ball.system, ball.start, 5.0, ball.parameters, every=0.0)
