@@ -211,7 +211,7 @@ def test_what_gauss_refuses_and_why():
     with pytest.raises(ap.FormNotApplicable, match=r"ap\.forms\.lagrange"):
         gauss(ap.zoo.heavy_top_quaternion().system)
     x, y = ap.coordinates("x y")
-    servo = ap.Constraint(x.d - y, "servo", reaction={y: 1})
+    servo = ap.Constraint(x.d - y, "servo", reaction={x: 1, y: 1})
     system = ap.System([x, y], kinetic=(x.d**2 + y.d**2) / 2, constraints=[servo])
     with pytest.raises(ap.FormNotApplicable, match="not ideal"):
         gauss(system)

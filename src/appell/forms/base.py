@@ -10,6 +10,7 @@ of `appell.forms`; it reads the model and the jets, never the normal form, which
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,6 +31,7 @@ from appell.forms.manifold import usual_nullity
 from appell.forms.numbers import FLOAT, Arithmetic, Tape, arithmetic
 from appell.jets import t as time
 from appell.model import Constraint, System
+from appell.model.values import bound
 
 Values = dict[Symbol, Any]
 
@@ -272,10 +274,10 @@ class Equations:
 
         t in s, q (nq,), v (nv,); parameters by symbol or name. `SingularConfiguration` where a is not determined.
         """
-        values = {time: float(t), **self._vector("q", self.system.coordinates, q)}
+        values = {time: _finite("t", t), **self._vector("q", self.system.coordinates, q)}
         values |= self._vector("v", self.system.velocities, v)
-        values |= parameter_values(self.system, parameters or {})
-        a, lam = self._evaluate({s: float(x) for s, x in values.items()}, FLOAT)
+        values |= parameter_values(self.system, parameters)
+        a, lam = self._evaluate(values, FLOAT)
         return np.array(a, dtype=np.float64), np.array(lam, dtype=np.float64)
 
     def evaluate(self, state: Mapping[Symbol, Any], precision: int = 50) -> tuple[list[Any], list[Any]]:
@@ -351,10 +353,10 @@ class Equations:
 
     @staticmethod
     def _vector(name: str, symbols: Sequence[Symbol], given: ArrayLike) -> Values:
-        array = np.asarray(given, dtype=np.float64)
+        array = np.asarray(given, dtype=object)
         if array.shape != (len(symbols),):
             raise ModelError(f"{name} has shape {array.shape}, and must be ({len(symbols)},): {', '.join(map(str, symbols))}")
-        return dict(zip(symbols, array.tolist(), strict=True))
+        return {s: _finite(f"{name}: {s}", x) for s, x in zip(symbols, array.tolist(), strict=True)}
 
     # -- for people ----------------------------------------------------------------------------------------------------
 
@@ -376,17 +378,17 @@ class Equations:
         return display.notebook(self)
 
 
-def parameter_values(system: System, given: Mapping[Any, Any]) -> dict[Symbol, Any]:
-    """The parameters of a system by symbol, from a mapping of symbols or names; missing and unknown ones are named."""
-    by_name = {str(p): p for p in system.parameters}
-    unknown = [str(key) for key in given if str(key) not in by_name]
-    if unknown:
-        raise ModelError(f"{unknown[0]} is not a parameter of '{system.name}'; it has: {', '.join(by_name) or 'none'}")
-    values: dict[Symbol, Any] = {by_name[str(key)]: value for key, value in given.items()}
-    missing = [name for name, p in by_name.items() if p not in values]
-    if missing:
-        raise ModelError(f"no value for {', '.join(missing)}: give parameters={{{missing[0]}: …}}")
-    bad = [str(p) for p, x in values.items() if isinstance(x, Expr) and not x.is_number]
-    if bad:
-        raise ModelError(f"the value of {bad[0]} is not a number: {values[by_name[bad[0]]]}")
-    return values
+def parameter_values(system: System, given: Mapping[Any, Any] | None) -> dict[Any, float]:
+    """The parameters of a system by symbol, from a mapping of symbols or names; each a number that its assumptions allow."""
+    return bound(system.parameters, given, f"'{system.name}'")
+
+
+def _finite(name: str, value: Any) -> float:
+    """A number of a state, refused where it is none."""
+    try:
+        number = float(value) if not isinstance(value, str | bytes) else math.nan
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise ModelError(f"{name} must be a finite number, not {value!r}")
+    return number

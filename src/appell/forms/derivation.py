@@ -21,6 +21,10 @@ from appell.jets import partial as held
 
 ZERO, ONE = Integer(0), Integer(1)
 
+STEPS = (sympy.sign, sympy.Heaviside, sympy.floor, sympy.ceiling)
+"""Functions that are constant between their jumps. A system whose energies or constraints jump with them is refused
+(`model.jumps`), so that what the derivative leaves out is multiplied by zero."""
+
 
 class Derivation:
     """D with its memory. `value(symbol)` is D on symbols."""
@@ -51,7 +55,12 @@ class Derivation:
         if expr.is_Pow and not expr.exp.free_symbols:
             d = self(expr.base)
             return ZERO if d is ZERO else _times(d, expr.exp, Pow(expr.base, expr.exp - 1))
-        if isinstance(expr, sympy.Function) and not expr.is_Piecewise:
+        if expr.is_Piecewise:
+            slopes = [self(value) for value, _ in expr.args]
+            return sympy.Piecewise(*((d, when) for d, (_, when) in zip(slopes, expr.args, strict=True)))
+        if isinstance(expr, STEPS):
+            return ZERO
+        if isinstance(expr, sympy.Function):
             terms = [(i, self(x)) for i, x in enumerate(expr.args)]
             return _sum([expr.fdiff(i + 1) * d for i, d in terms if d is not ZERO])
         return _sum([held(expr, s) * self(s) for s in sorted(expr.free_symbols, key=str)])

@@ -1,8 +1,10 @@
-"""K x = b with numbers of any kind, the rank found on the way.
+"""K x = b with numbers of any kind, the rank found on the way, whatever the units of rows and columns.
 
-Full pivoting on rows and columns scaled to a largest entry of 1 gives R x_P + S x_F = c with P the pivot columns and F
-those that no pivot is left for. Each null vector e_F − R⁻¹S e_F of K may move multipliers only: accelerations are unique
-or the configuration is singular. Of all Λ then, the one of least norm is taken:
+Rows and columns are scaled by powers of two so that a largest product of entries, one in each row and column, becomes a product
+of ones, and no entry is larger than one (Duff and Koster 2001): masses of 1e-27 kg beside lengths of 1 m are then no loss of
+rank. Full pivoting gives R x_P + S x_F = c with P the pivot columns and F those that no pivot is left for. Each null vector
+e_F − R⁻¹S e_F of K may move multipliers only: accelerations are unique or the configuration is singular. Of all Λ then, the
+one of least norm is taken:
 
     x = x0 + Z y,        y = −(ZᵀZ)⁻¹ Zᵀ x0        Z the null vectors (redundant rows; empty for independent ones)
 """
@@ -12,6 +14,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from scipy.sparse.csgraph import connected_components
 
 Row = list[Any]
 
@@ -33,8 +39,10 @@ def solve_with_nullity(
     rows = [[*row, rhs] for row, rhs in zip(K, b, strict=True)]
     if not all(_finite(x) for row in rows for x in row):
         raise Undetermined("the equations have a coefficient that is not finite at this state")
-    size = [max((abs(row[j]) for row in rows), default=0) or 1 for j in range(n)]
-    rows = [_scaled([x / s for x, s in zip(row, [*size, 1], strict=True)]) for row in rows]
+    row_powers, column_powers = _balance([row[:n] for row in rows], unique)
+    rows = [[_shifted(x, r + c) for x, c in zip(row, [*column_powers, 0], strict=True)]
+            for r, row in zip(row_powers, rows, strict=True)]  # fmt: skip
+    rows = [[*row, abs(row[n])] for row in rows]  # the last entry: how large the terms of the right side were
     pivots = _eliminate(rows, n, tolerance)
     _check_consistent(rows, len(pivots), tolerance)
     x = [0] * n
@@ -46,17 +54,59 @@ def solve_with_nullity(
         raise Undetermined(
             f"{', '.join(lost)} not determined here: the constraint rows, or the inertia on their kernel, lose rank"
         )
-    x = [value / s for value, s in zip(x, size, strict=True)]
-    return _shortest(x, [[value / s for value, s in zip(z, size, strict=True)] for z in null]), len(null)
+    unscaled = lambda vector: [_shifted(value, c) for value, c in zip(vector, column_powers, strict=True)]
+    return _shortest(unscaled(x), [unscaled(z) for z in null]), len(null)
 
 
 def _finite(x: Any) -> bool:
     return x - x == 0
 
 
-def _scaled(row: Row) -> Row:
-    size = max(abs(x) for x in row[:-1]) if len(row) > 1 else 0
-    return [x / size for x in row] if size else row
+def _power(x: Any) -> int:
+    """The k with 2^(k−1) <= |x| < 2^k."""
+    return math.frexp(x)[1] if isinstance(x, float | int) else int(x.context.mag(x))
+
+
+def _shifted(x: Any, power: int) -> Any:
+    """x 2^power."""
+    if not power or not x:
+        return x
+    return math.ldexp(x, power) if isinstance(x, float | int) else x.context.ldexp(x, power)
+
+
+ABSENT = -(10**7)
+"""The power of an entry that is zero."""
+
+
+def _balance(K: Sequence[Row], unique: Sequence[bool]) -> tuple[list[int], list[int]]:
+    """Powers r, c of two with |K_ij| 2^(r_i + c_j) <= 1 for all entries, and about 1 for one in each row and column.
+
+    What equations without a common unknown leave open (r + s, c − s) is chosen so that the unique unknowns keep their size.
+    """
+    m, n = len(K), len(K[0]) if K else 0
+    e = np.array([[_power(x) if x else ABSENT for x in row] for row in K], dtype=np.int64).reshape(m, n)
+    matched = [(i, j) for i, j in zip(*linear_sum_assignment(e, maximize=True), strict=True) if e[i, j] > ABSENT]
+    r, c = np.zeros(m, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    if matched:
+        I, J = (np.array(side) for side in zip(*matched, strict=True))
+        block, own, best = e[np.ix_(I, J)], e[I, J], np.zeros(len(I), dtype=np.int64)
+        for _ in range(len(I)):  # longest paths: r_k >= r_i + e_ij − e_kj with k the row that is matched with column j
+            best = np.maximum(best, (best[:, None] + block).max(axis=0) - own)
+        r[I], c[J] = best, -own - best
+    columns = sorted({j for _, j in matched})
+    for i in sorted(set(range(m)) - {i for i, _ in matched}):
+        present = [j for j in columns if e[i, j] > ABSENT]
+        r[i] = -max((e[i, j] + c[j] for j in present), default=0)
+    for j in sorted(set(range(n)) - set(columns)):
+        present = [i for i in range(m) if e[i, j] > ABSENT]
+        c[j] = -max((e[i, j] + r[i] for i in present), default=0)
+    links = np.block([[np.zeros((m, m)), e > ABSENT], [np.zeros((n, m)), np.zeros((n, n))]])
+    part = connected_components(links, directed=False)[1]
+    for label in set(part[m:][np.array(unique, dtype=bool)].tolist()):
+        shift = max(c[j] for j in range(n) if unique[j] and part[m + j] == label)
+        r[part[:m] == label] += shift
+        c[part[m:] == label] -= shift
+    return r.tolist(), c.tolist()
 
 
 def _eliminate(rows: list[Row], n: int, tolerance: float) -> list[int]:
@@ -74,14 +124,15 @@ def _eliminate(rows: list[Row], n: int, tolerance: float) -> list[int]:
         for i, row in enumerate(rows):
             if i != k and row[column]:
                 factor = row[column]
-                rows[i] = [x - factor * y for x, y in zip(row, rows[k], strict=True)]
+                changed = [x - factor * y for x, y in zip(row[:-1], rows[k][:-1], strict=True)]
+                rows[i] = [*changed, row[-1] + abs(factor) * abs(rows[k][-1])]
         pivots.append(column)
     return pivots
 
 
 def _check_consistent(rows: list[Row], rank: int, tolerance: float) -> None:
-    scale = 1 + max((abs(row[-1]) for row in rows[:rank]), default=0)
-    if any(abs(row[-1]) > math.sqrt(tolerance) * scale for row in rows[rank:]):
+    """What is left of a dependent row must vanish against the terms that it was made of, and against rounding of a0."""
+    if any(abs(row[-2]) > math.sqrt(tolerance) * row[-1] + tolerance**1.3 for row in rows[rank:]):
         raise Undetermined("redundant constraint rows contradict each other at this state")
 
 

@@ -7,6 +7,7 @@ one arithmetic operation an entry: nothing is expanded, simplified or compiled.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
@@ -27,7 +28,6 @@ class Arithmetic:
     number: Callable[[Any], Any]
     functions: Mapping[str, Callable[..., Any]]
     tolerance: float
-    module: str
     context: Any = None
 
     def eigenvectors(self, S: list[list[Any]]) -> tuple[list[Any], list[list[Any]]]:
@@ -63,7 +63,7 @@ def _float_functions() -> dict[str, Callable[..., Any]]:
     return {**_COMMON, **table}
 
 
-FLOAT = Arithmetic(15, float, _float_functions(), 1e-10, "math")
+FLOAT = Arithmetic(15, float, _float_functions(), 1e-10)
 """float64. A pivot below 1e-10 of its row and column counts as zero: redundant rows of a state rounded to 1e-16."""
 
 
@@ -82,7 +82,7 @@ def arithmetic(digits: int) -> Arithmetic:
 
     table = {name: getattr(context, name) for name in _NAMES if hasattr(context, name)}
     table |= {"Abs": abs, "ceiling": context.ceil, "Pow": context.power, "sqrt": context.sqrt}
-    return Arithmetic(digits, number, {**_COMMON, **table}, 10.0 ** (-digits // 2), "mpmath", context)
+    return Arithmetic(digits, number, {**_COMMON, **table}, 10.0 ** (-digits // 2), context)
 
 
 @dataclass(frozen=True)
@@ -125,13 +125,13 @@ class Tape:
 
     @staticmethod
     def _needs(node: Any) -> tuple[Any, ...]:
-        if node.is_Symbol or (node.is_number and not node.args):
+        if node.is_Symbol or (node.is_number and not node.args) or node.is_Piecewise:
             return ()
         if node.is_Pow and node.exp.is_Rational:
             return (node.base,)
         if node.is_Add or node.is_Mul or node.is_Pow or type(node).__name__ in _KNOWN:
             return node.args
-        return tuple(sorted(node.free_symbols, key=str))  # Piecewise and other rare things: left to SymPy as a whole
+        return tuple(sorted(node.free_symbols, key=str))  # rare things: left to SymPy as a whole
 
     def __call__(self, values: Mapping[Symbol, Any], numbers: Arithmetic) -> list[Any]:
         done: list[Any] = []
@@ -140,7 +140,7 @@ class Tape:
                 done.append(_RUN[entry.kind](entry, [done[i] for i in entry.args], values, numbers))
         except (ZeroDivisionError, ValueError, OverflowError) as error:
             raise SingularConfiguration(f"an expression has no value at this state ({error})") from None
-        return [_real(done[i]) for i in self._outputs]
+        return [_output(done[i], numbers) for i in self._outputs]
 
 
 _KNOWN = {*_NAMES, *_COMMON, "Abs", "ceiling"}
@@ -151,6 +151,8 @@ def _entry(node: Any, args: tuple[int, ...]) -> _Entry:
         return _Entry("symbol", (), node)
     if node.is_number and not args and not node.args:
         return _Entry("number", (), node)
+    if node.is_Piecewise:
+        return _Entry("cases", (), [(Tape([value]), _condition(when)) for value, when in node.args])
     if node.is_Add:
         return _Entry("add", args)
     if node.is_Mul:
@@ -188,14 +190,47 @@ def _product(entry: _Entry, args: list[Any], values: Mapping[Symbol, Any], numbe
 
 def _opaque(entry: _Entry, args: list[Any], values: Mapping[Symbol, Any], numbers: Arithmetic) -> Any:
     symbols, node = entry.what
-    if numbers.module == "math":
-        return float(_lambdified(symbols, node, "math")(*args))
-    return numbers.number(_lambdified(symbols, node, "mpmath")(*args))
+    if numbers is FLOAT:
+        return float(_lambdified(symbols, node)(*args))
+    digits = numbers.digits + 12
+    exact = {s: sympy.Float(numbers.number(x), digits) for s, x in zip(symbols, args, strict=True)}
+    return numbers.number(sympy.Float(node.xreplace(exact).evalf(digits), digits))
 
 
 @lru_cache(maxsize=256)
-def _lambdified(symbols: tuple[Symbol, ...], node: Any, module: str) -> Callable[..., Any]:
-    return sympy.lambdify(symbols, node, module)
+def _lambdified(symbols: tuple[Symbol, ...], node: Any) -> Callable[..., Any]:
+    return sympy.lambdify(symbols, node, ["math", "scipy"])
+
+
+def _cases(entry: _Entry, args: list[Any], values: Mapping[Symbol, Any], numbers: Arithmetic) -> Any:
+    """The first branch whose condition holds; the others are not evaluated, since they may have no value here."""
+    for tape, holds in entry.what:
+        if holds(values, numbers):
+            return tape(values, numbers)[0]
+    raise SingularConfiguration("none of the cases of a Piecewise expression applies at this state")
+
+
+_RELATIONS: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+
+
+def _condition(when: Any) -> Callable[[Mapping[Symbol, Any], Arithmetic], bool]:
+    """A condition of a Piecewise as a function of the values."""
+    if when in (sympy.true, sympy.false):
+        return lambda values, numbers: bool(when)
+    if when.is_Relational:
+        sides, relation = Tape([when.lhs, when.rhs]), _RELATIONS[when.rel_op]
+        return lambda values, numbers: relation(*sides(values, numbers))
+    parts = [_condition(part) for part in when.args]
+    if isinstance(when, sympy.Not):
+        return lambda values, numbers: not parts[0](values, numbers)
+    if isinstance(when, sympy.ITE):
+        return lambda values, numbers: parts[1 if parts[0](values, numbers) else 2](values, numbers)
+    every = {sympy.And: all, sympy.Or: any}.get(when.func)
+    if every is None:
+        raise ModelError(f"the condition {when} of a Piecewise expression is not understood; write it with <, >, & and |")
+    return lambda values, numbers: every(part(values, numbers) for part in parts)
 
 
 def _integer_power(entry: _Entry, args: list[Any], values: Mapping[Symbol, Any], numbers: Arithmetic) -> Any:
@@ -212,12 +247,14 @@ _RUN: dict[str, Callable[[_Entry, list[Any], Mapping[Symbol, Any], Arithmetic], 
     "rational power": lambda entry, args, values, numbers: numbers.power(args[0], numbers.number(entry.what)),
     "function": lambda entry, args, values, numbers: numbers.functions[entry.what](*args),
     "opaque": _opaque,
+    "cases": _cases,
 }
 
 
-def _real(x: Any) -> Any:
+def _output(x: Any, numbers: Arithmetic) -> Any:
+    """A real number of the arithmetic: whole numbers too, whose quotients would have 15 digits only."""
     if isinstance(x, complex | mpmath.mpc) or hasattr(x, "_mpc_"):
         raise SingularConfiguration(
             "an expression has a complex value at this state (a root or logarithm of a negative number): another branch"
         )
-    return x
+    return numbers.number(x) if isinstance(x, int | float) else x

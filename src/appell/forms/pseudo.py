@@ -253,8 +253,8 @@ def _definition(system: System, name: Any, value: Any) -> Expr:
     expr = system.in_velocities(expression(value, where))
     for s in sorted(expr.free_symbols, key=str):
         known = (*system.coordinates, *system.velocities, *system.accelerations, *system.parameters, t)
-        if s not in known and isinstance(s, Jet):
-            raise ModelError(f"{where} contains {s}, which does not belong to the system")
+        if s not in known:
+            raise ModelError(f"{where} contains {s}, which is not a symbol of '{system.name}'")
     if not any(s.level for s in jets_of(expr)):
         raise ModelError(f"{where} contains no velocity: {expr}")
     return expr

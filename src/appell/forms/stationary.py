@@ -86,7 +86,10 @@ class _Problem:
 
         def at(x: Array) -> tuple[Array, Array]:
             F, J = self.system_at(values, x.tolist(), FLOAT)
-            return np.array(F, dtype=float), np.array(J, dtype=float)
+            F, J = np.array(F, dtype=float), np.array(J, dtype=float)
+            if not (np.isfinite(F).all() and np.isfinite(J).all()):
+                raise OverflowError("not finite")
+            return F, J
 
         for k in range(STARTS):
             x = np.zeros(self.n)
@@ -112,20 +115,25 @@ class _Problem:
 def _newton(at: Callable[[Array], tuple[Array, Array]], x: Array, nv: int) -> Array | None:
     """A root of F near x by damped Newton steps (least squares where the Jacobian is singular); None where it stalls."""
     try:
-        F, J = at(x)
-        x = x + np.concatenate([np.zeros(nv), np.linalg.lstsq(J[:, nv:], -F, rcond=None)[0]])
-        F, J = at(x)
-        for _ in range(ITERATIONS):
-            step = np.linalg.lstsq(J, -F, rcond=1e-13)[0]
-            if np.abs(step).max(initial=0) < 1e-12 * (1 + np.abs(x).max()):
-                return x + step if np.abs(F).max() < 1e-8 * (1 + np.abs(x).max() ** 2) else None
-            scale, size = 1.0, float(F @ F)
-            while scale > 1e-4:
-                F_new, J_new = at(x + scale * step)
-                if float(F_new @ F_new) < size or scale < 2e-4:
-                    break
-                scale /= 2
-            x, F, J = x + scale * step, F_new, J_new  # type: ignore[possibly-undefined]
-    except (SingularConfiguration, np.linalg.LinAlgError, OverflowError):
+        with np.errstate(over="raise", invalid="raise"):
+            return _steps(at, x, nv)
+    except (SingularConfiguration, np.linalg.LinAlgError, ArithmeticError):
         return None
+
+
+def _steps(at: Callable[[Array], tuple[Array, Array]], x: Array, nv: int) -> Array | None:
+    F, J = at(x)
+    x = x + np.concatenate([np.zeros(nv), np.linalg.lstsq(J[:, nv:], -F, rcond=None)[0]])
+    F, J = at(x)
+    for _ in range(ITERATIONS):
+        step = np.linalg.lstsq(J, -F, rcond=1e-13)[0]
+        if np.abs(step).max(initial=0) < 1e-12 * (1 + np.abs(x).max()):
+            return x + step if np.abs(F).max() < 1e-8 * (1 + np.abs(x).max() ** 2) else None
+        scale, size = 1.0, float(F @ F)
+        while scale > 1e-4:
+            F_new, J_new = at(x + scale * step)
+            if float(F_new @ F_new) < size or scale < 2e-4:
+                break
+            scale /= 2
+        x, F, J = x + scale * step, F_new, J_new  # type: ignore[possibly-undefined]
     return None

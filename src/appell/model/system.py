@@ -22,6 +22,7 @@ from appell.errors import ModelError
 from appell.jets import Coordinate, Jet, Parameter, Speed, expression, t, total_derivative
 from appell.model.bodies import Force, Particle, RigidBody, Torque
 from appell.model.constraint import Constraint
+from appell.model.jumps import refuse_jumps
 from appell.model.kinematics import read_coordinates, read_velocities
 from appell.model.unilateral import Between, Face, Unilateral, check_face
 
@@ -85,6 +86,8 @@ class System:
         self.kinetic_given = self._expression(kinetic, "kinetic", level=1)
         self.kinetic: Expr = self.kinetic_given + sum((self._body_kinetic(b) for b in self.bodies), sympy.Integer(0))
         self.potential = self._expression(potential, "potential", level=0)
+        refuse_jumps(self.kinetic, "the kinetic energy")
+        refuse_jumps(self.potential, "the potential")
         self.forces = self._forces(forces or {})
         self._restrict(constraints)
         self._finish()
@@ -275,6 +278,9 @@ class System:
         self.residuals: tuple[Expr, ...] = tuple(
             self._expression(c.residual, f"constraint '{c.name}'", level=2) for c in self.constraints
         )
+        for c, f in zip(self.constraints, self.residuals, strict=True):
+            if c.order < 2:
+                refuse_jumps(f, f"constraint '{c.name}'", smooth=c.order == 0)
         self.reactions = tuple(self._reaction(c) for c in self.constraints)
         for face in self.unilateral:
             self._check_face(face)

@@ -57,7 +57,7 @@ def as_table(symbols: Iterable[Any], given: Mapping[Any, Any] | None) -> Mapping
 def checked(symbol: Any, value: Any) -> float:
     """`value` as a finite number that the symbol's assumptions allow."""
     try:
-        number = float(value)
+        number = float(value) if not isinstance(value, str | bytes) else float("not a number")
     except (TypeError, ValueError):
         raise ModelError(f"the value of parameter '{symbol}' must be a number, not {value!r}") from None
     if not math.isfinite(number):

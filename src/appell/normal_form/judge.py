@@ -46,6 +46,7 @@ def judge(system: System) -> None:
     _contradictions(form, samples)
     if not moves:
         _mass(system, samples)
+        _reactions(form, samples)
 
 
 def _degree(form: NormalForm) -> None:
@@ -166,6 +167,24 @@ def _stays(form: NormalForm, sample: Sample, rows: str, residual: str, dependent
     out = fn(t, q, v, p)
     left = relative(out[residual], out[f"{residual}_scale"])
     return bool(left[support].max(initial=0.0) < 1e-9 < 1e-6 < left[dependent])
+
+
+def _reactions(form: NormalForm, samples: list[Sample]) -> None:
+    """Given directions W must be able to keep the rows: (M, −W; A, 0) loses no more rank than A does."""
+    given = [f"'{row.constraint.name}'" for row in form.rows if row.linear and row.constraint.reaction is not None]
+    if not given:
+        return
+    unit = lambda rows: rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
+    for _, out in samples:
+        M, scale = out["M"], 1 / np.sqrt(np.where(np.diag(out["M"]) > 0, np.diag(out["M"]), 1))
+        A, W = unit(out["A"] * scale), unit(out["W"].T * scale)
+        K = np.block([[M * np.outer(scale, scale), W.T], [A, np.zeros((len(A), len(A)))]])
+        if np.linalg.matrix_rank(K, tol=1e-9) >= len(M) + np.linalg.matrix_rank(A, tol=1e-9):
+            return
+    raise ConstraintError(
+        f"the given reaction of constraint {' or '.join(given)} cannot keep it: a force along reaction= changes accelerations"
+        " only within the constraint (A M⁻¹ W has no inverse at any random state)"
+    )
 
 
 def _mass(system: System, samples: list[Sample]) -> None:

@@ -2,10 +2,11 @@
 
 Each form is derived by its own route and evaluated at random states that satisfy the constraints to 50 digits. Compared are
 
-    the accelerations a,  |a − a*|/(1 + |a*|),      and the forces of the constraints W Λ,  |WΛ − (WΛ)*|/(1 + |(WΛ)*|)
+    the accelerations a,  |a − a*|/(1 + |a*|),      and the forces of the constraints W Λ,  |WΛ − (WΛ)*|_i / s_i
 
-(Λ itself is not unique for redundant rows): in 50 digits with the form a* that most others agree with, and in float64 with the
-normal form, which shares no derivation with any of them.
+(Λ itself is not unique for redundant rows). States are drawn of size 1, so that 1 is an acceleration's own scale in any units;
+that of a force is s_i = Σ_j |M_ij| (1 + |a*|) + |h_i| + |Q_i| + |WΛ|_i. The values are compared in 50 digits with the form a*
+that most others agree with, and in float64 with the normal form, which shares no derivation with any of them.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from appell.errors import AppellError, FormNotApplicable, ModelError, SingularCo
 from appell.forms import FORMS
 from appell.forms.base import Equations, Form, directions
 from appell.forms.manifold import Projection, State
-from appell.forms.numbers import Arithmetic, Tape, arithmetic
+from appell.forms.numbers import Tape, arithmetic
 from appell.jets import t
 from appell.model import System
 from appell.normal_form import NormalForm, normal_form
@@ -213,7 +214,7 @@ class _Judge:
                 candidates.append((verdict[0], len(candidates), state, verdict[1:]))
         candidates.sort(key=lambda c: c[:2])  # the best conditioned, so that float64 can judge
         self.states: list[State] = [c[2] for c in candidates[:count]]
-        self.answers: list[tuple[Array, Array]] = [c[3] for c in candidates[:count]]
+        self.answers: list[tuple[Array, Array, Array]] = [c[3] for c in candidates[:count]]
         if not self.states:
             raise AppellError(
                 f"no state of '{system.name}' was found on its constraints; give parameters= that allow one"
@@ -231,12 +232,14 @@ class _Judge:
         return a, [sum((x * W[k * n + i] for k, x in enumerate(lam)), self.numbers.number(0)) for i in range(n)]
 
 
-def _verdict(form: NormalForm, system: System, state: State, p: Array) -> tuple[float, Array, Array] | None:
-    """(condition number, a, W Λ) of the normal form in float64; None where it has no unique answer."""
+def _verdict(form: NormalForm, system: System, state: State, p: Array) -> tuple[float, Array, Array, Array] | None:
+    """(condition number, a, W Λ, scale of W Λ) of the normal form in float64; None where it has no unique answer."""
     vector = lambda symbols: np.array([float(state[s]) for s in symbols])
     inputs = float(state[t]), vector(system.coordinates), vector(system.velocities), p
     out = form.select("M", "h", "Q", "A", "a0", "W")(*inputs)
     M, A, W, b = out["M"], out["A"], out["W"], out["Q"] - out["h"]
+    size = np.abs(out["Q"]) + np.abs(out["h"])
+    scale = lambda a, force: size + np.abs(M).sum(axis=1) * (1 + np.abs(a).max()) + np.abs(force)
     if not all(np.isfinite(x).all() for x in out.values()):
         return None
     if form.gauss:
@@ -244,12 +247,13 @@ def _verdict(form: NormalForm, system: System, state: State, p: Array) -> tuple[
         found = solve_gauss(M, b, A, out["a0"], rows("r"), rows("r_a"), rows("r_aa"))
         if found.status != Status.OK:
             return None
-        return 1.0, found.a, W @ found.lam_linear + rows("r_a")(found.a).T @ found.lam_nonlinear
+        force = W @ found.lam_linear + rows("r_a")(found.a).T @ found.lam_nonlinear
+        return 1.0, found.a, force, scale(found.a, force)
     policy: Policy = choose(form, p).acceleration
     a, lam, status = solve_saddle(M, A, W, b, -out["a0"], policy)
     if status != Status.OK:
         return None
-    return _condition(M, A, policy.rank), a, W @ lam
+    return _condition(M, A, policy.rank), a, W @ lam, scale(a, W @ lam)
 
 
 def _with_a(form: NormalForm, name: str, inputs: tuple, a: Array) -> list[Any]:
@@ -271,13 +275,14 @@ def _condition(M: Array, A: Array, rank: int) -> float:
 
 def _compare(trials: list[_Trial], judge: _Judge) -> tuple[Line, ...]:
     applying = [trial for trial in trials if trial.line.applies]
-    reference = _consensus(applying, judge.numbers)
+    scales = [answer[2].tolist() for answer in judge.answers]
+    reference = _consensus(applying, scales)
     lines = []
     for trial in trials:
         if not trial.line.applies:
             lines.append(trial.line)
             continue
-        others = [_gap(mine, theirs) for mine, theirs in zip(trial.values, reference, strict=True)]
+        others = [_gap(mine, theirs, s) for mine, theirs, s in zip(trial.values, reference, scales, strict=True)]
         judged = [_float_gap(mine, answer) for mine, answer in zip(trial.values, judge.answers, strict=True)]
         alone = len(applying) < 2
         a, force = (float("nan"),) * 2 if alone else _largest(others)
@@ -286,13 +291,13 @@ def _compare(trials: list[_Trial], judge: _Judge) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def _consensus(trials: list[_Trial], numbers: Arithmetic) -> list[Value | None]:
+def _consensus(trials: list[_Trial], scales: list[list[float]]) -> list[Value | None]:
     """At each state the values of the form with the least median distance to the others."""
     count = len(trials[0].values) if trials else 0
     chosen: list[Value | None] = []
     for k in range(count):
         values = [value for trial in trials if (value := trial.values[k]) is not None]
-        medians = [float(np.median([max(_gap(x, y)) for y in values])) for x in values]
+        medians = [float(np.median([max(_gap(x, y, scales[k])) for y in values])) for x in values]
         chosen.append(values[int(np.argmin(medians))] if values else None)
     return chosen
 
@@ -301,21 +306,26 @@ Gap = tuple[float, float]
 NOTHING: Gap = (float("nan"), float("nan"))
 
 
-def _gap(mine: Value | None, theirs: Value | None) -> Gap:
+def _gap(mine: Value | None, theirs: Value | None, scale: Sequence[float]) -> Gap:
     if mine is None or theirs is None:
         return NOTHING
-    return _distance(mine[0], theirs[0]), _distance(mine[1], theirs[1])
+    return _distance(mine[0], theirs[0]), _relative(mine[1], theirs[1], scale)
 
 
-def _float_gap(mine: Value | None, answer: tuple[Array, Array]) -> Gap:
-    if mine is None:
-        return NOTHING
-    return _distance(mine[0], answer[0].tolist()), _distance(mine[1], answer[1].tolist())
+def _float_gap(mine: Value | None, answer: tuple[Array, Array, Array]) -> Gap:
+    a, force, scale = (x.tolist() for x in answer)
+    return _gap(mine, (a, force), scale)
 
 
 def _distance(x: Sequence[Any], y: Sequence[Any]) -> float:
     size = 1 + max((abs(b) for b in y), default=0)
     return float(max((abs(a - b) for a, b in zip(x, y, strict=True)), default=0) / size)
+
+
+def _relative(x: Sequence[Any], y: Sequence[Any], scale: Sequence[float]) -> float:
+    """max |x_i − y_i|/s_i; no difference counts as none where s_i = 0."""
+    gaps = [(abs(a - b), s) for a, b, s in zip(x, y, scale, strict=True)]
+    return float(max((gap / s if s else float("inf") for gap, s in gaps if gap), default=0))
 
 
 def _largest(gaps: list[Gap]) -> Gap:

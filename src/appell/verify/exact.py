@@ -17,6 +17,7 @@ from appell.forms.manifold import State
 from appell.forms.numbers import Arithmetic
 from appell.jets import Parameter, t
 from appell.model import System
+from appell.model.values import checked
 
 
 def exact(value: Any) -> Any:
@@ -81,7 +82,10 @@ def exact_parameters(system: System, given: Mapping[Any, Any], seed: int) -> dic
             values[p] = Rational(int(rng.integers(1, 4)))
         if p.is_nonpositive:
             values[p] = -values[p]
-    values.update({by_name[str(key)]: Rational(exact(sympy.sympify(value))) for key, value in given.items()})
+    for key, value in given.items():
+        symbol = by_name[str(key)]
+        checked(symbol, value)
+        values[symbol] = Rational(exact(sympy.sympify(value)))
     return values
 
 

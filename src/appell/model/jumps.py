@@ -1,0 +1,118 @@
+"""What jumps, and must not: energies, and constraints that are differentiated.
+
+    T, V and f(t, q, q̇) = 0 are continuous;    f(t, q) = 0 has a continuous gradient too
+
+`sign`, `Heaviside`, `Abs`, `Max`, `Min`, `floor`, `Piecewise` may stand anywhere in forces. A potential that jumps, a mass that
+jumps and a wire with a kink give blows, which no equation of motion holds: their derivatives off the jump look like a smooth
+system that is another one. The functions have pieces; a segment between two random points on different pieces is halved down
+to the place where the piece changes, and the expression is compared on both sides of it.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import sympy
+from sympy import Expr, Symbol
+
+from appell.errors import ModelError
+
+JUMPING = (sympy.sign, sympy.Heaviside, sympy.floor, sympy.ceiling, sympy.Mod, sympy.Piecewise)
+KINKED = (sympy.Abs, sympy.Max, sympy.Min, *JUMPING)
+
+PAIRS = 60
+
+Point = list[float]
+
+
+def refuse_jumps(expr: Expr, where: str, *, smooth: bool = False) -> None:
+    """Raise `ModelError` where the expression jumps; with `smooth` also where its slope does."""
+    kinds = KINKED if smooth else JUMPING
+    for atom in sorted(expr.atoms(*kinds), key=str):
+        symbols: list[Any] = sorted(expr.free_symbols, key=str)
+        if not atom.free_symbols:
+            continue
+        value, piece = _number(symbols, expr), _piece(symbols, atom)
+        for one, other, at in _changes(symbols, piece):
+            along = lambda s, a=one, b=other, value=value: value(_between(a, b, s))
+            if _jumps(along, at):
+                raise ModelError(
+                    f"{where} jumps where {atom} does: that is a blow, which no equation of motion holds; say a wall with"
+                    " ap.Unilateral, a force in forces=, or a smooth step such as (1 + tanh(x/w))/2"
+                )
+            if smooth and _bends(along, at):
+                raise ModelError(
+                    f"{where} has a kink where {atom} changes: velocities would have to jump there; give a smooth function"
+                )
+
+
+def _between(one: Point, other: Point, share: float) -> Point:
+    return [a + share * (b - a) for a, b in zip(one, other, strict=True)]
+
+
+def _number(symbols: Sequence[Symbol], expr: Any) -> Callable[[Point], float]:
+    fn = sympy.lambdify(symbols, expr, "math")
+
+    def value(point: Point) -> float:
+        try:
+            return float(fn(*point))
+        except (ArithmeticError, TypeError, ValueError):
+            return math.nan
+
+    return value
+
+
+def _piece(symbols: Sequence[Symbol], atom: Any) -> Callable[[Point], float]:
+    """A number that is constant on each piece of the function."""
+    args: Any = atom.args
+    if isinstance(atom, sympy.Piecewise):
+        branches = [(sympy.Integer(i), when) for i, (_, when) in enumerate(args)]
+        return _number(symbols, sympy.Piecewise(*branches, evaluate=False))
+    if isinstance(atom, sympy.Max | sympy.Min):
+        values, best = [_number(symbols, x) for x in atom.args], max if isinstance(atom, sympy.Max) else min
+        return lambda point: best(range(len(values)), key=lambda i: values[i](point))
+    if isinstance(atom, sympy.Mod):
+        return _number(symbols, sympy.floor(args[0] / args[1]))
+    inner = _number(symbols, atom.args[0])
+    if isinstance(atom, sympy.floor | sympy.ceiling):
+        return lambda point: math.floor(x) if math.isfinite(x := inner(point)) else math.nan
+    return lambda point: (x > 0) if math.isfinite(x := inner(point)) else math.nan
+
+
+def _changes(symbols: Sequence[Symbol], piece: Callable[[Point], float]) -> Iterator[tuple[Point, Point, float]]:
+    """Segments and the share of each at which the piece changes."""
+    rng = random.Random(0)
+    # parameters, whose values are none of the motion's, are the same at both ends
+    fixed = [s.is_positive or not hasattr(s, "level") for s in symbols]
+    for k in range(PAIRS):
+        size = 10.0 ** (k % 3 - 0.5)
+        one = [rng.uniform(0.3, 1.5) if still else rng.uniform(-size, size) for still in fixed]
+        other = [x if still else rng.uniform(-size, size) for x, still in zip(one, fixed, strict=True)]
+        at = lambda s, a=one, b=other: piece(_between(a, b, s))
+        low, high = 0.0, 1.0
+        first, last = at(low), at(high)
+        if math.isnan(first) or math.isnan(last) or first == last:
+            continue
+        while high - low > 1e-13:
+            middle = (low + high) / 2
+            low, high = (middle, high) if at(middle) == first else (low, middle)
+        yield one, other, (low + high) / 2
+
+
+def _jumps(along: Callable[[float], float], at: float) -> bool:
+    """Whether the difference across `at` stays when the distance shrinks a thousandfold."""
+    far, near = (abs(along(at + d) - along(at - d)) for d in (1e-7, 1e-10))
+    size = abs(along(at - 1e-7)) + abs(along(at + 1e-7))
+    return math.isfinite(far) and near > max(far / 2, 1e-9 * size, 1e-14)
+
+
+def _bends(along: Callable[[float], float], at: float) -> bool:
+    def bend(d: float) -> tuple[float, float]:
+        left, right = (along(at - d) - along(at - 2 * d)) / d, (along(at + 2 * d) - along(at + d)) / d
+        return abs(right - left), abs(right) + abs(left)
+
+    (far, _), (near, size) = bend(1e-4), bend(1e-6)
+    return math.isfinite(far) and near > max(far / 2, 1e-4 * size)

@@ -1,0 +1,53 @@
+"""Functions with jumps and kinks: understood where a force may jump, refused where a blow would be lost."""
+
+from __future__ import annotations
+
+import pytest
+from sympy import Abs, Heaviside, Max, Min, Piecewise, atan2, floor, sign
+
+import appell as ap
+
+x, y = ap.coordinates("x y")
+m, k = ap.parameters("m k", positive=True)
+T = m * (x.d**2 + 2 * y.d**2) / 2
+
+UNDERSTOOD = {
+    "dry friction": dict(forces={x: -k * sign(x.d)}),
+    "drag": dict(forces={x: -k * Abs(x.d) * x.d}),
+    "one-sided spring": dict(potential=k * Heaviside(x) * x**2 / 2),
+    "one-sided spring by Max": dict(potential=k * Max(x, 0) ** 2 / 2),
+    "hinge of a roof": dict(potential=k * Abs(x - y)),
+    "two springs": dict(potential=k * Piecewise((x**2 / 2, x > 0), (x**2, True))),
+    "angle": dict(potential=k * atan2(y, x) ** 2),
+    "least of three": dict(potential=k * Min(x, y, 0) ** 2),
+    "steps": dict(forces={x: floor(y)}),
+    "bent gear": dict(constraints=[x.d * Piecewise((y, y > 0), (2 * y, True)) - y.d]),
+    "smooth wire": dict(constraints=[y - x * Abs(x)]),
+    "accelerations may jump": dict(constraints=[x.dd - sign(y)]),
+    "mass with a kink": dict(kinetic=m * (x.d**2 + (1 + Abs(x)) * y.d**2) / 2),
+    "nonlinear row": dict(constraints=[Max(x.d, 0) + y.d]),
+}
+
+
+@pytest.mark.parametrize("what", UNDERSTOOD)
+def test_every_form_understands_the_derivatives(what):
+    table = ap.agree(ap.System([x, y], **{"kinetic": T, **UNDERSTOOD[what]}), states=2)
+    assert table.ok(), str(table)
+
+
+REFUSED = {
+    "step": dict(potential=k * Heaviside(x)),
+    "step times something": dict(potential=k * y * sign(x - 1)),
+    "pieces that do not meet": dict(potential=Piecewise((x**2, x < 1), (0, True))),
+    "stairs": dict(potential=floor(x)),
+    "mass that jumps": dict(kinetic=m * (x.d**2 + (1 + Heaviside(x)) * y.d**2)),
+    "wire with a corner": dict(constraints=[y - Abs(x)]),
+    "wire of two lines": dict(constraints=[y - Max(x, 2 * x - 1)]),
+    "gear that jumps": dict(constraints=[x.d * sign(y) - y.d]),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_blows_are_refused_where_they_stand(what):
+    with pytest.raises(ap.ModelError, match=r"jumps where|has a kink where"):
+        ap.System([x, y], **{"kinetic": T, **REFUSED[what]})
