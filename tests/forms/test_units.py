@@ -21,7 +21,7 @@ VALUES = {m: 1.0, g: 9.8, l: 1.0}
 STATE = (0.0, [0.6, 0.8], [0.8, -0.6])
 
 
-@pytest.mark.parametrize("numbers", [(3, 7, 10), (6e24, 1, 1), (7, 6e-6, 3), (10**30, 1, 10**-3)])
+@pytest.mark.parametrize("numbers", [(3, 7, 10), (6e24, 1, 1), (7, 6e-6, 3), (10**20, 1, 10**-3)])
 def test_whole_numbers_are_no_false_alarm(numbers):
     a, b, c = numbers
     T = (a * x.d**2 + b * y.d**2 + x.d * y.d * min(a, b)) / 2

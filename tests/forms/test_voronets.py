@@ -13,8 +13,8 @@ from appell.forms import chaplygin, voronets
 from appell.jets import coordinates, parameters, t, total_derivative
 from appell.model import Constraint, System
 
-OTHERS = ("constant_acceleration", "heavy_top_quaternion", "rolling_ball_on_turntable", "appell_hamel", "constant_speed",
-          "grioli", "homogeneous_ball", "orthogonal_acceleration")  # fmt: skip
+OTHERS = ("constant_acceleration", "heavy_top_quaternion", "rolling_ball_on_turntable", "grioli", "homogeneous_ball",
+          "orthogonal_acceleration")  # fmt: skip
 x, y, z = coordinates("x y z")
 k = parameters("k", positive=True)
 
@@ -65,7 +65,5 @@ def test_lagranges_equations_of_the_reduced_kinetic_energy_are_wrong():
 
 
 def test_refusals():
-    with pytest.raises(FormNotApplicable, match=r"nonlinear in the velocities.*ap\.forms\.chaplygin"):
-        voronets(zoo.appell_hamel().system)
     with pytest.raises(FormNotApplicable, match="of second order"):
         voronets(zoo.grioli().system)

@@ -161,8 +161,8 @@ def test_no_form_is_not_agreement():
 
 def test_what_is_unknown_is_named():
     system = ap.zoo.skate().system
-    with pytest.raises(ap.ModelError, match="no form 'kane'"):
-        agree(system, forms=["kane"])
+    with pytest.raises(ap.ModelError, match="no form 'newton'"):
+        agree(system, forms=["newton"])
     with pytest.raises(ap.ModelError, match="zz is not a parameter"):
         agree(system, parameters={"zz": 1})
 

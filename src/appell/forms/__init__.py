@@ -8,11 +8,17 @@ from appell.forms.base import Equations, Form
 from appell.forms.chaplygin import Chaplygin, chaplygin
 from appell.forms.gauss import Gauss, gauss
 from appell.forms.hamel import Hamel, hamel
+from appell.forms.hamilton import Hamilton, hamilton
+from appell.forms.jourdain import Jourdain, jourdain
+from appell.forms.kane import Kane, kane
 from appell.forms.lagrange import Lagrange, lagrange
 from appell.forms.maggi import Maggi, maggi
 from appell.forms.nielsen import Nielsen, nielsen
+from appell.forms.poincare_chetaev import PoincareChetaev, poincare_chetaev
 from appell.forms.routh import Routh, routh
+from appell.forms.routhian import Routhian, routhian
 from appell.forms.tsenov import Tsenov, tsenov
+from appell.forms.udwadia_kalaba import UdwadiaKalaba, udwadia_kalaba
 from appell.forms.voronets import Voronets, voronets
 
 FORMS: dict[str, Form] = {
@@ -22,11 +28,17 @@ FORMS: dict[str, Form] = {
         Nielsen(),
         Tsenov(),
         Gauss(),
+        UdwadiaKalaba(),
         Appell(),
+        Kane(),
+        Jourdain(),
         Maggi(),
         Hamel(),
+        PoincareChetaev(),
         Chaplygin(),
         Voronets(),
+        Hamilton(),
+        Routhian(),
         Routh(),
     )
 }
@@ -40,10 +52,16 @@ __all__ = [
     "chaplygin",
     "gauss",
     "hamel",
+    "hamilton",
+    "jourdain",
+    "kane",
     "lagrange",
     "maggi",
     "nielsen",
+    "poincare_chetaev",
     "routh",
+    "routhian",
     "tsenov",
+    "udwadia_kalaba",
     "voronets",
 ]

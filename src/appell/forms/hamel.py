@@ -8,8 +8,12 @@ w = (π̇, f): the pseudo-velocities and the constraints, w = F(t, q) q̇ + f_0(
     Γ_rs = Σ_i (dF_ri/dt − ∂w_r/∂q_i) H_is,
     γ^r_sk = Σ_ij (∂F_ri/∂q_j − ∂F_rj/∂q_i) H_is H_jk        (0 where w_r is the derivative of a coordinate),
 
-and γ^r_s0 from h_0, f_0 and ∂F/∂t. T* keeps the constrained w until its derivatives are taken: they are put to zero
-afterwards, and the equations of the constrained w give the reactions.
+and γ^r_s0 from h_0, f_0 and ∂F/∂t. Where the system moves by speeds u, q̇ = N u + n0 (unit quaternions), w = F u + f_0 and
+
+    Γ_rs = Σ_a [ dF_ra/dt − X_a w_r − Σ_b F_rb C_ba ] H_as,     X_a = Σ_i N_ia ∂/∂q_i,     ∂/∂π_s = Σ_a H_as X_a,
+
+with C = N⁺(Ṅ − ∂_q(N u + n0) N) of the speeds themselves (for body rates Cᵀp = p × ω). T* keeps the constrained w until its
+derivatives are taken: they are put to zero afterwards, and the equations of the constrained w give the reactions.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ from sympy import Expr, Matrix, Symbol
 
 from appell.forms.base import Equations, Form, equation, generalized_forces
 from appell.forms.derivation import along, gradient, partial
+from appell.forms.lagrange import closes, shortened, twist
 from appell.forms.matrices import row_times
 from appell.forms.pseudo import (
     PseudoVelocities,
@@ -33,6 +38,7 @@ from appell.forms.pseudo import (
     restricted,
     suggest,
 )
+from appell.forms.tidy import collected
 from appell.jets import Speed, t
 from appell.model import System
 
@@ -46,12 +52,14 @@ class Hamel(Form):
 
     def accepts(self, system: System, **options: Any) -> str | None:
         affine = needs_affine(system, "the structure coefficients need affine ones; use ap.forms.maggi")
-        return affine or needs_coordinates(system) or refusal(system, "the Boltzmann–Hamel form")
+        if not system.holonomic_speeds and not closes(system):
+            return affine or needs_coordinates(system)
+        return affine or refusal(system, "the Boltzmann–Hamel form")
 
     def derive(self, system: System, *, pseudo: Mapping[str, Any] | None = None, **options: Any) -> Equations:
         chosen = PseudoVelocities.of(system, suggest(system) if pseudo is None else pseudo)
         chosen.require_affine("the Boltzmann–Hamel form")
-        frame = Frame(system, chosen)
+        frame = Frame(system, chosen) if system.holonomic_speeds else SpeedFrame(system, chosen)
         n = chosen.n
         left = [frame.inertia(s) for s in range(len(frame.w))]
         forces = frame.forces()
@@ -76,7 +84,7 @@ class Hamel(Form):
 
 
 def hamel(system: System, pseudo: Mapping[str, Any] | None = None) -> Equations:
-    """The Boltzmann–Hamel equations; `pseudo` as in `appell`, affine in q̇. Objects: gamma, T_star."""
+    """The Boltzmann–Hamel equations; `pseudo` as in `appell`, affine in q̇ or in the speeds. Objects: gamma, T_star."""
     return Hamel()(system, pseudo=pseudo)
 
 
@@ -93,8 +101,12 @@ class Frame:
         velocity = {v: row_times(self.H, i, column) + pseudo.h0[i] for i, v in enumerate(system.velocities)}
         self.T = restricted(system.kinetic, velocity)
         self.momenta = [restricted(p, self.at_zero) for p in gradient(self.T, self.w)]
-        self.slopes = gradient(restricted(self.T, self.at_zero), system.coordinates)
+        self.slopes = self.shifts(restricted(self.T, self.at_zero))
         self.along = along(pseudo.rates)
+
+    def shifts(self, expr: Expr) -> list[Expr]:
+        """X_a: the slope along each velocity, (nv,); ∂/∂q_a for velocities q̇."""
+        return gradient(expr, self.system.coordinates)
 
     @cached_property
     def brackets(self) -> list[dict[tuple[int, int], Expr]]:
@@ -153,3 +165,34 @@ class Frame:
         """Π_s = Σ_i H_is Q_i for all of w."""
         Q = Matrix([restricted(x, self.pseudo.velocities) for x in generalized_forces(self.system)])
         return [row_times(self.H.T, s, Q) for s in range(len(self.w))]
+
+
+class SpeedFrame(Frame):
+    """The same for w = F u + f_0 in speeds u with q̇ = N u + n0."""
+
+    def shifts(self, expr: Expr) -> list[Expr]:
+        slopes = gradient(expr, self.system.coordinates)
+        return [
+            sympy.Add(*(partial(u)(rate) * d for rate, d in zip(self.system.rates.values(), slopes, strict=True) if d != 0))
+            for u in self.system.velocities
+        ]
+
+    @cached_property
+    def gamma(self) -> dict[tuple[int, int, int], Expr]:
+        """(r, s, k) → γ^r_sk from Γ_rs, affine in w."""
+        _, _, C = twist(self.system)
+        m, d_dt, out = len(self.w), along(self.system.rates), {}
+        column = Matrix(self.w)
+        velocity = {v: row_times(self.H, i, column) + self.pseudo.h0[i] for i, v in enumerate(self.system.velocities)}
+        rest = dict.fromkeys(self.w, sympy.Integer(0))
+        F, defined = self.pseudo.Phi, (*self.pseudo.definitions, *self.pseudo.rows.first)
+        for r in range(m):
+            shifted = self.shifts(defined[r])
+            row = [d_dt(F[r, a]) - shifted[a] - row_times(C.T, a, F[r, :].T) for a in range(m)]
+            for s in range(m):
+                Gamma = restricted(row_times(self.H.T, s, Matrix(row)), velocity)
+                entries = {k: restricted(e, rest) for k, e in enumerate(gradient(Gamma, self.w))}
+                entries[-1] = restricted(Gamma, rest)
+                short = {k: shortened(collected(e, unit=True)) for k, e in entries.items()}
+                out.update({(r, s, k): e for k, e in short.items() if e != 0})
+        return out

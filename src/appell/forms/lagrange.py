@@ -36,7 +36,7 @@ class Lagrange(Form):
     source = "Deneva (16), (26)"
 
     def accepts(self, system: System, **options: Any) -> str | None:
-        if system.holonomic_speeds or _closes(system):
+        if system.holonomic_speeds or closes(system):
             return None
         return (
             "its speeds hide a nonholonomic constraint, so that T restricted to them loses terms;"
@@ -57,9 +57,9 @@ def lagrange(system: System) -> Equations:
     return Lagrange()(system)
 
 
-def euler_lagrange(system: System) -> list[Expr]:
-    """E_i = d/dt ∂T/∂q̇_i − ∂T/∂q_i, (nv,)."""
-    T, d_dt = system.kinetic, along(system.rates)
+def euler_lagrange(system: System, kinetic: Expr | None = None) -> list[Expr]:
+    """E_i = d/dt ∂T/∂q̇_i − ∂T/∂q_i, (nv,), of the system's T or of a part of it."""
+    T, d_dt = system.kinetic if kinetic is None else kinetic, along(system.rates)
     p, T_q = gradient(T, system.velocities), gradient(T, system.coordinates)
     return [d_dt(p_i) - slope for p_i, slope in zip(p, T_q, strict=True)]
 
@@ -67,13 +67,13 @@ def euler_lagrange(system: System) -> list[Expr]:
 def euler_lagrange_speeds(system: System) -> list[Expr]:
     """ṗ − Nᵀ∂T/∂q − Cᵀp with p = ∂T/∂u, (nv,)."""
     T, d_dt = system.kinetic, along(system.rates)
-    N, _, C = _twist(system)
+    N, _, C = twist(system)
     p, T_q = gradient(T, system.velocities), sympy.Matrix(gradient(T, system.coordinates))
     turning = N.T * T_q + C.T * sympy.Matrix(p)
     return [d_dt(p_i) - turned for p_i, turned in zip(p, turning, strict=True)]
 
 
-def _twist(system: System) -> tuple[sympy.Matrix, sympy.Matrix, sympy.Matrix]:
+def twist(system: System) -> tuple[sympy.Matrix, sympy.Matrix, sympy.Matrix]:
     """N (nq, nv), D = Ṅ − ∂_q(N u + n0) N (nq, nv), C = N⁺D (nv, nv) with N⁺ = (NᵀN)⁻¹Nᵀ.
 
     Quaternions make NᵀN a multiple of the identity, which cancels in C.
@@ -82,17 +82,17 @@ def _twist(system: System) -> tuple[sympy.Matrix, sympy.Matrix, sympy.Matrix]:
     N, rates_q = (sympy.Matrix([gradient(rate, by) for rate in rates]) for by in (system.velocities, system.coordinates))
     D = along(system.rates).matrix(N) - rates_q * N
     gram, turned = (matrix.applyfunc(tidy.collected) for matrix in (N.T * N, N.T * D))
-    return N, D, (inverse(gram) * turned).applyfunc(_cancelled)
+    return N, D, (inverse(gram) * turned).applyfunc(shortened)
 
 
-def _cancelled(expr: Expr, limit: int = 64) -> Expr:
+def shortened(expr: Expr, limit: int = 64) -> Expr:
     """Common factors cancelled in a fraction of at most `limit` terms."""
     return sympy.cancel(expr) if tidy.terms_expanded(expr, limit) <= limit else expr
 
 
-def _closes(system: System) -> bool:
-    """Whether (I − N N⁺)(Ṅ − ∂_q(N u + n0) N) vanishes, at two random states."""
-    N, D, C = _twist(system)
+def closes(system: System) -> bool:
+    """Whether q̇ = N u + n0 hides no nonholonomic constraint: (I − N N⁺)(Ṅ − ∂_q(N u + n0) N) vanishes, at random states."""
+    N, D, C = twist(system)
     tape = Tape([*(D - N * C)])
     symbols = [t, *system.coordinates, *system.velocities, *system.parameters]
     worst = []

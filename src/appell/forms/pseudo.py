@@ -124,8 +124,11 @@ class PseudoVelocities:
     Phi: Table
 
     @staticmethod
-    def of(system: System, pseudo: Mapping[str, Any]) -> PseudoVelocities:
-        """Pseudo-velocities from name → expression in q̇ (or all in q̈), checked to be complete and independent."""
+    def of(system: System, pseudo: Mapping[str, Any], rows: Rows | None = None) -> PseudoVelocities:
+        """Pseudo-velocities from name → expression in q̇ (or all in q̈), checked to be complete and independent.
+
+        `rows` are the constraints that complete them, all independent ones unless given.
+        """
         if not isinstance(pseudo, Mapping):
             raise ModelError('pseudo= maps names to expressions, for example {"pi": x.d*cos(phi) + y.d*sin(phi)}')
         definitions = tuple(_definition(system, name, value) for name, value in pseudo.items())
@@ -136,9 +139,14 @@ class PseudoVelocities:
         if kind is PseudoAcceleration and not all(is_linear(e, system.accelerations) for e in definitions):
             raise ModelError("pseudo-velocities given in accelerations must be linear in them")
         symbols = tuple(kind(str(name)) for name in pseudo)
-        _check_names(system, symbols)
+        check_names(system, symbols)
         speeds = () if kind is PseudoAcceleration else symbols
-        return _make(system, speeds, tuple(s.d for s in speeds) or symbols, definitions)
+        return _make(system, speeds, tuple(s.d for s in speeds) or symbols, definitions, rows)
+
+    @staticmethod
+    def complete(system: System, pseudo: Mapping[str, Any]) -> PseudoVelocities:
+        """As many pseudo-velocities as there are velocities: the constraints stay beside them."""
+        return PseudoVelocities.of(system, pseudo, rows=Rows(system, ()))
 
     @staticmethod
     def independent(system: System, independent: Iterable[Any]) -> PseudoVelocities:
@@ -260,7 +268,7 @@ def _definition(system: System, name: Any, value: Any) -> Expr:
     return expr
 
 
-def _check_names(system: System, symbols: Sequence[Jet]) -> None:
+def check_names(system: System, symbols: Sequence[Jet]) -> None:
     taken = {str(s) for s in (*system.coordinates, *system.velocities, *system.accelerations, *system.parameters, t)}
     for s in symbols:
         if not s.letter.isidentifier():
@@ -269,8 +277,8 @@ def _check_names(system: System, symbols: Sequence[Jet]) -> None:
             raise ModelError(f"the name '{s.name}' of a pseudo-velocity is already taken by the system; rename it")
 
 
-def _make(system: System, speeds, accelerations, definitions) -> PseudoVelocities:
-    rows = independent_rows(system)
+def _make(system: System, speeds, accelerations, definitions, rows: Rows | None = None) -> PseudoVelocities:
+    rows = independent_rows(system) if rows is None else rows
     n, k = len(definitions), len(rows.indices)
     if n + k != system.nv:
         raise FormNotApplicable(

@@ -3,8 +3,13 @@
     d/dt T~_{q̇_r} − T~_{q_r} − Σ_μ T~_{q_μ} B_μr
         − Σ_μ T_{q̇_μ} [ d/dt B_μr − F_{μ,q_r} − Σ_ν F_{μ,q_ν} B_νr ]  =  Q_r + Σ_μ Q_μ B_μr
 
-for q̇_μ = F_μ(t, q, q̇_r) = Σ_r B_μr q̇_r + b_μ, B_μr = ∂F_μ/∂q̇_r, with T~ = T and T_{q̇_μ} both written in the independent
-velocities. Lagrange's equations of T~ alone (no bracket) are wrong. Where T, B and Q do not contain q_μ the sum over
+for q̇_μ = F_μ(t, q, q̇_r), B_μr = ∂F_μ/∂q̇_r, with T~ = T and T_{q̇_μ} both written in the independent velocities. Constraints
+affine in q̇ are solved, F_μ = Σ_r B_μr q̇_r + b_μ. For nonlinear ones F is an implicit function, on the branch of the motion:
+
+    B = −(f_{q̇_μ})⁻¹ f_{q̇_r},                        F_{μ,q} = −(f_{q̇_μ})⁻¹ f_q,
+    T~_{q̇_r} = T_{q̇_r} + Σ_μ T_{q̇_μ} B_μr,           T~_q = T_q + Σ_μ T_{q̇_μ} F_{μ,q}.
+
+Lagrange's equations of T~ alone (no bracket) are wrong. Where T, B and Q do not contain q_μ the sum over
 T~_{q_μ} vanishes and these are Chaplygin's equations of 1897.
 """
 
@@ -14,29 +19,32 @@ from collections.abc import Iterable
 from typing import Any
 
 import sympy
-from sympy import Expr, Symbol
+from sympy import Expr, Matrix, Symbol
 
 from appell.forms.base import Equations, Form, equation, generalized_forces
 from appell.forms.chaplygin import Split
-from appell.forms.derivation import along, partial
-from appell.forms.pseudo import best_independent, liberated_by, needs_affine, needs_coordinates, refusal, restricted
+from appell.forms.derivation import along, gradient, partial
+from appell.forms.matrices import row_times
+from appell.forms.pseudo import best_independent, liberated_by, needs_coordinates, refusal, restricted
 from appell.model import System
 
 
 class Voronets(Form):
-    """T~(t, q, q̇_r) and its correction, for holonomic constraints and first-order ones linear in the velocities."""
+    """T~(t, q, q̇_r) and its correction, for holonomic constraints and first-order ones, linear or not."""
 
     name = "voronets"
     source = "Voronets (1901); Neimark and Fufaev"
     variants = (("independent",),)
 
     def accepts(self, system: System, **options: Any) -> str | None:
-        affine = needs_affine(system, "Voronets solves for velocities; use ap.forms.chaplygin")
-        return affine or needs_coordinates(system) or refusal(system, "Voronets' form")
+        second = [c.name for c in system.constraints if c.order == 2]
+        if second:
+            return f"constraint '{second[0]}' is of second order, and Voronets solves for velocities; use ap.forms.chaplygin"
+        return needs_coordinates(system) or refusal(system, "Voronets' form")
 
     def derive(self, system: System, *, independent: Iterable[Any] | None = None, **options: Any) -> Equations:
         split = Split.of(system, independent)
-        reduced = _Reduced(system, split)
+        reduced = _Reduced(system, split) if split.rows.affine else _Implicit(system, split)
         left = [reduced.inertia(j) for j in range(len(split.independent))]
         lam, rows, extra = liberated_by(split.rows, split.directions, reduced.liberated())
         return Equations(
@@ -47,7 +55,7 @@ class Voronets(Form):
             rows=(*(equation(r, 0) for r in split.rows.second), *rows),
             unknowns=(*system.accelerations, *extra),
             multipliers=lam,
-            kinematics=tuple(equation(s, f) for s, f in reduced.F.items()),
+            kinematics=reduced.kinematics(),
             objects={"T_reduced": reduced.T, "F": reduced.F, "slopes": split.slopes},
         )
 
@@ -74,6 +82,10 @@ class _Reduced:
         """d/dt along the constrained motion, q̇_μ = F_μ."""
         self.slope = {q: partial(q) for q in system.coordinates}
         self.Q = [restricted(Q, self.F) for Q in generalized_forces(system)]
+
+    def kinematics(self) -> tuple[Any, ...]:
+        """q̇_μ = F_μ."""
+        return tuple(equation(s, f) for s, f in self.F.items())
 
     def shift(self, expr: Expr, j: int) -> Expr:
         """∂/∂q_r + Σ_μ B_μr ∂/∂q_μ: the derivative along the r-th virtual displacement."""
@@ -103,3 +115,44 @@ class _Reduced:
             slope = restricted(self.slope[self.system.coordinates[m]](self.system.kinetic), self.F)
             out[m] = self.along(p) - slope - self.Q[m]
         return out
+
+
+class _Implicit(_Reduced):
+    """The same with F an implicit function: q̇_μ stay in the expressions, and ∂F, ∂T~ are found without a branch."""
+
+    def __init__(self, system: System, split: Split):
+        self.system, self.split = system, split
+        self.F, self.T = {}, system.kinetic  # T~ is T on the constraints: no formula of its own
+        self.along = along(system.rates)
+        self.Q = list(generalized_forces(system))
+        v, q = system.velocities, system.coordinates
+        self.p = gradient(system.kinetic, v)
+        self.momenta = [self.p[m] for m in split.dependent]
+        self.slope = {x: partial(x) for x in q}
+        f_q = Matrix([gradient(f, q) for f in split.rows.first])
+        k = len(split.dependent)
+        entries = [-row_times(split.inverse, i, f_q[:, j]) for i in range(k) for j in range(len(q))]
+        self.F_q = Matrix(k, len(q), entries)
+
+    def kinematics(self) -> tuple[Any, ...]:
+        return tuple(equation(f, 0) for f in self.split.rows.first)
+
+    def along_displacement(self, row: Any, j: int) -> Expr:
+        """row_r + Σ_μ row_μ B_μr for a row of slopes by q."""
+        split = self.split
+        return row[split.independent[j]] + sympy.Add(
+            *(row[m] * split.slopes[i, j] for i, m in enumerate(split.dependent) if split.slopes[i, j] != 0)
+        )
+
+    def inertia(self, j: int) -> Expr:
+        split, T_q = self.split, gradient(self.system.kinetic, self.system.coordinates)
+        slopes = lambda i: list(self.F_q.row(i))
+        T_reduced_q = [
+            slope + sympy.Add(*(P * self.F_q[i, n] for i, P in enumerate(self.momenta))) for n, slope in enumerate(T_q)
+        ]
+        T_reduced_r = self.along_displacement(self.p, j)
+        brackets = [
+            self.along(split.slopes[i, j]) - self.along_displacement(slopes(i), j) for i in range(len(split.dependent))
+        ]
+        left = self.along(T_reduced_r) - self.along_displacement(T_reduced_q, j)
+        return left - sympy.Add(*(P * b for P, b in zip(self.momenta, brackets, strict=True)))

@@ -33,6 +33,7 @@ from appell.normal_form.manifold import find
 from appell.normal_form.policy import choose
 from appell.normal_form.saddle import Policy
 from appell.normal_form.saddle import solve as solve_saddle
+from appell.normal_form.sampling import finite_samples
 from appell.verify.exact import exact_parameters, exact_state, exact_system
 
 Array = NDArray[np.float64]
@@ -152,10 +153,23 @@ def agree(
     said, system = system, exact_system(system.symbolic())
     judged_by = system if said.symbolic() is said else said  # a tree judges by its own recursions
     chosen = [_form(f) for f in (FORMS.values() if forms is None else forms)]
-    judge = _Judge(system, judged_by, exact_parameters(judged_by, parameters or {}, seed), states, seed)
+    values = _parameters(judged_by, parameters or {}, seed)
+    judge = _Judge(system, judged_by, values, states, seed)
     given = {key: value for key, value in (("pseudo", pseudo), ("independent", independent)) if value is not None}
     trials = [_try(form, names, system, given, judge) for form in chosen for names in form.variants]
     return Agreement(system.name, len(judge.states), _compare(trials, judge))
+
+
+def _parameters(system: System, given: Mapping[Any, Any], seed: int) -> dict[Any, Any]:
+    """Values by symbol; those not given are drawn until the mass matrix is positive: moments of inertia are not free."""
+    fn = normal_form(system).select("M")
+    for attempt in range(20):
+        values = exact_parameters(system, given, seed + 1000 * attempt)
+        p = np.array([float(values[s]) for s in system.parameters])
+        masses = [out["M"] for _, out in finite_samples(fn, count=3, parameters=p)]
+        if all(np.linalg.eigvalsh(M).min(initial=0) >= -1e-9 * np.abs(M).max(initial=0) for M in masses):
+            return values
+    return exact_parameters(system, given, seed)
 
 
 def _form(form: str | Form) -> Form:

@@ -1,0 +1,213 @@
+"""Hamilton's canonical equations, with multipliers or in quasi-momenta.
+
+    q̇_i = ∂H/∂p_i,      ṗ_i = −∂H/∂q_i + Q'_i + Σ Λ_k W_ki,          p = ∂T/∂q̇,   H(t, q, p) = p·q̇ − T + V
+
+H = ½ (p − b)·M⁻¹(p − b) − T0 + V for T = ½ q̇·Mq̇ + b·q̇ + T0; Q' are the forces that have no potential. With pseudo-velocities w,
+q̇ = Σ_k h_k w_k + h_0 on the constraints, T~(t, q, w) and the quasi-momenta p_s = ∂T~/∂w_s give H_c(t, q, p) and (van der Schaft
+and Maschke 1994; with h_0 and time here)
+
+    w_s = ∂H_c/∂p_s,    ṗ_s = −X_s H_c + Π'_s + P·( Σ_k w_k [h_k, h_s] + [h_0, h_s] + ∂h_s/∂t ),
+
+with X_s = Σ_i h_is ∂/∂q_i, P_i = ∂T/∂q̇_i on the constraints and [X, Y] = (∂Y/∂q) X − (∂X/∂q) Y. No bracket: no curvature, a
+holonomic system. Derivation: p_s = P·h_s, Ṗ_i = ∂T/∂q_i + Q_i + …, and X_s T~ = Σ_i h_is (∂T/∂q_i + P·∂q̇/∂q_i).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import sympy
+from sympy import Expr, Matrix, Symbol
+
+from appell.errors import FormNotApplicable
+from appell.forms.base import (
+    Equations,
+    Form,
+    acceleration_rows,
+    directions,
+    equation,
+    generalized_forces,
+    multiplier_symbols,
+    nonlinear_rows,
+)
+from appell.forms.derivation import along, gradient, partial
+from appell.forms.mass import Quadratic
+from appell.forms.matrices import Table, row_times
+from appell.forms.pseudo import (
+    PseudoVelocities,
+    check_names,
+    liberated,
+    needs_affine,
+    needs_coordinates,
+    refusal,
+    restricted,
+    suggest,
+)
+from appell.jets import Speed, t
+from appell.model import System
+
+
+class Hamilton(Form):
+    """Canonical equations in q and p, for a regular mass matrix."""
+
+    name = "hamilton"
+    source = "Hamilton (1835); van der Schaft and Maschke (1994)"
+    variants = ((), ("pseudo",))
+
+    def accepts(self, system: System, **options: Any) -> str | None:
+        if needs_coordinates(system):
+            return "its velocities are speeds of their own; use ap.forms.poincare_chetaev"
+        if nonlinear_rows(system):
+            return "a constraint is nonlinear in the accelerations; use ap.forms.gauss"
+        if options.get("pseudo") is not None:
+            affine = needs_affine(system, "quasi-momenta need q̇ affine in the pseudo-velocities; leave pseudo= out")
+            return affine or refusal(system, "Hamilton's form with quasi-momenta")
+        if not Quadratic.of(system.kinetic, system.velocities).regular():
+            return "its mass matrix is singular, so that q̇ does not follow from p; use ap.forms.lagrange"
+        return None
+
+    def derive(self, system: System, *, pseudo: Mapping[str, Any] | None = None, **options: Any) -> Equations:
+        return _with_multipliers(self, system) if pseudo is None else _reduced(self, PseudoVelocities.of(system, pseudo))
+
+    def default(self, system: System, option: str) -> Any:
+        """Pseudo-velocities for `agree`."""
+        return suggest(system)
+
+
+def hamilton(system: System, pseudo: Mapping[str, Any] | None = None) -> Equations:
+    """Hamilton's canonical equations; with `pseudo` in the quasi-momenta of the pseudo-velocities, without multipliers.
+
+    Objects: H, p (the momenta); with `pseudo` also brackets: (k, s) → P·[h_k, h_s].
+    """
+    return Hamilton()(system, pseudo=pseudo)
+
+
+class Canonical:
+    """p_s = ∂T/∂w_s, w = M⁻¹(p − b), H = ½ (p − b)·w − T0 + V."""
+
+    def __init__(self, T: Expr, V: Expr, velocities: tuple[Symbol, ...], p: tuple[Any, ...]):
+        parts = Quadratic.of(T, velocities)
+        b: Any = parts.b
+        if not parts.regular():
+            raise FormNotApplicable("the mass matrix of these velocities is singular, so that they do not follow from p")
+        inverse = parts.inverse()
+        shifted: Any = Matrix([p_i - b_i for p_i, b_i in zip(p, b, strict=True)])
+        self.p = p
+        self.momenta = dict(zip(p, gradient(T, velocities), strict=True))
+        self.velocities = {v: row_times(inverse, i, shifted) for i, v in enumerate(velocities)}
+        half = sympy.Add(*(x * w for x, w in zip(shifted, self.velocities.values(), strict=True))) / 2
+        self.H = half - parts.T0 + V
+
+
+def momentum_symbols(system: System, names: list[str]) -> tuple[Any, ...]:
+    """p with the names of what they belong to."""
+    p = tuple(Speed(f"p_{name}") for name in names)
+    check_names(system, p)
+    return p
+
+
+# -- with multipliers --------------------------------------------------------------------------------------------------
+
+
+def _with_multipliers(form: Form, system: System) -> Equations:
+    p = momentum_symbols(system, [q.letter for q in system.coordinates])
+    canonical = Canonical(system.kinetic, system.potential, system.velocities, p)
+    velocities, lam = canonical.velocities, multiplier_symbols(system)
+    in_p = lambda e: restricted(e, velocities)
+    W = directions(system)
+    slopes = gradient(canonical.H, system.coordinates)
+    right = [
+        -slope + in_p(Q) + sympy.Add(*(x * in_p(W_k[i]) for x, W_k in zip(lam, W, strict=True)))
+        for i, (slope, Q) in enumerate(zip(slopes, system.forces, strict=True))
+    ]
+    d_dt = along({q: velocities[q.d] for q in system.coordinates})
+    lifted = [equation(a, d_dt(velocities[v])) for a, v in zip(system.accelerations, system.velocities, strict=True)]
+    return Equations(
+        route=form,
+        system=system,
+        provenance="canonical equations of H = p·q̇ − T + V, with multipliers; Hamilton (1835)",
+        equations=tuple(equation(p_i.d, e) for p_i, e in zip(p, right, strict=True)),
+        rows=(*lifted, *(equation(in_p(r), 0) for r in acceleration_rows(system))),
+        unknowns=(*system.accelerations, *(p_i.d for p_i in p), *lam),
+        multipliers=lam,
+        kinematics=tuple(equation(q.d, velocities[q.d]) for q in system.coordinates),
+        definitions=canonical.momenta,
+        objects={"H": canonical.H, "p": p},
+    )
+
+
+# -- in quasi-momenta --------------------------------------------------------------------------------------------------
+
+
+def _reduced(form: Form, pseudo: PseudoVelocities) -> Equations:
+    pseudo.require_affine("Hamilton's form with quasi-momenta")
+    system, n = pseudo.system, pseudo.n
+    p = momentum_symbols(system, [s.letter for s in pseudo.speeds])
+    canonical = Canonical(restricted(system.kinetic, pseudo.velocities), system.potential, pseudo.speeds, p)
+    w = canonical.velocities
+    in_p = lambda e: restricted(restricted(e, pseudo.velocities), w)
+    P = [in_p(P_i) for P_i in gradient(system.kinetic, system.velocities)]
+    curving = _Brackets(system, pseudo.h, pseudo.h0, P)
+    F = Matrix([in_p(Q) for Q in system.forces])
+    slopes = Matrix(gradient(canonical.H, system.coordinates))
+    right = [
+        -row_times(pseudo.h.T, s, slopes) + row_times(pseudo.h.T, s, F) + curving.drift(s)
+        + sympy.Add(*(w_k * curving(k, s) for k, w_k in enumerate(w.values())))
+        for s in range(n)
+    ]  # fmt: skip
+    rates = {q: restricted(rate, w) for q, rate in pseudo.rates.items()}
+    d_dt = along(rates)
+    lifted = [equation(a, d_dt(w[s])) for a, s in zip(pseudo.accelerations, pseudo.speeds, strict=True)]
+    lam, rows, extra = liberated(pseudo, _newton(system))
+    new = [a for a in pseudo.accelerations if a not in system.accelerations]
+    return Equations(
+        route=form,
+        system=system,
+        provenance="canonical equations in quasi-momenta with brackets of fields; van der Schaft and Maschke (1994)",
+        equations=tuple(equation(p_s.d, e) for p_s, e in zip(p, right, strict=True)),
+        rows=(*lifted, *pseudo.closing(), *rows),
+        unknowns=(*system.accelerations, *new, *(p_s.d for p_s in p), *extra),
+        multipliers=lam,
+        kinematics=tuple(equation(q.d, rates[q]) for q in system.coordinates),
+        definitions={**pseudo.values(), **canonical.momenta},
+        objects={
+            "H": canonical.H,
+            "p": p,
+            "brackets": {(k, s): curving(k, s) for k in range(n) for s in range(n)},
+            "pseudo": pseudo,
+        },
+    )
+
+
+def _newton(system: System) -> list[Expr]:
+    """Ṗ_i − ∂T/∂q_i − Q_i of the free momenta: what the reactions have to balance, (nv,)."""
+    d_dt, P = along(system.rates), gradient(system.kinetic, system.velocities)
+    slopes = gradient(system.kinetic, system.coordinates)
+    return [d_dt(P_i) - T_q - Q for P_i, T_q, Q in zip(P, slopes, generalized_forces(system), strict=True)]
+
+
+class _Brackets:
+    """P·[h_k, h_s] and P·([h_0, h_s] + ∂h_s/∂t)."""
+
+    def __init__(self, system: System, h: Table, h0: Table, P: list[Expr]):
+        self.q, self.h, self.h0, self.P = system.coordinates, h, h0, P
+        self.slopes = [[gradient(h[i, s], self.q) for i in range(h.shape[0])] for s in range(h.shape[1])]
+        self.slopes0 = [gradient(h0[i], self.q) for i in range(h.shape[0])]
+
+    def __call__(self, k: int, s: int) -> Expr:
+        return self._along(list(self.h[:, k]), self.slopes[k], s) if k != s else sympy.Integer(0)
+
+    def drift(self, s: int) -> Expr:
+        """P·([h_0, h_s] + ∂h_s/∂t)."""
+        d_t = partial(t)
+        moving = sympy.Add(*(P_i * d_t(self.h[i, s]) for i, P_i in enumerate(self.P)))
+        return moving + self._along(list(self.h0), self.slopes0, s)
+
+    def _along(self, X: list[Any], X_q: list[list[Any]], s: int) -> Expr:
+        terms = []
+        for i, P_i in enumerate(self.P):
+            forth = sympy.Add(*(x * y for x, y in zip(self.slopes[s][i], X, strict=True) if x != 0 and y != 0))
+            back = sympy.Add(*(X_q[i][j] * self.h[j, s] for j in range(len(X)) if X_q[i][j] != 0 and self.h[j, s] != 0))
+            terms.append(P_i * (forth - back))
+        return sympy.Add(*terms)

@@ -1,0 +1,49 @@
+"""T = T2 + T1 + T0 by degree in the velocities: T2 = ½ v·Mv, T1 = b·v, T0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy
+from sympy import Expr, Matrix, Symbol
+
+from appell.forms.derivation import gradient
+from appell.forms.matrices import Table, inverse, samples
+from appell.forms.pseudo import restricted
+from appell.forms.tidy import collected
+
+
+@dataclass(frozen=True, eq=False)
+class Quadratic:
+    """M (n, n), b (n, 1) and T0 of a function of degree two in n velocities."""
+
+    M: Table
+    b: Table
+    T0: Expr
+
+    @staticmethod
+    def of(T: Expr, velocities: tuple[Symbol, ...]) -> Quadratic:
+        """The parts of T by degree, by differentiation at rest."""
+        rest = dict.fromkeys(velocities, sympy.Integer(0))
+        p: list[Any] = gradient(T, velocities)
+        n = len(velocities)
+        entries: list[Any] = [collected(restricted(slope, rest)) for p_i in p for slope in gradient(p_i, velocities)]
+        free: list[Any] = [collected(restricted(p_i, rest)) for p_i in p]
+        return Quadratic(Matrix(n, n, entries), Matrix(n, 1, free), collected(restricted(T, rest)))
+
+    def regular(self) -> bool:
+        """Whether det M ≠ 0, at random states."""
+        if not self.M.shape[0]:
+            return True
+        for m in samples(self.M, count=4):
+            scale = 1 / np.sqrt(np.where(np.abs(np.diag(m)) > 0, np.abs(np.diag(m)), 1))
+            sizes = np.linalg.svd(m * np.outer(scale, scale), compute_uv=False)
+            if sizes[-1] > 1e-10 * sizes[0]:
+                return True
+        return False
+
+    def inverse(self) -> Table:
+        """M⁻¹, (n, n); nothing is expanded."""
+        return inverse(self.M) if self.M.shape[0] else self.M

@@ -1,0 +1,161 @@
+"""Routh's equations: ignorable coordinates eliminated by their momenta, which are constants.
+
+    R(t, q_j, q̇_j, c) = T − V − Σ_α c_α q̇_α,          ∂T/∂q̇_α = c_α solved for q̇_α                (Routh 1877; Lanczos V.4)
+    d/dt ∂R/∂q̇_j − ∂R/∂q_j = Q'_j + Σ Λ_k W_kj,       ċ_α = 0,      q̇_α = −∂R/∂c_α
+
+A coordinate is ignorable where neither T nor V contains it and no other force and no constraint acts along it. Q' are the
+forces without a potential. The first line is a system in the other coordinates alone; what was kinetic energy of q_α is now
+potential, and a term linear in q̇_j may appear (gyroscopic forces).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+import sympy
+from sympy import Expr, Matrix, Symbol
+
+from appell.errors import FormNotApplicable, SingularConfiguration
+from appell.forms.base import (
+    Equations,
+    Form,
+    acceleration_rows,
+    directions,
+    equation,
+    multiplier_symbols,
+    nonlinear_rows,
+)
+from appell.forms.derivation import along, gradient, partial
+from appell.forms.hamilton import momentum_symbols
+from appell.forms.mass import Quadratic
+from appell.forms.matrices import row_times
+from appell.forms.numbers import Tape, arithmetic
+from appell.forms.pseudo import needs_coordinates, restricted
+from appell.forms.tidy import collected
+from appell.model import System
+
+
+class Routhian(Form):
+    """R in the other coordinates, with the cyclic momenta as constants."""
+
+    name = "routhian"
+    source = "Routh (1877); Lanczos, The variational principles of mechanics, V.4"
+
+    def accepts(self, system: System, *, cyclic: Iterable[Any] | None = None, **options: Any) -> str | None:
+        if needs_coordinates(system):
+            return needs_coordinates(system)
+        if nonlinear_rows(system):
+            return "a constraint is nonlinear in the accelerations; use ap.forms.gauss"
+        if cyclic is None and not ignorable(system):
+            return "it has no ignorable coordinate: each stands in T or V, or is acted upon; use ap.forms.lagrange"
+        return None
+
+    def derive(self, system: System, *, cyclic: Iterable[Any] | None = None, **options: Any) -> Equations:
+        found = ignorable(system)
+        chosen = found if cyclic is None else _named(system, cyclic, found)
+        reduced = _Elimination(system, chosen)
+        return reduced.equations(self)
+
+
+def routhian(system: System, cyclic: Iterable[Any] | None = None) -> Equations:
+    """Routh's equations without ignorable coordinates; `cyclic` lists them, all that are found where not given.
+
+    Objects: R (Routh's function), cyclic, momenta (c_α → ∂T/∂q̇_α).
+    """
+    return Routhian()(system, cyclic=cyclic)
+
+
+def ignorable(system: System) -> tuple[int, ...]:
+    """The numbers of the coordinates that T, V, forces and constraints leave alone, with a mass of their own."""
+    W = directions(system)
+    found = []
+    for i, q in enumerate(system.coordinates):
+        slopes = [partial(q)(system.kinetic), partial(q)(system.potential), system.forces[i], *(row[i] for row in W)]
+        if partial(q.d)(system.kinetic) != 0 and all(_vanishes(e) for e in slopes):
+            found.append(i)
+    while found and not Quadratic.of(system.kinetic, tuple(system.velocities[i] for i in found)).regular():
+        found.pop()
+    return tuple(found)
+
+
+def _vanishes(expr: Expr) -> bool:
+    """Whether an expression is zero, at three random points in 40 digits."""
+    if expr.is_number:
+        return bool(expr == 0)
+    numbers, tape = arithmetic(40), Tape([expr])
+    symbols: list[Any] = sorted(expr.free_symbols, key=str)
+    seen = 0
+    for k in range(12):
+        at = {s: numbers.number(sympy.Rational(3 + (7 * i + 13 * k) % 29, 31 + 2 * k)) for i, s in enumerate(symbols)}
+        try:
+            if abs(tape(at, numbers)[0]) > 1e-30:
+                return False
+            seen += 1
+        except SingularConfiguration:
+            continue
+        if seen == 3:
+            return True
+    return False
+
+
+def _named(system: System, cyclic: Iterable[Any], found: tuple[int, ...]) -> tuple[int, ...]:
+    given = [cyclic] if isinstance(cyclic, Symbol) else list(cyclic)
+    chosen = tuple(sorted({system.velocity_of(key, "cyclic=") for key in given}))
+    wrong = [str(system.coordinates[i]) for i in chosen if i not in found]
+    if wrong or not chosen:
+        known = ", ".join(str(system.coordinates[i]) for i in found) or "none is"
+        raise FormNotApplicable(f"{', '.join(wrong) or 'no coordinate'} is not ignorable; {known} ignorable in '{system.name}'")
+    return chosen
+
+
+class _Elimination:
+    """q̇_α = M_αα⁻¹ (c − b_α − M_αj q̇_j), and R."""
+
+    def __init__(self, system: System, cyclic: tuple[int, ...]):
+        self.system, self.cyclic = system, cyclic
+        self.others = tuple(i for i in range(system.nv) if i not in cyclic)
+        velocities = tuple(system.velocities[i] for i in cyclic)
+        self.c = momentum_symbols(system, [system.coordinates[i].letter for i in cyclic])
+        parts = Quadratic.of(system.kinetic, velocities)
+        inverse, right = parts.inverse(), Matrix([c - b for c, b in zip(self.c, parts.b, strict=True)])
+        self.velocities: dict[Symbol, Expr] = {v: collected(row_times(inverse, i, right)) for i, v in enumerate(velocities)}
+        L = restricted(system.kinetic, self.velocities) - system.potential
+        self.R = L - sympy.Add(*(c * w for c, w in zip(self.c, self.velocities.values(), strict=True)))
+
+    @cached_property
+    def rates(self) -> dict[Any, Expr]:
+        """q̇ with those of the ignorable coordinates by q̇_α = −∂R/∂c_α, and ċ = 0."""
+        rates: dict[Any, Expr] = dict(self.system.rates)
+        rates.update({self.system.coordinates[i]: -partial(c)(self.R) for i, c in zip(self.cyclic, self.c, strict=True)})
+        return {**rates, **dict.fromkeys(self.c, sympy.Integer(0))}
+
+    def equations(self, form: Form) -> Equations:
+        system, d_dt, lam = self.system, along(self.rates), multiplier_symbols(self.system)
+        W, slope = directions(system), {q: partial(q) for q in system.coordinates}
+        inside = lambda e: restricted(e, self.velocities)
+        own = []
+        for j in self.others:
+            q, v = system.coordinates[j], system.velocities[j]
+            right = inside(system.forces[j]) + sympy.Add(*(x * inside(W_k[j]) for x, W_k in zip(lam, W, strict=True)))
+            own.append(equation(collected(d_dt(partial(v)(self.R)) - slope[q](self.R)), collected(right)))
+        turning = [equation(system.accelerations[i], d_dt(self.rates[system.coordinates[i]])) for i in self.cyclic]
+        values = gradient(system.kinetic, [system.velocities[i] for i in self.cyclic])
+        names = ", ".join(str(system.coordinates[i]) for i in self.cyclic)
+        return Equations(
+            route=form,
+            system=system,
+            provenance=f"Routh's function without {names}, whose momenta are constants; {form.source}",
+            equations=tuple(own),
+            rows=(*turning, *(equation(inside(r), 0) for r in acceleration_rows(system))),
+            unknowns=(*system.accelerations, *lam),
+            multipliers=lam,
+            kinematics=tuple(equation(system.coordinates[i].d, self.rates[system.coordinates[i]]) for i in self.cyclic),
+            definitions=dict(zip(self.c, values, strict=True)),
+            objects={
+                "R": self.R,
+                "cyclic": tuple(system.coordinates[i] for i in self.cyclic),
+                "momenta": dict(zip(self.c, values, strict=True)),
+            },
+        )

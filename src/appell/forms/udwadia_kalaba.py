@@ -1,0 +1,157 @@
+"""The explicit equations of motion of Udwadia and Kalaba.
+
+    a = a_f + M^{-1/2} (A M^{-1/2})⁺ (b − A a_f),        a_f = M⁻¹ F,        A a = b
+
+A and b are the constraints at the level of accelerations, F = Q − h all that does not contain accelerations, ⁺ the inverse
+of Moore and Penrose, so that dependent rows do no harm (Udwadia and Kalaba 1992). The constraints act by the force
+M^{1/2} (A M^{-1/2})⁺ (b − A a_f) = AᵀΛ with
+
+    Λ = (A M⁻¹ Aᵀ)⁺ (b − A a_f).
+
+Numbers are computed exactly so: by the eigenvectors of M and of A M⁻¹ Aᵀ, with no equations solved for accelerations.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+from sympy import Matrix
+
+from appell.forms.base import (
+    Equations,
+    Form,
+    Values,
+    acceleration_rows,
+    equation,
+    generalized_forces,
+    multiplier_symbols,
+    nonlinear_rows,
+)
+from appell.forms.derivation import gradient, partial
+from appell.forms.linear import Undetermined, solve_linear
+from appell.forms.mass import Quadratic
+from appell.forms.matrices import row_times
+from appell.forms.numbers import FLOAT, Arithmetic, Tape, arithmetic
+from appell.forms.pseudo import needs_coordinates, restricted
+from appell.jets import t
+from appell.model import System
+
+
+class UdwadiaKalaba(Form):
+    """a = a_f + M^{-1/2} (A M^{-1/2})⁺ (b − A a_f), for a regular mass matrix and ideal constraints of every order."""
+
+    name = "udwadia_kalaba"
+    source = "Udwadia and Kalaba (1992)"
+
+    def accepts(self, system: System, **options: Any) -> str | None:
+        given = [c.name for c in system.constraints if c.reaction is not None]
+        if given:
+            return f"constraint '{given[0]}' is not ideal (reaction= is given); use ap.forms.lagrange"
+        if nonlinear_rows(system):
+            return "a constraint is nonlinear in the accelerations, and A a = b is not; use ap.forms.gauss"
+        if needs_coordinates(system):
+            return needs_coordinates(system)
+        if not Quadratic.of(system.kinetic, system.velocities).regular():
+            return "its mass matrix is singular, so that a_f = M⁻¹F does not exist; use ap.forms.lagrange"
+        return None
+
+    def derive(self, system: System, **options: Any) -> Equations:
+        M, F, A, b = blocks(system)
+        n, k, lam = system.nv, len(b), multiplier_symbols(system)
+        inverse = Quadratic.of(system.kinetic, system.velocities).inverse()
+        force = Matrix([F[i] + sympy.Add(*(lam[j] * A[j, i] for j in range(k))) for i in range(n)])
+        free: Any = Matrix([row_times(inverse, i, Matrix(F)) for i in range(n)])
+        columns = [Matrix([row_times(inverse, i, A[j, :].T) for i in range(n)]) for j in range(k)]
+        gram = [[row_times(A, i, columns[j]) for j in range(k)] for i in range(k)]
+        rows = [
+            equation(sympy.Add(*(gram[i][j] * lam[j] for j in range(k))), b[i] - row_times(A, i, free)) for i in range(k)
+        ]
+        return Equations(
+            route=self,
+            system=system,
+            provenance="a = a_f + M^{-1/2}(A M^{-1/2})⁺(b − A a_f) with M, A, b by differentiation; " + self.source,
+            equations=tuple(equation(a, row_times(inverse, i, force)) for i, a in enumerate(system.accelerations)),
+            rows=tuple(rows),
+            unknowns=(*system.accelerations, *lam),
+            multipliers=lam,
+            objects={"M": M, "A": A, "b": tuple(b), "F": tuple(F), "free": tuple(free), "blocks": Tape([*M, *F, *A, *b])},
+        )
+
+    def solve_at(self, equations: Equations, values: Values, numbers: Arithmetic) -> Values:
+        n, k = equations.system.nv, len(equations.system.constraints)
+        flat = equations.objects["blocks"](values, numbers)
+        M = [flat[i * n : (i + 1) * n] for i in range(n)]
+        F, rest = flat[n * n : n * n + n], flat[n * n + n :]
+        A, b = [rest[i * n : (i + 1) * n] for i in range(k)], rest[k * n :]
+        a, rank = explicit(M, F, A, b, numbers)
+        if rank < k and k - rank > equations._usual_nullity(values):
+            raise Undetermined("the constraint rows lose rank here, so the motion is not determined")
+        force = [_dot(row, a) - f for row, f in zip(M, F, strict=True)]
+        columns = [[A[j][i] for j in range(k)] for i in range(n)]
+        lam = solve_linear(columns, force, [False] * k, 1e-6 if numbers is FLOAT else numbers.tolerance, [""] * k) if k else []
+        return dict(zip(equations.unknowns, [*a, *lam], strict=True))
+
+
+def udwadia_kalaba(system: System) -> Equations:
+    """The explicit accelerations a_f + M^{-1/2}(A M^{-1/2})⁺(b − A a_f) (Udwadia, Kalaba 1992). Objects: M, A, b, F, free."""
+    return UdwadiaKalaba()(system)
+
+
+def blocks(system: System) -> tuple[Any, list[Any], Any, list[Any]]:
+    """M (n, n), F = Q − h (n,), A (k, n), b (k,): h = ∂²T/∂q̇∂q q̇ + ∂²T/∂q̇∂t − ∂T/∂q."""
+    T, v, a = system.kinetic, system.velocities, system.accelerations
+    p, T_q, Q = gradient(T, v), gradient(T, system.coordinates), generalized_forces(system)
+    M = Matrix(len(v), len(v), [slope for p_i in p for slope in gradient(p_i, v)])
+    d_t = partial(t)
+    q = system.coordinates
+    along_q = lambda e: sympy.Add(d_t(e), *(slope * s.d for slope, s in zip(gradient(e, q), q, strict=True)))
+    F = [Q_i - along_q(p_i) + slope for Q_i, p_i, slope in zip(Q, p, T_q, strict=True)]
+    rows = acceleration_rows(system)
+    A = Matrix(len(rows), len(v), [slope for r in rows for slope in gradient(r, a)])
+    zero = dict.fromkeys(a, sympy.Integer(0))
+    return M, F, A, [-restricted(r, zero) for r in rows]
+
+
+def explicit(M: list[list[Any]], F: list[Any], A: list[list[Any]], b: list[Any], numbers: Arithmetic) -> tuple[list[Any], int]:
+    """(a, rank of A) by the formula; rows of A are scaled to unit length in the metric of M⁻¹, which changes no motion."""
+    work = arithmetic(30) if numbers is FLOAT else numbers
+    M, A = ([[work.number(x) for x in row] for row in table] for table in (M, A))
+    F, b = ([work.number(x) for x in vector] for vector in (F, b))
+    size = [1 / work.functions["sqrt"](abs(row[i])) if row[i] else work.number(1) for i, row in enumerate(M)]
+    values, U = work.eigenvectors([[x * size[i] * size[j] for j, x in enumerate(row)] for i, row in enumerate(M)])
+    if not min(values) > work.tolerance * max(values):
+        raise Undetermined("the mass matrix is not positive here, so that it has no root")
+    roots = [1 / work.functions["sqrt"](value) for value in values]
+    # R = M^{-1/2} up to a rotation, M⁻¹ = R Rᵀ: the formula does not see which root is taken
+    R = [[size[i] * U[i][j] * roots[j] for j in range(len(M))] for i in range(len(M))]
+    B = [[_dot(row, [R[i][j] for i in range(len(M))]) for j in range(len(M))] for row in A]
+    length = [work.functions["sqrt"](_dot(row, row)) or work.number(1) for row in B]
+    B = [[x / s for x in row] for row, s in zip(B, length, strict=True)]
+    free = _times(R, _times(list(map(list, zip(*R, strict=True))), F))
+    gap = [(b_i - _dot(row, free)) / s for b_i, row, s in zip(b, A, length, strict=True)]
+    z, rank = _pseudo_inverse(B, gap, work, FLOAT.tolerance if numbers is FLOAT else work.tolerance)
+    a = [x + y for x, y in zip(free, _times(R, z), strict=True)]
+    return [numbers.number(x) for x in a], rank
+
+
+def _pseudo_inverse(B: list[list[Any]], gap: list[Any], numbers: Arithmetic, tolerance: float) -> tuple[list[Any], int]:
+    """B⁺ gap = Bᵀ (B Bᵀ)⁺ gap, and the rank of B."""
+    if not B:
+        return [], 0
+    values, V = numbers.eigenvectors([[_dot(x, y) for y in B] for x in B])
+    kept = [j for j, value in enumerate(values) if value > tolerance * len(B)]
+    share = [sum((V[i][j] * gap[i] for i in range(len(B))), 0) for j in range(len(B))]
+    size = max((abs(g) for g in gap), default=0)
+    if any(abs(share[j]) > numbers.functions["sqrt"](numbers.number(tolerance)) * size for j in range(len(B)) if j not in kept):
+        raise Undetermined("redundant constraint rows contradict each other at this state")
+    y = [sum((V[i][j] * share[j] / values[j] for j in kept), 0) for i in range(len(B))]
+    return [sum((B[i][j] * y[i] for i in range(len(B))), 0) for j in range(len(B[0]))], len(kept)
+
+
+def _dot(a: list[Any], b: list[Any]) -> Any:
+    return sum((x * y for x, y in zip(a, b, strict=True)), 0)
+
+
+def _times(A: list[list[Any]], x: list[Any]) -> list[Any]:
+    return [_dot(row, x) for row in A] if x else [0] * len(A)
