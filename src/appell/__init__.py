@@ -47,6 +47,7 @@ if TYPE_CHECKING:  # the same names as in LATER, for editors and type checkers
         graph,
         motion,
         normal_form,
+        report,
         scene,
         show,
         tree,
@@ -57,6 +58,7 @@ if TYPE_CHECKING:  # the same names as in LATER, for editors and type checkers
     from appell.backends import AppellWarning, clear_cache
     from appell.motion.motion import Motion
     from appell.motion.storage import load
+    from appell.report import handout, studio
     from appell.scene import Scene
     from appell.simulate.run import Run, compile
     from appell.simulate.simulate import simulate
@@ -67,11 +69,12 @@ if TYPE_CHECKING:  # the same names as in LATER, for editors and type checkers
 __version__ = "0.1.0"
 
 LATER = {
-    "appell": "analysis backends contact forms graph motion normal_form scene show tree verify zoo",
+    "appell": "analysis backends contact forms graph motion normal_form report scene show tree verify zoo",
     "appell.analysis": "averaged equilibrium lyapunov periodic_orbit poincare resonance variations",
     "appell.backends": "AppellWarning clear_cache",
     "appell.motion.motion": "Motion",
     "appell.motion.storage": "load",
+    "appell.report": "handout studio",
     "appell.scene": "Scene",
     "appell.simulate.run": "Run compile",
     "appell.simulate.simulate": "simulate",
@@ -141,6 +144,7 @@ __all__ = [
     "euler",
     "forms",
     "from_sympy",
+    "handout",
     "load",
     "lyapunov",
     "parameters",
@@ -152,6 +156,7 @@ __all__ = [
     "scene",
     "simulate",
     "speeds",
+    "studio",
     "t",
     "total_derivative",
     "variations",

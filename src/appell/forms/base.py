@@ -374,6 +374,12 @@ class Equations:
     def __repr__(self) -> str:
         return f"<Equations {self.form} of {self.system.name}: {len(self.equations)} in {len(self.unknowns)} unknowns>"
 
+    def report(self, path: Any, *, title: str | None = None) -> Any:
+        """Writes the model and these equations, plain, simplified and solved, to one page (.html), and returns its path."""
+        from appell.report.report import equations_report  # composes; loaded when a page is written
+
+        return equations_report(self, path, title=title)
+
     def _repr_latex_(self) -> str:
         return display.notebook(self)
 

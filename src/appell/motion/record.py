@@ -183,6 +183,23 @@ class Record:
 
         return animate(self, path, scene=scene, fps=fps)
 
+    def report(self, path: Any, *, scene: Any = None, forms: Any = None, title: str | None = None) -> Any:
+        """Writes one self-contained page, and returns its path: model, equations, animation, linked plots, verification.
+
+        It opens from disk, asks nothing of the network, and stays below 4 MB. A motion that was loaded from a file reports
+        what it has, and says what it has not.
+
+        Parameters
+        ----------
+        path: of the page, ending with .html.
+        scene: an `ap.Scene`; by default that of the system.
+        forms: names of the forms of the equations (or `Equations`); Lagrange's, and Appell's with velocity constraints.
+        title: of the page; by default the name of the system.
+        """
+        from appell.report.report import report
+
+        return report(self, path, scene=scene, forms=forms, title=title)
+
     def __repr__(self) -> str:
         status = "" if self.ok else ", doubtful" if self.status == Status.OK else f", {self.status.name}"
         return f"<{type(self).__name__} of {self.name}: {len(self)} samples, {_interval(self.t)}{status}>"

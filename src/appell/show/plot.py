@@ -203,7 +203,7 @@ def draw_curves(axes: Axes, subjects: Sequence[Subject], panel: Panel) -> None:
     """Values on a linear scale, smooth between the samples; several get a legend beside the axes."""
     curves = list(_curves(subjects, panel))
     for c in curves:
-        axes.plot(*_broken(c.subject.fine.t, c.series.values), color=c.colour, linestyle=c.dash, label=c.name)
+        axes.plot(*broken(c.subject.fine.t, c.series.values), color=c.colour, linestyle=c.dash, label=c.name)
     if len(subjects) == 1:
         _mark_contacts(axes, subjects[0].motion)
         _mark_impacts(axes, subjects[0].motion)
@@ -235,7 +235,7 @@ def _jumps(t: Array, values: Array) -> NDArray[np.int_]:
     return 1 + np.flatnonzero((np.diff(t) == 0) & (np.abs(np.diff(values)) > 1e-9 * size))
 
 
-def _broken(t: Array, values: Array) -> tuple[Array, Array]:
+def broken(t: Array, values: Array) -> tuple[Array, Array]:
     """The curve with a gap at each jump."""
     jumps = _jumps(t, values)
     return np.insert(t, jumps, np.nan), np.insert(values, jumps, np.nan)
@@ -421,4 +421,4 @@ def _finish(figure: Figure, motion: Record, top: Axes) -> None:
     figure.draw_without_rendering()
 
 
-__all__ = ["COLOURS", "Panel", "contact_intervals", "latex", "plot", "plot_path", "plot_phase", "style"]
+__all__ = ["COLOURS", "Panel", "broken", "contact_intervals", "latex", "plot", "plot_path", "plot_phase", "style"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -366,6 +367,22 @@ class Tree:
         if frame.node < 0:
             return FrameSymbols.ground(name, frame.placement.R, frame.placement.p)
         return FrameSymbols.of(name)
+
+    def view(self, motion: Any = None, *, scene: Any = None, port: int = 0, open: bool = True) -> None:
+        """The robot in the browser: sliders move its joints, a motion plays. Needs the extra [show]; runs until interrupted."""
+        from appell.report.view import view  # composes; loaded when a page is served
+
+        view(self, motion, scene=scene, port=port, open=open)
+
+    def _repr_html_(self) -> str:
+        on = lambda n: self.nodes[n.parent].name if n.parent >= 0 else "ground"
+        rows = [(n.name, n.kind.name, on(n), n.inertia.m) for n in self.nodes[:40]]
+        cells = "".join("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows)
+        more = f"<p>… and {len(self.nodes) - 40} more</p>" if len(self.nodes) > 40 else ""
+        head = "<tr><th>joint</th><th>kind</th><th>on</th><th>mass behind it, kg</th></tr>"
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes[:8])
+        title = f"<b>{escape(self.name)}</b>: nq = {self.nq}, nv = {self.nv}"
+        return f"{title}<table>{head}{cells}</table>{more}{notes}"
 
     @property
     def ground(self) -> Inertia:

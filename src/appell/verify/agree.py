@@ -114,6 +114,12 @@ class Agreement:
         verdict = f"largest disagreement {self.worst:.1e} at {self.states} states"
         return "\n".join([f"{self.system}: {verdict}", *text])
 
+    def report(self, path: Any, *, title: str | None = None) -> Any:
+        """Writes the table to a page (.html), and returns its path."""
+        from appell.report.report import agreement_report  # composes; loaded when a page is written
+
+        return agreement_report(self, path, title=title)
+
     def _repr_html_(self) -> str:
         cell = lambda tag, row: "".join(f"<{tag} style='text-align:left'>{html.escape(c)}</{tag}>" for c in row)
         body = "".join(f"<tr>{cell('td', _cells(line))}</tr>" for line in self.lines)

@@ -3,6 +3,7 @@
 
 appell.CanvasPainter = class {
   constructor(canvas, film) { this.canvas = canvas; this.film = film; this.context = canvas.getContext("2d"); }
+  change(film) { this.film = film; }
   dispose() {}
   resize(width, height) {
     const ratio = Math.min(window.devicePixelRatio || 1, 2);

@@ -30,3 +30,17 @@ appell.read = async function (id) {
   const page = JSON.parse(document.getElementById(id).textContent);
   return appell.arrays(page.description, await appell.unpack(page.numbers));
 };
+
+appell.copying = function () {
+  for (const button of document.querySelectorAll("button.copy")) {
+    button.onclick = async () => {
+      const text = document.getElementById(button.dataset.of).textContent;
+      try { await navigator.clipboard.writeText(text); } catch {
+        const area = document.createElement("textarea");
+        area.value = text; document.body.append(area); area.select(); document.execCommand("copy"); area.remove();
+      }
+      button.textContent = "Copied";
+      setTimeout(() => (button.textContent = "Copy LaTeX"), 1500);
+    };
+  }
+};

@@ -16,20 +16,6 @@ appell.start = async function () {
   if (location.hash === "#play" && appell.player) appell.player.play();
 };
 
-appell.copying = function () {
-  for (const button of document.querySelectorAll("button.copy")) {
-    button.onclick = async () => {
-      const text = document.getElementById(button.dataset.of).textContent;
-      try { await navigator.clipboard.writeText(text); } catch {
-        const area = document.createElement("textarea");
-        area.value = text; document.body.append(area); area.select(); document.execCommand("copy"); area.remove();
-      }
-      button.textContent = "Copied";
-      setTimeout(() => (button.textContent = "Copy LaTeX"), 1500);
-    };
-  }
-};
-
 appell.copying();
 appell.start().catch((error) => {
   const note = document.createElement("p");

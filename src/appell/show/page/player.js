@@ -49,13 +49,18 @@ appell.Player = class {
   load(film) {
     const before = this.film, time = this.time;
     this.film = new appell.Film(film);
-    this.painter?.dispose();
-    this.canvas?.remove();
-    this.canvas = this.make("canvas", { tabindex: "0", role: "img", "aria-label": `Animation of ${this.film.name}` }, "", this.stage);
-    const same = before && before.flat === this.film.flat && this.camera;
-    if (same && !this.film.flat) this.camera.film = this.film;
-    else this.camera = new appell.Camera(this.film);
-    this.painter = this.choose();
+    const same = before && before.flat === this.film.flat && before.name === this.film.name;
+    if (same) {
+      this.camera.film = this.film;
+      this.painter.change(this.film);
+    } else {
+      this.painter?.dispose();
+      this.canvas?.remove();
+      this.canvas = this.make("canvas", { tabindex: "0", role: "img", "aria-label": `Animation of ${this.film.name}` }, "", this.stage);
+      this.camera = new appell.Camera(this.film);
+      this.painter = this.choose();
+      this.listen();
+    }
     this.cameras.hidden = this.film.flat;
     this.slider.min = this.film.begin;
     this.slider.max = this.film.end;
@@ -65,9 +70,8 @@ appell.Player = class {
       this.speeds.value = this.speed;
     }
     this.button.disabled = this.slider.disabled = this.film.count < 2;
-    this.listen();
     this.resize();
-    this.seek(before ? Math.min(time, this.film.end) : this.film.begin);
+    this.seek(same ? Math.min(time, this.film.end) : this.film.begin);
   }
   choose() {
     if (!this.film.flat && appell.THREE && !appell.withoutWebGL) {

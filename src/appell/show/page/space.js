@@ -3,9 +3,16 @@
 
 appell.SpacePainter = class {
   constructor(canvas, film) {
-    const T = (this.T = appell.THREE);
-    this.canvas = canvas; this.film = film;
-    this.renderer = new T.WebGLRenderer({ canvas, antialias: true, preserveDrawingBuffer: true });
+    this.T = appell.THREE;
+    this.canvas = canvas;
+    this.renderer = new this.T.WebGLRenderer({ canvas, antialias: true, preserveDrawingBuffer: true });
+    this.change(film);
+  }
+  /* Another film on the same canvas. */
+  change(film) {
+    const T = this.T;
+    this.clear();
+    this.film = film;
     this.scene = new T.Scene();
     this.eye = new T.PerspectiveCamera((film.camera.angle * 180) / Math.PI, 1, film.camera.distance / 500, film.camera.distance * 50);
     this.eye.up.set(0, 0, 1);
@@ -18,10 +25,8 @@ appell.SpacePainter = class {
     this.geometries = film.meshes.map((mesh) => this.geometry(mesh));
     this.moving = film.shapes.map((s) => this[s.kind](s)).filter(Boolean);
   }
-  dispose() {
-    this.scene.traverse((o) => { o.geometry?.dispose(); o.material?.map?.dispose(); o.material?.dispose(); });
-    this.renderer.dispose();
-  }
+  clear() { this.scene?.traverse((o) => { o.geometry?.dispose(); o.material?.map?.dispose(); o.material?.dispose(); }); }
+  dispose() { this.clear(); this.renderer.dispose(); }
   resize(width, height) {
     this.renderer.setPixelRatio(Math.min(window.devicePixelRatio || 1, 2));
     this.renderer.setSize(width, height, false);

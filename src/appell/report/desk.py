@@ -1,0 +1,233 @@
+"""`ap.studio`: pick a system, move its parameters and its start, and see equations, animation and curves follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from appell import zoo
+from appell.errors import AppellError, ConstraintError, ModelError
+from appell.forms import FORMS
+from appell.model import System
+from appell.report import handout, model
+from appell.report.html import missing
+from appell.report.panels import Panels
+from appell.report.server import serve, slider
+from appell.scene import Scene
+from appell.scene.film import film
+from appell.show.packing import Packer, json_text
+from appell.show.web import describe
+from appell.simulate.simulate import simulate
+from appell.simulate.start import consistent
+from appell.tree import Tree
+from appell.zoo.example import Example
+
+FRAMES = 240
+SLIDERS = 12
+"""Coordinates up to which every start value has a slider."""
+
+
+def open_studio(model: Any, *, port: int, open: bool) -> None:
+    """See `appell.report.studio`."""
+    chosen, fixed = example_of(model), model is not None and not isinstance(model, str)
+    serve(lambda ui: Desk(ui, chosen, fixed=fixed).build(), port=port, open=open, title="appell studio")
+
+
+def example_of(given: Any) -> Example:
+    """What the studio opens with."""
+    every = {**zoo.ALL, **zoo.ROBOTS}
+    if given is None:
+        return zoo.pendulum()
+    if isinstance(given, Example):
+        return given
+    if isinstance(given, str):
+        if given not in every:
+            raise ModelError(f"the zoo has no '{given}'; it has {', '.join(every)}")
+        return every[given]()
+    system = given.system() if isinstance(given, Tree) else given
+    if not isinstance(system, System):
+        raise ModelError(f"ap.studio takes a System, a Tree or the name of a zoo system, not {type(given).__name__}")
+    return Example(system=system, parameters={p: 1.0 for p in system.parameters}, start={}, reference="")
+
+
+@dataclass
+class Desk:
+    """One visitor's page: what is chosen, and the elements that show it."""
+
+    ui: Any
+    example: Example
+    fixed: bool
+    form: str = "lagrange"
+    values: dict[Any, float] = field(default_factory=dict)
+    start: dict[Any, float] = field(default_factory=dict)
+    until: float = 10.0
+    motion: Any = None
+
+    def build(self) -> None:
+        """The frame of the page; `_open` fills it for a system."""
+        ui = self.ui
+        with ui.element("main"):
+            ui.html("<h1>appell studio</h1>", sanitize=False)
+            with ui.row().classes("controls"):
+                if not self.fixed:
+                    names = {name: name.replace("_", " ") for name in sorted({**zoo.ALL, **zoo.ROBOTS})}
+                    here, choose = _maker(self.example), lambda e: self._choose(e.value)
+                    ui.select(names, value=here, label="System", on_change=choose).props('aria-label="System"')
+                form = ui.select(list(FORMS), value=self.form, label="Equations", on_change=lambda e: self._equations(e.value))
+                form.props('aria-label="Form of the equations"')
+                for label, export in self._exports().items():
+                    ui.button(label, on_click=export).props("flat dense no-caps")
+            self.error = ui.label("").classes("failure").props('role="alert"')
+            self.place = ui.element("div").classes("looking")
+            self.text = ui.element("div")
+        self._open(self.example)
+
+    def _choose(self, name: str) -> None:
+        try:
+            self._open(example_of(name))
+        except AppellError as error:
+            self._tell(error)
+
+    def _open(self, example: Example) -> None:
+        self.example, self.until = example, example.until
+        self.values, self.start = dict(example.parameters), dict(example.start)
+        self.scene = Scene.of(example.system)
+        self.place.clear()
+        with self.place:
+            with self.ui.element("div").classes("moving"):
+                self.ui.html('<div id="film"></div>', sanitize=False)
+                self._sliders()
+            self.curves = self.ui.html("", sanitize=False)
+        self.ui.timer(0.2, self._start, once=True)  # when the elements are in the browser
+
+    async def _start(self) -> None:
+        self._run(first=True)
+        await self._equations(self.form)
+
+    def _sliders(self) -> None:
+        system = self.example.system
+        for p, value in self.values.items():
+            self._slider(str(p), value, lambda x, p=p: self.values.__setitem__(p, x), positive=bool(p.is_positive))
+        if system.nq <= SLIDERS:
+            for s in (*system.coordinates, *system.velocities):
+                value = float(self.start.get(s, getattr(s, "start", 0.0)))
+                self._slider(f"{s} at the start", value, lambda x, s=s: self.start.__setitem__(s, x), positive=False)
+        self._slider("until", self.until, lambda x: setattr(self, "until", x), positive=True)
+
+    def _slider(self, name: str, value: float, put: Callable[[float], Any], *, positive: bool) -> None:
+        reach = 2 * abs(value) or 3.0
+
+        def moved(x: float) -> None:
+            put(x)
+            self._run()
+
+        slider(self.ui, name, reach / 100 if positive else -reach, reach, value, moved)
+
+    # -- what follows --------------------------------------------------------------------------------------------------
+
+    def _tell(self, error: Exception | None) -> None:
+        self.error.set_text("" if error is None else f"{type(error).__name__}: {error}")
+
+    def _run(self, *, first: bool = False) -> None:
+        """Simulates and sends film and curves; an error is shown and the page stays as it was."""
+        try:
+            self.motion = run(self.example.system, self.values, self.start, self.until)
+            text, html = picture(self.scene, self.motion)
+        except (AppellError, ValueError, ArithmeticError) as error:
+            self._tell(error)
+            return
+        self._tell(None)
+        if first:
+            self.curves.set_content(html)
+        self.ui.run_javascript(f"setTimeout(() => appell.show({text}), {100 if first else 0})")
+
+    async def _equations(self, form: str) -> None:
+        """Derived beside the page, which goes on answering."""
+        from nicegui import run as beside
+
+        self.form = form
+        content = await beside.io_bound(_equation_html, self.example, form)
+        if form != self.form:
+            return
+        self.text.clear()
+        with self.text:
+            self.ui.html(f"<h2>Equations of motion</h2>{content}", sanitize=False)
+            source = f"<p>{escape(self.example.reference)}</p>"
+            self.ui.html(f"<h2>Model</h2>{model.stated(self.example.system)}{source}", sanitize=False)
+        self.ui.run_javascript("setTimeout(() => appell.copying && appell.copying(), 200)")
+
+    # -- exports -------------------------------------------------------------------------------------------------------
+
+    def _exports(self) -> Mapping[str, Callable[[], None]]:
+        return {
+            "Report": lambda: self._file("report.html", self._report),
+            "LaTeX": lambda: self._file("handout.tex", self._tex),
+            "Animation": lambda: self._file("animation.gif", lambda path: self.motion.animate(path, scene=self.scene)),
+            "Python": lambda: self.ui.download(self._python().encode(), "motion.py"),
+        }
+
+    def _report(self, path: Path) -> None:
+        self.motion.report(path, scene=self.scene, forms=[self.form])
+
+    def _tex(self, path: Path) -> None:
+        handout(self.example.system, path, forms=[self.form])
+
+    def _python(self) -> str:
+        return python_text(self.example, self.values, self.start, self.until)
+
+    def _file(self, name: str, make: Callable[[Path], Any]) -> None:
+        try:
+            with TemporaryDirectory() as folder:
+                path = Path(folder) / name
+                make(path)
+                self.ui.download(path.read_bytes(), name)
+        except (AppellError, OSError) as error:
+            self._tell(error)
+
+
+def _equation_html(example: Example, form: str) -> str:
+    (found,) = model.derived(example.system, [form], example.pseudo)
+    return missing(found) if isinstance(found, str) else model.equation_text(found)
+
+
+def _maker(example: Example) -> str | None:
+    """The name under which the zoo makes it."""
+    return next((name for name, make in {**zoo.ALL, **zoo.ROBOTS}.items() if make().name == example.name), None)
+
+
+def run(system: System, values: Mapping[Any, float], start: Mapping[Any, float], until: float) -> Any:
+    """The motion; a start beside the constraints is moved onto them."""
+    try:
+        return simulate(system, start=dict(start), until=until, parameters=dict(values))
+    except ConstraintError:
+        return simulate(system, start=consistent(system, dict(start), dict(values)), until=until, parameters=dict(values))
+
+
+def picture(scene: Scene, motion: Any) -> tuple[str, str]:
+    """(JSON for `appell.show`, HTML of the curves)."""
+    packer = Packer()
+    shown = film(scene, motion, frames=FRAMES)
+    panels = Panels(motion, packer)
+    html, _ = panels.all()
+    drawn = [panel for panel in panels.described if not panel["portrait"]]
+    return json_text({"description": {"film": describe(shown, packer), "panels": drawn}, "numbers": packer.numbers()}), html
+
+
+def python_text(example: Example, values: Mapping[Any, float], start: Mapping[Any, float], until: float) -> str:
+    """A script that makes the motion that is shown."""
+    maker = _maker(example)
+    first = f"example = ap.zoo.{maker}()\nsystem = example.system" if maker else "system = ...  # your system"
+    table = lambda pairs: "{" + ", ".join(f'"{key}": {float(value)!r}' for key, value in pairs.items()) + "}"
+    state = "{s: start[str(s)] for s in (*system.coordinates, *system.velocities) if str(s) in start}"
+    return (
+        f"import appell as ap\n\n{first}\nparameters = {table(values)}\nstart = {table(start)}\n"
+        f"motion = ap.simulate(system, {state}, {until!r}, parameters)\n"
+        'print(motion)\nmotion.report("motion.html")\n'
+    )
+
+
+__all__ = ["example_of", "open_studio"]

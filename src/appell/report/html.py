@@ -1,0 +1,70 @@
+"""Pieces of HTML: everything that comes from a user is escaped here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+from itertools import count
+from typing import Any
+
+from appell.letters import latex
+from appell.show.mathml import mathml
+
+_numbers = count(1)
+
+
+def formula(source: str) -> str:
+    """A displayed formula."""
+    return f'<div class="formula">{mathml(source, block=True)}</div>'
+
+
+def inline(what: Any) -> str:
+    """An expression in a line of text."""
+    return mathml(what if isinstance(what, str) else latex(what), block=False)
+
+
+def equation_block(lines: Sequence[str]) -> str:
+    """Equations in LaTeX, each on a line of its own, with a button that copies all of them."""
+    source = "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}"
+    key = f"latex-{next(_numbers)}"
+    shown = "".join(formula(line.replace("&", "")) for line in lines)
+    text = f'<details><summary>LaTeX</summary><pre id="{key}">{escape(source)}</pre></details>'
+    return f'{shown}<p><button type="button" class="copy" data-of="{key}">Copy LaTeX</button></p>{text}'
+
+
+def split_lines(source: str) -> list[str]:
+    """The lines of an `aligned` environment."""
+    inner = re.sub(r"\\(begin|end)\{(aligned|align\*?)\}", "", source).strip()
+    return [line.strip() for line in re.split(r"\\\\\n|\\\\(?=\s*$)", inner) if line.strip()]
+
+
+def table(rows: Iterable[Sequence[str]], head: Sequence[str] = ()) -> str:
+    """Cells are HTML already."""
+    top = f"<thead><tr>{''.join(f'<th>{cell}</th>' for cell in head)}</tr></thead>" if head else ""
+    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table>{top}<tbody>{body}</tbody></table>"
+
+
+def section(title: str, *content: str) -> str:
+    """A heading and what follows; nothing where there is nothing."""
+    inside = "\n".join(part for part in content if part)
+    return f"<section><h2>{escape(title)}</h2>\n{inside}\n</section>" if inside else ""
+
+
+def missing(text: str) -> str:
+    """A sentence that says what is not there, and why."""
+    return f'<p class="missing">{escape(text)}</p>'
+
+
+def without_style(html: str) -> str:
+    """HTML of a notebook display without the style attributes, which a strict policy forbids."""
+    return re.sub(r"\sstyle=('[^']*'|\"[^\"]*\")", "", html)
+
+
+def caution(text: str) -> str:
+    """A sentence that a reader must not miss."""
+    return f'<p class="doubt">{escape(text)}</p>'
+
+
+__all__ = ["caution", "equation_block", "formula", "inline", "missing", "section", "split_lines", "table", "without_style"]

@@ -1,0 +1,155 @@
+"""The model as stated, its equations, its diagnosis and the agreement of forms, as HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from html import escape
+from typing import Any
+
+from sympy import Symbol
+
+from appell.errors import AppellError, FormNotApplicable
+from appell.forms import FORMS
+from appell.forms.base import Equations
+from appell.jets import t
+from appell.letters import latex
+from appell.model import System
+from appell.report.html import equation_block, formula, inline, missing, split_lines, table, without_style
+from appell.tree.system import TreeSystem
+from appell.verify import agree, diagnose
+
+READABLE = 8
+"""Velocities up to which the energies and equations of a robot are written down."""
+
+
+def stated(system: System) -> str:
+    """Coordinates, energies, forces and constraints."""
+    parts = [_symbols(system), _energies(system), _forces(system), _constraints(system)]
+    return "\n".join(part for part in parts if part)
+
+
+def _symbols(system: System) -> str:
+    letters = ", ".join(inline(q) for q in system.coordinates)
+    text = f"<p>{escape(system.name)}: coordinates {letters}"
+    own = [v for v in system.velocities if v not in {q.d for q in system.coordinates}]
+    return text + (f"; speeds {', '.join(inline(v) for v in own)}" if own else "") + ".</p>"
+
+
+def _energies(system: System) -> str:
+    if isinstance(system, TreeSystem):
+        joints = len(system.tree.nodes)
+        return f"<p>A tree of rigid bodies with {joints} movable joints; its energies are evaluated by recursion.</p>"
+    lines = [f"T &= {latex(system.kinetic)}"]
+    if system.potential != 0:
+        lines.append(f"V &= {latex(system.potential)}")
+    return equation_block(lines)
+
+
+def _forces(system: System) -> str:
+    pairs = zip(system.velocities, system.forces, strict=True)
+    lines = [f"Q_{{{latex(v)}}} &= {latex(Q)}" for v, Q in pairs if Q != 0]
+    return f"<h3>Forces</h3>{equation_block(lines)}" if lines else ""
+
+
+def _constraints(system: System) -> str:
+    orders = ("holonomic", "first order", "second order")
+    rows = []
+    for c, f in zip(system.constraints, system.residuals, strict=True):
+        kind = orders[c.order] + ("" if c.order == 0 else ", linear" if c.linear else ", nonlinear")
+        rows.append((escape(c.name), formula(f"{latex(f)} = 0"), kind))
+    for face in system.unilateral:
+        kind = f"unilateral, restitution {inline(face.restitution)}"
+        rows.append((escape(face.name), formula(rf"{latex(face.function)} \geq 0"), kind))
+    return f"<h3>Constraints</h3>{table(rows)}" if rows else ""
+
+
+# -- equations ---------------------------------------------------------------------------------------------------------
+
+
+def derived(system: System, forms: Iterable[Any] | None, pseudo: Mapping[str, Any] | None) -> list[Equations | str]:
+    """The equations in the chosen forms, or the sentence that says why one cannot be had.
+
+    A form is its name, or `Equations` already derived. By default Lagrange's, and Appell's with velocity constraints.
+    """
+    if isinstance(system, TreeSystem) and system.nv > READABLE and forms is None:
+        return [f"the equations of {system.nv} velocities are too long to be read; give forms=[…] to derive them all the same"]
+    chosen = list(forms) if forms is not None else _usual(system)
+    return [form if isinstance(form, Equations) else _derive(system, str(form), pseudo) for form in chosen]
+
+
+def _usual(system: System) -> list[str]:
+    return ["lagrange", "appell"] if any(c.order > 0 for c in system.constraints) else ["lagrange"]
+
+
+def _derive(system: System, name: str, pseudo: Mapping[str, Any] | None) -> Equations | str:
+    form = FORMS.get(name)
+    if form is None:
+        return f"there is no form '{name}'; there are {', '.join(FORMS)}"
+    try:
+        symbolic = system.symbolic()
+        options: dict[str, Any] = {}
+        if ("pseudo",) in form.variants:
+            options["pseudo"] = pseudo or form.default(symbolic, "pseudo")
+        elif ("independent",) in form.variants and () not in form.variants:
+            options["independent"] = form.default(symbolic, "independent")
+        return form(system, **options)
+    except FormNotApplicable as error:
+        return str(error)
+    except AppellError as error:
+        return f"{name}: {error}"
+
+
+def equation_text(equations: Equations, style: str = "simplified") -> str:
+    """A form's equations as mathematics, with where they come from."""
+    try:
+        lines = split_lines(equations.latex(style))
+    except FormNotApplicable as error:
+        return missing(str(error))
+    known = "".join(f"<p>with {inline(s)} = {inline(value)}</p>" for s, value in equations.definitions.items())
+    return f"<h3>{escape(equations.form)}</h3><p>{escape(equations.provenance)}.</p>{equation_block(lines)}{known}"
+
+
+def equation_section(found: Iterable[Equations | str]) -> str:
+    """All forms, one below the other."""
+    return "\n".join(missing(one) if isinstance(one, str) else equation_text(one) for one in found)
+
+
+def agreement_section(system: System, found: Iterable[Equations | str], parameters: Mapping[Any, Any] | None) -> str:
+    """The chosen forms against each other in 50 digits and against the normal form in float64."""
+    names = [one.form for one in found if isinstance(one, Equations)]
+    if not names:
+        return missing("no form was derived, so there is nothing to compare")
+    try:
+        result = agree(system, states=3, parameters=dict(parameters or {}), forms=list(dict.fromkeys(names)))
+    except AppellError as error:
+        return missing(f"the forms could not be compared: {error}")
+    verdict = "The forms agree" if result.ok() else "The forms do NOT agree"
+    css = "" if result.ok() else ' class="doubt"'
+    return f"<p{css}>{verdict}: largest disagreement {result.worst:.1e} at {result.states} states.</p>{agreement_table(result)}"
+
+
+def agreement_table(result: Any) -> str:
+    """The table of `ap.agree`, from its notebook display."""
+    return without_style(result._repr_html_())
+
+
+def diagnosis_section(system: System, parameters: Mapping[Any, Any] | None) -> str:
+    """What kind of constraints the system has, and what follows."""
+    if isinstance(system, TreeSystem) and system.nv > READABLE:
+        return missing(f"no diagnosis of a tree with {system.nv} velocities: ap.diagnose writes its energies in symbols")
+    try:
+        found = diagnose(system.symbolic(), parameters=dict(parameters or {}))
+    except AppellError as error:
+        return missing(f"there is no diagnosis: {error}")
+    return without_style(found._repr_html_())
+
+
+def parameter_table(parameters: Mapping[Any, float]) -> str:
+    """Letters with their values."""
+    def letter(p: Any) -> Any:
+        return Symbol(p) if isinstance(p, str) else p
+
+    return table([(inline(letter(p)), f"{value:.10g}") for p, value in parameters.items()]) if parameters else ""
+
+
+__all__ = ["agreement_section", "derived", "diagnosis_section", "equation_section", "parameter_table", "stated", "t"]

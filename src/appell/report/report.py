@@ -1,0 +1,182 @@
+"""`motion.report`, `equations.report`, `agreement.report`: one file each, which asks nothing of the network."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Iterable
+from html import escape
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from appell.errors import AppellError, ModelError
+from appell.forms.base import Equations
+from appell.motion.record import Record
+from appell.report import model
+from appell.report.html import caution, missing, section, table
+from appell.report.panels import Panels
+from appell.scene import Scene
+from appell.scene.film import FRAMES, Film, film, frame_times
+from appell.show.animate import scene_of
+from appell.show.mathml import available
+from appell.show.packing import Packer
+from appell.show.web import describe, page, three, write
+
+LOADED = "The system is that of the scene; the motion was loaded from a file."
+LIMIT = 4_000_000
+"""Bytes of a report at most: frames are thinned until it fits."""
+
+
+def report(motion: Record, path: Any, *, scene: Any, forms: Iterable[Any] | None, title: str | None) -> Path:
+    """See `Motion.report`."""
+    target = _target(path)
+    system = getattr(motion, "system", None)
+    heading = str(title) if title is not None else motion.name
+    notes: list[str] = []
+    chosen = _scene(motion, scene, notes)
+    facts = _facts(motion, system if system is not None else getattr(chosen, "system", None), forms)
+    frames: int | None = None
+    for _ in range(8):
+        shown = None if chosen is None else film(chosen, motion, frames=frames)
+        text = _document(motion, shown, heading, facts, [*notes, *_thinned(motion, frames)])
+        if len(text.encode("utf-8")) <= LIMIT or shown is None or len(shown) < 4:
+            break
+        frames = len(shown) // 2
+    if len(text.encode("utf-8")) > LIMIT:
+        notes.append(f"the page is larger than {LIMIT // 1_000_000} MB even with few frames")
+        text = _document(motion, shown, heading, facts, notes)
+    return write(target, text)
+
+
+def _target(path: Any) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise ModelError(f"a report is written to a file: report('motion.html'), not {path!r}")
+    target = Path(path).expanduser()
+    if target.suffix.lower() not in (".html", ".htm"):
+        raise ModelError(f"a report is a page: end '{target.name}' with .html")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"the folder {target.parent} does not exist; make it first")
+    return target
+
+
+def _scene(motion: Record, scene: Any, notes: list[str]) -> Scene | None:
+    """The scene, or a note where a loaded motion has none."""
+    if scene is None and getattr(motion, "system", None) is None:
+        notes.append("no animation: the motion was loaded from a file and has no system; give scene=ap.Scene(system, …)")
+        return None
+    chosen = scene_of(motion, scene)
+    frame_times(motion, None, None)  # a motion that cannot be drawn is told before anything is derived
+    return chosen
+
+
+def _thinned(motion: Record, frames: int | None) -> list[str]:
+    usual = min(len(frame_times(motion, None, None)[0]), FRAMES) if frames else 0
+    return [f"{frames} of {usual} frames, so that the page stays below {LIMIT // 1_000_000} MB"] if frames else []
+
+
+def _facts(motion: Any, system: Any, forms: Iterable[Any] | None) -> str:
+    """Model, equations, verification, diagnosis, parameters, versions: what does not depend on the frames."""
+    parameters = dict(motion.parameters)
+    verification = table([(escape(what), escape(value)) for what, value in motion.verify().rows])
+    own = getattr(motion, "system", None) is not None
+    if system is None:
+        gone = missing(
+            "The motion was loaded from a file, which has values but no equations:"
+            " model, equations, agreement of forms and diagnosis are not in this report."
+        )
+        parts = [section("Model", gone), section("Verification", verification)]
+    else:
+        found = model.derived(system, forms, getattr(motion, "pseudo", None))
+        values = parameters if own else {s: parameters[str(s)] for s in system.parameters if str(s) in parameters}
+        values = {s: x for s, x in values.items() if s in system.parameters}
+        known = values if len(values) == len(system.parameters) else {}
+        parts = [
+            section("Model", "" if own else missing(LOADED), model.stated(system)),
+            section("Equations of motion", model.equation_section(found)),
+            section("Verification", verification, "<h3>Forms</h3>", model.agreement_section(system, found, known)),
+            section("Diagnosis", model.diagnosis_section(system, known)),
+        ]
+    return "\n".join([*parts, section("Parameters", model.parameter_table(parameters)), section("Run", _run(motion))])
+
+
+def _run(motion: Record) -> str:
+    tolerances = getattr(motion, "tolerances", {})
+    rows = [("method", escape(motion.method)), *((escape(str(k)), escape(str(v))) for k, v in tolerances.items())]
+    return table([*rows, *versions()])
+
+
+def versions() -> list[tuple[str, str]]:
+    """What computed this."""
+    def version(name: str) -> str:
+        try:
+            return metadata.version(name)
+        except metadata.PackageNotFoundError:
+            return "not installed"
+
+    found = [(name, version(name)) for name in ("appell", "numpy", "scipy", "sympy", "casadi")]
+    return [*found, ("Python", f"{sys.version.split()[0]}, {platform.system()} {platform.machine()}")]
+
+
+def _document(motion: Record, shown: Film | None, heading: str, facts: str, notes: list[str]) -> str:
+    packer = Packer()
+    panels = Panels(motion, packer)
+    curves, portraits = panels.all() if len(motion) else ("", "")
+    description = {"film": None if shown is None else describe(shown, packer), "panels": panels.described}
+    if shown is not None and not shown.flat and three() is None:
+        notes = [*notes, "drawn on a plain canvas: pip install 'appell[show]' brings three.js"]
+    if not available():
+        notes = [*notes, "formulas are shown as LaTeX: pip install 'appell[show]' brings latex2mathml"]
+    told = "".join(missing(note) for note in [*notes, *(shown.notes if shown else ()), *panels.notes])
+    doubts = "".join(caution(doubt) for doubt in getattr(motion, "doubts", ()))
+    if motion.status.name != "OK":
+        doubts += caution(f"The run did not reach its end: {motion.message or motion.status.name}")
+    moving = '<div class="moving"><div id="film"></div></div>' if shown is not None else ""
+    body = f"""<main>
+<header><h1>{escape(heading)}</h1>
+<p class="under">{escape(motion.name)}; {escape(_span(motion))}; written by appell</p></header>
+{doubts}<div class="looking">{moving}<div class="curves">{curves}</div></div>
+{told}
+{section("Phase portraits", portraits)}
+{facts}
+</main>"""
+    return page(heading, body, description, packer, in_space=shown is not None and not shown.flat)
+
+
+def _span(motion: Record) -> str:
+    return f"t = {motion.t[0]:g} … {motion.t[-1]:g} s, {len(motion)} samples" if len(motion) else "no samples"
+
+
+# -- equations and agreement -------------------------------------------------------------------------------------------
+
+
+def equations_report(equations: Equations, path: Any, *, title: str | None = None) -> Path:
+    """The model and one form of its equations, plain, simplified and solved, as a page."""
+    target, system = _target(path), equations.system
+    styles = []
+    for style in ("plain", "simplified", "solved"):
+        try:
+            styles.append(section(f"Equations, {style}", model.equation_text(equations, style)))
+        except AppellError as error:
+            styles.append(section(f"Equations, {style}", missing(str(error))))
+    heading = title or f"{equations.form}: {system.name}"
+    parts = [section("Model", model.stated(system)), *styles, section("Versions", table(versions()))]
+    return write(target, _page(heading, parts))
+
+
+def agreement_report(agreement: Any, path: Any, *, title: str | None = None) -> Path:
+    """The table of `ap.agree` as a page."""
+    target = _target(path)
+    verdict = "All forms that apply agree" if agreement.ok() else "The forms do not agree"
+    words = f"<p>{verdict}; largest disagreement {agreement.worst:.1e} at {agreement.states} states.</p>"
+    parts = [section("Agreement of forms", words, model.agreement_table(agreement)), section("Versions", table(versions()))]
+    return write(target, _page(title or f"Forms of {agreement.system}", parts))
+
+
+def _page(heading: str, parts: Iterable[str]) -> str:
+    body = f"<main><header><h1>{escape(heading)}</h1></header>\n{''.join(parts)}</main>"
+    return page(heading, body, {"film": None, "panels": []}, Packer(), in_space=False)
+
+
+__all__ = ["agreement_report", "equations_report", "report"]

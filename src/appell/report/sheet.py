@@ -1,0 +1,140 @@
+"""`ap.handout`: a sheet for teaching, as a page or as LaTeX that any distribution turns into PDF."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from appell.errors import ModelError
+from appell.forms.base import Equations
+from appell.forms.display import latex_text
+from appell.letters import latex
+from appell.model import System
+from appell.report import model
+from appell.report.html import missing, section, split_lines
+from appell.report.panels import Panels
+from appell.scene.film import film
+from appell.show.animate import scene_of
+from appell.show.packing import Packer
+from appell.show.web import describe, page, write
+from appell.tree import Tree
+from appell.tree.system import TreeSystem
+
+
+def write_handout(system: Any, path: Any, *, forms: Iterable[Any], motion: Any, scene: Any, title: str | None) -> Path:
+    """See `appell.report.handout`."""
+    system = system.system() if isinstance(system, Tree) else system
+    if not isinstance(system, System):
+        raise ModelError(f"ap.handout takes a System or a Tree, not {type(system).__name__}")
+    target = Path(path if path is not None else f"{_file_name(system.name)}.html").expanduser()
+    if target.suffix not in (".html", ".tex"):
+        raise ModelError(f"a handout is a page or LaTeX: end '{target.name}' with .html or .tex")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"the folder {target.parent} does not exist; make it first")
+    found = model.derived(system, [forms] if isinstance(forms, str) else forms, getattr(motion, "pseudo", None))
+    heading = title or system.name
+    if target.suffix == ".html":
+        return write(target, _html(system, found, motion, scene, heading))
+    return _tex(system, found, motion, heading, target)
+
+
+def _file_name(name: str) -> str:
+    return "".join(c if c.isalnum() else "_" for c in name) or "system"
+
+
+def _html(system: System, found: list[Equations | str], motion: Any, scene: Any, heading: str) -> str:
+    packer, curves, shown, panels = Packer(), "", None, None
+    if motion is not None:
+        shown = film(scene_of(motion, scene), motion)
+        panels = Panels(motion, packer)
+        curves, _ = panels.all()
+    description = {"film": None if shown is None else describe(shown, packer), "panels": panels.described if panels else []}
+    looking = f'<div class="looking"><div class="moving"><div id="film"></div></div><div>{curves}</div></div>' if shown else ""
+    notes = "".join(missing(note) for note in (shown.notes if shown else ()))
+    values = section("Parameters", model.parameter_table(dict(motion.parameters))) if motion is not None else ""
+    parts = [section("Model", model.stated(system)), section("Equations of motion", model.equation_section(found)), values]
+    body = f"<main><header><h1>{escape(heading)}</h1></header>{looking}{notes}\n{''.join(parts)}</main>"
+    return page(heading, body, description, packer, in_space=shown is not None and not shown.flat)
+
+
+# -- LaTeX -------------------------------------------------------------------------------------------------------------
+
+
+def _tex(system: System, found: list[Equations | str], motion: Any, heading: str, target: Path) -> Path:
+    parts = [r"\section*{Model}", _stated(system)]
+    for one in found:
+        if isinstance(one, str):
+            parts.append(rf"\textit{{{_unicode(one)}}}")
+            continue
+        equations = _align(split_lines(one.latex("simplified")))
+        parts += [rf"\section*{{{latex_text(one.form.capitalize())}}}", _unicode(one.provenance) + ".", equations]
+    if motion is not None:
+        picture = target.with_suffix(".pdf").with_name(f"{target.stem}-motion.pdf")
+        write(picture, _pdf(motion))
+        parts += [r"\section*{Motion}", rf"\begin{{center}}\includegraphics[width=\linewidth]{{{picture.name}}}\end{{center}}"]
+        values = ", ".join(f"${latex(p)} = {value:.6g}$" for p, value in motion.parameters.items() if not isinstance(p, str))
+        parts.append(f"Parameters (SI): {values}." if values else "")
+    body = "\n\n".join(part for part in parts if part)
+    return write(target, _PREAMBLE.replace("@TITLE@", latex_text(heading)).replace("@BODY@", body))
+
+
+def _stated(system: System) -> str:
+    if isinstance(system, TreeSystem):
+        return f"A tree of rigid bodies with {len(system.tree.nodes)} movable joints."
+    lines = [f"T &= {latex(system.kinetic)}", *([f"V &= {latex(system.potential)}"] if system.potential != 0 else [])]
+    rows = zip(system.constraints, system.residuals, strict=True)
+    lines += [f"{latex(f)} &= 0 && \\text{{{latex_text(c.name)}}}" for c, f in rows]
+    lines += [f"{latex(face.function)} &\\geq 0 && \\text{{{latex_text(face.name)}}}" for face in system.unilateral]
+    return _align(lines)
+
+
+MATHS = {
+    "∂": r"$\partial$", "Λ": r"$\Lambda$", "Π": r"$\Pi$", "π": r"$\pi$", "·": r"$\cdot$", "½": r"$\frac12$", "−": "$-$",
+    "≥": r"$\geq$", "q̇": r"$\dot q$", "q̈": r"$\ddot q$", "π̈": r"$\ddot\pi$", "π̇": r"$\dot\pi$", "Ṫ": r"$\dot T$",
+    "T̈": r"$\ddot T$", "§": r"\S{}",
+}  # fmt: skip
+"""Letters of provenances that pdflatex does not have in text."""
+
+
+def _unicode(text: str) -> str:
+    """Plain text as LaTeX that every engine sets."""
+    escaped = latex_text(text)
+    for letter in sorted(MATHS, key=len, reverse=True):
+        escaped = escaped.replace(letter, MATHS[letter])
+    return escaped.encode("latin-1", "replace").decode("latin-1")
+
+
+def _align(lines: list[str]) -> str:
+    return "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}"
+
+
+def _pdf(motion: Any) -> bytes:
+    from matplotlib import pyplot
+
+    memory = BytesIO()
+    figure = motion.plot()
+    figure.savefig(memory, format="pdf")
+    pyplot.close(figure)
+    return memory.getvalue()
+
+
+_PREAMBLE = r"""\documentclass[11pt,a4paper]{article}
+\usepackage[margin=25mm]{geometry}
+\usepackage{iftex}
+\ifPDFTeX\usepackage[utf8]{inputenc}\usepackage[T1]{fontenc}\fi
+\usepackage{amsmath,amssymb,graphicx}
+\allowdisplaybreaks
+\title{@TITLE@}
+\date{}
+\begin{document}
+\maketitle
+
+@BODY@
+
+\end{document}
+"""
+
+__all__ = ["write_handout"]

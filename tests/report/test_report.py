@@ -1,0 +1,135 @@
+"""Reports as files: complete, escaped, small, strict; bad input leaves nothing behind."""
+
+import re
+
+import numpy as np
+import pytest
+
+import appell as ap
+from appell import zoo
+from appell.report import report as module
+from appell.scene import Point, Scene
+from appell.show.packing import Packer, json_text
+
+
+@pytest.fixture(scope="module")
+def skate():
+    example = zoo.skate()
+    return example, ap.simulate(example.system, example.start, 2.0, example.parameters)
+
+
+@pytest.fixture(scope="module")
+def page(skate, tmp_path_factory):
+    return skate[1].report(tmp_path_factory.mktemp("report") / "skate.html", forms=["lagrange", "chaplygin", "routh"])
+
+
+def test_it_has_what_it_promises(page):
+    text = page.read_text()
+    for heading in ("Model", "Equations of motion", "Verification", "Diagnosis", "Parameters", "Run", "Phase portraits"):
+        assert f"<h2>{heading}</h2>" in text
+    assert "The forms agree" in text and "energy balance" in text and "blade" in text and "casadi" in text
+    assert "does not apply to" in text  # routh, and why
+    assert text.count("<math") > 20 and "\\begin{align*}" in text
+    assert len(text.encode()) < 4_000_000
+
+
+def test_nothing_is_fetched_and_the_policy_is_strict(page):
+    text = page.read_text()
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
+    assert "default-src 'none'" in policy and "unsafe" not in policy and policy.count("'sha256-") > 5
+    outside = re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
+    assert not re.search(r'(src|href)="(?!data:)', outside) and not re.search(r"\sstyle=", outside)
+
+
+def test_what_comes_from_users_is_escaped(tmp_path):
+    x = ap.coordinates("x")
+    evil = "</script><script>alert(1)</script><b>"
+    system = ap.System([x], kinetic=x.d**2, constraints=[ap.Unilateral(x, name=f"wall {evil}")], name=evil)
+    motion = ap.simulate(system, {x: 1.0, x.d: -1.0}, 2.0)
+    text = motion.report(tmp_path / "e.html", title=evil, scene=Scene(system, [Point([x, 0], name=evil)])).read_text()
+    assert "alert(1)</script>" not in text and "<b>" not in text
+    assert json_text({"a": "</script>\u2028"}).isascii() and "<" not in json_text("</script>")
+
+
+def test_a_motion_from_a_file_reports_what_it_has_and_says_what_it_has_not(skate, tmp_path):
+    example, motion = skate
+    loaded = ap.load(motion.save(tmp_path / "skate.nc"))
+    text = loaded.report(tmp_path / "a.html").read_text()
+    assert "no animation: the motion was loaded from a file" in text and "values but no equations" in text
+    assert "energy balance" in text and "<h2>Parameters</h2>" in text and "Coordinates" in text
+    text = loaded.report(tmp_path / "b.html", scene=Scene.of(example.system), forms=["lagrange"]).read_text()
+    assert "of the file by straight lines" in text and "<h2>Equations of motion</h2>" in text
+
+
+def test_a_large_film_is_thinned_and_says_so(skate, tmp_path, monkeypatch):
+    _, motion = skate
+    whole = motion.report(tmp_path / "whole.html", forms=[]).stat().st_size
+    monkeypatch.setattr(module, "LIMIT", whole - 2000)
+    path = motion.report(tmp_path / "small.html", forms=[])
+    assert path.stat().st_size <= whole - 2000
+    assert re.search(r"\d+ of \d+ frames, so that the page stays below", path.read_text())
+
+
+def test_bad_input(skate, tmp_path):
+    _, motion = skate
+    with pytest.raises(ap.ModelError, match=r"end 'x\.pdf' with \.html"):
+        motion.report(tmp_path / "x.pdf")
+    with pytest.raises(FileNotFoundError, match="make it first"):
+        motion.report(tmp_path / "no" / "x.html")
+    with pytest.raises(ap.ModelError, match="written to a file"):
+        motion.report(None)
+    with pytest.raises(ap.ModelError, match=r"scene= takes an ap\.Scene"):
+        motion.report(tmp_path / "x.html", scene="skate")
+    text = motion.report(tmp_path / "x.html", forms=["newton"]).read_text()
+    assert "there is no form &#x27;newton&#x27;" in text
+    assert [p.name for p in tmp_path.iterdir()] == ["x.html"]
+
+
+def test_numbers_survive_the_packing():
+    rng = np.random.default_rng(0)
+    packer = Packer()
+    arrays = [rng.normal(size=(50, 3)), np.array([[1.0, np.nan, -0.0]]), np.zeros((0, 3))]
+    places = [packer.add(a) for a in arrays]
+    import base64
+    import zlib
+
+    planes = np.frombuffer(zlib.decompress(base64.b64decode(packer.numbers())), np.uint8).reshape(4, -1)
+    words = np.ascontiguousarray(planes.T).view("<u4").ravel()
+    for place, array in zip(places, arrays, strict=True):
+        part = words[place["at"] : place["at"] + array.size].reshape(array.shape)
+        back = np.cumsum(part, axis=0, dtype=np.uint32).view("<f4") if array.size else part.astype(float)
+        np.testing.assert_array_equal(back, array.astype("f4"))
+
+
+def test_equations_and_agreement_have_pages(skate, tmp_path):
+    system = skate[0].system
+    text = ap.forms.lagrange(system).report(tmp_path / "e.html").read_text()
+    assert all(f"Equations, {style}" in text for style in ("plain", "simplified", "solved"))
+    text = ap.agree(system, states=2, forms=["lagrange", "gauss"]).report(tmp_path / "a.html").read_text()
+    assert "All forms that apply agree" in text and "gauss" in text
+
+
+def test_handouts(skate, tmp_path, monkeypatch):
+    example, motion = skate
+    path = ap.handout(example.system, tmp_path / "h.html", forms=["lagrange", "appell"], motion=motion, title="A & B")
+    text = path.read_text()
+    assert "A &amp; B" in text and "<math" in text and 'id="film"' in text
+    path = ap.handout(example.system, tmp_path / "h.tex", forms=["lagrange", "routh"], motion=motion)
+    text = path.read_text()
+    assert "\\begin{align*}" in text and "h-motion.pdf" in text and (tmp_path / "h-motion.pdf").read_bytes()[:4] == b"%PDF"
+    assert text.count("{") == text.count("}") and "does not apply" in text
+    monkeypatch.chdir(tmp_path)
+    assert ap.handout(example.system).name == "skate.html"
+    with pytest.raises(ap.ModelError, match=r"\.html or \.tex"):
+        ap.handout(example.system, tmp_path / "h.pdf")
+    with pytest.raises(ap.ModelError, match="takes a System or a Tree"):
+        ap.handout(motion)
+
+
+def test_notebook_displays(skate):
+    example, motion = skate
+    tree = zoo.differential_drive().system.tree
+    assert "left" in tree._repr_html_() and "<table>" in tree._repr_html_()
+    assert "<iframe srcdoc=" in motion.animate()._repr_html_()
+    for shown in (motion, ap.diagnose(example.system), ap.agree(example.system, states=2, forms=["lagrange"])):
+        assert "<table" in shown._repr_html_()
