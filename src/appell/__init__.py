@@ -54,7 +54,18 @@ if TYPE_CHECKING:  # the same names as in LATER, for editors and type checkers
         verify,
         zoo,
     )
-    from appell.analysis import averaged, equilibrium, lyapunov, periodic_orbit, poincare, resonance, variations
+    from appell.analysis import (
+        averaged,
+        equilibria,
+        equilibrium,
+        linearize,
+        lyapunov,
+        periodic_orbit,
+        poincare,
+        resonance,
+        steady_motions,
+        variations,
+    )
     from appell.backends import AppellWarning, clear_cache
     from appell.motion.motion import Motion
     from appell.motion.storage import load
@@ -70,7 +81,8 @@ __version__ = "0.1.0"
 
 LATER = {
     "appell": "analysis backends contact forms graph motion normal_form report scene show tree verify zoo",
-    "appell.analysis": "averaged equilibrium lyapunov periodic_orbit poincare resonance variations",
+    "appell.analysis": "averaged equilibria equilibrium linearize lyapunov periodic_orbit poincare resonance"
+    " steady_motions variations",
     "appell.backends": "AppellWarning clear_cache",
     "appell.motion.motion": "Motion",
     "appell.motion.storage": "load",
@@ -140,11 +152,13 @@ __all__ = [
     "consistent",
     "coordinates",
     "diagnose",
+    "equilibria",
     "equilibrium",
     "euler",
     "forms",
     "from_sympy",
     "handout",
+    "linearize",
     "load",
     "lyapunov",
     "parameters",
@@ -156,6 +170,7 @@ __all__ = [
     "scene",
     "simulate",
     "speeds",
+    "steady_motions",
     "studio",
     "t",
     "total_derivative",

@@ -2,25 +2,33 @@
 
 from appell.analysis.averaging import Averaged, averaged
 from appell.analysis.equilibrium import Equilibrium, equilibrium
+from appell.analysis.linear import Linearization, linearize
 from appell.analysis.lyapunov import Lyapunov, lyapunov
 from appell.analysis.orbits import Orbit, periodic_orbit
 from appell.analysis.resonance import Resonance, resonance
 from appell.analysis.sections import Section, poincare
+from appell.analysis.steady import Rest, SteadyMotion, equilibria, steady_motions
 from appell.analysis.variations import Variations, variations
 
 __all__ = [
     "Averaged",
     "Equilibrium",
+    "Linearization",
     "Lyapunov",
     "Orbit",
     "Resonance",
+    "Rest",
     "Section",
+    "SteadyMotion",
     "Variations",
     "averaged",
+    "equilibria",
     "equilibrium",
+    "linearize",
     "lyapunov",
     "periodic_orbit",
     "poincare",
     "resonance",
+    "steady_motions",
     "variations",
 ]

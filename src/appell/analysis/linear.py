@@ -1,0 +1,328 @@
+"""Small motions about rest, about steady motions and along motions, on the constraints.
+
+Displacements δq = N B z and velocities δv = Z u + Y z stay on the constraints: A0 B = 0, A1 Z = 0, A1 Y + ∂f1/∂q N B = 0. u are
+perturbations of some independent velocities themselves, z those of their coordinates and of others that only follow
+(nonholonomic systems have more coordinates than speeds). With L the kernel of Wᵀ (L = Z for ideal constraints),
+
+    M u̇ + (D + G) u + (K + N) z = 0,        ż = Z u + (Y − C B) z,        M = LᵀM Z,  D + G = Lᵀ(M Y_b + F_v Z), …
+
+with F = M a + h − Q − WΛ at the accelerations and reactions of the motion, D and K symmetric (damping, stiffness), G and N
+antisymmetric (gyroscopic, circulatory). Derivatives are exact, by the graph. A is the matrix of (z, u)˙ = A (z, u).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import ModelError
+from appell.graph import Fn, make_fn
+from appell.graph.algebra import Value, along, is_zero, jacobian
+from appell.model import System
+from appell.motion.motion import Motion
+from appell.normal_form import NormalForm
+from appell.simulate.run import Run, compile
+from appell.simulate.start import check, read
+
+Array = NDArray[np.float64]
+Complex = NDArray[np.complex128]
+
+STEADY = 1e-8
+"""Share of the forces that may be left at a steady motion."""
+KERNEL = 1e-9
+"""Share of a row's or column's size below which it counts as dependent."""
+
+
+@dataclass(frozen=True, eq=False)
+class Linearization:
+    """M u̇ + (D + G) u + (K + N) z = 0. Along a motion every array has the times first.
+
+    Attributes
+    ----------
+    velocities: the independent velocities that u belongs to, (nu,).
+    coordinates: what z belongs to, those of `velocities` first, (nz,).
+    M, D, G, K, N: (nu, nu). follow: (nu, nz − nu), stiffness of the coordinates that only follow; zero for ignorable ones.
+    A: (nz + nu, nz + nu), of (z, u)˙ = A (z, u), 1/s.
+    B: (nv, nz), displacements of all velocities' coordinates for each z. a, multipliers: of the motion, (nv,), (rows,).
+    """
+
+    system: System
+    velocities: tuple[Any, ...]
+    coordinates: tuple[Any, ...]
+    M: Array
+    D: Array
+    G: Array
+    K: Array
+    N: Array
+    follow: Array
+    A: Array
+    B: Array
+    a: Array
+    multipliers: Array
+
+    @cached_property
+    def _core(self) -> list[int]:
+        """States that influence others: what is left when integrals of the rest are taken away one after another."""
+        kept = list(range(self.A.shape[-1]))
+        A = np.abs(self.A).reshape(-1, *self.A.shape[-2:]).max(axis=0)
+        while True:
+            idle = [j for j in kept if A[kept, j].max(initial=0.0) <= 1e-11 * A.max(initial=0.0)]
+            if not idle:
+                return kept
+            kept = [j for j in kept if j not in idle]
+
+    @cached_property
+    def eigenvalues(self) -> Complex:
+        """Of A, largest real part first, 1/s; exact zeros for coordinates and speeds on which nothing depends."""
+        return self._spectrum[0]
+
+    @cached_property
+    def modes(self) -> Complex:
+        """(nv, n): the displacement of every velocity's coordinate in each mode, largest entry 1; zero for idle states."""
+        return self._spectrum[1]
+
+    @cached_property
+    def _spectrum(self) -> tuple[Complex, Complex]:
+        if self.A.ndim > 2:
+            raise ModelError("along a motion A changes with time: its eigenvalues say nothing; use linearization.A")
+        n, nz, core = len(self.A), len(self.coordinates), self._core
+        eig: Any = np.linalg.eig
+        values, vectors = eig(self.A[np.ix_(core, core)].astype(complex))
+        order = np.lexsort((-values.imag, -np.round(values.real, 12)))
+        values, whole = values[order], np.zeros((n, len(core)), dtype=complex)
+        whole[core] = vectors[:, order]
+        rest = [i for i in range(n) if i not in core]
+        for k, value in enumerate(values):  # what follows: (λ − A_rr) x_r = A_rc x_c
+            if rest and abs(value) > 1e-9 * np.abs(self.A).max(initial=0.0):
+                lhs = value * np.eye(len(rest)) - self.A[np.ix_(rest, rest)]
+                whole[rest, k] = np.linalg.solve(lhs, self.A[np.ix_(rest, core)] @ whole[core, k])
+        shapes = self.B @ whole[:nz]
+        size = np.array([column[np.argmax(np.abs(column))] if np.abs(column).max(initial=0) > 0 else 1 for column in shapes.T])
+        idle = np.zeros((self.B.shape[0], len(rest)), dtype=complex)
+        zeros: Complex = np.zeros(len(rest), dtype=complex)
+        return np.concatenate([values, zeros]), np.hstack([shapes / size if len(size) else shapes, idle]).astype(complex)
+
+    @property
+    def stable(self) -> bool:
+        """Whether no mode grows, up to rounding: a necessary condition, sufficient where all modes decay."""
+        size = np.abs(self.eigenvalues).max(initial=0.0)
+        return bool((self.eigenvalues.real <= 1e-7 * size).all())
+
+    def __str__(self) -> str:
+        names = ", ".join(map(str, self.velocities))
+        if self.A.ndim > 2:
+            return f"{self.system.name} linearised along a motion, {len(self.A)} times, in {names}"
+        values = np.array2string(self.eigenvalues, precision=5, suppress_small=True)
+        return f"{self.system.name} linearised in {names}: {'stable' if self.stable else 'unstable'}\n  eigenvalues {values}"
+
+    def __repr__(self) -> str:
+        return f"<Linearization of {self.system.name} in {', '.join(map(str, self.velocities))}>"
+
+
+def linearize(
+    system: System | None = None,
+    *,
+    at: Any = None,
+    motion: Motion | None = None,
+    parameters: Mapping[Any, Any] | None = None,
+    independent: Iterable[Any] | None = None,
+    time: float = 0.0,
+) -> Linearization:
+    """The linear equations of small motions about a rest or steady motion `at`, or along a `motion`, on the constraints.
+
+    Parameters
+    ----------
+    at: coordinate or velocity → value (unnamed ones 0), an `Equilibrium` or a `SteadyMotion`. Independent velocities must be
+        constant there; one that is no such motion is refused, with what is left.
+    motion: a `Motion`; every matrix then has its times first, (k, …). Parameters are those of the motion.
+    independent: coordinates or velocities whose perturbations are the unknowns; chosen where not given.
+    time: s, where time enters.
+    """
+    if (at is None) == (motion is None):
+        raise ModelError("ap.linearize takes at={…}, a rest or steady motion, or motion=, and not both")
+    if motion is not None:
+        run = motion.run
+        states = [(float(t), q, v) for t, q, v in zip(motion.t, motion.q, motion.v, strict=True)]
+        probe = _Probe(run, _named(run.system, independent), *states[0])
+        parts = [probe(*state) for state in states]
+        return probe.linearization([np.array(list(x)) for x in zip(*parts, strict=True)])
+    if not isinstance(system, System):
+        raise ModelError(f"ap.linearize takes a System, not {type(system).__name__}")
+    start = getattr(at, "start", at)
+    given = getattr(at, "parameters", None) if parameters is None else parameters
+    run = compile(system, given, backend="vm")
+    q, v = read(system, start)
+    q, v, _ = check(system, run.form, run.p, time, q, v)
+    probe = _Probe(run, _named(system, independent), time, q, v)
+    result = probe.linearization(probe(time, q, v))
+    probe.require_steady(time, q, v)
+    probe.require_constant(result, time, q, v)
+    return result
+
+
+def _named(system: System, independent: Iterable[Any] | None) -> list[int] | None:
+    return None if independent is None else [system.velocity_of(key, "independent=") for key in independent]
+
+
+@dataclass(frozen=True, eq=False)
+class _Derivatives:
+    """Everything that is differentiated, as one function of (t, q, v, p, a, lam)."""
+
+    fn: Fn
+
+    @staticmethod
+    def of(form: NormalForm) -> _Derivatives:
+        t, q, v, p, a, lam = (form.inputs[x] for x in ("t", "q", "v", "p", "a", "lam"))
+        load = form["M"] @ a + form["h"] - form["Q"] - form["W"] @ lam
+        rows, N = form["A"] @ a + form["a0"], form["N"]
+        turning = along(N, [t, q], [1, form["qd"]]) - jacobian(form["qd"], q) @ N
+        values: dict[str, Value] = {
+            "M": form["M"], "W": form["W"], "A": form["A"], "A0": form["A0"], "A1": form["A1"], "N": N, "turning": turning,
+            "F_q": jacobian(load, q) @ N, "F_v": jacobian(load, v), "r_q": jacobian(rows, q) @ N, "r_v": jacobian(rows, v),
+            "f_q": jacobian(form["f1"], q) @ N,
+        }  # fmt: skip
+        inputs = {name: (x, (x.numel(),)) for name, x in (("q", q), ("v", v), ("p", p), ("a", a), ("lam", lam))}
+        return _Derivatives(make_fn("linear", {"t": (t, ()), **inputs}, {k: (x, x.shape) for k, x in values.items()}))
+
+
+class _Probe:
+    """The linear equations of a run at any state, in velocities chosen at one."""
+
+    def __init__(self, run: Run, independent: Sequence[int] | None, t: float, q: Array, v: Array):
+        self.run, self.system, self.form = run, run.system, run.form
+        second = [row.constraint.name for row in self.form.rows if row.level == 2]
+        if second:
+            raise ModelError(f"constraint '{second[0]}' is of second order; small motions are found for orders 0 and 1")
+        self.derivatives = _Derivatives.of(self.form)
+        a, lam = run.acceleration(t, q, v)
+        out = self.derivatives.fn(t, q, v, run.p, a, lam)
+        nv = self.system.nv
+        scale = 1 / np.sqrt(np.where(np.diag(out["M"]) > 0, np.diag(out["M"]), 1.0))
+        moving = np.abs(a) > 1e-9 * (np.abs(a).max(initial=0.0) + np.abs(v).max(initial=0.0) ** 2)
+        moving |= varying_columns(self.form)
+        dependent = pivots(out["A1"] * scale, [moving, ~moving])
+        if independent is not None:
+            dependent = [i for i in range(nv) if i not in independent]
+            rank = np.linalg.matrix_rank(out["A1"] * scale, tol=KERNEL) if len(out["A1"]) else 0
+            if len(dependent) != rank or (rank and np.linalg.matrix_rank(out["A1"][:, dependent], tol=KERNEL) < rank):
+                raise ModelError(
+                    f"independent= must name {nv - rank} velocities that leave the constraints solvable for the others"
+                )
+        self.free = [i for i in (independent or range(nv)) if i not in dependent]
+        self.dependent = sorted(dependent)
+        inside = np.isin(np.arange(nv), self.dependent)
+        bound = pivots(out["A0"] * scale, [inside]) if len(out["A0"]) else []
+        self.z = [*self.free, *(i for i in self.dependent if i not in bound)]
+        self.bound = sorted(bound)
+
+    def __call__(self, t: float, q: Array, v: Array) -> tuple[Any, ...]:
+        """M, C, K (nu, nz), A, B, a, Λ at a state."""
+        a, lam = self.run.acceleration(t, q, v)
+        out = self.derivatives.fn(t, q, v, self.run.p, a, lam)
+        nv, nu, nz = self.system.nv, len(self.free), len(self.z)
+        B = _basis(out["A0"], self.z, self.bound, nv)
+        Z = _basis(out["A1"], self.free, self.dependent, nv)
+        L = _basis(out["W"].T, self.free, self.dependent, nv)
+        Y = _particular(out["A1"], out["f_q"] @ B, self.dependent, nv)
+        Y_a = _particular(out["A"], out["r_q"] @ B + out["r_v"] @ Y, self.dependent, nv)
+        Y_b = _particular(out["A"], out["r_v"] @ Z, self.dependent, nv)
+        M = L.T @ out["M"] @ Z
+        C = L.T @ (out["M"] @ Y_b + out["F_v"] @ Z)
+        K = L.T @ (out["M"] @ Y_a + out["F_q"] @ B + out["F_v"] @ Y)
+        twist = np.linalg.lstsq(out["N"], out["turning"], rcond=None)[0]
+        top = np.hstack([(Y - twist @ B)[self.z], Z[self.z]])
+        bottom = -np.linalg.solve(M, np.hstack([K, C])) if nu else np.zeros((0, nz))
+        return M, C, K, np.vstack([top, bottom]), B, a, lam
+
+    def linearization(self, parts: Sequence[Array]) -> Linearization:
+        M, C, K, A, B, a, lam = parts
+        nu, swap = len(self.free), lambda x: np.swapaxes(x, -1, -2)
+        own = K[..., :nu]
+        velocities = tuple(self.system.velocities[i] for i in self.free)
+        names = {v: q for q in self.system.coordinates for v in (self.system.rates[q],) if v == q.d}
+        return Linearization(
+            system=self.system, velocities=velocities,
+            coordinates=tuple(names.get(self.system.velocities[i], self.system.velocities[i]) for i in self.z),
+            M=M, D=(C + swap(C)) / 2, G=(C - swap(C)) / 2, K=(own + swap(own)) / 2, N=(own - swap(own)) / 2,
+            follow=K[..., nu:], A=A, B=B, a=a, multipliers=lam,
+        )  # fmt: skip
+
+    def require_steady(self, t: float, q: Array, v: Array) -> None:
+        """Refuse a state where independent velocities change."""
+        a, lam = self.run.acceleration(t, q, v)
+        out = self.form.select("M", "h", "Q", "W")(t, q, v, self.run.p)
+        slopes = np.abs(self.derivatives.fn(t, q, v, self.run.p, a, lam)["F_q"]).sum(axis=1)
+        size = 1e-3 * slopes + np.abs(out["h"]) + np.abs(out["Q"])
+        size += np.abs(out["M"]) @ np.abs(a) + np.abs(out["W"]) @ np.abs(lam)
+        root = np.sqrt(np.where(np.diag(out["M"]) > 0, np.diag(out["M"]), np.inf))
+        left, most = root * np.abs(a), (size / root).max(initial=0.0)
+        bad = [i for i in self.free if np.isfinite(left[i]) and left[i] > STEADY * most]
+        if bad:
+            i = max(bad, key=lambda i: left[i])
+            raise ModelError(
+                f"this is no rest or steady motion of {self.system.name}: {self.system.accelerations[i]} = {a[i]:.4g} there."
+                " ap.equilibrium and ap.steady_motions find one; motion= linearises along any motion; independent= names"
+                " other velocities, which may be constant"
+            )
+
+    def require_constant(self, here: Linearization, t: float, q: Array, v: Array) -> None:
+        """Refuse a motion along which the coefficients change, seen a moment later."""
+        core, size = here._core, np.abs(here.A).max(initial=0.0)
+        rate = np.abs(self.form.select("qd")(t, q, v, self.run.p)["qd"])
+        if not len(core) or not rate.max(initial=0.0):
+            return
+        moment = 1e-5 / max(size, rate.max())
+        after = q + moment * self.form.select("qd")(t, q, v, self.run.p)["qd"], v + moment * here.a
+        later = self(t + moment, *after)[3]
+        if np.abs((later - here.A)[np.ix_(core, core)]).max() > 1e-3 * moment * size**2 + 1e-9 * size:
+            raise ModelError(
+                "the coefficients of the linear equations change along this motion; name independent= velocities in which they"
+                " do not (angles in place of Cartesian velocities), or give motion="
+            )
+
+
+def varying_columns(form: NormalForm) -> NDArray[np.bool_]:
+    """Velocities whose coefficients in the constraints change from place to place, (nv,)."""
+    q = form.inputs["q"]
+    return np.array([not is_zero(jacobian(form["A1"][:, i], q)) for i in range(form.nv)], dtype=bool)
+
+
+def pivots(A: Array, preference: Sequence[NDArray[np.bool_]]) -> list[int]:
+    """Columns that span the range of A, chosen among the preferred ones first, the largest remainder each time."""
+    if not len(A):
+        return []
+    length = np.linalg.norm(A, axis=1, keepdims=True)
+    left, chosen = A / np.where(length > 0, length, 1.0), []
+    for allowed in preference:
+        while True:
+            sizes = np.where(allowed, np.linalg.norm(left, axis=0), 0.0)
+            sizes[chosen] = 0.0
+            best = int(np.argmax(np.round(sizes, 9)))
+            if not sizes[best] > 1e-7:
+                break
+            chosen.append(best)
+            unit = left[:, best] / np.linalg.norm(left[:, best])
+            left = left - np.outer(unit, unit @ left)
+    return chosen
+
+
+def _basis(A: Array, free: Sequence[int], dependent: Sequence[int], nv: int) -> Array:
+    """Columns of ker A with unit entries in `free`, (nv, free)."""
+    Z = np.zeros((nv, len(free)))
+    Z[list(free), range(len(free))] = 1.0
+    if len(dependent):
+        Z[list(dependent)] = -np.linalg.lstsq(A[:, list(dependent)], A[:, list(free)], rcond=KERNEL)[0]
+    return Z
+
+
+def _particular(A: Array, right: Array, dependent: Sequence[int], nv: int) -> Array:
+    """Y with A Y + right = 0 and entries in the dependent velocities only."""
+    Y = np.zeros((nv, right.shape[1]))
+    if len(dependent):
+        Y[list(dependent)] = -np.linalg.lstsq(A[:, list(dependent)], right, rcond=KERNEL)[0]
+    return Y

@@ -1,0 +1,300 @@
+"""Steady motions: independent velocities constant, ignorable coordinates turning uniformly; and rests, all that a search finds.
+
+    M a + h = Q + WΛ,    A a + a0 = 0,    f0 = 0,    f1 = 0,    a_i = 0 for the independent velocities,
+    v_i = 0 for coordinates that T, V or Q contain,      and what the user fixes: values of coordinates, velocities, momenta
+
+Newton's method of least norm from many starts; solutions that agree to 1e-7 are one. Nothing proves that all are found: narrow
+`within=` and raise `starts=` to look closer. A rest of a conservative system on holonomic constraints is judged by the second
+variation of V − Λ·f on what the constraints allow: positive definite, a minimum and stable (Lagrange, Dirichlet).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.analysis.equilibrium import Equilibrium, equilibrium
+from appell.analysis.linear import Linearization, linearize, pivots, varying_columns
+from appell.errors import AppellError, ModelError
+from appell.graph import make_fn
+from appell.graph.algebra import Value, column, depends, is_zero, jacobian
+from appell.jets import Jet, expression
+from appell.model import System
+from appell.normal_form.manifold import normalise
+from appell.simulate.run import Run, compile
+
+Array = NDArray[np.float64]
+
+STARTS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class SteadyMotion:
+    """A motion with constant independent velocities.
+
+    q (nq,), v (nv,), multipliers (rows,): at t = 0, SI. residual: largest of the equations left, relative to their terms.
+    """
+
+    system: System
+    parameters: Mapping[Any, float]
+    q: Array
+    v: Array
+    multipliers: Array
+    residual: float
+    independent: tuple[Any, ...]
+    """Velocities that are constant."""
+
+    @property
+    def start(self) -> dict[Any, float]:
+        """symbol → value: a start for `ap.simulate`."""
+        symbols = (*self.system.coordinates, *self.system.velocities)
+        return dict(zip(symbols, map(float, (*self.q, *self.v)), strict=True))
+
+    def __getitem__(self, key: Any) -> float:
+        """The value of a coordinate, a velocity, or an expression in them."""
+        named = {str(s): x for s, x in self.start.items()}
+        if str(key) in named:
+            return named[str(key)]
+        values = {**self.start, **self.parameters}
+        return float(expression(key, "what is read from a steady motion").xreplace(values))  # type: ignore[arg-type]
+
+    @cached_property
+    def linear(self) -> Linearization:
+        """Small motions about it."""
+        return linearize(self.system, at=self.start, parameters=self.parameters, independent=self.independent)
+
+    @property
+    def stable(self) -> bool:
+        """Whether no small motion grows."""
+        return self.linear.stable
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{s} = {x:.6g}" for s, x in self.start.items() if x)
+        return f"<SteadyMotion of {self.system.name}: {values or 'rest'}>"
+
+
+def steady_motions(
+    system: System,
+    parameters: Mapping[Any, Any] | None = None,
+    *,
+    fixed: Mapping[Any, float] | None = None,
+    within: Mapping[Any, tuple[float, float]] | None = None,
+    starts: int = STARTS,
+) -> tuple[SteadyMotion, ...]:
+    """The steady motions that a search finds, those of least velocity first.
+
+    Parameters
+    ----------
+    fixed: coordinate, velocity or expression in them → value. As many as there are ignorable velocities make the motions
+        isolated: {theta: 0.5, phi.d + psi.d*cos(theta): 40} for a top.
+    within: coordinate or velocity → (lowest, highest) where starts are drawn; (−π, π) and (−10, 10) where not given.
+    starts: how many are tried.
+    """
+    if not isinstance(system, System):
+        raise ModelError(f"ap.steady_motions takes a System, not {type(system).__name__}")
+    run = compile(system, parameters, backend="vm")
+    problem = _Problem(run, fixed or {})
+    found: list[tuple[Array, Array, Array, float]] = []
+    for q, v in _drawn(system, problem, within or {}, starts):
+        solution = problem.solve(q, v)
+        if solution is not None and not any(_same(solution, other) for other in found):
+            found.append(solution)
+    found.sort(key=lambda s: (round(float(np.abs(s[1]).max(initial=0.0)), 9), *np.round(s[0], 9)))
+    constant = tuple(system.velocities[i] for i in problem.free)
+    return tuple(SteadyMotion(system, run.parameters, q, v, lam, residual, constant) for q, v, lam, residual in found)
+
+
+def _same(one: tuple, other: tuple) -> bool:
+    x, y = (np.concatenate(s[:2]) for s in (one, other))
+    return bool(np.abs(x - y).max() < 1e-7 * (1 + np.abs(x).max()))
+
+
+def _drawn(system: System, problem: _Problem, within: Mapping[Any, tuple[float, float]], count: int) -> Iterable[tuple]:
+    rng = np.random.default_rng(0)
+    symbols = (*system.coordinates, *system.velocities)
+    known = {str(s) for s in symbols}
+    unknown = [str(key) for key in within if str(key) not in known]
+    if unknown:
+        raise ModelError(f"within= names {unknown[0]}, which is not a coordinate or velocity of {system.name}")
+    named = {str(key): bounds for key, bounds in within.items()}
+    default = [(-np.pi, np.pi) if i < system.nq else (-10.0, 10.0) for i in range(len(symbols))]
+    bounds = np.array([named.get(str(s), d) for s, d in zip(symbols, default, strict=True)])
+    for k in range(count):
+        x = rng.uniform(bounds[:, 0], bounds[:, 1]) * (1.0 if k % 3 else 0.1)
+        q = np.where(problem.turning, [s.start for s in system.coordinates], x[: system.nq])
+        yield normalise(problem.form, q), x[system.nq :]
+
+
+class _Problem:
+    """The equations of steady motions in (ζ, v, a, Λ), δq = N ζ, with their derivatives."""
+
+    def __init__(self, run: Run, fixed: Mapping[Any, float]):
+        self.run, self.form = run, run.form
+        form, system = self.form, run.system
+        if any(row.level == 2 for row in form.rows):
+            raise ModelError("a constraint of second order has no steady motions in this sense")
+        if depends(column(form["M"].reshape((-1, 1)), form["Q"], form["f1"]), form.inputs["t"]):
+            raise ModelError(f"{system.name} depends on time, so it has no steady motion; fix the time by a parameter")
+        q, v, a, lam = (form.inputs[x] for x in ("q", "v", "a", "lam"))
+        self.turning = np.array([self._ignorable(i) for i in range(form.nq)])
+        still, free = self._velocities(system)
+        self.free = free
+        balance = form["M"] @ a + form["h"] - form["Q"] - form["W"] @ lam
+        rows = form["A"] @ a + form["a0"]
+        wanted = [form.lower(system.in_velocities(_expression(system, key))) - float(x) for key, x in fixed.items()]
+        parts: list[Value] = [balance, rows, form["f0"], form["f1"], *(v[i] for i in still), *(a[i] for i in free), *wanted]
+        F = column(*parts)
+        J = [jacobian(F, q) @ form["N"], jacobian(F, v), jacobian(F, a), jacobian(F, lam)]
+        inputs = {name: (x, (x.numel(),)) for name, x in (("q", q), ("v", v), ("p", form.inputs["p"]), ("a", a), ("lam", lam))}
+        outputs = {"F": (F, (F.numel(),)), "N": (form["N"], form["N"].shape)}
+        outputs |= {name: (x, x.shape) for name, x in zip(("q_", "v_", "a_", "l_"), J, strict=True)}
+        self.fn = make_fn("steady", {"t": (form.inputs["t"], ()), **inputs}, outputs)
+        self.sizes = (form.nv, form.nv, form.nv, len(form.rows))
+
+    def _ignorable(self, i: int) -> bool:
+        """Whether T, V and Q are free of a coordinate, so that it may turn."""
+        q = self.form.inputs["q"][i]
+        return all(is_zero(jacobian(self.form[name].reshape((-1, 1)), q)) for name in ("T", "V", "Q"))
+
+    def _velocities(self, system: System) -> tuple[list[int], list[int]]:
+        """Velocities that vanish, and independent ones that are constant."""
+        own = {v: i for i, v in enumerate(system.velocities)}
+        still = [own[q.d] for i, q in enumerate(system.coordinates) if not self.turning[i] and q.d in own]
+        if not self.form.rows:
+            return still, list(range(self.form.nv))
+        fn = self.form.select("A1", "M")
+        rng = np.random.default_rng(1)
+        draw = lambda: fn(0.0, rng.uniform(0.2, 1, self.form.nq), rng.uniform(0.2, 1, self.form.nv), self.run.p)
+        out = draw()
+        varying = varying_columns(self.form)
+        kept = np.isin(np.arange(self.form.nv), still)
+        dependent = pivots(out["A1"], [varying & ~kept, ~varying & ~kept, kept])
+        return still, [i for i in range(self.form.nv) if i not in dependent]
+
+    def solve(self, q: Array, v: Array) -> tuple[Array, Array, Array, float] | None:
+        """(q, v, Λ, residual) near a start; None where Newton does not arrive."""
+        a, lam = np.zeros(self.sizes[2]), np.zeros(self.sizes[3])
+        ends = np.cumsum(self.sizes)
+        for _ in range(60):
+            out = self.fn(0.0, q, v, self.run.p, a, lam)
+            if not all(np.isfinite(x).all() for x in out.values()):
+                return None
+            J, F = np.hstack([out["q_"], out["v_"], out["a_"], out["l_"]]), out["F"]
+            x = np.concatenate([np.ones(self.sizes[0]), v, a, lam])
+            size = np.abs(F) / (np.abs(J) @ (np.abs(x) + 1e-6) + 1e-300)
+            if size.max(initial=0.0) < 1e-12:
+                return q, v, lam, float(size.max(initial=0.0))
+            turning = np.concatenate([self.turning_velocities, np.zeros(sum(self.sizes[1:]), dtype=bool)])
+            J = np.where(turning, 0.0, J)
+            scale = np.linalg.norm(J, axis=0)
+            scale[scale == 0] = np.inf
+            step = np.linalg.lstsq(J / scale, -F, rcond=1e-11)[0] / scale
+            step *= min(1.0, 1.0 / max(np.abs(step[: self.sizes[0]]).max(initial=0.0), 1e-300))
+            zeta, dv, da, dlam = np.split(step, ends[:-1])
+            q, v, a, lam = normalise(self.form, q + out["N"] @ zeta), v + dv, a + da, lam + dlam
+        return None
+
+    @cached_property
+    def turning_velocities(self) -> NDArray[np.bool_]:
+        """Velocities of coordinates that turn: these coordinates stay where they start."""
+        system = self.run.system
+        turning = {q.d for q, turns in zip(system.coordinates, self.turning, strict=True) if turns}
+        return np.array([v in turning for v in system.velocities])
+
+
+def _expression(system: System, key: Any) -> Any:
+    named = {str(s): s for s in (*system.coordinates, *system.velocities)}
+    if isinstance(key, str):
+        if key not in named:
+            raise ModelError(f"fixed= names '{key}', which is not a coordinate or velocity of {system.name}")
+        return named[key]
+    expr = system.in_velocities(expression(key, "fixed="))
+    strange = [s for s in expr.free_symbols if isinstance(s, Jet) and str(s) not in named]
+    if strange:
+        raise ModelError(f"fixed= contains {strange[0]}, which is not a coordinate or velocity of {system.name}")
+    return expr
+
+
+# -- rests -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Rest:
+    """An equilibrium with the second variation of V − Λ·f on what the holonomic constraints allow.
+
+    second: (nz, nz), J per squared coordinate; NaN where forces or reactions have no potential.
+    """
+
+    at: Equilibrium
+    second: Array
+
+    def __getitem__(self, key: Any) -> float:
+        return self.at[key]
+
+    @property
+    def start(self) -> dict[Any, float]:
+        """symbol → value, at rest."""
+        return self.at.start
+
+    @property
+    def stability(self) -> str:
+        """"stable" (a minimum: Lagrange and Dirichlet), "unstable" (a direction of decrease), or by the linear motion."""
+        if np.isfinite(self.second).all() and self.second.size:
+            values = np.linalg.eigvalsh(self.second)
+            if values.min() > 1e-9 * np.abs(values).max():
+                return "stable"
+            if values.min() < -1e-9 * np.abs(values).max():
+                return "unstable"
+        return self.at.stability
+
+    def __repr__(self) -> str:
+        where = ", ".join(f"{q} = {x:.6g}" for q, x in zip(self.at.system.coordinates, self.at.q, strict=True))
+        return f"<Rest of {self.at.system.name}: {where}; {self.stability}>"
+
+
+def equilibria(
+    system: System,
+    parameters: Mapping[Any, Any] | None = None,
+    *,
+    within: Mapping[Any, tuple[float, float]] | None = None,
+    starts: int = STARTS,
+) -> tuple[Rest, ...]:
+    """The rests that a search finds, with their stability by the second variation of V − Λ·f.
+
+    within: coordinate → (lowest, highest), lowest not included; (−π, π] where not given. starts: how many places are tried.
+    """
+    bounds = {str(key): value for key, value in (within or {}).items()}
+    rng, found = np.random.default_rng(0), []
+    interval = lambda q: bounds.get(str(q), (-np.pi, np.pi))
+    for _ in range(starts):
+        start = {q: rng.uniform(*interval(q)) for q in system.coordinates}
+        try:
+            rest = equilibrium(system, start, parameters)
+        except AppellError as error:
+            if "time" in str(error):
+                raise
+            continue
+        low, high = np.array([interval(q) for q in system.coordinates]).T
+        inside = ((rest.q > low + 1e-7) & (rest.q <= high + 1e-7)).all()
+        if inside and not any(np.abs(rest.q - other.at.q).max() < 1e-7 * (1 + np.abs(rest.q).max()) for other in found):
+            found.append(Rest(rest, _second_variation(system, rest)))
+    return tuple(sorted(found, key=lambda r: tuple(np.round(r.at.q, 9))))
+
+
+def _second_variation(system: System, rest: Equilibrium) -> Array:
+    """∂²(V − Λ·f)/∂q² on the kernel of the holonomic rows; NaN for forces without a potential and other constraints."""
+    ideal = all(c.order == 0 and c.reaction is None for c in system.constraints)
+    if any(Q != 0 for Q in system.forces) or not ideal or not system.holonomic_speeds:
+        return np.full((1, 1), np.nan)
+    try:
+        linear = linearize(system, at=rest.start, parameters=rest.parameters)
+    except ModelError:
+        return np.full((1, 1), np.nan)
+    return linear.K
+
+

@@ -1,0 +1,151 @@
+"""Small motions about rest, steady motions and along motions, against closed forms and differences of accelerations."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from sympy import cos, sin
+
+import appell as ap
+
+x, y, psi, theta, phi, q1, q2 = ap.coordinates("x y psi theta phi q1 q2")
+m, g, l, A, C, k, c = ap.parameters("m g l A C k c", positive=True)
+TOP = ap.System(
+    [psi, theta, phi],
+    (A * (theta.d**2 + psi.d**2 * sin(theta) ** 2) + C * (phi.d + psi.d * cos(theta)) ** 2) / 2,
+    m * g * l * cos(theta),
+    name="Lagrange's top",
+)
+TOP_VALUES = {A: 0.2, C: 0.1, m: 1.0, g: 9.81, l: 0.3}
+
+
+def test_every_part_of_a_damped_driven_pair():
+    """M, D, G, K, N as they were put in."""
+    M, D, G = np.array([[2.0, 0.3], [0.3, 1.0]]), np.array([[0.5, 0.1], [0.1, 0.2]]), 0.7
+    K, N = np.array([[5.0, 1.0], [1.0, 4.0]]), 0.4
+    T = (M[0, 0] * x.d**2 + 2 * M[0, 1] * x.d * y.d + M[1, 1] * y.d**2) / 2
+    V = (K[0, 0] * x**2 + 2 * K[0, 1] * x * y + K[1, 1] * y**2) / 2
+    forces = {x: -(D[0, 0] * x.d + (D[0, 1] + G) * y.d) - N * y, y: -((D[1, 0] - G) * x.d + D[1, 1] * y.d) + N * x}
+    linear = ap.linearize(ap.System([x, y], T, V, forces), at={})
+    J = np.array([[0.0, 1.0], [-1.0, 0.0]])
+    for mine, theirs in ((linear.M, M), (linear.D, D), (linear.G, G * J), (linear.K, K), (linear.N, N * J)):
+        np.testing.assert_allclose(mine, theirs, atol=1e-13)
+    quadratic = np.polynomial.Polynomial  # det(M s² + (D + G) s + K + N) = 0
+    entry = lambda i, j: quadratic([(K + N * J)[i, j], (D + G * J)[i, j], M[i, j]])
+    roots = (entry(0, 0) * entry(1, 1) - entry(0, 1) * entry(1, 0)).roots()
+    in_order = lambda values: sorted(values, key=lambda s: (round(s.real, 9), s.imag))
+    np.testing.assert_allclose(in_order(linear.eigenvalues), in_order(roots), rtol=1e-10)
+
+
+@pytest.mark.parametrize("up", [False, True])
+def test_the_pendulum_on_a_rod_in_cartesian_coordinates(up):
+    """ω² = ± g/l by constraints, with the tension in the stiffness."""
+    system = ap.System([x, y], m * (x.d**2 + y.d**2) / 2, m * g * y, constraints=[x**2 + y**2 - l**2])
+    linear = ap.linearize(system, at={y: 2.0 if up else -2.0}, parameters={m: 3, g: 9.81, l: 2})
+    expected = math.sqrt(9.81 / 2) * (1 if up else 1j)
+    np.testing.assert_allclose(linear.eigenvalues, [expected, -expected], atol=1e-12)
+    assert linear.velocities == (x.d,) and linear.stable is not up
+
+
+def test_modes_of_two_coupled_pendulums():
+    T, V = (q1.d**2 + q2.d**2) / 2, (q1**2 + q2**2) / 2 + k * (q1 - q2) ** 2 / 2
+    linear = ap.linearize(ap.System([q1, q2], T, V), at={}, parameters={k: 0.3})
+    frequency = np.abs(linear.eigenvalues.imag)
+    for value, mode in ((1.0, [1, 1]), (math.sqrt(1.6), [1, -1])):
+        at = int(np.argmin(np.abs(frequency - value)))
+        assert frequency[at] == pytest.approx(value, rel=1e-12)
+        shape = linear.modes[:, at]
+        np.testing.assert_allclose(shape / shape[0], mode, atol=1e-12)
+
+
+@pytest.mark.parametrize(("share", "stable"), [(0.9, False), (1.1, True)])
+def test_the_critical_speed_of_the_rolling_disc(share, stable):
+    """A thin uniform disc stays up for v² > g r/3, and wobbles with λ² = (4/5) g/r − (12/5) Ω²."""
+    example = ap.zoo.rolling_disc()
+    X, _, z, _, _, spin = example.system.coordinates
+    radius, gravity = 0.5, 9.81
+    Omega = math.sqrt(share * gravity / (3 * radius))
+    linear = ap.linearize(example.system, at={z: radius, spin.d: Omega, X.d: radius * Omega}, parameters=example.parameters)
+    assert linear.stable is stable
+    square = 0.8 * gravity / radius - 2.4 * Omega**2
+    assert max((linear.eigenvalues**2).real, key=abs) == pytest.approx(square, rel=1e-9)
+
+
+def test_steady_precession_of_the_heavy_top():
+    """A cos θ ψ̇² − C ω₃ ψ̇ + m g l = 0: the slow and the fast precession; small nutations have (ω_n)² in closed form."""
+    lean, spin = 0.6, 60.0
+    found = ap.steady_motions(TOP, TOP_VALUES, fixed={theta: lean, phi.d + psi.d * cos(theta): spin})
+    roots = np.sort(np.roots([0.2 * math.cos(lean), -0.1 * spin, 9.81 * 0.3]))
+    np.testing.assert_allclose(sorted(s[psi.d] for s in found), roots, rtol=1e-10)
+    for motion in found:
+        a, _ = ap.compile(TOP, TOP_VALUES, backend="vm").acceleration(0.0, motion.q, motion.v)
+        assert np.abs(a).max() < 1e-9
+        b, p_psi = 0.1 * spin, 0.2 * motion[psi.d] * math.sin(lean) ** 2 + 0.1 * spin * math.cos(lean)
+        effective = lambda th, p=p_psi, b=b: (p - b * math.cos(th)) ** 2 / (0.4 * math.sin(th) ** 2) + 2.943 * math.cos(th)
+        h = 1e-4
+        curvature = (effective(lean + h) - 2 * effective(lean) + effective(lean - h)) / h**2
+        assert abs(motion.linear.eigenvalues.imag).max() == pytest.approx(math.sqrt(curvature / 0.2), rel=1e-5)
+        assert motion.stable
+
+
+def test_slow_tops_have_no_steady_precession():
+    slow = 0.9 * math.sqrt(4 * 0.2 * 9.81 * 0.3 * math.cos(0.6)) / 0.1
+    assert ap.steady_motions(TOP, TOP_VALUES, fixed={theta: 0.6, phi.d + psi.d * cos(theta): slow}) == ()
+
+
+def test_the_disc_rolls_on_circles():
+    example = ap.zoo.rolling_disc()
+    s = example.system
+    z, heading, lean = s.coordinates[2:5]
+    (motion,) = ap.steady_motions(s, example.parameters, fixed={lean: 0.2, heading.d: 2.0}, within={z: (0.1, 0.5)})
+    run = ap.simulate(s, motion.start, 1.0, example.parameters)
+    assert np.ptp(run[lean]) < 1e-9 and np.ptp(run[heading.d]) < 1e-8
+    assert set(motion.linear.velocities) == {heading.d, lean.d, s.coordinates[5].d}
+
+
+def test_along_a_motion_it_is_the_slope_of_the_accelerations():
+    T = (q1.d**2 + 2 * q2.d**2 + q1.d * q2.d * cos(q1 - q2)) / 2
+    system = ap.System([q1, q2], T, -3 * cos(q1) - cos(q2), {q1: -c * q1.d})
+    motion = ap.simulate(system, {q1: 1.0, q2.d: 0.5}, 1.0, {c: 0.3}, times=np.linspace(0, 1, 5))
+    linear = ap.linearize(motion=motion)
+    assert linear.A.shape == (len(motion.t), 4, 4) and linear.M.shape == (len(motion.t), 2, 2)
+    run, h = ap.compile(system, {c: 0.3}, backend="vm"), 1e-6
+    for A_k, q, v in zip(linear.A, motion.q, motion.v, strict=True):
+        state = np.concatenate([q, v])
+        slope = lambda e, s=state: np.subtract(*(run.acceleration(0.0, *np.split(s + d * e, 2))[0] for d in (h, -h))) / (2 * h)
+        np.testing.assert_allclose(A_k[2:], np.stack([slope(e) for e in np.eye(4)], axis=1), atol=1e-8)
+    with pytest.raises(ap.ModelError, match="changes with time"):
+        linear.eigenvalues  # noqa: B018
+
+
+def test_quaternions_are_linearised_as_angles_are():
+    """The sleeping body: a free rigid body about its middle axis, λ² = Ω² (B − A)(C − B)/(A C) > 0."""
+    ball = ap.quaternion("ball")
+    moments, Omega = (1.0, 2.0, 2.5), 3.0
+    system = ap.System([ball], bodies=[ap.RigidBody(0, moments, [0, 0, 0], ball)])
+    linear = ap.linearize(system, at={ball.rates[1]: Omega})
+    a, b, d = moments
+    assert linear.eigenvalues.real.max() == pytest.approx(Omega * math.sqrt((b - a) * (d - b) / (a * d)), rel=1e-10)
+
+
+def test_rests_by_the_second_variation():
+    two = ap.System([q1, q2], (q1.d**2 + q2.d**2) / 2, -cos(q1) - cos(q2) - k * cos(q1 - q2))
+    found = ap.equilibria(two, {k: 0.3})
+    assert [r.stability for r in found] == ["stable", "unstable", "unstable", "unstable"]
+    rod = ap.System([x, y], m * (x.d**2 + y.d**2) / 2, m * g * y, constraints=[x**2 + y**2 - l**2])
+    down, up = ap.equilibria(rod, {m: 1, g: 9.81, l: 1}, within={x: (-2, 2), y: (-2, 2)})
+    down, up = (down, up) if down[y] < 0 else (up, down)
+    assert (down.stability, up.stability) == ("stable", "unstable")
+    np.testing.assert_allclose([down.second[0, 0], up.second[0, 0]], [9.81, -9.81], rtol=1e-10)
+
+
+def test_what_is_no_steady_motion_is_refused():
+    system = ap.System([q1], q1.d**2 / 2, -cos(q1))
+    with pytest.raises(ap.ModelError, match=r"q1\.dd = "):
+        ap.linearize(system, at={q1: 0.5})
+    with pytest.raises(ap.ModelError, match="not both"):
+        ap.linearize(system)
+    with pytest.raises(ap.ModelError, match="second order"):
+        ap.linearize(ap.zoo.orthogonal_acceleration().system, at={}, parameters=ap.zoo.orthogonal_acceleration().parameters)
