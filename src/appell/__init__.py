@@ -56,6 +56,7 @@ if TYPE_CHECKING:  # the same names as in LATER, for editors and type checkers
     )
     from appell.analysis import (
         averaged,
+        continue_orbit,
         equilibria,
         equilibrium,
         linearize,
@@ -81,7 +82,7 @@ __version__ = "0.1.0"
 
 LATER = {
     "appell": "analysis backends contact forms graph motion normal_form report scene show tree verify zoo",
-    "appell.analysis": "averaged equilibria equilibrium linearize lyapunov periodic_orbit poincare resonance"
+    "appell.analysis": "averaged continue_orbit equilibria equilibrium linearize lyapunov periodic_orbit poincare resonance"
     " steady_motions variations",
     "appell.backends": "AppellWarning clear_cache",
     "appell.motion.motion": "Motion",
@@ -150,6 +151,7 @@ __all__ = [
     "clear_cache",
     "compile",
     "consistent",
+    "continue_orbit",
     "coordinates",
     "diagnose",
     "equilibria",

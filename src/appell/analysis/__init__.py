@@ -1,6 +1,7 @@
 """What follows from a system beside its motions: equilibria, averaged equations, resonances, derivatives, orbits, sections."""
 
 from appell.analysis.averaging import Averaged, averaged
+from appell.analysis.continuation import Branch, continue_orbit
 from appell.analysis.equilibrium import Equilibrium, equilibrium
 from appell.analysis.linear import Linearization, linearize
 from appell.analysis.lyapunov import Lyapunov, lyapunov
@@ -12,6 +13,7 @@ from appell.analysis.variations import Variations, variations
 
 __all__ = [
     "Averaged",
+    "Branch",
     "Equilibrium",
     "Linearization",
     "Lyapunov",
@@ -22,6 +24,7 @@ __all__ = [
     "SteadyMotion",
     "Variations",
     "averaged",
+    "continue_orbit",
     "equilibria",
     "equilibrium",
     "linearize",

@@ -156,7 +156,7 @@ def periodic_orbit(
     run = system if isinstance(system, Run) else compile(system, parameters, backend=options.pop("backend", "auto"))
     if segments < 1 or segments != int(segments):
         raise ModelError(f"segments = {segments!r} must be a whole number, at least 1")
-    shooting = _Shooting(run, since, int(segments), _turns(run.system, modulo, free), rtol, atol, options)
+    shooting = Shooting(run, since, int(segments), _turns(run.system, modulo, free), rtol, atol, options)
     forced = explicit_time(run.form)
     if forced and period is None:
         raise ModelError(f"'{run.system.name}' depends on time: give period=, a multiple of the period of its forcing")
@@ -190,18 +190,25 @@ def _turns(system: System, modulo: Mapping[Any, float] | None, free: Iterable[An
     return turns
 
 
-class _Shooting:
+class Shooting:
     """The equations of an orbit at given parameters."""
 
     def __init__(
-        self, run: Run, since: float, segments: int, turns: Array, rtol: float, atol: float, options: Mapping[str, Any]
-    ):
-        self.run, self.since, self.segments, self.turns = run, since, segments, turns
+        self, run: Run, since: float, segments: int, turns: Array, rtol: float, atol: float, options: Mapping[str, Any],
+        by: tuple[str, ...] = (),
+    ):  # fmt: skip
+        self.run, self.since, self.segments, self.turns, self.by = run, since, segments, turns, by
         self.options = {"rtol": rtol, "atol": atol, **options}
         self.symbols = (*run.system.coordinates, *run.system.velocities)
         self.nq, self.nz = run.system.nq, run.system.nq + run.system.nv
 
+    @staticmethod
+    def of(run: Run, *, since: float, modulo: Any, rtol: float, atol: float, by: tuple[str, ...], **options: Any) -> Shooting:
+        """One shot from end to end, with derivatives by the parameters `by` as well."""
+        return Shooting(run, since, 1, _turns(run.system, modulo, ()), rtol, atol, options, by)
+
     def read(self, guess: Mapping[Any, Any]) -> Array:
+        """A guess as a state on the constraints."""
         start = consistent(self.run.system, dict(guess), self.run.parameters)
         named = {str(k): float(v) for k, v in start.items()}
         return np.array([named.get(str(s), 0.0) for s in self.symbols])
@@ -261,7 +268,7 @@ class _Shooting:
         best: tuple[float, list[Array], float] = (np.inf, points, T)
         before = np.inf
         try:
-            rows = self._rows(points, T)
+            rows = self.rows(points, T)
             for _ in range(ITERATIONS):
                 size, worst = rows.size, rows.worst
                 if worst < best[0]:
@@ -282,7 +289,7 @@ class _Shooting:
             message = f"Newton's method has not converged in {ITERATIONS} steps"
         if not np.isfinite(worst):
             raise ModelError(f"no shot from the guess reaches the end of a period: {message}")
-        return self._orbit(points[0], T, worst, worst <= tolerance, message, autonomous)
+        return self.orbit(points[0], T, worst, worst <= tolerance, message, autonomous=autonomous)
 
     def _points(self, z0: Array, T: float) -> list[Array]:
         if self.segments == 1:
@@ -294,18 +301,19 @@ class _Shooting:
     def _times(self, T: float) -> Array:
         return self.since + T * np.arange(self.segments + 1) / self.segments
 
-    def _rows(self, points: list[Array], T: float) -> _Rows:
+    def rows(self, points: list[Array], T: float) -> Rows:
         times = self._times(T)
-        ends, matrices, rates = [], [], []
+        ends, matrices, rates, slopes = [], [], [], []
         size = np.zeros(self.nz)
         for k, z in enumerate(points):
             motion = self.shot(z, float(times[k]), float(times[k + 1]))
-            beside = variations(motion, by=[], times=[float(times[k]), float(times[k + 1])])
+            beside = variations(motion, by=self.by, times=[float(times[k]), float(times[k + 1])])
             if not beside.ok:
                 raise ModelError(beside.message)
             end = np.concatenate([motion.q[-1], motion.v[-1]])
             ends.append(end)
             matrices.append((beside.state[0], beside.state[-1]))
+            slopes.append(beside.parameters[-1] - beside.parameters[0])
             rates.append(self.rate(float(times[k + 1]), end))
             size = np.maximum(size, np.concatenate([np.ptp(motion.q, axis=0), np.ptp(motion.v, axis=0)]))
         groups = size[: self.nq], size[self.nq :]
@@ -313,9 +321,9 @@ class _Shooting:
         following = [*points[1:], points[0]]
         gaps = [end - z for end, z in zip(ends, following, strict=True)]
         gaps[-1] = self.difference(gaps[-1])
-        return _Rows(gaps, matrices, rates, scale)
+        return Rows(gaps, matrices, rates, slopes, scale)
 
-    def _step(self, rows: _Rows, fixed: bool) -> tuple[list[Array], float]:
+    def _step(self, rows: Rows, fixed: bool) -> tuple[list[Array], float]:
         """The smallest step, in units of scale, that closes all gaps to the first order."""
         n, N, S = self.nz, self.segments, rows.scale
         J, gap = np.zeros((n * N, n * N + 1)), np.concatenate([g / S for g in rows.gaps])
@@ -339,7 +347,7 @@ class _Shooting:
         for _ in range(8):
             there = [self.back(z + part * dz) for z, dz in zip(points, step, strict=True)]
             try:
-                rows = self._rows(there, T + part * dT)
+                rows = self.rows(there, T + part * dT)
             except AppellError:
                 rows = None
             if rows is not None and rows.size < size:
@@ -347,7 +355,8 @@ class _Shooting:
             part /= 2
         return None
 
-    def _orbit(self, z0: Array, T: float, worst: float, ok: bool, message: str, autonomous: bool) -> Orbit:
+    def orbit(self, z0: Array, T: float, worst: float, ok: bool, message: str, *, autonomous: bool) -> Orbit:
+        """The record of an orbit that starts at z0."""
         motion = self.shot(z0, self.since, self.since + T)
         beside = variations(motion, by=[])
         multipliers = floquet(beside) if beside.ok else np.full(0, np.nan, dtype=complex)
@@ -357,12 +366,13 @@ class _Shooting:
 
 
 @dataclass(frozen=True)
-class _Rows:
-    """Gaps between shots, (Φ(0), Φ(end)) and ż at the end of each, and the size of the orbit."""
+class Rows:
+    """Gaps between shots, (Φ(0), Φ(end)), ż and Ψ at the end of each, and the size of the orbit."""
 
     gaps: list[Array]
     matrices: list[tuple[Array, Array]]
     rates: list[Array]
+    slopes: list[Array]
     scale: Array
 
     @property

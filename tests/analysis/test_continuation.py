@@ -1,0 +1,109 @@
+"""`ap.continue_orbit`: folds, period doublings and grazing where closed forms put them; curves of the literature."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sympy import cos, pi, sin
+
+import appell as ap
+
+x, z = ap.coordinates("x z")
+F, omega, h, mu, c = ap.parameters("F omega h mu c", positive=True)
+
+G, E, PERIOD = 9.81, 0.7, 0.1
+OMEGA = 2 * np.pi / PERIOD
+V = G * PERIOD * (1 - E) / (2 * (1 + E))
+FOLD = V / OMEGA
+DOUBLING = np.hypot(V, 2 * G * (1 + E**2) / ((1 + E) ** 2 * OMEGA)) / OMEGA
+
+
+@pytest.fixture(scope="module")
+def ball():
+    """One bounce a period on a table c sin ωt: V = c ω cos φ = g T (1 − e)/(2(1 + e)); the trace of the map is
+    1 + e² − (1 + e)² c ω² sin φ/g, its determinant e²: it folds at sin φ = 0, doubles at c ω² sin φ = 2g(1 + e²)/(1 + e)²."""
+    table = ap.Unilateral(z - c * sin(OMEGA * ap.t), "table", restitution=E)
+    system = ap.System([z], z.d**2 / 2, G * z, {}, [table], name="ball on a table")
+    value = (FOLD + DOUBLING) / 2
+    phi = np.arccos(V / (value * OMEGA))
+    guess = {z: value * np.sin(phi) + G * PERIOD**2 / 8}
+    since = phi / OMEGA + PERIOD / 2
+    return system, ap.periodic_orbit(system, guess=guess, period=PERIOD, since=since, parameters={c: value})
+
+
+def test_period_doubling_and_the_new_branch(ball):
+    system, orbit = ball
+    branch = ap.continue_orbit(system, c, orbit, 1.2 * DOUBLING)
+    assert branch.ok and [s.kind for s in branch.special] == ["period doubling"]
+    assert branch.special[0].value == pytest.approx(DOUBLING, rel=1e-8)
+    assert (branch.stable == (branch.values < DOUBLING)).all()
+    doubled = branch.switch(0)
+    assert doubled.ok and doubled.stable and doubled.period == pytest.approx(2 * PERIOD)
+    with pytest.raises(ap.ModelError, match="special orbits"):
+        branch.switch(3)
+
+
+def test_fold(ball):
+    """The branch turns round at the fold and comes back unstable."""
+    system, orbit = ball
+    branch = ap.continue_orbit(system, "c", orbit, 0.9 * FOLD, back=1.05 * (FOLD + DOUBLING) / 2, step=0.05)
+    assert not branch.ok and "came back" in branch.message
+    assert [s.kind for s in branch.special] == ["fold"]
+    assert branch.special[0].value == pytest.approx(FOLD, rel=1e-9)
+    assert branch.stable[0] and not branch.stable[-1]
+    with pytest.raises(ap.ModelError, match="period doubling"):
+        branch.switch(0)
+    assert {"c", "period", "stable", "z_max"} <= set(branch.dataset)
+    branch.plot()
+
+
+def test_grazing():
+    """A linear oscillator reaches the wall where its amplitude is its distance: F = √((1 − ω²)² + h²ω²)."""
+    wall = ap.Unilateral(1 - x, "wall", restitution=0.8)
+    system = ap.System([x], x.d**2 / 2, x**2 / 2, {x: F * cos(omega * ap.t) - h * x.d}, [wall])
+    w, damping = 0.7, 0.1
+    critical = np.hypot(1 - w**2, damping * w)
+    phase = np.arctan2(damping * w, 1 - w**2)
+    start = {x: 0.8 * np.cos(phase), x.d: 0.8 * w * np.sin(phase)}
+    values = {F: 0.8 * critical, omega: w, h: damping}
+    orbit = ap.periodic_orbit(system, guess=start, period=2 * np.pi / w, parameters=values)
+    branch = ap.continue_orbit(system, F, orbit, 1.5 * critical, step=0.1)
+    assert not branch.ok and "lost" in branch.message and len(branch.orbits) > 2
+    assert [s.kind for s in branch.special] == ["grazing"]
+    assert branch.special[0].value == pytest.approx(critical, rel=1e-5)
+
+
+def test_duffing():
+    """ẍ + 0.1 ẋ + x + x³ = 0.5 cos ωt: the resonance leans over; its top is near ω⁴ − ω² = (3/4)(F/h)² (harmonic balance)."""
+    system = ap.System([x], x.d**2 / 2, x**2 / 2 + x**4 / 4, {x: F * cos(omega * ap.t) - h * x.d})
+    values = {F: 0.5, omega: 1.2, h: 0.1}
+    orbit = ap.periodic_orbit(system, guess={x: 1.2}, period=2 * np.pi / 1.2, parameters=values)
+    branch = ap.continue_orbit(system, omega, orbit, 2.5, period=2 * pi / omega, back=1.0, step=0.05)
+    assert branch.ok and [s.kind for s in branch.special] == ["fold", "fold"]
+    top = np.sqrt(np.roots([1, -1, -0.75 * 25]).max())
+    assert branch.special[0].value == pytest.approx(top, rel=0.01)
+    for special in branch.special:
+        assert np.abs(special.orbit.multipliers - 1).min() < 1e-4
+    between = (branch.values > branch.special[1].value + 1e-3) & (branch.values < branch.special[0].value - 1e-3)
+    assert not branch.stable[between].all() and branch.stable[between].any()
+
+
+def test_van_der_pol():
+    """The period along the branch: 11.61223067 at μ = 5 (Strasberg, as in `test_orbits`)."""
+    system = ap.System([x], x.d**2 / 2, x**2 / 2, {x: mu * (1 - x**2) * x.d})
+    orbit = ap.periodic_orbit(system, guess={x: 2.0}, parameters={mu: 3.5})
+    branch = ap.continue_orbit(system, mu, orbit, 5.0, step=0.1)
+    assert branch.ok and not branch.special
+    assert branch.orbits[-1].period == pytest.approx(11.61223067, abs=2e-8)
+
+
+def test_wrong_requests(ball):
+    system, orbit = ball
+    with pytest.raises(ap.ModelError, match="no parameter"):
+        ap.continue_orbit(system, "d", orbit, 1.0)
+    with pytest.raises(ap.ModelError, match="where the branch begins"):
+        ap.continue_orbit(system, c, orbit, float(orbit.parameters[c]))
+    with pytest.raises(ap.ModelError, match="returns, not"):
+        ap.continue_orbit(system, c, {z: 1.0}, 1.0)
+    with pytest.raises(ap.ModelError, match="no multiple"):
+        ap.continue_orbit(system, c, orbit, 1.0, period=0.07)
