@@ -24,6 +24,7 @@ from appell.graph.composite import Composite
 from appell.graph.fn import Fn
 
 AUTO = "auto"
+COMPILERS = "install gcc or clang, or pip install 'appell[compiler]'"
 
 
 @dataclass(frozen=True)
@@ -104,5 +105,5 @@ def choose_backend(wanted: str) -> Backend:
     reason = BACKENDS["c"].available()
     if reason is None:
         return BACKENDS["c"]
-    notice("no compiler", f"running without machine code, 10 to 100 times slower: {reason}; install gcc or clang")
+    notice("no compiler", f"running without machine code, 10 to 100 times slower: {reason}; {COMPILERS}")
     return BACKENDS["vm"]

@@ -181,7 +181,7 @@ def test_a_broken_compiler_is_no_compiler(folder, monkeypatch, tmp_path, script)
 def test_with_a_compiler_auto_is_c(folder):
     assert c_available() is None
     assert choose_backend("auto").name == choose_backend("c").name == "c"
-    with pytest.raises(BackendUnavailable, match=r"'fortran'.*auto, vm, c"):
+    with pytest.raises(BackendUnavailable, match=r"'fortran'.*auto, c, vm"):
         choose_backend("fortran")
 
 

@@ -1,12 +1,13 @@
 """C text → loaded machine code, compiled once for each text, flags, compiler and CPU.
 
-The compiler is `$APPELL_CC`, `$CC`, or the first of gcc, clang, cc that builds and loads a shared object. No
-`-ffast-math`: a NaN must stay a NaN, or failures would pass for numbers.
+The compiler is `$APPELL_CC`, `$CC`, or the first of gcc, clang, cc and the package ziglang (the extra `appell[compiler]`) that
+builds and loads a shared object. No `-ffast-math`: a NaN must stay a NaN, or failures would pass for numbers.
 """
 
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import json
 import os
 import platform
@@ -47,7 +48,7 @@ GCC_ONLY = frozenset({"-fno-gcse", "-fno-tree-pre", "-fno-schedule-insns2", *SCH
 DYNAMIC = {"darwin": ("-undefined", "dynamic_lookup")}  # an extension module finds Python when it is loaded
 CPU_FLAGS = (("-march=native",), ())  # the first that the compiler accepts
 CANDIDATES = ("gcc", "clang", "cc")
-REMEDY = "install gcc or clang (or name one in APPELL_CC), or use backend='vm'"
+REMEDY = "install gcc or clang (or name one in APPELL_CC), or pip install 'appell[compiler]', or use backend='vm'"
 PROBE = "double appell_probe(double x) { return 2.0*x; }\n"
 
 
@@ -237,14 +238,26 @@ def environment() -> tuple[str, str, str]:
 @once
 def _compiler(appell_cc: str, cc: str, search_path: str) -> Compiler | str:
     """The first candidate that works, or the reason why none does. `APPELL_CC` has no substitute."""
-    candidates = [appell_cc] if appell_cc else [name for name in (cc, *CANDIDATES) if name]
+    names = [appell_cc] if appell_cc else [name for name in (cc, *CANDIDATES) if name]
+    candidates = [tuple(shlex.split(name)) for name in names]
+    if not appell_cc and (zig := from_registry()) is not None:
+        candidates.append(zig)
     reasons = []
-    for name in candidates:
-        found = _probe(tuple(shlex.split(name)), search_path)
+    for command in candidates:
+        found = _probe(command, search_path)
         if isinstance(found, Compiler):
             return found
         reasons.append(found)
     return "; ".join(reasons)
+
+
+def from_registry() -> tuple[str, ...] | None:
+    """Clang as the package ziglang brings it; without checks of undefined behaviour, which it adds by itself."""
+    spec = importlib.util.find_spec("ziglang")
+    if spec is None or spec.origin is None:
+        return None
+    zig = Path(spec.origin).with_name("zig.exe" if sys.platform == "win32" else "zig")
+    return (str(zig), "cc", "-fno-sanitize=undefined") if zig.is_file() else None
 
 
 def _probe(command: tuple[str, ...], search_path: str) -> Compiler | str:
