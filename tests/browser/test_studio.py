@@ -1,0 +1,78 @@
+"""The studio in a real browser: guarded by its token, follows its sliders, survives bad values."""
+
+import os
+import re
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+
+import pytest
+
+pytest.importorskip("nicegui")
+
+
+@pytest.fixture(scope="module")
+def address():
+    """`appell studio thread_pendulum` on a free port."""
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "NICEGUI"))}
+    environment = {**inherited, "PYTHONUNBUFFERED": "1"}  # NiceGUI behaves otherwise where it believes itself under test
+    command = [sys.executable, "-m", "appell", "studio", "thread_pendulum", "--no-open"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+    try:
+        line = process.stdout.readline()
+        found = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", line)
+        assert found, line
+        yield found[0]
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def opened(page, address):
+    for _ in range(60):  # the server is up a moment after it has said where
+        try:
+            page.goto(address)
+            break
+        except Exception:
+            page.wait_for_timeout(500)
+    page.wait_for_function("window.appell && appell.shown > 0", timeout=90_000)
+    return page
+
+
+def last_place(page):
+    return page.evaluate("Array.from(appell.player.film.shapes.find((s) => s.kind === 'track').p.data.slice(-3))")
+
+
+def move(page, name, value):
+    slider = page.get_by_role("slider", name=name, exact=True)
+    slider.evaluate(f"(e) => {{ e.value = {value}; e.dispatchEvent(new Event('input', {{bubbles: true}})); }}")
+
+
+def test_sliders_errors_and_the_token(address, watched):
+    seen = watched()
+    page = opened(seen.page, address)
+    before = last_place(page)
+    page.get_by_role("slider", name="g", exact=True).focus()
+    shown = page.evaluate("appell.shown")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function(f"appell.shown > {shown}", timeout=60_000)
+    assert last_place(page) != before  # the trajectory has followed
+    page.wait_for_function("document.querySelectorAll('math').length > 3", timeout=90_000)
+
+    shown = page.evaluate("appell.shown")
+    move(page, "r at the start", 1.19)  # beyond the thread
+    page.wait_for_function("document.querySelector('[role=alert]').innerText.length > 10", timeout=60_000)
+    assert page.evaluate("appell.shown") == shown
+    move(page, "r at the start", 0.5)
+    page.wait_for_function(f"appell.shown > {shown}", timeout=60_000)  # it lives on
+    assert page.locator("[role=alert]").inner_text() == ""
+    assert seen.complaints == []
+
+    bare = address.split("?")[0]
+    for wrong in (bare, f"{bare}?token=guess"):
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(wrong, timeout=20)
+    request = urllib.request.Request(address, headers={"Host": "evil.example"})
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        urllib.request.urlopen(request, timeout=20)
