@@ -14,7 +14,7 @@ copyright = "appell developers"
 release = metadata.version("appell")
 version = release
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "mathml", "plain_docstrings"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "gallery", "mathml", "plain_docstrings"]
 exclude_patterns = ["_build", "images", "jupyter_execute"]
 templates_path = []
 default_role = "code"
@@ -48,6 +48,7 @@ html_theme = "furo"
 html_title = f"appell {release}"
 html_static_path = ["_static"]
 html_css_files = ["appell.css"]
+html_js_files = ["copy.js"]
 html_math_renderer = "mathml"
 html_copy_source = False
 html_theme_options = {"navigation_with_keys": True}

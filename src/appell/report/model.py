@@ -18,7 +18,7 @@ from appell.report.html import equation_block, formula, inline, missing, split_l
 from appell.tree.system import TreeSystem
 from appell.verify import agree, diagnose
 
-READABLE = 8
+READABLE = 4
 """Velocities up to which the energies and equations of a robot are written down."""
 
 

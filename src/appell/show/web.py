@@ -87,6 +87,7 @@ def _mesh(mesh: Mesh, packer: Packer, *, flat: bool) -> dict[str, Any]:
     outlines = [packer.add(o) for o in mesh.outlines] if flat else []
     return {
         "vertices": packer.add(vertices), "triangles": packer.add(triangles), "edges": packer.add(edges), "smooth": mesh.smooth,
+        "closed": bool(mesh.outlines),
         "outlines": outlines, "marks": [packer.add(m) for m in mesh.marks] if flat else [],
     }  # fmt: skip
 

@@ -5,7 +5,7 @@ appell.SpacePainter = class {
   constructor(canvas, film) {
     this.T = appell.THREE;
     this.canvas = canvas;
-    this.renderer = new this.T.WebGLRenderer({ canvas, antialias: true, preserveDrawingBuffer: true });
+    this.renderer = new this.T.WebGLRenderer({ canvas, antialias: true });
     this.change(film);
   }
   /* Another film on the same canvas. */
@@ -58,7 +58,8 @@ appell.SpacePainter = class {
   }
   solid(s) {
     const T = this.T, { faces, edges } = this.geometries[s.mesh], group = new T.Group(), clear = s.opacity < 1;
-    const look = new T.MeshLambertMaterial({ transparent: clear, opacity: s.opacity, side: T.DoubleSide, depthWrite: !clear });
+    const side = this.film.meshes[s.mesh].closed && !clear ? T.FrontSide : T.DoubleSide;
+    const look = new T.MeshLambertMaterial({ transparent: clear, opacity: s.opacity, side, depthWrite: !clear });
     look.polygonOffset = true; look.polygonOffsetFactor = look.polygonOffsetUnits = 1;
     group.add(new T.Mesh(faces, this.material(look, s.colour)));
     if (edges) {
@@ -81,18 +82,18 @@ appell.SpacePainter = class {
     return (i, a) => { positions.array.set(appell.row(s.p, i, a)); positions.needsUpdate = true; };
   }
   track(s) {
-    const T = this.T, n = s.p.shape[0] + 1, positions = new T.BufferAttribute(new Float32Array(3 * n), 3), g = new T.BufferGeometry();
-    positions.array.set(s.p.data);
-    g.setAttribute("position", positions);
-    const line = new T.Line(g, this.material(new T.LineBasicMaterial(), s.colour));
-    line.frustumCulled = false;
-    this.scene.add(line);
+    const T = this.T, look = this.material(new T.LineBasicMaterial(), s.colour), whole = new T.BufferGeometry(), last = new T.BufferGeometry();
+    const end = new T.BufferAttribute(new Float32Array(6), 3);
+    whole.setAttribute("position", new T.BufferAttribute(s.p.data, 3));
+    last.setAttribute("position", end);
+    const lines = [new T.Line(whole, look), new T.Line(last, look)];
+    for (const line of lines) { line.frustumCulled = false; this.scene.add(line); }
     return (i, a, trail) => {
-      line.visible = trail;
-      positions.array.set(s.p.data);
-      positions.array.set(appell.row(s.p, i, a), 3 * (i + 1));
-      positions.needsUpdate = true;
-      g.setDrawRange(0, i + 2);
+      lines[0].visible = lines[1].visible = trail;
+      whole.setDrawRange(0, i + 1);
+      end.array.set(s.p.data.subarray(3 * i, 3 * i + 3));
+      end.array.set(appell.row(s.p, i, a), 3);
+      end.needsUpdate = true;
     };
   }
   dot(s) {
