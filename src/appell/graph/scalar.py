@@ -1,4 +1,4 @@
-"""Scalars of any kind: Python and NumPy numbers, NumPy arrays as batches, graph values. One text, many evaluations.
+"""Scalars of any kind: Python and NumPy numbers, NumPy arrays as batches, graph values, expressions. One text, many uses.
 
 An algorithm written with +, −, ·, / and the few functions here runs on all of them. Python floats are constants: they
 fold among themselves before they ever meet the graph, and the graph drops 0·x, x + 0 and 1·x.
@@ -12,15 +12,20 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
+import sympy
 
-Scalar = Any  # float, np.ndarray (a batch) or a 1×1 graph value
+Scalar = Any  # float, np.ndarray (a batch), a 1×1 graph value or an expression
 
 
 def sin(x: Scalar) -> Scalar:
+    if isinstance(x, sympy.Expr):
+        return sympy.sin(x)
     return math.sin(x) if isinstance(x, float | int) else ca.sin(x) if isinstance(x, ca.SX) else np.sin(x)
 
 
 def cos(x: Scalar) -> Scalar:
+    if isinstance(x, sympy.Expr):
+        return sympy.cos(x)
     return math.cos(x) if isinstance(x, float | int) else ca.cos(x) if isinstance(x, ca.SX) else np.cos(x)
 
 

@@ -6,6 +6,7 @@ from appell.tree.description import Frame, Joint
 from appell.tree.frame_symbols import FrameSymbols
 from appell.tree.free_body import FreeBody, free_motion
 from appell.tree.inertia import Inertia, Placement, place
+from appell.tree.joints import JointKind, Names, register
 from appell.tree.loops import contact_point, loop, rolling
 from appell.tree.system import TreeSystem
 from appell.tree.tree import Tree
@@ -18,6 +19,8 @@ __all__ = [
     "FreeBody",
     "Inertia",
     "Joint",
+    "JointKind",
+    "Names",
     "Placement",
     "Tree",
     "TreeSystem",
@@ -25,5 +28,6 @@ __all__ = [
     "free_motion",
     "loop",
     "place",
+    "register",
     "rolling",
 ]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def inputs(tree: Tree, joints: tuple[str, ...]) -> dict[Any, Any]:
     """Velocity → parameter, a generalized force for each velocity of the joints, in their order; see `Tree.inputs`."""
-    driven = joints or tuple(node.name for node in tree.nodes if node.kind.name != "floating")
+    driven = joints or tuple(node.name for node in tree.nodes if not node.kind.free)
     velocities = [v for joint in driven for v in joint_symbols(tree, joint)[1]]
     return {v: parameters(f"tau_{str(v).removesuffix('.d')}") for v in velocities}
 

@@ -26,36 +26,36 @@ from appell.tree.spatial import (
     Steps,
     Vector,
     add,
+    along,
+    axis_of,
     cross,
     dot,
     inertia_in,
+    inertia_times,
     moments_in,
     motion_out,
+    scaled,
     six_in,
     six_out,
 )
 
 Scalars = Sequence[Scalar]
+Columns = Sequence[Sequence[Six]]
 
 
 def ground_motion(gravity: Scalars) -> Motion:
     return Motion([0.0] * 3, [0.0] * 3, [0.0 - g for g in gravity])
 
 
-def spread(link: Link, values: Scalars) -> Six:
-    """Joint values as a six on the successor's axes: S v."""
-    x: Six = [0.0] * 6
-    for axis, k in zip(link.node.kind.axes, link.velocities, strict=True):
-        x[axis] = values[k]
-    return x
-
-
-def transported(steps: Steps, before: Motion, joint: Six) -> Motion:
-    """The motion of a successor but for S v̇:  ω' + w_J,  α' + ω' × w_J,  a' + (2 ω' + w_J) × v_J."""
+def transported(steps: Steps, before: Motion, joint: Six, drift: Six | None) -> Motion:
+    """The motion of a successor but for S v̇:  ω' + w_J,  α' + ω' × w_J,  a' + (2 ω' + w_J) × v_J,  and Ṡ v."""
     moved = motion_out(steps, before)
     w_J, v_J = joint[:3], joint[3:]
     twice = [2.0 * x + y for x, y in zip(moved.w, w_J, strict=True)]
-    return Motion(add(moved.w, w_J), add(moved.al, cross(moved.w, w_J)), add(moved.a, cross(twice, v_J)))
+    al, a = add(moved.al, cross(moved.w, w_J)), add(moved.a, cross(twice, v_J))
+    if drift is not None:
+        al, a = add(al, drift[:3]), add(a, drift[3:])
+    return Motion(add(moved.w, w_J), al, a)
 
 
 def own_force(body: Inertia, motion: Motion) -> Six:
@@ -83,11 +83,12 @@ def moments(body: Inertia) -> tuple[float, Vector, Matrix]:
 
 def rnea(layout: Layout, gravity: Scalars, q: Scalars, v: Scalars, a: Scalars) -> list[Scalar]:
     """τ of M a + h(q, v) = τ: motions outwards, forces inwards."""
-    ground, motions, words, forces = ground_motion(gravity), [], [], []
+    ground, motions, words, columns, forces = ground_motion(gravity), [], [], [], []
     for link in layout.links:
         before = ground if link.node.parent < 0 else motions[link.node.parent]
-        steps = link.steps(q)
-        moved, rate = transported(steps, before, spread(link, v)), spread(link, a)
+        steps, S = link.steps(q), link.columns(q)
+        moved, rate = transported(steps, before, link.spread(S, v), link.drift(q, v)), link.spread(S, a)
+        columns.append(S)
         motion = Motion(moved.w, add(moved.al, rate[:3]), add(moved.a, rate[3:]))
         motions.append(motion)
         words.append(steps)
@@ -97,7 +98,7 @@ def rnea(layout: Layout, gravity: Scalars, q: Scalars, v: Scalars, a: Scalars) -
         link = layout.links[n]
         for i, k in enumerate(link.velocities):
             extra = link.node.armature[i] * a[k] + link.node.damping[i] * v[k]
-            tau[k] = forces[n][link.node.kind.axes[i]] + extra
+            tau[k] = along(columns[n][i], forces[n]) + extra
         if link.node.parent >= 0:
             forces[link.node.parent] = add(forces[link.node.parent], six_in(words[n], forces[n]))
     return tau
@@ -106,15 +107,14 @@ def rnea(layout: Layout, gravity: Scalars, q: Scalars, v: Scalars, a: Scalars) -
 def crba(layout: Layout, q: Scalars) -> list[list[Scalar]]:
     """M(q), (nv, nv): the force that a unit acceleration of one joint asks of the composite body behind it."""
     links = layout.links
-    words = [link.steps(q) for link in links]
+    words, columns = [link.steps(q) for link in links], [link.columns(q) for link in links]
     composite = [moments(link.inertia) for link in links]
     nv = sum(link.node.kind.nv for link in links)
     M: list[list[Scalar]] = [[0.0] * nv for _ in range(nv)]
     for n in reversed(range(len(links))):
         link, (m, h, P) = links[n], composite[n]
-        columns = {k: _unit_force(axis, m, h, P) for axis, k in zip(link.node.kind.axes, link.velocities, strict=True)}
         for i, k in enumerate(link.velocities):
-            _fill(M, links, words, n, k, columns[k])
+            _fill(M, links, words, columns, n, k, force_of(columns[n][i], m, h, P))
             M[k][k] = M[k][k] + link.node.armature[i]
         if link.node.parent >= 0:
             outer, inner = moments_in(words[n], m, h, P), composite[link.node.parent]
@@ -124,6 +124,12 @@ def crba(layout: Layout, q: Scalars) -> list[list[Scalar]]:
                 [add(x, y) for x, y in zip(inner[2], outer[2], strict=True)],
             )
     return M
+
+
+def force_of(S: Six, m: Scalar, h: Vector, P: Matrix) -> Six:
+    """[[J, h×], [−h×, m]] S of a column."""
+    axis = axis_of(S)
+    return inertia_times(m, h, P, S) if axis is None else _unit_force(axis, m, h, P)
 
 
 def _unit_force(axis: int, m: Scalar, h: Vector, P: Matrix) -> Six:
@@ -138,12 +144,14 @@ def _unit_force(axis: int, m: Scalar, h: Vector, P: Matrix) -> Six:
     return [*n, *cross(e, h)]
 
 
-def _fill(M: list[list[Scalar]], links: Sequence[Link], words: Sequence[Steps], n: int, k: int, force: Six) -> None:
+def _fill(
+    M: list[list[Scalar]], links: Sequence[Link], words: Sequence[Steps], columns: Columns, n: int, k: int, force: Six
+) -> None:
     """Row and column k of M: the force carried inwards, read off along every joint on the way."""
     while True:
         node = links[n].node
-        for axis, l in zip(node.kind.axes, links[n].velocities, strict=True):
-            M[k][l] = M[l][k] = force[axis]
+        for S, l in zip(columns[n], links[n].velocities, strict=True):
+            M[k][l] = M[l][k] = along(S, force)
         if node.parent < 0:
             return
         force = six_in(words[n], force)
@@ -152,12 +160,12 @@ def _fill(M: list[list[Scalar]], links: Sequence[Link], words: Sequence[Steps], 
 
 @dataclass(frozen=True)
 class Pivot:
-    """One eliminated joint axis: row U of the articulated inertia, −1/D, and u = τ − p along it.
+    """One eliminated joint axis S: U = I S of the articulated inertia, −1/D, and u = τ − S·p.
 
     The sign is for the graph, which would write every x·(1/D) as a division, and does not so with x·(−1/D).
     """
 
-    axis: int
+    S: Six
     k: int
     U: Six
     minus_inverse: Scalar
@@ -172,18 +180,21 @@ def aba(layout: Layout, gravity: Scalars, q: Scalars, v: Scalars, tau: Scalars) 
 
         δ_k = (τ_k − p_k − Σ_{j≠k} I_kj δ_j)/I_kk,      I ← I − U Uᵀ/I_kk,   p ← p + U (τ_k − p_k)/I_kk,   U = I e_k,
 
-    and v̇_k = δ_k − (acceleration along k that the predecessor brings).
+    and v̇_k = δ_k − (acceleration along k that the predecessor brings). A column S that is no unit vector is no free axis of
+    a⁰: there U = I S, D = S·U, and v̇_k = (τ_k − S·p − U·δ)/D.
     """
     links, ground = layout.links, ground_motion(gravity)
-    words, motions, brought, inertia, force = [], [], [], [], []
+    words, columns, motions, brought, inertia, force = [], [], [], [], [], []
     for link in links:
         before = ground if link.node.parent < 0 else motions[link.node.parent]
         words.append(link.steps(q))
-        moved = transported(words[-1], before, spread(link, v))
-        reference = [*moved.al, *moved.a]
-        brought.append([reference[axis] for axis in link.node.kind.axes])
-        for axis in link.node.kind.axes:
-            reference[axis] = 0.0
+        columns.append(link.columns(q))
+        moved = transported(words[-1], before, link.spread(columns[-1], v), link.drift(q, v))
+        reference, axes = [*moved.al, *moved.a], [axis_of(S) for S in columns[-1]]
+        brought.append([0.0 if axis is None else reference[axis] for axis in axes])
+        for axis in axes:
+            if axis is not None:
+                reference[axis] = 0.0
         motions.append(Motion(moved.w, reference[:3], reference[3:]))
         inertia.append(six_by_six(*moments(link.inertia)))
         force.append(own_force(link.inertia, motions[-1]))
@@ -193,7 +204,7 @@ def aba(layout: Layout, gravity: Scalars, q: Scalars, v: Scalars, tau: Scalars) 
         for i, k in enumerate(link.velocities):
             rotor = link.node.armature[i]
             load = tau[k] - link.node.damping[i] * v[k] + rotor * brought[n][i]
-            pivot, inertia[n], force[n] = _eliminate(link.node.kind.axes[i], k, inertia[n], force[n], load, rotor)
+            pivot, inertia[n], force[n] = _eliminate(columns[n][i], k, inertia[n], force[n], load, rotor)
             pivots[n].append(pivot)
         if link.node.parent >= 0:
             p = link.node.parent
@@ -207,20 +218,21 @@ def six_by_six(m: Scalar, h: Vector, P: Matrix) -> Matrix:
     return [_unit_force(axis, m, h, P) for axis in range(6)]
 
 
-def _eliminate(k: int, index: int, I: Matrix, p: Six, load: Scalar, rotor: float) -> tuple[Pivot, Matrix, Six]:
-    """One axis out. Without a rotor row k of the rest is exactly 0 and p_k exactly the load."""
-    U = list(I[k])
-    u = load - p[k]
-    minus_inverse = -1.0 / (U[k] + rotor)
+def _eliminate(S: Six, index: int, I: Matrix, p: Six, load: Scalar, rotor: float) -> tuple[Pivot, Matrix, Six]:
+    """One axis out. Without a rotor row k of the rest is exactly 0 and p_k exactly the load, where S is the unit vector e_k."""
+    U = [along(S, row) for row in I]
+    k = None if rotor else axis_of(S)
+    u = load - along(S, p)
+    minus_inverse = -1.0 / (along(S, U) + rotor)
     W = [x * minus_inverse for x in U]
     rest: Matrix = [[0.0] * 6 for _ in range(6)]
     for i in range(6):
         for j in range(i, 6):
-            if rotor or k not in (i, j):
+            if k is None or k not in (i, j):
                 rest[i][j] = rest[j][i] = I[i][j] + U[i] * W[j]
     s = minus_inverse * u
-    p = [load if i == k and not rotor else p[i] - U[i] * s for i in range(6)]
-    return Pivot(k, index, U, minus_inverse, u), rest, p
+    p = [load if i == k else p[i] - U[i] * s for i in range(6)]
+    return Pivot(S, index, U, minus_inverse, u), rest, p
 
 
 def pivots_at(layout: Layout) -> list[tuple[list[float], Array]]:
@@ -234,13 +246,14 @@ def pivots_at(layout: Layout) -> list[tuple[list[float], Array]]:
     inertia, values = [six_by_six(*moments(link.inertia)) for link in layout.links], []
     for n in reversed(range(len(layout.links))):
         node, found = layout.links[n].node, []
-        axes = node.kind.axes
-        whole = np.array([[inertia[n][i][j] for j in axes] for i in axes], dtype=float) + np.diag(node.armature)
-        for i, axis in enumerate(axes):
-            D = inertia[n][axis][axis] + node.armature[i]
+        columns = layout.links[n].columns(q)
+        S = np.array(columns, dtype=float).reshape(-1, 6)
+        whole = S @ np.array(inertia[n], dtype=float) @ S.T + np.diag(node.armature)
+        for i, column in enumerate(columns):
+            D = along(column, [along(column, row) for row in inertia[n]]) + node.armature[i]
             found.append(D)
             if D > 0:
-                _, inertia[n], _ = _eliminate(axis, 0, inertia[n], [0.0] * 6, 0.0, node.armature[i])
+                _, inertia[n], _ = _eliminate(column, 0, inertia[n], [0.0] * 6, 0.0, node.armature[i])
         values.append((found, whole))
         if node.parent >= 0:
             moved = inertia_in(layout.links[n].steps(q), inertia[n])
@@ -277,7 +290,7 @@ def _missing(link: Link, whole: Array) -> str:
     """What the bodies behind a joint lack, from the turns in the kernel of their inertia along its axes."""
     values, vectors = np.linalg.eigh(whole)
     kernel = vectors[:, values <= 1e-12 * max(values)]
-    turns = [i for i, axis in enumerate(link.node.kind.axes) if axis < 3]
+    turns = [i for i, axis in enumerate(link.node.kind.subspace.axes or ()) if axis < 3]
     lost = kernel.shape[1]
     if len(turns) < 3 or lost in (0, len(values)) or np.linalg.matrix_rank(kernel[turns]) < lost:
         return "nothing: the bodies behind it have no inertia along it"
@@ -298,11 +311,14 @@ def _outwards(
         start = six_out(words[n], delta[link.node.parent]) if link.node.parent >= 0 else [0.0] * 6
         x = list(start)
         for i, pivot in reversed(list(enumerate(pivots[n]))):
-            others = dot(
-                [c for j, c in enumerate(pivot.U) if j != pivot.axis], [c for j, c in enumerate(x) if j != pivot.axis]
-            )
-            here = link.node.armature[i] * start[pivot.axis]
-            x[pivot.axis] = (others - here - pivot.u) * pivot.minus_inverse
-            vd[pivot.k] = x[pivot.axis] - (start[pivot.axis] + brought[n][i])
+            axis = axis_of(pivot.S)
+            if axis is None:
+                vd[pivot.k] = (dot(pivot.U, x) - pivot.u) * pivot.minus_inverse
+                x = add(x, scaled(pivot.S, vd[pivot.k]))
+                continue
+            others = dot([c for j, c in enumerate(pivot.U) if j != axis], [c for j, c in enumerate(x) if j != axis])
+            before, here = x[axis], link.node.armature[i] * x[axis]
+            x[axis] = (others - here - pivot.u) * pivot.minus_inverse
+            vd[pivot.k] = x[axis] - (before + brought[n][i])
         delta.append(x)
     return vd

@@ -1,7 +1,7 @@
 """M⁻¹ of a tree by its branches, in C loops: derivatives of forward dynamics where straight-line code would be long.
 
 Between branches M has zeros, and M = (1 + L)ᵀ D (1 + L) from the tips has them too (Featherstone 2005): row k of L stands in
-the columns on the way from axis k to the base. The same elimination in the graph is `derivatives.aba_derivatives`.
+the columns on the way from axis k to the base. The same elimination in the graph is `derivatives.solved`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Branches:
 
     @property
     def operations(self) -> int:
-        """About how many there are in `aba_derivatives`: two matrices of n columns through 1 + L twice, and as much before."""
+        """About how many there are in `derivatives.solved`: two matrices of n columns through 1 + L twice, as much before."""
         return 10 * self.n * len(self.up[1])
 
     def accelerations(self, tau_q: Array, tau_v: Array, M: Array) -> tuple[Array, Array, Array]:

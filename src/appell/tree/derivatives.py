@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from appell.tree.algorithms import moments, spread
+from appell.tree.algorithms import moments
 from appell.tree.frames import Layout, Link
 from appell.tree.spatial import (
     Matrix,
@@ -32,6 +32,7 @@ from appell.tree.spatial import (
     Steps,
     Vector,
     add,
+    along,
     cross,
     dot,
     force_cross,
@@ -44,13 +45,13 @@ from appell.tree.spatial import (
 )
 
 Scalars = Sequence[Scalar]
+Rows = list[list[Scalar]]
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One free axis k of a joint: S along `axis`, ψ, χ and ψ + V × S."""
+    """One free axis k of a joint: S, ψ, χ and ψ + V × S."""
 
-    axis: int
     k: int
     S: Six
     psi: Six
@@ -109,7 +110,7 @@ class Sums:
 def rnea_derivatives(
     layout: Layout, gravity: Scalars, q: Scalars, v: Scalars, a: Scalars
 ) -> tuple[list[list[Scalar]], list[list[Scalar]], list[list[Scalar]]]:
-    """∂τ/∂q along the velocities, ∂τ/∂v and M = ∂τ/∂a, each (nv, nv), of M a + h(q, v) = τ."""
+    """∂τ/∂q along the velocities, ∂τ/∂v and M = ∂τ/∂a, each (nv, nv), of M a + h(q, v) = τ; S being constant on body axes."""
     links, nv = layout.links, sum(link.node.kind.nv for link in layout.links)
     words, sums, axes = _outwards(layout, gravity, q, v, a)
     tau_q, tau_v, M = ([[0.0] * nv for _ in range(nv)] for _ in range(3))
@@ -120,17 +121,17 @@ def rnea_derivatives(
             by_q = add(sums[n].inertia(x.chi), sums[n].gyration(x.psi))
             by_v = add(sums[n].inertia(x.twice), sums[n].gyration(x.S))
             for y in axes[n]:
-                tau_q[y.k][x.k], tau_v[y.k][x.k], M[y.k][x.k] = by_q[y.axis], by_v[y.axis], F[y.axis]
+                tau_q[y.k][x.k], tau_v[y.k][x.k], M[y.k][x.k] = along(y.S, by_q), along(y.S, by_v), along(y.S, F)
             by_q = add(by_q, force_cross(x.S, sums[n].force))
             at = n
             while links[at].node.parent >= 0:
                 steps, at = words[at], links[at].node.parent
                 F, by_q, by_v, G = six_in(steps, F), six_in(steps, by_q), six_in(steps, by_v), _turned_in(steps, G)
                 for y in axes[at]:
-                    tau_q[y.k][x.k], tau_v[y.k][x.k] = by_q[y.axis], by_v[y.axis]
+                    tau_q[y.k][x.k], tau_v[y.k][x.k] = along(y.S, by_q), along(y.S, by_v)
                     tau_q[x.k][y.k] = dot(F, y.chi) + dot(G, y.psi[:3])
                     tau_v[x.k][y.k] = dot(F, y.twice) + dot(G, y.S[:3])
-                    M[x.k][y.k] = M[y.k][x.k] = F[y.axis]
+                    M[x.k][y.k] = M[y.k][x.k] = along(y.S, F)
         for i, x in enumerate(axes[n]):
             M[x.k][x.k] = M[x.k][x.k] + node.armature[i]
             tau_v[x.k][x.k] = tau_v[x.k][x.k] + node.damping[i]
@@ -139,11 +140,8 @@ def rnea_derivatives(
     return tau_q, tau_v, M
 
 
-def aba_derivatives(
-    layout: Layout, gravity: Scalars, q: Scalars, v: Scalars, a: Scalars
-) -> tuple[list[list[Scalar]], list[list[Scalar]], list[list[Scalar]]]:
-    """∂a/∂q along the velocities, ∂a/∂v and ∂a/∂τ = M⁻¹ at the acceleration a of these forces: −M⁻¹ of those of τ."""
-    tau_q, tau_v, M = rnea_derivatives(layout, gravity, q, v, a)
+def solved(tau_q: Rows, tau_v: Rows, M: Rows) -> tuple[Rows, Rows, Rows]:
+    """∂a/∂q along the velocities, ∂a/∂v and ∂a/∂τ = M⁻¹: −M⁻¹ of the derivatives of τ at the acceleration a of these forces."""
     L, minus = _factors(M)
     n = len(M)
     columns = [[_solution(L, minus, [row[c] for row in X], n) for c in range(n)] for X in (tau_q, tau_v)]
@@ -197,20 +195,20 @@ def _outwards(
         steps = link.steps(q)
         before = ground if link.node.parent < 0 else motions[link.node.parent]
         V0, A0 = six_out(steps, before[0]), six_out(steps, before[1])
-        joint = spread(link, v)
+        columns = link.columns(q)
+        joint = link.spread(columns, v)
         V = add(V0, joint)
-        A = add(add(A0, spread(link, a)), motion_cross(V, joint))
+        A = add(add(A0, link.spread(columns, a)), motion_cross(V, joint))
         motions.append((V, A))
         words.append(steps)
         sums.append(Sums.of(link, V, A))
-        axes.append([_axis(axis, k, V0, A0, V) for axis, k in zip(link.node.kind.axes, link.velocities, strict=True)])
+        axes.append([_axis(S, k, V0, A0, V) for S, k in zip(columns, link.velocities, strict=True)])
     return words, sums, axes
 
 
-def _axis(axis: int, k: int, V0: Six, A0: Six, V: Six) -> Axis:
-    S: Six = [1.0 if n == axis else 0.0 for n in range(6)]
+def _axis(S: Six, k: int, V0: Six, A0: Six, V: Six) -> Axis:
     psi = motion_cross(V0, S)
-    return Axis(axis, k, S, psi, add(motion_cross(A0, S), motion_cross(V0, psi)), add(psi, motion_cross(V, S)))
+    return Axis(k, S, psi, add(motion_cross(A0, S), motion_cross(V0, psi)), add(psi, motion_cross(V, S)))
 
 
 def _turned_in(steps: Steps, x: Vector) -> Vector:

@@ -26,7 +26,7 @@ class Joint:
     Parameters
     ----------
     name: of the joint; also the name of the frame it carries.
-    kind: one of "revolute", "continuous", "prismatic", "planar", "spherical", "fixed", "floating".
+    kind: "revolute", "continuous", "prismatic", "planar", "spherical", "fixed", "floating", or one made by `register`.
     parent: the name of the joint whose body this one is mounted on; None for the ground.
     placement: of the joint on the predecessor's frame (`place(xyz, rpy)`); the successor's frame at q = 0.
     axis: of hinges and slides, the normal of planar joints; on the joint's axes, made unit.
@@ -122,7 +122,7 @@ def skeleton(joints: Sequence[Joint]) -> Skeleton:
         kind, where = _checked(joint, carried)
         at, on = (-1, HERE) if joint.parent is None else carried[joint.parent]
         placement, body = on @ joint.placement, inertia_of(joint.body, where)
-        if kind.name == "fixed":
+        if kind.nv == 0:
             inertia[at] = inertia[at] + body.seen_from(placement)
             carried[joint.name] = (at, placement)
         else:

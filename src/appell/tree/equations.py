@@ -256,7 +256,7 @@ def bodies_of(nodes: Sequence[Node]) -> list[Body]:
     """The hinged bodies of a tree; other joints are refused by name."""
     bodies = []
     for node in nodes:
-        floating = node.kind.name == "floating"
+        floating = node.kind.free
         if not (node.kind.hinge or (floating and node.parent < 0)):
             raise ModelError(
                 f"joint '{node.name}' is {node.kind.name}: Golubev's equations are for hinges on a fixed or floating base"

@@ -240,27 +240,52 @@ class Exact:
 
     __radd__, __rmul__ = __add__, __mul__
 
+    def __pow__(self, n: int) -> Exact:
+        return self * self ** (n - 1) if n > 1 else self if n == 1 else self.algebra.number(1)
+
     def expression(self, values: Mapping[Symbol, Expr], writing: Writing | None = None) -> Expr:
         """The scalar in SymPy, as short as can be or in a given way, with `values` put for symbols of the generators."""
         found: Any = self.algebra.written(self.poly, writing or self.algebra.writing(self.poly))
         return found.xreplace(values) if values else found
 
 
-@dataclass(frozen=True)
-class Angle:
-    """q, of which the recursions ask no more than cos(q + γ) and sin(q + γ)."""
+@dataclass(frozen=True, eq=False)
+class Linear(Exact):
+    """A coordinate, or a sum of multiples of coordinates: it may be a length, and it has a cosine and a sine.
 
-    algebra: Algebra
+    `angle` is the same as an expression; a number added to it is an angle, such as π/2.
+    """
+
     angle: Expr
 
-    def __add__(self, offset: float) -> Angle:
-        return Angle(self.algebra, self.angle + exact_angle(offset))
+    @staticmethod
+    def of(algebra: Algebra, q: Symbol) -> Linear:
+        return Linear(algebra, algebra.generator(q).poly, q)
+
+    def __add__(self, x: Any) -> Exact:
+        total = Exact.__add__(self, x)
+        if isinstance(x, Exact) and not isinstance(x, Linear):
+            return total
+        return Linear(self.algebra, total.poly, self.angle + (x.angle if isinstance(x, Linear) else exact_angle(float(x))))
+
+    def __sub__(self, x: Any) -> Exact:
+        return self + (-x)
+
+    def __neg__(self) -> Linear:
+        return Linear(self.algebra, -self.poly, -self.angle)
+
+    def __mul__(self, x: Any) -> Exact:
+        product = Exact.__mul__(self, x)
+        return product if isinstance(x, Exact) else Linear(self.algebra, product.poly, self.angle * exact_number(float(x)))
+
+    __radd__, __rmul__ = __add__, __mul__
 
     def cos(self) -> Exact:
         return self.algebra.generator(cos(self.angle))
 
     def sin(self) -> Exact:
-        return self.algebra.generator(sin(self.angle))
+        sign = -1 if self.angle.could_extract_minus_sign() else 1
+        return self.algebra.generator(sin(sign * self.angle)) * sign
 
 
 def generators_of(exprs: Iterable[Expr]) -> tuple[Expr, ...]:

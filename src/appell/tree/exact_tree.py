@@ -17,9 +17,20 @@ import numpy as np
 from sympy import Dummy, Expr, Matrix, Symbol, cos, eye, sin
 
 from appell.errors import FormNotApplicable
+from appell.jets import QuaternionComponent
 from appell.tree import kinematics
 from appell.tree.algorithms import moments
-from appell.tree.exact import Algebra, Angle, Exact, Writing, exact_angle, exact_scalar, generators_of, rational_turn
+from appell.tree.exact import (
+    Algebra,
+    Exact,
+    Linear,
+    Writing,
+    exact_angle,
+    exact_scalar,
+    generators_of,
+    rational_turn,
+    without_floats,
+)
 from appell.tree.frames import Layout, Link, Node, basis
 from appell.tree.inertia import HERE, Inertia, Placement, has_symbols
 from appell.tree.kinematics import Pose
@@ -92,7 +103,7 @@ class ExactTree:
             algebra,
             Layout(tuple(replace(link, fixed=lift(link.fixed)) for link in links), Inertia.zero()),
             bodies,
-            tuple(x for joint, mine in zip(joints, angles, strict=True) for x in _scalars(joint, mine, algebra)),
+            tuple(_coordinate(q, algebra) for joint in joints for q in joint.coordinates),
             tuple(algebra.generator(x) for joint in joints for x in joint.velocities),
             {letter: angle for angle, letter in letters.items()},
             {name: (n, lift(word)) for name, (n, word) in marks.items()},
@@ -107,7 +118,7 @@ class ExactTree:
     def velocities(self) -> list[Six]:
         """[angular | linear] of the bodies' frames on their own axes."""
         words = [link.steps(self.q) for link in self.layout.links]
-        return [[self.lifted(x) for x in V] for V in kinematics.velocities(self.layout, words, self.v)]
+        return [[self.lifted(x) for x in V] for V in kinematics.velocities(self.layout, words, self.q, self.v)]
 
     def lifted(self, x: Any) -> Exact:
         """A scalar or a number as an exact scalar."""
@@ -188,13 +199,14 @@ def _lifted(step: Step, algebra: Algebra, letters: Mapping[Expr, Symbol]) -> Ste
 
 
 def _turning(joint: JointSymbols, link: Link) -> list[Expr]:
-    """The angles of a joint that enter through their cosines and sines: q + γ of a hinge, the angle of a planar joint."""
-    kind, shift = link.node.kind, 0 if quarter(link.offset) is not None else exact_angle(link.offset)
-    pairs = zip(joint.coordinates, kind.axes, strict=True) if kind.nq == kind.nv else ()
-    return [q + shift for q, axis in pairs if axis < 3]
+    """The angles that a joint takes cosines and sines of: q + γ of a hinge; no signs before them, cos(−x) being cos x."""
+    subspace, shift = link.node.kind.subspace, 0 if quarter(link.offset) is not None else exact_angle(link.offset)
+    if joint.quaternions:
+        return []
+    own = dict(zip(subspace.letters, joint.coordinates, strict=True))
+    found: list[Any] = [without_floats(angle).xreplace(own) + shift for angle in subspace.angles]
+    return list(dict.fromkeys(-x if x.could_extract_minus_sign() else x for x in found))
 
 
-def _scalars(joint: JointSymbols, angles: list[Expr], algebra: Algebra) -> list[Any]:
-    """The coordinates of a joint: angles, lengths and components of quaternions."""
-    turning = {q for angle in angles for q in angle.free_symbols}
-    return [Angle(algebra, q) if q in turning else algebra.generator(q) for q in joint.coordinates]
+def _coordinate(q: Any, algebra: Algebra) -> Exact:
+    return algebra.generator(q) if isinstance(q, QuaternionComponent) else Linear.of(algebra, q)

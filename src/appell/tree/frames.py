@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from appell.tree.inertia import Array, Inertia, Placement
-from appell.tree.joints import JointKind
-from appell.tree.spatial import Scalar, Steps
+from appell.tree.joints import JointKind, turn_z
+from appell.tree.spatial import Scalar, Six, Steps, scaled
 from appell.tree.words import TINY, common_normal, quarter, spell, turn
 
 
@@ -37,7 +37,10 @@ class Node:
 
 @dataclass(frozen=True, eq=False)
 class Link:
-    """A body in the frame chosen for it (`frame`, in the given one): `fixed` steps, then those of the joint."""
+    """A body in the frame chosen for it (`frame`, in the given one): `fixed` steps, then those of the joint.
+
+    `offset` (rad) is a constant turn about z before that of a hinge.
+    """
 
     node: Node
     frame: Placement
@@ -47,8 +50,28 @@ class Link:
 
     def steps(self, q: Sequence[Scalar]) -> Steps:
         """From the predecessor's chosen frame to this one; q is the tree's whole configuration."""
-        node = self.node
-        return (*self.fixed, *node.kind.steps(q[node.iq : node.iq + node.kind.nq], self.offset))
+        own = self.own(q)
+        return (*self.fixed, *(self.node.kind.steps(own) if not self.offset else (turn_z(own[0], self.offset),)))
+
+    def own(self, q: Sequence[Scalar]) -> Sequence[Scalar]:
+        """The joint's entries of q."""
+        return q[self.node.iq : self.node.iq + self.node.kind.nq]
+
+    def columns(self, q: Sequence[Scalar]) -> tuple[Six, ...]:
+        """S on the axes of this link, column by column."""
+        return self.node.kind.columns(self.own(q))
+
+    def spread(self, columns: Sequence[Six], values: Sequence[Scalar]) -> Six:
+        """S x of the joint's entries x of velocities or accelerations."""
+        x: Six = [0.0] * 6
+        for S, k in zip(columns, self.velocities, strict=True):
+            x = [y if isinstance(s, float) and s == 0.0 else s + y for s, y in zip(scaled(S, values[k]), x, strict=True)]
+        return x
+
+    def drift(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> Six | None:
+        """Ṡ v; None where S is constant."""
+        found = self.node.kind.subspace.drift
+        return None if found is None else found(self.own(q), [v[k] for k in self.velocities])
 
     @property
     def velocities(self) -> range:
@@ -71,7 +94,7 @@ def lay_out(nodes: Sequence[Node]) -> Layout:
             successors[node.parent].append(n)
     chosen = [Placement(basis(node.axis), np.zeros(3)) if node.kind.axial else _identity() for node in nodes]
     for n, node in enumerate(nodes):
-        if node.kind.name == "prismatic":
+        if node.kind.slide:
             chosen[n] = _met(chosen, nodes, n)
         elif node.kind.hinge:
             chosen[n] = _slid(chosen, nodes, n, successors[n])

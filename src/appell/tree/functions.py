@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from appell.graph import algebra
 from appell.graph.algebra import Value
 from appell.graph.fn import Fn, make_fn
-from appell.graph.scalar import Scalar, scalars, stacked
+from appell.graph.scalar import Scalar, is_constant_zero, scalars, stacked
 from appell.tree import kinematics
 from appell.tree.algorithms import aba, crba, rnea
-from appell.tree.derivatives import aba_derivatives, rnea_derivatives
+from appell.tree.derivatives import Rows, rnea_derivatives, solved
 from appell.tree.description import Frame
 from appell.tree.frames import Layout
 
@@ -133,14 +133,27 @@ def _rate(s: Subject, q: Value, v: Value) -> dict[str, Part]:
 
 
 def _forward_derivatives(s: Subject, q: Value, v: Value, tau: Value) -> dict[str, Part]:
-    a = aba(s.layout, s.gravity, scalars(q), scalars(v), scalars(tau))
-    parts = aba_derivatives(s.layout, s.gravity, scalars(q), scalars(v), a)
+    a = stacked(aba(s.layout, s.gravity, scalars(q), scalars(v), scalars(tau)))
+    parts = solved(*_inverse_parts(s, q, v, a))
     return {name: _matrix(part) for name, part in zip(("a_q", "a_v", "a_tau"), parts, strict=True)}
 
 
 def _inverse_derivatives(s: Subject, q: Value, v: Value, a: Value) -> dict[str, Part]:
-    parts = rnea_derivatives(s.layout, s.gravity, scalars(q), scalars(v), scalars(a))
+    parts = _inverse_parts(s, q, v, a)
     return {name: _matrix(part) for name, part in zip(("tau_q", "tau_v", "tau_a"), parts, strict=True)}
+
+
+def _inverse_parts(s: Subject, q: Value, v: Value, a: Value) -> tuple[Rows, Rows, Rows]:
+    """∂τ/∂q N, ∂τ/∂v, M: by one pass where S is constant on body axes for every joint, else by differentiating the graph."""
+    if all(link.node.kind.subspace.constant for link in s.layout.links):
+        return rnea_derivatives(s.layout, s.gravity, scalars(q), scalars(v), scalars(a))
+    free = algebra.symbols("a", s.nv)
+    tau = stacked(rnea(s.layout, s.gravity, scalars(q), scalars(v), scalars(free)))
+    N = algebra.jacobian(_rate(s, q, v)["qd"][0], v)
+    parts = (algebra.jacobian(tau, q) @ N, algebra.jacobian(tau, v), algebra.jacobian(tau, free))
+    rows = [[[X[i, j] for j in range(s.nv)] for i in range(s.nv)] for X in algebra.substitute_all(parts, [free], [a])]
+    tau_q, tau_v, M = ([[0.0 if is_constant_zero(x) else x for x in row] for row in X] for X in rows)
+    return tau_q, tau_v, M
 
 
 QUESTIONS: dict[str, tuple[str, Callable[..., dict[str, Part]]]] = {

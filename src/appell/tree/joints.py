@@ -1,7 +1,13 @@
-"""The joints, a table: what moves, along which axes of the successor, and which inertia belongs to either side.
+"""The joints, a table: what moves, along which axes of the successor, how it is called, and which inertia it leaves alone.
 
-Every joint has constant free axes in the frame of its successor, unit vectors of [wx wy wz vx vy vz] in the order of
-its velocities. Another joint is another row of `JOINTS`.
+A `JointKind` is all that the library knows of a joint. Another one is another row of `TABLE`, or `register(kind)` from outside:
+
+    screw = JointKind("screw", lambda q: (turn_z(q[0]), Slide(2, 0.01 * q[0])))        # 1 cm a radian
+    register(screw)                                                                    # Joint("lift", "screw", …)
+
+From the steps that lead over the joint, and q̇ = N v, follow the motion subspace S and its rate (`subspace`), the symbols of the
+joint, its place in URDF; every algorithm takes them from here. Steps and rates are written with +, −, · and the `cos`, `sin` of
+this module, so that one text serves floats, batches, the graph and exact polynomials.
 
 `passed` says which moments of the successor may be booked on the predecessor without changing any motion or joint
 force: a mass distribution that the joint leaves alone. For a hinge about z: mass on the axis and a rod along it,
@@ -12,12 +18,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from appell.errors import ModelError
 from appell.graph.scalar import Scalar, cos, sin
 from appell.tree.inertia import Inertia
-from appell.tree.spatial import Attitude, Matrix, Slide, Step, Turn
+from appell.tree.spatial import Attitude, Matrix, Six, Slide, Step, Turn
+from appell.tree.subspace import Subspace, constant_subspace, derived_subspace, word_of
+
+Rate = Callable[[Sequence[Scalar], Sequence[Scalar]], list[Scalar]]
+StepsOf = Callable[[Sequence[Scalar]], tuple[Step, ...]]
+Passed = Callable[[Inertia], Inertia]
 
 
 def rotation_of(quaternion: Sequence[Scalar]) -> Matrix:
@@ -42,7 +55,7 @@ def quaternion_rate(quaternion: Sequence[Scalar], w_body: Sequence[Scalar]) -> l
     ]
 
 
-def turn_z(angle: Scalar, offset: float) -> Turn:
+def turn_z(angle: Scalar, offset: float = 0.0) -> Turn:
     """A turn about z by angle + offset; whole quarter turns of the offset cost nothing."""
     quarters = offset / (np.pi / 2)
     whole = round(quarters) % 4
@@ -52,26 +65,57 @@ def turn_z(angle: Scalar, offset: float) -> Turn:
     return Turn(2, *[(c, s), (-s, c), (-c, -s), (s, -c)][whole])
 
 
-StepsOf = Callable[[Sequence[Scalar], float], tuple[Step, ...]]
-Passed = Callable[[Inertia], Inertia]
+def same_rate(q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+    """q̇ = v."""
+    return list(v)
+
+
+def nothing(body: Inertia) -> Inertia:
+    """No part of an inertia."""
+    return Inertia.zero()
 
 
 @dataclass(frozen=True)
-class JointKind:
-    """`steps(q, offset)` lead from the joint's frame on the predecessor to the successor's frame; z is the axis.
+class Names:
+    """How coordinates and velocities are called, {} being the name of the joint; a velocity "" is its coordinate's own, x.d.
 
-    `rate(q, v)` is q̇; `neutral` the configuration in which both frames agree; `axial` whether an axis is
-    given; `offset` (rad) is a constant turn about z before that of a hinge.
+    quaternion: four components follow the coordinates, and three body rates the velocities. alone: the names of the coordinates
+    where the joint is the only one of its kind in a tree; it is then the `base`.
+    """
+
+    coordinates: tuple[str, ...] = ("{}",)
+    velocities: tuple[str, ...] = ("",)
+    quaternion: bool = False
+    alone: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class JointKind:
+    """A kind of joint.
+
+    Parameters
+    ----------
+    name: what `Joint(kind=…)` says.
+    steps: q → the steps from the joint's frame on the predecessor to the successor's frame: `Turn`, `Slide`, `Attitude`.
+    neutral: the configuration in which both frames agree, (nq,).
+    rate: (q, v) → q̇ = N(q) v, v by default.
+    axes: where S has constant unit columns, which of [wx wy wz vx vy vz] on the successor's axes they are, in the order of v;
+        by default S follows from steps and rate.
+    names: of coordinates and velocities; `name` or `name_1`, `name_2` … by default.
+    passed: what of the successor's inertia may be booked on the predecessor.
+    axial: whether `Joint(axis=…)` directs its z.
+    urdf: its type in URDF files, "" if they do not know it.
     """
 
     name: str
-    axes: tuple[int, ...]
-    neutral: tuple[float, ...]
     steps: StepsOf
-    rate: Callable[[Sequence[Scalar], Sequence[Scalar]], list[Scalar]]
-    passed: Passed
-    axial: bool
-    hinge: bool = False  # takes the offset
+    neutral: tuple[float, ...] = (0.0,)
+    rate: Rate = same_rate
+    axes: tuple[int, ...] | None = None
+    names: Names | None = None
+    passed: Passed = nothing
+    axial: bool = True
+    urdf: str = ""
 
     @property
     def nq(self) -> int:
@@ -79,15 +123,47 @@ class JointKind:
 
     @property
     def nv(self) -> int:
-        return len(self.axes)
+        return self.nq - self.called.quaternion
+
+    @cached_property
+    def called(self) -> Names:
+        """`names`, or those that a joint of nq coordinates without quaternions has."""
+        several = tuple(f"{{}}_{k + 1}" for k in range(self.nq))
+        return self.names or Names(several if self.nq > 1 else ("{}",) * self.nq, ("",) * self.nq)
+
+    @cached_property
+    def subspace(self) -> Subspace:
+        """S(q) on the successor's axes, and Ṡ v."""
+        if self.axes is not None:
+            return constant_subspace(self.axes)
+        return derived_subspace(self.steps, self.rate, self.nq, self.nv)
+
+    @property
+    def hinge(self) -> bool:
+        """Whether it is a turn about z by q: its frame may be slid along z and turned about it."""
+        return self.nq == 1 and self.rate is same_rate and self.subspace.axes == (2,)
+
+    @property
+    def slide(self) -> bool:
+        """Whether it is a slide along z by q: its frame may be anywhere."""
+        return self.nq == 1 and self.rate is same_rate and self.subspace.axes == (5,)
+
+    @property
+    def free(self) -> bool:
+        """Whether it restricts nothing."""
+        return self.nv == 6
 
     def somewhere(self, k: int) -> list[float]:
         """A valid configuration without symmetry, another for each k; quaternions have unit length."""
         q = [float(np.sin(1.0 + 2.4 * (k + i))) for i in range(self.nq)]
-        if self.nq > self.nv:
+        if self.called.quaternion:
             length = float(np.linalg.norm(q[-4:]))
             q[-4:] = [x / length for x in q[-4:]]
         return q
+
+    def columns(self, q: Sequence[Scalar]) -> tuple[Six, ...]:
+        """S, column by column in the order of v."""
+        return self.subspace.columns(q)
 
 
 def _hinge_passed(body: Inertia) -> Inertia:
@@ -104,26 +180,81 @@ def _floating_rate(q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
     return [*Attitude(rotation_of(q[3:])).vector_in(list(v[:3])), *quaternion_rate(q[3:], v[3:])]
 
 
-_same_rate = lambda q, v: list(v)
-_nothing: Passed = lambda body: Inertia.zero()
-_hinge_steps: StepsOf = lambda q, offset: (turn_z(q[0], offset),)
-_slide_steps: StepsOf = lambda q, offset: (Slide(2, q[0]),)
-_planar_steps: StepsOf = lambda q, offset: (Slide(0, q[0]), Slide(1, q[1]), turn_z(q[2], 0.0))
-_ball_steps: StepsOf = lambda q, offset: (Attitude(rotation_of(q)),)
-_free_steps: StepsOf = lambda q, offset: (*(Slide(k, q[k]) for k in range(3)), Attitude(rotation_of(q[3:])))
+def _planar_steps(q: Sequence[Scalar]) -> tuple[Step, ...]:
+    return Slide(0, q[0]), Slide(1, q[1]), turn_z(q[2])
+
+
+def _floating_steps(q: Sequence[Scalar]) -> tuple[Step, ...]:
+    return *(Slide(k, q[k]) for k in range(3)), Attitude(rotation_of(q[3:]))
+
 
 _UNIT = (0.0, 0.0, 0.0, 1.0)
-_TABLE = (
-    #         name          axes                neutral              steps          rate            passed        axial
-    JointKind("revolute", (2,), (0.0,), _hinge_steps, _same_rate, _hinge_passed, True, True),
-    JointKind("continuous", (2,), (0.0,), _hinge_steps, _same_rate, _hinge_passed, True, True),
-    # the whole second moment: successor and predecessor turn alike
-    JointKind("prismatic", (5,), (0.0,), _slide_steps, _same_rate, lambda b: Inertia(0.0, 0 * b.h, b.P), True),
-    JointKind("planar", (3, 4, 2), (0.0, 0.0, 0.0), _planar_steps, _planar_rate, _nothing, True),
+_HINGE = {"steps": lambda q: (turn_z(q[0]),), "axes": (2,), "passed": _hinge_passed}
+TABLE = (
+    JointKind("revolute", **_HINGE, urdf="revolute"),
+    JointKind("continuous", **_HINGE, urdf="continuous"),
     JointKind(
-        "spherical", (0, 1, 2), _UNIT, _ball_steps, quaternion_rate, lambda b: Inertia(b.m, 0 * b.h, 0 * b.P), False
+        "prismatic", lambda q: (Slide(2, q[0]),), axes=(5,), urdf="prismatic",
+        passed=lambda body: Inertia(0.0, 0 * body.h, body.P),  # the whole second moment: both sides turn alike
     ),
-    JointKind("floating", (3, 4, 5, 0, 1, 2), (0.0, 0.0, 0.0, *_UNIT), _free_steps, _floating_rate, _nothing, False),
-    JointKind("fixed", (), (), lambda q, offset: (), lambda q, v: [], lambda body: body, False),
-)
-JOINTS = {kind.name: kind for kind in _TABLE}
+    JointKind(
+        "planar", _planar_steps, (0.0, 0.0, 0.0), _planar_rate, axes=(3, 4, 2), urdf="planar",
+        names=Names(("x_{}", "y_{}", "{}"), ("v_{}_x", "v_{}_y", "")),
+    ),
+    JointKind(
+        "spherical", lambda q: (Attitude(rotation_of(q)),), _UNIT, quaternion_rate, axes=(0, 1, 2), axial=False,
+        names=Names((), (), quaternion=True), passed=lambda body: Inertia(body.m, 0 * body.h, 0 * body.P),
+    ),
+    JointKind(
+        "floating", _floating_steps, (0.0, 0.0, 0.0, *_UNIT), _floating_rate, axes=(3, 4, 5, 0, 1, 2), axial=False,
+        urdf="floating",
+        names=Names(("x_{}", "y_{}", "z_{}"), ("v_{}_x", "v_{}_y", "v_{}_z"), quaternion=True, alone=("x", "y", "z")),
+    ),
+    JointKind("fixed", lambda q: (), (), axes=(), passed=lambda body: body, axial=False, urdf="fixed"),
+)  # fmt: skip
+JOINTS = {kind.name: kind for kind in TABLE}
+
+
+def register(kind: JointKind) -> JointKind:
+    """Make a kind of joint known to every tree by its name; checked first: frames that agree at `neutral`, S of full rank."""
+    if not isinstance(kind, JointKind):
+        raise ModelError(f"register takes an ap.tree.JointKind, not {kind!r}")
+    if not (isinstance(kind.name, str) and kind.name):
+        raise ModelError(f"the name of a kind of joint must be a text, not {kind.name!r}")
+    known = JOINTS.get(kind.name)
+    if known is kind:
+        return kind
+    taken = [other.name for other in JOINTS.values() if kind.urdf and other.urdf == kind.urdf]
+    if known is not None or taken:
+        what = f"the URDF type '{kind.urdf}' of joint '{taken[0]}'" if known is None else f"a joint of the kind '{kind.name}'"
+        raise ModelError(f"there is {what} already; choose another name")
+    _check(kind)
+    JOINTS[kind.name] = kind
+    return kind
+
+
+def _check(kind: JointKind) -> None:
+    """What a person may get wrong in a row of the table."""
+    where, called = f"joint kind '{kind.name}'", kind.called
+    if (len(called.coordinates) + 4 * called.quaternion, len(called.velocities) + 3 * called.quaternion) != (kind.nq, kind.nv):
+        raise ModelError(f"{where} names {called}, but has {kind.nq} coordinates and {kind.nv} velocities")
+    R, p = word_of(kind.steps(list(kind.neutral)))
+    if abs(R - np.eye(3)).max() > 1e-12 or abs(p).max() > 1e-12:
+        raise ModelError(f"{where}: its two frames must agree at neutral = {kind.neutral}; the steps lead to {p} and\n{R}")
+    q, v = kind.somewhere(0), [float(np.cos(k)) for k in range(kind.nv)]
+    if len(kind.rate(q, v)) != kind.nq:
+        raise ModelError(f"{where}: rate(q, v) gives {len(kind.rate(q, v))} numbers for {kind.nq} coordinates")
+    S = np.array([[float(x) for x in column] for column in kind.columns(q)]).reshape(-1, 6)
+    if len(S) != kind.nv or np.linalg.matrix_rank(S) < kind.nv:
+        raise ModelError(f"{where}: its {kind.nv} velocities do not move it in {kind.nv} different ways; S = {S.tolist()}")
+    h, qd = 1e-6, np.array(kind.rate(q, v), float)
+    (R1, p1), (R0, p0) = (word_of(kind.steps(list(np.array(q) + sign * h * qd))) for sign in (1, -1))
+    R, _ = word_of(kind.steps(q))
+    W = R.T @ (R1 - R0) / (2 * h)
+    moved = np.array([W[2, 1], W[0, 2], W[1, 0], *(R.T @ (p1 - p0) / (2 * h))])
+    if abs(moved - np.array(v) @ S).max() > 1e-7 * (1 + abs(moved).max()):
+        said = f"not by S v = {np.array(v) @ S}; mend axes or rate"
+        raise ModelError(f"{where}: with q̇ = rate(q, v) its steps move by {moved}, {said}")
+
+
+__all__ = ["JOINTS", "TABLE", "JointKind", "Names", "Slide", "Turn", "cos", "register", "sin", "turn_z"]

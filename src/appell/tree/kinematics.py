@@ -9,10 +9,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from appell.errors import ModelError
-from appell.tree.algorithms import moments, spread
+from appell.tree.algorithms import moments
 from appell.tree.frames import Layout
 from appell.tree.inertia import Placement
-from appell.tree.spatial import Matrix, Scalar, Six, Slide, Steps, Vector, add, cross, dot, inertia_times, six_in, six_out
+from appell.tree.spatial import (
+    Matrix,
+    Scalar,
+    Six,
+    Slide,
+    Steps,
+    Vector,
+    add,
+    along,
+    cross,
+    dot,
+    inertia_times,
+    six_in,
+    six_out,
+)
 
 Scalars = Sequence[Scalar]
 
@@ -83,14 +97,18 @@ def frame_jacobian(layout: Layout, node: int, placement: Placement, q: Scalars, 
     while n >= 0:
         link, pose = layout.links[n], all_poses[n]
         lever = [origin[i] - pose.p[i] for i in range(3)]
-        for axis, k in zip(link.node.kind.axes, link.velocities, strict=True):
-            e = [pose.R[i][axis % 3] for i in range(3)]
-            linear, angular = (e, [0.0] * 3) if axis >= 3 else (cross(e, lever), e)
+        for S, k in zip(link.columns(q), link.velocities, strict=True):
+            angular, linear = _turned(pose, S[:3]), _turned(pose, S[3:])
+            linear = add(linear, cross(angular, lever))
             if reference == "local":
                 linear, angular = _untwisted(frame, linear), _untwisted(frame, angular)
             columns[k] = [*linear, *angular]
         n = link.node.parent
     return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _turned(pose: Pose, x: Vector) -> Vector:
+    return [along([*x, 0.0, 0.0, 0.0], [*row, 0.0, 0.0, 0.0]) for row in pose.R]
 
 
 def _untwisted(frame: Pose, x: Vector) -> Vector:
@@ -138,12 +156,13 @@ def potential_energy(layout: Layout, gravity: Scalars, q: Scalars) -> Scalar:
     return 0.0 - dot(gravity, centre_of_mass(layout, 1.0, q))
 
 
-def velocities(layout: Layout, words: Sequence[Steps], v: Scalars) -> list[Six]:
+def velocities(layout: Layout, words: Sequence[Steps], q: Scalars, v: Scalars) -> list[Six]:
     """V = X V' + S v of each link on its own axes; `words` are the steps of the links at q."""
     found: list[Six] = []
     for link, steps in zip(layout.links, words, strict=True):
+        columns = link.columns(q)
         before = [0.0] * 6 if link.node.parent < 0 else found[link.node.parent]
-        found.append(add(six_out(steps, before), spread(link, v)))
+        found.append(add(six_out(steps, before), link.spread(columns, v)))
     return found
 
 
@@ -151,6 +170,6 @@ def _momenta(layout: Layout, q: Scalars, v: Scalars) -> tuple[list[Steps], list[
     """The words, and (V, I V) of each link on its own axes."""
     words = [link.steps(q) for link in layout.links]
     momenta = []
-    for link, V in zip(layout.links, velocities(layout, words, v), strict=True):
+    for link, V in zip(layout.links, velocities(layout, words, q, v), strict=True):
         momenta.append((V, inertia_times(*moments(link.inertia), V)))
     return words, momenta

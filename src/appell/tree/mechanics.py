@@ -33,6 +33,7 @@ from appell.tree.spatial import (
     Steps,
     Vector,
     add,
+    along,
     inertia_in,
     moments_in,
     six_in,
@@ -126,10 +127,11 @@ def mass_matrix(layout: Layout, q: Sequence[Value]) -> Value:
     for n in reversed(range(len(links))):
         node, steps, moments = links[n].node, links[n].steps(q), composite[n]
         I = algorithms.six_by_six(*moments)
-        own = [Forces([k], I[axis]) for axis, k in zip(node.kind.axes, links[n].velocities, strict=True)]
+        columns = links[n].columns(q)
+        own = [Forces([k], [along(S, row) for row in I]) for S, k in zip(columns, links[n].velocities, strict=True)]
         forces = Forces.joined([*brought[n], *own])
         for i, l in enumerate(links[n].velocities):
-            row = forces.six[node.kind.axes[i]]
+            row = along(columns[i], forces.six)
             M[l, forces.k], M[forces.k, l] = row, row.T
             M[l, l] += node.armature[i]
         if node.parent >= 0:
@@ -148,9 +150,9 @@ def _together(a: Moments, b: Moments) -> Moments:
 
 @dataclass(frozen=True)
 class Pivot:
-    """A joint axis e_k eliminated at a batch of configurations: M_kk and D, (batch,), K = U/D, (6, batch)."""
+    """A joint axis S eliminated at a batch of configurations: S, K = U/D, (6, batch); M_kk and D, (batch,)."""
 
-    axis: int
+    S: Array
     diagonal: Array
     D: Array
     K: Array
@@ -162,37 +164,38 @@ def inverse_trace(layout: Layout, q: Array) -> Array:
     The trace of M⁻¹ with M scaled to a unit diagonal, so at least 1/λ_min and at most nv/λ_min of that. After the pivots,
     outwards: a force f on a body accelerates it by Ω f, (6, 6), its predecessor alone by Ω' f = X Ω Xᵀ f, and
 
-        (M⁻¹)_kk = 1/D + K·Ω'K            Ω = (1 − e_k Kᵀ) Ω' (1 − e_k Kᵀ)ᵀ + e_k e_kᵀ/D
+        (M⁻¹)_kk = 1/D + K·Ω'K            Ω = (1 − S Kᵀ) Ω' (1 − S Kᵀ)ᵀ + S Sᵀ/D
     """
     words = [link.steps(list(q.T)) for link in layout.links]
     total, positive, responses = np.zeros(len(q)), np.ones(len(q), dtype=bool), []
     with np.errstate(all="ignore"):  # D = 0: nothing after it is a number
-        for link, steps, pivots in zip(layout.links, words, _pivots(layout, words, len(q)), strict=True):
+        for link, steps, pivots in zip(layout.links, words, _pivots(layout, words, q), strict=True):
             parent = link.node.parent
             Omega = np.zeros((6, 6, len(q))) if parent < 0 else _carried(steps, responses[parent])
             for pivot in reversed(pivots):
                 brought = np.einsum("ijb,jb->ib", Omega, pivot.K)
                 inverse = 1 / pivot.D + (pivot.K * brought).sum(axis=0)
-                Omega[pivot.axis] -= brought
-                Omega[:, pivot.axis] -= brought
-                Omega[pivot.axis, pivot.axis] += inverse
+                Omega -= pivot.S[:, None] * brought + brought[:, None] * pivot.S
+                Omega += pivot.S[:, None] * pivot.S * inverse
                 total += pivot.diagonal * inverse
                 positive &= pivot.D > 0
             responses.append(Omega)
     return np.where(positive, total, np.inf)
 
 
-def _pivots(layout: Layout, words: Sequence[Steps], batch: int) -> list[list[Pivot]]:
-    """Of each link, by articulated bodies from the tips inwards: I ← I − U Uᵀ/D, U = I e_k, D = U_k and the rotor."""
+def _pivots(layout: Layout, words: Sequence[Steps], q: Array) -> list[list[Pivot]]:
+    """Of each link, by articulated bodies from the tips inwards: I ← I − U Uᵀ/D, U = I S, D = S·U and the rotor."""
+    wide = lambda rows: np.array([np.broadcast_to(x, len(q)) for x in rows])
     composite = [algorithms.moments(link.inertia) for link in layout.links]
     inertia = [algorithms.six_by_six(*moments) for moments in composite]
     made: list[list[Pivot]] = [[] for _ in layout.links]
     for n, link in reversed(list(enumerate(layout.links))):
         whole, parent = algorithms.six_by_six(*composite[n]), link.node.parent
-        for axis, rotor in zip(link.node.kind.axes, link.node.armature, strict=True):
-            U = np.array([np.broadcast_to(x, batch) for x in inertia[n][axis]])
-            D = U[axis] + rotor
-            made[n].append(Pivot(axis, np.broadcast_to(whole[axis][axis] + rotor, batch), D, U / D))
+        for S, rotor in zip(link.columns(list(q.T)), link.node.armature, strict=True):
+            U = wide([along(S, row) for row in inertia[n]])
+            D = along(S, list(U)) + rotor
+            total = along(S, [along(S, row) for row in whole]) + rotor
+            made[n].append(Pivot(wide(S), np.broadcast_to(total, len(q)), D, U / D))
             inertia[n] = [[x - u * k for x, k in zip(row, U / D, strict=True)] for row, u in zip(inertia[n], U, strict=True)]
         if parent >= 0:
             inertia[parent] = [add(x, y) for x, y in zip(inertia[parent], inertia_in(words[n], inertia[n]), strict=True)]

@@ -5,6 +5,8 @@
     planar            x_name y_name name                  v_name_x v_name_y name.d             body velocities
     floating          x y z base_x base_y base_z base_w   v_base_x … omega_base_x …            body velocities
 
+These are the `Names` of the table of joints; q̇ = N v is its `rate` in these symbols.
+
 The floating joint of a tree with one of them is the `base`; several keep their own names, x_name y_name z_name ….
 Characters that no symbol has become underscores.
 
@@ -16,15 +18,18 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sympy import Expr, Matrix, Symbol, cos, sin
+import sympy
+from sympy import Expr, Symbol
 
 from appell.errors import ModelError
 from appell.jets import Coordinate, Jet, Speed
 from appell.model.bodies import Quaternion
+from appell.tree.exact import without_floats
 from appell.tree.frames import Node
+from appell.tree.joints import JointKind
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,21 @@ class JointSymbols:
     rates: dict[Symbol, Expr]
     quaternions: tuple[Quaternion, ...] = ()
 
+    @staticmethod
+    def of(kind: JointKind, word: str, alone: bool = False) -> JointSymbols:
+        """The symbols of a joint of this kind and name; `alone`: it is the base."""
+        called = kind.called
+        plain = [Coordinate(name.format(word)) for name in (called.alone if alone else called.coordinates)]
+        balls = (Quaternion(word),) if called.quaternion else ()
+        coordinates = (*plain, *(x for ball in balls for x in ball.coordinates))
+        own = [Speed(name.format(word)) if name else plain[k].d for k, name in enumerate(called.velocities)]
+        velocities = (*own, *(rate for ball in balls for rate in ball.rates))
+        found = (without_floats(sympy.sympify(x)) for x in kind.rate(coordinates, velocities))
+        rates: dict[Symbol, Expr] = dict(zip(coordinates, found, strict=True))
+        for ball in balls:
+            rates |= ball.kinematics
+        return JointSymbols(coordinates, velocities, rates, balls)
+
     @property
     def names(self) -> list[str]:
         return [str(symbol) for symbol in (*self.coordinates, *self.velocities)]
@@ -43,75 +63,29 @@ class JointSymbols:
 
 def symbols_of(nodes: Sequence[Node]) -> tuple[JointSymbols, ...]:
     """The symbols of every joint, all different; joints of fewer coordinates choose first."""
-    alone = sum(node.kind.name == "floating" for node in nodes) == 1
+    kinds = [node.kind.name for node in nodes]
     made: dict[str, JointSymbols] = {}
     owner: dict[str, Node] = {}
     for node in sorted(nodes, key=lambda node: node.kind.nq):
-        make, word = MAKERS[node.kind.name], _word(node.name)
-        if make is _free and (alone or word == "base"):
-            make, word = _base, "base"
-        made[node.name] = _untaken(node, make, word, owner)
+        word = _word(node.name)
+        base = bool(node.kind.called.alone) and (kinds.count(node.kind.name) == 1 or word == "base")
+        made[node.name] = _untaken(node, "base" if base else word, base, owner)
         owner |= dict.fromkeys(made[node.name].names, node)
     return tuple(made[node.name] for node in nodes)
 
 
-def _untaken(node: Node, make: Maker, word: str, owner: Mapping[str, Node]) -> JointSymbols:
-    """The symbols that `make` gives the joint if nobody owns one of them, else the next choice; equal names are refused."""
-    joint = make(word)
+def _untaken(node: Node, word: str, base: bool, owner: Mapping[str, Node]) -> JointSymbols:
+    """The symbols of the joint if nobody owns one of them, else the next choice; equal names are refused."""
+    joint = JointSymbols.of(node.kind, word, base)
     taken = [name for name in joint.names if name in owner]
     if not taken:
         return joint
     other = owner[taken[0]]
     if node.kind.nq == 1 or _word(other.name) == _word(node.name):
         raise ModelError(f"joints '{other.name}' and '{node.name}' both want the symbol '{taken[0]}'; rename one of them")
-    return _untaken(node, _free, word, owner) if make is _base else _untaken(node, make, f"{word}_", owner)
+    return _untaken(node, word, False, owner) if base else _untaken(node, f"{word}_", False, owner)
 
 
 def _word(name: str) -> str:
     word = re.sub(r"\W", "_", name)
     return f"{word}_" if keyword.iskeyword(word) or word == "t" else f"_{word}" if word[0].isdigit() else word
-
-
-def _one(word: str) -> JointSymbols:
-    q = Coordinate(word)
-    return JointSymbols((q,), (q.d,), {q: q.d})
-
-
-def _ball(word: str) -> JointSymbols:
-    ball = Quaternion(word)
-    return JointSymbols(ball.coordinates, ball.rates, ball.kinematics, (ball,))
-
-
-def _plane(word: str) -> JointSymbols:
-    x, y, phi = Coordinate(f"x_{word}"), Coordinate(f"y_{word}"), Coordinate(word)
-    u, v = Speed(f"v_{word}_x"), Speed(f"v_{word}_y")
-    rates = {x: u * cos(phi) - v * sin(phi), y: u * sin(phi) + v * cos(phi), phi: phi.d}
-    return JointSymbols((x, y, phi), (u, v, phi.d), rates)
-
-
-def _free(word: str) -> JointSymbols:
-    return _placed(word, [f"x_{word}", f"y_{word}", f"z_{word}"])
-
-
-def _base(word: str) -> JointSymbols:
-    return _placed(word, ["x", "y", "z"])
-
-
-def _placed(word: str, names: Sequence[str]) -> JointSymbols:
-    ball, place = Quaternion(word), tuple(map(Coordinate, names))
-    linear = tuple(Speed(f"v_{word}_{i}") for i in "xyz")
-    moved = ball.rotation * Matrix(linear)
-    rates = {**dict(zip(place, list(moved), strict=True)), **ball.kinematics}
-    return JointSymbols((*place, *ball.coordinates), (*linear, *ball.rates), rates, (ball,))
-
-
-Maker = Callable[[str], JointSymbols]
-
-MAKERS: dict[str, Maker] = {
-    "revolute": _one,
-    "continuous": _one,
-    "prismatic": _one,
-    "spherical": _ball,
-    "planar": _plane,
-    "floating": _free,
-}

@@ -9,9 +9,8 @@ from appell.backends.compiler.cache import digest
 from appell.tree.description import Frame
 from appell.tree.frames import Node
 from appell.tree.inertia import Placement
-from appell.tree.joints import JOINTS
+from appell.tree.joints import TABLE
 
-OWN_KINDS = tuple(JOINTS.values())  # as this package's files define them
 GENERATORS = ("appell.tree", "appell.graph", "appell.backends")
 
 
@@ -20,7 +19,7 @@ def recipe_key(nodes: Sequence[Node], gravity: tuple[float, float, float], *ques
 
     "" where a joint has a kind that is not in these files, whose code may be anything, or where a number is a symbol.
     """
-    if any(node.kind not in OWN_KINDS for node in nodes):
+    if any(node.kind not in TABLE for node in nodes):
         return ""
     try:
         numbers = [repr(gravity), *(_node(node) for node in nodes)]

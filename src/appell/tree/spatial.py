@@ -38,6 +38,30 @@ def add(a: Sequence[Scalar], b: Sequence[Scalar]) -> list[Scalar]:
     return [x + y for x, y in zip(a, b, strict=True)]
 
 
+def scaled(S: Six, x: Scalar) -> Six:
+    """S x; the 0.0 and 1.0 of a column cost nothing."""
+    return [s if _is(s, 0.0) else x if _is(s, 1.0) else s * x for s in S]
+
+
+def along(S: Six, f: Six) -> Scalar:
+    """S·f; the 0.0 and 1.0 of a column cost nothing."""
+    terms = [y if _is(s, 1.0) else s * y for s, y in zip(S, f, strict=True) if not _is(s, 0.0)]
+    total = terms[0] if terms else 0.0
+    for term in terms[1:]:
+        total = total + term
+    return total
+
+
+def axis_of(S: Six) -> int | None:
+    """Which unit vector a column is, if it is one."""
+    ones = [n for n, s in enumerate(S) if _is(s, 1.0)]
+    return ones[0] if len(ones) == 1 and sum(_is(s, 0.0) for s in S) == 5 else None
+
+
+def _is(s: Scalar, number: float) -> bool:
+    return isinstance(s, float) and s == number
+
+
 def motion_cross(V: Six, x: Six) -> Six:
     """V × x: the rate of a motion x that is at rest in a body of velocity V."""
     return [*cross(V[:3], x[:3]), *add(cross(V[:3], x[3:]), cross(V[3:], x[:3]))]

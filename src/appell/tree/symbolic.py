@@ -24,12 +24,13 @@ from appell.model.bodies import Rates, RigidBody
 from appell.model.constraint import Constraint
 from appell.model.system import System
 from appell.model.unilateral import Between, Unilateral
-from appell.tree.algorithms import spread
 from appell.tree.exact import CLOSE, LONGEST, Exact, TooLong, Writing, exact_scalar, tidy, without_floats
 from appell.tree.exact_tree import ExactTree, Moments
 from appell.tree.frame_symbols import AXES, FrameJet, FrameRate
 from appell.tree.frames import Link
+from appell.tree.joints import same_rate
 from appell.tree.spatial import add, cross, dot
+from appell.tree.subspace import unit
 
 if TYPE_CHECKING:
     from appell.tree.system import TreeSystem
@@ -171,9 +172,11 @@ def _link(n: int, tree: ExactTree) -> _Moving:
 
 
 def _rotor(link: Link, tree: ExactTree) -> _Moving:
-    """An armature: ½ a v² of a joint that turns, or slides, alone."""
-    node, axes = link.node, link.node.kind.axes
-    if min(axes) < 3 <= max(axes):
+    """An armature, ½ a v²: of a joint that turns, or slides, alone, or whose velocities are those of its coordinates."""
+    node, axes = link.node, link.node.kind.subspace.axes
+    if axes is None and node.kind.rate is same_rate and node.kind.nv <= 3:
+        axes = tuple(range(node.kind.nv))  # a wheel in a gear: ω = (v_1, v_2, v_3)
+    if axes is None or min(axes) < 3 <= max(axes):
         raise FormNotApplicable(
             f"joint '{node.name}' is {node.kind.name} and has an armature: an inertia of body velocities that slide and"
             " turn at once belongs to no kinetic energy. Give the mass to a body"
@@ -183,7 +186,7 @@ def _rotor(link: Link, tree: ExactTree) -> _Moving:
         sympy.Integer(0) if turns else a, sympy.zeros(3, 1), sympy.diag(*(a if turns and k in axes else 0 for k in range(3)))
     )
     body = RigidBody(about.m, about.J, [0, 0, 0], sympy.eye(3), name=f"rotor of {node.name}")
-    rate = [tree.lifted(x) for x in spread(link, tree.v)]
+    rate = [tree.lifted(x) for x in link.spread([unit(k) for k in axes], tree.v)]
     return _Moving.of(tree, body, about, rate[3:], rate[:3])
 
 

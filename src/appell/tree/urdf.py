@@ -25,7 +25,6 @@ from appell.tree.joints import JOINTS
 from appell.tree.xml import read_xml
 
 ROOT_JOINT = "root_joint"
-URDF_KINDS = ("revolute", "continuous", "prismatic", "planar", "fixed", "floating")
 KNOWN = {
     "link": {"inertial", "visual", "collision"},
     "inertial": {"origin", "mass", "inertia"},
@@ -198,9 +197,11 @@ def _inertia(inertial: Element, where: str, notes: list[str]) -> Inertia:
 
 def _row(element: Element, damping: bool, notes: list[str]) -> _Row:
     name = _named(element, "joint")
-    where, kind = f"joint '{name}'", element.get("type", "")
-    if kind not in URDF_KINDS:
-        raise ModelError(f"{where} is of the unknown type {kind!r}; URDF knows {', '.join(URDF_KINDS)}")
+    where, stated = f"joint '{name}'", element.get("type", "")
+    known = {kind.urdf: kind for kind in JOINTS.values() if kind.urdf}
+    if stated not in known:
+        raise ModelError(f"{where} is of the unknown type {stated!r}; URDF knows {', '.join(known)}")
+    kind = known[stated]
     _note_unknown(element, where, notes)
     ends = {}
     for tag in ("parent", "child"):
@@ -210,7 +211,7 @@ def _row(element: Element, damping: bool, notes: list[str]) -> _Row:
         ends[tag] = end.get("link", "")
     axis = _child(element, "axis", where)
     direction: Sequence[float] = (1.0, 0.0, 0.0)
-    if axis is not None and JOINTS[kind].axial:
+    if axis is not None and kind.axial:
         direction = tuple(unit_axis(_numbers(axis, "xyz", where), where))
     dynamics, viscous = _child(element, "dynamics", where), 0.0
     if dynamics is not None:
@@ -221,7 +222,7 @@ def _row(element: Element, damping: bool, notes: list[str]) -> _Row:
             notes.append(f"{where}: dry friction is not applied")
     if element.find("mimic") is not None:
         notes.append(f"{where}: <mimic> is not applied, the joint is independent")
-    joint = Joint(name, kind, None, _origin(element, where), direction, damping=viscous if damping else 0.0)
+    joint = Joint(name, kind.name, None, _origin(element, where), direction, damping=viscous if damping else 0.0)
     return _Row(joint, ends["parent"], ends["child"])
 
 

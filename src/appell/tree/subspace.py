@@ -1,0 +1,133 @@
+"""The motion subspace of a joint: velocity S(q) v of the successor against the predecessor, on the successor's axes.
+
+It follows from the steps of the joint and q̇ = N(q) v. Along a word of steps, predecessor to successor,
+
+    V ← X V + own rate of the step:      Turn(k, c, s)  (c ṡ − s ċ) e_k,      Slide(k, d)  ḋ e_{3+k},      Attitude(R)  vee(RᵀṘ)
+
+which is linear in v: S is its derivative by v, and Ṡ v what remains of the acceleration at v̇ = 0. This is done once for a kind
+of joint, in symbols; the formulas found serve every kind of scalar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy
+from numpy.typing import NDArray
+from sympy import Expr, Symbol
+
+from appell.errors import ModelError
+from appell.graph import scalar
+from appell.tree.spatial import Attitude, Scalar, Six, Slide, Step, Steps, Turn, add
+
+Array = NDArray[np.float64]
+Formulas = Callable[..., Sequence[Scalar]]
+
+
+@dataclass(frozen=True, eq=False)
+class Subspace:
+    """S and Ṡ v. `axes`: which unit vectors the columns are, if they are; `constant`: whether S is the same everywhere;
+    `angles`: what the joint takes cosines and sines of, in the symbols `letters` for its q."""
+
+    columns: Callable[[Sequence[Scalar]], tuple[Six, ...]]
+    drift: Callable[[Sequence[Scalar], Sequence[Scalar]], Six] | None
+    axes: tuple[int, ...] | None
+    angles: tuple[Expr, ...]
+    letters: tuple[Symbol, ...]
+
+    @property
+    def constant(self) -> bool:
+        return self.drift is None
+
+
+def unit(axis: int) -> Six:
+    return [1.0 if n == axis else 0.0 for n in range(6)]
+
+
+def constant_subspace(axes: tuple[int, ...]) -> Subspace:
+    """Of unit vectors. One coordinate for each axis: those of turns are angles; else none is (quaternions)."""
+    columns = tuple(map(unit, axes))
+    letters = tuple(Symbol(f"q_{k}", real=True) for k in range(len(axes)))
+    angles = tuple(q for q, axis in zip(letters, axes, strict=True) if axis < 3)
+    return Subspace(lambda q: columns, None, axes, angles, letters)
+
+
+def derived_subspace(
+    steps: Callable[[Sequence[Any]], Steps], rate: Callable[[Sequence[Any], Sequence[Any]], list[Any]], nq: int, nv: int
+) -> Subspace:
+    """From the steps and q̇ = rate(q, v) of a kind of joint."""
+    q = tuple(Symbol(f"q_{k}", real=True) for k in range(nq))
+    v = tuple(Symbol(f"v_{k}", real=True) for k in range(nv))
+    word, qd = steps(list(q)), [sympy.sympify(x) for x in rate(list(q), list(v))]
+    along = lambda x: sympy.Add(*(sympy.diff(x, a) * b for a, b in zip(q, qd, strict=True)))
+    V = [sympy.trigsimp(sympy.expand(x)) for x in velocity_of(word, along)]
+    S = [[sympy.diff(x, one) for x in V] for one in v]
+    if any(x.has(*v) for column in S for x in column):
+        raise ModelError("the rate of a joint must be linear in its velocities, q̇ = N(q) v")
+    drift = [sympy.Add(*(along(column[n]) * x for column, x in zip(S, v, strict=True))) for n in range(6)]
+    arguments = {f.args[0] for x in _entries(word) for f in sympy.sympify(x).atoms(sympy.cos, sympy.sin)}
+    arguments |= {f.args[0] for x in V for f in x.atoms(sympy.cos, sympy.sin)}
+    columns, moving = _formulas([x for column in S for x in column], q), any(x != 0 for x in drift)
+    axes = tuple(n for column in S for n in range(6) if [float(x) for x in column] == unit(n)) if not moving else ()
+    rates = _formulas(drift, (*q, *v))
+    return Subspace(
+        lambda values: tuple(list(columns(values)[6 * k : 6 * k + 6]) for k in range(nv)),
+        (lambda values, rate_values: list(rates([*values, *rate_values]))) if moving else None,
+        axes if len(axes) == nv else None,
+        tuple(sorted(arguments, key=str)),
+        q,
+    )
+
+
+def velocity_of(word: Steps, along: Callable[[Any], Any]) -> Six:
+    """The velocity of the last frame of a word against the first, on the last one's axes; `along` differentiates by time."""
+    V: Six = [sympy.Integer(0)] * 6
+    for step in word:
+        own: Six = [sympy.Integer(0)] * 6
+        if isinstance(step, Turn):
+            own[step.k] = step.c * along(sympy.sympify(step.s)) - step.s * along(sympy.sympify(step.c))
+        elif isinstance(step, Slide):
+            own[3 + step.k] = along(sympy.sympify(step.d))
+        elif isinstance(step, Attitude):
+            R = sympy.Matrix(step.R)
+            W = R.T * R.applyfunc(along)
+            own[:3] = [W[2, 1], W[0, 2], W[1, 0]]
+        V = add(step.six_out(V), own)
+    return V
+
+
+def word_of(word: Sequence[Step]) -> tuple[Array, Array]:
+    """(R, p) of the last frame of a word of numbers in the first."""
+    R, p = np.eye(3), np.zeros(3)
+    for step in word:
+        if isinstance(step, Slide):
+            p = p + float(step.d) * R[:, step.k]
+        else:
+            R = np.array([step.vector_out(list(row)) for row in R], float)
+    return R, p
+
+
+def _entries(word: Steps) -> list[Any]:
+    found: list[Any] = []
+    for step in word:
+        found += [step.c, step.s] if isinstance(step, Turn) else [step.d] if isinstance(step, Slide) else []
+        found += [x for row in step.R for x in row] if isinstance(step, Attitude) else []
+    return found
+
+
+def _formulas(exprs: Sequence[Any], letters: Sequence[Symbol]) -> Callable[[Sequence[Scalar]], list[Scalar]]:
+    """The expressions as functions of any scalars; numbers among them are floats, 0.0 and 1.0 costing nothing later."""
+    moving = [n for n, x in enumerate(exprs) if x.free_symbols]
+    run = sympy.lambdify(list(letters), [exprs[n] for n in moving], modules=[{"cos": scalar.cos, "sin": scalar.sin}])
+    numbers = [0.0 if x.free_symbols else float(x) for x in exprs]
+
+    def values(at: Sequence[Scalar]) -> list[Scalar]:
+        found = list(numbers)
+        for n, x in zip(moving, run(*at), strict=True):
+            found[n] = x
+        return found
+
+    return values
