@@ -115,3 +115,15 @@ def test_what_the_graph_cannot_take_is_refused_when_the_system_is_made():
     for options in ({"forces": {q: sympy.gamma(q)}}, {"potential": sympy.gamma(q + 2)}):
         with pytest.raises(ModelError, match="gamma"):
             chain.system(**options)
+
+
+def test_a_chain_without_rows_is_simulated_without_M_h_and_Q(monkeypatch: pytest.MonkeyPatch):
+    def refused(*_):
+        raise AssertionError("M, h or Q is formed")
+
+    chain = random_chain(6, parallel=False, base="fixed", seed=5)
+    system = chain.system()
+    monkeypatch.setattr(mechanics, "mass_matrix", refused)
+    monkeypatch.setattr(mechanics.algorithms, "rnea", refused)
+    motion = ap.simulate(system, {"joint_1.d": 1.0}, until=0.1, backend="vm")
+    assert motion.ok and abs(motion.energy_error[-1]) < 1e-8

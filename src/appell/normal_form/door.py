@@ -1,6 +1,6 @@
 """The one door into the normal form: what it asks of a system, however that was said.
 
-    q̇ = N v + n0 by `kinematics`,   M, h, T by `inertia`,   Q = `forces` − NᵀV_q of `conservative`,   a without rows by `free`
+    q̇ = N v + n0 by `kinematics`,   M, h, T by `inertia`,   Q = `forces` + `pull`,   a without rows by `free`
 
 `Mechanics` answers for energies and bodies. Another kind of system is a subclass of `System`, a subclass of `Mechanics`, and
 `mechanics.register(Kind, Its)` beside them: the normal form knows none of them by name.
@@ -43,10 +43,13 @@ class Mechanics:
         """Generalized forces without the potential, (nv, 1)."""
         return kin.lower.column(self.system.forces)
 
-    def conservative(self, kin: Kinematics) -> tuple[Value, Value]:
-        """V and the forces −NᵀV_q, (nv, 1)."""
-        V = kin.lower(self.system.potential)
-        return V, -(kin.N.T @ kin.slope(V))
+    def potential(self, kin: Kinematics) -> Value:
+        """V."""
+        return kin.lower(self.system.potential)
+
+    def pull(self, kin: Kinematics) -> Value:
+        """The forces of the potential, −NᵀV_q, (nv, 1)."""
+        return -(kin.N.T @ kin.slope(self.potential(kin)))
 
     def free(self, kin: Kinematics, forces: Value) -> Value | None:
         """a of M a + h = Q without rows, (nv, 1), where that is had without M; `forces` are those of `forces(kin)`."""

@@ -204,10 +204,7 @@ def _implicit(form: NormalForm, state: State) -> Fn:
 
 def _rhs(form: NormalForm, policies: Policies, state: State) -> Function:
     a, lam = form.inputs["a"], form.inputs["lam"]
-    names = ("M", "A", "W", "Q", "h", "a0", "qd", "power")
-    M, A, W, Q, h, a0, qd, power, free, slope = state.restrict(
-        form, *(form[name] for name in names), state.u_free, state.u_a
-    )
+    qd, power, free, slope = state.restrict(form, form["qd"], form["power"], state.u_free, state.u_a)
 
     def finish(x: Value, multipliers: Value) -> dict[str, Shaped]:
         work = substitute(power, [a, lam], [x, multipliers]) if state.has_work else zeros(0)
@@ -216,6 +213,7 @@ def _rhs(form: NormalForm, policies: Policies, state: State) -> Function:
     if form.free is not None and not form.rows:
         (a_free,) = state.restrict(form, form.free)
         return make_fn("flow", inputs_of(form, state), {**finish(a_free, zeros(0)), "margin": (Value(1), ())})
+    M, A, W, Q, h, a0 = state.restrict(form, *(form[name] for name in ("M", "A", "W", "Q", "h", "a0")))
     blocks = Blocks(M, A, W, Q - h, -a0)
     if form.gauss:
         rows = tuple(state.restrict(form, form["r"], form["r_a"], form["r_aa"]))

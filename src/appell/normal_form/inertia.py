@@ -15,7 +15,9 @@ Energy with H = p·v − T + V = T2 − T0 + V:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -27,16 +29,20 @@ from appell.normal_form.kinematics import Kinematics
 from appell.normal_form.sampling import finite_samples
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Inertia:
-    """M, h, T; H without V; and the part of dH/dt that comes from explicit time and moving frames."""
+    """T; H without V; the part of dH/dt that comes from explicit time and moving frames; M and h when they are asked for."""
 
-    M: Value
-    h: Value
+    blocks: Callable[[], tuple[Value, Value]]
     T: Value
     H: Value
     power: Value
     route: str
+
+    @cached_property
+    def formed(self) -> tuple[Value, Value]:
+        """M, (nv, nv), and h, (nv, 1)."""
+        return self.blocks()
 
 
 def inertia_of(system: System, kin: Kinematics) -> Inertia:
@@ -64,10 +70,10 @@ def _from_kinetic(system: System, kin: Kinematics, C: Value) -> Inertia:
     T = kin.lower(system.kinetic)
     p = gradient(T, kin.v)
     T_q = kin.slope(T)
-    h = kin.drift(p) - kin.N.T @ T_q - C.T @ p
+    blocks = lambda: (hessian(T, kin.v), kin.drift(p) - kin.N.T @ T_q - C.T @ p)
     H = p.T @ kin.v - T
     power = -kin.partial_t(T) - T_q.T @ kin.n0 + p.T @ (C @ kin.v)
-    return Inertia(hessian(T, kin.v), h, T, H, power, "T")
+    return Inertia(blocks, T, H, power, "T")
 
 
 def _from_bodies(system: System, kin: Kinematics) -> Inertia:
@@ -90,7 +96,7 @@ def _from_bodies(system: System, kin: Kinematics) -> Inertia:
             I = _matrix(kin, body.inertia)
             add(I, omega, _cross(omega, I @ omega))
     T = kin.lower(system.kinetic)
-    return Inertia(M, h, T, T, power, "bodies")
+    return Inertia(lambda: (M, h), T, T, power, "bodies")
 
 
 def _eye() -> Value:

@@ -12,7 +12,7 @@ subexpressions shared. Nothing is differentiated in SymPy.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from appell.errors import ModelError
 from appell.graph import Fn, Lowering, make_fn
-from appell.graph.algebra import Value, depends
+from appell.graph.algebra import Value, depends, is_zero
 from appell.graph.sizes import sizes
 from appell.model import Constraint, System
 from appell.normal_form.door import mechanics
@@ -64,6 +64,25 @@ OUTPUTS = {
     "H": "T2 − T0 + V, ()",
     "power": "dH/dt by the forces, the reactions and explicit time, ()",
 }
+
+
+class Outputs(Mapping[str, tuple[Value, tuple[int, ...]]]):
+    """Output → (value, shape); a value given as a function is formed when it is first asked for."""
+
+    def __init__(self, given: Mapping[str, tuple[Value | Callable[[], Value], tuple[int, ...]]]):
+        self._given = dict(given)
+
+    def __getitem__(self, name: str) -> tuple[Value, tuple[int, ...]]:
+        value, shape = self._given[name]
+        formed = value if isinstance(value, Value) else value()
+        self._given[name] = formed, shape
+        return formed, shape
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._given)
+
+    def __len__(self) -> int:
+        return len(self._given)
 
 
 @dataclass(frozen=True)
@@ -169,14 +188,16 @@ def _derive(system: System, contacts: tuple[int, ...]) -> NormalForm:
     inertia = own.inertia(kin)
     nv, nq, m = system.nv, system.nq, rows.A.shape[0]
     forces = own.forces(kin)
-    V, pull = own.conservative(kin)
+    V = own.potential(kin)
     free = None if said.constraints else own.free(kin, forces)
-    explicit_time = inertia.power + kin.partial_t(V) + kin.slope(V).T @ kin.n0
+    explicit_time = inertia.power + kin.partial_t(V)
+    if not is_zero(kin.n0):
+        explicit_time += kin.slope(V).T @ kin.n0
     power = forces.T @ kin.v + rows.power + explicit_time
-    outputs = {
-        "M": (inertia.M, (nv, nv)),
-        "h": (inertia.h, (nv,)),
-        "Q": (forces + pull, (nv,)),
+    outputs = Outputs({
+        "M": (lambda: inertia.formed[0], (nv, nv)),
+        "h": (lambda: inertia.formed[1], (nv,)),
+        "Q": (lambda: forces + own.pull(kin), (nv,)),
         "forces": (forces, (nv,)),
         "A": (rows.A, (m, nv)),
         "a0": (rows.a0, (m,)),
@@ -190,7 +211,7 @@ def _derive(system: System, contacts: tuple[int, ...]) -> NormalForm:
         "V": (V, ()),
         "H": (inertia.H + V, ()),
         "power": (power, ()),
-    }
+    })  # fmt: skip
     inputs = {"t": kin.t, "q": kin.q, "v": kin.v, "p": kin.p, "a": kin.a, "lam": rows.lam}
     table = tuple(
         Row(c, c.order, c.linear or c.order < 2, i) for i, c in enumerate(said.constraints)

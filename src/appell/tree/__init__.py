@@ -2,7 +2,7 @@
 
 from appell.tree import mechanics  # noqa: F401  # registers trees at the door of the normal form
 from appell.tree.chain import Chain, ChainLink
-from appell.tree.description import Frame, Joint
+from appell.tree.description import Frame, Joint, Limits
 from appell.tree.frame_symbols import FrameSymbols
 from appell.tree.free_body import FreeBody, free_motion
 from appell.tree.inertia import Inertia, Placement, place
@@ -20,6 +20,7 @@ __all__ = [
     "Inertia",
     "Joint",
     "JointKind",
+    "Limits",
     "Names",
     "Placement",
     "Tree",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -19,6 +20,26 @@ from appell.tree.joints import JOINTS, JointKind
 WORLD = "world"
 
 
+@dataclass(frozen=True)
+class Limits:
+    """What a joint is built for: lower <= q <= upper (rad or m), |v| <= velocity (rad/s or m/s), |τ| <= effort (N m or N).
+
+    Infinite where nothing is said. Nothing is applied by itself: `tree.stops()` gives the constraints.
+    """
+
+    lower: float = -math.inf
+    upper: float = math.inf
+    velocity: float = math.inf
+    effort: float = math.inf
+
+    def __post_init__(self) -> None:
+        for name in ("lower", "upper", "velocity", "effort"):
+            value = getattr(self, name)
+            if not isinstance(value, int | float | np.number) or math.isnan(value):
+                raise ModelError(f"{name} of a joint's limits must be a number, not {value!r}")
+            object.__setattr__(self, name, float(value))
+
+
 @dataclass(frozen=True, eq=False)
 class Joint:
     """A joint and the body behind it. Numbers may be expressions in `ap.parameters`: the tree is then for reading.
@@ -34,6 +55,7 @@ class Joint:
     armature: rotor inertia as the joint sees it, kg m² (kg for slides): adds to the diagonal of M.
     damping: N m s/rad (N s/m): the joint is loaded with −damping·v.
     link: the name of the body; also a frame.
+    limits: what the joint is built for, or None; `tree.stops()` makes stops of them.
     """
 
     name: str
@@ -45,6 +67,7 @@ class Joint:
     armature: Any = 0.0
     damping: Any = 0.0
     link: str | None = None
+    limits: Limits | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,6 +217,8 @@ def _checked(joint: Joint, known: Mapping[str, Any]) -> tuple[JointKind, str]:
             raise ModelError(f"the {what} of {where} must be a name, not {given}")
     if joint.parent is not None and joint.parent not in known:
         raise ModelError(f"{where} is mounted on '{joint.parent}', which no earlier joint has as its name")
+    if joint.limits is not None and not isinstance(joint.limits, Limits):
+        raise ModelError(f"the limits of {where} must be ap.tree.Limits(lower, upper, …), not {joint.limits!r}")
     for what, value in (("armature", joint.armature), ("damping", joint.damping)):
         entry(value, f"the {what} of {where}")
     return JOINTS[joint.kind], where

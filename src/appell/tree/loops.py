@@ -19,8 +19,10 @@ the world's axes, for an angle row the moment.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from sympy import Expr, Matrix, nan, oo, sqrt, zoo
 
 from appell.errors import ModelError
@@ -100,6 +102,35 @@ def _axes(frame: FrameSymbols) -> Axes:
     return x, y, z
 
 
+@dataclass(frozen=True)
+class Plane:
+    """The plane z = height of a frame, whose surface moves along x and y of the frame with the velocity `belt`."""
+
+    floor: FrameSymbols
+    height: Expr | None
+    belt: Matrix
+
+    @staticmethod
+    def of(floor: FrameSymbols | None, height: Any, belt: Sequence[Any], what: str) -> Plane:
+        floor = FrameSymbols.ground("world", np.eye(3, dtype=int), np.zeros(3, dtype=int)) if floor is None else floor
+        _refuse_names(floor)
+        speeds = vector([*belt, 0], f"belt= under {what}, with a third 0,")
+        return Plane(floor, None if height is None else _finite(height, f"the height of the plane under {what}"), speeds)
+
+    @property
+    def axes(self) -> Axes:
+        return _axes(self.floor)
+
+    def height_of(self, place: Any) -> Any:
+        """(place − p)·z − height."""
+        return (place - self.floor.position).dot(self.axes[2]) - (self.height or 0)
+
+    def slip(self, place: Any, velocity: Any) -> Any:
+        """The velocity of a point at `place` against the surface there."""
+        moved = self.floor.velocity + self.floor.angular_velocity.cross(place - self.floor.position)
+        return velocity - moved - self.floor.rotation * self.belt
+
+
 def rolling(
     wheel: FrameSymbols,
     radius: Any,
@@ -107,48 +138,51 @@ def rolling(
     axis: Sequence[Any] | str | None = "y",
     height: Any = 0,
     sideways: bool = True,
+    floor: FrameSymbols | None = None,
+    belt: Sequence[Any] = (0, 0),
     name: str | None = None,
 ) -> list[Constraint]:
-    """A thin wheel, or a ball, rolls without slipping on the plane z = height.
+    """A thin wheel, or a ball, rolls without slipping on a plane: z = height of the world or of the frame `floor`.
 
-        contact point  c = p − r u,   u = (n − (n·e) e)/s,   s = |n − (n·e) e|,       n = (0, 0, 1), e the wheel's axis
-        height   n·p − r s = height                                               (holonomic)
-        along    (e × n)/s · (ṗ + ω × (c − p)) = 0,      across   n × (e × n)/s · (ṗ + ω × (c − p)) = 0
+        contact point  c = p − r u,   u = (n − (n·e) e)/s,   s = |n − (n·e) e|,       n = z of the floor, e the wheel's axis
+        height   n·(p − p_floor) − r s = height                                   (holonomic)
+        along    (e × n)/s · w = 0,      across   n × (e × n)/s · w = 0,      w = ṗ + ω × (c − p) − (velocity of the floor at c)
 
-    A ball has u = n and rows along the world's x and y.
+    A ball has u = n and rows along the floor's x and y.
 
     Parameters
     ----------
     wheel: frame with its origin at the wheel's centre.
     radius: r, m, a number or parameter.
     axis: e in the wheel's frame; None for a ball.
-    height: of the plane, m; None where the mechanism keeps the height by itself: no such row then.
+    height: of the plane, m, which may depend on time; None where the mechanism keeps the height by itself: no such row then.
     sideways: whether slipping across is excluded too; one of two wheels on one axle is enough.
+    floor: a frame of the tree that carries the plane; the world by default.
+    belt: velocity of the floor's surface along x and y of the floor, m/s, numbers or expressions in t.
     name: before the rows' names: "name: height", "name: along", "name: across".
     """
     _refuse_names(wheel)
-    name, n = name or wheel.name, Matrix([0, 0, 1])
-    radius = _finite(radius, f"the radius of wheel '{name}'")
+    name = name or wheel.name
+    radius, plane = _finite(radius, f"the radius of wheel '{name}'"), Plane.of(floor, height, belt, f"wheel '{name}'")
     if radius.is_nonpositive:
         raise ModelError(f"the radius of wheel '{name}' is {radius}; it must be positive")
     if axis is not None and all(x == 0 for x in vector(axis, "the axis of a wheel")):
         raise ModelError(f"the axis of wheel '{name}' has length 0; axis=None is for a ball")
-    if axis is None:
-        s: Any = 1
-        u, along, across = n, Matrix([1, 0, 0]), Matrix([0, 1, 0])
-    else:
+    along, across, n = plane.axes
+    s, u = 1, n
+    if axis is not None:
         e = wheel.axis(vector(axis, "the axis of a wheel").normalized())
-        x, y, _ = e.flat()
-        s = sqrt(x * x + y * y)  # |e × n|
-        u, along = (n - e[2] * e) / s, e.cross(n) / s
+        way = e.cross(n)
+        s = sqrt(way.dot(way))
+        u, along = (n - n.dot(e) * e) / s, way / s
         across = n.cross(along)
-    v = wheel.velocity - radius * wheel.angular_velocity.cross(u)
+    w = plane.slip(wheel.position - radius * u, wheel.velocity - radius * wheel.angular_velocity.cross(u))
     rows: dict[str, Expr] = {}
-    if height is not None:
-        rows["height"] = wheel.position[2] - radius * s - _finite(height, f"the height of the plane under wheel '{name}'")
-    rows["along"] = along.dot(v)
+    if plane.height is not None:
+        rows["height"] = plane.height_of(wheel.position) - radius * s
+    rows["along"] = along.dot(w)
     if sideways:
-        rows["across"] = across.dot(v)
+        rows["across"] = across.dot(w)
     return [Constraint(f, f"{name}: {row}") for row, f in rows.items()]
 
 
@@ -160,22 +194,31 @@ def contact_point(
     slips: bool = False,
     one_sided: bool = False,
     restitution: Any = 0,
+    floor: FrameSymbols | None = None,
+    belt: Sequence[Any] = (0, 0),
     name: str | None = None,
 ) -> list[Constraint | Unilateral]:
-    """A point of a body is held on the plane z = height: z = height, and ẋ = ẏ = 0 unless it slips.
+    """A point of a body is held on a plane, z = height of the world or of the frame `floor`; it does not slip on it.
 
-    point: in the frame, m. one_sided: z >= height instead, with this restitution; such a point slips.
+        height   n·(p − p_floor) = height,        x, y   x_floor·w = 0, y_floor·w = 0,      w = ṗ − (velocity of the floor at p)
+
+    point: in the frame, m. slips: only the height is held. one_sided: n·(p − p_floor) >= height instead, with this restitution;
+    such a point slips. height, floor, belt: as in `rolling`.
     """
     _refuse_names(frame)
     name, place = name or frame.name, frame.at(point)
-    gap = place.position[2] - _finite(height, f"the height of the plane under contact '{name}'")
+    if height is None:
+        raise ModelError(f"the height of the plane under contact '{name}' is None; it must be a number or an expression")
+    plane = Plane.of(floor, height, belt, f"contact '{name}'")
+    gap = plane.height_of(place.position)
     if one_sided:
         return [Unilateral(gap, name, restitution)]
     if restitution != 0:
         raise ModelError(f"contact '{name}' is held, so nothing rebounds; restitution= is for one_sided=True")
     rows = [Constraint(gap, f"{name}: height")]
     if not slips:
-        rows += [Constraint(place.velocity[k], f"{name}: {'xy'[k]}") for k in range(2)]
+        w = plane.slip(place.position, place.velocity)
+        rows += [Constraint(plane.axes[k].dot(w), f"{name}: {'xy'[k]}") for k in range(2)]
     return [*rows]
 
 

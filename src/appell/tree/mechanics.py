@@ -53,11 +53,10 @@ class TreeMechanics(Mechanics):
 
     def inertia(self, kin: Kinematics) -> Inertia:
         """M, h and T of the tree, rotors included; time and the frame do no work."""
-        q, v = scalars(kin.q), scalars(kin.v)
-        M = mass_matrix(self.undamped, q)
-        bias = stacked(algorithms.rnea(self.undamped, NO_GRAVITY, q, v, [0.0] * self.system.nv))
+        q, v, rest = scalars(kin.q), scalars(kin.v), [0.0] * self.system.nv
         T = stacked([kinematics.kinetic_energy(self.undamped, q, v)])
-        return Inertia(M, bias, T, T, zeros(1), "tree")
+        bias = lambda: stacked(algorithms.rnea(self.undamped, NO_GRAVITY, q, v, rest))
+        return Inertia(lambda: (mass_matrix(self.undamped, q), bias()), T, T, zeros(1), "tree")
 
     def forces(self, kin: Kinematics) -> Value:
         """Those of the joints, and Σ (∂u/∂v)ᵀ F over the loads F with the velocities u on which they do work."""
@@ -66,19 +65,26 @@ class TreeMechanics(Mechanics):
             Q += jacobian(kin.lower.column(u), kin.v).T @ kin.lower.column(F)
         return Q
 
-    def conservative(self, kin: Kinematics) -> tuple[Value, Value]:
-        """Besides the potential that was given, −g·Σ m c and the forces that hold the tree at rest, with the opposite sign."""
-        V, pull = super().conservative(kin)
-        layout, gravity, q, rest = self.system.tree.layout, self.system.tree.gravity, scalars(kin.q), [0.0] * self.system.nv
-        weight = stacked(algorithms.rnea(layout, gravity, q, rest, rest))
-        return V + stacked([kinematics.potential_energy(layout, gravity, q)]), pull - weight
+    def potential(self, kin: Kinematics) -> Value:
+        """The one that was given, and −g·Σ m c."""
+        weight = kinematics.potential_energy(self.system.tree.layout, self.system.tree.gravity, scalars(kin.q))
+        return super().potential(kin) + stacked([weight])
+
+    def pull(self, kin: Kinematics) -> Value:
+        """Of the potential that was given, and the forces that hold the tree at rest, with the opposite sign."""
+        tree, rest = self.system.tree, [0.0] * self.system.nv
+        return self._spring(kin) - stacked(algorithms.rnea(tree.layout, tree.gravity, scalars(kin.q), rest, rest))
+
+    def _spring(self, kin: Kinematics) -> Value:
+        """−NᵀV_q of the potential that was given, (nv, 1)."""
+        return -(kin.N.T @ kin.slope(kin.lower(self.system.potential)))
 
     def free(self, kin: Kinematics, forces: Value) -> Value:
         """By articulated bodies; gravity accelerates the ground upwards."""
         tree = self.system.tree
         tree.refuse_massless()
-        loads = forces - kin.N.T @ kin.slope(kin.lower(self.system.potential))
-        return stacked(algorithms.aba(self.undamped, tree.gravity, scalars(kin.q), scalars(kin.v), scalars(loads)))
+        loads = scalars(forces + self._spring(kin))
+        return stacked(algorithms.aba(self.undamped, tree.gravity, scalars(kin.q), scalars(kin.v), loads))
 
     def massive(self, least: float) -> bool:
         """In O(n), whatever the rows: λ_min is 1/Σ M_kk (M⁻¹)_kk or more. Without rows the graph is asked to take all that is

@@ -14,13 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 from appell.backends import Call, choose_backend, known
 from appell.errors import ModelError
 from appell.graph.fn import Fn
+from appell.model.unilateral import Between, Unilateral
 from appell.model.values import bound
 from appell.tree import functions
-from appell.tree.actuators import inputs
+from appell.tree.actuators import inputs, stops
 from appell.tree.algorithms import immovable
 from appell.tree.answers import LARGE, answer, answered, ready
 from appell.tree.branches import Branches
-from appell.tree.description import WORLD, Frame, Joint, Skeleton, skeleton
+from appell.tree.description import WORLD, Frame, Joint, Limits, Skeleton, skeleton
 from appell.tree.equations import GolubevEquations, bodies_of, equations
 from appell.tree.frame_symbols import FrameSymbols
 from appell.tree.frames import Layout, Node, lay_out
@@ -89,7 +90,7 @@ class Tree:
         """The robot in a URDF file, its root link welded to the ground or floating; `notes` tells what is not used.
 
         The joint damping that the file states is applied with damping=True (Pinocchio does not apply it); limits are not:
-        `ap.Between` makes a stop. Angles within
+        `tree.stops()` makes constraints of them. Angles within
         `quarter_turns` (rad) of a multiple of π/2 are taken for it: files write 1.5708, and exact quarter turns cost
         no arithmetic; with the default 0 the file is taken by its digits.
         """
@@ -351,6 +352,19 @@ class Tree:
     def speeds(self, name: str) -> tuple[Any, ...]:
         """The velocities of a joint in symbols, in the order of v."""
         return joint_symbols(self, name)[1]
+
+    @property
+    def limits(self) -> dict[str, Limits]:
+        """What the joints are built for, of those that say it: by name, in the order of q; `<limit>` of URDF files."""
+        said = {joint.name: joint.limits for joint in self.joints if joint.limits is not None}
+        return {node.name: said[node.name] for node in self.nodes if node.name in said}
+
+    def stops(self, *joints: str, restitution: Any = 0) -> list[Between | Unilateral]:
+        """The limits of these joints (all that have some, unless named) as constraints for `system(…)`, called as the joints.
+
+        lower <= q <= upper is a `Between`, whose faces are "NAME:lower" and "NAME:upper"; a limit on one side a `Unilateral`.
+        """
+        return stops(self, joints, restitution)
 
     def inputs(self, *joints: str) -> dict[Any, Any]:
         """The generalized forces of joints (all but floating ones, unless named) as inputs: velocity → parameter tau_….

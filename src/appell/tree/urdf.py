@@ -3,14 +3,14 @@
 Only what moves is read: `<link><inertial>`, and `<joint>` with origin, axis, parent, child, dynamics. Meshes are never
 opened. A link without `<inertial>` has no mass. Axes are made unit; one of length 0 is refused. `<mimic>` joints are
 independent, as in Pinocchio's reader; damping is applied only on request; both are told in the notes, and so are elements
-that URDF does not know: `<Origin>` is no origin. `<limit>` is not applied.
+that URDF does not know: `<Origin>` is no origin. `<limit>` is read, and not applied: `tree.stops()` does that.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import NoReturn
@@ -19,9 +19,9 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from appell.errors import ModelError
-from appell.tree.description import Joint, unit_axis
+from appell.tree.description import Joint, Limits, unit_axis
 from appell.tree.inertia import HERE, Inertia, Placement, entry, place
-from appell.tree.joints import JOINTS
+from appell.tree.joints import JOINTS, JointKind
 from appell.tree.xml import read_xml
 
 ROOT_JOINT = "root_joint"
@@ -107,19 +107,7 @@ def _in_order(rows: Sequence[_Row], links: Mapping[str, Inertia], root: str, bas
     while stack:
         row, before = stack.pop()
         given = row.joint
-        ordered.append(
-            Joint(
-                given.name,
-                given.kind,
-                before,
-                given.placement,
-                given.axis,
-                links[row.child],
-                0.0,
-                given.damping,
-                row.child,
-            )
-        )
+        ordered.append(replace(given, parent=before, body=links[row.child], link=row.child))
         stack.extend((next_row, given.name) for next_row in children[row.child])
     reached = {root, *(joint.link for joint in ordered)}
     for row in rows:
@@ -223,7 +211,28 @@ def _row(element: Element, damping: bool, notes: list[str]) -> _Row:
     if element.find("mimic") is not None:
         notes.append(f"{where}: <mimic> is not applied, the joint is independent")
     joint = Joint(name, kind.name, None, _origin(element, where), direction, damping=viscous if damping else 0.0)
+    joint = replace(joint, limits=_limits(element, kind, where, notes))
     return _Row(joint, ends["parent"], ends["child"])
+
+
+def _limits(element: Element, kind: JointKind, where: str, notes: list[str]) -> Limits | None:
+    """<limit>, of joints with one coordinate; what is no number is noted and not used. Continuous joints have no stops."""
+    stated = _child(element, "limit", where)
+    if stated is None or kind.nq != 1:
+        return None
+    found: dict[str, float] = {}
+    for key in ("lower", "upper", "velocity", "effort"):
+        text = stated.get(key)
+        if text is None or (kind.urdf == "continuous" and key in ("lower", "upper")):
+            continue
+        try:
+            found[key] = _float(text)
+        except ValueError:
+            found[key] = math.nan
+        if math.isnan(found[key]):
+            notes.append(f"{where}: <limit {key}={text!r}> is not a number, and is not used")
+            del found[key]
+    return Limits(**found)
 
 
 def _named(element: Element, what: str) -> str:

@@ -10,6 +10,7 @@ headers are missing there is none, and calls go through cffi.
 
 from __future__ import annotations
 
+import copyreg
 import inspect
 import platform
 import sys
@@ -117,9 +118,11 @@ def _module(headers: tuple[str, ...], environment: tuple[str, ...]) -> Any:
     source = source.replace(f'#include "{PARTS[1]}"', part)
     versions = (sys.version, str(sysconfig.get_config_var("EXT_SUFFIX")), np.__version__)
     try:
-        return build_module(source, _loaded, headers, versions)
+        module = build_module(source, _loaded, headers, versions)
     except BackendUnavailable:
         return None
+    copyreg.pickle(module.Crossing, lambda one: one.__wrapped__.__reduce_ex__(2))  # as what it stands for, `tree.method`
+    return module
 
 
 def _loaded(path: Path) -> Any:

@@ -1,0 +1,77 @@
+"""Limits of joints: read from files, given in code, made into stops."""
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.tree.test_urdf import joint, link, robot
+
+import appell as ap
+from appell.errors import ModelError
+from appell.tree import Inertia, Joint, Limits, Tree
+
+BODY = Inertia.at_centre(1.0, (0.0, 0.0, -0.5), np.diag([0.1, 0.1, 0.01]))
+
+
+def test_limits_of_a_file(tmp_path: Path):
+    limits = {
+        "both": "<limit lower='-1' upper='2.5' effort='10' velocity='3'/>",
+        "effort": "<limit effort='10' velocity='3'/>",
+        "odd": "<limit lower='low' upper='inf' effort='1'/>",
+        "none": "",
+    }
+    links = [link("base"), *(link(name) for name in limits), link("round")]
+    parts = [joint(f"j_{name}", "base", name, inner=text) for name, text in limits.items()]
+    parts.append(joint("j_round", "base", "round", "continuous", inner="<limit lower='-1' upper='1' effort='5' velocity='2'/>"))
+    tree = Tree.from_urdf(robot(tmp_path, *links, *parts))
+    assert tree.limits == {
+        "j_both": Limits(-1, 2.5, 3, 10), "j_effort": Limits(velocity=3, effort=10), "j_odd": Limits(effort=1),
+        "j_round": Limits(velocity=2, effort=5),
+    }  # fmt: skip
+    assert any("j_odd" in note and "'low'" in note for note in tree.notes)
+    (stop,) = tree.stops(restitution=0.5)
+    assert (stop.name, float(stop.lower), float(stop.upper), float(stop.restitution)) == ("j_both", -1, 2.5, 0.5)
+    assert pickle.loads(pickle.dumps(tree)).limits == tree.limits
+
+
+def test_a_pendulum_rebounds_from_its_stops():
+    """T at the stop is m g l (cos φ1 − cos φ0) less what the stops took: e² of it is left after each."""
+    e, start, upper = 0.6, -1.0, 0.3
+    arm = Joint("swing", axis=(0, 1, 0), body=BODY, limits=Limits(upper=upper))
+    tree = Tree([arm], backend="vm")
+    (wall,) = tree.stops(restitution=e)
+    assert wall.name == "swing"
+    motion = ap.simulate(tree.system([wall]), {"swing": start}, until=2.0, backend="vm")
+    hit = motion.impacts[0]
+    drop = 9.81 * 0.5 * (np.cos(upper) - np.cos(start))
+    assert motion[tree.joint("swing")].max() < upper + 1e-9 and len(motion.impacts) >= 1
+    after = motion.at(float(hit.time) + 1e-9)
+    assert after[tree.joint("swing").d] == pytest.approx(-e * np.sqrt(2 * drop / (0.1 + 0.25)), rel=1e-5)
+
+
+def test_limits_that_cannot_be_meant_are_refused():
+    make = lambda limits, kind="revolute": Tree([Joint("a", kind, axis=(0, 1, 0), body=BODY, limits=limits)])
+    for message, call in {
+        "limits of joint 'a' must be ap.tree.Limits": lambda: make((0, 1)),
+        "lower of a joint's limits must be a number": lambda: Limits("0"),  # type: ignore[arg-type]
+        "upper of a joint's limits must be a number": lambda: Limits(0, np.nan),
+        "leave it no way": lambda: make(Limits(0, 0)).stops(),
+        "joint 'a' states no limits": lambda: make(None).stops("a"),
+        "no movable joint 'b'": lambda: make(None).stops("b"),
+        "has 7 coordinates": lambda: make(Limits(0, 1), "floating").stops(),
+    }.items():
+        with pytest.raises(ModelError, match=message):
+            call()
+    assert make(None).stops() == [] and make(Limits(effort=1)).stops() == []
+
+
+def test_a_method_is_pickled_after_its_first_use():
+    """The crossing into machine code stands for the method of the tree."""
+    tree = Tree([Joint("a", axis=(0, 1, 0), body=BODY)])
+    q, v, tau = np.array([0.1]), np.array([0.2]), np.array([0.3])
+    for name in ("forward_dynamics", "mass_matrix", "energy", "kinetic_energy", "inverse_dynamics_derivatives"):
+        method = lambda: getattr(tree, name)  # noqa: B023
+        arguments = {"mass_matrix": (q,), "energy": (q, v), "kinetic_energy": (q, v)}.get(name, (q, v, tau))
+        before = method()(*arguments)
+        assert np.all(np.asarray(pickle.loads(pickle.dumps(method()))(*arguments)) == np.asarray(before))
