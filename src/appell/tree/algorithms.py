@@ -16,7 +16,7 @@ from math import isfinite
 
 import numpy as np
 
-from appell.tree.frames import Layout, Link, Node
+from appell.tree.frames import Layout, Link, Node, size_of
 from appell.tree.inertia import Array, Inertia
 from appell.tree.spatial import (
     Matrix,
@@ -75,10 +75,8 @@ def _moment(U: Matrix, P: Matrix) -> Vector:
 
 
 def moments(body: Inertia) -> tuple[float, Vector, Matrix]:
-    """The ten numbers as plain floats, rounding dust removed."""
-    dust = 1e-15 * (float(abs(body.P).max()) + float(abs(body.h).max()))
-    clean = lambda x: float(x) if abs(x) > dust else 0.0
-    return clean(body.m), [clean(x) for x in body.h], [[clean(x) for x in row] for row in body.P]
+    """The ten numbers as plain floats."""
+    return float(body.m), [float(x) for x in body.h], [[float(x) for x in row] for row in body.P]
 
 
 def rnea(layout: Layout, gravity: Scalars, q: Scalars, v: Scalars, a: Scalars) -> list[Scalar]:
@@ -240,9 +238,7 @@ def pivots_at(layout: Layout) -> list[tuple[list[float], Array]]:
 
     With them the articulated inertia on the axes of the joint, rotors included, (nv, nv).
     """
-    q: list[float] = []
-    for link in layout.links:
-        q += link.node.kind.somewhere(len(q))
+    q = _somewhere(layout)
     inertia, values = [six_by_six(*moments(link.inertia)) for link in layout.links], []
     for n in reversed(range(len(layout.links))):
         node, found = layout.links[n].node, []
@@ -263,12 +259,17 @@ def pivots_at(layout: Layout) -> list[tuple[list[float], Array]]:
 
 def immovable(layout: Layout) -> tuple[Node, str] | None:
     """The first joint whose acceleration is not determined by a positive inertia, and why."""
-    for link, size, (values, whole) in zip(layout.links, _sizes(layout), pivots_at(layout), strict=True):
+    for link, (mass, size), (values, whole) in zip(layout.links, _sizes(layout), pivots_at(layout), strict=True):
         if not all(map(isfinite, values)):
             return link.node, "moves bodies whose masses and lengths overflow; mend their units"
-        if min(values, default=1.0) > 1e-14 * (1e-3 + max(values, default=0.0)):
+        columns = link.columns(_somewhere(layout))
+        sizes = [
+            dot(S[:3], S[:3]) * size + dot(S[3:], S[3:]) * mass + rotor
+            for S, rotor in zip(columns, link.node.armature, strict=True)
+        ]
+        if all(1e-14 * own < D for D, own in zip(values, sizes, strict=True)):
             continue
-        if min(values) < -1e-12 * size:
+        if min(values) < -1e-12 * max(sizes):
             return link.node, f"moves a negative inertia ({min(values):.3g}): a body behind it has a negative principal moment"
         return link.node, (
             f"moves {_missing(link, whole)}, so its acceleration is not determined. "
@@ -277,13 +278,23 @@ def immovable(layout: Layout) -> tuple[Node, str] | None:
     return None
 
 
-def _sizes(layout: Layout) -> list[float]:
-    """Of the second moments behind each joint, whose rounding is no inertia, kg m²."""
-    sizes = [float(abs(link.node.inertia.P).max()) for link in layout.links]
+def _sizes(layout: Layout) -> list[tuple[float, float]]:
+    """Of the bodies behind each joint, mass (kg) and second moments (kg m²): what is rounding of them is no inertia."""
+    sizes = [np.array([abs(link.node.inertia.m), abs(link.node.inertia.P).max()]) for link in layout.links]
     for n, link in reversed(list(enumerate(layout.links))):
         if link.node.parent >= 0:
             sizes[link.node.parent] += sizes[n]
-    return sizes
+    return [(float(m), float(P)) for m, P in sizes]
+
+
+def _somewhere(layout: Layout) -> list[float]:
+    """A configuration of no symmetry, (nq,); lengths are of the size of the tree."""
+    q: list[float] = []
+    size = size_of([link.node for link in layout.links])
+    for link in layout.links:
+        own = link.node.kind.somewhere(len(q))
+        q += [x * size if k in link.node.kind.lengths else x for k, x in enumerate(own)]
+    return q
 
 
 def _missing(link: Link, whole: Array) -> str:

@@ -31,7 +31,7 @@ from appell.tree.exact import (
     rational_turn,
     without_floats,
 )
-from appell.tree.frames import Layout, Link, Node, basis
+from appell.tree.frames import Layout, Link, Node, basis, cleaned
 from appell.tree.inertia import HERE, Inertia, Placement, has_symbols
 from appell.tree.kinematics import Pose
 from appell.tree.names import JointSymbols, symbols_of
@@ -56,7 +56,7 @@ class Moments:
     @staticmethod
     def of(body: Inertia) -> Moments:
         symbolic = any(map(has_symbols, (body.m, body.h, body.P)))
-        m, h, S = (body.m, body.h, body.P) if symbolic else moments(body)
+        m, h, S = (body.m, body.h, body.P) if symbolic else moments(cleaned(body, body))
         size = 0.0 if symbolic else float(abs(body.J).max())
         P = Matrix(3, 3, lambda i, j: exact_scalar(S[min(i, j)][max(i, j)], size))
         return Moments(exact_scalar(m), Matrix([exact_scalar(x) for x in h]), P.trace() * eye(3) - P)
@@ -171,7 +171,7 @@ def _spelled(X: Placement) -> tuple[Steps, float]:
     """Slides along the given axes by exact lengths, turns, and the last turn about z (rad)."""
     size = 0.0 if has_symbols(X.p) else float(abs(X.p).max())
     lengths = [exact_scalar(x, size) for x in X.p]
-    turns = spell(Placement(X.R, np.zeros(3)))
+    turns = spell(Placement(X.R, np.zeros(3)), 0.0)
     return (*(Slide(k, d) for k, d in enumerate(lengths) if d != 0), *turns.steps), turns.gamma
 
 

@@ -93,24 +93,32 @@ def lay_out(nodes: Sequence[Node]) -> Layout:
         if node.parent >= 0:
             successors[node.parent].append(n)
     chosen = [Placement(basis(node.axis), np.zeros(3)) if node.kind.axial else _identity() for node in nodes]
+    size = size_of(nodes)
     for n, node in enumerate(nodes):
         if node.kind.slide:
             chosen[n] = _met(chosen, nodes, n)
         elif node.kind.hinge:
-            chosen[n] = _slid(chosen, nodes, n, successors[n])
-            chosen[n] = _turned(chosen, nodes, n, successors[n])
-    return _booked(nodes, chosen)
+            chosen[n] = _slid(chosen, nodes, n, successors[n], size)
+            chosen[n] = _turned(chosen, nodes, n, successors[n], size)
+    return _booked(nodes, chosen, size)
 
 
-def _booked(nodes: Sequence[Node], chosen: Sequence[Placement]) -> Layout:
+def size_of(nodes: Sequence[Node]) -> float:
+    """The largest distance between joints, or radius of a body about its joint, m; 1 where there is none."""
+    far = [float(abs(node.placement.p).max()) for node in nodes]
+    wide = [float(np.sqrt(abs(node.inertia.P).max() / node.inertia.m)) for node in nodes if node.inertia.m > 0]
+    return max((*far, *wide), default=0.0) or 1.0
+
+
+def _booked(nodes: Sequence[Node], chosen: Sequence[Placement], size: float) -> Layout:
     """From the tips inwards, what a joint leaves alone goes to the predecessor."""
     own = [node.inertia.seen_from(Z.inverse) for node, Z in zip(nodes, chosen, strict=True)]
     ground, links = Inertia.zero(), []
     for n in reversed(range(len(nodes))):
         node, X = nodes[n], _between(chosen, nodes, n)
-        spelling = spell(X)
+        spelling = spell(X, size)
         passed = node.kind.passed(own[n])
-        own[n] = own[n] + Inertia(-passed.m, -passed.h, -passed.P)
+        own[n] = cleaned(own[n] + Inertia(-passed.m, -passed.h, -passed.P), own[n])
         outer = passed.seen_from(X)
         if node.parent >= 0:
             own[node.parent] = own[node.parent] + outer
@@ -120,6 +128,13 @@ def _booked(nodes: Sequence[Node], chosen: Sequence[Placement]) -> Layout:
         fixed = spelling.steps if merged else (*spelling.steps, *turn(2, spelling.gamma))
         links.append(Link(node, chosen[n], fixed, spelling.gamma if merged else 0.0, own[n]))
     return Layout(tuple(reversed(links)), ground)
+
+
+def cleaned(body: Inertia, whole: Inertia) -> Inertia:
+    """A body, or what is left of the `whole` one, without first and second moments that are rounding of those of the whole."""
+    P = float(abs(whole.P).max())
+    without = lambda x, size: np.where(abs(x) > 1e-15 * size, x, 0.0)
+    return Inertia(body.m, without(body.h, float(np.sqrt(abs(whole.m) * P)) + abs(body.h).max()), without(body.P, P))
 
 
 def _identity() -> Placement:
@@ -145,11 +160,11 @@ def _met(chosen: Sequence[Placement], nodes: Sequence[Node], n: int) -> Placemen
     """A prismatic joint: origin on the predecessor's, so that nothing but q is a distance."""
     X = _between(chosen, nodes, n)
     Z = chosen[n] @ Placement(np.eye(3), -X.R.T @ X.p)
-    gamma = spell(_between([*chosen[:n], Z, *chosen[n + 1 :]], nodes, n)).gamma
+    gamma = spell(_between([*chosen[:n], Z, *chosen[n + 1 :]], nodes, n), 0.0).gamma
     return Z @ Placement(_turn_matrix(-gamma), np.zeros(3))
 
 
-def _slid(chosen: list[Placement], nodes: Sequence[Node], n: int, successors: Sequence[int]) -> Placement:
+def _slid(chosen: list[Placement], nodes: Sequence[Node], n: int, successors: Sequence[int], size: float) -> Placement:
     """The origin on the axis where most of the lengths b (of successors) and d (its own) vanish."""
     X = _between(chosen, nodes, n)
     normal = common_normal(X)
@@ -158,7 +173,7 @@ def _slid(chosen: list[Placement], nodes: Sequence[Node], n: int, successors: Se
         outward = common_normal(nodes_between(chosen, nodes, n, m)) if nodes[m].kind.axial else None
         if outward is not None:
             wanted.append(outward.b)
-    score = [sum(abs(s - other) < TINY * (1 + abs(s)) for other in wanted) for s in wanted]
+    score = [sum(abs(s - other) <= TINY * (size + abs(s)) for other in wanted) for s in wanted]
     s = wanted[int(np.argmax(score))]
     return chosen[n] @ Placement(np.eye(3), np.array([0.0, 0.0, s]))
 
@@ -168,7 +183,7 @@ def nodes_between(chosen: Sequence[Placement], nodes: Sequence[Node], n: int, m:
     return chosen[n].inverse @ nodes[m].placement @ chosen[m]
 
 
-def _turned(chosen: list[Placement], nodes: Sequence[Node], n: int, successors: Sequence[int]) -> Placement:
+def _turned(chosen: list[Placement], nodes: Sequence[Node], n: int, successors: Sequence[int], size: float) -> Placement:
     """x along the normal to a successor's axis (the fewest turns), or along the lever of a body without successors."""
     candidates = [0.0]
     for m in successors:
@@ -176,12 +191,12 @@ def _turned(chosen: list[Placement], nodes: Sequence[Node], n: int, successors: 
         normal = common_normal(X)
         if normal is not None:
             candidates.append(normal.beta)
-        elif np.hypot(X.p[0], X.p[1]) > TINY:
+        elif np.hypot(X.p[0], X.p[1]) > TINY * size:
             candidates.append(float(np.arctan2(X.p[1], X.p[0])))
     body = nodes[n].inertia.seen_from(chosen[n].inverse)
     if np.hypot(body.h[0], body.h[1]) > 0 and not successors:
         candidates.append(float(np.arctan2(body.h[1], body.h[0])))
-    costs = [_cost_of_angle(chosen, nodes, n, successors, phi, body) for phi in candidates]
+    costs = [_cost_of_angle(chosen, nodes, n, successors, phi, body, size) for phi in candidates]
     return chosen[n] @ Placement(_turn_matrix(candidates[int(np.argmin(costs))]), np.zeros(3))
 
 
@@ -192,17 +207,23 @@ def _turn_matrix(angle: float) -> Array:
 
 
 def _cost_of_angle(
-    chosen: Sequence[Placement], nodes: Sequence[Node], n: int, successors: Sequence[int], phi: float, body: Inertia
+    chosen: Sequence[Placement],
+    nodes: Sequence[Node],
+    n: int,
+    successors: Sequence[int],
+    phi: float,
+    body: Inertia,
+    size: float,
 ) -> float:
     """Operations, roughly: a turn of an articulated inertia about 90, a slide about 45, a nonzero moment 6."""
     Z = Placement(_turn_matrix(phi), np.zeros(3))
     cost = 0.0 if quarter(phi) is not None else 1.0
     for m in successors:
-        words = spell(Z.inverse @ nodes_between(chosen, nodes, n, m)).steps
+        words = spell(Z.inverse @ nodes_between(chosen, nodes, n, m), size).steps
         cost += sum({"Turn": 90.0, "Slide": 45.0}.get(type(word).__name__, 0.0) for word in words)
     if not successors:
         own = body.seen_from(Z.inverse)
-        scale = TINY * (abs(own.P).max() + abs(own.h).max() + 1e-300)
-        moments = [*own.h[:2], own.P[0, 1], own.P[0, 2], own.P[1, 2]]
-        cost += 6.0 * sum(abs(x) > scale for x in moments)
+        first, second = TINY * abs(own.h).max(), TINY * abs(own.P).max()
+        cost += 6.0 * sum(abs(x) > first for x in own.h[:2])
+        cost += 6.0 * sum(abs(x) > second for x in (own.P[0, 1], own.P[0, 2], own.P[1, 2]))
     return cost

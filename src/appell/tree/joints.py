@@ -153,6 +153,13 @@ class JointKind:
         """Whether it restricts nothing."""
         return self.nv == 6
 
+    @cached_property
+    def lengths(self) -> tuple[int, ...]:
+        """The coordinates that are neither angles nor of a quaternion: m."""
+        turning = {q for angle in self.subspace.angles for q in angle.free_symbols}
+        plain = range(self.nq - 4 * self.called.quaternion)
+        return tuple(k for k in plain if self.subspace.letters[k] not in turning)
+
     def somewhere(self, k: int) -> list[float]:
         """A valid configuration without symmetry, another for each k; quaternions have unit length."""
         q = [float(np.sin(1.0 + 2.4 * (k + i))) for i in range(self.nq)]

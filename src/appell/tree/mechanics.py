@@ -24,7 +24,7 @@ from appell.normal_form.inertia import Inertia
 from appell.normal_form.kinematics import Kinematics
 from appell.normal_form.sampling import finite_samples
 from appell.tree import algorithms, kinematics
-from appell.tree.frames import Layout
+from appell.tree.frames import Layout, size_of
 from appell.tree.lowering import TreeLowering
 from appell.tree.spatial import (
     Matrix,
@@ -97,6 +97,8 @@ class TreeMechanics(Mechanics):
         balls = [[system.coordinates.index(q) for q in ball.coordinates] for ball in system.quaternions]
         rate = make_fn("rate", {"q": (kin.q, (system.nq,)), "v": (kin.v, (system.nv,))}, {"qd": (kin.qd, (system.nq,))})
         q = np.array([inputs[0] for inputs, _ in finite_samples(rate, count=6, quaternions=balls)])
+        nodes = system.tree.nodes
+        q[:, [node.iq + k for node in nodes for k in node.kind.lengths]] *= size_of(nodes)
         return bool(inverse_trace(system.tree.layout, q).min() < 1 / least)
 
     @cached_property

@@ -17,7 +17,7 @@ import numpy as np
 from appell.tree.inertia import Array, Placement
 from appell.tree.spatial import Slide, Step, Steps, Swap, Turn
 
-TINY = 1e-12  # m or rad: below it a length or an angle is the rounding of a file's decimals
+TINY = 1e-12  # rad, or share of the tree's size: below it an angle or a length is the rounding of a file's decimals
 SKEW = 0.05  # sine of the angle between two axes below which their common normal may lie far away
 X, Z = 0, 2
 
@@ -42,8 +42,8 @@ class Normal:
     gamma: float
 
 
-def slides(r: Array, scale: float = 1.0) -> Steps:
-    return tuple(Slide(k, float(r[k])) for k in range(3) if abs(r[k]) > TINY * scale)
+def slides(r: Array, size: float) -> Steps:
+    return tuple(Slide(k, float(r[k])) for k in range(3) if abs(r[k]) > TINY * size)
 
 
 def quarter(angle: float) -> int | None:
@@ -97,9 +97,9 @@ def euler(R: Array) -> tuple[float, float, float]:
     return float(np.arctan2(R[0, 2], -R[1, 2])), float(np.arctan2(sine, R[2, 2])), float(np.arctan2(R[2, 0], R[2, 1]))
 
 
-def spell(X_: Placement) -> Spelling:
-    """`X_` = steps, then a turn about z by gamma."""
-    R, r, scale = X_.R, X_.p, 1.0 + float(abs(X_.p).max())
+def spell(X_: Placement, size: float) -> Spelling:
+    """`X_` = steps, then a turn about z by gamma; `size` (m) is that of the tree."""
+    R, r, scale = X_.R, X_.p, size + float(abs(X_.p).max())
     normal = common_normal(X_)
     if np.hypot(R[0, 2], R[1, 2]) < TINY:
         up = R[2, 2] > 0
