@@ -11,6 +11,7 @@ import pytest
 
 from appell.backends.compiler.build import build, c_available
 from appell.errors import SingularConfiguration, Status
+from appell.simulate.loop.header import header
 from appell.simulate.loop.in_c import CDEF, CLoop, loop_source
 from appell.simulate.loop.in_python import PyLoop
 from appell.simulate.loop.task import Task, TrialFailed
@@ -147,7 +148,7 @@ def c_loop(name: str, method: str, *, projected: bool = True) -> CLoop:
     problem = PROBLEMS[name]
     projection = f"{PROJECT}\n{{ {problem.c_project} }}\n" if problem.c_project and projected else ""
     head = f"#include <math.h>\n#define NZ {problem.nz}\n{HEADER}\n{{ {problem.c} }}\n{projection}"
-    library = build(head + loop_source(TABLEAUX[method], problem.nz, bool(projection)), CDEF)
+    library = build(header() + head + loop_source(TABLEAUX[method], problem.nz, bool(projection)), CDEF)
     return CLoop(library.lib, library.ffi, problem.nz)
 
 

@@ -12,8 +12,8 @@ from sympy import cos, sin
 import appell as ap
 from appell.errors import ModelError, SimulationError, Status
 from appell.motion.storage import LoadedMotion
+from appell.simulate.loop.prepare import methods
 from appell.simulate.methods.stiff import STIFF
-from appell.simulate.simulate import METHODS
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -54,7 +54,7 @@ def controlled(until=3.0, law=law, start=None, system=plant, rate=RATE, **option
 GRID = np.linspace(0, 2.999, 50)
 
 
-OPTIONS = [*({"method": name} for name in METHODS if name not in STIFF), {"backend": "vm"}, {"fixed_step": 0.03}]
+OPTIONS = [*({"method": name} for name in methods() if name not in STIFF), {"backend": "vm"}, {"fixed_step": 0.03}]
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)

@@ -14,8 +14,9 @@ from appell.backends import AppellWarning
 from appell.errors import FormNotApplicable, ModelError, Status
 from appell.jets import coordinates, parameters, t
 from appell.model import Constraint, System
+from appell.simulate.loop.prepare import methods
 from appell.simulate.run import compile
-from appell.simulate.simulate import METHODS, simulate
+from appell.simulate.simulate import simulate
 
 x, y = coordinates("x y")
 m, k, c = parameters("m k c", positive=True)
@@ -28,7 +29,7 @@ def run(example, until=None, **options):
 # --- times ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if name != "auto"])
+@pytest.mark.parametrize("method", [name for name in methods() if name != "auto"])
 def test_requested_times_are_returned_exactly(method):
     times = np.array([0.0, 0.1, 1 / 3, 0.5, 0.5, math.pi / 4, 1.0])
     motion = run(zoo.skate(), 1.0, times=times, method=method)

@@ -19,7 +19,7 @@ from appell.motion.sampler import Sampler, unpack
 from appell.normal_form.flow import Flow
 from appell.simulate.control.reader import Control, Reader
 from appell.simulate.control.sampled import SampledLoop
-from appell.simulate.loop.prepare import METHODS, prepare
+from appell.simulate.loop.prepare import methods, prepare
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Trace
 from appell.simulate.methods.stiff import STIFF
@@ -95,8 +95,8 @@ def simulate(
         raise ModelError(f"simulate takes a System or what ap.compile returns, not {type(system).__name__}")
     model = system.system if isinstance(system, Run) else system
     t0, t1 = _number(since, "since"), _number(until, "until")
-    if method not in METHODS:
-        raise ModelError(f"there is no method {method!r}; choose one of {', '.join(METHODS)}")
+    if method not in methods():
+        raise ModelError(f"there is no method {method!r}; choose one of {', '.join(methods())}")
     q, v = read(model, {} if start is None else start)
     reader = None if control is None and rate is None else Reader(model, control, rate)
     run = _ready(system, parameters, backend, {} if reader is None else reader.first(t0, q.copy(), v.copy()))
@@ -252,4 +252,4 @@ def _reason(failure: Exception) -> str:
     return str(failure) if isinstance(failure, ModelError) else f"the control raised {type(failure).__name__}: {failure}"
 
 
-__all__ = ["METHODS", "simulate"]
+__all__ = ["simulate"]

@@ -25,7 +25,7 @@ from appell.contact.contact import INSTANT, ON_FACE
 from appell.contact.events import Kind
 from appell.errors import Status
 from appell.normal_form.impacts import ROUNDING
-from appell.simulate.loop.in_python import SECONDS_PER_YIELD, STRETCH
+from appell.simulate.loop.in_python import SECONDS_PER_YIELD
 from appell.simulate.loop.task import Task
 from appell.simulate.loop.trace import FIRST_PAGE, Statistics, Trace
 from appell.simulate.methods.runge_kutta import pair_text
@@ -88,9 +88,7 @@ def loop_source(method: Tableau | Taylor, nz: int, has_projection: bool, free: i
     values = {
         **(series_text(method, free) if isinstance(method, Taylor) else pair_text(method, nz)),
         "name": method.name,
-        "statuses": ", ".join(f"LOOP_{status.name} = {status.value}" for status in Status),
         "lanes": 2 if nz <= 2 else 4,
-        "stretch": repr(STRETCH),
         "exponent": repr(1 / (method.error_order + 1)),
         "safety": repr(method.safety),
         "shrink": repr(method.shrink),

@@ -1,4 +1,4 @@
-"""The adaptive time loop in Python, on SciPy's steppers.
+"""The adaptive time loop in Python, the twin of `loop.c.in`: any method, step by step, with the same decisions.
 
     for trace in loop.run(task):
         progress(trace.t)
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import copysign
 from time import perf_counter
 from typing import Any
 
@@ -19,14 +20,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from appell.errors import ConstraintError, SingularConfiguration, Status
+from appell.simulate.loop.header import MOVED, STRETCH, TINY
 from appell.simulate.loop.task import Task, TrialFailed
 from appell.simulate.loop.trace import Statistics, Trace
+from appell.simulate.methods.runge_kutta import PairSteps
 from appell.simulate.methods.tableaux import Array, Tableau
-from appell.simulate.methods.taylor import Taylor
+from appell.simulate.methods.taylor import SeriesSteps, Taylor
 
 SECONDS_PER_YIELD = 0.05  # between two answers of a running loop: progress moves, Ctrl-C is heard
-STRETCH = 1 + 1e-6  # the last step may be so much longer than wanted, rather than leave a remainder of rounding
-
 
 STATUS_OF: dict[type[Exception], Status] = {
     SingularConfiguration: Status.SINGULAR,
@@ -45,31 +46,9 @@ def _status_of(error: Exception) -> Status:
     return next(status for kind, status in STATUS_OF.items() if isinstance(error, kind))
 
 
-class _Guarded:
-    """f(t, z) for SciPy: a failure becomes NaN, which rejects the trial step, and is remembered until f succeeds."""
-
-    def __init__(self, rhs: Callable[[float, Array, Array], ArrayLike], p: Array):
-        self.rhs, self.p = rhs, p
-        self.evaluations = 0
-        self.failure: Status | None = None
-
-    def __call__(self, t: float, z: Array) -> Array:
-        if not np.all(np.isfinite(z)):
-            self.failure = self.failure or Status.NOT_FINITE
-            return np.full_like(z, np.nan)
-        self.evaluations += 1
-        try:
-            zd = np.asarray(self.rhs(t, z, self.p), dtype=float)
-        except FAILURES as error:
-            self.failure = _status_of(error)
-            return np.full_like(z, np.nan)
-        self.failure = None if np.all(np.isfinite(zd)) else Status.NOT_FINITE
-        return zd
-
-
 @dataclass(frozen=True)
 class PyLoop:
-    """The loop on SciPy's `DOP853` or `RK45`, or on Taylor's series, with f(t, z, p) and
+    """The loop by an embedded pair or by Taylor's series, with f(t, z, p) and
     project(t, z, p) -> (z, largest residual before)."""
 
     method: Tableau | Taylor
@@ -77,111 +56,141 @@ class PyLoop:
     project: Callable[[float, Array, Array], tuple[Array, float]] | None = None
 
     def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
-        """See `Loop.run`."""
+        """See `task.Loop.run`."""
         trace = trace or task.trace()
-        stepper = _Stepper(self, task, trace)
+        steps = _Steps(self, task, trace)
         answered = perf_counter()
-        status = stepper.start()
+        status = steps.guarded(steps.start)
         while status is Status.OK and trace.t != task.t_end:
             if perf_counter() - answered > SECONDS_PER_YIELD:
-                yield stepper.report(Status.BUFFER_FULL)
+                yield steps.report(Status.BUFFER_FULL)
                 answered = perf_counter()
-            status = stepper.step()
-        yield stepper.report(status)
+            status = steps.guarded(steps.trial)
+        yield steps.report(status)
 
 
-class _Stepper:
-    """The state of one run of `PyLoop`."""
+class _Steps:
+    """The state of one run: what `appell_run` and `LoopStep` are to the loop in C, under the same names."""
 
     def __init__(self, loop: PyLoop, task: Task, trace: Trace):
         self.loop, self.task, self.trace, self.before = loop, task, trace, trace.statistics
-        self.f = _Guarded(loop.rhs, task.p)
-        self.accepted = self.rejected = 0
+        self.evaluations = self.accepted = self.rejections = 0
         self.defect = 0.0
-        self.largest = min(task.fixed_step or task.max_step, task.max_step)
-        self.solver: Any = None
+        self.adaptive = task.fixed_step is None
+        self.h_max = min(task.fixed_step or task.max_step, task.max_step)
+        self.h = (trace.next_step or 0.0) if self.adaptive else self.h_max
+        self.error, self.rejected, self.started = 1e-4, False, False
+        self.slope = np.zeros_like(trace.z)
+        method = loop.method
+        self.method: Any = SeriesSteps(method, self) if isinstance(method, Taylor) else PairSteps(method, self)
 
-    def start(self) -> Status:
-        """The stepper with its first slope and step size, and the requested times at the start."""
-        task, trace = self.task, self.trace
-        self.f(trace.t, trace.z)
-        if self.f.failure:
-            return self.f.failure
-        now = int(np.sum(task.times[trace.passed :] == trace.t))
-        trace.pass_times([trace.z] * now)
-        if task.t_end == trace.t:
-            return Status.OK
-        fixed = task.fixed_step
-        first = fixed or trace.next_step
-        self.solver = self.loop.method.scipy_class(
-            self.f,
-            trace.t,
-            trace.z.copy(),
-            task.t_end,
-            max_step=self.largest,
-            first_step=None if first is None else min(first, self.largest, abs(task.t_end - trace.t)),
-            rtol=max(task.rtol, 100 * np.finfo(float).eps),  # SciPy's lower bound, without its warning
-            atol=np.inf if fixed else task.atol,  # pyright: ignore[reportArgumentType]
-        )
-        return Status.OK
+    @property
+    def t(self) -> float:
+        return self.trace.t
 
-    def step(self) -> Status:
-        """One accepted step with its projection and requested times; or the reason why there is none."""
-        if self.before.accepted + self.accepted >= self.task.max_steps:
-            return Status.MAX_STEPS
-        solver, f_old = self.solver, self.solver.f
-        while True:
-            wanted, before = min(solver.h_abs, self.largest), self.f.evaluations
-            left = abs(self.task.t_end - self.trace.t)
-            if left <= wanted * STRETCH:
-                solver.h_abs = solver.max_step = left
-            solver.step()
-            solver.max_step = self.largest
-            self.rejected += max(0, -(-(self.f.evaluations - before) // self.loop.method.stages) - 1)
-            if solver.status == "failed":
-                return self.f.failure or Status.STEP_TOO_SMALL
-            failure = self._finish()
-            if failure is None:
-                solver.h_abs = max(solver.h_abs, wanted) if solver.t == self.task.t_end else solver.h_abs
-                return Status.OK
-            shrunk = 0.2 * abs(solver.t - self.trace.t)
-            self.rejected += 1
-            solver.t, solver.y, solver.f = self.trace.t, self.trace.z.copy(), f_old
-            solver.h_abs, solver.status = shrunk, "running"
-            if self.task.fixed_step or shrunk < 10 * abs(np.nextafter(self.trace.t, self.task.t_end) - self.trace.t):
-                return failure
+    @property
+    def z(self) -> Array:
+        return self.trace.z
 
-    def _finish(self) -> Status | None:
-        """Projects the end of the step and the requested times inside it, and moves there; or says what failed."""
-        solver, task, trace = self.solver, self.task, self.trace
-        if task.fixed_step and abs(solver.t - trace.t) < 0.999 * min(task.fixed_step, abs(task.t_end - trace.t)):
-            return self.f.failure or Status.NOT_FINITE
-        passed = trace.passed
-        way = (task.times[passed:] - solver.t) * task.direction
-        inside, at_end = task.times[passed:][way < 0], int(np.sum(way == 0))
+    def guarded(self, action: Callable[[], Status]) -> Status:
+        """What an action says; what went wrong where it could not finish."""
         try:
-            between = np.atleast_2d(solver.dense_output()(inside).T) if len(inside) else []
-            if self.f.failure:
-                return self.f.failure
-            z, defect = self._project(solver.t, solver.y)
-            z_times = [self._project(time, state)[0] for time, state in zip(inside, between, strict=True)]
+            with np.errstate(all="ignore"):  # what is not finite is looked for and said
+                return action()
         except FAILURES as error:
             return _status_of(error)
-        if not np.array_equal(z, solver.y):
-            solver.y, solver.f = z, self.f(solver.t, z)
-            if self.f.failure:
-                return self.f.failure
-        self.accepted, self.defect = self.accepted + 1, max(self.defect, defect)
-        trace.move(solver.t, z)
-        trace.pass_times(z_times + [z] * at_end)
-        return None
 
-    def _project(self, t: float, z: Array) -> tuple[Array, float]:
-        return (z, 0.0) if self.loop.project is None else self.loop.project(t, z, self.task.p)
+    def evaluate(self, t: float, z: Array) -> Array:
+        """f(t, z)."""
+        if not np.isfinite(z).all():
+            raise TrialFailed(Status.NOT_FINITE)
+        self.evaluations += 1
+        slope = np.asarray(self.loop.rhs(t, z, self.task.p), dtype=float)
+        if not np.isfinite(slope).all():
+            raise TrialFailed(Status.NOT_FINITE)
+        return slope
+
+    def start(self) -> Status:
+        """The slope, the first step and the requested times at the start."""
+        task, trace = self.task, self.trace
+        self.slope = self.evaluate(trace.t, trace.z.copy())
+        trace.pass_times([trace.z] * int(np.sum(task.times[trace.passed :] == trace.t)))
+        if self.adaptive and not self.h > 0 and trace.t != task.t_end:
+            self.h = self.method.first_size()
+        self.h = min(self.h, self.h_max)
+        return Status.OK
+
+    def trial(self) -> Status:
+        """One trial step. Whatever goes wrong inside it shrinks the step; what is wrong with a tiny one is the answer."""
+        if self.before.accepted + self.accepted >= self.task.max_steps:
+            return Status.MAX_STEPS
+        self.method.propose()
+        left, wanted, shrink = self.task.t_end - self.t, self.h, self.loop.method.shrink
+        last = abs(left) <= wanted * STRETCH
+        t1 = self.task.t_end if last else self.t + copysign(wanted, left)
+        h = t1 - self.t
+        try:
+            z1 = self.method.stages(h)
+            error = self.method.error_norm(z1, h) if self.adaptive else 0.0
+            if not np.isfinite(error):
+                return self._reject(abs(h), Status.NOT_FINITE, shrink)
+            if error > 1:
+                method = self.loop.method
+                return self._reject(abs(h), Status.OK, method.safety * error ** (-1 / (method.error_order + 1)))
+            z1, slope, defect = self._end(t1, z1)
+            at_times = self._requested(t1, z1, slope, h)
+        except FAILURES as failure:
+            return self._reject(abs(h), _status_of(failure), shrink)
+        self._move(t1, z1, slope, defect, at_times)
+        if self.adaptive:
+            self.h = min(max(self.method.next_size(abs(h), error), wanted if last else 0.0), self.h_max)
+        self.rejected = False
+        return Status.OK
+
+    def _reject(self, size: float, status: Status, factor: float) -> Status:
+        """A shorter step next, or what is wrong with a tiny one."""
+        self.rejections += 1
+        self.rejected = True
+        self.h = size * max(factor, self.loop.method.shrink)
+        if self.adaptive and self.h >= TINY * abs(np.nextafter(self.t, self.task.t_end) - self.t):
+            return Status.OK
+        return status or Status.STEP_TOO_SMALL
+
+    def _end(self, t1: float, z1: Array) -> tuple[Array, Array, float]:
+        """The end state on the constraints, its slope, and the residual before."""
+        slope, projected, defect = self.method.end_slope, z1, 0.0
+        if self.loop.project is not None:
+            projected, defect = self.loop.project(t1, z1, self.task.p)
+            if (abs(projected - z1) > MOVED * self.method.weight).any():
+                slope = None
+        return projected, self.evaluate(t1, projected) if slope is None else slope, defect
+
+    def _requested(self, t1: float, z1: Array, slope: Array, h: float) -> list[Array]:
+        """The states at the requested times of the step."""
+        task, trace, found = self.task, self.trace, []
+        times = task.times[trace.passed :]
+        between = None
+        for time in times[(times - t1) * task.direction <= 0].tolist():
+            if time == t1:
+                found.append(z1)
+                continue
+            between = between or self.method.dense(z1, slope, h)
+            z = between((time - self.t) / h)
+            found.append(z if self.loop.project is None else self.loop.project(time, z, task.p)[0])
+            if not np.isfinite(found[-1]).all():
+                raise TrialFailed(Status.NOT_FINITE)
+        return found
+
+    def _move(self, t1: float, z1: Array, slope: Array, defect: float, at_times: list[Array]) -> None:
+        self.trace.move(t1, z1)
+        self.trace.pass_times(at_times)
+        self.slope, self.started = slope, True
+        self.accepted, self.defect = self.accepted + 1, max(self.defect, defect)
+        self.method.forget()
 
     def report(self, status: Status) -> Trace:
         """The trace with what was done."""
         trace = self.trace
-        trace.statistics = self.before + Statistics(self.f.evaluations, self.accepted, self.rejected, self.defect)
-        trace.next_step = float(min(self.solver.h_abs, self.largest)) if self.solver else None
+        trace.statistics = self.before + Statistics(self.evaluations, self.accepted, self.rejections, self.defect)
+        trace.next_step = float(self.h) if self.h > 0 else None
         return trace.ended(status)

@@ -17,9 +17,10 @@ from appell.normal_form.flow import Flow, flow
 from appell.normal_form.impacts import switching
 from appell.normal_form.solved import Function, status_of
 from appell.remember import kept_in
+from appell.simulate.loop.header import NEWTON, QUADRATIC, ROUNDING, UNNOTICED
 from appell.simulate.loop.in_c import CDEF, CLoop
 from appell.simulate.loop.in_python import PyLoop
-from appell.simulate.loop.program import QUADRATIC, ROUNDING, UNNOTICED, loop_module, series, taylor_for
+from appell.simulate.loop.program import loop_module, series, taylor_for
 from appell.simulate.loop.task import Loop, TrialFailed
 from appell.simulate.methods.stiff import STIFF, stiff_loop
 from appell.simulate.methods.tableaux import TABLEAUX, Tableau
@@ -28,8 +29,12 @@ from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
 
-METHODS = ("auto", *TABLEAUX, "taylor", *STIFF)
 CORNERS = ("raise", "first", "last", "together")
+
+
+def methods() -> tuple[str, ...]:
+    """Names of all methods, those that were registered too."""
+    return ("auto", *TABLEAUX, "taylor", *STIFF)
 
 
 class Prepared(NamedTuple):
@@ -105,7 +110,14 @@ def _method(name: str, flow: Flow) -> Tableau | Taylor:
 def _python_series(flow: Flow, backend: Backend) -> Taylor:
     method = taylor_for(flow)
     evaluate = evaluator(series(flow, method), backend)
-    return replace(method, expand=lambda t, z, p: evaluate(t, z, p)["c"])
+
+    def expand(t: float, z: Array, p: Array) -> Array:
+        out = evaluate(t, z, p)
+        if not out["margin"] > 0:
+            raise TrialFailed(status_of(float(out["margin"])))
+        return out["c"]
+
+    return replace(method, expand=expand)
 
 
 def _compiled(backend: Backend, flow: Flow, key: tuple[Any, ...], source: Callable[[], str], free: int) -> CLoop:
@@ -159,7 +171,7 @@ def _python_project(flow: Flow, backend: Backend) -> Callable[[float, Array, Arr
         z, defect = make_unit(z.copy()), 0.0
         for step in steps:
             last = moved = np.inf
-            for k in range(12):
+            for k in range(NEWTON):
                 out = step(t, z, p)
                 size = float(out["size"])
                 if size > 0.5 * last and moved <= UNNOTICED * np.abs(z).max():

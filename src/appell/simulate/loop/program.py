@@ -14,19 +14,10 @@ from appell.graph.taylor import expansion, operations
 from appell.normal_form.flow import Flow
 from appell.normal_form.impacts import Switching
 from appell.normal_form.saddle import SADDLE_C
+from appell.simulate.loop.header import header
 from appell.simulate.loop.in_c import loop_source
 from appell.simulate.methods.tableaux import Tableau
 from appell.simulate.methods.taylor import LINEAR_ORDER, Taylor
-
-ROUNDING = 1e-15
-"""A relative residual below this is not mended."""
-
-UNNOTICED = 1e-14
-"""A correction below this share of the largest number of a state is rounding, whatever the residual that it leaves."""
-
-QUADRATIC = 1e-7
-"""After a Newton step from a relative residual below this, the next one would be at rounding level."""
-
 
 LARGEST_SERIES = 30_000
 """Operations of the expansion beyond which Taylor's method is refused: a heavy top has 21,000, compiled in seconds."""
@@ -35,7 +26,7 @@ LARGEST_SERIES = 30_000
 def loop_module(flow: Flow, method: Tableau | Taylor, switching: Switching | None = None) -> str:
     """A whole C file with the time loop of a flow, and of the mode that it is in."""
     steps = [step for step in (flow.position, flow.velocity) if step is not None]
-    parts = [PRELUDE, SADDLE_C, f"#define NZ {flow.nz}", STATUS_C, emit_function(flow.rhs), RHS_C]
+    parts = [PRELUDE, header(), SADDLE_C, f"#define NZ {flow.nz}", STATUS_C, emit_function(flow.rhs), RHS_C]
     parts += [emit_function(step) for step in steps]
     if flow.projects:
         parts.append(_project(flow))
@@ -98,7 +89,8 @@ STATUS_C = """
 /* the status that a margin stands for: positive is fine, else minus the status; not a number is not finite */
 static int margin_status(double margin)
 {
-    return margin > 0 ? 0 : margin != margin || margin == -3 ? 3 : 2;
+    if (margin > 0) return LOOP_OK;
+    return margin != margin || margin == -LOOP_NOT_FINITE ? LOOP_NOT_FINITE : LOOP_SINGULAR;
 }
 """
 
@@ -139,26 +131,26 @@ typedef void Correction(const double *, const double *, const double *, double *
 static inline int correct(Correction *step, double t, double *z, const double *p, double *defect)
 {{
     double dz[NZ], size, margin, last = INFINITY, moved = INFINITY, large = 0;
-    for (int k = 0; k < 12; k++) {{
+    for (int k = 0; k < LOOP_NEWTON; k++) {{
         step(&t, z, p, dz, &size, &margin);
-        if (size > 0.5*last && moved <= {UNNOTICED!r}*large) return 0;
+        if (size > 0.5*last && moved <= LOOP_UNNOTICED*large) return LOOP_OK;
         if (k == 0 && size > *defect) *defect = size;
-        if (size <= {ROUNDING!r}) return 0;
+        if (size <= LOOP_ROUNDING) return LOOP_OK;
         if (margin_status(margin)) return margin_status(margin);
-        if (!(size < INFINITY)) return 3;
+        if (!(size < INFINITY)) return LOOP_NOT_FINITE;
         last = size, moved = large = 0;
         for (int i = 0; i < NZ; i++) {{
             z[i] += dz[i];
             moved = fmax(moved, fabs(dz[i])), large = fmax(large, fabs(z[i]));
         }}
-        if (size <= {QUADRATIC!r}) return 0;
+        if (size <= LOOP_QUADRATIC) return LOOP_OK;
     }}
-    return 6;
+    return LOOP_PROJECTION_FAILED;
 }}
 
 static int project(double t, double *z, const double *p, double *defect)
 {{
-    int status = 0;
+    int status = LOOP_OK;
     *defect = 0;
     make_unit(z);
 {corrections}

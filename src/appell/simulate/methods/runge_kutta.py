@@ -1,12 +1,16 @@
-"""A pair of Runge and Kutta as C text: coefficients are literals, each combination of slopes one loop over a constant number of
-vectors (GCC's and Clang's vector types)."""
+"""A pair of Runge and Kutta as C text, and its twin in Python.
+
+In C, coefficients are literals, each combination of slopes one loop over a constant number of vectors (GCC's and Clang's
+vector types)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from appell.errors import AppellError
 from appell.simulate.methods.tableaux import Array, Tableau
 
 FRESH_APART = 12  # states up to here add the newest slope one by one, see _update (measured at 4, 10 and 20)
@@ -104,3 +108,84 @@ def _factor(tableau: Tableau) -> str:
     exponent = 1 / (tableau.error_order + 1)
     previous = f"*pow(run->error, {tableau.beta!r})" if tableau.beta else ""
     return f"{tableau.safety!r}*pow(bounded, {-(exponent - 0.75 * tableau.beta)!r}){previous}"
+
+
+class PairSteps:
+    """The twin of `runge_kutta.c.in`. `run` stands at (t, z) with its slope, has tolerances in `task`, and evaluates f."""
+
+    def __init__(self, tableau: Tableau, run: Any):
+        self.tableau, self.run = tableau, run
+        rows = tableau.stages + 1 + len(tableau.A_extra)
+        self.k = np.zeros((rows, len(run.z)))
+        self.end_slope: Array | None = None
+        self.weight = np.zeros(len(run.z))
+
+    def propose(self) -> None:
+        """Nothing is known of a step before it is tried."""
+
+    def forget(self) -> None:
+        """Nothing of a step is needed at the next state."""
+
+    def stages(self, h: float) -> Array:
+        """z₁; k_i = f(t + c_i h, z + h Σ a_ij k_j)."""
+        pair, run, k = self.tableau, self.run, self.k
+        k[0] = run.slope
+        for i in range(1, pair.stages):
+            k[i] = run.evaluate(run.t + pair.C[i] * h, run.z + h * (pair.A[i, :i] @ k[:i]))
+        z1 = run.z + h * (pair.B @ k[: pair.stages])
+        self.end_slope = None
+        if pair.end_slope_in_error:
+            self.end_slope = k[pair.stages] = run.evaluate(run.t + h, z1)
+        return z1
+
+    def error_norm(self, z1: Array, h: float) -> float:
+        """The error of a trial step in units of the tolerance: weights atol + rtol max(|z|, |z₁|), mean square."""
+        pair, task = self.tableau, self.run.task
+        self.weight = task.atol + task.rtol * np.maximum(abs(self.run.z), abs(z1))
+        sums = (((pair.E @ self.k[: pair.stages + 1]) / self.weight) ** 2).sum(axis=1)
+        if len(sums) == 1:
+            return abs(h) * float(np.sqrt(sums[0] / len(z1)))
+        return 0.0 if sums[0] == 0 else abs(h) * float(sums[0] / np.sqrt((sums[0] + 0.01 * sums[1]) * len(z1)))
+
+    def dense(self, z1: Array, slope: Array, h: float) -> Callable[[float], Array]:
+        """z(θ) inside the step to z₁ with that slope."""
+        pair, run, k = self.tableau, self.run, self.k
+        k[pair.stages] = slope
+        for i, (c, a) in enumerate(zip(pair.C_extra, pair.A_extra, strict=True), start=pair.stages + 1):
+            k[i] = run.evaluate(run.t + c * h, run.z + h * (a[:i] @ k[:i]))
+        z, delta = run.z.copy(), z1 - run.z
+        F = [delta, h * k[0] - delta, 2 * delta - h * (k[0] + slope), *(h * (pair.D @ k))]
+
+        def between(theta: float) -> Array:
+            total = np.zeros_like(z)
+            for j in range(len(F) - 1, -1, -1):
+                total = (total + F[j]) * (1 - theta if j % 2 else theta)
+            return z + total
+
+        return between
+
+    def next_size(self, size: float, error: float) -> float:
+        """h min(grow, max(shrink, safety err^−α err_previous^β)), Hairer II.4 (4.13) and IV.2 (2.43)."""
+        pair, run = self.tableau, self.run
+        exponent = 1 / (pair.error_order + 1) - 0.75 * pair.beta
+        factor = pair.safety * max(error, 1e-10) ** -exponent * run.error**pair.beta
+        factor = max(min(factor, pair.grow), pair.shrink)
+        run.error = max(error, 1e-4)
+        return size * (min(factor, 1.0) if run.rejected else factor)
+
+    def first_size(self) -> float:
+        """Hairer's automatic first step, II.4: one explicit Euler step measures the second derivative."""
+        run, task = self.run, self.run.task
+        left = task.t_end - run.t
+        weight = task.atol + task.rtol * abs(run.z)
+        size = lambda x: float(np.sqrt(np.mean((x / weight) ** 2)))
+        d0, d1 = size(run.z), size(run.slope)
+        h0 = min(1e-6 if d0 < 1e-5 or d1 < 1e-5 else 0.01 * d0 / d1, abs(left))
+        step = np.copysign(h0, left)
+        try:
+            slope = run.evaluate(run.t + step, run.z + step * run.slope)
+        except (AppellError, ArithmeticError):
+            return h0
+        d = max(d1, size(slope - run.slope) / h0)
+        h1 = max(1e-6, 1e-3 * h0) if d <= 1e-15 else (0.01 / d) ** (1 / (self.tableau.error_order + 1))
+        return min(100 * h0, h1)

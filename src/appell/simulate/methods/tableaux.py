@@ -11,7 +11,11 @@ blended), and between the ends, with θ = (τ − t)/h and Δ = z₁ − z,
     F₀ = Δ,   F₁ = h k_1 − Δ,   F₂ = 2Δ − h(k_1 + k_{s+1}),   F_{3+j} = h Σ_i D_ji k_i.
 
 F₀ … F₂ are the cubic through both ends and their slopes; the rows of D raise its order, with extra stages where the
-method needs them. The coefficients are those of SciPy's `DOP853` and `RK45`, taken from there.
+method needs them. The coefficients of `dop853` and `dopri5` are those of SciPy's `DOP853` and `RK45`, taken from there.
+
+Another pair is registered from anywhere, in one call, and then runs wherever these do:
+
+    register(embedded_pair("cash-karp", A, B, B_hat, C, order=5, error_order=4))
 
 Reference: E. Hairer, S. P. Nørsett, G. Wanner, Solving Ordinary Differential Equations I, 2nd ed., Springer 1993,
 II.4 (step size), II.5 (the methods), II.6 (dense output).
@@ -19,11 +23,13 @@ II.4 (step size), II.5 (the methods), II.6 (dense output).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import DOP853, RK45
+
+from appell.errors import ModelError
 
 Array = NDArray[np.float64]
 
@@ -47,7 +53,18 @@ class Tableau:
     beta: float  # exponent of the previous error,
     shrink: float  # smallest and
     grow: float  # largest factor from one step to the next: the step-size control
-    scipy_class: type[RK45] | type[DOP853]
+
+    def __post_init__(self) -> None:
+        s, e = len(self.B), len(self.C_extra)
+        shapes = {"A": (s, s), "C": (s,), "A_extra": (e, s + 1 + e)}
+        for name, shape in shapes.items():
+            if getattr(self, name).shape != shape:
+                raise ModelError(f"{name} of '{self.name}' must have the shape {shape}, not {getattr(self, name).shape}")
+        if self.E.shape not in ((1, s + 1), (2, s + 1)) or self.D.ndim != 2 or self.D.shape[1] != s + 1 + e:
+            raise ModelError(f"'{self.name}' needs E of shape (1 or 2, {s + 1}) and D of shape (rows, {s + 1 + e})")
+        misses = np.abs(self.A.sum(axis=1) - self.C).max()
+        if np.triu(self.A).any() or misses > 1e-12 or abs(self.B.sum() - 1) > 1e-12 or np.abs(self.E.sum(axis=1)).max() > 1e-12:
+            raise ModelError(f"'{self.name}' is no explicit pair: A must be below its diagonal with rows that sum to C, ΣB = 1")
 
     @property
     def stages(self) -> int:
@@ -80,7 +97,6 @@ dop853 = Tableau(
     beta=0.0,
     shrink=1 / 3,
     grow=6.0,
-    scipy_class=DOP853,
 )
 """Order 8 in 12 stages, by P. J. Prince and J. R. Dormand (1981) as recast by E. Hairer (DOP853, 1993).
 
@@ -97,7 +113,7 @@ dopri5 = Tableau(
     order=5,
     dense_order=4,
     error_order=4,
-    A=RK45.A,
+    A=np.pad(RK45.A, ((0, 0), (0, 1))),
     B=RK45.B,
     C=RK45.C,
     E=_as_rows(RK45.E),
@@ -108,7 +124,6 @@ dopri5 = Tableau(
     beta=0.04,
     shrink=0.2,
     grow=10.0,
-    scipy_class=RK45,
 )
 """Order 5 in 6 stages, by J. R. Dormand and P. J. Prince (J. Comp. Appl. Math. 6 (1980) 19–26).
 
@@ -118,3 +133,74 @@ its coefficients only those of θ⁴ are needed here, since both ends and both s
 """
 
 TABLEAUX = {tableau.name: tableau for tableau in (dop853, dopri5)}
+"""Embedded pairs by name: a row is a method of `simulate`."""
+
+
+def register(tableau: Tableau) -> Tableau:
+    """A pair becomes a method of `simulate`, on every back end, under its name; returns it."""
+    if tableau.name in RESERVED or TABLEAUX.get(tableau.name, tableau) is not tableau:
+        raise ModelError(f"there is a method '{tableau.name}' already; give yours another name")
+    TABLEAUX[tableau.name] = tableau
+    return tableau
+
+
+RESERVED = ("auto", "taylor", "cvodes", "idas")
+
+
+def embedded_pair(
+    name: str, A: ArrayLike, B: ArrayLike, B_hat: ArrayLike, C: ArrayLike, *, order: int, error_order: int,
+    safety: float = 0.8, beta: float = 0.0, shrink: float = 0.2, grow: float = 8.0,
+) -> Tableau:  # fmt: skip
+    """A pair from its Butcher tableau: z₁ by B, of the given order; the error by B − B̂, of `error_order` (of the lower method).
+
+    A (s, s), B, B̂, C (s,). A last stage that is f at z₁ (first same as last) is recognised. The dense output, which a tableau
+    does not bring, is made by `with_dense_output`, of the order of the pair less one.
+    """
+    A, B, B_hat, C = (np.array(x, dtype=float) for x in (A, B, B_hat, C))
+    E = np.append(B - B_hat, 0.0)
+    if len(B) > 1 and C[-1] == 1 and B[-1] == 0 and np.array_equal(A[-1], B):
+        A, B, C, E = A[:-1, :-1], B[:-1], C[:-1], E[:-1]
+    s = len(B)
+    bare = Tableau(
+        name=name, order=order, dense_order=3, error_order=error_order, A=A, B=B, C=C, E=E[None], A_extra=np.zeros((0, s + 1)),
+        C_extra=np.zeros(0), D=np.zeros((0, s + 1)), safety=safety, beta=beta, shrink=shrink, grow=grow,
+    )  # fmt: skip
+    return with_dense_output(bare, order - 1)
+
+
+def with_dense_output(tableau: Tableau, order: int) -> Tableau:
+    """The pair with a dense output of an order from 4 on, by its own slopes (bootstrapping, Hairer II.6).
+
+    The cubic through both ends is exact to h³, so slopes at m = 1 point on it are exact to h⁴ in h f; a polynomial with them
+    is exact to h⁴, slopes at m = 2 points on that one to h⁵, and so on. Each level keeps its own slopes alone:
+
+        Σ_j φ'_{3+j}(θ_i) F_{3+j} = h f(θ_i) − Σ_{j<3} φ'_j(θ_i) F_j,    i = 1 … m,    φ_j = θ, θ(1−θ), θ²(1−θ), θ²(1−θ)², …
+
+    At points symmetric about ½ this may have no solution; θ_i = i/(m + 2) lets no slope count more than 0.8 times.
+    """
+    s = tableau.stages
+    width = s + 1 + sum(range(1, order - 2))
+    unit = np.eye(width)
+    delta = np.append(tableau.B, np.zeros(width - s))
+    cubic = np.array([delta, unit[0] - delta, 2 * delta - unit[0] - unit[s]])  # F/h in terms of the slopes
+    rows, stages, points = np.zeros((0, width)), np.zeros((0, width)), np.zeros(0)
+    for m in range(1, order - 2):
+        theta = np.arange(1, m + 1) / (m + 2)
+        F = np.vstack([cubic, rows])
+        here = s + 1 + len(points) + np.arange(m)
+        value, slope = _basis(theta, 3 + m)
+        stages = np.vstack([stages, value[:, : len(F)] @ F])
+        points = np.append(points, theta)
+        rows = np.linalg.solve(slope[:, 3:], unit[here] - slope[:, :3] @ cubic)
+    return replace(tableau, dense_order=max(order, 3), A_extra=stages, C_extra=points, D=rows)
+
+
+def _basis(theta: Array, n: int) -> tuple[Array, Array]:
+    """φ_j(θ_i) and φ'_j(θ_i), j = 0 … n − 1, (points, n)."""
+    one = np.polynomial.Polynomial([1.0])
+    factors = (np.polynomial.Polynomial([0.0, 1.0]), np.polynomial.Polynomial([1.0, -1.0]))
+    basis = []
+    for j in range(n):
+        one = one * factors[j % 2]
+        basis.append(one)
+    return np.array([p(theta) for p in basis]).T, np.array([p.deriv()(theta) for p in basis]).T

@@ -19,13 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from math import comb
 from typing import Any
 
 import numpy as np
-from scipy.integrate import DenseOutput, OdeSolver
 
+from appell.errors import Status
+from appell.simulate.loop.task import TrialFailed
 from appell.simulate.methods.tableaux import Array
 
 LINEAR_ORDER = 20
@@ -50,10 +50,6 @@ class Taylor:
     def error_order(self) -> int:
         """error ~ h^(p + 1)."""
         return self.order
-
-    @property
-    def scipy_class(self) -> Callable[..., OdeSolver]:
-        return partial(SeriesSolver, method=self)
 
 
 def series_text(method: Taylor, free: int) -> dict[str, Any]:
@@ -87,67 +83,73 @@ def _bernstein(p: int) -> list[str]:
     return [f"    {{{', '.join(repr(entry(k, i)) for i in range(width))}}}" for k in range(p + 1)]
 
 
-class SeriesSolver(OdeSolver):
-    """The method in SciPy's form. `h_abs` bounds the next step where somebody else has set it."""
+class SeriesSteps:
+    """The twin of `taylor.c.in`. `run` stands at (t, z) with its slope, has tolerances in `task`, and evaluates f."""
 
-    def __init__(
-        self, fun: Any, t0: float, y0: Array, t_bound: float, *, max_step: float, first_step: float | None,
-        rtol: float, atol: Any, method: Taylor,
-    ):  # fmt: skip
-        super().__init__(fun, t0, y0, t_bound, vectorized=False)
+    def __init__(self, method: Taylor, run: Any):
         assert method.expand is not None
-        self.expand, self.method, self.p = method.expand, method, fun.p
-        self.max_step, self.rtol, self.atol = max_step, rtol, atol
-        self.h_abs = self.own_size = np.inf if first_step is None else first_step
-        self.f = self.fun(t0, y0)
-        self.last = 1e-4
-        self.bounded = first_step is not None
+        self.method, self.expand, self.run = method, method.expand, run
+        self.c: Array | None = None
+        self.end_slope: Array | None = None
+        self.weight = np.zeros(len(run.z))
+
+    def propose(self) -> None:
+        """The series at a new state, and how far to go with it; after a rejected step not farther than it was shortened to."""
+        run = self.run
+        if self.c is not None:
+            return
+        run.evaluations += 1
+        self.c = np.asarray(self.expand(run.t, run.z.copy(), run.task.p))
+        if not run.adaptive:
+            return
+        h = self._reach(self.c)
+        if not h > 0:
+            raise TrialFailed(Status.NOT_FINITE)
+        if run.rejected or not run.started:
+            h = min(h, run.h)
+        run.h = run.error = min(h, run.h_max)
 
     def _reach(self, c: Array) -> float:
-        weight = self.atol + self.rtol * np.maximum(abs(self.y), self.last * abs(c[0]))
-        with np.errstate(divide="ignore", over="ignore"):
-            sizes = [np.float64(np.mean((c[k - 1] / weight) ** 2)) ** (-0.5 / k) for k in (len(c) - 1, len(c))]
-        return float(min(sizes))
+        """h ‖c_k‖^(1/k) <= 1 for the two highest coefficients in units of the tolerance."""
+        run, task = self.run, self.run.task
+        weight = task.atol + task.rtol * np.maximum(abs(run.z), run.error * abs(c[0]))
+        highest = (len(c) - 1, len(c))
+        squares = [float(np.mean((c[k - 1] / weight) ** 2)) for k in highest]
+        if not np.isfinite(squares).all():
+            return float("nan") if np.isnan(squares).any() else np.finfo(float).tiny
+        return min(square ** (-0.5 / k) if square > 0 else np.inf for square, k in zip(squares, highest, strict=True))
 
-    def _step_impl(self) -> tuple[bool, str | None]:
-        c = np.asarray(self.expand(self.t, self.y, self.p))
-        bound = self.h_abs if self.bounded or self.h_abs != self.own_size else np.inf
-        size = min(self._reach(c), bound, self.max_step)
-        while size >= 10 * abs(np.nextafter(self.t, self.direction * np.inf) - self.t):
-            h = self.direction * min(size, abs(self.t_bound - self.t))
-            self.last, error = abs(h), self._try(c, h)
-            if error <= 1:
-                self.h_abs = self.own_size = abs(h)
-                self.bounded = False
-                return True, None
-            factor = self.method.safety * error ** (-1 / (self.method.order + 1)) if np.isfinite(error) else 0.0
-            size = abs(h) * max(self.method.shrink, factor)
-        return False, self.TOO_SMALL_STEP
+    def forget(self) -> None:
+        """Another state has another series."""
+        self.c = None
 
-    def _try(self, c: Array, h: float) -> float:
-        """The step, unless its error is above one."""
-        k = np.arange(1, len(c) + 1)
-        t, y = self.t + h, self.y + (h**k) @ c
-        f = self.fun(t, y)
-        weight = self.atol + self.rtol * np.maximum(abs(self.y), abs(y))
-        error = abs(h) / (len(c) + 1) * float(np.sqrt(np.mean(((f - (k * h ** (k - 1)) @ c) / weight) ** 2)))
-        if error <= 1:
-            self.series = _Series(self.t, t, self.y, c)
-            self.t, self.y, self.f = t, y, f
-        return error
+    def stages(self, h: float) -> Array:
+        """The series at its end, and the slope of the flow there."""
+        assert self.c is not None
+        k = np.arange(1, len(self.c) + 1)
+        z1 = self.run.z + (h**k) @ self.c
+        self.series_slope = (k * h ** (k - 1)) @ self.c
+        self.end_slope = self.run.evaluate(self.run.t + h, z1)
+        return z1
 
-    def _dense_output_impl(self) -> DenseOutput:
-        return self.series
+    def error_norm(self, z1: Array, h: float) -> float:
+        """What is left out of the series, as its slope misses the flow: by (p + 1) c_{p+1} hᵖ."""
+        task = self.run.task
+        self.weight = task.atol + task.rtol * np.maximum(abs(self.run.z), abs(z1))
+        assert self.end_slope is not None
+        missed = (self.end_slope - self.series_slope) / self.weight
+        return abs(h) / (self.method.order + 1) * float(np.sqrt(np.mean(missed**2)))
 
+    def dense(self, z1: Array, slope: Array, h: float) -> Callable[[float], Array]:
+        """z(θ) inside the step: the series."""
+        assert self.c is not None
+        z, c, k = self.run.z.copy(), self.c, np.arange(1, len(self.c) + 1)
+        return lambda theta: z + ((theta * h) ** k) @ c
 
-class _Series(DenseOutput):
-    """z + Σ c_k τᵏ between two times."""
+    def next_size(self, size: float, error: float) -> float:
+        """The next series tells."""
+        return size
 
-    def __init__(self, t_old: float, t: float, y: Array, c: Array):
-        super().__init__(t_old, t)
-        self.y, self.c = y, c
-
-    def _call_impl(self, t: Any) -> Array:
-        powers = np.power.outer(np.atleast_1d(t) - self.t_old, np.arange(1, len(self.c) + 1))
-        found = (self.y + powers @ self.c).T
-        return found if np.ndim(t) else found[:, 0]
+    def first_size(self) -> float:
+        """The first series tells."""
+        return abs(self.run.task.t_end - self.run.t)
