@@ -9,6 +9,7 @@ import pytest
 from sympy import Rational, cos, sin, sqrt
 
 import appell as ap
+from appell.backends import backend_named
 from appell.backends.compiler.build import build, c_available
 from appell.errors import FormNotApplicable, Status
 from appell.graph.taylor import expansion, operations
@@ -42,9 +43,10 @@ def loop_of(system, order=16, backend="c"):
     if backend == "c":
         library = build(loop_module(flow, method), CDEF, optimise="loop")
         return CLoop(library.lib, library.ffi, flow.nz)
-    expand = evaluator(series(flow, method))
+    table = backend_named(backend)
+    expand = evaluator(series(flow, method), table)
     bound = replace(method, expand=lambda t, z, p: expand(t, z, p)["c"])
-    return PyLoop(bound, _python_rhs(flow), _python_project(flow) if flow.projects else None)
+    return PyLoop(bound, _python_rhs(flow, table), _python_project(flow, table) if flow.projects else None)
 
 
 def last(loop, **task):

@@ -129,6 +129,8 @@ class _Steps:
         last = abs(left) <= wanted * STRETCH
         t1 = self.task.t_end if last else self.t + copysign(wanted, left)
         h = t1 - self.t
+        if h == 0:
+            return Status.STEP_TOO_SMALL
         try:
             z1 = self.method.stages(h)
             error = self.method.error_norm(z1, h) if self.adaptive else 0.0

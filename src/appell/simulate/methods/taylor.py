@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from appell.errors import Status
+from appell.simulate.loop.header import TINY
 from appell.simulate.loop.task import TrialFailed
 from appell.simulate.methods.tableaux import Array
 
@@ -108,6 +109,8 @@ class SeriesSteps:
         if run.rejected or not run.started:
             h = min(h, run.h)
         run.h = run.error = min(h, run.h_max)
+        if run.h < min(TINY * abs(np.nextafter(run.t, run.task.t_end) - run.t), abs(run.task.t_end - run.t)):
+            raise TrialFailed(Status.STEP_TOO_SMALL)
 
     def _reach(self, c: Array) -> float:
         """h ‖c_k‖^(1/k) <= 1 for the two highest coefficients in units of the tolerance."""
