@@ -133,3 +133,21 @@ def test_notebook_displays(skate):
     assert "<iframe srcdoc=" in motion.animate()._repr_html_()
     for shown in (motion, ap.diagnose(example.system), ap.agree(example.system, states=2, forms=["lagrange"])):
         assert "<table" in shown._repr_html_()
+
+
+def test_a_robot_is_posed_by_its_joints():
+    import json
+
+    from appell.report.view import pose_text, robot_text
+    from appell.scene.film import film
+    from appell.show.web import describe_poses
+
+    tree = zoo.differential_drive().system.tree
+    scene = Scene(tree)
+    q = np.array(tree.neutral)
+    whole, moved = (json.loads(make(scene, q)) for make in (robot_text, pose_text))
+    assert len(whole["description"]["film"]["shapes"]) == len(moved["description"]["shapes"])
+    assert len(moved["numbers"]) < len(whole["numbers"])
+    example = zoo.four_bar_urdf()
+    shown = film(Scene(example.system), ap.simulate(example.system, example.start, 0.1), frames=3)
+    assert [s["kind"] for s in describe_poses(shown, Packer())]

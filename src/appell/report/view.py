@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
@@ -13,9 +13,9 @@ import numpy as np
 from appell.errors import ModelError
 from appell.report.server import serve, slider
 from appell.scene import Scene
-from appell.scene.film import film
+from appell.scene.film import Film, film
 from appell.show.packing import Packer, json_text
-from appell.show.web import describe
+from appell.show.web import describe, describe_poses
 from appell.tree import Tree
 
 
@@ -48,15 +48,26 @@ class Pose:
         return np.array([self.q[self.coordinate_names.index(str(key))]])
 
 
+def _pose(scene: Scene, q: Any) -> Film:
+    return film(scene, Pose(scene.system.name, scene.system.coordinates, np.asarray(q, dtype=float), {}))
+
+
+def robot_text(scene: Scene, q: Any) -> str:
+    """The robot in one configuration, with room for all others, for `appell.show`."""
+    shown = _pose(scene, q)
+    reach = 0.6 * float(np.abs([shown.low, shown.high]).max())
+    return _text(replace(shown, low=np.minimum(shown.low, -reach), high=np.maximum(shown.high, reach)))
+
+
 def pose_text(scene: Scene, q: Any) -> str:
-    """The robot in one configuration, for `appell.pose`."""
-    return _text(scene, Pose(scene.system.name, scene.system.coordinates, np.asarray(q, dtype=float), {}))
-
-
-def _text(scene: Scene, motion: Any) -> str:
+    """Where the parts of the robot are, without what they look like, for `appell.pose`."""
     packer = Packer()
-    description = {"film": describe(film(scene, motion), packer), "panels": []}
-    return json_text({"description": description, "numbers": packer.numbers()})
+    return json_text({"description": {"shapes": describe_poses(_pose(scene, q), packer)}, "numbers": packer.numbers()})
+
+
+def _text(shown: Film) -> str:
+    packer = Packer()
+    return json_text({"description": {"film": describe(shown, packer), "panels": []}, "numbers": packer.numbers()})
 
 
 def _page(ui: Any, tree: Tree, scene: Scene, motion: Any) -> None:
@@ -72,14 +83,15 @@ def _page(ui: Any, tree: Tree, scene: Scene, motion: Any) -> None:
             with ui.element("div").classes("moving"):
                 ui.html('<div id="film"></div>', sanitize=False)
                 if motion is not None:
-                    ui.button("Play the motion", on_click=lambda: ui.run_javascript(f"appell.show({_text(scene, motion)})"))
+                    play = lambda: ui.run_javascript(f"appell.show({_text(film(scene, motion))})")
+                    ui.button("Play the motion", on_click=play)
             with ui.element("div"):
                 for node in tree.nodes:
                     for k in range(node.kind.nq if node.kind.nq == 1 else 0):
                         slide = node.kind.name == "prismatic"
                         reach = 1.0 if slide else math.pi
                         slider(ui, node.name, -reach, reach, 0.0, lambda x, i=node.iq + k: moved(i, x))
-    ui.timer(0.2, lambda: ui.run_javascript(f"appell.pose({pose_text(scene, q)})"), once=True)
+    ui.timer(0.2, lambda: ui.run_javascript(f"appell.show({robot_text(scene, q)})"), once=True)
 
 
-__all__ = ["pose_text", "view"]
+__all__ = ["pose_text", "robot_text", "view"]

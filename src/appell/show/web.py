@@ -81,6 +81,11 @@ def describe(film: Film, packer: Packer) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def describe_poses(film: Film, packer: Packer) -> list[dict[str, Any]]:
+    """Shapes without meshes, in the order of `describe`."""
+    return [_solid(s, 0, packer) if isinstance(s, Solid) else _shape(s, packer) for s in film.shapes]
+
+
 def _mesh(mesh: Mesh, packer: Packer, *, flat: bool) -> dict[str, Any]:
     drawn = flat and bool(mesh.outlines)  # then the triangles are not needed
     vertices, triangles, edges = (a[:0] if drawn else a for a in (mesh.vertices, mesh.triangles, mesh.edges))

@@ -21,5 +21,12 @@ appell.show = async function (page) {
   appell.shown = turn;
 };
 
-/* Poses of a robot: the film of one frame, drawn at once. */
-appell.pose = async function (page) { await appell.show(page); appell.player.seek(0); };
+/* Other poses of what is shown: the shapes stay, their places are new. */
+appell.pose = async function (page) {
+  const turn = (appell.turns = (appell.turns || 0) + 1);
+  const { shapes } = appell.arrays(page.description, await appell.unpack(page.numbers)), film = appell.player?.film;
+  if (turn < appell.turns || !film) return;
+  film.shapes.forEach((shape, k) => { for (const key of ["p", "q", "v", "stretch"]) if (key in shape) shape[key] = shapes[k][key]; });
+  appell.player.dirty = true;
+  appell.shown = turn;
+};
