@@ -233,6 +233,9 @@ def _inverse(given: Expr | Callable[[Symbol], Any], coordinate: Coordinate, wher
 STARTS = 24
 """Random points from which a zero of f is sought."""
 
+LARGE = 200
+"""Operations of f beyond which its slopes are taken as differences."""
+
 Array = NDArray[np.float64]
 
 
@@ -244,8 +247,10 @@ def check_face(face: Face) -> None:
     """
     q = jets_of(face.function)
     others = sorted(face.function.free_symbols - set(q), key=str)
-    gradient = [sympy.diff(face.function, s) for s in q]
-    values = _evaluator(face, [*q, *others], [face.function, *gradient])
+    if sympy.count_ops(face.function) <= LARGE:
+        values = _evaluator(face, [*q, *others], [face.function, *(sympy.diff(face.function, s) for s in q)])
+    else:
+        values = _differences(_evaluator(face, [*q, *others], [face.function]), len(q))
     rng, signs, arrived = np.random.default_rng(4), set(), False
     with np.errstate(all="ignore"):
         for k in range(STARTS):
@@ -265,6 +270,17 @@ def check_face(face: Face) -> None:
         raise ConstraintError(
             f"unilateral constraint '{face.name}' is never {what} at every state tried: {_text(face.function)}"
         )
+
+
+def _differences(value: Callable[..., Any], n: int) -> Callable[..., Any]:
+    """f and its slopes in the first n arguments by central differences: near enough for a look, where SymPy takes seconds."""
+
+    def values(*at: float) -> list[Any]:
+        x, h = np.array(at, dtype=float), 1e-6
+        steps = h * np.eye(len(x))[:n]
+        return [value(*x)[0], *((value(*(x + d))[0] - value(*(x - d))[0]) / (2 * h) for d in steps)]
+
+    return values
 
 
 def _evaluator(face: Face, symbols: list[Any], exprs: list[Expr]) -> Callable[..., Any]:
