@@ -7,15 +7,17 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import scipy.optimize
 import sympy
 from sympy import Rational, cos, sin
 
 from appell.analysis import equilibrium
 from appell.errors import AppellError, ConstraintError, ModelError
 from appell.jets import coordinates, parameters, speeds, t
-from appell.model import Constraint, Particle, RigidBody, System, Unilateral, quaternion
+from appell.model import Between, Constraint, Particle, RigidBody, System, Unilateral, quaternion
 from appell.simulate.run import compile
 from appell.simulate.simulate import simulate
+from appell.tree import Chain, ChainLink
 
 EXACT = pytest.approx
 G = 9.81
@@ -215,13 +217,64 @@ def test_a_constraint_that_forbids_rest_is_not_at_rest():
         equilibrium(belt, {x: 0})
 
 
-def test_rest_behind_a_wall_is_refused_and_rest_on_it_is_found_as_advised():
+def test_rest_on_a_wall_is_that_of_a_constraint_in_its_place():
     x = coordinates("x")
     spring = {"coordinates": [x], "kinetic": x.d**2 / 2, "potential": (x + 2) ** 2 / 2}
-    with pytest.raises(ConstraintError, match="behind unilateral constraint 'wall'"):
-        equilibrium(System(**spring, constraints=[Unilateral(x - 1, "wall")]), {x: 1})
+    wall = Unilateral(x - 1, "wall")
+    resting = equilibrium(System(**spring, constraints=[wall]), {x: 1})
     on_the_wall = equilibrium(System(**spring, constraints=[Constraint(x - 1, "wall")]), {x: 1})
-    assert on_the_wall.reaction("wall") == EXACT(3.0)
+    assert on_the_wall.reaction("wall") == EXACT(3.0) == resting.reaction(wall) == resting.faces[0]
+    assert resting[x] == EXACT(1.0) and resting.contacts == ("wall",)
+    with pytest.raises(ConstraintError, match="it would have to pull, Λ = -1 < 0"):
+        equilibrium(System([x], x.d**2 / 2, potential=-x, constraints=[wall]), {x: 2})
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rest_among_walls_is_the_least_potential(seed):
+    """V convex, faces half spaces: Q + Σ Λ_j n_j = 0, g >= 0, Λ >= 0, g Λ = 0 are the conditions of its minimum (SLSQP)."""
+    rng, n = np.random.default_rng(seed), 3
+    q = coordinates("x y z")
+    root, aim = rng.normal(size=(n, n)), rng.normal(size=n)
+    K = root @ root.T + np.eye(n)
+    normals, offsets = rng.normal(size=(4, n)), rng.uniform(-0.5, 0.5, 4)
+    V = sum(K[i, j] * (q[i] - aim[i]) * (q[j] - aim[j]) for i in range(n) for j in range(n)) / 2
+    faces = [Unilateral(sum(a * s for a, s in zip(row, q, strict=True)) - b, f"f{k}")
+             for k, (row, b) in enumerate(zip(normals, offsets, strict=True))]  # fmt: skip
+    system = System(q, sum(s.d**2 for s in q) / 2, V, constraints=faces)
+    rows = {"type": "ineq", "fun": lambda z: normals @ z - offsets, "jac": lambda z: normals}
+    best = scipy.optimize.minimize(lambda z: (z - aim) @ K @ (z - aim) / 2, np.zeros(n), constraints=rows, method="SLSQP",
+                                   jac=lambda z: K @ (z - aim), options={"ftol": 1e-15, "maxiter": 200})  # fmt: skip
+    if not best.success:
+        pytest.skip("the half spaces have no common point")
+    found = equilibrium(system, {})
+    assert found.q == pytest.approx(best.x, abs=1e-6)
+    g = normals @ found.q - offsets
+    assert g.min() > -1e-9 and (found.faces >= 0).all() and np.abs(g * found.faces).max() < 1e-8
+    assert found.faces @ normals == pytest.approx(K @ (found.q - aim), abs=1e-8)
+
+
+def test_between_stops_and_in_a_corner():
+    x, y = coordinates("x y")
+    stop = Between(-1, x, 1, "stop")
+    for aim in (-3, 3):
+        found = equilibrium(System([x], x.d**2 / 2, (x - aim) ** 2 / 2, constraints=[stop]), {x: 0})
+        assert found[x] == EXACT(np.sign(aim)) and found.reaction(stop) == EXACT(-np.sign(aim) * 2.0)
+    sides = [Unilateral(y - x, "right"), Unilateral(y + x, "left")]
+    corner = equilibrium(System([x, y], (x.d**2 + y.d**2) / 2, 10 * y, constraints=sides), {x: 0.3, y: 1})
+    assert corner.q == pytest.approx([0, 0], abs=1e-9) and corner.faces == pytest.approx([5, 5])
+
+
+def test_trees_hang_where_their_systems_do():
+    """A chain at rest: its own gravity, no symbols of energies; with a stop, on it."""
+    chain = Chain([ChainLink(1.0, [0, 0, -0.5], np.diag([0.4, 0.4, 0.1]), [0, 0, -1.0], [0, 1, 0])] * 2, backend="vm")
+    found = equilibrium(chain, {s: 0.4 for s in chain.system().coordinates})
+    assert found.q == pytest.approx([0, 0], abs=1e-9) and found.stability == "undecided"
+    hip, knee = chain.system().coordinates
+    held = chain.system([Unilateral(knee - sympy.Rational(1, 4), "stop")])
+    resting = equilibrium(held, {hip: 0.1, knee: 0.4})
+    assert resting[knee] == EXACT(0.25) and resting.reaction("stop") > 0
+    motion = simulate(held, resting.start, 1.0, backend="vm")
+    assert np.abs(motion[hip] - resting[hip]).max() < 1e-9
 
 
 def test_prints_the_place_the_reactions_and_the_hint():

@@ -41,7 +41,8 @@ def test_linearity_is_that_of_the_expanded_row(seed):
     """Products of sums that cancel, with functions of the coordinates: judged as by expansion."""
     draw = random.Random(seed)
     speeds = [x.d, y.d, z.d]
-    u, v = (sympy.Add(*(draw.randint(-3, 3) * f * s for f, s in zip((sin(x), exp(y), k), speeds, strict=True))) + 1 for _ in range(2))
+    terms = lambda: [draw.randint(-3, 3) * f * s for f, s in zip((sin(x), exp(y), k), speeds, strict=True)]
+    u, v = (sympy.Add(*terms()) + 1 for _ in range(2))
     hidden = (u + v) ** 2 - u**2 - 2 * u * v - v**2 + draw.choice(speeds) * cos(x)
     assert is_linear(hidden, speeds) and is_linear(u + sin(x) * v, speeds)
     bent = hidden + u * v

@@ -15,7 +15,8 @@ whose eigenvalues tell of stability as far as a linearisation can.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -33,10 +34,15 @@ from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.manifold import normalise, project
 from appell.simulate.run import bind
 from appell.simulate.start import read
+from appell.tree import Tree
+from appell.tree.system import TreeSystem
 
 Array = NDArray[np.float64]
 
 ITERATIONS = 100
+SETS = 64
+"""Sets of faces in contact that are tried."""
+
 RIGID = "the constraints leave nothing to move"
 KERNEL = 1e-10
 """Share of the largest singular value below which a direction counts as free."""
@@ -49,6 +55,7 @@ class Equilibrium:
     Attributes
     ----------
     q: coordinates, (nq,); multipliers: Λ, (rows,) in the order of `system.constraints`; SI.
+    faces: Λ >= 0 of `system.unilateral`, (faces,), 0 where there is no contact; contacts: names of those in contact.
     residual: largest |Q − h + WΛ| over the size of its terms, and |f| over theirs: rounding.
     eigenvalues: of the linearised motion, 1/s; empty where `reason` says why there are none.
     """
@@ -60,6 +67,8 @@ class Equilibrium:
     residual: float
     eigenvalues: NDArray[np.complex128] = field(default_factory=lambda: np.zeros(0, dtype=complex))
     reason: str = ""
+    faces: Array = field(default_factory=lambda: np.zeros(0))
+    contacts: tuple[str, ...] = ()
 
     def __getitem__(self, key: Any) -> float:
         """The value of a coordinate, by symbol or name; velocities are 0."""
@@ -71,7 +80,14 @@ class Equilibrium:
         return float(self.q[names.index(str(key))])
 
     def reaction(self, constraint: Any) -> float:
-        """Λ of a constraint, by the object or its name: the force on the system is Λ ∂f/∂q (∂f/∂q̇, ∂f/∂q̈ by its order)."""
+        """Λ of a constraint, by the object or its name: the force on the system is Λ ∂f/∂q (∂f/∂q̇, ∂f/∂q̈ by its order).
+
+        Of a `Between`, that of the lower stop less that of the upper one.
+        """
+        names = {name for face in self.system.unilateral for name in (face.name, face.source.name)}
+        if getattr(constraint, "name", constraint) in names:
+            numbers = list(self.system.faces(constraint))
+            return float(self.faces[numbers] @ np.array([1.0, -1.0])[: len(numbers)])
         return float(self.multipliers[self.system.constraint(constraint)])
 
     @property
@@ -102,6 +118,7 @@ class Equilibrium:
     def __str__(self) -> str:
         where = ", ".join(f"{q} = {x:.9g}" for q, x in zip(self.system.coordinates, self.q, strict=True))
         reactions = [f"  Λ of '{c.name}' = {x:.9g}" for c, x in zip(self.system.constraints, self.multipliers, strict=True)]
+        reactions += [f"  Λ of '{f.name}' = {x:.9g}" for f, x in zip(self.system.unilateral, self.faces, strict=True) if x]
         hint = f"  {self.stability}" + (f": {self.reason}" if self.reason else " by the linearised motion")
         if len(self.eigenvalues):
             hint += f"; eigenvalues {np.array2string(self.eigenvalues, precision=5, suppress_small=True)}"
@@ -112,7 +129,7 @@ class Equilibrium:
 
 
 def equilibrium(
-    system: System,
+    system: System | Tree,
     start: Mapping[Any, Any],
     parameters: Mapping[Any, Any] | None = None,
     *,
@@ -120,8 +137,12 @@ def equilibrium(
 ) -> Equilibrium:
     """The rest nearest to a start, with its reactions: Q + W Λ = 0, f = 0 (Soltakhanov et al. (4.3)).
 
+    With unilateral constraints, Q + W Λ + Σ Λ_j ∂g_j/∂q = 0 with g >= 0, Λ_j >= 0, g_j Λ_j = 0: sets of faces in contact are
+    tried, the empty one first, then by their number and by how near the start is to them.
+
     Parameters
     ----------
+    system: the system, or a tree as it stands (`tree.system()`).
     start: coordinate → value, near the rest sought; unnamed values are 0, and velocities are not looked at.
     parameters: symbol (or name) → value.
     tolerance: residual relative to the size of its terms that counts as rest.
@@ -129,30 +150,70 @@ def equilibrium(
     Raises
     ------
     ModelError where the system depends on time; AppellError where no rest is found near the start, with the force that
-    is left; ConstraintError where the rest lies behind a unilateral constraint.
+    is left; ConstraintError where every rest that was found lies behind a unilateral constraint, or would be pulled to it.
     """
+    system = system.system() if isinstance(system, Tree) else system
     if not isinstance(system, System):
         raise ModelError(f"ap.equilibrium takes a System, not {type(system).__name__}")
     values = bind(system, parameters)
     _refuse_time(system)
-    form = normal_form(system)
     p = np.array([values[s] for s in system.parameters], dtype=float)
+    q0 = read(system, start)[0]
+    why: list[AppellError] = []
+    for contacts in _contact_sets(system, p, q0):
+        try:
+            return _rest(system, values, p, q0, contacts, tolerance)
+        except AppellError as error:
+            why.append(error)
+    raise next((error for error in why if isinstance(error, ConstraintError)), why[0])
+
+
+def _contact_sets(system: System, p: Array, q: Array) -> Iterator[tuple[int, ...]]:
+    """Sets of faces that may be in contact: none, then by their number, those of the nearest faces first."""
+    faces = range(len(system.unilateral))
+    if not faces:
+        yield ()
+        return
+    form = normal_form(system)
+    out = form.select("g", "g_scale")(0.0, q, np.zeros(form.nv), p)
+    near = np.abs(out["g"]) / (1e-12 + out["g_scale"] + np.abs(out["g"]))
+    sets = (c for n in range(min(len(faces), system.nv) + 1) for c in itertools.combinations(faces, n))
+    first = itertools.islice(sets, 10 * SETS)
+    yield from sorted(first, key=lambda c: (len(c), float(near[list(c)].sum())))[:SETS]
+
+
+def _rest(
+    system: System, values: Mapping[Any, float], p: Array, q0: Array, contacts: tuple[int, ...], tolerance: float
+) -> Equilibrium:
+    """The rest in contact with some faces; an error where there is none, or where the others or the signs forbid it."""
+    form = normal_form(system, contacts)
     balance = _Balance(form, p)
-    q0 = read(system, {key: value for key, value in start.items() if str(key) not in set(map(str, system.velocities))})[0]
     q, lam = _newton(balance, *balance.first(normalise(form, q0)), tolerance)
     size = balance.size(q, lam)
     if not size <= tolerance:
         raise AppellError(_unbalanced(system, balance, q, lam))
-    _check_faces(system, form, p, q)
+    rows, pushes = lam[: len(system.constraints)], lam[len(system.constraints) :]
+    faces = np.zeros(len(system.unilateral))
+    faces[list(contacts)] = pushes
+    _check_faces(system, p, q, contacts)
+    largest = 1 + np.abs(balance(q, lam)["applied"]).max(initial=0.0)
+    for j in contacts:
+        if faces[j] < -1e-9 * largest:
+            name = system.unilateral[j].name
+            raise ConstraintError(f"no rest was found: in contact with '{name}' it would have to pull, Λ = {faces[j]:.4g} < 0")
     eigenvalues, reason = _eigenvalues(balance, q, lam)
-    return Equilibrium(system, values, q, lam, size, eigenvalues, reason)
+    names = tuple(system.unilateral[j].name for j in contacts)
+    return Equilibrium(system, values, q, rows, size, eigenvalues, reason, np.maximum(faces, 0.0), names)
 
 
 def _refuse_time(system: System) -> None:
     """Rest has no meaning where time enters."""
-    parts = {"kinetic": system.kinetic, "potential": system.potential}
-    parts |= {f"the force for {v}": e for v, e in zip(system.velocities, system.forces, strict=True)}
+    parts: dict[str, Any] = {f"the force for {v}": e for v, e in zip(system.velocities, system.forces, strict=True)}
+    parts["potential"] = system.potential
+    if not isinstance(system, TreeSystem):
+        parts["kinetic"] = system.kinetic
     parts |= {f"constraint '{c.name}'": e for c, e in zip(system.constraints, system.residuals, strict=True)}
+    parts |= {f"unilateral constraint '{face.name}'": face.function for face in system.unilateral}
     parts |= {f"the rate of {q}": e for q, e in system.rates.items()}
     for where, expr in parts.items():
         if time_symbol in expr.free_symbols:
@@ -274,13 +335,16 @@ def _unbalanced(system: System, balance: _Balance, q: Array, lam: Array) -> str:
     )
 
 
-def _check_faces(system: System, form: NormalForm, p: Array, q: Array) -> None:
-    for face in system.unilateral:
-        value = float(form.lowered(face.function)(0.0, q, np.zeros(form.nv), p)["value"])
-        if value < -1e-9 * (1 + np.abs(q).max()):
+def _check_faces(system: System, p: Array, q: Array, contacts: tuple[int, ...]) -> None:
+    """g >= 0 on the faces that are not in contact."""
+    if len(contacts) == len(system.unilateral):
+        return
+    form = normal_form(system)
+    out = form.select("g", "g_scale")(0.0, q, np.zeros(form.nv), p)
+    for j, face in enumerate(system.unilateral):
+        if j not in contacts and not out["g"][j] >= -1e-9 * (out["g_scale"][j] + np.abs(q).max(initial=0.0)):
             raise ConstraintError(
-                f"the equilibrium lies behind unilateral constraint '{face.name}' ({face.function} = {value:.4g} < 0): rest in"
-                f" contact is found with ap.Constraint({face.function}) in its place, where its Λ must not be negative"
+                f"the equilibrium lies behind unilateral constraint '{face.name}': {face.function} = {out['g'][j]:.4g} < 0"
             )
 
 

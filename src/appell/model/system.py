@@ -9,6 +9,7 @@ evaluating its normal form at random states (`appell.normal_form.judge`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
@@ -43,6 +44,8 @@ class System:
     speeds: velocities that are not derivatives of coordinates, `ap.speeds`.
     kinematics: coordinate → its rate, affine in the speeds. A coordinate without an entry keeps its own velocity x.d,
         which follows the speeds in the list of velocities.
+    sample: coordinate or velocity → value, a state near which the system is judged, for energies and constraints that have no
+        values near zero: `y + sqrt(1 - (x - 3)**2)` with `sample={x: 3}`. Unnamed values are 0; random states serve without it.
     name: used in reports.
 
     Attributes
@@ -67,14 +70,16 @@ class System:
         loads: Iterable[Force | Torque] = (),
         speeds: Iterable[Any] | None = None,
         kinematics: Mapping[Symbol, Any] | None = None,
+        sample: Mapping[Any, Any] | None = None,
         name: str = "system",
     ):
         coordinates, constraints, bodies, loads = map(_kept, (coordinates, constraints, bodies, loads))
         forces, speeds, kinematics = map(_kept, (forces, speeds, kinematics))
+        sample = _kept(sample)
         self._given = {
             "coordinates": coordinates, "kinetic": kinetic, "potential": potential, "forces": forces,
             "constraints": constraints, "bodies": bodies, "loads": loads, "speeds": speeds, "kinematics": kinematics,
-            "name": name,
+            "sample": sample, "name": name,
         }  # fmt: skip
         self.name = str(name)
         self.coordinates, self.quaternions, own = read_coordinates(coordinates)
@@ -88,6 +93,7 @@ class System:
         self.potential = self._expression(potential, "potential", level=0)
         refuse_jumps(self.kinetic, "the kinetic energy")
         refuse_jumps(self.potential, "the potential")
+        self.sample = None if sample is None else self._state(sample)
         self.forces = self._forces(forces or {})
         self._restrict(constraints)
         self._finish()
@@ -239,6 +245,24 @@ class System:
     def _named(self, name: str, where: str) -> Any:
         """The coordinate or velocity of this name, or the name itself where there is none."""
         return next((s for s in (*self.coordinates, *self.velocities) if str(s) == name), name)
+
+    sample: Mapping[Any, float] | None = None
+
+    def _state(self, given: Any) -> Mapping[Any, float]:
+        """Values by symbol, of symbols or names of the state."""
+        known = {str(s): s for s in (*self.coordinates, *self.velocities)}
+        if not isinstance(given, Mapping):
+            raise ModelError(f"sample= maps coordinates to values, {{{self.coordinates[0]}: 1.0}}, not {type(given).__name__}")
+        unknown = [str(key) for key in given if str(key) not in known]
+        if unknown:
+            raise ModelError(f"sample= names {unknown[0]}, which is no state of {self.name}; its states are {', '.join(known)}")
+        try:
+            values = {known[str(key)]: float(value) for key, value in given.items()}
+        except (TypeError, ValueError):
+            raise ModelError("sample= maps coordinates to numbers") from None
+        if not all(map(math.isfinite, values.values())):
+            raise ModelError("a value of sample= is not finite")
+        return MappingProxyType(values)
 
     def _forces(self, forces: Mapping[Symbol, Any]) -> tuple[Expr, ...]:
         if not isinstance(forces, Mapping):

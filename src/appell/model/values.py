@@ -66,3 +66,14 @@ def checked(symbol: Any, value: Any) -> float:
         if symbol.assumptions0.get(rule) and not holds(number):
             raise ModelError(f"parameter '{symbol}' was declared {rule}, but its value is {number:g}")
     return number
+
+
+def finite(value: Any, where: str) -> float:
+    """`value` as a finite number, refused with the place named."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ModelError(f"{where} must be a number, not {value!r}") from None
+    if not math.isfinite(number):
+        raise ModelError(f"{where} must be finite, not {number}")
+    return number

@@ -36,11 +36,12 @@ def judge(system: System) -> None:
     form = normal_form(system)
     _degree(form)
     names = ["A", "A_size", "a0", "W", "A0", "f0", "A1", "f1", *(["r", "r_a"] if form.gauss else []), *([] if moves else ["M"])]
-    samples = list(finite_samples(form.select(*names), count=6, quaternions=form.quaternions))
+    samples = list(finite_samples(form.select(*names), count=6, quaternions=form.quaternions, around=form.around))
     if not samples:
         raise ModelError(
-            "the energies or constraints have no finite value at any of 24 random states; is there a division by zero,"
-            " or a root or logarithm of a negative number?"
+            f"the energies or constraints of {system.name} have no finite value at any random state; is there a division by"
+            " zero, or a root or logarithm of a negative number? If they have values elsewhere, say where it is to be judged:"
+            f" System(…, sample={{{', '.join(f'{q}: …' for q in system.coordinates[:3])}}})"
         )
     _empty_rows(form, samples)
     _contradictions(form, samples)
@@ -54,7 +55,7 @@ def _degree(form: NormalForm) -> None:
     if not depends(form["M"], form.inputs["v"]):
         return
     fn, rng = form.select("M"), np.random.default_rng(3)
-    for inputs, out in finite_samples(fn, count=4):
+    for inputs, out in finite_samples(fn, count=4, around=form.around):
         other = [x if port.name != "v" else y for port, x, y in zip(fn.inputs, inputs, random_inputs(fn, rng), strict=True)]
         M, M_other = out["M"], fn(*other)["M"]
         if np.isfinite(M_other).all() and np.abs(M - M_other).max() > 1e-9 * (1 + np.abs(M).max()):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from appell.normal_form.normal_form import NormalForm
 from appell.normal_form.rank import RowSpace
+from appell.normal_form.sampling import random_state
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -137,7 +138,7 @@ def find(form: NormalForm, p: Array, seed: int, tries: int = 3) -> list[tuple[fl
     found = []
     for _ in range(2 * tries):
         t = float(rng.uniform(0.1, 1.0))
-        q, v = rng.uniform(-1, 1, form.nq), rng.uniform(-1, 1, form.nv)
+        q, v = random_state(form.nq, form.nv, rng, form.around)
         with np.errstate(all="ignore"):
             try:
                 q, v = project(form, t, q, v, p)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from appell.normal_form.manifold import normalise, residuals
 from appell.normal_form.normal_form import NormalForm
+from appell.normal_form.sampling import random_state
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -68,7 +69,7 @@ def states_on(form: NormalForm, p: Array, count: int, seed: int = 0) -> list[Sta
     rng, found = np.random.default_rng(seed), []
     for _ in range(2 * count):
         t = float(rng.uniform(0.1, 1.0))
-        q, v = rng.uniform(-1, 1, form.nq), rng.uniform(-1, 1, form.nv)
+        q, v = random_state(form.nq, form.nv, rng, form.around)
         with np.errstate(all="ignore"):
             try:
                 q = normalise(form, q)

@@ -28,6 +28,7 @@ from appell.model import Constraint, System
 from appell.normal_form.door import mechanics
 from appell.normal_form.faces import Faces
 from appell.normal_form.rows import Rows, Said
+from appell.normal_form.sampling import Around
 from appell.remember import remembered
 
 Indices = NDArray[np.intp]
@@ -106,6 +107,7 @@ class NormalForm:
     route: str  # what M and h were derived from: "T", "bodies" or "tree"
     quaternions: tuple[tuple[int, ...], ...]  # indices in q of the unit quaternions
     lower: Lowering
+    around: Around = None  # {"q": …, "v": …} near which the system is judged, if it said so
     free: Value | None = None  # a of M a = Q − h without rows, where that is had without M: articulated bodies
 
     @property
@@ -218,4 +220,12 @@ def _derive(system: System, contacts: tuple[int, ...]) -> NormalForm:
     )  # fmt: skip
     quaternions = tuple(tuple(system.coordinates.index(q) for q in ball.coordinates) for ball in system.quaternions)
     ideal = all(c.reaction is None for c in said.constraints)
-    return NormalForm(inputs, outputs, table, ideal, inertia.route, quaternions, kin.lower, free)
+    return NormalForm(inputs, outputs, table, ideal, inertia.route, quaternions, kin.lower, _place(system), free)
+
+
+def _place(system: System) -> Around:
+    """Where the system is to be judged: what its `sample` names, other values as a start has them."""
+    if system.sample is None:
+        return None
+    return {name: np.array([system.sample.get(s, s.start) for s in symbols], dtype=float)
+            for name, symbols in (("q", system.coordinates), ("v", system.velocities))}  # fmt: skip

@@ -43,7 +43,7 @@ def choose(form: NormalForm, p: Array, start: State | None = None) -> Policies:
     fn = form.select("M", "A", "A_size")
     samples = [out for out in (fn(*state, p) for state in _states(form, p, start)) if _finite(out)]
     if not samples:  # no state of the manifold was found: any state will do
-        samples = [out for _, out in finite_samples(fn, count=5, parameters=p)]
+        samples = [out for _, out in finite_samples(fn, count=5, parameters=p, around=form.around)]
     if not samples:
         raise ModelError("the mass matrix or the constraint rows have no finite value at any random state")
     gamma = _gamma(samples)

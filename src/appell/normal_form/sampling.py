@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,15 +15,33 @@ Array = NDArray[np.float64]
 Groups = Sequence[Sequence[int]]
 
 
-def random_inputs(fn: Fn, rng: np.random.Generator, parameters: Array | None = None, quaternions: Groups = ()) -> list[Array]:
+FAR = 10.0
+"""Half the width of the box in which a state with finite values is sought where the unit box has none."""
+
+NEAR = 0.05
+"""How far from a given place states are drawn, relative to its size or absolute where it is 0."""
+
+Around = Mapping[str, Array] | None
+
+
+def random_inputs(
+    fn: Fn, rng: np.random.Generator, parameters: Array | None = None, quaternions: Groups = (), *,
+    around: Around = None, far: bool = False,
+) -> list[Array]:
     """One random value for each input: states in (−1, 1) off the axes, parameters in (0.5, 1.5) unless given.
 
-    `quaternions` are the indices in q of coordinates that form a unit vector.
-    """
+    `quaternions` are the indices in q of coordinates that form a unit vector; `around` is a place, name of an input → value,
+    near which states are drawn; `far`: coordinates are drawn in (−`FAR`, `FAR`) instead.
+    """  # fmt: skip
     values = []
     for port in fn.inputs:
         if port.name == "p":
             values.append(rng.uniform(0.5, 1.5, port.shape) if parameters is None else parameters)
+        elif around is not None and port.name in around:
+            place = np.asarray(around[port.name], dtype=float)
+            values.append(_near(place, rng.uniform(-1, 1, port.shape), rng))
+        elif far and port.name == "q":
+            values.append(rng.uniform(-FAR, FAR, port.shape))
         else:
             values.append(rng.uniform(0.1, 1.0, port.shape) * rng.choice([-1.0, 1.0], port.shape))
         for group in quaternions if port.name == "q" else ():
@@ -31,14 +49,29 @@ def random_inputs(fn: Fn, rng: np.random.Generator, parameters: Array | None = N
     return values
 
 
+def random_state(nq: int, nv: int, rng: np.random.Generator, around: Around = None) -> tuple[Array, Array]:
+    """(q, v) in the unit box, or near a place."""
+    q, v = rng.uniform(-1, 1, nq), rng.uniform(-1, 1, nv)
+    if around is None:
+        return q, v
+    return _near(around["q"], q, rng), _near(around["v"], v, rng)
+
+
+def _near(place: Array, way: Array, rng: np.random.Generator) -> Array:
+    """A point at most `NEAR` of its size away from a place, or much nearer: nobody knows how narrow the domain is."""
+    return place + NEAR * 10 ** -rng.uniform(0, 6) * np.where(place == 0, 1.0, np.abs(place)) * way
+
+
 def finite_samples(
-    fn: Fn, *, count: int, seed: int = 0, parameters: Array | None = None, quaternions: Groups = ()
+    fn: Fn, *, count: int, seed: int = 0, parameters: Array | None = None, quaternions: Groups = (), around: Around = None
 ) -> Iterator[tuple[list[Array], dict[str, Array]]]:
-    """Up to `count` random inputs with finite outputs, out of four times as many tries."""
+    """Up to `count` random inputs with finite outputs, out of four times as many tries; where none has, in a wider box."""
     rng = np.random.default_rng(seed)
     found = 0
-    for _ in range(4 * count):
-        inputs = random_inputs(fn, rng, parameters, quaternions)
+    for k in range(100 * count):
+        if found and k >= 4 * count:
+            return
+        inputs = random_inputs(fn, rng, parameters, quaternions, around=around, far=k >= 4 * count)
         with np.errstate(all="ignore"):
             out = fn(*inputs)
         if all(np.isfinite(value).all() for value in out.values()):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from appell.errors import ConstraintError, ModelError
 from appell.graph.algebra import depends
 from appell.model import System
-from appell.model.values import bound
+from appell.model.values import bound, finite
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.manifold import Residuals, project, residuals
 from appell.normal_form.nearest import nearest
@@ -141,6 +141,9 @@ def consistent(
     -------
     symbol → value for every coordinate and velocity: a `start=` for `ap.simulate`.
     """
+    if not isinstance(system, System):
+        raise ModelError(f"ap.consistent takes a System, not {type(system).__name__}")
+    since = finite(since, "since=")
     form = normal_form(system)
     p = _values(system, form, parameters)
     q, v = read(system, start)

@@ -27,6 +27,7 @@ from appell.forms.pseudo import PseudoVelocities, independent_rows, suggest
 from appell.jets import jets_of, t
 from appell.model import System
 from appell.model.unilateral import ChartChoice
+from appell.model.values import finite
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.manifold import project, residuals
 from appell.normal_form.nearest import states_on
@@ -100,7 +101,7 @@ def diagnose(
     state = None
     if start is not None:
         bind(system, given)  # complete, or an error that names what is missing
-        state = (since, *read(system, start))
+        state = (finite(since, "since="), *read(system, start))
     case = _Case.of(system, given, state)
     findings = [*_natures(system), *vain, *_unilateral(system)]
     if case.states:

@@ -12,12 +12,11 @@ import numpy as np
 import sympy
 from sympy import Expr, Rational, Symbol
 
-from appell.errors import ModelError
 from appell.forms.manifold import State
 from appell.forms.numbers import Arithmetic
 from appell.jets import Parameter, t
 from appell.model import System
-from appell.model.values import checked
+from appell.model.values import bound, checked
 
 
 def exact(value: Any) -> Any:
@@ -72,9 +71,7 @@ def _same(one: Any, other: Any) -> bool:
 def exact_parameters(system: System, given: Mapping[Any, Any], seed: int) -> dict[Parameter, Any]:
     """Values by symbol: those given (by symbol or name), and random rationals in (½, 3/2) for the others."""
     by_name = {str(p): p for p in system.parameters}
-    unknown = [str(key) for key in given if str(key) not in by_name]
-    if unknown:
-        raise ModelError(f"{unknown[0]} is not a parameter of '{system.name}'; it has: {', '.join(by_name) or 'none'}")
+    bound(system.parameters, given, system.name, optional=system.parameters)
     rng = np.random.default_rng(seed)
     values: dict[Parameter, Any] = {p: Rational(int(rng.integers(51, 150)), 100) for p in system.parameters}
     for p in values:
@@ -82,10 +79,7 @@ def exact_parameters(system: System, given: Mapping[Any, Any], seed: int) -> dic
             values[p] = Rational(int(rng.integers(1, 4)))
         if p.is_nonpositive:
             values[p] = -values[p]
-    for key, value in given.items():
-        symbol = by_name[str(key)]
-        checked(symbol, value)
-        values[symbol] = Rational(exact(sympy.sympify(value)))
+    values.update({by_name[str(key)]: Rational(exact(sympy.sympify(value))) for key, value in given.items()})
     return values
 
 
