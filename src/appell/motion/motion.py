@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
 
 from appell.contact.events import EVENT, Impact, impacts
 from appell.errors import AppellError, ModelError, Status
 from appell.jets import DerivedJet, Jet, expression
 from appell.jets import t as time
+from appell.motion.crossings import crossings
 from appell.motion.labels import labelled
 from appell.motion.reactions import solved
 from appell.motion.record import Array, Drift, Record, Series, subdivided, unknown_name
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 
 NOISE = 1e-12
 """Share of the largest |Λ| of a motion below which a reaction counts as zero when its sign is read."""
-
-SUBDIVISION = 8
-"""Points per step at which the sign of a reaction is read."""
 
 
 class State(NamedTuple):
@@ -363,15 +360,12 @@ class Motion(Record):
     def release(self, constraint: Any) -> Array:
         """Times at which Λ changes sign, (n,), s: when a one-sided version of the constraint would let go (or hold).
 
-        Signs are read at `SUBDIVISION` points per sample interval, |Λ| below rounding skipped; Brent's method refines.
+        Λ is read between the samples as often as it needs, however slowly the states move (`appell.motion.crossings`).
         """
-        fine = self.at(subdivided(self.t, SUBDIVISION))
-        lam, noise = fine.reaction(constraint), NOISE * np.abs(fine.multipliers).max(initial=0.0)
-        clear = np.flatnonzero(np.abs(lam) > noise)
-        change = np.flatnonzero(np.diff(np.sign(lam[clear])) != 0)
-        at_time = lambda t: float(self.at(t).reaction(constraint)[0])
-        brackets = [(float(fine.t[clear[i]]), float(fine.t[clear[i + 1]])) for i in change]
-        return np.array([_crossing(at_time, *bracket) for bracket in brackets])
+        if len(self.t) < 2:
+            return np.zeros(0)
+        way = 1.0 if self.t[-1] >= self.t[0] else -1.0
+        return way * crossings(lambda x: self.at(way * x).reaction(constraint), way * self.t)
 
     @property
     def final(self) -> dict[Any, float]:
@@ -394,8 +388,3 @@ class Motion(Record):
         from appell.motion.storage import save
 
         return save(self.dataset, path)
-
-
-def _crossing(f: Callable[[float], float], a: float, b: float) -> Any:
-    """A root of f between a and b; a, where f jumps over zero there, at a reading or an impact."""
-    return a if a == b or f(a) * f(b) > 0 else brentq(f, a, b)

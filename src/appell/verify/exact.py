@@ -16,7 +16,7 @@ from appell.forms.manifold import State
 from appell.forms.numbers import Arithmetic
 from appell.jets import Parameter, t
 from appell.model import System
-from appell.model.values import bound, checked
+from appell.model.values import bound
 
 
 def exact(value: Any) -> Any:

@@ -1,0 +1,127 @@
+"""All sign changes of a quantity along a motion, however fast it is.
+
+A quantity may move much faster than the states: a force −sin 50t across a bead that glides slowly is no reason for the
+integrator to step often, and signs read at its steps miss most of the crossings. So the quantity decides where it is read:
+an interval is divided until the cubic through its neighbours foretells what is found inside, at places that no period hits,
+and until no bend between two values of one sign comes near zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+FIRST = 200
+"""Intervals of the whole span to begin with, besides those of the samples."""
+
+MOST = 400_000
+"""Readings after which no interval is divided any more."""
+
+INSIDE = (0.3819660113, 0.7320508076)
+"""Where the inside of an interval is looked at, as shares of it."""
+
+FORETOLD = 0.02
+"""Difference from the cubic, relative to the range of the values around, that counts as foretold."""
+
+NOISE = 1e-12
+"""Share of the largest value below which a value counts as zero when its sign is read."""
+
+
+def crossings(value: Callable[[Array], Array], times: Array) -> Array:
+    """Times, (n,), at which `value` changes its sign between the first and the last of `times`, in order."""
+    t = np.unique(np.concatenate([times, np.linspace(times[0], times[-1], FIRST + 1)]))
+    if len(t) < 2:
+        return np.zeros(0)
+    t, f = _resolved(value, t, value(t))
+    clear = np.flatnonzero(np.abs(f) > NOISE * np.abs(f[np.isfinite(f)]).max(initial=0.0))
+    changes = np.flatnonzero(np.diff(np.sign(f[clear])) != 0)
+    left, right = clear[changes], clear[changes + 1]
+    return _roots(value, t[left], t[right], f[left], f[right])
+
+
+def _resolved(value: Callable[[Array], Array], t: Array, f: Array) -> tuple[Array, Array]:
+    """(t, f) with points added until every interval is understood."""
+    shortest = 1e-10 * (t[-1] - t[0])
+    open_ = np.ones(len(t) - 1, dtype=bool)
+    while open_.any() and len(t) < MOST:
+        at = np.flatnonzero(open_)
+        width = t[at + 1] - t[at]
+        new = np.concatenate([t[at] + share * width for share in INSIDE])
+        found = value(new)
+        surprised = np.abs(found - _cubic(t, f, np.tile(at, 2), new)) > FORETOLD * np.tile(_range(f, at), 2)
+        surprised |= ~np.isfinite(found)
+        again = surprised.reshape(2, -1).any(axis=0)
+        order = np.argsort(np.concatenate([t, new]), kind="stable")
+        inside = np.concatenate([np.zeros(len(t), bool), np.ones(len(new), bool)])[order]
+        owner = np.cumsum(~inside) - 1  # the old interval that a point begins or lies in
+        t, f = np.concatenate([t, new])[order], np.concatenate([f, found])[order]
+        marked = np.zeros(len(open_) + 1, bool)
+        marked[at] = again
+        open_ = marked[owner[:-1]] | _dips(f)
+        open_ &= np.diff(t) > shortest
+    return t, f
+
+
+def _cubic(t: Array, f: Array, at: NDArray[np.intp], x: Array) -> Array:
+    """At x inside the intervals `at`, the polynomial through the two points before and the two after."""
+    nodes = np.clip(at[:, None] + np.arange(-1, 3), 0, len(t) - 1)
+    if len(t) < 4:
+        return np.interp(x, t, f)
+    shift = np.where(nodes[:, 0] == nodes[:, 1], 1, 0) - np.where(nodes[:, 2] == nodes[:, 3], 1, 0)
+    nodes = np.clip(at + shift, 1, len(t) - 3)[:, None] + np.arange(-1, 3)
+    T, F, total = t[nodes], f[nodes], np.zeros(len(x))
+    for i in range(4):
+        weight = np.ones(len(x))
+        for j in range(4):
+            if j != i:
+                weight *= (x - T[:, j]) / (T[:, i] - T[:, j])
+        total += weight * F[:, i]
+    return total
+
+
+def _range(f: Array, at: NDArray[np.intp]) -> Array:
+    """Largest |value| of the neighbours of the intervals, and never less than rounding."""
+    nodes = np.clip(at[:, None] + np.arange(-1, 3), 0, len(f) - 1)
+    size = np.abs(f[np.isfinite(f)]).max(initial=0.0)
+    return np.maximum(np.ptp(f[nodes], axis=1), 1e-9 * size + 1e-300)
+
+
+def _dips(f: Array) -> Bools:
+    """Intervals beside a point nearest to zero among its neighbours of one sign, where the parabola through them gets there."""
+    dips = np.zeros(len(f) - 1, bool)
+    before, here, after = (np.abs(f[i : len(f) - 2 + i]) for i in range(3))
+    same = (np.sign(f[:-2]) == np.sign(f[1:-1])) & (np.sign(f[1:-1]) == np.sign(f[2:]))
+    bend = before - 2 * here + after
+    with np.errstate(all="ignore"):
+        bottom = here - (after - before) ** 2 / (8 * bend)
+    near = same & (here <= before) & (here <= after) & (bend > 0) & (bottom < 0.02 * np.maximum(before, after)) & (here > 0)
+    near &= np.minimum(before, after) > 1e-9 * np.abs(f[np.isfinite(f)]).max(initial=0.0)
+    dips[:-1] |= near
+    dips[1:] |= near
+    return dips
+
+
+def _roots(value: Callable[[Array], Array], a: Array, b: Array, fa: Array, fb: Array) -> Array:
+    """Roots in all brackets at once by the Illinois rule; a jump over zero is found by halving."""
+    for k in range(100):
+        width = b - a
+        if not (wide := width > 4 * np.spacing(np.maximum(np.abs(a), np.abs(b)))).any():
+            break
+        with np.errstate(all="ignore"):
+            c = np.where(k % 4 == 3, (a + b) / 2, (a * fb - b * fa) / (fb - fa))
+        c = np.where(np.isfinite(c) & (c > a) & (c < b), c, (a + b) / 2)
+        fc = np.where(wide, value(c), 0.0)
+        left = wide & (np.sign(fc) == np.sign(fa))
+        right = wide & ~left
+        fb = np.where(left & (k % 4 != 3), fb / 2, fb)
+        fa = np.where(right & (k % 4 != 3), fa / 2, fa)
+        a, fa = np.where(left, c, a), np.where(left, fc, fa)
+        b, fb = np.where(right, c, b), np.where(right, fc, fb)
+        done = wide & (fc == 0)
+        a, b = np.where(done, c, a), np.where(done, c, b)
+    return (a + b) / 2
