@@ -163,7 +163,7 @@ def test_what_is_unknown_is_named():
     system = ap.zoo.skate().system
     with pytest.raises(ap.ModelError, match="no form 'newton'"):
         agree(system, forms=["newton"])
-    with pytest.raises(ap.ModelError, match="zz is not a parameter"):
+    with pytest.raises(ap.ModelError, match="no parameter 'zz'"):
         agree(system, parameters={"zz": 1})
 
 
