@@ -97,11 +97,15 @@ BROKEN = 1e-6
 """A residual A a + a0 above this share of its terms: the rows contradict each other."""
 
 
-def broken(A: Array, a0: Array, a: Array) -> Array:
-    """Which rows an acceleration breaks, (…, m): |A a + a0| against the terms in it; batches of A (…, m, n) are allowed."""
+def broken(A: Array, a0: Array, a: Array, terms: Array | None = None) -> Array:
+    """Which rows an acceleration breaks, (…, m): |A a + a0| against the terms in it; batches of A (…, m, n) are allowed.
+
+    `terms`: the sizes of the terms in A; where all rows are rounding of them, none is broken.
+    """
     size = np.einsum("...ij,...j->...i", np.abs(A), np.abs(a)) + np.abs(a0)
     largest = size.max(axis=-1, initial=0.0, keepdims=True)
-    return np.abs(np.einsum("...ij,...j->...i", A, a) + a0) > BROKEN * (size + 1e-3 * largest)
+    dust = 0.0 if terms is None else 1e-13 * np.einsum("...ij,...j->...i", terms, np.abs(a))
+    return np.abs(np.einsum("...ij,...j->...i", A, a) + a0) > BROKEN * (size + 1e-3 * largest) + dust
 
 
 def accelerations(M: Array, A: Array, size: Array, r: Array, a0: Array) -> tuple[Array, Array, RowSpace]:

@@ -91,7 +91,7 @@ class Run:
         dependent = ", ".join(f"'{names[i]}'" for i in rows.dependent(rows.rank))
         if not rows.clear or rows.rank == len(names) or not np.isfinite(a).all():
             self._raise(t, q, v, STATUS_TEXT[Status.SINGULAR] + where)
-        if broken(out["A"], out["a0"], a).any():
+        if broken(out["A"], out["a0"], a, out["A_size"]).any():
             self._raise(
                 t, q, v, f"no acceleration satisfies all constraints here: {dependent} depend on the others at this state and"
                 f" contradict them (is it on the constraints, and off a point where branches meet?){where}",

@@ -93,30 +93,36 @@ def lay_out(nodes: Sequence[Node]) -> Layout:
         if node.parent >= 0:
             successors[node.parent].append(n)
     chosen = [Placement(basis(node.axis), np.zeros(3)) if node.kind.axial else _identity() for node in nodes]
-    size = size_of(nodes)
     for n, node in enumerate(nodes):
         if node.kind.slide:
             chosen[n] = _met(chosen, nodes, n)
         elif node.kind.hinge:
-            chosen[n] = _slid(chosen, nodes, n, successors[n], size)
-            chosen[n] = _turned(chosen, nodes, n, successors[n], size)
-    return _booked(nodes, chosen, size)
+            chosen[n] = _slid(chosen, nodes, n, successors[n])
+            chosen[n] = _turned(chosen, nodes, n, successors[n])
+    return _booked(nodes, chosen)
 
 
 def size_of(nodes: Sequence[Node]) -> float:
-    """The largest distance between joints, or radius of a body about its joint, m; 1 where there is none."""
-    far = [float(abs(node.placement.p).max()) for node in nodes]
-    wide = [float(np.sqrt(abs(node.inertia.P).max() / node.inertia.m)) for node in nodes if node.inertia.m > 0]
-    return max((*far, *wide), default=0.0) or 1.0
+    """The largest distance between joints that move, else the least radius of a body about its joint, m; 1 without any."""
+    far = max((float(abs(node.placement.p).max()) for node in nodes if node.parent >= 0), default=0.0)
+    radius = lambda body: float(np.sqrt(abs(body.P).max()) / np.sqrt(body.m))
+    wide = [radius(node.inertia) for node in nodes if node.inertia.m > 0]
+    return far or min((x for x in wide if x > 0), default=1.0)
 
 
-def _booked(nodes: Sequence[Node], chosen: Sequence[Placement], size: float) -> Layout:
+def _extent(chosen: Sequence[Placement], nodes: Sequence[Node], n: int) -> float:
+    """Of the lengths that make up the placement of n on its predecessor: what is rounding of them is no length."""
+    around = [nodes[n].placement, chosen[n], *([chosen[nodes[n].parent]] if nodes[n].parent >= 0 else [])]
+    return max(float(abs(X.p).max()) for X in around)
+
+
+def _booked(nodes: Sequence[Node], chosen: Sequence[Placement]) -> Layout:
     """From the tips inwards, what a joint leaves alone goes to the predecessor."""
     own = [node.inertia.seen_from(Z.inverse) for node, Z in zip(nodes, chosen, strict=True)]
     ground, links = Inertia.zero(), []
     for n in reversed(range(len(nodes))):
         node, X = nodes[n], _between(chosen, nodes, n)
-        spelling = spell(X, size)
+        spelling = spell(X, _extent(chosen, nodes, n))
         passed = node.kind.passed(own[n])
         own[n] = cleaned(own[n] + Inertia(-passed.m, -passed.h, -passed.P), own[n])
         outer = passed.seen_from(X)
@@ -157,22 +163,25 @@ def _between(chosen: Sequence[Placement], nodes: Sequence[Node], n: int) -> Plac
 
 
 def _met(chosen: Sequence[Placement], nodes: Sequence[Node], n: int) -> Placement:
-    """A prismatic joint: origin on the predecessor's, so that nothing but q is a distance."""
+    """A prismatic joint: origin on the predecessor's, so that nothing but q is a distance. The ground may be far away, and
+    lengths from it cost nothing."""
     X = _between(chosen, nodes, n)
-    Z = chosen[n] @ Placement(np.eye(3), -X.R.T @ X.p)
+    Z = chosen[n] @ Placement(np.eye(3), -X.R.T @ X.p if nodes[n].parent >= 0 else np.zeros(3))
     gamma = spell(_between([*chosen[:n], Z, *chosen[n + 1 :]], nodes, n), 0.0).gamma
     return Z @ Placement(_turn_matrix(-gamma), np.zeros(3))
 
 
-def _slid(chosen: list[Placement], nodes: Sequence[Node], n: int, successors: Sequence[int], size: float) -> Placement:
-    """The origin on the axis where most of the lengths b (of successors) and d (its own) vanish."""
+def _slid(chosen: list[Placement], nodes: Sequence[Node], n: int, successors: Sequence[int]) -> Placement:
+    """The origin on the axis where most of the lengths b (of successors) and d (its own, unless from the ground) vanish."""
     X = _between(chosen, nodes, n)
     normal = common_normal(X)
-    wanted = [-float(X.p @ X.R[:, 2]) if normal is None else -normal.d]
+    wanted = [-float(X.p @ X.R[:, 2]) if normal is None else -normal.d] if nodes[n].parent >= 0 else []
     for m in successors:
         outward = common_normal(nodes_between(chosen, nodes, n, m)) if nodes[m].kind.axial else None
         if outward is not None:
             wanted.append(outward.b)
+    wanted = wanted or [0.0]
+    size = max(_extent(chosen, nodes, m) for m in (n, *successors))
     score = [sum(abs(s - other) <= TINY * (size + abs(s)) for other in wanted) for s in wanted]
     s = wanted[int(np.argmax(score))]
     return chosen[n] @ Placement(np.eye(3), np.array([0.0, 0.0, s]))
@@ -183,7 +192,7 @@ def nodes_between(chosen: Sequence[Placement], nodes: Sequence[Node], n: int, m:
     return chosen[n].inverse @ nodes[m].placement @ chosen[m]
 
 
-def _turned(chosen: list[Placement], nodes: Sequence[Node], n: int, successors: Sequence[int], size: float) -> Placement:
+def _turned(chosen: list[Placement], nodes: Sequence[Node], n: int, successors: Sequence[int]) -> Placement:
     """x along the normal to a successor's axis (the fewest turns), or along the lever of a body without successors."""
     candidates = [0.0]
     for m in successors:
@@ -191,12 +200,12 @@ def _turned(chosen: list[Placement], nodes: Sequence[Node], n: int, successors: 
         normal = common_normal(X)
         if normal is not None:
             candidates.append(normal.beta)
-        elif np.hypot(X.p[0], X.p[1]) > TINY * size:
+        elif np.hypot(X.p[0], X.p[1]) > TINY * _extent(chosen, nodes, m):
             candidates.append(float(np.arctan2(X.p[1], X.p[0])))
     body = nodes[n].inertia.seen_from(chosen[n].inverse)
     if np.hypot(body.h[0], body.h[1]) > 0 and not successors:
         candidates.append(float(np.arctan2(body.h[1], body.h[0])))
-    costs = [_cost_of_angle(chosen, nodes, n, successors, phi, body, size) for phi in candidates]
+    costs = [_cost_of_angle(chosen, nodes, n, successors, phi, body) for phi in candidates]
     return chosen[n] @ Placement(_turn_matrix(candidates[int(np.argmin(costs))]), np.zeros(3))
 
 
@@ -213,13 +222,12 @@ def _cost_of_angle(
     successors: Sequence[int],
     phi: float,
     body: Inertia,
-    size: float,
 ) -> float:
     """Operations, roughly: a turn of an articulated inertia about 90, a slide about 45, a nonzero moment 6."""
     Z = Placement(_turn_matrix(phi), np.zeros(3))
     cost = 0.0 if quarter(phi) is not None else 1.0
     for m in successors:
-        words = spell(Z.inverse @ nodes_between(chosen, nodes, n, m), size).steps
+        words = spell(Z.inverse @ nodes_between(chosen, nodes, n, m), _extent(chosen, nodes, m)).steps
         cost += sum({"Turn": 90.0, "Slide": 45.0}.get(type(word).__name__, 0.0) for word in words)
     if not successors:
         own = body.seen_from(Z.inverse)

@@ -230,6 +230,8 @@ class Inertia:
         if any(map(has_symbols, (m, h, P))):
             return ""
         size = float(abs(P).max())
+        if not np.isfinite([m, *h, *P.flat, 1e6 * size]).all():
+            return "its moments overflow; mend their units"
         if abs(P - P.T).max() > ROUNDING * size:
             return f"its second moment must be symmetric, not {P.tolist()}"
         if m == 0 and abs(h).max() > 0:

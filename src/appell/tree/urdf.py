@@ -176,8 +176,9 @@ def _inertia(inertial: Element, where: str, notes: list[str]) -> Inertia:
     xx, xy, xz, yy, yz, zz = (_number(matrix, key, where) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
     origin = _origin(inertial, f"the <inertial> of {where}")
     given = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    J = origin.R @ given @ origin.R.T
-    body = Inertia.at_centre(_number(mass, "value", where), origin.p, (J + J.T) / 2, where, as_stated=True)
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused as not finite, or noted
+        J = origin.R @ given @ origin.R.T
+        body = Inertia.at_centre(_number(mass, "value", where), origin.p, (J + J.T) / 2, where, as_stated=True)
     if reason := body.impossible():
         notes.append(f"{where}: <inertial> is not that of a body, {reason}; it is used as it stands")
     return body
