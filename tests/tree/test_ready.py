@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import inspect
+import pickle
 import warnings
 import weakref
 from dataclasses import replace
@@ -194,6 +195,14 @@ def test_a_subclass_answers_in_its_own_way():
     t = Doubled(JOINTS)
     for _ in range(3):
         same(t.mass_matrix(Q), 2 * tree().mass_matrix(Q))
+
+
+@pytest.mark.parametrize("backend", ["auto", "vm"])
+def test_a_method_travels_to_other_processes(backend):
+    """Before its first answer and after it, on every back end."""
+    t = tree(backend=backend)
+    for _ in range(2):
+        same(pickle.loads(pickle.dumps(t.forward_dynamics))(Q, V, TAU), t.forward_dynamics(Q, V, TAU))
 
 
 def test_a_tree_that_is_not_needed_goes_away():

@@ -215,7 +215,7 @@ class Tree:
         """The way into the function that answers a question, for one state and for batches; see `answered`."""
         if question == "forward_dynamics_derivatives" and self._branches is not None:
             return otherwise
-        return self._call(question).entry(otherwise, batches=True, **options)
+        return self._call(question).crossing(otherwise, batches=True, **options) or otherwise
 
     # --- dynamics ------------------------------------------------------------------------------------------------
 
