@@ -62,6 +62,7 @@ class Status(IntEnum):
     NO_SOLUTION = 9
     SWITCH = 10  # not a failure: a unilateral constraint changed its mode; the caller decides how to go on
     CORNER = 11
+    RANK = 13  # not a failure: rows are about to lose rank; the caller looks closer
     CONTROL = 12  # never from compiled code: the user's function did not answer
 
 
@@ -79,6 +80,7 @@ STATUS_TEXT = {
     Status.CONTRADICTORY: "redundant constraint rows contradict each other at this state",
     Status.TIE: "Gauss's minimum is not unique here: two accelerations are equally small",
     Status.SWITCH: "a unilateral constraint was hit, released or came to rest",
+    Status.RANK: "constraint rows lose rank here: branches of the motion meet, and the motion could not be followed through",
     Status.CORNER: "two unilateral constraints were hit at one instant, and the result depends on their order: the corner"
     " is not well posed. Choose an order, corner='first' or corner='last', one blow, corner='together', or change the start",
     Status.CONTROL: "the control did not answer with values of its inputs",

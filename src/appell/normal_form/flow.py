@@ -36,8 +36,17 @@ from appell.graph.algebra import (
 )
 from appell.normal_form.normal_form import NormalForm
 from appell.normal_form.policy import Policies
+from appell.normal_form.saddle import CHOLESKY
 from appell.normal_form.solved import Blocks, Function, GaussSolved, Shaped, Solved, solved
 from appell.remember import remembered
+
+
+@dataclass(frozen=True, eq=False)
+class GuardedRows:
+    """(t, z, p) → M, A and the rank of A."""
+
+    rows: Fn
+    rank: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +62,7 @@ class Flow:
     nu: int  # velocities, or pseudo-velocities
     has_work: bool
     minimal: bool  # whether u is π
+    guarded: GuardedRows | None  # whose rank a time loop watches
     implicit: Callable[[], Fn]  # (t, z, p, y) → zd, residual with y = (a, λ): 0 = M a + h − Q − W λ, 0 = A a + a0
 
     @property
@@ -107,6 +117,7 @@ def _flow(form: NormalForm, policies: Policies, state: State, *, minimal: bool) 
         nu=state.u.numel(),
         has_work=state.has_work,
         minimal=minimal,
+        guarded=None if minimal else _guarded(form, policies, state),
         implicit=lambda: _implicit(form, state),
     )
 
@@ -186,6 +197,15 @@ def inputs_of(form: NormalForm, state: State) -> dict[str, Shaped]:
 
 def _inputs(form: NormalForm, names: tuple[str, ...]) -> dict[str, Shaped]:
     return {"t": (form.inputs["t"], ()), **{name: _vector(form, name) for name in names}}
+
+
+def _guarded(form: NormalForm, policies: Policies, state: State) -> GuardedRows | None:
+    policy = policies.acceleration
+    rank = form.m if policy.kind == CHOLESKY else policy.rank
+    if form.gauss or not form.ideal or policy.gamma or not rank:
+        return None
+    outputs = {"M": (form["M"], (form.nv, form.nv)), "A": (form["A"], (form.m, form.nv))}
+    return GuardedRows(make_fn("rank_rows", inputs_of(form, state), outputs), rank)
 
 
 def _implicit(form: NormalForm, state: State) -> Fn:

@@ -43,6 +43,12 @@ class RowSpace:
         s[~(s > 0)] = 1.0
         return RowSpace(K, s, K @ (A.T / s))
 
+    @staticmethod
+    def scaled(M: Array, A: Array, s: Array) -> RowSpace:
+        """With sizes of rows that are known."""
+        K = np.asarray(np.linalg.inv(_root(M)), dtype=np.float64)
+        return RowSpace(K, s, K @ (A.T / s))
+
     @cached_property
     def svd(self) -> tuple[Array, Array, Array]:
         """U (n, k), σ (k,), Vᵀ (k, m) with k = min(n, m)."""

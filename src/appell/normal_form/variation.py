@@ -72,7 +72,7 @@ def varied_flow(
     outputs = _rates(form, policies, rows, Phi, _directions(form, starts, parameters))
     qd, a, Phi_d = substitute_all(outputs, [form.inputs["q"], form.inputs["v"]], [q, v])
     rhs = make_fn("flow", given, {"zd": (column(qd, a, row_major(Phi_d)), (z.numel(),)), "margin": (Value(1), ())})
-    lifted = {"rhs": rhs, "columns": columns, "has_work": False, "implicit": _no_implicit}
+    lifted = {"rhs": rhs, "columns": columns, "has_work": False, "implicit": _no_implicit, "guarded": None}
     lifted |= {name: _lifted(getattr(base, name), nz, z.numel()) for name in ("expand", "position", "velocity")}
     kept = {f.name: getattr(base, f.name) for f in fields(Flow) if f.name not in lifted}
     return VariedFlow(**kept, **lifted)

@@ -19,6 +19,7 @@ from appell.motion.sampler import Sampler, unpack
 from appell.normal_form.flow import Flow
 from appell.simulate.control.reader import Control, Reader
 from appell.simulate.control.sampled import SampledLoop
+from appell.simulate.loop.guarded import RankedLoop
 from appell.simulate.loop.prepare import methods, prepare
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Trace
@@ -104,6 +105,8 @@ def simulate(
     run = run.started(t0, q, v)
     chosen = _method(method, rtol)
     flow, loop = prepare(run, pseudo, chosen, corner)
+    if flow.guarded is not None and chosen not in STIFF and not model.unilateral and reader is None:
+        loop = RankedLoop.of(loop, run.form, flow, t0, q, v, run.p)
     z0 = _pack(run, flow, pseudo, t0, q, v)
     task = Task(
         t0=t0, z0=z0, t_end=t1, p=run.p, rtol=rtol, atol=atol, times=_times(times, t0, t1), max_step=max_step,

@@ -69,6 +69,9 @@ typedef struct {
     int switch_face, switch_kind;       /* why SWITCH was returned */
     int standing;                       /* crossings since time last moved on */
 
+    const double *row_size;             /* (rows,) sizes of the rows for the guard of rank; NULL: none */
+    double rank_reference, rank_quiet;  /* largest sigma so far; sigma at which the guard spoke last */
+
     double h_hold;                      /* the first step of a hold is not longer */
     const double *least;                /* (contacts,) a hold does not start with reactions below them; NULL outside of holds */
 } appell_run;
@@ -83,7 +86,9 @@ FIRST_TRIALS = 256  # trial steps in the first call, before the time of one is k
 GROWTH = 16  # a call makes at most so many times the trials of the one before
 
 
-def loop_source(method: Tableau | Taylor, nz: int, has_projection: bool, free: int = 0, contacts: int = 0) -> str:
+def loop_source(
+    method: Tableau | Taylor, nz: int, has_projection: bool, free: int = 0, contacts: int = 0, rank: tuple[int, int, int] = (0, 0, 0)
+) -> str:
     """The C text of the loop: CDEF's struct and `appell_advance`, to follow the text of rhs (and project, expansion)."""
     values = {
         **(series_text(method, free) if isinstance(method, Taylor) else pair_text(method, nz)),
@@ -97,10 +102,12 @@ def loop_source(method: Tableau | Taylor, nz: int, has_projection: bool, free: i
     text = _template("simulate/loop/loop.c.in")
     text = text.replace("@method@", _template(values.pop("method")))
     text = text.replace("@switch@", _template("contact/switch.c.in") if free + contacts else "")
+    text = text.replace("@rank@", _template("simulate/loop/rank.c.in") if rank[2] else "")
     text = text.replace("@sight@", _template(values.pop("sight")))
     for name, value in values.items():
         text = text.replace(f"@{name}@", str(value))
     sizes = {"HAS_PROJECTION": int(has_projection), "LOOP_FREE": free, "LOOP_CONTACTS": contacts}
+    sizes |= dict(zip(("RANK_N", "RANK_M", "RANK_R"), rank, strict=True))
     defines = "\n".join(f"#define {name} {value}" for name, value in sizes.items())
     return f"#include <stdint.h>\n{defines}\n{CDEF}\n{text}"
 
@@ -149,6 +156,9 @@ class Call:
         run.rtol, run.h_max = task.rtol, task.max_step
         if task.fixed_step is not None:
             run.rtol, run.h_max = 0.0, min(task.fixed_step, task.max_step)
+        if task.row_size is not None:
+            run.row_size, run.rank_quiet = self.pointer(task.row_size), task.rank_quiet
+            run.rank_reference = task.rank_reference
         self.faces = task.faces or tuple(range(loop.free))
         self.touching = np.zeros(loop.free + 1, dtype=np.intc)
         run.touching = loop.ffi.from_buffer("int[]", self.touching)

@@ -20,7 +20,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from appell.errors import ConstraintError, SingularConfiguration, Status
+from appell.normal_form.flow import GuardedRows
 from appell.simulate.loop.header import MOVED, STRETCH, TINY
+from appell.simulate.loop.rank import Guard
 from appell.simulate.loop.task import Task, TrialFailed
 from appell.simulate.loop.trace import Statistics, Trace
 from appell.simulate.methods.runge_kutta import PairSteps
@@ -54,6 +56,7 @@ class PyLoop:
     method: Tableau | Taylor
     rhs: Callable[[float, Array, Array], ArrayLike]
     project: Callable[[float, Array, Array], tuple[Array, float]] | None = None
+    guarded: GuardedRows | None = None
 
     def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
         """See `task.Loop.run`."""
@@ -81,6 +84,7 @@ class _Steps:
         self.h = (trace.next_step or 0.0) if self.adaptive else self.h_max
         self.error, self.rejected, self.started = 1e-4, False, False
         self.slope = np.zeros_like(trace.z)
+        self.guard: Guard | None = None
         method = loop.method
         self.method: Any = SeriesSteps(method, self) if isinstance(method, Taylor) else PairSteps(method, self)
 
@@ -118,6 +122,10 @@ class _Steps:
         if self.adaptive and not self.h > 0 and trace.t != task.t_end:
             self.h = self.method.first_size()
         self.h = min(self.h, self.h_max)
+        if task.row_size is not None and self.loop.guarded is not None and self.adaptive:
+            self.guard = Guard(self.loop.guarded.rows, task.p, task.row_size, self.loop.guarded.rank)
+            self.guard.reference, self.guard.quiet = task.rank_reference, task.rank_quiet
+            self.guard.start(trace.t, trace.z)
         return Status.OK
 
     def trial(self) -> Status:
@@ -140,6 +148,10 @@ class _Steps:
                 method = self.loop.method
                 return self._reject(abs(h), Status.OK, method.safety * error ** (-1 / (method.error_order + 1)))
             z1, slope, defect = self._end(t1, z1)
+            if self.guard is not None:
+                inside = lambda t, z1=z1, slope=slope: self.method.dense(z1, slope, h)((t - self.t) / h)
+                if self.guard.alarms(self.t, t1, z1, inside):
+                    return Status.RANK
             at_times = self._requested(t1, z1, slope, h)
         except FAILURES as failure:
             return self._reject(abs(h), _status_of(failure), shrink)

@@ -100,7 +100,8 @@ def plain_loop(run: Run, flow: Flow, method: str) -> Loop:
     if backend.program is not None:
         return _compiled(backend, flow, (method,), lambda: loop_module(flow, _method(method, flow)), 0)
     known = _python_series(flow, backend) if method == "taylor" else TABLEAUX[method]
-    return PyLoop(known, _python_rhs(flow, backend), _python_project(flow, backend) if flow.projects else None)
+    project = _python_project(flow, backend) if flow.projects else None
+    return PyLoop(known, _python_rhs(flow, backend), project, flow.guarded)
 
 
 def _method(name: str, flow: Flow) -> Tableau | Taylor:

@@ -35,7 +35,11 @@ def loop_module(flow: Flow, method: Tableau | Taylor, switching: Switching | Non
         parts += _switching(switching)
     if isinstance(method, Taylor):
         parts.append(emit(series(flow, method, switching)))
-    parts.append(loop_source(method, flow.nz, flow.projects, free, contacts))
+    rank = (0, 0, 0)
+    if flow.guarded is not None and switching is None:
+        parts.append(emit(flow.guarded.rows))
+        rank = (flow.guarded.rows.outputs[1].shape[1], flow.guarded.rows.outputs[1].shape[0], flow.guarded.rank)
+    parts.append(loop_source(method, flow.nz, flow.projects, free, contacts, rank))
     return "\n".join(parts)
 
 

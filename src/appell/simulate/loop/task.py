@@ -47,6 +47,9 @@ class Task:
     rest: float = 0.0  # bouncing that would end within this time, s, has ended
     simultaneous: float = 0.0  # two hits within this time, s, are one
     graze: float = 0.0  # a face passed at less than this height was touched
+    row_size: Array | None = None  # (rows,) sizes for the guard of rank; None: no guard
+    rank_reference: float = 0.0  # largest σ that was seen
+    rank_quiet: float = np.inf  # σ at which the guard spoke last
     faces: tuple[int, ...] = ()  # numbers that the system gives to the faces of the loop: free ones, then contacts
 
     def __post_init__(self) -> None:

@@ -1,0 +1,226 @@
+"""A loop whose guard of rank is heeded: where rows are about to lose rank, the steps of `passage` take over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import Status
+from appell.normal_form import NormalForm
+from appell.normal_form.flow import Flow
+from appell.normal_form.rank import RowSpace
+from appell.notes import Note
+from appell.simulate.loop.passage import EPS, LOST, MEETING, MOST_STEPS, RISEN, Here, Lost, Passage, Passed, Step
+from appell.simulate.loop.task import Loop, Task
+from appell.simulate.loop.trace import Statistics, Trace
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class RankedLoop:
+    """`loop` with a guard; size: sizes of the rows at the start of the run, (m,)."""
+
+    loop: Loop
+    form: NormalForm
+    flow: Flow
+    size: Array
+
+    @staticmethod
+    def of(loop: Loop, form: NormalForm, flow: Flow, t: float, q: Array, v: Array, p: Array) -> RankedLoop:
+        """At a start on the constraints."""
+        out = form.select("M", "A", "A_size")(t, q, v, p)
+        return RankedLoop(loop, form, flow, RowSpace.of(out["M"], out["A"], out["A_size"]).s)
+
+    def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
+        """See `task.Loop.run`."""
+        if task.fixed_step is not None:  # which nothing may change
+            yield from self.loop.run(task, trace)
+            return
+        trace = trace or task.trace()
+        quiet, reference = np.inf, 0.0
+        while True:
+            watched = replace(task, row_size=self.size, rank_quiet=quiet, rank_reference=reference)
+            for _ in self.loop.run(watched, trace):
+                if trace.status is Status.BUFFER_FULL:
+                    yield trace
+            if trace.status is not Status.RANK:
+                yield trace
+                return
+            way = _Way(self, task, trace, reference)
+            yield way.go()
+            if trace.status is not Status.BUFFER_FULL:
+                return
+            quiet, reference = way.quiet, way.reference
+
+
+class _Way:
+    """Through the neighbourhood of one loss of rank, from where the trace stands."""
+
+    def __init__(self, loop: RankedLoop, task: Task, trace: Trace, reference: float):
+        assert loop.flow.guarded is not None
+        self.task, self.trace, self.direction = task, trace, task.direction
+        has_work = loop.flow.has_work
+        self.passage = Passage(loop.form, task.p, loop.flow.guarded.rank, loop.size, task.rtol, np.asarray(task.atol), has_work)
+        self.here = self.passage.here(trace.t, trace.z.copy())
+        self.index = self.passage.rank - 1
+        self.reference = max(reference, float(self.here.sigma[self.index]))
+        self.largest = np.maximum(self.here.sigma[: self.passage.rank], 0.0)
+        self.quiet = float(self.here.sigma[self.index])
+        self.hold, self.rejected_last, self.no_jump_until = 0, False, -np.inf
+        self.before: tuple[float, float] | None = None  # σ and size of the last step
+        self.missed = -np.inf
+
+    def go(self) -> Trace:
+        """Steps until rank is safe again: the status is BUFFER_FULL, or how the run ended."""
+        try:
+            status = self._steps()
+        except (Lost, np.linalg.LinAlgError) as reason:
+            status = Status.SINGULAR
+            text = f"stopped near a loss of rank at t = {self.trace.t:.9g}: {reason}"
+            self.trace.notes.append(Note(text, time=self.trace.t, kind="singular", constraints=tuple(self.passage.names)))
+        done = Statistics(self.passage.evaluations, 0, self.passage.rejected)
+        self.trace.statistics = self.trace.statistics + done
+        return self.trace.ended(status)
+
+    def _steps(self) -> Status:
+        h = min(abs(self.trace.next_step or 1e-4), self.task.max_step)
+        for _ in range(MOST_STEPS):
+            if h < 1e-13 * max(1.0, abs(self.here.t)):
+                raise Lost("the steps became too small: the branches are too near to each other to be told apart")
+            taken, h = self._trial(h)
+            if taken is None:
+                continue
+            if self._move(taken):
+                return Status.OK
+            self.trace.next_step = h
+            if not self._near(h, None) and not self.hold:
+                self.quiet = float(self.here.sigma[self.index])
+                return Status.BUFFER_FULL
+        raise Lost("too many steps")
+
+    def _near(self, h: float, ahead: float | None) -> bool:
+        sigma = float(self.here.sigma[self.index])
+        falling = self.before is not None and sigma < 0.5 * self.reference
+        return ahead is not None or self.hold > 0 or (
+            falling and self.before is not None and abs(sigma - self.before[0]) * 6 * h > sigma * self.before[1]
+        )  # fmt: skip
+
+    def _trial(self, h: float) -> tuple[Step | None, float]:
+        """(the step if it is accepted, the next size)."""
+        passage, here, wanted, jump = self.passage, self.here, h, False
+        ahead = None
+        if self.direction * here.t > self.no_jump_until:
+            found = passage.ahead(here, self.direction * 1.5 * h)
+            ahead = None if found is None else abs(found)
+        if ahead is not None:
+            if ahead <= 0.466 * h:
+                h, jump = ahead / 0.466, True
+            elif ahead < 1.466 * h:
+                h = ahead - 0.43 * h
+        near = self._near(h, ahead)
+        sigma = float(here.sigma[self.index])
+        try:
+            step, errors, stages, turned = passage.attempt(here, self.direction * h, near)
+            error = passage.error(step, errors, self._blind(step, stages, h, near))
+            bad = turned > 1
+        except (Lost, np.linalg.LinAlgError):
+            step, stages, error, bad = None, [], np.inf, True
+        if step is None or bad or not error <= 1:
+            passage.rejected += 1
+            self.rejected_last = True
+            factor = max(0.2, 0.9 * error ** (-1 / 8)) if np.isfinite(error) and error > 1 else 0.3
+            if bad or ahead is not None:
+                self.hold = 3
+            return None, (h if jump or ahead is None or h >= wanted else min(wanted, h)) * factor
+        refused = self._crossing(step, stages, jump, near, h)
+        if refused is not None:
+            return None, refused
+        grow = min(1.0 if self.rejected_last else 10.0, max(0.2, 0.9 * max(error, 1e-16) ** (-1 / 8)))
+        self.rejected_last = False
+        following = max(wanted, h * min(grow, 1.0)) if ahead is not None and not jump and h < wanted else h * grow
+        self.before = sigma, h
+        least = min([float(step.end.sigma[self.index]), *stages])
+        if least < LOST * self.reference:
+            raise Lost(f"the rows are dependent within rounding (σ = {least:.1e}): a singular configuration")
+        return step, min(following, self.task.max_step)
+
+    def _blind(self, step: Step, stages: list[float], h: float, near: bool) -> Array | None:
+        """The vanishing directions, where the estimate of the error has nothing but noise in them."""
+        passage, here, end = self.passage, step.start, step.end
+        if not near or passage.nq != passage.nv:
+            return None
+        r, v = passage.rank, passage.split(here.z)[1]
+        least = min([float(end.sigma[self.index]), float(here.sigma[self.index]), *stages])
+        top = max(self.reference, 0.05 * float(here.sigma[0]))
+        tolerance = np.min(passage.atol[passage.nq : passage.nq + passage.nv] + passage.rtol * np.abs(v))
+        if not h * EPS * (top / least) ** 3 * np.abs(here.a).max() / tolerance > 0.01:
+            return None
+        vanishing = np.minimum(here.sigma[:r], end.sigma[:r]) < 0.5 * np.maximum(self.largest, 0.05 * here.sigma[0])
+        return end.rows.svd[0][:, :r][:, vanishing]
+
+    def _crossing(self, step: Step, stages: list[float], jump: bool, near: bool, h: float) -> float | None:
+        """What a step over a loss of rank has met; a shorter size where it must be taken again."""
+        passage = self.passage
+        ends = min(float(step.start.sigma[self.index]), float(step.end.sigma[self.index]))
+        least = passage.least(step.start.rows, step.end.rows)
+        if not (jump or least < 0 or min(stages) < 0.1 * ends):
+            return None
+        t, lost, gap, noise, rows = passage.saddle(step, ends)
+        z = step.at(t)
+        sigma = float(passage.rows_of(passage.blocks(t, *passage.split(z))).svd[1][self.index])
+        if not (sigma < 0.1 * ends and (least < 0 or (lost and sigma < 1e-3 * ends))):
+            return None
+        if gap > MEETING * noise:
+            if abs(t - self.missed) > h:
+                self._tell(Passed(t, rows, False, gap))
+            self.missed, self.no_jump_until = t, self.direction * t
+            passage.rejected += 1
+            self.hold, self.rejected_last = 3, True
+            return 0.3 * h
+        if not near:  # once more with projected stages
+            passage.rejected += 1
+            self.hold = 3
+            return h
+        self._tell(Passed(t, rows, True, gap))
+        return None
+
+    def _tell(self, met: Passed) -> None:
+        names = ", ".join(f"'{name}'" for name in met.rows)
+        if met.meets:
+            text = (
+                f"change point at t = {met.time:.9g}: constraints ({names}) lose rank, and branches of the motion meet; it went on"
+                " smoothly. A small error in lengths would lead to another branch, and reactions are not defined there"
+            )
+        else:
+            text = f"near miss at t = {met.time:.9g}: branches of the motion ({names}) come near without meeting; accuracy is less"
+        kind = "change point" if met.meets else "near miss"
+        self.trace.notes.append(Note(text, time=met.time, kind=kind, constraints=met.rows))
+
+    def _move(self, step: Step) -> bool:
+        """The trace goes on to the end of a step, or to the end of the task inside it: then True."""
+        task, trace, end = self.task, self.trace, step.end
+        over = self.direction * (task.t_end - end.t) <= 0
+        until = task.t_end if over else end.t
+        ahead = task.times[trace.passed :]
+        inside = ahead[self.direction * (ahead - until) <= 0]
+        trace.pass_times([step.at(t) if t != end.t else end.z for t in inside])
+        trace.statistics = trace.statistics + Statistics(accepted=1)
+        trace.move(until, end.z if until == end.t else step.at(until))
+        self._watch(end)
+        return over
+
+    def _watch(self, end: Here) -> None:
+        """The rank at the end of a step, and what is to be known for the next one."""
+        passage = self.passage
+        if passage.rank < len(end.sigma) and end.sigma[passage.rank] > RISEN:
+            raise Lost("constraints that were redundant are not any more: the rank of the rows rises")
+        f = np.abs(end.out["f0"])
+        if passage.rank < len(passage.s) and np.any(f > 1e-12 * end.out["f0_scale"] + 1e-300):
+            raise Lost("constraints that were redundant are violated: they contradict the others")
+        self.here, self.hold = end, max(0, self.hold - 1)
+        self.reference = max(self.reference, float(end.sigma[self.index]))
+        self.largest = np.maximum(self.largest, end.sigma[: passage.rank])

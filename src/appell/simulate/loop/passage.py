@@ -1,0 +1,286 @@
+"""Through a change point: an instant at which constraint rows lose rank and branches of the motion meet.
+
+A flat parallelogram may go on as a parallelogram or as its crossed twin; the motion that is smooth goes on as it was. There, the
+accelerations A a + a0 = 0 are 0/0: their noise grows as ε/σ³, a step control that sees it creeps in and dies, and a step that
+lands near the point leaves by any branch. So the steps of order 8 are laid such that the point lies between the stages at 1/3
+and 0.6 of one of them; every stage is projected before its slope is taken, and the vanishing directions are left out of the
+estimate of the error where there is nothing but noise in them.
+
+    Y = L⁻¹Aᵀ/s,  σ_r its smallest singular value of rank r          t* = zero of min Re eig(Y_n⁺ Y(t)) along q + s q̇ + s² a/2
+    c = saddle value of each vanishing combination u of rows: uᵀf + ½ g·y, H y = −g, after the other rows have been satisfied
+
+The branches meet where |c| is rounding; where it is more, they miss each other and the step has to follow its own: it is taken
+again, shorter. σ_r that falls below 6e-6 of its largest value is a singular configuration: the run stops.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+from scipy.integrate._ivp import dop853_coefficients as dop
+
+from appell.normal_form import NormalForm
+from appell.normal_form.manifold import normalise
+from appell.normal_form.rank import RowSpace
+
+Array = NDArray[np.float64]
+
+EPS = float(np.finfo(float).eps)
+STAGES = 12
+LOST = 6e-6  # share of the largest σ below which accelerations have no digits left
+RISEN = 1e-8  # σ of a dependent combination of rows above which it is not dependent any more
+TURNED = 0.1  # share of σ by which rows may turn while a state is projected
+MEETING = 30  # saddle values up to so many roundings: the branches meet
+MOST_STEPS = 3000
+
+
+class Lost(Exception):
+    """The motion cannot be followed, and why."""
+
+
+@dataclass(frozen=True)
+class Passed:
+    """A change point: when, which rows, how near the branches come."""
+
+    time: float
+    rows: tuple[str, ...]
+    meets: bool
+    gap: float
+
+
+@dataclass(frozen=True, eq=False)
+class Here:
+    """A state with its rows and accelerations."""
+
+    t: float
+    z: Array
+    out: dict[str, Array]
+    rows: RowSpace
+    a: Array
+    zd: Array
+
+    @property
+    def sigma(self) -> Array:
+        return self.rows.svd[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """An accepted step with its slopes, for states between its ends."""
+
+    start: Here
+    end: Here
+    K: Array
+
+    def at(self, t: float) -> Array:
+        """z(t) by the dense output of order 7."""
+        h = self.end.t - self.start.t
+        x, delta = (t - self.start.t) / h, self.end.z - self.start.z
+        F = [delta, h * self.K[0] - delta, 2 * delta - h * (self.K[STAGES] + self.K[0]), *(h * dop.D @ self.K)]
+        z = np.zeros_like(delta)
+        for i, f in enumerate(reversed(F)):
+            z = (z + f) * (x if i % 2 == 0 else 1 - x)
+        return self.start.z + z
+
+
+class Passage:
+    """Steps near a loss of rank. s: sizes of the rows (m,), frozen; rank: that of the rows away from the point."""
+
+    def __init__(self, form: NormalForm, p: Array, rank: int, s: Array, rtol: float, atol: Array, has_work: bool):
+        self.form, self.p, self.rank, self.s, self.rtol, self.atol = form, p, rank, s, max(rtol, 1e-13), atol
+        self.has_work, self.nq, self.nv = has_work, form.nq, form.nv
+        self.holonomic = form.levels == 0
+        self.below = form.levels < 2
+        self.fn = form.select("M", "h", "Q", "A", "a0", "f0", "f0_scale", "f1", "N", "qd")
+        self.power = form.select("power") if has_work else None
+        self.names = [row.constraint.name for row in form.rows]
+        self.evaluations = self.rejected = 0
+        self.found: list[Passed] = []
+
+    # -- one state -----------------------------------------------------------------------------------------------------
+
+    def blocks(self, t: float, q: Array, v: Array) -> dict[str, Array]:
+        self.evaluations += 1
+        out = self.fn(t, q, v, self.p)
+        if not all(np.isfinite(x).all() for x in out.values()):
+            raise Lost("the equations gave a value that is not finite")
+        return out
+
+    def rows_of(self, out: dict[str, Array], kept: Any = slice(None)) -> RowSpace:
+        return RowSpace.scaled(out["M"], out["A"][kept], self.s[kept])
+
+    def split(self, z: Array) -> tuple[Array, Array]:
+        return z[: self.nq], z[self.nq : self.nq + self.nv]
+
+    def here(self, t: float, z: Array, out: dict[str, Array] | None = None) -> Here:
+        """Accelerations with the rank away from the point."""
+        q, v = self.split(z)
+        out = self.blocks(t, q, v) if out is None else out
+        rows = self.rows_of(out)
+        U, sigma, Vt = rows.svd
+        r = self.rank
+        w = rows.K @ (out["Q"] - out["h"])
+        c = (Vt[:r] @ (-out["a0"] / self.s - rows.Y.T @ w)) / sigma[:r]
+        a = rows.K.T @ (w + U[:, :r] @ c)
+        work = np.zeros(0)
+        if self.power is not None:
+            lam = np.zeros(len(self.form.rows))
+            lam[[row.index for row in self.form.rows if row.linear]] = (Vt[:r].T @ (c / sigma[:r])) / self.s
+            known = {"t": t, "q": q, "v": v, "p": self.p, "a": a, "lam": lam}
+            work = np.array([float(self.power(*(known[port.name] for port in self.power.inputs))["power"])])
+        return Here(t, z, out, rows, a, np.concatenate([out["qd"], a, work]))
+
+    def project(self, t: float, z: Array, iterations: int = 12) -> tuple[Array, float, dict[str, Array]]:
+        """(z on the constraints, how much the rows turned against σ, blocks there)."""
+        q, v = (x.copy() for x in self.split(z))
+        out, turned, last = self.blocks(t, q, v), 0.0, np.inf
+        if self.holonomic.any():
+            first = self.rows_of(out, self.holonomic)
+            rank, rows = min(self.rank, int(self.holonomic.sum())), first
+            for k in range(iterations):
+                if k and np.all(np.abs(out["f0"]) <= EPS * out["f0_scale"]):
+                    break
+                step = rows.step(out["f0"], rank)
+                size = float(np.linalg.norm(np.linalg.solve(rows.K.T, step)))
+                if not np.isfinite(size):
+                    raise Lost("a projection onto the constraints diverged")
+                if k and size >= 0.5 * last:
+                    break
+                q, last = normalise(self.form, q + out["N"] @ step), size
+                out = self.blocks(t, q, v)
+                rows = self.rows_of(out, self.holonomic)
+            turned = float(np.linalg.norm(rows.Y - first.Y) / max(first.svd[1][rank - 1], 1e-300)) if rank else 0.0
+        for _ in range(2):
+            rows = self.rows_of(out, self.below)
+            v = v + rows.step(out["f1"], min(self.rank, int(self.below.sum())))
+            out = self.blocks(t, q, v)
+        return np.concatenate([q, v, z[self.nq + self.nv :]]), turned, out
+
+    # -- looking ahead -------------------------------------------------------------------------------------------------
+
+    def least(self, at: RowSpace, there: RowSpace) -> float:
+        """min Re eig(Y_n⁺ Y) on the combinations of rows that are independent at n: negative beyond a loss of rank."""
+        V = at.svd[2][: self.rank].T
+        return float(np.linalg.eigvals(np.linalg.lstsq(at.Y @ V, there.Y @ V, rcond=None)[0]).real.min())
+
+    def ahead(self, here: Here, h: float) -> float | None:
+        """How far ahead, within h (signed), rank is lost on the parabola through the state; None: not."""
+        q, v = self.split(here.z)
+        qdd = here.out["N"] @ here.a
+
+        def look(s: float) -> tuple[float, RowSpace]:
+            rows = self.rows_of(self.blocks(here.t + s, q + s * here.out["qd"] + s * s / 2 * qdd, v + s * here.a))
+            return self.least(here.rows, rows), rows
+
+        if look(h)[0] > 0:
+            return None
+        low, high = 0.0, h
+        for _ in range(12):
+            middle = (low + high) / 2
+            low, high = (middle, high) if look(middle)[0] > 0 else (low, middle)
+        s = (low + high) / 2
+        return s if look(s)[1].svd[1][self.rank - 1] <= 0.2 * here.sigma[self.rank - 1] else None  # else a row turned, no more
+
+    # -- steps ---------------------------------------------------------------------------------------------------------
+
+    def attempt(self, here: Here, h: float, near: bool) -> tuple[Step, Array, list[float], float]:
+        """(step, estimate rows E5 and E3, σ of the stages, largest turn of rows in the stages)."""
+        K = np.zeros((STAGES + 4, len(here.z)))
+        K[0], sigma, worst = here.zd, [], 0.0
+
+        def slope(t: float, z: Array) -> Array:
+            nonlocal worst
+            out = None
+            if near:
+                z, turned, out = self.project(t, z, 4)
+                worst = max(worst, turned)
+            there = self.here(t, z, out)
+            sigma.append(float(there.sigma[self.rank - 1]))
+            return there.zd
+
+        for i in range(1, STAGES):
+            K[i] = slope(here.t + dop.C[i] * h, here.z + h * (dop.A[i, :i] @ K[:i]))
+        z1 = here.z + h * (dop.B @ K[:STAGES])
+        K[STAGES] = slope(here.t + h, z1)
+        if not np.isfinite(K).all():
+            raise Lost("the equations gave a value that is not finite")
+        z, turned, out = self.project(here.t + h, z1)
+        end = self.here(here.t + h, z, out)
+        stages = sigma.copy()
+        for i in range(STAGES + 1, STAGES + 4):
+            K[i] = slope(here.t + dop.C[i] * h, here.z + h * (dop.A[i, :i] @ K[:i]))
+        errors = np.array([dop.E5 @ K[: STAGES + 1], dop.E3 @ K[: STAGES + 1]])
+        return Step(here, end, K), errors, stages, max(turned / TURNED, worst / 0.5)
+
+    def error(self, step: Step, errors: Array, blind: Array | None) -> float:
+        """In units of the tolerance, Hairer II.10 (10.17); `blind` (n, k): directions, of L⁻¹, in which there is only noise."""
+        scale = self.atol + self.rtol * np.maximum(np.abs(step.start.z), np.abs(step.end.z))
+        if blind is not None:
+            K = step.end.rows.K
+            keep = K.T @ (np.eye(self.nv) - blind @ blind.T) @ np.linalg.inv(K.T)
+            errors = errors.copy()
+            for part in (slice(0, self.nq), slice(self.nq, self.nq + self.nv)):
+                errors[:, part] = errors[:, part] @ keep.T
+        e5, e3 = (float(np.sum((e / scale) ** 2)) for e in errors)
+        h = abs(step.end.t - step.start.t)
+        return h * e5 / np.sqrt((e5 + 0.01 * e3) * len(scale)) if e5 else 0.0
+
+    # -- what is there -------------------------------------------------------------------------------------------------
+
+    def saddle(self, step: Step, ends: float) -> tuple[float, int, float, float, tuple[str, ...]]:
+        """(t*, combinations that vanish, |c|, its rounding, rows) inside a step over a loss of rank."""
+        t0, t1 = step.start.t, step.end.t
+
+        def look(t: float) -> tuple[Array, dict[str, Array], RowSpace]:
+            z = step.at(t)
+            out = self.blocks(t, *self.split(z))
+            return z, out, self.rows_of(out)
+
+        sigma = lambda t: float(look(t)[2].svd[1][self.rank - 1])
+        if self.least(step.start.rows, step.end.rows) < 0:
+            low, high = t0, t1
+            for _ in range(34):
+                middle = (low + high) / 2
+                low, high = (middle, high) if self.least(step.start.rows, look(middle)[2]) > 0 else (low, middle)
+        else:
+            grid = np.linspace(t0, t1, 17)
+            k = int(np.argmin([sigma(t) for t in grid]))
+            low, high = grid[max(k - 1, 0)], grid[min(k + 1, 16)]
+            for _ in range(30):
+                one, two = low + 0.382 * (high - low), low + 0.618 * (high - low)
+                low, high = (low, two) if sigma(one) < sigma(two) else (one, high)
+        t = float((low + high) / 2)
+        z, out, rows = look(t)
+        r, strong = self.rank, int((rows.svd[1][: self.rank] > 1e-2 * ends).sum())
+        names = tuple(self.names[i] for i in np.flatnonzero(np.abs(rows.svd[2][strong:r]).max(axis=0, initial=0) > 0.1))
+        if strong == r:
+            return t, 0, np.inf, EPS, names
+        if not self.holonomic.all():
+            raise Lost("constraints on velocities lose rank together with others, and no rule says how the motion goes on")
+        q, v = (x.copy() for x in self.split(z))
+        for _ in range(3):
+            q = normalise(self.form, q + out["N"] @ rows.step(out["f0"], strong))
+            out = self.blocks(t, q, v)
+            rows = self.rows_of(out)
+        U, _, Vt = rows.svd
+        weak = Vt[strong:r]
+        Z = rows.K.T @ scipy.linalg.null_space(U[:, :strong].T) if strong else rows.K.T
+        A = lambda q: self.blocks(t, q, v)["A"] / self.s[:, None]
+        length = 1e-3 * abs(t1 - t0) * float(np.linalg.norm(np.linalg.solve(rows.K.T, v)))
+        G = A(q)
+        slopes = [(A(q + length * out["N"] @ e) - A(q - length * out["N"] @ e)) / (2 * length) for e in Z.T]
+        values = []
+        for u in weak:
+            g = Z.T @ (G.T @ u)
+            H = np.array([Z.T @ (S.T @ u) for S in slopes])
+            y = -np.linalg.lstsq((H + H.T) / 2, g, rcond=1e-6)[0]
+            values.append(u @ (out["f0"] / self.s) + g @ y / 2)
+        noise = EPS * float(np.linalg.norm(2 * out["f0_scale"] / self.s))
+        return t, r - strong, float(np.linalg.norm(values)), noise, names
+
+
+__all__ = ["EPS", "LOST", "RISEN", "Here", "Lost", "MEETING", "MOST_STEPS", "Passage", "Passed", "Step"]
