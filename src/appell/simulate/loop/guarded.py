@@ -19,6 +19,9 @@ from appell.simulate.loop.trace import Statistics, Trace
 
 Array = NDArray[np.float64]
 
+CLOSE = 1e-3
+"""Share of its largest value below which σ is worth a note: accelerations lose six digits or more."""
+
 
 @dataclass(frozen=True, eq=False)
 class RankedLoop:
@@ -146,6 +149,11 @@ class _Way:
         least = min([float(step.end.sigma[self.index]), *stages])
         if least < LOST * self.reference:
             raise Lost(f"the rows are dependent within rounding (σ = {least:.1e}): a singular configuration")
+        told = any(abs(note.time - step.end.t) < 10 * h for note in self.trace.notes if note.time is not None)
+        if least < CLOSE * self.reference and not told:
+            rows = step.end.rows.svd[2][self.index]
+            names = tuple(passage.names[i] for i in np.flatnonzero(np.abs(rows) > 0.1))
+            self._tell(Passed(step.end.t, names, False, least))
         return step, min(following, self.task.max_step)
 
     def _blind(self, step: Step, stages: list[float], h: float, near: bool) -> Array | None:
@@ -192,11 +200,11 @@ class _Way:
         names = ", ".join(f"'{name}'" for name in met.rows)
         if met.meets:
             text = (
-                f"change point at t = {met.time:.9g}: constraints ({names}) lose rank, and branches of the motion meet; it went on"
-                " smoothly. A small error in lengths would lead to another branch, and reactions are not defined there"
+                f"change point at t = {met.time:.9g}: constraints ({names}) lose rank, and branches of the motion meet; it went"
+                " on smoothly. A small error in lengths would lead to another branch, and reactions are not defined there"
             )
         else:
-            text = f"near miss at t = {met.time:.9g}: branches of the motion ({names}) come near without meeting; accuracy is less"
+            text = f"near miss at t = {met.time:.9g}: constraints ({names}) come near a loss of rank; accuracy is less there"
         kind = "change point" if met.meets else "near miss"
         self.trace.notes.append(Note(text, time=met.time, kind=kind, constraints=met.rows))
 

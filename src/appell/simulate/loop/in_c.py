@@ -13,7 +13,7 @@ The first two return a `Status`. What is particular to a method stands in `metho
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from time import perf_counter
@@ -26,6 +26,7 @@ from appell.contact.events import Kind
 from appell.errors import Status
 from appell.normal_form.impacts import ROUNDING
 from appell.simulate.loop.in_python import SECONDS_PER_YIELD
+from appell.simulate.loop.rank import PATIENCE
 from appell.simulate.loop.task import Task
 from appell.simulate.loop.trace import FIRST_PAGE, Statistics, Trace
 from appell.simulate.methods.runge_kutta import pair_text
@@ -87,7 +88,7 @@ GROWTH = 16  # a call makes at most so many times the trials of the one before
 
 
 def loop_source(
-    method: Tableau | Taylor, nz: int, has_projection: bool, free: int = 0, contacts: int = 0, rank: tuple[int, int, int] = (0, 0, 0)
+    method: Tableau | Taylor, nz: int, has_projection: bool, free: int = 0, contacts: int = 0, rank: Sequence[int] = (0, 0, 0)
 ) -> str:
     """The C text of the loop: CDEF's struct and `appell_advance`, to follow the text of rhs (and project, expansion)."""
     values = {
@@ -98,6 +99,7 @@ def loop_source(
         "safety": repr(method.safety),
         "shrink": repr(method.shrink),
         "near": repr(2 * ON_FACE / ROUNDING),
+        "patience": PATIENCE,
     }
     text = _template("simulate/loop/loop.c.in")
     text = text.replace("@method@", _template(values.pop("method")))

@@ -1,10 +1,10 @@
 """Through a change point: an instant at which constraint rows lose rank and branches of the motion meet.
 
-A flat parallelogram may go on as a parallelogram or as its crossed twin; the motion that is smooth goes on as it was. There, the
-accelerations A a + a0 = 0 are 0/0: their noise grows as ε/σ³, a step control that sees it creeps in and dies, and a step that
-lands near the point leaves by any branch. So the steps of order 8 are laid such that the point lies between the stages at 1/3
-and 0.6 of one of them; every stage is projected before its slope is taken, and the vanishing directions are left out of the
-estimate of the error where there is nothing but noise in them.
+A flat parallelogram may go on as a parallelogram or as its crossed twin; the motion that is smooth goes on as it was.
+There, the accelerations A a + a0 = 0 are 0/0: their noise grows as ε/σ³, a step control that sees it creeps in and dies, and a
+step that lands near the point leaves by any branch. So the steps of order 8 are laid such that the point lies between the
+stages at 1/3 and 0.6 of one of them; every stage is projected before its slope is taken, and the vanishing directions are left
+out of the estimate of the error where there is nothing but noise in them.
 
     Y = L⁻¹Aᵀ/s,  σ_r its smallest singular value of rank r          t* = zero of min Re eig(Y_n⁺ Y(t)) along q + s q̇ + s² a/2
     c = saddle value of each vanishing combination u of rows: uᵀf + ½ g·y, H y = −g, after the other rows have been satisfied
@@ -279,8 +279,8 @@ class Passage:
             H = np.array([Z.T @ (S.T @ u) for S in slopes])
             y = -np.linalg.lstsq((H + H.T) / 2, g, rcond=1e-6)[0]
             values.append(u @ (out["f0"] / self.s) + g @ y / 2)
-        noise = EPS * float(np.linalg.norm(2 * out["f0_scale"] / self.s))
+        noise = EPS * float(np.linalg.norm(2 * np.maximum(step.start.out["f0_scale"], step.end.out["f0_scale"]) / self.s))
         return t, r - strong, float(np.linalg.norm(values)), noise, names
 
 
-__all__ = ["EPS", "LOST", "RISEN", "Here", "Lost", "MEETING", "MOST_STEPS", "Passage", "Passed", "Step"]
+__all__ = ["EPS", "LOST", "MEETING", "MOST_STEPS", "RISEN", "Here", "Lost", "Passage", "Passed", "Step"]

@@ -24,6 +24,9 @@ from appell.normal_form.rank import RowSpace
 
 Array = NDArray[np.float64]
 
+PATIENCE = 5
+"""Rows are looked at once in so many steps and one, at least."""
+
 LOST = 6e-6
 """Share of the largest σ below which accelerations have no digits left."""
 
@@ -48,6 +51,7 @@ class Guard:
         self.rows, self.p, self.size, self.rank = rows, p, size, rank
         self.reference, self.quiet = 0.0, np.inf
         self.at: _Look | None = None
+        self.t, self.span, self.steps = 0.0, 0.0, 0  # when rows were looked at, for how long that is enough, steps since then
 
     def look(self, t: float, z: Array) -> _Look:
         out = self.rows(t, z, self.p)
@@ -59,28 +63,34 @@ class Guard:
 
     def start(self, t: float, z: Array) -> None:
         """The guard stands at (t, z)."""
-        self.at = self.look(t, z)
+        self.at, self.t = self.look(t, z), t
         self.reference = max(self.reference, self.at.sigma)
 
     def alarms(self, t: float, t1: float, z1: Array, dense: Callable[[float], Array]) -> bool:
-        """Whether the step from t to (t1, z1) is not to be taken; else the guard stands there."""
-        at, end = self.at, self.look(t1, z1)
+        """Whether the step from t to (t1, z1) is not to be taken. Rows that turn slowly are looked at every few steps."""
+        if abs(t1 - self.t) < self.span and self.steps < PATIENCE:
+            self.steps += 1
+            return False
+        at, end, passed, h = self.at, self.look(t1, z1), abs(t1 - self.t), abs(t1 - t)
         assert at is not None
+        change, ends = float(np.linalg.norm(end.Y - at.Y)), min(at.sigma, end.sigma)
         self.reference = max(self.reference, end.sigma)
         if end.rest > RISEN or end.sigma < LOST * self.reference:
             return True
-        if end.sigma < 0.5 * min(self.reference, self.quiet) and 6 * (at.sigma - end.sigma) > end.sigma:
+        if end.sigma < 0.5 * min(self.reference, self.quiet) and 6 * (at.sigma - end.sigma) * h > passed * end.sigma:
             return True
-        if self._turned(at, end):
-            ends = min(at.sigma, end.sigma)
-            if any(self.look(s, dense(s)).sigma < 0.25 * ends for s in t + np.arange(1, 6) / 6 * (t1 - t)):
+        between: list[float] = []
+        if change > ends or self._turned(at, end):
+            between = [self.look(s, dense(s)).sigma for s in t + np.arange(1, 6) / 6 * (t1 - t)]
+            if min(between) < 0.4 * ends:
                 return True
-        self.at = end
+        calm = bool(between) and min(*between, ends) > 0.9 * max(between)  # rows that turn and keep their distance
+        span = PATIENCE * h if calm else 0.25 * end.sigma * passed / (change + 1e-300)
+        self.span = 0.0 if end.sigma < 0.3 * self.reference else span
+        self.at, self.t, self.steps = end, t1, 0
         return False
 
     @staticmethod
     def _turned(at: _Look, end: _Look) -> bool:
-        if np.linalg.norm(end.Y - at.Y) > min(at.sigma, end.sigma):
-            return True
         C = at.Q.T @ np.linalg.solve(at.R.T, end.Y[:, at.order].T).T
         return bool(np.linalg.eigvalsh((C + C.T) / 2).min() < 0.2)

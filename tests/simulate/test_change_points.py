@@ -1,0 +1,100 @@
+"""Instants at which rows lose rank: passed where the motion is determined, said, and followed to the right branch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+from sympy import cos, sin
+
+import appell as ap
+
+UNTIL = 4.0
+
+
+def parallelograms(n: int, off: float = 0.0):
+    """n parallelograms side by side: cranks a_i, couplers c_i; the first coupler is longer by `off`."""
+    cranks = ap.coordinates(" ".join(f"a{i}" for i in range(n + 1)))
+    couplers = [ap.coordinates(f"c{i}") for i in range(n)]
+    rows = []
+    for i, (a, c, b) in enumerate(zip(cranks, couplers, cranks[1:], strict=False)):
+        length = 1 + off * (i == 0)
+        rows += [cos(a) + length * cos(c) - 1 - cos(b), sin(a) + length * sin(c) - sin(b)]
+    kinetic = sum(x.d**2 for x in (*cranks, *couplers)) / 2
+    system = ap.System([*cranks, *couplers], kinetic=kinetic, potential=10 * sum(map(sin, cranks)), constraints=rows)
+    return system, cranks, couplers
+
+
+def swing(t):
+    """All cranks are parallel: (n + 1) ä = −10 (n + 1) cos a, from π/2 with −1."""
+    rates = lambda t, z: [z[1], -10 * np.cos(z[0])]
+    return solve_ivp(rates, (0, UNTIL), [np.pi / 2, -1], rtol=1e-13, atol=1e-13, t_eval=np.atleast_1d(t)).y[0]
+
+
+def upright(cranks):
+    return {a: np.pi / 2 for a in cranks} | {a.d: -1.0 for a in cranks}
+
+
+@pytest.mark.parametrize("backend", ["auto", "vm"])
+@pytest.mark.parametrize("rtol", [1e-4, 1e-6, 1e-9, 1e-13])
+def test_a_parallelogram_passes_its_flat_position(rtol, backend):
+    system, (a, b), (c,) = parallelograms(1)
+    motion = ap.simulate(system, upright((a, b)), UNTIL, rtol=rtol, atol=rtol / 100, backend=backend)
+    assert motion.ok and motion[a][-1] == pytest.approx(swing(UNTIL)[0], abs=max(1000 * rtol, 1e-10))
+    assert np.abs(motion[c]).max() < max(1000 * rtol, 1e-9)
+    kinds = [note.kind for note in motion.notes]
+    assert kinds.count("change point") == 4 and all(note.constraints for note in motion.notes)
+
+
+def test_parallelograms_side_by_side_pass_together():
+    system, cranks, _ = parallelograms(4)
+    motion = ap.simulate(system, upright(cranks), UNTIL, rtol=1e-8, atol=1e-10)
+    assert motion.ok and motion[cranks[-1]][-1] == pytest.approx(swing(UNTIL)[0], abs=1e-5)
+
+
+def test_requested_times_and_the_end_may_lie_on_the_point():
+    system, (a, b), _ = parallelograms(1)
+    whole = ap.simulate(system, upright((a, b)), UNTIL)
+    point = whole.notes[0].time
+    times = np.sort(np.append(np.linspace(0, UNTIL, 21), point))
+    assert ap.simulate(system, upright((a, b)), UNTIL, times=times)[a] == pytest.approx(swing(times), abs=1e-6)
+    assert whole.at([0.5, point, 1.0])[a] == pytest.approx(swing([0.5, point, 1.0]), abs=1e-6)
+    assert ap.simulate(system, upright((a, b)), point)[a][-1] == pytest.approx(swing(point)[0], abs=1e-6)
+    back = ap.simulate(system, whole.final, 0.0, since=UNTIL)
+    assert back.ok and back[a][-1] == pytest.approx(np.pi / 2, abs=1e-6)
+
+
+@pytest.mark.parametrize("off", [1e-3, 1e-6, 1e-9, -1e-3, -1e-6])
+def test_a_near_miss_takes_the_branch_that_the_lengths_give(off):
+    """The crank a turns back or b does; which one does not depend on the tolerance."""
+    system, (a, b), (c,) = parallelograms(1, off)
+    start = ap.consistent(system, upright((a, b)), hold=[a, a.d])
+    ends = [ap.simulate(system, start, 1.5, rtol=rtol, atol=rtol / 100) for rtol in (1e-6, 1e-10)]
+    assert all(motion.status == 0 for motion in ends)
+    assert ends[0].q[-1] == pytest.approx(ends[1].q[-1], abs=2e-3)
+    assert np.abs(ends[1][c]).max() > 0.1  # not the parallelogram
+
+
+def test_a_gap_within_rounding_stops_with_a_sentence():
+    system, (a, b), _ = parallelograms(1, 1e-12)
+    start = ap.consistent(system, upright((a, b)), hold=[a, a.d])
+    with pytest.warns(UserWarning, match="singular configuration"):
+        motion = ap.simulate(system, start, 2.0)
+    assert not motion.ok and motion.notes[-1].kind == "singular"
+
+
+@pytest.mark.parametrize("rtol", [1e-5, 1e-10])
+def test_a_lemniscate_is_run_through_its_node(rtol):
+    """(x² + y²)² = x² − y²: the gradient of the only row vanishes at the node, where two branches cross."""
+    x, y = ap.coordinates("x y")
+    system = ap.System([x, y], kinetic=(x.d**2 + y.d**2) / 2, constraints=[(x**2 + y**2) ** 2 - x**2 + y**2])
+    start = ap.consistent(system, {x: 0.9, y: 0.3, x.d: -1.0, y.d: 0.2}, hold=[x])
+    motion = ap.simulate(system, start, 12.0, rtol=rtol, atol=rtol / 100)
+    speed = np.hypot(motion[x.d], motion[y.d])
+    assert motion.ok and np.ptp(speed) < 100 * rtol
+    assert motion[x].min() < -0.9  # the other lobe
+    crossings = [note for note in motion.notes if note.kind == "change point"]
+    assert len(crossings) >= 3
+    for note in crossings:  # straight on: the velocity keeps its direction
+        before, after = motion.at([note.time - 0.02, note.time + 0.02]).v
+        assert before @ after > 0.99 * np.linalg.norm(before) * np.linalg.norm(after)
