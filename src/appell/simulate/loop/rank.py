@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -56,7 +57,8 @@ class Guard:
     def look(self, t: float, z: Array) -> _Look:
         out = self.rows(t, z, self.p)
         Y = RowSpace.scaled(out["M"], out["A"], self.size).Y
-        Q, R, order = scipy.linalg.qr(Y, mode="economic", pivoting=True)
+        factors: Any = scipy.linalg.qr(Y, mode="economic", pivoting=True)
+        Q, R, order = factors
         pivots, r = np.abs(np.diag(R)), self.rank
         rest = float(pivots[r]) if r < len(pivots) else 0.0
         return _Look(Y, Q[:, :r], R[:r, :r], order[:r], float(pivots[r - 1]), rest)
