@@ -25,10 +25,9 @@ import sympy
 from sympy import Expr, Symbol
 from sympy.core.function import AppliedUndef
 from sympy.core.sympify import _sympify
-from sympy.printing.conventions import split_super_sub
-from sympy.printing.pretty.pretty_symbology import pretty_symbol
 from sympy.printing.pretty.stringpict import prettyForm
 
+from appell import typeset
 from appell.errors import ModelError
 
 t = Symbol("t", real=True)
@@ -94,16 +93,11 @@ class Jet(Symbol):
         """The value that an unnamed start takes."""
         return 0.0
 
-    def _dotted(self) -> str:
-        name, supers, subs = split_super_sub(self.letter)
-        dots = "" if self.order == 0 else "d" * (self.order - 1) + "dot"
-        return str(name) + dots + "".join(f"__{s}" for s in supers) + "".join(f"_{s}" for s in subs)
-
     def _latex(self, printer) -> str:
-        return printer._print(Symbol(self._dotted()))
+        return typeset.latex(self.letter, self.order)
 
     def _pretty(self, printer) -> prettyForm:
-        return prettyForm(pretty_symbol(self._dotted()) if printer._use_unicode else self.name)
+        return prettyForm(typeset.text(self.letter, self.order) if printer._use_unicode else self.name)
 
 
 class Coordinate(Jet):
@@ -145,6 +139,13 @@ class Parameter(Symbol):
     """A constant of the system whose value is given when it runs."""
 
     __slots__ = ()
+
+    def _latex(self, printer) -> str:
+        return typeset.latex(self.name)
+
+    def _pretty(self, printer) -> prettyForm:
+        return prettyForm(typeset.text(self.name) if printer._use_unicode else self.name)
+
 
 
 J = TypeVar("J", bound=Symbol)

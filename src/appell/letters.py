@@ -16,7 +16,8 @@ from sympy.printing.conventions import split_super_sub
 from sympy.printing.pretty.pretty_symbology import pretty_symbol
 from sympy.printing.str import StrPrinter
 
-from appell.jets import Jet
+from appell import typeset
+from appell.jets import Jet, Parameter
 
 
 class _Shown(Symbol):
@@ -64,8 +65,12 @@ def letter(symbol: Symbol) -> str:
     """A symbol in Unicode: φ̈, q₁, p_θ, Λ_blade. Unicode lacks most letters as subscripts, so only digits become such."""
     label = getattr(symbol, "label", None)  # of a multiplier
     if label is not None:
-        return f"Λ_{label}".replace(" ", "_")
-    name, supers, subs = split_super_sub(symbol._dotted() if isinstance(symbol, Jet) else symbol.name)
+        return f"Λ_{label}"
+    if isinstance(symbol, Jet):
+        return typeset.text(symbol.letter, symbol.order)
+    if isinstance(symbol, Parameter):
+        return typeset.text(symbol.name)
+    name, supers, subs = split_super_sub(symbol.name)  # SymPy's own: "Omegadot_1" is meant with its dot
     head = "__".join([str(name), *supers])
     if all(s.isdigit() for s in subs):
         return str(pretty_symbol("_".join([head, *subs])))

@@ -120,4 +120,4 @@ def test_odd_names_survive_latex():
     x, y = ap.coordinates("x y")
     row = ap.Constraint(x.d - y, "left_rim 50")
     latex = lagrange(ap.System([x, y], kinetic=(x.d**2 + y.d**2) / 2, constraints=[row])).latex()
-    assert r"\Lambda_{\mathrm{left\_rim 50}}" in latex
+    assert r"\Lambda_{\mathrm{left\_rim\ 50}}" in latex

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import sympy
 from sympy import Matrix, cos, sin, symbols
 
+import appell as ap
 from appell.jets import coordinates, parameters, t, total_derivative
 from appell.model import Force, Particle, RigidBody, System, Torque, euler, quaternion
 from appell.normal_form import normal_form
@@ -183,3 +186,48 @@ def test_power_of_a_load_is_force_times_velocity():
     system = System([x, y, phi], (x.d**2 + y.d**2 + phi.d**2) / 2, loads=[load])
     power = sum(q * v for q, v in zip(system.forces, system.velocities, strict=True))
     assert same(power, Matrix([y, t, x.d]).dot(total_derivative(position)))
+
+
+# -- points of bodies, fewer angles ------------------------------------------------------------------------------------------
+
+
+def test_velocities_without_arguments():
+    """A wheel that rolls along x: the velocity of the lowest point, v + ω × ρ, vanishes for ẋ = r φ̇."""
+    x, phi, psi, theta = ap.coordinates("x phi psi theta")
+    r = ap.parameters("r", positive=True)
+    wheel = ap.RigidBody(1, [1, 1, 2], [x, r, 0], phi)
+    assert wheel.omega() == sympy.Matrix([0, 0, phi.d]) and wheel.velocity() == sympy.Matrix([x.d, 0, 0])
+    slip = wheel.point_velocity([0, -r, 0], frame="space")
+    assert slip == sympy.Matrix([x.d + r * phi.d, 0, 0])
+    fixed = wheel.point([0, -r, 0])
+    moving = wheel.point_velocity([0, -r, 0])
+    assert sympy.simplify(ap.total_derivative(fixed) - moving) == sympy.zeros(3, 1)
+    rod = ap.RigidBody(1, [1, 1, 0], [0, 0, 0], ap.euler([psi, theta], "zx"))
+    rates = sympy.Matrix([theta.d, psi.d * sympy.sin(theta), psi.d * sympy.cos(theta)])
+    assert sympy.simplify(rod.omega() - rates) == sympy.zeros(3, 1)
+    assert ap.euler([psi, theta]).axes == "zx" and ap.euler([psi]).rotation == ap.euler([psi], "z").rotation
+    with pytest.raises(ap.ModelError, match="up to three"):
+        ap.euler([psi, theta], "zxz")
+    with pytest.raises(ap.ModelError, match="two turns in a row"):
+        ap.euler([psi, theta], "xx")
+
+
+def test_a_disc_rolls_by_the_velocity_of_its_lowest_point():
+    """Rows of rolling from `point_velocity` give the disc of the zoo."""
+    x, y, z, psi, theta, phi = ap.coordinates("x y z psi theta phi")
+    example = ap.zoo.rolling_disc()
+    m, g, r = (next(s for s in example.system.parameters if str(s) == name) for name in "mgr")
+    carrier = ap.euler([psi, theta], "zx")  # heading about z, lean about the heading
+    disc = ap.RigidBody(m, [m * r**2 / 4, m * r**2 / 2, m * r**2 / 4], [x, y, z], ap.euler([psi, theta, phi], "zxy"))
+    down = -r * carrier.rotation.col(2)  # from the centre to the lowest point, on inertial axes
+    slip = disc.point_velocity(down, frame="space")
+    rows = [ap.Constraint(z - r * sympy.cos(theta), "height"), ap.Constraint(slip[0], "x"), ap.Constraint(slip[1], "y")]
+    system = ap.System([x, y, z, psi, theta, phi], 0, m * g * z, constraints=rows, bodies=[disc], name="disc")
+    values = example.parameters
+    start = {x: 0, theta: 0.2, z: 0.5 * math.cos(0.2), psi.d: 0.5, phi.d: 8.0}
+    ours, theirs = (
+        ap.simulate(s, ap.consistent(s, start, values, hold=[theta, psi.d, phi.d, theta.d]), 1.0, values)
+        for s in (system, example.system)
+    )
+    assert ours[theta][-1] == pytest.approx(theirs[theta][-1], abs=1e-7)
+    assert ours[psi][-1] == pytest.approx(theirs[psi][-1], abs=1e-7)

@@ -26,6 +26,7 @@ from sympy import Eq, Expr, Symbol
 from appell.errors import FormNotApplicable, ModelError, SingularConfiguration
 from appell.forms import display, stationary, symbolic
 from appell.forms.derivation import gradient, partial
+from appell.forms.effort import Effort
 from appell.forms.linear import Undetermined, solve_with_nullity
 from appell.forms.manifold import usual_nullity
 from appell.forms.numbers import FLOAT, Arithmetic, Tape, arithmetic
@@ -252,18 +253,25 @@ class Equations:
     def solve(self, *, simplify: bool = True, budget: float = 10.0) -> dict[Symbol, Expr]:
         """Unknown → explicit expression in t, q, v: accelerations, pseudo-accelerations and Λ.
 
-        `budget` is the time in seconds for simplifications; what is left stays unsimplified. Redundant rows and rows
-        nonlinear in the accelerations have no explicit solution and raise `FormNotApplicable`.
+        With pseudo-velocities affine in q̇ everything is written in them. `budget` is the effort for simplifications, about
+        seconds but counted in operations, so that the same expressions come out in every run; what is left stays unsimplified.
+        Redundant rows and rows nonlinear in the accelerations have no explicit solution and raise `FormNotApplicable`.
         """
         if nonlinear_rows(self.system):
             raise FormNotApplicable("the accelerations enter nonlinearly; .acceleration(t, q, v) finds Gauss's minimum")
         K, b = self.coefficients
-        found: dict[Symbol, Any] = dict(symbolic.solve(K, b, self.unknowns, budget / 2 if simplify else 0.0))
+        pseudo = self.objects.get("pseudo")
+        inside = pseudo.inside if pseudo is not None and pseudo.affine else lambda e: e
+        K, b = K.applyfunc(inside), b.applyfunc(inside)
+        effort = Effort(budget if simplify else 0.0)
+        found: dict[Symbol, Any] = dict(symbolic.solve(K, b, self.unknowns, effort.share(2)))
         for symbol, formula in zip(multiplier_symbols(self.system), self.multipliers, strict=True):
             if symbol not in found:
-                found[symbol] = formula.xreplace(found)
-        share = budget / 2 / max(len(found), 1)
-        return {x: display.simplified(value, share) if simplify else value for x, value in found.items()}
+                found[symbol] = inside(formula).xreplace(found)
+        if not simplify:
+            return found
+        parts = len(found)
+        return {x: display.simplified(value, effort.share(parts - i)) for i, (x, value) in enumerate(found.items())}
 
     # -- in numbers --------------------------------------------------------------------------------------------------
 
@@ -360,13 +368,13 @@ class Equations:
 
     # -- for people ----------------------------------------------------------------------------------------------------
 
-    def latex(self, style: str = "plain") -> str:
-        """LaTeX; style is "plain" (as derived), "simplified" or "solved"."""
-        return display.latex(self, style)
+    def latex(self, style: str = "plain", *, closing: bool = False) -> str:
+        """LaTeX; style is "plain" (as derived), "simplified" or "solved". `closing` shows rows that the kinematics imply."""
+        return display.latex(self, style, closing)
 
-    def text(self, style: str = "plain") -> str:
-        """Unicode text; style is "plain" (as derived), "simplified" or "solved"."""
-        return display.text(self, style)
+    def text(self, style: str = "plain", *, closing: bool = False) -> str:
+        """Unicode text; style is "plain" (as derived), "simplified" or "solved". `closing` as in `latex`."""
+        return display.text(self, style, closing)
 
     def __str__(self) -> str:
         return self.text()

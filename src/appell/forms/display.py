@@ -2,14 +2,14 @@
 
 Three styles: "plain" shows the equations as they were derived; "simplified" collects them by velocities, accelerations and
 multipliers, uses |q| = 1 of unit quaternions, and simplifies each term on its own; "solved" gives the accelerations and
-reactions. Nothing long is ever expanded, and simplification stops when its time is spent, so that the equations of six
-coordinates print in seconds.
+reactions. Nothing long is ever expanded, and simplification stops when its allowance of operations is spent: the equations of
+six coordinates print in seconds, and as the same text in every run. What only closes the equations (π̈ = d/dt of (5), f̈ = 0
+beside q̇ = h π̇ + h_0) is shown on request, `closing=True`.
 """
 
 from __future__ import annotations
 
-import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import sympy
 from sympy import Eq, Expr
@@ -17,6 +17,7 @@ from sympy.printing.pretty.stringpict import prettyForm
 
 from appell.errors import ModelError
 from appell.forms import tidy
+from appell.forms.effort import COLLECT, FACTOR, SIMPLIFY, Effort
 from appell.letters import latex as _latex
 from appell.letters import text as _text
 from appell.remember import remembered
@@ -27,15 +28,15 @@ if TYPE_CHECKING:
 STYLES = ("plain", "simplified", "solved")
 SMALL = 40
 """Operations up to which `simplify` is quick."""
-TERMS = 10_000
-"""Terms that are multiplied out in a second."""
-BUDGET = 4.0
-"""Seconds for all simplifications of one display."""
+TERMS = 3_000
+"""Terms up to which an expression is multiplied out for display."""
+BUDGET = 3.0
+"""Effort (about seconds, counted in operations) for all simplifications of one display."""
 
 
 def latex_text(text: str) -> str:
-    """Plain text inside LaTeX: special characters escaped."""
-    return "".join("\\" + c if c in "_#$%&{}" else " " if c in "\\^~" else c for c in text)
+    """Plain text inside LaTeX mathematics: special characters escaped, spaces kept."""
+    return "".join("\\" + c if c in "_#$%&{} " else "\\ " if c in "\\^~" else c for c in text)
 
 
 def pretty_text(text: str) -> prettyForm:
@@ -43,53 +44,99 @@ def pretty_text(text: str) -> prettyForm:
     return prettyForm(text)
 
 
-def simplified(expr: Expr, budget: float) -> Expr:
-    """An equal expression that is not longer: small terms simplified one by one until `budget` seconds are spent."""
-    stop = time.process_time() + budget
-    short = tidy.collected(expr, limit=int(TERMS * budget), unit=True)
-    terms = [_shorter(term) if time.process_time() < stop else term for term in sympy.Add.make_args(short)]
-    total = sympy.Add(*terms)
-    if len(terms) > 1 and time.process_time() < stop:
-        total = _shorter(total)
+def simplified(expr: Expr, effort: float | Effort) -> Expr:
+    """An equal expression that is not longer: small terms simplified one by one until the effort is spent.
+
+    The effort is counted in operations, so that the same expression comes out in every run.
+    """
+    effort = Effort.of(effort)
+    size = tidy.length(expr)
+    if not effort.spend(size):
+        return expr
+    limit = min(TERMS, effort.left // COLLECT)
+    terms_there = tidy.terms_expanded(expr, limit)
+    short = expr
+    if terms_there <= limit and effort.spend(COLLECT * terms_there):
+        short = tidy.collected(expr, limit=limit, unit=True)
+    terms = [_shorter(term, effort) for term in sympy.Add.make_args(short)]
+    total = _shorter(sympy.Add(*terms), effort) if len(terms) > 1 else terms[0]
     return total if sympy.count_ops(total) <= sympy.count_ops(expr) else expr
 
 
-def _shorter(expr: Expr) -> Expr:
+def _shorter(expr: Expr, effort: Effort) -> Expr:
     """The shorter of an expression and what `simplify` makes of it; past `SMALL`, of its common factors taken out."""
-    size = sympy.count_ops(expr)
-    other = sympy.simplify(expr) if size <= SMALL else sympy.factor_terms(expr)
+    size = int(sympy.count_ops(expr))
+    if size <= SMALL and not _has_roots(expr) and effort.spend(SIMPLIFY * size):
+        other = sympy.simplify(expr)
+    elif effort.spend(FACTOR * size):
+        other = sympy.factor_terms(expr)
+    else:
+        return expr
     return other if sympy.count_ops(other) < size else expr  # type: ignore[return-value]
 
 
-def lines(equations: Equations, style: str) -> list[Eq]:
+def _has_roots(expr: Expr) -> bool:
+    """Whether a root of a sum stands in it: `simplify` then multiplies out conjugates, without end for distances of bodies."""
+    return any(not p.exp.is_Integer and p.base.is_Add for p in expr.atoms(sympy.Pow))
+
+
+def lines(equations: Equations, style: str, closing: bool = False) -> list[Eq]:
     """The equations to show, in order: of motion, constraints, kinematics; or the solution. Found once for each style."""
     if style not in STYLES:
         raise ModelError(f"style is one of {', '.join(STYLES)}; not {style!r}")
-    return _find_lines(equations, style)
+    return _find_lines(equations, style, closing)
 
 
 @remembered
-def _find_lines(equations: Equations, style: str) -> list[Eq]:
+def _find_lines(equations: Equations, style: str, closing: bool) -> list[Eq]:
     equal = lambda lhs, rhs: Eq(lhs, rhs, evaluate=False)
     if style == "solved":
-        return [equal(symbol, value) for symbol, value in equations.solve(budget=BUDGET).items()]  # type: ignore[misc]
-    shown = [*equations.equations, *equations.rows, *equations.kinematics]
+        solved = equations.solve(budget=BUDGET)
+        asked = [x for x in solved if closing or not _is_closing(equations, x)]
+        return [equal(symbol, solved[symbol]) for symbol in asked]  # type: ignore[misc]
+    rows = [row for row in equations.rows if closing or not _closes(equations, row)]
+    shown = [*equations.equations, *rows, *equations.kinematics]
     if style == "plain":
         return shown
-    share = BUDGET / max(1, 2 * len(shown))
-    return [equal(simplified(e.lhs, share), simplified(e.rhs, share)) for e in shown]  # type: ignore[misc]
+    effort = Effort(BUDGET)
+    parts = 2 * len(shown)
+    sides = []
+    for e in shown:
+        pair: tuple[Any, Any] = (e.lhs, e.rhs)
+        for side in pair:
+            own = effort.share(parts)
+            sides.append(simplified(side, own))
+            effort.left += own.left  # what one does not need is left to the others
+            parts -= 1
+    return [equal(lhs, rhs) for lhs, rhs in zip(sides[::2], sides[1::2], strict=True)]  # type: ignore[misc]
 
 
-def latex(equations: Equations, style: str = "plain") -> str:
+def _closes(equations: Equations, row: Eq) -> bool:
+    """Whether a row says nothing that the kinematics do not: π̈ as a derivative, or f̈ = 0 beside q̇ = h π̇ + h_0."""
+    pseudo = equations.objects.get("pseudo")
+    if pseudo is None or not pseudo.affine:
+        return False
+    return row.lhs in pseudo.accelerations or (row.rhs == 0 and row.lhs in pseudo.rows.second)
+
+
+def _is_closing(equations: Equations, unknown: object) -> bool:
+    """Whether an acceleration follows from pseudo-accelerations by the kinematics alone."""
+    pseudo = equations.objects.get("pseudo")
+    if pseudo is None or not pseudo.affine:
+        return False
+    return unknown in equations.system.accelerations and unknown not in pseudo.accelerations
+
+
+def latex(equations: Equations, style: str = "plain", closing: bool = False) -> str:
     """An `aligned` environment, one equation a line."""
-    body = " \\\\\n".join(f"{_latex(e.lhs)} &= {_latex(e.rhs)}" for e in lines(equations, style))
+    body = " \\\\\n".join(f"{_latex(e.lhs)} &= {_latex(e.rhs)}" for e in lines(equations, style, closing))
     return f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}"
 
 
-def text(equations: Equations, style: str = "plain") -> str:
+def text(equations: Equations, style: str = "plain", closing: bool = False) -> str:
     """One equation a line in Unicode, after a heading with the provenance."""
     heading = f"{equations.form} equations of {equations.system.name}, {equations.provenance}"
-    return "\n".join([heading, *(f"  {_text(e.lhs)} = {_text(e.rhs)}" for e in lines(equations, style))])
+    return "\n".join([heading, *(f"  {_text(e.lhs)} = {_text(e.rhs)}" for e in lines(equations, style, closing))])
 
 
 def notebook(equations: Equations) -> str:

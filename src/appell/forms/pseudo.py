@@ -221,6 +221,10 @@ class PseudoVelocities:
         own = [d_dt(e) for e in self.definitions] if self.speeds else list(self.definitions)
         return (*own, *self.rows.second)
 
+    def inside(self, expr: Expr) -> Expr:
+        """An expression with the velocities written in pseudo-velocities, (6)."""
+        return restricted(expr, self.velocities)
+
     def closing(self) -> tuple[Any, ...]:
         """What determines q̈ once π̈ are known: π̈_s = d/dt of (5), and the constraints (19), (20)."""
         own = [equation(p, e) for p, e in zip(self.accelerations, self.second[: self.n], strict=True) if p != e]

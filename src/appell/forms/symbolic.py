@@ -1,72 +1,120 @@
-"""K x = b in symbols: elimination that never expands, with pivots and zeros recognised by their value at random points."""
+"""K x = b in symbols: elimination that never expands, every entry carried along with its values at random points.
+
+A zero is recognised by its values, to 25 digits of the terms that it was made of; nothing is expanded or simplified for that.
+"""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import sympy
 from sympy import Expr, Symbol
 
 from appell.errors import FormNotApplicable, SingularConfiguration
+from appell.forms import tidy
 from appell.forms.display import simplified
+from appell.forms.effort import Effort
 from appell.forms.numbers import Tape, arithmetic
 
 POINTS = 2
+ZERO_DIGITS = 25
+LONG = 400
+"""Symbols past which an entry is left as it stands until the end."""
 
 
-def solve(K: sympy.Matrix, b: sympy.Matrix, unknowns: Sequence[Symbol], budget: float) -> dict[Symbol, Expr]:
-    """x by Gauss–Jordan elimination; pivots are the shortest entries that are not zero. `budget` in s of simplification."""
+@dataclass(frozen=True)
+class Entry:
+    """An expression, its values at the points, and about how long it is. Zero has no values."""
+
+    expr: Any
+    values: tuple[Any, ...]
+    size: int
+
+    @property
+    def zero(self) -> bool:
+        return not self.values
+
+
+NOTHING = Entry(sympy.Integer(0), (), 0)
+
+
+def solve(K: sympy.Matrix, b: sympy.Matrix, unknowns: Sequence[Symbol], effort: Effort) -> dict[Symbol, Expr]:
+    """x by Gauss–Jordan elimination; pivots are the shortest entries that are not zero."""
     n = len(unknowns)
-    rows: list[list[Any]] = [[*K.row(i), b[i]] for i in range(K.rows)]
-    is_zero, stop = _ZeroTest(K, b), time.monotonic() + budget
+    rows = _entries(K, b)
     left = list(range(n))
-    done: list[tuple[int, list[Any]]] = []
+    done: list[tuple[int, list[Entry]]] = []
     while left:
-        rows = [row for row in rows if any(row[j] != 0 for j in left)]
-        choices = [(sympy.count_ops(row[j]), i, j) for i, row in enumerate(rows) for j in left if row[j] != 0]
+        rows = [row for row in rows if any(not row[j].zero for j in left)]
+        choices = [(row[j].size, i, j) for i, row in enumerate(rows) for j in left if not row[j].zero]
         if not choices:
             names = ", ".join(str(unknowns[j]) for j in left)
             raise FormNotApplicable(f"no explicit solution: redundant constraint rows leave {names} open; use .acceleration")
         _, i, j = min(choices)
         pivot_row = rows.pop(i)
-        pivot_row = [_tidy(x / pivot_row[j], is_zero, stop) if x != 0 else x for x in pivot_row]
+        pivot_row = [_over(x, pivot_row[j], effort) for x in pivot_row]
         left.remove(j)
-        rows = [_minus(row, row[j], pivot_row, is_zero, stop) for row in rows]
-        done = [(k, _minus(row, row[j], pivot_row, is_zero, stop)) for k, row in done]
+        rows = [_minus(row, row[j], pivot_row, effort) for row in rows]
+        done = [(k, _minus(row, row[j], pivot_row, effort)) for k, row in done]
         done.append((j, pivot_row))
-    return {unknowns[j]: row[n] for j, row in sorted(done, key=lambda item: item[0])}
+    return {unknowns[j]: row[n].expr for j, row in sorted(done, key=lambda item: item[0])}
 
 
-def _minus(row: list[Any], factor: Any, pivot_row: list[Any], is_zero: _ZeroTest, stop: float) -> list[Any]:
-    if factor == 0:
-        return row
-    return [x - factor * y if y == 0 else _tidy(x - factor * y, is_zero, stop) for x, y in zip(row, pivot_row, strict=True)]
-
-
-def _tidy(expr: Expr, is_zero: _ZeroTest, stop: float) -> Expr:
-    if is_zero(expr):
-        return sympy.Integer(0)
-    return simplified(expr, max(0.0, min(0.2, stop - time.monotonic())))
-
-
-class _ZeroTest:
-    """Whether an expression vanishes at random points to 30 digits: a zero is recognised without expanding."""
-
-    def __init__(self, K: sympy.Matrix, b: sympy.Matrix):
-        symbols = sorted(K.free_symbols | b.free_symbols, key=str)
-        self.numbers = arithmetic(40)
-        self.points = [
-            {s: self.numbers.number(sympy.Rational(3 + (7 * i + 13 * k) % 29, 31 + 2 * k)) for i, s in enumerate(symbols)}
-            for k in range(POINTS)
-        ]
-
-    def __call__(self, expr: Expr) -> bool:
-        if expr.is_number:
-            return bool(expr == 0)
-        tape = Tape([expr])
+def _entries(K: sympy.Matrix, b: sympy.Matrix) -> list[list[Entry]]:
+    """The rows of (K | b) with their values at points where they have some."""
+    symbols: list[Any] = sorted(K.free_symbols | b.free_symbols, key=str)
+    flat: list[Any] = [e for i in range(K.rows) for e in (*K.row(i), b[i])]
+    tape, numbers, found = Tape(flat), arithmetic(40), []
+    for k in range(20):
+        at = {s: numbers.number(sympy.Rational(3 + (7 * i + 13 * k) % 29, 31 + 2 * k)) for i, s in enumerate(symbols)}
         try:
-            return all(abs(tape(point, self.numbers)[0]) < 1e-30 for point in self.points)
+            found.append(tape(at, numbers))
         except SingularConfiguration:
-            return False
+            continue
+        if len(found) == POINTS:
+            break
+    if not found:
+        raise FormNotApplicable("no explicit solution: the equations have no value at 20 random points; use .acceleration")
+    values = list(zip(*found, strict=True))
+    entries = [
+        NOTHING if e == 0 or all(abs(x) < 10.0**-35 for x in v) else Entry(e, v, tidy.length(e))
+        for e, v in zip(flat, values, strict=True)
+    ]
+    width = K.cols + 1
+    return [entries[i : i + width] for i in range(0, len(entries), width)]
+
+
+def _over(x: Entry, pivot: Entry, effort: Effort) -> Entry:
+    if x.zero:
+        return x
+    if x is pivot:
+        return Entry(sympy.Integer(1), tuple(v / v for v in x.values), 1)
+    values = tuple(v / p for v, p in zip(x.values, pivot.values, strict=True))
+    return _tidy(Entry(x.expr / pivot.expr, values, x.size + pivot.size), effort)
+
+
+def _minus(row: list[Entry], factor: Entry, pivot_row: list[Entry], effort: Effort) -> list[Entry]:
+    if factor.zero:
+        return row
+    return [_difference(x, factor, y, effort) for x, y in zip(row, pivot_row, strict=True)]
+
+
+def _difference(x: Entry, factor: Entry, y: Entry, effort: Effort) -> Entry:
+    if y.zero:
+        return x
+    products = [f * v for f, v in zip(factor.values, y.values, strict=True)]
+    before = x.values or [0] * len(products)
+    values = tuple(v - p for v, p in zip(before, products, strict=True))
+    terms = zip(before, products, values, strict=True)
+    if all(abs(v) <= 10.0**-ZERO_DIGITS * (abs(b) + abs(p)) for b, p, v in terms):
+        return NOTHING
+    return _tidy(Entry(x.expr - factor.expr * y.expr, values, x.size + factor.size + y.size), effort)
+
+
+def _tidy(entry: Entry, effort: Effort) -> Entry:
+    if entry.size > LONG:
+        return entry
+    short = simplified(entry.expr, effort)
+    return Entry(short, entry.values, tidy.length(short))

@@ -44,7 +44,7 @@ def _elementary(axis: str, angle: Expr) -> Matrix:
 
 @dataclass(frozen=True)
 class Euler:
-    """Attitude by three turns about axes of the moving body, R = R_a(α) R_b(β) R_c(γ): 'zxz' is the classical ψ, θ, φ.
+    """Attitude by turns about axes of the moving body, R = R_a(α) R_b(β) R_c(γ): 'zxz' is the classical ψ, θ, φ.
 
     ω on the body axes is γ̇ e_c + R_cᵀ (β̇ e_b + R_bᵀ α̇ e_a).
     """
@@ -54,9 +54,11 @@ class Euler:
 
     def __post_init__(self):
         angles = tuple(expression(a, "an Euler angle") for a in self.angles)
-        if len(angles) != 3 or len(self.axes) != 3 or set(self.axes) - set("xyz"):
-            raise ModelError(f"Euler angles are three, about axes such as 'zxz' or 'zyx'; got {self.axes!r}")
-        if self.axes[0] == self.axes[1] or self.axes[1] == self.axes[2]:
+        if not 1 <= len(angles) <= 3 or len(self.axes) != len(angles) or set(self.axes) - set("xyz"):
+            raise ModelError(
+                f"Euler angles are up to three, each about an axis, as in 'zxz' or 'zx'; got {len(angles)} for {self.axes!r}"
+            )
+        if any(a == b for a, b in zip(self.axes, self.axes[1:], strict=False)):
             raise ModelError(f"Euler axes {self.axes!r}: two turns in a row about one axis are one turn")
         object.__setattr__(self, "angles", angles)
 
@@ -157,9 +159,14 @@ class PlaneAngle:
         return Matrix([0, 0, total_derivative(self.angle, rates)])
 
 
-def euler(angles: Sequence[Any], axes: str = "zxz") -> Euler:
-    """Attitude by Euler angles: `ap.euler([psi, theta, phi])`, `ap.euler([yaw, pitch, roll], "zyx")`."""
-    return Euler(tuple(angles), axes)
+def euler(angles: Sequence[Any], axes: str | None = None) -> Euler:
+    """Attitude by Euler angles: `ap.euler([psi, theta, phi])`, `ap.euler([yaw, pitch], "zy")`.
+
+    Up to three turns, each about an axis of the body as the turns before have left it; "zxz", as far as there are angles, where
+    no axes are given.
+    """
+    angles = tuple(angles) if isinstance(angles, Sequence | sympy.MatrixBase) else (angles,)
+    return Euler(angles, "zxz"[: len(angles)] if axes is None else axes)
 
 
 def quaternion(name: str) -> Quaternion:
@@ -198,8 +205,8 @@ class Particle:
         object.__setattr__(self, "position", vector(position, f"the position of {name}"))
         object.__setattr__(self, "name", name)
 
-    def velocity(self, rates: Rates) -> Matrix:
-        """ṙ on inertial axes, (3,), m/s."""
+    def velocity(self, rates: Rates | None = None) -> Matrix:
+        """ṙ on inertial axes, (3,), m/s; in q.d, or along `rates` (coordinate → its rate)."""
         return total_derivative(self.position, rates)
 
     def kinetic(self, rates: Rates) -> Expr:
@@ -240,13 +247,29 @@ class RigidBody:
         set_(self, "orientation", attitude(orientation))
         set_(self, "name", name)
 
-    def velocity(self, rates: Rates) -> Matrix:
-        """ṙ of the centre of mass on inertial axes, (3,), m/s."""
+    def velocity(self, rates: Rates | None = None) -> Matrix:
+        """ṙ of the centre of mass on inertial axes, (3,), m/s; in q.d, or along `rates` (coordinate → its rate)."""
         return total_derivative(self.position, rates)
 
-    def omega(self, rates: Rates) -> Matrix:
-        """Angular velocity on the body axes, (3,), rad/s."""
-        return self.orientation.omega(rates)
+    def omega(self, rates: Rates | None = None) -> Matrix:
+        """Angular velocity on the body axes, (3,), rad/s; in q.d, or along `rates`."""
+        return self.orientation.omega(rates or {})
+
+    def point(self, xyz: Any) -> Matrix:
+        """Where the point at `xyz` on the body axes from the centre of mass is, on inertial axes, (3,), m."""
+        return self.position + self.orientation.rotation * vector(xyz, f"a point of {self.name}")
+
+    def point_velocity(self, xyz: Any, *, frame: str = "body") -> Matrix:
+        """v + ω × ρ of the point of the body at ρ from its centre of mass, on inertial axes, (3,), m/s.
+
+        xyz: ρ on the body axes, or on inertial ones with frame="space": the point of a wheel that touches the ground is another
+        one at every moment, and its velocity is what rolling makes zero.
+        """
+        if frame not in ("body", "space"):
+            raise ModelError(f"the frame of a point is 'body' or 'space', not {frame!r}")
+        R, rho = self.orientation.rotation, vector(xyz, f"a point of {self.name}")
+        rho = R * rho if frame == "body" else rho
+        return self.velocity() + (R * self.omega()).cross(rho)
 
     def kinetic(self, rates: Rates) -> Expr:
         v, w = self.velocity(rates), self.omega(rates)

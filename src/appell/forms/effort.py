@@ -1,0 +1,44 @@
+"""Work that is counted, not timed: the same simplification, and so the same text, in every run and on every machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+RATE = 100_000
+"""Operations of an effort of 1: about a second's work of an ordinary machine."""
+
+
+class Effort:
+    """An allowance of operations that shrinks as it is spent. A number is an allowance of that many seconds' work."""
+
+    def __init__(self, amount: float):
+        self.left = int(RATE * amount)
+
+    @staticmethod
+    def of(amount: float | Effort) -> Effort:
+        """The effort itself, or a new one of that size."""
+        return amount if isinstance(amount, Effort) else Effort(amount)
+
+    def spend(self, operations: int) -> bool:
+        """Whether so many operations are left; they are then gone."""
+        if operations > self.left:
+            return False
+        self.left -= operations
+        return True
+
+    def share(self, parts: int) -> Effort:
+        """A part of what is left, taken from it; what is not used of it is lost."""
+        part = Effort(0)
+        part.left = self.left // max(parts, 1)
+        self.left -= part.left
+        return part
+
+    def __repr__(self) -> str:
+        return f"<Effort: {self.left} operations left>"
+
+
+COLLECT, SIMPLIFY, FACTOR = 10, 800, 10
+"""Operations a term of multiplying out, and a node of `sympy.simplify` and of taking common factors out."""
+
+Amount = Any
+"""A number or an `Effort`."""

@@ -1,0 +1,65 @@
+"""Names of symbols as letters: Greek, subscripts, dots; a name of several letters stays one name, never a product.
+
+    phi → φ, \\phi      q_1, q1 → q₁, q_{1}      eta_top_w → η_top_w, \\eta_{\\mathrm{top\\,w}}      mass → mass, \\mathit{mass}
+
+Words such as `xdot` and `xhat` are names too: the dots of a velocity come from its order alone, so that x.d and xdot differ.
+"""
+
+from __future__ import annotations
+
+import re
+
+GREEK = {
+    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "zeta": "ζ", "eta": "η", "theta": "θ", "iota": "ι",
+    "kappa": "κ", "lamda": "λ", "lambda": "λ", "mu": "μ", "nu": "ν", "xi": "ξ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ",
+    "upsilon": "υ", "phi": "φ", "chi": "χ", "psi": "ψ", "omega": "ω", "Gamma": "Γ", "Delta": "Δ", "Theta": "Θ", "Lambda": "Λ",
+    "Xi": "Ξ", "Pi": "Π", "Sigma": "Σ", "Upsilon": "Υ", "Phi": "Φ", "Psi": "Ψ", "Omega": "Ω",
+}  # fmt: skip
+"""Names that are Greek letters; capital ones that look Latin are not among them."""
+
+_DOTS = {1: "\u0307", 2: "\u0308"}
+_COMMANDS = {1: r"\dot", 2: r"\ddot", 3: r"\dddot"}
+_SUBSCRIPT = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+
+
+def parts(name: str) -> tuple[str, list[str]]:
+    """(letter or word, subscripts): "omega_ball_x" → ("omega", ["ball", "x"]), "q12" → ("q", ["12"])."""
+    head, *subs = [part for part in name.split("_") if part] or [name]
+    digits = re.fullmatch(r"([^\W\d_]+)(\d+)", head)
+    return (digits[1], [digits[2], *subs]) if digits else (head, subs)
+
+
+def latex(name: str, order: int = 0) -> str:
+    """A symbol in LaTeX with `order` dots."""
+    head, subs = parts(name)
+    letter = _latex_letter(head)
+    if order:
+        letter = f"{_COMMANDS[order]}{{{letter}}}" if order in _COMMANDS else f"{letter}^{{({order})}}"
+    if not subs:
+        return letter
+    if len(subs) == 1:
+        sub = subs[0] if subs[0].isdigit() else _latex_letter(subs[0], upright=True)
+        return f"{letter}_{{{sub}}}"
+    joined = r"\,".join(s if len(s) == 1 or s.isdigit() or s not in GREEK else _latex_letter(s) for s in subs)
+    return rf"{letter}_{{\mathrm{{{joined}}}}}"
+
+
+def _latex_letter(word: str, upright: bool = False) -> str:
+    if word in GREEK:
+        return rf"\{'lambda' if word == 'lamda' else word}"
+    if len(word) == 1:
+        return word
+    return rf"\mathrm{{{word}}}" if upright else rf"\mathit{{{word}}}"
+
+
+def text(name: str, order: int = 0) -> str:
+    """A symbol in Unicode with `order` dots: φ̈, q̇₁; after a word, whose letters would hide them, as word˙."""
+    head, subs = parts(name)
+    letter = GREEK.get(head, head)
+    number = len(subs) == 1 and subs[0].isdigit()
+    tail = subs[0].translate(_SUBSCRIPT) if number else "".join(f"_{GREEK.get(s, s)}" for s in subs)
+    if not order:
+        return letter + tail
+    if len(letter) == 1 and order in _DOTS:
+        return letter + _DOTS[order] + tail
+    return letter + tail + {1: "˙", 2: "¨"}.get(order, f"^({order})")
