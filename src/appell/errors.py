@@ -73,8 +73,8 @@ STATUS_TEXT = {
     " so the accelerations are not determined",
     Status.NOT_FINITE: "the equations gave a value that is not finite (a division by zero, or an overflow)",
     Status.STEP_TOO_SMALL: "the step size fell below the spacing of the floating-point numbers: a singularity of the"
-    " motion, or stiffness (try method='cvodes' or 'idas')",
-    Status.MAX_STEPS: "the step budget is spent: raise max_steps=, loosen rtol=, or use method='cvodes' if stiff",
+    " motion, or stiffness",
+    Status.MAX_STEPS: "the step budget is spent: raise max_steps= or loosen rtol=",
     Status.PROJECTION_FAILED: "the state could not be brought back onto the constraints; tighten rtol=, or look for a"
     " configuration where the constraint rows lose rank",
     Status.CONTRADICTORY: "redundant constraint rows contradict each other at this state",

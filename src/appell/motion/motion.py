@@ -288,13 +288,15 @@ class Motion(Record):
     def balance(self) -> Array:
         """H(t) − H(0) − ∫ power dt with H = T2 − T0 + V, (k,), J: zero for an exact motion."""
         H = self._energies["H"]
-        return H[1:] - H[0] - self.work
+        with np.errstate(invalid="ignore", over="ignore"):  # where a potential is not finite, neither is the balance
+            return H[1:] - H[0] - self.work
 
     @cached_property
     def energy_scale(self) -> float:
         """E = max (|T| + |V − V(0)| + |work|), J, free of the constant in V; at least 1e-6 max (|T| + |V|)."""
         T, V = self._energies["T"], self._energies["V"]
-        exchanged = np.abs(T) + np.abs(V - V[0]) + np.abs(np.append(0.0, self.work))
+        with np.errstate(invalid="ignore", over="ignore"):
+            exchanged = np.abs(T) + np.abs(V - V[0]) + np.abs(np.append(0.0, self.work))
         return float(max(exchanged.max(), 1e-6 * (np.abs(T) + np.abs(V)).max())) or 1.0
 
     @cached_property
@@ -329,7 +331,7 @@ class Motion(Record):
         outside = ~((times >= low - slack) & (times <= high + slack))
         if outside.any():
             ended = "" if self.status == Status.OK else f", where it ended with {self.status.name}"
-            raise ModelError(f"t = {times[outside][0]:g} is outside the run from {first:g} to {last:g} s{ended}")
+            raise ModelError(f"t = {times[outside][0]:.17g} is outside the run from {first:.17g} to {last:.17g} s{ended}")
         times = np.clip(times, low, high)
         order = np.argsort(way * times, kind="stable")
         back = np.argsort(order)

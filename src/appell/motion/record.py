@@ -116,7 +116,8 @@ class Record:
     @property
     def energy_error(self) -> Array:
         """(H − H(0) − ∫ power dt)/E, (k,), with E = `energy_scale`."""
-        return self.balance / self.energy_scale
+        with np.errstate(invalid="ignore", over="ignore"):
+            return self.balance / self.energy_scale
 
     def verify(self) -> Verification:
         """Status, energy balance and constraint residuals in a small table."""

@@ -19,6 +19,7 @@ import numpy as np
 from appell.contact.events import Impact
 from appell.errors import BackendUnavailable, ModelError, Status
 from appell.jets import Coordinate, Jet, QuaternionComponent, Speed
+from appell.motion.between import interpolated
 from appell.motion.dataset import FORMAT
 from appell.motion.impact_data import read_impacts
 from appell.motion.record import QUANTITIES, Array, Drift, Record, Series, unknown_name
@@ -163,6 +164,14 @@ class LoadedMotion(Record):
         if isinstance(key, tuple | list):
             return np.stack([self[one] for one in key], axis=-1)
         return self._variable("symbol", key).values.copy()
+
+    def at(self, times: Any) -> LoadedMotion:
+        """The motion at other times between its samples, s; one time or several, in any order.
+
+        There are no equations to go by: coordinates and velocities are the polynomials of degree 5 and 3 through their values
+        and rates at the samples around, all else is linear between them. A note says how far degree 3 and 5 are apart.
+        """
+        return interpolated(self, times)
 
     def reaction(self, constraint: Any) -> Array:
         """Λ(t) of a constraint, by the object or its name, (k,), SI."""

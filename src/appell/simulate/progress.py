@@ -30,7 +30,7 @@ class Reporter:
     """Calls a function with the time reached, not more often than leaves half of the time to the run itself."""
 
     def __init__(self, function: Callable[[float], Any]):
-        self.function, self.due, self.told = function, -inf, None
+        self.function, self.due, self.reported = function, -inf, None
 
     def __call__(self, t: float) -> None:
         now = perf_counter()
@@ -40,8 +40,8 @@ class Reporter:
 
     def finish(self, t: float) -> None:
         """Whatever it costs: the last word, unless it has been said."""
-        if t != self.told:
-            self.told = t
+        if t != self.reported:
+            self.reported = t
             self.function(t)
 
     def close(self) -> None:

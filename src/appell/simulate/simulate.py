@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from appell.backends import warn
 from appell.errors import STATUS_TEXT, ModelError, SimulationError, SingularConfiguration, Status
+from appell.graph.fn import Fn
 from appell.model import System
 from appell.model.values import as_table
 from appell.motion.motion import Motion, State
@@ -96,6 +97,8 @@ def simulate(
         raise ModelError(f"simulate takes a System or what ap.compile returns, not {type(system).__name__}")
     model = system.system if isinstance(system, Run) else system
     t0, t1 = _number(since, "since"), _number(until, "until")
+    rtol, atol = _positive(rtol, "rtol"), _tolerance(atol)
+    max_step, max_steps = _positive(max_step, "max_step"), int(_positive(max_steps, "max_steps"))
     if method not in methods():
         raise ModelError(f"there is no method {method!r}; choose one of {', '.join(methods())}")
     q, v = read(model, {} if start is None else start)
@@ -126,6 +129,22 @@ def _number(value: Any, name: str) -> float:
     if not np.isfinite(number):
         raise ModelError(f"{name}= must be finite, not {number}")
     return number
+
+
+def _positive(value: Any, name: str) -> float:
+    """A number above zero; infinity is one where nothing else is asked."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ModelError(f"{name}= must be a number, not {value!r}") from None
+    if not number > 0:
+        raise ModelError(f"{name}= must be positive, not {value!r}")
+    return number
+
+
+def _tolerance(atol: Any) -> Any:
+    """A positive number, or one for each entry of the state."""
+    return _positive(atol, "atol") if np.ndim(atol) == 0 else np.array([_positive(one, "atol") for one in atol])
 
 
 def _fixed(step: float | None, method: str) -> float | None:
@@ -221,7 +240,7 @@ def _motion(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, facts: _
     message = STATUS_TEXT[trace.status]
     readings, failure = trace.readings, trace.failure
     if trace.status is not Status.OK:
-        reason = message if failure is None else _reason(failure)
+        reason = message + _remedy(run, trace.status, facts.method) if failure is None else _reason(failure)
         message = f"stopped at t = {trace.t:.9g}, before {task.t_end:g}: {reason}"
     if trace.status not in RAISED:
         warn(message)
@@ -248,6 +267,14 @@ def _motion(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, facts: _
     if trace.status is Status.CONTROL:
         raise SimulationError(message, motion=motion) from failure
     return motion
+
+
+def _remedy(run: Run, status: Status, method: str) -> str:
+    """What may help: stiff methods run without walls, and only where they have not failed themselves."""
+    if run.system.unilateral or method in STIFF or status not in (Status.STEP_TOO_SMALL, Status.MAX_STEPS):
+        return ""
+    name = "cvodes" if isinstance(run.flow().rhs, Fn) else "idas"
+    return f"; if the system is stiff, use method={name!r}"
 
 
 def _reason(failure: Exception) -> str:

@@ -31,13 +31,18 @@ from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
 
+MANY_STEPS = 2000
+"""Between two readings fewer steps are no sign of anything."""
+OUT_OF_PROPORTION = 100
+"""Times what was usual before: so many steps between two readings, at so much more speed, are a control that is unstable."""
+
 
 @dataclass(frozen=True, eq=False)
 class SampledLoop:
     """`Loop` under a control: `loop` from one reading to the next."""
 
     loop: Loop
-    run_: Run
+    compiled: Run
     flow: Flow
     reader: Reader
 
@@ -66,6 +71,7 @@ class _Journey:
         passed = np.searchsorted(task.times, self.readings)  # a reading belongs to what it begins
         self.asked = [*passed.tolist(), len(task.times)]
         self.known_z = np.empty((len(self.readings), len(task.z0)))
+        self.steps = np.zeros(len(self.readings), dtype=np.int64)  # accepted until each reading
         self.answers: list[list[float]] = [self.p[self.columns].tolist()]
         self.done = 0  # readings
 
@@ -75,11 +81,14 @@ class _Journey:
             if k and not self._read():
                 status = Status.CONTROL
                 break
-            self.known_z[k], self.done = self.trace.z, k + 1
+            self.known_z[k], self.steps[k], self.done = self.trace.z, self._steps_now(), k + 1
             if not self.holds.reach(end, self.asked[k + 1]):
                 status = yield from self._run(k)
                 if status is not Status.OK:
                     break
+            elif self._steps_now() - self.steps[k] > MANY_STEPS and self._runs_away(k):
+                status = Status.CONTROL
+                break
             if perf_counter() - answered > SECONDS_PER_YIELD:
                 self.holds.leave()
                 yield self.trace.ended(Status.BUFFER_FULL)
@@ -105,18 +114,50 @@ class _Journey:
         """From the k-th reading to the next by the loop itself, yielding on the way; the status there."""
         seconds, began = 0.0, perf_counter()
         self.trace.keep()
-        for trace in self.inner.run(self._piece(k), self.trace):
-            if trace.status is Status.BUFFER_FULL:
-                seconds += perf_counter() - began
-                yield trace
-                began = perf_counter()
+        for piece in self._pieces(k):
+            for trace in self.inner.run(piece, self.trace):
+                if trace.status is Status.BUFFER_FULL:
+                    seconds += perf_counter() - began
+                    yield trace
+                    began = perf_counter()
         self.holds.bound_step()
         self.holds.learn(seconds + perf_counter() - began)
         return self.trace.status
 
-    def _piece(self, k: int) -> Task:
-        """The task from the k-th reading to the next."""
-        return replace(self.task, t_end=self.ends[k], p=self.p, times=self.task.times[: self.asked[k + 1]])
+    def _pieces(self, k: int) -> Iterator[Task]:
+        """The task from the k-th reading to the next; after many steps it is asked whether to go on."""
+        whole = replace(self.task, t_end=self.ends[k], p=self.p, times=self.task.times[: self.asked[k + 1]])
+        many = self.steps[k] + max(MANY_STEPS, int(OUT_OF_PROPORTION * self._usual(k)))
+        if many < whole.max_steps:
+            yield replace(whole, max_steps=many)
+            if self.trace.status is not Status.MAX_STEPS or self._runs_away(k):
+                return
+        yield whole
+
+    def _steps_now(self) -> int:
+        """Accepted steps until now."""
+        hold = self.holds.current
+        return self.trace.statistics.accepted if hold is None else hold.struct.accepted
+
+    def _usual(self, k: int) -> float:
+        """Steps between two of the readings until the k-th: the median."""
+        return float(np.median(np.diff(self.steps[: k + 1]))) if k else 0.0
+
+    def _runs_away(self, k: int) -> bool:
+        """Whether steps and speed after the k-th reading are out of proportion to what they were; then it ends here."""
+        steps, usual, flow = self._steps_now() - self.steps[k], self._usual(k), self.loop.flow
+        if k < 3 or steps < max(MANY_STEPS, OUT_OF_PROPORTION * usual):
+            return False
+        speeds = np.abs(self.known_z[: k + 1, flow.nq : flow.nq + flow.nu]).max(axis=1, initial=0.0)
+        if not speeds[k] > OUT_OF_PROPORTION * np.median(speeds):
+            return False
+        self.trace.failure = ModelError(
+            f"the motion runs away under its control: the reading at t = {self.readings[k]:.6g} was followed by {steps} steps"
+            f" where {usual:.3g} were usual, at {speeds[k] / np.median(speeds):.0f} times the usual velocity;"
+            " look at the signs and gains of the control, or raise rate="
+        )
+        self.trace.ended(Status.CONTROL)
+        return True
 
     def _readings(self) -> Readings:
         loop, n = self.loop, self.done
@@ -125,9 +166,9 @@ class _Journey:
             inputs=loop.reader.inputs, t=self.readings[:n], z=self.known_z[:n], values=values, p=self.task.p,
             columns=loop.reader.columns, work=np.zeros(n),
         )  # fmt: skip
-        if not loop.run_.system.potential.free_symbols & set(loop.reader.inputs):
+        if not loop.compiled.system.potential.free_symbols & set(loop.reader.inputs):
             return made
-        return replace(made, work=_work_of_jumps(loop.run_, loop.flow, made))
+        return replace(made, work=_work_of_jumps(loop.compiled, loop.flow, made))
 
 
 def _work_of_jumps(run: Run, flow: Flow, readings: Readings) -> Array:

@@ -1,0 +1,88 @@
+"""What a run says at its edges: other times, tolerances, starts that are not finite, controls that run away, stiff methods."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sympy import cos
+
+import appell as ap
+from appell.errors import ModelError, SimulationError
+
+x, y, theta = ap.coordinates("x y theta")
+u = ap.parameters("u")
+PENDULUM = ap.System([theta], theta.d**2 / 2, -9.81 * cos(theta), name="pendulum")
+ROD = ap.System([x, y], (x.d**2 + y.d**2) / 2, 9.81 * y, constraints=[x**2 + y**2 - 1], name="rod")
+
+
+def test_a_time_outside_is_told_apart_from_the_end():
+    motion = ap.simulate(PENDULUM, {theta: 1.0}, 1.0, backend="vm")
+    with pytest.raises(ModelError, match=r"t = 1\.0000001\d* is outside the run from 0 to 1 s"):
+        motion.at(1.0000001)
+
+
+@pytest.mark.parametrize(
+    "option", [{"rtol": -1e-6}, {"rtol": 0}, {"atol": 0.0}, {"max_step": -1}, {"atol": "small"}, {"rtol": np.nan}]
+)
+def test_tolerances_are_positive(option):
+    with pytest.raises(ModelError, match=f"{next(iter(option))}= must be"):
+        ap.simulate(PENDULUM, {}, 1.0, backend="vm", **option)
+
+
+@pytest.mark.parametrize("backend", ["c", "vm"])
+def test_a_start_without_energy_warns_once_in_its_own_words(backend):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        with pytest.warns(ap.AppellWarning, match="not finite"):
+            motion = ap.simulate(ap.System([x], x.d**2 / 2, 1 / x), {}, 1.0, backend=backend)
+        assert not motion.ok and np.isnan(motion.energy_error).all() and "nan" in str(motion.verify())
+
+
+@pytest.mark.parametrize("rtol", [1e-5, 1e-7, 1e-9])
+def test_idas_keeps_on_and_prints_nothing(rtol, capfd):
+    motion = ap.simulate(ROD, {x: 1.0}, 5.0, method="idas", rtol=rtol, atol=rtol / 1000)
+    exact = ap.simulate(ROD, {x: 1.0}, 5.0, rtol=1e-12)
+    assert motion.ok and abs(motion.final[x] - exact.final[x]) < 1e3 * rtol
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_remedy_is_one_that_can_be_taken():
+    stuck = {"max_steps": 10, "backend": "vm"}
+    with pytest.warns(ap.AppellWarning, match="if the system is stiff, use method='cvodes'"):
+        ap.simulate(PENDULUM, {theta: 1.0}, 10.0, **stuck)
+    walled = ap.System([x], x.d**2 / 2, x**4, constraints=[ap.Unilateral(x, "floor")])
+    with pytest.warns(ap.AppellWarning) as found:
+        ap.simulate(walled, {x: 1.0}, 10.0, **stuck)
+    assert "max_steps" in str(found[0].message) and "stiff" not in str(found[0].message)
+
+
+def test_a_control_that_runs_away_is_stopped():
+    """Twice too large a gain for the rate: each reading doubles the speed and turns it round."""
+    system = ap.System([theta, y], theta.d**2 / 2 + (2 + cos(theta)) * y.d**2 / 2, 0, {theta: u})
+    with pytest.raises(SimulationError, match="runs away under its control") as error:
+        ap.simulate(system, {theta.d: 1.0, y.d: 1.0}, 60.0, control=lambda t, q, v: {u: -v[0] * 60}, rate=20.0)
+    motion = error.value.motion
+    assert 1e3 < np.abs(motion[theta.d]).max() < 1e6 and len(motion) < 100_000
+
+
+def test_many_steps_between_readings_are_no_sign_by_themselves():
+    """A fast oscillator read once in a while, at rest before: neither steps nor speed grow without bound."""
+    fast = ap.System([x], x.d**2 / 2, 5000 * x**2, {x: u})
+    motion = ap.simulate(fast, {}, 8.0, control=lambda t, q, v: {u: 1.0 if t > 3.5 else 0.0}, rate=1.0, rtol=1e-10)
+    assert motion.ok and len(motion.readings) == 8
+
+
+@pytest.mark.parametrize("suffix", [".nc", ".zarr"])
+def test_a_loaded_motion_has_other_times(tmp_path, suffix):
+    motion = ap.simulate(PENDULUM, {theta: 1.0}, 3.0, max_step=0.05, backend="vm")
+    loaded = ap.load(motion.save(tmp_path / f"motion{suffix}"))
+    times = [0.123, 2.9, 1.5, 3.0, 0.0]
+    there, exact = loaded.at(times), motion.at(times)
+    assert there[theta] == pytest.approx(exact[theta], abs=1e-9) and there[theta.d] == pytest.approx(exact[theta.d], abs=1e-5)
+    assert there.notes[-1].kind == "interpolated" and there.energy == pytest.approx(exact.energy, abs=1e-3)
+    at_samples = loaded.at(motion.t)
+    assert np.array_equal(at_samples[theta], motion[theta]) and np.array_equal(at_samples.t, motion.t)
+    with pytest.raises(ModelError, match=r"3\.1\d* is outside the samples from 0 to 3 s"):
+        loaded.at(3.1)
