@@ -109,6 +109,14 @@ def test_equations_and_agreement_have_pages(skate, tmp_path):
     assert "All forms that apply agree" in text and "gauss" in text
 
 
+def test_every_form_can_be_reported_or_says_why_not():
+    from appell.report.model import derived, equation_text
+
+    example = zoo.pendulum()
+    for found in derived(example.system, list(ap.forms.FORMS), None):
+        assert len(found) > 20 if isinstance(found, str) else "<math" in equation_text(found)
+
+
 def test_handouts(skate, tmp_path, monkeypatch):
     example, motion = skate
     path = ap.handout(example.system, tmp_path / "h.html", forms=["lagrange", "appell"], motion=motion, title="A & B")
