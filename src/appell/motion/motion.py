@@ -367,7 +367,14 @@ class Motion(Record):
         if len(self.t) < 2:
             return np.zeros(0)
         way = 1.0 if self.t[-1] >= self.t[0] else -1.0
-        return way * crossings(lambda x: self.at(way * x).reaction(constraint), way * self.t)
+        known = self.multipliers[np.isfinite(self.multipliers)]
+        noise = NOISE * np.abs(known).max(initial=0.0)  # of all reactions: beside a load, rounding of another one is none
+
+        def reaction(x: Array) -> Array:
+            lam = self.at(way * x).reaction(constraint)
+            return np.where(np.abs(lam) <= noise, 0.0, lam)
+
+        return way * crossings(reaction, way * self.t)
 
     @property
     def final(self) -> dict[Any, float]:
