@@ -107,3 +107,12 @@ def test_latex_is_read_by_a_parser(name):
             for e in lines(equations, "plain"):
                 for side in (e.lhs, e.rhs):
                     parser.parse(f"${latex(side)}$")
+
+
+def test_a_system_shows_what_was_said():
+    shown = ap.zoo.skate().system._repr_latex_()
+    assert shown.startswith("$") and "T &= " in shown and "V &= " in shown and r"0 &= " in shown
+    x = ap.coordinates("x")
+    wall = ap.System([x], x.d**2 / 2, forces={x: -x.d}, constraints=[ap.Unilateral(x, name="wall")])
+    assert r"0 &\le x" in wall._repr_latex_() and r"Q_{\dot{x}} &= - \dot{x}" in wall._repr_latex_()
+    assert ap.zoo.stewart_platform().system._repr_latex_().startswith("$")

@@ -21,6 +21,7 @@ from sympy.core.function import AppliedUndef
 
 from appell.errors import ModelError
 from appell.jets import Coordinate, Jet, Parameter, Speed, expression, t, total_derivative
+from appell.letters import latex
 from appell.model.bodies import Force, Particle, RigidBody, Torque
 from appell.model.constraint import Constraint
 from appell.model.jumps import refuse_jumps
@@ -121,6 +122,18 @@ class System:
         letters = ", ".join(map(str, self.coordinates))
         faces = f", {len(self.unilateral)} unilateral" if self.unilateral else ""
         return f"<System {self.name}: ({letters}), {len(self.constraints)} constraints{faces}>"
+
+    def _repr_latex_(self) -> str:
+        """What a notebook shows: T, V, forces, kinematics, constraints and faces. A tree's T is a recursion and is left out."""
+        said = [("T", self._expressions()[0])] if "kinetic" in self.__dict__ else []
+        said += [("V", self.potential)] if self.potential != 0 else []
+        said += [(f"Q_{{{latex(v)}}}", Q) for v, Q in zip(self.velocities, self.forces, strict=True) if Q != 0]
+        said += [(latex(q.d), rate) for q, rate in self.rates.items() if rate != q.d]
+        lines = [f"{name} &= {latex(value)}" for name, value in said]
+        lines += [f"0 &= {latex(f)}" for f in self.residuals]
+        lines += [rf"0 &\le {latex(face.function)}" for face in self.unilateral]
+        body = " \\\\\n".join(lines)
+        return f"$\\displaystyle \\begin{{aligned}}\n{body}\n\\end{{aligned}}$"
 
     # -- sizes and symbols ---------------------------------------------------------------------------------------------
 
