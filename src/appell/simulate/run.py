@@ -146,6 +146,8 @@ class Run:
 
     def started(self, t: float, q: Array, v: Array) -> Run:
         """The same run with the ranks of its rows at a start on the constraints."""
+        if not self.form.rows:
+            return self
         policies = choose(self.form, self.p, (t, q, v))
         return self if policies == self.policies else replace(self, policies=policies)
 
