@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -220,6 +220,11 @@ class Equations:
             raise ModelError(f"{self.form}: the acceleration {missing[0]} is not among the unknowns")
         if len(self.multipliers) != len(self.system.constraints):
             raise ModelError(f"{self.form}: {len(self.multipliers)} multipliers for {len(self.system.constraints)} constraints")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What was derived, without what was computed from it."""
+        plain = lambda x: dict(x) if isinstance(x, MappingProxyType) else x
+        return {one.name: plain(getattr(self, one.name)) for one in fields(self)}
 
     @property
     def form(self) -> str:

@@ -8,7 +8,7 @@ A `Motion` keeps the states; accelerations, reactions, energies and residuals ar
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -94,6 +94,10 @@ class Motion(Record):
                 raise ModelError(f"a motion of {system.name} needs {name} of shape {shape}, not {array.shape}")
             array.flags.writeable = False
             object.__setattr__(self, name, array)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Samples and facts; what follows from them is computed again where it is asked for."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     # -- names ---------------------------------------------------------------------------------------------------------
 

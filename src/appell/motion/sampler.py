@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +14,8 @@ from appell.backends import vm_function
 from appell.errors import ModelError
 from appell.normal_form.flow import Flow
 from appell.simulate.control.held import Readings, last_change
-from appell.simulate.loop.task import Loop, Task
+from appell.simulate.loop.prepare import Prepared, prepare
+from appell.simulate.loop.task import Task
 from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
@@ -33,35 +37,44 @@ def velocities(run: Run, flow: Flow, t: Array, z: Array) -> Array:
     return v
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sampler:
     """One step of the same method from the known state before, so the order is kept.
 
     Parameters
     ----------
-    loop: runs the flow under given parameters.
+    how: pseudo-velocities, method and rule for corners: what `prepare` makes the loop from, again after pickling.
     task: the run whose states they are.
     t, z: known states in the order of the run, (k,), (k, nz), the readings among them.
     readings: the inputs under which the states were reached, if a control gave them.
     """
 
     run: Run
-    flow: Flow
-    loop: Loop
+    how: tuple[Mapping[str, Any] | None, str, str]
     task: Task
     t: Array
     z: Array
     readings: Readings | None = None
 
     @staticmethod
-    def of(run: Run, flow: Flow, loop: Loop, task: Task, t: Array, z: Array, readings: Readings | None) -> Sampler:
-        """From the states that a run kept, its start and its readings."""
+    def of(run: Run, how: Any, prepared: Prepared, task: Task, t: Array, z: Array, readings: Readings | None) -> Sampler:
+        """From the states that a run kept, its start and its readings; `prepared`: the flow and the loop that ran."""
         t, z = np.append(task.t0, t), np.vstack([task.z0, z])
         if readings is not None:
             t, z = np.append(t, readings.t), np.vstack([z, readings.z])
             order = np.argsort(t, kind="stable")  # a reading comes after the samples at its time
             t, z = t[order], z[order]
-        return Sampler(run, flow, loop, task, t, z, readings)
+        sampler = Sampler(run, how, task, t, z, readings)
+        sampler.__dict__["prepared"] = prepared
+        return sampler
+
+    @cached_property
+    def prepared(self) -> Prepared:
+        """The flow and the loop of the run."""
+        return prepare(self.run, *self.how)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def __call__(self, times: Array) -> tuple[Array, Array, Array]:
         """(q, v, work) at times inside the run, in any order."""
@@ -69,10 +82,10 @@ class Sampler:
         direction = self.task.direction
         before = np.clip(np.searchsorted(self.t * direction, times * direction, side="right") - 1, 0, len(self.t) - 1)
         order = np.lexsort((times * direction, before))
-        z = np.empty((len(times), self.flow.nz))
+        z = np.empty((len(times), self.prepared.flow.nz))
         for here in np.split(order, 1 + np.flatnonzero(np.diff(before[order]))) if len(order) else ():
             z[here] = self._between(int(before[here[0]]), times[here])
-        return unpack(self.run, self.flow, times, z, self.readings)
+        return unpack(self.run, self.prepared.flow, times, z, self.readings)
 
     def _between(self, k: int, times: Array) -> Array:
         end = float(self.t[k + 1]) if k + 1 < len(self.t) else float(times[-1])
@@ -82,7 +95,7 @@ class Sampler:
             t0=float(self.t[k]), z0=self.z[k], t_end=end, p=self._parameters(k), rtol=self.task.rtol, atol=self.task.atol,
             times=times, first_step=abs(end - float(self.t[k])), max_step=self.task.max_step, keep_steps=False,
         )  # fmt: skip
-        *_, trace = self.loop.run(task)
+        *_, trace = self.prepared.loop.run(task)
         if trace.passed < len(times):
             raise ModelError(f"the motion cannot be evaluated between t = {task.t0:g} and {end:g}")
         return trace.z_times

@@ -43,6 +43,10 @@ class Run:
     backend: str
     policies: Policies
 
+    def __reduce__(self):
+        """A run travels as its system and its values; normal form and compiled functions are made again where it arrives."""
+        return _restored, (self.system, dict(self.parameters), self.p, self.backend, self.policies)
+
     @cached_property
     def acceleration(self) -> Callable[[ArrayLike, ArrayLike, ArrayLike], tuple[Array, Array]]:
         """acceleration(t, q, v): (a, Λ) of M a + h = Q + W Λ, A a + a0 = 0.
@@ -175,6 +179,10 @@ class Run:
         """The differential equation of the state, in velocities or in pseudo-velocities."""
         lowered = None if pseudo is None else self.form.lowered_values(pseudo, self.system)
         return flow(self.form, self.policies, lowered)
+
+
+def _restored(system: System, parameters: Mapping[Any, float], p: Array, backend: str, policies: Policies) -> Run:
+    return Run(system, normal_form(system), parameters, p, backend, policies)
 
 
 @remembered

@@ -21,7 +21,7 @@ from appell.normal_form.flow import Flow
 from appell.simulate.control.reader import Control, Reader
 from appell.simulate.control.sampled import SampledLoop
 from appell.simulate.loop.guarded import RankedLoop
-from appell.simulate.loop.prepare import methods, prepare
+from appell.simulate.loop.prepare import Prepared, methods, prepare
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Trace
 from appell.simulate.methods.stiff import STIFF
@@ -118,7 +118,8 @@ def simulate(
     clock = time.perf_counter()
     trace = _drive(_under(reader, loop, run, flow), task, reporter(progress, t0, t1))
     seconds = time.perf_counter() - clock
-    return _motion(run, flow, loop, task, trace, _Facts(chosen, moved, seconds, State(t0, q, v), pseudo, times is not None))
+    facts = _Facts(chosen, moved, seconds, State(t0, q, v), pseudo, times is not None, corner)
+    return _motion(run, flow, loop, task, trace, facts)
 
 
 def _number(value: Any, name: str) -> float:
@@ -229,6 +230,7 @@ class _Facts:
     origin: State
     pseudo: Mapping[str, Any] | None
     requested: bool
+    corner: str
 
 
 def _motion(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, facts: _Facts) -> Motion:
@@ -254,10 +256,12 @@ def _motion(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, facts: _
         "seconds": facts.seconds,
         **({} if readings is None else {"readings": len(readings)}),
     }
+    how = (facts.pseudo, facts.method, facts.corner)
     motion = Motion(
         run=run, t=t, q=q, v=v, work=work, status=trace.status, message=message, statistics=statistics,
         tolerances={"rtol": task.rtol, "atol": float(np.max(task.atol))}, method=facts.method,
-        sampler=Sampler.of(run, flow, loop, task, t, z, readings), pseudo=facts.pseudo, origin=facts.origin,
+        sampler=Sampler.of(run, how, Prepared(flow, loop), task, t, z, readings),
+        pseudo=facts.pseudo, origin=facts.origin,
         span=(task.t0, trace.t), events=trace.sorted_events(),
         contacts=tuple(trace.contacts), readings=readings,
         notes=(*run.notes, *trace.notes),
