@@ -19,6 +19,7 @@ import sympy
 from sympy import Expr, Symbol
 
 from appell.errors import ModelError
+from appell.jets import jets_of
 
 JUMPING = (sympy.sign, sympy.Heaviside, sympy.floor, sympy.ceiling, sympy.Mod, sympy.Piecewise)
 KINKED = (sympy.Abs, sympy.Max, sympy.Min, *JUMPING)
@@ -47,6 +48,24 @@ def refuse_jumps(expr: Expr, where: str, *, smooth: bool = False) -> None:
                 raise ModelError(
                     f"{where} has a kink where {atom} changes: velocities would have to jump there; give a smooth function"
                 )
+
+
+def dry_friction(forces: Sequence[Expr]) -> str:
+    """What in the forces jumps with a velocity, `sign(x.d)`, in a sentence; nothing where nothing does.
+
+    At a velocity of zero such a force points to both sides at once, and a body that it stops stays where it is: the steps of
+    any method that follows the force over the jump and back shrink to nothing.
+    """
+    found = [
+        atom for force in forces for atom in force.atoms(*JUMPING) if any(s.level > 0 for s in jets_of(atom))
+    ]  # fmt: skip
+    if not found:
+        return ""
+    atom = min(found, key=str)
+    return (
+        f"a force contains {atom}, which jumps with a velocity: dry friction, whose sticking is a mode of its own and not a"
+        f" value of {type(atom).__name__} (coming as ap.Friction); tanh(v/w) in place of sign(v), w a small speed, is smooth"
+    )
 
 
 def _between(one: Point, other: Point, share: float) -> Point:

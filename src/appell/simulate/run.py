@@ -14,6 +14,7 @@ from appell.backends import Call, backend_named, choose_backend, vm_function
 from appell.errors import STATUS_TEXT, BackendUnavailable, ModelError, SingularConfiguration, Status
 from appell.graph import Fn
 from appell.model import System
+from appell.model.jumps import dry_friction
 from appell.model.values import bound
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.flow import Flow, acceleration, flow
@@ -173,6 +174,8 @@ class Run:
                 rows = [row.constraint.name for row in self.form.rows if not row.linear]
                 text = "Gauss's minimum was sought from many starts: it is not proven to be the global one"
                 notes.append(Note(text, kind="minimum", constraints=rows))
+        if friction := dry_friction(self.system.forces):
+            notes.append(Note(friction, kind="jump"))
         return tuple(notes)
 
     def flow(self, pseudo: Mapping[str, Any] | None = None) -> Flow:

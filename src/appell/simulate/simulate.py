@@ -14,6 +14,7 @@ from appell.backends import warn
 from appell.errors import STATUS_TEXT, ModelError, SimulationError, SingularConfiguration, Status
 from appell.graph.fn import Fn
 from appell.model import System
+from appell.model.jumps import dry_friction
 from appell.model.values import as_table
 from appell.motion.motion import Motion, State
 from appell.motion.sampler import Sampler, unpack
@@ -116,7 +117,7 @@ def simulate(
         max_steps=max_steps, keep_steps=times is None, fixed_step=_fixed(fixed_step, chosen),
     )  # fmt: skip
     clock = time.perf_counter()
-    trace = _drive(_under(reader, loop, run, flow), task, reporter(progress, t0, t1))
+    trace = _drive(_under(reader, loop, run, flow), task, reporter(progress, t0, t1), dry_friction(model.forces))
     seconds = time.perf_counter() - clock
     facts = _Facts(chosen, moved, seconds, State(t0, q, v), pseudo, times is not None, corner)
     return _motion(run, flow, loop, task, trace, facts)
@@ -205,19 +206,46 @@ def _under(reader: Reader | None, loop: Loop, run: Run, flow: Flow) -> Loop:
     return SampledLoop(loop, run, flow, reader)
 
 
-def _drive(loop: Loop, task: Task, report: Reporter | None) -> Trace:
+def _drive(loop: Loop, task: Task, report: Reporter | None, jump: str) -> Trace:
+    """The run from beginning to end; `jump`: what in the forces may stop it, if anything does."""
     trace = task.trace()
+    advancing = _Advance(task, trace, jump)
     if report is None:
         for _ in loop.run(task, trace):
-            pass
+            if not advancing():
+                break
         return trace
     try:
         for _ in loop.run(task, trace):
             report(trace.t)
+            if not advancing():
+                break
         report.finish(trace.t)
     finally:
         report.close()
     return trace
+
+
+class _Advance:
+    """Whether a run with forces that jump gets on: `PACE` steps must cover more of the way than the step budget asks for."""
+
+    PACE = 2000
+
+    def __init__(self, task: Task, trace: Trace, jump: str):
+        self.trace, self.jump = trace, jump
+        self.least = abs(task.t_end - task.t0) * self.PACE / 1e8
+        self.t, self.steps = task.t0, 0
+
+    def __call__(self) -> bool:
+        steps = self.trace.statistics.accepted + self.trace.statistics.rejected
+        if not self.jump or self.trace.status is not Status.BUFFER_FULL or steps - self.steps < self.PACE:
+            return True
+        if abs(self.trace.t - self.t) < self.least * (steps - self.steps) / self.PACE:
+            self.trace.status = Status.STEP_TOO_SMALL
+            self.trace.failure = ModelError(f"the steps shrink to nothing: {self.jump}")
+            return False
+        self.t, self.steps = self.trace.t, steps
+        return True
 
 
 @dataclass(frozen=True)
