@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 
 import sympy
 from sympy import Expr, Symbol
+from sympy.core.assumptions import _assume_defined
 from sympy.core.function import AppliedUndef
 from sympy.core.sympify import _sympify
 from sympy.printing.pretty.stringpict import prettyForm
@@ -152,6 +153,8 @@ J = TypeVar("J", bound=Symbol)
 
 
 def _names(text: str | Iterable[str]) -> list[str]:
+    if not isinstance(text, str | Iterable):
+        raise ModelError(f"names are given as text, 'x y phi', or as a list of texts; not as {type(text).__name__}")
     names = text.replace(",", " ").split() if isinstance(text, str) else [str(name) for name in text]
     names = [str(s) for name in names for s in sympy.symbols(name, seq=True)]  # ranges: q1:4
     if not names:
@@ -184,6 +187,9 @@ def speeds(names: str | Iterable[str]) -> Any:
 
 def parameters(names: str | Iterable[str], **assumptions: bool) -> Any:
     """Make parameters, real unless said otherwise: `parameters("m l g", positive=True)`."""
+    unknown = sorted(set(assumptions) - set(_assume_defined))
+    if unknown:
+        raise ModelError(f"there is no assumption '{unknown[0]}'; positive, nonnegative, nonzero, integer … are some")
     return _one_or_tuple([Parameter(name, **{"real": True, **assumptions}) for name in _names(names)])
 
 

@@ -298,3 +298,15 @@ def test_a_reaction_may_be_listed_by_velocity():
 def test_functions_of_a_wall_that_have_no_numbers(f, what):
     refused(rf"unilateral constraint 'wall' or its gradient contains {what}.*elementary", [x, y], T,
             constraints=[Unilateral(f, "wall")], error=ConstraintError)  # fmt: skip
+
+
+def test_strange_input_is_refused_with_a_sentence():
+    for call, why in (
+        (lambda: System(None, T), "coordinates= is missing"),
+        (lambda: coordinates(None), "given as text"),
+        (lambda: coordinates(5), "given as text"),
+        (lambda: parameters("k", positiv=True), "no assumption 'positiv'"),
+    ):
+        with pytest.raises(ModelError, match=why):
+            call()
+    assert System([x, y], T, constraints=None, bodies=None, loads=None).constraints == ()

@@ -30,6 +30,7 @@ from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, column, depends, jacobian, scatter, substitute_all, zeros
 from appell.jets import t as time_symbol
 from appell.model import System
+from appell.model.values import finite
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.manifold import normalise, project
 from appell.simulate.run import bind
@@ -156,6 +157,7 @@ def equilibrium(
     if not isinstance(system, System):
         raise ModelError(f"ap.equilibrium takes a System, not {type(system).__name__}")
     values = bind(system, parameters)
+    tolerance = finite(tolerance, "tolerance=")
     _refuse_time(system)
     p = np.array([values[s] for s in system.parameters], dtype=float)
     q0 = read(system, start)[0]

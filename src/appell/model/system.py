@@ -74,7 +74,9 @@ class System:
         sample: Mapping[Any, Any] | None = None,
         name: str = "system",
     ):
-        coordinates, constraints, bodies, loads = map(_kept, (coordinates, constraints, bodies, loads))
+        coordinates, constraints, bodies, loads = _kept(coordinates), *map(_some, (constraints, bodies, loads))
+        if coordinates is None:
+            raise ModelError("coordinates= is missing: a list of ap.coordinates, System([x, y], …)")
         forces, speeds, kinematics = map(_kept, (forces, speeds, kinematics))
         sample = _kept(sample)
         self._given = {
@@ -362,6 +364,11 @@ def _kept(given: Any) -> Any:
     if isinstance(given, Mapping):
         return dict(given)
     return tuple(given) if isinstance(given, Iterator | list) else given
+
+
+def _some(given: Any) -> Any:
+    """`_kept`, with None for nothing."""
+    return () if given is None else _kept(given)
 
 
 def _rebuilt(given: Mapping[str, Any]) -> System:

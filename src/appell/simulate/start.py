@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from appell.errors import ConstraintError, ModelError
 from appell.graph.algebra import depends
+from appell.jets import Jet
 from appell.model import System
 from appell.model.values import bound, finite
 from appell.normal_form import NormalForm, normal_form
@@ -147,7 +148,7 @@ def consistent(
     form = normal_form(system)
     p = _values(system, form, parameters)
     q, v = read(system, start)
-    held = [str(key) for key in hold]
+    held = [str(key) for key in ([hold] if isinstance(hold, str | Jet) else hold or ())]
     known = {str(s) for s in (*system.coordinates, *system.velocities)}
     if set(held) - known:
         raise ModelError(f"hold= names {sorted(set(held) - known)[0]}, which is not a state of {system.name}")
