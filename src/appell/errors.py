@@ -63,6 +63,7 @@ class Status(IntEnum):
     SWITCH = 10  # not a failure: a unilateral constraint changed its mode; the caller decides how to go on
     CORNER = 11
     RANK = 13  # not a failure: rows are about to lose rank; the caller looks closer
+    ACCUMULATION = 14
     CONTROL = 12  # never from compiled code: the user's function did not answer
 
 
@@ -83,6 +84,8 @@ STATUS_TEXT = {
     Status.RANK: "constraint rows lose rank here: branches of the motion meet, and the motion could not be followed through",
     Status.CORNER: "two unilateral constraints were hit at one instant, and the result depends on their order: the corner"
     " is not well posed. Choose an order, corner='first' or corner='last', one blow, corner='together', or change the start",
+    Status.ACCUMULATION: "infinitely many impacts accumulate at a finite time without coming to rest, as between walls that"
+    " close on each other: the motion has no continuation",
     Status.CONTROL: "the control did not answer with values of its inputs",
     Status.NO_SOLUTION: "no acceleration satisfies the second-order constraint at this state",
 }

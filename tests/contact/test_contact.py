@@ -172,7 +172,7 @@ def test_starts_on_a_face(backend):
     (height,) = example.system.coordinates
     run = ap.compile(example.system, example.parameters, backend=backend)
     resting = ap.simulate(run, {height: 0.0}, 1.0)
-    assert kinds(resting) == ["landing"] and np.abs(resting[height]).max() == 0
+    assert kinds(resting) == ["landing"] and np.abs(resting[height]).max() < 1e-30  # least squares round
     np.testing.assert_allclose(resting.reaction("floor"), 9.81)
     inward = ap.simulate(run, {height.d: -2.0}, 0.1)
     assert kinds(inward) == ["impact"] and inward.impacts[0].time == 0

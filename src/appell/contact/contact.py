@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, permutations
+from functools import cached_property
+from itertools import permutations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,22 +26,36 @@ from appell.normal_form import NormalForm
 
 Array = NDArray[np.float64]
 
-ON_FACE = 1e-9
-"""|g|/(1 + Σ|∂g/∂q·q|) below which a state is on a face."""
-AT_REST = 1e-9
-"""|ġ| relative to (1 + max |v|) and, above 1, to the largest entry of ∂ġ/∂v, below which it rests there."""
+ROUNDING = 8e-16
+"""Share of the terms of a distance that rounding may hide."""
+FLOOR = 1e-4
+"""Share of atol: no distance is meant to be finer, per unit of its normal."""
+ON_FACE = 1e3
+"""Noises of a distance, below which a state is on the face."""
+RESTS = 4.0
+"""Noises of a distance, below which a bounce is none."""
+SHORT = 256.0
+"""Spacings of the time: a flight that is shorter is none."""
+STEADY = 1e-14
+"""Share of the speeds of a motion that rounding may hide, also after a few blows."""
 ORTHOGONAL = 1e-9
 """|n_i M⁻¹ n_j| relative to the diagonal below which two faces do not feel each other's impacts."""
 WELL_POSED = 1e-7
-"""Share of the velocities by which the results of two orders of blows may differ."""
-INSTANT = 1e-12
-"""Share of a run that counts as no time."""
+"""Share of the velocities, in the kinetic metric, by which the results of two orders of blows may differ."""
+NEGLIGIBLE = 300.0
+"""Rates of so many times what counts as none: blows at a corner whose order does not matter any more."""
+BALANCED = 1e-10
+"""Share of the terms of an acceleration that counts as none."""
 CERTAIN = 1e4
 """So many times what may be hidden by rounding is certain, also at states further on."""
 SMALL_SHARE = 1e-6
 """Of the largest reaction, which a redundant face does not bear."""
 SEQUENCE = 1000
 """So many blows at one corner do not end: with e < 1 they accumulate."""
+ENDED = 1e-10
+"""Share of the first rates, below which blows at a corner with e < 1 have come to rest."""
+
+TINY = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,21 +74,49 @@ class Instant:
     g_dd0: Array
     restitution: Array
     v: Array
+    t: float = 0.0
+    floor: float = 0.0
 
     @staticmethod
-    def at(form: NormalForm, t: float, q: Array, v: Array, p: Array) -> Instant:
+    def at(form: NormalForm, t: float, q: Array, v: Array, p: Array, floor: float = 0.0) -> Instant:
+        """`floor`: no distance is finer, per unit of its normal."""
         names = ("M", "A", "W", "a0", "g", "g_scale", "g_d", "g_v", "g_dd0", "restitution")
         out = form.select(*names, "Q", "h")(t, q, v, p)
-        return Instant(**{name: out[name] for name in names}, force=out["Q"] - out["h"], v=v)
+        return Instant(**{name: out[name] for name in names}, force=out["Q"] - out["h"], v=v, t=t, floor=floor)
 
-    def on(self, share: float = ON_FACE) -> list[int]:
-        """The faces on which the state stands."""
-        return [int(i) for i in np.flatnonzero(np.abs(self.g) <= share * (1 + self.g_scale))]
+    # -- the sizes of what is compared, (faces,) ------------------------------------------------------------------------
 
-    @property
+    @cached_property
+    def noise(self) -> Array:
+        """What rounding leaves of a distance: of its terms and of the time; nothing finer than `floor` is meant, either."""
+        return ROUNDING * (self.g_scale + np.abs(self.t * self.g_d)) + self.floor * np.abs(self.g_v).sum(axis=1)
+
+    @cached_property
+    def flight(self) -> Array:
+        """The accelerations without contacts, (nv,)."""
+        return self.solve((), self.force, -self.a0, np.zeros(0))[0]
+
+    @cached_property
+    def bends(self) -> Array:
+        """Σ|n_j a_j| + |g̈ at a = 0|: the terms of g̈ in flight."""
+        return np.abs(self.g_v) @ np.abs(self.flight) + np.abs(self.g_dd0)
+
+    @cached_property
+    def speeds(self) -> Array:
+        """Rates that velocities of this energy could have along the normals, about √(v·Mv n·M⁻¹n), and those of the faces."""
+        inertia = np.where(np.diag(self.M) > 0, np.diag(self.M), np.inf)
+        along = np.sqrt(max(self.energy(self.v), 0.0) * (self.g_v**2 @ (1 / inertia)))
+        return along + np.abs(self.g_d - self.g_v @ self.v)
+
+    @cached_property
     def slow(self) -> Array:
-        """The rates of the distances that count as none, (faces,)."""
-        return AT_REST * (1 + np.abs(self.v).max(initial=0.0)) * np.abs(self.g_v).max(axis=1, initial=1.0)
+        """Rates that count as none: they are rounding, or lead to a height or to a flight, 2 ġ/|g̈|, that is."""
+        shortest = SHORT * float(np.spacing(abs(self.t)))
+        return STEADY * self.speeds + np.sqrt(2 * RESTS * self.bends * self.noise) + 0.5 * shortest * self.bends
+
+    def on(self) -> list[int]:
+        """The faces on which the state stands."""
+        return [int(i) for i in np.flatnonzero(self.g <= ON_FACE * self.noise)]
 
     @property
     def resting(self) -> list[int]:
@@ -85,36 +128,64 @@ class Instant:
         """Those into which it moves."""
         return [i for i in self.on() if self.g_d[i] < -self.slow[i]]
 
-    def pressing(self, face: int) -> float:
-        """−g̈ in free flight."""
-        a = self.solve((), self.force, -self.a0, np.zeros(0))[0]
+    def pressing(self, face: int, held: Sequence[int] = ()) -> float:
+        """−g̈ in contact with the faces held."""
+        a = self.solve(held, self.force, -self.a0, -self.g_dd0[list(held)])[0] if held else self.flight
         return -float(self.g_v[face] @ a + self.g_dd0[face])
+
+    def balance(self, faces: Sequence[int], G: Array) -> Array:
+        """g̈ that counts as none, (len(faces),), G their compliance."""
+        root, size = np.sqrt(np.maximum(np.diag(G), 0)), self.bends[list(faces)]
+        share = np.divide(size, root, out=np.zeros_like(size), where=root > 0)
+        return BALANCED * size + 1e-3 * BALANCED * root * share.max(initial=0.0) + TINY
 
     def solve(self, faces: Sequence[int], force: Array, rows: Array, targets: Array) -> tuple[Array, Array]:
         """(x, P) of M x = force + W λ + n P with A x = rows and n x = targets on the faces."""
-        n, m, k = len(self.M), len(self.A), len(faces)
-        N = self.g_v[list(faces)].reshape(k, n)
-        K = np.zeros((n + m + k, n + m + k))
-        K[:n, :n], K[:n, n : n + m], K[:n, n + m :] = self.M, -self.W, -N.T
-        K[n : n + m, :n], K[n + m :, :n] = self.A, N
-        x: Any = np.linalg.lstsq(K, np.concatenate([force, rows, targets]), rcond=1e-13)[0]
-        return x[:n], x[n + m :]
+        N = self.g_v[list(faces)].reshape(len(faces), len(self.M))
+        right = np.concatenate([rows, targets])[:, None]
+        x, lam = _saddle(self.M, np.vstack([self.A, N]), np.hstack([self.W, N.T]), force[:, None], right)
+        return x[:, 0], lam[len(self.A) :, 0]
 
     def compliance(self, faces: Sequence[int]) -> Array:
         """G = n K nᵀ, (k, k): the rate that a unit impulse on one face gives to another, bilateral rows answering."""
         N = self.g_v[list(faces)]
-        responses = [self.solve((), n, np.zeros(len(self.A)), np.zeros(0))[0] for n in N]
-        return N @ np.array(responses).reshape(len(N), len(self.M)).T
+        return N @ self.answers(faces).T
+
+    def answers(self, faces: Sequence[int]) -> Array:
+        """K nᵀ of the faces, (k, nv): the velocities that unit impulses give."""
+        N = self.g_v[list(faces)]
+        return _saddle(self.M, self.A, self.W, N.T, np.zeros((len(self.A), len(N))))[0].T
 
     def moved(self, dv: Array) -> Instant:
         """The same instant with the velocities v + Δv."""
         return replace(self, v=self.v + dv, g_d=self.g_d + self.g_v @ dv)
+
+    def energy(self, dv: Array) -> float:
+        """Δv·MΔv."""
+        return float(dv @ self.M @ dv)
 
     def orthogonal(self, faces: Sequence[int]) -> bool:
         """Whether no blow on one of the faces is felt by another."""
         G = self.compliance(faces)
         size = np.sqrt(np.outer(np.diag(G), np.diag(G)))
         return bool((np.abs(G - np.diag(np.diag(G))) <= ORTHOGONAL * size).all())
+
+
+def _saddle(M: Array, A: Array, W: Array, r: Array, s: Array) -> tuple[Array, Array]:
+    """(x, λ) of M x = r + W λ, A x = s, each (…, k): of least norm where rows depend on each other.
+
+    Velocities are measured by their inertia and rows by the longest, so that units do not matter.
+    """
+    n, m = M.shape[0], A.shape[0]
+    inertia = np.diag(M)
+    D = 1 / np.sqrt(np.where(inertia > 0, inertia, np.mean(inertia[inertia > 0]) if (inertia > 0).any() else 1.0))
+    length = np.linalg.norm(A * D, axis=1).max(initial=0.0)
+    L = np.full(m, 1 / (length or 1.0))  # one unit for all: the least norm is that of λ itself
+    K = np.zeros((n + m, n + m))
+    K[:n, :n], K[:n, n:], K[n:, :n] = M * np.outer(D, D), -(W * np.outer(D, L)), A * np.outer(L, D)
+    right = np.vstack([r * D[:, None], s * L[:, None]])
+    x: Any = np.linalg.lstsq(K, right, rcond=1e-13)[0]
+    return x[:n] * D[:, None], x[n:] * L[:, None]
 
 
 class Blow(NamedTuple):
@@ -126,20 +197,29 @@ class Blow(NamedTuple):
 
 
 def blow(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> Blow:
-    """A blow on the faces `hits` (face → e) while resting on others, which may lift off.
+    """A blow on the faces `hits` (face → e) while resting on others, which may lift off (Newton's law):
 
-    Of the sets of resting faces that hold, the smallest with P_j >= 0 on them and ġ_i⁺ >= 0 on those that lift off.
+        ġ_i⁺ = −e_i ġ_i⁻ on those that are hit,        0 <= P_j ⟂ ġ_j⁺ >= 0 on the others.
     """
-    small = AT_REST * (1 + np.abs(at.g_d).max(initial=0.0))
-    for size in range(len(resting) + 1):
-        for held in combinations(resting, size):
-            faces = [*hits, *held]
-            targets = np.array([-(1 + hits[i]) * at.g_d[i] for i in hits] + [-at.g_d[j] for j in held])
-            dv, P = at.solve(faces, np.zeros(len(at.M)), np.zeros(len(at.A)), targets)
-            after = at.g_d + at.g_v @ dv
-            if (P[len(hits) :] >= 0).all() and all(after[j] >= -small for j in resting if j not in held):
-                return Blow(dv, dict(zip(faces, map(float, P), strict=True)), tuple(hits))
-    raise SingularConfiguration("no impulses of the faces that it rests on are consistent with this impact")
+    faces, n = [*hits, *resting], len(hits)
+    inertia = np.where(np.diag(at.M) > 0, np.diag(at.M), np.inf)
+    if np.any(np.diag(at.compliance(list(hits))) <= 1e-12 * (at.g_v[list(hits)] ** 2 @ (1 / inertia))):
+        raise SingularConfiguration("bilateral constraints drive it into the face: no impulse answers")
+    G, wanted = at.compliance(faces), np.array([-(1 + e) * at.g_d[i] for i, e in hits.items()])
+    hit, rest = slice(n), slice(n, None)
+    share = np.linalg.lstsq(G[hit, hit], np.column_stack([G[hit, rest], wanted]), rcond=1e-13)[0]
+    G_rest = G[rest, rest] - G[rest, hit] @ share[:, :-1]
+    rates = at.g_d[list(resting)] + G[rest, hit] @ share[:, -1]
+    pushes = np.sqrt(np.maximum(np.diag(G), 0))
+    strength = float(np.max(np.abs(wanted) / np.maximum(pushes[:n], TINY), initial=0.0))
+    P = complementary(G_rest, rates, 1e-12 * strength * pushes[rest] + TINY)
+    impulses = np.concatenate([share[:, -1] - share[:, :-1] @ P, P])
+    dv = at.answers(faces).T @ impulses
+    missed, allowed = np.abs((at.g_v @ dv)[list(hits)] - wanted), 1e-6 * np.abs(wanted) + 1e3 * STEADY * at.speeds[list(hits)]
+    if np.any(missed > allowed):
+        raise SingularConfiguration("bilateral constraints, or faces that contradict each other, leave no impulse")
+    pressed = [*hits, *(j for j, push in zip(resting, P, strict=True) if push > 0)]
+    return Blow(dv, {i: float(impulses[faces.index(i)]) for i in pressed}, tuple(hits))
 
 
 def together(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> Blow:
@@ -147,8 +227,10 @@ def together(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> 
     faces = [*hits, *resting]
     e = np.array([*hits.values(), *np.zeros(len(resting))])
     G, rates = at.compliance(faces), at.g_d[faces]
-    P = complementary(G, (1 + e) * rates, 1e-12 * (1 + np.abs(rates)))
-    dv = at.solve((), at.g_v[faces].T @ P, np.zeros(len(at.A)), np.zeros(0))[0]
+    pushes = np.sqrt(np.maximum(np.diag(G), 0))
+    strength = float(np.max(np.abs(rates) / np.maximum(pushes, TINY), initial=0.0))
+    P = complementary(G, (1 + e) * rates, 1e-12 * strength * pushes + TINY)
+    dv = at.answers(faces).T @ P
     return Blow(dv, dict(zip(faces, map(float, P), strict=True)), tuple(hits))
 
 
@@ -158,15 +240,19 @@ def sequence(at: Instant, order: Sequence[int], resting: Sequence[int]) -> list[
     With e < 1 they may accumulate: then all impulses together bring the rates to zero, as one blow with e = 0 does.
     """
     blows: list[Blow] = []
+    bound = {i: max(at.slow[i], ENDED * abs(at.g_d[i])) for i in order}
     for _ in range(SEQUENCE):
-        approached = next((i for i in order if at.g_d[i] < -at.slow[i]), None)
+        approached = next((i for i in order if at.g_d[i] < -bound[i]), None)
         if approached is None:
-            return blows
+            break
         blows.append(blow(at, {approached: float(at.restitution[approached])}, resting))
         at = at.moved(blows[-1].dv)
-    if (at.restitution[list(order)] == 1).any():
-        return None
-    return [*blows, together(at, dict.fromkeys(order, 0.0), resting)]
+    else:
+        if (at.restitution[list(order)] == 1).any():
+            return None
+    if any(at.g_d[i] < -at.slow[i] for i in order):
+        blows.append(together(at, dict.fromkeys(order, 0.0), resting))
+    return blows
 
 
 def well_posed(at: Instant, faces: Sequence[int], resting: Sequence[int]) -> bool:
@@ -174,8 +260,8 @@ def well_posed(at: Instant, faces: Sequence[int], resting: Sequence[int]) -> boo
     orders = list(permutations(faces)) if len(faces) <= 3 else [(*faces[k:], *faces[:k]) for k in range(len(faces))]
     found = [sequence(at, order, resting) for order in orders]
     ends = [sum((one.dv for one in blows), np.zeros(len(at.v))) for blows in found if blows is not None]
-    allowed = WELL_POSED * (1 + float(np.abs(at.v).max(initial=0.0)))
-    return len(ends) == len(orders) and all(np.abs(end - ends[0]).max(initial=0.0) <= allowed for end in ends)
+    allowed = WELL_POSED**2 * max(at.energy(at.v), max((at.energy(end) for end in ends), default=0.0))
+    return len(ends) == len(orders) and all(at.energy(end - ends[0]) <= allowed for end in ends)
 
 
 def complementary(G: Array, c: Array, tolerance: Array) -> Array:
@@ -213,22 +299,16 @@ def complementary(G: Array, c: Array, tolerance: Array) -> Array:
 def contact_set(at: Instant, candidates: Sequence[int], holding: int | None = None) -> tuple[int, ...]:
     """The faces among the candidates that stay in contact; `holding` is in contact if it can be, even without a reaction."""
     faces = list(candidates)
-    a = at.solve((), at.force, -at.a0, np.zeros(0))[0]
-    G, c = at.compliance(faces), (at.g_v @ a + at.g_dd0)[faces]
-    tolerance = _tolerance(at, a)[faces]
+    G, c = at.compliance(faces), (at.g_v @ at.flight + at.g_dd0)[faces]
+    tolerance = at.balance(faces, G)
     if holding in faces and G[k := faces.index(holding), k] > 0:
         others = np.array([i for i in range(len(faces)) if i != k], dtype=int)
         share = G[k, others] / G[k, k]
         rest = G[np.ix_(others, others)] - np.outer(share, G[k, others])
         lam = complementary(rest, c[others] - share * c[k], tolerance[others])
-        if -(c[k] + G[k, others] @ lam) / G[k, k] >= -1e-10 * (1 + np.abs(at.force).max()):
+        if -(c[k] + G[k, others] @ lam) >= -tolerance[k]:
             return tuple(sorted([holding, *(faces[i] for i in others[lam > 0])]))
     return tuple(sorted(faces[i] for i in np.flatnonzero(complementary(G, c, tolerance) > 0)))
-
-
-def _tolerance(at: Instant, a: Array) -> Array:
-    """g̈ of the faces that counts as none, (faces,)."""
-    return 1e-10 * (1 + np.abs(at.g_v) @ np.abs(a) + np.abs(at.g_dd0))
 
 
 def certain(at: Instant, contacts: Sequence[int]) -> Array:
@@ -237,13 +317,12 @@ def certain(at: Instant, contacts: Sequence[int]) -> Array:
     `contact_set` stops at fewer of them where −g̈ of the others is below their tolerance. As Λ = −G⁺ g̈, then
     Λ_j <= Σ_k |G⁺|_jk tolerance_k. Of those that depend on each other, `bearing` leaves out the ones with a small share.
     """
-    a = at.solve((), at.force, -at.a0, np.zeros(0))[0]
     G = at.compliance(contacts)
     if not (np.diag(G) > 0).all():
         return np.full(len(contacts), np.inf)
     size = np.sqrt(np.outer(np.diag(G), np.diag(G)))
     inverse = np.linalg.pinv(G / size, rcond=ORTHOGONAL, hermitian=True) / size
-    least = CERTAIN * np.abs(inverse) @ _tolerance(at, a)[list(contacts)]
+    least = CERTAIN * np.abs(inverse) @ at.balance(contacts, G)
     if len(independent(at, contacts)) == len(contacts):
         return least
     lam = at.solve(contacts, at.force, -at.a0, -at.g_dd0[list(contacts)])[1]
@@ -253,9 +332,10 @@ def certain(at: Instant, contacts: Sequence[int]) -> Array:
 def bearing(at: Instant, contacts: Sequence[int], candidates: Sequence[int]) -> tuple[int, ...]:
     """The faces that bear the load where more than the contacts can, as their g̈ is zero too: Λ >= 0 of least norm."""
     a, lam = at.solve(contacts, at.force, -at.a0, -at.g_dd0[list(contacts)])
-    scale = 1 + np.abs(at.g_v) @ np.abs(a) + np.abs(at.g_dd0)
-    stay = np.abs(at.g_v @ a + at.g_dd0) <= 1e-9 * scale
-    faces = [*contacts, *(i for i in candidates if stay[i] and i not in contacts)]
+    pool = [*contacts, *(i for i in candidates if i not in contacts)]
+    still = dict(zip(pool, 10 * at.balance(pool, at.compliance(pool)) + 1e-9 * (np.abs(at.g_v[pool]) @ np.abs(a)), strict=True))
+    bend = at.g_v @ a + at.g_dd0
+    faces = [*contacts, *(i for i in pool[len(contacts) :] if abs(bend[i]) <= still[i])]
     if not contacts or len(independent(at, faces)) == len(faces):
         return tuple(contacts)
     values, vectors = np.linalg.eigh(at.compliance(faces))
@@ -264,16 +344,17 @@ def bearing(at: Instant, contacts: Sequence[int], candidates: Sequence[int]) -> 
     shares = nnls(np.vstack([B, np.eye(len(faces))]), load)[0]
     chosen = tuple(sorted(faces[i] for i in np.flatnonzero(shares > SMALL_SHARE * shares.max())))
     a, least = at.solve(chosen, at.force, -at.a0, -at.g_dd0[list(chosen)])
-    holds = np.abs((at.g_v @ a + at.g_dd0)[faces]) <= 1e-9 * scale[faces]
-    return chosen if (least >= 0).all() and holds.all() else tuple(contacts)
+    bend = at.g_v @ a + at.g_dd0
+    holds = all(abs(bend[i]) <= still[i] for i in faces)
+    return chosen if (least >= 0).all() and holds else tuple(contacts)
 
 
 def independent(at: Instant, faces: Sequence[int]) -> tuple[int, ...]:
     """The first faces whose normals do not depend on those before them."""
-    found: tuple[int, ...] = ()
-    for i in faces:
-        G = at.compliance((*found, i))
-        size = np.sqrt(np.diag(G))
-        if np.linalg.eigvalsh(G / np.outer(size, size))[0] > ORTHOGONAL:
-            found = (*found, i)
-    return found
+    G = at.compliance(faces)
+    found: list[int] = []
+    for i in range(len(faces)):
+        left = G[i, i] - G[i, found] @ np.linalg.solve(G[np.ix_(found, found)], G[found, i])
+        if left > ORTHOGONAL * G[i, i]:
+            found.append(i)
+    return tuple(faces[i] for i in found)

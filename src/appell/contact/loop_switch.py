@@ -15,35 +15,76 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from appell.contact.contact import FLOOR, RESTS, SHORT, STEADY, TINY, Instant, blow
 from appell.contact.events import Kind
-from appell.errors import Status
-from appell.normal_form.impacts import Switching
-from appell.normal_form.solved import status_of
+from appell.contact.mode import FLIGHT, FREE, Mode
+from appell.errors import SingularConfiguration, Status
+from appell.normal_form import NormalForm
 from appell.simulate.loop.in_python import PyLoop
-from appell.simulate.loop.task import Task
+from appell.simulate.loop.task import Task, TrialFailed
 from appell.simulate.loop.trace import Trace
 
 Array = NDArray[np.float64]
 
-RESOLVED, CAUTION, STANDING, SAMPLES = 0.1, 0.9, 200, 16  # as in switch.c.in
+RESOLVED, CAUTION, STANDING, SAMPLES = 0.1, 0.9, 50, 16  # as in switch.c.in
+TOUCH, TOGETHER, DOUBLINGS = 1.25e4, 1e3, 8
 
 
 @dataclass(frozen=True, eq=False)
 class PySwitchLoop:
-    """Steps of `loop`, split where a face is crossed; impacts in free flight are done here, other changes of mode are answered
-    with SWITCH."""
+    """Steps of `loop`, split where a face is crossed; impacts are done here, other changes of mode are answered with SWITCH."""
 
-    loop: Any  # PyLoop
-    faces: Switching
-    p: Array
+    loop: PyLoop
+    form: NormalForm
+    mode: Mode = FLIGHT
 
     def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
         """See `task.Loop.run`."""
         yield from _Flight(self, task, trace or task.trace()).traces()
 
+    def in_contact(self, floor: float) -> PyLoop:
+        """The plain loop with the rows of the faces held: twin of `contact.c.in`."""
+        form, held, plain = self.form, self.mode.held, self.loop
+        if not held:
+            return plain
+        nq, end = form.nq, form.nq + form.nv
+        split = lambda t, z, p: Instant.at(form, t, z[:nq], z[nq:end], p, floor)
+
+        def rhs(t: float, z: Array, p: Array) -> Array:
+            zd, at = np.array(plain.rhs(t, z, p), dtype=float), split(t, z, p)
+            a, _ = at.solve(held, at.force, -at.a0, -at.g_dd0[list(held)])
+            if len(z) > end:
+                zd[-1] += float(at.v @ at.M @ (a - zd[nq:end]))
+            zd[nq:end] = a
+            return zd
+
+        def correct(at: Instant, wanted: Array) -> Array:
+            return at.solve(held, np.zeros(form.nv), np.zeros(len(at.A)), wanted)[0]
+
+        def project(t: float, z: Array, p: Array) -> tuple[Array, float]:
+            defect, before = 0.0, np.inf
+            for k in range(12):
+                z, left = plain.project(t, z, p) if plain.project else (z.copy(), 0.0)
+                at = split(t, z, p)
+                g = at.g[list(held)]
+                defect = max(left, np.max(np.abs(g) / (1 + at.g_scale[list(held)]))) if k == 0 else defect
+                worst = np.max(np.abs(g) / (at.noise[list(held)] + TINY))
+                if worst > 0:
+                    z[:nq] += form.select("N")(t, z[:nq], z[nq:end], p)["N"] @ correct(at, -g)
+                if worst <= 1 or (k and worst >= 0.5 * before and worst < 1e6):
+                    break
+                before = worst
+            else:
+                raise TrialFailed(Status.PROJECTION_FAILED)
+            at = split(t, z, p)
+            z[nq:end] += correct(at, -at.g_d[list(held)])
+            return z, float(defect)
+
+        return replace(plain, rhs=rhs, project=project)
+
 
 class _Guards(NamedTuple):
-    """g of the free faces and Λ of the contacts; ġ, g̈ and what rounding leaves of g, of the free faces."""
+    """g of the free faces and Λ of those held (infinite of those asleep), ġ and g̈ of the free ones, noises of g and Λ."""
 
     g: Array
     d: Array
@@ -71,8 +112,7 @@ class _Shape:
     m1: float
 
     @staticmethod
-    def of(one: _Guards, two: _Guards, i: int, h: float) -> _Shape:
-        level = min(one.g[i], 0.0)  # zero of the distance: where the step starts slightly below it, that is as good
+    def of(one: _Guards, two: _Guards, i: int, h: float, level: float) -> _Shape:
         g0, g1, d0, d1 = one.g[i] - level, two.g[i] - level, h * one.d[i], h * two.d[i]
         a, b = d0 + d1 - 2 * (g1 - g0), 3 * (g1 - g0) - 2 * d0 - d1
         return _Shape(g0, d0, g1, a, b, h * h * one.dd[i] / 2 - b, h * h * two.dd[i] / 2 - b - 3 * a)
@@ -97,12 +137,14 @@ class _Shape:
 
 class _Flight:
     def __init__(self, owner: PySwitchLoop, task: Task, trace: Trace):
-        assert isinstance(owner.loop, PyLoop)
-        self.owner, self.task, self.loop, self.trace = owner, task, owner.loop, trace
+        self.owner, self.task, self.trace = owner, task, trace
+        self.floor = FLOOR * float(np.min(task.atol))
+        self.loop = owner.in_contact(self.floor)
         self.t, self.z, self.h = trace.t, trace.z.copy(), trace.next_step
-        self.n = len(owner.faces.free)
-        self.names = task.faces or tuple(range(self.n))
-        self.touching = [name in trace.touching for name in self.names[: self.n]]
+        self.n = owner.form["g"].numel()
+        self.states = owner.mode.states(self.n)[: self.n]
+        self.free = [i for i in range(self.n) if self.states[i] == FREE]
+        self.touching = [i in trace.touching for i in range(self.n)]
         self.switch: tuple[int, Kind] | None = None
         self.standing = 0
         self.level = np.zeros(self.n)
@@ -112,27 +154,34 @@ class _Flight:
         while status is Status.OK and self.t != self.task.t_end:
             status = Status.MAX_STEPS if trace.statistics.accepted >= self.task.max_steps else self._step()
         trace.next_step = self.h
-        trace.touching = {name for name, on in zip(self.names, self.touching, strict=False) if on}
-        trace.switch = (self.names[self.switch[0]], self.switch[1]) if self.switch and status is Status.SWITCH else None
+        trace.touching = {i for i in self.free if self.touching[i]}
+        trace.switch = self.switch if status is Status.SWITCH else None
         yield trace.ended(status)
 
     # -- guards --------------------------------------------------------------------------------------------------------
 
+    def _instant(self, t: float, z: Array) -> Instant:
+        form = self.owner.form
+        return Instant.at(form, t, z[: form.nq].copy(), z[form.nq : form.nq + form.nv].copy(), self.task.p, self.floor)
+
     def guards(self, t: float, z: Array) -> _Guards:
-        faces, p = self.owner.faces, self.task.p
-        out, second = faces.faces(t, z, p), faces.face_acceleration(t, z, self.loop.rhs(t, z, p), p)
-        g = out["g"]
-        if faces.reactions is not None:
-            g = np.concatenate([g, faces.reactions(t, z, p)["lam"]])
-        return _Guards(g, out["g_d"], second["g_dd"], second["noise"])
+        at, held = self._instant(t, z), list(self.owner.mode.held)
+        a, lam = at.solve(held, at.force, -at.a0, -at.g_dd0[held])
+        g, noise = np.where(self.states == FREE, at.g, np.inf), at.noise.copy()
+        if held:
+            g[held] = lam
+            noise[held] = 1e-12 * at.bends[held] / np.diag(at.compliance(held))
+        return _Guards(g, at.g_d, at.g_v @ a + at.g_dd0, noise)
 
     def _guard(self, i: int, t: float, end: float) -> float:
         """One guard at a time inside the step that has just been tried."""
         z = self._between(np.array([t]), end)[0]
-        if i < self.n:
-            return float(self.owner.faces.faces(t, z, self.task.p)["g"][i]) - self.level[i]
-        assert self.owner.faces.reactions is not None
-        return float(self.owner.faces.reactions(t, z, self.task.p)["lam"][i - self.n])
+        at = self._instant(t, z)
+        if self.states[i] == FREE:
+            return float(at.g[i]) - self.level[i]
+        held = self.owner.mode.held
+        lam = at.solve(held, at.force, -at.a0, -at.g_dd0[list(held)])[1]
+        return float(lam[held.index(i)]) - self.level[i]
 
     def _between(self, times: Array, end: float) -> Array:
         task = replace(
@@ -152,9 +201,10 @@ class _Flight:
         if there.status not in (Status.OK, Status.MAX_STEPS) or there.t == self.t:
             return there.status
         start, end, h = self.guards(self.t, self.z), self.guards(there.t, there.z), there.t - self.t
-        self.level = np.minimum(start.g[: self.n], 0.0)
-        shapes = [_Shape.of(start, end, i, h) for i in range(self.n)]
-        stretch = min((s.allowed(noise) for s, noise in zip(shapes, end.noise, strict=True)), default=1e3)
+        near = (self.states == FREE) | (start.g > -1e3 * start.noise)
+        self.level = np.where(near, np.minimum(start.g, 0.0), 0.0)
+        shapes = {i: _Shape.of(start, end, i, h, self.level[i]) for i in self.free}
+        stretch = min((s.allowed(end.noise[i]) for i, s in shapes.items()), default=1e3)
         if stretch < CAUTION and task.fixed_step is None:
             self.h = h * max(stretch, 0.2)
             return Status.OK if self.h > 10 * np.spacing(self.t) else Status.STEP_TOO_SMALL
@@ -175,31 +225,33 @@ class _Flight:
             if there.status is not Status.OK:
                 return there.status
             self._advance(hit.time, there, keep_h=True)
-        self.touching = [i == hit.number or i in hit.together for i in range(self.n)]
+        self.touching = [self.states[i] == FREE and (i == hit.number or i in hit.together) for i in range(self.n)]
         self.switch = (hit.number, hit.kind)
-        return self._impact(hit.number) if hit.kind is Kind.HIT and not self.owner.faces.contacts else Status.SWITCH
+        here = hit.kind is Kind.HIT and not self.owner.mode.blows_outside
+        return self._impact(hit.number) if here else Status.SWITCH
 
-    def _first_crossing(self, end: float, one: _Guards, two: _Guards, shapes: list[_Shape]) -> _Crossing | None:
+    def _first_crossing(self, end: float, one: _Guards, two: _Guards, shapes: dict[int, _Shape]) -> _Crossing | None:
         """The earliest crossing in the step that has just been tried."""
         found = []
-        for i in range(len(two.g)):
-            free = i < self.n
-            noise = float(two.noise[i]) if free else 0.0
-            near = shapes[i].least <= self._touch(one, i) if free else self._low(i, end, one.g[i], two.g[i])
-            if (shapes[i].g1 if free else two.g[i]) < -noise:
+        for i in (*self.free, *self.owner.mode.held):
+            free, noise = i in shapes, float(two.noise[i])
+            near = shapes[i].least <= self._touch(one, two, i) if free else self._low(i, end, one.g[i], two.g[i])
+            if two.g[i] - self.level[i] < -noise:
                 found.append((self._before(i, end, end, one, noise), i))
             elif near and (time := self._dip(i, end, one, two, noise)) is not None:
                 found.append((time, i))
         if not found:
             return None
         time, i = min(found)
-        together = tuple(j for other, j in found if j < self.n and other - time <= self.task.simultaneous)
-        kind = Kind.LEAVING if i >= self.n else Kind.HIT if together == (i,) else Kind.CORNER
+        near = lambda j: j == i or self._guard(j, time, end) <= TOGETHER * max(one.noise[j], two.noise[j])
+        together = tuple(j for _, j in found if j in shapes and near(j))
+        kind = Kind.LEAVING if i not in shapes else Kind.HIT if together == (i,) else Kind.CORNER
         return _Crossing(time, i, kind, together)
 
-    def _touch(self, one: _Guards, i: int) -> float:
+    @staticmethod
+    def _touch(one: _Guards, two: _Guards, i: int) -> float:
         """A distance below which a face is touched."""
-        return self.task.graze * (1 + abs(float(one.g[i])))
+        return TOUCH * max(float(one.noise[i]), float(two.noise[i]))
 
     def _low(self, i: int, end: float, g0: float, g1: float) -> bool:
         """Whether a reaction may be zero inside the step."""
@@ -208,11 +260,11 @@ class _Flight:
     def _before(self, i: int, high: float, end: float, one: _Guards, noise: float) -> float:
         """The crossing before `high`, where the guard is negative; where the step does not start clearly above zero, after it
         has risen above rounding; the start of the step if it never does."""
-        touching = i < self.n and self.touching[i]
+        touching, start = self.touching[i], one.g[i] - self.level[i]
         if touching and (end - self.t) * one.d[i] > noise:
             rise = lambda t: self._guard(i, t, end) / (t - self.t) if t > self.t else float(one.d[i])
             return _root_of(rise, self.t, high)
-        if one.g[i] > noise and not touching:
+        if start > noise and not touching:
             return _root_of(lambda t: self._guard(i, t, end), self.t, high)
         nearest = high
         for share in 0.5 ** np.arange(1, 41):
@@ -226,22 +278,22 @@ class _Flight:
     def _dip(self, i: int, end: float, one: _Guards, two: _Guards, noise: float) -> float | None:
         """The crossing of a guard that is positive at the end of the step again."""
         times = self.t + (end - self.t) * np.arange(SAMPLES + 1) / SAMPLES
-        touching = i < self.n and self.touching[i]
-        g, low = [-np.inf if touching else float(one.g[i])], self._touch(one, i)
+        touching, free = self.touching[i], self.states[i] == FREE
+        g, low = [-np.inf if touching else float(one.g[i] - self.level[i])], self._touch(one, two, i)
         for k in range(1, SAMPLES + 1):
             g.append(self._guard(i, times[k], end))
             if g[k] < -noise:
                 return self._before(i, times[k], end, one, noise)
-            first = k == 1 and i < self.n and not touching and one.d[i] < 0 and g[1] >= g[0]
-            last = k == SAMPLES and i < self.n and two.d[i] > 0 and g[k] <= g[k - 1]
+            first = k == 1 and free and not touching and one.d[i] < 0 and g[1] >= g[0]
+            last = k == SAMPLES and free and two.d[i] > 0 and g[k] <= g[k - 1]
             inside = k > 1 and g[k - 1] <= g[k - 2] and g[k - 1] <= g[k]
             if not (first or last or inside):
                 continue  # the outermost parts have their rates at the ends
             lowest, least = _lowest(lambda t: self._guard(i, t, end), times[k - 1 - inside], times[k])
             if least < -noise:
                 return self._before(i, lowest, end, one, noise)
-            if i < self.n and least <= low < min(one.g[i], two.g[i]):
-                self.trace.record(self.names[i], Kind.GRAZE, time=lowest)
+            if free and least <= low < min(one.g[i], two.g[i]):
+                self.trace.record(i, Kind.GRAZE, time=lowest)
         return None
 
     # -- moving on -----------------------------------------------------------------------------------------------------
@@ -258,32 +310,53 @@ class _Flight:
         self.trace.statistics += there.statistics
 
     def _impact(self, i: int) -> Status:
-        faces, p = self.owner.faces, self.task.p
-        out = faces.impacts[i](self.t, self.z, p)
-        if not out["margin"] > 0:
-            return status_of(float(out["margin"]))
-        before, after, impulse = (float(out[name]) for name in ("before", "after", "impulse"))
+        at, mode, form = self._instant(self.t, self.z), self.owner.mode, self.owner.form
+        resting = sorted((*mode.held, *mode.asleep))
+        before = after = float(at.g_d[i]) if abs(at.g_d[i]) > STEADY * at.speeds[i] else 0.0  # rounding is no blow
         self.switch = (i, Kind.LANDING)
         if not before < 0 and self.standing:  # no blow and no flight: it begins to press on the face
             return Status.SWITCH
+        lifted, impulse = False, 0.0
         if before < 0:
-            self.z = self.z + out["dz"]
-        else:
-            after, impulse = before, 0.0
+            try:
+                one = blow(at, {i: float(at.restitution[i])}, resting)
+            except (SingularConfiguration, np.linalg.LinAlgError):
+                return Status.SINGULAR
+            end = form.nq + form.nv
+            self.z = self.z.copy()
+            self.z[form.nq : end] += one.dv
+            if len(self.z) > end:
+                self.z[-1] += float((at.v + one.dv / 2) @ at.M @ one.dv)
+            now = at.moved(one.dv)
+            after, impulse = float(now.g_d[i]), one.impulses[i]
+            lifted = any(j not in one.impulses and now.g_d[j] > 1e-9 * abs(before) for j in resting)
         self.trace.move(self.t, self.z)
         self.trace.change_times(self.task.times)
-        self.trace.record(self.names[i], Kind.IMPACT if before < 0 else Kind.GRAZE, before, after, impulse)
-        return Status.SWITCH if self._rests(i, before, after) else Status.OK
+        self.trace.record(i, Kind.IMPACT if before < 0 else Kind.GRAZE, before, after, impulse)
+        if self._accumulates(-before):
+            return Status.ACCUMULATION
+        if lifted:  # what presses is another matter now
+            self.switch = (i, Kind.IMPACT)
+        return Status.SWITCH if lifted or self._rests(i, after) else Status.OK
 
-    def _rests(self, i: int, before: float, after: float) -> bool:
-        """Flights of 2 ġ/|g̈|, each e times the one before: whether their sum is short, or they do not show in t or in g."""
+    def _accumulates(self, speed: float) -> bool:
+        """Twin of `loop_accumulates`."""
+        impacts, mark, doublings, time, lasted, fastest = self.trace.counting or (0, 64, 0, self.task.t0, np.inf, 0.0)
+        if (impacts := impacts + 1) >= mark:
+            now = self.t - time
+            doublings = doublings + 1 if now < 0.75 * lasted and speed >= fastest else 0
+            mark, time, lasted, fastest = 2 * impacts, self.t, now, speed
+        self.trace.counting = (impacts, mark, doublings, time, lasted, fastest)
+        return doublings >= DOUBLINGS and self.t + 3 * lasted < self.task.t_end
+
+    def _rests(self, i: int, after: float) -> bool:
+        """A flight of 2 ġ/|g̈|, and a quarter of that times ġ high: whether it does not show in t or in g."""
         at = self.guards(self.t, self.z)
-        pressing, e = -float(at.dd[i]), after / -before if before < 0 else 0.0
+        pressing = -float(at.dd[i])
         if not pressing > 0:
             return False
         flight = 2 * after / pressing
-        ends = flight <= self.task.rest * (1 - e if e < 1 else 1) or flight <= 8 * np.spacing(abs(self.t))
-        return bool(ends or 0.25 * flight * after <= at.noise[i])
+        return bool(flight <= SHORT * np.spacing(abs(self.t)) or 0.25 * flight * after <= RESTS * at.noise[i])
 
 
 def _root_of(f: Any, a: float, b: float) -> float:

@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.backends import warn
+from appell.contact.bent import bent_blow
 from appell.contact.contact import (
-    INSTANT,
-    ON_FACE,
+    FLOOR,
+    NEGLIGIBLE,
     Blow,
     Instant,
     bearing,
@@ -33,60 +34,53 @@ from appell.contact.contact import (
     well_posed,
 )  # fmt: skip
 from appell.contact.events import Kind
+from appell.contact.mode import Mode
+from appell.contact.redundant import on_faces
 from appell.contact.resolution import unresolved, warn_of
 from appell.errors import ConstraintError, SingularConfiguration, Status
-from appell.normal_form.flow import Flow
-from appell.normal_form.manifold import project, residuals
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Trace
 from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
 
-STALLED = 100
+STALLED = 40
 """So many changes of mode at one instant do not lead anywhere."""
 
-JAMMED = 1e-5
-"""|ġ|/(1 + max |v|) below which bouncing between several faces that takes no time any more has come to rest."""
-
-EXACTLY_ON = 1e-13
-"""|g|/(1 + Σ|∂g/∂q·q|) below which a flight starts on a face."""
-
-
-def with_limits(task: Task) -> Task:
-    """The task with what counts as rest, as one instant and as a touch."""
-    instant = INSTANT * abs(task.t_end - task.t0)
-    return replace(task, rest=instant, simultaneous=instant, graze=1e-11)
+JAMMED = 1e4
+"""Rates of so many times what counts as none: bouncing between several faces that takes no time any more has come to rest."""
 
 
 @dataclass(frozen=True, eq=False)
 class ModeLoop:
-    """`Loop` of a system with unilateral constraints. `make` builds the loop of a mode; `corner` is the rule for corners."""
+    """`Loop` of a system with unilateral constraints.
+
+    Parameters
+    ----------
+    flight: steps and impacts with all faces free; held: with some of them in contact, the same loop or another method's.
+    corner: the rule for corners. bends: whether rows are nonlinear in the velocities, so that impacts are followed here.
+    """
 
     run_: Run
-    make: Any  # contacts, asleep → (Flow, Loop)
+    flight: Any  # CLoop or PySwitchLoop
+    held: Any
     corner: str
-    modes: dict[Any, tuple[Flow, Loop]] = field(default_factory=dict)
+    bends: bool = False
     redundant: dict[Any, bool] = field(default_factory=dict)
 
-    def mode(self, contacts: tuple[int, ...], asleep: tuple[int, ...] = ()) -> tuple[Flow, Loop]:
-        """The flow and the loop of a mode, built when it is first entered."""
-        if (contacts, asleep) not in self.modes:
-            self.modes[contacts, asleep] = self.make(contacts, asleep)
-        return self.modes[contacts, asleep]
+    def in_mode(self, contacts: tuple[int, ...], asleep: tuple[int, ...] = (), at: Instant | None = None) -> Loop:
+        """The loop of a mode; at: where it is entered."""
+        if not contacts:
+            return replace(self.flight, mode=Mode(blows_outside=self.bends)) if self.bends else self.flight
+        assert at is not None
+        return replace(self.held, mode=Mode(contacts, asleep, len(independent(at, contacts)), self.bends))
 
     def implied(self, contacts: tuple[int, ...], face: int, t: float, q: Array, v: Array) -> bool:
         """Whether g of a face is zero wherever the contacts hold: at random states near this one."""
         if contacts and (contacts, face) not in self.redundant:
-            form, p, rng = self.run_.in_contact(contacts).form, self.run_.p, np.random.default_rng(1)
-            distance, found = form.select("g", "g_scale"), []
-            for _ in range(3):
-                time = t + rng.uniform(0.1, 1)
-                near, _ = project(form, time, q + rng.uniform(-0.3, 0.3, len(q)), v, p)
-                out = distance(time, near, v, p)
-                arrived = residuals(form, time, near, v, p).f0
-                found.append(abs(out["g"][face]) <= ON_FACE * (1 + out["g_scale"][face] + np.abs(arrived).max(initial=0.0)))
-            self.redundant[contacts, face] = all(found)
+            rng = np.random.default_rng(1)
+            near = (on_faces(self.run_.form, self.run_.p, contacts, t + rng.uniform(0.1, 1), q, v, rng) for _ in range(3))
+            self.redundant[contacts, face] = all(abs(g[face]) <= 1e-9 * size[face] for g, size in near)
         return bool(contacts) and self.redundant[contacts, face]
 
     def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
@@ -100,7 +94,8 @@ class _Journey:
     """One run: the mode that it is in, and the trace that the loops of all modes append to."""
 
     def __init__(self, loop: ModeLoop, task: Task, trace: Trace):
-        self.loop, self.task, self.trace = loop, with_limits(task), trace
+        self.loop, self.task, self.trace = loop, task, trace
+        self.floor = FLOOR * float(np.min(task.atol))
         self.landings: dict[int, float] = {}  # face → time of its last landing
         self.stalled = 0
         self.jammed = -np.inf  # when it was last freed
@@ -124,7 +119,7 @@ class _Journey:
                 status = self._guarded(self._switch, *trace.switch)
             if status is Status.STEP_TOO_SMALL:
                 status = self._guarded(self._jam)
-        if status in (Status.SINGULAR, Status.STEP_TOO_SMALL, Status.NOT_FINITE):
+        if status in (Status.SINGULAR, Status.STEP_TOO_SMALL, Status.NOT_FINITE, Status.ACCUMULATION):
             self._explain()
         if self.task.fixed_step and self.unseen.any():
             warn_of(self.loop.run_, self.task.fixed_step, self.unseen, trace.statistics.accepted)
@@ -143,20 +138,17 @@ class _Journey:
         """The faces in contact that bear a load."""
         return self.trace.contacts[-1][1] if self.trace.contacts else ()
 
-    @property
-    def free(self) -> tuple[int, ...]:
-        return tuple(i for i in range(len(self.loop.run_.system.unilateral)) if i not in self.trace.resting)
-
     def _run_mode(self) -> Iterator[Trace]:
-        task = replace(self.task, faces=(*self.free, *self.contacts))
-        return self.loop.mode(self.contacts, self.trace.asleep)[1].run(task, self.trace)
+        at = self._instant() if self.contacts else None
+        return self.loop.in_mode(self.contacts, self.trace.asleep, at).run(self.task, self.trace)
 
     # -- from one mode to the next -------------------------------------------------------------------------------------
 
     def _instant(self) -> Instant:
         form = self.loop.run_.form
         z = self.trace.z
-        return Instant.at(form, self.trace.t, z[: form.nq].copy(), z[form.nq : form.nq + form.nv].copy(), self.task.p)
+        q, v = z[: form.nq].copy(), z[form.nq : form.nq + form.nv].copy()
+        return Instant.at(form, self.trace.t, q, v, self.task.p, self.floor)
 
     def _arrive(self) -> Status:
         """The mode of the start: blows first where it moves into a face, then the contacts that hold."""
@@ -171,6 +163,8 @@ class _Journey:
         if self.stalled > STALLED:
             return Status.STEP_TOO_SMALL
         at = self._instant()
+        if kind is Kind.IMPACT:  # the blow is done; a contact has lifted off
+            return self._settle(rest={face})
         if kind is Kind.LEAVING:
             return self._settle(leaving=face)
         if kind is Kind.LANDING:
@@ -178,27 +172,31 @@ class _Journey:
         near = self.trace.touching if kind is Kind.CORNER else {face, *at.approaching}
         hits = [i for i in sorted(near) if at.g_d[i] < 0]
         status = self._strike(at, hits) if hits else Status.OK
-        return status if status is not Status.OK else self._settle(holding=None if hits else face)
+        if status is not Status.OK:
+            return status
+        return self._settle(holding=None if hits else face, rest=set(hits))
 
     def _land(self, at: Instant, face: int) -> Status:
         """Bouncing ends. Its last flights, each e times the one before, would have lasted 2 ġ/|g̈|/(1 − e) more."""
-        last = blow(at, {face: 0.0}, self.trace.resting)
+        resting = [i for i in self.trace.resting if i != face]
+        last = blow(at, {face: 0.0}, resting)
         e, rate = float(at.restitution[face]), float(at.g_d[face])
-        more = 2 * rate / at.pressing(face) / (1 - e) if e < 1 and rate > 0 else 0.0
+        pressing = at.pressing(face, self.contacts)
+        more = 2 * rate / pressing / (1 - e) if e < 1 and rate > 0 and pressing > 0 else 0.0
         self._landed(face, rate, max(last.impulses[face], 0.0), min(self.trace.t + more, self.task.t_end))
         self._move(at, last.dv)
-        return self._settle(holding=face)
+        return self._settle(holding=face, rest={face})
 
     def _jam(self) -> Status:
         """Bouncing between several faces accumulates: no time passes any more, and all of them come to rest."""
         at = self._instant()
-        faces = at.on()
-        slow = np.abs(at.g_d[faces]) <= JAMMED * (1 + np.abs(at.v).max(initial=0.0))
+        faces = sorted({*at.on(), *self.trace.resting})
+        slow = (np.abs(at.g_d) <= JAMMED * at.slow)[faces]
         if self.jammed == self.trace.t or len(faces) < 2 or not slow.all():
-            return Status.STEP_TOO_SMALL
+            return Status.ACCUMULATION if len(faces) > 1 else Status.STEP_TOO_SMALL
         self.jammed, self.stalled = self.trace.t, 0
         self._move(at, together(at, dict.fromkeys(faces, 0.0), ()).dv)
-        return self._settle()
+        return self._settle(rest=set(faces))
 
     def _explain(self) -> None:
         """Warns of faces that no impulse can answer for, because bilateral constraints move it there."""
@@ -216,11 +214,13 @@ class _Journey:
         """Blows on one or several faces; several at once only where that has a meaning."""
         resting, rule = [j for j in self.trace.resting if j not in faces], self.loop.corner
         each = {i: float(at.restitution[i]) for i in faces}
-        if at.orthogonal(faces):
-            blows: list[Blow] | None = [blow(at, each, resting)]
-        elif rule == "together":
+        if self.loop.bends and len(faces) == 1:
+            blows: list[Blow] | None = [self._bent(at, faces[0], resting)]
+        elif at.orthogonal(faces):
+            blows = [blow(at, each, resting)]
+        elif rule == "together" or (rule == "raise" and self._bound(at, faces)):
             blows = [together(at, each, resting)]
-        elif rule == "raise" and not well_posed(at, faces, resting):
+        elif rule == "raise" and (np.abs(at.g_d) > NEGLIGIBLE * at.slow)[faces].any() and not well_posed(at, faces, resting):
             return Status.CORNER
         else:
             blows = sequence(at, faces[::-1] if rule == "last" else faces, resting)
@@ -240,25 +240,55 @@ class _Journey:
         trace.keep()
         trace.change_times(self.task.times)
 
-    def _settle(self, leaving: int | None = None, holding: int | None = None) -> Status:
-        """The contacts that hold from here on, and those that lie there asleep."""
+    def _settle(
+        self, leaving: int | None = None, holding: int | None = None, rest: frozenset[int] | set[int] = frozenset()
+    ) -> Status:
+        """The contacts that hold from here on, and those that lie there asleep; `rest`: faces that were just met."""
         at, trace = self._instant(), self.trace
         was = trace.resting
-        contacts = contact_set(at, [i for i in at.resting if i != leaving], holding)
-        shared = bearing(at, contacts, at.resting)
+        near = {*at.on(), *was, *rest}
+        resting = sorted(i for i in near if abs(at.g_d[i]) <= at.slow[i] or i == holding)
+        contacts = contact_set(at, [i for i in resting if i != leaving], holding)
+        shared = bearing(at, contacts, resting)
         if shared != contacts and self._hold_together(at, shared):
             contacts = shared
+        if contacts:
+            at = self._stop(at, contacts)
         if not trace.contacts or contacts != self.contacts:
             trace.contacts.append((trace.t, contacts))
-        trace.asleep = tuple(i for i in at.resting if i not in contacts and self._implied(contacts, i))
+        trace.asleep = tuple(i for i in resting if i not in contacts and self._implied(contacts, i))
         for face in was:
             if face not in trace.resting:
                 trace.record(face, Kind.LEAVING, 0.0, float(at.g_d[face]), 0.0)
         for face in trace.resting:
             if face not in was and self.landings.get(face, -np.inf) < trace.t:
                 self._landed(face, float(at.g_d[face]), 0.0, trace.t)
-        trace.touching = {i for i in at.on(EXACTLY_ON) if i not in trace.resting}
+        trace.touching = near - set(trace.resting)
         return Status.OK
+
+    def _stop(self, at: Instant, contacts: tuple[int, ...]) -> Instant:
+        """What is left of the rates of the contacts is taken away."""
+        rates = at.g_d[list(contacts)]
+        if not np.any(np.abs(rates) > 1e-3 * at.slow[list(contacts)]):
+            return at  # the projection after the next step does it
+        dv = at.solve(contacts, np.zeros(len(at.M)), np.zeros(len(at.A)), -rates)[0]
+        self._move(at, dv)
+        return at.moved(dv)
+
+    def _bound(self, at: Instant, faces: list[int]) -> bool:
+        """Whether the faces are met at one instant because of others: of contacts (a box that turns about an edge falls on the
+        opposite one), or of a third face that is only just left (a box that comes to rest). No start nearby meets one of them
+        long before the other, so one blow on all of them is no choice among several."""
+        if set(at.on()) - set(faces) - set(self.trace.resting):
+            return True
+        first = (*self.contacts, faces[0])
+        return bool(self.contacts) and all(self._implied(first, i) for i in faces[1:])
+
+    def _bent(self, at: Instant, face: int, resting: list[int]) -> Blow:
+        """A blow under rows that are nonlinear in the velocities: see `bent`."""
+        form, trace, p = self.loop.run_.form, self.trace, self.task.p
+        instant = lambda v: Instant.at(form, trace.t, trace.z[: form.nq].copy(), v, p, self.floor)
+        return bent_blow(instant, at, face, resting)
 
     def _landed(self, face: int, rate: float, impulse: float, time: float) -> None:
         self.landings[face] = time

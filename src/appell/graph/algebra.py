@@ -77,6 +77,18 @@ def depends(y: Value, x: Value) -> bool:
     return bool(ca.depends_on(y, x)) if y.numel() and x.numel() else False
 
 
+def used(y: Value, x: Value) -> list[int]:
+    """Places of the entries of the column x that y contains."""
+    inside = {s.element_hash() for s in ca.symvar(y)}
+    return [i for i in range(x.numel()) if x[i].element_hash() in inside]
+
+
+def pattern(y: Value) -> list[tuple[int, int]]:
+    """Places (row, column) of the entries of a matrix that are not structurally zero."""
+    rows, columns = ca.sparsify(y).sparsity().get_triplet()
+    return list(zip(rows, columns, strict=True))
+
+
 def is_zero(y: Value) -> bool:
     """Whether y is structurally zero."""
     return bool(y.is_zero()) if y.numel() else True

@@ -114,6 +114,10 @@ class Lowering:
     def __init__(self, symbols: Mapping[Symbol, ca.SX]):
         self._value: dict[Any, Any] = dict(symbols)
 
+    def bind(self, symbols: Mapping[Symbol, ca.SX]) -> None:
+        """More symbols, with their values."""
+        self._value.update(symbols)
+
     def __call__(self, expr: Any) -> ca.SX:
         """The graph value of one expression."""
         stack = [expr]

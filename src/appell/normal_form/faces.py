@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from appell.graph.algebra import Value, jacobian
+from sympy import Add
+
+from appell.graph.algebra import Value, column, jacobian, pattern, zeros
 from appell.model import System
 from appell.normal_form.kinematics import Kinematics
-from appell.normal_form.rows import scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,10 +30,21 @@ class Faces:
         g = kin.lower.column(face.function for face in system.unilateral)
         g_d = kin.drift(g)
         e = kin.lower.column(face.restitution for face in system.unilateral)
-        return Faces(g, scale(g, kin.q), g_d, jacobian(g_d, kin.v), kin.drift(g_d), e)
+        return Faces(g, _size(system, kin, g), g_d, jacobian(g_d, kin.v), kin.drift(g_d), e)
 
     def outputs(self, nv: int) -> dict[str, tuple[Value, tuple[int, ...]]]:
         """As named, shaped outputs."""
         n = self.g.numel()
         columns = {name: (getattr(self, name), (n,)) for name in ("g", "g_scale", "g_d", "g_dd0", "restitution")}
         return {**columns, "g_v": (self.g_v, (n, nv))}
+
+
+def _size(system: System, kin: Kinematics, g: Value) -> Value:
+    """Σ|terms of g| + Σ|∂g/∂q·q| + |∂g/∂t·t|: what cancels where g is zero."""
+    terms = lambda f: sum((abs(kin.lower(term)) for term in Add.make_args(f)), Value(0))
+    z = column(kin.t, kin.q)
+    slopes = jacobian(g, z)
+    sizes = [terms(face.function) for face in system.unilateral]
+    for i, j in pattern(slopes):
+        sizes[i] += abs(slopes[i, j] * z[j])
+    return column(*sizes) if sizes else zeros(0)

@@ -55,7 +55,7 @@ OUTPUTS = {
     "r_a": "their ∂r/∂a, (m2, nv)",
     "r_aa": "their ∂²r/∂a², flattened, (m2, nv·nv)",
     "g": "functions of the faces, f(t, q) >= 0, (faces,)",
-    "g_scale": "Σ|∂f/∂q·q| of those, (faces,)",
+    "g_scale": "Σ|terms of f| + Σ|∂f/∂q·q| + |∂f/∂t·t| of those, (faces,)",
     "g_d": "their rates ḟ, (faces,)",
     "g_v": "their normals ∂ḟ/∂v, (faces, nv)",
     "g_dd0": "f̈ at a = 0, (faces,)",

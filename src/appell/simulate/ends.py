@@ -8,11 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.contact.modes import with_limits
 from appell.errors import Status
 from appell.normal_form.flow import flow
 from appell.simulate.loop.in_c import CLoop, Repeated
-from appell.simulate.loop.prepare import mode_loop, plain_loop, prepare
+from appell.simulate.loop.prepare import flight_loop, plain_loop, prepare
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.run import Run
 
@@ -36,7 +35,7 @@ def ends(run: Run, task: Task, starts: Array, *, method: str = "dop853", corner:
     """
     nz = run.form.nq + run.form.nv
     bare = _bare_loop(run, method)
-    once = Repeated(bare, with_limits(replace(task, z0=np.zeros(nz)))) if isinstance(bare, CLoop) else None
+    once = Repeated(bare, replace(task, z0=np.zeros(nz))) if isinstance(bare, CLoop) else None
     n = len(starts)
     found = Ends(np.empty(n, dtype=int), np.empty(n), np.empty((n, nz)), np.empty(n, dtype=int))
     for k, start in enumerate(starts):
@@ -51,7 +50,7 @@ def ends(run: Run, task: Task, starts: Array, *, method: str = "dop853", corner:
 def _bare_loop(run: Run, method: str) -> Loop:
     """The loop of free flight without the work of forces."""
     if run.system.unilateral:
-        return mode_loop(run, (), method, work=False)[1]
+        return flight_loop(run, method, work=False)[1]
     return plain_loop(run, flow(run.form, run.policies, work=False), method)
 
 

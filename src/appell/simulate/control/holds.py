@@ -7,13 +7,11 @@ corners, failures, and more steps than progress can wait for.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
 from appell.contact.contact import Instant, certain
-from appell.contact.modes import ModeLoop, with_limits
+from appell.contact.modes import ModeLoop
 from appell.errors import Status
 from appell.simulate.loop.in_c import FIRST_TRIALS, CLoop, Hold
 from appell.simulate.loop.in_python import SECONDS_PER_YIELD
@@ -79,7 +77,7 @@ class Holds:
         return self.loop if isinstance(self.loop, ModeLoop) else None
 
     def _loop(self, contacts: tuple[int, ...]) -> Loop:
-        return self.loop if self._walled is None else self._walled.mode(contacts)[1]
+        return self.loop if self._walled is None else self._walled.in_mode(contacts, (), self._instant() if contacts else None)
 
     def _enter(self) -> Hold | None:
         """The hold of the mode in which the run stands, from there on; None where there is none."""
@@ -90,7 +88,7 @@ class Holds:
             self.modes[contacts] = self._make(contacts)
         hold = self.modes[contacts]
         if contacts:
-            hold.least[:] = certain(self._instant(), contacts)
+            hold.least[: len(contacts)] = certain(self._instant(), contacts)
         hold.call.resume()
         hold.call.give_room(self._rows)
         return hold
@@ -111,9 +109,6 @@ class Holds:
     def _make(self, contacts: tuple[int, ...]) -> Hold:
         loop, task = self._loop(contacts), self.task
         assert isinstance(loop, CLoop)
-        if self._walled is not None:
-            free = (i for i in range(len(self._walled.run_.system.unilateral)) if i not in contacts)
-            task = replace(with_limits(task), faces=(*free, *contacts))
         return Hold(loop, task, self.trace, self.p, self.interval)
 
     def _instant(self) -> Instant:
@@ -125,8 +120,8 @@ class Holds:
     def _short_of_memory(self, hold: Hold) -> bool:
         """Whether so many trials may have filled what is left of the memory; fresh memory is not changed for another."""
         run = hold.struct
-        left = min(run.capacity - run.n_steps, run.event_capacity - run.n_events if hold.free else run.capacity)
-        return run.n_steps + run.n_events > 0 and left < 2 * self.trials + hold.free + 3
+        left = min(run.capacity - run.n_steps, run.event_capacity - run.n_events if hold.faces else run.capacity)
+        return run.n_steps + run.n_events > 0 and left < 2 * self.trials + hold.faces + 3
 
 
 __all__ = ["Holds"]

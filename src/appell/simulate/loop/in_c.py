@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from appell.contact.contact import INSTANT, ON_FACE
+from appell.contact.contact import FLOOR, RESTS, SHORT
 from appell.contact.events import Kind
+from appell.contact.mode import FLIGHT, Mode
 from appell.errors import Status
-from appell.normal_form.impacts import ROUNDING
 from appell.simulate.loop.in_python import SECONDS_PER_YIELD
 from appell.simulate.loop.rank import PATIENCE
 from appell.simulate.loop.task import Task
@@ -63,18 +63,24 @@ typedef struct {
     int64_t evaluations, accepted, rejections;
     double defect;                      /* largest residual before projection at a step end */
 
-    double rest, simultaneous, graze;   /* time within which bouncing ends; or two hits are one, s; height of a touch */
+    double floor;                       /* no distance is meant to be finer, per unit of its normal */
+    const int *mode;                    /* (faces,) 0: free, 1: held, 2: asleep */
+    const int *held;                    /* (n_held,) faces in contact that bear a load, `rank` of them independent */
+    int n_held, rank, blows_outside;    /* blows_outside: impacts are left to the caller */
     appell_event *events;               /* (event_capacity,) */
     int64_t event_capacity, n_events;
-    int *touching;                      /* (free faces,) whether the state is on the face */
+    int *touching;                      /* (faces,) whether the state is on the face, which is free */
     int switch_face, switch_kind;       /* why SWITCH was returned */
     int standing;                       /* crossings since time last moved on */
+    int64_t impacts, mark;              /* so far; the number at which their times are looked at again */
+    double mark_time, mark_lasted, mark_speed;
+    int doublings;
 
     const double *row_size;             /* (rows,) sizes of the rows for the guard of rank; NULL: none */
     double rank_reference, rank_quiet;  /* largest sigma so far; sigma at which the guard spoke last */
 
     double h_hold;                      /* the first step of a hold is not longer */
-    const double *least;                /* (contacts,) a hold does not start with reactions below them; NULL outside of holds */
+    const double *least;                /* (n_held,) a hold does not start with reactions below them; NULL outside of holds */
 } appell_run;
 
 int appell_advance(appell_run *run, int64_t trials);
@@ -88,29 +94,31 @@ GROWTH = 16  # a call makes at most so many times the trials of the one before
 
 
 def loop_source(
-    method: Tableau | Taylor, nz: int, has_projection: bool, free: int = 0, contacts: int = 0, rank: Sequence[int] = (0, 0, 0)
+    method: Tableau | Taylor, nz: int, has_projection: bool, faces: int = 0, rank: Sequence[int] = (0, 0, 0)
 ) -> str:
     """The C text of the loop: CDEF's struct and `appell_advance`, to follow the text of rhs (and project, expansion)."""
     values = {
-        **(series_text(method, free) if isinstance(method, Taylor) else pair_text(method, nz)),
+        **(series_text(method, faces) if isinstance(method, Taylor) else pair_text(method, nz)),
         "name": method.name,
         "lanes": 2 if nz <= 2 else 4,
         "exponent": repr(1 / (method.error_order + 1)),
         "safety": repr(method.safety),
         "shrink": repr(method.shrink),
-        "near": repr(2 * ON_FACE / ROUNDING),
+        "rests": repr(RESTS),
+        "short": repr(SHORT),
         "patience": PATIENCE,
+        "kinds": ", ".join(f"KIND_{kind.name} = {kind.value}" for kind in Kind),
     }
     text = _template("simulate/loop/loop.c.in")
     text = text.replace("@method@", _template(values.pop("method")))
-    text = text.replace("@switch@", _template("contact/switch.c.in") if free + contacts else "")
+    text = text.replace("@switch@", _template("contact/switch.c.in") if faces else "")
     text = text.replace("@rank@", _template("simulate/loop/rank.c.in") if rank[2] else "")
     text = text.replace("@sight@", _template(values.pop("sight")))
     for name, value in values.items():
         text = text.replace(f"@{name}@", str(value))
-    sizes = {"HAS_PROJECTION": int(has_projection), "LOOP_FREE": free, "LOOP_CONTACTS": contacts}
+    sizes = {"HAS_PROJECTION": int(has_projection), "LOOP_FACES": faces}
     sizes |= dict(zip(("RANK_N", "RANK_M", "RANK_R"), rank, strict=True))
-    defines = "\n".join(f"#define {name} {value}" for name, value in sizes.items())
+    defines = "#undef HAS_PROJECTION\n" + "\n".join(f"#define {name} {value}" for name, value in sizes.items())
     return f"#include <stdint.h>\n{defines}\n{CDEF}\n{text}"
 
 
@@ -125,7 +133,8 @@ class CLoop:
     lib: Any
     ffi: Any
     nz: int
-    free: int = 0
+    faces: int = 0
+    mode: Mode = FLIGHT
 
     def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
         """See `task.Loop.run`. What the caller does between two calls into C is not part of their time."""
@@ -161,11 +170,21 @@ class Call:
         if task.row_size is not None:
             run.row_size, run.rank_quiet = self.pointer(task.row_size), task.rank_quiet
             run.rank_reference = task.rank_reference
-        self.faces = task.faces or tuple(range(loop.free))
-        self.touching = np.zeros(loop.free + 1, dtype=np.intc)
-        run.touching = loop.ffi.from_buffer("int[]", self.touching)
-        run.rest, run.simultaneous, run.graze = task.rest, task.simultaneous, task.graze
+        self.touching = np.zeros(loop.faces + 1, dtype=np.intc)
+        run.touching = self.integers(self.touching)
+        self.enter(loop.mode)
+        run.floor, run.mark, run.mark_time, run.mark_lasted = FLOOR * float(np.min(task.atol)), 64, task.t0, np.inf
         self.resume()
+
+    def enter(self, mode: Mode) -> None:
+        """From here on in another mode."""
+        run = self.struct
+        self.mode, self.held = mode.states(self.loop.faces), np.array([*mode.held, 0], dtype=np.intc)
+        run.mode, run.held = self.integers(self.mode), self.integers(self.held)
+        run.n_held, run.rank, run.blows_outside = len(mode.held), mode.rank, mode.blows_outside
+
+    def integers(self, array: Any) -> Any:
+        return self.loop.ffi.from_buffer("int[]", array)
 
     def resume(self) -> None:
         """From where the trace stands."""
@@ -173,8 +192,11 @@ class Call:
         run.t, run.h, run.i_time = trace.t, trace.next_step or 0.0, trace.passed
         run.evaluations, run.accepted, run.rejections = done.evaluations, done.accepted, done.rejected
         run.defect = done.largest_defect
-        for k in range(self.loop.free):
-            self.touching[k] = self.faces[k] in trace.touching
+        self.touching[:] = 0
+        self.touching[list(trace.touching)] = 1
+        (run.impacts, run.mark, run.doublings, run.mark_time, run.mark_lasted, run.mark_speed) = trace.counting or (
+            0, 64, 0, trace.t, np.inf, 0.0
+        )  # fmt: skip
 
     def pointer(self, array: Array) -> Any:
         return self.loop.ffi.from_buffer("double[]", array)
@@ -192,8 +214,8 @@ class Call:
             rows = 2 * trials + 2  # an impact writes the state before and after it
             room = trace.steps.room(min(rows, trace.steps.longest))
             run.steps, run.capacity = self.pointer(room), len(room)
-        if self.loop.free:
-            room = trace.events.room(min(trials, trace.events.longest) + self.loop.free + 2)  # a step may graze every face
+        if self.loop.faces:
+            room = trace.events.room(min(trials, trace.events.longest) + self.loop.faces + 2)  # a step may graze every face
             run.events, run.event_capacity = self.loop.ffi.from_buffer("appell_event[]", room), len(room)
 
     def advance(self, trials: int) -> Status:
@@ -209,17 +231,16 @@ class Call:
         if run.n_steps:
             trace.steps.wrote(run.n_steps)
         if run.n_events:
-            written = trace.events.room(run.n_events)[: run.n_events]
-            written["face"] = np.array(self.faces, dtype=np.int32)[written["face"]]
             trace.events.wrote(run.n_events)
         trace.t, trace.next_step, trace.passed = run.t, run.h or None, run.i_time
         trace.statistics = Statistics(run.evaluations, run.accepted, run.rejections, run.defect)
+        trace.counting = (run.impacts, run.mark, run.doublings, run.mark_time, run.mark_lasted, run.mark_speed)
 
     def report(self, status: Status) -> Trace:
         """The trace with a status, and what belongs to it."""
         run, trace = self.struct, self.trace
-        trace.switch = (self.faces[run.switch_face], Kind(run.switch_kind)) if status is Status.SWITCH else None
-        trace.touching = {self.faces[k] for k in np.flatnonzero(self.touching[: self.loop.free])}
+        trace.switch = (run.switch_face, Kind(run.switch_kind)) if status is Status.SWITCH else None
+        trace.touching = set(np.flatnonzero(self.touching[: self.loop.faces]).tolist())
         return trace.ended(status)
 
 
@@ -237,7 +258,8 @@ class Repeated:
         run, advance = call.struct, call.loop.lib.appell_advance
         call.trace.z[:], call.touching[:] = z0, 0
         run.t, run.h, run.started, run.i_time, run.standing = self.task.t0, self.task.first_step or 0.0, 0, 0, 0
-        run.evaluations = run.accepted = run.rejections = run.rejected = 0
+        run.evaluations = run.accepted = run.rejections = run.rejected = run.impacts = run.doublings = 0
+        run.mark, run.mark_time, run.mark_lasted = 64, self.task.t0, np.inf
         status = Status.BUFFER_FULL
         while status == Status.BUFFER_FULL:
             run.n_events = 0
@@ -265,14 +287,11 @@ class Hold:
 
     def __init__(self, loop: CLoop, task: Task, trace: Trace, p: Array, longest: float):
         self.call = Call(loop, task, trace)
-        self.least = np.zeros(max(0, len(task.faces) - loop.free))
-        self.struct, self.hold, self.free, self.p = self.call.struct, loop.lib.appell_hold, loop.free, p
+        self.least = np.zeros(len(loop.mode.held) + 1)
+        self.struct, self.hold, self.faces, self.p = self.call.struct, loop.lib.appell_hold, loop.faces, p
         run, pointer = self.struct, self.call.pointer
         run.p, run.h_hold, run.least = pointer(p), longest, pointer(self.least)
 
     def __call__(self, t_end: float, passed: int, trials: int) -> int:
         """The status of the hold from here to t_end, until which so many of the requested times are passed."""
-        if self.free:
-            run = self.struct
-            run.rest = run.simultaneous = INSTANT * (t_end - run.t)
         return self.hold(self.struct, t_end, passed, trials)

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.backends import Backend, backend_named
+from appell.contact.functions import bends_with_speed, contact_functions
 from appell.contact.loop_switch import PySwitchLoop
 from appell.contact.modes import ModeLoop
 from appell.errors import ConstraintError, FormNotApplicable, ModelError, Status
 from appell.normal_form.flow import Flow, flow
-from appell.normal_form.impacts import switching
 from appell.normal_form.solved import Function, status_of
 from appell.remember import kept_in
 from appell.simulate.loop.header import NEWTON, QUADRATIC, ROUNDING, UNNOTICED
@@ -61,8 +61,9 @@ def _with_modes(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner:
     if corner not in CORNERS:
         raise ModelError(f"corner= is one of {', '.join(CORNERS)}, not {corner!r}")
     _check_restitutions(run)
-    loop = ModeLoop(run, lambda contacts, asleep=(): mode_loop(run, contacts, method, asleep), corner)
-    return Prepared(loop.mode(())[0], loop)
+    motion, flight = flight_loop(run, method)
+    held = flight_loop(run, "dop853")[1] if method == "taylor" else flight  # reactions along a step are no polynomials
+    return Prepared(motion, ModeLoop(run, flight, held, corner, bends_with_speed(run.form)))
 
 
 def _check_restitutions(run: Run) -> None:
@@ -74,21 +75,17 @@ def _check_restitutions(run: Run) -> None:
             )
 
 
-def mode_loop(
-    run: Run, contacts: tuple[int, ...], method: str, asleep: tuple[int, ...] = (), *, work: bool = True
-) -> tuple[Flow, Loop]:
-    """Flow and loop in contact with some faces, the others free, except those `asleep`; `work`: with the work of all forces."""
-    method = "dop853" if contacts and method == "taylor" else method  # reactions along a step are no polynomials
-    there = run.in_contact(contacts)
-    free = tuple(i for i in range(len(run.system.unilateral)) if i not in (*contacts, *asleep))
-    motion = flow(there.form, there.policies, work=work)
-    faces = switching(there.form, there.policies, free, contacts, work=work)
+def flight_loop(run: Run, method: str, *, work: bool = True) -> tuple[Flow, Loop]:
+    """Flow and loop of a system with faces, all of them free: its mode is data. `work`: with the work of all forces."""
+    motion = flow(run.form, run.policies, work=work)
+    functions = lambda: contact_functions(run.system, run.form, run.policies.acceleration, work=work)
     backend = backend_named(run.backend)
     if backend.program is not None:
-        key = (method, contacts, free)
-        source = lambda: loop_module(motion, _method(method, motion), faces)
-        return motion, _compiled(backend, motion, key, source, len(free))
-    return motion, PySwitchLoop(plain_loop(there, motion, method), faces, run.p)
+        source = lambda: loop_module(motion, _method(method, motion), functions())
+        return motion, _compiled(backend, motion, (method, "faces"), source, len(run.system.unilateral))
+    plain = plain_loop(run, motion, method)
+    assert isinstance(plain, PyLoop)
+    return motion, PySwitchLoop(plain, run.form)
 
 
 def plain_loop(run: Run, flow: Flow, method: str) -> Loop:
@@ -121,13 +118,13 @@ def _python_series(flow: Flow, backend: Backend) -> Taylor:
     return replace(method, expand=expand)
 
 
-def _compiled(backend: Backend, flow: Flow, key: tuple[Any, ...], source: Callable[[], str], free: int) -> CLoop:
+def _compiled(backend: Backend, flow: Flow, key: tuple[Any, ...], source: Callable[[], str], faces: int) -> CLoop:
     """The compiled loop of a flow, built once: parameters and states are its inputs."""
     known, key = kept_in(flow, "loops"), (backend.name, *key)
     if key not in known:
         assert backend.program is not None
         library = backend.program(source(), CDEF, optimise="loop")
-        known[key] = CLoop(library.lib, library.ffi, flow.nz, free)
+        known[key] = CLoop(library.lib, library.ffi, flow.nz, faces)
     return known[key]
 
 

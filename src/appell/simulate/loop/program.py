@@ -8,11 +8,12 @@
 from __future__ import annotations
 
 from appell.backends.text.c_source import PRELUDE, emit, emit_function
+from appell.contact.functions import ContactFunctions
+from appell.contact.text import contact_text
 from appell.errors import FormNotApplicable
 from appell.graph import Fn
 from appell.graph.taylor import expansion, operations
 from appell.normal_form.flow import Flow
-from appell.normal_form.impacts import Switching
 from appell.normal_form.saddle import SADDLE_C
 from appell.simulate.loop.header import header
 from appell.simulate.loop.in_c import loop_source
@@ -23,23 +24,23 @@ LARGEST_SERIES = 30_000
 """Operations of the expansion beyond which Taylor's method is refused: a heavy top has 21,000, compiled in seconds."""
 
 
-def loop_module(flow: Flow, method: Tableau | Taylor, switching: Switching | None = None) -> str:
-    """A whole C file with the time loop of a flow, and of the mode that it is in."""
+def loop_module(flow: Flow, method: Tableau | Taylor, contact: ContactFunctions | None = None) -> str:
+    """A whole C file with the time loop of a flow, in all its modes where there are faces."""
     steps = [step for step in (flow.position, flow.velocity) if step is not None]
     parts = [PRELUDE, header(), SADDLE_C, f"#define NZ {flow.nz}", STATUS_C, emit_function(flow.rhs), RHS_C]
     parts += [emit_function(step) for step in steps]
+    parts.append(f"#define HAS_PROJECTION {int(flow.projects)}")
     if flow.projects:
         parts.append(_project(flow))
-    free, contacts = (len(switching.free), len(switching.contacts)) if switching else (0, 0)
-    if switching is not None:
-        parts += _switching(switching)
+    if contact is not None:
+        parts.append(contact_text(contact.faces, contact.metric, emit))
     if isinstance(method, Taylor):
-        parts.append(emit(series(flow, method, switching)))
+        parts.append(emit(series(flow, method, contact)))
     rank = (0, 0, 0)
-    if flow.guarded is not None and switching is None:
+    if flow.guarded is not None and contact is None:
         parts.append(emit(flow.guarded.rows))
         rank = (flow.guarded.rows.outputs[1].shape[1], flow.guarded.rows.outputs[1].shape[0], flow.guarded.rank)
-    parts.append(loop_source(method, flow.nz, flow.projects, free, contacts, rank))
+    parts.append(loop_source(method, flow.nz, flow.projects, contact.faces.count if contact else 0, rank))
     return "\n".join(parts)
 
 
@@ -55,9 +56,9 @@ def taylor_for(flow: Flow) -> Taylor:
     return linear if more <= 1.3 * cost else method  # p operations, not p²
 
 
-def series(flow: Flow, method: Taylor, switching: Switching | None = None) -> Fn:
+def series(flow: Flow, method: Taylor, contact: ContactFunctions | None = None) -> Fn:
     """(t, z, p) → c, margin and, with walls, g: the coefficients of Taylor's method."""
-    return expansion(_straight(flow), method.order, switching.faces if switching else None)
+    return expansion(_straight(flow), method.order, contact.distances if contact else None)
 
 
 def _straight(flow: Flow) -> Fn:
@@ -67,26 +68,6 @@ def _straight(flow: Flow) -> Fn:
             " nonlinear in the accelerations); use method='dop853'"
         )
     return flow.rhs
-
-
-def _switching(switching: Switching) -> list[str]:
-    """The functions of a mode, and `impact(face, …)` over its free faces."""
-    functions = [switching.faces, switching.face_acceleration, *switching.impacts]
-    functions += [switching.reactions] if switching.reactions is not None else []
-    cases = "\n".join(
-        f"    case {k}: {fn.name}(t, z, p, dz, impulse, before, after, margin); return;"
-        for k, fn in enumerate(switching.impacts)
-    )
-    arguments = ", ".join(f"double *{name}" for name in ("dz", "impulse", "before", "after", "margin"))
-    dispatch = f"""
-static void impact(int face, const double *t, const double *z, const double *p, {arguments})
-{{
-    switch (face) {{
-{cases}
-    }}
-}}
-"""
-    return [*(emit_function(fn) for fn in functions), *([dispatch] if switching.impacts else [])]
 
 
 STATUS_C = """

@@ -44,13 +44,9 @@ class Task:
     max_steps: int = 10_000_000
     fixed_step: float | None = None
     keep_steps: bool = True
-    rest: float = 0.0  # bouncing that would end within this time, s, has ended
-    simultaneous: float = 0.0  # two hits within this time, s, are one
-    graze: float = 0.0  # a face passed at less than this height was touched
     row_size: Array | None = None  # (rows,) sizes for the guard of rank; None: no guard
     rank_reference: float = 0.0  # largest σ that was seen
     rank_quiet: float = np.inf  # σ at which the guard spoke last
-    faces: tuple[int, ...] = ()  # numbers that the system gives to the faces of the loop: free ones, then contacts
 
     def __post_init__(self) -> None:
         for name in ("z0", "p", "times"):

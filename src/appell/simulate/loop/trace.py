@@ -114,6 +114,7 @@ class Trace:
         self.asleep: tuple[int, ...] = ()
         self.touching: set[int] = set()
         self.switch: tuple[int, Kind] | None = None
+        self.counting: tuple[Any, ...] = ()  # impacts, and how soon they follow each other: see `switch.c.in`
         self.notes: list[Note] = []
         self.readings: Readings | None = None
         self.failure: Exception | None = None

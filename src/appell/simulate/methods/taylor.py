@@ -55,8 +55,8 @@ class Taylor:
 
 def series_text(method: Taylor, free: int) -> dict[str, Any]:
     """What stands for the names in `taylor.c.in` and in the loop around it."""
-    distances = "double g[(LOOP_ORDER + 1)*LOOP_FREE];        /* of the distances */\n    "
-    distances += "double distance[LOOP_FREE][LOOP_ORDER + 1]; /* the same per step, see loop_look */\n    "
+    distances = "double g[(LOOP_ORDER + 1)*LOOP_FACES];        /* of the distances */\n    "
+    distances += "double distance[LOOP_FACES][LOOP_ORDER + 1]; /* the same per step, see loop_look */\n    "
     memory = f"""\
 #define LOOP_ORDER {method.order}
 #define LOOP_FORESIGHT 1

@@ -1,0 +1,204 @@
+"""The faces of a system as tables: one function for all faces that are written alike.
+
+    face k        x_k = s[inputs_k], c_k        y = shape(x, c) = (g, size, ġ, g̈ at a = 0, e, n)        s = (t, z, p)
+
+Fifty discs in a box have 1,425 faces and five shapes. Two faces are alike if their expressions differ only in numbers and in
+coordinates and parameters that stand at the same places; a coordinate whose rate is not a velocity of its own (of a quaternion,
+say) is alike only to itself. n = ∂ġ/∂v has a few entries, in the columns `columns_k` of v.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import sympy
+from numpy.typing import NDArray
+from sympy import Dummy, Symbol
+
+from appell.graph import Fn, make_fn
+from appell.graph.algebra import Value, along, column, jacobian, pattern, symbols, used, zeros
+from appell.jets import Coordinate, Parameter
+from appell.model import System
+from appell.model.unilateral import Face
+from appell.normal_form import NormalForm
+
+Array = NDArray[np.float64]
+Table = NDArray[np.int32]
+
+HEAD = ("g", "size", "g_d", "g_dd0", "restitution")
+"""What stands before the entries of n in the output of a shape. `size` is Σ|terms of g| + Σ|∂g/∂q·q| + |∂g/∂t·t|."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """`fn`: x (nx,), c (nc,) → y (5 + nn,), with a row of each table for each of its faces."""
+
+    fn: Fn
+    faces: Table  # (k,) numbers of the faces
+    inputs: Table  # (k, nx) places in s
+    constants: Array  # (k, nc)
+    columns: Table  # (k, nn) places in v
+
+
+@dataclass(frozen=True, eq=False)
+class FaceTable:
+    """The shapes of a system's faces. z = (q, v) and perhaps more has nz entries."""
+
+    shapes: tuple[Shape, ...]
+    count: int
+    nq: int
+    nv: int
+    nz: int
+    np: int
+
+    @cached_property
+    def width(self) -> int:
+        """The most entries of a normal."""
+        return max((shape.columns.shape[1] for shape in self.shapes), default=0)
+
+    @cached_property
+    def place(self) -> list[tuple[int, int]]:
+        """face → (shape, row of its tables)."""
+        found = {int(face): (k, j) for k, shape in enumerate(self.shapes) for j, face in enumerate(shape.faces)}
+        return [found[face] for face in range(self.count)]
+
+
+def face_table(system: System, form: NormalForm, nz: int) -> FaceTable:
+    """The faces of a system, those that are written alike together; nz is the length of the state (q, v, …)."""
+    velocities = set(system.velocities)
+    plain = {q: rate for q, rate in system.rates.items() if rate in velocities}
+    alike: dict[Any, list[tuple[int, _Outline]]] = {}
+    for k, face in enumerate(system.unilateral):
+        outline = _Outline.of(face, plain)
+        alike.setdefault(outline.key, []).append((k, outline))
+    where = _Places(system, form, nz)
+    shapes = tuple(_shape(f"shape{i}", form, where, members, system.unilateral) for i, members in enumerate(alike.values()))
+    return FaceTable(shapes, len(system.unilateral), form.nq, form.nv, nz, len(system.parameters))
+
+
+class _Places:
+    """Where symbols of a system stand in q, v, p and in s = (t, z, p)."""
+
+    def __init__(self, system: System, form: NormalForm, nz: int):
+        self.q = {s: i for i, s in enumerate(system.coordinates)}
+        self.v = {s: i for i, s in enumerate(system.velocities)}
+        self.p = {s: i for i, s in enumerate(system.parameters)}
+        self.first = {"t": 0, "q": 1, "v": 1 + form.nq, "p": 1 + nz}
+
+
+@dataclass(frozen=True)
+class _Outline:
+    """How a face is written: a key without names and numbers, and the symbols and numbers in their order."""
+
+    key: Any
+    coordinates: tuple[Any, ...]
+    velocities: tuple[Any, ...]
+    parameters: tuple[Any, ...]
+    numbers: tuple[float, ...]
+
+    @staticmethod
+    def of(face: Face, plain: dict[Any, Any]) -> _Outline:
+        walk = _Walk(plain)
+        key = (walk.key(face.function), walk.key(face.restitution))
+        coordinates = tuple(walk.coordinates)
+        return _Outline(key, coordinates, tuple(plain[q] for q in coordinates), tuple(walk.parameters), tuple(walk.numbers))
+
+
+class _Walk:
+    """Reads an expression from left to right; `numbers` are taken out of it unless they are exponents."""
+
+    def __init__(self, plain: Iterable[Any]):
+        self.plain = plain
+        self.coordinates: dict[Any, int] = {}
+        self.parameters: dict[Any, int] = {}
+        self.numbers: list[float] = []
+
+    def key(self, e: Any) -> Any:
+        if isinstance(e, Coordinate) and e in self.plain:
+            return "q", self.coordinates.setdefault(e, len(self.coordinates))
+        if isinstance(e, Parameter):
+            return "p", self.parameters.setdefault(e, len(self.parameters))
+        if e.is_Number:
+            self.numbers.append(float(e))
+            return "c"
+        if not e.args:
+            return str(e)
+        if isinstance(e, sympy.Pow):
+            return "Pow", self.key(e.base), str(e.exp) if e.exp.is_number else self.key(e.exp)
+        if isinstance(e, sympy.Add | sympy.Mul) or e.is_Function:
+            return e.func.__name__, *(self.key(a) for a in e.args)
+        return str(e)
+
+    def opened(self, e: Any, letter: Callable[[float], Symbol]) -> Any:
+        """The expression with a letter for each number, met in the same order."""
+        if e.is_Number:
+            return letter(float(e))
+        if isinstance(e, sympy.Pow):
+            base = self.opened(e.base, letter)
+            return sympy.Pow(base, e.exp if e.exp.is_number else self.opened(e.exp, letter))
+        if e.args and (isinstance(e, sympy.Add | sympy.Mul) or e.is_Function):
+            return e.func(*(self.opened(a, letter) for a in e.args))
+        return e
+
+
+def _shape(
+    name: str, form: NormalForm, where: _Places, members: list[tuple[int, _Outline]], faces: tuple[Face, ...]
+) -> Shape:
+    first, outline = members[0]
+    c = symbols("c", len(outline.numbers))
+    face = faces[first]
+    walk, letters = _Walk(()), []
+
+    def letter(_: float) -> Symbol:
+        letters.append(Dummy(real=True))
+        return letters[-1]
+
+    function, restitution = (walk.opened(e, letter) for e in (face.function, face.restitution))
+    form.lower.bind({s: c[k] for k, s in enumerate(letters)})
+    y, n_places = _outputs(form, function, restitution)
+    t, q, v, p = (form.inputs[x] for x in "tqvp")
+    x_places = [(kind, i) for kind, values in (("t", t), ("q", q), ("v", v), ("p", p)) for i in used(y, values)]
+    x = column(*(form.inputs[kind][i] for kind, i in x_places)) if x_places else zeros(0)
+    fn = make_fn(name, {"x": (x, (len(x_places),)), "c": (c, (len(letters),))}, {"y": (y, (y.numel(),))})
+    inputs, columns = [], []
+    for _, other in members:
+        move = _moved(where, outline, other)
+        inputs.append([where.first[kind] + move[kind].get(i, i) for kind, i in x_places])
+        columns.append([move["v"].get(i, i) for i in n_places])
+    return Shape(
+        fn,
+        np.array([k for k, _ in members], dtype=np.int32),
+        np.array(inputs, dtype=np.int32).reshape(len(members), len(x_places)),
+        np.array([other.numbers for _, other in members], dtype=float).reshape(len(members), len(letters)),
+        np.array(columns, dtype=np.int32).reshape(len(members), len(n_places)),
+    )
+
+
+def _moved(where: _Places, one: _Outline, two: _Outline) -> dict[str, dict[int, int]]:
+    """Where what stands in one face at some place stands in the other."""
+    pairs = lambda table, a, b: {table[x]: table[y] for x, y in zip(a, b, strict=True)}
+    return {
+        "t": {},
+        "q": pairs(where.q, one.coordinates, two.coordinates),
+        "v": pairs(where.v, one.velocities, two.velocities),
+        "p": pairs(where.p, one.parameters, two.parameters),
+    }
+
+
+def _outputs(form: NormalForm, function: Any, restitution: Any) -> tuple[Value, list[int]]:
+    """y of a face and the places in v of the entries of n."""
+    t, q, v, qd = form.inputs["t"], form.inputs["q"], form.inputs["v"], form["qd"]
+    drift = lambda y: along(y, [t, q], [1, qd])
+    g = form.lower(function)
+    g_d = drift(g)
+    slopes, n = jacobian(g, column(t, q)), jacobian(g_d, v)
+    size = sum((abs(form.lower(term)) for term in sympy.Add.make_args(function)), Value(0))
+    z = column(t, q)
+    size += sum((abs(slopes[0, j] * z[j]) for _, j in pattern(slopes)), Value(0))
+    places = sorted(j for _, j in pattern(n))
+    entries = [n[0, j] for j in places]
+    return column(g, size, g_d, drift(g_d), form.lower(restitution), *entries), places

@@ -1,0 +1,102 @@
+"""How velocities answer to impulses: x = K r of M x = r + W λ, A x = 0, part by part.
+
+Coordinates that neither M nor a row couples answer by themselves: fifty discs are a hundred parts of one velocity each, and a
+blow between two of them is the business of four.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.graph import Fn, make_fn
+from appell.graph.algebra import Value, column, pattern, symbols, zeros
+from appell.normal_form import NormalForm
+from appell.normal_form.flow import State, inputs_of
+from appell.normal_form.saddle import CHOLESKY, LU, Policy
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Velocities and rows that are coupled, by number, and where their blocks begin."""
+
+    velocities: tuple[int, ...]
+    rows: tuple[int, ...]
+    M: int
+    A: int
+
+
+@dataclass(frozen=True, eq=False)
+class Metric:
+    """`blocks`: (t, z, p) → M, A, W of the parts one after the other, row by row; `displace`: (t, z, p, x) → N x."""
+
+    blocks: Fn
+    displace: Fn
+    parts: tuple[Part, ...]
+    policy: Policy
+    nv: int
+    m: int
+
+    def matrices(self, t: float, z: Array, p: Array) -> tuple[Array, Array, Array]:
+        """M (nv, nv), A (m, nv), W (nv, m) at a state."""
+        out = self.blocks(t, z, p)
+        M, A, W = np.zeros((self.nv, self.nv)), np.zeros((self.m, self.nv)), np.zeros((self.nv, self.m))
+        for part in self.parts:
+            n, m = len(part.velocities), len(part.rows)
+            v, r = list(part.velocities), list(part.rows)
+            M[np.ix_(v, v)] = out["M"][part.M : part.M + n * n].reshape(n, n)
+            A[np.ix_(r, v)] = out["A"][part.A : part.A + m * n].reshape(m, n)
+            W[np.ix_(v, r)] = out["W"][part.A : part.A + m * n].reshape(n, m) if "W" in out else A[np.ix_(r, v)].T
+        return M, A, W
+
+
+def metric_of(form: NormalForm, policy: Policy, state: State) -> Metric:
+    """The metric of a system; one part where its rows are redundant or have directions of their own."""
+    groups = _parts(form) if policy.kind == CHOLESKY else [(tuple(range(form.nv)), tuple(range(form.m)))]
+    parts, M, A, W, at_M, at_A = [], [], [], [], 0, 0
+    for v, r in groups:
+        parts.append(Part(v, r, at_M, at_A))
+        M += [form["M"][i, j] for i in v for j in v]
+        A += [form["A"][i, j] for i in r for j in v]
+        W += [form["W"][i, j] for i in v for j in r]
+        at_M, at_A = at_M + len(v) ** 2, at_A + len(v) * len(r)
+    given = inputs_of(form, state)
+    flat = lambda values: (column(*values) if values else zeros(0), (len(values),))
+    outputs = {"M": flat(M), "A": flat(A), **({"W": flat(W)} if policy.kind == LU else {})}
+    x = symbols("x", form.nv)
+    moved: Value = form["N"] @ x
+    return Metric(
+        make_fn("metric", given, outputs),
+        make_fn("displace", {**given, "x": (x, (form.nv,))}, {"dq": (moved, (form.nq,))}),
+        tuple(parts),
+        policy,
+        form.nv,
+        form.m,
+    )
+
+
+def _parts(form: NormalForm) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Velocities and rows that M, A and W couple with each other."""
+    leader = list(range(form.nv + form.m))
+
+    def find(i: int) -> int:
+        while leader[i] != i:
+            leader[i] = i = leader[leader[i]]
+        return i
+
+    for pairs in (
+        pattern(form["M"]),
+        [(form.nv + i, j) for i, j in pattern(form["A"])],
+        [(i, form.nv + j) for i, j in pattern(form["W"])],
+    ):
+        for i, j in pairs:
+            leader[find(i)] = find(j)
+    groups: dict[int, tuple[list[int], list[int]]] = {}
+    for i in range(form.nv + form.m):
+        v, r = groups.setdefault(find(i), ([], []))
+        (v if i < form.nv else r).append(i if i < form.nv else i - form.nv)
+    return [(tuple(v), tuple(r)) for v, r in groups.values() if v]

@@ -1,0 +1,45 @@
+"""Whether a face lies on g = 0 wherever others do: looked at on states nearby."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.normal_form import NormalForm
+from appell.normal_form.manifold import normalise
+
+Array = NDArray[np.float64]
+
+
+def on_faces(
+    form: NormalForm, p: Array, contacts: tuple[int, ...], t: float, q: Array, v: Array, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """g, and its size where the search began, (faces,): at a random state near (t, q) where contacts and constraints hold.
+
+    Newton's steps in the coordinates, Δq = N Δπ of least norm; coordinates are moved by a third of what moves a distance as
+    much as the others do.
+    """
+    fn, c = form.select("g", "g_scale", "g_v", "N", "f0", "A0"), list(contacts)
+    out = fn(t, q, v, p)
+    lever = np.abs(out["g_v"][c]).max(axis=0)
+    lever[lever < 1e-12 * lever.max()] = 0  # rounding is no lever
+    unit = 1 / np.where(lever > 0, lever, 1.0)
+    arms = lever.max() / np.where(lever > 0, lever, np.inf)
+    q = normalise(form, q + out["N"] @ (rng.uniform(-0.3, 0.3, form.nv) * np.clip(arms, 1.0, 1e12)))
+    size = fn(t, q, v, p)["g_scale"]
+    for _ in range(30):
+        out = fn(t, q, v, p)
+        rows = np.vstack([out["A0"], out["g_v"][c]])
+        left = np.concatenate([out["f0"], out["g"][c]])
+        scaled = rows * unit
+        length = np.linalg.norm(scaled, axis=1)
+        step = unit * np.linalg.lstsq(scaled / length[:, None], -left / length, rcond=1e-12)[0]
+        q = normalise(form, q + out["N"] @ step)
+        if not np.isfinite(q).all():
+            return np.full(len(out["g"]), np.nan), size
+        if np.abs(out["g"][c]).max(initial=0.0) <= 1e-15 * size[c].max(initial=0.0):
+            break
+    out = fn(t, q, v, p)
+    arrived = np.abs(out["g"][c]).max(initial=0.0) <= 1e-12 * size[c].max(initial=0.0)
+    return out["g"] if arrived else np.full(len(size), np.nan), size
+
