@@ -146,6 +146,13 @@ class Instant:
         x, lam = _saddle(self.M, np.vstack([self.A, N]), np.hstack([self.W, N.T]), force[:, None], right)
         return x[:, 0], lam[len(self.A) :, 0]
 
+    def reactions(self, faces: Sequence[int]) -> tuple[Array, Array]:
+        """(a, Λ of the rows, then of the faces in contact), of least norm where they depend on each other."""
+        N = self.g_v[list(faces)].reshape(len(faces), len(self.M))
+        right = -np.concatenate([self.a0, self.g_dd0[list(faces)]])[:, None]
+        x, lam = _saddle(self.M, np.vstack([self.A, N]), np.hstack([self.W, N.T]), self.force[:, None], right)
+        return x[:, 0], lam[:, 0]
+
     def compliance(self, faces: Sequence[int]) -> Array:
         """G = n K nᵀ, (k, k): the rate that a unit impulse on one face gives to another, bilateral rows answering."""
         N = self.g_v[list(faces)]

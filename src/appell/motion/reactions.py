@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from appell.backends import warn
+from appell.contact.contact import Instant
 from appell.errors import AppellError
 from appell.motion.record import Array
 from appell.simulate.control.held import last_change
@@ -34,6 +35,8 @@ def solved(motion: Motion, run_at: Callable[[tuple[int, ...], Any], Run]) -> tup
             a[here], all_rows = run.acceleration(t[here], q[here], v[here])
         except AppellError:  # some sample is singular; the others are not
             a[here], all_rows = _one_by_one(run, rows + len(contacts), t[here], q[here], v[here])
+        if contacts:
+            _by_least_norm(motion, run, contacts, here, a, all_rows)
         lam[here] = all_rows[:, :rows]
         touch[np.ix_(here, contacts)] = all_rows[:, rows:]
     bad = ~(np.isfinite(a).all(axis=1) & np.isfinite(lam).all(axis=1))
@@ -43,6 +46,15 @@ def solved(motion: Motion, run_at: Callable[[tuple[int, ...], Any], Run]) -> tup
             f" first at t = {t[bad][0]:.6g} s; they are NaN there"
         )
     return a, lam, touch
+
+
+def _by_least_norm(motion: Motion, run: Run, contacts: tuple[int, ...], here: Any, a: Array, lam: Array) -> None:
+    """Where faces in contact depend on each other at a sample only, or not at all states: what is not finite, again."""
+    for k in np.flatnonzero(~np.isfinite(lam).all(axis=1)):
+        i = here[k]
+        p = run.p if run.p.ndim == 1 else run.p[k]
+        at = Instant.at(motion.run.form, float(motion.t[i]), motion.q[i].copy(), motion.v[i].copy(), p)
+        a[i], lam[k] = at.reactions(contacts)
 
 
 def _modes(motion: Motion) -> list[tuple[tuple[int, ...], Any]]:
