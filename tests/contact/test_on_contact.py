@@ -1,12 +1,10 @@
-"""Contact on contact: landing on a second face, bodies that come to rest on several corners, scales, and motions without end."""
+"""Contact on contact: landing on a second face, bodies that come to rest on several corners, scales, motions without end."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from sympy import sin
-
-import appell as ap
 from tests.contact.bodies import (
     phi,
     planar_start,
@@ -19,6 +17,8 @@ from tests.contact.bodies import (
     y,
 )
 from tests.reference.bodies_on_planes import fall
+
+import appell as ap
 
 FLOOR = (((0.0, 1.0), 0.0),)
 WEDGE = (((0.0, 1.0), 0.0), ((-np.sin(1.2), np.cos(1.2)), -1.5))

@@ -51,6 +51,10 @@ JAMMED = 1e4
 """Rates of so many times what counts as none: bouncing between several faces that takes no time any more has come to rest."""
 
 
+JUST_LEFT = 1e6
+"""Noises of a distance, below which a face is only just left."""
+
+
 @dataclass(frozen=True, eq=False)
 class ModeLoop:
     """`Loop` of a system with unilateral constraints.
@@ -279,7 +283,8 @@ class _Journey:
         """Whether the faces are met at one instant because of others: of contacts (a box that turns about an edge falls on the
         opposite one), or of a third face that is only just left (a box that comes to rest). No start nearby meets one of them
         long before the other, so one blow on all of them is no choice among several."""
-        if set(at.on()) - set(faces) - set(self.trace.resting):
+        near = set(np.flatnonzero(at.g <= JUST_LEFT * at.noise).tolist())
+        if near - set(faces) - set(self.trace.resting):
             return True
         first = (*self.contacts, faces[0])
         return bool(self.contacts) and all(self._implied(first, i) for i in faces[1:])
