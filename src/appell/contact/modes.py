@@ -51,6 +51,9 @@ JAMMED = 1e4
 """Rates of so many times what counts as none: bouncing between several faces that takes no time any more has come to rest."""
 
 
+SHARP = 16.0
+"""Noises of a distance, within which several faces are met at one instant."""
+
 JUST_LEFT = 1e6
 """Noises of a distance, below which a face is only just left."""
 
@@ -224,10 +227,11 @@ class _Journey:
             blows = [blow(at, each, resting)]
         elif rule == "together" or (rule == "raise" and self._bound(at, faces)):
             blows = [together(at, each, resting)]
-        elif rule == "raise" and (np.abs(at.g_d) > NEGLIGIBLE * at.slow)[faces].any() and not well_posed(at, faces, resting):
+        elif rule == "raise" and self._sharp(at, faces) and not well_posed(at, faces, resting):
             return Status.CORNER
         else:
-            blows = sequence(at, faces[::-1] if rule == "last" else faces, resting)
+            order = sorted(faces, key=lambda i: at.g[i]) if rule == "raise" else faces
+            blows = sequence(at, order[::-1] if rule == "last" else order, resting)
         for one in blows or []:
             after = at.moved(one.dv)
             for i in one.hits:
@@ -278,6 +282,11 @@ class _Journey:
         dv = at.solve(contacts, np.zeros(len(at.M)), np.zeros(len(at.A)), -rates)[0]
         self._move(at, dv)
         return at.moved(dv)
+
+    @staticmethod
+    def _sharp(at: Instant, faces: list[int]) -> bool:
+        """Whether it cannot be told which face is met first, and that matters."""
+        return bool((at.g <= SHARP * at.noise)[faces].all() and (np.abs(at.g_d) > NEGLIGIBLE * at.slow)[faces].any())
 
     def _bound(self, at: Instant, faces: list[int]) -> bool:
         """Whether the faces are met at one instant because of others: of contacts (a box that turns about an edge falls on the
