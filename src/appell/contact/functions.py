@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from appell.contact.faces import FaceTable, face_table
 from appell.contact.metric import Metric, metric_of
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import depends
 from appell.model import System
 from appell.normal_form import NormalForm
+from appell.normal_form.face_table import FaceTable, face_table
 from appell.normal_form.flow import State, inputs_of
 from appell.normal_form.saddle import Policy
 

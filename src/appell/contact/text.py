@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from appell.contact.contact import ROUNDING, STEADY
-from appell.contact.faces import FaceTable, Shape
 from appell.contact.metric import Metric
 from appell.graph import Fn
+from appell.normal_form.face_table import FaceTable, Shape
 from appell.normal_form.saddle import LU
 
 

@@ -24,7 +24,7 @@ from appell.graph.algebra import Value, along, column, jacobian, pattern, symbol
 from appell.jets import Coordinate, Parameter
 from appell.model import System
 from appell.model.unilateral import Face
-from appell.normal_form import NormalForm
+from appell.normal_form.normal_form import NormalForm
 
 Array = NDArray[np.float64]
 Table = NDArray[np.int32]
