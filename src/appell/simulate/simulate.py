@@ -21,6 +21,7 @@ from appell.motion.sampler import Sampler, unpack
 from appell.normal_form.flow import Flow
 from appell.simulate.control.reader import Control, Reader
 from appell.simulate.control.sampled import SampledLoop
+from appell.simulate.doubts import doubts_of
 from appell.simulate.loop.guarded import RankedLoop
 from appell.simulate.loop.prepare import Prepared, methods, prepare
 from appell.simulate.loop.task import Loop, Task
@@ -294,6 +295,8 @@ def _motion(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, facts: _
         contacts=tuple(trace.contacts), readings=readings,
         notes=(*run.notes, *trace.notes),
     )  # fmt: skip
+    if trace.status is Status.OK:
+        motion = _with_doubts(motion, fixed_step=task.fixed_step is not None)
     if trace.status is Status.CORNER:
         raise SingularConfiguration(message, time=trace.t, state=run.named(q[-1], v[-1]), motion=motion)
     if trace.status is Status.CONTROL:
@@ -307,6 +310,13 @@ def _remedy(run: Run, status: Status, method: str) -> str:
         return ""
     name = "cvodes" if isinstance(run.flow().rhs, Fn) else "idas"
     return f"; if the system is stiff, use method={name!r}"
+
+
+def _with_doubts(motion: Motion, *, fixed_step: bool) -> Motion:
+    doubts = doubts_of(motion, fixed_step=fixed_step)
+    for doubt in doubts:
+        warn(f"this motion is doubtful: {doubt}")
+    return replace(motion, doubts=doubts) if doubts else motion
 
 
 def _reason(failure: Exception) -> str:

@@ -1,0 +1,72 @@
+"""What speaks against a motion: an energy balance or constraint residuals far above what its tolerances explain.
+
+    |H − H(0) − ∫P dt|  against  k (rtol E + atol (n 2T/|v| + n ΔV/|Δq|) + ε (|T| + |V|)),        k steps, n velocities
+    |f| against the size of the terms in it: states are projected, so rounding is all that is left
+
+A factor of `FACTOR` is granted; no system of the zoo needs more than 0.03 at tolerances from 1e-4 to 1e-13. Steps of fixed
+size have no tolerance, so their balance says nothing here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from appell.motion.motion import Motion
+from appell.normal_form.manifold import relative, residuals
+
+FACTOR = 1e3
+"""How far above what tolerances and rounding explain a motion becomes doubtful."""
+
+SAMPLES = 24
+"""States that are looked at."""
+
+
+def doubts_of(motion: Motion, *, fixed_step: bool) -> tuple[str, ...]:
+    """Sentences that speak against a motion; none for one that is as its tolerances say."""
+    if len(motion.t) == 0:
+        return ()
+    chosen = np.unique(np.linspace(0, len(motion.t) - 1, SAMPLES).astype(int))
+    few = replace(
+        motion, t=motion.t[chosen], q=motion.q[chosen], v=motion.v[chosen], work=motion.work[chosen], origin=motion._origin
+    )
+    with np.errstate(all="ignore"):
+        found = [] if fixed_step else _balance(few)
+        return (*found, *([] if motion.readings is not None else _residual(few)))
+
+
+def allowed_balance(motion: Motion) -> float:
+    """What tolerances and rounding explain of the energy balance, J, without the factor."""
+    rtol, atol, energies = motion.tolerances["rtol"], motion.tolerances["atol"], motion._energies
+    T, V = np.abs(energies["T"]), energies["V"]
+    speed, way = np.abs(motion.v).max(initial=0.0), np.abs(motion.q - motion._origin.q).max(initial=0.0)
+    slopes = (2 * T.max() / speed if speed > 0 else 0.0) + (np.ptp(V) / way if way > 0 else 0.0)
+    rounding = np.finfo(float).eps * float((T + np.abs(V)).max())
+    steps = max(10, motion.statistics.get("steps", 0) + len(motion.impacts))
+    return steps * ((rtol + 1e-15) * motion.energy_scale + atol * motion.v.shape[1] * float(slopes) + rounding)
+
+
+def _balance(motion: Motion) -> list[str]:
+    size, allowed = np.abs(motion.balance), allowed_balance(motion)
+    if not size.max(initial=0.0) > FACTOR * allowed:
+        return []
+    first = int(np.argmax(size > FACTOR * allowed))
+    share = size.max() / motion.energy_scale
+    return [
+        f"the energy balance is off by {size.max():.1e} J, {share:.1e} of the energies, from t = {motion.t[first]:.6g} on: far"
+        " more than the tolerances explain. Tighten rtol=, or look for a singular configuration"
+    ]
+
+
+def _residual(motion: Motion) -> list[str]:
+    allowed = 1e-8 + FACTOR * motion.tolerances["rtol"]
+    for k, t in enumerate(motion.t):
+        left = residuals(motion.run.form, float(t), motion.q[k], motion.v[k], motion.run.p)
+        worst = max(relative(left.f0, left.f0_scale).max(initial=0.0), relative(left.f1, left.f1_scale).max(initial=0.0))
+        if not worst <= allowed:
+            return [
+                f"the constraints are violated at t = {t:.6g} by {worst:.1e} of the size of their terms: rows that were taken"
+                " for redundant are not, or contradict the others"
+            ]
+    return []
