@@ -167,7 +167,7 @@ def _null_vectors(
     """c_k = Σ r_kj × coefficient_j with rational r for which Σ c_k I_k has no rate and no jump, simplest first."""
     system, unknowns = batch.run.system, len(candidates) * len(coefficients)
     many = _scattered(batch, given, unknowns + 10) if len(coefficients) > 1 else batch
-    times = lambda table, some: np.einsum("ki,kj->kij", table, some.table(coefficients)).reshape(len(table), -1)
+    times = lambda table, some: np.einsum("ki,kj->kij", table, some.table(coefficients)).reshape(len(table), unknowns)
     d_dt = along(system.rates)
     rates = times(many.table([d_dt(e) for e in candidates]), many)
     size = np.abs(times(many.table(candidates), many)).max(axis=0, initial=0.0) + np.abs(rates).max(axis=0, initial=0.0)
