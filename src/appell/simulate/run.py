@@ -89,6 +89,8 @@ class Run:
         if self.form.gauss or not self.form.ideal or not self.form.rows or margin == -float(Status.NOT_FINITE):
             self._raise(t, q, v, STATUS_TEXT[status_of(margin)] + where)
         out = self.form.select("M", "A", "A_size", "Q", "h", "a0")(t, q, v, self.p)
+        if not all(np.isfinite(x).all() for x in out.values()):
+            self._raise(t, q, v, STATUS_TEXT[Status.NOT_FINITE] + where)
         gamma = self.policies.acceleration.gamma
         M, r = out["M"] + gamma * out["A"].T @ out["A"], out["Q"] - out["h"] - gamma * out["A"].T @ out["a0"]
         a, lam, rows = accelerations(M, out["A"], out["A_size"], r, out["a0"])
