@@ -35,7 +35,7 @@ def test_what_no_body_has_is_refused_with_the_reason():
     raw = lambda m, h, P: Tree([Joint("a", body=Inertia(m, np.array(h, float), np.array(P, float)))])
     bodies = {
         r"triangle inequality, 3 > 1 \+ 1": lambda: centre(np.diag([1, 1, 3])),
-        r"the body has .* triangle inequality, 1 > 0 \+ 0": lambda: centre(np.diag([0, 0, 1]), c=(3, 0, 0)),
+        r"the body has .* triangle inequality, 1 > 0.25 \+ 0.25": lambda: centre(np.diag([0.25, 0.25, 1]), c=(3, 0, 0)),
         "one of them negative": lambda: centre([[1, 5, 0], [5, 1, 0], [0, 0, 1]]),
         r"are -1, 1, 1 kg m²": lambda: centre(np.diag([1, -1, 1])),
         "must be symmetric": lambda: centre([[1, 0.1, 0], [0, 1, 0], [0, 0, 1]]),
@@ -109,3 +109,11 @@ def test_turns_are_those_of_urdf():
     assert (np.unique((third @ third @ third).R) == [-1, 0, 1]).all()
     joint_ = Tree([Joint("a", axis=(np.cos(np.pi / 2), 0, 1))]).nodes[0]
     assert joint_.axis.tolist() == [0, 0, 1]
+
+
+def test_the_shorthand_of_plane_mechanics():
+    """(0, 0, J) is no body's, but what a body that turns about one axis needs: it is taken."""
+    for axis in range(3):
+        J = np.zeros((3, 3))
+        J[axis, axis] = 0.7
+        assert Inertia.at_centre(2.0, (0.3, 0.0, 0.0), J).impossible() == ""

@@ -224,7 +224,8 @@ class Inertia:
         """Why no body has these ten numbers, "" if one has: Σ (r − c)(r − c)ᵀ dm = P − h hᵀ/m has no negative eigenvalue.
 
         Those of P and of J are μ and Σμ − μ: none of P negative is the triangle inequality of J. Point masses, rods and
-        plates are on the border; numbers beyond it by 1e-9 of their size are rounding. A wheel without mass may pass.
+        plates are on the border; numbers beyond it by 1e-9 of their size are rounding. A wheel without mass may pass,
+        and so may (0, 0, J), the shorthand of plane mechanics.
         """
         m, h, P = self.m, self.h, self.P
         if any(map(has_symbols, (m, h, P))):
@@ -240,6 +241,8 @@ class Inertia:
         if mu[0] >= -ROUNDING * size:
             return ""
         moments = np.sort(mu.sum() - mu)
+        if abs(moments[:2]).max() <= ROUNDING * size:
+            return ""  # (0, 0, J): how plane mechanics writes a body that turns about one axis only
         shown = ", ".join(f"{x:.6g}" for x in moments)
         if moments[0] < -ROUNDING * size:
             return f"its principal moments about the centre of mass are {shown} kg m², one of them negative"
