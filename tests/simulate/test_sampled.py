@@ -226,7 +226,8 @@ def test_verification_and_pictures(motion):
     stairs = panels[1].lines[0]
     assert stairs.get_drawstyle() == "steps-post" and len(stairs.get_xdata()) >= len(motion)
     assert len(LoadedMotion(motion.dataset).plot("inputs", [u, x]).axes) == 2 and len(motion.plot_path(x, u).axes) == 1
-    assert plt.get_fignums() == []
+    assert plt.get_fignums(), "plt.show() shows them"
+    plt.close("all")
 
 
 # --- potentials -------------------------------------------------------------------------------------------------------
