@@ -2,6 +2,7 @@
 
     |H − H(0) − ∫P dt|  against  k (rtol E + atol (n 2T/|v| + n ΔV/|Δq|) + ε (|T| + |V|)),        k steps, n velocities
     |f| against the size of the terms in it: states are projected, so rounding is all that is left
+    −g of a face that is crossed, against rtol of the terms in it and atol: impacts are located to rounding
 
 A factor of `FACTOR` is granted; no system of the zoo needs more than 0.03 at tolerances from 1e-4 to 1e-13. Steps of fixed
 size have no tolerance, so their balance says nothing here.
@@ -19,8 +20,13 @@ from appell.normal_form.manifold import relative, residuals
 FACTOR = 1e3
 """How far above what tolerances and rounding explain a motion becomes doubtful."""
 
+CROSSED = 30
+"""How far above rtol and atol a face may be crossed."""
+
 SAMPLES = 24
-"""States that are looked at."""
+"""States that are looked at; distances from faces at `DISTANCES`."""
+
+DISTANCES = 2000
 
 
 def doubts_of(motion: Motion, *, fixed_step: bool) -> tuple[str, ...]:
@@ -33,6 +39,7 @@ def doubts_of(motion: Motion, *, fixed_step: bool) -> tuple[str, ...]:
     )
     with np.errstate(all="ignore"):
         found = [] if fixed_step else _balance(few)
+        found += [] if fixed_step or motion.readings is not None else _crossed(motion)
         return (*found, *([] if motion.readings is not None else _residual(few)))
 
 
@@ -70,3 +77,20 @@ def _residual(motion: Motion) -> list[str]:
                 " for redundant are not, or contradict the others"
             ]
     return []
+
+
+def _crossed(motion: Motion) -> list[str]:
+    """Faces behind which the motion is."""
+    if not motion.system.unilateral:
+        return []
+    chosen = np.unique(np.linspace(0, len(motion.t) - 1, DISTANCES).astype(int))
+    t, q, v = motion.t[chosen], motion.q[chosen], motion.v[chosen]
+    out = motion.run.evaluate(t, q, v, ("g", "g_scale", "g_v"))
+    slope = np.abs(out["g_v"]).sum(axis=-1)
+    allowed = CROSSED * ((motion.tolerances["rtol"] + 1e-13) * out["g_scale"] + motion.tolerances["atol"] * slope) + 1e-300
+    over = -out["g"] / allowed
+    if not over.max(initial=0.0) > 1:
+        return []
+    k, face = np.unravel_index(int(np.argmax(over)), over.shape)
+    name = motion.system.unilateral[int(face)].name
+    return [f"'{name}' is crossed by {-out['g'][k, face]:.1e} at t = {t[k]:.6g}: more than the tolerances explain"]
