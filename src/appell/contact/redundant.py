@@ -17,7 +17,7 @@ def on_faces(
     """g, and its size where the search began, (faces,): at a random state near (t, q) where contacts and constraints hold.
 
     Newton's steps in the coordinates, Δq = N Δπ of least norm; coordinates are moved by a third of what moves a distance as
-    much as the others do.
+    much as the others do, bodies turned by a third of a radian (a long way in one entry of a quaternion drowns the others).
     """
     fn, c = form.select("g", "g_scale", "g_v", "N", "f0", "A0"), list(contacts)
     out = fn(t, q, v, p)
@@ -25,7 +25,10 @@ def on_faces(
     lever[lever < 1e-12 * lever.max()] = 0  # rounding is no lever
     unit = 1 / np.where(lever > 0, lever, 1.0)
     arms = lever.max() / np.where(lever > 0, lever, np.inf)
-    q = normalise(form, q + out["N"] @ (rng.uniform(-0.3, 0.3, form.nv) * np.clip(arms, 1.0, 1e12)))
+    balls = [i for group in form.quaternions for i in group]
+    turns = np.abs(out["N"][balls]).max(axis=0, initial=0.0) > 0
+    reach = np.where(turns, 1.0, np.clip(arms, 1.0, 1e12))
+    q = normalise(form, q + out["N"] @ (rng.uniform(-0.3, 0.3, form.nv) * reach))
     size = fn(t, q, v, p)["g_scale"]
     for _ in range(30):
         out = fn(t, q, v, p)
