@@ -51,3 +51,9 @@ REFUSED = {
 def test_blows_are_refused_where_they_stand(what):
     with pytest.raises(ap.ModelError, match=r"jumps where|has a kink where"):
         ap.System([x, y], **{"kinetic": T, **REFUSED[what]})
+
+
+def test_a_force_on_one_side_is_not_lost_in_the_solution():
+    """It vanishes wherever x > 0, and nowhere else."""
+    solved = ap.forms.lagrange(ap.System([x], m * x.d**2 / 2, forces={x: k * Heaviside(-x)})).solve()
+    assert solved[x.dd].has(Heaviside)

@@ -101,7 +101,7 @@ MATHS = {
 
 def _unicode(text: str) -> str:
     """Plain text as LaTeX that every engine sets."""
-    escaped = latex_text(text)
+    escaped = latex_text(text).replace("\\ ", " ")
     for letter in sorted(MATHS, key=len, reverse=True):
         escaped = escaped.replace(letter, MATHS[letter])
     return escaped.encode("latin-1", "replace").decode("latin-1")
