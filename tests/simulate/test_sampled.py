@@ -240,6 +240,7 @@ def test_a_jump_inside_the_potential_does_work():
     for options in ({}, {"times": GRID}):
         motion = ap.simulate(spring, {x: 1.0}, 3.0, control=stiffness, rate=10, rtol=1e-11, **options)
         assert np.abs(motion.energy_error).max() < 1e-10 and np.ptp(motion.energy) > 1
+        assert motion.ok and not motion.doubts
         assert np.abs(motion.at([0.05, 1.234, 2.9]).balance).max() < 1e-9
     jumps = motion.readings
     assert jumps.work == pytest.approx(np.cumsum(np.diff(jumps.values[:, 0], prepend=5.0) * jumps.z[:, 0] ** 2 / 2))

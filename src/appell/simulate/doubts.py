@@ -38,7 +38,8 @@ def doubts_of(motion: Motion, *, fixed_step: bool) -> tuple[str, ...]:
         motion, t=motion.t[chosen], q=motion.q[chosen], v=motion.v[chosen], work=motion.work[chosen], origin=motion._origin
     )
     with np.errstate(all="ignore"):
-        found = [] if fixed_step else _balance(few)
+        whole = motion.readings is not None  # a sample at a reading stands before it or after it, which its time does not tell
+        found = [] if fixed_step else _balance(motion if whole else few)
         found += [] if fixed_step or motion.readings is not None else _crossed(motion)
         return (*found, *([] if motion.readings is not None else _residual(few)))
 
