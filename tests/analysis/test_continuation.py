@@ -105,5 +105,7 @@ def test_wrong_requests(ball):
         ap.continue_orbit(system, c, orbit, float(orbit.parameters[c]))
     with pytest.raises(ap.ModelError, match="returns, not"):
         ap.continue_orbit(system, c, {z: 1.0}, 1.0)
+    with pytest.raises(ap.ModelError, match="period="):
+        ap.continue_orbit(system, c, orbit, 1.0, period="print('run')")
     with pytest.raises(ap.ModelError, match="no multiple"):
         ap.continue_orbit(system, c, orbit, 1.0, period=0.07)

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from appell.analysis.orbits import Orbit, Shooting, explicit_time, periodic_orbit
 from appell.errors import AppellError, ModelError
+from appell.jets import expression
 from appell.model import System
 from appell.simulate.progress import reporter
 from appell.simulate.run import compile
@@ -190,16 +191,16 @@ class _Walk:
             return None
         if period is None:
             return lambda p: self.orbit.period
-        expression = sympy.sympify(period)
-        symbols = sorted(expression.free_symbols, key=str)
+        law_of_period = expression(period, "period=")
+        symbols = sorted(law_of_period.free_symbols, key=str)
         strange = [str(s) for s in symbols if str(s) not in self.values]
         if strange:
             raise ModelError(f"period= contains {strange[0]}, which is no parameter of '{self.system.name}'")
-        value = sympy.lambdify(symbols, expression)
+        value = sympy.lambdify(symbols, law_of_period)
         law = lambda p: float(value(*(p if str(s) == self.parameter else self.values[str(s)] for s in symbols)))
         factor, now = self.orbit.period / law(self.p0), law(self.p0)
         if abs(factor - round(factor)) > 1e-6 or round(factor) < 1:
-            raise ModelError(f"period = {expression} is {now:g} s here; {self.orbit.period:g} s is no multiple of it")
+            raise ModelError(f"period = {law_of_period} is {now:g} s here; {self.orbit.period:g} s is no multiple of it")
         return lambda p: round(factor) * law(p)
 
     # -- one point -----------------------------------------------------------------------------------------------------

@@ -16,10 +16,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import sympy
 from numpy.typing import NDArray
 
 from appell.errors import ModelError, Status
+from appell.jets import expression
 from appell.model import Between, System, Unilateral
 from appell.motion.motion import Motion
 from appell.motion.record import subdivided
@@ -129,7 +129,7 @@ class _Collector:
         self.run, self.direction, self.wanted, self.options = run, direction, wanted, options
         self.face = _face(run.system, section)
         self.name = self.face or str(section)
-        self.expression = None if self.face else sympy.sympify(section)
+        self.expression = None if self.face else expression(section, "a section")
         self.found: list[tuple[float, Array, Array]] = []
 
     def collect(self, start: Mapping[Any, Any], since: float, until: float | None, skip: int) -> Section:
