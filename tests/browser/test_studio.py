@@ -66,7 +66,7 @@ def test_sliders_errors_and_the_token(address, watched):
     assert page.evaluate("appell.shown") == shown
     move(page, "r at the start", 0.5)
     page.wait_for_function(f"appell.shown > {shown}", timeout=60_000)  # it lives on
-    assert page.locator("[role=alert]").inner_text() == ""
+    page.wait_for_function("document.querySelector('[role=alert]').innerText === ''", timeout=60_000)
     assert seen.complaints == []
 
     bare = address.split("?")[0]
