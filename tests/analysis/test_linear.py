@@ -10,7 +10,7 @@ from sympy import cos, sin
 
 import appell as ap
 
-x, y, psi, theta, phi, q1, q2 = ap.coordinates("x y psi theta phi q1 q2")
+x, y, psi, theta, phi, q1, q2, q3 = ap.coordinates("x y psi theta phi q1 q2 q3")
 m, g, l, A, C, k, c = ap.parameters("m g l A C k c", positive=True)
 TOP = ap.System(
     [psi, theta, phi],
@@ -147,5 +147,33 @@ def test_what_is_no_steady_motion_is_refused():
         ap.linearize(system, at={q1: 0.5})
     with pytest.raises(ap.ModelError, match="not both"):
         ap.linearize(system)
-    with pytest.raises(ap.ModelError, match="second order"):
-        ap.linearize(ap.zoo.orthogonal_acceleration().system, at={}, parameters=ap.zoo.orthogonal_acceleration().parameters)
+
+
+SECOND = [
+    [q1.dd + 2 * q2.dd * cos(q3) + q1.d / 3 - 3 * q3],
+    [q1.dd + 2 * q2.dd * cos(q3) + q1.d / 3 - 3 * q3 + q1.dd**2 + q3 * q2.dd**2],
+    [q1.dd + 2 * q2.dd * cos(q3) + q1.d / 3 - 3 * q3, q2.dd - 2 * q3.dd + q2],
+]
+
+
+@pytest.mark.parametrize("rows", SECOND, ids=["linear", "nonlinear", "two"])
+def test_rows_of_second_order_are_linearised(rows):
+    """A = ∂(v, a)/∂(q, v) of the motion itself, by central differences; all velocities are free."""
+    T = (q1.d**2 + 2 * q2.d**2 + q3.d**2 + q1.d * q2.d) / 2
+    V = 3 * (q1**2 + q2**2 + 2 * q1 * q3 + q3**2) / 2
+    system = ap.System([q1, q2, q3], T, V, {q1: -q1.d / 5}, constraints=rows)
+    run = ap.compile(system, backend="vm")
+    flow = lambda z: np.concatenate([z[3:], run.acceleration(0.0, z[:3].copy(), z[3:].copy())[0]])
+    slopes = np.array([(flow(1e-6 * e) - flow(-1e-6 * e)) / 2e-6 for e in np.eye(6)]).T
+    found = ap.linearize(system, at={})
+    order = [system.coordinates.index(q) for q in found.coordinates]
+    order += [3 + system.velocities.index(v) for v in found.velocities]
+    np.testing.assert_allclose(found.A, slopes[np.ix_(order, order)], atol=1e-8)
+
+
+def test_a_row_of_second_order_leaves_a_steady_motion():
+    """x.dd = k (v − x.d): a servo keeps the speed v; x is ignorable, and the linear motion decays with −k."""
+    system = ap.System([q1, q2], q1.d**2 / 2 + q2.d**2 / 2, q2**2, constraints=[q1.dd - 2 * (5 - q1.d)])
+    (steady,) = [s for s in ap.steady_motions(system) if abs(s.start[q1.d] - 5) < 1e-9]
+    values = ap.linearize(system, at=steady).eigenvalues
+    assert np.abs(values + 2).min() < 1e-9

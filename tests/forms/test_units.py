@@ -8,7 +8,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from sympy import Symbol, erf, sin
+from sympy import Float, Symbol, cos, erf, sin
 
 import appell as ap
 from appell.forms.linear import Undetermined, solve_with_nullity
@@ -110,3 +110,25 @@ def test_nothing_is_printed_by_linear_algebra(capfd):
         ap.forms.lagrange(example.system).acceleration(0, [1e200] * example.system.nq, [1e200] * example.system.nv,
                                                        example.parameters)  # fmt: skip
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("scale", [Float("1e-30"), Float("1e30")])
+def test_small_masses_and_rows_are_not_taken_for_nothing(scale):
+    """T, V and the row in units of 1e∓30: only φ is ignorable, and every split is found."""
+    phi = ap.coordinates("phi")
+    row = ap.Constraint(scale * (x.d * sin(phi) - y.d * cos(phi)), "blade")
+    blade = ap.System([x, y, phi], scale * (x.d**2 + y.d**2 + 3 * phi.d**2) / 2, constraints=[row])
+    table = ap.agree(blade, states=2)
+    assert table.ok(), str(table)
+    assert table["jourdain (independent)"].applies and ap.forms.routhian(blade).cyclic == (phi,)
+    spring = ap.System([x, y], scale * (x.d**2 + y.d**2) / 2, scale * x**2)
+    assert ap.forms.routhian(spring).cyclic == (y,)
+    assert ap.forms.lagrange(spring).solve()[x.dd].xreplace({x: 1}) == -2
+
+
+def test_massless_coordinates_are_no_false_alarm():
+    """The reaction on a coordinate without mass is zero, and what rounding leaves of it is measured by the other forces."""
+    phi = ap.coordinates("phi")
+    row = x.d * sin(phi) - y.d * cos(phi) - phi.d * l
+    table = ap.agree(ap.System([x, y, phi], m * (x.d**2 + y.d**2) / 2, constraints=[row]), states=2)
+    assert table.ok(), str(table)

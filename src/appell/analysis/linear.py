@@ -6,8 +6,10 @@ perturbations of some independent velocities themselves, z those of their coordi
 
     M u̇ + (D + G) u + (K + N) z = 0,        ż = Z u + (Y − C B) z,        M = LᵀM Z,  D + G = Lᵀ(M Y_b + F_v Z), …
 
-with F = M a + h − Q − WΛ at the accelerations and reactions of the motion, D and K symmetric (damping, stiffness), G and N
-antisymmetric (gyroscopic, circulatory). Derivatives are exact, by the graph. A is the matrix of (z, u)˙ = A (z, u).
+with F = M a + h − Q − WΛ (M stands for ∂F/∂a) at the accelerations and reactions of the motion, D and K symmetric (damping,
+stiffness), G and N antisymmetric (gyroscopic, circulatory). Rows of second order restrict no velocity: L loses as many columns
+as there are of them, and their own variations r_a δa + r_v δv + r_q δq = 0 stand as the last equations in M, D + G and K + N.
+Derivatives are exact, by the graph. A is the matrix of (z, u)˙ = A (z, u).
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from numpy.typing import NDArray
 
 from appell.errors import ModelError
 from appell.graph import Fn, make_fn
-from appell.graph.algebra import Value, along, is_zero, jacobian
+from appell.graph.algebra import Value, along, block_matrix, column, is_zero, jacobian, take
 from appell.model import System
 from appell.motion.motion import Motion
 from appell.normal_form import NormalForm
@@ -46,7 +48,8 @@ class Linearization:
     ----------
     velocities: the independent velocities that u belongs to, (nu,).
     coordinates: what z belongs to, those of `velocities` first, (nz,).
-    M, D, G, K, N: (nu, nu). follow: (nu, nz − nu), stiffness of the coordinates that only follow; zero for ignorable ones.
+    M, D, G, K, N: (nu, nu); with constraints of second order their variations are the last rows.
+    follow: (nu, nz − nu), stiffness of the coordinates that only follow; zero for ignorable ones.
     A: (nz + nu, nz + nu), of (z, u)˙ = A (z, u), 1/s.
     B: (nv, nz), displacements of all velocities' coordinates for each z. a, multipliers: of the motion, (nv,), (rows,).
     """
@@ -178,13 +181,20 @@ class _Derivatives:
     @staticmethod
     def of(form: NormalForm) -> _Derivatives:
         t, q, v, p, a, lam = (form.inputs[x] for x in ("t", "q", "v", "p", "a", "lam"))
-        load = form["M"] @ a + form["h"] - form["Q"] - form["W"] @ lam
-        rows, N = form["A"] @ a + form["a0"], form["N"]
+        linear = [row.index for row in form.rows if row.linear]
+        curved = [row.index for row in form.rows if not row.linear]
+        load = form["M"] @ a + form["h"] - form["Q"] - form["W"] @ take(lam, linear) - form["r_a"].T @ take(lam, curved)
+        below = [k for k, level in enumerate(form.levels) if level < 2]
+        all_rows, N = form["A"] @ a + form["a0"], form["N"]
+        rows = take(all_rows, below)
+        second = column(take(all_rows, [k for k, level in enumerate(form.levels) if level == 2]), form["r"])
         turning = along(N, [t, q], [1, form["qd"]]) - jacobian(form["qd"], q) @ N
         values: dict[str, Value] = {
-            "M": form["M"], "W": form["W"], "A": form["A"], "A0": form["A0"], "A1": form["A1"], "N": N, "turning": turning,
-            "F_q": jacobian(load, q) @ N, "F_v": jacobian(load, v), "r_q": jacobian(rows, q) @ N, "r_v": jacobian(rows, v),
+            "M": form["M"], "W": block_matrix([[form["W"], form["r_a"].T]]), "A0": form["A0"], "A1": form["A1"], "N": N,
+            "turning": turning, "F_a": jacobian(load, a), "F_q": jacobian(load, q) @ N, "F_v": jacobian(load, v),
+            "r_a": jacobian(rows, a), "r_q": jacobian(rows, q) @ N, "r_v": jacobian(rows, v),
             "f_q": jacobian(form["f1"], q) @ N,
+            "s_a": jacobian(second, a), "s_q": jacobian(second, q) @ N, "s_v": jacobian(second, v),
         }  # fmt: skip
         inputs = {name: (x, (x.numel(),)) for name, x in (("q", q), ("v", v), ("p", p), ("a", a), ("lam", lam))}
         return _Derivatives(make_fn("linear", {"t": (t, ()), **inputs}, {k: (x, x.shape) for k, x in values.items()}))
@@ -195,9 +205,6 @@ class _Probe:
 
     def __init__(self, run: Run, independent: Sequence[int] | None, t: float, q: Array, v: Array):
         self.run, self.system, self.form = run, run.system, run.form
-        second = [row.constraint.name for row in self.form.rows if row.level == 2]
-        if second:
-            raise ModelError(f"constraint '{second[0]}' is of second order; small motions are found for orders 0 and 1")
         self.derivatives = _Derivatives.of(self.form)
         a, lam = run.acceleration(t, q, v)
         out = self.derivatives.fn(t, q, v, run.p, a, lam)
@@ -219,6 +226,7 @@ class _Probe:
         bound = pivots(out["A0"] * scale, [inside]) if len(out["A0"]) else []
         self.z = [*self.free, *(i for i in self.dependent if i not in bound)]
         self.bound = sorted(bound)
+        self.held = pivots(out["s_a"] @ _basis(out["A1"], self.free, self.dependent, nv), [np.ones(len(self.free), dtype=bool)])
 
     def __call__(self, t: float, q: Array, v: Array) -> tuple[Any, ...]:
         """M, C, K (nu, nz), A, B, a, Λ at a state."""
@@ -227,13 +235,15 @@ class _Probe:
         nv, nu, nz = self.system.nv, len(self.free), len(self.z)
         B = _basis(out["A0"], self.z, self.bound, nv)
         Z = _basis(out["A1"], self.free, self.dependent, nv)
-        L = _basis(out["W"].T, self.free, self.dependent, nv)
+        held = [self.free[k] for k in self.held]
+        L = _basis(out["W"].T, [i for i in self.free if i not in held], [*self.dependent, *held], nv)
         Y = _particular(out["A1"], out["f_q"] @ B, self.dependent, nv)
-        Y_a = _particular(out["A"], out["r_q"] @ B + out["r_v"] @ Y, self.dependent, nv)
-        Y_b = _particular(out["A"], out["r_v"] @ Z, self.dependent, nv)
-        M = L.T @ out["M"] @ Z
-        C = L.T @ (out["M"] @ Y_b + out["F_v"] @ Z)
-        K = L.T @ (out["M"] @ Y_a + out["F_q"] @ B + out["F_v"] @ Y)
+        Y_a = _particular(out["r_a"], out["r_q"] @ B + out["r_v"] @ Y, self.dependent, nv)
+        Y_b = _particular(out["r_a"], out["r_v"] @ Z, self.dependent, nv)
+        both = lambda name: np.vstack([L.T @ out[f"F_{name}"], _independent(out["s_a"] @ Z) @ out[f"s_{name}"]])
+        M = both("a") @ Z
+        C = both("a") @ Y_b + both("v") @ Z
+        K = both("a") @ Y_a + both("q") @ B + both("v") @ Y
         twist = np.linalg.lstsq(out["N"], out["turning"], rcond=None)[0]
         top = np.hstack([(Y - twist @ B)[self.z], Z[self.z]])
         bottom = -np.linalg.solve(M, np.hstack([K, C])) if nu else np.zeros((0, nz))
@@ -255,10 +265,10 @@ class _Probe:
     def require_steady(self, t: float, q: Array, v: Array) -> None:
         """Refuse a state where independent velocities change."""
         a, lam = self.run.acceleration(t, q, v)
-        out = self.form.select("M", "h", "Q", "W")(t, q, v, self.run.p)
-        slopes = np.abs(self.derivatives.fn(t, q, v, self.run.p, a, lam)["F_q"]).sum(axis=1)
-        size = 1e-3 * slopes + np.abs(out["h"]) + np.abs(out["Q"])
-        size += np.abs(out["M"]) @ np.abs(a) + np.abs(out["W"]) @ np.abs(lam)
+        out = self.form.select("M", "h", "Q")(t, q, v, self.run.p) | self.derivatives.fn(t, q, v, self.run.p, a, lam)
+        size = 1e-3 * np.abs(out["F_q"]).sum(axis=1) + np.abs(out["h"]) + np.abs(out["Q"])
+        order = sorted(range(len(self.form.rows)), key=lambda i: not self.form.rows[i].linear)  # that of the columns of W
+        size += np.abs(out["M"]) @ np.abs(a) + np.abs(out["W"]) @ np.abs(lam[order])
         root = np.sqrt(np.where(np.diag(out["M"]) > 0, np.diag(out["M"]), np.inf))
         left, most = root * np.abs(a), (size / root).max(initial=0.0)
         bad = [i for i in self.free if np.isfinite(left[i]) and left[i] > STEADY * most]
@@ -318,6 +328,12 @@ def _basis(A: Array, free: Sequence[int], dependent: Sequence[int], nv: int) -> 
     if len(dependent):
         Z[list(dependent)] = -np.linalg.lstsq(A[:, list(dependent)], A[:, list(free)], rcond=KERNEL)[0]
     return Z
+
+
+def _independent(A: Array) -> Array:
+    """R, (rank, rows), with the rows of R A independent: each row of A itself where they all are."""
+    rank = np.linalg.matrix_rank(A, tol=KERNEL * np.abs(A).max(initial=0.0)) if A.size else 0
+    return np.eye(len(A)) if rank == len(A) else np.linalg.svd(A)[0][:, :rank].T
 
 
 def _particular(A: Array, right: Array, dependent: Sequence[int], nv: int) -> Array:

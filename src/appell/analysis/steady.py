@@ -22,7 +22,7 @@ from appell.analysis.equilibrium import Equilibrium, equilibrium
 from appell.analysis.linear import Linearization, linearize, pivots, varying_columns
 from appell.errors import AppellError, ModelError
 from appell.graph import make_fn
-from appell.graph.algebra import Value, column, depends, is_zero, jacobian
+from appell.graph.algebra import Value, column, depends, is_zero, jacobian, take
 from appell.jets import Jet, expression
 from appell.model import System
 from appell.normal_form.manifold import normalise
@@ -136,16 +136,15 @@ class _Problem:
     def __init__(self, run: Run, fixed: Mapping[Any, float]):
         self.run, self.form = run, run.form
         form, system = self.form, run.system
-        if any(row.level == 2 for row in form.rows):
-            raise ModelError("a constraint of second order has no steady motions in this sense")
         if depends(column(form["M"].reshape((-1, 1)), form["Q"], form["f1"]), form.inputs["t"]):
             raise ModelError(f"{system.name} depends on time, so it has no steady motion; fix the time by a parameter")
         q, v, a, lam = (form.inputs[x] for x in ("q", "v", "a", "lam"))
         self.turning = np.array([self._ignorable(i) for i in range(form.nq)])
         still, free = self._velocities(system)
         self.free = free
-        balance = form["M"] @ a + form["h"] - form["Q"] - form["W"] @ lam
-        rows = form["A"] @ a + form["a0"]
+        linear, curved = ([row.index for row in form.rows if row.linear is kind] for kind in (True, False))
+        balance = form["M"] @ a + form["h"] - form["Q"] - form["W"] @ take(lam, linear) - form["r_a"].T @ take(lam, curved)
+        rows = column(form["A"] @ a + form["a0"], form["r"])
         wanted = [form.lower(system.in_velocities(_expression(system, key))) - float(x) for key, x in fixed.items()]
         parts: list[Value] = [balance, rows, form["f0"], form["f1"], *(v[i] for i in still), *(a[i] for i in free), *wanted]
         F = column(*parts)

@@ -22,6 +22,7 @@ from appell.forms.base import Equations, Form, equation, generalized_forces
 from appell.forms.derivation import gradient
 from appell.forms.lagrange import euler_lagrange
 from appell.forms.matrices import Table, inverse, row_times, samples
+from appell.forms.numbers import magnitude
 from appell.forms.pseudo import (
     Rows,
     best_independent,
@@ -153,10 +154,17 @@ class Split:
             )
         dependent = [i for i in range(system.nv) if i not in free]
         A_mu = rows.A.extract(list(range(k)), dependent) if k else sympy.zeros(0, 0)
-        if k and all(np.linalg.svd(m)[1][-1] < 1e-10 * (1 + abs(m).max()) for m in samples(A_mu)):
+        if k and all(_singular(m) for m in samples(A_mu)):
             names = ", ".join(str(system.velocities[i]) for i in dependent)
             raise FormNotApplicable(f"the constraints cannot be solved for {names}; {_works(system)}")
         return Split(system, rows, free, dependent)
+
+
+def _singular(m: np.ndarray) -> bool:
+    """Whether a matrix is singular, whatever the units of its rows and columns."""
+    for axis in (1, 0):
+        m = m / (np.linalg.norm(m, axis=axis, keepdims=True) + 1e-300)
+    return bool(np.linalg.svd(m)[1][-1] < 1e-10)
 
 
 def _works(system: System) -> str:
@@ -184,8 +192,9 @@ def _given_slopes(system: System, split: Split, solved: Mapping[Symbol, Any]) ->
     if missing or len(formula) != len(split.dependent):
         wanted = ", ".join(str(system.velocities[m]) for m in split.dependent)
         raise ModelError(f"solved= must give exactly the dependent velocities (or their accelerations): {wanted}")
-    misfit = Matrix([f.xreplace(F) for f in split.rows.first]) if F else sympy.zeros(0, 1)
-    if any(np.abs(m).max() > 1e-8 for m in samples(misfit)):
+    left = [f.xreplace(F) for f in split.rows.first] if F else []
+    misfit = Matrix(len(left), 2, [x for f in left for x in (f, magnitude(f))])
+    if any((np.abs(m[:, 0]) > 1e-8 * m[:, 1]).any() for m in samples(misfit)):
         raise ModelError("solved= does not satisfy the constraints: substituted into them it leaves a residual")
     entries = []
     for m in split.dependent:

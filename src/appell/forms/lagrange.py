@@ -26,7 +26,7 @@ from appell.forms.base import Equations, Form
 from appell.forms.derivation import along, gradient
 from appell.forms.matrices import inverse
 from appell.forms.multipliers import with_multipliers
-from appell.forms.numbers import FLOAT, Tape
+from appell.forms.numbers import FLOAT, Tape, magnitude
 from appell.jets import t
 from appell.model import System
 
@@ -93,13 +93,15 @@ def shortened(expr: Expr, limit: int = 64) -> Expr:
 def closes(system: System) -> bool:
     """Whether q̇ = N u + n0 hides no nonholonomic constraint: (I − N N⁺)(Ṅ − ∂_q(N u + n0) N) vanishes, at random states."""
     N, D, C = twist(system)
-    tape = Tape([*(D - N * C)])
+    left = list(D - N * C)
+    tape = Tape([*left, *map(magnitude, left)])
     symbols = [t, *system.coordinates, *system.velocities, *system.parameters]
     worst = []
     for k in range(4):
         values = {s: 0.2 + ((37 * i + 11 * k) % 53) / 61 for i, s in enumerate(symbols)}
         try:
-            worst.append(max((abs(x) for x in tape(values, FLOAT)), default=0.0))
+            found = tape(values, FLOAT)
         except SingularConfiguration:
             continue
-    return bool(worst) and max(worst) < 1e-9
+        worst.append(all(abs(x) <= 1e-9 * size for x, size in zip(found, found[len(left) :], strict=False)))
+    return bool(worst) and all(worst)

@@ -19,7 +19,7 @@ from sympy import Symbol
 from appell.errors import SingularConfiguration
 from appell.forms.derivation import gradient
 from appell.forms.linear import Undetermined, solve_linear
-from appell.forms.numbers import FLOAT, Arithmetic, Tape
+from appell.forms.numbers import FLOAT, Arithmetic, Tape, magnitude
 from appell.model import System
 
 State = dict[Symbol, Any]
@@ -38,14 +38,14 @@ class Projection:
         positions += [sympy.Add(*(x**2 for x in ball.coordinates)) - 1 for ball in system.quaternions]
         velocities = [system.total_derivative(f[i]) if order[i] == 0 else f[i] for i in range(len(f)) if order[i] < 2]
         self._levels = [
-            (symbols, len(rows), Tape([*rows, *(slope for e in rows for slope in gradient(e, symbols))]))
+            (symbols, len(rows), Tape([*rows, *(slope for e in rows for slope in gradient(e, symbols)), *map(magnitude, rows)]))
             for rows, symbols in ((positions, system.coordinates), (velocities, system.velocities))
         ]
 
     def __call__(self, state: Mapping[Symbol, Any], numbers: Arithmetic) -> State | None:
         """The state on the constraints near a state; None where Newton does not arrive."""
         found = dict(state)
-        goal = 1e-12 if numbers is FLOAT else 10.0 ** -(numbers.digits + 3)
+        goal = 1e-13 if numbers is FLOAT else 10.0 ** -(numbers.digits + 3)
         try:
             return found if all(_newton(found, *level, numbers, goal) for level in self._levels) else None
         except (Undetermined, SingularConfiguration):
@@ -57,7 +57,7 @@ def _newton(state: State, symbols: tuple[Symbol, ...], count: int, tape: Tape, n
     for _ in range(25):
         flat = tape(state, numbers)
         f, J = flat[:count], [flat[count + i * n : count + (i + 1) * n] for i in range(count)]
-        if max((abs(x) for x in f), default=0) < goal:
+        if all(abs(x) <= goal * size for x, size in zip(f, flat[count + count * n :], strict=True)):
             return True
         step = solve_linear(J, [-x for x in f], [False] * n, DEPENDENT, [""] * n)
         for s, d in zip(symbols, step, strict=True):

@@ -85,6 +85,15 @@ def arithmetic(digits: int) -> Arithmetic:
     return Arithmetic(digits, number, {**_COMMON, **table}, 10.0 ** (-digits // 2), context)
 
 
+def magnitude(expr: Any) -> Any:
+    """The same expression with every term of every sum at its absolute value: what cancellation is measured by."""
+    if expr.is_Add or expr.is_Mul:
+        return expr.func(*map(magnitude, expr.args))
+    if expr.is_Pow and expr.exp.is_Integer and expr.exp > 0:
+        return magnitude(expr.base) ** expr.exp
+    return sympy.Abs(expr, evaluate=False)
+
+
 @dataclass(frozen=True)
 class _Entry:
     """One operation: its kind, the entries it reads, and a constant, symbol or function."""

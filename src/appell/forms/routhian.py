@@ -31,7 +31,7 @@ from appell.forms.derivation import along, gradient, partial
 from appell.forms.hamilton import momentum_symbols
 from appell.forms.mass import Quadratic
 from appell.forms.matrices import row_times
-from appell.forms.numbers import Tape, arithmetic
+from appell.forms.numbers import Tape, arithmetic, magnitude
 from appell.forms.pseudo import needs_coordinates, restricted
 from appell.forms.symbolic import STEPWISE, probe
 from appell.forms.tidy import collected
@@ -82,16 +82,17 @@ def ignorable(system: System) -> tuple[int, ...]:
 
 
 def _vanishes(expr: Expr) -> bool:
-    """Whether an expression is zero, at three random points in 40 digits; one with steps in it only where it is written so."""
+    """Whether an expression is zero to 30 digits of its terms at three points; with steps in it only where written so."""
     if expr.is_number or expr.has(*STEPWISE):
         return bool(expr == 0)
-    numbers, tape = arithmetic(40), Tape([expr])
+    numbers, tape = arithmetic(40), Tape([expr, magnitude(expr)])
     symbols: list[Any] = sorted(expr.free_symbols, key=str)
     seen = 0
     for k in range(12):
         at = {s: numbers.number(probe(s, i, k)) for i, s in enumerate(symbols)}
         try:
-            if abs(tape(at, numbers)[0]) > 1e-30:
+            value, size = tape(at, numbers)
+            if abs(value) > 1e-30 * size:
                 return False
             seen += 1
         except SingularConfiguration:

@@ -16,7 +16,7 @@ from appell.errors import FormNotApplicable, SingularConfiguration
 from appell.forms import tidy
 from appell.forms.display import simplified
 from appell.forms.effort import Effort
-from appell.forms.numbers import Tape, arithmetic
+from appell.forms.numbers import Tape, arithmetic, magnitude
 
 POINTS = 3
 ZERO_DIGITS = 25
@@ -78,7 +78,7 @@ def _entries(K: sympy.Matrix, b: sympy.Matrix) -> list[list[Entry]]:
     """The rows of (K | b) with their values at points where they have some."""
     symbols: list[Any] = sorted(K.free_symbols | b.free_symbols, key=str)
     flat: list[Any] = [e for i in range(K.rows) for e in (*K.row(i), b[i])]
-    tape, numbers, found = Tape(flat), arithmetic(40), []
+    tape, numbers, found = Tape([*flat, *map(magnitude, flat)]), arithmetic(40), []
     for k in range(20):
         at = {s: numbers.number(probe(s, i, k)) for i, s in enumerate(symbols)}
         try:
@@ -91,11 +91,16 @@ def _entries(K: sympy.Matrix, b: sympy.Matrix) -> list[list[Entry]]:
         raise FormNotApplicable("no explicit solution: the equations have no value at 20 random points; use .acceleration")
     values = list(zip(*found, strict=True))
     entries = [
-        NOTHING if e == 0 or (not e.has(*STEPWISE) and all(abs(x) < 10.0**-35 for x in v)) else Entry(e, v, tidy.length(e))
-        for e, v in zip(flat, values, strict=True)
+        NOTHING if e == 0 or (not e.has(*STEPWISE) and _cancels(v, sizes)) else Entry(e, v, tidy.length(e))
+        for e, v, sizes in zip(flat, values[: len(flat)], values[len(flat) :], strict=True)
     ]
     width = K.cols + 1
     return [entries[i : i + width] for i in range(0, len(entries), width)]
+
+
+def _cancels(values: Sequence[Any], sizes: Sequence[Any]) -> bool:
+    """Whether nothing is left of the terms at any point."""
+    return all(abs(x) <= 10.0**-35 * size for x, size in zip(values, sizes, strict=True))
 
 
 def _over(x: Entry, pivot: Entry, effort: Effort) -> Entry:

@@ -237,7 +237,8 @@ class _Judge:
         self.answers: list[tuple[Array, Array, Array]] = [c[3] for c in candidates[:count]]
         if not self.states:
             raise AppellError(
-                f"no state of '{system.name}' was found on its constraints; give parameters= that allow one"
+                f"no state of '{system.name}' was found on its constraints; give parameters= that allow one, or"
+                " System(…, sample={…}), a state near which to look where its sizes are far from 1"
             )
         self._W = Tape([w for row in directions(system) for w in row])
 
@@ -259,7 +260,11 @@ def _verdict(form: NormalForm, system: System, state: State, p: Array) -> tuple[
     out = form.select("M", "h", "Q", "A", "a0", "W")(*inputs)
     M, A, W, b = out["M"], out["A"], out["W"], out["Q"] - out["h"]
     size = np.abs(out["Q"]) + np.abs(out["h"])
-    scale = lambda a, force: size + np.abs(M).sum(axis=1) * (1 + np.abs(a).max()) + np.abs(force)
+
+    def scale(a: Array, force: Array) -> Array:
+        own = size + np.abs(M).sum(axis=1) * (1 + np.abs(a).max()) + np.abs(force)
+        return own + _passed_on(own, np.abs(W))
+
     if not all(np.isfinite(x).all() for x in out.values()):
         return None
     if form.gauss:
@@ -274,6 +279,13 @@ def _verdict(form: NormalForm, system: System, state: State, p: Array) -> tuple[
     if status != Status.OK:
         return None
     return _condition(M, A, policy.rank), a, W @ lam, scale(a, W @ lam)
+
+
+def _passed_on(own: Array, W: Array) -> Array:
+    """What rounding of each Λ, made of the forces it balances, may do to every force, (nv,): all that massless ones have."""
+    real = W * (own > 0)[:, None]
+    square = (real**2).sum(axis=0)
+    return W @ ((real * own[:, None]).sum(axis=0) / np.where(square > 0, square, np.inf))
 
 
 def _with_a(form: NormalForm, name: str, inputs: tuple, a: Array) -> list[Any]:
