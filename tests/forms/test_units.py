@@ -123,7 +123,7 @@ def test_small_masses_and_rows_are_not_taken_for_nothing(scale):
     assert table["jourdain (independent)"].applies and ap.forms.routhian(blade).cyclic == (phi,)
     spring = ap.System([x, y], scale * (x.d**2 + y.d**2) / 2, scale * x**2)
     assert ap.forms.routhian(spring).cyclic == (y,)
-    assert ap.forms.lagrange(spring).solve()[x.dd].xreplace({x: 1}) == -2
+    assert float(ap.forms.lagrange(spring).solve()[x.dd].xreplace({x: 1})) == pytest.approx(-2)
 
 
 def test_massless_coordinates_are_no_false_alarm():
