@@ -23,7 +23,8 @@ class Mode:
     def states(self, faces: int) -> NDArray[np.intc]:
         """FREE, HELD or ASLEEP of each face, (faces + 1,)."""
         found = np.zeros(faces + 1, dtype=np.intc)
-        found[list(self.held)], found[list(self.asleep)] = HELD, ASLEEP
+        if self.held or self.asleep:
+            found[list(self.held)], found[list(self.asleep)] = HELD, ASLEEP
         return found
 
 

@@ -69,20 +69,27 @@ class Fn:
     def __call__(self, *arrays: ArrayLike) -> dict[str, NDArray[np.float64]]:
         """The outputs by name at one state, by CasADi's evaluator. For many calls keep `buffers()`."""
         given = [as_array(value, port) for port, value in zip(self.inputs, checked(self, arrays), strict=True)]
-        try:
-            work = self._idle.pop()  # atomic: no two threads share one
-        except IndexError:
-            work = self.buffers()
+        work = self.borrow()
         for memory, value in zip(work.inputs, given, strict=True):
             memory[...] = value
         work.run()
         results = {port.name: memory.copy() for port, memory in zip(self.outputs, work.outputs, strict=True)}
-        self._idle.append(work)
+        self.give_back(work)
         return results
+
+    def borrow(self) -> Buffers:
+        """Buffers of a call that is over, or new ones: to make them takes longer than most functions."""
+        try:
+            return self._idle.pop()  # atomic: no two threads share one
+        except IndexError:
+            return self.buffers()
+
+    def give_back(self, work: Buffers) -> None:
+        """Buffers that may be borrowed again."""
+        self._idle.append(work)
 
     @cached_property
     def _idle(self) -> list[Buffers]:
-        """Buffers of calls that are over: to make them takes longer than most functions."""
         return []
 
     def buffers(self) -> Buffers:

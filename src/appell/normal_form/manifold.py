@@ -7,6 +7,7 @@ each step the least one in the M-metric (`saddle`), repeated until the residuals
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,13 +56,21 @@ def relative(f: Array, size: Array) -> Array:
 
 def residuals(form: NormalForm, t: float, q: Array, v: Array, p: Array) -> Residuals:
     """How far a state is from the constraints."""
-    out = form.select("f0", "f1", "f0_scale", "f1_scale", "A_size")(t, q, v, p)
-    row = out.pop("A_size").sum(axis=1)
-    large = [np.abs(z).max(initial=0.0) for z in (q, v)]
+    return residuals_from(form, form.select(*RESIDUAL_PARTS)(t, q, v, p), q, v)
+
+
+RESIDUAL_PARTS = ("f0", "f1", "f0_scale", "f1_scale", "A_size")
+"""What residuals are made of."""
+
+
+def residuals_from(form: NormalForm, parts: Mapping[str, Array], q: Array, v: Array) -> Residuals:
+    """Residuals from their parts, at one state or at a batch of them."""
+    out, row = {name: parts[name] for name in RESIDUAL_PARTS[:-1]}, parts["A_size"].sum(axis=-1)
+    large = [np.abs(z).max(axis=-1, initial=0.0)[..., None] for z in (q, v)]
     floors = large[0] + 1e-6 * large[1], large[1] + 1e-6 * large[0]
     for name, floor, here in (("f0_scale", floors[0], form.levels == 0), ("f1_scale", floors[1], form.levels < 2)):
-        size = out[name] + row[here] * floor
-        out[name] = np.where(row[here] > 0, size, np.maximum(size, 1.0))  # nothing moves such a row
+        size = out[name] + row[..., here] * floor
+        out[name] = np.where(row[..., here] > 0, size, np.maximum(size, 1.0))  # nothing moves such a row
     return Residuals(**out)
 
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from appell.motion.motion import Motion
-from appell.normal_form.manifold import relative, residuals
+from appell.normal_form.manifold import RESIDUAL_PARTS, relative, residuals_from
 
 FACTOR = 1e3
 """How far above what tolerances and rounding explain a motion becomes doubtful."""
@@ -51,7 +51,7 @@ def allowed_balance(motion: Motion) -> float:
     speed, way = np.abs(motion.v).max(initial=0.0), np.abs(motion.q - motion._origin.q).max(initial=0.0)
     slopes = (2 * T.max() / speed if speed > 0 else 0.0) + (np.ptp(V) / way if way > 0 else 0.0)
     rounding = np.finfo(float).eps * float((T + np.abs(V)).max())
-    steps = max(10, motion.statistics.get("steps", 0) + len(motion.impacts))
+    steps = max(10, motion.statistics.get("steps", 0) + len(motion.events))
     return steps * ((rtol + 1e-15) * motion.energy_scale + atol * motion.v.shape[1] * float(slopes) + rounding)
 
 
@@ -68,16 +68,21 @@ def _balance(motion: Motion) -> list[str]:
 
 
 def _residual(motion: Motion) -> list[str]:
-    allowed = 1e-8 + FACTOR * motion.tolerances["rtol"]
-    for k, t in enumerate(motion.t):
-        left = residuals(motion.run.form, float(t), motion.q[k], motion.v[k], motion.run.p)
-        worst = max(relative(left.f0, left.f0_scale).max(initial=0.0), relative(left.f1, left.f1_scale).max(initial=0.0))
-        if not worst <= allowed:
-            return [
-                f"the constraints are violated at t = {t:.6g} by {worst:.1e} of the size of their terms: rows that were taken"
-                " for redundant are not, or contradict the others"
-            ]
-    return []
+    run = motion.run
+    if not run.form.rows:
+        return []
+    parts = run.evaluate(motion.t, motion.q, motion.v, RESIDUAL_PARTS)
+    left = residuals_from(run.form, parts, motion.q, motion.v)
+    levels = (relative(left.f0, left.f0_scale), relative(left.f1, left.f1_scale))
+    worst = np.max([level.max(axis=-1, initial=0.0) for level in levels], axis=0)
+    over = ~(worst <= 1e-8 + FACTOR * motion.tolerances["rtol"])
+    if not over.any():
+        return []
+    k = int(np.argmax(over))
+    return [
+        f"the constraints are violated at t = {motion.t[k]:.6g} by {worst[k]:.1e} of the size of their terms: rows that were"
+        " taken for redundant are not, or contradict the others"
+    ]
 
 
 def _crossed(motion: Motion) -> list[str]:

@@ -119,7 +119,13 @@ class Call:
 
 def vm_function(fn: Fn) -> Call:
     """`fn` by CasADi's evaluator: no compiler, the same numbers."""
-    return Call(fn, fn.buffers)
+
+    def many(batch: Batch, kind: np.dtype, results: Results) -> None:
+        work = fn.borrow()
+        _one_by_one(fn, work, batch, results)
+        fn.give_back(work)
+
+    return Call(fn, fn.buffers, many)
 
 
 def _entry(

@@ -160,9 +160,10 @@ class Call:
         self.zd = np.zeros(loop.nz)
         self.struct = loop.ffi.new("appell_run *")
         run = self.struct
-        for name in ("p", "atol", "times"):
-            setattr(run, name, self.pointer(getattr(task, name)))
-        run.z, run.zd, run.z_times = (self.pointer(array) for array in (trace.z, self.zd, trace.memory_of_times))
+        atol = np.asarray(task.atol)
+        run.p, run.atol, run.z, run.zd = (self.pointer(array) for array in (task.p, atol, trace.z, self.zd))
+        if len(task.times):
+            run.times, run.z_times = self.pointer(task.times), self.pointer(trace.memory_of_times)
         run.t_end, run.n_times, run.max_steps = task.t_end, len(task.times), task.max_steps
         run.rtol, run.h_max = task.rtol, task.max_step
         if task.fixed_step is not None:
@@ -173,7 +174,7 @@ class Call:
         self.touching = np.zeros(loop.faces + 1, dtype=np.intc)
         run.touching = self.integers(self.touching)
         self.enter(loop.mode)
-        run.floor, run.mark, run.mark_time, run.mark_lasted = FLOOR * float(np.min(task.atol)), 64, task.t0, np.inf
+        run.floor, run.mark, run.mark_time, run.mark_lasted = FLOOR * float(atol.min()), 64, task.t0, np.inf
         self.resume()
 
     def enter(self, mode: Mode) -> None:
@@ -192,8 +193,9 @@ class Call:
         run.t, run.h, run.i_time = trace.t, trace.next_step or 0.0, trace.passed
         run.evaluations, run.accepted, run.rejections = done.evaluations, done.accepted, done.rejected
         run.defect = done.largest_defect
-        self.touching[:] = 0
-        self.touching[list(trace.touching)] = 1
+        if self.loop.faces:
+            self.touching[:] = 0
+            self.touching[list(trace.touching)] = 1
         (run.impacts, run.mark, run.doublings, run.mark_time, run.mark_lasted, run.mark_speed) = trace.counting or (
             0, 64, 0, trace.t, np.inf, 0.0
         )  # fmt: skip
@@ -240,7 +242,8 @@ class Call:
         """The trace with a status, and what belongs to it."""
         run, trace = self.struct, self.trace
         trace.switch = (run.switch_face, Kind(run.switch_kind)) if status is Status.SWITCH else None
-        trace.touching = set(np.flatnonzero(self.touching[: self.loop.faces]).tolist())
+        if self.loop.faces:
+            trace.touching = set(np.flatnonzero(self.touching[: self.loop.faces]).tolist())
         return trace.ended(status)
 
 

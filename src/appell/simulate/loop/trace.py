@@ -118,7 +118,9 @@ class Trace:
         self.notes: list[Note] = []
         self.readings: Readings | None = None
         self.failure: Exception | None = None
-        self.steps.append(np.append(t, z))
+        row = self.steps.room(1)[0]
+        row[0], row[1:] = t, self.z
+        self.steps.wrote(1)
 
     def move(self, t: float, z: Array) -> None:
         """It stands at (t, z) now, which is kept as a step if steps are."""
