@@ -84,7 +84,7 @@ def test_towers_are_the_derivatives_of_the_residuals():
 
 def test_scale_is_the_size_of_the_terms():
     out = normal_form(system()).select("f0_scale")(*STATE)
-    assert out["f0_scale"] == pytest.approx([np.sqrt(0.4**4 + 0.2**2 + np.sin(0.3) ** 2)])
+    assert out["f0_scale"] == pytest.approx([np.sqrt((2 * 0.4**2) ** 2 + 0.2**2 + np.sin(0.3) ** 2)])
 
 
 def test_normal_form_is_derived_once():

@@ -1,13 +1,14 @@
-"""The size of the terms that are added up in a value.
+"""The size of the terms in a value: where rounding of 1 part in 1/ε of every input and constant may take it.
 
-A value of 1e-17 may be a small number, or what rounding leaves of 1 − 1. The size of its terms tells which:
+A value of 1e-17 may be a small number, or what rounding leaves of 1 − 1. The size of its terms tells which. It is the running
+bound of the error of the evaluation, in units of ε, with the independent parts added in squares:
 
-    size(x) = |x|        size(a ± b) = √(size(a)² + size(b)²)        size(a b) = size(a) size(b)
-    size(f(x)) = max(|f|, |f′| size(x));        sin and cos: max(|f|, 0.03 min(1, |f′| size(x)))
+    size(x) = |x|            size(a ± b)² = size(a)² + size(b)²        size(a b)² = a² size(b)² + b² size(a)²
+    size(f(x)) = max(|f|, |f′| size(x))
 
-so that a sum is rounding where |value| is about 1e-16 of its size. Squares are added because they stay bounded where rotations
-are multiplied: the squares of an orthogonal matrix have rows that add up to 1 (and to little more with the 0.03, which is there
-to see that cos(π/2) = 6e-17 is rounding).
+so that a value is rounding where it is about 1e-16 of its size. x − 300 near 300 has the size 300, as x itself is known to
+ε·300; (x − 300)² has 2·|x − 300|·300, not 300². Squares are added because they stay bounded where rotations are multiplied:
+absolute values would grow by √2 with each. What is kept on the way is size², which needs no root.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import casadi as ca
 
 from appell.graph.instructions import Instruction, instructions_of
 
-Sized = tuple[ca.SX, ca.SX]  # a value and its size
+Sized = tuple[ca.SX, ca.SX]  # a value and the square of its size
 
 
 def sizes(values: Sequence[ca.SX], inputs: Sequence[ca.SX]) -> list[ca.SX]:
@@ -33,9 +34,9 @@ def sizes(values: Sequence[ca.SX], inputs: Sequence[ca.SX]) -> list[ca.SX]:
     for item in stream:
         if item.op == "output":
             assert item.port is not None and item.index is not None
-            size = known[item.args[0]][1]
-            if not size.is_zero():
-                results[item.port][item.index] = size
+            square = known[item.args[0]][1]
+            if not square.is_zero():
+                results[item.port][item.index] = ca.sqrt(square)
         else:
             known[item.out] = _sized(item, inputs, [known[i] for i in item.args])
     return [ca.reshape(size, *value.shape) for size, value in zip(results, values, strict=True)]
@@ -44,59 +45,56 @@ def sizes(values: Sequence[ca.SX], inputs: Sequence[ca.SX]) -> list[ca.SX]:
 def _sized(item: Instruction, inputs: Sequence[ca.SX], given: list[Sized]) -> Sized:
     if item.op == "const":
         number = item.value or 0.0
-        return ca.SX(number), ca.SX(abs(number))
+        return ca.SX(number), ca.SX(number * number)
     if item.op == "input":
         assert item.port is not None and item.index is not None
         x = inputs[item.port][item.index]
-        return x, ca.fabs(x)
+        return x, x * x
     value = VALUES[item.op](*(x for x, _ in given))
     rule = RULES.get(item.op)
-    return value, ca.fabs(value) if rule is None else rule(value, *given)
-
-
-def _bounded(value: ca.SX, x: Sized, slope: ca.SX) -> ca.SX:
-    return ca.fmax(ca.fabs(value), 0.03 * ca.fmin(1, ca.fabs(slope) * x[1]))
+    return value, value * value if rule is None else rule(value, *given)
 
 
 def _by_slope(slope: Callable[[ca.SX, ca.SX], ca.SX]) -> Callable[..., ca.SX]:
-    """max(|f|, |f′| size(x)), f′ as a function of f and x."""
-    return lambda value, x: ca.fmax(ca.fabs(value), ca.fabs(slope(value, x[0])) * x[1])
-
-
-def _sum(value: ca.SX, a: Sized, b: Sized) -> ca.SX:
-    return b[1] if a[1].is_zero() else a[1] if b[1].is_zero() else ca.sqrt(a[1] * a[1] + b[1] * b[1])
+    """max(f², f′² size(x)²), f′ as a function of f and x."""
+    return lambda f, x: ca.fmax(f * f, slope(f, x[0]) ** 2 * x[1])
 
 
 def _power(value: ca.SX, a: Sized, b: Sized) -> ca.SX:
-    return ca.fmax(ca.fabs(value), ca.fabs(b[0] * a[0] ** (b[0] - 1)) * a[1])
+    return ca.fmax(value * value, (b[0] * a[0] ** (b[0] - 1)) ** 2 * a[1])
 
 
 RULES: dict[str, Callable[..., ca.SX]] = {
-    "add": _sum,
-    "sub": _sum,
-    "mul": lambda value, a, b: a[1] * b[1],
-    "div": lambda value, a, b: a[1] / ca.fabs(b[0]) * ca.fmax(1, b[1] / ca.fabs(b[0])),
+    "add": lambda value, a, b: a[1] + b[1],
+    "sub": lambda value, a, b: a[1] + b[1],
+    "mul": lambda value, a, b: a[0] * a[0] * b[1] + b[0] * b[0] * a[1],
+    "div": lambda value, a, b: (a[1] + value * value * b[1]) / (b[0] * b[0]),
     "neg": lambda value, a: a[1],
     "fabs": lambda value, a: a[1],
-    "twice": lambda value, a: 2 * a[1],
-    "sq": lambda value, a: a[1] * a[1],
-    "inv": lambda value, a: ca.fmax(1, a[1] / ca.fabs(a[0])) / ca.fabs(a[0]),
+    "twice": lambda value, a: 4 * a[1],
+    "sq": lambda value, a: 4 * a[0] * a[0] * a[1],
+    "inv": lambda value, a: value**4 * a[1],
     "sqrt": _by_slope(lambda f, x: 0.5 / f),
     "exp": _by_slope(lambda f, x: f),
     "log": _by_slope(lambda f, x: 1 / x),
-    "sin": lambda value, x: _bounded(value, x, ca.cos(x[0])),
-    "cos": lambda value, x: _bounded(value, x, ca.sin(x[0])),
+    "sin": _by_slope(lambda f, x: ca.cos(x)),
+    "cos": _by_slope(lambda f, x: ca.sin(x)),
     "tan": _by_slope(lambda f, x: 1 + f * f),
+    "asin": _by_slope(lambda f, x: 1 / ca.sqrt(1 - x * x)),
+    "acos": _by_slope(lambda f, x: 1 / ca.sqrt(1 - x * x)),
+    "atan": _by_slope(lambda f, x: 1 / (1 + x * x)),
+    "sinh": _by_slope(lambda f, x: ca.cosh(x)),
+    "cosh": _by_slope(lambda f, x: ca.sinh(x)),
     "tanh": _by_slope(lambda f, x: 1 - f * f),
-    "sinh": _by_slope(lambda f, x: ca.sqrt(1 + f * f)),
+    "atan2": lambda f, y, x: ca.fmax(f * f, (x[0] * x[0] * y[1] + y[0] * y[0] * x[1]) / (x[0] * x[0] + y[0] * y[0]) ** 2),
     "pow": _power,
     "constpow": _power,
-    "hypot": lambda value, a, b: ca.sqrt(a[1] * a[1] + b[1] * b[1]),
-    "fmin": lambda value, a, b: ca.fmax(a[1], b[1]),
-    "fmax": lambda value, a, b: ca.fmax(a[1], b[1]),
+    "hypot": lambda f, a, b: ca.fmax(f * f, (a[0] * a[0] * a[1] + b[0] * b[0] * b[1]) / (f * f)),
+    "fmin": lambda value, a, b: ca.if_else(a[0] < b[0], a[1], b[1]),
+    "fmax": lambda value, a, b: ca.if_else(a[0] > b[0], a[1], b[1]),
     "if_else_zero": lambda value, a, b: ca.if_else(a[0], b[1], 0),
 }
-"""Size of a result by (its value, (argument, size), …); an operation that is not here has the size of its value."""
+"""Square of the size of a result by (its value, (argument, size²), …); one that is not here has the size of its value."""
 
 VALUES: dict[str, Callable[..., ca.SX]] = {
     **{name: getattr(ca, name) for name in ("sqrt", "fabs", "sign", "floor", "ceil", "exp", "log", "expm1", "log1p", "erf")},

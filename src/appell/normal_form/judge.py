@@ -15,6 +15,7 @@ from appell.model import System
 from appell.normal_form.door import mechanics
 from appell.normal_form.manifold import normalise, project, relative, residuals
 from appell.normal_form.normal_form import NormalForm, normal_form
+from appell.normal_form.rank import EMPTY
 from appell.normal_form.sampling import finite_samples, random_inputs
 
 Array = NDArray[np.float64]
@@ -137,7 +138,8 @@ def _on_manifold(form: NormalForm, samples: list[Sample], residual: str) -> list
 def _conflict(A: Array, size: Array, f: Array) -> tuple[int, list[int]] | None:
     """A row J with A_J = K A_I and f_J ≠ K f_I: its number and the rows that K uses; None where there is none."""
     m = len(A)
-    length = np.linalg.norm(size, axis=1)
+    length, terms = np.linalg.norm(A, axis=1), np.linalg.norm(size, axis=1)
+    length = np.where(length > EMPTY * terms, length, terms)
     length[length == 0] = 1.0
     A, f = A / length[:, None], f / length
     if m < 2 or np.linalg.matrix_rank(A, tol=1e-9) == m:

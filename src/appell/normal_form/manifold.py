@@ -59,13 +59,13 @@ def residuals(form: NormalForm, t: float, q: Array, v: Array, p: Array) -> Resid
     return residuals_from(form, form.select(*RESIDUAL_PARTS)(t, q, v, p), q, v)
 
 
-RESIDUAL_PARTS = ("f0", "f1", "f0_scale", "f1_scale", "A_size")
+RESIDUAL_PARTS = ("f0", "f1", "f0_scale", "f1_scale", "A")
 """What residuals are made of."""
 
 
 def residuals_from(form: NormalForm, parts: Mapping[str, Array], q: Array, v: Array) -> Residuals:
     """Residuals from their parts, at one state or at a batch of them."""
-    out, row = {name: parts[name] for name in RESIDUAL_PARTS[:-1]}, parts["A_size"].sum(axis=-1)
+    out, row = {name: parts[name] for name in RESIDUAL_PARTS[:-1]}, np.abs(parts["A"]).sum(axis=-1)
     large = [np.abs(z).max(axis=-1, initial=0.0)[..., None] for z in (q, v)]
     floors = large[0] + 1e-6 * large[1], large[1] + 1e-6 * large[0]
     for name, floor, here in (("f0_scale", floors[0], form.levels == 0), ("f1_scale", floors[1], form.levels < 2)):

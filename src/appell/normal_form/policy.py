@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from appell.errors import ConstraintError, ModelError, SingularConfiguration
 from appell.normal_form.manifold import find, normalise
 from appell.normal_form.normal_form import NormalForm
-from appell.normal_form.rank import DEPENDENT, INDEPENDENT, RowSpace
+from appell.normal_form.rank import RowSpace
 from appell.normal_form.saddle import CHOLESKY, LU, RANK, Policy
 from appell.normal_form.sampling import finite_samples
 
@@ -98,8 +98,8 @@ def _gamma(samples: list[dict[str, Array]]) -> float:
 def _refuse_singular(form: NormalForm, p: Array, start: State, space: RowSpace, names: list[str]) -> None:
     """Whether the rank at a start is that of its neighbourhood, and clear."""
     if not space.clear:
-        rows = ", ".join(f"'{names[i]}'" for i in space.dependent(int((space.sigma > INDEPENDENT).sum())))
-        near = space.sigma[(space.sigma <= INDEPENDENT) & (space.sigma > DEPENDENT)].max()
+        rows = ", ".join(f"'{names[i]}'" for i in space.dependent(space.rank))
+        near = space.unclear.max()
         raise SingularConfiguration(
             f"constraints are nearly dependent at the start (σ = {near:.1e}; {rows} against the others): neither redundant nor"
             " independent, so that accelerations have no digits. Drop a row, correct its numbers, or start elsewhere",
@@ -129,7 +129,7 @@ def _beside(form: NormalForm, p: Array, start: State, space: RowSpace, rng: np.r
     t, q, v = start
     fn, first = form.select("M", "N", "A", "A_size", "A0", "f0"), form.levels == 0
     here = fn(t, q, v, p)
-    rank = RowSpace.of(here["M"], here["A0"], here["A_size"][first]).rank
+    strong = RowSpace.of(here["M"], here["A0"], here["A_size"][first])
     direction = here["N"] @ space.kernel(rng.standard_normal(len(space.K)), space.rank)
     there, shortest = None, 1e-9 * (1e-3 + np.abs(q).max(initial=0.0)) / (np.abs(direction).max(initial=0.0) or 1.0)
     for length in shortest * 3.0 ** np.arange(22):
@@ -138,11 +138,11 @@ def _beside(form: NormalForm, p: Array, start: State, space: RowSpace, rng: np.r
             out = fn(t, moved, v, p)
             if not _finite(out):
                 break
-            rows = RowSpace.of(out["M"], out["A0"], here["A_size"][first])
-            moved = normalise(form, moved + out["N"] @ rows.step(out["f0"], rank))
+            rows = RowSpace.scaled(out["M"], out["A0"], strong.s)
+            moved = normalise(form, moved + out["N"] @ rows.step(out["f0"], strong.rank))
         if not _finite(out):
             break
-        there = RowSpace.of(out["M"], out["A"], here["A_size"])
+        there = RowSpace.scaled(out["M"], out["A"], space.s)
         if np.linalg.norm(there.Y - space.Y) > 0.02:
             break
     return there

@@ -1,11 +1,13 @@
 """How many rows are independent at a state, and how far from dependent they are.
 
-With S_ij the size of the terms in A_ij (`graph.sizes`; not |A_ij|, which may be what rounding leaves of them) and M = L Lᵀ,
+With S_ij the size of the terms in A_ij (`graph.sizes`: rounding takes A_ij by ε S_ij) and M = L Lᵀ,
 
-    s_i = √(Σ_j S_ij² (M⁻¹)_jj)        Y = L⁻¹ Aᵀ / s,        σ_1 ≥ σ_2 ≥ …  its singular values
+    |Y_i| = √(A_i M⁻¹ A_iᵀ)      s_i = √(Σ_j S_ij² (M⁻¹)_jj)      Y = L⁻¹ Aᵀ / w,      σ_1 ≥ σ_2 ≥ …  its singular values
 
-are free of units: lengths, masses, times and factors of rows drop out. Rows are independent where σ > `INDEPENDENT`, dependent
-where σ < `DEPENDENT`; what is between is neither, and no acceleration computed from it has digits.
+with w_i the length |Y_i| of a row, and s_i where rounding is all there is to a row. They are free of units: lengths, masses,
+times, factors of rows and shifts of coordinates drop out. Rounding takes σ by ε s/w; rows are dependent where σ is less than
+that or `DEPENDENT`, independent where it is more than `INDEPENDENT` and ten times that. What is between is neither, and no
+acceleration computed from it has digits.
 """
 
 from __future__ import annotations
@@ -26,22 +28,31 @@ INDEPENDENT = 1e-6
 DEPENDENT = 1e-10
 """σ below which rows are dependent, rounding apart."""
 
+EMPTY = 1e-12
+"""A row below this share of its terms is what rounding leaves of them."""
+
+ROUNDINGS = 30 * float(np.finfo(float).eps)
+"""What the many roundings of an evaluation may leave of a value, relative to its size."""
+
 
 @dataclass(frozen=True, eq=False)
 class RowSpace:
-    """Rows at one state: K = L⁻¹ of M = L Lᵀ, s (m,), Y = K Aᵀ/s (n, m)."""
+    """Rows at one state: K = L⁻¹ of M = L Lᵀ, w (m,) called s, Y = K Aᵀ/w (n, m); noise: what rounding leaves of a σ."""
 
     K: Array
     s: Array
     Y: Array
+    noise: float = 0.0
 
     @staticmethod
     def of(M: Array, A: Array, size: Array, gamma: float = 0.0) -> RowSpace:
         """In the metric of M + γAᵀA."""
         K: Array = np.asarray(np.linalg.inv(_root(M + gamma * A.T @ A if gamma else M)), dtype=np.float64)
-        s = np.sqrt(size**2 @ (K**2).sum(axis=0))
-        s[~(s > 0)] = 1.0
-        return RowSpace(K, s, K @ (A.T / s))
+        Y = K @ A.T
+        terms, length = np.sqrt(size**2 @ (K**2).sum(axis=0)), np.sqrt((Y**2).sum(axis=0))
+        w = np.where(length > EMPTY * terms, length, terms)
+        w[~(w > 0)] = 1.0
+        return RowSpace(K, w, Y / w, ROUNDINGS * float((terms / w).max(initial=0.0)))
 
     @staticmethod
     def scaled(M: Array, A: Array, s: Array) -> RowSpace:
@@ -61,13 +72,23 @@ class RowSpace:
         return np.append(self.svd[1], np.zeros(max(0, self.Y.shape[1] - self.Y.shape[0])))
 
     @property
+    def independent(self) -> float:
+        """σ above which rows are independent here."""
+        return max(INDEPENDENT, 10 * self.noise)
+
+    @property
     def rank(self) -> int:
-        return int((self.sigma > INDEPENDENT).sum())
+        return int((self.sigma > self.independent).sum())
+
+    @property
+    def unclear(self) -> Array:
+        """The σ between dependent and independent."""
+        return self.sigma[(self.sigma <= self.independent) & (self.sigma > max(DEPENDENT, self.noise))]
 
     @property
     def clear(self) -> bool:
-        """Whether no σ lies between dependent and independent."""
-        return not ((self.sigma <= INDEPENDENT) & (self.sigma > DEPENDENT)).any()
+        """Whether there are none of those."""
+        return len(self.unclear) == 0
 
     def step(self, f: Array, rank: int) -> Array:
         """Δ with A Δ = −f on the `rank` strongest combinations of rows, least in the metric."""

@@ -68,12 +68,13 @@ def _balance(motion: Motion) -> list[str]:
 
 
 def _residual(motion: Motion) -> list[str]:
+    """Rows that the samples violate, against the largest size that their terms have in any of them."""
     run = motion.run
     if not run.form.rows:
         return []
     parts = run.evaluate(motion.t, motion.q, motion.v, RESIDUAL_PARTS)
     left = residuals_from(run.form, parts, motion.q, motion.v)
-    levels = (relative(left.f0, left.f0_scale), relative(left.f1, left.f1_scale))
+    levels = (relative(f, size.max(axis=0)) for f, size in ((left.f0, left.f0_scale), (left.f1, left.f1_scale)))
     worst = np.max([level.max(axis=-1, initial=0.0) for level in levels], axis=0)
     over = ~(worst <= 1e-8 + FACTOR * motion.tolerances["rtol"])
     if not over.any():
