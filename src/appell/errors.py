@@ -64,6 +64,7 @@ class Status(IntEnum):
     CORNER = 11
     RANK = 13  # not a failure: rows are about to lose rank; the caller looks closer
     ACCUMULATION = 14
+    REACTION = 15
     CONTROL = 12  # never from compiled code: the user's function did not answer
 
 
@@ -86,6 +87,8 @@ STATUS_TEXT = {
     " is not well posed. Choose an order, corner='first' or corner='last', one blow, corner='together', or change the start",
     Status.ACCUMULATION: "infinitely many impacts accumulate at a finite time without coming to rest, as between walls that"
     " close on each other: the motion has no continuation",
+    Status.REACTION: "the reactions are not determined: a force contains the multiplier of a constraint, and no reaction, or"
+    " more than one, satisfies that law here (I − ∂F/∂Λ is singular, or Newton's iteration for Λ does not settle; Painlevé)",
     Status.CONTROL: "the control did not answer with values of its inputs",
     Status.NO_SOLUTION: "no acceleration satisfies the second-order constraint at this state",
 }

@@ -63,3 +63,8 @@ def text(name: str, order: int = 0) -> str:
     if len(letter) == 1 and order in _DOTS:
         return letter + _DOTS[order] + tail
     return letter + tail + {1: "˙", 2: "¨"}.get(order, f"^({order})")
+
+
+def latex_text(text: str) -> str:
+    """Plain text inside LaTeX mathematics: special characters escaped, spaces kept."""
+    return "".join("\\" + c if c in "_#$%&{} " else "\\ " if c in "\\^~" else c for c in text)

@@ -229,6 +229,7 @@ class _Balance:
     """F(q, Λ) = (Q − h + WΛ, conditions at rest) with its derivatives in (π, Λ), δq = N δπ; built on the graph."""
 
     def __init__(self, form: NormalForm, p: Array):
+        form.require_known_forces("the search for equilibria")
         self.form, self.p = form, p
         q, v, a, lam = (form.inputs[x] for x in ("q", "v", "a", "lam"))
         W, second = self._directions(), self._second()

@@ -180,6 +180,7 @@ class _Derivatives:
 
     @staticmethod
     def of(form: NormalForm) -> _Derivatives:
+        form.require_known_forces("linearize")
         t, q, v, p, a, lam = (form.inputs[x] for x in ("t", "q", "v", "p", "a", "lam"))
         linear = [row.index for row in form.rows if row.linear]
         curved = [row.index for row in form.rows if not row.linear]

@@ -169,7 +169,7 @@ def periodic_orbit(
 
 def explicit_time(form: NormalForm) -> bool:
     """Whether time stands in the equations of motion or in the walls."""
-    names = ("M", "h", "Q", "A", "a0", "f0", "qd", "g")
+    names = ("M", "h", "forces", "V", "A", "a0", "W", "f0", "qd", "g", "g_w")
     return any(depends(form[name], form.inputs["t"]) for name in names)
 
 

@@ -136,6 +136,7 @@ class _Problem:
     def __init__(self, run: Run, fixed: Mapping[Any, float]):
         self.run, self.form = run, run.form
         form, system = self.form, run.system
+        form.require_known_forces("the search for steady motions")
         if depends(column(form["M"].reshape((-1, 1)), form["Q"], form["f1"]), form.inputs["t"]):
             raise ModelError(f"{system.name} depends on time, so it has no steady motion; fix the time by a parameter")
         q, v, a, lam = (form.inputs[x] for x in ("q", "v", "a", "lam"))

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from sympy import Eq, Expr, Symbol
 
 from appell.errors import FormNotApplicable, ModelError, SingularConfiguration
-from appell.forms import display, stationary, symbolic
+from appell.forms import display, laws, stationary, symbolic
 from appell.forms.derivation import gradient, partial
 from appell.forms.effort import Effort
 from appell.forms.linear import Undetermined, solve_with_nullity
@@ -32,36 +32,10 @@ from appell.forms.manifold import usual_nullity
 from appell.forms.numbers import FLOAT, Arithmetic, Tape, arithmetic
 from appell.jets import t as time
 from appell.model import Constraint, System
+from appell.model.multiplier import Multiplier
 from appell.model.values import bound
 
 Values = dict[Symbol, Any]
-
-
-class Multiplier(Symbol):
-    """Λ of a constraint; prints as Λ with the constraint's name, or its number where the name is a formula."""
-
-    __slots__ = ("label",)
-    label: str
-
-    def __new__(cls, label: str):
-        self = Symbol.__xnew__(cls, f"Lambda_{label}", real=True)
-        self.label = label
-        return self
-
-    def __reduce__(self):
-        return type(self), (self.label,)
-
-    def __getnewargs_ex__(self):
-        return (self.label,), {}
-
-    def __setstate__(self, state):  # everything is in the argument of __new__
-        pass
-
-    def _latex(self, printer) -> str:
-        return rf"\Lambda_{{\mathrm{{{display.latex_text(self.label)}}}}}"
-
-    def _pretty(self, printer) -> Any:
-        return display.pretty_text(f"Λ_{self.label}" if printer._use_unicode else self.name)
 
 
 # -- the parts that every form reads off a system --------------------------------------------------------------------
@@ -73,12 +47,14 @@ def equation(lhs: Any, rhs: Any) -> Eq:
 
 
 def multiplier_symbols(system: System) -> tuple[Multiplier, ...]:
-    """One Λ a constraint, in the order of `system.constraints`."""
+    """One Λ a constraint, in the order of `system.constraints`; as it stands in the forces where it does."""
     plain = [c.name.replace(" ", "").replace("_", "").isalnum() and len(c.name) <= 24 for c in system.constraints]
     labels = [c.name if ok else str(i + 1) for i, (c, ok) in enumerate(zip(system.constraints, plain, strict=True))]
     if len(set(labels)) < len(labels):
         labels = [str(i + 1) for i in range(len(labels))]
-    return tuple(Multiplier(label) for label in labels)
+    written = laws.in_forces(system)
+    given = [c.multiplier for c in system.constraints]
+    return tuple(own if own in written else Multiplier(label) for own, label in zip(given, labels, strict=True))
 
 
 def generalized_forces(system: System) -> tuple[Expr, ...]:
@@ -157,9 +133,15 @@ class Form(ABC):
 
     def solve_at(self, equations: Equations, values: Values, numbers: Arithmetic) -> Values:
         """The unknowns at a state. Linear equations are solved; with rows nonlinear in a, Gauss's least point is taken."""
+        if equations.nonlinear_law:
+            return laws.root(equations, values, numbers)
         if not nonlinear_rows(equations.system):
             return equations._solve_linear(values, numbers)
         return stationary.least(equations, values, numbers)
+
+    def derived(self, system: System, **options: Any) -> Equations:
+        """What `derive` gives, closed where forces contain multipliers."""
+        return laws.closed(self.derive(system, **options))
 
     def __call__(self, system: System, **options: Any) -> Equations:
         if not isinstance(system, System):
@@ -168,7 +150,7 @@ class Form(ABC):
         reason = self.accepts(system, **options)
         if reason is not None:
             raise FormNotApplicable(f"ap.forms.{self.name} does not apply to '{system.name}': {reason}")
-        return _with_faces(self.derive(system, **options), self.name)
+        return _with_faces(self.derived(system, **options), self.name)
 
 
 def _with_faces(equations: Equations, form: str) -> Equations:
@@ -246,6 +228,11 @@ class Equations:
         return tuple(lhs - rhs for lhs, rhs in sides)
 
     @cached_property
+    def nonlinear_law(self) -> bool:
+        """Whether forces contain multipliers and are not affine in them."""
+        return laws.nonlinear(self.system)
+
+    @cached_property
     def coefficients(self) -> tuple[sympy.Matrix, sympy.Matrix]:
         """(K, b) of K x = b with x the unknowns: K = ∂F/∂x, b = −F at x = 0. Nothing is expanded."""
         zero = {x: sympy.Integer(0) for x in self.unknowns}
@@ -262,6 +249,8 @@ class Equations:
         seconds but counted in operations, so that the same expressions come out in every run; what is left stays unsimplified.
         Redundant rows and rows nonlinear in the accelerations have no explicit solution and raise `FormNotApplicable`.
         """
+        if self.nonlinear_law:
+            raise FormNotApplicable("a force is nonlinear in the reactions; .acceleration(t, q, v) finds them")
         if nonlinear_rows(self.system):
             raise FormNotApplicable("the accelerations enter nonlinearly; .acceleration(t, q, v) finds Gauss's minimum")
         K, b = self.coefficients

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import sympy
 from sympy import Eq, Expr
-from sympy.printing.pretty.stringpict import prettyForm
 
 from appell.errors import ModelError
 from appell.forms import tidy
@@ -32,16 +31,6 @@ TERMS = 3_000
 """Terms up to which an expression is multiplied out for display."""
 BUDGET = 3.0
 """Effort (about seconds, counted in operations) for all simplifications of one display."""
-
-
-def latex_text(text: str) -> str:
-    """Plain text inside LaTeX mathematics: special characters escaped, spaces kept."""
-    return "".join("\\" + c if c in "_#$%&{} " else "\\ " if c in "\\^~" else c for c in text)
-
-
-def pretty_text(text: str) -> prettyForm:
-    """Text as a symbol of Unicode output."""
-    return prettyForm(text)
 
 
 def simplified(expr: Expr, effort: float | Effort) -> Expr:

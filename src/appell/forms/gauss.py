@@ -28,6 +28,7 @@ from typing import Any
 import sympy
 from sympy import Expr
 
+from appell.forms import laws
 from appell.forms.base import Equations, Form, Values, acceleration_rows, generalized_forces, nonlinear_rows
 from appell.forms.derivation import gradient, partial
 from appell.forms.multipliers import with_multipliers, work
@@ -48,7 +49,7 @@ class Gauss(Form):
         given = [c.name for c in system.constraints if c.reaction is not None]
         if given:
             return f"constraint '{given[0]}' is not ideal (reaction= is given), so nothing is least; use ap.forms.lagrange"
-        return None
+        return laws.refusal(system)
 
     def derive(self, system: System, **options: Any) -> Equations:
         inertia, what = acceleration_energy(system)

@@ -27,6 +27,7 @@ import sympy
 from sympy import Eq, Expr, Symbol
 
 from appell.errors import ModelError
+from appell.forms import laws
 from appell.forms.base import Equations, Form, Values, equation
 from appell.forms.fold.algebra import entries
 from appell.forms.fold.chart import free_name, names_of
@@ -46,6 +47,8 @@ class Routh(Form):
         sources = list(dict.fromkeys(face.source.name for face in system.unilateral))
         if not sources:
             return "it has no unilateral constraint, so there is nothing to fold; use ap.forms.lagrange"
+        if laws.in_forces(system) or laws.of_faces(system):
+            return "a force contains the multiplier of a constraint; use ap.forms.lagrange"
         face = options.get("face")
         if face is None and len(sources) > 1:
             names = ", ".join(f"'{name}'" for name in sources)

@@ -18,6 +18,7 @@ from typing import Any
 import sympy
 from sympy import Matrix
 
+from appell.forms import laws
 from appell.forms.base import (
     Equations,
     Form,
@@ -54,7 +55,7 @@ class UdwadiaKalaba(Form):
             return needs_coordinates(system)
         if not Quadratic.of(system.kinetic, system.velocities).regular():
             return "its mass matrix is singular, so that a_f = M⁻¹F does not exist; use ap.forms.lagrange"
-        return None
+        return laws.refusal(system)
 
     def derive(self, system: System, **options: Any) -> Equations:
         M, F, A, b = blocks(system)

@@ -110,6 +110,11 @@ def largest(values: Value) -> Value:
     return result
 
 
+def where(condition: Value, value: Value | float, otherwise: Value | float) -> Value:
+    """`value` where the condition holds, else `otherwise`; both are computed."""
+    return ca.if_else(condition, value, otherwise)
+
+
 def where_finite(x: Value, value: Value, otherwise: float) -> Value:
     """`value` where every entry of x is finite (and below 1e150), else `otherwise`: fmin and fmax pass over NaN."""
     return ca.if_else(ca.sumsqr(x) < 1e300, value, otherwise) if x.numel() else value

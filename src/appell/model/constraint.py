@@ -14,6 +14,7 @@ from sympy import Expr, Symbol
 
 from appell.errors import ConstraintError
 from appell.jets import Jet, expression, jets_of
+from appell.model.multiplier import Multiplier
 
 DIGITS, LINES = 50, 5
 """Digits in which a row is read along lines, and how many of them."""
@@ -58,6 +59,11 @@ class Constraint:
         set_(self, "order", order)
         tops = [s for s in jets_of(f) if s.level == order]
         set_(self, "linear", is_linear(f, tops) if order else _degree(f, set(tops), {}) <= 1)
+
+    @property
+    def multiplier(self) -> Multiplier:
+        """Λ as a symbol for forces, in the unit of the row's reaction: `forces={x: -mu*floor.multiplier}`."""
+        return Multiplier(self.name)
 
     def __reduce__(self):
         reaction = dict(self.reaction) if isinstance(self.reaction, Mapping) else self.reaction

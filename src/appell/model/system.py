@@ -26,6 +26,7 @@ from appell.model.bodies import Force, Particle, RigidBody, Torque
 from appell.model.constraint import Constraint
 from appell.model.jumps import refuse_jumps
 from appell.model.kinematics import read_coordinates, read_velocities
+from appell.model.multiplier import Multiplier
 from appell.model.unilateral import Between, Face, Unilateral, check_face
 
 
@@ -37,8 +38,8 @@ class System:
     coordinates: list of `ap.coordinates`, and `ap.quaternion` objects.
     kinetic: T in t, q and the velocities, of degree at most 2 in them, J. Bodies add to it.
     potential: V in t and q, J.
-    forces: generalized forces that are not −∂V/∂q: coordinate, velocity or speed, or its name → expression in t, q, velocities;
-        N or N m.
+    forces: generalized forces that are not −∂V/∂q: coordinate, velocity or speed, or its name → expression in t, q, velocities
+        and multipliers of the constraints (`floor.multiplier`); N or N m.
     constraints: `ap.Constraint` objects, or expressions that vanish; `ap.Unilateral` and `ap.Between` among them.
     bodies: `ap.Particle` and `ap.RigidBody`; their T is added to `kinetic`.
     loads: `ap.Force` and `ap.Torque`; added to `forces`.
@@ -97,8 +98,8 @@ class System:
         refuse_jumps(self.kinetic, "the kinetic energy")
         refuse_jumps(self.potential, "the potential")
         self.sample = None if sample is None else self._state(sample)
-        self.forces = self._forces(forces or {})
         self._restrict(constraints)
+        self.forces = self._forces(forces or {})
         self._finish()
 
     def __setattr__(self, key: str, value: Any):
@@ -199,8 +200,9 @@ class System:
 
     # -- reading what was given ----------------------------------------------------------------------------------------
 
-    def _expression(self, value: Any, where: str, *, level: int) -> Expr:
-        """The expression in the velocities of the system, every symbol known and none above `level`."""
+    def _expression(self, value: Any, where: str, *, level: int, reactions: bool = False) -> Expr:
+        """The expression in the velocities of the system, every symbol known and none above `level`; with `reactions`
+        multipliers of its constraints too."""
         expr = self.in_velocities(expression(value, where))
         if expr.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo, sympy.I):
             raise ModelError(f"{where} contains a value that is not a finite real number: {expr}")
@@ -211,8 +213,20 @@ class System:
                 " make x with ap.coordinates and write x.d for its velocity, or convert the model with ap.from_sympy"
             )
         for s in sorted(expr.free_symbols, key=str):
-            self._check_symbol(s, where, level)
+            if isinstance(s, Multiplier):
+                self._check_multiplier(s, where, reactions)
+            else:
+                self._check_symbol(s, where, level)
         return expr
+
+    def _check_multiplier(self, s: Multiplier, where: str, allowed: bool) -> None:
+        if not allowed:
+            raise ModelError(f"{where} contains {s}, the multiplier of a constraint; forces= and loads= may, nothing else")
+        if s not in [c.multiplier for c in (*self.constraints, *self.unilateral)]:
+            raise ModelError(
+                f"{where} contains {s}, but no constraint of the system is called '{s.label}'; it has:"
+                f" {', '.join(c.name for c in (*self.constraints, *self.unilateral)) or 'none'}"
+            )
 
     def _check_symbol(self, s: Any, where: str, level: int) -> None:
         if s == t or isinstance(s, Parameter):
@@ -284,16 +298,16 @@ class System:
             raise ModelError("forces= maps coordinates or speeds to expressions, for example {phi: -c*phi.d}")
         Q: list[Any] = [sympy.Integer(0)] * len(self.velocities)
         for key, value in forces.items():
-            Q[self.velocity_of(key, "forces=")] += self._expression(value, f"the force for {key}", level=1)
+            Q[self.velocity_of(key, "forces=")] += self._expression(value, f"the force for {key}", level=1, reactions=True)
         for load in self.loads:
             if not isinstance(load, Force | Torque):
                 raise ModelError(f"loads= takes Force and Torque, not {type(load).__name__}")
             for entry in load.vector:  # what drops out of Q is read all the same
-                self._expression(entry, f"a {type(load).__name__.lower()}", level=1)
+                self._expression(entry, f"a {type(load).__name__.lower()}", level=1, reactions=True)
             for entry in load.at if isinstance(load, Force) else ():
                 self._expression(entry, "the point of a force", level=0)
             for i, part in enumerate(load.generalized(self.rates, self.velocities)):
-                Q[i] += self._expression(part, f"a {type(load).__name__.lower()}", level=1)
+                Q[i] += self._expression(part, f"a {type(load).__name__.lower()}", level=1, reactions=True)
         return tuple(Q)
 
     def _reaction(self, c: Constraint) -> tuple[Expr, ...] | None:

@@ -20,6 +20,7 @@ from sympy import Expr, Symbol
 
 from appell.errors import ConstraintError
 from appell.jets import Coordinate, Jet, Parameter, expression, jets_of, t
+from appell.model.multiplier import Multiplier
 
 DISTANCE = Symbol("s", real=True)
 """The letter s = f(t, q) in the inverse of a chart."""
@@ -69,6 +70,11 @@ class Unilateral:
     def faces(self) -> tuple[Face, ...]:
         """The one face f >= 0."""
         return (Face(self.function, self.name, self.restitution, self),)
+
+    @property
+    def multiplier(self) -> Multiplier:
+        """Λ >= 0 as a symbol for forces, in the unit of its reaction; zero in flight."""
+        return Multiplier(self.name)
 
     def __str__(self) -> str:
         return f"{self.name}: {self.function} >= 0 (unilateral, restitution {self.restitution})"
@@ -133,6 +139,11 @@ class Face:
     def chart(self) -> ChartChoice | str | None:
         """What the user said about the chart."""
         return self.source.chart
+
+    @property
+    def multiplier(self) -> Multiplier:
+        """Λ of this face as a symbol."""
+        return Multiplier(self.name)
 
     def __str__(self) -> str:
         return f"{self.name}: {self.function} >= 0 (restitution {self.restitution})"

@@ -37,7 +37,7 @@ from appell.graph.algebra import (
 from appell.normal_form.normal_form import NormalForm
 from appell.normal_form.policy import Policies
 from appell.normal_form.saddle import CHOLESKY
-from appell.normal_form.solved import Blocks, Function, GaussSolved, Shaped, Solved, solved
+from appell.normal_form.solved import Blocks, Function, GaussSolved, Shaped, Solved, law_solved, solved
 from appell.remember import remembered
 
 
@@ -88,6 +88,8 @@ def acceleration(form: NormalForm, policies: Policies) -> Function:
     blocks = Blocks(M, A, W, r + alarm([M, A, W, r, s, form["r"]], state), s)
     if form.gauss:
         return _gauss("acceleration", form, inputs, blocks, (form["r"], form["r_a"], form["r_aa"]), finish)
+    if form.law is not None:
+        return law_solved("acceleration", inputs, blocks, form.law, finish, policies.acceleration)
     return solved("acceleration", inputs, blocks, finish, policies.acceleration)
 
 
@@ -214,6 +216,8 @@ def _implicit(form: NormalForm, state: State) -> Fn:
     nonlinear = [row.index for row in form.rows if not row.linear]
     linear = [row.index for row in form.rows if row.linear]
     forces = form["W"] @ take(lam, linear) + form["r_a"].T @ take(lam, nonlinear)
+    if form.law is not None and not form.law.affine:
+        forces += form.law.matrix @ form.law.F
     residual = column(form["M"] @ a + form["h"] - form["Q"] - forces, form["A"] @ a + form["a0"], form["r"])
     work = form["power"] if state.has_work else zeros(0)
     zd, residual = state.restrict(form, column(form["qd"], state.u_free + state.u_a @ a, work), residual)
@@ -238,6 +242,9 @@ def _rhs(form: NormalForm, policies: Policies, state: State) -> Function:
     if form.gauss:
         rows = tuple(state.restrict(form, form["r"], form["r_a"], form["r_aa"]))
         return _gauss("flow", form, inputs_of(form, state), blocks, rows, finish)
+    if form.law is not None:
+        law = form.law.restricted(lambda *values: state.restrict(form, *values))
+        return law_solved("flow", inputs_of(form, state), blocks, law, finish, policies.acceleration, checked=False)
     return solved("flow", inputs_of(form, state), blocks, finish, policies.acceleration, checked=False)
 
 

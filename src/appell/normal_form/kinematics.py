@@ -53,6 +53,7 @@ class Kinematics:
             (system.parameters, p),
         ):
             seeds.update({name: values[i] for i, name in enumerate(names)})
+        seeds.update({c.multiplier: Value(0) for c in (*system.constraints, *system.unilateral)})  # `laws` binds those of rows
         lower = lowering(seeds, q, v, a)
         qd = lower.column(system.rates.values())
         n0 = substitute(qd, [v], [zeros(system.nv)])

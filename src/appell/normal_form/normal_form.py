@@ -20,13 +20,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.errors import ModelError
+from appell.errors import FormNotApplicable, ModelError
 from appell.graph import Fn, Lowering, make_fn
 from appell.graph.algebra import Value, depends, is_zero
 from appell.graph.sizes import sizes
 from appell.model import Constraint, System
 from appell.normal_form.door import mechanics
 from appell.normal_form.faces import Faces
+from appell.normal_form.laws import FaceLaw, Law, split_forces
 from appell.normal_form.rows import Rows, Said
 from appell.normal_form.sampling import Around
 from appell.remember import remembered
@@ -36,11 +37,11 @@ Indices = NDArray[np.intp]
 OUTPUTS = {
     "M": "mass matrix, (nv, nv)",
     "h": "inertia forces at a = 0, (nv,)",
-    "Q": "generalized forces −NᵀV_q + forces, (nv,)",
+    "Q": "generalized forces −NᵀV_q + forces, (nv,); those at Λ = 0 where they are affine in Λ, without the law where not",
     "forces": "generalized forces without the potential, (nv,)",
     "A": "constraint rows, (m, nv)",
     "a0": "their free terms, (m,)",
-    "W": "reaction directions, (nv, m)",
+    "W": "reaction directions, (nv, m), with ∂Q/∂Λ of forces affine in Λ",
     "N": "q̇ = N v + n0, (nq, nv)",
     "n0": "(nq,)",
     "qd": "q̇, (nq,)",
@@ -58,6 +59,7 @@ OUTPUTS = {
     "g_scale": "Σ|terms of f| + Σ|∂f/∂q·q| + |∂f/∂t·t| of those, (faces,)",
     "g_d": "their rates ḟ, (faces,)",
     "g_v": "their normals ∂ḟ/∂v, (faces, nv)",
+    "g_w": "directions of their reactions, (nv, faces): nᵀ, with ∂Q/∂Λ of forces that contain them",
     "g_dd0": "f̈ at a = 0, (faces,)",
     "restitution": "of the faces, (faces,)",
     "T": "kinetic energy, ()",
@@ -109,6 +111,8 @@ class NormalForm:
     lower: Lowering
     around: Around = None  # {"q": …, "v": …} near which the system is judged, if it said so
     free: Value | None = None  # a of M a = Q − h without rows, where that is had without M: articulated bodies
+    law: Law | None = None  # forces that contain multipliers of the rows
+    face_law: FaceLaw | None = None  # and of open faces
 
     @property
     def nq(self) -> int:
@@ -144,6 +148,11 @@ class NormalForm:
     def _row_sizes(self) -> tuple[Value, tuple[int, ...]]:
         inputs = [self.inputs[x] for x in ("t", "q", "v", "p")]
         return sizes([self["A"]], inputs)[0], (self.m, self.nv)
+
+    def require_known_forces(self, what: str) -> None:
+        """Refuses forces that are nonlinear in the multipliers, for what takes M a + h = Q + W Λ as it stands."""
+        if self.law is not None and not self.law.affine:
+            raise FormNotApplicable(f"{what} takes forces that are affine in the multipliers, and one is not")
 
     def select(self, *names: str) -> Fn:
         """A function (t, q, v, p[, a][, lam]) → the named outputs; `OUTPUTS` lists them."""
@@ -189,7 +198,8 @@ def _derive(system: System, contacts: tuple[int, ...]) -> NormalForm:
     faces = Faces.of(system, kin)
     inertia = own.inertia(kin)
     nv, nq, m = system.nv, system.nq, rows.A.shape[0]
-    forces = own.forces(kin)
+    forces, face_law = split_forces(system, said, kin, rows.lam, lambda: own.forces(kin))
+    law = Law.of(forces, said, rows, kin)
     V = own.potential(kin)
     free = None if said.constraints else own.free(kin, forces)
     explicit_time = inertia.power + kin.partial_t(V)
@@ -199,16 +209,17 @@ def _derive(system: System, contacts: tuple[int, ...]) -> NormalForm:
     outputs = Outputs({
         "M": (lambda: inertia.formed[0], (nv, nv)),
         "h": (lambda: inertia.formed[1], (nv,)),
-        "Q": (lambda: forces + own.pull(kin), (nv,)),
+        "Q": (lambda: (forces if law is None else law.rest) + own.pull(kin), (nv,)),
         "forces": (forces, (nv,)),
         "A": (rows.A, (m, nv)),
         "a0": (rows.a0, (m,)),
-        "W": (rows.W, (nv, m)),
+        "W": (rows.W if law is None else rows.W + law.slope, (nv, m)),
         "N": (kin.N, (nq, nv)),
         "n0": (kin.n0, (nq,)),
         "qd": (kin.qd, (nq,)),
         **rows.outputs(nv),
         **faces.outputs(nv),
+        "g_w": (faces.g_v.T if face_law is None else faces.g_v.T + face_law.slope, (nv, len(system.unilateral))),
         "T": (inertia.T, ()),
         "V": (V, ()),
         "H": (inertia.H + V, ()),
@@ -219,8 +230,8 @@ def _derive(system: System, contacts: tuple[int, ...]) -> NormalForm:
         Row(c, c.order, c.linear or c.order < 2, i) for i, c in enumerate(said.constraints)
     )  # fmt: skip
     quaternions = tuple(tuple(system.coordinates.index(q) for q in ball.coordinates) for ball in system.quaternions)
-    ideal = all(c.reaction is None for c in said.constraints)
-    return NormalForm(inputs, outputs, table, ideal, inertia.route, quaternions, kin.lower, _place(system), free)
+    ideal = law is None and all(c.reaction is None for c in said.constraints)
+    return NormalForm(inputs, outputs, table, ideal, inertia.route, quaternions, kin.lower, _place(system), free, law, face_law)
 
 
 def _place(system: System) -> Around:

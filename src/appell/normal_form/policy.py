@@ -56,8 +56,8 @@ def choose(form: NormalForm, p: Array, start: State | None = None) -> Policies:
         _refuse_singular(form, p, start, full, linear)
     if not form.ideal and redundant:
         raise ConstraintError(
-            f"redundant constraints ({', '.join(redundant)}) together with a given reaction direction leave the reactions"
-            " undetermined; drop the redundant rows"
+            f"redundant constraints ({', '.join(redundant)}) together with a given reaction direction, or a force that contains"
+            " a multiplier, leave the reactions undetermined; drop the redundant rows"
         )
     kind = LU if not form.ideal else CHOLESKY if ranks[3] == len(linear) else RANK
     base = Policy(kind, ranks[3], gamma, _scales(full) if kind == RANK else ())

@@ -34,7 +34,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from appell.errors import Status
-from appell.graph.algebra import Value, block_matrix, column, smallest, symmetric_solve, take, where_finite, zeros
+from appell.graph.algebra import Value, block_matrix, column, smallest, symmetric_solve, where_finite, zeros
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -69,7 +69,7 @@ SADDLE_C = resources.files("appell.normal_form").joinpath("saddle.c").read_text(
 
 def unrolled(M: Value, A: Value, r: Value, s: Value, policy: Policy, checked: bool) -> tuple[Value, Value, Value]:
     """(x, λ, margin) for W = Aᵀ and independent rows; margin > 0 unless a pivot is below `PIVOT` or, if `checked`, a result is
-    not finite."""
+    not finite. Several columns of r and s are solved for together."""
     n, m = M.shape[0], A.shape[0]
     if policy.gamma and m:
         M, r = M + policy.gamma * (A.T @ A), r + policy.gamma * (A.T @ s)
@@ -80,7 +80,7 @@ def unrolled(M: Value, A: Value, r: Value, s: Value, policy: Policy, checked: bo
         G_kk = sum((LT[j, k] ** 2 * D[j] for j in range(n)), Value(0))
         margins.append(-D[k] - PIVOT * G_kk)
     margin = where_finite(x, smallest(margins), -float(Status.NOT_FINITE)) if checked else smallest(margins)
-    return take(x, range(n)), -take(x, range(n, n + m)), margin
+    return x[:n, :], -x[n:, :], margin
 
 
 def solve(M: Array, A: Array, W: Array, r: Array, s: Array, policy: Policy) -> tuple[Array, Array, Status]:

@@ -18,9 +18,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from appell.errors import Status
 from appell.graph import Fn, Port, make_fn
-from appell.graph.algebra import Value, diagonal, symbols
+from appell.graph.algebra import Value, as_matrix, block_matrix, diagonal, symbols, where, zeros
 from appell.graph.composite import Composite, Part, in_order
 from appell.normal_form import gauss
+from appell.normal_form.laws import Law
 from appell.normal_form.saddle import CHOLESKY, LU, SADDLE_C, Policy, solve, unrolled
 
 Array = NDArray[np.float64]
@@ -200,7 +201,128 @@ def solved(
     return Solved(name, head, tail, policy)
 
 
-Function = Fn | Solved | GaussSolved
+@dataclass(frozen=True, eq=False)
+class LawSolved(_HeadAndTail):
+    """A function whose forces depend on the multipliers, F(Λ), with the saddle point as a routine (see `laws`).
+
+    The saddle point is solved for r, and for a unit force at each of the law's `places`; `law` (inputs, λ̄, C) gives F.
+    """
+
+    law: Fn
+    policy: Policy
+    places: tuple[int, ...]
+
+    @property
+    def parts(self) -> tuple[Fn, Fn, Fn]:
+        return self.head, self.law, self.tail
+
+    def over(self, head: Part, law: Part, tail: Part) -> Callable[..., tuple[Any, ...]]:
+        """`solve` for each column, then the law, between head and tail."""
+
+        def evaluate(*arrays: ArrayLike) -> tuple[Any, ...]:
+            b = _by_name(self.head, head(*arrays))
+            M, A, W = b["M"], b["A"], b.get("W", b["A"].T)
+            rest = np.zeros(len(A))
+            sides = [(b["r"], b["s"]), *((np.eye(len(M))[i], rest) for i in self.places)]
+            x, lam, status = zip(*(solve(M, A, W, r, s, self.policy) for r, s in sides), strict=True)
+            X, C, worst = np.array(x[1:]).T, np.array(lam[1:]).T, max(status)
+            F, margin = law(*arrays, lam[0], C)
+            margin = _margin(worst) if worst else float(margin)
+            return (*tail(*arrays, x[0] + X @ F, lam[0] + C @ F), margin)
+
+        return evaluate
+
+    @property
+    def routine(self) -> str:
+        return SADDLE_C
+
+    def between(self) -> str:
+        """The same in C."""
+        by_name = {port.name: port for port in self.head.outputs}
+        m, n = by_name["A"].shape
+        k = len(self.places)
+        inputs = ", ".join(f"const double *restrict {port.name}" for port in self.inputs)
+        outputs = ", ".join(f"double *restrict {port.name}" for port in self.outputs)
+        given = ", ".join(port.name for port in self.inputs)
+        results = ", ".join(port.name for port in self.tail.outputs)
+        head_results = ", ".join(f"b_{port.name}" for port in self.head.outputs)
+        lengths = {**{port.name: port.size for port in self.head.outputs}, "unit": n, "none": m, "x": n * (k + 1),
+                   "lam": m * (k + 1), "C": m * k, "F": k}  # fmt: skip
+        offsets = np.cumsum([0, *lengths.values()])
+        pointers = ", ".join(f"*b_{name} = memory + {at}" for name, at in zip(lengths, offsets, strict=False))
+        W, rank, gamma, kind = ("b_W" if "W" in lengths else "NULL"), self.policy.rank, self.policy.gamma, self.policy.kind
+        places = ", ".join(map(str, self.places))
+        solve_c = f"saddle({kind}, {n}, {m}, {rank}, {gamma!r}, b_M, b_A, {W}"
+        return f"""\
+static void {self.name}({inputs}, {outputs})
+{{
+    static const int places[] = {{{places}}};
+    double *memory = calloc({max(int(offsets[-1]), 1)}, sizeof(double));
+    if (!memory) {{ *margin = -3; return; }}
+    double {pointers}, settled = 1;
+    {self.head.name}({given}, {head_results});
+    int status = {solve_c}, b_r, b_s, b_x, b_lam);
+    for (int k = 0; k < {k} && !status; k++) {{
+        memset(b_unit, 0, {n}*sizeof(double));
+        b_unit[places[k]] = 1;
+        status = {solve_c}, b_unit, b_none, b_x + (k + 1)*{n}, b_lam + (k + 1)*{m});
+        for (int i = 0; i < {m}; i++) b_C[i*{k} + k] = b_lam[(k + 1)*{m} + i];
+    }}
+    {self.law.name}({given}, b_lam, b_C, b_F, &settled);
+    for (int k = 0; k < {k}; k++) {{
+        for (int i = 0; i < {n}; i++) b_x[i] += b_F[k]*b_x[(k + 1)*{n} + i];
+        for (int i = 0; i < {m}; i++) b_lam[i] += b_F[k]*b_lam[(k + 1)*{m} + i];
+    }}
+    for (int i = 0; i < {n} && status; i++) b_x[i] = NAN;
+    for (int i = 0; i < {m} && status; i++) b_lam[i] = NAN;
+    {self.tail.name}({given}, b_x, b_lam, {results});
+    *margin = status ? -status : settled;
+    free(memory);
+}}
+"""
+
+
+def law_solved(
+    name: str,
+    inputs: Mapping[str, Shaped],
+    blocks: Blocks,
+    law: Law,
+    finish: Callable[[Value, Value], Mapping[str, Shaped]],
+    policy: Policy,
+    *,
+    checked: bool = True,
+) -> Fn | Solved | LawSolved:
+    """As `solved`, with forces that contain λ: `blocks.r` without the law, its constant part in it where the law is affine."""
+    m, n = blocks.A.shape
+    if not law.given and n + m <= UNROLL:
+        sides = block_matrix([[blocks.r, law.matrix]]), block_matrix([[blocks.s, zeros(m, len(law.places))]])
+        x, lam, margin = unrolled(blocks.M, blocks.A, *sides, Policy(CHOLESKY, m, policy.gamma), checked)
+        F, settled = law.solve(lam[:, 0], lam[:, 1:])
+        a, lam = x[:, 0] + x[:, 1:] @ F, lam[:, 0] + lam[:, 1:] @ F
+        margin = where(margin > 0, where(settled > 0, margin, settled), margin)
+        return make_fn(name, inputs, {**finish(a, lam), "margin": (margin, ())})
+    if law.affine:
+        return solved(name, inputs, blocks, finish, policy, checked=checked)
+    given = {"M": (blocks.M, (n, n)), "A": (blocks.A, (m, n)), "r": (blocks.r, (n,)), "s": (blocks.s, (m,))}
+    if law.given:
+        given["W"] = (blocks.W, (n, m))
+    k = len(law.places)
+    bar, C = symbols("lam_bar", m), symbols("C", m * k)
+    F, settled = law.solve(bar, as_matrix(C, m, k))
+    x, lam = symbols("x", n), symbols("lam", m)
+    return LawSolved(
+        name=name,
+        head=make_fn(f"{name}_head", inputs, given),
+        tail=make_fn(f"{name}_tail", {**inputs, "x": (x, (n,)), "lam": (lam, (m,))}, finish(x, lam)),
+        law=make_fn(
+            f"{name}_law", {**inputs, "bar": (bar, (m,)), "C": (C, (m, k))}, {"F": (F, (k,)), "settled": (settled, ())}
+        ),
+        policy=Policy(LU if law.given else CHOLESKY, m, policy.gamma),
+        places=law.places,
+    )
+
+
+Function = Fn | Solved | GaussSolved | LawSolved
 """Anything that maps a state to outputs and a margin."""
 
 

@@ -62,6 +62,7 @@ def varied_flow(
     """
     if form.gauss:
         raise FormNotApplicable("variations with rows nonlinear in the accelerations are not taken: a is a minimum there")
+    form.require_known_forces("variations")
     base = flow(form, policies, work=False)
     nz, columns = form.nq + form.nv, starts + len(parameters)
     t, p = form.inputs["t"], form.inputs["p"]

@@ -10,7 +10,6 @@ from typing import Any
 
 from appell.errors import ModelError
 from appell.forms.base import Equations
-from appell.forms.display import latex_text
 from appell.letters import latex
 from appell.model import System
 from appell.report import model
@@ -22,6 +21,7 @@ from appell.show.packing import Packer
 from appell.show.web import describe, page, write
 from appell.tree import Tree
 from appell.tree.system import TreeSystem
+from appell.typeset import latex_text
 
 
 def write_handout(system: Any, path: Any, *, forms: Iterable[Any], motion: Any, scene: Any, title: str | None) -> Path:

@@ -75,12 +75,12 @@ class TreeSystem(System):
         self.accelerations = tuple(v.d for v in self.velocities)
         self.bodies, self.loads = (), ()
         self.potential = self._expression(potential, "potential", level=0)
+        self._restrict(constraints)
         damping = [d for node in tree.nodes for d in node.damping]
         self.forces = tuple(
             Q - d * v if d else Q for Q, d, v in zip(self._forces(forces or {}), damping, self.velocities, strict=True)
         )
         self.frame_loads = tuple(self._load(F, u) for F, u in pairs)
-        self._restrict(constraints)
         self._finish()
 
     def _finish(self) -> None:
@@ -153,7 +153,7 @@ class TreeSystem(System):
         """(F, u), every symbol known, u a velocity."""
         if len(F) != len(u):
             raise ModelError(f"loads= takes pairs (F, u) of equal length; one has {len(F)} and {len(u)} components")
-        force = tuple(self._expression(x, "a force of loads=", level=1) for x in F)
+        force = tuple(self._expression(x, "a force of loads=", level=1, reactions=True) for x in F)
         velocity = tuple(self._expression(x, "a velocity of loads=", level=1) for x in u)
         if not any(s.level == 1 for x in velocity for s in jets_of(x)):
             raise ModelError(f"loads=: {u} is no velocity; give frame.velocity or frame.angular_velocity")

@@ -24,10 +24,11 @@ from appell.errors import AppellError, FormNotApplicable, ModelError, SingularCo
 from appell.forms import FORMS
 from appell.forms.base import Equations, Form, directions
 from appell.forms.manifold import Projection, State
-from appell.forms.numbers import Tape, arithmetic
+from appell.forms.numbers import FLOAT, Tape, arithmetic
 from appell.jets import t
 from appell.model import System
 from appell.normal_form import NormalForm, normal_form
+from appell.normal_form.flow import acceleration
 from appell.normal_form.gauss import solve as solve_gauss
 from appell.normal_form.manifold import find
 from appell.normal_form.policy import choose
@@ -209,7 +210,7 @@ def _try(form: Form, names: tuple[str, ...], system: System, given: Mapping[str,
         reason = form.accepts(system, **options)
         if reason is not None:
             return _Trial(Line(label, reason=reason), none)
-        equations = form.derive(system, **options)
+        equations = form.derived(system, **options)
         seconds = time.perf_counter() - begin
         values = [judge.value(equations, state) for state in judge.states]
     except FormNotApplicable as error:
@@ -267,6 +268,8 @@ def _verdict(form: NormalForm, system: System, state: State, p: Array) -> tuple[
 
     if not all(np.isfinite(x).all() for x in out.values()):
         return None
+    if form.law is not None:
+        return _verdict_of_law(form, system, state, inputs, scale)
     if form.gauss:
         rows = lambda name: lambda a: form.select(name)(*_with_a(form, name, inputs, a))[name]
         found = solve_gauss(M, b, A, out["a0"], rows("r"), rows("r_a"), rows("r_aa"))
@@ -286,6 +289,18 @@ def _passed_on(own: Array, W: Array) -> Array:
     real = W * (own > 0)[:, None]
     square = (real**2).sum(axis=0)
     return W @ ((real * own[:, None]).sum(axis=0) / np.where(square > 0, square, np.inf))
+
+
+def _verdict_of_law(form: NormalForm, system: System, state: State, inputs: tuple, scale: Any) -> Any:
+    """Of forces that contain multipliers: W Λ is the reaction alone, the law being a force."""
+    a, lam, margin = acceleration(form, choose(form, inputs[-1]))(*inputs).values()
+    if not margin > 0:
+        return None
+    values = {s: float(x) for s, x in state.items()}
+    values |= dict(zip(system.accelerations, a.tolist(), strict=True))
+    W = np.array(Tape([w for row in directions(system) for w in row])(values, FLOAT)).reshape(len(lam), len(a)).T
+    A = form.select("A", "M")(*inputs)
+    return _condition(A["M"], A["A"], len(lam)), a, W @ lam, scale(a, W @ lam)
 
 
 def _with_a(form: NormalForm, name: str, inputs: tuple, a: Array) -> list[Any]:

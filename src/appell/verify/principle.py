@@ -172,6 +172,7 @@ class Principle:
         """The decomposition at a state: time, s; q (nq,), v (nv,). The state should satisfy the constraints."""
         q, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
         run, form = compile(self.system, parameters, backend="vm", ready=False), normal_form(self.system)
+        form.require_known_forces("the decomposition of the reactions")
         a, lam = run.acceleration(time, q, v)
         M, h, Q, A, W = (form.select(name)(time, q, v, run.p)[name] for name in ("M", "h", "Q", "A", "W"))
         linear = np.array([row.linear for row in form.rows], dtype=bool)

@@ -58,6 +58,8 @@ def _with_modes(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner:
         raise ModelError(f"method={method!r} does not locate impacts; use 'dop853' or 'dopri5' with unilateral constraints")
     if run.form.gauss:
         raise ConstraintError("constraints nonlinear in the accelerations and unilateral ones do not go together")
+    if run.form.face_law is not None or run.form.law is not None:
+        raise ModelError("forces with multipliers and unilateral constraints are not run together yet")
     if corner not in CORNERS:
         raise ModelError(f"corner= is one of {', '.join(CORNERS)}, not {corner!r}")
     _check_restitutions(run)

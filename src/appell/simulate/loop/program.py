@@ -75,6 +75,7 @@ STATUS_C = """
 static int margin_status(double margin)
 {
     if (margin > 0) return LOOP_OK;
+    if (margin == -LOOP_REACTION) return LOOP_REACTION;
     return margin != margin || margin == -LOOP_NOT_FINITE ? LOOP_NOT_FINITE : LOOP_SINGULAR;
 }
 """

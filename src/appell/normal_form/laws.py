@@ -1,0 +1,172 @@
+"""Reaction laws: forces that contain multipliers, solved together with the rows.
+
+    M a + h = Q + F(t, q, v, Λ) + W Λ            A a + a0 = 0
+
+Soltakhanov, Shugaylo and Yushkov (1.11): a constraint may answer with any R_L beside the ideal reaction, and here R_L = F may
+depend on the reaction itself: sliding friction −μΛ, creep of a wheel on a rail, a bearing whose drag grows with its load.
+
+Elimination. The rows without the law give a = x̄, Λ = λ̄; a force e_i more gives x_i, λ_i. With X = (x_i), C = (λ_i)
+
+    Λ = λ̄ + C F(Λ)            a = x̄ + X F(Λ)                                                                            (1)
+
+so that only the multipliers which F contains are unknown. F affine in Λ: one solve with I − C ∂F/∂Λ; where that is singular
+(Painlevé), no reaction or infinitely many satisfy the law. Otherwise Newton's iteration, `ITERATIONS` steps written into the
+graph, so that every back end and Taylor's series can run it; it begins at the ideal reaction λ̄. A second one begins at −λ̄: laws
+in |Λ| have two solutions, or none, where I − C ∂F/∂Λ has changed its sign. An iteration that does not settle, and two that
+settle at different reactions, are answered with `Status.REACTION`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from appell.errors import ModelError, Status
+from appell.graph.algebra import (
+    Value,
+    column,
+    depends,
+    general_solve,
+    jacobian,
+    largest,
+    pattern,
+    row_major,
+    substitute,
+    substitute_all,
+    symbols,
+    take,
+    used,
+    where,
+    zeros,
+)
+
+if TYPE_CHECKING:
+    from appell.model import System
+    from appell.normal_form.kinematics import Kinematics
+    from appell.normal_form.rows import Rows, Said
+
+ITERATIONS = 9
+"""Newton's steps: from a guess with one right digit, six double the digits to the last one."""
+
+SETTLED = 1e-8
+"""Share of the terms of (1) below which the last step has to be: the error behind it is of the size of its square."""
+
+APART = 1e-6
+"""Share of the terms of (1) by which two reactions differ that are not the same."""
+
+
+@dataclass(frozen=True, eq=False)
+class FaceLaw:
+    """How the forces depend on the multipliers of faces that are not among the rows: `slope` = ∂Q/∂Λ at Λ = 0, (nv, faces)."""
+
+    slope: Value
+    affine: bool
+
+
+def split_forces(system: System, said: Said, kin: Kinematics, lam: Value, forces: Any) -> tuple[Value, FaceLaw | None]:
+    """The forces with Λ of the rows, faces that are not among them being open, and how they depend on the open ones.
+
+    `forces`: what lowers them, called when the multipliers have their values.
+    """
+    open_ = symbols("lam_face", len(system.unilateral))
+    kin.lower.bind({face.multiplier: open_[i] for i, face in enumerate(system.unilateral)})
+    kin.lower.bind({c.multiplier: lam[i] for i, c in enumerate(said.constraints)})
+    whole = forces()
+    if not depends(whole, open_):
+        return whole, None
+    slope, none = jacobian(whole, open_), zeros(open_.numel())
+    affine = not depends(slope, column(open_, lam))
+    return substitute(whole, [open_], [none]), FaceLaw(substitute(slope, [open_], [none]), affine)
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """Forces that contain multipliers: Q + W Λ with `rest` and `slope` where they are affine in them, else `rest` and F(Λ).
+
+    F has as many entries as velocities that it acts on, `places`; `used` are the multipliers in it, numbered as rows of A.
+    """
+
+    lam: Value  # of all constraints
+    used: tuple[int, ...]
+    places: tuple[int, ...]
+    F: Value  # (places,), all of the forces there
+    affine: bool
+    rest: Value  # (nv,) forces without the law; for an affine one those at Λ = 0
+    slope: Value  # (nv, m) ∂F/∂Λ of an affine law
+    given: bool  # whether some constraint has a reaction of its own
+
+    @staticmethod
+    def of(forces: Value, said: Said, rows: Rows, kin: Kinematics) -> Law | None:
+        """The law in the forces, if there is one."""
+        if not depends(forces, rows.lam):
+            return None
+        free = [c.name for c in said.constraints if c.order == 2 and not c.linear]
+        if free:
+            raise ModelError(
+                f"constraint '{free[0]}' is nonlinear in the accelerations, and forces contain multipliers: Gauss's minimum"
+                " takes forces that do not depend on the reactions"
+            )
+        lam = rows.lam
+        slope = jacobian(forces, lam)
+        places = tuple(sorted({i for i, _ in pattern(slope)}))
+        affine = not depends(slope, lam)
+        if affine:
+            rest = substitute(forces, [lam], [zeros(lam.numel())])
+        else:
+            rest = column(*(Value(0) if i in places else forces[i] for i in range(forces.numel())))
+            slope = zeros(*slope.shape)
+        given = any(c.reaction is not None for c in said.constraints)
+        F = take(forces, places)
+        return Law(lam, tuple(used(F, lam)), places, F, affine, rest, slope, given)
+
+    def restricted(self, restrict: Any) -> Law:
+        """The law with its velocities written in another state."""
+        F, rest, slope = restrict(self.F, self.rest, self.slope)
+        return replace(self, F=F, rest=rest, slope=slope)
+
+    @property
+    def matrix(self) -> Value:
+        """E of the force E F, (nv, places)."""
+        E = zeros(self.rest.numel(), len(self.places))
+        for k, i in enumerate(self.places):
+            E[i, k] = 1
+        return E
+
+    def solve(self, bar: Value, C: Value) -> tuple[Value, Value]:
+        """(F, margin) from λ̄ (m,) and C (m, places): (1) solved. An affine law has its constant part in λ̄ already."""
+        bar, C = take(bar, self.used), C[list(self.used), :]
+        if self.affine:
+            F_lam = self.slope[list(self.places), list(self.used)]
+            inverse = general_solve(Value.eye(len(self.used)) - C @ F_lam, Value.eye(len(self.used)))
+            lost = _largest(inverse) * (1 + _largest(abs(C) @ abs(F_lam)))
+            return F_lam @ (inverse @ bar), where(lost < LOST, 1.0, -float(Status.REACTION))
+        lam, step, terms = self._newton(bar, bar, C)
+        other, other_step, _ = self._newton(bar, -bar, C)
+        twice = where(largest(other_step) <= SETTLED * terms, largest(other - lam) > APART * terms, 0)
+        alone = where(twice, -float(Status.REACTION), 1.0)
+        margin = where(largest(step) <= SETTLED * terms, alone, -float(Status.REACTION))
+        return substitute(self.F, [take(self.lam, self.used)], [lam]), margin
+
+    def _newton(self, bar: Value, start: Value, C: Value) -> tuple[Value, Value, Value]:
+        """Λ of those used, its last step and the size of the terms of (1)."""
+        unknown, one = take(self.lam, self.used), Value.eye(len(self.used))
+        J = jacobian(self.F, unknown)
+        lam, step, terms = start, zeros(len(self.used)), Value(0)
+        for _ in range(ITERATIONS):
+            F, F_lam = substitute_all([self.F, J], [unknown], [lam])
+            terms = largest(bar) + largest(abs(C) @ abs(F)) + TINY
+            step = general_solve(one - C @ F_lam, lam - bar - C @ F)
+            lam = lam - step
+        return lam, step, terms
+
+
+LOST = 1e12
+"""Factor by which I − C ∂F/∂Λ may lose digits."""
+
+TINY = 1e-140
+"""So that a law without a load, 0 = 0, is settled."""
+
+
+def _largest(matrix: Value) -> Value:
+    """max |entry|."""
+    return largest(row_major(matrix))
