@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.graph import Fn, make_fn
-from appell.graph.algebra import Value, column, pattern, symbols, zeros
+from appell.graph.algebra import Value, column, symbols, zeros
 from appell.normal_form import NormalForm
 from appell.normal_form.flow import State, inputs_of
+from appell.normal_form.parts import coupled
 from appell.normal_form.saddle import CHOLESKY, LU, Policy
 
 Array = NDArray[np.float64]
@@ -56,7 +57,8 @@ class Metric:
 
 def metric_of(form: NormalForm, policy: Policy, state: State) -> Metric:
     """The metric of a system; one part where its rows are redundant or have directions of their own."""
-    groups = _parts(form) if policy.kind == CHOLESKY else [(tuple(range(form.nv)), tuple(range(form.m)))]
+    whole = [(tuple(range(form.nv)), tuple(range(form.m)))]
+    groups = coupled(form["M"], form["A"], form["W"]) if policy.kind == CHOLESKY else whole
     parts, M, A, W, at_M, at_A = [], [], [], [], 0, 0
     for v, r in groups:
         parts.append(Part(v, r, at_M, at_A))
@@ -77,26 +79,3 @@ def metric_of(form: NormalForm, policy: Policy, state: State) -> Metric:
         form.nv,
         form.m,
     )
-
-
-def _parts(form: NormalForm) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Velocities and rows that M, A and W couple with each other."""
-    leader = list(range(form.nv + form.m))
-
-    def find(i: int) -> int:
-        while leader[i] != i:
-            leader[i] = i = leader[leader[i]]
-        return i
-
-    for pairs in (
-        pattern(form["M"]),
-        [(form.nv + i, j) for i, j in pattern(form["A"])],
-        [(i, form.nv + j) for i, j in pattern(form["W"])],
-    ):
-        for i, j in pairs:
-            leader[find(i)] = find(j)
-    groups: dict[int, tuple[list[int], list[int]]] = {}
-    for i in range(form.nv + form.m):
-        v, r = groups.setdefault(find(i), ([], []))
-        (v if i < form.nv else r).append(i if i < form.nv else i - form.nv)
-    return [(tuple(v), tuple(r)) for v, r in groups.values() if v]

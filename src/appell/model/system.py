@@ -10,6 +10,7 @@ evaluating its normal form at random states (`appell.normal_form.judge`).
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
@@ -24,10 +25,11 @@ from appell.jets import Coordinate, Jet, Parameter, Speed, expression, t, total_
 from appell.letters import latex
 from appell.model.bodies import Force, Particle, RigidBody, Torque
 from appell.model.constraint import Constraint
+from appell.model.face_check import check_faces
 from appell.model.jumps import refuse_jumps
 from appell.model.kinematics import read_coordinates, read_velocities
 from appell.model.multiplier import Multiplier
-from appell.model.unilateral import Between, Face, Unilateral, check_face
+from appell.model.unilateral import Between, Face, Unilateral
 
 
 class System:
@@ -335,22 +337,18 @@ class System:
             if c.order < 2:
                 refuse_jumps(f, f"constraint '{c.name}'", smooth=c.order == 0)
         self.reactions = tuple(self._reaction(c) for c in self.constraints)
+        names = Counter([c.name for c in self.constraints] + [face.name for face in self.unilateral])
         for face in self.unilateral:
-            self._check_face(face)
+            self._expression(face.function, f"unilateral constraint '{face.name}'", level=0)
+            if names[face.name] > 1:
+                raise ModelError(f"two constraints are called '{face.name}'; give them different names")
+        check_faces(self.unilateral)
 
     def _finish(self) -> None:
         """Collects the parameters, closes the system to changes and judges it."""
         self.parameters: tuple[Parameter, ...] = self._parameters()
         self._frozen = True
         _judge(self)
-
-    def _check_face(self, face: Face) -> None:
-        """Every symbol of a face is known, its name is its own, and f = 0 has a normal."""
-        self._expression(face.function, f"unilateral constraint '{face.name}'", level=0)
-        taken = [c.name for c in self.constraints] + [other.name for other in self.unilateral if other is not face]
-        if face.name in taken:
-            raise ModelError(f"two constraints are called '{face.name}'; give them different names")
-        check_face(face)
 
     def _expressions(self) -> list[Expr]:
         """What says the energies and forces."""

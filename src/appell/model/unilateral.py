@@ -11,16 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any
 
-import numpy as np
 import sympy
-from numpy.typing import NDArray
 from sympy import Expr, Symbol
 
 from appell.errors import ConstraintError
 from appell.jets import Coordinate, Jet, Parameter, expression, jets_of, t
 from appell.model.multiplier import Multiplier
+from appell.model.outline import Outline
 
 DISTANCE = Symbol("s", real=True)
 """The letter s = f(t, q) in the inverse of a chart."""
@@ -58,7 +58,7 @@ class Unilateral:
 
     def __init__(self, function: Any, name: str | None = None, restitution: Any = 1, chart: Any = None):
         function = _difference(function, name)
-        name = _text(function) if name is None else str(name)
+        name = text_of(function) if name is None else str(name)
         _check_function(function, name)
         set_ = object.__setattr__
         set_(self, "function", function)
@@ -100,7 +100,7 @@ class Between:
     ):
         where = f"unilateral constraint '{name}'" if name else "a unilateral constraint"
         function = expression(function, where)
-        name = _text(function) if name is None else str(name)
+        name = text_of(function) if name is None else str(name)
         lower, upper = (expression(x, f"a bound of unilateral constraint '{name}'") for x in (lower, upper))
         if (upper - lower).is_positive is False:
             raise ConstraintError(f"unilateral constraint '{name}': lower = {lower} is not below upper = {upper}")
@@ -152,7 +152,8 @@ class Face:
 # -- reading what was given --------------------------------------------------------------------------------------------
 
 
-def _text(f: Expr) -> str:
+def text_of(f: Expr) -> str:
+    """The text of f, shortened."""
     text = str(f)
     return text if len(text) <= 60 else text[:57] + "..."
 
@@ -183,11 +184,33 @@ def _check_function(f: Expr, name: str) -> None:
             f"{where} contains {moving[0]}: f(t, q) >= 0 restricts positions; a bound on velocities is no mechanical stop"
         )
     if not jets:
-        raise ConstraintError(f"{where} contains no coordinate, so it restricts nothing (or everything): {_text(f)}")
-    if f.is_positive:
-        raise ConstraintError(f"{where} is never reached: {_text(f)} is always positive; drop it")
-    if f.is_negative:
-        raise ConstraintError(f"{where} is never satisfied: {_text(f)} is always negative")
+        raise ConstraintError(f"{where} contains no coordinate, so it restricts nothing (or everything): {text_of(f)}")
+    sign = _sign(_Written(f))
+    if sign > 0:
+        raise ConstraintError(f"{where} is never reached: {text_of(f)} is always positive; drop it")
+    if sign < 0:
+        raise ConstraintError(f"{where} is never satisfied: {text_of(f)} is always negative")
+
+
+class _Written:
+    """An expression, equal to others that are written alike with the same numbers."""
+
+    def __init__(self, f: Expr):
+        outline = Outline.of(f)
+        assumptions = tuple(tuple(p.assumptions0.items()) for p in outline.parameters)
+        self.f, self.alike = f, (outline.key, outline.numbers, assumptions)
+
+    def __hash__(self) -> int:
+        return hash(self.alike)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Written) and self.alike == other.alike
+
+
+@lru_cache(maxsize=256)
+def _sign(written: _Written) -> int:
+    """1 where f is always positive, -1 where it is always negative, else 0; SymPy takes milliseconds to say so."""
+    return 1 if written.f.is_positive else -1 if written.f.is_negative else 0
 
 
 def _restitution(given: Any, name: str) -> Expr:
@@ -218,7 +241,7 @@ def _chart(given: Any, f: Expr, name: str) -> ChartChoice | str | None:
             f"{where} must be a coordinate, {{coordinate: inverse in s}} or {REFLECTION!r}; it is {given!r}"
         )
     if coordinate not in f.free_symbols:
-        raise ConstraintError(f"{where} names {coordinate}, which f does not contain: {_text(f)}")
+        raise ConstraintError(f"{where} names {coordinate}, which f does not contain: {text_of(f)}")
     return ChartChoice(coordinate, None if inverse is None else _inverse(inverse, coordinate, where))
 
 
@@ -237,107 +260,3 @@ def _inverse(given: Expr | Callable[[Symbol], Any], coordinate: Coordinate, wher
     if DISTANCE not in inverse.free_symbols:
         raise ConstraintError(f"{where}: the inverse for {coordinate} does not contain s, the value of f")
     return inverse
-
-
-# -- what only numbers tell --------------------------------------------------------------------------------------------
-
-STARTS = 24
-"""Random points from which a zero of f is sought."""
-
-LARGE = 200
-"""Operations of f beyond which its slopes are taken as differences."""
-
-Array = NDArray[np.float64]
-
-
-def check_face(face: Face) -> None:
-    """f can be zero, and ∂f/∂q ≠ 0 where it is: at points found by Newton's steps from random ones.
-
-    `ConstraintError` where no zero is found and f has one sign at all of them, or where |∂f/∂q| falls below 1e-4 of its
-    size at the start on a slow way to a zero: a double zero is approached so.
-    """
-    q = jets_of(face.function)
-    others = sorted(face.function.free_symbols - set(q), key=str)
-    if sympy.count_ops(face.function) <= LARGE:
-        values = _evaluator(face, [*q, *others], [face.function, *(sympy.diff(face.function, s) for s in q)])
-    else:
-        values = _differences(_evaluator(face, [*q, *others], [face.function]), len(q))
-    rng, signs, arrived = np.random.default_rng(4), set(), False
-    with np.errstate(all="ignore"):
-        for k in range(STARTS):
-            start = 3.0 ** (k % 3) * rng.uniform(-1, 1, len(q))
-            fixed = [_random(s, rng) for s in others]
-            f = lambda x, fixed=fixed: np.array(values(*x, *fixed), dtype=np.float64)
-            first, last = f(start), _newton(f, start)
-            signs.add(float(np.sign(first[0])))
-            arrived = arrived or last is not None
-            if last is not None and last.slow and np.linalg.norm(last.slope) < 1e-4 * np.linalg.norm(first[1:]):
-                raise ConstraintError(
-                    f"unilateral constraint '{face.name}' has a vanishing gradient on f = 0, so it has no normal there:"
-                    f" {_text(face.function)}; give f with a simple zero (x instead of x**2)"
-                )
-    if not arrived and signs in ({1.0}, {-1.0}):
-        what = "reached: f is positive" if 1.0 in signs else "satisfied: f is negative"
-        raise ConstraintError(
-            f"unilateral constraint '{face.name}' is never {what} at every state tried: {_text(face.function)}"
-        )
-
-
-def _differences(value: Callable[..., Any], n: int) -> Callable[..., Any]:
-    """f and its slopes in the first n arguments by central differences: near enough for a look, where SymPy takes seconds."""
-
-    def values(*at: float) -> list[Any]:
-        x, h = np.array(at, dtype=float), 1e-6
-        steps = h * np.eye(len(x))[:n]
-        return [value(*x)[0], *((value(*(x + d))[0] - value(*(x - d))[0]) / (2 * h) for d in steps)]
-
-    return values
-
-
-def _evaluator(face: Face, symbols: list[Any], exprs: list[Expr]) -> Callable[..., Any]:
-    """The expressions as functions of the symbols, refused where one of them cannot be evaluated."""
-    try:
-        values = sympy.lambdify(symbols, exprs, "numpy", cse=True)
-        with np.errstate(all="ignore"):
-            values(*np.full(len(symbols), 0.5))
-    except (NameError, NotImplementedError) as error:
-        what = getattr(error, "name", None) or "a derivative that is not known"
-        raise ConstraintError(
-            f"unilateral constraint '{face.name}' or its gradient contains {what}, which has no numeric meaning here;"
-            " give f in elementary functions"
-        ) from None
-    return values
-
-
-def _random(s: Any, rng: np.random.Generator) -> np.float64:
-    size = np.float64(rng.uniform(0.3, 1.7))
-    return size if s == t or s.is_nonnegative else size * rng.choice([-1.0, 1.0])
-
-
-class _Zero(NamedTuple):
-    """∂f/∂q at a zero of f, and whether the last step left over 1/20 of f (at a double zero it leaves 1/4)."""
-
-    slope: Array
-    slow: bool
-
-
-def _newton(f: Callable[[Array], Array], x: Array) -> _Zero | None:
-    """A zero by x ← x − f f_q/|f_q|², halved while |f| grows; None where it does not arrive."""
-    value, slow = f(x), False
-    for _ in range(120):
-        if abs(value[0]) < 1e-6 * np.linalg.norm(value[1:]):
-            return _Zero(value[1:], slow)
-        g = value[1:]
-        step = -value[0] * g / (g @ g)
-        if not np.isfinite(step).all():
-            return None
-        for _ in range(12):
-            trial = f(x + step)
-            if np.isfinite(trial).all() and abs(trial[0]) < abs(value[0]):
-                break
-            step = step / 2
-        else:
-            return None
-        slow = bool(abs(trial[0]) > abs(value[0]) / 20)
-        x, value = x + step, trial
-    return None

@@ -9,7 +9,6 @@ say) is alike only to itself. n = ∂ġ/∂v has a few entries, in the columns `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,8 +20,8 @@ from sympy import Dummy, Symbol
 
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, along, column, jacobian, pattern, symbols, used, zeros
-from appell.jets import Coordinate, Parameter
 from appell.model import System
+from appell.model.outline import Outline, opened
 from appell.model.unilateral import Face
 from appell.normal_form.normal_form import NormalForm
 
@@ -71,11 +70,11 @@ def face_table(system: System, form: NormalForm, nz: int) -> FaceTable:
     """The faces of a system, those that are written alike together; nz is the length of the state (q, v, …)."""
     velocities = set(system.velocities)
     plain = {q: rate for q, rate in system.rates.items() if rate in velocities}
-    alike: dict[Any, list[tuple[int, _Outline]]] = {}
+    alike: dict[Any, list[tuple[int, Outline]]] = {}
     for k, face in enumerate(system.unilateral):
-        outline = _Outline.of(face, plain)
+        outline = Outline.of(face.function, face.restitution, alike=plain)
         alike.setdefault(outline.key, []).append((k, outline))
-    where = _Places(system, form, nz)
+    where = _Places(system, form, nz, plain)
     shapes = tuple(_shape(f"shape{i}", form, where, members, system.unilateral) for i, members in enumerate(alike.values()))
     return FaceTable(shapes, len(system.unilateral), form.nq, form.nv, nz, len(system.parameters))
 
@@ -83,81 +82,27 @@ def face_table(system: System, form: NormalForm, nz: int) -> FaceTable:
 class _Places:
     """Where symbols of a system stand in q, v, p and in s = (t, z, p)."""
 
-    def __init__(self, system: System, form: NormalForm, nz: int):
+    def __init__(self, system: System, form: NormalForm, nz: int, plain: dict[Any, Any]):
         self.q = {s: i for i, s in enumerate(system.coordinates)}
-        self.v = {s: i for i, s in enumerate(system.velocities)}
+        v = {s: i for i, s in enumerate(system.velocities)}
+        self.rate = {q: v[rate] for q, rate in plain.items()}  # the place of q̇ in v
         self.p = {s: i for i, s in enumerate(system.parameters)}
         self.first = {"t": 0, "q": 1, "v": 1 + form.nq, "p": 1 + nz}
 
 
-@dataclass(frozen=True)
-class _Outline:
-    """How a face is written: a key without names and numbers, and the symbols and numbers in their order."""
-
-    key: Any
-    coordinates: tuple[Any, ...]
-    velocities: tuple[Any, ...]
-    parameters: tuple[Any, ...]
-    numbers: tuple[float, ...]
-
-    @staticmethod
-    def of(face: Face, plain: dict[Any, Any]) -> _Outline:
-        walk = _Walk(plain)
-        key = (walk.key(face.function), walk.key(face.restitution))
-        coordinates = tuple(walk.coordinates)
-        return _Outline(key, coordinates, tuple(plain[q] for q in coordinates), tuple(walk.parameters), tuple(walk.numbers))
-
-
-class _Walk:
-    """Reads an expression from left to right; `numbers` are taken out of it unless they are exponents."""
-
-    def __init__(self, plain: Iterable[Any]):
-        self.plain = plain
-        self.coordinates: dict[Any, int] = {}
-        self.parameters: dict[Any, int] = {}
-        self.numbers: list[float] = []
-
-    def key(self, e: Any) -> Any:
-        if isinstance(e, Coordinate) and e in self.plain:
-            return "q", self.coordinates.setdefault(e, len(self.coordinates))
-        if isinstance(e, Parameter):
-            return "p", self.parameters.setdefault(e, len(self.parameters))
-        if e.is_Number:
-            self.numbers.append(float(e))
-            return "c"
-        if not e.args:
-            return str(e)
-        if isinstance(e, sympy.Pow):
-            return "Pow", self.key(e.base), str(e.exp) if e.exp.is_number else self.key(e.exp)
-        if isinstance(e, sympy.Add | sympy.Mul) or e.is_Function:
-            return e.func.__name__, *(self.key(a) for a in e.args)
-        return str(e)
-
-    def opened(self, e: Any, letter: Callable[[float], Symbol]) -> Any:
-        """The expression with a letter for each number, met in the same order."""
-        if e.is_Number:
-            return letter(float(e))
-        if isinstance(e, sympy.Pow):
-            base = self.opened(e.base, letter)
-            return sympy.Pow(base, e.exp if e.exp.is_number else self.opened(e.exp, letter))
-        if e.args and (isinstance(e, sympy.Add | sympy.Mul) or e.is_Function):
-            return e.func(*(self.opened(a, letter) for a in e.args))
-        return e
-
-
 def _shape(
-    name: str, form: NormalForm, where: _Places, members: list[tuple[int, _Outline]], faces: tuple[Face, ...]
+    name: str, form: NormalForm, where: _Places, members: list[tuple[int, Outline]], faces: tuple[Face, ...]
 ) -> Shape:
     first, outline = members[0]
     c = symbols("c", len(outline.numbers))
     face = faces[first]
-    walk, letters = _Walk(()), []
+    letters: list[Symbol] = []
 
     def letter(_: float) -> Symbol:
         letters.append(Dummy(real=True))
         return letters[-1]
 
-    function, restitution = (walk.opened(e, letter) for e in (face.function, face.restitution))
+    function, restitution = (opened(e, letter) for e in (face.function, face.restitution))
     form.lower.bind({s: c[k] for k, s in enumerate(letters)})
     y, n_places = _outputs(form, function, restitution)
     t, q, v, p = (form.inputs[x] for x in "tqvp")
@@ -178,13 +123,13 @@ def _shape(
     )
 
 
-def _moved(where: _Places, one: _Outline, two: _Outline) -> dict[str, dict[int, int]]:
+def _moved(where: _Places, one: Outline, two: Outline) -> dict[str, dict[int, int]]:
     """Where what stands in one face at some place stands in the other."""
     pairs = lambda table, a, b: {table[x]: table[y] for x, y in zip(a, b, strict=True)}
     return {
         "t": {},
         "q": pairs(where.q, one.coordinates, two.coordinates),
-        "v": pairs(where.v, one.velocities, two.velocities),
+        "v": pairs(where.rate, one.coordinates, two.coordinates),
         "p": pairs(where.p, one.parameters, two.parameters),
     }
 

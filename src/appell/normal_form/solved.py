@@ -22,15 +22,16 @@ from appell.graph.algebra import Value, as_matrix, block_matrix, diagonal, symbo
 from appell.graph.composite import Composite, Part, in_order
 from appell.normal_form import gauss
 from appell.normal_form.laws import Law
+from appell.normal_form.parts import coupled
 from appell.normal_form.saddle import CHOLESKY, LU, SADDLE_C, Policy, solve, unrolled
 
 Array = NDArray[np.float64]
 Shaped = tuple[Value, tuple[int, ...]]
 
 UNROLL = 16
-"""Largest nv + rows that is unrolled. Measured on pendulums (gcc 12, one acceleration, unrolled against routine): 5 links
-0.13 against 0.25 µs, 10: 0.32, 0.69; 14: 0.56, 1.1; 20: 1.1, 2.0; the C compiler takes the same time up to 20, but there the
-factorisation adds 0.05 s to the derivation (cubic in n), as much as all the rest."""
+"""Largest nv + rows of a coupled part that is unrolled. Measured on pendulums (gcc 12, one acceleration, unrolled against
+routine): 5 links 0.13 against 0.25 µs, 10: 0.32, 0.69; 14: 0.56, 1.1; 20: 1.1, 2.0; the C compiler takes the same time up to
+20, but there the factorisation adds 0.05 s to the derivation (cubic in n), as much as all the rest."""
 
 MARGIN = Port("margin", ())
 
@@ -189,7 +190,7 @@ def solved(
         blocks = Blocks(blocks.M, D @ blocks.A, blocks.W @ D, blocks.r, D @ blocks.s)
         original = finish
         finish = lambda x, lam: original(x, D @ lam)
-    if policy.kind == CHOLESKY and n + m <= UNROLL:
+    if policy.kind == CHOLESKY and _largest(blocks) <= UNROLL:
         x, lam, margin = unrolled(blocks.M, blocks.A, blocks.r, blocks.s, policy, checked)
         return make_fn(name, inputs, {**finish(x, lam), "margin": (margin, ())})
     given = {"M": (blocks.M, (n, n)), "A": (blocks.A, (m, n)), "r": (blocks.r, (n,)), "s": (blocks.s, (m,))}
@@ -320,6 +321,14 @@ def law_solved(
         policy=Policy(LU if law.given else CHOLESKY, m, policy.gamma),
         places=law.places,
     )
+
+
+def _largest(blocks: Blocks) -> int:
+    """Velocities and rows of the largest part: parts that nothing couples are solved one by one."""
+    m, n = blocks.A.shape
+    if n + m <= UNROLL:
+        return n + m
+    return max((len(v) + len(r) for v, r in coupled(blocks.M, blocks.A, blocks.W)), default=0)
 
 
 Function = Fn | Solved | GaussSolved | LawSolved

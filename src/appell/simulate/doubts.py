@@ -92,12 +92,16 @@ def _crossed(motion: Motion) -> list[str]:
         return []
     chosen = np.unique(np.linspace(0, len(motion.t) - 1, DISTANCES).astype(int))
     t, q, v = motion.t[chosen], motion.q[chosen], motion.v[chosen]
-    out = motion.run.evaluate(t, q, v, ("g", "g_scale", "g_v"))
-    slope = np.abs(out["g_v"]).sum(axis=-1)
-    allowed = CROSSED * ((motion.tolerances["rtol"] + 1e-13) * out["g_scale"] + motion.tolerances["atol"] * slope) + 1e-300
-    over = -out["g"] / allowed
-    if not over.max(initial=0.0) > 1:
+    near = motion.run.evaluate(t, q, v, ("g", "g_scale"))
+    g, allowed = near["g"], (motion.tolerances["rtol"] + 1e-13) * near["g_scale"]
+    worst, where = 1.0, None
+    for k in np.flatnonzero((-g > CROSSED * allowed).any(axis=1)):  # normals, (faces, nv) a state, there alone
+        slope = np.abs(motion.run.evaluate(t[[k]], q[[k]], v[[k]], ("g_v",))["g_v"][0]).sum(axis=-1)
+        over = -g[k] / (CROSSED * (allowed[k] + motion.tolerances["atol"] * slope) + 1e-300)
+        if over.max() > worst:
+            worst, where = over.max(), (k, int(np.argmax(over)))
+    if where is None:
         return []
-    k, face = np.unravel_index(int(np.argmax(over)), over.shape)
-    name = motion.system.unilateral[int(face)].name
-    return [f"'{name}' is crossed by {-out['g'][k, face]:.1e} at t = {t[k]:.6g}: more than the tolerances explain"]
+    k, face = where
+    name = motion.system.unilateral[face].name
+    return [f"'{name}' is crossed by {-g[k, face]:.1e} at t = {t[k]:.6g}: more than the tolerances explain"]

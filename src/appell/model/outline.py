@@ -1,0 +1,75 @@
+"""How an expression is written, apart from the names and numbers in it.
+
+    sqrt((x1 − x0)² + (y1 − y0)²) − 2,   sqrt((x7 − x3)² + (y7 − y3)²) − 5        one key, other symbols and numbers
+
+Fifty discs in a box have 1,425 faces and a handful of keys: what is true of how a face is written is found once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+from sympy import Symbol
+
+from appell.jets import Coordinate, Parameter
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A key without names and numbers, and the symbols and numbers in the order in which they are met."""
+
+    key: Any
+    coordinates: tuple[Any, ...]
+    parameters: tuple[Any, ...]
+    numbers: tuple[float, ...]
+
+    @staticmethod
+    def of(*expressions: Any, alike: Container[Any] | None = None) -> Outline:
+        """alike: the coordinates whose names do not matter, all by default."""
+        walk = _Walk(alike)
+        key = tuple(walk.key(e) for e in expressions)
+        return Outline(key, tuple(walk.coordinates), tuple(walk.parameters), tuple(walk.numbers))
+
+
+class _Walk:
+    """Reads an expression from left to right; numbers are taken out of it unless they are exponents."""
+
+    def __init__(self, alike: Container[Any] | None):
+        self.alike = alike
+        self.coordinates: dict[Any, int] = {}
+        self.parameters: dict[Any, int] = {}
+        self.numbers: list[float] = []
+
+    def key(self, e: Any) -> Any:
+        if isinstance(e, Coordinate) and (self.alike is None or e in self.alike):
+            return "q", self.coordinates.setdefault(e, len(self.coordinates))
+        if isinstance(e, Parameter):
+            return "p", self.parameters.setdefault(e, len(self.parameters))
+        if e.is_Number:
+            self.numbers.append(float(e))
+            return "c"
+        if not e.args:
+            return str(e)
+        if isinstance(e, sympy.Pow):
+            return "Pow", self.key(e.base), str(e.exp) if e.exp.is_number else self.key(e.exp)
+        if isinstance(e, sympy.Add | sympy.Mul) or e.is_Function:
+            return e.func.__name__, *(self.key(a) for a in e.args)
+        return str(e)
+
+
+def opened(e: Any, letter: Callable[[float], Symbol]) -> Any:
+    """The expression with a letter for each number, met in the order of its outline."""
+    if e.is_Number:
+        return letter(float(e))
+    if isinstance(e, sympy.Pow):
+        base = opened(e.base, letter)
+        return sympy.Pow(base, e.exp if e.exp.is_number else opened(e.exp, letter))
+    if e.args and (isinstance(e, sympy.Add | sympy.Mul) or e.is_Function):
+        return e.func(*(opened(a, letter) for a in e.args))
+    return e
+
+
+__all__ = ["Outline", "opened"]
