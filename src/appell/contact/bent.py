@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
-from appell.contact.contact import TINY, Blow, Instant, complementary
+from appell.contact.contact import Blow, Instant, complementary
+from appell.contact.numbers import NO_RATE, TINY
 from appell.errors import SingularConfiguration
 
 Array = NDArray[np.float64]
@@ -35,7 +36,7 @@ def bent_blow(instant: Callable[[Array], Instant], at: Instant, face: int, resti
         G = here.compliance(faces)
         share = G[0, 1:] / G[0, 0]
         others = np.asarray(G[1:, 1:] - np.outer(G[1:, 0], share), dtype=float)
-        push = complementary(others, G[1:, 0] / G[0, 0], 1e-12 * np.sqrt(np.diag(G)[1:]) + TINY)
+        push = complementary(others, G[1:, 0] / G[0, 0], NO_RATE * np.sqrt(np.diag(G)[1:]) + TINY)
         P = np.concatenate([[1 / G[0, 0] - share @ push], push])
         return np.concatenate([here.answers(faces).T @ P, P])
 

@@ -21,41 +21,29 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
+from appell.contact.numbers import (
+    BALANCED,
+    CERTAIN,
+    ENDED,
+    NO_RATE,
+    ON_FACE,
+    ORTHOGONAL,
+    RESTS,
+    RIDGE,
+    ROUNDING,
+    ROUNDS,
+    SEQUENCE,
+    SHORT,
+    SMALL_SHARE,
+    STEADY,
+    TINY,
+    WELL_POSED,
+)
+from appell.contact.numbers import FLOOR as FLOOR
 from appell.errors import SingularConfiguration
 from appell.normal_form import NormalForm
 
 Array = NDArray[np.float64]
-
-ROUNDING = 8e-16
-"""Share of the terms of a distance that rounding may hide."""
-FLOOR = 1e-4
-"""Share of atol: no distance is meant to be finer, per unit of its normal."""
-ON_FACE = 1e3
-"""Noises of a distance, below which a state is on the face."""
-RESTS = 4.0
-"""Noises of a distance, below which a bounce is none."""
-SHORT = 256.0
-"""Spacings of the time: a flight that is shorter is none."""
-STEADY = 1e-14
-"""Share of the speeds of a motion that rounding may hide, also after a few blows."""
-ORTHOGONAL = 1e-9
-"""|n_i M⁻¹ n_j| relative to the diagonal below which two faces do not feel each other's impacts."""
-WELL_POSED = 1e-7
-"""Share of the velocities, in the kinetic metric, by which the results of two orders of blows may differ."""
-NEGLIGIBLE = 300.0
-"""Rates of so many times what counts as none: blows at a corner whose order does not matter any more."""
-BALANCED = 1e-10
-"""Share of the terms of an acceleration that counts as none."""
-CERTAIN = 1e4
-"""So many times what may be hidden by rounding is certain, also at states further on."""
-SMALL_SHARE = 1e-6
-"""Of the largest reaction, which a redundant face does not bear."""
-SEQUENCE = 1000
-"""So many blows at one corner do not end: with e < 1 they accumulate."""
-ENDED = 1e-10
-"""Share of the first rates, below which blows at a corner with e < 1 have come to rest."""
-
-TINY = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +207,7 @@ def blow(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> Blow
     rates = at.g_d[list(resting)] + G[rest, hit] @ share[:, -1]
     pushes = np.sqrt(np.maximum(np.diag(G), 0))
     strength = float(np.max(np.abs(wanted) / np.maximum(pushes[:n], TINY), initial=0.0))
-    P = complementary(G_rest, rates, 1e-12 * strength * pushes[rest] + TINY)
+    P = complementary(G_rest, rates, NO_RATE * strength * pushes[rest] + TINY)
     impulses = np.concatenate([share[:, -1] - share[:, :-1] @ P, P])
     dv = at.answers(faces).T @ impulses
     missed, allowed = np.abs((at.g_v @ dv)[list(hits)] - wanted), 1e-6 * np.abs(wanted) + 1e3 * STEADY * at.speeds[list(hits)]
@@ -236,7 +224,7 @@ def together(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> 
     G, rates = at.compliance(faces), at.g_d[faces]
     pushes = np.sqrt(np.maximum(np.diag(G), 0))
     strength = float(np.max(np.abs(rates) / np.maximum(pushes, TINY), initial=0.0))
-    P = complementary(G, (1 + e) * rates, 1e-12 * strength * pushes + TINY)
+    P = complementary(G, (1 + e) * rates, NO_RATE * strength * pushes + TINY)
     dv = at.answers(faces).T @ P
     return Blow(dv, dict(zip(faces, map(float, P), strict=True)), tuple(hits))
 
@@ -278,8 +266,8 @@ def complementary(G: Array, c: Array, tolerance: Array) -> Array:
     """
     k = len(c)
     lam, held = np.zeros(k), np.zeros(k, dtype=bool)
-    ridge = np.diag(1e-14 * (np.diag(G) + 1e-300))  # redundant faces that contradict each other: one of them is let go
-    for _ in range(20 * k + 1):
+    ridge = np.diag(RIDGE * (np.diag(G) + TINY))  # redundant faces that contradict each other: one of them is let go
+    for _ in range(ROUNDS * k + 1):
         lacks = np.where(held, np.inf, (G @ lam + c) / tolerance)
         if k == 0 or lacks.min() >= -1:
             return lam

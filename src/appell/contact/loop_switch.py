@@ -15,9 +15,37 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from appell.contact.contact import FLOOR, RESTS, SHORT, STEADY, TINY, Instant, blow
+from appell.contact.contact import Instant, blow
 from appell.contact.events import Kind
 from appell.contact.mode import FLIGHT, FREE, Mode
+from appell.contact.numbers import (
+    AHEAD,
+    BELOW,
+    BLUR,
+    CAUTION,
+    CORRECTIONS,
+    DOUBLINGS,
+    FIRST_MARK,
+    FLOOR,
+    GROWTH,
+    HALFWAY,
+    HALVED,
+    HIDDEN,
+    LIFTED,
+    NO_RATE,
+    RESOLVED,
+    RESTS,
+    SAMPLES,
+    SECTIONS,
+    SHORT,
+    SOONER,
+    STANDING,
+    STEADY,
+    TINY,
+    TOGETHER,
+    TOUCH,
+    UNSEEN,
+)
 from appell.errors import SingularConfiguration, Status
 from appell.normal_form import NormalForm
 from appell.simulate.loop.in_python import PyLoop
@@ -25,9 +53,6 @@ from appell.simulate.loop.task import Task, TrialFailed
 from appell.simulate.loop.trace import Trace
 
 Array = NDArray[np.float64]
-
-RESOLVED, CAUTION, STANDING, SAMPLES = 0.1, 0.9, 50, 16  # as in switch.c.in
-TOUCH, TOGETHER, DOUBLINGS = 1.25e4, 1e3, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +88,7 @@ class PySwitchLoop:
 
         def project(t: float, z: Array, p: Array) -> tuple[Array, float]:
             defect, before = 0.0, np.inf
-            for k in range(12):
+            for k in range(CORRECTIONS):
                 z, left = plain.project(t, z, p) if plain.project else (z.copy(), 0.0)
                 at = split(t, z, p)
                 g = at.g[list(held)]
@@ -71,7 +96,7 @@ class PySwitchLoop:
                 worst = np.max(np.abs(g) / (at.noise[list(held)] + TINY))
                 if worst > 0:
                     z[:nq] += form.select("N")(t, z[:nq], z[nq:end], p)["N"] @ correct(at, -g)
-                if worst <= 1 or (k and worst >= 0.5 * before and worst < 1e6):
+                if worst <= 1 or (k and worst >= HALVED * before and worst < BLUR):
                     break
                 before = worst
             else:
@@ -130,9 +155,9 @@ class _Shape:
 
     def allowed(self, noise: float) -> float:
         """By which factor the step may change so that the cubic follows the distance."""
-        size = max(abs(self.g0), abs(self.g1), abs(float(self.cubic(np.array(0.5))))) + 1e4 * noise
+        size = max(abs(self.g0), abs(self.g1), abs(float(self.cubic(np.array(0.5))))) + UNSEEN * noise
         missed = (abs(self.m0) + abs(self.m1)) / 32
-        return CAUTION * (RESOLVED * size / missed) ** 0.25 if missed > 0 else 1e3
+        return min(CAUTION * (RESOLVED * size / missed) ** 0.25, GROWTH) if missed > 0 else GROWTH
 
 
 class _Flight:
@@ -170,7 +195,7 @@ class _Flight:
         g, noise = np.where(self.states == FREE, at.g, np.inf), at.noise.copy()
         if held:
             g[held] = lam
-            noise[held] = 1e-12 * at.bends[held] / np.diag(at.compliance(held))
+            noise[held] = HIDDEN * at.bends[held] / np.diag(at.compliance(held))
         return _Guards(g, at.g_d, at.g_v @ a + at.g_dd0, noise)
 
     def _guard(self, i: int, t: float, end: float) -> float:
@@ -201,10 +226,10 @@ class _Flight:
         if there.status not in (Status.OK, Status.MAX_STEPS) or there.t == self.t:
             return there.status
         start, end, h = self.guards(self.t, self.z), self.guards(there.t, there.z), there.t - self.t
-        near = (self.states == FREE) | (start.g > -1e3 * start.noise)
+        near = (self.states == FREE) | (start.g > -BELOW * start.noise)
         self.level = np.where(near, np.minimum(start.g, 0.0), 0.0)
         shapes = {i: _Shape.of(start, end, i, h, self.level[i]) for i in self.free}
-        stretch = min((s.allowed(end.noise[i]) for i, s in shapes.items()), default=1e3)
+        stretch = min((s.allowed(end.noise[i]) for i, s in shapes.items()), default=GROWTH)
         if stretch < CAUTION and task.fixed_step is None:
             self.h = h * max(stretch, 0.2)
             return Status.OK if self.h > 10 * np.spacing(self.t) else Status.STEP_TOO_SMALL
@@ -255,7 +280,7 @@ class _Flight:
 
     def _low(self, i: int, end: float, g0: float, g1: float) -> bool:
         """Whether a reaction may be zero inside the step."""
-        return self._guard(i, (self.t + end) / 2, end) < 0.6 * min(g0, g1)
+        return self._guard(i, (self.t + end) / 2, end) < HALFWAY * min(g0, g1)
 
     def _before(self, i: int, high: float, end: float, one: _Guards, noise: float) -> float:
         """The crossing before `high`, where the guard is negative; where the step does not start clearly above zero, after it
@@ -329,7 +354,9 @@ class _Flight:
                 self.z[-1] += float((at.v + one.dv / 2) @ at.M @ one.dv)
             now = at.moved(one.dv)
             after, impulse = float(now.g_d[i]), one.impulses[i]
-            lifted = any(j not in one.impulses and now.g_d[j] > 1e-9 * abs(before) for j in resting)
+            G, wanted = at.compliance([i, *resting]), (1 + at.restitution[i]) * abs(before)
+            no_rate = dict(zip(resting, NO_RATE * wanted * np.sqrt(np.diag(G)[1:] / G[0, 0]) + TINY, strict=True))
+            lifted = any(j not in one.impulses and now.g_d[j] > LIFTED * no_rate[j] for j in resting)
         self.trace.move(self.t, self.z)
         self.trace.change_times(self.task.times)
         self.trace.record(i, Kind.IMPACT if before < 0 else Kind.GRAZE, before, after, impulse)
@@ -341,13 +368,13 @@ class _Flight:
 
     def _accumulates(self, speed: float) -> bool:
         """Twin of `loop_accumulates`."""
-        impacts, mark, doublings, time, lasted, fastest = self.trace.counting or (0, 64, 0, self.task.t0, np.inf, 0.0)
+        impacts, mark, doublings, time, lasted, fastest = self.trace.counting or (0, FIRST_MARK, 0, self.task.t0, np.inf, 0.0)
         if (impacts := impacts + 1) >= mark:
             now = self.t - time
-            doublings = doublings + 1 if now < 0.75 * lasted and speed >= fastest else 0
+            doublings = doublings + 1 if now < SOONER * lasted and speed >= fastest else 0
             mark, time, lasted, fastest = 2 * impacts, self.t, now, speed
         self.trace.counting = (impacts, mark, doublings, time, lasted, fastest)
-        return doublings >= DOUBLINGS and self.t + 3 * lasted < self.task.t_end
+        return doublings >= DOUBLINGS and self.t + AHEAD * lasted < self.task.t_end
 
     def _rests(self, i: int, after: float) -> bool:
         """A flight of 2 ġ/|g̈|, and a quarter of that times ġ high: whether it does not show in t or in g."""
@@ -370,7 +397,7 @@ def _lowest(f: Any, a: float, b: float) -> tuple[float, float]:
     part = (5**0.5 - 1) / 2
     x, y = b - part * (b - a), a + part * (b - a)
     fx, fy = f(x), f(y)
-    for _ in range(40):
+    for _ in range(SECTIONS):
         if fx < fy:
             b, y, fy = y, x, fx
             x = b - part * (b - a)

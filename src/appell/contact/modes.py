@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 from appell.backends import warn
 from appell.contact.bent import bent_blow
 from appell.contact.contact import (
-    FLOOR,
-    NEGLIGIBLE,
     Blow,
     Instant,
     bearing,
@@ -35,6 +33,7 @@ from appell.contact.contact import (
 )  # fmt: skip
 from appell.contact.events import Kind
 from appell.contact.mode import Mode
+from appell.contact.numbers import FLOOR, JAMMED, JUST_LEFT, NEGLIGIBLE, SHARP, STALLED
 from appell.contact.redundant import on_faces
 from appell.contact.resolution import unresolved, warn_of
 from appell.errors import ConstraintError, SingularConfiguration, Status
@@ -43,19 +42,6 @@ from appell.simulate.loop.trace import Trace
 from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
-
-STALLED = 40
-"""So many changes of mode at one instant do not lead anywhere."""
-
-JAMMED = 1e4
-"""Rates of so many times what counts as none: bouncing between several faces that takes no time any more has come to rest."""
-
-
-SHARP = 16.0
-"""Noises of a distance, within which several faces are met at one instant."""
-
-JUST_LEFT = 1e6
-"""Noises of a distance, below which a face is only just left."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,12 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.backends import warn
+from appell.contact.numbers import RESOLVED, ROUNDING, UNSEEN
 from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
-
-RESOLVED = 0.1
-"""Share of a distance by which the cubic may miss it."""
 
 
 def unresolved(run: Run, contacts: tuple[int, ...], t: Array, z: Array) -> NDArray[np.int_]:
@@ -24,14 +22,14 @@ def unresolved(run: Run, contacts: tuple[int, ...], t: Array, z: Array) -> NDArr
     q, v = z[:, : run.form.nq], z[:, run.form.nq : run.form.nq + run.form.nv]
     there = run.in_contact(contacts)
     a, _ = there.acceleration(t, q, v)
-    out = there.evaluate(t, q, v, ("g", "g_d", "g_v", "g_dd0"))
+    out = there.evaluate(t, q, v, ("g", "g_scale", "g_d", "g_v", "g_dd0"))
     g, g_d, g_dd = out["g"], out["g_d"], np.einsum("kfv,kv->kf", out["g_v"], a) + out["g_dd0"]
     h = np.diff(t)[:, None]
     d0, d1, rise = h * g_d[:-1], h * g_d[1:], np.diff(g, axis=0)
     cubic, square = d0 + d1 - 2 * rise, 3 * rise - 2 * d0 - d1
     m0, m1 = h**2 * g_dd[:-1] / 2 - square, h**2 * g_dd[1:] / 2 - square - 3 * cubic
     middle = g[:-1] + (d0 + (square + cubic / 2) / 2) / 2
-    size = np.maximum(np.maximum(np.abs(g[:-1]), np.abs(g[1:])), np.abs(middle)) + 1e-11
+    size = np.maximum(np.maximum(np.abs(g[:-1]), np.abs(g[1:])), np.abs(middle)) + UNSEEN * ROUNDING * out["g_scale"][1:]
     missed = (np.abs(m0) + np.abs(m1)) / 32 > RESOLVED * size
     missed[:, list(contacts)] = False
     return missed.sum(axis=0)

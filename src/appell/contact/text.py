@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from appell.contact.contact import ROUNDING, STEADY
 from appell.contact.metric import Metric
 from appell.graph import Fn
 from appell.normal_form.face_table import FaceTable, Shape
@@ -18,7 +17,7 @@ from appell.normal_form.saddle import LU
 def contact_text(table: FaceTable, metric: Metric, emit: Callable[[Fn], str]) -> str:
     """Everything that the loop of a system with walls needs besides its right-hand side and its projection."""
     template = files("appell.contact").joinpath("contact.c.in").read_text(encoding="utf-8")
-    body = template.replace("@rounding@", repr(ROUNDING)).replace("@steady@", repr(STEADY)).replace("@faces@", _faces(table))
+    body = template.replace("@faces@", _faces(table))
     shapes = "\n".join(emit(shape.fn) for shape in table.shapes)
     return "\n".join([shapes, emit(metric.blocks), emit(metric.displace), _sizes(table, metric), body])
 

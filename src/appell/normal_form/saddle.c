@@ -32,7 +32,7 @@ static int saddle_cholesky(int n, double *M)
     for (int k = 0; k < n; k++) size[k] = M[k * n + k];
     for (int k = 0; k < n; k++) {
         const double d = M[k * n + k];
-        if (!(d > 1e-12 * size[k])) return isfinite(d) ? 2 : 3;
+        if (!(d > SADDLE_PIVOT * size[k])) return isfinite(d) ? 2 : 3;
         const double root = sqrt(d), inverse = 1 / root;
         M[k * n + k] = root;
         for (int i = k + 1; i < n; i++) l[i] = M[i * n + k] *= inverse;
@@ -53,7 +53,7 @@ static int saddle_multipliers(int m, int rank, double *G, double *b, double *lam
         double share = 0;
         for (int i = k; i < m; i++) {
             const int o = order[i];
-            const double s = left[o] > 1e-12 * size[o] ? left[o] / (size[o] + 1e-2 * large) : 0;
+            const double s = left[o] > SADDLE_PIVOT * size[o] ? left[o] / (size[o] + SADDLE_SHORT * large) : 0;
             if (s > share) share = s, best = i;
         }
         if (!(share > 0)) return 2;
@@ -109,7 +109,7 @@ static int saddle_general(int n, int m, const double *M, const double *A, const 
         for (int i = k + 1; i < N; i++)
             if (fabs(K[i * stride + k]) > fabs(K[best * stride + k])) best = i;
         const double d = K[best * stride + k];
-        if (!(fabs(d) > 1e-12)) return isfinite(d) ? 2 : 3;
+        if (!(fabs(d) > SADDLE_PIVOT)) return isfinite(d) ? 2 : 3;
         for (int j = k; j <= N; j++) {
             const double swap = K[k * stride + j];
             K[k * stride + j] = K[best * stride + j], K[best * stride + j] = swap;

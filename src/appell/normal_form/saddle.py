@@ -64,7 +64,9 @@ class Policy:
         return Policy(kind, rank, self.gamma, scales)
 
 
-SADDLE_C = resources.files("appell.normal_form").joinpath("saddle.c").read_text()
+SADDLE_C = f"#define SADDLE_PIVOT {PIVOT!r}\n#define SADDLE_SHORT {SHORT!r}\n" + (
+    resources.files("appell.normal_form").joinpath("saddle.c").read_text(encoding="utf-8")
+)
 
 
 def unrolled(M: Value, A: Value, r: Value, s: Value, policy: Policy, checked: bool) -> tuple[Value, Value, Value]:

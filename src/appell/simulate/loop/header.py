@@ -6,6 +6,7 @@ Statuses and kinds of events are `appell.errors.Status` and `appell.contact.even
 from __future__ import annotations
 
 from appell.contact.events import Kind
+from appell.contact.numbers import defines
 from appell.errors import Status
 
 STRETCH = 1 + 1e-6
@@ -35,10 +36,12 @@ NUMBERS = {
 
 
 def header() -> str:
-    """C text: `LOOP_…` for statuses and numbers, `FACE_…` for kinds of events."""
-    enums = (("LOOP", Status), ("FACE", Kind))
+    """C text: `LOOP_…` for statuses and numbers, `KIND_…` for kinds of events, `CONTACT_…` for the numbers of contact."""
+    enums = (("LOOP", Status), ("KIND", Kind))
     lines = [f"enum {{ {', '.join(f'{prefix}_{x.name} = {x.value}' for x in table)} }};" for prefix, table in enums]
-    return "\n".join([*lines, *(f"#define LOOP_{name} {value!r}" for name, value in NUMBERS.items()), ""])
+    numbers = {f"LOOP_{name}": value for name, value in NUMBERS.items()}
+    numbers |= {f"CONTACT_{name}": value for name, value in defines().items()}
+    return "\n".join([*lines, *(f"#define {name} {value!r}" for name, value in numbers.items()), ""])
 
 
 __all__ = ["MOVED", "NEWTON", "QUADRATIC", "ROUNDING", "STRETCH", "TINY", "UNNOTICED", "header"]

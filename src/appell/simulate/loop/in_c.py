@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from appell.contact.contact import FLOOR, RESTS, SHORT
 from appell.contact.events import Kind
 from appell.contact.mode import FLIGHT, Mode
+from appell.contact.numbers import FIRST_MARK, FLOOR
 from appell.errors import Status
 from appell.simulate.loop.in_python import SECONDS_PER_YIELD
 from appell.simulate.loop.rank import PATIENCE
@@ -104,10 +104,7 @@ def loop_source(
         "exponent": repr(1 / (method.error_order + 1)),
         "safety": repr(method.safety),
         "shrink": repr(method.shrink),
-        "rests": repr(RESTS),
-        "short": repr(SHORT),
         "patience": PATIENCE,
-        "kinds": ", ".join(f"KIND_{kind.name} = {kind.value}" for kind in Kind),
     }
     text = _template("simulate/loop/loop.c.in")
     text = text.replace("@method@", _template(values.pop("method")))
@@ -174,7 +171,7 @@ class Call:
         self.touching = np.zeros(loop.faces + 1, dtype=np.intc)
         run.touching = self.integers(self.touching)
         self.enter(loop.mode)
-        run.floor, run.mark, run.mark_time, run.mark_lasted = FLOOR * float(atol.min()), 64, task.t0, np.inf
+        run.floor, run.mark, run.mark_time, run.mark_lasted = FLOOR * float(atol.min()), FIRST_MARK, task.t0, np.inf
         self.resume()
 
     def enter(self, mode: Mode) -> None:
@@ -197,7 +194,7 @@ class Call:
             self.touching[:] = 0
             self.touching[list(trace.touching)] = 1
         (run.impacts, run.mark, run.doublings, run.mark_time, run.mark_lasted, run.mark_speed) = trace.counting or (
-            0, 64, 0, trace.t, np.inf, 0.0
+            0, FIRST_MARK, 0, trace.t, np.inf, 0.0
         )  # fmt: skip
 
     def pointer(self, array: Array) -> Any:
@@ -262,7 +259,7 @@ class Repeated:
         call.trace.z[:], call.touching[:] = z0, 0
         run.t, run.h, run.started, run.i_time, run.standing = self.task.t0, self.task.first_step or 0.0, 0, 0, 0
         run.evaluations = run.accepted = run.rejections = run.rejected = run.impacts = run.doublings = 0
-        run.mark, run.mark_time, run.mark_lasted = 64, self.task.t0, np.inf
+        run.mark, run.mark_time, run.mark_lasted = FIRST_MARK, self.task.t0, np.inf
         status = Status.BUFFER_FULL
         while status == Status.BUFFER_FULL:
             run.n_events = 0

@@ -1,0 +1,141 @@
+"""The numbers that contact is decided by, in C and in Python: each is typed here, and `header` writes those of C.
+
+Thresholds are shares of the terms, speeds and accelerations of the system itself, and of `atol`: none is in metres or seconds.
+"""
+
+from __future__ import annotations
+
+# -- distances and rates -----------------------------------------------------------------------------------------------
+
+ROUNDING = 8e-16
+"""Share of the terms of a distance that rounding may hide: its noise."""
+FLOOR = 1e-4
+"""Share of atol: no distance is meant to be finer, per unit of its normal."""
+ON_FACE = 1e3
+"""Noises of a distance, below which a state is on the face."""
+RESTS = 4.0
+"""Noises of a distance, below which a bounce is none."""
+SHORT = 256.0
+"""Spacings of the time: a flight that is shorter is none."""
+STEADY = 1e-14
+"""Share of the speeds of a motion that rounding may hide, also after a few blows."""
+NEAR = 1e4
+"""Noises of a distance, below which an interval between readings does not start: it may be on the face."""
+TOUCH = 1.25e4
+"""Noises of a distance at both ends of a step, below which a face is touched inside it."""
+TOGETHER = 1e3
+"""Noises of a distance, within which another face is hit at the same time."""
+SHARP = 16.0
+"""Noises of a distance, within which several faces are met at one instant."""
+JUST_LEFT = 1e6
+"""Noises of a distance, below which a face is only just left."""
+BELOW = 1e3
+"""Noises by which the reaction of a face may lie below zero at the start of a step."""
+
+# -- blows and reactions -----------------------------------------------------------------------------------------------
+
+ORTHOGONAL = 1e-9
+"""|n_i M⁻¹ n_j| relative to the diagonal below which two faces do not feel each other's impacts."""
+WELL_POSED = 1e-7
+"""Share of the velocities, in the kinetic metric, by which the results of two orders of blows may differ."""
+NEGLIGIBLE = 300.0
+"""Rates of so many times what counts as none: blows at a corner whose order does not matter any more."""
+JAMMED = 1e4
+"""Rates of so many times what counts as none: bouncing between several faces that takes no time any more has come to rest."""
+NO_RATE = 1e-12
+"""Share of a blow that counts as no rate of another face."""
+LIFTED = 1e3
+"""So many times that is a face that lifts off."""
+RIDGE = 1e-14
+"""Share of its diagonal that is added to G where redundant faces are told apart."""
+ROUNDS = 20
+"""Times the faces: exchanges of faces until a complementarity problem is given up."""
+BALANCED = 1e-10
+"""Share of the terms of an acceleration that counts as none."""
+CERTAIN = 1e4
+"""So many times what may be hidden by rounding is certain, also at states further on."""
+HIDDEN = 1e-12
+"""Share of what cancels in a reaction that rounding may hide."""
+SMALL_SHARE = 1e-6
+"""Of the largest reaction, which a redundant face does not bear."""
+SEQUENCE = 1000
+"""So many blows at one corner do not end: with e < 1 they accumulate."""
+ENDED = 1e-10
+"""Share of the first rates, below which blows at a corner with e < 1 have come to rest."""
+STALLED = 40
+"""So many changes of mode at one instant do not lead anywhere."""
+STANDING = 50
+"""So many crossings at one time do not lead anywhere."""
+DOUBLINGS = 8
+"""Of the number of impacts, each in less time and with faster ones than the one before: they accumulate."""
+FIRST_MARK = 64
+"""Impacts before their times are looked at."""
+SOONER = 0.75
+"""Less than this share of the time before is less time."""
+AHEAD = 3.0
+"""Times the last doubling: when all impacts will have happened."""
+
+# -- onto the faces that are held --------------------------------------------------------------------------------------
+
+CORRECTIONS = 12
+"""Newton's steps onto faces that are tried."""
+HALVED = 0.5
+"""A step that leaves more than this share of a distance has come to its end …"""
+BLUR = 1e6
+"""… where so many noises are left at most."""
+
+# -- guards inside a step ----------------------------------------------------------------------------------------------
+
+CAUTION = 0.9
+"""Part of the step that would just be resolved."""
+RESOLVED = 0.1
+"""Share of a distance by which the cubic through both ends of a step may miss it."""
+UNSEEN = 1e4
+"""Noises of a distance that need not be resolved."""
+GROWTH = 10.0
+"""No step grows faster."""
+SAMPLES = 16
+"""Of a guard inside a step that may touch zero."""
+PROBE = 1e-5
+"""Share of a step over which the rates of reactions are taken: they only tell where to look closer."""
+LOW = 0.2
+"""A reaction that may fall below this share of its values at both ends of a step is followed inside it,"""
+HALFWAY = 0.6
+"""or, where its rates are not known, one that is below this share of them halfway."""
+SECTIONS = 40
+"""Golden sections towards the lowest point of a guard."""
+LATEST = 1e-12
+"""Part of a step: a guard that has not risen by then never does."""
+ROOTS = 200
+"""Evaluations of a guard in search of its root."""
+POLISHED = 1e-13
+"""Part of a step to which the crossing of a distance is located; Newton's step in time makes the rest."""
+EXACT = 4e-16
+"""And that of a reaction, which has no such step."""
+POLISHES = 4
+"""Newton's steps in time onto a face."""
+BESIDE = 1e-4
+"""Part of a step: Newton's step in time is not longer."""
+ASTRAY = 1e-8
+"""Part of a step: where Newton's is longer, the series of a distance has left its wall."""
+
+# -- series of distances -----------------------------------------------------------------------------------------------
+
+PIECES = 8
+"""Intervals of a step in which the root of a series is looked for first,"""
+HALVINGS = 9
+"""and how often they are halved."""
+QUADRATIC = 1e-3
+"""Newton's steps that shrink by so much are followed by one at rounding level: `loop_split` makes it."""
+FOLLOWS = 1e3
+"""So many times what its series promises, a distance may differ from it at the end of a step,"""
+FOLLOWS_ATOL = 100.0
+"""besides so many times atol."""
+
+TINY = 2.2250738585072014e-308
+"""The smallest normal number."""
+
+
+def defines() -> dict[str, float | int]:
+    """The numbers by their names."""
+    return {name: value for name, value in globals().items() if name.isupper()}
