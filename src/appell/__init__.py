@@ -28,6 +28,7 @@ from appell.model import (
     Between,
     Constraint,
     Force,
+    Friction,
     Particle,
     RigidBody,
     System,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:  # the same names as in LATER, for editors and type checkers
         backends,
         contact,
         forms,
+        friction,
         graph,
         motion,
         normal_form,
@@ -81,7 +83,7 @@ if TYPE_CHECKING:  # the same names as in LATER, for editors and type checkers
 __version__ = "0.1.0"
 
 LATER = {
-    "appell": "analysis backends contact forms graph motion normal_form report scene show tree verify zoo",
+    "appell": "analysis backends contact forms friction graph motion normal_form report scene show tree verify zoo",
     "appell.analysis": "averaged continue_orbit equilibria equilibrium linearize lyapunov periodic_orbit poincare resonance"
     " steady_motions variations",
     "appell.backends": "AppellWarning clear_cache",
@@ -133,6 +135,7 @@ __all__ = [
     "ConstraintError",
     "Force",
     "FormNotApplicable",
+    "Friction",
     "ModelError",
     "Motion",
     "Particle",

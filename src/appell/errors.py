@@ -65,6 +65,7 @@ class Status(IntEnum):
     RANK = 13  # not a failure: rows are about to lose rank; the caller looks closer
     ACCUMULATION = 14
     REACTION = 15
+    FRICTION = 16
     CONTROL = 12  # never from compiled code: the user's function did not answer
 
 
@@ -89,6 +90,7 @@ STATUS_TEXT = {
     " close on each other: the motion has no continuation",
     Status.REACTION: "the reactions are not determined: a force contains the multiplier of a constraint, and no reaction, or"
     " more than one, satisfies that law here (I − ∂F/∂Λ is singular, or Newton's iteration for Λ does not settle; Painlevé)",
+    Status.FRICTION: "dry friction does not determine the motion any further",
     Status.CONTROL: "the control did not answer with values of its inputs",
     Status.NO_SOLUTION: "no acceleration satisfies the second-order constraint at this state",
 }

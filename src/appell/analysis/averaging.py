@@ -34,6 +34,7 @@ from appell.forms.fold.chart import free_name, names_of
 from appell.forms.fold.fold import Fold, fold
 from appell.jets import Coordinate, t
 from appell.model import System
+from appell.model.friction import refuse_friction
 from appell.model.values import bound
 
 Array = NDArray[np.float64]
@@ -200,6 +201,7 @@ def averaged(system: System, small: Sequence[Any], resonance: tuple[int, int] | 
     -------
     `Averaged`: `.equations`, `.rates(r, theta, parameters)`, `.existence`; `ap.resonance` reads its stationary regimes.
     """
+    refuse_friction(system, "ap.averaged")
     if not isinstance(system, System):
         raise ModelError(f"averaged takes a System, not {type(system).__name__}")
     chosen, pair = _small(system, small), _resonance(resonance)

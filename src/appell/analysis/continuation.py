@@ -27,6 +27,7 @@ from appell.analysis.orbits import Orbit, Shooting, explicit_time, periodic_orbi
 from appell.errors import AppellError, ModelError
 from appell.jets import expression
 from appell.model import System
+from appell.model.friction import refuse_friction
 from appell.simulate.progress import reporter
 from appell.simulate.run import compile
 
@@ -144,6 +145,7 @@ def continue_orbit(
     period: for forced systems, T as an expression of the parameters (2*pi/omega) where it changes with `parameter`.
     modulo and tolerances are those of `ap.periodic_orbit`.
     """
+    refuse_friction(system, "ap.continue_orbit")
     if not isinstance(orbit, Orbit):
         raise ModelError(f"continue_orbit begins at what ap.periodic_orbit returns, not at {type(orbit).__name__}")
     if not orbit.ok:

@@ -30,6 +30,7 @@ from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, column, depends, jacobian, scatter, substitute_all, zeros
 from appell.jets import t as time_symbol
 from appell.model import System
+from appell.model.friction import refuse_friction
 from appell.model.values import finite
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.manifold import normalise, project
@@ -153,6 +154,7 @@ def equilibrium(
     ModelError where the system depends on time; AppellError where no rest is found near the start, with the force that
     is left; ConstraintError where every rest that was found lies behind a unilateral constraint, or would be pulled to it.
     """
+    refuse_friction(system, "ap.equilibrium")
     system = system.system() if isinstance(system, Tree) else system
     if not isinstance(system, System):
         raise ModelError(f"ap.equilibrium takes a System, not {type(system).__name__}")

@@ -26,6 +26,7 @@ from appell.errors import ModelError
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, along, block_matrix, column, is_zero, jacobian, take
 from appell.model import System
+from appell.model.friction import refuse_friction
 from appell.motion.motion import Motion
 from appell.normal_form import NormalForm
 from appell.simulate.run import Run, compile
@@ -146,6 +147,7 @@ def linearize(
     independent: coordinates or velocities whose perturbations are the unknowns; chosen where not given.
     time: s, where time enters.
     """
+    refuse_friction(system, "ap.linearize")
     if (at is None) == (motion is None):
         raise ModelError("ap.linearize takes at={…}, a rest or steady motion, or motion=, and not both")
     if motion is not None:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from appell.analysis.variations import variations
 from appell.errors import ModelError, Status
 from appell.model import System
+from appell.model.friction import refuse_friction
 from appell.simulate.progress import reporter
 from appell.simulate.run import Run, compile
 from appell.simulate.simulate import simulate
@@ -104,6 +105,7 @@ def lyapunov(
     Other options are those of `ap.simulate`. Where variations end (grazing, infinitely many impacts) the result says so and
     keeps what it has.
     """
+    refuse_friction(system, "ap.lyapunov")
     run = system if isinstance(system, Run) else compile(system, parameters, backend=options.pop("backend", "auto"))
     if not (every > 0 and until > since + skip >= since):
         raise ModelError(f"every = {every:g} must be positive, and until = {until:g} behind since + skip = {since + skip:g}")

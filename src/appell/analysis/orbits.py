@@ -22,6 +22,7 @@ from appell.analysis.variations import Variations, variations
 from appell.errors import AppellError, ModelError, SimulationError, Status
 from appell.graph.algebra import depends
 from appell.model import System
+from appell.model.friction import refuse_friction
 from appell.motion.motion import Motion
 from appell.normal_form import NormalForm
 from appell.simulate.run import Run, compile
@@ -153,6 +154,7 @@ def periodic_orbit(
     -------
     `Orbit`. Where Newton's method does not converge, the best it had, with `ok` False and the reason in `message`.
     """
+    refuse_friction(system, "ap.periodic_orbit")
     run = system if isinstance(system, Run) else compile(system, parameters, backend=options.pop("backend", "auto"))
     if segments < 1 or segments != int(segments):
         raise ModelError(f"segments = {segments!r} must be a whole number, at least 1")

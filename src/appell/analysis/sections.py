@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from appell.errors import ModelError, Status
 from appell.jets import expression
 from appell.model import Between, System, Unilateral
+from appell.model.friction import refuse_friction
 from appell.motion.motion import Motion
 from appell.motion.record import subdivided
 from appell.simulate.run import Run, compile
@@ -114,6 +115,7 @@ def poincare(
     until: no further than this time, s; by default as far as the count needs, or until it is plain that nothing is crossed.
     Other options are those of `ap.simulate`.
     """
+    refuse_friction(system, "ap.poincare")
     if count < 1 or skip < 0:
         raise ModelError(f"count = {count} and skip = {skip}: ask for at least one crossing, and leave out none or more")
     if direction not in (-1, 0, 1):

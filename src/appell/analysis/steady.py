@@ -25,6 +25,7 @@ from appell.graph import make_fn
 from appell.graph.algebra import Value, column, depends, is_zero, jacobian, take
 from appell.jets import Jet, expression
 from appell.model import System
+from appell.model.friction import refuse_friction
 from appell.normal_form.manifold import normalise
 from appell.simulate.run import Run, compile
 
@@ -95,6 +96,7 @@ def steady_motions(
     within: coordinate or velocity → (lowest, highest) where starts are drawn; (−π, π) and (−10, 10) where not given.
     starts: how many are tried.
     """
+    refuse_friction(system, "ap.steady_motions")
     if not isinstance(system, System):
         raise ModelError(f"ap.steady_motions takes a System, not {type(system).__name__}")
     run = compile(system, parameters, backend="vm")
@@ -268,6 +270,7 @@ def equilibria(
 
     within: coordinate → (lowest, highest), lowest not included; (−π, π] where not given. starts: how many places are tried.
     """
+    refuse_friction(system, "ap.equilibria")
     bounds = {str(key): value for key, value in (within or {}).items()}
     rng, found = np.random.default_rng(0), []
     interval = lambda q: bounds.get(str(q), (-np.pi, np.pi))

@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from appell.errors import STATUS_TEXT, ModelError, Status
 from appell.model import System
+from appell.model.friction import refuse_friction
 from appell.motion.motion import Motion
 from appell.normal_form import NormalForm
 from appell.normal_form.variation import impact_slopes, start_slopes, varied_flow
@@ -124,6 +125,7 @@ def variations(
     Where a derivative does not exist (grazing, infinitely many impacts, blows on several faces at once) the result ends there
     and `message` says why.
     """
+    refuse_friction(motion, "ap.variations")
     if not isinstance(motion, Motion):
         asked = {} if rtol is None else {"rtol": rtol}
         asked |= {} if atol is None else {"atol": atol}

@@ -32,6 +32,7 @@ from appell.forms.manifold import usual_nullity
 from appell.forms.numbers import FLOAT, Arithmetic, Tape, arithmetic
 from appell.jets import t as time
 from appell.model import Constraint, System
+from appell.model.friction import refuse_friction
 from appell.model.multiplier import Multiplier
 from appell.model.values import bound
 
@@ -146,6 +147,7 @@ class Form(ABC):
     def __call__(self, system: System, **options: Any) -> Equations:
         if not isinstance(system, System):
             raise ModelError(f"ap.forms.{self.name} takes a System, not {type(system).__name__}")
+        refuse_friction(system, f"ap.forms.{self.name}")
         system = system.symbolic()
         reason = self.accepts(system, **options)
         if reason is not None:

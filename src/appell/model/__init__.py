@@ -2,6 +2,7 @@
 
 from appell.model.bodies import Euler, Force, Particle, Quaternion, RigidBody, Torque, euler, quaternion
 from appell.model.constraint import Constraint
+from appell.model.friction import Friction
 from appell.model.from_sympy import from_sympy
 from appell.model.system import System
 from appell.model.unilateral import Between, Face, Unilateral
@@ -12,6 +13,7 @@ __all__ = [
     "Euler",
     "Face",
     "Force",
+    "Friction",
     "Particle",
     "Quaternion",
     "RigidBody",

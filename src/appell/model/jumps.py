@@ -64,7 +64,7 @@ def dry_friction(forces: Sequence[Expr]) -> str:
     atom = min(found, key=str)
     return (
         f"a force contains {atom}, which jumps with a velocity: dry friction, whose sticking is a mode of its own and not a"
-        f" value of {type(atom).__name__} (coming as ap.Friction); tanh(v/w) in place of sign(v), w a small speed, is smooth"
+        f" value of {type(atom).__name__}: ap.Friction says it; tanh(v/w) in place of sign(v), w a small speed, is smooth"
     )
 
 

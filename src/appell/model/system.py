@@ -26,6 +26,7 @@ from appell.letters import latex
 from appell.model.bodies import Force, Particle, RigidBody, Torque
 from appell.model.constraint import Constraint
 from appell.model.face_check import check_faces
+from appell.model.friction import SPEED, Friction, bound_latex, read_frictions
 from appell.model.jumps import refuse_jumps
 from appell.model.kinematics import read_coordinates, read_velocities
 from appell.model.multiplier import Multiplier
@@ -42,7 +43,8 @@ class System:
     potential: V in t and q, J.
     forces: generalized forces that are not −∂V/∂q: coordinate, velocity or speed, or its name → expression in t, q, velocities
         and multipliers of the constraints (`floor.multiplier`); N or N m.
-    constraints: `ap.Constraint` objects, or expressions that vanish; `ap.Unilateral` and `ap.Between` among them.
+    constraints: `ap.Constraint` objects, or expressions that vanish; `ap.Unilateral`, `ap.Between` and
+        `ap.Friction` among them.
     bodies: `ap.Particle` and `ap.RigidBody`; their T is added to `kinetic`.
     loads: `ap.Force` and `ap.Torque`; added to `forces`.
     speeds: velocities that are not derivatives of coordinates, `ap.speeds`.
@@ -59,6 +61,8 @@ class System:
     kinetic, potential: total T and V; forces: (nv,) tuple of Q without −∂V/∂q.
     constraints, residuals: (rows,) the bilateral constraints and their residuals written in the velocities.
     unilateral: (faces,) tuple of `Face`, each f(t, q) >= 0; a `Between` gives two.
+    frictions: tuple of `Friction`, their expressions written in the velocities; normals: what presses, for each of them:
+        ("constraint", row), ("face", number) or None.
     parameters: tuple of `Parameter`, sorted by name.
     """
 
@@ -137,6 +141,7 @@ class System:
         lines = [f"{name} &= {latex(value)}" for name, value in said]
         lines += [f"0 &= {latex(f)}" for f in self.residuals]
         lines += [rf"0 &\le {latex(face.function)}" for face in self.unilateral]
+        lines += [rf"|\lambda_{{{latex(s)}}}| &\le {bound_latex(fr)}" for fr in self.frictions for s in fr.slip[:1]]
         body = " \\\\\n".join(lines)
         return f"$\\displaystyle \\begin{{aligned}}\n{body}\n\\end{{aligned}}$"
 
@@ -184,6 +189,14 @@ class System:
             known = ", ".join(f"'{face.name}'" for face in self.unilateral) or "none"
             raise ModelError(f"'{getattr(key, 'name', key)}' is not a unilateral constraint of {self.name}; it has: {known}")
         return tuple(same)
+
+    def friction(self, key: Friction | str) -> int:
+        """The number of a friction, by the object or its name."""
+        for i, fr in enumerate(self.frictions):
+            if fr is key or fr.name == (key if isinstance(key, str) else getattr(key, "name", None)):
+                return i
+        known = ", ".join(f"'{fr.name}'" for fr in self.frictions) or "none"
+        raise ModelError(f"'{getattr(key, 'name', key)}' is not a friction of {self.name}; it has: {known}")
 
     def total_derivative(self, expr: Any) -> Any:
         """d/dt along the motion, with q̇ = N v + n0."""
@@ -328,7 +341,7 @@ class System:
 
     def _restrict(self, given: Iterable[Any]) -> None:
         """Reads the constraints: rows with their residuals and reactions, and faces."""
-        bilateral, self.unilateral = _faces(given)
+        bilateral, self.unilateral, rubbing = _kinds(given)
         self.constraints = _constraints(bilateral)
         self.residuals: tuple[Expr, ...] = tuple(
             self._expression(c.residual, f"constraint '{c.name}'", level=2) for c in self.constraints
@@ -343,6 +356,7 @@ class System:
             if names[face.name] > 1:
                 raise ModelError(f"two constraints are called '{face.name}'; give them different names")
         check_faces(self.unilateral)
+        self.frictions, self.normals = read_frictions(self, rubbing)
 
     def _finish(self) -> None:
         """Collects the parameters, closes the system to changes and judges it."""
@@ -358,6 +372,7 @@ class System:
         exprs = [*self._expressions(), *self.residuals, *self.rates.values()]
         exprs += [e for face in self.unilateral for e in (face.function, face.restitution)]
         exprs += [w for W in self.reactions if W is not None for w in W]
+        exprs += [e.xreplace({SPEED: t}) for fr in self.frictions for e in fr.expressions]
         symbols = set(self._jets).union({t}, *(e.free_symbols for e in exprs))
         for body in self.bodies:  # mass and inertia that happen to drop out of T still belong to the model
             symbols |= body.mass.free_symbols
@@ -394,12 +409,13 @@ def _judge(system: System) -> None:
     judge(system)
 
 
-def _faces(given: Iterable[Any]) -> tuple[list[Any], tuple[Face, ...]]:
-    """The bilateral constraints as they were given, and the faces of the unilateral ones."""
-    items = [given] if isinstance(given, Constraint | Unilateral | Between | Expr) else list(given)
+def _kinds(given: Iterable[Any]) -> tuple[list[Any], tuple[Face, ...], tuple[Friction, ...]]:
+    """The bilateral constraints as they were given, the faces of the unilateral ones, and the frictions."""
+    items = [given] if isinstance(given, Constraint | Unilateral | Between | Friction | Expr) else list(given)
     one_sided = [item for item in items if isinstance(item, Unilateral | Between)]
-    bilateral = [item for item in items if not isinstance(item, Unilateral | Between)]
-    return bilateral, tuple(face for item in one_sided for face in item.faces)
+    rubbing = tuple(item for item in items if isinstance(item, Friction))
+    bilateral = [item for item in items if not isinstance(item, Unilateral | Between | Friction)]
+    return bilateral, tuple(face for item in one_sided for face in item.faces), rubbing
 
 
 def _constraints(given: Iterable[Any]) -> tuple[Constraint, ...]:

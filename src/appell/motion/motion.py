@@ -17,8 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from appell.contact.events import EVENT, Impact, impacts
 from appell.errors import AppellError, ModelError, Status
+from appell.friction.along import along
+from appell.friction.mode import Mode, Phase, phases
 from appell.jets import DerivedJet, Jet, expression
 from appell.jets import t as time
+from appell.model import Friction
 from appell.motion.crossings import crossings
 from appell.motion.labels import labelled
 from appell.motion.reactions import solved
@@ -59,6 +62,8 @@ class Motion(Record):
     pseudo: name → expression of the pseudo-velocities that were integrated.
     events: what happened at the faces in the order of time, (n,) of dtype `appell.contact.events.EVENT`.
     contacts: (time, s; numbers of the faces of `system.unilateral` in contact from then on), in the order of time.
+    modes: (time, s; what faces and frictions do from then on, `appell.friction.mode.Mode`), where there is friction.
+    lost: (k,) work that friction has dissipated, J; found between the samples where it is not given.
     readings: what a control answered, and when.
     notes: what a reader should know, each a `Note` (a str with .time, .kind, .constraints); those of the run come first.
     doubts: sentences that speak against the motion; `ok` is False where there are any.
@@ -80,6 +85,8 @@ class Motion(Record):
     pseudo: Mapping[str, Any] | None = None
     events: NDArray[Any] = field(default_factory=lambda: np.zeros(0, EVENT))
     contacts: tuple[tuple[float, tuple[int, ...]], ...] = ()
+    modes: tuple[tuple[float, Mode], ...] = ()
+    lost: Array | None = None
     readings: Readings | None = None
     notes: tuple[Note, ...] = ()
     doubts: tuple[str, ...] = ()
@@ -180,6 +187,20 @@ class Motion(Record):
         """An `Impact` for each event, in the order of time: time, constraint, ġ before and after, impulse, kind."""
         return impacts(self.events, [face.name for face in self.system.unilateral])
 
+    @cached_property
+    def phases(self) -> tuple[Phase, ...]:
+        """When frictions stick, slip or are off, in the order of their starts: (start, end, friction, "stick"|"slip"|"off",
+        direction). The direction of slip is +1 or −1, or that of a pair where its phase begins."""
+        end = (self.span or (0.0, float(self.t[-1])))[1]
+        return phases(self.modes, [fr.name for fr in self.system.frictions], end)
+
+    @cached_property
+    def dissipated(self) -> Array:
+        """∫ μ|Λ||s| dt and what friction took in impacts since the beginning of the run, (k,), J; part of `work` too."""
+        if not self.system.frictions:
+            return np.zeros(len(self.t))
+        return self.lost if self.lost is not None else self._sampler.states(self.t)[:, -2]  # type: ignore[attr-defined]
+
     # -- values --------------------------------------------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> Array:
@@ -213,7 +234,8 @@ class Motion(Record):
             if s != time and s not in self.symbols and s not in self.run.parameters and not isinstance(s, DerivedJet):
                 known = self.symbols if isinstance(s, Jet) else self.run.parameters
                 raise ModelError(f"'{key}' cannot be read: {unknown_name(str(s), self.name, map(str, known))}")
-        return np.array(np.broadcast_to(self._run_at().values(expr, self.t, self.q, self.v), self.t.shape))
+        a = self.acceleration if self.system.frictions else None
+        return np.array(np.broadcast_to(self._run_at().values(expr, self.t, self.q, self.v, a), self.t.shape))
 
     def series(self, key: Any) -> Series:
         """Values (k,) with their name, LaTeX, unit and meaning, by symbol, name, constraint, or a name of `QUANTITIES`."""
@@ -238,8 +260,14 @@ class Motion(Record):
         """Λ(t) of a constraint, by the object or its name, (k,), SI. The reaction force on v is Λ ∂f/∂v (∂f/∂q, ∂f/∂a).
 
         A unilateral constraint has Λ >= 0 while in contact and 0 in free flight; impulses of impacts are in `impacts`. Of a
-        `Between`, the reaction of the lower stop less that of the upper one.
+        `Between`, the reaction of the lower stop less that of the upper one. Of a friction its force λ_T, (k,), or (k, 2) of a
+        pair; where several that stick bear more than is determined, one of the possible answers, as `notes` says.
         """
+        if isinstance(constraint, Friction) or constraint in [fr.name for fr in self.system.frictions]:
+            i = self.system.friction(constraint)
+            first = sum(fr.parts for fr in self.system.frictions[:i])
+            force = self._solved[3][:, first : first + self.system.frictions[i].parts]
+            return force[:, 0].copy() if force.shape[1] == 1 else force.copy()
         if self.is_face(constraint):
             numbers = list(self.system.faces(constraint))
             return self._solved[2][:, numbers] @ np.array([1.0, -1.0])[: len(numbers)]
@@ -252,8 +280,10 @@ class Motion(Record):
         return key in names if isinstance(key, str) else hasattr(key, "restitution")
 
     @cached_property
-    def _solved(self) -> tuple[Array, Array, Array]:
-        """Accelerations, multipliers of the constraints, and of the faces."""
+    def _solved(self) -> tuple[Array, ...]:
+        """Accelerations, multipliers of the constraints, of the faces, and of the frictions where there are any."""
+        if self.system.frictions:
+            return along(self.run, self.modes, self.t, self.q, self.v)
         return solved(self, self._run_at)
 
     def _evaluate(self, *names: str) -> Mapping[str, Array]:
@@ -340,7 +370,7 @@ class Motion(Record):
         order = np.argsort(way * times, kind="stable")
         back = np.argsort(order)
         q, v, work = (np.asarray(z)[back] for z in self._sampler(times[order]))
-        return replace(self, t=times, q=q, v=v, work=work, origin=self._origin, span=(first, last))
+        return replace(self, t=times, q=q, v=v, work=work, lost=None, origin=self._origin, span=(first, last))
 
     @property
     def _sampler(self) -> Callable[[Array], tuple[Array, Array, Array]]:
@@ -361,7 +391,7 @@ class Motion(Record):
         states = {name: getattr(fine, name).copy() for name in ("q", "v", "work")}
         for name, values in states.items():
             values[np.append(0, np.cumsum(parts))] = getattr(self, name)  # at an impact the sample before it as well
-        return replace(fine, **states)
+        return replace(fine, **states, lost=None)
 
     def release(self, constraint: Any) -> Array:
         """Times at which Λ changes sign, (n,), s: when a one-sided version of the constraint would let go (or hold).

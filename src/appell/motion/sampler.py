@@ -47,6 +47,7 @@ class Sampler:
     task: the run whose states they are.
     t, z: known states in the order of the run, (k,), (k, nz), the readings among them.
     readings: the inputs under which the states were reached, if a control gave them.
+    modes: (time, mode from then on) of a system with friction.
     """
 
     run: Run
@@ -55,16 +56,19 @@ class Sampler:
     t: Array
     z: Array
     readings: Readings | None = None
+    modes: tuple[Any, ...] = ()
 
     @staticmethod
-    def of(run: Run, how: Any, prepared: Prepared, task: Task, t: Array, z: Array, readings: Readings | None) -> Sampler:
+    def of(
+        run: Run, how: Any, prepared: Prepared, task: Task, t: Array, z: Array, readings: Readings | None, modes: Any = ()
+    ) -> Sampler:
         """From the states that a run kept, its start and its readings; `prepared`: the flow and the loop that ran."""
         t, z = np.append(task.t0, t), np.vstack([task.z0, z])
         if readings is not None:
             t, z = np.append(t, readings.t), np.vstack([z, readings.z])
             order = np.argsort(t, kind="stable")  # a reading comes after the samples at its time
             t, z = t[order], z[order]
-        sampler = Sampler(run, how, task, t, z, readings)
+        sampler = Sampler(run, how, task, t, z, readings, tuple(modes))
         sampler.__dict__["prepared"] = prepared
         return sampler
 
@@ -79,13 +83,17 @@ class Sampler:
     def __call__(self, times: Array) -> tuple[Array, Array, Array]:
         """(q, v, work) at times inside the run, in any order."""
         times = np.asarray(times, dtype=float)
+        return unpack(self.run, self.prepared.flow, times, self.states(times), self.readings)
+
+    def states(self, times: Array) -> Array:
+        """z at times inside the run, in any order, (k, nz)."""
         direction = self.task.direction
         before = np.clip(np.searchsorted(self.t * direction, times * direction, side="right") - 1, 0, len(self.t) - 1)
         order = np.lexsort((times * direction, before))
         z = np.empty((len(times), self.prepared.flow.nz))
         for here in np.split(order, 1 + np.flatnonzero(np.diff(before[order]))) if len(order) else ():
             z[here] = self._between(int(before[here[0]]), times[here])
-        return unpack(self.run, self.prepared.flow, times, z, self.readings)
+        return z
 
     def _between(self, k: int, times: Array) -> Array:
         end = float(self.t[k + 1]) if k + 1 < len(self.t) else float(times[-1])
@@ -95,7 +103,9 @@ class Sampler:
             t0=float(self.t[k]), z0=self.z[k], t_end=end, p=self._parameters(k), rtol=self.task.rtol, atol=self.task.atol,
             times=times, first_step=abs(end - float(self.t[k])), max_step=self.task.max_step, keep_steps=False,
         )  # fmt: skip
-        *_, trace = self.prepared.loop.run(task)
+        trace = task.trace()
+        trace.modes = [mode for mode in self.modes if mode[0] <= task.t0][-1:]
+        *_, trace = self.prepared.loop.run(task, trace)
         if trace.passed < len(times):
             raise ModelError(f"the motion cannot be evaluated between t = {task.t0:g} and {end:g}")
         return trace.z_times

@@ -14,7 +14,7 @@ so that velocity constraints hold exactly and only positions are projected.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from appell.errors import FormNotApplicable, ModelError, Status
 from appell.graph import Fn, make_fn
@@ -64,10 +64,11 @@ class Flow:
     minimal: bool  # whether u is π
     guarded: GuardedRows | None  # whose rank a time loop watches
     implicit: Callable[[], Fn]  # (t, z, p, y) → zd, residual with y = (a, λ): 0 = M a + h − Q − W λ, 0 = A a + a0
+    extra: int = field(default=0, kw_only=True)  # numbers between u and w: what friction has dissipated
 
     @property
     def nz(self) -> int:
-        return self.nq + self.nu + self.has_work
+        return self.nq + self.nu + self.extra + self.has_work
 
     @property
     def projects(self) -> bool:

@@ -14,6 +14,7 @@ from appell.backends import Call, backend_named, choose_backend, vm_function
 from appell.errors import STATUS_TEXT, BackendUnavailable, ModelError, SingularConfiguration, Status
 from appell.graph import Fn
 from appell.model import System
+from appell.model.friction import refuse_friction
 from appell.model.jumps import dry_friction
 from appell.model.values import bound
 from appell.normal_form import NormalForm, normal_form
@@ -61,6 +62,10 @@ class Run:
         a: (nv,) or (batch, nv); Λ: (rows,) or (batch, rows) in the order of `system.constraints`. The force on the system
         is +Λ ∂f/∂q (∂f/∂q̇, ∂f/∂q̈ by the order of the constraint).
         """
+        if self.system.frictions:  # the mode is part of the question
+            from appell.friction.along import accelerations_of
+
+            return accelerations_of(self)
         if self.policies.acceleration.kind == RANK:  # a state may have a rank of its own
             return self._carefully
         call = self._call
@@ -137,10 +142,11 @@ class Run:
         known = {"t": t, "q": q, "v": v, "p": self.p, **extra}
         return self._evaluate(fn, [known[port.name] for port in fn.inputs])
 
-    def values(self, expression: Any, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> Array:
+    def values(self, expression: Any, t: ArrayLike, q: ArrayLike, v: ArrayLike, a: Array | None = None) -> Array:
         """A SymPy expression in t, coordinates, velocities, accelerations and parameters at a batch of states, (batch,)."""
         fn = self.form.lowered(self.system.in_velocities(expression))
-        a = self.acceleration(t, q, v)[0] if any(port.name == "a" for port in fn.inputs) else None
+        if a is None and any(port.name == "a" for port in fn.inputs):
+            a = self.acceleration(t, q, v)[0]
         known = {"t": t, "q": q, "v": v, "p": self.p, "a": a}
         return self._evaluate(fn, [known[port.name] for port in fn.inputs])["value"]
 
@@ -182,6 +188,7 @@ class Run:
 
     def flow(self, pseudo: Mapping[str, Any] | None = None) -> Flow:
         """The differential equation of the state, in velocities or in pseudo-velocities."""
+        refuse_friction(self.system, "this")
         lowered = None if pseudo is None else self.form.lowered_values(pseudo, self.system)
         return flow(self.form, self.policies, lowered)
 

@@ -104,6 +104,8 @@ def simulate(
     if method not in methods():
         raise ModelError(f"there is no method {method!r}; choose one of {', '.join(methods())}")
     q, v = read(model, {} if start is None else start)
+    if model.frictions and (control is not None or rate is not None):
+        raise ModelError("control= and friction do not go together yet: write the control as a force")
     reader = None if control is None and rate is None else Reader(model, control, rate)
     run = _ready(system, parameters, backend, {} if reader is None else reader.first(t0, q.copy(), v.copy()))
     q, v, moved = check(model, run.form, run.p, t0, q, v)
@@ -197,7 +199,7 @@ def _pack(run: Run, flow: Flow, pseudo: Mapping[str, Any] | None, t: float, q: A
     u = v
     if pseudo is not None:
         u = np.array([run.values(e, [t], q[None], v[None])[0] for e in pseudo.values()], dtype=float)
-    return np.concatenate([q, u, np.zeros(int(flow.has_work))])
+    return np.concatenate([q, u, np.zeros(flow.extra + flow.has_work)])
 
 
 def _under(reader: Reader | None, loop: Loop, run: Run, flow: Flow) -> Loop:
@@ -289,10 +291,11 @@ def _motion(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, facts: _
     motion = Motion(
         run=run, t=t, q=q, v=v, work=work, status=trace.status, message=message, statistics=statistics,
         tolerances={"rtol": task.rtol, "atol": float(np.max(task.atol))}, method=facts.method,
-        sampler=Sampler.of(run, how, Prepared(flow, loop), task, t, z, readings),
+        sampler=Sampler.of(run, how, Prepared(flow, loop), task, t, z, readings, trace.modes),
         pseudo=facts.pseudo, origin=facts.origin,
         span=(task.t0, trace.t), events=trace.sorted_events(),
-        contacts=tuple(trace.contacts), readings=readings,
+        contacts=tuple(trace.contacts), modes=tuple(trace.modes), lost=z[:, -2].copy() if trace.modes else None,
+        readings=readings,
         notes=(*run.notes, *trace.notes),
     )  # fmt: skip
     if trace.status is Status.OK:

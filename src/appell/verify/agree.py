@@ -27,6 +27,7 @@ from appell.forms.manifold import Projection, State
 from appell.forms.numbers import FLOAT, Tape, arithmetic
 from appell.jets import t
 from appell.model import System
+from appell.model.friction import refuse_friction
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.flow import acceleration
 from appell.normal_form.gauss import solve as solve_gauss
@@ -155,6 +156,7 @@ def agree(
     parameters: values by symbol or name; those not given are random. forms: names (or `Form` objects), all by default.
     pseudo, independent: for the forms that need them; suitable ones are chosen where not given.
     """
+    refuse_friction(system, "ap.agree")
     if not isinstance(system, System):
         raise ModelError(f"ap.agree takes a System, not {type(system).__name__}")
     said, system = system, exact_system(system.symbolic())

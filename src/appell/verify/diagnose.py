@@ -106,7 +106,7 @@ def diagnose(
     findings = [*_natures(system), *vain, *_unilateral(system)]
     if case.states:
         findings += [*_integrability(case), *_rows(case), *_freedom(case)]
-        findings += [*_conserved(case), *_pseudo(case)]
+        findings += [*_frictions(case), *([] if system.frictions else _conserved(case)), *_pseudo(case)]
     else:
         findings += _contradiction(case)
     return Diagnosis(system.name, (*findings, *(_start(case, state) if state is not None else ())))
@@ -157,6 +157,23 @@ def _unilateral(system: System) -> Iterator[Finding]:
             how = "impacts reflect the momenta, without a chart"
         sentence = f"constraint '{face.name}' is unilateral, {face.function} >= 0, with restitution {face.restitution}; {how}"
         yield Finding("unilateral", face.name, sentence)
+
+
+def _frictions(case: _Case) -> Iterator[Finding]:
+    """What can slide: a friction whose slip the bilateral constraints do not determine."""
+    system, form = case.system, case.form
+    for fr, normal in zip(system.frictions, system.normals, strict=True):
+        slip = sympy.Matrix(fr.slip).jacobian(system.velocities)
+        rows = [form.lowered(e) for e in slip]
+        free = False
+        for state in case.states:
+            D = np.array([float(fn(*state, case.p)["value"]) for fn in rows]).reshape(slip.shape)
+            A = form.select("A1")(*state, case.p)["A1"]
+            rank = lambda x: np.linalg.matrix_rank(x, tol=1e-9 * max(np.abs(x).max(initial=0.0), 1e-300))
+            free = free or bool(rank(np.vstack([A, D])) > rank(A))
+        by = f"limit {fr.limit}" if normal is None else f"normal '{getattr(fr.normal, 'name', fr.normal)}'"
+        can = "can slide" if free else "cannot slide: the bilateral constraints determine its slip"
+        yield Finding("friction", fr.name, f"friction '{fr.name}' ({by}) {can}; energy is lost while it does")
 
 
 # -- holonomic in disguise? --------------------------------------------------------------------------------------------

@@ -41,6 +41,7 @@ from appell.forms.pseudo import PseudoVelocities, Rows, independent_rows, sugges
 from appell.letters import letter
 from appell.letters import text as _text
 from appell.model import System
+from appell.model.friction import refuse_friction
 from appell.normal_form import normal_form
 from appell.simulate.run import compile
 
@@ -296,6 +297,7 @@ def principle(system: System) -> Principle:
 
     Prints the three readings of δx; `.at(t, q, v, parameters)` splits the tangent space at a state.
     """
+    refuse_friction(system, "ap.principle")
     if not isinstance(system, System):
         raise ModelError(f"ap.principle takes a System, not {type(system).__name__}")
     return Principle(system.symbolic())

@@ -14,6 +14,8 @@ from appell.contact.functions import bends_with_speed, contact_functions
 from appell.contact.loop_switch import PySwitchLoop
 from appell.contact.modes import ModeLoop
 from appell.errors import ConstraintError, FormNotApplicable, ModelError, Status
+from appell.friction.functions import friction_functions
+from appell.friction.loop import FrictionLoop
 from appell.normal_form.flow import Flow, flow
 from appell.normal_form.solved import Function, status_of
 from appell.remember import kept_in
@@ -46,6 +48,8 @@ class Prepared(NamedTuple):
 
 def prepare(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str) -> Prepared:
     """The loop of a system with its parameters."""
+    if run.system.frictions:
+        return with_friction(run, pseudo, method, corner)
     if run.system.unilateral:
         return _with_modes(run, pseudo, method, corner)
     return Prepared(z := run.flow(pseudo), plain_loop(run, z, method))
@@ -66,6 +70,27 @@ def _with_modes(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner:
     motion, flight = flight_loop(run, method)
     held = flight_loop(run, "dop853")[1] if method == "taylor" else flight  # reactions along a step are no polynomials
     return Prepared(motion, ModeLoop(run, flight, held, corner, bends_with_speed(run.form)))
+
+
+def with_friction(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str) -> Prepared:
+    """The loop of a system with friction: one flow for all modes, which are data among its parameters."""
+    if pseudo is not None:
+        raise FormNotApplicable("pseudo= and friction do not go together: what sticks is a row of its own")
+    if method not in TABLEAUX:
+        names = " or ".join(map(repr, TABLEAUX))
+        raise ModelError(f"method={method!r} does not locate stick and slip; use {names} with friction")
+    if run.form.gauss:
+        raise ConstraintError("constraints nonlinear in the accelerations and friction do not go together")
+    pairs = [fr.name for fr in run.system.frictions if fr.parts == 2 and fr.regularise is None]
+    if pairs:
+        raise ModelError(f"friction '{pairs[0]}' in a plane (a pair of slips) is not run yet; one slip, or regularise=, is")
+    if run.system.unilateral:
+        _check_restitutions(run)
+    functions = friction_functions(run.system, run.form)
+    from appell.friction.along import look
+
+    loop = FrictionLoop(run.system, run.form, functions, plain_loop(run, functions.flow, method), look(run), corner)
+    return Prepared(functions.flow, loop)
 
 
 def _check_restitutions(run: Run) -> None:

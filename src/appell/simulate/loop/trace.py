@@ -97,6 +97,7 @@ class Trace:
     statistics: the work done.
     passed: how many of the requested times.
     contacts: (time, faces in contact from then on); `asleep`: faces that lie on g = 0 without bearing a load.
+    modes: (time, mode of a system with friction from then on), see `appell.friction.mode`.
     touching: free faces on which it stands. switch: (face, kind) behind the status SWITCH.
     notes: what a reader of the motion should know.
     readings, failure: what a control answered, or why it did not.
@@ -112,6 +113,7 @@ class Trace:
         self.memory_of_times, self.passed = np.empty((times, len(self.z))), 0
         self.contacts: list[tuple[float, tuple[int, ...]]] = []
         self.asleep: tuple[int, ...] = ()
+        self.modes: list[tuple[float, Any]] = []
         self.touching: set[int] = set()
         self.switch: tuple[int, Kind] | None = None
         self.counting: tuple[Any, ...] = ()  # impacts, and how soon they follow each other: see `switch.c.in`

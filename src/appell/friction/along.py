@@ -1,0 +1,86 @@
+"""Accelerations and reactions of a system with friction: along a motion, each sample in its own mode, and at a state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from appell.errors import SingularConfiguration
+from appell.friction.functions import friction_functions
+from appell.friction.loop import FrictionLoop, Journey
+from appell.friction.mode import Mode
+from appell.friction.problem import Problem
+from appell.simulate.loop.task import Task
+
+Array = NDArray[np.float64]
+
+
+def along(run: Any, modes: Sequence[tuple[float, Mode]], t: Array, q: Array, v: Array) -> tuple[Array, Array, Array, Array]:
+    """Accelerations (k, nv), multipliers of the constraints (k, rows), of the faces (k, faces) and of frictions (k, parts)."""
+    functions = friction_functions(run.system, run.form)
+    own = functions.layout
+    which = np.clip(np.searchsorted([time for time, _ in modes], t, side="right") - 1, 0, None)
+    data = np.array([mode.data(own) for _, mode in modes])[which]
+    z = np.hstack([q, v, np.zeros((len(t), functions.flow.nz - q.shape[1] - v.shape[1]))])
+    p = np.hstack([np.broadcast_to(run.p, (len(t), len(run.p))), data])
+    out = look(run)(t, z, p)
+    rows, force = out["reactions"].copy(), out["force"].copy()
+    for k in np.flatnonzero([bool(modes[i][1].idle) for i in which]):
+        at = functions.blocks(float(t[k]), q[k], v[k], run.p)
+        problem = Problem(own, at["M"], at["r"], at["J"], at["W"], at["gamma"], at["mu"], at["mu_static"])
+        mode = modes[which[k]][1]
+        answer = problem.checked(problem.solve(mode), (), mode.closed)
+        rows[k], force[k] = answer.lam, answer.force
+    return out["a"], rows[:, : own.m], rows[:, own.m : own.m + own.faces], force
+
+
+def look(run: Any) -> Callable[[Array, Array, Array], dict[str, Array]]:
+    """`FrictionFunctions.look` on the run's back end, at a batch."""
+    from appell.backends import backend_named
+    from appell.remember import kept_in
+
+    functions = friction_functions(run.system, run.form)
+    known = kept_in(functions, "look")
+    if run.backend not in known:
+        known[run.backend] = backend_named(run.backend).load(functions.look)
+    names = [port.name for port in functions.look.outputs]
+    return lambda t, z, p: dict(zip(names, known[run.backend].batch(t, z, p), strict=True))
+
+
+def accelerations_of(run: Any) -> Callable[[ArrayLike, ArrayLike, ArrayLike], tuple[Array, Array]]:
+    """(t, q, v) → (a, Λ) of a run, for one state or a batch: in the mode that holds there."""
+    from appell.simulate.loop.prepare import prepare
+
+    loop = prepare(run, None, "dop853", "raise").loop
+    assert isinstance(loop, FrictionLoop)
+
+    def one(t: float, q: Array, v: Array) -> tuple[Array, Array]:
+        z = np.concatenate([q, v, np.zeros(loop.functions.flow.nz - len(q) - len(v))])
+        journey = Journey(loop, (task := Task(t0=t, z0=z, t_end=t + 1.0, p=run.p)), task.trace())
+        journey.arrive_without_blows()
+        return journey.answer.x, journey.answer.lam[: loop.functions.layout.m]
+
+    def acceleration(t: ArrayLike, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+        """(a, Λ) with friction in the mode that holds at the state; `SingularConfiguration` where none does, or several."""
+        from appell.friction.decide import Undetermined
+
+        try:
+            q, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
+            if q.ndim == 1 and v.ndim == 1:
+                return one(float(np.asarray(t)), q, v)
+            count = len(q) if q.ndim == 2 else len(v)
+            times = np.broadcast_to(np.asarray(t, dtype=float), (count,))
+            q, v = (np.broadcast_to(x, (count, x.shape[-1])) for x in (q, v))
+            states = zip(times, q, v, strict=True)
+            found = [one(float(time), a, b) for time, a, b in states]
+        except Undetermined as error:
+            raise SingularConfiguration(str(error)) from None
+        return np.array([a for a, _ in found]), np.array([lam for _, lam in found])
+
+    return acceleration
+
+
+__all__ = ["accelerations_of", "along", "look"]

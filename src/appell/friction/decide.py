@@ -1,0 +1,147 @@
+"""From an instant to the mode that holds after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import AppellError
+from appell.friction.functions import Layout
+from appell.friction.mode import STICK, Mode, Rub
+from appell.friction.problem import FEW, Answer, Problem
+
+Array = NDArray[np.float64]
+
+AHEAD = (1e-4, 1e-3, 1e-2, 1e-1)
+"""Parts of a step after which ties are looked at again."""
+LEVEL = 1e-12
+"""Slack that is none."""
+INDEPENDENT = 1e-9
+"""Share of a row that must be left after those before it."""
+
+
+class Undetermined(AppellError):
+    """Friction leaves no acceleration, or several."""
+
+
+def decide(
+    problem: Problem,
+    faces: Sequence[int],
+    resting: Sequence[int],
+    slipping: dict[int, tuple[float, ...]],
+    ahead: Callable[[Mode, float], float],
+    names: Sequence[str],
+) -> Answer:
+    """The mode after an instant: faces that may press, frictions without slip, directions of the others.
+
+    ahead(mode, part): the slack of the mode after a part of a step. Of several consistent modes with one acceleration, the
+    first that is still consistent a little later, most contacts and most sticking first.
+    """
+    found = _consistent(problem, faces, resting, slipping)
+    if not found:
+        raise Undetermined(_nothing(names, resting, slipping))
+    kinds = _different(problem, found)
+    if len(kinds) > 1:
+        kinds = _strictly(kinds) or kinds
+    if len(kinds) > 1 and not _at_rest(problem, resting):
+        raise Undetermined(
+            f"friction allows {len(kinds)} different accelerations ({_listed(names, resting, slipping)}): a configuration of"
+            " Painlevé, in which rigid bodies do not tell which one is taken"
+        )
+    alike = [answer for kind in kinds for answer in kind] if _at_rest(problem, resting) else kinds[0]
+    chosen = _later(alike, ahead)
+    idle = dependent(problem, chosen.mode)
+    rubs = tuple(_signed(problem.own, rub, i, chosen.lam) for i, rub in enumerate(chosen.mode.rubs))
+    return replace(chosen, mode=Mode(chosen.mode.closed, rubs, idle))
+
+
+def _signed(own: Layout, rub: Rub, i: int, lam: Array) -> Rub:
+    """A friction that sticks with the sign of its normal reaction."""
+    row = own.normals[i]
+    if rub.state != STICK or row is None or row >= own.m:
+        return rub
+    return rub._replace(sign=-1 if lam[row] < 0 else 1)
+
+
+def _consistent(problem: Problem, faces: Sequence[int], resting: Sequence[int], slipping: dict) -> list[Answer]:
+    found: list[Answer] = []
+    for k, mode in enumerate(problem.choices(faces, resting, slipping)):
+        if k >= FEW and found:
+            break
+        found += [answer for answer in problem.answers(mode, resting, faces) if answer.consistent]
+    return found
+
+
+def _different(problem: Problem, answers: list[Answer]) -> list[list[Answer]]:
+    """Answers with the same accelerations together."""
+    kinds: list[list[Answer]] = []
+    for answer in answers:
+        for kind in kinds:
+            if problem.same(answer.x, kind[0].x):
+                kind.append(answer)
+                break
+        else:
+            kinds.append([answer])
+    return kinds
+
+
+def _strictly(kinds: list[list[Answer]]) -> list[list[Answer]]:
+    """Those that are not held by a tie alone."""
+    return [kind for kind in kinds if any(answer.strict or not answer.ties for answer in kind)]
+
+
+def _at_rest(problem: Problem, resting: Sequence[int]) -> bool:
+    """Whether a larger coefficient at rest allows both: then what sticks goes on sticking while it can."""
+    return any(problem.mu_static[i] > problem.mu[i] for i in resting)
+
+
+def _later(answers: list[Answer], ahead: Callable[[Mode, float], float]) -> Answer:
+    if len(answers) == 1 and not answers[0].ties:
+        return answers[0]
+    if not answers[0].ties:
+        return answers[0]
+    best = answers[0]
+    for part in AHEAD:
+        slack = [ahead(answer.mode, part) for answer in answers]
+        good = [k for k, value in enumerate(slack) if value >= -LEVEL]
+        best = answers[good[0]] if good else answers[int(np.argmax(slack))]
+        if good and max(map(abs, slack)) > 100 * LEVEL:
+            break
+    return best
+
+
+def dependent(problem: Problem, mode: Mode) -> tuple[int, ...]:
+    """Rows of a mode that hold because those before them do."""
+    held = mode.held(problem.own)
+    inertia = np.where(np.diag(problem.M) > 0, np.diag(problem.M), np.inf)
+    scale = 1 / np.sqrt(inertia)
+    scale = np.where(scale > 0, scale, scale.max(initial=1.0) or 1.0)
+    basis: list[Array] = []
+    found = []
+    for row in held:
+        y = problem.J[row] * scale
+        size = np.linalg.norm(y)
+        for e in (*basis, *basis):
+            y = y - (e @ y) * e
+        if np.linalg.norm(y) <= INDEPENDENT * size or size == 0:
+            found.append(row)
+        else:
+            basis.append(y / np.linalg.norm(y))
+    return tuple(found)
+
+
+def _listed(names: Sequence[str], resting: Sequence[int], slipping: dict) -> str:
+    return ", ".join(f"'{names[i]}'" for i in sorted({*resting, *slipping}))
+
+
+def _nothing(names: Sequence[str], resting: Sequence[int], slipping: dict) -> str:
+    return (
+        f"no acceleration satisfies Coulomb's law of friction ({_listed(names, resting, slipping)}): a configuration of"
+        " Painlevé, or constraints that jam. Rigid bodies have no continuous motion from here"
+    )
+
+
+__all__ = ["Undetermined", "decide", "dependent"]

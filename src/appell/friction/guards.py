@@ -1,0 +1,144 @@
+"""What ends a mode: guards that fall through zero, along a stretch of motion.
+
+hit g of an open face      leave Λ of a closed one      break μ_s|Λ_N| − |λ| of what sticks      stop u·s of what slides
+kink σΛ of a constraint that presses on what slides      jam det(J M⁻¹ W)/det(J M⁻¹ Jᵀ) of what slides (Painlevé)
+hold the margin of the linear programme, where reactions are not unique; drift of rows that hold because others do
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.contact.contact import FLOOR, ROUNDING
+from appell.friction.functions import Layout
+from appell.friction.mode import SLIP, STICK, Mode
+
+Array = NDArray[np.float64]
+Out = dict[str, Array]
+
+HIT, LEAVE, BREAK, STOP, KINK, JAM, HOLD, DRIFT = "hit", "leave", "break", "stop", "kink", "jam", "hold", "drift"
+
+DRIFTED = 1e-7
+"""Share of its terms by which a row that holds because of others may be off."""
+SLOW = 1e-7
+"""Share of its terms at which the slip of a pair has stopped."""
+
+
+class Guard(NamedTuple):
+    """A kind, and the number of the face, friction or row that it watches."""
+
+    kind: str
+    number: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Watch:
+    """The guards of a mode: `force_size` (R,) sizes of multipliers; `margin`, `jam`: (t (k,), z (k, nz)) → values (k,)."""
+
+    own: Layout
+    mode: Mode
+    force_size: Array
+    atol: float
+    speed: Array  # (parts,) largest slip terms so far
+    margin: Callable[[Array, Array], Array] | None
+    jam: Callable[[Array, Array], Array] | None
+    guards: tuple[Guard, ...] = ()
+
+    @staticmethod
+    def of(own: Layout, mode: Mode, force_size: Array, atol: float, speed: Array, margin: Any, jam: Any) -> Watch:
+        """With what there is to watch in the mode."""
+        found = [Guard(HIT, f) for f in range(own.faces) if f not in mode.closed]
+        if margin is None:
+            found += [Guard(LEAVE, f) for f in mode.closed if own.m + f not in mode.idle]
+        for i, rub in enumerate(mode.rubs):
+            row = own.normals[i]
+            if rub.state == SLIP and row is not None and row < own.m:
+                found.append(Guard(KINK, i))
+            if rub.state == SLIP and not own.smooth[i] and not rub.fixed:
+                found.append(Guard(STOP, i))
+            if rub.state == STICK and margin is None:
+                found.append(Guard(BREAK, i))
+        found += [Guard(DRIFT, row) for row in mode.idle if row >= own.m]
+        found += [Guard(HOLD)] if margin else []
+        found += [Guard(JAM)] if jam else []
+        return Watch(own, mode, force_size, atol, speed, margin, jam, tuple(found))
+
+    def values(self, t: Array, z: Array, out: Out) -> tuple[Array, Array]:
+        """All guards, (k, guards), and what rounding leaves of them, of the same shape."""
+        shape = (len(t), len(self.guards))
+        values, noises = np.zeros(shape), np.zeros(shape)
+        for k, guard in enumerate(self.guards):
+            values[:, k], noises[:, k] = self._one(guard, t, z, out)
+        return values, noises
+
+    def _one(self, guard: Guard, t: Array, z: Array, out: Out) -> tuple[Array, Any]:
+        own, (kind, i) = self.own, guard
+        if kind == HIT:
+            noise = ROUNDING * (out["g_scale"][:, i] + np.abs(t * out["g_d"][:, i])) + FLOOR * self.atol
+            return out["g"][:, i], noise
+        if kind == LEAVE:
+            return out["reactions"][:, own.m + i], 1e-12 * self.force_size[own.m + i]
+        if kind == KINK:
+            row = own.normals[i]
+            return self.mode.rubs[i].sign * out["reactions"][:, row], 1e-12 * self.force_size[row]
+        if kind == BREAK:
+            size = self.force_size[own.own_rows(i)[0]]
+            return out["hold"][:, i] - np.linalg.norm(out["force"][:, own.columns(i)], axis=1), 1e-12 * size
+        if kind == STOP:
+            s, size = out["s"][:, own.columns(i)], float(self.speed[own.columns(i)].max())
+            if own.parts[i] == 1:
+                return self.mode.rubs[i].u[0] * s[:, 0], 1e-15 * size
+            return np.linalg.norm(s, axis=1) - SLOW * size, 1e-15 * size
+        if kind == DRIFT:
+            return self._drift(i, out), 0.0
+        return (self.margin if kind == HOLD else self.jam)(t, z), 1e-12  # type: ignore[misc]
+
+    def _drift(self, row: int, out: Out) -> Array:
+        own = self.own
+        if row < own.m + own.faces:
+            f = row - own.m
+            return DRIFTED * (out["g_scale"][:, f] + self.atol) - np.abs(out["g"][:, f])
+        k = row - own.m - own.faces
+        return DRIFTED * (self.speed[k] + self.atol) - np.abs(out["s"][:, k])
+
+
+class Crossing(NamedTuple):
+    """A guard falls through zero between the samples `low` and `high`; `inside`: at a dip between samples low … high."""
+
+    guard: int
+    low: int
+    high: int
+    inside: bool = False
+
+
+def crossings(values: Array, noise: Array) -> list[Crossing]:
+    """For each guard, the first place where it falls below zero, (k, guards); a guard that starts at zero has to rise first,
+    or to fall below its noise."""
+    found = []
+    for j in range(values.shape[1]):
+        y, eps = values[:, j], noise[:, j]
+        risen = y[0] > eps[0]
+        for k in range(1, len(y)):
+            if y[k] < 0 and (risen or y[k] < -10 * eps[k]):
+                found.append(Crossing(j, k - 1 if risen else 0, k))
+                break
+            if risen and k + 1 < len(y) and y[k] <= y[k - 1] and y[k] <= y[k + 1] and _dips(y[k - 1 : k + 2]):
+                found.append(Crossing(j, k - 1, k + 1, True))
+                break
+            risen = risen or y[k] > eps[k]
+    return found
+
+
+def _dips(y: Array) -> bool:
+    """Whether the parabola through three values, the middle one lowest, comes near zero."""
+    bend, slope = y[0] - 2 * y[1] + y[2], (y[2] - y[0]) / 2
+    least = y[1] - slope**2 / (2 * bend) if bend > 0 else y[1]
+    return bool(least < 0.3 * y[1] and y[1] < 0.5 * max(y[0], y[2]))
+
+
+__all__ = ["Crossing", "Guard", "Watch", "crossings"]

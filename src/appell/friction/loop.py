@@ -1,0 +1,505 @@
+"""The time loop of a system with friction: stretches of the compiled loop in one mode, cut where a guard falls through zero.
+
+    stretch      some steps of the plain loop, the mode being data among its parameters; guards are read at samples inside them
+    event        the first crossing is located on the dense output, and the step is taken again up to it: the order is kept
+    transition   slip that has vanished is set to zero in the kinetic metric, blows are given, and `decide` finds the next mode
+
+A step that overruns an event is still smooth, since nothing in a mode depends on the sign of a guard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+from appell.contact.contact import RESTS, SHORT, Instant
+from appell.contact.events import Kind
+from appell.errors import AppellError, ConstraintError, ModelError, Status
+from appell.friction.decide import Undetermined, decide, dependent
+from appell.friction.functions import FrictionFunctions
+from appell.friction.guards import BREAK, HIT, HOLD, JAM, KINK, LEAVE, STOP, Crossing, Guard, Watch, crossings
+from appell.friction.impact import Blow, Impact
+from appell.friction.mode import SLIP, STICK, Mode
+from appell.friction.problem import Answer, Problem
+from appell.notes import Note
+from appell.simulate.loop.task import Loop, Task
+from appell.simulate.loop.trace import Trace
+
+Array = NDArray[np.float64]
+
+SAMPLES = 8
+"""Places in a step at which guards are read."""
+FIRST_STRETCH, LONGEST_STRETCH = 8, 64
+"""Steps between two looks at the guards."""
+STALLED = 40
+"""So many changes of mode at one instant do not lead anywhere."""
+AT_REST = 1e-11
+"""Share of its terms below which a slip is none."""
+
+
+@dataclass(frozen=True, eq=False)
+class FrictionLoop:
+    """`Loop` of a system with friction.
+
+    Parameters
+    ----------
+    plain: the loop of `functions.flow`. look: (t (k,), z (k, nz), p (k, …)) → outputs of `functions.look` by name.
+    """
+
+    system: Any
+    form: Any
+    functions: FrictionFunctions
+    plain: Loop
+    look: Callable[[Array, Array, Array], dict[str, Array]]
+    corner: str = "raise"
+
+    def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
+        """See `task.Loop.run`."""
+        if task.t_end < task.t0:
+            raise ConstraintError("with friction time runs forward: what sticks forgets how it slid")
+        yield from Journey(self, task, trace or task.trace()).traces()
+
+
+class Journey:
+    """One run: the mode that it is in, and the trace of all modes."""
+
+    def __init__(self, loop: FrictionLoop, task: Task, trace: Trace):
+        self.loop, self.task, self.trace = loop, task, trace
+        self.own, self.form = loop.functions.layout, loop.form
+        self.names = [fr.name for fr in loop.system.frictions]
+        self.p = task.p
+        self.atol = float(np.min(task.atol))
+        self.speed = np.zeros(sum(self.own.parts))  # the largest terms of each slip so far
+        self.stalled, self.stretch = 0, FIRST_STRETCH
+        self.answer: Answer
+        self.touching: frozenset[int] = frozenset()  # faces that were just left or hit
+
+    # -- the run -------------------------------------------------------------------------------------------------------
+
+    def traces(self) -> Iterator[Trace]:
+        trace = self.trace
+        status = self._guarded(self._arrive)
+        while status is Status.OK and trace.t < self.task.t_end:
+            if trace.statistics.accepted >= self.task.max_steps:
+                status = Status.MAX_STEPS
+                break
+            began = trace.t
+            status, event = self._run_stretch()
+            if event is not None:
+                self.stalled = self.stalled + 1 if trace.t == began else 0
+                self.stretch, trace.next_step = FIRST_STRETCH, None
+                status = self._guarded(self._change, event)
+            else:
+                self.stretch = min(2 * self.stretch, LONGEST_STRETCH)
+            trace.status = Status.BUFFER_FULL
+            yield trace
+        yield trace.ended(status)
+
+    def _guarded(self, action: Callable[..., None], *arguments: Any) -> Status:
+        try:
+            if self.stalled > STALLED:
+                raise Undetermined(f"modes of friction change without end at one instant ({', '.join(self.names)})")
+            action(*arguments)
+        except Undetermined as error:
+            self.trace.failure = ModelError(str(error))
+            return Status.FRICTION
+        except np.linalg.LinAlgError:
+            return Status.SINGULAR
+        return Status.OK
+
+    @property
+    def mode(self) -> Mode:
+        return self.trace.modes[-1][1]
+
+    # -- a stretch in one mode -----------------------------------------------------------------------------------------
+
+    def _run_stretch(self) -> tuple[Status, Guard | None]:
+        """Some steps, or as many as there are before an event."""
+        trace, task, mode = self.trace, self.task, self.mode
+        plain = replace(
+            task, t0=trace.t, z0=trace.z, p=np.append(self.p, mode.data(self.own)), first_step=trace.next_step,
+            times=np.zeros(0), max_steps=self.stretch, keep_steps=True,
+        )  # fmt: skip
+        *_, there = self.loop.plain.run(plain)
+        t, z = there.t_steps, there.z_steps
+        status = Status.OK if there.status is Status.MAX_STEPS else there.status
+        if len(t) < 2:
+            return (status if status is not Status.OK else Status.STEP_TOO_SMALL), None
+        first = float(t[1] - t[0])
+        wanted = task.times[trace.passed :]
+        wanted = wanted[wanted <= t[-1]]
+        samples = np.union1d(_subdivided(t, SAMPLES), wanted)
+        again = replace(plain, first_step=first, t_end=float(t[-1]), times=samples, max_steps=task.max_steps, keep_steps=False)
+        *_, finely = self.loop.plain.run(again)
+        samples, states = samples[: finely.passed], finely.z_times
+        watch, out = self._watch(mode), self._look(samples, states, mode)
+        values, noise = watch.values(samples, states, out)
+        event = self._first(watch, values, noise, samples, (t, z), plain)
+        self.speed = np.maximum(
+            self.speed, out["s_size"][samples <= (t[-1] if event is None else event[0])].max(axis=0, initial=0.0)
+        )
+        trace.statistics += there.statistics
+        if event is not None:
+            return self._cut(event, (t, z), plain, wanted)
+        for k in range(1, len(t)):
+            trace.move(float(t[k]), z[k])
+        trace.pass_times(states[np.searchsorted(samples, wanted)])
+        trace.next_step = there.next_step
+        self.touching = frozenset()
+        return status, None
+
+    def _look(self, t: Array, z: Array, mode: Mode) -> dict[str, Array]:
+        p = np.append(self.p, mode.data(self.own))
+        return self.loop.look(t, z, np.broadcast_to(p, (len(t), len(p))))
+
+    def _watch(self, mode: Mode) -> Watch:
+        problem = self._problem()
+        self.speed = np.maximum(self.speed, self.sizes)
+        several = self.answer.free.shape[1] and problem._matters(self.answer)
+        slides = [i for i, rub in enumerate(mode.rubs) if rub.state == SLIP and self.own.normals[i] is not None]
+        return Watch.of(
+            self.own, mode, problem._scale[0], self.atol, self.speed, self._margins if several else None,
+            self._jams if slides else None,
+        )  # fmt: skip
+
+    def _margins(self, t: Array, z: Array) -> Array:
+        """The slack of the mode where reactions are not unique."""
+        return np.array([self._slack(self.mode, float(time), state) for time, state in zip(t, z, strict=True)])
+
+    def _jams(self, t: Array, z: Array) -> Array:
+        """det of the saddle point with what slides over that without friction: falls to 0 in a configuration of Painlevé."""
+        mode, found = self.mode, []
+        rows = mode.acting(self.own)
+        for time, state in zip(t, z, strict=True):
+            at = self._problem(float(time), state)
+            W = at.columns(self._directed(mode))[0]
+            found.append(_determinant(at.M, at.J[rows], W[:, rows]) / _determinant(at.M, at.J[rows], at.W[:, rows]))
+        return np.array(found)
+
+    def _directed(self, mode: Mode) -> Mode:
+        """The mode with the directions in which its pairs slide now."""
+        rubs = []
+        for i, rub in enumerate(mode.rubs):
+            s = self.slip[self.own.columns(i)]
+            turns = rub.state == SLIP and len(s) == 2 and not rub.fixed and np.linalg.norm(s) > 0
+            rubs.append(rub._replace(u=tuple(s / np.linalg.norm(s))) if turns else rub)
+        return replace(mode, rubs=tuple(rubs))
+
+    # -- events --------------------------------------------------------------------------------------------------------
+
+    def _state(self, time: float, steps: tuple[Array, Array], plain: Task) -> Array:
+        """The state at a time inside one of the steps."""
+        t, z = steps
+        k = int(np.clip(np.searchsorted(t, time, side="right") - 1, 0, len(t) - 2))
+        if time == t[k]:
+            return z[k]
+        h = float(t[k + 1] - t[k])
+        task = replace(plain, t0=float(t[k]), z0=z[k], t_end=float(t[k + 1]), first_step=h, times=np.array([time]),
+                       max_steps=10_000, keep_steps=False)  # fmt: skip
+        *_, there = self.loop.plain.run(task)
+        return there.z_times[0]
+
+    def _first(
+        self, watch: Watch, values: Array, noise: Array, samples: Array, steps: tuple[Array, Array], plain: Task
+    ) -> tuple[float, Guard] | None:
+        """The earliest event: its time and its guard."""
+        found: list[tuple[float, Guard]] = []
+        for one in sorted(crossings(values, noise), key=lambda c: c.low):
+            if found and samples[one.low] > min(found)[0]:
+                break
+            one_guard = replace(watch, guards=(watch.guards[one.guard],))
+
+            def value(time: float, one_guard: Watch = one_guard) -> tuple[float, float]:
+                z, t = self._state(time, steps, plain)[None], np.array([time])
+                y, eps = one_guard.values(t, z, self._look(t, z, watch.mode))
+                return float(y[0, 0]), float(eps[0, 0])
+
+            time = _located(value, one, values[:, one.guard], samples)
+            if time is not None:
+                found.append((time, watch.guards[one.guard]))
+        return min(found, key=lambda pair: pair[0]) if found else None
+
+    def _cut(
+        self, event: tuple[float, Guard], steps: tuple[Array, Array], plain: Task, wanted: Array
+    ) -> tuple[Status, Guard | None]:
+        """The steps up to the event; the last one is taken again up to it."""
+        (time, guard), (t, z), trace = event, steps, self.trace
+        for k in range(1, len(t)):
+            if t[k] < time:
+                trace.move(float(t[k]), z[k])
+        inside = wanted[wanted <= time]
+        early = inside[inside <= trace.t]
+        if len(early):
+            trace.pass_times(np.array([self._state(float(x), steps, plain) for x in early]))
+        if time > trace.t:
+            late = inside[inside > trace.t] if len(early) < len(inside) else np.zeros(0)
+            task = replace(plain, t0=trace.t, z0=trace.z, t_end=time, first_step=time - trace.t, times=late,
+                           max_steps=self.task.max_steps)  # fmt: skip
+            *_, there = self.loop.plain.run(task)
+            if there.status is not Status.OK:
+                return there.status, None
+            trace.pass_times(there.z_times)
+            trace.move(time, there.z)
+        return Status.OK, guard
+
+    # -- transitions ---------------------------------------------------------------------------------------------------
+
+    def _problem(self, t: float | None = None, z: Array | None = None) -> Problem:
+        """Of accelerations, here or elsewhere; keeps the slip and its sizes in `slip` and `sizes`."""
+        t, z = (self.trace.t if t is None else t), (self.trace.z if z is None else z)
+        nq, nv = self.form.nq, self.form.nv
+        out = self.loop.functions.blocks(t, z[:nq].copy(), z[nq : nq + nv].copy(), self.p)
+        if not all(np.isfinite(x).all() for x in out.values()):
+            raise Undetermined("a force or a coefficient of friction is not finite")
+        self.slip, self.sizes = out["s"], out["s_size"]
+        self._check(out)
+        return Problem(self.own, out["M"], out["r"], out["J"], out["W"], out["gamma"], out["mu"], out["mu_static"])
+
+    def _check(self, out: dict[str, Array]) -> None:
+        for i, name in enumerate(self.names):
+            if out["mu"][i] < 0 or out["mu_static"][i] < 0:
+                raise Undetermined(
+                    f"the coefficient or limit of friction '{name}' is negative: {min(out['mu'][i], out['mu_static'][i]):.6g}"
+                )
+            if out["mu_static"][i] < out["mu"][i] * (1 - 1e-12) and np.linalg.norm(self.slip[self.own.columns(i)]) == 0:
+                raise Undetermined(
+                    f"the static coefficient of friction '{name}', {out['mu_static'][i]:.6g}, is below that of sliding,"
+                    f" {out['mu'][i]:.6g}"
+                )
+
+    def _instant(self) -> Instant:
+        nq, nv, z = self.form.nq, self.form.nv, self.trace.z
+        return Instant.at(self.form, self.trace.t, z[:nq].copy(), z[nq : nq + nv].copy(), self.p, 1e-4 * self.atol)
+
+    def _arrive(self) -> None:
+        """The mode of the start, unless it is known."""
+        if self.trace.modes:
+            problem = self._problem()
+            self.answer = problem.checked(problem.solve(self.mode), (), self.mode.closed)
+            return
+        at = self._instant()
+        if at.approaching:
+            self._strike(at, at.approaching)
+        self._settle(set(), stopped=None)
+
+    def arrive_without_blows(self) -> None:
+        """The mode of a state as it is."""
+        self._settle(set(), stopped=None)
+
+    def _change(self, event: Guard) -> None:
+        """The mode after an event."""
+        if event.kind == HIT:
+            self._hit(event.number)
+            return
+        self._settle(set(self.mode.closed), stopped=event.number if event.kind == STOP else None)
+
+    def _hit(self, face: int) -> None:
+        at = self._instant()
+        near = [i for i in at.on() if i not in self.mode.closed and at.g_d[i] < -at.slow[i]]
+        hits = sorted({face, *near}) if at.g_d[face] < 0 else near
+        landed = self._strike(at, hits) if hits else {face}
+        self._settle({*self.mode.closed, *landed}, stopped=None)
+
+    def _strike(self, at: Instant, hits: list[int]) -> set[int]:
+        """Blows on the faces that are hit; those on which it stays."""
+        closed = self.mode.closed if self.trace.modes else ()
+        before = at.g_d.copy()
+        one = self._blow(at, hits, closed, at.restitution)
+        now = at.moved(one.dv)
+        after = now.g_d
+        rests = [i for i in hits if after[i] <= 2 * now.slow[i] or self._rests(at, i, float(after[i]))]
+        if any(after[i] > 0 for i in rests):
+            one = self._blow(at, hits, closed, np.where([i in rests for i in range(len(before))], 0.0, at.restitution))
+            after = at.moved(one.dv).g_d
+        for i in hits:
+            self.trace.record(i, Kind.IMPACT, float(before[i]), float(after[i]), float(one.impulses[self.own.m + i]))
+        self._move(at.M, one.dv, one.lost)
+        return set(rests)
+
+    def _blow(self, at: Instant, hits: list[int], closed: Sequence[int], e: Array) -> Blow:
+        problem, own = self._problem(), self.own
+        laws = {self.loop.system.frictions[i].law for i in range(own.count) if own.face_of(i) in hits}
+        rates = np.concatenate([np.zeros(own.m), at.g_d, self.slip])
+        impact = Impact(problem, rates, e, self.names)
+        if laws <= {"newton"}:
+            return impact.by_newton(hits, [f for f in closed if f not in hits])
+        rubbing = [i for i in range(own.count) if own.face_of(i) == hits[0]]
+        bound = [i for i in range(own.count) if own.normals[i] is not None and own.face_of(i) is None]
+        if len(hits) > 1 or closed or len(rubbing) > 1 or bound or own.parts[rubbing[0]] > 1 or own.smooth[rubbing[0]]:
+            raise Undetermined(
+                "law='poisson' and law='stronge' follow a blow on one face with one friction of one part; with several at once"
+                " use law='newton'"
+            )
+        return impact.by_process(hits[0], rubbing[0], *laws)
+
+    def _rests(self, at: Instant, face: int, after: float) -> bool:
+        """A flight of 2 ġ/|g̈|, and a quarter of that times ġ high: whether it does not show in t or in g."""
+        pressing = at.pressing(face)
+        if not pressing > 0:
+            return False
+        flight = 2 * after / pressing
+        return bool(flight <= SHORT * np.spacing(abs(self.trace.t)) or 0.25 * flight * after <= RESTS * at.noise[face])
+
+    def _settle(self, closed: set[int], stopped: int | None) -> None:
+        """Slip that has vanished is set to zero, and the next mode is found."""
+        trace, own = self.trace, self.own
+        at = self._instant()
+        faces = sorted({i for i in (*closed, *at.on()) if abs(at.g_d[i]) <= at.slow[i] or i in closed})
+        problem = self._problem()
+        was = trace.modes[-1][1].rubs if trace.modes else None
+        resting = [
+            i for i in range(own.count) if not own.smooth[i]
+            and (i == stopped or (was is not None and was[i].state == STICK) or self._still(i))
+        ]  # fmt: skip
+        self._stop(problem, resting, faces if not closed else sorted(closed))
+        problem = self._problem()
+        slipping = {i: self._direction(i) for i in range(own.count) if i not in resting}
+        ahead = lambda mode, part: self._ahead(mode, part, resting, faces)
+        self.answer = decide(problem, faces, resting, slipping, ahead, self.names)
+        mode = self.answer.mode
+        before = trace.modes[-1][1].closed if trace.modes else ()
+        if not trace.modes or mode != trace.modes[-1][1]:
+            trace.modes.append((trace.t, mode))
+        if not trace.contacts or mode.closed != trace.contacts[-1][1]:
+            trace.contacts.append((trace.t, mode.closed))
+        for face in sorted(set(before) - set(mode.closed)):
+            trace.record(face, Kind.LEAVING, 0.0, float(at.g_d[face]), 0.0)
+        for face in sorted(set(mode.closed) - set(before)):
+            trace.record(face, Kind.LANDING, float(at.g_d[face]), 0.0, 0.0)
+        self._note(problem)
+
+    def _note(self, problem: Problem) -> None:
+        """Says once where forces of friction are not unique."""
+        free = self.answer.free
+        if not free.shape[1] or not problem._matters(self.answer):
+            return
+        names = [name for i, name in enumerate(self.names) if np.abs(free[self.own.own_rows(i)]).max(initial=0.0) > 0]
+        if any(note.kind == "indeterminate" and note.constraints == tuple(names) for note in self.trace.notes):
+            return
+        text = "reactions are not unique while they stick; that they hold is decided by a linear programme over the cones"
+        listed = ", ".join(f"'{name}'" for name in names)
+        self.trace.notes.append(Note(f"{listed}: {text}", time=self.trace.t, kind="indeterminate", constraints=names))
+
+    def _still(self, i: int) -> bool:
+        """Whether a slip is none."""
+        part = self.own.columns(i)
+        size = max(float(self.sizes[part].max()), float(self.speed[part].max()) if self.trace.modes else 0.0)
+        return bool(np.linalg.norm(self.slip[part]) <= AT_REST * size)
+
+    def _direction(self, i: int) -> tuple[float, ...]:
+        s = self.slip[self.own.columns(i)]
+        return tuple((s / (np.linalg.norm(s) or 1.0)).tolist())
+
+    def _stop(self, problem: Problem, resting: list[int], faces: list[int]) -> None:
+        """v += Δv, the least in the kinetic metric with which the resting frictions have no slip at all."""
+        own = self.own
+        rows = [row for i in resting for row in own.own_rows(i)]
+        slip = self.slip[[row - own.m - own.faces for row in rows]]
+        if not np.any(slip):
+            return
+        held = [*range(own.m), *(own.m + f for f in faces), *rows]
+        wanted = np.concatenate([np.zeros(len(held) - len(rows)), -slip])
+        J = problem.J[held]
+        root = np.linalg.lstsq(problem.M, J.T, rcond=1e-13)[0]
+        dv = root @ np.linalg.lstsq(J @ root, wanted, rcond=1e-11)[0]
+        self._move(problem.M, dv)
+
+    def _move(self, M: Array, dv: Array, lost: float = 0.0) -> None:
+        """v += Δv and the work of the impulses."""
+        nq, nv, trace = self.form.nq, self.form.nv, self.trace
+        v = trace.z[nq : nq + nv].copy()
+        trace.z[nq : nq + nv] += dv
+        trace.z[-1] += float((v + dv / 2) @ M @ dv)
+        trace.z[-2] += lost
+        trace.keep()
+        trace.change_times(self.task.times)
+
+    # -- looking ahead ---------------------------------------------------------------------------------------------------
+
+    def _ahead(self, mode: Mode, part: float, resting: list[int], faces: list[int]) -> float:
+        """The slack of a mode after a part of its first step."""
+        trace = self.trace
+        mode = replace(mode, idle=dependent(self._problem(), mode))
+        task = replace(self.task, t0=trace.t, z0=trace.z, p=np.append(self.p, mode.data(self.own)), first_step=None,
+                       times=np.zeros(0), max_steps=1, keep_steps=True)  # fmt: skip
+        *_, there = self.loop.plain.run(task)
+        if len(there.t_steps) < 2:
+            return -np.inf
+        time = trace.t + part * float(there.t_steps[1] - trace.t)
+        z = self._state(time, (there.t_steps, there.z_steps), task)
+        return self._slack(mode, time, z, resting, faces)
+
+    def _slack(self, mode: Mode, t: float, z: Array, resting: list[int] | None = None, faces: list[int] | None = None) -> float:
+        try:
+            problem = self._problem(t, z)
+            answer = problem.checked(problem.solve(mode), resting or [], list(mode.closed) if faces is None else faces)
+        except (AppellError, np.linalg.LinAlgError):
+            return -np.inf
+        finally:
+            self._problem()
+        return answer.slack if answer.solvable else -np.inf
+
+
+def _subdivided(t: Array, parts: int) -> Array:
+    """The times t with `parts` − 1 more in each interval."""
+    inside = t[:-1, None] + np.diff(t)[:, None] * (np.arange(parts) / parts)
+    return np.append(inside.ravel(), t[-1])
+
+
+def _determinant(M: Array, J: Array, W: Array) -> float:
+    n, m = len(M), len(J)
+    K = np.zeros((n + m, n + m))
+    K[:n, :n], K[:n, n:], K[n:, :n] = M, -W, J
+    return float(np.linalg.det(K))
+
+
+def _located(both: Callable[[float], tuple[float, float]], one: Crossing, y: Array, t: Array) -> float | None:
+    """When a guard falls through zero; None where a dip does not reach it. both: time → the guard and its noise."""
+    value = lambda time: both(time)[0]
+    low, high = float(t[one.low]), float(t[one.high])
+    if one.inside:
+        time, least = _lowest(value, low, high)
+        return None if least >= 0 else _root(value, low, time)
+    if y[one.low] > 0:
+        return _root(value, low, high)
+    nearest = high
+    for share in 0.5 ** np.arange(1, 41):  # it starts at zero: it must have risen, or falls at once
+        time = low + share * (high - low)
+        here, noise = both(time)
+        if here > noise:
+            return _root(value, time, nearest)
+        nearest = time if here < 0 else nearest
+    return low
+
+
+def _root(value: Callable[[float], float], a: float, b: float) -> float:
+    if value(a) <= 0:
+        return a
+    return float(brentq(value, a, b, xtol=4e-16 * max(abs(b), 1e-300), rtol=8.9e-16))  # type: ignore[arg-type]
+
+
+def _lowest(value: Callable[[float], float], a: float, b: float) -> tuple[float, float]:
+    """The lowest point between a and b by golden section, or the first that is below zero."""
+    part = (5**0.5 - 1) / 2
+    x, y = b - part * (b - a), a + part * (b - a)
+    fx, fy = value(x), value(y)
+    for _ in range(40):
+        if min(fx, fy) < 0:
+            break
+        if fx < fy:
+            b, y, fy = y, x, fx
+            x = b - part * (b - a)
+            fx = value(x)
+        else:
+            a, x, fx = x, y, fy
+            y = a + part * (b - a)
+            fy = value(y)
+    return (x, fx) if fx < fy else (y, fy)
+
+
+__all__ = ["BREAK", "HOLD", "JAM", "KINK", "LEAVE", "RESTS", "SHORT", "FrictionLoop"]

@@ -1,0 +1,254 @@
+"""Dry friction: Coulomb's law at a constraint, or with a limit of its own.
+
+    stick    s = 0,   |λ_T| <= μ_s |Λ_N|  (or <= F)                     s = D v + d0, the slip
+    slip     λ_T = −μ |Λ_N| s/|s|         (or −F s/|s|)                 the force on the system is Dᵀ λ_T
+
+Λ_N is the multiplier of the normal constraint as it is written, λ_T that of the slip as it is written: the function of the
+normal must be a length and the slip a speed, or μ is not the coefficient of friction. Nothing is rescaled: with 2 f in place of
+f the friction is half as large, and an angle in place of the way r·φ gives a torque.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy
+from sympy import Expr, Symbol
+
+from appell.errors import ConstraintError, FormNotApplicable, ModelError
+from appell.jets import expression, jets_of
+from appell.letters import latex
+from appell.model.constraint import Constraint, is_linear
+from appell.model.unilateral import Between, Unilateral
+
+SPEED = Symbol("|s|", nonnegative=True)
+"""The speed of slip in a coefficient that is given as a function."""
+
+LAWS = ("newton", "poisson", "stronge")
+
+
+@dataclass(frozen=True, init=False)
+class Friction:
+    """Dry friction along `slip`: it sticks while |λ_T| <= μ_s |Λ_N| and slides with |λ_T| = μ |Λ_N| against the slip.
+
+    Parameters
+    ----------
+    slip: one expression linear in the velocities, m/s, or a pair of them (in a plane, at right angles, isotropic); it may
+        contain t and coordinates (`x.d - v` on a belt, `x.d - r*phi.d` under a wheel).
+    normal: the `Constraint` or `Unilateral` of the same system that presses, or its name; its function is a length, m.
+    coefficient: μ >= 0, a number or an expression of t, coordinates, velocities and parameters, or a function of the slip
+        speed, `lambda s: 0.2 + 0.1*exp(-s/v0)`.
+    static: μ_s >= μ, the coefficient at rest; μ by default.
+    limit: in place of normal and coefficient, the largest force of friction, N (N m where slip is an angular rate): a number or
+        an expression of t, coordinates, velocities and parameters.
+    law: of impacts on the normal: "newton" (ġ⁺ = −e ġ⁻ with Coulomb's law for the impulses; Kane and Levinson 1985 show that it
+        may gain energy where normal and slip are coupled, then the run stops and says so), "poisson" (restitution of impulses,
+        P_r = e P_c, along Routh's process of the impact, Routh 1905, Keller 1986) or "stronge" (restitution of work,
+        W_r = −e² W_c, Stronge 1990).
+    regularise: ε, m/s: in place of stick and slip the smooth law λ_T = −μ|Λ_N| s/√(|s|² + ε²), for comparison and for methods
+        that cannot switch. It creeps where it should stick.
+    name: used by `motion.reaction("sole")`, `motion.phases`, errors and plots.
+    """
+
+    slip: tuple[Expr, ...]
+    normal: Constraint | Unilateral | str | None
+    coefficient: Expr | None
+    static: Expr | None
+    limit: Expr | None
+    law: str
+    regularise: Expr | None
+    name: str = field(compare=True)
+
+    def __init__(
+        self,
+        slip: Any,
+        *,
+        normal: Any = None,
+        coefficient: Any = None,
+        static: Any = None,
+        limit: Any = None,
+        law: str = "newton",
+        regularise: Any = None,
+        name: str | None = None,
+    ):
+        parts = _slip(slip, name)
+        name = _text(parts) if name is None else str(name)
+        where = f"friction '{name}'"
+        _check_kind(where, normal, coefficient, static, limit)
+        if law not in LAWS:
+            raise ConstraintError(f"law= of {where} is one of {', '.join(LAWS)}, not {law!r}")
+        set_ = object.__setattr__
+        set_(self, "slip", parts)
+        set_(self, "normal", normal)
+        set_(self, "coefficient", _size(coefficient, f"the coefficient of {where}"))
+        set_(self, "static", _size(static, f"the static coefficient of {where}"))
+        set_(self, "limit", _size(limit, f"the limit of {where}"))
+        set_(self, "law", law)
+        set_(self, "regularise", _width(regularise, where))
+        set_(self, "name", name)
+        if self.static is not None and self.coefficient is not None and (self.static - self.coefficient).is_negative:
+            raise ConstraintError(
+                f"the static coefficient of {where}, {self.static}, is below the coefficient, {self.coefficient}: it would"
+                " slide and stick at once"
+            )
+
+    @property
+    def parts(self) -> int:
+        """1, or 2 for a pair."""
+        return len(self.slip)
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """Everything that was said in symbols."""
+        given = (self.coefficient, self.static, self.limit, self.regularise)
+        return (*self.slip, *(e for e in given if e is not None))
+
+    def __reduce__(self):
+        return _rebuilt, (
+            self.slip, self.normal, self.coefficient, self.static, self.limit, self.law, self.regularise, self.name
+        )  # fmt: skip
+
+    def __str__(self) -> str:
+        size = f"{self.coefficient}·|Λ|" if self.limit is None else str(self.limit)
+        return f"{self.name}: friction along {', '.join(map(str, self.slip))}, at most {size}"
+
+
+def _rebuilt(slip: Any, normal: Any, coefficient: Any, static: Any, limit: Any, law: str, regularise: Any, name: str):
+    return Friction(
+        slip if len(slip) > 1 else slip[0], normal=normal, coefficient=coefficient, static=static, limit=limit, law=law,
+        regularise=regularise, name=name,
+    )  # fmt: skip
+
+
+def _text(parts: tuple[Expr, ...]) -> str:
+    text = f"friction along {', '.join(map(str, parts))}"
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _slip(given: Any, name: str | None) -> tuple[Expr, ...]:
+    where = f"the slip of friction '{name}'" if name else "the slip of a friction"
+    given = tuple(given) if isinstance(given, list | tuple | sympy.MatrixBase | sympy.Tuple) else (given,)
+    if len(given) not in (1, 2):
+        raise ConstraintError(f"{where} has {len(given)} parts; it is one expression, or a pair of them in a plane")
+    parts = tuple(expression(one, where) for one in given)
+    for part in parts:
+        jets = jets_of(part)
+        rates = [s for s in jets if s.level == 1]
+        high = [s for s in jets if s.level > 1]
+        if high:
+            raise ConstraintError(f"{where} contains {high[0]}; it is a velocity, linear in the velocities")
+        if not rates:
+            raise ConstraintError(f"{where}, {part}, contains no velocity; it is the velocity with which surfaces slide")
+        if not is_linear(part, rates):
+            raise ConstraintError(f"{where}, {part}, is not linear in the velocities")
+    if len(parts) == 2 and parts[0] == parts[1]:
+        raise ConstraintError(f"both parts of {where} are {parts[0]}; they are velocities at right angles")
+    return parts
+
+
+def _check_kind(where: str, normal: Any, coefficient: Any, static: Any, limit: Any) -> None:
+    if limit is not None:
+        extra = [word for word, x in (("normal", normal), ("coefficient", coefficient), ("static", static)) if x is not None]
+        if extra:
+            raise ConstraintError(f"{where} has limit= and {extra[0]}=: give a limit, or a normal with its coefficient")
+        return
+    if normal is None or coefficient is None:
+        raise ConstraintError(
+            f"{where} needs normal= (the constraint that presses) and coefficient=, or limit= (the largest force)"
+        )
+    if isinstance(normal, Between):
+        raise ConstraintError(
+            f"normal= of {where} is '{normal.name}' with two faces; name one of them, '{normal.name}:lower', and give each a"
+            " friction of its own"
+        )
+    if not isinstance(normal, Constraint | Unilateral | str):
+        raise ConstraintError(
+            f"normal= of {where} is a Constraint or a Unilateral of the system, or its name, not {type(normal).__name__}"
+        )
+
+
+def _size(given: Any, where: str) -> Expr | None:
+    """An expression that is not negative, or nothing."""
+    if given is None:
+        return None
+    if callable(given) and not isinstance(given, Expr):
+        given = given(SPEED)
+    size = expression(given, where)
+    if size.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo, sympy.I):
+        raise ConstraintError(f"{where} is {size}, not a finite real number")
+    if size.is_negative:
+        raise ConstraintError(f"{where} is negative: {size}")
+    if any(s.level > 1 for s in jets_of(size)):
+        raise ConstraintError(f"{where} contains an acceleration: {size}; it may contain t, positions and velocities")
+    return size
+
+
+def _width(given: Any, where: str) -> Expr | None:
+    if given is None:
+        return None
+    width = expression(given, f"regularise= of {where}")
+    if jets_of(width) or not width.is_positive:
+        raise ConstraintError(f"regularise= of {where} is a speed above zero, a number or positive parameters, not {given!r}")
+    return width
+
+
+# -- as a part of a system ---------------------------------------------------------------------------------------------
+
+
+def read_frictions(system: Any, given: tuple[Friction, ...]) -> tuple[tuple[Friction, ...], tuple[Any, ...]]:
+    """The frictions with their expressions in the velocities of the system, every symbol known, and what presses on each:
+    ("constraint", row), ("face", number) or None."""
+    frictions = tuple(_read(system, fr) for fr in given)
+    names = [one.name for one in (*system.constraints, *system.unilateral, *frictions)]
+    for fr in frictions:
+        if names.count(fr.name) > 1:
+            raise ModelError(f"two constraints are called '{fr.name}'; give them different names")
+    return frictions, tuple(_normal(system, fr) for fr in frictions)
+
+
+def _read(system: Any, fr: Friction) -> Friction:
+    read: dict[str, Any] = {}
+    for word in ("coefficient", "static", "limit", "regularise"):
+        if (e := getattr(fr, word)) is not None:
+            system._expression(e.xreplace({SPEED: system.coordinates[0]}), f"{word} of friction '{fr.name}'", level=1)
+            read[word] = system.in_velocities(e)
+    slip = tuple(system._expression(s, f"the slip of friction '{fr.name}'", level=1) for s in fr.slip)
+    return Friction(slip if len(slip) > 1 else slip[0], normal=fr.normal, law=fr.law, name=fr.name, **read)
+
+
+def _normal(system: Any, fr: Friction) -> tuple[str, int] | None:
+    if fr.normal is None:
+        return None
+    rows = [i for i, c in enumerate(system.constraints) if c is fr.normal or c == fr.normal or c.name == fr.normal]
+    faces = [i for i, f in enumerate(system.unilateral) if fr.normal in (f.source, f.name)]
+    if rows and system.constraints[rows[0]].order < 2:
+        return "constraint", rows[0]
+    if rows:
+        raise ModelError(f"normal= of friction '{fr.name}' is a constraint of second order, which presses on nothing")
+    if len(faces) == 1:
+        return "face", faces[0]
+    known = ", ".join(f"'{c.name}'" for c in (*system.constraints, *system.unilateral)) or "none"
+    raise ModelError(
+        f"normal= of friction '{fr.name}' is '{getattr(fr.normal, 'name', fr.normal)}', which is not a constraint of"
+        f" {system.name}; put it into constraints= too. It has: {known}"
+    )
+
+
+def refuse_friction(system: Any, what: str) -> None:
+    """`FormNotApplicable` where something is asked of a system (or run, or motion) that has friction and so modes."""
+    frictions = getattr(getattr(system, "system", system), "frictions", ())
+    if frictions:
+        names = ", ".join(f"'{fr.name}'" for fr in frictions)
+        raise FormNotApplicable(
+            f"{what} does not take dry friction ({names}), which has modes: simulate runs it. Without friction,"
+            " system.replace(constraints=…); in a mode, what sticks is a Constraint and what slides a force"
+        )
+
+
+def bound_latex(fr: Friction) -> str:
+    """The largest force of a friction, in LaTeX."""
+    return latex(fr.limit) if fr.limit is not None else rf"{latex(fr.coefficient)}\,|\Lambda|"
+
+
+__all__ = ["LAWS", "SPEED", "Friction", "bound_latex", "read_frictions", "refuse_friction"]
