@@ -81,6 +81,9 @@ def with_friction(run: Run, pseudo: Mapping[str, Any] | None, method: str, corne
         raise ModelError(f"method={method!r} does not locate stick and slip; use {names} with friction")
     if run.form.gauss:
         raise ConstraintError("constraints nonlinear in the accelerations and friction do not go together")
+    run.form.require_known_forces("a run with friction")
+    if run.form.face_law is not None:
+        raise ModelError("forces with the multiplier of a unilateral constraint and ap.Friction do not go together yet")
     pairs = [fr.name for fr in run.system.frictions if fr.parts == 2 and fr.regularise is None]
     if pairs:
         raise ModelError(f"friction '{pairs[0]}' in a plane (a pair of slips) is not run yet; one slip, or regularise=, is")
