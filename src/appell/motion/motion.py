@@ -234,8 +234,8 @@ class Motion(Record):
             if s != time and s not in self.symbols and s not in self.run.parameters and not isinstance(s, DerivedJet):
                 known = self.symbols if isinstance(s, Jet) else self.run.parameters
                 raise ModelError(f"'{key}' cannot be read: {unknown_name(str(s), self.name, map(str, known))}")
-        a = self.acceleration if self.system.frictions else None
-        return np.array(np.broadcast_to(self._run_at().values(expr, self.t, self.q, self.v, a), self.t.shape))
+        known = {"a": self.acceleration} if self.system.frictions else {}  # a state does not tell the mode that it was in
+        return np.array(np.broadcast_to(self._run_at().values(expr, self.t, self.q, self.v, **known), self.t.shape))
 
     def series(self, key: Any) -> Series:
         """Values (k,) with their name, LaTeX, unit and meaning, by symbol, name, constraint, or a name of `QUANTITIES`."""
