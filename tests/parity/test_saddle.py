@@ -10,7 +10,7 @@ import pytest
 
 from appell.backends.compiler.build import build, c_available
 from appell.errors import Status
-from appell.normal_form.saddle import CHOLESKY, LU, RANK, SADDLE_C, Policy, solve
+from appell.normal_form.saddle import CHOLESKY, ELIMINATE, LU, RANK, SADDLE_C, Policy, solve
 
 CDEF = """int test_saddle(int kind, int n, int m, int rank, double gamma, const double *M, const double *A, const double *W,
     const double *r, const double *s, double *x, double *lam);"""
@@ -81,10 +81,14 @@ def problem(kind: str, n: int, m: int, seed: int):
         M[0, :] = M[:, 0] = 0
         A[0, 0], W, policy = 2.0, A.T.copy(), Policy(LU, m)
         W[0, 0] = 1.0
+    if kind.startswith("eliminated") and m:
+        rank = m if kind == "eliminated" else max(1, m - 1)
+        A[rank:], s[rank:] = A[:1] - 2 * A[rank - 1 : rank], s[0] - 2 * s[rank - 1]
+        policy = Policy(ELIMINATE, rank)
     return M, A, A.T if W is None else W, r, s, policy
 
 
-KINDS = ["plain", "redundant", "duplicate", "massless", "servo", "massless servo"]
+KINDS = ["plain", "redundant", "duplicate", "massless", "servo", "massless servo", "eliminated", "eliminated redundant"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -133,8 +137,11 @@ def test_no_rows(solver):
         (np.eye(2), np.array([[1.0, 1.0], [1.0, 1.0]]), Policy(CHOLESKY, 2)),
         (np.eye(2), np.array([[1.0, 1.0], [1.0, 1.0]]), Policy(LU, 2)),
         (np.eye(3), np.array([[1.0, 0, 0], [2.0, 0, 0], [3.0, 0, 0]]), Policy(RANK, 2)),
+        (np.eye(3), np.array([[1.0, 0, 0], [2.0, 0, 0], [3.0, 0, 0]]), Policy(ELIMINATE, 2)),
+        (np.diag([1.0, 0.0]), np.array([[1.0, 0.0]]), Policy(ELIMINATE, 1)),
     ],
-    ids=["empty row", "no mass", "negative mass", "parallel rows", "parallel rows, LU", "rank below the policy"],
+    ids=["empty row", "no mass", "negative mass", "parallel rows", "parallel rows, LU", "rank below the policy",
+         "rank below the policy, eliminated", "no mass, eliminated"],
 )
 def test_singular_is_said(solver, M, A, policy):
     m, n = A.shape
@@ -143,7 +150,7 @@ def test_singular_is_said(solver, M, A, policy):
 
 
 @pytest.mark.parametrize("block", ["M", "A", "r", "s"])
-@pytest.mark.parametrize("kind", ["plain", "redundant", "servo"])
+@pytest.mark.parametrize("kind", ["plain", "redundant", "servo", "eliminated"])
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_not_finite_is_said(solver, kind, block, bad):
     """Whatever is not a number in a block, the answer is not an unannounced NaN."""

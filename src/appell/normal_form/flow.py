@@ -36,7 +36,7 @@ from appell.graph.algebra import (
 )
 from appell.normal_form.normal_form import NormalForm
 from appell.normal_form.policy import Policies
-from appell.normal_form.saddle import CHOLESKY
+from appell.normal_form.saddle import CHOLESKY, ELIMINATE, SURE
 from appell.normal_form.solved import Blocks, Function, GaussSolved, Shaped, Solved, law_solved, solved
 from appell.remember import remembered
 
@@ -91,7 +91,7 @@ def acceleration(form: NormalForm, policies: Policies) -> Function:
         return _gauss("acceleration", form, inputs, blocks, (form["r"], form["r_a"], form["r_aa"]), finish)
     if form.law is not None:
         return law_solved("acceleration", inputs, blocks, form.law, finish, policies.acceleration)
-    return solved("acceleration", inputs, blocks, finish, policies.acceleration)
+    return solved("acceleration", inputs, blocks, finish, policies.acceleration, pivot=SURE)
 
 
 def flow(
@@ -205,7 +205,7 @@ def _inputs(form: NormalForm, names: tuple[str, ...]) -> dict[str, Shaped]:
 def _guarded(form: NormalForm, policies: Policies, state: State) -> GuardedRows | None:
     policy = policies.acceleration
     rank = form.m if policy.kind == CHOLESKY else policy.rank
-    if form.gauss or not form.ideal or policy.gamma or not rank:
+    if form.gauss or not form.ideal or policy.gamma or policy.kind == ELIMINATE or not rank:
         return None
     outputs = {"M": (form["M"], (form.nv, form.nv)), "A": (form["A"], (form.m, form.nv))}
     return GuardedRows(make_fn("rank_rows", inputs_of(form, state), outputs), rank)

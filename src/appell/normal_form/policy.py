@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import ConstraintError, ModelError, SingularConfiguration
+from appell.graph import Fn
 from appell.normal_form.manifold import find, normalise
 from appell.normal_form.normal_form import NormalForm
-from appell.normal_form.rank import RowSpace
-from appell.normal_form.saddle import CHOLESKY, LU, RANK, Policy
+from appell.normal_form.rank import DISPARATE, RowSpace, balanced, disparity
+from appell.normal_form.saddle import CHOLESKY, ELIMINATE, LU, RANK, Policy
 from appell.normal_form.sampling import finite_samples
 
 Array = NDArray[np.float64]
@@ -46,21 +47,25 @@ def choose(form: NormalForm, p: Array, start: State | None = None) -> Policies:
         samples = [out for _, out in finite_samples(fn, count=5, parameters=p, around=form.around)]
     if not samples:
         raise ModelError("the mass matrix or the constraint rows have no finite value at any random state")
-    gamma = _gamma(samples)
-    spaces = {level: [_space(out, form.levels < level, gamma) for out in samples] for level in (1, 2, 3)}
+    metric = _balance(form, fn, samples, p)
+    gamma = _gamma(samples) if metric is None else 0.0
+    spaces = {level: [_space(out, form.levels < level, gamma, metric) for out in samples] for level in (1, 2, 3)}
     ranks = {level: max(space.rank for space in spaces[level]) for level in spaces}
     linear = [row.constraint.name for row in form.rows if row.linear]
     full = max(spaces[3], key=lambda space: space.rank)
     redundant = tuple(linear[i] for i in full.dependent(ranks[3]))
     if start is not None:
-        _refuse_singular(form, p, start, full, linear)
+        _refuse_singular(form, p, start, full, linear, metric)
     if not form.ideal and redundant:
         raise ConstraintError(
             f"redundant constraints ({', '.join(redundant)}) together with a given reaction direction, or a force that contains"
             " a multiplier, leave the reactions undetermined; drop the redundant rows"
         )
-    kind = LU if not form.ideal else CHOLESKY if ranks[3] == len(linear) else RANK
-    base = Policy(kind, ranks[3], gamma, _scales(full) if kind == RANK else ())
+    if metric is not None:
+        base = Policy(ELIMINATE, ranks[3], metric=tuple(map(float, metric)))
+    else:
+        kind = LU if not form.ideal else CHOLESKY if ranks[3] == len(linear) else RANK
+        base = Policy(kind, ranks[3], gamma, _scales(full) if kind == RANK else ())
     position, velocity = (base.for_rows(form.levels < level, ranks[level]) for level in (1, 2))
     return Policies(base, position, velocity, redundant)
 
@@ -80,8 +85,34 @@ def _finite(out: dict[str, Array]) -> bool:
     return all(np.isfinite(x).all() for x in out.values())
 
 
-def _space(out: dict[str, Array], rows: NDArray[np.bool_], gamma: float) -> RowSpace:
-    return RowSpace.of(out["M"] + gamma * out["A"].T @ out["A"] if gamma else out["M"], out["A"][rows], out["A_size"][rows])
+def _space(out: dict[str, Array], rows: NDArray[np.bool_], gamma: float, metric: Array | None) -> RowSpace:
+    M = out["M"] if metric is None else np.diag(metric)
+    return RowSpace.of(M + gamma * out["A"].T @ out["A"] if gamma else M, out["A"][rows], out["A_size"][rows])
+
+
+HOPELESS = 1e12
+"""A disparity of masses beyond which what cannot be eliminated is refused."""
+
+
+def _balance(form: NormalForm, fn: Fn, samples: list[dict[str, Array]], p: Array) -> Array | None:
+    """A metric for ranks where what a row ties together is too differently heavy for M to be one, else None."""
+    if not form.m:
+        return None
+    size = np.max([out["A_size"] for out in samples], axis=0)
+    if disparity(samples[0]["M"], size) <= DISPARATE:
+        return None
+    for _, out in finite_samples(fn, count=3, parameters=p, around=form.around):  # entries may be small by chance
+        size = np.maximum(size, out["A_size"])
+    if (spread := disparity(samples[0]["M"], size)) <= DISPARATE:
+        return None
+    if form.gauss or not form.ideal:
+        if spread < HOPELESS:
+            return None
+        raise ModelError(
+            f"what a constraint ties together differs in mass by {spread:.1e}: forces with multipliers, given reactions and"
+            " rows nonlinear in the accelerations are solved in a way that loses the light ones. Leave their mass out"
+        )
+    return balanced(size)
 
 
 def _gamma(samples: list[dict[str, Array]]) -> float:
@@ -95,7 +126,9 @@ def _gamma(samples: list[dict[str, Array]]) -> float:
     return 0.0
 
 
-def _refuse_singular(form: NormalForm, p: Array, start: State, space: RowSpace, names: list[str]) -> None:
+def _refuse_singular(
+    form: NormalForm, p: Array, start: State, space: RowSpace, names: list[str], metric: Array | None
+) -> None:
     """Whether the rank at a start is that of its neighbourhood, and clear."""
     if not space.clear:
         rows = ", ".join(f"'{names[i]}'" for i in space.dependent(space.rank))
@@ -109,7 +142,7 @@ def _refuse_singular(form: NormalForm, p: Array, start: State, space: RowSpace, 
         return
     rng = np.random.default_rng(5)
     for _ in range(2):
-        there = _beside(form, p, start, space, rng)
+        there = _beside(form, p, start, space, rng, metric)
         if there is not None and there.sigma[space.rank] > RISEN:
             rows = ", ".join(f"'{names[i]}'" for i in space.dependent(space.rank))
             raise SingularConfiguration(
@@ -124,12 +157,15 @@ RISEN = 1e-5
 """σ that was dependent at a start and is more than this at a state beside it: the rank rises."""
 
 
-def _beside(form: NormalForm, p: Array, start: State, space: RowSpace, rng: np.random.Generator) -> RowSpace | None:
+def _beside(
+    form: NormalForm, p: Array, start: State, space: RowSpace, rng: np.random.Generator, metric: Array | None
+) -> RowSpace | None:
     """The rows at a state that the independent ones allow, where they have turned by some hundredths of a radian."""
     t, q, v = start
     fn, first = form.select("M", "N", "A", "A_size", "A0", "f0"), form.levels == 0
     here = fn(t, q, v, p)
-    strong = RowSpace.of(here["M"], here["A0"], here["A_size"][first])
+    weight = lambda out: out["M"] if metric is None else np.diag(metric)
+    strong = RowSpace.of(weight(here), here["A0"], here["A_size"][first])
     direction = here["N"] @ space.kernel(rng.standard_normal(len(space.K)), space.rank)
     there, shortest = None, 1e-9 * (1e-3 + np.abs(q).max(initial=0.0)) / (np.abs(direction).max(initial=0.0) or 1.0)
     for length in shortest * 3.0 ** np.arange(22):
@@ -138,11 +174,11 @@ def _beside(form: NormalForm, p: Array, start: State, space: RowSpace, rng: np.r
             out = fn(t, moved, v, p)
             if not _finite(out):
                 break
-            rows = RowSpace.scaled(out["M"], out["A0"], strong.s)
+            rows = RowSpace.scaled(weight(out), out["A0"], strong.s)
             moved = normalise(form, moved + out["N"] @ rows.step(out["f0"], strong.rank))
         if not _finite(out):
             break
-        there = RowSpace.scaled(out["M"], out["A"], space.s)
+        there = RowSpace.scaled(weight(out), out["A"], space.s)
         if np.linalg.norm(there.Y - space.Y) > 0.02:
             break
     return there

@@ -20,6 +20,8 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from appell.normal_form.saddle import eliminate
+
 Array = NDArray[np.float64]
 
 INDEPENDENT = 1e-6
@@ -120,6 +122,30 @@ def _root(M: Array) -> Array:
     return np.diag(np.sqrt(size))
 
 
+DISPARATE = 1e7
+"""Ratio of A_ij²/M_jj within a row beyond which A M⁻¹Aᵀ loses half of its digits."""
+
+
+def disparity(M: Array, size: Array) -> float:
+    """The largest ratio of S_ij²/M_jj within a row: how differently heavy what a row ties together is. Free of units."""
+    mass, worst = np.diag(M), 1.0
+    for row in size**2:
+        weight = row[(row > 0) & (mass > 0)] / mass[(row > 0) & (mass > 0)]
+        worst = max(worst, weight.max(initial=0.0) / weight.min(initial=np.inf))
+    return float(worst)
+
+
+def balanced(size: Array) -> Array:
+    """Weights (n,), a diagonal metric in which every row and every column of S has entries of order 1, whatever the masses."""
+    c = np.ones(size.shape[1])
+    for _ in range(4):
+        w = (size * c).max(axis=1, initial=0.0)
+        scaled = size / np.where(w > 0, w, 1.0)[:, None]
+        largest, least = scaled.max(axis=0, initial=0.0), np.where(scaled > 0, scaled, np.inf).min(axis=0, initial=np.inf)
+        c = np.where(largest > 0, 1 / np.sqrt(np.where(largest > 0, largest * least, 1.0)), 1.0)
+    return c**-2.0
+
+
 BROKEN = 1e-6
 """A residual A a + a0 above this share of its terms: the rows contradict each other."""
 
@@ -135,20 +161,10 @@ def broken(A: Array, a0: Array, a: Array, terms: Array | None = None) -> Array:
     return np.abs(np.einsum("...ij,...j->...i", A, a) + a0) > BROKEN * (size + 1e-3 * largest) + dust
 
 
-def accelerations(M: Array, A: Array, size: Array, r: Array, a0: Array) -> tuple[Array, Array, RowSpace]:
-    """(a, λ of least norm, the rows) of M a = r + Aᵀλ, A a + a0 = 0 with the rank that the rows have here.
-
-    w = L⁻¹r,  Yᵀy = −a0/s − Yᵀw  on the independent combinations,  a = L⁻ᵀ(w + y),  Aᵀλ = L y.
-    """
-    space = RowSpace.of(M, A, size)
-    U, sigma, Vt = space.svd
-    rank = space.rank
-    w = space.K @ r
-    c = (Vt[:rank] @ (-a0 / space.s - space.Y.T @ w)) / sigma[:rank]
-    y = U[:, :rank] @ c
-    a = space.K.T @ (w + y)
-    row = np.linalg.norm(A, axis=1)
-    row[row == 0] = 1.0
-    keep = sigma[:rank].min(initial=1.0) / 10
-    lam = np.linalg.pinv(A.T, rcond=min(keep, 1e-3) * row.min() / row.max()) @ np.linalg.solve(space.K, y)
+def accelerations(
+    M: Array, A: Array, size: Array, r: Array, a0: Array, metric: Array | None = None
+) -> tuple[Array, Array, RowSpace]:
+    """(a, λ of least norm, the rows) of M a = r + Aᵀλ, A a + a0 = 0 with the rank that the rows have here."""
+    space = RowSpace.of(M if metric is None else np.diag(metric), A, size)
+    a, lam, _ = eliminate(M, A, r, -a0, space.rank)
     return a, lam, space

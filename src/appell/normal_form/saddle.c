@@ -1,5 +1,5 @@
 /* M x = r + W lam, A x = s: see normal_form/saddle.py for the derivation. Row-major arrays; kind 0: independent rows,
-   1: `rank` of the m rows are independent, 2: W is not A^T. Returns 0, or 2 (singular), 3 (not finite). */
+   1: `rank` of the m rows are independent, 2: W is not A^T, 3: as 1, for masses of any sizes. Returns 0, or 2 (singular), 3 (not finite). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +42,26 @@ static int saddle_cholesky(int n, double *M)
     return 0;
 }
 
+/* Of all lam with the same A^T lam as y on the rows order[0 .. rank-1] the one of least norm: lam = B (B^T B)^-1 y, B = [1; K],
+   where the other rows are A_J = K A_I, K in the lower part of L. Destroys y. */
+static int saddle_least(int m, int rank, const double *L, double *y, double *lam, double *B, const int *order)
+{
+    if (rank < m) {
+        for (int i = 0; i < rank; i++)
+            for (int j = 0; j < rank; j++) {
+                double sum = i == j;
+                for (int k = rank; k < m; k++) sum += L[k * rank + i] * L[k * rank + j];
+                B[i * rank + j] = sum;
+            }
+        if (saddle_cholesky(rank, B)) return 2;
+        saddle_forward(rank, rank, B, y);
+        saddle_backward(rank, rank, B, y);
+        for (int i = rank; i < m; i++) lam[order[i]] = saddle_dot(rank, L + i * rank, y);
+    }
+    for (int k = 0; k < rank; k++) lam[order[k]] = y[k];
+    return 0;
+}
+
 /* G lam = b on `rank` rows chosen by pivoting; of all lam with the same A^T lam the one of least norm. Destroys G, b. */
 static int saddle_multipliers(int m, int rank, double *G, double *b, double *lam, double *work, int *order)
 {
@@ -74,21 +94,8 @@ static int saddle_multipliers(int m, int rank, double *G, double *b, double *lam
     for (int k = 0; k < rank; k++) y[k] = b[order[k]];
     saddle_forward(rank, rank, L, y);
     saddle_backward(rank, rank, L, y);
-    if (rank < m) {                                         /* lam = B (B^T B)^-1 y, B = [I; K], K L11 = L21 */
-        for (int i = rank; i < m; i++) saddle_backward(rank, rank, L, L + i * rank);
-        for (int i = 0; i < rank; i++)
-            for (int j = 0; j < rank; j++) {
-                double sum = i == j;
-                for (int k = rank; k < m; k++) sum += L[k * rank + i] * L[k * rank + j];
-                B[i * rank + j] = sum;
-            }
-        if (saddle_cholesky(rank, B)) return 2;
-        saddle_forward(rank, rank, B, y);
-        saddle_backward(rank, rank, B, y);
-        for (int i = rank; i < m; i++) lam[order[i]] = saddle_dot(rank, L + i * rank, y);
-    }
-    for (int k = 0; k < rank; k++) lam[order[k]] = y[k];
-    return 0;
+    for (int i = rank; i < m; i++) saddle_backward(rank, rank, L, L + i * rank);
+    return saddle_least(m, rank, L, y, lam, B, order);
 }
 
 static int saddle_general(int n, int m, const double *M, const double *A, const double *W, const double *r,
@@ -159,15 +166,118 @@ static int saddle_symmetric(int n, int m, int rank, double gamma, const double *
     return 0;
 }
 
+static void saddle_swap(double *a, double *b)
+{
+    const double x = *a;
+    *a = *b, *b = x;
+}
+
+/* Elimination of `rank` accelerations by the rows, the lightest first, and Cholesky for the motion that is left: for masses that
+   differ so much that A M^-1 A^T has no digits. See saddle.py. */
+static int saddle_eliminate(int n, int m, int rank, const double *M, const double *A, const double *r, const double *s,
+                            double *x, double *lam, double *work, int *rows)
+{
+    const int e = n - rank;
+    int *cols = rows + m;
+    double *c = work, *w = c + n, *T = w + m, *E = T + m * n, *L = E + m * n, *X = L + m * rank, *H = X + n * n, *g = H + n * n;
+    double least = INFINITY;
+    for (int j = 0; j < n; j++) if (M[j * n + j] > 0) least = fmin(least, M[j * n + j]);
+    for (int j = 0; j < n; j++) c[j] = 1 / sqrt(M[j * n + j] > 0 ? M[j * n + j] : least * 0x1p-100), cols[j] = j;
+    for (int i = 0; i < m; i++) {
+        rows[i] = i, w[i] = 0;
+        for (int j = 0; j < n; j++) w[i] = fmax(w[i], fabs(A[i * n + j] * c[j]));
+        if (!(w[i] > 0)) w[i] = 1;
+        for (int j = 0; j < n; j++) T[i * n + j] = A[i * n + j] * c[j] / w[i], E[i * n + j] = fabs(T[i * n + j]);
+    }
+    for (int k = 0; k < rank; k++) {
+        double largest = 0;
+        int bi = k, bj = k;
+        for (int i = k; i < m; i++)
+            for (int j = k; j < n; j++) {
+                const double t = fabs(T[i * n + j]);
+                if (t > largest && t > 1e-11 * E[i * n + j]) largest = t, bi = i, bj = j;
+            }
+        if (!(largest > 0)) return 2;
+        if (!isfinite(largest)) return 3;
+        for (int j = 0; j < n; j++) saddle_swap(T + k * n + j, T + bi * n + j), saddle_swap(E + k * n + j, E + bi * n + j);
+        for (int j = 0; j < k; j++) saddle_swap(L + k * rank + j, L + bi * rank + j);
+        for (int i = 0; i < m; i++) saddle_swap(T + i * n + k, T + i * n + bj), saddle_swap(E + i * n + k, E + i * n + bj);
+        const int row = rows[k], col = cols[k];
+        rows[k] = rows[bi], rows[bi] = row, cols[k] = cols[bj], cols[bj] = col;
+        L[k * rank + k] = 1;
+        for (int i = k + 1; i < m; i++) {
+            const double l = L[i * rank + k] = T[i * n + k] / T[k * n + k];
+            T[i * n + k] = 0;
+            for (int j = k + 1; j < n; j++) {
+                const double t = l * T[k * n + j];
+                T[i * n + j] -= t, E[i * n + j] = fmax(E[i * n + j], fabs(t));
+            }
+        }
+    }
+    for (int k = 0; k < rank; k++) g[k] = s[rows[k]] / w[rows[k]];      /* x_d = p - B x_e, B in the place of T's right part */
+    saddle_forward(rank, rank, L, g);
+    for (int k = rank - 1; k >= 0; k--) {
+        for (int i = k + 1; i < rank; i++) {
+            g[k] -= T[k * n + i] * g[i];
+            for (int j = rank; j < n; j++) T[k * n + j] -= T[k * n + i] * T[i * n + j];
+        }
+        g[k] /= T[k * n + k];
+        for (int j = rank; j < n; j++) T[k * n + j] /= T[k * n + k];
+    }
+    double *b = g + n;                                                   /* r - M x_p, then what is left to the reactions */
+    for (int i = 0; i < n; i++) {
+        const double *Mi = M + cols[i] * n, ci = c[cols[i]];
+        b[i] = r[cols[i]] * ci;
+        for (int k = 0; k < rank; k++) b[i] -= ci * Mi[cols[k]] * c[cols[k]] * g[k];
+        for (int j = 0; j < e; j++) {                                    /* X = M Z, Z = [-B; 1] */
+            double sum = ci * Mi[cols[rank + j]] * c[cols[rank + j]];
+            for (int k = 0; k < rank; k++) sum -= ci * Mi[cols[k]] * c[cols[k]] * T[k * n + rank + j];
+            X[i * n + j] = sum;
+        }
+    }
+    double *y = b + n;
+    for (int i = 0; i < e; i++) {
+        y[i] = b[rank + i];
+        for (int k = 0; k < rank; k++) y[i] -= T[k * n + rank + i] * b[k];
+        for (int j = 0; j < e; j++) {
+            double sum = X[(rank + i) * n + j];
+            for (int k = 0; k < rank; k++) sum -= T[k * n + rank + i] * X[k * n + j];
+            H[i * e + j] = sum;
+        }
+    }
+    const int status = saddle_cholesky(e, H);
+    if (status) return status;
+    saddle_forward(e, e, H, y);
+    saddle_backward(e, e, H, y);
+    for (int k = 0; k < rank; k++) {
+        b[k] = -b[k];
+        for (int j = 0; j < e; j++) g[k] -= T[k * n + rank + j] * y[j], b[k] += X[k * n + j] * y[j];
+    }
+    for (int k = 0; k < rank; k++) x[cols[k]] = g[k] * c[cols[k]];
+    for (int j = 0; j < e; j++) x[cols[rank + j]] = y[j] * c[cols[rank + j]];
+    for (int k = 0; k < rank; k++) {                                     /* A_d^T lam = (M x - r)_d */
+        for (int i = 0; i < k; i++) b[k] -= T[i * n + k] * b[i];
+        b[k] /= T[k * n + k];
+    }
+    saddle_backward(rank, rank, L, b);
+    for (int k = 0; k < rank; k++) b[k] /= w[rows[k]];
+    for (int i = rank; i < m; i++) {                                     /* K of A_J = K A_I in the place of L's lower part */
+        saddle_backward(rank, rank, L, L + i * rank);
+        for (int k = 0; k < rank; k++) L[i * rank + k] *= w[rows[i]] / w[rows[k]];
+    }
+    return saddle_least(m, rank, L, b, lam, H, rows);
+}
+
 static int saddle(int kind, int n, int m, int rank, double gamma, const double *M, const double *A, const double *W,
                   const double *r, const double *s, double *x, double *lam)
 {
     const size_t N = n + m;
     double *work = malloc(sizeof(double) * (2 * (N + 2) * (N + 2) + (size_t)m * (rank + 4) + rank * (size_t)rank + 8));
-    int *order = malloc(sizeof(int) * (m + 1));
+    int *order = malloc(sizeof(int) * (N + 1));
     int status = 3;
     if (work && order)
         status = kind == 2 ? saddle_general(n, m, M, A, W, r, s, x, lam, work)
+               : kind == 3 ? saddle_eliminate(n, m, rank, M, A, r, s, x, lam, work, order)
                            : saddle_symmetric(n, m, kind ? rank : m, gamma, M, A, r, s, x, lam, work, order);
     free(work);
     free(order);

@@ -18,9 +18,15 @@ If M is singular but positive definite on ker A (massless coordinates), A x = s 
 Redundant rows. If rank G = k < m, pivoting finds k independent rows I, and A_J = K A_I for the others. G_II y = b_I gives
 the unique x; of all λ with the same Aᵀλ, i.e. Bᵀλ = y with B = [I; K], the one of least norm is λ = B (BᵀB)⁻¹ y.
 
+Masses of any sizes. A M⁻¹ Aᵀ keeps no digits of a heavy body where a light one, of 1e-16 of its mass, stands in the same rows.
+There `eliminate` solves the rows for as many accelerations as they have rank, x_d = p − B x_e, the lightest first (the largest
+entry of A c, c_j = M_jj^(−1/2), is the pivot, so that B is at most of order 1 in these units), and what is left is
+
+    H x_e = Zᵀ(r − M x_p),   H = ZᵀMZ,   Z = [−B; 1],   x_p = [p; 0]            A_dᵀ λ = (M x − r)_d.
+
 A given reaction W ≠ Aᵀ leaves an unsymmetric matrix: elimination with row exchanges.
 
-Three implementations agree: `unrolled` on the graph (small systems), `SADDLE_C` (a routine of generated code), `solve` (NumPy).
+Implementations agree: `unrolled` on the graph (small systems), `SADDLE_C` (a routine of generated code), `solve` (NumPy).
 """
 
 from __future__ import annotations
@@ -42,10 +48,13 @@ Indices = NDArray[np.intp]
 PIVOT = 1e-12
 """A pivot below this share of its diagonal entry is singular (for G: sin² of the angle between rows)."""
 
+SURE = 1e-9
+"""A pivot of G above this share leaves accelerations six digits; where it is below, a state is looked at more carefully."""
+
 SHORT = 1e-2
 """Redundant rows: one whose G_ii is below this share of the largest, a row about to vanish, is taken after longer ones."""
 
-CHOLESKY, RANK, LU = 0, 1, 2
+CHOLESKY, RANK, LU, ELIMINATE = 0, 1, 2, 3
 
 
 @dataclass(frozen=True)
@@ -56,9 +65,12 @@ class Policy:
     rank: int = 0
     gamma: float = 0.0
     scales: tuple[float, ...] = ()  # sizes of the rows, where redundant ones differ so much that pivoting has to know
+    metric: tuple[float, ...] = ()  # of ranks, (n,), where masses differ so much that M is none: see `rank.balanced`
 
     def for_rows(self, rows: NDArray[np.bool_], rank: int) -> Policy:
         """The policy for a subset of the rows, used for projections: always in the M-metric."""
+        if self.kind == ELIMINATE:
+            return Policy(ELIMINATE, rank, metric=self.metric)
         kind = CHOLESKY if rank == rows.sum() else RANK
         scales = tuple(s for s, kept in zip(self.scales, rows, strict=True) if kept) if self.scales and kind == RANK else ()
         return Policy(kind, rank, self.gamma, scales)
@@ -69,9 +81,12 @@ SADDLE_C = f"#define SADDLE_PIVOT {PIVOT!r}\n#define SADDLE_SHORT {SHORT!r}\n" +
 )
 
 
-def unrolled(M: Value, A: Value, r: Value, s: Value, policy: Policy, checked: bool) -> tuple[Value, Value, Value]:
-    """(x, λ, margin) for W = Aᵀ and independent rows; margin > 0 unless a pivot is below `PIVOT` or, if `checked`, a result is
-    not finite. Several columns of r and s are solved for together."""
+def unrolled(
+    M: Value, A: Value, r: Value, s: Value, policy: Policy, checked: bool, pivot: float = PIVOT
+) -> tuple[Value, Value, Value]:
+    """(x, λ, margin) for W = Aᵀ and independent rows; margin > 0 unless a pivot of the rows is below `pivot`, one of M below
+    `PIVOT` or, if `checked`, a result is not finite.
+    Several columns of r and s are solved for together."""
     n, m = M.shape[0], A.shape[0]
     if policy.gamma and m:
         M, r = M + policy.gamma * (A.T @ A), r + policy.gamma * (A.T @ s)
@@ -80,7 +95,7 @@ def unrolled(M: Value, A: Value, r: Value, s: Value, policy: Policy, checked: bo
     margins = [D[k] - PIVOT * M[k, k] for k in range(n)]
     for k in range(n, n + m):
         G_kk = sum((LT[j, k] ** 2 * D[j] for j in range(n)), Value(0))
-        margins.append(-D[k] - PIVOT * G_kk)
+        margins.append(-D[k] - pivot * G_kk)
     margin = where_finite(x, smallest(margins), -float(Status.NOT_FINITE)) if checked else smallest(margins)
     return x[:n, :], -x[n:, :], margin
 
@@ -93,6 +108,8 @@ def solve(M: Array, A: Array, W: Array, r: Array, s: Array, policy: Policy) -> t
         return *failed, Status.NOT_FINITE
     if policy.kind == LU:
         return _solve_general(M, A, W, r, s)
+    if policy.kind == ELIMINATE:
+        return eliminate(M, A, r, s, policy.rank)
     if policy.gamma:
         M, r = M + policy.gamma * A.T @ A, r + policy.gamma * A.T @ s
     try:
@@ -118,10 +135,67 @@ def _multipliers(G: Array, b: Array, rank: int) -> tuple[Array, Status]:
     L11, L21 = L[:rank], L[rank:]
     y = scipy.linalg.cho_solve((L11, True), b[order[:rank]])
     K = scipy.linalg.solve_triangular(L11, L21.T, lower=True, trans=1).T  # K L11 = L21
-    c = np.linalg.solve(np.eye(rank) + K.T @ K, y)
-    lam = np.zeros(m)
+    return _least(K, y, order), Status.OK
+
+
+def _least(K: Array, y: Array, order: Indices) -> Array:
+    """λ of least norm with the same Aᵀλ as y on the first rows of `order`, A_J = K A_I."""
+    c = np.linalg.solve(np.eye(len(y)) + K.T @ K, y) if len(K) else y
+    lam = np.zeros(len(order))
     lam[order] = np.concatenate([c, K @ c])
-    return lam, Status.OK
+    return lam
+
+
+VANISHED = 1e-11
+"""An entry below this share of what it was the difference of is rounding, and no pivot."""
+
+
+def eliminate(M: Array, A: Array, r: Array, s: Array, rank: int) -> tuple[Array, Array, Status]:
+    """(x, λ of least norm, status) for W = Aᵀ and masses of any sizes, by elimination of `rank` accelerations."""
+    n, m = len(M), len(A)
+    failed = np.full(n, np.nan), np.full(m, np.nan)
+    mass = np.diag(M)
+    c = 1 / np.sqrt(np.where(mass > 0, mass, mass[mass > 0].min(initial=np.inf) * 2.0**-100))
+    w = np.abs(A * c).max(axis=1, initial=0.0)
+    w[~(w > 0)] = 1.0
+    T = A * c / w[:, None]
+    E, L, rows, cols = np.abs(T), np.zeros((m, rank)), np.arange(m), np.arange(n)
+    for k in range(rank):
+        size = np.where(np.abs(T[k:, k:]) > VANISHED * E[k:, k:], np.abs(T[k:, k:]), 0.0)
+        if not size.max(initial=0.0) > 0:
+            return *failed, Status.SINGULAR
+        i, j = k + np.array(np.unravel_index(int(np.argmax(size)), size.shape))
+        for X in (T, E, L, rows):
+            X[[k, i]] = X[[i, k]]
+        for X in (T.T, E.T, cols):
+            X[[k, j]] = X[[j, k]]
+        L[k, k], L[k + 1 :, k] = 1.0, T[k + 1 :, k] / T[k, k]
+        less = np.outer(L[k + 1 :, k], T[k, k + 1 :])
+        T[k + 1 :, k], T[k + 1 :, k + 1 :] = 0.0, T[k + 1 :, k + 1 :] - less
+        E[k + 1 :, k + 1 :] = np.maximum(E[k + 1 :, k + 1 :], np.abs(less))
+    U, L11 = T[:rank, :rank], L[:rank]
+    p = _triangular(U, _triangular(L11, (s / w)[rows[:rank]], lower=True))
+    Z = np.vstack([-_triangular(U, T[:rank, rank:]), np.eye(n - rank)])
+    M, r = (M * np.outer(c, c))[np.ix_(cols, cols)], (r * c)[cols]
+    x = np.concatenate([p, np.zeros(n - rank)])
+    H, g = Z.T @ M @ Z, Z.T @ (r - M @ x)
+    try:
+        root = np.linalg.cholesky(H)
+    except np.linalg.LinAlgError:
+        return *failed, Status.SINGULAR
+    if (np.diag(root) ** 2 < PIVOT * np.diag(H)).any():
+        return *failed, Status.SINGULAR
+    x = x + Z @ _triangular(root, _triangular(root, g, lower=True), lower=True, trans=1)
+    y = _triangular(L11, _triangular(U, (M @ x - r)[:rank], trans=1), lower=True, trans=1)
+    K = _triangular(L11, L[rank:].T, lower=True, trans=1).T * np.outer(w[rows[rank:]], 1 / w[rows[:rank]])
+    a = np.empty(n)
+    a[cols] = x * c[cols]
+    return a, _least(K, y / w[rows[:rank]], rows), Status.OK
+
+
+def _triangular(T: Array, b: Array, *, lower: bool = False, trans: int = 0) -> Array:
+    """T⁻¹b or T⁻ᵀb; empty where either is."""
+    return scipy.linalg.solve_triangular(T, b, lower=lower, trans=trans) if T.size and b.size else np.zeros(b.shape)
 
 
 def pivoted_cholesky(G: Array, rank: int) -> tuple[Array, Indices, Status]:

@@ -23,7 +23,7 @@ from appell.graph.composite import Composite, Part, in_order
 from appell.normal_form import gauss
 from appell.normal_form.laws import Law
 from appell.normal_form.parts import coupled
-from appell.normal_form.saddle import CHOLESKY, LU, SADDLE_C, Policy, solve, unrolled
+from appell.normal_form.saddle import CHOLESKY, LU, PIVOT, SADDLE_C, Policy, solve, unrolled
 
 Array = NDArray[np.float64]
 Shaped = tuple[Value, tuple[int, ...]]
@@ -178,10 +178,12 @@ def solved(
     policy: Policy,
     *,
     checked: bool = True,
+    pivot: float = PIVOT,
 ) -> Fn | Solved:
     """The function `inputs` → `finish(x, λ)` and `margin`, unrolled where that is the better way.
 
-    `checked`: the margin is negative where a result is not finite; a time loop looks at that itself.
+    `checked`: the margin is negative where a result is not finite; a time loop looks at that itself. `pivot`: that of rows
+    below which the margin of an unrolled one is negative.
     """
     m, n = blocks.A.shape
     if policy.scales:
@@ -191,7 +193,7 @@ def solved(
         original = finish
         finish = lambda x, lam: original(x, D @ lam)
     if policy.kind == CHOLESKY and _largest(blocks) <= UNROLL:
-        x, lam, margin = unrolled(blocks.M, blocks.A, blocks.r, blocks.s, policy, checked)
+        x, lam, margin = unrolled(blocks.M, blocks.A, blocks.r, blocks.s, policy, checked, pivot)
         return make_fn(name, inputs, {**finish(x, lam), "margin": (margin, ())})
     given = {"M": (blocks.M, (n, n)), "A": (blocks.A, (m, n)), "r": (blocks.r, (n,)), "s": (blocks.s, (m,))}
     if policy.kind == LU:

@@ -22,7 +22,7 @@ from appell.normal_form.flow import Flow, acceleration, flow
 from appell.normal_form.manifold import find
 from appell.normal_form.policy import Policies, choose
 from appell.normal_form.rank import accelerations, broken
-from appell.normal_form.saddle import RANK
+from appell.normal_form.saddle import ELIMINATE, RANK
 from appell.normal_form.solved import GaussSolved, status_of
 from appell.notes import Note
 from appell.remember import remembered
@@ -66,7 +66,7 @@ class Run:
             from appell.friction.along import accelerations_of
 
             return accelerations_of(self)
-        if self.policies.acceleration.kind == RANK:  # a state may have a rank of its own
+        if self.policies.acceleration.kind in (RANK, ELIMINATE):  # a state may have a rank of its own
             return self._carefully
         call = self._call
         return call.entry(self._carefully, kept=len(call.fn.outputs) - 1, guarded=True, fixed={"p": self.p})
@@ -81,7 +81,7 @@ class Run:
 
     def _breaks(self, t: ArrayLike, q: ArrayLike, v: ArrayLike, a: Array) -> Any:
         """Whether accelerations break rows that were taken for redundant; for a batch, at which states."""
-        if self.policies.acceleration.kind != RANK:
+        if self.policies.acceleration.kind not in (RANK, ELIMINATE):
             return np.zeros(len(a), dtype=bool) if a.ndim == 2 else False
         if a.ndim == 2:
             rows = self._evaluate(self.form.select("A", "a0"), [t, q, v, self.p])
@@ -96,12 +96,14 @@ class Run:
         out = self.form.select("M", "A", "A_size", "Q", "h", "a0")(t, q, v, self.p)
         if not all(np.isfinite(x).all() for x in out.values()):
             self._raise(t, q, v, STATUS_TEXT[Status.NOT_FINITE] + where)
-        gamma = self.policies.acceleration.gamma
-        M, r = out["M"] + gamma * out["A"].T @ out["A"], out["Q"] - out["h"] - gamma * out["A"].T @ out["a0"]
-        a, lam, rows = accelerations(M, out["A"], out["A_size"], r, out["a0"])
+        metric = np.array(self.policies.acceleration.metric) if self.policies.acceleration.metric else None
+        M, A, r = out["M"], out["A"], out["Q"] - out["h"]
+        if gamma := self.policies.acceleration.gamma:
+            M, r = M + gamma * A.T @ A, r - gamma * A.T @ out["a0"]
+        a, lam, rows = accelerations(M, A, out["A_size"], r, out["a0"], metric)
         names = [row.constraint.name for row in self.form.rows]
         dependent = ", ".join(f"'{names[i]}'" for i in rows.dependent(rows.rank))
-        if not rows.clear or rows.rank == len(names) or not np.isfinite(a).all():
+        if not rows.clear or not np.isfinite(a).all():
             self._raise(t, q, v, STATUS_TEXT[Status.SINGULAR] + where)
         if broken(out["A"], out["a0"], a, out["A_size"]).any():
             self._raise(
