@@ -70,6 +70,7 @@ if TYPE_CHECKING:  # the same names as in LATER, for editors and type checkers
         variations,
     )
     from appell.backends import AppellWarning, clear_cache
+    from appell.ensembles import outer, reduce, simulate_many
     from appell.motion.motion import Motion
     from appell.motion.storage import load
     from appell.report import handout, studio
@@ -87,6 +88,7 @@ LATER = {
     "appell.analysis": "averaged continue_orbit equilibria equilibrium linearize lyapunov periodic_orbit poincare resonance"
     " steady_motions variations",
     "appell.backends": "AppellWarning clear_cache",
+    "appell.ensembles": "outer reduce simulate_many",
     "appell.motion.motion": "Motion",
     "appell.motion.storage": "load",
     "appell.report": "handout studio",
@@ -166,14 +168,17 @@ __all__ = [
     "linearize",
     "load",
     "lyapunov",
+    "outer",
     "parameters",
     "periodic_orbit",
     "poincare",
     "principle",
     "quaternion",
+    "reduce",
     "resonance",
     "scene",
     "simulate",
+    "simulate_many",
     "speeds",
     "steady_motions",
     "studio",

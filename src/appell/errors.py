@@ -67,6 +67,8 @@ class Status(IntEnum):
     REACTION = 15
     FRICTION = 16
     CONTROL = 12  # never from compiled code: the user's function did not answer
+    CANCELLED = 15  # of a run among many that was not made, or not finished, when they were stopped
+    REFUSED = 16  # of a run among many whose start cannot be used
 
 
 STATUS_TEXT = {
@@ -92,5 +94,7 @@ STATUS_TEXT = {
     " more than one, satisfies that law here (I − ∂F/∂Λ is singular, or Newton's iteration for Λ does not settle; Painlevé)",
     Status.FRICTION: "dry friction does not determine the motion any further",
     Status.CONTROL: "the control did not answer with values of its inputs",
+    Status.CANCELLED: "not finished: the runs were stopped from outside",
+    Status.REFUSED: "the start cannot be used",
     Status.NO_SOLUTION: "no acceleration satisfies the second-order constraint at this state",
 }

@@ -32,7 +32,7 @@ def to_dataset(motion: Motion) -> xr.Dataset:
     """The motion as a `Dataset` over t (s)."""
     import xarray as xr  # half a second, so not with the library
 
-    names, variables = _Names(), dict[str, Any]()
+    names, variables = Names(), dict[str, Any]()
     for symbol in (*motion.symbols, *(motion.pseudo or {})):
         attrs = {"symbol": str(symbol), **_identity(motion, symbol)}
         variables[names(str(symbol))] = _variable(motion.series(symbol), attrs)
@@ -54,7 +54,7 @@ def to_dataset(motion: Motion) -> xr.Dataset:
     return xr.Dataset(variables, {"t": time}, _run_attributes(motion))
 
 
-class _Names:
+class Names:
     """Texts to names that NetCDF, Zarr and `dataset.x_d` accept, no two alike."""
 
     def __init__(self) -> None:
@@ -90,33 +90,35 @@ def _run_attributes(motion: Motion) -> dict[str, Any]:
     return {
         "title": f"Motion of {motion.name}",
         "system": motion.name,
-        "parameters": _json({str(key): float(value) for key, value in motion.parameters.items()}),
+        "parameters": json_text({str(key): float(value) for key, value in motion.parameters.items()}),
         "method": motion.method,
-        "tolerances": _json(motion.tolerances),
-        "statistics": _json(motion.statistics),
-        "pseudo": _json({name: str(e) for name, e in (motion.pseudo or {}).items()}),
+        "tolerances": json_text(motion.tolerances),
+        "statistics": json_text(motion.statistics),
+        "pseudo": json_text({name: str(e) for name, e in (motion.pseudo or {}).items()}),
         "status": motion.status.name,
         "message": motion.message,
         "energy_scale": motion.energy_scale,
-        "drift": _json({"position": drift.position, "velocity": drift.velocity, "before": drift.before}),
-        "redundant": _json(motion.redundant),
-        "notes": _json([{"text": str(note), **note.record()} for note in motion.notes]),
-        "doubts": _json(motion.doubts),
-        "appell_version": _version(),
+        "drift": json_text({"position": drift.position, "velocity": drift.velocity, "before": drift.before}),
+        "redundant": json_text(motion.redundant),
+        "notes": json_text([{"text": str(note), **note.record()} for note in motion.notes]),
+        "doubts": json_text(motion.doubts),
+        "appell_version": version(),
         "appell_format": FORMAT,
     }
 
 
-def _json(value: Any) -> str:
+def json_text(value: Any) -> str:
+    """A mapping, sequence or number as JSON; arrays as lists, what else there is as text."""
     plain: Callable[[Any], Any] = lambda x: x.tolist() if isinstance(x, np.ndarray | np.generic) else str(x)
     return json.dumps(dict(value) if isinstance(value, Mapping) else value, default=plain, ensure_ascii=False)
 
 
-def _version() -> str:
+def version() -> str:
+    """Of this package."""
     try:
         return metadata.version("appell")
     except metadata.PackageNotFoundError:  # run from a source tree
         return "unknown"
 
 
-__all__ = ["FORMAT", "to_dataset"]
+__all__ = ["FORMAT", "Names", "json_text", "to_dataset", "version"]

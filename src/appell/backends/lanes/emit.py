@@ -11,6 +11,7 @@ are wrong and have to be evaluated by `NAME_batch`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from appell.backends.lanes.driver import Driver, lanes_declaration, literal, room_declaration
@@ -23,7 +24,7 @@ from appell.backends.text.sincos import DOUBLE, GUARD, SINGLE, Precision, filled
 from appell.graph.fn import Fn, Signature
 from appell.graph.instructions import ARITY
 
-__all__ = ["PRECISIONS", "dialect_of", "emit_lanes", "lanes_declarations"]
+__all__ = ["PRECISIONS", "dialect_of", "emit_lanes", "emit_vectors", "lanes_declarations", "vector_types"]
 PRECISIONS = {"double": DOUBLE, "float": SINGLE}
 MANY = 200  # values, 12 kB of vectors, that leave little of the nearest cache to what passes from one piece of code to the next
 PART = 16  # bytes within which CPUs move single numbers of a vector in less time than across
@@ -71,16 +72,28 @@ def emit_lanes(fn: Fn, lanes: int, *, scalar: str = "double", piece: int | None 
     driver = Driver(packed, turns, packed.layout(lanes), plan.work, precision, lanes)
     values = {
         "transpose": _transposed(lanes, PART // precision.size),
-        "zero": f"0.0{precision.suffix}",
         "each": " ".join(f"DO({k})" for k in range(lanes)),
         "place": driver.place,
         "abreast": " ".join(["WRITE_NEXT"] * driver.abreast),
     }
-    parts = [SCALAR_C, GUARD, sincos_source(precision, lanes)]
-    parts += [filled("lanes.c.in", values, precision, lanes, "lanes")]
-    parts += [_one_by_one(op, precision, lanes) for op in ONE_BY_ONE if any(op == item.op for item in fn.instructions)]
+    parts = [vector_types([fn], lanes, precision), filled("lanes.c.in", values, precision, lanes, "lanes")]
     parts += [emit_plan(body, body.instructions, plan, dialect), driver.tables(), driver.loop()]
     return "\n".join(parts)
+
+
+def vector_types(fns: Sequence[Fn], lanes: int, precision: Precision) -> str:
+    """C text: vectors V of `lanes` numbers, masks I, and every operation that the functions contain."""
+    used = {item.op for fn in fns for item in fn.instructions}
+    types = filled("vector.c.in", {"zero": f"0.0{precision.suffix}"}, precision, lanes, "lanes")
+    parts = [SCALAR_C, GUARD, sincos_source(precision, lanes), types]
+    return "\n".join([*parts, *(_one_by_one(op, precision, lanes) for op in ONE_BY_ONE if op in used)])
+
+
+def emit_vectors(fn: Fn, precision: Precision, *, piece: int = PIECE) -> tuple[str, int]:
+    """`static void NAME_vectors(inputs…, outputs…, far, work)` after `vector_types`, and how many vectors `work` must have."""
+    dialect = dialect_of(precision)
+    plan = plan_of(fn.instructions, piece, dialect)
+    return emit_plan(fn, fn.instructions, plan, dialect), plan.work
 
 
 def _many(packed: Packed) -> bool:

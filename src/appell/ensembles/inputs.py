@@ -1,0 +1,186 @@
+"""Starts and parameters of many runs: values or arrays by symbol, brought to one length."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import ConstraintError, ModelError
+from appell.model import System
+from appell.model.values import as_table, bound
+from appell.normal_form import NormalForm
+from appell.simulate.run import Run
+from appell.simulate.start import TOLERANCE, read
+
+Array = NDArray[np.float64]
+Table = Mapping[Any, Any]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """q (runs, nq), v (runs, nv), p (runs, np) or (np,) where no parameter varies; `varied`: name → values (runs,)."""
+
+    q: Array
+    v: Array
+    p: Array
+    varied_starts: Mapping[str, Array]
+    varied_parameters: Mapping[str, Array]
+
+    @property
+    def runs(self) -> int:
+        return len(self.q)
+
+    def p_of(self, run: int) -> Array:
+        return self.p if self.p.ndim == 1 else self.p[run]
+
+
+def outer(*tables: Table) -> Any:
+    """Every combination of the arrays in one or several tables, the last one turning fastest.
+
+        starts = ap.outer({x: xs, y: ys})
+        starts, parameters = ap.outer({x: xs}, {k: ks})
+
+    Each table comes back with arrays of the product of all lengths; single values stay single values.
+    """
+    if not tables or not all(isinstance(table, Mapping) for table in tables):
+        raise ModelError("ap.outer takes tables {symbol: values}, such as ap.outer({x: xs}, {k: ks})")
+    axes = [_column(key, value) for table in tables for key, value in table.items()]
+    lengths = [len(axis) for axis in axes if axis.ndim]
+    grids = iter(np.meshgrid(*(axis for axis in axes if axis.ndim), indexing="ij") if lengths else ())
+    flat = iter([next(grids).ravel() if axis.ndim else axis[()] for axis in axes])
+    found = tuple({key: next(flat) for key in table} for table in tables)
+    return found[0] if len(found) == 1 else found
+
+
+def read_inputs(system: System, starts: Any, parameters: Table | None, *, product: bool) -> Inputs:
+    """Starts (a table, or states (runs, nq + nv)) and parameters of all runs, names and values checked."""
+    given = _states(system, starts)
+    values = dict(as_table(system.parameters, parameters))
+    if product:
+        given, values = outer(given, values)
+    given, values = ({key: _column(key, value) for key, value in table.items()} for table in (given, values))
+    lengths = {str(key): len(value) for table in (given, values) for key, value in table.items() if value.ndim}
+    if len(set(lengths.values())) > 1:
+        said = ", ".join(f"{name}: {n}" for name, n in lengths.items())
+        raise ModelError(
+            f"the arrays of starts and parameters must have one length ({said}); for every combination use product=True"
+        )
+    runs = next(iter(lengths.values()), 1)
+    if runs == 0:
+        raise ModelError("there is no run to make: the arrays are empty")
+    q, v = _fill_starts(system, given, runs)
+    p = _fill_parameters(system, values, runs)
+    varied = [{str(key): value for key, value in table.items() if value.ndim} for table in (given, values)]
+    return Inputs(q, v, p, *varied)
+
+
+def _states(system: System, starts: Any) -> Table:
+    if starts is None:
+        return {}
+    if isinstance(starts, np.ndarray):
+        symbols = (*system.coordinates, *system.velocities)
+        if starts.ndim != 2 or starts.shape[1] != len(symbols):
+            shape = f"(runs, {len(symbols)})"
+            raise ModelError(f"starts as an array have the shape {shape}, coordinates then velocities, not {starts.shape}")
+        return dict(zip(symbols, starts.T, strict=True))
+    return starts
+
+
+def _column(key: Any, value: Any) -> Array:
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ModelError(f"the values of {key} must be numbers, not {value!r}") from None
+    if array.ndim > 1:
+        raise ModelError(f"the values of {key} have the shape {array.shape}; flatten them, one value a run (ap.outer does)")
+    return array
+
+
+def _fill_starts(system: System, given: Mapping[Any, Array], runs: int) -> tuple[Array, Array]:
+    first = read(system, {key: 0.0 for key in given} if isinstance(given, Mapping) else given)
+    state = np.empty((runs, system.nq + system.nv))
+    state[:] = np.concatenate(first)
+    place = {str(s): i for i, s in enumerate((*system.coordinates, *system.velocities))}
+    for key, value in given.items():
+        _refuse_infinite(f"the start value of {key}", value)
+        state[:, place[str(key)]] = value
+    return state[:, : system.nq], state[:, system.nq :]
+
+
+def _fill_parameters(system: System, values: Mapping[Any, Array], runs: int) -> Array:
+    for key, value in values.items():
+        _refuse_infinite(f"the value of parameter '{key}'", value)
+    for pick in (np.min, np.max, lambda x: x[np.argmin(np.abs(x))], lambda x: x[np.argmax(np.abs(x - np.round(x)))]):
+        table = bound(system.parameters, {key: float(pick(np.atleast_1d(value))) for key, value in values.items()}, system.name)
+    by_name = {str(key): value for key, value in values.items()}
+    if not any(value.ndim for value in values.values()):
+        return np.array([table[s] for s in system.parameters], dtype=float)
+    p = np.empty((runs, len(system.parameters)))
+    for i, symbol in enumerate(system.parameters):
+        p[:, i] = by_name[str(symbol)]
+    return p
+
+
+def _refuse_infinite(what: str, value: Array) -> None:
+    bad = np.flatnonzero(~np.isfinite(np.atleast_1d(value)))
+    if len(bad):
+        more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
+        raise ModelError(f"{what} is not finite" + (f" in run {bad[0]}{more}" if value.ndim else ""))
+
+
+def refused_starts(run: Run, t0: float, inputs: Inputs) -> dict[int, str]:
+    """Run → why its start cannot be used: off the constraints, behind a wall, a quaternion that is not unit.
+
+    The bounds are those of `simulate`. Where every start is refused, that is an error.
+    """
+    system, form = run.system, run.form
+    why: dict[int, str] = {}
+    for ball, group in zip(system.quaternions, form.quaternions, strict=True):
+        size = np.linalg.norm(inputs.q[:, list(group)], axis=1)
+        for k in np.flatnonzero(~(np.abs(size - 1) <= TOLERANCE)):
+            why.setdefault(int(k), f"the start of quaternion '{ball.name}' is not unit: its norm is {size[k]:.6g}")
+    if form.rows:
+        away, names = _off_constraints(run, form, t0, inputs)
+        for k in np.flatnonzero(~(away.max(axis=1, initial=0.0) <= TOLERANCE)):
+            row = int(np.nanargmax(np.where(np.isnan(away[k]), np.inf, away[k])))
+            far = f"its relative residual is {away[k, row]:.2g}"
+            why.setdefault(int(k), f"the start is not on constraint '{names[row]}': {far}")
+    if system.unilateral:
+        out = _batch(run, form, ("g", "g_scale"), t0, inputs)
+        behind = ~(out["g"] >= -TOLERANCE * (1 + out["g_scale"]))
+        for k in np.flatnonzero(behind.any(axis=1)):
+            face = system.unilateral[int(np.argmax(behind[k]))]
+            why.setdefault(int(k), f"the start violates '{face.name}': {face.function} >= 0 does not hold")
+    if len(why) == inputs.runs:
+        hint = "; ap.consistent(system, start, parameters=…) gives the nearest state that is" if not system.unilateral else ""
+        raise ConstraintError(f"no start can be used; run 0: {why[0]}{hint}")
+    return why
+
+
+def _batch(run: Run, form: NormalForm, names: tuple[str, ...], t0: float, inputs: Inputs) -> dict[str, Array]:
+    fn = form.select(*names)
+    return run._evaluate(fn, [np.full(inputs.runs, t0), inputs.q, inputs.v, inputs.p])
+
+
+def _off_constraints(run: Run, form: NormalForm, t0: float, inputs: Inputs) -> tuple[Array, list[str]]:
+    """Relative residuals, (runs, rows), as `normal_form.manifold.residuals` forms them, and the names of the rows."""
+    out = _batch(run, form, ("f0", "f1", "f0_scale", "f1_scale", "A_size"), t0, inputs)
+    row = out["A_size"].sum(axis=2)
+    large = [np.abs(z).max(axis=1, initial=0.0)[:, None] for z in (inputs.q, inputs.v)]
+    floors = large[0] + 1e-6 * large[1], large[1] + 1e-6 * large[0]
+    parts = []
+    with np.errstate(all="ignore"):
+        for f, floor, here in (("f0", floors[0], form.levels == 0), ("f1", floors[1], form.levels < 2)):
+            size = out[f"{f}_scale"] + row[:, here] * floor
+            size = np.where(row[:, here] > 0, size, np.maximum(size, 1.0))
+            parts.append(np.where(out[f] == 0, 0.0, np.abs(out[f]) / size))
+    linear = [r for r in form.rows if r.linear]
+    names = [r.constraint.name for r in linear if r.level == 0] + [r.constraint.name for r in linear if r.level < 2]
+    return np.hstack(parts), names
+
+
+__all__ = ["Inputs", "outer", "read_inputs", "refused_starts"]

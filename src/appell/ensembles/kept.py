@@ -1,0 +1,103 @@
+"""What a user asks to keep, read and checked: `Kept`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.ensembles.reduce import Reduction
+from appell.errors import ModelError
+
+Array = NDArray[np.float64]
+
+HOW = (
+    'keep= is "final", a number k (every k-th step of a fixed step), times (k,) or (runs, k), {name: ap.reduce.…}, or'
+    " ap.reduce.section(…)"
+)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Times, (k,) or (runs, k); named reductions; or a section. None of them: the final states."""
+
+    times: Array | None = None
+    reductions: Mapping[str, Reduction] = field(default_factory=dict)
+    section: Reduction | None = None
+
+    @property
+    def rows(self) -> int:
+        """States that are kept of each run."""
+        if self.section is not None:
+            return self.section.count
+        return 1 if self.times is None else self.times.shape[-1]
+
+
+def read_keep(keep: Any, runs: int, t0: float, ends: Array, step: float | None) -> Kept:
+    """`keep=` of `simulate_many`; ends: (runs,) or (1,)."""
+    if isinstance(keep, str):
+        if keep != "final":
+            raise ModelError(f"{HOW}, not {keep!r}")
+        return Kept()
+    if isinstance(keep, Reduction):
+        if keep.kind != "section":
+            raise ModelError(f"a single reduction needs a name, keep={{'{keep.kind}': ap.reduce.{keep.kind}(…)}}")
+        return Kept(section=keep)
+    if isinstance(keep, Mapping):
+        return Kept(reductions=_reductions(keep))
+    if isinstance(keep, int | np.integer) and not isinstance(keep, bool):
+        return Kept(times=_every(int(keep), t0, ends, step))
+    return Kept(times=_times(keep, runs, t0, ends))
+
+
+def _reductions(keep: Mapping[Any, Any]) -> dict[str, Reduction]:
+    if not keep:
+        raise ModelError(f"keep={{}} keeps nothing; {HOW}")
+    for name, reduction in keep.items():
+        if not isinstance(name, str):
+            raise ModelError(f"keep= names reductions by text, {{'top': ap.reduce.max({name})}}, not by {type(name).__name__}")
+        if not isinstance(reduction, Reduction):
+            raise ModelError(f"keep={{'{name}': …}} must be a reduction such as ap.reduce.max(x), not {reduction!r}")
+        if reduction.kind == "section":
+            raise ModelError(f"'{name}' is a section, which is kept alone: keep=ap.reduce.section(…)")
+        if name in ("status", "message", "t", "run"):
+            raise ModelError(f"'{name}' is a name of the result itself; call the reduction otherwise")
+    return dict(keep)
+
+
+def _every(k: int, t0: float, ends: Array, step: float | None) -> Array:
+    if step is None:
+        raise ModelError(
+            f"keep={k} means every {k}-th step, which needs step=; with rtol= every run has steps of its own: give times"
+        )
+    if k < 1:
+        raise ModelError(f"keep={k}: every k-th step needs k >= 1")
+    if (ends != ends[0]).any():
+        raise ModelError("keep=k needs one `until` for all runs; give times instead")
+    way = np.sign(ends[0] - t0)
+    count = int(np.floor(abs(ends[0] - t0) / (k * step) * (1 + 1e-12)))
+    return t0 + way * k * step * np.arange(count + 1)
+
+
+def _times(keep: Any, runs: int, t0: float, ends: Array) -> Array:
+    try:
+        times = np.atleast_1d(np.asarray(keep, dtype=float))
+    except (TypeError, ValueError):
+        raise ModelError(f"{HOW}, not {keep!r}") from None
+    if times.ndim > 2 or times.shape[-1] == 0 or (times.ndim == 2 and len(times) != runs):
+        raise ModelError(f"times to keep have the shape (k,), or ({runs}, k) for each run its own, not {times.shape}")
+    way = np.where(ends >= t0, 1.0, -1.0)[:, None]
+    steps = np.diff(times, axis=-1) * (way if times.ndim == 2 else way[0, 0])
+    if not np.isfinite(times).all() or (steps < 0).any():
+        raise ModelError("times to keep must be finite and in the order in which they are passed")
+    early, late = (times[..., 0] - t0) * way[:, 0], (ends - times[..., -1]) * way[:, 0]
+    if (early < 0).any() or (late < 0).any():
+        until = f"{ends[0]:g}" if len(ends) == 1 else "that of their run"
+        raise ModelError(f"times to keep must lie between since = {t0:g} and until = {until}")
+    return times
+
+
+__all__ = ["Kept", "read_keep"]

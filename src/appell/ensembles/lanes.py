@@ -1,0 +1,226 @@
+"""Whole time loops in compiled lanes: which systems they are for, and one ensemble on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.backends import backend_named
+from appell.backends.calls.vectors import lanes_here
+from appell.ensembles.inputs import Inputs
+from appell.ensembles.kept import Kept
+from appell.ensembles.methods import fixed_methods, tableau_named
+from appell.ensembles.order import Order
+from appell.ensembles.program import CDEF, CLOSE, HANDED, Watch, guarded_flow, many_source
+from appell.ensembles.reduce import Reduction
+from appell.errors import ModelError, Status
+from appell.graph import Fn, make_fn
+from appell.graph.algebra import Value, apply, column, depends, substitute, take
+from appell.model.jumps import dry_friction
+from appell.normal_form.flow import Flow, State, flow, inputs_of
+from appell.remember import kept_in
+from appell.simulate.run import Run
+
+Array = NDArray[np.float64]
+
+GROUP_UP_TO = 12
+"""Numbers of a state up to which two vectors of runs advance together: while one waits, the other works (one link: 1.3 times
+faster; with more numbers the slopes of both leave the nearest cache)."""
+
+BEGIN = {
+    "max": "s->g[0][{e}]", "min": "s->g[0][{e}]", "mean": "(V) {{}}", "integral": "(V) {{}}", "final": "s->g[0][{e}]",
+    "first_crossing": "ALL((T) NAN)", "crossings": "(V) {{}}", "energy_error": "(V) {{}}", "impacts": "(V) {{}}",
+}  # fmt: skip
+EACH = {
+    "max": "many_reduce_max(s, accept, {r}, {e}, (T) 1);",
+    "min": "many_reduce_max(s, accept, {r}, {e}, (T) -1);",
+    "mean": "many_reduce_integral(s, accept, {r}, {e});",
+    "integral": "many_reduce_integral(s, accept, {r}, {e});",
+    "final": "many_reduce_final(s, accept, {r}, {e});",
+    "first_crossing": "many_reduce_first(s, accept, {r}, {e}, {direction});",
+    "crossings": "many_reduce_count(s, accept, {r}, {e}, {direction});",
+    "energy_error": "many_reduce_energy(s, accept, {r}, {e});",
+    "impacts": "",
+    "section": "full |= many_points(job, s, accept, {e}, {direction});",
+}
+"""C text by kind of reduction: its value at the start of a run, and what a step does to it."""
+NUMBERS = {"energy_error": 2}
+"""Numbers that a reduction carries along, if not one: the largest |balance| and the energy scale."""
+
+
+def why_not(run: Run, order: Order) -> str | None:
+    """None if the runs of a system go through lanes, else the reason why each is made by itself."""
+    if backend_named(run.backend).program is None:
+        return f"backend={run.backend!r} compiles no time loops"
+    if run.system.unilateral:
+        return "the system has unilateral constraints"
+    if run.form.gauss:
+        return "a constraint is nonlinear in the accelerations"
+    if jump := dry_friction(run.system.forces):
+        return f"forces jump: {jump}"
+    if order.method not in fixed_methods():
+        return f"method={order.method!r} has no lanes"
+    motion = lanes_flow(run, order)
+    if not isinstance(motion.rhs, Fn) or not all(x is None or isinstance(x, Fn) for x in (motion.position, motion.velocity)):
+        return "the accelerations are not written out (more than 16 velocities and constraints, or redundant ones)"
+    return None
+
+
+def lanes_flow(run: Run, order: Order) -> Flow:
+    """The flow that the lanes run: with the work of forces only where the energy balance is asked for."""
+    balance = any(r.kind == "energy_error" for r in order.kept.reductions.values())
+    return flow(run.form, run.policies, work=None if balance else False)
+
+
+def watch_of(run: Run, motion: Flow, kept: Kept) -> Watch | None:
+    """What the reductions of an ensemble look at."""
+    wanted = [kept.section] if kept.section is not None else list(kept.reductions.values())
+    if not wanted:
+        return None
+    state = State.full(run.form, motion.has_work)
+    begin, each, values, r = [], [], [], 0
+    for reduction in wanted:
+        places = {"r": r, "e": sum(v.numel() for v in values), "direction": reduction.direction}
+        values.append(_observed(run, motion, state, reduction))
+        if reduction.kind in BEGIN:
+            for k in range(count := NUMBERS.get(reduction.kind, 1)):
+                value = BEGIN[reduction.kind].format(**places)
+                begin.append(f"    s->value[{r + k}] = lanes_select(fresh, {value}, s->value[{r + k}]);")
+            r += count
+        each.append(f"    {EACH[reduction.kind].format(**places)}")
+    g = column(*values)
+    observe = make_fn("observe", inputs_of(run.form, state), {"g": (g, (g.numel(),))})
+    return Watch(observe, r, "\n".join(begin), "\n".join(each))
+
+
+def _observed(run: Run, motion: Flow, state: State, reduction: Reduction) -> Value:
+    """The values of the graph that a reduction looks at, a column in the state of the flow."""
+    form = run.form
+    if reduction.kind == "energy_error":
+        work = state.w if motion.has_work else Value(0)
+        return column(form["H"] - work, form["T"], form["V"], work)
+    if reduction.kind == "impacts":
+        return Value(0)
+    value = form.lowered_values({"e": reduction.expression}, run.system)["e"]
+    if depends(value, form.inputs["lam"]):
+        raise ModelError(f"{reduction.expression} contains a multiplier, which reductions do not see; use ap.simulate")
+    if depends(value, form.inputs["a"]):
+        assert isinstance(motion.rhs, Fn)
+        slope = apply(motion.rhs, form.inputs["t"], state.z, form.inputs["p"])["zd"]
+        value = substitute(value, [form.inputs["a"]], [take(slope, range(form.nq, form.nq + form.nv))])
+    return value
+
+
+class Ensemble:
+    """The C struct of all runs over the memory of their results; every thread calls `work` once."""
+
+    def __init__(self, run: Run, inputs: Inputs, order: Order, chosen: NDArray[np.int64]):
+        self.motion = lanes_flow(run, order)
+        self.watch = watch_of(run, self.motion, order.kept)
+        self.library = _library(run, self.motion, order, self.watch)
+        self.alive: list[Any] = []  # arrays that the struct points to
+        runs, nz = inputs.runs, self.motion.nz
+        z0 = np.zeros((runs, nz))
+        z0[:, : run.form.nq], z0[:, run.form.nq : run.form.nq + run.form.nv] = inputs.q, inputs.v
+        self.z, self.t, self.defect = np.full((runs, nz), np.nan), np.full(runs, np.nan), np.zeros(runs)
+        self.status = np.full(runs, int(Status.CANCELLED), np.int32)
+        self.values = np.full((runs, self.watch.count if self.watch else 0), np.nan)
+        self.steps, self.rejected = np.zeros(runs, np.int64), np.zeros(runs, np.int64)
+        kept = order.kept
+        self.rows = np.full((runs, kept.rows if kept.times is not None or kept.section else 0, nz), np.nan)
+        self.row_times = np.full((runs, kept.section.count if kept.section else 0), np.nan)
+        self.struct = self._struct(inputs, order, chosen, z0)
+
+    def _struct(self, inputs: Inputs, order: Order, chosen: NDArray[np.int64], z0: Array) -> Any:
+        job, kept = self.library.ffi.new("appell_many *"), order.kept
+        job.n, job.order, job.z0 = len(chosen), self._pointer(chosen, "int64_t[]"), self._pointer(z0)
+        job.p, job.p_stride = self._pointer(inputs.p), inputs.p.shape[1] if inputs.p.ndim == 2 else 0
+        job.t0, job.t_end, job.end_stride = order.t0, self._pointer(order.ends), int(len(order.ends) > 1)
+        job.rtol, job.h_max = (order.rtol, order.max_step) if order.step is None else (0.0, order.step)
+        job.atol, job.max_steps = self._pointer(np.full(self.motion.nz, order.atol)), order.max_steps
+        if kept.times is not None:
+            job.times, job.n_times = self._pointer(kept.times), kept.times.shape[-1]
+            job.times_stride = job.n_times if kept.times.ndim == 2 else 0
+            job.z_times = self._pointer(self.rows)
+        if kept.section is not None:
+            job.n_points, job.skip = kept.section.count, kept.section.skip
+            job.points, job.point_times = self._pointer(self.rows), self._pointer(self.row_times)
+        for name in ("z", "t", "defect", "values"):
+            setattr(job, name, self._pointer(getattr(self, name)))
+        job.steps, job.rejected = self._pointer(self.steps, "int64_t[]"), self._pointer(self.rejected, "int64_t[]")
+        job.status = self._pointer(self.status, "int32_t[]")
+        return job
+
+    def _pointer(self, array: NDArray[Any], kind: str = "double[]") -> Any:
+        array = np.ascontiguousarray(array, np.float64 if kind == "double[]" else None)
+        self.alive.append(array)
+        return self.library.ffi.from_buffer(kind, array)
+
+    def work(self) -> None:
+        """As many runs as this thread can get."""
+        if self.library.lib.appell_many_run(self.struct):
+            raise MemoryError("no memory for the lanes of one thread")
+
+    def stop(self) -> None:
+        self.struct.stop = 1
+
+    @property
+    def done(self) -> int:
+        return self.struct.done
+
+    @property
+    def handed(self) -> NDArray[np.int64]:
+        """Runs that are to be made one by one."""
+        return np.flatnonzero(self.status == HANDED)
+
+    def reduced(self, kept: Kept, length: Array) -> dict[str, Array]:
+        """The results of the reductions by name, (runs,); length: of the runs, s."""
+        return finished(list(kept.reductions.items()), self.values, length)
+
+
+def finished(named: Sequence[tuple[str, Reduction]], values: Array, length: Array) -> dict[str, Array]:
+    """Means and relative errors from what was summed up, (runs, numbers)."""
+    found, r = dict[str, Array](), 0
+    for name, reduction in named:
+        value = values[:, r]
+        with np.errstate(all="ignore"):
+            if reduction.kind == "mean":
+                value = value / length
+            if reduction.kind == "energy_error":
+                value = values[:, r] / np.where(values[:, r + 1] > 0, values[:, r + 1], 1.0)
+        found[name] = value
+        r += NUMBERS.get(reduction.kind, 1)
+    return found
+
+
+def _library(run: Run, motion: Flow, order: Order, watch: Watch | None) -> Any:
+    """The compiled loop, built once for a flow, a method and what is kept."""
+    known = kept_in(motion, "lanes")
+    seen = None if watch is None else (watch.observe.digest, watch.begin, watch.each)
+    key = (run.backend, order.method, order.scalar, seen)
+    if key not in known:
+        groups = 2 if motion.nz <= GROUP_UP_TO else 1
+        lanes = lanes_here(order.scalar)
+        source = many_source(motion, tableau_named(order.method), watch, lanes=lanes, groups=groups, scalar=order.scalar)
+        program = backend_named(run.backend).program
+        assert program is not None
+        known[key] = program(source, CDEF, optimise="loop")
+    return known[key]
+
+
+def doubtful_ranks(run: Run, order: Order, inputs: Inputs) -> NDArray[np.bool_]:
+    """(runs,) starts whose rows are much nearer to a loss of rank than those of the others."""
+    motion = lanes_flow(run, order)
+    if motion.guarded is None:
+        return np.zeros(inputs.runs, dtype=bool)
+    fn = guarded_flow(motion)
+    z = np.hstack([inputs.q, inputs.v, np.zeros((inputs.runs, int(motion.has_work)))])
+    pivots = run._evaluate(fn, [np.full(inputs.runs, order.t0), z, inputs.p])["pivots"]
+    with np.errstate(all="ignore"):
+        return np.asarray(~(pivots >= CLOSE * np.nanmedian(pivots, axis=0)).all(axis=1))
+
+
+__all__ = ["Ensemble", "doubtful_ranks", "finished", "lanes_flow", "why_not"]

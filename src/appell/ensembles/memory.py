@@ -1,0 +1,38 @@
+"""Memory that an ensemble would take, estimated before it starts."""
+
+from __future__ import annotations
+
+import os
+
+from appell.ensembles.inputs import Inputs
+from appell.ensembles.order import Order
+from appell.ensembles.result import Results
+from appell.errors import ModelError
+
+
+def refuse_too_large(inputs: Inputs, order: Order, nz: int) -> None:
+    """`ModelError` with a remedy where the results would not fit into memory."""
+    needed, free = Results.size(inputs.runs, order, nz), free_memory()
+    if free is not None and needed > 0.9 * free:
+        rows = order.kept.rows
+        what = f"{rows} states of {inputs.runs} runs" if rows > 1 else f"{inputs.runs} runs"
+        raise ModelError(
+            f"{what} take about {needed / 1e9:.3g} GB, and {free / 1e9:.3g} GB are free: keep fewer times, the final states, or"
+            " reductions (keep={'top': ap.reduce.max(x)}); or make fewer runs at a time"
+        )
+
+
+def free_memory() -> int | None:
+    """Bytes that can be had without swapping; None where the system does not say."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration):
+        pass
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+__all__ = ["free_memory", "refuse_too_large"]

@@ -1,0 +1,48 @@
+"""Threads over the runs of an ensemble: progress, and an end by Ctrl-C that loses nothing that is done."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from typing import Any
+
+from appell.simulate.progress import Reporter
+
+POLL = 0.05
+"""Seconds between two looks at how far the threads are."""
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on this system
+        return os.cpu_count() or 1
+
+
+def drive(
+    work: Callable[[], Any], threads: int, done: Callable[[], int], stop: Callable[[], Any], report: Reporter | None
+) -> bool:
+    """`work()` in each of the threads until it returns; False if Ctrl-C, or a report that raises it, ended it earlier."""
+    with ThreadPoolExecutor(threads) as pool:
+        futures = [pool.submit(work) for _ in range(threads)]
+        try:
+            waiting = set(futures)
+            while waiting:
+                over, waiting = wait(waiting, timeout=POLL, return_when=FIRST_EXCEPTION)
+                for future in over:
+                    future.result()
+                if report is not None:
+                    report(done())
+        except KeyboardInterrupt:
+            stop()
+            wait(futures)
+            return False
+        except BaseException:
+            stop()
+            raise
+    return True
+
+
+__all__ = ["cores", "drive"]

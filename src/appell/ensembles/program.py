@@ -1,0 +1,218 @@
+"""C text of a whole time loop in lanes: `many.c.in` filled in for a flow, a method and what is kept of a run.
+
+    flow_vectors(t, z, p, zd, margin[, pivots], far, work)      the right-hand side, by `backends.lanes`
+    position_vectors, velocity_vectors                          Newton's corrections onto the constraints
+    observe_vectors(t, z, p, g, far, work)                      the expressions of the reductions
+
+The same instructions in another dialect are another program: nothing here knows how wide a vector is, or that it is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+import numpy as np
+
+from appell.backends.lanes.emit import PRECISIONS, emit_vectors, vector_types
+from appell.backends.text.sincos import Precision
+from appell.graph import Fn, make_fn
+from appell.graph.algebra import apply, as_matrix, block_matrix, column, symbols, symmetric_solve, take, zeros
+from appell.normal_form.flow import Flow
+from appell.simulate.loop.header import header
+from appell.simulate.methods.tableaux import Array, Tableau
+
+CLOSE = 0.1
+"""Share of its largest value below which the square of a row's distance from the others sends a run to the guarded loop."""
+HANDED = 100
+"""The status, inside this room alone, of a run that the lanes leave to the loop for single runs."""
+NODES = 7
+"""Of the rule of Gauss and Lobatto in which expressions are looked at inside a step."""
+
+CDEF = """
+typedef struct {
+    int64_t n;                          /* runs to be made: those in `order`, or 0 ... n - 1 where that is NULL */
+    const int64_t *order;
+    const double *z0;                   /* (runs, NZ) */
+    const double *p;                    /* (runs, NP), or (NP,) with p_stride 0 */
+    int64_t p_stride;
+    double t0;
+    const double *t_end;                /* (runs,), or (1,) with end_stride 0 */
+    int64_t end_stride;
+    double rtol;                        /* 0: fixed step h_max */
+    const double *atol;                 /* (NZ,) */
+    double h_max;
+    int64_t max_steps;
+
+    const double *times;                /* (runs, n_times), or (n_times,) with times_stride 0 */
+    int64_t n_times, times_stride;
+    double *z_times;                    /* (runs, n_times, NZ) */
+    int64_t n_points, skip;             /* points of a section: kept, and passed over before them */
+    double *points, *point_times;       /* (runs, n_points, NZ), (runs, n_points) */
+
+    double *z, *t, *defect, *values;    /* (runs, NZ), (runs,), (runs,), (runs, reductions) */
+    int64_t *steps, *rejected;          /* (runs,) */
+    int32_t *status;                    /* (runs,) */
+
+    int64_t next, done;                 /* runs given out, runs that have ended: all threads count together */
+    int32_t stop;                       /* set from outside: no step more */
+} appell_many;
+
+int appell_many_run(appell_many *job);
+"""
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What the reductions see: `observe` (t, z, p) → g; C text that begins and that updates them after each step."""
+
+    observe: Fn
+    count: int
+    begin: str
+    each: str
+
+
+def many_source(flow: Flow, tableau: Tableau, watch: Watch | None, *, lanes: int, groups: int, scalar: str = "double") -> str:
+    """The whole C file, with `appell_many_run` of `CDEF`."""
+    precision, rhs = PRECISIONS[scalar], guarded_flow(flow)
+    corrections = [step for step in (flow.position, flow.velocity) if step is not None]
+    assert all(isinstance(step, Fn) for step in corrections)
+    fns = [rhs, *corrections, *([watch.observe] if watch else [])]
+    texts = [emit_vectors(fn, precision) for fn in fns]
+    pivots = rhs.outputs[2].size if len(rhs.outputs) > 2 else 0
+    sizes = {
+        "NZ": flow.nz, "NP": rhs.inputs[2].size, "HAS_PROJECTION": int(flow.projects), "PIVOTS": pivots, "CLOSE": CLOSE,
+        "HANDED": HANDED, "OBSERVED": watch.observe.outputs[0].size if watch else 0, "PROBES": NODES,
+        "REDUCTIONS": watch.count if watch else 0,
+    }  # fmt: skip
+    values = {
+        **_tableau_text(tableau, precision), **_number_text(precision, lanes),
+        "name": tableau.name, "groups": groups, "work": max(1, *(work for _, work in texts)), "interface": CDEF,
+        "project": _project_text(flow) if flow.projects else "", "reduce": _reduce_text(watch, precision) if watch else "",
+    }  # fmt: skip
+    text = _template("many.c.in").replace("@project@", values.pop("project")).replace("@reduce@", values.pop("reduce"))
+    for name, value in values.items():
+        text = text.replace(f"@{name}@", str(value))
+    defines = "\n".join(f"#define {name} {value}" for name, value in sizes.items())
+    return "\n".join([vector_types(fns, lanes, precision), header(), *(each for each, _ in texts), defines, text])
+
+
+def guarded_flow(flow: Flow) -> Fn:
+    """(t, z, p) → zd, margin and, where a loop watches the rank of rows, the pivots of A M⁻¹ Aᵀ one after another.
+
+    A pivot is the square of a row's distance from the rows before it, in the kinetic metric. The factorisation is the one that
+    the accelerations need anyway.
+    """
+    assert isinstance(flow.rhs, Fn)
+    if flow.guarded is None:
+        return flow.rhs
+    inputs = {port.name: (symbols(port.name, port.size), port.shape) for port in flow.rhs.inputs}
+    at = [value for value, _ in inputs.values()]
+    out, blocks = apply(flow.rhs, *at), apply(flow.guarded.rows, *at)
+    m, n = flow.guarded.rows.outputs[1].shape
+    M, A = as_matrix(blocks["M"], n, n), as_matrix(blocks["A"], m, n)
+    _, D, _ = symmetric_solve(block_matrix([[M, A.T], [A, zeros(m, m)]]), zeros(n + m))
+    pivots = -take(column(D), range(n, n + m))
+    return make_fn("flow", inputs, {"zd": (out["zd"], (flow.nz,)), "margin": (out["margin"], ()), "pivots": (pivots, (m,))})
+
+
+def _template(name: str) -> str:
+    return files("appell.ensembles").joinpath(name).read_text(encoding="utf-8")
+
+
+def _number_text(precision: Precision, lanes: int) -> dict[str, object]:
+    double = precision.scalar == "double"
+    return {
+        "scalar": precision.scalar, "integer": precision.integer, "lanes": lanes, "bytes": precision.size * lanes,
+        "size": precision.size, "mantissa": 52 if double else 23, "shift": repr(2.0**52 if double else 2.0**23),
+        "bias": 1023 if double else 127, "tiny": "1e-300" if double else "1e-36f", "near": "1e-15" if double else "1e-6f",
+        "epsilon": "DBL_EPSILON" if double else "FLT_EPSILON", "smallest": "1e-20",
+        "limit": f"{precision.limit!r}{precision.suffix}",
+    }  # fmt: skip
+
+
+def _tableau_text(tableau: Tableau, precision: Precision) -> dict[str, object]:
+    """The tableau's part of `many.c.in`."""
+    number = lambda value: f"(T) {float(value)!r}"
+
+    def combination(coefficients: Array) -> str:
+        return " + ".join(f"{number(c)}*k[{j}][i]" for j, c in enumerate(coefficients) if c != 0)
+
+    def stage(target: str, coefficients: Array, at: float, row: str) -> str:
+        slope = f"        many_slope(s, s->t + {number(at)}*s->step, s->{target}, k[{row}]);\n" if row else ""
+        return (
+            "    for (int g = 0; g < GROUPS; g++) {\n        Group *const s = all + g;\n        V (*const k)[NZ] = s->k;\n"
+            f"        for (int i = 0; i < NZ; i++) s->{target}[i] = s->z[i] + s->step*({combination(coefficients)});\n"
+            f"{slope}    }}"
+        )
+
+    stages = [stage("y", tableau.A[i, :i], tableau.C[i], str(i)) for i in range(1, tableau.stages)]
+    stages.append(stage("z1", tableau.B, 1.0, "END" if tableau.end_slope_in_error else ""))
+    extra = [
+        f"    for (int i = 0; i < NZ; i++) s->y[i] = s->z[i] + s->step*({combination(a[:i])});\n"
+        f"    many_slope(s, s->t + {number(c)}*s->step, s->y, k[{i}]);"
+        for i, (c, a) in enumerate(zip(tableau.C_extra, tableau.A_extra, strict=True), start=tableau.stages + 1)
+    ]
+    d, errors = len(tableau.D), [row for row in tableau.E if np.any(row)]
+    exponent = 1 / (tableau.error_order + 1)
+    previous = f"*many_power(s->previous, {number(tableau.beta / 2)})" if tableau.beta else ""
+    return {
+        "rows": tableau.stages + 1 + len(tableau.A_extra), "end": tableau.stages, "dense": 3 + d, "errors": len(errors),
+        "end_slope_in_error": int(tableau.end_slope_in_error), "stages": "\n".join(stages), "extra": "\n".join(extra),
+        "dense_rows": "\n".join(f"        s->F[{3 + j}][i] = h*({combination(tableau.D[j])});" for j in range(d)),
+        "sums": ", ".join(f"sum{j} = {{}}" for j in range(len(errors))),
+        "error_rows": "\n".join(
+            f"        const V e{j} = ({combination(row)})*scale;\n        sum{j} += e{j}*e{j};" for j, row in enumerate(errors)
+        ),
+        "error_norm": "s->step*s->step*sum0*(T) (1.0/NZ)" if len(errors) < 2
+        else f"s->step*s->step*sum0*sum0/((sum0 + (T) 0.01*sum1 + (T) {'1e-300' if precision.size == 8 else '1e-36f'})*(T) NZ)",
+        "factor": f"{number(tableau.safety)}*many_power(bounded, {number(-(exponent - 0.75 * tableau.beta) / 2)}){previous}",
+        "exponent": repr(exponent), "grow": repr(tableau.grow), "shrink": repr(tableau.shrink),
+    }  # fmt: skip
+
+
+def _project_text(flow: Flow) -> str:
+    names = [name for name, step in (("position", flow.position), ("velocity", flow.velocity)) if step is not None]
+    head = "static I many_{0}(Group *s, V t, V *z, I active, V *defect)\n"
+    correct = head + "{{\n    I failed = {{}};\n    CORRECT({0}_vectors)\n    return failed;\n}}"
+    calls = [
+        f"    failed |= many_{name}(s, t, z, active & ~failed, defect);" + ("\n    many_unit(z, active);" if k == 0 else "")
+        for k, name in enumerate(names)
+    ]
+    text = _template("project.c.in").replace("@corrections@", "\n".join(correct.format(name) for name in names))
+    return text.replace("@units@", "\n".join(map(_unit_text, flow.quaternions))).replace("@calls@", "\n".join(calls))
+
+
+def _unit_text(group: Sequence[int]) -> str:
+    """z /= |z| over the four places of a quaternion."""
+    square = " + ".join(f"z[{i}]*z[{i}]" for i in group)
+    scale = "".join(f"        z[{i}] = lanes_select(active, z[{i}]*e, z[{i}]);\n" for i in group)
+    root = "        V e;\n        for (int k = 0; k < LANES; k++) e[k] = 1/sqrt(n[k]);\n"
+    return f"    {{\n        const V n = {square};\n{root}{scale}    }}"
+
+
+def _reduce_text(watch: Watch, precision: Precision) -> str:
+    nodes, weights = lobatto(NODES)
+    listed = lambda numbers: ", ".join(f"{float(x)!r}{precision.suffix}" for x in numbers)
+    text = _template("reduce.c.in").replace("@nodes@", listed(nodes)).replace("@weights@", listed(weights))
+    text = text.replace("@slopes@", ", ".join(f"{{{listed(row)}}}" for row in differentiation(nodes)))
+    return text.replace("@begin@", watch.begin).replace("@each@", watch.each)
+
+
+def lobatto(n: int) -> tuple[Array, Array]:
+    """Nodes and weights of the rule of Gauss and Lobatto on [0, 1], both ends among the nodes: the zeros of P'_{n−1}."""
+    P = np.polynomial.Legendre.basis(n - 1)
+    inner = np.sort(P.deriv().roots().real)
+    x = np.concatenate([[-1.0], inner, [1.0]])
+    return (x + 1) / 2, 1 / (n * (n - 1) * P(x) ** 2)
+
+
+def differentiation(x: Array) -> Array:
+    """D with (D g)_j the derivative at x_j of the polynomial through the points (x_i, g_i)."""
+    V = np.vander(x, increasing=True)
+    powers = np.hstack([np.zeros((len(x), 1)), V[:, :-1] * np.arange(1, len(x))])
+    return powers @ np.linalg.inv(V)
+
+
+__all__ = ["CDEF", "HANDED", "Watch", "lobatto", "many_source"]

@@ -1,0 +1,109 @@
+"""The runs of an ensemble as one `Dataset` over `run`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.ensembles.inputs import Inputs
+from appell.ensembles.order import Order
+from appell.errors import Status
+from appell.motion.dataset import Names, json_text, version
+from appell.simulate.run import Run
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Array = NDArray[np.float64]
+
+
+class Results:
+    """Memory for the results of all runs: z (runs, nq + nv), rows (runs, k, nq + nv), and so on."""
+
+    def __init__(self, runs: int, order: Order, nz: int):
+        kept = order.kept
+        many = kept.times is not None or kept.section is not None
+        self.status = np.full(runs, int(Status.CANCELLED), np.int32)
+        self.message = np.full(runs, "", dtype=object)
+        self.t, self.z = np.full(runs, np.nan), np.full((runs, nz), np.nan)
+        self.rows = np.full((runs, kept.rows if many else 0, nz), np.nan)
+        self.row_times = np.full((runs, kept.rows if kept.section else 0), np.nan)
+        self.values = {name: np.full(runs, np.nan) for name in kept.reductions}
+
+    @staticmethod
+    def size(runs: int, order: Order, nz: int) -> int:
+        """Bytes that the results take while they are computed, roughly."""
+        kept = order.kept
+        states = 1 + (kept.rows if kept.times is not None or kept.section else 0)
+        return runs * (16 * states * (nz + 1) + 16 * len(kept.reductions) + 60)
+
+
+def dataset(run: Run, inputs: Inputs, order: Order, results: Results, facts: Mapping[str, Any]) -> xr.Dataset:
+    """See `simulate_many`."""
+    import xarray as xr
+
+    from appell.show.style import latex
+
+    names, kept = Names(), order.kept
+    for taken in ("run", "status", "message"):
+        names(taken)
+    dims, states, time = _layout(order, results)
+    variables: dict[str, Any] = {}
+    if not kept.reductions:
+        symbols = (*run.system.coordinates, *run.system.velocities)
+        for i, symbol in enumerate(symbols):
+            level = min(symbol.level, 1)
+            role = ("coordinate", "velocity")[level]
+            attrs = _labels(symbol, f"{role} {symbol}", role)
+            variables[names(str(symbol))] = (dims, states[..., i], {**attrs, "latex": latex(symbol)})
+    for name, reduction in kept.reductions.items():
+        units = "s" if reduction.kind == "first_crossing" else "1" if reduction.kind in UNITLESS else "SI"
+        attrs = {"reduction": reduction.kind, "long_name": reduction.meaning, "units": units}
+        variables[names(name)] = ("run", results.values[name], attrs)
+    flags = {"flag_values": [int(s) for s in Status], "flag_meanings": " ".join(s.name for s in Status), "long_name": "status"}
+    variables["status"] = ("run", results.status, flags)
+    variables["message"] = ("run", results.message, {"long_name": "what happened"})
+    coordinates: dict[str, Any] = {"run": np.arange(inputs.runs), "t": time}
+    for name, value in inputs.varied_parameters.items():
+        coordinates[names(name)] = ("run", value, _labels(name, f"parameter {name}", "parameter"))
+    for name, value in inputs.varied_starts.items():
+        coordinates[names(f"{name}_start")] = ("run", value, _labels(name, f"start of {name}", "start"))
+    return xr.Dataset(variables, coordinates, _attributes(run, inputs, order, facts))
+
+
+def _labels(symbol: Any, meaning: str, role: str) -> dict[str, str]:
+    return {"symbol": str(symbol), "units": "SI", "long_name": meaning, "role": role}
+
+
+UNITLESS = ("crossings", "impacts", "energy_error")
+
+
+def _layout(order: Order, results: Results) -> tuple[tuple[str, ...], Array, Any]:
+    """Dimensions and values of the states, and the variable of time."""
+    kept, label = order.kept, {"units": "s", "long_name": "time", "latex": "t", "symbol": "t"}
+    if kept.section is not None:
+        return ("run", "point"), results.rows, (("run", "point"), results.row_times, label)
+    if kept.times is None:
+        return ("run",), results.z, ("run", results.t, label)
+    if kept.times.ndim == 1:
+        return ("run", "t"), results.rows, ("t", kept.times, label)
+    return ("run", "sample"), results.rows, (("run", "sample"), kept.times, label)
+
+
+def _attributes(run: Run, inputs: Inputs, order: Order, facts: Mapping[str, Any]) -> dict[str, Any]:
+    fixed = {} if inputs.p.ndim == 2 else dict(zip(map(str, run.system.parameters), map(float, inputs.p), strict=True))
+    if inputs.p.ndim == 2:
+        held = [s for s in map(str, run.system.parameters) if s not in inputs.varied_parameters]
+        fixed = {s: float(inputs.p[0, i]) for i, s in enumerate(map(str, run.system.parameters)) if s in held}
+    how = {"step": order.step} if order.step is not None else {"rtol": order.rtol, "atol": order.atol}
+    return {
+        "title": f"{inputs.runs} motions of {run.system.name}", "system": run.system.name, "parameters": json_text(fixed),
+        "method": order.method, "tolerances": json_text(how), "since": order.t0, "appell_version": version(),
+        **{key: value if isinstance(value, str | int | float) else json_text(value) for key, value in facts.items()},
+    }  # fmt: skip
+
+
+__all__ = ["Results", "dataset"]

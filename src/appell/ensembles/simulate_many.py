@@ -1,0 +1,285 @@
+"""`simulate_many`: one model, many motions."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import count
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from appell.backends import AppellWarning, warn
+from appell.ensembles.inputs import Inputs, read_inputs, refused_starts
+from appell.ensembles.kept import read_keep
+from appell.ensembles.lanes import Ensemble, doubtful_ranks, why_not
+from appell.ensembles.memory import refuse_too_large
+from appell.ensembles.methods import fixed_methods
+from appell.ensembles.order import Order
+from appell.ensembles.pool import cores, drive
+from appell.ensembles.program import HANDED
+from appell.ensembles.result import Results, dataset
+from appell.ensembles.single import make, message_of
+from appell.ensembles.stability import refuse_unstable
+from appell.errors import AppellError, ModelError, Status
+from appell.model import System
+from appell.model.values import finite
+from appell.simulate.loop.prepare import methods
+from appell.simulate.progress import Reporter, reporter
+from appell.simulate.run import Run, unjudged
+from appell.tree import Tree
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Array = NDArray[np.float64]
+
+
+def simulate_many(
+    system: System | Tree | Run,
+    starts: Mapping[Any, Any] | Array | None = None,
+    parameters: Mapping[Any, Any] | None = None,
+    until: ArrayLike = 1.0,
+    *,
+    step: float | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    method: str = "auto",
+    since: float = 0.0,
+    keep: Any = "final",
+    product: bool = False,
+    backend: str = "auto",
+    dtype: Any = np.float64,
+    threads: int | None = None,
+    progress: bool | Callable[[float], None] = False,
+    max_step: float = np.inf,
+    max_steps: int = 10_000_000,
+    corner: str = "raise",
+) -> xr.Dataset:
+    """Integrate the equations of motion from many starts and with many values of the parameters.
+
+        q̇ = N v + n0,    v̇ = a(t, q, v; p_k),    (q, v)(since) = start k,    k = 0 … runs − 1
+
+    Smooth systems run in lanes: one run in each lane of a vector, the whole time loop compiled, each lane with its own step and
+    error, the next run where one has ended. Constraints are projected and quaternions kept unit as in `simulate`. Whatever the
+    lanes are not for (`dataset.attrs["path"]` says it: walls, redundant rows, methods for stiff systems) and every run that
+    comes near a loss of rank is made by the loops of `simulate`, one run at a time in each thread: the same answer, later.
+
+    Parameters
+    ----------
+    system: a `System`, a `Tree` as it stands, or what `ap.compile` made (then without parameters and backend).
+    starts: coordinate or velocity → value or array (runs,); unnamed values are 0. Or all states as an array, (runs, nq + nv).
+    parameters: symbol → value or array (runs,).
+    until, since: end, one or (runs,), and beginning, s.
+    step: a fixed step, s, without error control; or
+    rtol, atol: tolerances of the step control, 1e-9 and 1e-12 by default.
+    method: "rk4" (order 4, with `step` only, and its default), "dop853" (order 8, the default with `rtol`), "dopri5", or
+        another method of `simulate`, one run at a time.
+    keep: "final" (states at the end); k (every k-th step); times (k,) or (runs, k); {name: `ap.reduce.…`}; or
+        `ap.reduce.section(…)`, the points of a Poincaré section.
+    product: every combination of the arrays in starts and parameters, the last one turning fastest (`ap.outer`).
+    dtype: float64, or float32 with a fixed step: half the time, seven digits.
+    threads: all cores by default; results do not depend on it.
+    progress: True for a bar, or a function of the number of runs that are done.
+    max_step, max_steps, corner: as in `simulate`.
+
+    Returns
+    -------
+    `xarray.Dataset` with the dimension `run` (and `t`, `sample` or `point`): a variable for each coordinate and velocity, named
+    as in `motion.dataset` (x, x_d; attribute `symbol`), or for each reduction; `status` (`ap.Status` as an integer) and
+    `message` of each run; as coordinates the parameters and starts that vary. A run that fails has its last good state, and NaN
+    at times that it did not reach. Ctrl-C returns what is done; the other runs have the status CANCELLED.
+    """
+    run, model = _ready(system, parameters, backend)
+    inputs = read_inputs(model, starts, run.parameters if isinstance(system, Run) else parameters, product=product)
+    order = _order(inputs, until, step, rtol, atol, method, since, keep, dtype, max_step, max_steps, corner)
+    refuse_too_large(inputs, order, model.nq + model.nv)
+    threads = min(_threads(threads), inputs.runs)
+    clock = perf_counter()
+    run = replace(run, p=inputs.p_of(0), parameters=dict(zip(model.parameters, map(float, inputs.p_of(0)), strict=True)))
+    results = Results(inputs.runs, order, model.nq + model.nv)
+    refused = refused_starts(run, order.t0, inputs)
+    for k, why in refused.items():
+        results.status[k], results.message[k], results.t[k] = Status.REFUSED, why, order.t0
+        results.z[k] = np.concatenate([inputs.q[k], inputs.v[k]])
+    todo = np.array([k for k in range(inputs.runs) if k not in refused], dtype=np.int64)
+    if order.step is not None:
+        refuse_unstable(run, inputs, order, todo)
+    path = _make(_started(run, inputs, order, todo), inputs, order, results, todo, threads, reporter(progress, 0, inputs.runs))
+    _tell(results, order)
+    return dataset(run, inputs, order, results, {"path": path, "seconds": perf_counter() - clock, "threads": threads})
+
+
+def _ready(system: System | Tree | Run, parameters: Any, backend: str) -> tuple[Run, System]:
+    system = system.system() if isinstance(system, Tree) else system
+    if isinstance(system, Run):
+        if parameters is not None:
+            raise ModelError("this system was compiled with its parameters; give the system itself to vary them")
+        return system, system.system
+    if not isinstance(system, System):
+        raise ModelError(f"simulate_many takes a System or what ap.compile returns, not {type(system).__name__}")
+    first = {key: _first(value) for key, value in parameters.items()} if isinstance(parameters, Mapping) else parameters
+    return unjudged(system, first, backend), system
+
+
+def _first(value: Any) -> Any:
+    flat = np.ravel(np.asarray(value, dtype=object))
+    return flat[0] if len(flat) else value
+
+
+def _order(
+    inputs: Inputs, until: Any, step: Any, rtol: Any, atol: Any, method: str, since: Any, keep: Any, dtype: Any,
+    max_step: Any, max_steps: Any, corner: str,
+) -> Order:  # fmt: skip
+    t0, ends = finite(since, "since="), _ends(until, inputs.runs)
+    if step is not None and (rtol is not None or atol is not None):
+        raise ModelError("give step= (a fixed step) or rtol= (error control), not both")
+    step = None if step is None else _positive(step, "step")
+    scalar = _scalar(dtype, step)
+    if method == "auto":
+        method = "rk4" if step is not None else "dopri5" if rtol is not None and rtol > 1e-4 else "dop853"
+    allowed = fixed_methods() if step is not None else tuple(name for name in methods() if name != "auto")
+    if method not in allowed:
+        hint = "; method='rk4' goes with step=" if method == "rk4" else ""
+        how = "step=" if step is not None else "rtol="
+        raise ModelError(f"there is no method {method!r} with {how}; choose one of auto, {', '.join(allowed)}{hint}")
+    return Order(
+        t0=t0, ends=ends, step=step, method=method, scalar=scalar, corner=corner,
+        rtol=1e-9 if rtol is None else _positive(rtol, "rtol"), atol=1e-12 if atol is None else _positive(atol, "atol"),
+        max_step=_positive(max_step, "max_step"), max_steps=int(_positive(max_steps, "max_steps")),
+        kept=read_keep(keep, inputs.runs, t0, ends, step),
+    )  # fmt: skip
+
+
+def _ends(until: Any, runs: int) -> Array:
+    try:
+        ends = np.atleast_1d(np.asarray(until, dtype=float))
+    except (TypeError, ValueError):
+        raise ModelError(f"until= must be a time or one for each run, not {until!r}") from None
+    if ends.shape not in ((1,), (runs,)):
+        raise ModelError(f"until= has the shape {ends.shape}; give one time, or {runs}, one for each run")
+    if not np.isfinite(ends).all():
+        raise ModelError("until= must be finite")
+    return ends
+
+
+def _positive(value: Any, name: str) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ModelError(f"{name}= must be a number, not {value!r}") from None
+    if not number > 0 or (name == "step" and not np.isfinite(number)):
+        raise ModelError(f"{name}= must be positive{' and finite' if name == 'step' else ''}, not {value!r}")
+    return number
+
+
+def _scalar(dtype: Any, step: float | None) -> str:
+    try:
+        kind = np.dtype(dtype)
+    except TypeError:
+        raise ModelError(f"dtype= is float64 or float32, not {dtype!r}") from None
+    if kind == np.float64:
+        return "double"
+    if kind != np.float32:
+        raise ModelError(f"dtype= is float64 or float32, not {kind}")
+    if step is None:
+        raise ModelError("dtype=float32 has seven digits, too few for an error control; give step=")
+    return "float"
+
+
+def _threads(threads: Any) -> int:
+    if threads is None:
+        return cores()
+    if not (isinstance(threads, int) and not isinstance(threads, bool) and threads >= 1):
+        raise ModelError(f"threads= is a number of threads, at least 1, not {threads!r}")
+    return threads
+
+
+def _started(run: Run, inputs: Inputs, order: Order, todo: NDArray[np.int64]) -> Run:
+    """With the ranks at the first start at which they are determined."""
+    for k in todo[:10]:
+        try:
+            return replace(run, p=inputs.p_of(k)).started(order.t0, inputs.q[k], inputs.v[k])
+        except AppellError:
+            continue
+    return run
+
+
+def _make(
+    run: Run, inputs: Inputs, order: Order, results: Results, todo: NDArray[np.int64], threads: int, report: Reporter | None
+) -> str:
+    """All runs of `todo`; which way they went."""
+    reason = why_not(run, order)
+    try:
+        if reason is not None:
+            _one_by_one(run, inputs, order, results, todo, threads, report, 0)
+            return f"one by one: {reason}"
+        doubtful = doubtful_ranks(run, order, inputs)
+        ensemble = Ensemble(run, inputs, order, todo[~doubtful[todo]])
+        finished = drive(ensemble.work, threads, lambda: ensemble.done, ensemble.stop, report)
+        _take(ensemble, inputs, order, results)
+        left = np.union1d(ensemble.handed, todo[doubtful[todo]])
+        if finished and len(left):
+            _one_by_one(run, inputs, order, results, left, threads, report, inputs.runs - len(left))
+        return "lanes" if not len(left) else f"lanes, and {len(left)} runs one by one"
+    finally:
+        if report is not None:
+            report.finish(int((results.status != Status.CANCELLED).sum()))
+            report.close()
+
+
+def _take(ensemble: Ensemble, inputs: Inputs, order: Order, results: Results) -> None:
+    """What the lanes have finished."""
+    n = results.z.shape[1]
+    made = np.flatnonzero((ensemble.status != Status.CANCELLED) & (ensemble.status != HANDED))
+    results.status[made], results.t[made], results.z[made] = ensemble.status[made], ensemble.t[made], ensemble.z[made, :n]
+    results.rows[made], results.row_times[made] = ensemble.rows[made, :, :n], ensemble.row_times[made]
+    for name, value in ensemble.reduced(order.kept, ensemble.t - order.t0).items():
+        results.values[name][made] = value[made]
+    texts = {Status.OK: message_of(Status.OK, 0, 0, order)}
+    for k in map(int, made):
+        status = Status(int(ensemble.status[k]))
+        results.message[k] = texts.get(status) or message_of(status, float(ensemble.t[k]), order.end_of(k), order)
+
+
+def _one_by_one(
+    run: Run, inputs: Inputs, order: Order, results: Results, left: NDArray[np.int64], threads: int, report: Reporter | None,
+    before: int,
+) -> None:  # fmt: skip
+    """Each run by itself, so many at a time."""
+    numbers, finished, halt = count(), count(before), [False]
+    made = [before]
+
+    def work() -> None:
+        while not halt[0] and (i := next(numbers)) < len(left):
+            k = int(left[i])
+            one = make(run, inputs, order, k)
+            results.t[k], results.z[k], results.message[k] = one.t, one.z, one.message
+            results.rows[k, : len(one.rows)] = one.rows
+            results.row_times[k, : len(one.row_times)] = one.row_times
+            for name, value in one.values.items():
+                results.values[name][k] = value
+            results.status[k] = one.status
+            made[0] = next(finished) + 1
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AppellWarning)
+        drive(work, threads, lambda: made[0], lambda: halt.__setitem__(0, True), report)
+
+
+def _tell(results: Results, order: Order) -> None:
+    """Messages of runs that were not made, and one warning where something went wrong."""
+    undone = results.status == Status.CANCELLED
+    results.message[undone] = message_of(Status.CANCELLED, 0, 0, order)
+    bad = results.status[~undone & (results.status != Status.OK)]
+    if undone.any():
+        warn(f"stopped: {int((~undone).sum())} of {len(undone)} runs are done, the others have the status CANCELLED")
+    elif len(bad):
+        kinds = ", ".join(f"{int((bad == s).sum())} {Status(int(s)).name}" for s in np.unique(bad))
+        warn(f"{len(bad)} of {len(undone)} runs did not reach their end ({kinds}); see dataset.message")
+
+
+__all__ = ["simulate_many"]

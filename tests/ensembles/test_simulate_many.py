@@ -1,0 +1,264 @@
+"""Many motions: equal to `simulate` lane by lane, closed forms, independence of neighbours, and clear errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sympy import cos
+
+import appell as ap
+from appell import zoo
+from appell.errors import ConstraintError, ModelError, Status
+
+pytestmark = pytest.mark.compiler
+x = ap.coordinates("x")
+k, m = ap.parameters("k m", positive=True)
+SPRING = ap.System([x], m * x.d**2 / 2, k * x**2 / 2, name="spring")
+RNG = np.random.default_rng(3)
+
+
+def spring(n: int) -> tuple[dict, dict]:
+    """n random starts and stiffnesses; m = 1."""
+    return {x: RNG.uniform(0.5, 1.5, n), x.d: RNG.uniform(-1, 1, n)}, {k: RNG.uniform(0.5, 4, n), m: 1.0}
+
+
+def exact(starts: dict, parameters: dict, t: np.ndarray) -> np.ndarray:
+    w = np.sqrt(parameters[k])
+    return starts[x] * np.cos(w * t) + starts[x.d] / w * np.sin(w * t)
+
+
+def test_final_states_have_the_closed_form():
+    starts, parameters = spring(37)  # more than two vectors, and not a multiple of one
+    found = ap.simulate_many(SPRING, starts, parameters, 7.0)
+    assert found.sizes == {"run": 37} and (found.status == Status.OK).all() and found.attrs["path"] == "lanes"
+    assert found.x.attrs["symbol"] == "x" and found.x_d.attrs["symbol"] == "x.d" and set(found.message.values) == {"finished"}
+    np.testing.assert_allclose(found.x, exact(starts, parameters, np.array(7.0)), atol=1e-7)
+    np.testing.assert_allclose(found.k, parameters[k])
+    np.testing.assert_allclose(found.x_start, starts[x])
+
+
+def test_a_run_depends_neither_on_its_neighbours_nor_on_threads():
+    starts, parameters = spring(29)
+    all_of_them = ap.simulate_many(SPRING, starts, parameters, 7.0, threads=2)
+    again = ap.simulate_many(SPRING, starts, parameters, 7.0, threads=1)
+    alone = ap.simulate_many(SPRING, {s: v[11:12] for s, v in starts.items()}, {k: parameters[k][11:12], m: 1.0}, 7.0)
+    np.testing.assert_array_equal(all_of_them.x_d, again.x_d)
+    np.testing.assert_array_equal(all_of_them.x_d[11], alone.x_d[0])
+
+
+def test_times_for_all_and_for_each_run():
+    starts, parameters = spring(9)
+    times = np.array([0.0, 0.3, 2.0, 5.0])
+    found = ap.simulate_many(SPRING, starts, parameters, 5.0, keep=times)
+    assert found.x.dims == ("run", "t")
+    for i, t in enumerate(times):
+        np.testing.assert_allclose(found.x[:, i], exact(starts, parameters, t), atol=1e-7)
+    own = np.linspace(0, 1, 5) * RNG.uniform(1, 4, 9)[:, None]
+    found = ap.simulate_many(SPRING, starts, parameters, own[:, -1], keep=own)
+    assert found.x.dims == ("run", "sample")
+    np.testing.assert_array_equal(found.t, own)
+    for i in range(5):
+        np.testing.assert_allclose(found.x[:, i], exact(starts, parameters, own[:, i]), atol=1e-7)
+
+
+@pytest.mark.parametrize(("method", "steps", "order"), [("rk4", (40, 80), 4), ("dop853", (6, 12), 8)])
+def test_fixed_steps_have_their_order(method, steps, order):
+    starts, parameters = spring(8)
+    error = []
+    for n in steps:
+        found = ap.simulate_many(SPRING, starts, parameters, 4.0, step=4.0 / n, method=method)
+        error.append(np.abs(found.x - exact(starts, parameters, np.array(4.0))).max())
+    assert np.log2(error[0] / error[1]) > order - 0.4
+
+
+def test_every_kth_step_and_a_last_step_that_is_shorter():
+    starts, parameters = spring(8)
+    found = ap.simulate_many(SPRING, starts, parameters, 1.01, step=0.02, keep=10)
+    np.testing.assert_allclose(found.t, [0, 0.2, 0.4, 0.6, 0.8, 1.0])
+    np.testing.assert_allclose(found.x[:, -1], exact(starts, parameters, np.array(1.0)), atol=1e-6)
+    end = ap.simulate_many(SPRING, starts, parameters, 1.01, step=0.02)
+    np.testing.assert_allclose(end.x, exact(starts, parameters, np.array(1.01)), atol=1e-6)
+
+
+def test_single_precision_has_its_digits():
+    starts, parameters = spring(20)
+    found = ap.simulate_many(SPRING, starts, parameters, 4.0, step=0.01, dtype=np.float32)
+    error = np.abs(found.x - exact(starts, parameters, np.array(4.0))).max()
+    assert 1e-9 < error < 1e-4
+
+
+def test_reductions_have_their_closed_forms():
+    starts, parameters = spring(21)
+    w, T = np.sqrt(parameters[k]), 9.0
+    amplitude, phase = np.hypot(starts[x], starts[x.d] / w), np.arctan2(-starts[x.d] / w, starts[x])  # x = A cos(w t + phase)
+    found = ap.simulate_many(
+        SPRING, starts, parameters, T, max_step=0.5,
+        keep={
+            "top": ap.reduce.max(x), "low": ap.reduce.min(x), "square": ap.reduce.mean(x**2), "path": ap.reduce.integral(x.d),
+            "falls": ap.reduce.first_crossing(x, -1), "passes": ap.reduce.crossings(x), "pull": ap.reduce.max(x.dd),
+            "end": ap.reduce.final(x), "energy": ap.reduce.energy_error(), "blows": ap.reduce.impacts(),
+        },
+    )  # fmt: skip
+    assert (found.status == Status.OK).all()
+    np.testing.assert_allclose(found.top, amplitude, rtol=1e-8)
+    np.testing.assert_allclose(found.low, -amplitude, rtol=1e-8)
+    np.testing.assert_allclose(found.pull, w**2 * amplitude, rtol=1e-8)
+    square = amplitude**2 / 2 * (1 + (np.sin(2 * (w * T + phase)) - np.sin(2 * phase)) / (2 * w * T))
+    np.testing.assert_allclose(found.square, square, rtol=1e-7)
+    end = exact(starts, parameters, np.array(T))
+    np.testing.assert_allclose(found.path, end - starts[x], atol=1e-7)
+    np.testing.assert_allclose(found.end, end, atol=1e-7)
+    np.testing.assert_allclose(found.falls, (np.pi / 2 - phase) / w, rtol=1e-7)
+    half_turns = lambda angle: np.floor((angle + np.pi / 2) / np.pi)
+    np.testing.assert_allclose(found.passes, half_turns(w * T + phase) - half_turns(phase))
+    assert found.energy.max() < 1e-7 and (found.energy > 0).any() and (found.blows == 0).all()
+
+
+def test_reductions_of_single_runs_are_those_of_lanes():
+    starts, parameters = spring(3)
+    keep = {"top": ap.reduce.max(x), "square": ap.reduce.mean(x**2), "falls": ap.reduce.first_crossing(x, -1),
+            "passes": ap.reduce.crossings(x), "energy": ap.reduce.energy_error()}  # fmt: skip
+    lanes = ap.simulate_many(SPRING, starts, parameters, 9.0, keep=keep)
+    single = ap.simulate_many(SPRING, starts, parameters, 9.0, keep=keep, backend="vm")
+    assert single.attrs["path"].startswith("one by one")
+    for name in keep:
+        np.testing.assert_allclose(lanes[name], single[name], rtol=1e-6, atol=1e-7)
+
+
+def test_points_of_a_section():
+    starts, parameters = spring(11)
+    w = np.sqrt(parameters[k])
+    phase = np.arctan2(-starts[x.d] / w, starts[x])
+    found = ap.simulate_many(SPRING, starts, parameters, 100.0, keep=ap.reduce.section(x, count=3, skip=1))
+    first = np.mod(1.5 * np.pi - phase, 2 * np.pi)
+    np.testing.assert_allclose(found.t, (first[:, None] + 2 * np.pi * np.arange(1, 4)) / w[:, None], rtol=1e-7)
+    np.testing.assert_allclose(found.x, 0, atol=1e-12)
+    assert (found.x_d > 0).all()
+    short = ap.simulate_many(SPRING, starts, parameters, 5.0, keep=ap.reduce.section(x, count=3, skip=1))
+    assert np.isnan(short.x).any() and (short.status == Status.OK).all()
+
+
+SAMPLE = ["n_pendulum", "four_bar", "heavy_top_quaternion", "rolling_disc", "double_pendulum_with_wall"]
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_equal_to_simulate(name):
+    example, rtol = zoo.ALL[name](), 1e-8
+    system, until = example.system, min(example.until, 1.0)
+    first = ap.simulate(system, example.start, until, example.parameters, rtol=rtol)
+    state = lambda s: np.concatenate([s.q[-1], s.v[-1]])
+    on_the_way = [np.concatenate([first.q[i], first.v[i]]) for i in (0, len(first) // 3, len(first) // 2)]
+    symbols = (*system.coordinates, *system.velocities)
+    found = ap.simulate_many(system, np.array(on_the_way), example.parameters, until, rtol=rtol)
+    assert (found.status == Status.OK).all()
+    values = {variable.attrs.get("symbol"): variable.values for variable in found.data_vars.values()}
+    for i, z in enumerate(on_the_way):
+        motion = ap.simulate(system, dict(zip(symbols, z, strict=True)), until, example.parameters, rtol=rtol)
+        mine = np.array([values[str(s)][i] for s in symbols])
+        np.testing.assert_allclose(mine, state(motion), rtol=100 * rtol, atol=100 * rtol)
+
+
+def test_a_run_that_fails_says_why_and_disturbs_nobody():
+    attraction = ap.System([x], x.d**2 / 2, -1 / x, name="falling")
+    starts = {x: np.array([1.0, 1.0, 1.0, 2.0, 1.0]), x.d: np.array([2.0, 0.0, 2.0, 2.0, 2.0])}
+    with pytest.warns(ap.AppellWarning, match="1 of 5 runs"):
+        found = ap.simulate_many(attraction, starts, {}, 3.0)
+    assert found.status.values.tolist()[0] == 0 and found.status[1] in (Status.STEP_TOO_SMALL, Status.NOT_FINITE)
+    assert "stopped at t = 1.11" in str(found.message[1].values)  # π/(2√2)
+    alone = ap.simulate_many(attraction, {x: 2.0, x.d: 2.0}, {}, 3.0)
+    np.testing.assert_array_equal(found.x[3], alone.x[0])
+
+
+def test_starts_that_cannot_be_used():
+    y = ap.coordinates("y")
+    circle = ap.System([x, y], (x.d**2 + y.d**2) / 2, constraints=[ap.Constraint(x**2 + y**2 - 1, name="circle")])
+    with pytest.warns(ap.AppellWarning, match="1 REFUSED"):
+        found = ap.simulate_many(circle, {x: [1.0, 1.1], y.d: [1.0, 1.0]}, {}, 1.0)
+    assert found.status.values.tolist() == [Status.OK, Status.REFUSED] and "circle" in str(found.message[1].values)
+    np.testing.assert_allclose(found.x[0], np.cos(1.0), rtol=1e-8)
+    with pytest.raises(ConstraintError, match=r"run 0: .*circle"):
+        ap.simulate_many(circle, {x: [2.0, 1.1]}, {}, 1.0)
+
+
+def test_stopping_keeps_what_is_done():
+    starts, parameters = spring(4000)
+
+    def interrupt(done: float) -> None:
+        if done:
+            raise KeyboardInterrupt
+
+    with pytest.warns(ap.AppellWarning, match="stopped"):
+        found = ap.simulate_many(SPRING, starts, parameters, np.linspace(1, 20_000, 4000), progress=interrupt, threads=1)
+    done = found.status.values == Status.OK
+    assert 0 < done.sum() < 4000 and (found.status.values[~done] == Status.CANCELLED).all()
+    assert np.isfinite(found.x.values[done]).all() and "stopped" in str(found.message.values[~done][0])
+
+
+def test_progress_ends_with_all_runs():
+    seen: list[float] = []
+    ap.simulate_many(SPRING, *spring(5), 1.0, progress=seen.append)
+    assert seen[-1] == 5
+
+
+def test_every_combination():
+    found = ap.simulate_many(SPRING, {x: [1.0, 2.0]}, {k: [1.0, 4.0, 9.0], m: 1.0}, 1.0, product=True)
+    np.testing.assert_allclose(found.x, np.outer([1, 2], np.cos([1, 2, 3])).ravel(), rtol=1e-8)
+    grid = found.set_index(run=["x_start", "k"]).unstack("run")
+    assert grid.x.shape == (2, 3)
+    starts, parameters = ap.outer({x: [1.0, 2.0]}, {k: [1.0, 4.0, 9.0], m: 1.0})
+    assert starts[x].tolist() == [1, 1, 1, 2, 2, 2] and parameters[k].tolist() == [1, 4, 9] * 2 and parameters[m] == 1.0
+
+
+def test_forces_that_depend_on_time_and_runs_backwards():
+    driven = ap.System([x], x.d**2 / 2, forces={x: cos(ap.t)}, name="driven")
+    found = ap.simulate_many(driven, {x: [0.0, 1.0]}, {}, np.array([2.0, -2.0]), since=0.5)
+    t = np.array([2.0, -2.0])
+    velocity = np.sin(t) - np.sin(0.5)
+    np.testing.assert_allclose(found.x_d, velocity, rtol=1e-9)
+
+
+BAD = [
+    ({"starts": {x: [1.0, 2.0], x.d: [1.0]}}, "one length"),
+    ({"starts": {x: [1.0, np.nan, np.nan]}}, "x is not finite in run 1 and 1 more"),
+    ({"starts": {"z": [1.0]}}, "names z"),
+    ({"starts": {x: [[1.0]]}}, "flatten"),
+    ({"starts": {x: "one"}}, "must be numbers"),
+    ({"starts": np.zeros((3, 5))}, r"\(runs, 2\)"),
+    ({"starts": {x: []}}, "no run to make"),
+    ({"parameters": {k: [1.0, -1.0], m: 1.0}}, "declared positive"),
+    ({"parameters": {k: 1.0}}, "no value for the parameter m"),
+    ({"parameters": {k: 1.0, m: 1.0, "c": 2.0}}, "no parameter 'c'"),
+    ({"step": 0.1, "rtol": 1e-6}, "not both"),
+    ({"step": -0.1}, "step= must be positive"),
+    ({"step": 10.0}, "unstable"),
+    ({"until": [1.0, 2.0, 3.0], "starts": {x: [1.0, 2.0]}}, "one for each run"),
+    ({"until": np.inf}, "finite"),
+    ({"method": "rk4"}, "goes with step="),
+    ({"method": "euler"}, "no method"),
+    ({"keep": "all"}, "keep= is"),
+    ({"keep": 10}, "needs step="),
+    ({"keep": [0.0, 2.0]}, "between since"),
+    ({"keep": [0.5, 0.1]}, "order in which"),
+    ({"keep": {"top": x}}, "must be a reduction"),
+    ({"keep": {x: ap.reduce.max(x)}}, "by text"),
+    ({"keep": {}}, "keeps nothing"),
+    ({"keep": {"top": ap.reduce.max(ap.coordinates("u"))}}, "u"),
+    ({"keep": ap.reduce.max(x)}, "needs a name"),
+    ({"keep": {"status": ap.reduce.max(x)}}, "name of the result"),
+    ({"threads": 0}, "at least 1"),
+    ({"dtype": np.float32}, "give step="),
+    ({"dtype": int}, "float64 or float32"),
+]
+
+
+@pytest.mark.parametrize(("options", "words"), BAD, ids=[str(i) for i in range(len(BAD))])
+def test_bad_input(options, words):
+    given = {"starts": {x: 1.0}, "parameters": {k: 1.0, m: 1.0}, "until": 1.0, **options}
+    with pytest.raises(ModelError, match=words):
+        ap.simulate_many(SPRING, given.pop("starts"), given.pop("parameters"), given.pop("until"), **given)
+
+
+def test_more_memory_than_there_is(monkeypatch):
+    monkeypatch.setattr("appell.ensembles.memory.free_memory", lambda: 10**6)
+    with pytest.raises(ModelError, match=r"GB are free: keep fewer times"):
+        ap.simulate_many(SPRING, {x: np.ones(1000)}, {k: 1.0, m: 1.0}, 1.0, keep=np.linspace(0, 1, 1000))
