@@ -67,8 +67,8 @@ class Status(IntEnum):
     REACTION = 15
     FRICTION = 16
     CONTROL = 12  # never from compiled code: the user's function did not answer
-    CANCELLED = 15  # of a run among many that was not made, or not finished, when they were stopped
-    REFUSED = 16  # of a run among many whose start cannot be used
+    CANCELLED = 20  # of a run among many that was not made, or not finished, when they were stopped
+    REFUSED = 21  # of a run among many whose start cannot be used
 
 
 STATUS_TEXT = {

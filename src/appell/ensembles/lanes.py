@@ -57,6 +57,10 @@ def why_not(run: Run, order: Order) -> str | None:
         return f"backend={run.backend!r} compiles no time loops"
     if run.system.unilateral:
         return "the system has unilateral constraints"
+    if run.system.frictions:
+        return "the system has friction"
+    if run.form.law is not None or run.form.face_law is not None:
+        return "forces contain multipliers"
     if run.form.gauss:
         return "a constraint is nonlinear in the accelerations"
     if jump := dry_friction(run.system.forces):

@@ -14,6 +14,7 @@ from appell.ensembles.order import Order
 from appell.ensembles.program import NODES, lobatto
 from appell.ensembles.reduce import Reduction
 from appell.errors import STATUS_TEXT, AppellError, Status
+from appell.model.jumps import dry_friction
 from appell.normal_form.flow import Flow
 from appell.simulate.loop.guarded import RankedLoop
 from appell.simulate.loop.prepare import prepare
@@ -21,6 +22,7 @@ from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Trace
 from appell.simulate.methods.stiff import STIFF
 from appell.simulate.run import Run
+from appell.simulate.simulate import driven
 from appell.simulate.start import check
 
 Array = NDArray[np.float64]
@@ -64,7 +66,7 @@ def _made(run: Run, order: Order, k: int, q: Array, v: Array) -> Single:
         t0=t0, z0=np.concatenate([q, v, np.zeros(flow.nz - n)]), t_end=end, p=run.p, rtol=order.rtol, atol=order.atol,
         times=order.times_of(k), max_step=order.max_step, max_steps=order.max_steps, keep_steps=watched, fixed_step=order.step,
     )  # fmt: skip
-    trace = _driven(loop, task)
+    trace = driven(loop, task, None, dry_friction(run.system.forces))
     rows, row_times, values = trace.z_times[:, :n], np.zeros(0), dict[str, float]()
     if watched:
         path = Path.of(run, flow, loop, task, trace)
@@ -73,13 +75,6 @@ def _made(run: Run, order: Order, k: int, q: Array, v: Array) -> Single:
             row_times, rows = path.points(order.kept.section)
     message = message_of(trace.status, trace.t, end, order, trace)
     return Single(trace.status, message, trace.t, trace.z[:n], rows, row_times, values)
-
-
-def _driven(loop: Loop, task: Task) -> Trace:
-    trace = task.trace()
-    for _ in loop.run(task, trace):
-        pass
-    return trace
 
 
 def message_of(status: Status, t: float, end: float, order: Order, trace: Trace | None = None) -> str:
@@ -111,7 +106,7 @@ class Path:
         long = np.flatnonzero(np.diff(t) != 0)
         nodes = t[long, None] + np.diff(t)[long, None] * lobatto(NODES)[0]
         again = replace(task, times=nodes[:, 1:-1].ravel(), keep_steps=False, t_end=float(t[-1]))
-        inner = _driven(loop, again).z_times
+        inner = driven(loop, again, None, "").z_times
         nodes, inner = nodes[: len(inner) // (NODES - 2)], inner[: len(inner) // (NODES - 2) * (NODES - 2)]
         long = long[: len(nodes)]
         states = np.concatenate([z[long, None], inner.reshape(len(long), NODES - 2, -1), z[long + 1, None]], axis=1)

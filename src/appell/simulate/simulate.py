@@ -120,7 +120,7 @@ def simulate(
         max_steps=max_steps, keep_steps=times is None, fixed_step=_fixed(fixed_step, chosen),
     )  # fmt: skip
     clock = time.perf_counter()
-    trace = _drive(_under(reader, loop, run, flow), task, reporter(progress, t0, t1), dry_friction(model.forces))
+    trace = driven(_under(reader, loop, run, flow), task, reporter(progress, t0, t1), dry_friction(model.forces))
     seconds = time.perf_counter() - clock
     facts = _Facts(chosen, moved, seconds, State(t0, q, v), pseudo, times is not None, corner)
     return _motion(run, flow, loop, task, trace, facts)
@@ -209,7 +209,7 @@ def _under(reader: Reader | None, loop: Loop, run: Run, flow: Flow) -> Loop:
     return SampledLoop(loop, run, flow, reader)
 
 
-def _drive(loop: Loop, task: Task, report: Reporter | None, jump: str) -> Trace:
+def driven(loop: Loop, task: Task, report: Reporter | None, jump: str) -> Trace:
     """The run from beginning to end; `jump`: what in the forces may stop it, if anything does."""
     trace = task.trace()
     advancing = _Advance(task, trace, jump)
@@ -327,4 +327,4 @@ def _reason(failure: Exception) -> str:
     return str(failure) if isinstance(failure, ModelError) else f"the control raised {type(failure).__name__}: {failure}"
 
 
-__all__ = ["simulate"]
+__all__ = ["driven", "simulate"]
