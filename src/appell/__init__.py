@@ -23,7 +23,7 @@ from appell.errors import (
     SingularConfiguration,
     Status,
 )
-from appell.jets import coordinates, parameters, speeds, t, total_derivative
+from appell.jets import coordinates, parameters, prescribed, speeds, t, total_derivative
 from appell.model import (
     Between,
     Constraint,
@@ -172,6 +172,7 @@ __all__ = [
     "parameters",
     "periodic_orbit",
     "poincare",
+    "prescribed",
     "principle",
     "quaternion",
     "reduce",

@@ -136,6 +136,17 @@ class DerivedJet(Jet):
     __slots__ = ()
 
 
+class Prescribed(Jet):
+    """A function of time that is given, f(t), with its derivatives f.d, f.dd; its values come when the system runs."""
+
+    __slots__ = ()
+
+    @property
+    def level(self) -> int:
+        """0: a derivative of f is a given function of time as f is, and no velocity of the system."""
+        return 0
+
+
 class Parameter(Symbol):
     """A constant of the system whose value is given when it runs."""
 
@@ -185,6 +196,15 @@ def speeds(names: str | Iterable[str]) -> Any:
     return _one_or_tuple([Speed(name) for name in _names(names)])
 
 
+def prescribed(names: str | Iterable[str]) -> Any:
+    """Make prescribed functions of time: `f = prescribed("f")`, with derivatives f.d, f.dd.
+
+    They may stand wherever time may. Their values come with the parameters of a run, `parameters={f: …}`: an expression in `t`
+    and parameters, a table `(t, values)`, or a function of t; tables and functions are splined, and a note states the error.
+    """
+    return _one_or_tuple([Prescribed(name) for name in _names(names)])
+
+
 def parameters(names: str | Iterable[str], **assumptions: bool) -> Any:
     """Make parameters, real unless said otherwise: `parameters("m l g", positive=True)`."""
     unknown = sorted(set(assumptions) - set(_assume_defined))
@@ -218,6 +238,12 @@ def partial(expr: Any, s: Any) -> Any:
     held = sympy.Dummy("t", real=True)
     slope = sympy.diff(expr.xreplace({t: held}), held)
     return slope.xreplace({held: t})
+
+
+def explicit(expr: Any) -> Any:
+    """∂F/∂t with coordinates and velocities held; prescribed functions move with time."""
+    moving = [s for s in jets_of(expr) if isinstance(s, Prescribed)]
+    return sympy.Add(partial(expr, t), *(sympy.diff(expr, s) * s.d for s in moving))
 
 
 def total_derivative(expr: Any, rates: Mapping[Symbol, Expr] | None = None) -> Any:

@@ -31,6 +31,7 @@ from appell.graph.algebra import Value, column, depends, jacobian, scatter, subs
 from appell.jets import t as time_symbol
 from appell.model import System
 from appell.model.friction import refuse_friction
+from appell.model.prescription import settled
 from appell.model.values import finite
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.manifold import normalise, project
@@ -158,6 +159,7 @@ def equilibrium(
     system = system.system() if isinstance(system, Tree) else system
     if not isinstance(system, System):
         raise ModelError(f"ap.equilibrium takes a System, not {type(system).__name__}")
+    system, parameters = settled(system, parameters)
     values = bind(system, parameters)
     tolerance = finite(tolerance, "tolerance=")
     _refuse_time(system)

@@ -161,6 +161,7 @@ def linearize(
     start = getattr(at, "start", at)
     given = getattr(at, "parameters", None) if parameters is None else parameters
     run = compile(system, given, backend="vm")
+    system = run.system
     q, v = read(system, start)
     q, v, _ = check(system, run.form, run.p, time, q, v)
     probe = _Probe(run, _named(system, independent), time, q, v)

@@ -100,6 +100,7 @@ def steady_motions(
     if not isinstance(system, System):
         raise ModelError(f"ap.steady_motions takes a System, not {type(system).__name__}")
     run = compile(system, parameters, backend="vm")
+    system = run.system
     problem = _Problem(run, fixed or {})
     found: list[tuple[Array, Array, Array, float]] = []
     for q, v in _drawn(system, problem, within or {}, starts):

@@ -34,6 +34,7 @@ from appell.jets import t as time
 from appell.model import Constraint, System
 from appell.model.friction import refuse_friction
 from appell.model.multiplier import Multiplier
+from appell.model.prescription import moments, values_of
 from appell.model.values import bound
 
 Values = dict[Symbol, Any]
@@ -281,6 +282,7 @@ class Equations:
         values = {time: _finite("t", t), **self._vector("q", self.system.coordinates, q)}
         values |= self._vector("v", self.system.velocities, v)
         values |= parameter_values(self.system, parameters)
+        values |= prescribed_values(self.system, parameters, values)
         a, lam = self._evaluate(values, FLOAT)
         return np.array(a, dtype=np.float64), np.array(lam, dtype=np.float64)
 
@@ -390,7 +392,24 @@ class Equations:
 
 def parameter_values(system: System, given: Mapping[Any, Any] | None) -> dict[Any, float]:
     """The parameters of a system by symbol, from a mapping of symbols or names; each a number that its assumptions allow."""
-    return bound(system.parameters, given, f"'{system.name}'")
+    if not system.prescribed:
+        return bound(system.parameters, given, f"'{system.name}'")
+    values, rest = values_of(system, given, (0.0, 1.0))
+    own = {s for expr in values.values() for s in expr.free_symbols if s != time}
+    return bound(sorted({*system.parameters, *own}, key=str), rest, f"'{system.name}'")
+
+
+def prescribed_values(system: System, given: Mapping[Any, Any] | None, values: Values) -> Values:
+    """f, f.d, … of prescribed functions at the time among the values; parameters in their expressions are there too."""
+    if not system.prescribed:
+        return {}
+    now = values[time]
+    functions = values_of(system, given, (now - 0.5, now + 0.5))[0]
+    missing = [f for f in system.prescribed if f not in functions]
+    if missing:
+        raise ModelError(f"no value for the prescribed function '{missing[0]}'; give parameters={{{missing[0]}: …}}")
+    symbols, formulas = moments(functions)
+    return dict(zip(symbols, Tape(formulas)(values, FLOAT), strict=True))
 
 
 def _finite(name: str, value: Any) -> float:

@@ -16,7 +16,7 @@ from typing import Any
 import sympy
 from sympy import Add, Expr, Integer, Mul, Pow, Symbol
 
-from appell.jets import Jet, t
+from appell.jets import Jet, Prescribed, t
 from appell.jets import partial as held
 
 ZERO, ONE = Integer(0), Integer(1)
@@ -84,7 +84,9 @@ def _sum(terms: list[Expr], nested: bool = False) -> Expr:
 
 
 def partial(s: Symbol) -> Derivation:
-    """∂/∂s."""
+    """∂/∂s; ∂/∂t moves prescribed functions with time."""
+    if s == t:
+        return Derivation(lambda x: ONE if x == t else x.d if isinstance(x, Prescribed) else ZERO)
     return Derivation(lambda x: ONE if x == s else ZERO)
 
 

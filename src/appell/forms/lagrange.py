@@ -27,7 +27,6 @@ from appell.forms.derivation import along, gradient
 from appell.forms.matrices import inverse
 from appell.forms.multipliers import with_multipliers
 from appell.forms.numbers import FLOAT, Tape, magnitude
-from appell.jets import t
 from appell.model import System
 
 
@@ -95,7 +94,7 @@ def closes(system: System) -> bool:
     N, D, C = twist(system)
     left = list(D - N * C)
     tape = Tape([*left, *map(magnitude, left)])
-    symbols = [t, *system.coordinates, *system.velocities, *system.parameters]
+    symbols = sorted(set().union(*(e.free_symbols for e in left)), key=str)
     worst = []
     for k in range(4):
         values = {s: 0.2 + ((37 * i + 11 * k) % 53) / 61 for i, s in enumerate(symbols)}

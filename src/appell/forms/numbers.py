@@ -18,6 +18,7 @@ import sympy
 from sympy import Expr, Symbol
 
 from appell.errors import ModelError, SingularConfiguration
+from appell.tabulated import Tabulated
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +139,8 @@ class Tape:
             return ()
         if node.is_Pow and node.exp.is_Rational:
             return (node.base,)
+        if isinstance(node, Tabulated):
+            return (node.args[1],)
         if node.is_Add or node.is_Mul or node.is_Pow or type(node).__name__ in _KNOWN:
             return node.args
         return tuple(sorted(node.free_symbols, key=str))  # rare things: left to SymPy as a whole
@@ -162,6 +165,8 @@ def _entry(node: Any, args: tuple[int, ...]) -> _Entry:
         return _Entry("number", (), node)
     if node.is_Piecewise:
         return _Entry("cases", (), [(Tape([value]), _condition(when)) for value, when in node.args])
+    if isinstance(node, Tabulated):
+        return _Entry("table", args, (node.args[0], int(node.args[2])))  # type: ignore[arg-type]
     if node.is_Add:
         return _Entry("add", args)
     if node.is_Mul:
@@ -219,6 +224,14 @@ def _cases(entry: _Entry, args: list[Any], values: Mapping[Symbol, Any], numbers
     raise SingularConfiguration("none of the cases of a Piecewise expression applies at this state")
 
 
+def _table(entry: _Entry, args: list[Any], values: Mapping[Symbol, Any], numbers: Arithmetic) -> Any:
+    pieces, order = entry.what
+    found = pieces.value(args[0], order, numbers.number)
+    if found is None:
+        raise SingularConfiguration(f"{pieces.said}: there is no value at t = {float(args[0]):g}")
+    return found
+
+
 _RELATIONS: dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
@@ -257,6 +270,7 @@ _RUN: dict[str, Callable[[_Entry, list[Any], Mapping[Symbol, Any], Arithmetic], 
     "function": lambda entry, args, values, numbers: numbers.functions[entry.what](*args),
     "opaque": _opaque,
     "cases": _cases,
+    "table": _table,
 }
 
 

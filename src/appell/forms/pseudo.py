@@ -25,7 +25,7 @@ from appell.errors import FormNotApplicable, ModelError
 from appell.forms.base import equation, multiplier_symbols
 from appell.forms.derivation import along, gradient
 from appell.forms.matrices import Table, inverse, pivots, row_times, samples
-from appell.jets import Jet, Speed, expression, jets_of, t
+from appell.jets import Jet, Prescribed, Speed, expression, jets_of, t
 from appell.model import System
 from appell.model.constraint import is_linear
 
@@ -265,7 +265,7 @@ def _definition(system: System, name: Any, value: Any) -> Expr:
     expr = system.in_velocities(expression(value, where))
     for s in sorted(expr.free_symbols, key=str):
         known = (*system.coordinates, *system.velocities, *system.accelerations, *system.parameters, t)
-        if s not in known:
+        if s not in known and not (isinstance(s, Prescribed) and Prescribed(s.letter) in system.prescribed):
             raise ModelError(f"{where} contains {s}, which is not a symbol of '{system.name}'")
     if not any(s.level for s in jets_of(expr)):
         raise ModelError(f"{where} contains no velocity: {expr}")

@@ -7,6 +7,7 @@ everything lowered with one `Lowering`. The walk is a loop, not a recursion: dee
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from math import factorial
 from typing import Any
 
 import casadi as ca
@@ -14,6 +15,7 @@ import sympy
 from sympy import Basic, Symbol
 
 from appell.errors import ModelError
+from appell.tabulated import Pieces, Tabulated
 
 # SymPy function -> graph function of the lowered arguments.
 FUNCTIONS: dict[type, Callable[..., ca.SX]] = {
@@ -113,6 +115,7 @@ class Lowering:
 
     def __init__(self, symbols: Mapping[Symbol, ca.SX]):
         self._value: dict[Any, Any] = dict(symbols)
+        self._chosen: dict[tuple[Any, Any], tuple[ca.SX, list[ca.SX], ca.SX, ca.SX]] = {}
 
     def bind(self, symbols: Mapping[Symbol, ca.SX]) -> None:
         """More symbols, with their values."""
@@ -142,6 +145,8 @@ class Lowering:
     def _children(node: Basic) -> list[Basic]:
         if isinstance(node, sympy.Piecewise):
             return [part for branch in node.args for part in branch.args]
+        if isinstance(node, Tabulated):
+            return [node.args[1]]
         if isinstance(node, sympy.Mul):  # negative powers are lowered through their bases
             return [a.base if isinstance(a, sympy.Pow) and a.exp.is_number and a.exp.is_negative else a for a in node.args]
         if isinstance(node, sympy.Pow) and node.exp.is_number:
@@ -163,6 +168,8 @@ class Lowering:
             for branch in reversed(node.args):
                 result = ca.if_else(value(branch.args[1]), value(branch.args[0]), result)
             return result
+        if isinstance(node, Tabulated):
+            return self._tabulated(*node.args)
         function = FUNCTIONS.get(node.func)
         if function is None:
             what = f"the symbol '{node}'" if isinstance(node, Symbol) else f"the function '{node.func.__name__}'"
@@ -171,3 +178,25 @@ class Lowering:
                 + ", ".join(sorted(f.__name__ for f in FUNCTIONS if f.__name__[0].islower()))
             )
         return function(*(value(child) for child in node.args))
+
+    def _tabulated(self, pieces: Pieces, at: Any, order: Any) -> ca.SX:
+        """Σ c_j j!/(j − m)! s^(j − m)/width^m of the piece that x lies in, which is chosen once for all orders m."""
+        if (pieces, at) not in self._chosen:
+            self._chosen[pieces, at] = _chosen(pieces, self._value[at])
+        s, coefficients, rate, inside = self._chosen[pieces, at]
+        m, total = int(order), ca.SX(0)
+        for j in reversed(range(m, len(coefficients))):
+            total = total * s + coefficients[j] * (factorial(j) // factorial(j - m))
+        return ca.if_else(inside, total * _whole_power(rate, m), ca.SX.nan(1))
+
+
+def _chosen(pieces: Pieces, x: ca.SX) -> tuple[ca.SX, list[ca.SX], ca.SX, ca.SX]:
+    """(s, coefficients, 1/width, whether x is in the range) of the piece of x: sums over all pieces of which one counts."""
+    first, last = pieces.range
+    slack = 1e-9 * (last - first)
+    after = [x >= float(b) for b in pieces.breaks[1:-1]]
+    here = [a - b for a, b in zip([ca.SX(1), *after], [*after, ca.SX(0)], strict=True)]
+    pick = lambda values: _fold(lambda a, b: a + b, [w * float(v) for w, v in zip(here, values, strict=True)])
+    rate = pick(1 / pieces.widths)
+    inside = ca.logic_and(x >= first - slack, x <= last + slack)
+    return (x - pick(pieces.centres)) * rate, [pick(row) for row in pieces.coefficients], rate, inside

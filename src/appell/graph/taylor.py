@@ -117,6 +117,10 @@ class _Along:
             return self._moves(lambda k, c: _at_start(op, args) if k == 0 else rule(k, c, *args))
         if op in _MADE_OF:
             return _MADE_OF[op](self, *args)
+        if op in ("lt", "le", "eq", "ne") and all(arg is self.t or id(arg) not in self.moving for arg in args):
+            return self._frozen(op, args)  # a moment of time: the piece of a table; a step over it shows in the error
+        if op == "if_else_zero" and id(args[0]) not in self.moving:
+            return self._moves(lambda k, _: ca.if_else(args[0][0], args[1][k], 0))
         raise FormNotApplicable(
             f"it contains '{op}', which has no Taylor series where it bends or jumps; use method='dop853' or 'dopri5'"
         )

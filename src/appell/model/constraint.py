@@ -13,7 +13,7 @@ import sympy
 from sympy import Expr, Symbol
 
 from appell.errors import ConstraintError
-from appell.jets import Jet, expression, jets_of
+from appell.jets import Jet, Prescribed, expression, jets_of
 from appell.model.multiplier import Multiplier
 
 DIGITS, LINES = 50, 5
@@ -57,7 +57,7 @@ class Constraint:
         set_(self, "name", name)
         set_(self, "reaction", None if reaction is None else _directions(reaction, name))
         set_(self, "order", order)
-        tops = [s for s in jets_of(f) if s.level == order]
+        tops = [s for s in jets_of(f) if s.level == order and not isinstance(s, Prescribed)]
         set_(self, "linear", is_linear(f, tops) if order else _degree(f, set(tops), {}) <= 1)
 
     @property
@@ -85,7 +85,7 @@ def _text(f: Expr) -> str:
 
 def _order(f: Expr, name: str) -> int:
     """The highest level of a jet in f, refused where f cannot be a constraint."""
-    jets = jets_of(f)
+    jets = [s for s in jets_of(f) if not isinstance(s, Prescribed)]
     if f.is_zero:
         raise ConstraintError(f"constraint '{name}' is satisfied identically; drop it")
     if not jets:

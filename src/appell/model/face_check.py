@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sympy import Dummy, Expr, Symbol
 
 from appell.errors import ConstraintError
-from appell.jets import jets_of, t
+from appell.jets import Prescribed, jets_of, t
 from appell.model.outline import Outline, opened
 from appell.model.unilateral import Face, text_of
 
@@ -46,7 +46,7 @@ def check_faces(faces: Sequence[Face]) -> None:
 def _check(faces: list[Face], numbers: Array) -> None:
     """Of faces that differ in their numbers, (faces, c), alone."""
     function = faces[0].function
-    q, k = jets_of(function), len(faces)
+    q, k = [s for s in jets_of(function) if not isinstance(s, Prescribed)], len(faces)
     others = sorted(function.free_symbols - set(q), key=str)
     values = _values(faces[0], q, others)
     rng = np.random.default_rng(4)

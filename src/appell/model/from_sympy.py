@@ -10,8 +10,8 @@ from appell.model.system import System
 def from_sympy(model: Any, *, name: str = "system") -> System:
     """A `System` from a `LagrangesMethod`, a `KanesMethod` (after `kanes_equations`) or a `sympy.physics.mechanics.System`.
 
-    Functions of time x(t) become coordinates x, generalized speeds u(t) become speeds u, symbols become real parameters of
-    the same name.
+    Functions of time x(t) become coordinates x, generalized speeds u(t) become speeds u, other functions of time prescribed
+    ones, `ap.prescribed`, and symbols real parameters of the same name.
     """
     from appell.model.sympy_mechanics import convert
 

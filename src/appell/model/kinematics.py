@@ -12,7 +12,7 @@ import sympy
 from sympy import Expr, Symbol
 
 from appell.errors import ModelError
-from appell.jets import Coordinate, Jet, Parameter, QuaternionComponent, expression, t
+from appell.jets import Coordinate, Jet, Parameter, Prescribed, QuaternionComponent, expression, t
 from appell.model.bodies import Quaternion
 
 
@@ -83,7 +83,7 @@ def read_velocities(
 
 def _check_rate(q: Symbol, rate: Expr, coordinates: Sequence[Symbol], velocities: Sequence[Symbol]) -> None:
     for s in sorted(rate.free_symbols, key=str):
-        if s != t and not isinstance(s, Parameter) and s not in coordinates and s not in velocities:
+        if s != t and not isinstance(s, Parameter | Prescribed) and s not in coordinates and s not in velocities:
             raise ModelError(f"the rate of {q} contains {s}, which is not a coordinate, a speed or a parameter")
     for u in velocities:
         if sympy.diff(rate, u).free_symbols & set(velocities):

@@ -4,8 +4,8 @@
     KanesMethod        q, u, kinematic equations, bodies, loads  →  speeds u with their kinematics, T of the bodies
     System             the same, from its own lists
 
-Functions of time x(t) become coordinates x, their derivatives x.d, generalized speeds u(t) become speeds u, and symbols become
-real parameters of the same name.
+Functions of time x(t) become coordinates x, their derivatives x.d, generalized speeds u(t) become speeds u, other functions of
+time prescribed ones (`ap.prescribed`), and symbols become real parameters of the same name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sympy.physics import mechanics
 from sympy.physics.vector import dynamicsymbols
 
 from appell.errors import ModelError
-from appell.jets import Coordinate, Parameter, Speed, t
+from appell.jets import Coordinate, Parameter, Prescribed, Speed, t
 from appell.model.system import System
 
 
@@ -47,15 +47,17 @@ class _Translation:
         time = dynamicsymbols._t
         for d in expr.atoms(Derivative):
             f, order = d.expr, d.derivative_count
-            base = self.coordinates.get(f, self.speeds.get(f))
-            if base is None:
-                raise ModelError(f"{f} is differentiated but is neither a coordinate nor a speed of the model")
-            table[d] = base.d if order == 1 else base.dd
+            base = self.coordinates.get(f, self.speeds.get(f)) or self._given(f)
+            table[d] = type(base)(base.letter, order)
         expr = expr.xreplace(table).xreplace({**self.coordinates, **self.speeds}).xreplace({time: t})
-        left = expr.atoms(AppliedUndef)
-        if left:
-            raise ModelError(f"{sorted(map(str, left))[0]} is neither a coordinate nor a speed of the model")
+        expr = expr.xreplace({f: self._given(f) for f in expr.atoms(AppliedUndef)})
         return expr.xreplace({s: self._parameter(s) for s in expr.free_symbols if type(s) is Symbol and s != t})
+
+    def _given(self, f: Any) -> Prescribed:
+        """A function of time that is neither a coordinate nor a speed is prescribed."""
+        if not isinstance(f, AppliedUndef) or f.args not in ((dynamicsymbols._t,), (t,)):
+            raise ModelError(f"{f} is neither a coordinate nor a speed of the model, nor a function of time alone")
+        return Prescribed(f.func.__name__)
 
     def _parameter(self, s: Any) -> Parameter:
         assumptions = {"real": True, **{k: v for k, v in s._assumptions_orig.items() if v is not None}}

@@ -21,7 +21,7 @@ from sympy import Expr, Symbol
 from sympy.core.function import AppliedUndef
 
 from appell.errors import ModelError
-from appell.jets import Coordinate, Jet, Parameter, Speed, expression, t, total_derivative
+from appell.jets import Coordinate, Jet, Parameter, Prescribed, Speed, expression, t, total_derivative
 from appell.letters import latex
 from appell.model.bodies import Force, Particle, RigidBody, Torque
 from appell.model.constraint import Constraint
@@ -52,6 +52,8 @@ class System:
         which follows the speeds in the list of velocities.
     sample: coordinate or velocity → value, a state near which the system is judged, for energies and constraints that have no
         values near zero: `y + sqrt(1 - (x - 3)**2)` with `sample={x: 3}`. Unnamed values are 0; random states serve without it.
+    prescription: prescribed function → its expression in t and parameters, where the others have it written in already;
+        values given to `ap.compile` and others as parameters= come here by themselves.
     name: used in reports.
 
     Attributes
@@ -64,7 +66,11 @@ class System:
     frictions: tuple of `Friction`, their expressions written in the velocities; normals: what presses, for each of them:
         ("constraint", row), ("face", number) or None.
     parameters: tuple of `Parameter`, sorted by name.
+    prescribed: tuple of the functions of time (`ap.prescribed`) that still want values, sorted by name.
+    prescription: those that have got them → expression in t and parameters.
     """
+
+    prescription: Mapping[Any, Expr] = MappingProxyType({})
 
     def __init__(
         self,
@@ -79,6 +85,7 @@ class System:
         speeds: Iterable[Any] | None = None,
         kinematics: Mapping[Symbol, Any] | None = None,
         sample: Mapping[Any, Any] | None = None,
+        prescription: Mapping[Any, Expr] | None = None,
         name: str = "system",
     ):
         coordinates, constraints, bodies, loads = _kept(coordinates), *map(_some, (constraints, bodies, loads))
@@ -89,9 +96,10 @@ class System:
         self._given = {
             "coordinates": coordinates, "kinetic": kinetic, "potential": potential, "forces": forces,
             "constraints": constraints, "bodies": bodies, "loads": loads, "speeds": speeds, "kinematics": kinematics,
-            "sample": sample, "name": name,
+            "sample": sample, "prescription": prescription, "name": name,
         }  # fmt: skip
         self.name = str(name)
+        self.prescription = MappingProxyType(dict(prescription or {}))
         self.coordinates, self.quaternions, own = read_coordinates(coordinates)
         self.velocities, rates = read_velocities(self.coordinates, self.quaternions, own, speeds, kinematics)
         self.rates: Mapping[Any, Expr] = MappingProxyType(rates)
@@ -203,7 +211,7 @@ class System:
         return total_derivative(expr, self.rates)
 
     def in_velocities(self, expr: Any) -> Any:
-        """The expression with q.d and q.dd of coordinates that have their own kinematics written in the speeds."""
+        """The expression with q.d, q.dd of coordinates with kinematics of their own, and prescribed functions, written out."""
         return expr.xreplace(self._substitution) if self._substitution else expr
 
     @cached_property
@@ -211,6 +219,8 @@ class System:
         moved = {q: rate for q, rate in self.rates.items() if rate != q.d}
         table = {q.d: rate for q, rate in moved.items()}
         table.update({q.dd: total_derivative(rate, self.rates) for q, rate in moved.items()})
+        for f, value in self.prescription.items():
+            table.update({Prescribed(f.letter, k): value.diff(t, k) for k in range(5)})
         return table
 
     # -- reading what was given ----------------------------------------------------------------------------------------
@@ -244,7 +254,7 @@ class System:
             )
 
     def _check_symbol(self, s: Any, where: str, level: int) -> None:
-        if s == t or isinstance(s, Parameter):
+        if s == t or isinstance(s, Parameter | Prescribed):
             return
         if not isinstance(s, Jet):
             hint = "time is ap.t" if str(s) == "t" else f"make it with ap.parameters('{s}') or ap.coordinates('{s}')"
@@ -291,6 +301,7 @@ class System:
         return next((s for s in (*self.coordinates, *self.velocities) if str(s) == name), name)
 
     sample: Mapping[Any, float] | None = None
+    prescribed: tuple[Prescribed, ...] = ()
 
     def _state(self, given: Any) -> Mapping[Any, float]:
         """Values by symbol, of symbols or names of the state."""
@@ -362,7 +373,10 @@ class System:
         """Collects the parameters, closes the system to changes and judges it."""
         self.parameters: tuple[Parameter, ...] = self._parameters()
         self._frozen = True
-        _judge(self)
+        if self.prescribed:
+            _judge_driven(self)
+        else:
+            _judge(self)
 
     def _expressions(self) -> list[Expr]:
         """What says the energies and forces."""
@@ -374,6 +388,7 @@ class System:
         exprs += [w for W in self.reactions if W is not None for w in W]
         exprs += [e.xreplace({SPEED: t}) for fr in self.frictions for e in fr.expressions]
         symbols = set(self._jets).union({t}, *(e.free_symbols for e in exprs))
+        symbols = symbols.union(*(e.free_symbols for e in self.prescription.values()))
         for body in self.bodies:  # mass and inertia that happen to drop out of T still belong to the model
             symbols |= body.mass.free_symbols
         by_name: dict[str, Any] = {}
@@ -383,6 +398,7 @@ class System:
                     f"two different symbols are called '{s}' (a {type(s).__name__.lower()} and a"
                     f" {type(by_name[str(s)]).__name__.lower()}, or different assumptions); rename one"
                 )
+        self.prescribed = tuple(dict.fromkeys(Prescribed(s.letter) for s in by_name.values() if isinstance(s, Prescribed)))
         return tuple(s for s in by_name.values() if isinstance(s, Parameter))
 
 
@@ -407,6 +423,13 @@ def _judge(system: System) -> None:
     from appell.normal_form.judge import judge
 
     judge(system)
+
+
+def _judge_driven(system: System) -> None:
+    """A system whose functions of time want values is judged with some that are as good as any."""
+    from appell.model.prescription import generic
+
+    generic(system)
 
 
 def _kinds(given: Iterable[Any]) -> tuple[list[Any], tuple[Face, ...], tuple[Friction, ...]]:

@@ -18,7 +18,7 @@ import sympy
 from sympy import Expr, Symbol
 
 from appell.errors import ConstraintError
-from appell.jets import Coordinate, Jet, Parameter, expression, jets_of, t
+from appell.jets import Coordinate, Jet, Parameter, Prescribed, expression, jets_of, t
 from appell.model.multiplier import Multiplier
 from appell.model.outline import Outline
 
@@ -176,7 +176,7 @@ def _difference(given: Any, name: str | None) -> Expr:
 
 def _check_function(f: Expr, name: str) -> None:
     """f contains a coordinate, nothing but positions, and can be zero."""
-    jets = jets_of(f)
+    jets = [s for s in jets_of(f) if not isinstance(s, Prescribed)]
     where = f"unilateral constraint '{name}'"
     moving = [s for s in jets if s.level > 0]
     if moving:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from appell.jets import Jet
+from appell.jets import Jet, Prescribed
 from appell.jets import t as time
 from appell.motion.record import QUANTITIES, Series, reaction_latex
 
@@ -35,6 +35,8 @@ def _reaction(motion: Motion, key: Any, name: str, row: int) -> Series:
 
 
 def _meaning(motion: Motion, key: Any, symbol: Any) -> str:
+    if isinstance(symbol, Prescribed):
+        return f"prescribed {symbol}"
     if isinstance(symbol, Jet):
         return f"{('coordinate', 'velocity', 'acceleration')[min(symbol.level, 2)]} {symbol}"
     if str(symbol) in motion.input_names:

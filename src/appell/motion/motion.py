@@ -223,6 +223,7 @@ class Motion(Record):
     def symbol(self, name: str) -> Any:
         """The symbol of a name: time, coordinate, velocity, acceleration, parameter; of a pseudo-velocity its expression."""
         known = {"t": time, **{str(s): s for s in self.symbols}, **{str(p): p for p in self.run.parameters}}
+        known.update({str(f): f for f in self.system.prescription})
         known.update(self.pseudo or {})
         if name not in known:
             raise ModelError(unknown_name(name, self.name, known))

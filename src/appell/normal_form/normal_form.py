@@ -191,6 +191,9 @@ def normal_form(system: System, contacts: tuple[int, ...] = ()) -> NormalForm:
 
 @remembered
 def _derive(system: System, contacts: tuple[int, ...]) -> NormalForm:
+    if system.prescribed:
+        f = system.prescribed[0]
+        raise ModelError(f"the prescribed function '{f}' of {system.name} has no value yet; give parameters={{{f}: …}}")
     own = mechanics(system)
     kin = own.kinematics()
     said = Said.of(system, contacts)

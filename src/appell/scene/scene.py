@@ -11,7 +11,7 @@ import sympy
 from sympy import Expr
 
 from appell.errors import ModelError
-from appell.jets import Jet, Parameter, expression, t
+from appell.jets import Jet, Parameter, Prescribed, expression, t
 from appell.model import System
 from appell.model.bodies import Particle, RigidBody
 from appell.scene.items import Attached, Item, Parts
@@ -87,7 +87,7 @@ class Scene:
     def _known(self, expr: Expr, item: Item, free: Sequence[Any] = ()) -> Expr:
         """The expression, every symbol of which the system has."""
         for s in sorted(expr.free_symbols - set(free), key=str):
-            jets = isinstance(s, Jet) and (isinstance(s, FrameJet) or s in self._jets)
+            jets = isinstance(s, Jet) and (isinstance(s, FrameJet | Prescribed) or s in self._jets)
             if s != t and s not in self.system.parameters and not jets:
                 known = ", ".join(map(str, (*self.system.coordinates, *self.system.parameters)))
                 raise ModelError(f"{item.title} contains '{s}', which {self.system.name} does not have; it has t, {known}")

@@ -16,6 +16,7 @@ from appell.graph import Fn
 from appell.model import System
 from appell.model.friction import refuse_friction
 from appell.model.jumps import dry_friction
+from appell.model.prescription import settled, tables
 from appell.model.values import bound
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.flow import Flow, acceleration, flow
@@ -124,6 +125,8 @@ class Run:
     def _raise(self, t: float, q: Array, v: Array, text: str) -> None:
         state = self.named(q, v)
         values = ", ".join(f"{name} = {value:.6g}" for name, value in state.items())
+        outside = [pieces.said for pieces in tables(self.system) if pieces.place(t) is None]
+        text = "; ".join([text, *outside])
         raise SingularConfiguration(f"{text}: t = {t:.6g}, {values}", time=t, state=state)
 
     def named(self, q: Array, v: Array) -> dict[str, float]:
@@ -173,7 +176,7 @@ class Run:
     @cached_property
     def notes(self) -> tuple[Note, ...]:
         """What a reader of the results should know: redundant rows, minima that are not proven to be global."""
-        notes = []
+        notes = [Note(pieces.said, kind="table") for pieces in tables(self.system)]
         if self.policies.redundant:
             names = ", ".join(f"'{name}'" for name in self.policies.redundant)
             text = f"redundant constraints ({names}): accelerations are unique, multipliers are those of least norm"
@@ -219,6 +222,7 @@ def compile(
     ----------
     system: the system, or a tree as it stands (`tree.system()`).
     parameters: symbol (or name) → value, for every parameter of the system. A value against a symbol's assumption is refused.
+        Of a prescribed function: an expression in t, a table (times, values), or (function, (start, end)).
     backend: "c" (compiled, cached on disk), "vm" (CasADi's evaluator), another one of `ap.backends.BACKENDS`, or "auto": "c"
     where
         there is a compiler, else "vm".
@@ -236,6 +240,7 @@ def compile(
 
 def unjudged(system: System, parameters: Mapping[Any, Any] | None, backend: str) -> Run:
     """A run whose ranks are still to be judged, `run.started`."""
+    system, parameters = settled(system, parameters)
     values = bind(system, parameters)
     p = np.array([values[s] for s in system.parameters], dtype=float)
     form = normal_form(system)

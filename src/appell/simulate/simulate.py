@@ -15,6 +15,7 @@ from appell.errors import STATUS_TEXT, ModelError, SimulationError, SingularConf
 from appell.graph.fn import Fn
 from appell.model import System
 from appell.model.jumps import dry_friction
+from appell.model.prescription import settled
 from appell.model.values import as_table
 from appell.motion.motion import Motion, State
 from appell.motion.sampler import Sampler, unpack
@@ -71,7 +72,7 @@ def simulate(
     start: coordinate or velocity → value; unnamed values are 0. A start that misses a constraint by rounding is projected;
         one that is further off raises `ConstraintError`.
     until, since: end and beginning, s. Backwards is allowed.
-    parameters: symbol → value.
+    parameters: symbol → value; of a prescribed function an expression in t, a table (times, values) or a function of t.
     rtol, atol: tolerances of the step control.
     method: "dop853" (order 8), "dopri5" (order 5), "taylor" (series of order 16, for small analytic systems), "cvodes" or
         "idas" (stiff), or "auto".
@@ -97,8 +98,10 @@ def simulate(
     system = system.system() if isinstance(system, Tree) else system
     if not isinstance(system, System | Run):
         raise ModelError(f"simulate takes a System or what ap.compile returns, not {type(system).__name__}")
-    model = system.system if isinstance(system, Run) else system
     t0, t1 = _number(since, "since"), _number(until, "until")
+    if isinstance(system, System):
+        system, parameters = settled(system, parameters, (t0, t1))
+    model = settled(system.system, None, (t0, t1))[0] if isinstance(system, Run) else system
     rtol, atol = _positive(rtol, "rtol"), _tolerance(atol)
     max_step, max_steps = _positive(max_step, "max_step"), int(_positive(max_steps, "max_steps"))
     if method not in methods():

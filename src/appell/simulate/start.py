@@ -13,6 +13,7 @@ from appell.errors import ConstraintError, ModelError
 from appell.graph.algebra import depends
 from appell.jets import Jet
 from appell.model import System
+from appell.model.prescription import settled
 from appell.model.values import bound, finite
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.manifold import Residuals, project, residuals
@@ -155,6 +156,7 @@ def consistent(
     if not isinstance(system, System):
         raise ModelError(f"ap.consistent takes a System, not {type(system).__name__}")
     since = finite(since, "since=")
+    system, parameters = settled(system, parameters, (since, since))
     form = normal_form(system)
     p = _values(system, form, parameters)
     q, v = read(system, start)

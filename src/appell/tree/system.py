@@ -55,6 +55,7 @@ class TreeSystem(System):
         potential: Any = 0,
         loads: Iterable[tuple[Iterable[Any], Iterable[Any]]] = (),
         *,
+        prescription: Mapping[Any, Expr] | None = None,
         name: str | None = None,
     ):
         if not tree.nodes:
@@ -65,8 +66,10 @@ class TreeSystem(System):
         pairs = [_pair(load) for load in loads]
         self._given = {
             "constraints": constraints, "forces": dict(forces or {}), "potential": potential, "loads": pairs, "name": name,
+            "prescription": prescription,
         }  # fmt: skip
         self.tree, self.name = tree, str(name or tree.name)
+        self.prescription = MappingProxyType(dict(prescription or {}))
         joints = tree._symbols
         self.coordinates = tuple(q for joint in joints for q in joint.coordinates)
         self.velocities = tuple(v for joint in joints for v in joint.velocities)

@@ -24,10 +24,11 @@ from appell.errors import AppellError, FormNotApplicable, ModelError, SingularCo
 from appell.forms import FORMS
 from appell.forms.base import Equations, Form, directions
 from appell.forms.manifold import Projection, State
-from appell.forms.numbers import FLOAT, Tape, arithmetic
+from appell.forms.numbers import FLOAT, Arithmetic, Tape, arithmetic
 from appell.jets import t
 from appell.model import System
 from appell.model.friction import refuse_friction
+from appell.model.prescription import driven, moments
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.flow import acceleration
 from appell.normal_form.gauss import solve as solve_gauss
@@ -36,7 +37,7 @@ from appell.normal_form.policy import choose
 from appell.normal_form.saddle import Policy
 from appell.normal_form.saddle import solve as solve_saddle
 from appell.normal_form.sampling import finite_samples
-from appell.verify.exact import exact_parameters, exact_state, exact_system
+from appell.verify.exact import exact, exact_parameters, exact_state, exact_system
 
 Array = NDArray[np.float64]
 
@@ -161,6 +162,7 @@ def agree(
         raise ModelError(f"ap.agree takes a System, not {type(system).__name__}")
     said, system = system, exact_system(system.symbolic())
     judged_by = system if said.symbolic() is said else said  # a tree judges by its own recursions
+    judged_by, parameters = driven(judged_by, parameters)  # forms are derived with f, f.d, f.dd in symbols
     chosen = [_form(f) for f in (FORMS.values() if forms is None else forms)]
     values = _parameters(judged_by, parameters or {}, seed)
     judge = _Judge(system, judged_by, values, states, seed)
@@ -228,10 +230,11 @@ class _Judge:
         self.system, self.numbers = system, arithmetic(DIGITS)
         self.form = normal_form(said)
         p = np.array([float(parameters[s]) for s in said.parameters])
-        project = Projection(system)
+        project, driving = Projection(system), _Driving(said.prescription)
         candidates = []
         for time_, q, v in find(self.form, p, seed, tries=3 * count):
-            state = project(exact_state(system, time_, q, v, parameters, self.numbers), self.numbers)
+            state = driving(exact_state(system, time_, q, v, parameters, self.numbers), self.numbers)
+            state = project(state, self.numbers)
             verdict = None if state is None else _verdict(self.form, system, state, p)
             if state is not None and verdict is not None:
                 candidates.append((verdict[0], len(candidates), state, verdict[1:]))
@@ -254,6 +257,17 @@ class _Judge:
             return None
         n = self.system.nv
         return a, [sum((x * W[k * n + i] for k, x in enumerate(lam)), self.numbers.number(0)) for i in range(n)]
+
+
+class _Driving:
+    """The values of prescribed functions and their derivatives at the time of a state."""
+
+    def __init__(self, values: Mapping[Any, Any]):
+        self.symbols, formulas = moments(exact(values))
+        self._tape = Tape(formulas)
+
+    def __call__(self, state: State, numbers: Arithmetic) -> State:
+        return state | dict(zip(self.symbols, self._tape(state, numbers), strict=True))
 
 
 def _verdict(form: NormalForm, system: System, state: State, p: Array) -> tuple[float, Array, Array, Array] | None:

@@ -26,6 +26,7 @@ from appell.forms.display import simplified
 from appell.forms.pseudo import PseudoVelocities, independent_rows, suggest
 from appell.jets import jets_of, t
 from appell.model import System
+from appell.model.prescription import driven
 from appell.model.unilateral import ChartChoice
 from appell.model.values import finite
 from appell.normal_form import NormalForm, normal_form
@@ -96,6 +97,7 @@ def diagnose(
     """
     if not isinstance(system, System):
         raise ModelError(f"ap.diagnose takes a System, not {type(system).__name__}")
+    system, parameters = driven(system, parameters)
     vain = list(_vain(system))
     system, given = system.symbolic(), parameters or {}
     state = None

@@ -31,7 +31,7 @@ from appell.errors import FormNotApplicable, ModelError
 from appell.forms.fold.algebra import column, dot, entries, inverse, short
 from appell.forms.fold.chart import Chart, find_chart, free_name, names_of
 from appell.forms.fold.functions import Meander, Triangle
-from appell.jets import Coordinate, Jet, Parameter, expression, partial, t, total_derivative
+from appell.jets import Coordinate, Jet, Parameter, explicit, expression, total_derivative
 from appell.model import Between, Face, System, Unilateral
 
 ONE, ZERO = sympy.Integer(1), sympy.Integer(0)
@@ -180,7 +180,7 @@ class Fold:
         """S and Y: the given ones and Σ_j (∂_i g_j − ∂_j g_i) v_j − ∂_t g_i of T1 = g·v."""
         z, v, g = (self.chart.s, *self.chart.y), self.velocities, self._linear
         gyroscopic = [
-            sympy.Add(*((sympy.diff(g[j], z[i]) - sympy.diff(g[i], z[j])) * v[j] for j in range(len(v)))) - partial(g[i], t)
+            sympy.Add(*((sympy.diff(g[j], z[i]) - sympy.diff(g[i], z[j])) * v[j] for j in range(len(v)))) - explicit(g[i])
             for i in range(len(v))
         ]
         return tuple(short(Q + G) for Q, G in zip(self.given_forces, gyroscopic, strict=True))
@@ -244,7 +244,7 @@ class Fold:
     @cached_property
     def _normal(self) -> Expr:
         """ṗ·Ab + p·((Ab)_y ẏ + (Ab)_t) + (p·Ap)_s/2 − S − U_s, the left side of (13) at any s and ẋ."""
-        pAb_rate = partial(self.pAb, t) + sympy.Add(
+        pAb_rate = explicit(self.pAb) + sympy.Add(
             *(sympy.diff(self.pAb, y) * rate for y, rate in zip(self.chart.y, self.y_rates, strict=True)),
             *(sympy.diff(self.pAb, p) * rate for p, rate in zip(self.p, self.p_rates, strict=True)),
         )
@@ -253,7 +253,7 @@ class Fold:
     @cached_property
     def x_acceleration(self) -> Expr:
         """ẍ = {−σ [left side of (13)] − (μ_y·ẏ + μ_t) ẋ − σ μ_s ẋ²/2}/μ."""
-        mu_rate = partial(self.mu, t) + sympy.Add(
+        mu_rate = explicit(self.mu) + sympy.Add(
             *(sympy.diff(self.mu, y) * rate for y, rate in zip(self.chart.y, self.y_rates, strict=True))
         )
         mu_s = sympy.diff(self.mu, self.chart.s)

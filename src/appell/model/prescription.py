@@ -1,0 +1,203 @@
+"""Values for prescribed functions of time: a system with `ap.prescribed` symbols as an ordinary one that depends on time.
+
+    f → F(t),      f.d → dF/dt,      f.dd → d²F/dt², …
+
+in T, V, forces, kinematics and constraints alike. F is an expression in t and parameters; a table (t, values) and a function of
+t become splines (`appell.tabulated`). Every form is derived with the symbols f, f.d, f.dd themselves; what is compiled and run
+is the system with F written in, so that every method and back end takes it, and the power of the driving is that of ∂/∂t.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import sympy
+from sympy import Expr
+
+from appell.errors import ModelError
+from appell.jets import Parameter, Prescribed, expression, t
+from appell.model.system import System
+from appell.model.values import as_table
+from appell.remember import remembered
+from appell.tabulated import Pieces, Tabulated, from_callable, from_table
+
+HIGHEST = 6
+"""Derivatives of a prescribed function that are ever asked for."""
+
+Span = tuple[float, float] | None
+
+
+def settled(system: Any, parameters: Any, span: Span = None) -> tuple[Any, Any]:
+    """(system, parameters) with the values of prescribed functions written in and taken out of the parameters.
+
+    A system without such functions comes back as it is. span: the times of a run, s, in which a function of t is to be fitted
+    and a table must have values.
+    """
+    if not isinstance(system, System):
+        return system, parameters
+    if not system.prescribed:
+        _check_span(system, span)
+        return system, parameters
+    values, rest = values_of(system, parameters, span)
+    missing = [f for f in system.prescribed if f not in values]
+    if missing:
+        f = missing[0]
+        raise ModelError(
+            f"no value for the prescribed function '{f}' of {system.name}; give parameters={{{f}: …}}: an expression in ap.t, a"
+            " table (times, values), or a function of t"
+        )
+    found = with_values(system, tuple(values.items()))
+    _check_span(found, span)
+    return found, rest
+
+
+def values_of(system: System, parameters: Any, span: Span = None) -> tuple[dict[Prescribed, Expr], dict[Any, Any]]:
+    """(prescribed function → expression, the other parameters); by symbol or name."""
+    known = {str(f): f for f in system.prescribed}
+    values, rest = {}, {}
+    for key, value in as_table(system.parameters, parameters).items():
+        if isinstance(key, Prescribed) and key.order:
+            raise ModelError(f"the value of {key} follows from that of {key.letter}; give parameters={{{key.letter}: …}} alone")
+        if str(key) not in known:
+            rest[key] = value
+            continue
+        f = known[str(key)]
+        if f in values:
+            raise ModelError(f"the value of the prescribed function '{f}' is given twice, by symbol and by name")
+        values[f] = _expression(system, f, value, span)
+    return values, rest
+
+
+def _expression(system: System, f: Prescribed, value: Any, span: Span) -> Expr:
+    if _is_table(value):
+        pieces = _pieces(f, *value)
+    elif callable(value) and not isinstance(value, sympy.Basic):
+        if span is None:
+            raise ModelError(f"over which times is the function given for '{f}' needed? Give {{{f}: (function, (start, end))}}")
+        pieces = from_callable(f.letter, value, span if span[0] != span[1] else (span[0], span[0] + 1))
+    else:
+        return _checked(f, value)
+    order = needed(system, f)
+    if order > pieces.smooth:
+        raise ModelError(
+            f"{system.name} needs {order} derivatives of '{f}', and {pieces.label}, has {max(pieces.smooth, 0)} of them;"
+            " give more points, an expression, or a function of t"
+        )
+    return Tabulated(pieces, t, 0)  # type: ignore[return-value]
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, tuple | list) and len(value) == 2
+
+
+def _pieces(f: Prescribed, one: Any, other: Any) -> Pieces:
+    """Of (times, values) or (function, (start, end))."""
+    if not callable(one) or isinstance(one, sympy.Basic):
+        return from_table(f.letter, one, other)
+    try:
+        first, last = map(float, other)
+    except (TypeError, ValueError):
+        raise ModelError(f"the value of '{f}' is (times, values) or (function, (start, end)), not (…, {other!r})") from None
+    return from_callable(f.letter, one, (first, last))
+
+
+def _checked(f: Prescribed, value: Any) -> Expr:
+    expr = expression(value, f"the value of the prescribed function '{f}'")
+    strange = [s for s in sorted(expr.free_symbols, key=str) if s != t and not isinstance(s, Parameter)]
+    if strange:
+        raise ModelError(f"the value of the prescribed function '{f}' contains {strange[0]}; it is made of ap.t and parameters")
+    if expr.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo, sympy.I):
+        raise ModelError(f"the value of the prescribed function '{f}' is not finite and real: {expr}")
+    return expr
+
+
+def needed(system: System, f: Prescribed) -> int:
+    """How many derivatives of f stand in the equations of motion."""
+    given = [(system.potential, 0), *((Q, 0) for Q in system.forces), *((rate, 1) for rate in system.rates.values())]
+    given += [(expr, 1) for expr in system._expressions()[:1]]
+    given += [(r, 2 - c.order) for r, c in zip(system.residuals, system.constraints, strict=True)]
+    given += [(face.function, 2) for face in system.unilateral]
+    own = lambda s: isinstance(s, Prescribed) and s.letter == f.letter
+    return max((s.order + more for expr, more in given for s in expr.free_symbols if own(s)), default=0)
+
+
+def _check_span(system: System, span: Span) -> None:
+    """Every table has values over the whole span."""
+    for pieces in tables(system) if span is not None else ():
+        first, last = pieces.range
+        slack = 1e-9 * (last - first)
+        outside = [x for x in span if not first - slack <= x <= last + slack]
+        if outside:
+            raise ModelError(
+                f"{pieces.name} has values over {first:g} … {last:g} s only ({pieces.label}); here t = {outside[0]:g}"
+            )
+
+
+def tables(system: System) -> list[Pieces]:
+    """The splines among the values of a system's prescribed functions."""
+    found = [node for expr in system.prescription.values() for node in expr.atoms(Pieces)]
+    return sorted(set(found), key=lambda pieces: pieces.name)  # type: ignore[return-value]
+
+
+@remembered
+def with_values(system: System, values: tuple[tuple[Prescribed, Expr], ...]) -> System:
+    """The system with expressions in t for its prescribed functions."""
+    prescription = {**system.prescription, **dict(values)}
+    table = jets(dict(values))
+    given = {key: put(value, table) for key, value in system._given.items()}
+    return system.replace(**{**given, "prescription": prescription})
+
+
+def jets(values: Mapping[Prescribed, Expr]) -> dict[Prescribed, Expr]:
+    """f, f.d, f.dd, … → F, dF/dt, d²F/dt², …"""
+    table: dict[Prescribed, Expr] = {}
+    for f, value in values.items():
+        for k in range(HIGHEST + 1):
+            table[Prescribed(f.letter, k)] = value
+            value = value.diff(t)
+    return table
+
+
+def put(value: Any, table: Mapping[Any, Any]) -> Any:
+    """The same thing with expressions written in for symbols, wherever they stand; names stay."""
+    if isinstance(value, sympy.MatrixBase):
+        return value.applyfunc(lambda entry: entry.xreplace(table))
+    if isinstance(value, sympy.Basic):
+        return value.xreplace(table)
+    if isinstance(value, Mapping):
+        return {key: put(entry, table) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(put(entry, table) for entry in value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        twin = copy.copy(value)
+        for field in dataclasses.fields(value):
+            object.__setattr__(twin, field.name, put(getattr(value, field.name), table))
+        return twin
+    return value
+
+
+def driven(system: System, parameters: Any) -> tuple[System, Any]:
+    """`settled`, with some function of time for each prescribed one that has no value: for what holds whatever it is."""
+    if not system.prescribed:
+        return system, parameters
+    values, rest = values_of(system, parameters)
+    return with_values(system, tuple((f, values.get(f, _some(f))) for f in system.prescribed)), rest
+
+
+def generic(system: System) -> System:
+    """The system with some function of time for each prescribed one: at a random moment its derivatives are random numbers."""
+    return with_values(system, tuple((f, _some(f)) for f in system.prescribed)) if system.prescribed else system
+
+
+def _some(f: Prescribed) -> Expr:
+    a, b, c = (Parameter(f"{f.letter}__{i}", real=True) for i in "012")
+    return a + b * sympy.sin(t) / 4 + c * sympy.cos(2 * t) / 8
+
+
+def moments(values: Mapping[Prescribed, Expr]) -> tuple[list[Prescribed], list[Expr]]:
+    """The symbols f, f.d, … of prescribed functions, and their expressions in t and parameters."""
+    table = jets(values)
+    return list(table), list(table.values())

@@ -1,0 +1,270 @@
+"""Functions of time made of polynomials, piece by piece: tables and callables as expressions with derivatives.
+
+    f(x) = Σ_j c_jk s^j,      s = (x − centre_k)/width_k,      x in [breaks_k, breaks_{k+1}]
+
+A table (t, values) becomes its interpolating spline of degree five (three or one where it is short), a callable a Chebyshev fit
+that is refined until its error is that of rounding. Each states its error. `Tabulated(pieces, x, order)` is the SymPy function;
+outside its range it has no value.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from math import factorial
+from typing import Any
+
+import numpy as np
+import sympy
+from numpy.polynomial import chebyshev
+from numpy.typing import NDArray
+
+from appell.errors import ModelError
+
+Array = NDArray[np.float64]
+
+MOST = 256
+"""Pieces beyond which evaluations would be slow: a longer table is fitted by fewer pieces of a higher degree."""
+DEGREE = 9
+"""Of the pieces of a fit: high enough for few pieces, low enough for powers of s to lose three digits at most."""
+EXACT = 1e-13
+"""Share of the largest value to which a callable is fitted."""
+WORST = 1e-6
+"""Share of the largest value beyond which a fit is refused."""
+
+
+class Pieces(sympy.AtomicExpr):
+    """The polynomials of a function: data without symbols. `label` says where they come from, `error` how far off they are."""
+
+    __slots__ = ("breaks", "centres", "coefficients", "digest", "error", "label", "name", "smooth", "widths")
+    is_real = True
+    is_commutative = True
+    breaks: Array
+    centres: Array
+    coefficients: Array
+    widths: Array
+    error: float
+    smooth: int
+
+    def __new__(
+        cls, name: str, label: str, breaks: Any, centres: Any, widths: Any, coefficients: Any, error: float, smooth: int
+    ):  # fmt: skip
+        """breaks (k + 1,), centres and widths (k,), coefficients (degree + 1, k); derivatives are continuous up to `smooth`."""
+        self = super().__new__(cls)
+        self.name, self.label, self.error, self.smooth = name, label, float(error), int(smooth)
+        self.breaks, self.centres, self.widths = (np.array(x, dtype=float) for x in (breaks, centres, widths))
+        self.coefficients = np.array(coefficients, dtype=float)
+        parts = (self.breaks, self.centres, self.widths, self.coefficients)
+        self.digest = hashlib.sha256(b"|".join([name.encode(), *(x.tobytes() for x in parts)])).hexdigest()
+        return self
+
+    def __reduce__(self):
+        parts = (self.breaks, self.centres, self.widths, self.coefficients)
+        return type(self), (self.name, self.label, *parts, self.error, self.smooth)
+
+    def __getnewargs__(self):
+        return self.__reduce__()[1]
+
+    def __getstate__(self):
+        return None
+
+    def _hashable_content(self):
+        return (self.digest,)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Where it has values, s."""
+        return float(self.breaks[0]), float(self.breaks[-1])
+
+    @property
+    def said(self) -> str:
+        """Where the values come from and what they are off."""
+        error = "unknown, the table is short" if np.isnan(self.error) else f"about {self.error:.1g}"
+        first, last = self.range
+        return f"{self.name} is {self.label} over {first:g} … {last:g} s, in {len(self.centres)} pieces; its error is {error}"
+
+    def place(self, x: float) -> int | None:
+        """The piece of x; None outside the range (a share of 1e-12 of it is rounding)."""
+        first, last = self.range
+        slack = 1e-12 * (last - first)
+        if not first - slack <= x <= last + slack:
+            return None
+        return int(np.clip(np.searchsorted(self.breaks, x, side="right") - 1, 0, len(self.centres) - 1))
+
+    def slopes(self, order: int) -> Array:
+        """Coefficients of the derivative of some order by s, (degree + 1 − order, k); one row of zeros past the degree."""
+        degree = len(self.coefficients) - 1
+        if order > degree:
+            return np.zeros((1, len(self.centres)))
+        factors = np.array([factorial(j) // factorial(j - order) for j in range(order, degree + 1)], dtype=float)
+        return self.coefficients[order:] * factors[:, None]
+
+    def value(self, x: Any, order: int, number: Callable[[Any], Any]) -> Any:
+        """The derivative of some order at x in numbers of any kind; None outside the range."""
+        k = self.place(float(x))
+        if k is None:
+            return None
+        width = number(float(self.widths[k]))
+        s = (x - number(float(self.centres[k]))) / width
+        total = number(0)
+        for c in self.slopes(order)[::-1, k]:
+            total = total * s + number(float(c))
+        return total / width**order
+
+    def _sympystr(self, printer: Any) -> str:
+        return self.name
+
+    def _latex(self, printer: Any) -> str:
+        return rf"\mathrm{{{self.name}}}"
+
+
+class Tabulated(sympy.Function):
+    """Tabulated(pieces, x, order): the derivative of some order of a function made of pieces, at x."""
+
+    nargs = 3
+    is_real = True
+
+    def fdiff(self, argindex: int = 2) -> Any:
+        pieces, x, order = self.args
+        return Tabulated(pieces, x, order + 1)  # type: ignore[operator]
+
+    def _eval_derivative(self, s: Any) -> Any:
+        return self.fdiff() * self.args[1].diff(s)
+
+    def _eval_evalf(self, prec: int) -> Any:
+        pieces, x, order = self.args
+        if not x.is_number:
+            return None
+        found = pieces.value(x.evalf(), int(order), sympy.Float)  # type: ignore[attr-defined]
+        return sympy.nan if found is None else found
+
+    def _sympystr(self, printer: Any) -> str:
+        pieces, x, order = self.args
+        return f"{pieces}{chr(39) * int(order)}({printer._print(x)})"
+
+    def _latex(self, printer: Any, exp: str | None = None) -> str:
+        pieces, x, order = self.args
+        dots = rf"^{{({order})}}" if order else ""
+        body = rf"{printer._print(pieces)}{dots}\left({printer._print(x)}\right)"
+        return body if exp is None else rf"\left({body}\right)^{{{exp}}}"
+
+
+# -- tables --------------------------------------------------------------------------------------------------------------
+
+
+def from_table(name: str, times: Any, values: Any) -> Pieces:
+    """The spline through (times, values), (n,) each, of degree five, or less where n is small."""
+    t, y = _column(times, name, "times"), _column(values, name, "values")
+    if len(t) != len(y):
+        raise ModelError(f"the table of {name} has {len(t)} times and {len(y)} values")
+    if len(t) < 2:
+        raise ModelError(f"the table of {name} has {len(t)} point{'s' * (len(t) != 1)}; it needs two at least")
+    late = np.flatnonzero(np.diff(t) <= 0)
+    if len(late):
+        k = int(late[0])
+        raise ModelError(f"the times of the table of {name} must increase; {t[k]:g} is followed by {t[k + 1]:g}")
+    degree = 5 if len(t) >= 6 else 3 if len(t) >= 4 else 1
+    error = _left_out(t, y, degree)
+    label = f"a spline of degree {degree} through {len(t)} points"
+    spline = _spline(t, y, degree)
+    if len(t) - 1 > MOST:
+        target = max(1e-3 * error, 1e-10 * np.abs(y).max()) if np.isfinite(error) else 1e-10 * np.abs(y).max()
+        fit = _fitted(name, label + ", fitted", spline, (t[0], t[-1]), target)
+        return Pieces(name, fit.label, fit.breaks, fit.centres, fit.widths, fit.coefficients, error + fit.error, degree - 1)
+    widths = np.diff(t)
+    own = spline_pieces(spline, t, degree) * widths ** np.arange(degree + 1)[:, None]
+    return Pieces(name, label, t, t[:-1], widths, own, error, degree - 1)
+
+
+def _column(given: Any, name: str, what: str) -> Array:
+    try:
+        array = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        raise ModelError(f"the {what} of the table of {name} must be numbers") from None
+    if array.ndim != 1:
+        raise ModelError(f"the {what} of the table of {name} must have shape (n,), not {array.shape}")
+    if not np.isfinite(array).all():
+        raise ModelError(f"the {what} of the table of {name} contain a value that is not finite")
+    return array
+
+
+def _spline(t: Array, y: Array, degree: int) -> Any:
+    from scipy.interpolate import make_interp_spline
+
+    return make_interp_spline(t, y, k=degree)
+
+
+def spline_pieces(spline: Any, t: Array, degree: int) -> Array:
+    """Taylor coefficients of a spline at the left end of each interval, (degree + 1, n − 1)."""
+    mid = t[:-1] + np.diff(t) / 2  # inside, where every derivative has one value
+    at_mid = [spline(mid, nu=j) / factorial(j) for j in range(degree + 1)]
+    back = t[:-1] - mid
+    rows = [sum(at_mid[i] * _choose(i, j) * back ** (i - j) for i in range(j, degree + 1)) for j in range(degree + 1)]
+    return np.array(rows)
+
+
+def _choose(n: int, k: int) -> int:
+    return factorial(n) // (factorial(k) * factorial(n - k))
+
+
+def _left_out(t: Array, y: Array, degree: int) -> float:
+    """The error, by what the spline through every other point misses at the others: 2^(degree + 1) times more."""
+    kept = np.unique([*range(0, len(t), 2), len(t) - 1])
+    if len(kept) < 2 * (degree + 1):
+        return float("nan")
+    missed = np.abs(_spline(t[kept], y[kept], degree)(t) - y).max()
+    return float(missed / 2 ** (degree + 1) + 1e-16 * np.abs(y).max())
+
+
+# -- callables -----------------------------------------------------------------------------------------------------------
+
+
+def from_callable(name: str, function: Callable[[float], Any], span: tuple[float, float]) -> Pieces:
+    """A fit to a function over a span of times, refined until its error is that of rounding."""
+    first, last = sorted(map(float, span))
+    if not last > first:
+        raise ModelError(f"the span of {name} is empty: {first:g} … {last:g} s")
+
+    def values(x: Array) -> Array:
+        found = []
+        for one in map(float, x):
+            try:
+                found.append(float(function(one)))
+            except Exception as error:
+                what = f"{type(error).__name__}: {error}"
+                raise ModelError(f"the function given for {name} fails at t = {one:g}: {what}") from error
+        if not np.isfinite(found).all():
+            bad = float(x[int(np.argmin(np.isfinite(found)))])
+            raise ModelError(f"the function given for {name} is not finite at t = {bad:g}")
+        return np.array(found)
+
+    return _fitted(name, f"the function '{getattr(function, '__name__', 'given')}', fitted", values, (first, last), 0.0)
+
+
+def _fitted(name: str, label: str, values: Callable[[Array], Array], span: tuple[float, float], target: float) -> Pieces:
+    """Intervals are halved until a polynomial of degree `DEGREE` through Chebyshev's points misses little between them."""
+    size = float(np.abs(values(np.linspace(*span, 33))).max())
+    target = max(target, EXACT * size)
+    nodes = np.cos(np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1))
+    between = np.cos(np.pi * np.arange(DEGREE + 2) / (DEGREE + 1))
+    waiting, done, worst = [span], [], 0.0
+    while waiting:
+        low, high = waiting.pop()
+        centre, half = (low + high) / 2, (high - low) / 2
+        series = chebyshev.chebfit(nodes, values(centre + half * nodes), DEGREE)
+        missed = float(np.abs(chebyshev.chebval(between, series) - values(np.clip(centre + half * between, *span))).max())
+        if missed <= target or len(waiting) + len(done) + 2 > MOST:
+            done.append((low, high, centre, half, chebyshev.cheb2poly(series)))
+            worst = max(worst, missed)
+        else:
+            waiting += [(centre, high), (low, centre)]
+    if worst > WORST * size:
+        raise ModelError(
+            f"{name} cannot be written with {MOST} polynomials over {span[0]:g} … {span[1]:g} s: {worst:.1g} of {size:.3g} is"
+            " left. Has it kinks, jumps or noise? Give it as an expression with Piecewise, or as a coarser table (t, values)"
+        )
+    done.sort(key=lambda piece: piece[0])
+    low, high, centre, half, rows = zip(*done, strict=True)
+    bent = min(half) < 1e-6 * (span[1] - span[0])  # nothing smooth asks for pieces so short
+    padded = np.array([np.pad(row, (0, DEGREE + 1 - len(row))) for row in rows]).T
+    return Pieces(name, label, [*low, high[-1]], centre, half, padded, worst, 0 if bent else DEGREE - 1)
