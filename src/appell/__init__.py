@@ -58,6 +58,8 @@ if TYPE_CHECKING:  # the same names as in LATER, for editors and type checkers
     )
     from appell.analysis import (
         averaged,
+        basin,
+        bifurcation_diagram,
         continue_orbit,
         equilibria,
         equilibrium,
@@ -85,8 +87,8 @@ __version__ = "0.1.0"
 
 LATER = {
     "appell": "analysis backends contact forms friction graph motion normal_form report scene show tree verify zoo",
-    "appell.analysis": "averaged continue_orbit equilibria equilibrium linearize lyapunov periodic_orbit poincare resonance"
-    " steady_motions variations",
+    "appell.analysis": "averaged basin bifurcation_diagram continue_orbit equilibria equilibrium linearize"
+    " lyapunov periodic_orbit poincare resonance steady_motions variations",
     "appell.backends": "AppellWarning clear_cache",
     "appell.ensembles": "outer reduce simulate_many",
     "appell.motion.motion": "Motion",
@@ -153,6 +155,8 @@ __all__ = [
     "Unilateral",
     "agree",
     "averaged",
+    "basin",
+    "bifurcation_diagram",
     "clear_cache",
     "compile",
     "consistent",

@@ -1,7 +1,9 @@
 """What follows from a system beside its motions: equilibria, averaged equations, resonances, derivatives, orbits, sections."""
 
 from appell.analysis.averaging import Averaged, averaged
+from appell.analysis.basin import Attractor, Basin, basin
 from appell.analysis.continuation import Branch, continue_orbit
+from appell.analysis.diagram import Diagram, bifurcation_diagram
 from appell.analysis.equilibrium import Equilibrium, equilibrium
 from appell.analysis.linear import Linearization, linearize
 from appell.analysis.lyapunov import Lyapunov, lyapunov
@@ -12,8 +14,11 @@ from appell.analysis.steady import Rest, SteadyMotion, equilibria, steady_motion
 from appell.analysis.variations import Variations, variations
 
 __all__ = [
+    "Attractor",
     "Averaged",
+    "Basin",
     "Branch",
+    "Diagram",
     "Equilibrium",
     "Linearization",
     "Lyapunov",
@@ -24,6 +29,8 @@ __all__ = [
     "SteadyMotion",
     "Variations",
     "averaged",
+    "basin",
+    "bifurcation_diagram",
     "continue_orbit",
     "equilibria",
     "equilibrium",

@@ -27,6 +27,7 @@ import sympy
 from numpy.typing import ArrayLike, NDArray
 from sympy import Eq, Expr, Symbol, cos, sin
 
+from appell.analysis.forcing import base_frequency
 from appell.analysis.free_motion import FreeMotion, free_motion
 from appell.analysis.means import integral
 from appell.errors import ModelError
@@ -342,23 +343,10 @@ def _first_order(expr: Expr, small: Sequence[Symbol]) -> Expr:
 
 def _periodic(force: Expr, psi: Symbol, name: str) -> tuple[Expr | None, Expr]:
     """(ω, f in ψ = ωt): time must stand in sines and cosines of multiples of one frequency."""
-    if not force.has(t):
+    omega = base_frequency([force], name)
+    if omega is None:
         return None, force
     waves = [e for e in force.atoms(sin, cos) if e.has(t)]
-    slopes = [sympy.simplify(sympy.diff(e.args[0], t)) for e in waves]
-    outside = force.xreplace({e: sympy.Dummy() for e in waves})
-    if outside.has(t) or any(s.has(t) for s in slopes):
-        raise ModelError(f"time must stand in sines and cosines of multiples of one frequency in '{name}', not in {force}")
-    first = slopes[0]
-    ratios = [sympy.simplify(s / first) for s in slopes]
-    if not all(ratio.is_Rational for ratio in ratios):
-        several = ", ".join(map(str, slopes))
-        raise ModelError(f"'{name}' is driven by several frequencies, {several}; averaging takes one and its multiples")
-    unit = sympy.Abs(ratios[0])
-    for ratio in ratios[1:]:
-        unit = sympy.gcd(unit, sympy.Abs(ratio))
-    omega = first * unit
-    omega = -omega if omega.could_extract_minus_sign() else omega
     in_phase = lambda e: e.func(sympy.expand(sympy.simplify(e.args[0].xreplace({t: psi / omega}))))
     return omega, force.xreplace({e: in_phase(e) for e in waves})  # type: ignore[return-value]
 

@@ -50,12 +50,24 @@ def growth(found: Any, ax: Any = None) -> Any:
     return figure
 
 
-def scatter(x: np.ndarray, y: np.ndarray, x_name: str, y_name: str, ax: Any = None, **style: Any) -> Any:
+MANY = 20_000
+"""Points beyond which they are drawn as pixels, darker where there are more."""
+
+
+def scatter(
+    x: np.ndarray, y: np.ndarray, x_name: str, y_name: str, ax: Any = None, *, figsize: tuple[float, float] = (5.6, 5.0),
+    **style: Any,
+) -> Any:  # fmt: skip
     """Points, small where there are many."""
-    figure = ax.figure if ax is not None else Picture(figsize=(5.6, 5.0), layout="constrained")
+    figure = ax.figure if ax is not None else Picture(figsize=figsize, layout="constrained")
     ax = ax if ax is not None else figure.add_subplot()
-    size = float(np.clip(6000 / max(len(x), 1), 1, 12))
-    ax.scatter(x, y, **{"s": size, "color": "C0", "linewidths": 0, **style})
+    x, y = x[(seen := np.isfinite(x) & np.isfinite(y))], y[seen]
+    if len(x) > MANY:
+        alpha = float(np.clip(60 * MANY / len(x) / 100, 0.04, 0.6))
+        ax.plot(x, y, ",", **{"color": "k", "alpha": alpha, "rasterized": True, **style})
+    else:
+        size = float(np.clip(6000 / max(len(x), 1), 1, 12))
+        ax.scatter(x, y, **{"s": size, "color": "C0", "linewidths": 0, **style})
     ax.set_xlabel(x_name)
     ax.set_ylabel(y_name)
     return figure
@@ -91,4 +103,33 @@ def branch_curve(found: Any, of: Any, name: str, ax: Any = None) -> Any:
     return figure
 
 
-__all__ = ["branch_curve", "convergence", "growth", "resonance_curve", "scatter"]
+def basin_map(found: Any, columns: list[int], ax: Any = None) -> Any:
+    """Starts in the colours of their attractors (undecided grey, without motion white); points of attractors on them."""
+    from matplotlib.colors import BoundaryNorm, ListedColormap
+
+    figure = ax.figure if ax is not None else Picture(figsize=(6.2, 5.0), layout="constrained")
+    ax = ax if ax is not None else figure.add_subplot()
+    shades = [*BASINS, *(f"C{k}" for k in range(10))]
+    colours = ["white", "0.6", *(shades[k % len(shades)] for k in range(max(1, len(found.attractors))))]
+    norm = BoundaryNorm(np.arange(len(colours) + 1) - 2.5, len(colours))
+    ax.pcolormesh(*found.axes, found.labels.T, cmap=ListedColormap(colours), norm=norm, shading="nearest", rasterized=True)
+    for k, one in enumerate(found.attractors):
+        size = 26 if one.period is not None else 1
+        ax.scatter(
+            one.points[:, columns[0]], one.points[:, columns[1]], s=size, color=colours[2 + k], edgecolors="k",
+            linewidths=0.8 if one.period is not None else 0, label=f"{one.kind}, {100 * one.share:.3g} %", zorder=3,
+        )  # fmt: skip
+    ax.set_xlim(found.axes[0][[0, -1]])
+    ax.set_ylim(found.axes[1][[0, -1]])
+    ax.set_xlabel(found.names[0])
+    ax.set_ylabel(found.names[1])
+    if found.attractors:
+        ax.legend(loc="upper right", framealpha=0.9, markerscale=1.0)
+    return figure
+
+
+BASINS = ("#4477aa", "#eecc66", "#66aa77", "#cc6677", "#aa88cc", "#88ccee", "#bbbb55", "#996655")
+"""Colours that lie side by side without hurting."""
+
+
+__all__ = ["basin_map", "branch_curve", "convergence", "growth", "resonance_curve", "scatter"]

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.errors import Status
-from appell.normal_form.flow import flow
-from appell.simulate.loop.in_c import CLoop, Repeated
-from appell.simulate.loop.prepare import flight_loop, plain_loop, prepare
-from appell.simulate.loop.task import Loop, Task
+from appell.simulate.loop.task import Task
+from appell.simulate.many import Many
 from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
@@ -28,34 +24,10 @@ class Ends(NamedTuple):
 
 
 def ends(run: Run, task: Task, starts: Array, *, method: str = "dop853", corner: str = "raise") -> Ends:
-    """The ends of `task` from each of the `starts` (n, nq + nv).
-
-    Flights stay in compiled code as long as they meet nothing but impacts; a run that lands or meets a corner is made again
-    with its modes. The work of forces is not integrated, so that it does not shorten the steps.
-    """
-    nz = run.form.nq + run.form.nv
-    bare = _bare_loop(run, method)
-    once = Repeated(bare, replace(task, z0=np.zeros(nz))) if isinstance(bare, CLoop) else None
+    """The ends of `task` from each of the `starts` (n, nq + nv)."""
     n = len(starts)
-    found = Ends(np.empty(n, dtype=int), np.empty(n), np.empty((n, nz)), np.empty(n, dtype=int))
-    for k, start in enumerate(starts):
-        status, count = once(start) if once else (Status.SWITCH, 0)
-        if status is not Status.SWITCH and once is not None:
-            found.status[k], found.t[k], found.z[k], found.events[k] = status, once.t, once.z, count
-            continue
-        found.status[k], found.t[k], found.z[k], found.events[k] = _with_modes(run, task, start, method, corner)
-    return found
-
-
-def _bare_loop(run: Run, method: str) -> Loop:
-    """The loop of free flight without the work of forces."""
-    if run.system.unilateral:
-        return flight_loop(run, method, work=False)[1]
-    return plain_loop(run, flow(run.form, run.policies, work=False), method)
-
-
-def _with_modes(run: Run, task: Task, start: Array, method: str, corner: str) -> tuple[Status, float, Array, int]:
-    motion, loop = prepare(run, None, method, corner)
-    z = np.concatenate([start, np.zeros(motion.nz - len(start))])
-    *_, trace = loop.run(replace(task, z0=z, keep_steps=False))
-    return trace.status, trace.t, trace.z[: len(start)], len(trace.events)
+    t, z, p = np.full(n, task.t0), np.array(starts, dtype=float), np.tile(task.p, (n, 1))
+    atol = float(np.max(task.atol))
+    many = Many(run, rtol=task.rtol, atol=atol, method=method, corner=corner, max_steps=task.max_steps)
+    found = many.advance(t, z, p, np.full(n, task.t_end - task.t0), 1)
+    return Ends(found.status.astype(int), t, z, found.events.astype(int))

@@ -14,7 +14,7 @@ The first two return a `Status`. What is particular to a method stands in `metho
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.resources import files
 from time import perf_counter
 from typing import Any
@@ -28,7 +28,7 @@ from appell.errors import Status
 from appell.simulate.loop.in_python import SECONDS_PER_YIELD
 from appell.simulate.loop.rank import PATIENCE
 from appell.simulate.loop.task import Task
-from appell.simulate.loop.trace import FIRST_PAGE, Statistics, Trace
+from appell.simulate.loop.trace import Statistics, Trace
 from appell.simulate.methods.runge_kutta import pair_text
 from appell.simulate.methods.tableaux import Array, Tableau
 from appell.simulate.methods.taylor import Taylor, series_text
@@ -85,9 +85,12 @@ typedef struct {
 
 int appell_advance(appell_run *run, int64_t trials);
 int appell_hold(appell_run *run, double t_end, int64_t n_times, int64_t trials);
+void appell_many(appell_run *run, int64_t n, int64_t count, int64_t keep, int64_t width, double *t, double *z, const double *p,
+                 const double *period, double *h, double *times, double *kept, int *status, int64_t *events);
 """
 """The C interface. `appell_advance` tries at most so many steps; called again after BUFFER_FULL it goes on, bit by bit
-as if it had never stopped. `appell_hold` goes on to another end under other parameters: all the way, or not at all."""
+as if it had never stopped. `appell_hold` goes on to another end under other parameters: all the way, or not at all.
+`appell_many` makes many runs, one after another (`simulate.many`)."""
 
 FIRST_TRIALS = 256  # trial steps in the first call, before the time of one is known
 GROWTH = 16  # a call makes at most so many times the trials of the one before
@@ -105,12 +108,14 @@ def loop_source(
         "safety": repr(method.safety),
         "shrink": repr(method.shrink),
         "patience": PATIENCE,
+        "first_mark": FIRST_MARK,
     }
     text = _template("simulate/loop/loop.c.in")
     text = text.replace("@method@", _template(values.pop("method")))
     text = text.replace("@switch@", _template("contact/switch.c.in") if faces else "")
     text = text.replace("@rank@", _template("simulate/loop/rank.c.in") if rank[2] else "")
     text = text.replace("@sight@", _template(values.pop("sight")))
+    text = text.replace("@many@", _template("simulate/loop/many.c.in"))
     for name, value in values.items():
         text = text.replace(f"@{name}@", str(value))
     sizes = {"HAS_PROJECTION": int(has_projection), "LOOP_FACES": faces}
@@ -242,38 +247,6 @@ class Call:
         if self.loop.faces:
             trace.touching = set(np.flatnonzero(self.touching[: self.loop.faces]).tolist())
         return trace.ended(status)
-
-
-class Repeated:
-    """One struct for many starts of a task, one after another: nothing is kept of a run but its end and its count of events."""
-
-    def __init__(self, loop: CLoop, task: Task):
-        self.task = replace(task, keep_steps=False)
-        self.call = Call(loop, self.task, self.task.trace())
-        self.call.give_room(FIRST_PAGE)
-
-    def __call__(self, z0: Array) -> tuple[Status, int]:
-        """Status and events of the run from (t0, z0); where it ended is in `t` and `z`."""
-        call, events = self.call, 0
-        run, advance = call.struct, call.loop.lib.appell_advance
-        call.trace.z[:], call.touching[:] = z0, 0
-        run.t, run.h, run.started, run.i_time, run.standing = self.task.t0, self.task.first_step or 0.0, 0, 0, 0
-        run.evaluations = run.accepted = run.rejections = run.rejected = run.impacts = run.doublings = 0
-        run.mark, run.mark_time, run.mark_lasted = FIRST_MARK, self.task.t0, np.inf
-        status = Status.BUFFER_FULL
-        while status == Status.BUFFER_FULL:
-            run.n_events = 0
-            status = advance(run, 1 << 62)
-            events += run.n_events
-        return Status(status), events
-
-    @property
-    def t(self) -> float:
-        return self.call.struct.t
-
-    @property
-    def z(self) -> Array:
-        return self.call.trace.z
 
 
 class Hold:

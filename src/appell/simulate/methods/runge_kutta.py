@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from appell.errors import AppellError
+from appell.simulate.loop.header import TINY
 from appell.simulate.methods.tableaux import Array, Tableau
 
 FRESH_APART = 12  # states up to here add the newest slope one by one, see _update (measured at 4, 10 and 20)
@@ -180,7 +181,8 @@ class PairSteps:
         weight = task.atol + task.rtol * abs(run.z)
         size = lambda x: float(np.sqrt(np.mean((x / weight) ** 2)))
         d0, d1 = size(run.z), size(run.slope)
-        h0 = min(1e-6 if d0 < 1e-5 or d1 < 1e-5 else 0.01 * d0 / d1, abs(left))
+        least = TINY * abs(np.nextafter(run.t, task.t_end) - run.t)  # a state that is zero but for rounding tells no time
+        h0 = min(max(1e-6 if d0 < 1e-5 or d1 < 1e-5 else 0.01 * d0 / d1, least), abs(left))
         step = np.copysign(h0, left)
         try:
             slope = run.evaluate(run.t + step, run.z + step * run.slope)
@@ -188,4 +190,4 @@ class PairSteps:
             return h0
         d = max(d1, size(slope - run.slope) / h0)
         h1 = max(1e-6, 1e-3 * h0) if d <= 1e-15 else (0.01 / d) ** (1 / (self.tableau.error_order + 1))
-        return min(100 * h0, h1)
+        return max(min(100 * h0, h1), least)

@@ -1,0 +1,218 @@
+"""Bifurcation diagrams: where a motion is, once a period or at each crossing of a section, over values of a parameter.
+
+    z_k = z(t₀ + (skip + k) T),  k = 1 … keep        T the period of the forcing, for each value of the parameter
+
+All values run in one compiled loop. With `follow` each value starts where the one before it ended: going up and down shows
+branches that coexist. Autonomous systems are looked at on a section (`ap.poincare`), or on impacts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from appell.analysis.ensemble import Ensemble, axis, distinct
+from appell.analysis.result import Result, state_column, state_variables
+from appell.analysis.sections import Section, poincare
+from appell.errors import AppellError, ModelError
+from appell.model import System
+from appell.simulate.progress import reporter
+from appell.simulate.run import Run
+from appell.simulate.simulate import simulate
+from appell.tree import Tree
+
+Array = NDArray[np.float64]
+
+REPEATS = 1e-6
+"""Share of the extent of the diagram within which a motion has come back to itself."""
+
+
+@dataclass(frozen=True, eq=False)
+class Diagram(Result):
+    """Late states over a parameter; `ap.bifurcation_diagram` makes it.
+
+    Attributes
+    ----------
+    parameter, values: the one that runs, and its values, (n,).
+    t: (n, keep) times, s; z: (n, keep, nq + nv) states there, SI; nan where a motion ended early.
+    ok, message: whether every value has all its states, and if not, where and why.
+    """
+
+    system: System
+    parameter: str
+    values: Array
+    t: Array
+    z: Array
+    ok: bool
+    message: str
+
+    def __getitem__(self, key: Any) -> Array:
+        """A coordinate or velocity, (n, keep), by symbol or name."""
+        return self.z[:, :, state_column(self.system, key)]
+
+    @cached_property
+    def periods(self) -> NDArray[np.int_]:
+        """After how many samples each motion repeats itself (1: one point in the diagram), (n,); 0 where it does not within
+        half of what was kept: another period, quasiperiodic, chaotic, or not settled."""
+        with np.errstate(all="ignore"):
+            extent = np.nan_to_num(np.nanmax(self.z, axis=(0, 1)) - np.nanmin(self.z, axis=(0, 1)))
+        return distinct(self.z, np.maximum(extent, 1e-300), REPEATS)
+
+    def variables(self) -> Mapping[str, Any]:
+        dims = (self.parameter, "sample")
+        t = {"t": (dims, self.t, {"units": "s", "long_name": "time"})}
+        return {**t, **state_variables(self.system, dims, self.z), "periods": (self.parameter, self.periods)}
+
+    def coords(self) -> Mapping[str, Any]:
+        return {self.parameter: (self.parameter, self.values)}
+
+    def plot(self, of: Any = None, ax: Any = None, **style: Any) -> Any:
+        """A coordinate or velocity over the parameter, by default the first coordinate; the figure."""
+        from appell.show.lab import scatter
+
+        of = of if of is not None else self.system.coordinates[0]
+        y = self[of]
+        x = np.broadcast_to(self.values[:, None], y.shape)
+        return scatter(x.ravel(), y.ravel(), self.parameter, str(of), ax, figsize=(7.2, 4.4), **style)
+
+    def __str__(self) -> str:
+        span = f"{self.values[0]:.6g} to {self.values[-1]:.6g}"
+        return (
+            f"bifurcation diagram of '{self.system.name}', {self.parameter} = {span}, {self.z.shape[1]} samples; {self.message}"
+        )
+
+
+def bifurcation_diagram(
+    system: System | Tree | Run,
+    over: Mapping[Any, ArrayLike],
+    *,
+    skip: int = 200,
+    keep: int = 100,
+    start: Mapping[Any, Any] | None = None,
+    parameters: Mapping[Any, Any] | None = None,
+    period: Any = None,
+    section: Any = None,
+    direction: int = 1,
+    follow: bool = False,
+    since: float = 0.0,
+    rtol: float = 1e-8,
+    atol: float = 1e-10,
+    method: str = "auto",
+    backend: str = "auto",
+    progress: Any = False,
+    **options: Any,
+) -> Diagram:
+    """Where motions are after a transient, once a period, over values of one parameter.
+
+    Parameters
+    ----------
+    over: {parameter: values}.
+    skip, keep: periods (or crossings) that are left out, and that are kept behind them.
+    start, parameters, since: the start of each value, the other parameters, and the time of the start, s.
+    period: s, or an expression in the parameters; that of the forcing by default.
+    section, direction: an expression of t, q, v, p or a wall, as in `ap.poincare`, instead of a period.
+    follow: start each value where the one before it ended.
+    progress: True for a bar, or a function of the number of values done. Ctrl-C returns what is done.
+    rtol, atol, method and other options are those of `ap.simulate`; "auto" takes series for small smooth systems.
+    """
+    ((name, values),) = axis(over, "over=", 1)
+    if skip < 0 or keep < 1 or skip != int(skip) or keep != int(keep):
+        raise ModelError(f"skip = {skip} and keep = {keep}: leave out none or more, and keep at least one")
+    model = system.system() if isinstance(system, Tree) else system.system if isinstance(system, Run) else system
+    if isinstance(model, System) and name not in map(str, model.parameters):
+        known = ", ".join(map(str, model.parameters)) or "none"
+        raise ModelError(f"over= names {name}, which is no parameter of '{model.name}'; it has {known}")
+    if name in {str(k) for k in parameters or {}}:
+        raise ModelError(f"{name} is given in parameters= and in over=; give it once")
+    if section is not None:
+        if period is not None:
+            raise ModelError("give period= or section=, not both")
+        looks = {"rtol": rtol, "atol": atol, "method": method, "backend": backend, "since": since, **options}
+        return _on_section(model, name, values, section, direction, skip, keep, start, parameters, follow, progress, looks)
+    ensemble = Ensemble(
+        system, dict(start or {}), {**(parameters or {}), name: values}, len(values), since=since, period=period, fallback=None,
+        periods=skip + keep, rtol=rtol, atol=atol, method=method, backend=backend, **options,
+    )  # fmt: skip
+    return _strobed(ensemble, name, values, int(skip), int(keep), follow, progress)
+
+
+def _strobed(ensemble: Ensemble, name: str, values: Array, skip: int, keep: int, follow: bool, progress: Any) -> Diagram:
+    n, interrupted = len(values), ""
+    begin, z = ensemble.t.copy(), np.full((n, keep, ensemble.z.shape[1]), np.nan)
+    report = reporter(progress, 0, n)
+    try:
+        good = np.flatnonzero(~ensemble.failed)
+        size = 1 if follow else max(1, min(len(good), 256))
+        for first in range(0, len(good), size):
+            rows = good[first : first + size]
+            z[rows] = ensemble.go(rows, skip + keep, keep)
+            if follow and first + 1 < len(good) and not ensemble.failed[rows[0]]:
+                ensemble.z[good[first + 1]] = z[rows[0], -1]
+            if report is not None:
+                report(first + len(rows))
+    except KeyboardInterrupt:
+        interrupted = f"interrupted after {int(np.isfinite(z[:, -1, 0]).sum())} of {n} values"
+    finally:
+        if report is not None:
+            report.close()
+    t = begin[:, None] + ensemble.period[:, None] * np.arange(skip + 1, skip + keep + 1)
+    failed = np.flatnonzero(ensemble.failed)
+    message = interrupted
+    if len(failed) and not message:
+        k = failed[0]
+        message = f"{len(failed)} of {n} motions ended early, the first at {name} = {values[k]:.6g}: {ensemble.said(k)}"
+    t = np.where(np.isfinite(z[:, :, 0]), t, np.nan)
+    return Diagram(ensemble.system, name, values, t, z, not message, message or "complete")
+
+
+def _on_section(
+    system: Any, name: str, values: Array, section: Any, direction: int, skip: int, keep: int, start: Any, parameters: Any,
+    follow: bool, progress: Any, looks: Mapping[str, Any],
+) -> Diagram:  # fmt: skip
+    """One value after another by `poincare`."""
+    n = len(values)
+    z, t = np.full((n, keep, system.nq + system.nv), np.nan), np.full((n, keep), np.nan)
+    state, message, looks = dict(start or {}), "", dict(looks)
+    report = reporter(progress, 0, n)
+    try:
+        for k, value in enumerate(values):
+            try:
+                found = poincare(
+                    system, section, state, count=keep, skip=skip, direction=direction,
+                    parameters={**(parameters or {}), name: value}, **looks,
+                )  # fmt: skip
+            except AppellError as error:
+                if isinstance(error, ModelError) and k == 0:
+                    raise
+                message = message or f"at {name} = {value:.6g}: {error}"
+                continue
+            m = len(found)
+            z[k, :m], t[k, :m] = np.hstack([found.q, found.v]), found.t
+            if not found.ok:
+                message = message or f"at {name} = {value:.6g}: {found.message}"
+            if follow and m > 1:
+                state, looks["since"] = _later(found, {**(parameters or {}), name: value}, looks)
+            if report is not None:
+                report(k + 1)
+    except KeyboardInterrupt:
+        message = f"interrupted after {int(np.isfinite(z[:, -1, 0]).sum())} of {n} values"
+    finally:
+        if report is not None:
+            report.close()
+    return Diagram(system, name, values, t, z, not message, message or "complete")
+
+
+def _later(found: Section, parameters: Mapping[Any, Any], looks: Mapping[str, Any]) -> tuple[Mapping[Any, float], float]:
+    """State and time half a step behind the last crossing, away from a wall that moves with the parameter."""
+    system, begin = found.system, float(found.t[-1])
+    until = begin + 0.5 * float(found.t[-1] - found.t[-2])
+    state = dict(zip((*system.coordinates, *system.velocities), map(float, (*found.q[-1], *found.v[-1])), strict=True))
+    return simulate(system, state, until, parameters, **{**looks, "since": begin}).final, until
+
+
+__all__ = ["Diagram", "bifurcation_diagram"]

@@ -1,0 +1,195 @@
+"""Many runs of one system from rows of starts and parameters, period by period, with progress and without loss on Ctrl-C."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from appell.analysis.forcing import period_law
+from appell.analysis.jumps import surfaces
+from appell.analysis.result import state_names
+from appell.backends import vm_function
+from appell.errors import STATUS_TEXT, AppellError, ConstraintError, ModelError, Status
+from appell.model import System
+from appell.model.values import bound
+from appell.simulate.many import Many, fitting_method
+from appell.simulate.progress import Reporter
+from appell.simulate.run import Run, compile
+from appell.simulate.start import check, read
+from appell.tree import Tree
+
+Array = NDArray[np.float64]
+
+SECONDS = 0.2
+"""A call into compiled code is to last about so long, so that Ctrl-C is heard and progress moves."""
+
+
+def axis(over: Any, what: str, count: int) -> list[tuple[str, Array]]:
+    """(name, values) of a request {symbol: values} with so many entries."""
+    if not isinstance(over, Mapping) or len(over) != count:
+        word = "one entry" if count == 1 else f"{count} entries"
+        raise ModelError(f"{what} takes {word}, symbol → values, not {over!r}")
+    found = []
+    for key, given in over.items():
+        values = np.asarray(given, float)
+        if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
+            raise ModelError(f"the values of {key} must be a list of finite numbers")
+        found.append((str(key), values))
+    return found
+
+
+class Ensemble:
+    """n runs: where each stands, (t, z), its parameters and its period.
+
+    Parameters
+    ----------
+    system, parameters: the system, and values of its parameters, {name: number or (n,)}.
+    starts: {coordinate or velocity: number or (n,)}; unnamed values are 0.
+    period: number, expression in the parameters, or None for that of the forcing. fallback: s, for autonomous systems.
+    periods: about how many each run will make, for the choice of the method.
+    """
+
+    def __init__(
+        self, system: System | Tree | Run, starts: Mapping[Any, Any], parameters: Mapping[Any, Any], n: int, *, since: float,
+        period: Any, fallback: float | None, periods: int, rtol: float, atol: float, method: str, backend: str, **options: Any,
+    ):  # fmt: skip
+        model = system.system() if isinstance(system, Tree) else system.system if isinstance(system, Run) else system
+        if not isinstance(model, System):
+            raise ModelError(f"a System is needed, not {type(system).__name__}")
+        self.system, self.n = model, n
+        given: dict[Any, Any] = dict(system.parameters) if isinstance(system, Run) else {}
+        given = {str(k): v for k, v in given.items()} | {str(k): v for k, v in parameters.items()}
+        self.p = self._parameters(given)
+        first = dict(zip(map(str, model.parameters), self.p[0], strict=True))
+        self.run = compile(model, first, backend=system.backend if isinstance(system, Run) else backend)
+        law = period_law(model, period)
+        self.autonomous = period is None and law is None
+        if law is None and fallback is None:
+            raise ModelError(f"'{model.name}' is autonomous: give section= (an expression, or a wall), or period=")
+        names = [str(p) for p in model.parameters]
+        each = lambda row: law(dict(zip(names, row, strict=True)))
+        self.period = np.full(n, fallback) if law is None else np.array([each(row) for row in np.atleast_2d(self._unlike())])
+        self.period = np.broadcast_to(self.period, (n,)).copy()
+        self.t, self.h = np.full(n, float(since)), np.zeros(n)
+        self.z = self._starts(starts)
+        self.status = np.full(n, Status.OK, dtype=np.intc)
+        self.reason: dict[int, str] = {}
+        self._admit()
+        self._begin()
+        smooth = not surfaces(model)
+        chosen = method if method != "auto" else fitting_method(self.run, n * periods) if smooth else "dop853"
+        self.many = Many(self.run, rtol=rtol, atol=atol, method=chosen, **options)
+        self.pace = 1e5  # periods a second, to begin with
+
+    def _parameters(self, given: Mapping[str, Any]) -> Array:
+        names, long = [str(p) for p in self.system.parameters], {k: v for k, v in given.items() if np.ndim(v)}
+        plain = {k: v for k, v in given.items() if k not in long}
+        rows = np.empty((self.n, len(names)))
+        ends: list[dict[str, float]] = [{k: float(f(v)) for k, v in long.items()} for f in (np.min, np.max)]
+        for row in ends:  # assumptions are half lines: both ends decide
+            values = bound(self.system.parameters, {**plain, **row}, self.system.name)
+        for i, (name, symbol) in enumerate(zip(names, self.system.parameters, strict=True)):
+            rows[:, i] = long[name] if name in long else values[symbol]
+        return rows
+
+    def _unlike(self) -> Array:
+        """The rows of parameters; one where all are the same."""
+        return self.p[:1] if (self.p == self.p[0]).all() else self.p
+
+    def _starts(self, starts: Mapping[Any, Any]) -> Array:
+        first = {k: float(np.ravel(v)[0]) if np.ndim(v) else v for k, v in starts.items()}
+        z = np.tile(np.concatenate(read(self.system, first)), (self.n, 1))
+        names = state_names(self.system)
+        for key, value in starts.items():
+            if np.ndim(value):
+                z[:, names.index(str(key))] = value
+        return z
+
+    def _admit(self) -> None:
+        """Starts behind a wall, or off the constraints, have no motion."""
+        form, nq, bilateral = self.run.form, self.run.form.nq, bool(self.system.constraints or self.system.quaternions)
+        for k in np.arange(self.n) if bilateral else self._behind():
+            try:
+                q, v, _ = check(self.system, form, self.p[k], float(self.t[k]), self.z[k, :nq].copy(), self.z[k, nq:].copy())
+                self.z[k] = np.concatenate([q, v])
+            except AppellError as error:
+                self.status[k], self.reason[int(k)] = Status.NO_SOLUTION, str(error)
+
+    def _begin(self) -> None:
+        """The ranks of the rows at the first start that has a motion; restitutions between 0 and 1."""
+        good = np.flatnonzero(self.status == Status.OK)
+        nq = self.run.form.nq
+        if len(good):
+            z = self.z[good[0]]
+            self.run = self.run.started(float(self.t[good[0]]), z[:nq], z[nq:])
+        if self.system.unilateral:
+            (e,) = vm_function(self.run.form.select("restitution")).batch(self.t, self.z[:, :nq], self.z[:, nq:], self.p)
+            k, face = np.unravel_index(int(np.argmax(np.abs(e - 0.5))), e.shape)
+            if not 0 <= e[k, face] <= 1:
+                name = self.system.unilateral[int(face)].name
+                raise ConstraintError(f"the restitution of '{name}' is {e[k, face]:g} with these parameters, not in [0, 1]")
+
+    def _behind(self) -> NDArray[np.intp]:
+        """Runs that start behind a wall."""
+        if not self.system.unilateral:
+            return np.zeros(0, dtype=np.intp)
+        nq, distance = self.run.form.nq, vm_function(self.run.form.select("g"))
+        (g,) = distance.batch(self.t, self.z[:, :nq], self.z[:, nq:], self.p)
+        return np.flatnonzero((g < 0).any(axis=1))
+
+    def go(self, rows: NDArray[np.intp], count: int, keep: int, report: Any = None) -> Array:
+        """`count` periods of some runs; their states at the ends of the last `keep`, (len(rows), keep, nz), nan where they
+        ended. Ctrl-C leaves the runs that were not reached where they stood, with nan."""
+        states = np.full((len(rows), min(keep, count), self.z.shape[1]), np.nan)
+        done = 0
+        while done < len(rows):
+            size = max(1, int(self.pace * SECONDS / count))
+            part = rows[done : done + size]
+            began = perf_counter()
+            t, z, h = self.t[part], self.z[part], self.h[part]
+            found = self.many.advance(t, z, self.p[part], self.period[part], count, keep, h)
+            self.t[part], self.z[part], self.h[part], self.status[part] = t, z, h, found.status
+            states[done : done + len(part)] = found.states
+            self.pace = len(part) * count / max(perf_counter() - began, 1e-6)
+            done += len(part)
+            if report is not None:
+                report(done)
+        return states
+
+    @property
+    def failed(self) -> NDArray[np.bool_]:
+        """Which runs have ended early, (n,)."""
+        return self.status != Status.OK
+
+    def said(self, k: int) -> str:
+        """Why run k ended early."""
+        return self.reason.get(int(k), STATUS_TEXT[Status(int(self.status[k]))])
+
+
+class Counter:
+    """Reports work done as a share of the whole; nothing where nobody listens."""
+
+    def __init__(self, report: Reporter | None):
+        self.report, self.past = report, 0
+
+    def __call__(self, done: float) -> None:
+        if self.report is not None:
+            self.report(self.past + done)
+
+
+def distinct(states: Array, scale: ArrayLike, tolerance: float) -> NDArray[np.int_]:
+    """After how many samples each of the sequences (n, keep, nz) repeats itself, at most keep/2; 0 where it does not."""
+    n, keep, _ = states.shape
+    found = np.zeros(n, dtype=int)
+    with np.errstate(invalid="ignore"):
+        for m in range(1, keep // 2 + 1):
+            off = (np.abs(states[:, m:] - states[:, :-m]) / scale).max(axis=(1, 2), initial=0.0)
+            found[(found == 0) & (off <= tolerance)] = m
+    return found
+
+
+__all__ = ["Counter", "Ensemble", "axis", "distinct"]

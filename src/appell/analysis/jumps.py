@@ -1,0 +1,106 @@
+"""Where forces jump along a motion, and what that does to its derivatives.
+
+    s(t, q, v, p) = 0:    z⁺ = z⁻        δz⁺ = δz⁻ + (f⁻ − f⁺) δt*        δt* = −(s_z δz + s_p δp)/ṡ⁻
+
+`sign`, `Heaviside`, `Piecewise`, `floor` … in forces, kinks of energies and constraints: accelerations change at once
+where the argument passes zero, and the time at which it does moves with the start. The derivative of the force itself is
+silent about that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy
+from numpy.typing import NDArray
+
+from appell.graph import Fn, make_fn
+from appell.graph.algebra import column, jacobian
+from appell.jets import jets_of, t
+from appell.model import System
+from appell.model.jumps import KINKED
+from appell.motion.crossings import crossings
+from appell.motion.motion import Motion
+from appell.normal_form import NormalForm
+from appell.remember import remembered
+from appell.tree.system import TreeSystem
+
+Array = NDArray[np.float64]
+
+ASIDE = 1e-6
+"""Share of the size of the state by which both sides of a surface are looked at."""
+ON = 1e-12
+"""Share of its largest value at which a surface counts as met by the start."""
+
+
+@dataclass(frozen=True)
+class Jump:
+    """The instant at which one surface, by its number, is crossed."""
+
+    time: float
+    surface: int
+
+
+def surfaces(system: System) -> tuple[Any, ...]:
+    """The expressions at whose zeros something of the system changes its piece."""
+    parts = [*system.forces, *system.residuals, *(face.function for face in system.unilateral), *system.rates.values()]
+    parts += [system.potential] if isinstance(system, TreeSystem) else [system.potential, system.kinetic]
+    atoms = {atom for part in parts for atom in sympy.sympify(part).atoms(*KINKED)}
+    found = {s for atom in sorted(atoms, key=str) for s in _arguments(atom)}
+    return tuple(sorted((s for s in found if s.has(t) or jets_of(s)), key=str))
+
+
+def _arguments(atom: Any) -> Iterator[Any]:
+    """The functions that vanish where an atom changes its piece."""
+    if isinstance(atom, sympy.Piecewise):
+        conditions = {c for _, when in atom.args for c in sympy.sympify(when).atoms(sympy.core.relational.Relational)}
+        yield from (sympy.sympify(c.lhs - c.rhs) for c in conditions)
+    elif isinstance(atom, sympy.Max | sympy.Min):
+        yield from (a - b for i, a in enumerate(atom.args) for b in atom.args[:i])
+    elif isinstance(atom, sympy.floor | sympy.ceiling):
+        yield sympy.sin(sympy.pi * atom.args[0])
+    elif isinstance(atom, sympy.Mod):
+        yield sympy.sin(sympy.pi * atom.args[0] / atom.args[1])
+    else:
+        yield atom.args[0]
+
+
+@remembered
+def surface_slopes(form: NormalForm, system: System, surface: Any) -> Fn:
+    """(t, q, v, p) → s, and s_x (1, …) by (t, q, v, p)."""
+    s = form.lower(system.in_velocities(surface))
+    x = column(*(form.inputs[name] for name in ("t", "q", "v", "p")))
+    inputs = {"t": (form.inputs["t"], ()), **{n: (form.inputs[n], (form.inputs[n].numel(),)) for n in ("q", "v", "p")}}
+    return make_fn("surface", inputs, {"s": (s, ()), "s_x": (jacobian(s, x), (1, x.numel()))})
+
+
+def jumps_between(motion: Motion, expressions: tuple[Any, ...], t0: float, t1: float) -> list[Jump]:
+    """Crossings of the surfaces strictly between two instants without a blow in between, in the order of the run."""
+    if not expressions or t1 == t0:
+        return []
+    way = 1.0 if t1 > t0 else -1.0
+    low, high = sorted((way * t0, way * t1))
+    inside = np.unique(way * motion.t[(way * motion.t > low) & (way * motion.t < high)])
+    ends = low + ON * (high - low), high - ON * (high - low)  # at the ends themselves the state may be that behind a blow
+    times = np.concatenate([[ends[0]], inside[(inside > ends[0]) & (inside < ends[1])], [ends[1]]])
+    found = []
+    for k, s in enumerate(expressions):
+        value = lambda at, s=s: np.asarray(motion.at(way * np.asarray(at))[s], float)
+        found += [Jump(float(way * at), k) for at in crossings(value, times)]
+    return sorted(found, key=lambda jump: way * jump.time)
+
+
+def sides(flow: Any, s_x: Array, at: float, z: Array) -> tuple[Array, Array]:
+    """f(t, z) below and above a surface with the gradient s_x by (t, z), from two places on each side, extrapolated."""
+    x = np.concatenate([[at], z])
+    size = np.maximum(np.abs(x), 1e-3 * max(np.abs(z).max(initial=0.0), 1.0))
+    aside = s_x * size**2
+    aside = ASIDE * aside / max(np.abs(aside / size).max(initial=0.0), np.finfo(float).tiny)
+    near = lambda share: flow((x + share * aside)[0], (x + share * aside)[1:])
+    return 2 * near(-1) - near(-2), 2 * near(1) - near(2)
+
+
+__all__ = ["Jump", "jumps_between", "sides", "surface_slopes", "surfaces"]

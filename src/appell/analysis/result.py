@@ -1,0 +1,70 @@
+"""What every instrument of the laboratory returns: a record that says whether it is complete, a dataset and a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import ModelError
+from appell.model import System
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Array = NDArray[np.float64]
+
+
+class Result:
+    """The frame of a result. A record has `system`, `ok` and `message` (complete, or why not: what was found until then is
+    kept), and gives `variables` and `coords`; `dataset` and a short text follow."""
+
+    system: Any
+    ok: Any
+    message: Any
+
+    def variables(self) -> Mapping[str, Any]:
+        """name → (dimensions, values, attributes) of the dataset."""
+        raise NotImplementedError
+
+    def coords(self) -> Mapping[str, Any]:
+        """Coordinates of the dataset."""
+        return {}
+
+    @cached_property
+    def dataset(self) -> xr.Dataset:
+        """Everything found, as an xarray `Dataset` with names and units."""
+        import xarray as xr
+
+        said = {"system": self.system.name, "message": self.message}
+        return xr.Dataset(dict(self.variables()), coords=dict(self.coords()), attrs=said)
+
+    def plot(self, *args: Any, **options: Any) -> Any:
+        """The picture of it; a matplotlib figure."""
+        raise NotImplementedError
+
+
+def state_names(system: System) -> tuple[str, ...]:
+    """Coordinates, then velocities."""
+    return tuple(str(s) for s in (*system.coordinates, *system.velocities))
+
+
+def state_column(system: System, key: Any) -> int:
+    """The number of a coordinate or velocity in z = (q, v), by symbol or name."""
+    names = state_names(system)
+    if str(key) not in names:
+        raise ModelError(f"{key} is neither a coordinate nor a velocity of '{system.name}'; it has {', '.join(names)}")
+    return names.index(str(key))
+
+
+def state_variables(system: System, dims: tuple[str, ...], z: Array) -> dict[str, Any]:
+    """Each coordinate and velocity over some dimensions, from z (…, nq + nv); a dot in a name is written as _."""
+    return {
+        name.replace(".", "_"): (dims, z[..., i], {"units": "SI", "symbol": name}) for i, name in enumerate(state_names(system))
+    }
+
+
+__all__ = ["Result", "state_column", "state_names", "state_variables"]

@@ -1,0 +1,154 @@
+"""`ap.bifurcation_diagram` and `ap.basin`: against single motions, closed forms and known attractors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sympy import cos, pi, sin
+
+import appell as ap
+from appell import zoo
+from appell.simulate.many import Many
+
+x, y = ap.coordinates("x y")
+c, F, w, e = ap.parameters("c F omega e", positive=True)
+WALL = zoo.oscillator_with_wall()
+S = WALL.system.coordinates[0]
+WILD = {"h": 0.1, "Omega": 1.0, "epsilon": 2.0, "Delta": 0.0}
+WELLS = ap.System([x], x.d**2 / 2, -(x**2) / 2 + x**4 / 4, {x: -c * x.d}, name="two wells")
+
+
+def test_the_same_states_as_single_motions():
+    found = ap.bifurcation_diagram(WALL.system, {"omega": [2.3, 2.7]}, skip=5, keep=4, start={S: -0.5}, parameters=WILD)
+    assert found.ok and found[S].shape == (2, 4) and found.dataset.s_d.dims == ("omega", "sample")
+    for k, omega in enumerate(found.values):
+        times = 2 * np.pi / omega * np.arange(6, 10)
+        motion = ap.simulate(WALL.system, {S: -0.5}, times[-1], {**WILD, "omega": omega}, times=times)
+        assert found.t[k] == pytest.approx(times)
+        assert np.hstack([motion.q, motion.v]) == pytest.approx(found.z[k], abs=1e-6)
+    series = ap.bifurcation_diagram(
+        WALL.system, {"omega": [2.3, 2.7]}, skip=5, keep=4, start={S: -0.5}, parameters=WILD, method="taylor"
+    )
+    assert series.z == pytest.approx(found.z, abs=1e-6)
+    found.plot(S.d)
+
+
+def test_landing_goes_by_the_table_of_modes():
+    """A ball that bounces to rest on a table that shakes too slowly to throw it up again."""
+    table = zoo.bouncing_ball("e")
+    z = table.system.coordinates[0]
+    found = ap.bifurcation_diagram(
+        table.system, {"e": [0.3, 0.5]}, skip=2, keep=3, start=table.start, period=1.0,
+        parameters={k: v for k, v in table.parameters.items() if str(k) != "e"},
+    )  # fmt: skip
+    assert found.ok and np.abs(found[z]).max() < 1e-9 and (found.periods == 1).all()
+
+
+def test_the_ball_on_a_table_doubles_its_period_where_the_closed_form_says():
+    """c_d = hypot(V, 2g(1 + e²)/((1 + e)²ω))/ω with V = gT(1 − e)/(2(1 + e)), as in `test_continuation`: once a period, and on
+    its impacts."""
+    G, E, T = 9.81, 0.7, 0.1
+    omega, V = 2 * np.pi / T, G * T * (1 - E) / (2 * (1 + E))
+    doubling = np.hypot(V, 2 * G * (1 + E**2) / ((1 + E) ** 2 * omega)) / omega
+    table = ap.Unilateral(x - c * sin(omega * ap.t), "table", restitution=E)
+    ball = ap.System([x], x.d**2 / 2, G * x, {}, [table], name="ball on a table")
+    phi = np.arccos(V / (0.97 * doubling * omega))
+    since = phi / omega + T / 2
+    start = {x: 0.97 * doubling * np.sin(phi) + G * T**2 / 8}
+    values = doubling * np.array([0.97, 0.99, 1.01, 1.03])
+    found = ap.bifurcation_diagram(ball, {c: values}, skip=1200, keep=8, start=start, since=since, follow=True)
+    assert found.ok and found.periods.tolist() == [1, 1, 2, 2]
+    blows = ap.bifurcation_diagram(
+        ball, {c: values[[0, 3]]}, skip=400, keep=8, start=start, since=since, section="table", follow=True
+    )
+    assert blows.ok and blows.periods.tolist() == [1, 2]
+
+
+def test_hysteresis_by_following():
+    """Up and down through the resonance of a Duffing oscillator: two branches where both exist."""
+    duffing = ap.System([x], x.d**2 / 2, x**2 / 2 + x**4 / 4, {x: F * cos(w * ap.t) - c * x.d}, name="Duffing")
+    values = np.linspace(1.2, 2.2, 11)
+    up, down = (
+        ap.bifurcation_diagram(duffing, {w: v}, skip=60, keep=2, parameters={F: 0.5, c: 0.1}, follow=True)
+        for v in (values, values[::-1])
+    )
+    gap = np.abs(up[x][:, -1] - down[x][::-1, -1])
+    assert gap[0] < 1e-3 and gap.max() > 0.5
+
+
+def test_basins_of_two_wells():
+    """Both rests are found, the map is odd, and each start goes where its own motion goes."""
+    grid = {x: np.linspace(-1.9, 1.9, 12), x.d: np.linspace(-1.5, 1.5, 10)}
+    found = ap.basin(WELLS, grid, parameters={c: 0.25})
+    assert found.ok and found.labels.shape == (12, 10) and len(found.attractors) == 2
+    assert sorted(float(a.points[0, 0]) for a in found.attractors) == pytest.approx([-1, 1], abs=1e-8)
+    assert (found.labels == 1 - found.labels[::-1, ::-1]).all()
+    for i, j in ((0, 3), (7, 2), (11, 9)):
+        start = {x: grid[x][i], x.d: grid[x.d][j]}
+        motion = ap.simulate(WELLS, start, 100.0, {c: 0.25})
+        assert motion[x][-1] == pytest.approx(found.attractors[found.labels[i, j]].points[0, 0], abs=1e-3)
+    assert found.dataset.label.dims == ("x", "x_d")
+    found.plot()
+
+
+def test_basins_behind_a_wall_and_of_a_conservative_system():
+    impact = ap.System([x], x.d**2 / 2, x**2 / 2, {x: F * cos(w * ap.t) - c * x.d}, [ap.Unilateral(x, "wall", restitution=e)])
+    values = {c: 0.05, F: 1.0, w: 2.0, e: 0.8}
+    found = ap.basin(impact, {x: np.linspace(-0.5, 1.5, 5), x.d: [-1.0, 1.0]}, parameters=values)
+    assert found.ok and (found.labels[0] == -2).all() and (found.labels[1:] == 0).all()
+    (one,) = found.attractors
+    assert one.orbit.stable and one.period == pytest.approx(np.pi) and "no motion" in found.message
+    free = ap.System([x], x.d**2 / 2, x**4 / 4, {x: F * cos(w * ap.t)}, name="conservative")
+    sea = ap.basin(free, {x: [0.5, 1.0], x.d: [0.0, 0.4]}, parameters={F: 0.2, w: 1.0}, most=48)
+    assert not sea.ok and (sea.labels == -1).all() and not sea.attractors and "undecided" in sea.message
+
+
+def test_an_interruption_keeps_what_is_done(monkeypatch):
+    calls = []
+    advance = Many.advance
+
+    def stops(self, *args, **options):
+        calls.append(1)
+        if len(calls) > 2:
+            raise KeyboardInterrupt
+        return advance(self, *args, **options)
+
+    monkeypatch.setattr(Many, "advance", stops)
+    found = ap.bifurcation_diagram(WALL.system, {"omega": [2.3, 2.4, 2.5]}, skip=1, keep=2, follow=True, parameters=WILD)
+    assert not found.ok and "interrupted after 2 of 3" in found.message
+    assert np.isfinite(found.z[:2]).all() and np.isnan(found.z[2]).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: ap.bifurcation_diagram(WELLS, {c: [0.1]}), "autonomous: give section="),
+        (lambda: ap.bifurcation_diagram(WELLS, {"d": [0.1]}), "no parameter of"),
+        (lambda: ap.bifurcation_diagram(WALL.system, {"omega": [1.0]}, parameters={**WILD, "omega": 1}), "give it once"),
+        (lambda: ap.bifurcation_diagram(WALL.system, {"omega": [1.0]}, parameters=WILD, keep=0), "keep at least one"),
+        (lambda: ap.bifurcation_diagram(WALL.system, {"omega": [-1.0]}, parameters=WILD), "omega"),
+        (lambda: ap.bifurcation_diagram(WALL.system, {"h": [1.0], "omega": [1.0]}), "takes one entry"),
+        (lambda: ap.basin(WELLS, {x: [0.0]}, parameters={c: 1}), "takes 2 entries"),
+        (lambda: ap.basin(WELLS, {x: [0.0], y: [1.0]}, parameters={c: 1}), "neither a coordinate nor a velocity"),
+        (lambda: ap.basin(WELLS, {x: [0.0], x.d: [1.0]}, start={x: 0}, parameters={c: 1}), "give it once"),
+        (lambda: ap.basin(WELLS, {x: [0.0], x.d: [1.0]}, parameters={c: 1}, period=2 * pi / w), "no parameter of"),
+    ],
+)  # fmt: skip
+def test_wrong_requests(call, says):
+    with pytest.raises(ap.AppellError, match=says):
+        call()
+
+
+def test_many_runs_are_each_their_own():
+    """Rows of starts and parameters do not see each other."""
+    run = ap.compile(WALL.system, {**WILD, "omega": 2.7})
+    rng = np.random.default_rng(0)
+    n = 7
+    t, z, p = rng.uniform(0, 1, n), np.stack([-rng.uniform(0, 1, n), rng.uniform(-1, 1, n)], axis=1), np.tile(run.p, (n, 1))
+    p[:, 0] *= rng.uniform(0.5, 1.5, n)
+    period = rng.uniform(1, 3, n)
+    many = Many(run, rtol=1e-10, atol=1e-12)
+    together = many.advance(t.copy(), z.copy(), p, period, 3, 2)
+    for k in range(n):
+        alone = many.advance(t[k : k + 1].copy(), z[k : k + 1].copy(), p[k : k + 1], period[k : k + 1], 3, 2)
+        assert (alone.states[0] == together.states[k]).all() and alone.events[0] == together.events[k]
