@@ -39,7 +39,7 @@ class Advanced(NamedTuple):
 
 def fitting_method(run: Run, periods: int) -> str:
     """ "taylor" for small smooth systems and much work, else "dop853"."""
-    if run.backend != "c" or periods < SERIES_FROM:
+    if run.backend != "c" or periods < SERIES_FROM or run.system.frictions:
         return "dop853"
     motion = flow(run.form, run.policies, work=False)
     if not isinstance(motion.rhs, Fn) or motion.rhs.operations > SERIES_SIZE:
@@ -74,7 +74,7 @@ class Many:
         self.task = Task(
             t0=0.0, z0=np.zeros(self.nz), t_end=1.0, p=run.p, rtol=rtol, atol=atol, max_steps=max_steps, keep_steps=False
         )
-        loop = _bare_loop(run, method)
+        loop = None if run.system.frictions else _bare_loop(run, method)  # stick and slip are modes
         self.call = Call(loop, self.task, self.task.trace()) if isinstance(loop, CLoop) else None
         if self.call is not None:
             self.call.give_room(ROOM)
