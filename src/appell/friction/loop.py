@@ -219,7 +219,7 @@ class Journey:
                 y, eps = one_guard.values(t, z, self._look(t, z, watch.mode))
                 return float(y[0, 0]), float(eps[0, 0])
 
-            time = _located(value, one, values[:, one.guard], samples)
+            time = _located(value, one, values[:, one.guard], noise[:, one.guard], samples)
             if time is not None:
                 found.append((time, watch.guards[one.guard]))
         return min(found, key=lambda pair: pair[0]) if found else None
@@ -303,7 +303,9 @@ class Journey:
         near = [i for i in at.on() if i not in self.mode.closed and at.g_d[i] < -at.slow[i]]
         hits = sorted({face, *near}) if at.g_d[face] < 0 else near
         landed = self._strike(at, hits) if hits else {face}
-        self._settle({*self.mode.closed, *landed}, stopped=None)
+        now = self._instant()
+        kept = {i for i in self.mode.closed if now.g_d[i] <= 2 * now.slow[i]}  # the blow may have lifted others
+        self._settle({*kept, *landed}, stopped=None, struck=bool(hits))
 
     def _strike(self, at: Instant, hits: list[int]) -> set[int]:
         """Blows on the faces that are hit; those on which it stays."""
@@ -345,13 +347,13 @@ class Journey:
         flight = 2 * after / pressing
         return bool(flight <= SHORT * np.spacing(abs(self.trace.t)) or 0.25 * flight * after <= RESTS * at.noise[face])
 
-    def _settle(self, closed: set[int], stopped: int | None) -> None:
-        """Slip that has vanished is set to zero, and the next mode is found."""
+    def _settle(self, closed: set[int], stopped: int | None, struck: bool = False) -> None:
+        """Slip that has vanished is set to zero, and the next mode is found. `struck`: a blow may have ended what stuck."""
         trace, own = self.trace, self.own
         at = self._instant()
         faces = sorted({i for i in (*closed, *at.on()) if abs(at.g_d[i]) <= at.slow[i] or i in closed})
         problem = self._problem()
-        was = trace.modes[-1][1].rubs if trace.modes else None
+        was = trace.modes[-1][1].rubs if trace.modes and not struck else None
         resting = [
             i for i in range(own.count) if not own.smooth[i]
             and (i == stopped or (was is not None and was[i].state == STICK) or self._still(i))
@@ -458,20 +460,22 @@ def _determinant(M: Array, J: Array, W: Array) -> float:
     return float(np.linalg.det(K))
 
 
-def _located(both: Callable[[float], tuple[float, float]], one: Crossing, y: Array, t: Array) -> float | None:
+def _located(
+    both: Callable[[float], tuple[float, float]], one: Crossing, y: Array, noise: Array, t: Array
+) -> float | None:
     """When a guard falls through zero; None where a dip does not reach it. both: time → the guard and its noise."""
     value = lambda time: both(time)[0]
     low, high = float(t[one.low]), float(t[one.high])
     if one.inside:
         time, least = _lowest(value, low, high)
         return None if least >= 0 else _root(value, low, time)
-    if y[one.low] > 0:
+    if y[one.low] > noise[one.low]:
         return _root(value, low, high)
     nearest = high
     for share in 0.5 ** np.arange(1, 41):  # it starts at zero: it must have risen, or falls at once
         time = low + share * (high - low)
-        here, noise = both(time)
-        if here > noise:
+        here, eps = both(time)
+        if here > eps:
             return _root(value, time, nearest)
         nearest = time if here < 0 else nearest
     return low
