@@ -183,7 +183,7 @@ class EventDriven:
         return Solved(a, normal, tangent, moved[self.j : self.j + self.k], moved[self.j + self.k :])
 
     def margin(self, x: Numbers, mode: Mode) -> float | None:
-        """Least distance of sticking reactions from the cones where they are not unique, by a linear programme; None if unique."""
+        """How far reactions that are not unique can be inside the cones, by a linear programme; None where they are unique."""
         rows, W = self.columns(x, mode)
         if len(rows) == 0 or np.linalg.matrix_rank(W, tol=1e-9) == W.shape[1]:
             return None
@@ -277,7 +277,8 @@ class EventDriven:
             found = [m for m in found if self.stays(t, z, m, size)] or found
         if not found:
             raise Ambiguous(f"no mode at t = {t}")
-        first = max(found, key=lambda m: (sum(one.closed for one in m), sum(one.u == 0 for one in m if one.closed), m == before))
+        held = lambda m: (sum(one.closed for one in m), sum(one.u == 0 for one in m if one.closed), m == before)
+        first = max(found, key=held)
         a = self.solve(x, first).a
         for m in found:
             if np.abs(self.solve(x, m).a - a).max() > 1e-6 * (1 + np.abs(a).max()):

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import sympy
 from sympy import Symbol, cos, sin
-
 from tests.reference.friction import TIME, Contact, Mechanism
 
 G = 9.81
@@ -176,8 +175,8 @@ def _system(m: Mechanism) -> Any:
     said = lambda e: sympy.sympify(e).xreplace(table)
     rows: list[Any] = [ap.Constraint(said(f), name=f"joint{i}") for i, f in enumerate(m.joints)]
     for i, c in enumerate(m.contacts):
-        kind = ap.Constraint if c.two_sided else lambda f, name, e=said(c.e): ap.Unilateral(f, name=name, restitution=e)
-        normal = kind(said(c.gap), name=f"normal{i}")
+        given = (said(c.gap), f"normal{i}")
+        normal = ap.Constraint(*given) if c.two_sided else ap.Unilateral(*given, restitution=said(c.e))
         rows += [normal, ap.Friction(said(c.slip), normal=normal, coefficient=said(c.mu), name=f"friction{i}")]
     forces = {x: said(Q) for x, Q in zip(q, m.Q, strict=True)}
     return ap.System(q, said(m.T), said(m.V), forces, rows, name="mechanism")

@@ -2,8 +2,8 @@
 
     q_m = q + h/2 v        M (v⁺ − v) = h b + Σ n P_N + D P_T        q⁺ = q_m + h/2 v⁺                  at t + h/2, q_m
 
-on the contacts with g(q_m) <= 0:  0 <= P_N ⟂ ġ⁺ + e ġ⁻ >= 0,  |P_T| <= μP_N against s⁺ (Moreau 1988; Jean 1999). The impulses are
-found by enumeration, the last choice first, so that there is no iteration whose residual could stay behind. First order in h.
+on the contacts with g(q_m) <= 0:  0 <= P_N ⟂ ġ⁺ + e ġ⁻ >= 0,  |P_T| <= μP_N against s⁺ (Moreau 1988; Jean 1999). The impulses
+are found by enumeration, the last choice first: no iteration whose residual could stay behind. First order in h.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
-
 from tests.reference.friction import OPEN, Array, EventDriven, Mechanism, State
 
 SLACK = 1e-9
