@@ -3,6 +3,7 @@
     name    function                                  program
     c       machine code, compiled once and kept      C text: time loops, routines between graphs
     vm      CasADi's evaluator, always at hand        –
+    cuda    a GPU, one thread for each state          – (its time loops are those of `simulate_many`)
 
 Another one is a row here or, from outside, `register(Backend(…))`; compiled systems, simulations and trees ask this table
 alone. A back end that compiles no C has its time loops and routines in Python, over its functions.
@@ -17,6 +18,7 @@ from appell.backends.calls.call import Call, vm_function
 from appell.backends.calls.machine import c_function, compiled_before, in_c
 from appell.backends.compiler.build import REMEDY, Library, build, c_available
 from appell.backends.compiler.recipe import Recipe
+from appell.backends.cuda import device
 from appell.backends.notice import notice
 from appell.backends.text.c_source import declarations, module
 from appell.errors import BackendUnavailable
@@ -40,6 +42,7 @@ class Backend:
         of one state. A `Recipe`, whose graph is made when it is asked for, comes where there is `recall`.
     program: compiles C text (the text, what Python may call of it, optimise=…) and loads it; None: time loops run in Python.
     recall: what was compiled for a recipe before, None if nothing; None: there is no compiler to wait for.
+    steps: whether a single motion can be simulated on it; a GPU is for many of them at once.
     """
 
     name: str
@@ -47,6 +50,7 @@ class Backend:
     function: Callable[[Fn | Recipe], Call]
     program: Callable[..., Library] | None = None
     recall: Callable[[Fn | Recipe], Call | None] | None = None
+    steps: bool = True
 
     def __post_init__(self) -> None:
         if not (isinstance(self.name, str) and self.name.isidentifier() and self.name != AUTO):
@@ -68,6 +72,7 @@ BACKENDS: dict[str, Backend] = {
     for backend in (
         Backend("c", c_available, in_c, program=build, recall=compiled_before),
         Backend("vm", lambda: None, lambda fn: vm_function(fn if isinstance(fn, Fn) else fn.graph)),
+        Backend("cuda", device.available, lambda fn: device.cuda_function(fn if isinstance(fn, Fn) else fn.graph), steps=False),
     )
 }
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from appell.backends import warn
-from appell.errors import STATUS_TEXT, ModelError, SimulationError, SingularConfiguration, Status
+from appell.backends import backend_named, warn
+from appell.errors import STATUS_TEXT, BackendUnavailable, ModelError, SimulationError, SingularConfiguration, Status
 from appell.graph.fn import Fn
 from appell.model import System
 from appell.model.jumps import dry_friction
@@ -111,6 +111,8 @@ def simulate(
         raise ModelError("control= and friction do not go together yet: write the control as a force")
     reader = None if control is None and rate is None else Reader(model, control, rate)
     run = _ready(system, parameters, backend, {} if reader is None else reader.first(t0, q.copy(), v.copy()))
+    if not backend_named(run.backend).steps:
+        raise BackendUnavailable(f"backend='{run.backend}' is for many motions at once: ap.simulate_many runs them there")
     q, v, moved = check(model, run.form, run.p, t0, q, v)
     run = run.started(t0, q, v)
     chosen = _method(method, rtol)

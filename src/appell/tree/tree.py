@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.backends import Call, choose_backend, known
+from appell.backends.cuda.device import lies_there, on_device
 from appell.errors import ModelError
 from appell.graph.fn import Fn
 from appell.model.unilateral import Between, Unilateral
@@ -209,6 +210,8 @@ class Tree:
         return self._calls[question]
 
     def _answer(self, question: str, *arrays: ArrayLike, out: Array | None = None) -> tuple[Array, ...]:
+        if any(map(lies_there, arrays)):
+            return on_device(self.function(question), arrays, out=out)
         return answer(self._call(question), *arrays, out=out)
 
     def entry(self, question: str, otherwise: Callable[..., Any], **options: Any) -> Callable[..., Any]:

@@ -33,14 +33,14 @@ def emit_plan(fn: Signature, stream: Sequence[Instruction], plan: Plan, dialect:
     name, pointers = f"{fn.name}{dialect.suffix}", [*_pointers(fn, dialect), *dialect.passed]
     head = ", ".join(_declared(pointers, len(fn.inputs), dialect))
     if len(bodies) == 1:
-        return f"static void {name}({head})\n{{\n{bodies[0]}\n}}\n"
+        return f"{dialect.head} {name}({head})\n{{\n{bodies[0]}\n}}\n"
     inside = "work" not in pointers
     shared = head + (f", {dialect.value} *restrict work" if inside else "")
     arguments = ", ".join([*pointers, "work"] if inside else pointers)
-    parts = [f"static __attribute__((noinline)) void {name}_{k}({shared})\n{{\n{body}\n}}\n" for k, body in enumerate(bodies)]
+    parts = [f"{dialect.head_of_part} {name}_{k}({shared})\n{{\n{body}\n}}\n" for k, body in enumerate(bodies)]
     memory = [f"    {dialect.value} work[{max(plan.work, 1)}];"] if inside else []
     calls = "\n".join([*memory, *(f"    {name}_{k}({arguments});" for k in range(len(bodies)))])
-    return "\n".join([*parts, f"static void {name}({head})\n{{\n{calls}\n}}\n"])
+    return "\n".join([*parts, f"{dialect.head} {name}({head})\n{{\n{calls}\n}}\n"])
 
 
 def plan_of(stream: Sequence[Instruction], piece: int, dialect: Dialect) -> Plan:

@@ -1,0 +1,129 @@
+"""The GPU through CuPy: whether there is one, programs compiled for it, functions launched on arrays that lie there.
+
+Arrays of CuPy, PyTorch and JAX on the device are taken where they lie; results are CuPy arrays, which others take without a copy
+(`torch.from_dlpack(a)`, `jax.dlpack.from_dlpack(a)`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.backends.calls.batch import SCALARS, Batch
+from appell.backends.calls.call import Call
+from appell.backends.cuda.text import kernel_source
+from appell.errors import BackendUnavailable, ModelError
+from appell.graph.fn import Fn, Port
+from appell.remember import kept_in
+
+OPTIONS = ("--std=c++17", "--device-as-default-execution-space", "--diag-suppress=177")
+BLOCK = 128  # threads
+REMEDY = "pip install 'appell[gpu]' on a machine with an NVIDIA GPU"
+
+
+@cache
+def available() -> str | None:
+    """None where CuPy sees a GPU; otherwise the reason why not."""
+    try:
+        import cupy
+    except ImportError:
+        return f"CuPy is not installed; {REMEDY}"
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except Exception as error:  # of the driver: there are several
+        return f"CuPy finds no GPU ({error}); {REMEDY}"
+    return None if count else f"there is no GPU; {REMEDY}"
+
+
+def xp() -> Any:
+    """CuPy, on a machine where it works."""
+    if (reason := available()) is not None:
+        raise BackendUnavailable(f"backend='cuda' cannot be had: {reason}")
+    import cupy
+
+    return cupy
+
+
+def compiled(source: str, name: str) -> Any:
+    """A kernel of a source, compiled by NVRTC; CuPy keeps what it has compiled on disk."""
+    return xp().RawModule(code=source, options=OPTIONS).get_function(name)
+
+
+def lies_there(array: Any) -> bool:
+    """Whether an array lies in the memory of a GPU."""
+    return hasattr(array, "__cuda_array_interface__")
+
+
+def on_device(fn: Fn, arrays: Sequence[Any], *, dtype: Any = None, out: Any = None) -> tuple[Any, ...]:
+    """The outputs of a function at one state or at a batch, as CuPy arrays.
+
+    Parameters
+    ----------
+    arrays: port.shape, or (batch, *port.shape), each on the device or not.
+    dtype: float64 or float32; by default that of the arrays, float32 if all of them are.
+    out: for a single output, where it goes: (batch, *port.shape) on the device.
+    """
+    cp = xp()
+    found = [cp.asarray(array) for array in arrays]
+    kind = np.dtype(dtype or (np.float32 if all(a.dtype == np.float32 for a in found) else np.float64))
+    if kind not in SCALARS:
+        raise ModelError(f"'{fn.name}' computes in float64 or float32, not in {kind}")
+    found = [_numbers(cp, array, port, kind) for array, port in zip(found, fn.inputs, strict=True)]
+    counts = {port.name: len(a) for a, port in zip(found, fn.inputs, strict=True) if a.ndim > len(port.shape)}
+    if len(set(counts.values())) > 1:
+        sizes = ", ".join(f"{name}: {count}" for name, count in counts.items())
+        raise ModelError(f"the inputs of '{fn.name}' must share one batch size ({sizes})")
+    n = next(iter(counts.values()), 1)
+    results = tuple(_room(cp, port, n, kind, out) for port in fn.outputs)
+    if n:
+        launch(fn, kind, n, found, results)
+    return results if counts else tuple(result[0] for result in results)
+
+
+def launch(fn: Fn, kind: np.dtype, n: int, arrays: Sequence[Any], results: Sequence[Any]) -> None:
+    """n states from and to contiguous arrays on the device."""
+    known = kept_in(fn, "cuda")
+    if kind not in known:
+        known[kind] = compiled(kernel_source(fn, SCALARS[kind]), f"{fn.name}_kernel")
+    strides = (port.size if a.ndim > len(port.shape) else 0 for a, port in zip(arrays, fn.inputs, strict=True))
+    inputs = [argument for array, stride in zip(arrays, strides, strict=True) for argument in (array, np.int64(stride))]
+    known[kind]((-(-n // BLOCK),), (BLOCK,), (np.int64(n), *inputs, *results))
+
+
+def _numbers(cp: Any, array: Any, port: Port, kind: np.dtype) -> Any:
+    if array.dtype.kind not in "fiub":
+        raise ModelError(f"'{port.name}' is an array of {array.dtype}, expected real numbers")
+    if array.shape != port.shape and (array.ndim == 0 or array.shape[1:] != port.shape):
+        rows = ", ".join(map(str, ("batch", *port.shape))) if port.shape else "batch,"
+        raise ModelError(f"'{port.name}' has shape {array.shape}, expected {port.shape} or ({rows})")
+    return cp.ascontiguousarray(array, dtype=kind)
+
+
+def _room(cp: Any, port: Port, n: int, kind: np.dtype, out: Any) -> Any:
+    shape = (n, *port.shape)
+    if out is None:
+        return cp.empty(shape, kind)
+    if not (lies_there(out) and tuple(out.shape) == shape and np.dtype(out.dtype) == kind and cp.asarray(out).flags.c_contiguous):
+        raise ModelError(f"out= for '{port.name}' must be an array on the device, contiguous, of shape {shape} and type {kind}")
+    return cp.asarray(out)
+
+
+def cuda_function(fn: Fn) -> Call:
+    """`fn` on the GPU, called with arrays of NumPy: they travel there and back."""
+
+    def one(*arrays: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+        return [result.get() for result in on_device(fn, arrays)]
+
+    def many(batch: Batch, kind: np.dtype, results: tuple[NDArray[Any], ...]) -> None:
+        for result, found in zip(results, on_device(fn, batch.arrays, dtype=kind), strict=True):
+            result[...] = found.get()
+
+    return replace(Call.of(fn, one), many=many)
+
+
+__all__ = ["available", "compiled", "cuda_function", "launch", "lies_there", "on_device", "xp"]
