@@ -47,8 +47,8 @@ def on_host(source: str, folder: Path) -> ctypes.CDLL:
     if compiler is None:
         pytest.skip("there is no C++ compiler")
     (folder / "kernel.cpp").write_text(source)
-    command = [compiler, "-std=c++17", "-O1", "-DAPPELL_HOST", "-shared", "-fPIC", "-o", folder / "kernel.so", folder / "kernel.cpp"]
-    subprocess.run(command, check=True)
+    options = ["-std=c++17", "-O1", "-DAPPELL_HOST", "-shared", "-fPIC"]
+    subprocess.run([compiler, *options, "-o", folder / "kernel.so", folder / "kernel.cpp"], check=True)
     return ctypes.CDLL(str(folder / "kernel.so"))
 
 

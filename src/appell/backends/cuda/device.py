@@ -1,7 +1,7 @@
 """The GPU through CuPy: whether there is one, programs compiled for it, functions launched on arrays that lie there.
 
-Arrays of CuPy, PyTorch and JAX on the device are taken where they lie; results are CuPy arrays, which others take without a copy
-(`torch.from_dlpack(a)`, `jax.dlpack.from_dlpack(a)`).
+Arrays of CuPy, PyTorch and JAX on the device are taken where they lie; results are CuPy arrays, which others take without a
+copy (`torch.from_dlpack(a)`, `jax.dlpack.from_dlpack(a)`).
 """
 
 from __future__ import annotations
@@ -108,7 +108,8 @@ def _room(cp: Any, port: Port, n: int, kind: np.dtype, out: Any) -> Any:
     shape = (n, *port.shape)
     if out is None:
         return cp.empty(shape, kind)
-    if not (lies_there(out) and tuple(out.shape) == shape and np.dtype(out.dtype) == kind and cp.asarray(out).flags.c_contiguous):
+    fits = lies_there(out) and (tuple(out.shape), np.dtype(out.dtype)) == (shape, kind)
+    if not (fits and cp.asarray(out).flags.c_contiguous):
         raise ModelError(f"out= for '{port.name}' must be an array on the device, contiguous, of shape {shape} and type {kind}")
     return cp.asarray(out)
 

@@ -8,6 +8,8 @@ The text is compiled by NVRTC, whose functions run on the device by themselves (
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from appell.backends.lanes.driver import literal
@@ -83,8 +85,8 @@ def dialect_of(precision: Precision) -> Dialect:
 
 
 def _number(value: float, precision: Precision) -> str:
-    largest = np.finfo(np.float64 if precision is DOUBLE else np.float32).max
-    return literal(value if abs(value) <= largest else np.copysign(np.inf, value), precision)
+    largest = float(np.finfo(np.float64 if precision is DOUBLE else np.float32).max)
+    return literal(value if abs(value) <= largest else math.copysign(math.inf, value), precision)
 
 
 def prelude(precision: Precision) -> str:
