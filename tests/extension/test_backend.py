@@ -180,7 +180,7 @@ def test_a_name_that_is_not_in_the_table_is_refused_everywhere():
         lambda: ap.simulate(example.system, example.start, 1.0, parameters=example.parameters, backend="tyo"),
         lambda: Tree(JOINTS, backend="tyo"),
     ):
-        with pytest.raises(BackendUnavailable, match="no back end 'tyo'; choose one of auto, c, vm, toy"):
+        with pytest.raises(BackendUnavailable, match="no back end 'tyo'; choose one of auto, c, vm, cuda, toy"):
             ask()
 
 

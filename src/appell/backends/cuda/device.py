@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from appell.backends.calls.batch import SCALARS, Batch
 from appell.backends.calls.call import Call
-from appell.backends.cuda.text import kernel_source
+from appell.backends.cuda.text import ORDERS, kernel_source
 from appell.errors import BackendUnavailable, ModelError
 from appell.graph.fn import Fn, Port
 from appell.remember import kept_in
 
 OPTIONS = ("--std=c++17", "--device-as-default-execution-space", "--diag-suppress=177")
-BLOCK = 128  # threads
+BLOCK = 64  # threads
 REMEDY = "pip install 'appell[gpu]' on a machine with an NVIDIA GPU"
 
 
@@ -89,7 +89,8 @@ def launch(fn: Fn, kind: np.dtype, n: int, arrays: Sequence[Any], results: Seque
     """n states from and to contiguous arrays on the device."""
     known = kept_in(fn, "cuda")
     if kind not in known:
-        known[kind] = compiled(kernel_source(fn, SCALARS[kind]), f"{fn.name}_kernel")
+        tried = [compiled(kernel_source(fn, SCALARS[kind], order), f"{fn.name}_kernel") for order in ORDERS]
+        known[kind] = min(tried, key=lambda kernel: (kernel.attributes["local_size_bytes"], kernel.attributes["num_regs"]))
     strides = (port.size if a.ndim > len(port.shape) else 0 for a, port in zip(arrays, fn.inputs, strict=True))
     inputs = [argument for array, stride in zip(arrays, strides, strict=True) for argument in (array, np.int64(stride))]
     known[kind]((-(-n // BLOCK),), (BLOCK,), (np.int64(n), *inputs, *results))

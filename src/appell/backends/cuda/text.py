@@ -9,6 +9,8 @@ The text is compiled by NVRTC, whose functions run on the device by themselves (
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -68,13 +70,17 @@ OPERATIONS = {
 }
 
 
-def dialect_of(precision: Precision) -> Dialect:
+ORDERS = (tuple, least_traffic)
+"""Orders of the instructions that are tried: the compiler of the device makes more of one or of the other."""
+
+
+def dialect_of(precision: Precision, order: Callable[..., Any] = tuple) -> Dialect:
     """Values are numbers of this precision; sine and cosine of one argument come together."""
     return Dialect(
         OPERATIONS,
         lambda value: f"((T) {_number(value, precision)})",
         value="T",
-        order=least_traffic,
+        order=order,
         packs=(1,),
         sincos=("    T {name}s, {name}c;", "    appell_sincos({filled}, &{name}s, &{name}c);"),
         part="{whole}",
@@ -94,10 +100,10 @@ def prelude(precision: Precision) -> str:
     return PRELUDE.replace("@scalar@", precision.scalar).replace("@suffix@", precision.suffix)
 
 
-def kernel_source(fn: Fn, scalar: str = "double") -> str:
+def kernel_source(fn: Fn, scalar: str = "double", order: Callable[..., Any] = tuple) -> str:
     """A whole file with `NAME_kernel` in double or single precision ("float")."""
     precision = PRECISIONS[scalar]
-    dialect = dialect_of(precision)
+    dialect = dialect_of(precision, order)
     text = emit_plan(fn, fn.instructions, plan_of(fn.instructions, WHOLE, dialect), dialect)
     return "\n".join([prelude(precision), text, _kernel(fn)])
 
@@ -119,4 +125,4 @@ def _kernel(fn: Fn) -> str:
     )
 
 
-__all__ = ["PRECISIONS", "dialect_of", "kernel_source", "prelude"]
+__all__ = ["ORDERS", "PRECISIONS", "dialect_of", "kernel_source", "prelude"]
