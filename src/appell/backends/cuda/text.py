@@ -17,7 +17,7 @@ import numpy as np
 from appell.backends.lanes.driver import literal
 from appell.backends.text.c_source import emit_plan, plan_of
 from appell.backends.text.dialect import C_KEYWORDS, C_OPERATIONS, Dialect
-from appell.backends.text.order import least_traffic
+from appell.backends.text.order import depth_first, least_traffic
 from appell.backends.text.sincos import DOUBLE, SINGLE, Precision
 from appell.graph.fn import Fn
 
@@ -70,7 +70,7 @@ OPERATIONS = {
 }
 
 
-ORDERS = (tuple, least_traffic)
+ORDERS = (tuple, depth_first, least_traffic)
 """Orders of the instructions that are tried: the compiler of the device makes more of one or of the other."""
 
 
