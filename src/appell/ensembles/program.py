@@ -4,12 +4,13 @@
     position_vectors, velocity_vectors                          Newton's corrections onto the constraints
     observe_vectors(t, z, p, g, far, work)                      the expressions of the reductions
 
-The same instructions in another dialect are another program: nothing here knows how wide a vector is, or that it is one.
+The same text in another `Language` is another program: nothing in it knows how wide a vector is, or that it is one. On a GPU a
+thread is one lane.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -73,13 +74,30 @@ class Watch:
     each: str
 
 
-def many_source(flow: Flow, tableau: Tableau, watch: Watch | None, *, lanes: int, groups: int, scalar: str = "double") -> str:
-    """The whole C file, with `appell_many_run` of `CDEF`."""
+@dataclass(frozen=True)
+class Language:
+    """How a loop over lanes is written: types V and I, functions over them, what is particular to the machine, the entry."""
+
+    types: Callable[[Sequence[Fn], int, Precision], str]
+    emit: Callable[[Fn, Precision], tuple[str, int]]
+    suffix: str  # of the files `language` and `entry`
+    finish: Callable[[str], str] = str
+
+
+VECTORS = Language(vector_types, emit_vectors, "c.in")
+"""Vectors of a CPU, `appell_many_run`."""
+
+
+def many_source(
+    flow: Flow, tableau: Tableau, watch: Watch | None, *, lanes: int, groups: int, scalar: str = "double",
+    language: Language = VECTORS,
+) -> str:  # fmt: skip
+    """The whole file, with the entry of the language: `appell_many_run` of `CDEF`, or a kernel over its struct."""
     precision, rhs = PRECISIONS[scalar], guarded_flow(flow)
     corrections = [step for step in (flow.position, flow.velocity) if step is not None]
     assert all(isinstance(step, Fn) for step in corrections)
     fns = [rhs, *corrections, *([watch.observe] if watch else [])]
-    texts = [emit_vectors(fn, precision) for fn in fns]
+    texts = [language.emit(fn, precision) for fn in fns]
     pivots = rhs.outputs[2].size if len(rhs.outputs) > 2 else 0
     sizes = {
         "NZ": flow.nz, "NP": rhs.inputs[2].size, "HAS_PROJECTION": int(flow.projects), "PIVOTS": pivots, "CLOSE": CLOSE,
@@ -92,10 +110,13 @@ def many_source(flow: Flow, tableau: Tableau, watch: Watch | None, *, lanes: int
         "project": _project_text(flow) if flow.projects else "", "reduce": _reduce_text(watch, precision) if watch else "",
     }  # fmt: skip
     text = _template("many.c.in").replace("@project@", values.pop("project")).replace("@reduce@", values.pop("reduce"))
+    for part in ("language", "entry"):
+        text = text.replace(f"@{part}@", _template(f"{part}.{language.suffix}"))
     for name, value in values.items():
         text = text.replace(f"@{name}@", str(value))
     defines = "\n".join(f"#define {name} {value}" for name, value in sizes.items())
-    return "\n".join([vector_types(fns, lanes, precision), header(), *(each for each, _ in texts), defines, text])
+    whole = [language.types(fns, lanes, precision), header(), *(each for each, _ in texts), defines, text]
+    return language.finish("\n".join(whole))
 
 
 def guarded_flow(flow: Flow) -> Fn:
@@ -215,4 +236,4 @@ def differentiation(x: Array) -> Array:
     return powers @ np.linalg.inv(V)
 
 
-__all__ = ["CDEF", "HANDED", "Watch", "lobatto", "many_source"]
+__all__ = ["CDEF", "HANDED", "Language", "Watch", "lobatto", "many_source"]

@@ -78,7 +78,7 @@ def dialect_of(precision: Precision, order: Callable[..., Any] = tuple) -> Diale
     """Values are numbers of this precision; sine and cosine of one argument come together."""
     return Dialect(
         OPERATIONS,
-        lambda value: f"((T) {_number(value, precision)})",
+        lambda value: f"((T) {number(value, precision)})",
         value="T",
         order=order,
         packs=(1,),
@@ -90,7 +90,7 @@ def dialect_of(precision: Precision, order: Callable[..., Any] = tuple) -> Diale
     )
 
 
-def _number(value: float, precision: Precision) -> str:
+def number(value: float, precision: Precision) -> str:
     largest = float(np.finfo(np.float64 if precision is DOUBLE else np.float32).max)
     return literal(value if abs(value) <= largest else math.copysign(math.inf, value), precision)
 
@@ -125,4 +125,4 @@ def _kernel(fn: Fn) -> str:
     )
 
 
-__all__ = ["ORDERS", "PRECISIONS", "dialect_of", "kernel_source", "prelude"]
+__all__ = ["ORDERS", "PRECISIONS", "WHOLE", "dialect_of", "kernel_source", "number", "prelude"]

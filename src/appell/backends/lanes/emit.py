@@ -24,7 +24,7 @@ from appell.backends.text.sincos import DOUBLE, GUARD, SINGLE, Precision, filled
 from appell.graph.fn import Fn, Signature
 from appell.graph.instructions import ARITY
 
-__all__ = ["PRECISIONS", "dialect_of", "emit_lanes", "emit_vectors", "lanes_declarations", "vector_types"]
+__all__ = ["ONE_BY_ONE", "PRECISIONS", "dialect_of", "emit_lanes", "emit_vectors", "lanes_declarations", "one_by_one", "vector_types"]
 PRECISIONS = {"double": DOUBLE, "float": SINGLE}
 MANY = 200  # values, 12 kB of vectors, that leave little of the nearest cache to what passes from one piece of code to the next
 PART = 16  # bytes within which CPUs move single numbers of a vector in less time than across
@@ -86,7 +86,7 @@ def vector_types(fns: Sequence[Fn], lanes: int, precision: Precision) -> str:
     used = {item.op for fn in fns for item in fn.instructions}
     types = filled("vector.c.in", {"zero": f"0.0{precision.suffix}"}, precision, lanes, "lanes")
     parts = [SCALAR_C, GUARD, sincos_source(precision, lanes), types]
-    return "\n".join([*parts, *(_one_by_one(op, precision, lanes) for op in ONE_BY_ONE if op in used)])
+    return "\n".join([*parts, *(one_by_one(op, precision, lanes) for op in ONE_BY_ONE if op in used)])
 
 
 def emit_vectors(fn: Fn, precision: Precision, *, piece: int = PIECE) -> tuple[str, int]:
@@ -105,7 +105,7 @@ def lanes_declarations(fn: Signature, scalar: str = "double") -> str:
     return f"{lanes_declaration(fn, scalar)};\n{room_declaration(fn)};"
 
 
-def _one_by_one(op: str, precision: Precision, lanes: int) -> str:
+def one_by_one(op: str, precision: Precision, lanes: int) -> str:
     """An operation that only scalars have; GCC makes one instruction of the loop where there is one (sqrt, floor)."""
     names = "xyz"[: ARITY[op]]
     value = C.operations[op].format(*(f"{name}[k]" for name in names))
