@@ -17,6 +17,10 @@ import numpy as np
 
 import appell as ap
 from appell.backends.cuda.device import on_device, xp
+from appell.ensembles.inputs import read_inputs
+from appell.ensembles.kept import Kept
+from appell.ensembles.on_gpu import OnGpu
+from appell.ensembles.order import Order
 from benchmarks.measure import Disagreement
 from benchmarks.report import HERE
 from benchmarks.robots import States
@@ -60,18 +64,89 @@ def forward_dynamics(folder: Path, name: str, scalar: str) -> dict[str, Any]:
     return {"work": f"forward dynamics, {name}", "type": scalar, "per second": STATES / best, "error": error}
 
 
+def many(name: str, system: Any, parameters: Any, spread: float, scalar: str, runs: int, method: str = "rk4") -> dict[str, Any]:
+    """Fixed steps of 1 ms in registers, the whole loop on the device: steps a second, against `simulate` on a few runs."""
+    rng, n = np.random.default_rng(1), 1000
+    model = system.system() if isinstance(system, ap.Tree) else system
+    z = rng.uniform(-spread, spread, (runs, model.nq + model.nv))
+    inputs = read_inputs(model, z, parameters, product=False)
+    kind = np.float32 if scalar == "float" else np.float64
+    few = ap.simulate_many(system, z[:8], parameters, until=n * 1e-3, step=1e-3, method=method)
+    gpu = ap.simulate_many(system, z[:8], parameters, until=n * 1e-3, step=1e-3, method=method, backend="cuda", dtype=kind)
+    names = [name for name in few.data_vars if few[name].dtype.kind == "f"]
+    error = max(float(np.abs(few[k].values - gpu[k].values).max() / (1 + np.abs(few[k].values).max())) for k in names)
+    if not error < (1e-9 if scalar == "double" else 2e-3) or (gpu.status != 0).any():
+        raise Disagreement(f"{name}, {scalar}: off by {error:.1e}")
+    order = Order(
+        t0=0.0, ends=np.array([n * 1e-3]), rtol=1e-9, atol=1e-12, step=1e-3, method=method, max_step=np.inf,
+        max_steps=10**9, corner="raise", kept=Kept(), scalar=scalar, gpu=True,
+    )  # fmt: skip
+    run = ap.compile(model, parameters)
+    best, kernel = np.inf, None
+    for _ in range(3):
+        kernel = OnGpu(run, inputs, order, np.arange(runs))
+        kernel.work()
+        best = min(best, kernel.kernel_seconds)
+    about = kernel.kernel.attributes
+    return {
+        "work": f"{method}, {name}", "type": scalar, "per second": runs * n / best, "error": error,
+        "registers": about["num_regs"], "local": about["local_size_bytes"],
+    }  # fmt: skip
+
+
+def diffrax_pendulum(runs: int) -> dict[str, Any]:
+    """The double pendulum by hand in JAX, Tsit5 with a fixed step, vmapped: steps a second."""
+    import time
+
+    import diffrax
+    import jax
+    import jax.numpy as jnp
+
+    jax.config.update("jax_enable_x64", True)
+
+    def slope(t: Any, z: Any, args: Any) -> Any:
+        a, b, u, v = z
+        d, g = a - b, 9.81
+        m = jnp.array([[2.0, jnp.cos(d)], [jnp.cos(d), 1.0]])
+        f = jnp.array([-v * v * jnp.sin(d) - 2 * g * jnp.sin(a), u * u * jnp.sin(d) - g * jnp.sin(b)])
+        det = m[0, 0] * m[1, 1] - m[0, 1] ** 2
+        return jnp.array([u, v, (m[1, 1] * f[0] - m[0, 1] * f[1]) / det, (m[0, 0] * f[1] - m[0, 1] * f[0]) / det])
+
+    def solve(z: Any) -> Any:
+        term = diffrax.ODETerm(slope)
+        return diffrax.diffeqsolve(term, diffrax.Tsit5(), 0.0, 1.0, 1e-3, z, stepsize_controller=diffrax.ConstantStepSize(),
+                                   max_steps=1100).ys  # fmt: skip
+
+    call = jax.jit(jax.vmap(solve))
+    z = jnp.asarray(np.random.default_rng(1).uniform(-1, 1, (runs, 4)))
+    call(z).block_until_ready()
+    best = np.inf
+    for _ in range(3):
+        begin = time.perf_counter()
+        call(z).block_until_ready()
+        best = min(best, time.perf_counter() - begin)
+    return {"work": "diffrax Tsit5, 2 links", "type": "double", "per second": runs * 1000 / best, "error": None}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--robots", type=Path, required=True, help="folder of example-robot-data's robots")
     parser.add_argument("--results", type=Path, default=HERE / "results")
     options = parser.parse_args()
     rows = [forward_dynamics(options.robots, name, scalar) for name in ROBOTS for scalar in ("double", "float")]
+    for links, runs in ((2, 1 << 20), (5, 1 << 18)):
+        example = ap.zoo.n_pendulum(links)
+        for method in ("rk4", "dop853"):
+            rows += [many(f"{links} links", example.system, example.parameters, 1.0, s, runs, method) for s in ("double", "float")]
+    robot = ap.Tree.from_urdf(options.robots / ROBOTS["ur5"][0])
+    rows += [many("ur5", robot, None, 1.0, s, 1 << 18) for s in ("double", "float")]
+    rows.append(diffrax_pendulum(1 << 17))
     device = xp().cuda.runtime.getDeviceProperties(0)["name"].decode()
     about = {"date": datetime.now(UTC).date().isoformat(), "device": device, "cupy": xp().__version__, "appell": ap.__version__}
     options.results.mkdir(parents=True, exist_ok=True)
     (options.results / "gpu.json").write_text(json.dumps({"about": about, "rows": rows}, indent=1))
     for row in rows:
-        print(f"{row['work']:32} {row['type']:7} {row['per second']:.3e} /s   error {row['error']:.1e}")
+        print(f"{row['work']:32} {row['type']:7} {row['per second']:.3e} /s ", {k: v for k, v in row.items() if k not in ("work", "type")})
 
 
 if __name__ == "__main__":

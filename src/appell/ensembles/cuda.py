@@ -16,6 +16,8 @@ from appell.graph import Fn
 from appell.normal_form.flow import Flow
 from appell.simulate.methods.tableaux import Tableau
 
+INLINE = "static __forceinline__ "
+
 
 def kernel_text(flow: Flow, tableau: Tableau, watch: Watch | None, scalar: str = "double") -> str:
     """The whole file, with `appell_many_kernel(appell_many *)`."""
@@ -44,7 +46,7 @@ def _emit(fn: Fn, precision: Precision) -> tuple[str, int]:
 def _finish(text: str) -> str:
     """C's way to write an empty vector, and functions that are inlined: what they are handed stays in registers."""
     text = text.replace("(I) {}", "I(false)").replace("(V) {}", "V((T) 0)")
-    return re.sub(r"^static (?:inline )?(?!const|__forceinline__)(?=[\w ]+[ *]\w+\()", "static __forceinline__ ", text, flags=re.M)
+    return re.sub(r"^static (?:inline )?(?!const|__forceinline__)(?=[\w ]+[ *]\w+\()", INLINE, text, flags=re.M)
 
 
 CUDA = Language(_types, _emit, "cu.in", _finish)

@@ -53,7 +53,7 @@ NUMBERS = {"energy_error": 2}
 
 def why_not(run: Run, order: Order) -> str | None:
     """None if the runs of a system go through lanes, else the reason why each is made by itself."""
-    if backend_named(run.backend).program is None:
+    if not order.gpu and backend_named(run.backend).program is None:
         return f"backend={run.backend!r} compiles no time loops"
     if run.system.unilateral:
         return "the system has unilateral constraints"
@@ -124,7 +124,7 @@ class Ensemble:
     def __init__(self, run: Run, inputs: Inputs, order: Order, chosen: NDArray[np.int64]):
         self.motion = lanes_flow(run, order)
         self.watch = watch_of(run, self.motion, order.kept)
-        self.library = _library(run, self.motion, order, self.watch)
+        self.library = self.load(run, order)
         self.alive: list[Any] = []  # arrays that the struct points to
         runs, nz = inputs.runs, self.motion.nz
         z0 = np.zeros((runs, nz))
@@ -157,6 +157,10 @@ class Ensemble:
         job.steps, job.rejected = self._pointer(self.steps, "int64_t[]"), self._pointer(self.rejected, "int64_t[]")
         job.status = self._pointer(self.status, "int32_t[]")
         return job
+
+    def load(self, run: Run, order: Order) -> Any:
+        """What has `ffi` for the struct and, in `lib`, the compiled loop."""
+        return _library(run, self.motion, order, self.watch)
 
     def _pointer(self, array: NDArray[Any], kind: str = "double[]") -> Any:
         array = np.ascontiguousarray(array, np.float64 if kind == "double[]" else None)

@@ -27,6 +27,7 @@ class Order:
     corner: str
     kept: Kept
     scalar: str  # "double" or "float"
+    gpu: bool = False
 
     def end_of(self, run: int) -> float:
         return float(self.ends[run if len(self.ends) > 1 else 0])

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from appell.backends import AppellWarning, warn
+from appell.backends import AppellWarning, choose_backend, warn
 from appell.ensembles.inputs import Inputs, read_inputs, refused_starts
 from appell.ensembles.kept import read_keep
 from appell.ensembles.lanes import Ensemble, doubtful_ranks, why_not
 from appell.ensembles.memory import refuse_too_large
 from appell.ensembles.methods import fixed_methods
+from appell.ensembles.on_gpu import OnGpu
 from appell.ensembles.order import Order
 from appell.ensembles.pool import cores, drive
 from appell.ensembles.program import HANDED
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 Array = NDArray[np.float64]
+GPU = "cuda"
 
 
 def simulate_many(
@@ -93,9 +95,10 @@ def simulate_many(
     `message` of each run; as coordinates the parameters and starts that vary. A run that fails has its last good state, and NaN
     at times that it did not reach. Ctrl-C returns what is done; the other runs have the status CANCELLED.
     """
-    run, model = _ready(system, parameters, backend)
+    gpu = backend == GPU or (isinstance(system, Run) and system.backend == GPU)
+    run, model = _ready(system, parameters, _beside(backend))
     inputs = read_inputs(model, starts, run.parameters if isinstance(system, Run) else parameters, product=product)
-    order = _order(inputs, until, step, rtol, atol, method, since, keep, dtype, max_step, max_steps, corner)
+    order = _order(inputs, until, step, rtol, atol, method, since, keep, dtype, max_step, max_steps, corner, gpu)
     refuse_too_large(inputs, order, model.nq + model.nv)
     threads = min(_threads(threads), inputs.runs)
     clock = perf_counter()
@@ -113,8 +116,15 @@ def simulate_many(
     return dataset(run, inputs, order, results, {"path": path, "seconds": perf_counter() - clock, "threads": threads})
 
 
+def _beside(backend: str) -> str:
+    """The back end of what a GPU does not do, if that is what was asked for and there is one."""
+    return "auto" if backend == GPU and choose_backend(GPU) else backend
+
+
 def _ready(system: System | Tree | Run, parameters: Any, backend: str) -> tuple[Run, System]:
     system = system.system() if isinstance(system, Tree) else system
+    if isinstance(system, Run) and system.backend == GPU:
+        system = replace(system, backend=choose_backend("auto").name)
     if isinstance(system, Run):
         if parameters is not None:
             raise ModelError("this system was compiled with its parameters; give the system itself to vary them")
@@ -132,7 +142,7 @@ def _first(value: Any) -> Any:
 
 def _order(
     inputs: Inputs, until: Any, step: Any, rtol: Any, atol: Any, method: str, since: Any, keep: Any, dtype: Any,
-    max_step: Any, max_steps: Any, corner: str,
+    max_step: Any, max_steps: Any, corner: str, gpu: bool,
 ) -> Order:  # fmt: skip
     t0, ends = finite(since, "since="), _ends(until, inputs.runs)
     if step is not None and (rtol is not None or atol is not None):
@@ -147,7 +157,7 @@ def _order(
         how = "step=" if step is not None else "rtol="
         raise ModelError(f"there is no method {method!r} with {how}; choose one of auto, {', '.join(allowed)}{hint}")
     return Order(
-        t0=t0, ends=ends, step=step, method=method, scalar=scalar, corner=corner,
+        t0=t0, ends=ends, step=step, method=method, scalar=scalar, corner=corner, gpu=gpu,
         rtol=1e-9 if rtol is None else _positive(rtol, "rtol"), atol=1e-12 if atol is None else _positive(atol, "atol"),
         max_step=_positive(max_step, "max_step"), max_steps=int(_positive(max_steps, "max_steps")),
         kept=read_keep(keep, inputs.runs, t0, ends, step),
@@ -218,13 +228,14 @@ def _make(
             _one_by_one(run, inputs, order, results, todo, threads, report, 0)
             return f"one by one: {reason}"
         doubtful = doubtful_ranks(run, order, inputs)
-        ensemble = Ensemble(run, inputs, order, todo[~doubtful[todo]])
-        finished = drive(ensemble.work, threads, lambda: ensemble.done, ensemble.stop, report)
+        ensemble = (OnGpu if order.gpu else Ensemble)(run, inputs, order, todo[~doubtful[todo]])
+        finished = drive(ensemble.work, 1 if order.gpu else threads, lambda: ensemble.done, ensemble.stop, report)
         _take(ensemble, inputs, order, results)
         left = np.union1d(ensemble.handed, todo[doubtful[todo]])
         if finished and len(left):
             _one_by_one(run, inputs, order, results, left, threads, report, inputs.runs - len(left))
-        return "lanes" if not len(left) else f"lanes, and {len(left)} runs one by one"
+        path = GPU if order.gpu else "lanes"
+        return path if not len(left) else f"{path}, and {len(left)} runs one by one"
     finally:
         if report is not None:
             report.finish(int((results.status != Status.CANCELLED).sum()))

@@ -24,7 +24,16 @@ from appell.backends.text.sincos import DOUBLE, GUARD, SINGLE, Precision, filled
 from appell.graph.fn import Fn, Signature
 from appell.graph.instructions import ARITY
 
-__all__ = ["ONE_BY_ONE", "PRECISIONS", "dialect_of", "emit_lanes", "emit_vectors", "lanes_declarations", "one_by_one", "vector_types"]
+__all__ = [
+    "ONE_BY_ONE",
+    "PRECISIONS",
+    "dialect_of",
+    "emit_lanes",
+    "emit_vectors",
+    "lanes_declarations",
+    "one_by_one",
+    "vector_types",
+]
 PRECISIONS = {"double": DOUBLE, "float": SINGLE}
 MANY = 200  # values, 12 kB of vectors, that leave little of the nearest cache to what passes from one piece of code to the next
 PART = 16  # bytes within which CPUs move single numbers of a vector in less time than across

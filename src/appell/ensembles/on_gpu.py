@@ -1,0 +1,100 @@
+"""An ensemble on a GPU: the struct and its arrays in the memory of the device, one launch of the kernel for all runs."""
+
+from __future__ import annotations
+
+from time import sleep
+from types import SimpleNamespace
+from typing import Any
+
+import cffi
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.backends.cuda.device import compiled, xp
+from appell.ensembles.cuda import kernel_text
+from appell.ensembles.lanes import Ensemble
+from appell.ensembles.methods import tableau_named
+from appell.ensembles.order import Order
+from appell.ensembles.program import CDEF
+from appell.errors import ModelError
+from appell.remember import kept_in
+from appell.simulate.run import Run
+
+BLOCK = 64  # threads
+WAVES = 32  # blocks for each multiprocessor: more than fit, so that none idles
+POLL = 0.002  # s
+
+
+class OnGpu(Ensemble):
+    """`Ensemble` on the device. Threads take run after run; while they work, they can be stopped and asked how far they are."""
+
+    def load(self, run: Run, order: Order) -> Any:
+        self.there: list[tuple[NDArray[Any], Any]] = []  # (array here, the same there)
+        self.halted = False
+        seen = None if self.watch is None else (self.watch.observe.digest, self.watch.begin, self.watch.each)
+        known, key = kept_in(self.motion, "gpu"), (order.method, order.scalar, seen)
+        if key not in known:
+            source = kernel_text(self.motion, tableau_named(order.method), self.watch, order.scalar)
+            known[key] = compiled(source, "appell_many_kernel")
+        self.kernel = known[key]
+        ffi = cffi.FFI()
+        ffi.cdef(CDEF)
+        return SimpleNamespace(ffi=ffi)
+
+    def _pointer(self, array: NDArray[Any], kind: str = "double[]") -> Any:
+        cp = xp()
+        array = np.ascontiguousarray(array, np.float64 if kind == "double[]" else None)
+        free = cp.cuda.runtime.memGetInfo()[0] + cp.get_default_memory_pool().free_bytes()
+        if array.nbytes > free:
+            raise ModelError(
+                f"the GPU has {free / 1e9:.2g} GB left, and {array.nbytes / 1e9:.2g} GB more are asked for: keep less of each"
+                " run, or make fewer runs at a time"
+            )
+        there = cp.asarray(array)
+        self.there.append((array, there))
+        return self.library.ffi.cast(kind.replace("[]", " *"), there.data.ptr)
+
+    def work(self) -> None:
+        cp, ffi = xp(), self.library.ffi
+        job = cp.asarray(np.frombuffer(ffi.buffer(self.struct), np.uint8))
+        self.place = {name: job.data.ptr + ffi.offsetof("appell_many", name) for name in ("done", "stop")}
+        self.beside = cp.cuda.Stream(non_blocking=True)
+        with cp.cuda.Stream(non_blocking=True) as stream:
+            blocks = -(-int(self.struct.n) // BLOCK)
+            most = WAVES * cp.cuda.Device().attributes["MultiProcessorCount"]
+            cp.cuda.Device().synchronize()
+            begin = stream.record()
+            self.kernel((max(1, min(blocks, most)),), (BLOCK,), (job,))
+            over = stream.record()
+            while not over.done:
+                if self.halted:
+                    self._write("stop", np.array([1], np.int32))
+                sleep(POLL)
+            stream.synchronize()
+            self.kernel_seconds = cp.cuda.get_elapsed_time(begin, over) * 1e-3
+        results = (self.z, self.t, self.defect, self.values, self.steps, self.rejected, self.status, self.rows, self.row_times)
+        for here, there in self.there:
+            if here.size and any(here is result for result in results):
+                there.get(out=here)
+
+    def stop(self) -> None:
+        self.halted = True
+
+    @property
+    def done(self) -> int:
+        """Runs that have ended, asked while the kernel runs."""
+        if not hasattr(self, "place"):
+            return 0
+        count = np.zeros(1, np.int64)
+        self._copy(count.ctypes.data, self.place["done"], 8, 2)
+        return int(count[0])
+
+    def _write(self, name: str, value: NDArray[Any]) -> None:
+        self._copy(self.place[name], value.ctypes.data, value.nbytes, 1)
+
+    def _copy(self, to: int, source: int, size: int, way: int) -> None:
+        xp().cuda.runtime.memcpyAsync(to, source, size, way, self.beside.ptr)
+        self.beside.synchronize()
+
+
+__all__ = ["OnGpu"]

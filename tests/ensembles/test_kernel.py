@@ -1,0 +1,92 @@
+"""The kernel of ensembles: accepted by NVRTC, and, as C++ on the CPU, run by run what the lanes of vectors give."""
+
+import ctypes
+from importlib import import_module
+from types import SimpleNamespace
+
+import cffi
+import numpy as np
+import pytest
+from tests.backends.cuda.cuda_text import on_host, to_ptx
+
+import appell as ap
+from appell import zoo
+from appell.backends.cuda.device import available
+from appell.ensembles.cuda import kernel_text
+from appell.ensembles.lanes import Ensemble
+from appell.ensembles.methods import tableau_named
+from appell.ensembles.program import CDEF
+from appell.errors import BackendUnavailable
+
+room = import_module("appell.ensembles.simulate_many")
+x, y = ap.coordinates("x y")
+
+
+def on_cpu(folder, seen):
+    """An `Ensemble` whose loop is the kernel's text, compiled as C++."""
+
+    class OnCpu(Ensemble):
+        def load(self, run, order):
+            text = kernel_text(self.motion, tableau_named(order.method), self.watch, order.scalar)
+            seen.append(text)
+            self.kernel = on_host(text, folder).appell_many_kernel
+            ffi = cffi.FFI()
+            ffi.cdef(CDEF)
+            return SimpleNamespace(ffi=ffi)
+
+        def work(self):
+            self.kernel(ctypes.c_void_p(int(self.library.ffi.cast("intptr_t", self.struct))))
+
+    return OnCpu
+
+
+CASES = {
+    "pendulum, fixed": ("n_pendulum", {"step": 2e-3}, {}),
+    "pendulum, adaptive": ("n_pendulum", {"rtol": 1e-8}, {"keep": [0.1, 0.2, 0.3]}),
+    "constraints": ("skate", {"rtol": 1e-9}, {}),
+    "quaternion": ("rolling_disc", {"rtol": 1e-8}, {}),
+    "single precision": ("n_pendulum", {"step": 1e-3, "dtype": np.float32}, {}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_kernel_makes_the_runs_of_the_lanes(case, tmp_path, monkeypatch):
+    name, how, more = CASES[case]
+    example = zoo.ALL[name]()
+    speed = example.system.velocities[0]
+    near = ({**example.start, speed: float(example.start.get(speed, 0.0)) + d} for d in np.linspace(0, 0.3, 5))
+    near = [ap.consistent(example.system, start, parameters=example.parameters) for start in near]
+    starts = {key: np.array([start[key] for start in near]) for key in near[0]}
+    arguments = (example.system, starts, example.parameters, 0.4)
+    lanes = ap.simulate_many(*arguments, **how, **more)
+    seen = []
+    monkeypatch.setattr(room, "Ensemble", on_cpu(tmp_path, seen))
+    kernel = ap.simulate_many(*arguments, threads=1, **how, **more)
+    assert seen and (kernel.status.values == lanes.status.values).all() and (lanes.status == 0).sum() >= 3
+    tolerance = 1e-5 if "dtype" in how else 1e-9
+    for variable in lanes.data_vars:
+        if lanes[variable].dtype.kind == "f":
+            np.testing.assert_allclose(kernel[variable].values, lanes[variable].values, rtol=tolerance, atol=tolerance)
+    assert b"appell_many_kernel" in to_ptx(seen[0])
+
+
+def test_reductions_and_sections(tmp_path, monkeypatch):
+    system = ap.System([x, y], (x.d**2 + y.d**2) / 2, x**2 / 2 + y**2 + x**2 * y / 3)
+    starts = {x: 0.3, x.d: np.linspace(0.1, 0.4, 6), y: 0.1}
+    keeps = {"top": ap.reduce.max(x), "mean": ap.reduce.mean(y**2), "first": ap.reduce.first_crossing(x)}
+    for keep in (keeps, ap.reduce.section(y, count=4)):
+        lanes = ap.simulate_many(system, starts, until=20.0, rtol=1e-9, keep=keep)
+        seen = []
+        with monkeypatch.context() as patch:
+            patch.setattr(room, "Ensemble", on_cpu(tmp_path, seen))
+            kernel = ap.simulate_many(system, starts, until=20.0, rtol=1e-9, keep=keep, threads=1)
+        assert seen
+        for variable in lanes.data_vars:
+            if lanes[variable].dtype.kind == "f":
+                np.testing.assert_allclose(kernel[variable].values, lanes[variable].values, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.skipif(available() is None, reason="there is a GPU")
+def test_without_a_gpu_the_reason_is_said():
+    with pytest.raises(BackendUnavailable, match=r"cuda.*(CuPy|GPU)"):
+        ap.simulate_many(ap.System([x], x.d**2 / 2, x**2 / 2), {x: np.ones(3)}, until=1.0, step=0.1, backend="cuda")
