@@ -10,6 +10,7 @@ import argparse
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -136,8 +137,8 @@ def main() -> None:
     rows = [forward_dynamics(options.robots, name, scalar) for name in ROBOTS for scalar in ("double", "float")]
     for links, runs in ((2, 1 << 20), (5, 1 << 18)):
         example = ap.zoo.n_pendulum(links)
-        for method in ("rk4", "dop853"):
-            rows += [many(f"{links} links", example.system, example.parameters, 1.0, s, runs, method) for s in ("double", "float")]
+        for method, scalar in product(("rk4", "dop853"), ("double", "float")):
+            rows.append(many(f"{links} links", example.system, example.parameters, 1.0, scalar, runs, method))
     robot = ap.Tree.from_urdf(options.robots / ROBOTS["ur5"][0])
     rows += [many("ur5", robot, None, 1.0, s, 1 << 18) for s in ("double", "float")]
     rows.append(diffrax_pendulum(1 << 17))
@@ -146,7 +147,7 @@ def main() -> None:
     options.results.mkdir(parents=True, exist_ok=True)
     (options.results / "gpu.json").write_text(json.dumps({"about": about, "rows": rows}, indent=1))
     for row in rows:
-        print(f"{row['work']:32} {row['type']:7} {row['per second']:.3e} /s ", {k: v for k, v in row.items() if k not in ("work", "type")})
+        print(f"{row['work']:32} {row['type']:7} {row['per second']:.3e} /s  {row}")
 
 
 if __name__ == "__main__":
