@@ -10,7 +10,7 @@ import cffi
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.backends.cuda.device import compiled, xp
+from appell.backends.cuda.device import compiled_densely, xp
 from appell.ensembles.cuda import kernel_text
 from appell.ensembles.lanes import Ensemble
 from appell.ensembles.methods import tableau_named
@@ -35,7 +35,7 @@ class OnGpu(Ensemble):
         known, key = kept_in(self.motion, "gpu"), (order.method, order.scalar, seen)
         if key not in known:
             source = kernel_text(self.motion, tableau_named(order.method), self.watch, order.scalar)
-            known[key] = compiled(source, "appell_many_kernel")
+            known[key] = compiled_densely(source, "appell_many_kernel")
         self.kernel = known[key]
         ffi = cffi.FFI()
         ffi.cdef(CDEF)

@@ -4,6 +4,7 @@ import ctypes
 import importlib.util
 import shutil
 import subprocess
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -46,10 +47,11 @@ def on_host(source: str, folder: Path) -> ctypes.CDLL:
     compiler = next((path for name in ("g++", "clang++") if (path := shutil.which(name))), None)
     if compiler is None:
         pytest.skip("there is no C++ compiler")
-    (folder / "kernel.cpp").write_text(source)
+    name = f"kernel{sha256(source.encode()).hexdigest()[:12]}"  # a library that is loaded twice is the first one
+    (folder / f"{name}.cpp").write_text(source)
     options = ["-std=c++17", "-O1", "-DAPPELL_HOST", "-shared", "-fPIC"]
-    subprocess.run([compiler, *options, "-o", folder / "kernel.so", folder / "kernel.cpp"], check=True)
-    return ctypes.CDLL(str(folder / "kernel.so"))
+    subprocess.run([compiler, *options, "-o", folder / f"{name}.so", folder / f"{name}.cpp"], check=True)
+    return ctypes.CDLL(str(folder / f"{name}.so"))
 
 
 def call_kernel(library, fn, arrays, scalar="double"):

