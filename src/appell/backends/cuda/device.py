@@ -31,7 +31,7 @@ REMEDY = "pip install 'appell[gpu]' on a machine with an NVIDIA GPU"
 def available() -> str | None:
     """None where CuPy sees a GPU; otherwise the reason why not."""
     try:
-        import cupy
+        import cupy  # pyright: ignore[reportMissingImports]
     except ImportError:
         return f"CuPy is not installed; {REMEDY}"
     try:
@@ -45,7 +45,7 @@ def xp() -> Any:
     """CuPy, on a machine where it works."""
     if (reason := available()) is not None:
         raise BackendUnavailable(f"backend='cuda' cannot be had: {reason}")
-    import cupy
+    import cupy  # pyright: ignore[reportMissingImports]
 
     return cupy
 
