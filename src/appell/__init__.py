@@ -60,6 +60,7 @@ if TYPE_CHECKING:  # the same names as in LATER, for editors and type checkers
         averaged,
         basin,
         bifurcation_diagram,
+        continue_equilibrium,
         continue_orbit,
         equilibria,
         equilibrium,
@@ -87,7 +88,7 @@ __version__ = "0.1.0"
 
 LATER = {
     "appell": "analysis backends contact forms friction graph motion normal_form report scene show tree verify zoo",
-    "appell.analysis": "averaged basin bifurcation_diagram continue_orbit equilibria equilibrium linearize"
+    "appell.analysis": "averaged basin bifurcation_diagram continue_equilibrium continue_orbit equilibria equilibrium linearize"
     " lyapunov periodic_orbit poincare resonance steady_motions variations",
     "appell.backends": "AppellWarning clear_cache",
     "appell.ensembles": "outer reduce simulate_many",
@@ -160,6 +161,7 @@ __all__ = [
     "clear_cache",
     "compile",
     "consistent",
+    "continue_equilibrium",
     "continue_orbit",
     "coordinates",
     "diagnose",

@@ -109,3 +109,40 @@ def test_wrong_requests(ball):
         ap.continue_orbit(system, c, orbit, 1.0, period="print('run')")
     with pytest.raises(ap.ModelError, match="no multiple"):
         ap.continue_orbit(system, c, orbit, 1.0, period=0.07)
+
+
+def test_neimark_sacker():
+    """An isotropic van der Pol oscillator in the plane under a force that turns: z = u e^{iωt} is at rest in the frame of the
+    force, (1 − ω² − iωμ(1 − |u|²)) u = F, and the orbit loses stability where the eigenvalues of small motions there,
+    ü + (2iω − μ(1 − |u|²)) u̇ + …, pass the imaginary axis: found here by bisection on a matrix of four rows."""
+    y = ap.coordinates("y")
+    w, strength = 0.6, 0.4
+    r = x**2 + y**2
+    forces = {x: mu * (1 - r) * x.d + F * cos(omega * ap.t), y: mu * (1 - r) * y.d + F * sin(omega * ap.t)}
+    system = ap.System([x, y], (x.d**2 + y.d**2) / 2, r / 2, forces, name="plane van der Pol")
+
+    def state(force):
+        R2 = np.roots([strength**2 * w**2, -2 * strength**2 * w**2, (1 - w**2) ** 2 + strength**2 * w**2, -(force**2)])
+        R2 = float(max(R2[np.abs(R2.imag) < 1e-9].real))
+        return force / (1 - w**2 - 1j * w * strength * (1 - R2)), R2
+
+    def growth(force):
+        u, R2 = state(force)
+        real = lambda z: np.array([[z.real, -z.imag], [z.imag, z.real]])
+        back = -2 * strength * 1j * w * u  # times Re(ū δu): from −μ·2Re(ū δu)·iωu
+        K = real(1 - w**2 - 1j * w * strength * (1 - R2)) - np.outer([back.real, back.imag], [u.real, u.imag])
+        D = real(2j * w - strength * (1 - R2))
+        return np.linalg.eigvals(np.block([[np.zeros((2, 2)), np.eye(2)], [-K, -D]])).real.max()
+
+    low, high = 0.8, 1.3
+    assert growth(low) > 0 > growth(high)
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if growth(middle) > 0 else (low, middle)
+    u, _ = state(1.3)
+    start = {x: u.real, y: u.imag, x.d: (1j * w * u).real, y.d: (1j * w * u).imag}
+    orbit = ap.periodic_orbit(system, guess=start, period=2 * np.pi / w, parameters={F: 1.3, omega: w, mu: strength})
+    assert orbit.stable
+    branch = ap.continue_orbit(system, F, orbit, 0.9, step=0.2)
+    assert [s.kind for s in branch.special] == ["Neimark–Sacker"]
+    assert branch.special[0].value == pytest.approx(low, rel=1e-7)

@@ -7,9 +7,11 @@ from appell.analysis.diagram import Diagram, bifurcation_diagram
 from appell.analysis.equilibrium import Equilibrium, equilibrium
 from appell.analysis.linear import Linearization, linearize
 from appell.analysis.lyapunov import Lyapunov, lyapunov
-from appell.analysis.orbits import Orbit, periodic_orbit
+from appell.analysis.orbit import Orbit
 from appell.analysis.resonance import Resonance, resonance
+from appell.analysis.rests import RestBranch, SpecialRest, continue_equilibrium
 from appell.analysis.sections import Section, poincare
+from appell.analysis.shooting import periodic_orbit
 from appell.analysis.steady import Rest, SteadyMotion, equilibria, steady_motions
 from appell.analysis.variations import Variations, variations
 
@@ -25,12 +27,15 @@ __all__ = [
     "Orbit",
     "Resonance",
     "Rest",
+    "RestBranch",
     "Section",
+    "SpecialRest",
     "SteadyMotion",
     "Variations",
     "averaged",
     "basin",
     "bifurcation_diagram",
+    "continue_equilibrium",
     "continue_orbit",
     "equilibria",
     "equilibrium",

@@ -20,8 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
 
 from appell.analysis.ensemble import Ensemble, axis, distinct
-from appell.analysis.orbits import Orbit, Shooting
+from appell.analysis.orbit import Orbit
 from appell.analysis.result import Result, state_column, state_names
+from appell.analysis.shooting import Shooting
 from appell.analysis.variations import variations
 from appell.errors import AppellError, ModelError
 from appell.model import System

@@ -17,33 +17,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import sympy
 from numpy.typing import NDArray
 
-from appell.analysis.orbits import Orbit, Shooting, explicit_time, periodic_orbit
+from appell.analysis.arclength import Found, Point, Walk, tangent_of
+from appell.analysis.doubling import doubled
+from appell.analysis.orbit import Orbit
+from appell.analysis.result import Result
+from appell.analysis.shooting import Shooting, explicit_time
 from appell.errors import AppellError, ModelError
 from appell.jets import expression
 from appell.model import System
 from appell.model.friction import refuse_friction
-from appell.simulate.progress import reporter
 from appell.simulate.run import compile
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 Array = NDArray[np.float64]
 
 NEWTON = 8
 """Steps of Newton's method in which an orbit must be found from its prediction."""
-EASY = 3
-"""So many steps or fewer, and the next step along the branch may be longer."""
-REFINED = 1e-9
-"""Share of the range of the parameter to which special orbits are refined."""
-LOST = 1e-7
-"""Share of the range below which a step along the branch is not shortened any more."""
 
 
 class Special(NamedTuple):
@@ -55,7 +49,7 @@ class Special(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Branch:
+class Branch(Result):
     """A branch of periodic orbits; `ap.continue_orbit` makes it.
 
     Attributes
@@ -79,11 +73,8 @@ class Branch:
         """Which orbits are asymptotically stable, (n,)."""
         return np.array([orbit.stable for orbit in self.orbits], dtype=bool)
 
-    @cached_property
-    def dataset(self) -> xr.Dataset:
+    def variables(self) -> Mapping[str, Any]:
         """Period, stability, largest multiplier, largest and smallest value of each coordinate, over the dimension `point`."""
-        import xarray as xr
-
         columns: dict[str, Any] = {
             self.parameter: ("point", self.values),
             "period": ("point", np.array([orbit.period for orbit in self.orbits]), {"units": "s"}),
@@ -93,15 +84,17 @@ class Branch:
         for i, q in enumerate(self.system.coordinates):
             columns[f"{q}_max"] = ("point", np.array([orbit.motion.q[:, i].max() for orbit in self.orbits]))
             columns[f"{q}_min"] = ("point", np.array([orbit.motion.q[:, i].min() for orbit in self.orbits]))
-        return xr.Dataset(columns, attrs={"system": self.system.name, "message": self.message})
+        return columns
 
     def plot(self, of: Callable[[Orbit], float] | None = None, ax: Any = None) -> Any:
         """A number of each orbit over the parameter, by default the largest value of the first coordinate; the figure."""
         from appell.show.lab import branch_curve
 
-        q = self.system.coordinates[0]
-        name = f"largest {q}" if of is None else ""
-        return branch_curve(self, of or (lambda orbit: float(orbit.motion.q[:, 0].max())), name, ax)
+        number = of or (lambda orbit: float(orbit.motion.q[:, 0].max()))
+        name = f"largest {self.system.coordinates[0]}" if of is None else ""
+        y = np.array([number(orbit) for orbit in self.orbits])
+        special = [(one.kind, one.value, number(one.orbit)) for one in self.special]
+        return branch_curve(self.values, y, self.stable, special, self.parameter, name, ax)
 
     def switch(self, k: int, *, size: float = 1e-2) -> Orbit:
         """The orbit of twice the period that begins at special[k], a period doubling, `size` times its extent away from it."""
@@ -110,7 +103,7 @@ class Branch:
         point = self.special[k]
         if point.kind != "period doubling":
             raise ModelError(f"special[{k}] is a {point.kind}: branches are switched at a period doubling")
-        return _doubled(self, point, size)
+        return doubled(self, point.orbit, point.value, size)
 
     def __str__(self) -> str:
         found = ", ".join(f"{s.kind} at {self.parameter} = {s.value:.6g}" for s in self.special) or "no special orbits"
@@ -153,21 +146,25 @@ def continue_orbit(
     names = {str(p): p for p in system.parameters}
     if str(parameter) not in names:
         raise ModelError(f"{parameter} is no parameter of '{system.name}'; it has {', '.join(names) or 'none'}")
-    walk = _Walk(system, str(parameter), orbit, float(to), period, modulo, tolerance, {"rtol": rtol, "atol": atol, **options})
-    return walk.along(step, most, back, progress)
+    asked = {"rtol": rtol, "atol": atol, **options}
+    orbits = _Orbits(system, str(parameter), orbit, float(to), period, modulo, tolerance, asked)
+    walk = Walk(str(parameter), orbits.p0, float(to), orbits.span, orbits.correct, orbits.between, orbits.lost)
+    points, found, reached, message = walk.along(orbits.first(), step, most, back, progress, "orbits")
+    special = tuple(Special(*one[:3]) for one in found if _true(one))
+    values = np.array([walk.value(point) for point in points])
+    kept = {**asked, "modulo": modulo, "since": orbits.since}
+    return Branch(system, str(parameter), values, tuple(point.what for point in points), special, reached, message, kept)
 
 
-class _Point(NamedTuple):
-    """One corrected point x = (z, T, p) in units of `scale`, the tangent there, and the orbit."""
-
-    x: Array
-    tangent: Array
-    orbit: Orbit
-    steps: int
+def _true(found: Found) -> bool:
+    """Neimark–Sacker with a complex pair on the circle, not two real multipliers with the product 1."""
+    mu = found.what.nontrivial
+    on = np.abs(np.abs(mu) - 1) < 1e-3
+    return found.kind != "Neimark–Sacker" or bool((on & (np.abs(mu.imag) > 1e-3)).any())
 
 
-class _Walk:
-    """The equations of a branch and the walk along it."""
+class _Orbits:
+    """The equations of a branch of orbits in x = (z, T, p), in units of `scale`."""
 
     def __init__(
         self, system: System, parameter: str, orbit: Orbit, to: float, period: Any, modulo: Any, tolerance: float, options: Any
@@ -236,23 +233,15 @@ class _Walk:
         extra = phase if not self.given else fixed
         return rows.gaps[0] / S, np.vstack([upper, walls, extra]), shooting
 
-    def _kernel(self, J: Array, like: Array | None) -> Array:
-        _, s, Vt = np.linalg.svd(J)
-        s = np.append(s, np.zeros(Vt.shape[0] - len(s)))
-        flat = Vt[s <= max(1e-7 * s[0], 30 * s[-1] if len(s) and s[-1] < 1e-6 else 0)]
-        candidates = flat if len(flat) else Vt[-1:]
-        if like is None:
-            towards = np.zeros(J.shape[1])
-            towards[-1] = np.sign(self.to - self.p0)
-        else:
-            towards = like
-        tangent = candidates.T @ (candidates @ towards)
-        if np.linalg.norm(tangent) < 1e-9:
-            tangent = candidates[-1]
-        tangent = tangent / np.linalg.norm(tangent)
-        return tangent if tangent @ towards >= 0 else -tangent
+    def first(self) -> Point:
+        """The orbit where the branch begins."""
+        z0 = np.array([self.orbit.start[s] for s in (*self.system.coordinates, *self.system.velocities)])
+        x0 = np.concatenate([z0, [self.orbit.period, self.p0]]) / self.scale
+        towards = np.zeros(len(x0))
+        towards[-1] = np.sign(self.to - self.p0)
+        return self.correct(x0, tangent_of(self._equations(x0)[1], towards))
 
-    def correct(self, predicted: Array, tangent: Array) -> _Point:
+    def correct(self, predicted: Array, tangent: Array) -> Point:
         """The point of the branch on the plane through the prediction."""
         x = predicted.copy()
         before = np.inf
@@ -265,7 +254,7 @@ class _Walk:
                 T = self.given(p) if self.given else float(x[-2] * self.scale[-2])
                 z = x[: self.nz] * self.scale[: self.nz]
                 orbit = shooting.orbit(z, T, size, True, "", autonomous=not self.forced)
-                return _Point(x, self._kernel(J, tangent), orbit, k)
+                return Point(x, tangent_of(J, tangent), orbit, k)
             if size > 10 * before:
                 break
             before = size
@@ -275,162 +264,39 @@ class _Walk:
             x[: self.nz] = shooting.back(x[: self.nz] * self.scale[: self.nz]) / self.scale[: self.nz]
         raise AppellError("Newton's method does not come back to the branch")
 
-    # -- the walk ------------------------------------------------------------------------------------------------------
-
-    def along(self, step: float | None, most: int, back: float | None, progress: Any) -> Branch:
-        z0 = np.array([self.orbit.start[s] for s in (*self.system.coordinates, *self.system.velocities)])
-        x0 = np.concatenate([z0, [self.orbit.period, self.p0]]) / self.scale
-        first = self._kernel(self._equations(x0)[1], None)
-        points = [self.correct(x0, first)]
-        special: list[Special] = []
-        ds, message = 0.02 if step is None else float(step), ""
-        low, high = sorted((self.p0 if back is None else float(back), self.to))
-        report = reporter(progress, self.p0, self.to)
-        while len(points) < most and not message:
-            here = points[-1]
-            try:
-                there = self.correct(here.x + ds * here.tangent, here.tangent)
-                if here.tangent @ there.tangent < 0.7 and ds > 1e-3:
-                    raise AppellError("the branch turns too sharply")
-            except AppellError as error:
-                ds /= 2
-                if ds < LOST:
-                    message = f"the branch is lost at {self.parameter} = {self._p(here):.9g}: {error}"
-                    if here.orbit.grazing or self._near_graze(here):
-                        special.append(Special("grazing", self._p(here), here.orbit))
-                continue
-            there, ended = self._cut(here, there, ds, low, high)
-            special += self._between(here, there, ds)
-            points.append(there)
-            if report is not None:
-                report(self._p(there))
-            if ended:
-                break
-            ds = min(1.5 * ds, 0.1) if there.steps <= EASY else ds
-        if report is not None:
-            report.close()
-        reached = abs(self._p(points[-1]) - self.to) <= 1e-9 * self.span
-        if not message and not reached:
-            turned = len(points) < most
-            came_back = f"the branch came back to {self.parameter} = {self._p(points[-1]):.6g}"
-            message = came_back if turned else f"{most} orbits were found"
-        values = np.array([self._p(point) for point in points])
-        orbits = tuple(point.orbit for point in points)
-        options = {**self.options, "modulo": self.modulo, "since": self.since}
-        return Branch(self.system, self.parameter, values, orbits, tuple(special), reached, message or "complete", options)
-
-    def _p(self, point: _Point) -> float:
-        return float(point.x[-1] * self.scale[-1])
-
-    def _cut(self, here: _Point, there: _Point, ds: float, low: float, high: float) -> tuple[_Point, bool]:
-        """The last point lies on the end of the range."""
-        p = self._p(there)
-        if low <= p <= high:
-            return there, abs(p - self.to) <= 1e-12 * self.span
-        end = low if p < low else high
-        a, b = 0.0, ds
-        pa, pb = self._p(here) - end, p - end
-        for _ in range(30):
-            middle = np.clip(b - pb * (b - a) / (pb - pa), min(a, b), max(a, b)) if pb != pa else b
-            there = self.correct(here.x + middle * here.tangent, here.tangent)
-            f = self._p(there) - end
-            if abs(f) <= 1e-10 * self.span:
-                break
-            if np.sign(f) == np.sign(pa):
-                a, pa, pb = middle, f, pb / 2
-            else:
-                b, pb, pa = middle, f, pa / 2
-        return there, True
-
     # -- special orbits ------------------------------------------------------------------------------------------------
 
-    def _count(self, point: _Point) -> int:
-        return sum(event.kind == "impact" for event in point.orbit.motion.impacts)
+    def lost(self, point: Point) -> str | None:
+        """What is special where the branch is lost: a blow at a vanishing speed."""
+        speeds = [abs(event.before) for event in point.what.motion.impacts if event.kind == "impact"]
+        slow = bool(speeds) and min(speeds) < 1e-2 * max(max(speeds), np.abs(point.what.motion.v).max())
+        return "grazing" if slow or point.what.grazing else None
 
-    def _near_graze(self, point: _Point) -> bool:
-        speeds = [abs(event.before) for event in point.orbit.motion.impacts if event.kind == "impact"]
-        return bool(speeds) and min(speeds) < 1e-2 * max(max(speeds), np.abs(point.orbit.motion.v).max())
-
-    def _tests(self, point: _Point) -> dict[str, float]:
-        mu = point.orbit.nontrivial
-        pairs = [mu[i] * mu[j] - 1 for i in range(len(mu)) for j in range(i)]
-        return {
-            "fold": float(point.tangent[-1]),
-            "period doubling": float(np.prod(mu + 1).real) if len(mu) else 1.0,
-            "Neimark–Sacker": float(np.prod(pairs).real) if pairs else 1.0,
-            "branch point": float(np.prod(mu - 1).real) if len(mu) else 1.0,
-        }
-
-    def _between(self, here: _Point, there: _Point, ds: float) -> list[Special]:
-        if self._count(here) != self._count(there):
-            return [self._bisected("grazing", here, there, ds, lambda point: self._count(point) == self._count(here))]
-        one, two, found = self._tests(here), self._tests(there), []
-        for kind in one:
-            if not one[kind] * two[kind] < 0 or (kind == "branch point" and one["fold"] * two["fold"] < 0):
-                continue
-            same = lambda point, kind=kind: self._tests(point)[kind] * one[kind] > 0
-            special = self._bisected(kind, here, there, ds, same)
-            pair = np.abs(np.abs(special.orbit.nontrivial) - 1) < 1e-3
-            if kind == "Neimark–Sacker" and not (pair & (np.abs(special.orbit.nontrivial.imag) > 1e-3)).any():
-                continue  # two real multipliers with the product 1
-            found.append(special)
-        return found
-
-    def _bisected(self, kind: str, here: _Point, there: _Point, ds: float, same: Callable[[_Point], bool]) -> Special:
-        """The orbit at which a test changes, by halving the step along the branch."""
-        low, high, best = 0.0, ds, there
-        for _ in range(34):
-            if (high - low) < REFINED:
-                break
-            middle = (low + high) / 2
-            try:
-                point = self.correct(here.x + middle * here.tangent, here.tangent)
-            except AppellError:
-                break
-            low, high = (middle, high) if same(point) else (low, middle)
-            best = point
-        return Special(kind, self._p(best), best.orbit)
+    def between(self, here: Point, there: Point) -> list[tuple[str, Callable[[Point], float]]]:
+        """What changes between two orbits."""
+        if _blows(here) != _blows(there):
+            return [("grazing", lambda point: 1.0 if _blows(point) == _blows(here) else -1.0)]
+        changes = [kind for kind, test in TESTS.items() if test(here) * test(there) < 0]
+        return [(kind, TESTS[kind]) for kind in changes if kind != "branch point" or "fold" not in changes]
 
 
-def _doubled(branch: Branch, point: Special, size: float) -> Orbit:
-    """Twice the period, from the direction of the multiplier −1; on the side of the parameter where it exists."""
-    beside = point.orbit.variations
-    U, s, _ = np.linalg.svd(beside.state[0])
-    B = U[:, s > 0.5]
-    values, vectors = np.linalg.eig(B.T @ beside.monodromy @ B)
-    direction = np.real(B @ vectors[:, int(np.argmin(np.abs(values + 1)))])
-    direction = direction / np.linalg.norm(direction)
-    symbols = (*branch.system.coordinates, *branch.system.velocities)
-    z = np.array([point.orbit.start[s] for s in symbols])
-    extent = np.concatenate([np.ptp(point.orbit.motion.q, axis=0), np.ptp(point.orbit.motion.v, axis=0)])
-    reach = float(np.abs(branch.values - point.value).max()) or 1.0
-    options = {k: v for k, v in branch.options.items() if k != "since"}
-    why = ""
-    for share in (1e-3, -1e-3, 1e-2, -1e-2, 3e-2, -3e-2):
-        values_there = {**{str(k): v for k, v in point.orbit.parameters.items()}, branch.parameter: point.value + share * reach}
-        for kick in (size, 4 * size, 16 * size):
-            guess = dict(zip(symbols, z + kick * np.linalg.norm(extent) * direction, strict=True))
-            T = 2 * point.orbit.period
-            asked = {"period_guess": T} if point.orbit.autonomous else {"period": T}
-            try:
-                found = periodic_orbit(
-                    branch.system, guess=guess, parameters=values_there, since=branch.options["since"], **asked, **options
-                )
-            except AppellError as error:
-                why = str(error)
-                continue
-            if found.ok and _is_new(found):
-                return found
-    raise ModelError(f"no orbit of twice the period was found near {branch.parameter} = {point.value:.6g} {why}".strip())
+def _blows(point: Point) -> int:
+    return sum(event.kind == "impact" for event in point.what.motion.impacts)
 
 
-def _is_new(orbit: Orbit) -> bool:
-    """Whether it is not the old orbit run twice: half a period later it is elsewhere."""
-    t0 = float(orbit.motion.t[0])
-    half = orbit.motion.at([t0, t0 + orbit.period / 2])
-    gap = np.concatenate([half.q[1] - half.q[0], half.v[1] - half.v[0]])
-    extent = np.concatenate([np.ptp(orbit.motion.q, axis=0), np.ptp(orbit.motion.v, axis=0)])
-    return bool((np.abs(gap) > 1e-4 * np.maximum(extent, 1e-12 * extent.max(initial=0.0))).any())
+def _pairs(point: Point) -> float:
+    mu = point.what.nontrivial
+    pairs = [mu[i] * mu[j] - 1 for i in range(len(mu)) for j in range(i)]
+    return float(np.prod(pairs).real) if pairs else 1.0
+
+
+TESTS: dict[str, Callable[[Point], float]] = {
+    "fold": lambda point: float(point.tangent[-1]),
+    "period doubling": lambda point: float(np.prod(point.what.nontrivial + 1).real) if len(point.what.nontrivial) else 1.0,
+    "Neimark–Sacker": _pairs,
+    "branch point": lambda point: float(np.prod(point.what.nontrivial - 1).real) if len(point.what.nontrivial) else 1.0,
+}
+"""Functions of an orbit that change their sign where it is special."""
 
 
 __all__ = ["Branch", "Special", "continue_orbit"]

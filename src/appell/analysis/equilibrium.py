@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -193,7 +194,7 @@ def _rest(
 ) -> Equilibrium:
     """The rest in contact with some faces; an error where there is none, or where the others or the signs forbid it."""
     form = normal_form(system, contacts)
-    balance = _Balance(form, p)
+    balance = Balance(form, p)
     q, lam = _newton(balance, *balance.first(normalise(form, q0)), tolerance)
     size = balance.size(q, lam)
     if not size <= tolerance:
@@ -207,7 +208,7 @@ def _rest(
         if faces[j] < -1e-9 * largest:
             name = system.unilateral[j].name
             raise ConstraintError(f"no rest was found: in contact with '{name}' it would have to pull, Λ = {faces[j]:.4g} < 0")
-    eigenvalues, reason = _eigenvalues(balance, q, lam)
+    eigenvalues, reason = eigenvalues_at(balance, q, lam)
     names = tuple(system.unilateral[j].name for j in contacts)
     return Equilibrium(system, values, q, rows, size, eigenvalues, reason, np.maximum(faces, 0.0), names)
 
@@ -229,7 +230,7 @@ def _refuse_time(system: System) -> None:
 # -- the equations of rest ---------------------------------------------------------------------------------------------
 
 
-class _Balance:
+class Balance:
     """F(q, Λ) = (Q − h + WΛ, conditions at rest) with its derivatives in (π, Λ), δq = N δπ; built on the graph."""
 
     def __init__(self, form: NormalForm, p: Array):
@@ -244,10 +245,17 @@ class _Balance:
         outputs = at_rest(
             load, conditions, W, form["N"], form["M"], form["A0"], form["A1"],
             jacobian(load, q), jacobian(load, v), jacobian(conditions, q), jacobian(form["f1"], q), form["Q"] - form["h"],
+            jacobian(load, form.inputs["p"]), jacobian(conditions, form.inputs["p"]),
         )  # fmt: skip
-        names = "load conditions W N M A0 A1 load_q load_v conditions_q f1_q applied".split()
+        names = "load conditions W N M A0 A1 load_q load_v conditions_q f1_q applied load_p conditions_p".split()
         self.fn = self._function(dict(zip(names, outputs, strict=True)))
         self.second_order = any(row.level == 2 for row in form.rows)
+
+    def at(self, p: Array) -> Balance:
+        """The same equations with other parameters."""
+        other = copy(self)
+        other.p = p
+        return other
 
     def _function(self, outputs: dict[str, Value]) -> Fn:
         inputs = {"q": (self.form.inputs["q"], (self.form.nq,)), "p": (self.form.inputs["p"], (len(self.p),))}
@@ -307,7 +315,7 @@ class _Balance:
         return y[: self.form.nv], y[self.form.nv :]
 
 
-def _newton(balance: _Balance, q: Array, lam: Array, tolerance: float) -> tuple[Array, Array]:
+def _newton(balance: Balance, q: Array, lam: Array, tolerance: float) -> tuple[Array, Array]:
     """Newton's steps, halved while the residual grows; damped ones where halving does not help."""
     move: Callable[[Array, Array, Array], Array] = lambda q, dpi, lam: normalise(
         balance.form, q + balance(q, lam)["N"] @ dpi
@@ -331,7 +339,7 @@ def _newton(balance: _Balance, q: Array, lam: Array, tolerance: float) -> tuple[
     return q, lam
 
 
-def _unbalanced(system: System, balance: _Balance, q: Array, lam: Array) -> str:
+def _unbalanced(system: System, balance: Balance, q: Array, lam: Array) -> str:
     out = balance(q, lam)
     broken = np.abs(out["conditions"]).max(initial=0.0)
     i = int(np.argmax(np.abs(out["load"])))
@@ -362,7 +370,7 @@ def _kernel(A: Array) -> Array:
     return scipy.linalg.null_space(A, rcond=KERNEL) if len(A) else np.eye(A.shape[1])
 
 
-def _eigenvalues(balance: _Balance, q: Array, lam: Array) -> tuple[NDArray[np.complex128], str]:
+def eigenvalues_at(balance: Balance, q: Array, lam: Array) -> tuple[NDArray[np.complex128], str]:
     """Eigenvalues of the linearised motion, or the reason why there are none."""
     none = np.zeros(0, dtype=complex)
     out = balance(q, lam)

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.analysis.result import Result
 from appell.analysis.variations import variations
 from appell.errors import ModelError, Status
 from appell.model import System
@@ -25,9 +25,6 @@ from appell.simulate.run import Run, compile
 from appell.simulate.simulate import simulate
 from appell.tree import Tree
 
-if TYPE_CHECKING:
-    import xarray as xr
-
 Array = NDArray[np.float64]
 
 BLOCKS = 16
@@ -35,7 +32,7 @@ BLOCKS = 16
 
 
 @dataclass(frozen=True, eq=False)
-class Lyapunov:
+class Lyapunov(Result):
     """The spectrum of Lyapunov exponents; `ap.lyapunov` makes it.
 
     Attributes
@@ -58,20 +55,16 @@ class Lyapunov:
         """Whether the largest exponent is above zero by five times its error."""
         return bool(len(self.exponents) and self.exponents[0] > 5 * self.error[0] > 0)
 
-    @cached_property
-    def dataset(self) -> xr.Dataset:
+    def variables(self) -> Mapping[str, Any]:
         """`exponent` and `error` over `number`, `growth` over (t, number)."""
-        import xarray as xr
+        return {
+            "exponent": ("number", self.exponents, {"units": "1/s", "long_name": "Lyapunov exponent"}),
+            "error": ("number", self.error, {"units": "1/s", "long_name": "standard error"}),
+            "growth": (("t", "number"), self.growth, {"long_name": "sum of log R_ii"}),
+        }
 
-        return xr.Dataset(
-            {
-                "exponent": ("number", self.exponents, {"units": "1/s", "long_name": "Lyapunov exponent"}),
-                "error": ("number", self.error, {"units": "1/s", "long_name": "standard error"}),
-                "growth": (("t", "number"), self.growth, {"long_name": "sum of log R_ii"}),
-            },
-            coords={"t": ("t", self.t, {"units": "s", "long_name": "time"})},
-            attrs={"system": self.system.name, "message": self.message},
-        )
+    def coords(self) -> Mapping[str, Any]:
+        return {"t": ("t", self.t, {"units": "s", "long_name": "time"})}
 
     def plot(self, ax: Any = None) -> Any:
         """The exponents as they converge over time; the figure."""

@@ -11,17 +11,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import sympy
 from numpy.typing import ArrayLike, NDArray
 
 from appell.analysis.averaging import Averaged
+from appell.analysis.result import Result
 from appell.errors import ModelError
-
-if TYPE_CHECKING:
-    import xarray as xr
+from appell.model import System
 
 Array = NDArray[np.float64]
 
@@ -33,7 +32,7 @@ WITHIN = (1e-4, 1e4)
 
 
 @dataclass(frozen=True, eq=False)
-class Resonance:
+class Resonance(Result):
     """The stationary regimes of an averaged system over a range of one parameter; `ap.resonance` makes it.
 
     Attributes
@@ -55,34 +54,35 @@ class Resonance:
     stable: NDArray[np.bool_]
 
     @property
-    def ok(self) -> bool:
+    def ok(self) -> bool:  # type: ignore[override]
         """Whether there is a regime at any of the values."""
         return bool(np.isfinite(self.amplitude).any())
 
     @property
-    def message(self) -> str:
+    def message(self) -> str:  # type: ignore[override]
         """Where regimes were found."""
         there = np.isfinite(self.amplitude).any(axis=1) if self.amplitude.size else np.zeros(len(self.values), dtype=bool)
         if not there.any():
             return f"no stationary regime at any of the {len(self.values)} values of {self.name}"
         return f"stationary regimes at {there.sum()} of {len(self.values)} values of {self.name}"
 
-    @cached_property
-    def dataset(self) -> xr.Dataset:
-        """amplitude, phase, stable over (the parameter, branch), and the backbone over the parameter."""
-        import xarray as xr
+    @property
+    def system(self) -> System:  # type: ignore[override]
+        """The system that was averaged."""
+        return self.averaged.system
 
+    def variables(self) -> Mapping[str, Any]:
+        """amplitude, phase, stable over (the parameter, branch), and the backbone over the parameter."""
         dims = (self.name, "branch")
-        return xr.Dataset(
-            {
-                "amplitude": (dims, self.amplitude, {"units": "SI", "long_name": self.averaged.free.meaning}),
-                "phase": (dims, self.phase, {"units": "rad", "long_name": "slow phase theta"}),
-                "stable": (dims, self.stable, {"long_name": "asymptotically stable"}),
-                "backbone": (self.name, self.backbone, {"units": "SI", "long_name": "amplitude without damping and forcing"}),
-            },
-            coords={self.name: self.values},
-            attrs={"system": self.averaged.system.name, "message": self.message},
-        )
+        return {
+            "amplitude": (dims, self.amplitude, {"units": "SI", "long_name": self.averaged.free.meaning}),
+            "phase": (dims, self.phase, {"units": "rad", "long_name": "slow phase theta"}),
+            "stable": (dims, self.stable, {"long_name": "asymptotically stable"}),
+            "backbone": (self.name, self.backbone, {"units": "SI", "long_name": "amplitude without damping and forcing"}),
+        }
+
+    def coords(self) -> Mapping[str, Any]:
+        return {self.name: self.values}
 
     @cached_property
     def backbone(self) -> Array:

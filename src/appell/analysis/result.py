@@ -34,13 +34,16 @@ class Result:
         """Coordinates of the dataset."""
         return {}
 
+    def said(self) -> Mapping[str, Any]:
+        """What the dataset says about itself."""
+        return {"system": self.system.name, "message": self.message}
+
     @cached_property
     def dataset(self) -> xr.Dataset:
         """Everything found, as an xarray `Dataset` with names and units."""
         import xarray as xr
 
-        said = {"system": self.system.name, "message": self.message}
-        return xr.Dataset(dict(self.variables()), coords=dict(self.coords()), attrs=said)
+        return xr.Dataset(dict(self.variables()), coords=dict(self.coords()), attrs=dict(self.said()))
 
     def plot(self, *args: Any, **options: Any) -> Any:
         """The picture of it; a matplotlib figure."""

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.analysis.result import Result, state_column, state_variables
 from appell.errors import ModelError, Status
 from appell.jets import expression
 from appell.model import Between, System, Unilateral
@@ -28,9 +28,6 @@ from appell.simulate.run import Run, compile
 from appell.simulate.simulate import simulate
 from appell.tree import Tree
 
-if TYPE_CHECKING:
-    import xarray as xr
-
 Array = NDArray[np.float64]
 
 INSIDE = 4
@@ -38,7 +35,7 @@ INSIDE = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Section:
+class Section(Result):
     """Crossings of a section; `ap.poincare` makes it.
 
     Attributes
@@ -62,21 +59,15 @@ class Section:
 
     def __getitem__(self, key: Any) -> Array:
         """A coordinate or velocity at the crossings, (n,), by symbol or name."""
-        names = [str(s) for s in (*self.system.coordinates, *self.system.velocities)]
-        if str(key) not in names:
-            raise ModelError(f"{key} is neither a coordinate nor a velocity of '{self.system.name}'; it has {', '.join(names)}")
-        return np.hstack([self.q, self.v])[:, names.index(str(key))]
+        return np.hstack([self.q, self.v])[:, state_column(self.system, key)]
 
-    @cached_property
-    def dataset(self) -> xr.Dataset:
+    def variables(self) -> Mapping[str, Any]:
         """Time and every coordinate and velocity over the dimension `crossing`."""
-        import xarray as xr
+        t = {"t": (("crossing",), self.t, {"units": "s", "long_name": "time"})}
+        return {**t, **state_variables(self.system, ("crossing",), np.hstack([self.q, self.v]))}
 
-        names = {str(s): str(s).replace(".", "_") for s in (*self.system.coordinates, *self.system.velocities)}
-        columns = {new: ("crossing", self[old], {"units": "SI", "symbol": old}) for old, new in names.items()}
-        t = {"t": ("crossing", self.t, {"units": "s", "long_name": "time"})}
-        said = {"system": self.system.name, "section": self.section, "message": self.message}
-        return xr.Dataset({**t, **columns}, attrs=said)
+    def said(self) -> Mapping[str, Any]:
+        return {**super().said(), "section": self.section}
 
     def plot(self, x: Any = None, y: Any = None, ax: Any = None, **style: Any) -> Any:
         """Two coordinates or velocities against each other, by default the first coordinate and its velocity; the figure."""

@@ -16,13 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.analysis.along import Along
+from appell.analysis.result import Result, state_names
 from appell.errors import ModelError
 from appell.model import System
 from appell.model.friction import refuse_friction
@@ -31,14 +31,11 @@ from appell.simulate.run import Run
 from appell.simulate.simulate import simulate
 from appell.tree import Tree
 
-if TYPE_CHECKING:
-    import xarray as xr
-
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Variations:
+class Variations(Result):
     """Φ = ∂z(t)/∂z(0) and Ψ = ∂z(t)/∂p along a motion; `ap.variations` makes it.
 
     Attributes
@@ -63,20 +60,21 @@ class Variations:
         """Φ at the end, (nz, nz)."""
         return self.state[-1]
 
-    @cached_property
-    def dataset(self) -> xr.Dataset:
-        """`state` over (t, of, by), `parameters` over (t, of, parameter)."""
-        import xarray as xr
+    @property
+    def system(self) -> System:  # type: ignore[override]
+        """The system that moves."""
+        return self.motion.system
 
+    def variables(self) -> Mapping[str, Any]:
+        """`state` over (t, of, by), `parameters` over (t, of, parameter)."""
+        return {
+            "state": (("t", "of", "by"), self.state, {"units": "SI", "long_name": "derivative by the start"}),
+            "parameters": (("t", "of", "parameter"), self.parameters, {"units": "SI", "long_name": "by parameters"}),
+        }
+
+    def coords(self) -> Mapping[str, Any]:
         t = ("t", self.t, {"units": "s", "long_name": "time"})
-        return xr.Dataset(
-            {
-                "state": (("t", "of", "by"), self.state, {"units": "SI", "long_name": "derivative by the start"}),
-                "parameters": (("t", "of", "parameter"), self.parameters, {"units": "SI", "long_name": "by parameters"}),
-            },
-            coords={"t": t, "of": list(self.names), "by": list(self.names), "parameter": list(self.parameter_names)},
-            attrs={"system": self.motion.name, "message": self.message},
-        )  # fmt: skip
+        return {"t": t, "of": list(self.names), "by": list(self.names), "parameter": list(self.parameter_names)}
 
     def plot(self, ax: Any = None) -> Any:
         """The singular values of Φ over time, on a logarithmic scale; the figure."""
@@ -128,7 +126,7 @@ def variations(
     found, message = walk.run()
     return Variations(
         motion, walk.t[: len(found)], found[:, :, : walk.nz], found[:, :, walk.nz :],
-        tuple(str(s) for s in (*system.coordinates, *system.velocities)),
+        state_names(system),
         tuple(str(system.parameters[i]) for i in numbers), not message, message,
     )  # fmt: skip
 

@@ -85,19 +85,23 @@ def convergence(found: Any, ax: Any = None) -> Any:
     return figure
 
 
-def branch_curve(found: Any, of: Any, name: str, ax: Any = None) -> Any:
-    """A number of each orbit over the parameter: stable solid, unstable dashed, special orbits marked."""
+def branch_curve(
+    values: np.ndarray, y: np.ndarray, stable: np.ndarray, special: list[tuple[str, float, float]], parameter: str, name: str,
+    ax: Any = None,
+) -> Any:  # fmt: skip
+    """A number over the parameter of a branch: stable solid, unstable dashed; special (kind, value, y) marked."""
     figure = ax.figure if ax is not None else Picture(figsize=(6.4, 4.0), layout="constrained")
     ax = ax if ax is not None else figure.add_subplot()
-    y = np.array([of(orbit) for orbit in found.orbits])
-    for stable, style, colour in ((True, "-", "C0"), (False, "--", "C3")):
-        near = found.stable == stable
-        near[1:] |= found.stable[:-1] == stable  # lines meet
-        ax.plot(found.values, np.where(near, y, np.nan), style, color=colour, label="stable" if stable else "unstable")
-    for kind in dict.fromkeys(point.kind for point in found.special):
-        points = [point for point in found.special if point.kind == kind]
-        ax.plot([point.value for point in points], [of(point.orbit) for point in points], "o", ms=5, label=kind)
-    ax.set_xlabel(found.parameter)
+    for kind, style, colour in ((True, "-", "C0"), (False, "--", "C3")):
+        near = stable == kind
+        if not near.any():
+            continue
+        near[1:] |= stable[:-1] == kind  # lines meet
+        ax.plot(values, np.where(near, y, np.nan), style, color=colour, label="stable" if kind else "unstable")
+    for kind in dict.fromkeys(one[0] for one in special):
+        points = [one[1:] for one in special if one[0] == kind]
+        ax.plot(*np.array(points).T, "o", ms=5, label=kind)
+    ax.set_xlabel(parameter)
     ax.set_ylabel(name)
     ax.legend()
     return figure

@@ -1,0 +1,133 @@
+"""A periodic orbit with its Floquet multipliers: eigenvalues of ∂z(T)/∂z(0) on what the constraints allow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.analysis.result import Result
+from appell.analysis.variations import Variations
+from appell.model import System
+from appell.motion.motion import Motion
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Array = NDArray[np.float64]
+
+TOUCH = 1e-6
+"""Share of the largest distance, or speed, below which an orbit grazes a face."""
+
+
+@dataclass(frozen=True, eq=False)
+class Orbit(Result):
+    """A periodic orbit; `ap.periodic_orbit` makes it.
+
+    Attributes
+    ----------
+    start: symbol → value at `since`; period: T, s; parameters: symbol → value.
+    residual: largest |z(T) − z(0)| in units of its scale; message, ok: whether Newton's method has ended there.
+    multipliers: Floquet multipliers, the largest first: eigenvalues of ∂z(T)/∂z(0) on what the constraints allow.
+    autonomous: whether one multiplier is 1 because the orbit may be started anywhere on itself.
+    grazing: names of faces that the orbit touches without a blow: its multipliers are not to be trusted there.
+    motion: one period.
+    """
+
+    motion: Motion
+    start: Mapping[Any, float]
+    period: float
+    residual: float
+    multipliers: NDArray[np.complex128]
+    autonomous: bool
+    variations: Variations
+    ok: bool
+    message: str
+
+    @property
+    def system(self) -> System:  # type: ignore[override]
+        """The system that moves."""
+        return self.motion.system
+
+    @property
+    def parameters(self) -> Mapping[Any, float]:
+        return self.motion.parameters
+
+    @cached_property
+    def nontrivial(self) -> NDArray[np.complex128]:
+        """The multipliers without the 1 of an autonomous orbit."""
+        if not self.autonomous or not len(self.multipliers):
+            return self.multipliers
+        return np.delete(self.multipliers, int(np.argmin(np.abs(self.multipliers - 1))))
+
+    @property
+    def stable(self) -> bool:
+        """Whether every multiplier but the trivial one is inside the unit circle: neighbours come to the orbit."""
+        return self.ok and bool((np.abs(self.nontrivial) < 1 - 1e-10).all())
+
+    @cached_property
+    def grazing(self) -> tuple[str, ...]:
+        """Names of faces that are touched without a blow, or hit at a vanishing speed."""
+        return _grazing(self.motion)
+
+    @cached_property
+    def dataset(self) -> xr.Dataset:
+        """One period as `motion.dataset`, with the multipliers over the dimension `multiplier`."""
+        import xarray as xr
+
+        data = self.motion.dataset
+        extra = {
+            "multiplier_real": ("multiplier", self.multipliers.real, {"long_name": "Floquet multiplier, real part"}),
+            "multiplier_imag": ("multiplier", self.multipliers.imag, {"long_name": "Floquet multiplier, imaginary part"}),
+        }
+        return data.assign({name: xr.Variable(*value) for name, value in extra.items()}).assign_attrs(period=self.period)
+
+    def plot(self, *args: Any, **options: Any) -> Any:
+        """The orbit: `motion.plot`."""
+        return self.motion.plot(*args, **options)
+
+    def __str__(self) -> str:
+        largest = np.abs(self.nontrivial).max(initial=0.0)
+        word = "stable" if self.stable else "not asymptotically stable"
+        touch = f", grazing {', '.join(self.grazing)}" if self.grazing else ""
+        return (
+            f"orbit of '{self.system.name}' of period {self.period:.9g} s, {word} (largest multiplier {largest:.6g}){touch};"
+            f" {self.message}"
+        )
+
+
+def floquet(beside: Variations) -> NDArray[np.complex128]:
+    """Eigenvalues of ∂z(T)/∂z(0) on the directions that the constraints allow, the largest first."""
+    U, s, _ = np.linalg.svd(beside.state[0])
+    B = U[:, s > 0.5]
+    values = np.linalg.eigvals(B.T @ beside.monodromy @ B).astype(complex)
+    return values[np.argsort(-np.abs(values), kind="stable")]
+
+
+def _grazing(motion: Motion) -> tuple[str, ...]:
+    """Faces touched without a blow: distances with a minimum near zero in flight, or blows at a vanishing speed."""
+    faces = motion.system.unilateral
+    if not faces:
+        return ()
+    found = {event.constraint for event in motion.impacts if event.kind == "graze"}
+    blows = [event for event in motion.impacts if event.kind == "impact"]
+    fine = motion.fine(4000)
+    g = fine.run.evaluate(fine.t, fine.q, fine.v, ("g", "g_d"))
+    for i, face in enumerate(faces):
+        distance, largest_rate = g["g"][:, i], np.abs(g["g_d"][:, i]).max(initial=0.0)
+        if any(abs(event.before) < TOUCH * largest_rate for event in blows if event.constraint == face.name):
+            found.add(face.name)
+        low = np.flatnonzero((distance[1:-1] <= distance[:-2]) & (distance[1:-1] < distance[2:])) + 1
+        hits = np.array([e.time for e in motion.impacts if e.constraint == face.name])
+        clear = [k for k in low if not len(hits) or np.abs(hits - fine.t[k]).min() > 3 * abs(fine.t[k + 1] - fine.t[k - 1])]
+        resting = any(i in contacts for _, contacts in motion.contacts)
+        if not resting and any(distance[k] < TOUCH * distance.max(initial=0.0) for k in clear):
+            found.add(face.name)
+    return tuple(sorted(found))
+
+
+__all__ = ["Orbit", "floquet"]

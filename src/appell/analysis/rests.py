@@ -1,0 +1,333 @@
+"""Branches of equilibria over a parameter, by pseudo-arclength continuation.
+
+    Q − h + W Λ = 0,        f(q) = 0            x = (q, Λ, p),  δq = N δπ
+
+The tangent is the kernel of the Jacobian by (π, Λ, p). Special rests are found where a function changes its sign, and refined:
+
+    fold             dp/ds
+    branch point     Π λ_i, where dp/ds keeps its sign         λ: eigenvalues of small motions, without those always 0
+    Hopf             the real part of the complex pair nearest to the imaginary axis
+    flutter          two pairs meet on the axis and leave it (without damping): the number of pairs that grow
+
+A branch ends where a wall is met that is not in contact, where a contact would have to pull, or where the equations have no
+value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.analysis.arclength import Ends, Found, Point, Walk, tangent_of
+from appell.analysis.equilibrium import Balance, Equilibrium, eigenvalues_at, equilibrium
+from appell.analysis.result import Result
+from appell.errors import AppellError, ModelError
+from appell.model import System
+from appell.model.values import checked
+from appell.normal_form import normal_form
+from appell.normal_form.manifold import normalise
+from appell.tree import Tree
+
+Array = NDArray[np.float64]
+
+NEWTON = 10
+"""Steps of Newton's method in which a rest must be found from its prediction."""
+CENTRE = 1e-6
+"""Share of the largest eigenvalue within which a real part is zero."""
+
+
+class SpecialRest(NamedTuple):
+    """A special rest of a branch: its kind, the value of the parameter there, and the rest."""
+
+    kind: str
+    value: float
+    rest: Equilibrium
+
+
+@dataclass(frozen=True, eq=False)
+class RestBranch(Result):
+    """A branch of equilibria; `ap.continue_equilibrium` makes it.
+
+    Attributes
+    ----------
+    parameter: the one that runs; values: (n,) its values; rests: the equilibria there, in the order of the branch.
+    special: folds, branch points, Hopf points and flutter (of undamped systems), as (kind, value, rest).
+    ok, message: whether the end that was asked for was reached, and if not, why; the branch until then is kept.
+    """
+
+    system: System
+    parameter: str
+    values: Array
+    rests: tuple[Equilibrium, ...]
+    special: tuple[SpecialRest, ...]
+    ok: bool
+    message: str
+    found: tuple[Found, ...] = field(default=(), repr=False)
+
+    def __getitem__(self, key: Any) -> Array:
+        """A coordinate along the branch, (n,), by symbol or name."""
+        return np.array([rest[key] for rest in self.rests])
+
+    @cached_property
+    def q(self) -> Array:
+        """Coordinates along the branch, (n, nq)."""
+        return np.array([rest.q for rest in self.rests])
+
+    @cached_property
+    def stability(self) -> tuple[str, ...]:
+        """ "asymptotically stable", "unstable", "undecided", … of each rest."""
+        return tuple(rest.stability for rest in self.rests)
+
+    @cached_property
+    def stable(self) -> NDArray[np.bool_]:
+        """Which rests have no small motion that grows, (n,)."""
+        return np.array([one not in ("unstable", "unknown") for one in self.stability], dtype=bool)
+
+    def variables(self) -> Mapping[str, Any]:
+        columns: dict[str, Any] = {self.parameter: ("point", self.values)}
+        for i, q in enumerate(self.system.coordinates):
+            columns[str(q)] = ("point", self.q[:, i], {"units": "SI"})
+        for i, one in enumerate(self.system.constraints):
+            columns[f"reaction_{one.name}"] = ("point", np.array([rest.multipliers[i] for rest in self.rests]), {"units": "SI"})
+        largest = [rest.eigenvalues.real.max(initial=-np.inf) for rest in self.rests]
+        return columns | {"stable": ("point", self.stable), "growth": ("point", np.array(largest), {"units": "1/s"})}
+
+    def plot(self, of: Any = None, ax: Any = None) -> Any:
+        """A coordinate over the parameter, by default the first one: stable solid, unstable dashed; the figure."""
+        from appell.show.lab import branch_curve
+
+        of = of if of is not None else self.system.coordinates[0]
+        special = [(s.kind, s.value, s.rest[of]) for s in self.special]
+        return branch_curve(self.values, self[of], self.stable, special, self.parameter, str(of), ax)
+
+    def switch(self, k: int, *, size: float = 1e-2) -> Equilibrium:
+        """A rest on the other branch through special[k], a branch point, `size` along it: continue from there."""
+        if not 0 <= k < len(self.special):
+            raise ModelError(f"this branch has {len(self.special)} special rests; special[{k}] is none of them")
+        if self.special[k].kind != "branch point":
+            raise ModelError(f"special[{k}] is a {self.special[k].kind}: branches are switched at a branch point")
+        first = self.rests[0]
+        walk = _Rests(self.system, self.parameter, first, float(self.values[-1]))
+        return walk.other_branch(self.found[k].point, size)
+
+    def __str__(self) -> str:
+        found = ", ".join(f"{s.kind} at {self.parameter} = {s.value:.6g}" for s in self.special) or "no special rests"
+        span = f"{self.values[0]:.6g} to {self.values[-1]:.6g}"
+        return f"{len(self.rests)} rests of '{self.system.name}', {span}: {found}; {self.message}"
+
+
+def continue_equilibrium(
+    system: System | Tree,
+    parameter: Any,
+    rest: Equilibrium | Mapping[Any, Any],
+    to: float,
+    *,
+    parameters: Mapping[Any, Any] | None = None,
+    step: float | None = None,
+    most: int = 400,
+    back: float | None = None,
+    progress: Any = False,
+) -> RestBranch:
+    """The branch of equilibria through one of them, over a parameter, round folds.
+
+    Parameters
+    ----------
+    parameter: the parameter that runs, symbol or name; to: the value at which it ends.
+    rest: what `ap.equilibrium` returned, or a start near a rest, then with `parameters`.
+    step: first step along the branch, a share of |to − beginning| (0.02 by default); most: number of rests at most.
+    back: where a branch that turned back at a fold ends as well, the value of the beginning by default.
+
+    Contacts of the first rest are kept; the branch ends where one would have to pull or another wall is met.
+    """
+    system = system.system() if isinstance(system, Tree) else system
+    if not isinstance(rest, Equilibrium):
+        rest = equilibrium(system, rest, parameters)
+    elif parameters is not None:
+        raise ModelError("an Equilibrium has its parameters; parameters= goes with a start")
+    names = [str(p) for p in system.parameters]
+    if str(parameter) not in names:
+        raise ModelError(f"{parameter} is no parameter of '{system.name}'; it has {', '.join(names) or 'none'}")
+    rests = _Rests(system, str(parameter), rest, float(to))
+    walk = Walk(rests.parameter, rests.p0, float(to), rests.span, rests.correct, rests.between)
+    points, found, reached, message = walk.along(rests.first(), step, most, back, progress, "rests")
+    special = tuple(SpecialRest(one.kind, one.value, one.what) for one in found)
+    values = np.array([walk.value(point) for point in points])
+    return RestBranch(
+        system, str(parameter), values, tuple(p.what for p in points), special, reached, message, tuple(found)
+    )  # fmt: skip
+
+
+class _Rests:
+    """The equations of a branch of rests in x = (q, Λ, p), in units of `scale`."""
+
+    def __init__(self, system: System, parameter: str, rest: Equilibrium, to: float):
+        self.system, self.parameter, self.rest = system, parameter, rest
+        self.number = [str(p) for p in system.parameters].index(parameter)
+        self.p = np.array([float(rest.parameters[s]) for s in system.parameters])
+        self.p0, self.span = float(self.p[self.number]), abs(to - float(self.p[self.number]))
+        self.to = to
+        if not self.span > 0 or not np.isfinite(to):
+            raise ModelError(f"to = {to:g} is where the branch begins")
+        names = [face.name for face in system.unilateral]
+        self.contacts = tuple(names.index(name) for name in rest.contacts)
+        self.form = normal_form(system, self.contacts)
+        self.balance = Balance(self.form, self.p)
+        self.nq, self.nv, self.m = self.form.nq, self.form.nv, len(self.form.rows)
+        lam = np.concatenate([rest.multipliers, rest.faces[list(self.contacts)]])
+        force = max(np.abs(lam).max(initial=0.0), np.abs(self.balance(rest.q, lam)["applied"]).max(initial=0.0), 1e-12)
+        self.scale = np.concatenate([np.ones(self.nq), np.full(self.m, force), [self.span]])
+        self.start = np.concatenate([rest.q, lam, [self.p0]]) / self.scale
+
+    def first(self) -> Point:
+        towards = np.zeros(len(self.start))
+        towards[-1] = np.sign(self.to - self.p0)
+        _, J, lift = self._equations(self.start)
+        return self.correct(self.start, self._lifted(tangent_of(J, lift.T @ towards), lift))
+
+    # -- one point -----------------------------------------------------------------------------------------------------
+
+    def _parts(self, x: Array) -> tuple[Array, Array, Array]:
+        x = x * self.scale
+        p = self.p.copy()
+        p[self.number] = x[-1]
+        checked(self.system.parameters[self.number], float(x[-1]))
+        return normalise(self.form, x[: self.nq]), x[self.nq : -1], p
+
+    def _equations(self, x: Array) -> tuple[Array, Array, Array]:
+        """F, its Jacobian by (π, Λ, p) in units of scale, and the matrix that lifts steps of these to x."""
+        q, lam, p = self._parts(x)
+        out = self.balance.fn(q, p, lam)
+        if not all(np.isfinite(value).all() for value in out.values()):
+            raise Ends("the equations have no finite value beyond")
+        S, k, N = self.scale, self.number, out["N"]
+        top = [out["load_q"] @ N, out["W"] * S[self.nq : -1], out["load_p"][:, [k]] * S[-1]]
+        bottom = [out["conditions_q"] @ N, np.zeros((len(out["conditions"]), self.m)), out["conditions_p"][:, [k]] * S[-1]]
+        J, F = np.vstack([np.hstack(top), np.hstack(bottom)]), np.concatenate([out["load"], out["conditions"]])
+        size = np.maximum(np.linalg.norm(J, axis=1), 1e-300)
+        lift = np.zeros((len(S), self.nv + self.m + 1))
+        lift[: self.nq, : self.nv] = N
+        lift[self.nq :, self.nv :] = np.eye(self.m + 1)
+        return F / size, J / size[:, None], lift
+
+    @staticmethod
+    def _lifted(y: Array, lift: Array) -> Array:
+        x = lift @ y
+        return x / np.linalg.norm(x)
+
+    def correct(self, predicted: Array, tangent: Array) -> Point:
+        """The rest on the plane through the prediction."""
+        x, before = predicted.copy(), np.inf
+        for k in range(1, NEWTON + 1):
+            F, J, lift = self._equations(x)
+            plane = float(tangent @ (x - predicted))
+            size = float(np.abs(F).max(initial=0.0))
+            if (size <= 1e-13 or (size <= 1e-9 and size > 0.3 * before)) and abs(plane) < 1e-9:
+                return Point(x, self._lifted(tangent_of(J, lift.T @ tangent), lift), self._rest(x, size), k)
+            if size > 100 * before:
+                break
+            before = size
+            full, right = np.vstack([J, tangent @ lift]), np.append(F, plane)
+            x = x + lift @ np.linalg.lstsq(full, -right, rcond=1e-11)[0]
+            x[: self.nq] = normalise(self.form, x[: self.nq])
+        raise AppellError("Newton's method does not come back to the branch")
+
+    def _rest(self, x: Array, size: float) -> Equilibrium:
+        q, lam, p = self._parts(x)
+        self._judge_faces(q, lam, p)
+        rows, pushes = lam[: len(self.system.constraints)], lam[len(self.system.constraints) :]
+        faces = np.zeros(len(self.system.unilateral))
+        faces[list(self.contacts)] = np.maximum(pushes, 0.0)
+        values = {**self.rest.parameters, self.system.parameters[self.number]: float(p[self.number])}
+        found, reason = eigenvalues_at(self.balance.at(p), q, lam)
+        return replace(
+            self.rest, parameters=values, q=q, multipliers=rows, residual=size, eigenvalues=found, reason=reason, faces=faces
+        )
+
+    def _judge_faces(self, q: Array, lam: Array, p: Array) -> None:
+        force = self.scale[self.nq] if self.m else 1.0
+        for j, push in zip(self.contacts, lam[len(self.system.constraints) :], strict=True):
+            if push < -1e-9 * force:
+                raise Ends(f"'{self.system.unilateral[j].name}' would have to pull")
+        if len(self.contacts) == len(self.system.unilateral):
+            return
+        form = normal_form(self.system)
+        out = form.select("g", "g_scale")(0.0, q, np.zeros(form.nv), p)
+        for j, face in enumerate(self.system.unilateral):
+            if j not in self.contacts and out["g"][j] < -1e-9 * (out["g_scale"][j] + np.abs(q).max(initial=0.0)):
+                raise Ends(f"'{face.name}' is met")
+
+    # -- special rests -------------------------------------------------------------------------------------------------
+
+    def between(self, here: Point, there: Point) -> list[tuple[str, Any]]:
+        """What changes between two rests."""
+        found: list[tuple[str, Any]] = []
+        fold = lambda point: float(point.tangent[-1])
+        turns = fold(here) * fold(there) < 0
+        if turns:
+            found.append(("fold", fold))
+        idle = min(here.what.free, there.what.free)
+        one, two = here.what.eigenvalues, there.what.eigenvalues
+        if len(one) != len(two) or not len(one):
+            return found
+        crossing = lambda point: _product(point.what.eigenvalues, idle)
+        if not turns and crossing(here) * crossing(there) < 0:
+            found.append(("branch point", crossing))
+        if _growing_pairs(one) != _growing_pairs(two):
+            pair = lambda point: _slowest_pair(point.what.eigenvalues)
+            damped = all(abs(pair(point)) > CENTRE * np.abs(point.what.eigenvalues).max() for point in (here, there))
+            if damped and pair(here) * pair(there) < 0:
+                found.append(("Hopf", pair))
+            elif not damped:
+                side = lambda point: 1.0 if _growing_pairs(point.what.eigenvalues) == _growing_pairs(one) else -1.0
+                found.append(("flutter", side))
+        return found
+
+    def other_branch(self, point: Point, size: float) -> Equilibrium:
+        """A rest beside a branch point, off the branch on which it was found."""
+        _, J, lift = self._equations(point.x)
+        _, s, Vt = np.linalg.svd(J)
+        s = np.append(s, np.zeros(Vt.shape[0] - len(s)))
+        flat = Vt[np.argsort(s)[:2]]
+        along = np.linalg.lstsq(lift, point.tangent, rcond=None)[0]
+        aside = flat - np.outer(flat @ along, along) / (along @ along)
+        direction = self._lifted(aside[int(np.argmax(np.linalg.norm(aside, axis=1)))], lift)
+        for share in (1, -1, 3, -3, 10, -10):
+            try:
+                found = self.correct(point.x + share * size * direction, direction)
+            except AppellError:
+                continue
+            off = found.x - point.x
+            if np.linalg.norm(off - point.tangent * (point.tangent @ off)) > 0.3 * abs(share) * size:
+                return found.what
+        raise ModelError(f"no other branch was found near {self.parameter} = {point.x[-1] * self.span:.6g}")
+
+
+def _product(values: NDArray[np.complex128], idle: int) -> float:
+    """Π λ_i without the smallest that are always zero, in units of their geometric mean."""
+    kept = values[np.argsort(np.abs(values))][idle:]
+    size = np.exp(np.mean(np.log(np.maximum(np.abs(kept[1:]), 1e-300)))) if len(kept) > 1 else 1.0
+    return float(np.prod(kept / size).real)
+
+
+def _pairs(values: NDArray[np.complex128]) -> NDArray[np.complex128]:
+    """One of each complex pair."""
+    return values[values.imag > CENTRE * max(np.abs(values).max(initial=0.0), 1e-300)]
+
+
+def _growing_pairs(values: NDArray[np.complex128]) -> int:
+    """Complex pairs that grow."""
+    return int((_pairs(values).real > CENTRE * np.abs(values).max(initial=0.0)).sum())
+
+
+def _slowest_pair(values: NDArray[np.complex128]) -> float:
+    """The real part nearest to zero of a complex pair; nan without one."""
+    real = _pairs(values).real
+    return float(real[int(np.argmin(np.abs(real)))]) if len(real) else np.nan
+
+
+__all__ = ["RestBranch", "SpecialRest", "continue_equilibrium"]

@@ -1,0 +1,97 @@
+"""`ap.continue_equilibrium`: branches, folds, Hopf points and flutter where closed forms put them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sympy import cos, sin, sqrt
+
+import appell as ap
+
+theta, x, y, a, b = ap.coordinates("theta x y alpha beta")
+k, m, P, d, h = ap.parameters("k m P d h", positive=True)
+u = ap.parameters("u")
+
+
+def test_buckling_and_the_branches_that_it_throws_off():
+    """V = kθ²/2 + m cos θ: upright is stable while m < k; from there θ/sin θ = m/k."""
+    column = ap.System([theta], theta.d**2 / 2, k * theta**2 / 2 + m * cos(theta), {theta: -d * theta.d}, name="column")
+    straight = ap.continue_equilibrium(column, m, {theta: 0.0}, 2.0, parameters={m: 0.5, k: 1.0, d: 0.1})
+    assert straight.ok and [s.kind for s in straight.special] == ["branch point"]
+    assert straight.special[0].value == pytest.approx(1.0, rel=1e-10)
+    assert (straight.stable == (straight.values < 1)).all()
+    bent = ap.continue_equilibrium(column, "m", straight.switch(0), 2.0)
+    assert bent.ok and bent.stable.all() and bent.stability[-1] == "asymptotically stable"
+    assert bent.values == pytest.approx(bent[theta] / np.sin(bent[theta]), rel=1e-8)
+    assert {"m", "theta", "stable", "growth"} <= set(bent.dataset)
+    bent.plot()
+    with pytest.raises(ap.ModelError, match="special rests"):
+        straight.switch(1)
+
+
+def test_snap_through():
+    """Von Mises's truss: V = (ℓ(y) − ℓ(h))² + u y folds at 1 + y² = ℓ(h)^{2/3}, twice, and comes back on the other side."""
+    truss = ap.System([y], y.d**2 / 2, (sqrt(1 + y**2) - sqrt(1 + h**2)) ** 2 + u * y, {}, name="truss")
+    branch = ap.continue_equilibrium(truss, u, {y: 0.5}, 0.5, parameters={h: 0.5, u: 0.0}, back=-0.5)
+    assert branch.ok and [s.kind for s in branch.special] == ["fold", "fold"]
+    length = np.sqrt(1.25)
+    at = np.sqrt(length ** (2 / 3) - 1)
+    load = 2 * at * (length / np.sqrt(1 + at**2) - 1)
+    assert [s.value for s in branch.special] == pytest.approx([load, -load], rel=1e-9)
+    assert [s.rest[y] for s in branch.special] == pytest.approx([at, -at], rel=1e-5)
+    with pytest.raises(ap.ModelError, match="branch point"):
+        branch.switch(0)
+
+
+def test_on_a_constraint():
+    """The same branch point for a bead on a circle, X² + Y² = 1 with its reaction: V = mY + kX²/2, m = k, Λ = −V_Y/2Y."""
+    V = m * y + k * x**2 / 2
+    bead = ap.System([x, y], (x.d**2 + y.d**2) / 2, V, {}, [ap.Constraint(x**2 + y**2 - 1, name="rod")], name="bead")
+    branch = ap.continue_equilibrium(bead, m, {x: 0.0, y: 1.0}, 0.5, parameters={m: 2.0, k: 1.0})
+    assert branch.ok and [s.kind for s in branch.special] == ["branch point"]
+    assert branch.special[0].value == pytest.approx(1.0, rel=1e-9)
+    assert [rest.reaction("rod") for rest in branch.rests] == pytest.approx(branch.values / 2, rel=1e-9)
+    assert branch.stability[0] == "unstable" and branch.stability[-1] == "undecided"
+
+
+def ziegler(damping):
+    """Ziegler (1952): two links, masses 2 and 1, springs 1, a force P that follows the second link."""
+    T = (3 * a.d**2 + 2 * a.d * b.d * cos(a - b) + b.d**2) / 2
+    loss = {a: -damping * (2 * a.d - b.d), b: -damping * (b.d - a.d)}
+    return ap.System([a, b], T, a**2 / 2 + (b - a) ** 2 / 2, {a: P * sin(a - b) + loss[a], b: loss[b]}, name="Ziegler")
+
+
+def test_hopf_and_flutter_of_zieglers_column():
+    """P = 41/28 + d²/2 with equal damping d in both joints (the paradox), 7/2 − √2 without."""
+    damped = ap.continue_equilibrium(ziegler(d), P, {}, 3.0, parameters={P: 0.5, d: 0.02})
+    assert [s.kind for s in damped.special] == ["Hopf"]
+    assert damped.special[0].value == pytest.approx(41 / 28 + 0.02**2 / 2, rel=1e-10)
+    free = ap.continue_equilibrium(ziegler(0), P, {}, 3.0, parameters={P: 0.5})
+    assert [s.kind for s in free.special] == ["flutter"]
+    assert free.special[0].value == pytest.approx(3.5 - np.sqrt(2), rel=1e-8)
+
+
+def test_branches_that_end_say_why():
+    stop = ap.System([x], x.d**2 / 2, x**2 / 2 - m * x, {}, [ap.Unilateral(1 - x, "stop")], name="to a stop")
+    met = ap.continue_equilibrium(stop, m, {x: 0.5}, 2.0, parameters={m: 0.5})
+    assert not met.ok and "'stop' is met" in met.message and met.values[-1] == pytest.approx(1, abs=1e-6)
+    pulls = ap.continue_equilibrium(stop, m, {x: 1.0}, 0.5, parameters={m: 1.5})
+    assert not pulls.ok and "would have to pull" in pulls.message and pulls.values[-1] == pytest.approx(1, abs=1e-6)
+    leaves = ap.continue_equilibrium(stop, m, {x: 0.5}, -1.0, parameters={m: 0.5})
+    assert not leaves.ok and "positive" in leaves.message and leaves.values[-1] == pytest.approx(0, abs=1e-6)
+    root = ap.System([x], x.d**2 / 2, x**2 / 2 - u * x, {x: 0.1 * sqrt(1 - x)}, name="root")
+    ended = ap.continue_equilibrium(root, u, {x: 0.2}, 3.0, parameters={u: 0.1})
+    assert not ended.ok and "no finite value" in ended.message and len(ended.rests) > 3
+    few = ap.continue_equilibrium(stop, m, {x: 0.5}, 0.9, parameters={m: 0.5}, most=3)
+    assert not few.ok and "3 rests were found" in few.message
+
+
+def test_wrong_requests():
+    stop = ap.System([x], x.d**2 / 2, x**2 / 2 - m * x, {}, name="to a stop")
+    rest = ap.equilibrium(stop, {x: 0.5}, {m: 0.5})
+    with pytest.raises(ap.ModelError, match="no parameter of"):
+        ap.continue_equilibrium(stop, "g", rest, 1.0)
+    with pytest.raises(ap.ModelError, match="has its parameters"):
+        ap.continue_equilibrium(stop, m, rest, 1.0, parameters={m: 1})
+    with pytest.raises(ap.ModelError, match="where the branch begins"):
+        ap.continue_equilibrium(stop, m, rest, 0.5)
