@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 
 from appell.backends import backend_named
 from appell.backends.calls.vectors import lanes_here
+from appell.contact.numbers import FLOOR
 from appell.ensembles.inputs import Inputs
 from appell.ensembles.kept import Kept
 from appell.ensembles.methods import fixed_methods, tableau_named
 from appell.ensembles.order import Order
 from appell.ensembles.program import CDEF, CLOSE, HANDED, Watch, guarded_flow, many_source
 from appell.ensembles.reduce import Reduction
+from appell.ensembles.walls import no_walls, wall_functions
 from appell.errors import ModelError, Status
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, apply, column, depends, substitute, take
@@ -47,6 +49,12 @@ EACH = {
     "section": "full |= many_points(job, s, accept, {e}, {direction});",
 }
 """C text by kind of reduction: its value at the start of a run, and what a step does to it."""
+JUMP = {
+    "max": "many_reduce_jump(s, lanes, {r}, {e}, (T) 1);",
+    "min": "many_reduce_jump(s, lanes, {r}, {e}, (T) -1);",
+    "final": "s->value[{r}] = lanes_select(lanes, s->g[0][{e}], s->value[{r}]);",
+}
+"""And what a blow does to it, after which velocities are others."""
 NUMBERS = {"energy_error": 2}
 """Numbers that a reduction carries along, if not one: the largest |balance| and the energy scale."""
 
@@ -55,8 +63,10 @@ def why_not(run: Run, order: Order) -> str | None:
     """None if the runs of a system go through lanes, else the reason why each is made by itself."""
     if not order.gpu and backend_named(run.backend).program is None:
         return f"backend={run.backend!r} compiles no time loops"
-    if run.system.unilateral:
+    if run.system.unilateral and order.gpu:
         return "the system has unilateral constraints"
+    if run.system.unilateral and (order.ends < order.t0).any():
+        return "the system has unilateral constraints and time runs backwards"
     if run.system.frictions:
         return "the system has friction"
     if run.form.law is not None or run.form.face_law is not None:
@@ -67,6 +77,8 @@ def why_not(run: Run, order: Order) -> str | None:
         return f"forces jump: {jump}"
     if order.method not in fixed_methods():
         return f"method={order.method!r} has no lanes"
+    if run.system.unilateral and (reason := no_walls(run)):
+        return reason
     motion = lanes_flow(run, order)
     if not isinstance(motion.rhs, Fn) or not all(x is None or isinstance(x, Fn) for x in (motion.position, motion.velocity)):
         return "the accelerations are not written out (more than 16 velocities and constraints, or redundant ones)"
@@ -76,7 +88,8 @@ def why_not(run: Run, order: Order) -> str | None:
 def lanes_flow(run: Run, order: Order) -> Flow:
     """The flow that the lanes run: with the work of forces only where the energy balance is asked for."""
     balance = any(r.kind == "energy_error" for r in order.kept.reductions.values())
-    return flow(run.form, run.policies, work=None if balance else False)
+    walls = True if run.system.unilateral else None  # blows do work
+    return flow(run.form, run.policies, work=walls if balance else False)
 
 
 def watch_of(run: Run, motion: Flow, kept: Kept) -> Watch | None:
@@ -85,7 +98,7 @@ def watch_of(run: Run, motion: Flow, kept: Kept) -> Watch | None:
     if not wanted:
         return None
     state = State.full(run.form, motion.has_work)
-    begin, each, values, r = [], [], [], 0
+    begin, each, jump, values, r = [], [], [], [], 0
     for reduction in wanted:
         places = {"r": r, "e": sum(v.numel() for v in values), "direction": reduction.direction}
         values.append(_observed(run, motion, state, reduction))
@@ -95,9 +108,10 @@ def watch_of(run: Run, motion: Flow, kept: Kept) -> Watch | None:
                 begin.append(f"    s->value[{r + k}] = lanes_select(fresh, {value}, s->value[{r + k}]);")
             r += count
         each.append(f"    {EACH[reduction.kind].format(**places)}")
+        jump.append(f"    {JUMP.get(reduction.kind, '').format(**places)}")
     g = column(*values)
     observe = make_fn("observe", inputs_of(run.form, state), {"g": (g, (g.numel(),))})
-    return Watch(observe, r, "\n".join(begin), "\n".join(each))
+    return Watch(observe, r, "\n".join(begin), "\n".join(each), "\n".join(jump))
 
 
 def _observed(run: Run, motion: Flow, state: State, reduction: Reduction) -> Value:
@@ -132,7 +146,7 @@ class Ensemble:
         self.z, self.t, self.defect = np.full((runs, nz), np.nan), np.full(runs, np.nan), np.zeros(runs)
         self.status = np.full(runs, int(Status.CANCELLED), np.int32)
         self.values = np.full((runs, self.watch.count if self.watch else 0), np.nan)
-        self.steps, self.rejected = np.zeros(runs, np.int64), np.zeros(runs, np.int64)
+        self.steps, self.rejected, self.impacts = (np.zeros(runs, np.int64) for _ in range(3))
         kept = order.kept
         self.rows = np.full((runs, kept.rows if kept.times is not None or kept.section else 0, nz), np.nan)
         self.row_times = np.full((runs, kept.section.count if kept.section else 0), np.nan)
@@ -154,7 +168,9 @@ class Ensemble:
             job.points, job.point_times = self._pointer(self.rows), self._pointer(self.row_times)
         for name in ("z", "t", "defect", "values"):
             setattr(job, name, self._pointer(getattr(self, name)))
-        job.steps, job.rejected = self._pointer(self.steps, "int64_t[]"), self._pointer(self.rejected, "int64_t[]")
+        for name in ("steps", "rejected", "impacts"):
+            setattr(job, name, self._pointer(getattr(self, name), "int64_t[]"))
+        job.floor = FLOOR * order.atol
         job.status = self._pointer(self.status, "int32_t[]")
         return job
 
@@ -186,7 +202,10 @@ class Ensemble:
 
     def reduced(self, kept: Kept, length: Array) -> dict[str, Array]:
         """The results of the reductions by name, (runs,); length: of the runs, s."""
-        return finished(list(kept.reductions.items()), self.values, length)
+        found = finished(list(kept.reductions.items()), self.values, length)
+        for name in (name for name, each in kept.reductions.items() if each.kind == "impacts"):
+            found[name] = self.impacts.astype(float)
+        return found
 
 
 def finished(named: Sequence[tuple[str, Reduction]], values: Array, length: Array) -> dict[str, Array]:
@@ -212,7 +231,8 @@ def _library(run: Run, motion: Flow, order: Order, watch: Watch | None) -> Any:
     if key not in known:
         groups = 2 if motion.nz <= GROUP_UP_TO else 1
         lanes = lanes_here(order.scalar)
-        source = many_source(motion, tableau_named(order.method), watch, lanes=lanes, groups=groups, scalar=order.scalar)
+        method, walls = tableau_named(order.method), wall_functions(run, motion)
+        source = many_source(motion, method, watch, walls, lanes=lanes, groups=groups, scalar=order.scalar)
         program = backend_named(run.backend).program
         assert program is not None
         known[key] = program(source, CDEF, optimise="loop")

@@ -28,6 +28,8 @@ CLOSE = 0.1
 """Share of its largest value below which the square of a row's distance from the others sends a run to the guarded loop."""
 HANDED = 100
 """The status, inside this room alone, of a run that the lanes leave to the loop for single runs."""
+ACCUMULATING = 1e-5
+"""Share of the longest flight between two blows below which a run is left to the loop that knows rest and accumulation."""
 NODES = 7
 """Of the rule of Gauss and Lobatto in which expressions are looked at inside a step."""
 
@@ -52,8 +54,9 @@ typedef struct {
     int64_t n_points, skip;             /* points of a section: kept, and passed over before them */
     double *points, *point_times;       /* (runs, n_points, NZ), (runs, n_points) */
 
+    double floor;                       /* no distance from a wall is meant to be finer, per unit of its normal */
     double *z, *t, *defect, *values;    /* (runs, NZ), (runs,), (runs,), (runs, reductions) */
-    int64_t *steps, *rejected;          /* (runs,) */
+    int64_t *steps, *rejected, *impacts;        /* (runs,) */
     int32_t *status;                    /* (runs,) */
 
     int64_t next, done;                 /* runs given out, runs that have ended: all threads count together */
@@ -66,12 +69,21 @@ int appell_many_run(appell_many *job);
 
 @dataclass(frozen=True)
 class Watch:
-    """What the reductions see: `observe` (t, z, p) → g; C text that begins and that updates them after each step."""
+    """What the reductions see: `observe` (t, z, p) → g; C text that begins and that updates them after each step and blow."""
 
     observe: Fn
     count: int
     begin: str
     each: str
+    jump: str
+
+
+@dataclass(frozen=True)
+class WallFunctions:
+    """guards (t, z, p, zd) → g, d, dd, noise, length (faces,); blows (t, z, p) → dz (faces, nz), of a blow on each face."""
+
+    guards: Fn
+    blows: Fn
 
 
 @dataclass(frozen=True)
@@ -89,27 +101,30 @@ VECTORS = Language(vector_types, emit_vectors, "c.in")
 
 
 def many_source(
-    flow: Flow, tableau: Tableau, watch: Watch | None, *, lanes: int, groups: int, scalar: str = "double",
-    language: Language = VECTORS,
+    flow: Flow, tableau: Tableau, watch: Watch | None, walls: WallFunctions | None = None, *, lanes: int, groups: int,
+    scalar: str = "double", language: Language = VECTORS,
 ) -> str:  # fmt: skip
     """The whole file, with the entry of the language: `appell_many_run` of `CDEF`, or a kernel over its struct."""
     precision, rhs = PRECISIONS[scalar], guarded_flow(flow)
     corrections = [step for step in (flow.position, flow.velocity) if step is not None]
     assert all(isinstance(step, Fn) for step in corrections)
-    fns = [rhs, *corrections, *([watch.observe] if watch else [])]
+    fns = [rhs, *corrections, *([watch.observe] if watch else []), *([walls.guards, walls.blows] if walls else [])]
     texts = [language.emit(fn, precision) for fn in fns]
     pivots = rhs.outputs[2].size if len(rhs.outputs) > 2 else 0
     sizes = {
         "NZ": flow.nz, "NP": rhs.inputs[2].size, "HAS_PROJECTION": int(flow.projects), "PIVOTS": pivots, "CLOSE": CLOSE,
         "HANDED": HANDED, "OBSERVED": watch.observe.outputs[0].size if watch else 0, "PROBES": NODES,
-        "REDUCTIONS": watch.count if watch else 0,
+        "REDUCTIONS": watch.count if watch else 0, "FACES": walls.guards.outputs[0].size if walls else 0,
+        "ACCUMULATING": ACCUMULATING,
     }  # fmt: skip
     values = {
         **_tableau_text(tableau, precision), **_number_text(precision, lanes),
         "name": tableau.name, "groups": groups, "work": max(1, *(work for _, work in texts)), "interface": CDEF,
         "project": _project_text(flow) if flow.projects else "", "reduce": _reduce_text(watch, precision) if watch else "",
     }  # fmt: skip
-    text = _template("many.c.in").replace("@project@", values.pop("project")).replace("@reduce@", values.pop("reduce"))
+    types, functions = _template("walls.c.in").split("/* -- functions -- */") if walls else ("", "")
+    text = _template("many.c.in").replace("@walls_types@", types).replace("@walls@", functions)
+    text = text.replace("@project@", values.pop("project")).replace("@reduce@", values.pop("reduce"))
     for part in ("language", "entry"):
         text = text.replace(f"@{part}@", _template(f"{part}.{language.suffix}"))
     for name, value in values.items():
@@ -218,7 +233,7 @@ def _reduce_text(watch: Watch, precision: Precision) -> str:
     listed = lambda numbers: ", ".join(f"{float(x)!r}{precision.suffix}" for x in numbers)
     text = _template("reduce.c.in").replace("@nodes@", listed(nodes)).replace("@weights@", listed(weights))
     text = text.replace("@slopes@", ", ".join(f"{{{listed(row)}}}" for row in differentiation(nodes)))
-    return text.replace("@begin@", watch.begin).replace("@each@", watch.each)
+    return text.replace("@begin@", watch.begin).replace("@each@", watch.each).replace("@jump@", watch.jump)
 
 
 def lobatto(n: int) -> tuple[Array, Array]:
@@ -236,4 +251,8 @@ def differentiation(x: Array) -> Array:
     return powers @ np.linalg.inv(V)
 
 
+<<<<<<< HEAD
 __all__ = ["CDEF", "HANDED", "Language", "Watch", "lobatto", "many_source"]
+=======
+__all__ = ["CDEF", "HANDED", "WallFunctions", "Watch", "lobatto", "many_source"]
+>>>>>>> 901fb9a (Ensembles: impacts on walls in the lanes; rest, corners and grazing touches handed over)

@@ -66,9 +66,10 @@ def simulate_many(
         q̇ = N v + n0,    v̇ = a(t, q, v; p_k),    (q, v)(since) = start k,    k = 0 … runs − 1
 
     Smooth systems run in lanes: one run in each lane of a vector, the whole time loop compiled, each lane with its own step and
-    error, the next run where one has ended. Constraints are projected and quaternions kept unit as in `simulate`. Whatever the
-    lanes are not for (`dataset.attrs["path"]` says it: walls, redundant rows, methods for stiff systems) and every run that
-    comes near a loss of rank is made by the loops of `simulate`, one run at a time in each thread: the same answer, later.
+    error, the next run where one has ended. Constraints are projected, quaternions kept unit and impacts located as in
+    `simulate`. Whatever the lanes are not for (`dataset.attrs["path"]` says it: friction, redundant rows, methods for stiff
+    systems) and every run that comes to rest on a wall, to a corner or near a loss of rank is made by the loops of `simulate`,
+    one run at a time in each thread: the same answer, later.
 
     Parameters
     ----------

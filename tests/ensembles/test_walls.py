@@ -1,0 +1,72 @@
+"""Walls in lanes: closed forms, the same impacts as `simulate`, and what is handed over to it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sympy import cos, sin
+
+import appell as ap
+from appell.errors import Status
+
+pytestmark = pytest.mark.compiler
+x, y = ap.coordinates("x y")
+OSCILLATOR = ap.System([x], x.d**2 / 2, x**2 / 2, constraints=[ap.Unilateral(x - 0.5, "wall")], name="oscillator")
+
+
+def compared(system, starts, until, rtol=1e-9):
+    """Largest difference of final states from `simulate`, and whether the numbers of impacts are the same."""
+    symbols = (*system.coordinates, *system.velocities)
+    keep = {"blows": ap.reduce.impacts(), **{f"end {s}": ap.reduce.final(s) for s in symbols}}
+    found = ap.simulate_many(system, starts, {}, until, rtol=rtol, keep=keep)
+    worst, same = 0.0, True
+    for k in range(found.sizes["run"]):
+        motion = ap.simulate(system, {s: v[k] for s, v in starts.items()}, until, {}, rtol=rtol)
+        end = np.concatenate([motion.q[-1], motion.v[-1]])
+        mine = np.array([v.values[k] for v in found.data_vars.values() if v.attrs.get("reduction") == "final"])
+        worst = max(worst, float(np.abs(end - mine).max()))
+        same &= int(found.blows[k]) == sum(impact.kind == "impact" for impact in motion.impacts)
+    return found, worst, same
+
+
+def test_an_elastic_wall_has_its_closed_form():
+    start, until = np.linspace(0.8, 2.0, 21), 30.0
+    flight = 2 * np.arccos(0.5 / start)
+    blows = np.floor(until / flight + 0.5)
+    keep = {
+        "blows": ap.reduce.impacts(), "end": ap.reduce.final(x), "speed": ap.reduce.max(x.d), "low": ap.reduce.min(x),
+        "energy": ap.reduce.energy_error(),
+    }  # fmt: skip
+    found = ap.simulate_many(OSCILLATOR, {x: start}, {}, until, keep=keep)
+    assert found.attrs["path"] == "lanes" and (found.status == Status.OK).all()
+    np.testing.assert_array_equal(found.blows, blows)
+    np.testing.assert_allclose(found.end, start * np.cos(until - blows * flight), atol=1e-8)
+    np.testing.assert_allclose(found.low, 0.5, atol=1e-9)
+    np.testing.assert_allclose(found.speed, np.sqrt(start**2 - 0.25), rtol=1e-8)  # just after a blow
+    assert found.energy.max() < 1e-8
+
+
+def test_starts_on_the_wall():
+    speeds = np.array([0.1, 0.5, 2.0])
+    found, worst, same = compared(OSCILLATOR, {x: np.full(3, 0.5), x.d: speeds}, 10.0)
+    assert worst < 1e-8 and same and found.attrs["path"] == "lanes"
+
+
+def test_stops_and_a_table_that_vibrates_faster_than_the_body():
+    stops = ap.System(
+        [x, y], (x.d**2 + y.d**2) / 2, x**2 / 2 + 9.81 * y, forces={x: 3 * cos(2 * ap.t) - x.d / 10},
+        constraints=[ap.Between(-1, x, 1, restitution=0.9), ap.Unilateral(y - sin(60 * ap.t) / 100, "table", restitution=0.8)],
+    )  # fmt: skip
+    starts = {x: np.linspace(-0.9, 0.9, 5), y: np.linspace(0.1, 0.4, 5)}
+    found, worst, same = compared(stops, starts, 0.8)
+    assert worst < 1e-7 and same and (found.status == Status.OK).all() and "lanes" in found.attrs["path"]
+
+
+def test_rest_and_corners_are_handed_over():
+    wedge = ap.System(
+        [x, y], (x.d**2 + y.d**2) / 2, 9.81 * y,
+        constraints=[ap.Unilateral(y - x, "right", restitution=0.5), ap.Unilateral(y + x, "left", restitution=0.5)],
+    )  # fmt: skip
+    found, worst, same = compared(wedge, {x: np.array([0.0, 0.3]), y: np.array([1.0, 0.4])}, 3.0)
+    assert worst < 1e-9 and same and found.attrs["path"] == "lanes, and 2 runs one by one"
+    assert (found.status == Status.OK).all()
