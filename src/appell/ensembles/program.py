@@ -251,8 +251,4 @@ def differentiation(x: Array) -> Array:
     return powers @ np.linalg.inv(V)
 
 
-<<<<<<< HEAD
-__all__ = ["CDEF", "HANDED", "Language", "Watch", "lobatto", "many_source"]
-=======
-__all__ = ["CDEF", "HANDED", "WallFunctions", "Watch", "lobatto", "many_source"]
->>>>>>> 901fb9a (Ensembles: impacts on walls in the lanes; rest, corners and grazing touches handed over)
+__all__ = ["CDEF", "HANDED", "VECTORS", "Language", "WallFunctions", "Watch", "lobatto", "many_source"]
