@@ -4,6 +4,7 @@
 # make format  let ruff sort imports and fix what it can
 # make bench   the benchmarks against other libraries
 # make sweep   2,000 random mechanisms with friction against a reference
+# make sweep-linkages   random linkages of every kind against minimal coordinates, minutes
 # make docs    the documentation, into out/docs
 # make clean   remove what the above have written (.venv stays; make distclean removes it too)
 #
@@ -20,7 +21,7 @@ CANDIDATES := python3 python3.13 python3.12 python3.11 python3.14 python
 IS_ENOUGH := import sys, venv; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in $(CANDIDATES); do $$p -c '$(IS_ENOUGH)' 2>/dev/null && { echo $$p; break; }; done)
 
-.PHONY: help demo test lint format bench sweep docs clean distclean
+.PHONY: help demo test lint format bench sweep sweep-linkages docs clean distclean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -46,6 +47,9 @@ bench: $(VENV)/.bench
 
 sweep: $(VENV)/.dev
 	$(BIN)/python -m tests.reference.friction_sweep 2000
+
+sweep-linkages: $(VENV)/.dev
+	$(BIN)/python -m tests.tree.test_linkages 10
 
 docs: $(VENV)/.docs
 	@test -f docs/conf.py || { echo "docs/conf.py is missing: there is no documentation to build yet"; exit 1; }

@@ -14,6 +14,7 @@ from appell.graph.algebra import depends
 from appell.model import System
 from appell.normal_form.door import mechanics
 from appell.normal_form.manifold import normalise, project, relative, residuals
+from appell.normal_form.nearest import nearest
 from appell.normal_form.normal_form import NormalForm, normal_form
 from appell.normal_form.rank import EMPTY
 from appell.normal_form.sampling import finite_samples, random_inputs
@@ -92,7 +93,9 @@ def _contradictions(form: NormalForm, samples: list[Sample]) -> None:
     """Dependent rows whose residuals cannot vanish together: f_J ≠ 0 where f_I = 0.
 
     Positions are judged first, velocities and accelerations at states whose positions (and velocities) are on the rows: only
-    there do ḟ and f̈ of dependent rows have to agree.
+    there do ḟ and f̈ of dependent rows have to agree. Rows that can all be satisfied together at one level, at any time, can be
+    so at the next, so each level is looked at only where it brings rows of its own: a state of an overconstrained linkage that
+    Newton finds may be one in which it cannot move.
     """
     linear = [row for row in form.rows if row.linear]
     levels = (
@@ -101,7 +104,7 @@ def _contradictions(form: NormalForm, samples: list[Sample]) -> None:
         ("A", "a0", linear),
     )
     for rows_name, residual_name, rows in levels:
-        if len(rows) < 2:
+        if len(rows) < 2 or not any(row.level == _top(rows_name) for row in rows):
             continue
         here = samples if residual_name == "f0" else _on_manifold(form, samples, residual_name)
         kept = form.levels <= _top(rows_name)
@@ -109,8 +112,8 @@ def _contradictions(form: NormalForm, samples: list[Sample]) -> None:
         if verdicts and all(v is not None for v in verdicts):
             dependent, support = verdicts[0] or (0, [])
             stays = (_stays(form, sample, rows_name, residual_name, dependent, support) for sample in here)
-            if residual_name != "a0" and not all(stays):  # one that does not: another branch of f_I = 0 was found
-                continue
+            if residual_name != "a0" and (not all(stays) or _satisfiable(form, here, residual_name)):
+                continue  # a sample that does not: another branch of f_I = 0 was found
             others = ", ".join(f"'{rows[i].constraint.name}'" for i in support)
             raise ConstraintError(f"constraint '{rows[dependent].constraint.name}' contradicts {others}")
 
@@ -170,6 +173,20 @@ def _stays(form: NormalForm, sample: Sample, rows: str, residual: str, dependent
     out = fn(t, q, v, p)
     left = relative(out[residual], out[f"{residual}_scale"])
     return bool(left[support].max(initial=0.0) < 1e-9 < 1e-6 < left[dependent])
+
+
+def _satisfiable(form: NormalForm, samples: list[Sample], residual: str) -> bool:
+    """Whether damped steps towards all rows at once arrive from a sample: f_I = 0 alone may lead to a wrong branch."""
+    for (t, q, v, p, *_), _ in samples:
+        with np.errstate(all="ignore"):
+            try:
+                left = residuals(form, float(t), *nearest(form, float(t), q, v, p), p)
+            except np.linalg.LinAlgError:
+                continue
+        f, size = (left.f0, left.f0_scale) if residual == "f0" else (left.f1, left.f1_scale)
+        if (relative(f, size) < 1e-10).all():
+            return True
+    return False
 
 
 def _reactions(form: NormalForm, samples: list[Sample]) -> None:
