@@ -120,7 +120,8 @@ class Heyoka:
             "neg": lambda x: -x, "sq": lambda x: x * x, "twice": lambda x: 2.0 * x, "inv": lambda x: 1.0 / x,
             "sin": hy.sin, "cos": hy.cos, "sqrt": hy.sqrt,
         }  # fmt: skip
-        operations = {**binary, **unary}
+        choice = {"lt": hy.lt, "not": lambda x: hy.eq(x, 0.0), "if_else_zero": lambda x, y: hy.select(x, y, 0.0)}
+        operations = {**binary, **unary, **choice}
         inputs = [[hy.expression(f"{port.name}{k}") for k in range(port.size)] for port in fn.inputs]
         outputs = [[hy.expression(0.0)] * port.size for port in fn.outputs]
         value: dict[int, Any] = {}

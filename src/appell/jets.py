@@ -213,8 +213,8 @@ def parameters(names: str | Iterable[str], **assumptions: bool) -> Any:
     return _one_or_tuple([Parameter(name, **{"real": True, **assumptions}) for name in _names(names)])
 
 
-def expression(value: Any, where: str) -> Expr:
-    """SymPy expression of a number or an expression; strings and matrices are refused with the place named."""
+def expression(value: Any, where: object) -> Expr:
+    """SymPy expression of a number or an expression; strings and matrices are refused with the place (its text) named."""
     try:
         result: Any = _sympify(value)
     except sympy.SympifyError:
@@ -224,6 +224,16 @@ def expression(value: Any, where: str) -> Expr:
     if result.has(sympy.Derivative):  # d/dt that was written and not yet taken
         result = result.replace(lambda e: isinstance(e, sympy.Derivative) and _has_jet(e), lambda e: e.doit())
     return result
+
+
+def nodes_of(expr: Any, *kinds: type) -> set[Any]:
+    """What `expr.atoms(*kinds)` gives, each part that occurs several times looked at once."""
+    seen, todo = {expr}, [expr]
+    while todo:
+        new = [part for part in todo.pop().args if part not in seen]
+        seen.update(new)
+        todo += new
+    return {part for part in seen if isinstance(part, kinds)}
 
 
 def jets_of(expr: Expr) -> list[Jet]:

@@ -19,7 +19,7 @@ import sympy
 from sympy import Expr, Symbol
 
 from appell.errors import ModelError
-from appell.jets import jets_of
+from appell.jets import jets_of, nodes_of
 
 JUMPING = (sympy.sign, sympy.Heaviside, sympy.floor, sympy.ceiling, sympy.Mod, sympy.Piecewise)
 KINKED = (sympy.Abs, sympy.Max, sympy.Min, *JUMPING)
@@ -32,7 +32,7 @@ Point = list[float]
 def refuse_jumps(expr: Expr, where: str, *, smooth: bool = False) -> None:
     """Raise `ModelError` where the expression jumps; with `smooth` also where its slope does."""
     kinds = KINKED if smooth else JUMPING
-    for atom in sorted(expr.atoms(*kinds), key=str):
+    for atom in sorted(nodes_of(expr, *kinds), key=str):
         symbols: list[Any] = sorted(expr.free_symbols, key=str)
         if not atom.free_symbols:
             continue
@@ -57,7 +57,7 @@ def dry_friction(forces: Sequence[Expr]) -> str:
     any method that follows the force over the jump and back shrink to nothing.
     """
     found = [
-        atom for force in forces for atom in force.atoms(*JUMPING) if any(s.level > 0 for s in jets_of(atom))
+        atom for force in forces for atom in nodes_of(force, *JUMPING) if any(s.level > 0 for s in jets_of(atom))
     ]  # fmt: skip
     if not found:
         return ""

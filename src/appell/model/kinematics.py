@@ -82,6 +82,8 @@ def read_velocities(
 
 
 def _check_rate(q: Symbol, rate: Expr, coordinates: Sequence[Symbol], velocities: Sequence[Symbol]) -> None:
+    if rate in velocities:
+        return
     for s in sorted(rate.free_symbols, key=str):
         if s != t and not isinstance(s, Parameter | Prescribed) and s not in coordinates and s not in velocities:
             raise ModelError(f"the rate of {q} contains {s}, which is not a coordinate, a speed or a parameter")

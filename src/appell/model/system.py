@@ -21,7 +21,7 @@ from sympy import Expr, Symbol
 from sympy.core.function import AppliedUndef
 
 from appell.errors import ModelError
-from appell.jets import Coordinate, Jet, Parameter, Prescribed, Speed, expression, t, total_derivative
+from appell.jets import Coordinate, Jet, Parameter, Prescribed, Speed, expression, nodes_of, t, total_derivative
 from appell.letters import latex
 from appell.model.bodies import Force, Particle, RigidBody, Torque
 from appell.model.constraint import Constraint
@@ -231,7 +231,7 @@ class System:
         expr = self.in_velocities(expression(value, where))
         if expr.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo, sympy.I):
             raise ModelError(f"{where} contains a value that is not a finite real number: {expr}")
-        undefined = expr.atoms(AppliedUndef, sympy.Derivative)
+        undefined = nodes_of(expr, AppliedUndef, sympy.Derivative)
         if undefined:
             raise ModelError(
                 f"{where} contains {sorted(map(str, undefined))[0]}: functions of time are not used here;"

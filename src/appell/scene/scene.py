@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +12,7 @@ import sympy
 from sympy import Expr
 
 from appell.errors import ModelError
-from appell.jets import Jet, Parameter, Prescribed, expression, t
+from appell.jets import Parameter, Prescribed, expression, t
 from appell.model import System
 from appell.model.bodies import Particle, RigidBody
 from appell.scene.items import Attached, Item, Parts
@@ -22,6 +23,16 @@ from appell.tree.system import TreeSystem
 VIEWS = ("flat", "xz", "yz", "space")
 
 _adopted: weakref.WeakKeyDictionary[System, tuple[Any, ...]] = weakref.WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Names an item in an error: the text is made when it is asked for, for long expressions take long to print."""
+
+    item: Item
+
+    def __str__(self) -> str:
+        return f"{self.item.title} of a scene"
 
 
 class Scene:
@@ -82,22 +93,22 @@ class Scene:
     def _checked(self, value: Any, item: Item) -> Any:
         if isinstance(value, list):
             return [self._checked(one, item) for one in value]
-        return self._known(expression(value, f"{item.title} of a scene"), item)
+        return self._known(expression(value, _Place(item)), item)
 
     def _known(self, expr: Expr, item: Item, free: Sequence[Any] = ()) -> Expr:
         """The expression, every symbol of which the system has."""
-        for s in sorted(expr.free_symbols - set(free), key=str):
-            jets = isinstance(s, Jet) and (isinstance(s, FrameJet | Prescribed) or s in self._jets)
-            if s != t and s not in self.system.parameters and not jets:
-                known = ", ".join(map(str, (*self.system.coordinates, *self.system.parameters)))
-                raise ModelError(f"{item.title} contains '{s}', which {self.system.name} does not have; it has t, {known}")
+        strange = expr.free_symbols - self._symbols - set(free)
+        for s in sorted((s for s in strange if not isinstance(s, FrameJet | Prescribed)), key=str):
+            known = ", ".join(map(str, (*self.system.coordinates, *self.system.parameters)))
+            raise ModelError(f"{item.title} contains '{s}', which {self.system.name} does not have; it has t, {known}")
         return self.system.in_velocities(expr)
 
     @cached_property
-    def _jets(self) -> frozenset[Any]:
+    def _symbols(self) -> frozenset[Any]:
+        """What an expression of this system may contain."""
         system = self.system
         rates = [d for q in system.coordinates for d in (q.d, q.dd)]
-        return frozenset((*system.coordinates, *rates, *system.velocities, *system.accelerations))
+        return frozenset((t, *system.parameters, *system.coordinates, *rates, *system.velocities, *system.accelerations))
 
     def _resolve(self, where: Any, role: str, item: Item) -> Attached:
         if role == "gradient":
@@ -130,7 +141,7 @@ class Scene:
             raise ModelError(
                 f"{item.title}: a place is two or three expressions, a body, a frame or the name of one; not {where!r}"
             )
-        entries = [expression(x, f"{item.title} of a scene") for x in where]
+        entries = [expression(x, _Place(item)) for x in where]
         flat = len(entries) < 3 or entries[2] == 0
         return Attached((*entries, *[sympy.Integer(0)] * (3 - len(entries))), None, flat)
 
