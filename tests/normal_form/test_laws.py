@@ -255,3 +255,43 @@ def test_the_force_shows_the_multiplier() -> None:
     assert r"\Lambda_{\mathrm{floor}} \mu" in equations.latex()
     maggi = ap.forms.maggi(system, pseudo={"u": x.d})
     assert maggi.solve()[x.dd] == -g * mu
+
+
+# -- faces -------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_law_on_a_face_acts_in_contact_and_in_blows() -> None:
+    """A block falls from h and slides on: the blow takes μ m √(2gh) of its momentum, the floor μ m g from then on."""
+    floor = ap.Unilateral(y, name="floor", restitution=0)
+    system = ap.System([x, y], m * (x.d**2 + y.d**2) / 2, m * g * y, {x: -mu * floor.multiplier}, [floor])
+    motion = ap.simulate(system, {x.d: 3, y: 0.1}, 0.5, parameters={m: 2, g: 9.81, mu: 0.3}, backend="vm")
+    fall = np.sqrt(0.2 / 9.81)
+    assert motion.ok and motion.final[x.d] == pytest.approx(3 - 0.3 * 9.81 * fall - 0.3 * 9.81 * (0.5 - fall), abs=1e-13)
+    assert np.abs(motion.energy_error).max() < 1e-13
+    later = motion.t > fall
+    assert np.allclose(motion.reaction("floor")[later], 19.62) and (motion.reaction("floor")[motion.t < fall - 1e-9] == 0).all()
+
+
+def test_a_law_by_hand_is_sliding_friction() -> None:
+    """A rod slides on its lower end until that leaves the floor: −μΛ along the slip is `ap.Friction` while it slides."""
+    floor = ap.Unilateral(y - sin(phi) / 2, name="floor", restitution=0)
+    slip = x.d + sin(phi) / 2 * phi.d
+    T, V = (x.d**2 + y.d**2) / 2 + phi.d**2 / 24, 9.81 * y
+    N = floor.multiplier
+    by_hand = ap.System([x, y, phi], T, V, {x: -mu * N, phi: -mu * N * sin(phi) / 2}, [floor])
+    rubbing = ap.System([x, y, phi], T, V, constraints=[floor, ap.Friction(slip, normal=floor, coefficient=mu)])
+    start = {phi: 1.2, y: 0.5 * np.sin(1.2), x.d: 4.0, y.d: 0.5 * np.cos(1.2) * 7, phi.d: 7.0}
+    one, two = (
+        ap.simulate(s, start, 0.08, parameters={mu: 0.2}, backend="vm", rtol=1e-11) for s in (by_hand, rubbing)
+    )
+    assert [i.kind for i in one.impacts] == [i.kind for i in two.impacts]
+    for s in (x, y, phi, x.d, y.d, phi.d):
+        assert one.final[s] == pytest.approx(two.final[s], abs=1e-10)
+
+
+def test_a_nonlinear_law_on_a_face_is_refused() -> None:
+    floor = ap.Unilateral(y, name="floor")
+    system = ap.System([x, y], x.d**2 + y.d**2, y, {x: -(floor.multiplier**2)}, [floor])
+    with pytest.raises(ap.FormNotApplicable, match="nonlinear in the multiplier of a unilateral constraint"):
+        ap.simulate(system, {}, 1.0)
+    assert ap.agree(system, states=2).ok()  # in flight the force is zero

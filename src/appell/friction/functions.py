@@ -163,7 +163,7 @@ def _blocks(system: System, form: NormalForm, own: Layout, graph: _Graph) -> Fn:
         "M": (form["M"], (nv, nv)),
         "r": (form["Q"] - form["h"], (nv,)),
         "J": (column(form["A"], form["g_v"], graph.D), (R, nv)),
-        "W": (block_matrix([[form["W"], form["g_v"].T, graph.D.T]]), (nv, R)),
+        "W": (block_matrix([[form["W"], form["g_w"], graph.D.T]]), (nv, R)),
         "gamma": (column(form["a0"], form["g_dd0"], graph.gamma), (R,)),
         "s": (graph.s, (K,)),
         "s_size": (graph.size, (K,)),
@@ -192,7 +192,7 @@ def _flow(system: System, form: NormalForm, own: Layout, graph: _Graph) -> tuple
     p = column(form.inputs["p"], mode.all)
     inputs: dict[str, Shaped] = {"t": (form.inputs["t"], ()), "z": (state.z, (state.size,)), "p": (p, (p.numel(),))}
     J = column(form["A"], form["g_v"], graph.D)
-    W = block_matrix([[form["W"], form["g_v"].T, graph.D.T]])
+    W = block_matrix([[form["W"], form["g_w"], graph.D.T]])
     gamma = column(form["a0"], form["g_dd0"], graph.gamma)
     force = form["Q"] - form["h"]
     law = [_Law.of(system, form, own, graph, mode, i) for i in range(own.count)]
@@ -216,7 +216,7 @@ def _flow(system: System, form: NormalForm, own: Layout, graph: _Graph) -> tuple
         a, rub = take(x, range(nv)), forces(lam)
         multipliers = take(lam, range(own.m))
         power = substitute(form["power"], [form.inputs["a"], form.inputs["lam"]], [a, multipliers])
-        power += take(lam, range(own.m, own.m + own.faces)).T @ (form["g_v"] @ base.v) + rub.T @ (graph.D @ base.v)
+        power += take(lam, range(own.m, own.m + own.faces)).T @ (form["g_w"].T @ base.v) + rub.T @ (graph.D @ base.v)
         lost = sum((-mode.slide[i] * rub[own.columns(i)].T @ graph.s[own.columns(i)] for i in range(own.count)), Value(0))
         rates = column(zeros(own.m), form["g_d"], zeros(sum(own.parts)))
         watch = column(lam + (1 - mode.act) * rates, *(one.bound(lam, static=True) for one in law))

@@ -39,7 +39,7 @@ def open_studio(model: Any, *, port: int, open: bool) -> None:
 
 def example_of(given: Any) -> Example:
     """What the studio opens with."""
-    every = {**zoo.ALL, **zoo.ROBOTS}
+    every = {**zoo.ALL, **zoo.ROBOTS, **zoo.FRICTION}
     if given is None:
         return zoo.pendulum()
     if isinstance(given, Example):
@@ -74,7 +74,7 @@ class Desk:
             ui.html("<h1>appell studio</h1>", sanitize=False)
             with ui.row().classes("controls"):
                 if not self.fixed:
-                    names = {name: name.replace("_", " ") for name in sorted({**zoo.ALL, **zoo.ROBOTS})}
+                    names = {name: name.replace("_", " ") for name in sorted({**zoo.ALL, **zoo.ROBOTS, **zoo.FRICTION})}
                     here, choose = _maker(self.example), lambda e: self._choose(e.value)
                     ui.select(names, value=here, label="System", on_change=choose).props('aria-label="System"')
                 form = ui.select(list(FORMS), value=self.form, label="Equations", on_change=lambda e: self._equations(e.value))
@@ -196,7 +196,7 @@ def _equation_html(example: Example, form: str) -> str:
 
 def _maker(example: Example) -> str | None:
     """The name under which the zoo makes it."""
-    return next((name for name, make in {**zoo.ALL, **zoo.ROBOTS}.items() if make().name == example.name), None)
+    return next((name for name, make in {**zoo.ALL, **zoo.ROBOTS, **zoo.FRICTION}.items() if make().name == example.name), None)
 
 
 def run(system: System, values: Mapping[Any, float], start: Mapping[Any, float], until: float) -> Any:

@@ -4,7 +4,7 @@
     motion = simulate(example.system, start=example.start, until=example.until, parameters=example.parameters)
 
 `ALL` maps every name to its function; each can be called without arguments. `ROBOTS` are trees with constraints, whose
-energies are no symbolic expressions.
+energies are no symbolic expressions. `FRICTION` are systems with dry friction, whose equations depend on the mode.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Callable
 from appell.zoo.ball import rolling_ball_on_turntable
 from appell.zoo.disc import rolling_coin, rolling_disc
 from appell.zoo.example import Example
+from appell.zoo.friction import block_on_belt, bowling_ball, ladder, locking_wheel, painleve_rod
 from appell.zoo.grioli import grioli, homogeneous_ball
 from appell.zoo.knife_edge import turning_knife_edge
 from appell.zoo.linkage import four_bar, sliding_rod
@@ -21,6 +22,7 @@ from appell.zoo.nonlinear import appell_hamel, constant_speed
 from appell.zoo.pendulum import n_pendulum, pendulum
 from appell.zoo.planar_body import holonomic_pseudo
 from appell.zoo.robots import differential_drive, four_bar_urdf, stewart_platform, wheeled_leg
+from appell.zoo.rough import hopping_leg, tippe_top, woodpecker_toy
 from appell.zoo.second_order import constant_acceleration, orthogonal_acceleration
 from appell.zoo.skate import skate
 from appell.zoo.sleigh import sleigh
@@ -87,8 +89,23 @@ ROBOTS: dict[str, Callable[[], Example]] = {
     function.__name__: function for function in (differential_drive, four_bar_urdf, stewart_platform, wheeled_leg)
 }
 
+FRICTION: dict[str, Callable[[], Example]] = {
+    function.__name__: function
+    for function in (
+        block_on_belt,
+        bowling_ball,
+        hopping_leg,
+        ladder,
+        locking_wheel,
+        painleve_rod,
+        tippe_top,
+        woodpecker_toy,
+    )
+}
+
 __all__ = [
     "ALL",
+    "FRICTION",
     "ROBOTS",
     "Example",
     "appell_hamel",
@@ -96,8 +113,10 @@ __all__ = [
     "ball_in_corner",
     "bead_in_circle",
     "bead_on_pulley_thread",
+    "block_on_belt",
     "block_on_vibrating_table",
     "bouncing_ball",
+    "bowling_ball",
     "constant_acceleration",
     "constant_speed",
     "differential_drive",
@@ -110,12 +129,16 @@ __all__ = [
     "heavy_top_quaternion",
     "holonomic_pseudo",
     "homogeneous_ball",
+    "hopping_leg",
     "impact_pair",
     "inclined_plane",
+    "ladder",
+    "locking_wheel",
     "n_pendulum",
     "orthogonal_acceleration",
     "oscillator_between_stops",
     "oscillator_with_wall",
+    "painleve_rod",
     "paraboloid",
     "pendulum",
     "rolling_ball_on_turntable",
@@ -128,6 +151,8 @@ __all__ = [
     "stewart_platform",
     "suslov",
     "thread_pendulum",
+    "tippe_top",
     "turning_knife_edge",
     "wheeled_leg",
+    "woodpecker_toy",
 ]

@@ -48,7 +48,8 @@ class Prepared(NamedTuple):
 
 def prepare(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str) -> Prepared:
     """The loop of a system with its parameters."""
-    if run.system.frictions:
+    laws = run.form.face_law is not None or run.form.law is not None
+    if run.system.frictions or (run.system.unilateral and laws):
         return with_friction(run, pseudo, method, corner)
     if run.system.unilateral:
         return _with_modes(run, pseudo, method, corner)
@@ -62,8 +63,6 @@ def _with_modes(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner:
         raise ModelError(f"method={method!r} does not locate impacts; use 'dop853' or 'dopri5' with unilateral constraints")
     if run.form.gauss:
         raise ConstraintError("constraints nonlinear in the accelerations and unilateral ones do not go together")
-    if run.form.face_law is not None or run.form.law is not None:
-        raise ModelError("forces with multipliers and unilateral constraints are not run together yet")
     if corner not in CORNERS:
         raise ModelError(f"corner= is one of {', '.join(CORNERS)}, not {corner!r}")
     _check_restitutions(run)
@@ -82,8 +81,11 @@ def with_friction(run: Run, pseudo: Mapping[str, Any] | None, method: str, corne
     if run.form.gauss:
         raise ConstraintError("constraints nonlinear in the accelerations and friction do not go together")
     run.form.require_known_forces("a run with friction")
-    if run.form.face_law is not None:
-        raise ModelError("forces with the multiplier of a unilateral constraint and ap.Friction do not go together yet")
+    if run.form.face_law is not None and not run.form.face_law.affine:
+        raise FormNotApplicable(
+            "a force is nonlinear in the multiplier of a unilateral constraint, which is run for affine ones only; say the"
+            " contact with ap.Constraint where it does not end"
+        )
     pairs = [fr.name for fr in run.system.frictions if fr.parts == 2 and fr.regularise is None]
     if pairs:
         raise ModelError(f"friction '{pairs[0]}' in a plane (a pair of slips) is not run yet; one slip, or regularise=, is")
