@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
-from sympy import cos, sin
+from sympy import Max, cos, sin
 
 import appell as ap
 
@@ -98,3 +100,53 @@ def test_a_lemniscate_is_run_through_its_node(rtol):
     for note in crossings:  # straight on: the velocity keeps its direction
         before, after = motion.at([note.time - 0.02, note.time + 0.02]).v
         assert before @ after > 0.99 * np.linalg.norm(before) * np.linalg.norm(after)
+
+
+def watched_by_nobody(option: str):
+    """The parallelogram with something that keeps the guard of rank off, and the run of it."""
+    a, b, c = ap.coordinates("a b c")
+    u = ap.parameters("u")
+    rows = [cos(a) + cos(c) - 1 - cos(b), sin(a) + sin(c) - sin(b)]
+    walls, forces = [ap.Unilateral(c + 50)] * (option == "wall"), {a: u} if option == "control" else None
+    kinetic = (a.d**2 + b.d**2 + c.d**2) / 2
+    system = ap.System([a, b, c], kinetic=kinetic, potential=10 * (sin(a) + sin(b)), forces=forces, constraints=[*rows, *walls])
+    options = {
+        "fixed_step": {"fixed_step": 0.03, "backend": "vm"}, "pseudo": {"pseudo": {"w": a.d}, "backend": "vm"},
+        "cvodes": {"method": "cvodes", "backend": "vm"}, "wall": {},
+        "control": {"control": lambda t, q, v: {u: 0.0}, "rate": 20.0},
+        "times": {"fixed_step": 0.03, "times": [1.0, 4.0], "backend": "vm"},
+    }[option]  # fmt: skip
+    return system, a, {a: np.pi / 2, b: np.pi / 2, a.d: -1.0, b.d: -1.0}, options
+
+
+@pytest.mark.parametrize("option", ["fixed_step", "times", "pseudo", "cvodes", "wall", "control"])
+def test_a_change_point_that_nobody_watched_is_told_afterwards(option):
+    """Passed smoothly: a note. Taken to another branch: a doubt. Never silently wrong."""
+    system, a, start, options = watched_by_nobody(option)
+    for rtol in (1e-5, 1e-9, 1e-11) if option in ("wall", "control") else (1e-7,):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            motion = ap.simulate(system, start, UNTIL, rtol=rtol, atol=rtol / 100, max_steps=20_000, **options)
+        if motion.ok:
+            assert motion[a][-1] == pytest.approx(swing(UNTIL)[0], abs=1e-3)
+            assert [note.kind for note in motion.notes].count("change point") >= 2
+        else:
+            assert motion.doubts or motion.status
+
+
+@pytest.mark.parametrize("name", ["four_bar", "rolling_disc", "paraboloid"])
+def test_regular_motions_in_fixed_steps_are_not_doubted(name):
+    example = ap.zoo.ALL[name]()
+    for step in (example.until / 200, example.until / 40):
+        motion = ap.simulate(example.system, example.start, example.until, example.parameters, fixed_step=step, backend="vm")
+        assert motion.ok and not [note for note in motion.notes if note.kind == "change point"]
+
+
+def test_rows_that_are_redundant_no_longer_are_told():
+    """y = 0 twice as long as x < 1, a parabola from there on: the second row is dependent at the start only."""
+    x, y = ap.coordinates("x y")
+    rows = [y - x * 0, y - Max(x - 1, 0) ** 3]
+    system = ap.System([x, y], kinetic=(x.d**2 + y.d**2) / 2, constraints=rows)
+    with pytest.warns(UserWarning, match="redundant at the start are not any more"):
+        motion = ap.simulate(system, {x.d: 1.0}, 2.0, backend="vm", fixed_step=0.05)
+    assert not motion.ok

@@ -20,6 +20,7 @@ from appell.model.values import as_table
 from appell.motion.motion import Motion, State
 from appell.motion.sampler import Sampler, unpack
 from appell.normal_form.flow import Flow
+from appell.notes import Note
 from appell.simulate.control.reader import Control, Reader
 from appell.simulate.control.sampled import SampledLoop
 from appell.simulate.doubts import doubts_of
@@ -30,6 +31,7 @@ from appell.simulate.loop.trace import Trace
 from appell.simulate.methods.stiff import STIFF
 from appell.simulate.methods.tableaux import TABLEAUX
 from appell.simulate.progress import Reporter, reporter
+from appell.simulate.ranks import ranks_along
 from appell.simulate.run import Run, unjudged
 from appell.simulate.start import check, read
 from appell.tree import Tree
@@ -117,17 +119,20 @@ def simulate(
     run = run.started(t0, q, v)
     chosen = _method(method, rtol)
     flow, loop = prepare(run, pseudo, chosen, corner)
-    if flow.guarded is not None and chosen not in STIFF and not model.unilateral and reader is None:
+    free = chosen not in STIFF and not model.unilateral and reader is None and fixed_step is None
+    guarded = flow.guarded is not None and free
+    if guarded:
         loop = RankedLoop.of(loop, run.form, flow, t0, q, v, run.p)
     z0 = _pack(run, flow, pseudo, t0, q, v)
     task = Task(
         t0=t0, z0=z0, t_end=t1, p=run.p, rtol=rtol, atol=atol, times=_times(times, t0, t1), max_step=max_step,
-        max_steps=max_steps, keep_steps=times is None, fixed_step=_fixed(fixed_step, chosen),
+        max_steps=max_steps, keep_steps=times is None or (run.form.m > 0 and not guarded),
+        fixed_step=_fixed(fixed_step, chosen),
     )  # fmt: skip
     clock = time.perf_counter()
     trace = driven(_under(reader, loop, run, flow), task, reporter(progress, t0, t1), dry_friction(model.forces))
     seconds = time.perf_counter() - clock
-    facts = _Facts(chosen, moved, seconds, State(t0, q, v), pseudo, times is not None, corner)
+    facts = _Facts(chosen, moved, seconds, State(t0, q, v), pseudo, times is not None, corner, guarded)
     return _motion(run, flow, loop, task, trace, facts)
 
 
@@ -267,6 +272,7 @@ class _Facts:
     pseudo: Mapping[str, Any] | None
     requested: bool
     corner: str
+    guarded: bool  # whether the rank of the rows was watched on the way
 
 
 def _motion(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, facts: _Facts) -> Motion:
@@ -304,7 +310,7 @@ def _motion(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, facts: _
         notes=(*run.notes, *trace.notes),
     )  # fmt: skip
     if trace.status is Status.OK:
-        motion = _with_doubts(motion, fixed_step=task.fixed_step is not None)
+        motion = _with_doubts(motion, *_ranks(run, flow, trace, facts), fixed_step=task.fixed_step is not None)
     if trace.status is Status.CORNER:
         raise SingularConfiguration(message, time=trace.t, state=run.named(q[-1], v[-1]), motion=motion)
     if trace.status is Status.CONTROL:
@@ -320,8 +326,18 @@ def _remedy(run: Run, status: Status, method: str) -> str:
     return f"; if the system is stiff, use method={name!r}"
 
 
-def _with_doubts(motion: Motion, *, fixed_step: bool) -> Motion:
-    doubts = doubts_of(motion, fixed_step=fixed_step)
+def _ranks(run: Run, flow: Flow, trace: Trace, facts: _Facts) -> tuple[list[Note], list[str]]:
+    """What there is to say about the ranks of the rows at the steps of a run that no guard watched."""
+    if facts.guarded or not run.form.m:
+        return [], []
+    t, z = trace.t_steps, trace.z_steps
+    q, v, _ = unpack(run, flow, t, z)
+    return ranks_along(run, t, q, v, trace.sorted_events()["time"])
+
+
+def _with_doubts(motion: Motion, notes: list[Note], more: list[str], *, fixed_step: bool) -> Motion:
+    doubts = (*doubts_of(motion, fixed_step=fixed_step), *more)
+    motion = replace(motion, notes=(*motion.notes, *notes)) if notes else motion
     for doubt in doubts:
         warn(f"this motion is doubtful: {doubt}")
     return replace(motion, doubts=doubts) if doubts else motion

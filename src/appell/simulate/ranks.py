@@ -1,0 +1,206 @@
+"""Ranks of the rows along a motion that no guard watched on its way: with walls, under a control, in steps of fixed size, …
+
+With Y = L⁻¹Aᵀ/w as at the start (`normal_form.rank`) and σ its smallest singular value of rank r at the steps of the motion,
+
+    σ < `LOST` of the largest              the rows are dependent within rounding there: accelerations have no digits
+    σ beyond the rank > `RISEN`            rows that were redundant are not any more
+    min Re eig(Y_k⁺ Y_{k+1}) < 0           rank was lost between two steps: a change point, where branches of the motion meet
+
+A change point through which the velocities went smoothly is noted; one at which they jumped is a doubt: another branch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.normal_form.rank import ROUNDINGS, RowSpace
+from appell.notes import Note
+from appell.simulate.loop.rank import LOST, RISEN
+from appell.simulate.run import Run
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+LOOKS, MOST = 200, 50_000
+"""States that are looked at first, or a quarter of all up to `MOST`; between two whose rows turned much, or where σ is small,
+the others are too."""
+
+SMALL = 0.1
+"""Share of the largest σ below which all steps are looked at."""
+
+INSIDE = 8
+"""Places between two steps at which rows that turned are looked at."""
+
+JUMP = 0.05
+"""Share of the speed by which velocities may change across a change point, besides what they do at the rate around it."""
+
+
+def ranks_along(run: Run, t: Array, q: Array, v: Array, blows: Array) -> tuple[list[Note], list[str]]:
+    """(notes, doubts) of a motion through the states (t (k,), q, v), with impacts at the times `blows`."""
+    if not run.form.m or run.form.gauss or len(t) < 2:
+        return [], []
+    along = _Along(run, t, q, v, blows)
+    with np.errstate(all="ignore"):
+        count = min(max(LOOKS, len(t) // 4), MOST)
+        along.look(np.unique(np.linspace(0, len(t) - 1, count).astype(np.intp)))
+        along.refine()
+        return along.findings()
+
+
+@dataclass
+class _Look:
+    """Rows at some states: numbers of the states (k,), Y (k, n, m), σ (k, m)."""
+
+    at: Indices
+    Y: Array
+    sigma: Array
+
+
+class _Along:
+    def __init__(self, run: Run, t: Array, q: Array, v: Array, blows: Array):
+        self.run, self.t, self.q, self.v, self.blows = run, t, q, v, blows
+        policy = run.policies.acceleration
+        self.rank, self.gamma = policy.rank, policy.gamma
+        self.metric = np.diag(policy.metric) if policy.metric else None
+        out = run.form.select("M", "A", "A_size")(t[0], q[0], v[0], run.p)
+        space = RowSpace.of(self._weight(out["M"], out["A"]), out["A"], out["A_size"])
+        self.w, self.risen = space.s, max(RISEN, 10 * space.noise, 100 * ROUNDINGS)
+        self.names = [row.constraint.name for row in run.form.rows if row.linear]
+        self.seen = _Look(np.zeros(0, np.intp), np.zeros((0, *out["A"].T.shape)), np.zeros((0, len(out["A"]))))
+
+    def _weight(self, M: Array, A: Array) -> Array:
+        if self.metric is not None:
+            return np.broadcast_to(self.metric, M.shape)
+        return M + self.gamma * np.swapaxes(A, -1, -2) @ A if self.gamma else M
+
+    def rows(self, t: Array, q: Array, v: Array) -> tuple[Array, Array]:
+        """(Y, σ) at a batch of states."""
+        out = self.run.evaluate(t, q, v, ("M", "A"))
+        M, A = self._weight(out["M"], out["A"]), out["A"] / self.w[:, None]
+        good = np.isfinite(M).all(axis=(1, 2)) & np.isfinite(A).all(axis=(1, 2))
+        M[~good], A[~good] = np.eye(M.shape[-1]), 1.0
+        try:
+            L = np.linalg.cholesky(M)
+        except np.linalg.LinAlgError:
+            L = np.array([np.diag(np.sqrt(np.abs(np.diag(one)) + 1e-300)) for one in M])
+        Y = np.linalg.solve(L, np.swapaxes(A, 1, 2))
+        sigma = np.zeros((len(Y), Y.shape[2]))
+        found = np.linalg.svd(Y, compute_uv=False)
+        sigma[:, : found.shape[1]] = found
+        return Y, sigma
+
+    def look(self, at: Indices) -> None:
+        """At the states with these numbers."""
+        at = np.setdiff1d(at, self.seen.at)
+        if len(at):
+            Y, sigma = self.rows(self.t[at], self.q[at], self.v[at])
+            order = np.argsort(np.concatenate([self.seen.at, at]), kind="stable")
+            join = lambda a, b: np.concatenate([a, b])[order]
+            self.seen = _Look(join(self.seen.at, at), join(self.seen.Y, Y), join(self.seen.sigma, sigma))
+
+    @property
+    def least(self) -> Array:
+        """σ_r at the states that were looked at."""
+        return self.seen.sigma[:, self.rank - 1]
+
+    def _turned(self) -> NDArray[np.bool_]:
+        """Between which neighbours of those looked at rank may have been lost: min Re eig of the symmetric part < 0.2."""
+        U, sigma, Vt = np.linalg.svd(self.seen.Y[:-1], full_matrices=False)
+        r = self.rank
+        V = np.swapaxes(Vt[:, :r], 1, 2)
+        there = self.seen.Y[1:] @ V
+        C = np.swapaxes(U[:, :, :r], 1, 2) @ there / np.maximum(sigma[:, :r, None], 1e-300)
+        low = np.linalg.eigvalsh((C + np.swapaxes(C, 1, 2)) / 2)[:, 0]
+        return ~(low > 0.2)
+
+    def refine(self) -> None:
+        """All steps where rows turned much or σ is small."""
+        at, least = self.seen.at, self.least
+        small = least < SMALL * least.max()
+        wanted = np.flatnonzero((self._turned() | small[:-1] | small[1:]) & (np.diff(at) > 1))
+        if len(wanted):
+            self.look(np.unique(np.concatenate([np.arange(at[k], at[k + 1]) for k in wanted]))[:MOST])
+
+    def findings(self) -> tuple[list[Note], list[str]]:
+        notes, doubts = [], []
+        seen, least, r = self.seen, self.least, self.rank
+        top = least.max()
+        gone = np.flatnonzero(~(least > LOST * top))
+        if len(gone):
+            doubts.append(self._said("are dependent within rounding", self.t[seen.at[gone[0]]], seen.Y[gone[0]]))
+        rest = seen.sigma[:, r] if r < seen.sigma.shape[1] else np.zeros(len(least))
+        if (rest > self.risen).any():
+            k = int(np.argmax(rest > self.risen))
+            doubts.append(
+                f"constraints that were redundant at the start are not any more at t = {self.t[seen.at[k]]:.6g}: the rank of"
+                " the rows rises, and the motion keeps only some of them"
+            )
+        for time, Y, smooth in self._crossings():
+            if smooth:
+                names = self._names(Y)
+                text = (
+                    f"change point at t = {time:.6g}: constraints ({', '.join(names)}) lose rank, and branches of the motion"
+                    " meet; it went on smoothly"
+                )
+                notes.append(Note(text, time=time, kind="change point", constraints=tuple(names)))
+            else:
+                jump = ", and the velocities jump: the motion may have changed branch"
+                doubts.append(self._said("lose rank", time, Y) + jump)
+        return notes, doubts
+
+    def _said(self, what: str, time: float, Y: Array) -> str:
+        return f"the constraints ({', '.join(self._names(Y))}) {what} at t = {time:.6g}, a singular configuration"
+
+    def _names(self, Y: Array) -> list[str]:
+        """The rows of the combination that vanishes."""
+        u = np.linalg.svd(Y, full_matrices=False)[2][self.rank - 1]
+        return [name for name, share in zip(self.names, np.abs(u), strict=True) if share > 0.1]
+
+    def _crossings(self) -> list[tuple[float, Array, bool]]:
+        """(time, Y, whether the velocities go on smoothly) of each loss of rank between two steps."""
+        found: list[tuple[float, Array, bool]] = []
+        seen, least = self.seen, self.least
+        for k in np.flatnonzero(self._turned() & (np.diff(seen.at) == 1)):
+            i = int(seen.at[k])
+            t, Y, sigma = self._inside(i)
+            j, ends = int(np.argmin(sigma)), min(least[k], least[k + 1])
+            sign = _least_eigenvalue(seen.Y[k], seen.Y[k + 1], self.rank)
+            if (sign < 0 and sigma[j] < 0.5 * ends) or (sigma[j] < 0.1 * ends and sigma[j] < 1e-3 * least.max()):
+                near = found and abs(t[j] - found[-1][0]) < 3 * abs(self.t[i + 1] - self.t[i])
+                if not near:
+                    found.append((float(t[j]), Y[j], self._smooth(i)))
+        return found
+
+    def _inside(self, i: int) -> tuple[Array, Array, Array]:
+        """(t, Y, σ_r) between the steps i and i + 1, on the cubic through their coordinates and rates."""
+        h, s = self.t[i + 1] - self.t[i], np.linspace(0, 1, INSIDE + 2)[1:-1, None]
+        qd = self.run.evaluate(self.t[i : i + 2], self.q[i : i + 2], self.v[i : i + 2], ("qd",))["qd"]
+        q0, q1 = self.q[i], self.q[i + 1]
+        q = q0 + s * h * qd[0] + s**2 * (3 * (q1 - q0) - h * (2 * qd[0] + qd[1])) + s**3 * (2 * (q0 - q1) + h * (qd[0] + qd[1]))
+        v, t = (1 - s) * self.v[i] + s * self.v[i + 1], self.t[i] + s[:, 0] * h
+        Y, sigma = self.rows(t, q, v)
+        return t, Y, sigma[:, self.rank - 1]
+
+    @cached_property
+    def _size(self) -> Array:
+        return np.maximum(np.abs(self.v).max(axis=0), 1e-300)
+
+    def _smooth(self, i: int) -> bool:
+        """Whether the velocities change across the steps i, i + 1 as fast as around them; near an impact nobody can tell."""
+        low, high = max(i - 1, 0), min(i + 2, len(self.t) - 1)
+        if ((self.blows >= min(self.t[low], self.t[high])) & (self.blows <= max(self.t[low], self.t[high]))).any():
+            return False
+        u = self.v / self._size
+        rate = lambda a, b: np.abs(u[b] - u[a]).max() / max(abs(self.t[b] - self.t[a]), 1e-300) if b > a else 0.0
+        around = max(rate(max(low - 2, 0), low), rate(high, min(high + 2, len(self.t) - 1)))
+        return bool(np.abs(u[high] - u[low]).max() <= JUMP + 3 * around * abs(self.t[high] - self.t[low]))
+
+
+def _least_eigenvalue(at: Array, there: Array, rank: int) -> float:
+    """min Re eig(Y⁺ Y′) on the combinations of rows that are independent at Y."""
+    V = np.linalg.svd(at, full_matrices=False)[2][:rank].T
+    return float(np.linalg.eigvals(np.linalg.lstsq(at @ V, there @ V, rcond=None)[0]).real.min())
