@@ -22,7 +22,10 @@ def along(run: Any, modes: Sequence[tuple[float, Mode]], t: Array, q: Array, v: 
     """Accelerations (k, nv), multipliers of the constraints (k, rows), of the faces (k, faces) and of frictions (k, parts)."""
     functions = friction_functions(run.system, run.form)
     own = functions.layout
-    which = np.clip(np.searchsorted([time for time, _ in modes], t, side="right") - 1, 0, None)
+    if not modes:  # it never began
+        k, lost = len(t), np.nan
+        return tuple(np.full((k, n), lost) for n in (v.shape[1], own.m, own.faces, sum(own.parts)))  # type: ignore[return-value]
+    which = modes_at([time for time, _ in modes], t)
     data = np.array([mode.data(own) for _, mode in modes])[which]
     z = np.hstack([q, v, np.zeros((len(t), functions.flow.nz - q.shape[1] - v.shape[1]))])
     p = np.hstack([np.broadcast_to(run.p, (len(t), len(run.p))), data])
@@ -35,6 +38,13 @@ def along(run: Any, modes: Sequence[tuple[float, Mode]], t: Array, q: Array, v: 
         answer = problem.checked(problem.solve(mode), (), mode.closed)
         rows[k], force[k] = answer.lam, answer.force
     return out["a"], rows[:, : own.m], rows[:, own.m : own.m + own.faces], force
+
+
+def modes_at(changes: Sequence[float], t: Array) -> NDArray[np.intp]:
+    """The number of the mode at each sample; of several samples at one time, those before the last are before the change."""
+    before = np.append(t[1:] == t[:-1], False) if len(t) else np.zeros(0, dtype=bool)
+    after = np.searchsorted(changes, t, side="right") - 1
+    return np.clip(np.where(before, np.searchsorted(changes, t, side="left") - 1, after), 0, None)
 
 
 def look(run: Any) -> Callable[[Array, Array, Array], dict[str, Array]]:

@@ -37,6 +37,8 @@ def decide(
 ) -> Answer:
     """The mode after an instant: faces that may press, frictions without slip, directions of the others.
 
+    All modes are tried where they are few, so that several accelerations are noticed; else the first consistent one is taken.
+
     ahead(mode, part): the slack of the mode after a part of a step. Of several consistent modes with one acceleration, the
     first that is still consistent a little later, most contacts and most sticking first.
     """
@@ -68,8 +70,10 @@ def _signed(own: Layout, rub: Rub, i: int, lam: Array) -> Rub:
 
 def _consistent(problem: Problem, faces: Sequence[int], resting: Sequence[int], slipping: dict) -> list[Answer]:
     found: list[Answer] = []
-    for k, mode in enumerate(problem.choices(faces, resting, slipping)):
-        if k >= FEW and found:
+    pairs = sum(problem.own.parts[i] == 2 for i in resting)
+    many = 2 ** len(faces) * 3 ** len(resting) > FEW or pairs > 1
+    for mode in problem.choices(faces, resting, slipping):
+        if many and found:
             break
         found += [answer for answer in problem.answers(mode, resting, faces) if answer.consistent]
     return found

@@ -7,7 +7,7 @@ hold the margin of the linear programme, where reactions are not unique; drift o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -25,8 +25,6 @@ HIT, LEAVE, BREAK, STOP, KINK, JAM, HOLD, DRIFT = "hit", "leave", "break", "stop
 
 DRIFTED = 1e-7
 """Share of its terms by which a row that holds because of others may be off."""
-SLOW = 1e-7
-"""Share of its terms at which the slip of a pair has stopped."""
 
 
 class Guard(NamedTuple):
@@ -45,12 +43,15 @@ class Watch:
     force_size: Array
     atol: float
     speed: Array  # (parts,) largest slip terms so far
+    level: Array  # (frictions,) slip of a pair below which it may have stopped
     margin: Callable[[Array, Array], Array] | None
     jam: Callable[[Array, Array], Array] | None
     guards: tuple[Guard, ...] = ()
 
     @staticmethod
-    def of(own: Layout, mode: Mode, force_size: Array, atol: float, speed: Array, margin: Any, jam: Any) -> Watch:
+    def of(
+        own: Layout, mode: Mode, force_size: Array, atol: float, speed: Array, level: Array, margin: Any, jam: Any
+    ) -> Watch:
         """With what there is to watch in the mode."""
         found = [Guard(HIT, f) for f in range(own.faces) if f not in mode.closed]
         if margin is None:
@@ -66,7 +67,7 @@ class Watch:
         found += [Guard(DRIFT, row) for row in mode.idle if row >= own.m]
         found += [Guard(HOLD)] if margin else []
         found += [Guard(JAM)] if jam else []
-        return Watch(own, mode, force_size, atol, speed, margin, jam, tuple(found))
+        return Watch(own, mode, force_size, atol, speed, level, margin, jam, tuple(found))
 
     def values(self, t: Array, z: Array, out: Out) -> tuple[Array, Array]:
         """All guards, (k, guards), and what rounding leaves of them, of the same shape."""
@@ -93,7 +94,7 @@ class Watch:
             s, size = out["s"][:, own.columns(i)], float(self.speed[own.columns(i)].max())
             if own.parts[i] == 1:
                 return self.mode.rubs[i].u[0] * s[:, 0], 1e-15 * size
-            return np.linalg.norm(s, axis=1) - SLOW * size, 1e-15 * size
+            return np.linalg.norm(s, axis=1) - self.level[i], 1e-3 * self.level[i]
         if kind == DRIFT:
             return self._drift(i, out), 0.0
         return (self.margin if kind == HOLD else self.jam)(t, z), 1e-12  # type: ignore[misc]
@@ -116,20 +117,20 @@ class Crossing(NamedTuple):
     inside: bool = False
 
 
-def crossings(values: Array, noise: Array) -> list[Crossing]:
-    """For each guard, the first place where it falls below zero, (k, guards); a guard that starts at zero has to rise first,
-    or to fall below its noise."""
+def crossings(guards: Sequence[Guard], values: Array, noise: Array) -> list[Crossing]:
+    """For each guard, (k, guards), the first place where it falls below zero, and dips before it that may; a guard that starts
+    at zero has to rise first, or to fall below its noise."""
     found = []
-    for j in range(values.shape[1]):
+    for j, guard in enumerate(guards):
         y, eps = values[:, j], noise[:, j]
         risen = y[0] > eps[0]
         for k in range(1, len(y)):
             if y[k] < 0 and (risen or y[k] < -10 * eps[k]):
                 found.append(Crossing(j, k - 1 if risen else 0, k))
                 break
-            if risen and k + 1 < len(y) and y[k] <= y[k - 1] and y[k] <= y[k + 1] and _dips(y[k - 1 : k + 2]):
+            smooth = guard.kind not in (HOLD, JAM, DRIFT) and risen and k + 1 < len(y)
+            if smooth and y[k] <= y[k - 1] and y[k] <= y[k + 1] and _dips(y[k - 1 : k + 2]):
                 found.append(Crossing(j, k - 1, k + 1, True))
-                break
             risen = risen or y[k] > eps[k]
     return found
 

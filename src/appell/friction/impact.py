@@ -83,7 +83,7 @@ class Impact:
                 f"Newton's restitution with Coulomb's law would gain {gained:.3g} J in a blow ({', '.join(self.names)}): normal"
                 " and slip are coupled; choose law='poisson' or law='stronge'"
             )
-        return Blow(dv, lam, rubbed, float(-tangential.sum()))
+        return Blow(dv, lam, rubbed, float(np.clip(-tangential.sum(), 0.0, max(-gained, 0.0))))
 
     # -- along the process of the impact ---------------------------------------------------------------------------------
 

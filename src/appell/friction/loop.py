@@ -25,7 +25,7 @@ from appell.friction.functions import FrictionFunctions
 from appell.friction.guards import BREAK, HIT, HOLD, JAM, KINK, LEAVE, STOP, Crossing, Guard, Watch, crossings
 from appell.friction.impact import Blow, Impact
 from appell.friction.mode import SLIP, STICK, Mode
-from appell.friction.problem import Answer, Problem
+from appell.friction.problem import TOLERANCE, Answer, Problem, response
 from appell.notes import Note
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Trace
@@ -38,6 +38,16 @@ FIRST_STRETCH, LONGEST_STRETCH = 8, 64
 """Steps between two looks at the guards."""
 STALLED = 40
 """So many changes of mode at one instant do not lead anywhere."""
+SLOW = 1e-9
+"""Share of its terms at which it is looked at whether the slip of a pair stops."""
+GONE = 1e-13
+"""Share of its terms at which it has stopped in any case."""
+FIRST_WAY = 1e-6
+"""Part of a step in which a pair that begins to slide keeps its direction."""
+BEGINNING, PIECES = 2e-2, 25
+"""Part of a step in which a pair that breaks away without a jump of its acceleration is led, and in how many pieces."""
+SMALL = 1e-2
+"""Share of the largest accelerations so far that is the size of those at an instant where they vanish."""
 AT_REST = 1e-11
 """Share of its terms below which a slip is none."""
 
@@ -76,6 +86,8 @@ class Journey:
         self.atol = float(np.min(task.atol))
         self.speed = np.zeros(sum(self.own.parts))  # the largest terms of each slip so far
         self.stalled, self.stretch = 0, FIRST_STRETCH
+        self.before = 0  # steps kept before the last event: of what follows at its instant the last state is kept
+        self.largest = 0.0  # square of the largest acceleration so far, in the kinetic metric
         self.answer: Answer
         self.touching: frozenset[int] = frozenset()  # faces that were just left or hit
 
@@ -92,7 +104,7 @@ class Journey:
             status, event = self._run_stretch()
             if event is not None:
                 self.stalled = self.stalled + 1 if trace.t == began else 0
-                self.stretch, trace.next_step = FIRST_STRETCH, None
+                self.stretch, trace.next_step, self.before = FIRST_STRETCH, None, len(trace.steps)
                 status = self._guarded(self._change, event)
             else:
                 self.stretch = min(2 * self.stretch, LONGEST_STRETCH)
@@ -163,13 +175,30 @@ class Journey:
         several = self.answer.free.shape[1] and problem._matters(self.answer)
         slides = [i for i, rub in enumerate(mode.rubs) if rub.state == SLIP and self.own.normals[i] is not None]
         return Watch.of(
-            self.own, mode, problem._scale[0], self.atol, self.speed, self._margins if several else None,
+            self.own, mode, problem._scale[0], self.atol, self.speed, self._levels(), self._margins if several else None,
             self._jams if slides else None,
         )  # fmt: skip
 
+    def _levels(self) -> Array:
+        """The slip of each pair below which it may have stopped: less than it has now."""
+        found = np.zeros(self.own.count)
+        for i in range(self.own.count):
+            part = self.own.columns(i)
+            size = float(self.speed[part].max())
+            found[i] = max(min(SLOW * size, 0.1 * float(np.linalg.norm(self.slip[part]))), GONE * size)
+        return found
+
     def _margins(self, t: Array, z: Array) -> Array:
         """The slack of the mode where reactions are not unique."""
-        return np.array([self._slack(self.mode, float(time), state) for time, state in zip(t, z, strict=True)])
+        found, guess = [], self.answer.lam
+        for time, state in zip(t, z, strict=True):
+            problem = self._problem(float(time), state)
+            answer = problem.checked(problem.solve(self.mode), [], list(self.mode.closed), guess)
+            inside = answer.solvable and answer.slack > TOLERANCE
+            found.append(1.0 if inside else answer.slack if answer.solvable else -1.0)
+            guess = answer.lam if inside else guess
+        self._problem()
+        return np.array(found)
 
     def _jams(self, t: Array, z: Array) -> Array:
         """det of the saddle point with what slides over that without friction: falls to 0 in a configuration of Painlevé."""
@@ -209,7 +238,7 @@ class Journey:
     ) -> tuple[float, Guard] | None:
         """The earliest event: its time and its guard."""
         found: list[tuple[float, Guard]] = []
-        for one in sorted(crossings(values, noise), key=lambda c: c.low):
+        for one in sorted(crossings(watch.guards, values, noise), key=lambda c: c.low):
             if found and samples[one.low] > min(found)[0]:
                 break
             one_guard = replace(watch, guards=(watch.guards[one.guard],))
@@ -244,8 +273,23 @@ class Journey:
             if there.status is not Status.OK:
                 return there.status, None
             trace.pass_times(there.z_times)
-            trace.move(time, there.z)
+            trace.move(*self._onto(guard, time, there.z, time - trace.t))
         return Status.OK, guard
+
+    def _onto(self, guard: Guard, t: float, z: Array, h: float) -> tuple[float, Array]:
+        """The end of a step of h, moved along its slope onto the zero of a distance or of a slip."""
+        out = self._look(np.array([t]), z[None], self.mode)
+        if guard.kind == HIT:
+            value, rate = out["g"][0, guard.number], out["g_d"][0, guard.number]
+        elif guard.kind == STOP and self.own.parts[guard.number] == 1:
+            k = self.own.columns(guard.number).start
+            value, rate = out["s"][0, k], out["s_d"][0, k]
+        else:
+            return t, z
+        dt = -value / rate if rate else 0.0
+        if not abs(dt) <= 1e-4 * h or t + dt > self.task.t_end:
+            return t, z
+        return float(t + dt), z + dt * self._slopes(t, z, self.mode)
 
     # -- transitions ---------------------------------------------------------------------------------------------------
 
@@ -258,7 +302,12 @@ class Journey:
             raise Undetermined("a force or a coefficient of friction is not finite")
         self.slip, self.sizes = out["s"], out["s_size"]
         self._check(out)
-        return Problem(self.own, out["M"], out["r"], out["J"], out["W"], out["gamma"], out["mu"], out["mu_static"])
+        problem = Problem(
+            self.own, out["M"], out["r"], out["J"], out["W"], out["gamma"], out["mu"], out["mu_static"], SMALL**2 * self.largest
+        )  # fmt: skip
+        if t == self.trace.t:
+            self.largest = max(self.largest, problem._scale[2])
+        return problem
 
     def _check(self, out: dict[str, Array]) -> None:
         for i, name in enumerate(self.names):
@@ -296,7 +345,112 @@ class Journey:
         if event.kind == HIT:
             self._hit(event.number)
             return
+        if event.kind == STOP and self.own.parts[event.number] == 2 and not self._stops(event.number):
+            return
         self._settle(set(self.mode.closed), stopped=event.number if event.kind == STOP else None)
+
+    def _stops(self, i: int) -> bool:
+        """Whether a pair that is slow stops, as what sticks holds; then it is moved to where its slip is zero,
+        t* = t − s·s/(s·ṡ). Else it passes zero by."""
+        problem, own, mode, trace = self._problem(), self.own, self.mode, self.trace
+        s, part = self.slip[own.columns(i)], own.columns(i)
+        rubs = tuple(rub._replace(state=STICK, u=()) if k == i else rub for k, rub in enumerate(self._directed(mode).rubs))
+        held = replace(mode, rubs=rubs)
+        answer = replace_mu(problem).checked(replace_mu(problem).solve(held), [], mode.closed)
+        if not answer.consistent:
+            return bool(np.linalg.norm(s) <= 2 * GONE * self.speed[part].max())
+        rate = (problem.J @ problem.solve(self._directed(mode)).x + problem.c)[own.own_rows(i)]
+        if s @ rate < 0:
+            dt = float(-(s @ s) / (s @ rate))
+            time = min(trace.t + dt, self.task.t_end)
+            out = self._slopes(trace.t, trace.z, mode)
+            trace.pass_times(np.array([trace.z + (x - trace.t) * out for x in self.task.times[trace.passed :] if x <= time])
+                             .reshape(-1, len(trace.z)))  # fmt: skip
+            trace.z[:] += (time - trace.t) * out
+            trace.t = time
+            resting = [k for k, rub in enumerate(mode.rubs) if rub.state == STICK or k == i]
+            if not self._stop(self._problem(), resting, list(mode.closed)):
+                self._keep()
+        return True
+
+    def _slopes(self, t: float, z: Array, mode: Mode) -> Array:
+        """ż of q and v; the rest stays."""
+        nq, nv = self.form.nq, self.form.nv
+        out = self._look(np.array([t]), z[None], mode)
+        qd = self.form.select("qd")(t, z[:nq].copy(), z[nq : nq + nv].copy(), self.p)["qd"]
+        return np.concatenate([qd, out["a"][0], np.zeros(len(z) - nq - nv)])
+
+    # -- pairs that begin to slide ---------------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        """Where pairs begin to slide, u = s/|s| has no value: they are led along directions that are those of the slip in the
+        middle of each piece of the way. One short piece where slip accelerates at once, many where it breaks away."""
+        begun = [i for i, rub in enumerate(self.mode.rubs) if rub.fixed]
+        problem = self._problem()
+        rates = problem.J @ self.answer.x + problem.c
+        sizes = problem._scale[1]
+        at_once = all(np.linalg.norm(rates[self.own.own_rows(i)]) > 1e-5 * sizes[self.own.own_rows(i)[0]] for i in begun)
+        h = self._step_of(self.mode)
+        part, pieces = (FIRST_WAY, 1) if at_once else (BEGINNING, PIECES)
+        for _ in range(pieces):
+            end = min(self.trace.t + part * h / pieces, self.task.t_end)
+            if end > self.trace.t:
+                self._lead(begun, end)
+        rubs = tuple(rub._replace(fixed=False) for rub in self.mode.rubs)
+        self.trace.modes.append((self.trace.t, replace(self.mode, rubs=rubs)))
+
+    def _step_of(self, mode: Mode) -> float:
+        """The first step in a mode."""
+        trace = self.trace
+        task = replace(self.task, t0=trace.t, z0=trace.z, p=np.append(self.p, mode.data(self.own)), first_step=None,
+                       times=np.zeros(0), max_steps=3, keep_steps=True)  # fmt: skip
+        *_, there = self.loop.plain.run(task)
+        return float(np.diff(there.t_steps).max(initial=0.0))
+
+    def _lead(self, begun: list[int], end: float) -> None:
+        """A piece of the way with fixed directions, u ∥ s before + s after."""
+        trace, own, mode = self.trace, self.own, self.mode
+        self._problem()
+        before = self.slip.copy()
+        for _ in range(50):
+            task = replace(self.task, t0=trace.t, z0=trace.z, t_end=end, p=np.append(self.p, mode.data(own)), times=np.zeros(0),
+                           first_step=end - trace.t, keep_steps=False)  # fmt: skip
+            *_, there = self.loop.plain.run(task)
+            if there.status is not Status.OK:
+                raise Undetermined("a pair of slips does not begin to slide in any direction")
+            self._problem(end, there.z)
+            after, turned, rubs = self.slip.copy(), 0.0, list(mode.rubs)
+            for i in begun:
+                mean = (before + after)[own.columns(i)]
+                u = np.array(mode.rubs[i].u)
+                across = float(u[0] * mean[1] - u[1] * mean[0])
+                turn = self._turn(i, mode, across, u, end - trace.t, float(u @ mean))
+                turned = max(turned, abs(turn))
+                angle = float(np.arctan2(u[1], u[0])) + turn
+                rubs[i] = rubs[i]._replace(u=(float(np.cos(angle)), float(np.sin(angle))))
+            mode = replace(mode, rubs=tuple(rubs))
+            if turned < 1e-12:
+                break
+        trace.modes.append((trace.t, mode))
+        if len(self.task.times) > trace.passed:
+            inside = self.task.times[trace.passed :]
+            inside = inside[inside <= end]
+            *_, there = self.loop.plain.run(replace(task, times=inside))
+            trace.pass_times(there.z_times)
+        trace.move(end, there.z)
+
+    def _turn(self, i: int, mode: Mode, across: float, u: Array, dt: float, along: float) -> float:
+        """By how much a direction turns so that it is that of the slip: Newton's step, the force turning with it."""
+        at, rows = self._problem(), self.own.own_rows(i)
+        x = response(at.M, at.J[mode.acting(self.own)], at.W[:, mode.acting(self.own)], at.W[:, rows])
+        bound = max(self.answer_bound(at, i, mode), 0.0)
+        normal = np.array([-u[1], u[0]])
+        stiff = dt * bound * float(normal @ (at.J[rows] @ x) @ normal) + max(along, 0.0)
+        return float(np.clip(across / stiff, -0.5, 0.5)) if stiff > 0 else 0.0
+
+    def answer_bound(self, at: Problem, i: int, mode: Mode) -> float:
+        """μ|Λ_N| or F of a friction that slides."""
+        return at.bound(i, at.solve(mode).lam, float(mode.rubs[i].sign), static=False)
 
     def _hit(self, face: int) -> None:
         at = self._instant()
@@ -347,8 +501,8 @@ class Journey:
         flight = 2 * after / pressing
         return bool(flight <= SHORT * np.spacing(abs(self.trace.t)) or 0.25 * flight * after <= RESTS * at.noise[face])
 
-    def _settle(self, closed: set[int], stopped: int | None, struck: bool = False) -> None:
-        """Slip that has vanished is set to zero, and the next mode is found. `struck`: a blow may have ended what stuck."""
+    def _settle(self, closed: set[int], stopped: int | None, *, struck: bool = False) -> None:
+        """Slip that has vanished is set to zero, and the next mode is found. After a blow what stuck may slide."""
         trace, own = self.trace, self.own
         at = self._instant()
         faces = sorted({i for i in (*closed, *at.on()) if abs(at.g_d[i]) <= at.slow[i] or i in closed})
@@ -374,16 +528,22 @@ class Journey:
         for face in sorted(set(mode.closed) - set(before)):
             trace.record(face, Kind.LANDING, float(at.g_d[face]), 0.0, 0.0)
         self._note(problem)
+        if any(rub.fixed for rub in mode.rubs):
+            self._begin()
 
     def _note(self, problem: Problem) -> None:
         """Says once where forces of friction are not unique."""
         free = self.answer.free
         if not free.shape[1] or not problem._matters(self.answer):
             return
-        names = [name for i, name in enumerate(self.names) if np.abs(free[self.own.own_rows(i)]).max(initial=0.0) > 0]
-        if any(note.kind == "indeterminate" and note.constraints == tuple(names) for note in self.trace.notes):
+        own, system = self.own, self.loop.system
+        normals = [c.name for c in (*system.constraints, *system.unilateral)]
+        rows = [(row, normals[row]) for row in range(own.m + own.faces)]
+        rows += [(row, name) for i, name in enumerate(self.names) for row in own.own_rows(i)]
+        names = tuple(dict.fromkeys(name for row, name in rows if np.abs(free[row]).max() > 1e-9 * np.abs(free).max()))
+        if any(note.kind == "indeterminate" and note.constraints == names for note in self.trace.notes):
             return
-        text = "reactions are not unique while they stick; that they hold is decided by a linear programme over the cones"
+        text = "reactions are not unique; whether they hold is decided by a linear programme over the cones"
         listed = ", ".join(f"'{name}'" for name in names)
         self.trace.notes.append(Note(f"{listed}: {text}", time=self.trace.t, kind="indeterminate", constraints=names))
 
@@ -397,19 +557,20 @@ class Journey:
         s = self.slip[self.own.columns(i)]
         return tuple((s / (np.linalg.norm(s) or 1.0)).tolist())
 
-    def _stop(self, problem: Problem, resting: list[int], faces: list[int]) -> None:
-        """v += Δv, the least in the kinetic metric with which the resting frictions have no slip at all."""
+    def _stop(self, problem: Problem, resting: list[int], faces: list[int]) -> bool:
+        """v += Δv, the least in the kinetic metric with which the resting frictions have no slip at all; whether there was."""
         own = self.own
         rows = [row for i in resting for row in own.own_rows(i)]
         slip = self.slip[[row - own.m - own.faces for row in rows]]
         if not np.any(slip):
-            return
+            return False
         held = [*range(own.m), *(own.m + f for f in faces), *rows]
         wanted = np.concatenate([np.zeros(len(held) - len(rows)), -slip])
         J = problem.J[held]
         root = np.linalg.lstsq(problem.M, J.T, rcond=1e-13)[0]
         dv = root @ np.linalg.lstsq(J @ root, wanted, rcond=1e-11)[0]
         self._move(problem.M, dv)
+        return True
 
     def _move(self, M: Array, dv: Array, lost: float = 0.0) -> None:
         """v += Δv and the work of the impulses."""
@@ -418,8 +579,16 @@ class Journey:
         trace.z[nq : nq + nv] += dv
         trace.z[-1] += float((v + dv / 2) @ M @ dv)
         trace.z[-2] += lost
-        trace.keep()
+        self._keep()
         trace.change_times(self.task.times)
+
+    def _keep(self) -> None:
+        """The state after an event, once."""
+        trace = self.trace
+        if trace.keep_steps and len(trace.steps) > max(self.before, 1):
+            trace.steps.page[trace.steps.used - 1] = np.append(trace.t, trace.z)
+        else:
+            trace.keep()
 
     # -- looking ahead ---------------------------------------------------------------------------------------------------
 
@@ -445,6 +614,11 @@ class Journey:
         finally:
             self._problem()
         return answer.slack if answer.solvable else -np.inf
+
+
+def replace_mu(problem: Problem) -> Problem:
+    """The problem with the coefficients of sliding at rest too."""
+    return replace(problem, mu_static=problem.mu)
 
 
 def _subdivided(t: Array, parts: int) -> Array:

@@ -12,13 +12,13 @@ Lemke's method proposes one, and nothing is believed that does not satisfy every
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
+from scipy.optimize import brentq, linprog
 
 from appell.friction.functions import Layout
 from appell.friction.mode import OFF, SLIP, STICK, Mode, Rub
@@ -71,6 +71,7 @@ class Problem:
     c: Array
     mu: Array
     mu_static: Array
+    least: float = 0.0  # E is not less: what is small for a motion may be all that there is at an instant
 
     # -- sizes ---------------------------------------------------------------------------------------------------------
 
@@ -86,14 +87,15 @@ class Problem:
         """Sizes of multipliers and of rows, (R,), (R,), from E = max c²/G, the square of x in the kinetic metric."""
         m = self.own.m
         x = _saddle(self.M, self.J[:m], self.W[:, :m], self.r[:, None], -self.c[:m, None])[0][:, 0]
-        terms = np.abs(self.J) @ np.abs(x) + np.abs(self.c)
+        loose = np.linalg.lstsq(self.M, self.r, rcond=1e-13)[0]  # what constraints bear is a force too
+        terms = np.abs(self.J) @ (np.abs(x) + np.abs(loose)) + np.abs(self.c)
         inertia = np.where(np.diag(self.M) > 0, np.diag(self.M), np.inf)
         G = np.maximum(np.abs(np.diag(self.compliance)), 1e-9 * (self.J**2 @ (1 / inertia)))
         G[:m] = np.maximum(G[:m], self.J[:m] ** 2 @ (1 / inertia))
         G = np.where(G > 0, G, 1.0)
         limits = [self.mu_static[i] ** 2 * G[row] for i, n in enumerate(self.own.normals) if n is None
                   for row in self.own.own_rows(i)]  # fmt: skip
-        E = max(float(np.max(terms**2 / G, initial=0.0)), max(limits, default=0.0), 1e-300)
+        E = max(float(np.max(terms**2 / G, initial=0.0)), max(limits, default=0.0), self.least, 1e-300)
         return np.sqrt(E / G), np.sqrt(E * G), E
 
     def same(self, x: Array, y: Array) -> bool:
@@ -113,7 +115,50 @@ class Problem:
 
     def answers(self, mode: Mode, resting: Sequence[int], faces: Sequence[int]) -> list[Answer]:
         """The answers of a mode, checked: one, or several directions in which pairs begin to slide."""
-        return [self.checked(self.solve(mode), resting, faces)]
+        begin = [i for i, rub in enumerate(mode.rubs) if rub.fixed and not any(rub.u)]
+        modes = self._directions(mode, begin) if begin else [mode]
+        return [self.checked(self.solve(one), resting, faces) for one in modes]
+
+    def _directions(self, mode: Mode, begin: list[int]) -> list[Mode]:
+        """Modes with the directions in which pairs begin to slide, u ∥ D x + c: all of them for one pair, one for several."""
+        start = self.solve(_with(mode, {i: Rub(STICK) for i in begin}))
+        angle = {}
+        for i in begin:
+            force = start.force[self.own.columns(i)]
+            angle[i] = float(np.arctan2(-force[1], -force[0]))
+        if len(begin) == 1:
+            return [_towards(mode, {begin[0]: theta}) for theta in self._parallel(mode, begin[0])]
+        for _ in range(60):
+            moved = 0.0
+            for i in begin:
+                others = _towards(mode, angle)
+                found = self._parallel(_with(others, {i: mode.rubs[i]}), i)
+                if not found:
+                    return []
+                near = min(found, key=lambda theta, i=i: abs(_turn(theta - angle[i])))
+                moved, angle[i] = max(moved, abs(_turn(near - angle[i]))), near
+            if moved < 1e-12:
+                return [_towards(mode, angle)]
+        return []
+
+    def _parallel(self, mode: Mode, i: int) -> list[float]:
+        """Angles at which the rate of the slip of pair i has the direction of slip."""
+        rows = self.own.own_rows(i)
+
+        def rate(theta: float) -> Array:
+            return self.J[rows] @ self.solve(_towards(mode, {i: theta})).x + self.c[rows]
+
+        def across(theta: float) -> float:
+            y = rate(theta)
+            return float(np.cos(theta) * y[1] - np.sin(theta) * y[0])
+
+        grid = np.linspace(-np.pi, np.pi, 33)
+        values = [across(theta) for theta in grid]
+        found = [float(brentq(across, a, b, xtol=1e-15, rtol=1e-14))  # type: ignore[arg-type]
+                 for a, b, x, y in zip(grid[:-1], grid[1:], values[:-1], values[1:], strict=True)
+                 if np.isfinite([x, y]).all() and (x > 0) != (y > 0)]  # fmt: skip
+        size = self._scale[1][rows[0]]
+        return [theta for theta in found if np.array([np.cos(theta), np.sin(theta)]) @ rate(theta) >= -TOLERANCE * size]
 
     def columns(self, mode: Mode) -> tuple[Array, Array]:
         """W with the columns of sliding, and r with the forces of limits."""
@@ -143,11 +188,21 @@ class Problem:
         row = self.own.normals[i]
         return size if row is None else size * sign * float(lam[row])
 
-    def checked(self, answer: Answer, resting: Sequence[int], faces: Sequence[int]) -> Answer:
-        """The answer with its slack: `resting` are the frictions without slip, `faces` those that may press."""
+    def checked(self, answer: Answer, resting: Sequence[int], faces: Sequence[int], guess: Array | None = None) -> Answer:
+        """The answer with its slack: `resting` are the frictions without slip, `faces` those that may press.
+
+        guess: multipliers of a state nearby; where those nearest to them lie inside the cones, they are as good as any."""
         if not answer.solvable:
             return answer
         if answer.free.shape[1] and self._matters(answer):
+            if guess is not None:
+                size = self._scale[0][:, None]
+                k = np.linalg.lstsq(answer.free / size, (guess - answer.lam) / size[:, 0], rcond=1e-12)[0]
+                lam = answer.lam + answer.free @ k
+                near = replace(answer, lam=lam, force=self.forces(answer.mode, lam))
+                slack, ties = self._slacks(near, resting, faces)
+                if slack > TOLERANCE:
+                    return replace(near, slack=slack, ties=ties)
             return self._by_programme(answer, resting, faces)
         slack, ties = self._slacks(answer, resting, faces)
         return Answer(answer.mode, answer.x, answer.lam, answer.force, answer.free, True, slack, ties)
@@ -184,13 +239,9 @@ class Problem:
 
     def _by_programme(self, answer: Answer, resting: Sequence[int], faces: Sequence[int]) -> Answer:
         """Whether some reactions bear it inside all cones: max τ with Λ >= τ, |λ| + τ <= μ_s Λ_N over λ + free·k, a linear
-        programme. It has no answer where a friction that slides has a normal reaction that is not determined."""
+        programme."""
         own, mode, (force_size, row_size, _) = self.own, answer.mode, self._scale
         free, d = answer.free, answer.free.shape[1]
-        for i, rub in enumerate(mode.rubs):
-            row = own.normals[i]
-            if rub.state == SLIP and row is not None and np.abs(free[row]).max() > 1e-9 * np.abs(free).max() and self.mu[i] > 0:
-                return Answer(mode, answer.x, answer.lam, answer.force, free, False)
         best: tuple[float, Array] | None = None
         bilateral = sorted(
             {n for i, n in enumerate(own.normals) if n is not None and n < own.m and mode.rubs[i].state == STICK}
@@ -266,6 +317,19 @@ class Problem:
         signs: dict[int | None, int] = {}
         sliding = [(self.own.normals[i], rub.sign) for i, rub in enumerate(rubs) if rub.state == SLIP]
         return all(signs.setdefault(row, sign) == sign for row, sign in sliding)
+
+
+def _with(mode: Mode, rubs: dict[int, Rub]) -> Mode:
+    return replace(mode, rubs=tuple(rubs.get(i, rub) for i, rub in enumerate(mode.rubs)))
+
+
+def _towards(mode: Mode, angles: dict[int, float]) -> Mode:
+    """The mode with pairs that slide at given angles."""
+    return _with(mode, {i: mode.rubs[i]._replace(u=(float(np.cos(x)), float(np.sin(x)))) for i, x in angles.items()})
+
+
+def _turn(angle: float) -> float:
+    return (angle + np.pi) % (2 * np.pi) - np.pi
 
 
 def _subsets(items: Sequence[int]) -> list[tuple[int, ...]]:

@@ -28,6 +28,7 @@ from sympy import Expr, Matrix, nan, oo, sqrt, zoo
 from appell.errors import ModelError
 from appell.jets import expression
 from appell.model.constraint import Constraint
+from appell.model.friction import Friction
 from appell.model.unilateral import Unilateral
 from appell.tree.frame_symbols import FrameSymbols, vector
 
@@ -140,8 +141,10 @@ def rolling(
     sideways: bool = True,
     floor: FrameSymbols | None = None,
     belt: Sequence[Any] = (0, 0),
+    friction: Any = None,
+    static: Any = None,
     name: str | None = None,
-) -> list[Constraint]:
+) -> list[Constraint | Friction]:
     """A thin wheel, or a ball, rolls without slipping on a plane: z = height of the world or of the frame `floor`.
 
         contact point  c = p − r u,   u = (n − (n·e) e)/s,   s = |n − (n·e) e|,       n = z of the floor, e the wheel's axis
@@ -159,7 +162,9 @@ def rolling(
     sideways: whether slipping across is excluded too; one of two wheels on one axle is enough.
     floor: a frame of the tree that carries the plane; the world by default.
     belt: velocity of the floor's surface along x and y of the floor, m/s, numbers or expressions in t.
-    name: before the rows' names: "name: height", "name: along", "name: across".
+    friction: μ: instead of the rows along and across an `ap.Friction` that the height presses: it rolls while it sticks, and
+        may slide. static: a larger coefficient at rest.
+    name: before the rows' names: "name: height", "name: along", "name: across", "name: friction".
     """
     _refuse_names(wheel)
     name = name or wheel.name
@@ -180,10 +185,13 @@ def rolling(
     rows: dict[str, Expr] = {}
     if plane.height is not None:
         rows["height"] = plane.height_of(wheel.position) - radius * s
-    rows["along"] = along.dot(w)
-    if sideways:
-        rows["across"] = across.dot(w)
-    return [Constraint(f, f"{name}: {row}") for row, f in rows.items()]
+    ways = {"along": along.dot(w), **({"across": across.dot(w)} if sideways else {})}
+    if friction is None:
+        return [Constraint(f, f"{name}: {row}") for row, f in {**rows, **ways}.items()]
+    if "height" not in rows:
+        raise ModelError(f"friction= of wheel '{name}' needs its height, which presses it onto the floor; it is None")
+    normal = Constraint(rows["height"], f"{name}: height")
+    return [normal, _friction(tuple(ways.values()), normal, friction, static, name)]
 
 
 def contact_point(
@@ -196,14 +204,17 @@ def contact_point(
     restitution: Any = 0,
     floor: FrameSymbols | None = None,
     belt: Sequence[Any] = (0, 0),
+    friction: Any = None,
+    static: Any = None,
     name: str | None = None,
-) -> list[Constraint | Unilateral]:
+) -> list[Constraint | Unilateral | Friction]:
     """A point of a body is held on a plane, z = height of the world or of the frame `floor`; it does not slip on it.
 
         height   n·(p − p_floor) = height,        x, y   x_floor·w = 0, y_floor·w = 0,      w = ṗ − (velocity of the floor at p)
 
     point: in the frame, m. slips: only the height is held. one_sided: n·(p − p_floor) >= height instead, with this restitution;
-    such a point slips. height, floor, belt: as in `rolling`.
+    such a point slips. height, floor, belt: as in `rolling`. friction: μ of an `ap.Friction` along the plane, which sticks or
+    slides, "name: friction"; static: a larger coefficient at rest.
     """
     _refuse_names(frame)
     name, place = name or frame.name, frame.at(point)
@@ -211,15 +222,25 @@ def contact_point(
         raise ModelError(f"the height of the plane under contact '{name}' is None; it must be a number or an expression")
     plane = Plane.of(floor, height, belt, f"contact '{name}'")
     gap = plane.height_of(place.position)
+    w = plane.slip(place.position, place.velocity)
+    ways = tuple(plane.axes[k].dot(w) for k in range(2))
+    rub = lambda normal: [] if friction is None else [_friction(ways, normal, friction, static, name)]
     if one_sided:
-        return [Unilateral(gap, name, restitution)]
+        face = Unilateral(gap, name, restitution)
+        return [face, *rub(face)]
     if restitution != 0:
         raise ModelError(f"contact '{name}' is held, so nothing rebounds; restitution= is for one_sided=True")
     rows = [Constraint(gap, f"{name}: height")]
+    if friction is not None:
+        return [*rows, *rub(rows[0])]
     if not slips:
-        w = plane.slip(place.position, place.velocity)
-        rows += [Constraint(plane.axes[k].dot(w), f"{name}: {'xy'[k]}") for k in range(2)]
+        rows += [Constraint(way, f"{name}: {'xy'[k]}") for k, way in enumerate(ways)]
     return [*rows]
+
+
+def _friction(ways: tuple[Expr, ...], normal: Constraint | Unilateral, mu: Any, static: Any, name: str) -> Friction:
+    slip = tuple(way for way in ways if way != 0)
+    return Friction(slip if len(slip) > 1 else slip[0], normal=normal, coefficient=mu, static=static, name=f"{name}: friction")
 
 
 __all__ = ["LOOPS", "contact_point", "loop", "rolling"]

@@ -86,9 +86,6 @@ def with_friction(run: Run, pseudo: Mapping[str, Any] | None, method: str, corne
             "a force is nonlinear in the multiplier of a unilateral constraint, which is run for affine ones only; say the"
             " contact with ap.Constraint where it does not end"
         )
-    pairs = [fr.name for fr in run.system.frictions if fr.parts == 2 and fr.regularise is None]
-    if pairs:
-        raise ModelError(f"friction '{pairs[0]}' in a plane (a pair of slips) is not run yet; one slip, or regularise=, is")
     if run.system.unilateral:
         _check_restitutions(run)
     functions = friction_functions(run.system, run.form)

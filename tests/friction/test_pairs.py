@@ -1,0 +1,101 @@
+"""Friction in a plane: directions that follow the slip, stops, and breaking away."""
+
+import numpy as np
+import pytest
+from sympy import Matrix, Rational, cos, sin
+
+import appell as ap
+from appell.tree import Inertia, Joint, Tree, contact_point, rolling
+
+G = 9.81
+x, y, z = ap.coordinates("x y z")
+
+
+def test_billiard_ball():
+    """A parabola while it slides, a line when it rolls: the slip keeps its direction and ends at 2|s0|/(7 μ g)."""
+    ball, r = ap.quaternion("ball"), Rational(1, 10)
+    rates = list(ball.rates)
+    turn = Matrix(ball.rotation) * Matrix(rates)
+    table = ap.Constraint(z, name="table")
+    cloth = ap.Friction((x.d - r * turn[1], y.d + r * turn[0]), normal=table, coefficient=Rational(1, 5), name="cloth")
+    kinetic = (x.d**2 + y.d**2 + z.d**2 + Rational(2, 5) * r**2 * sum(w**2 for w in rates)) / 2
+    system = ap.System([x, y, z, ball], kinetic, G * z, constraints=[table, cloth])
+    start = {x.d: 2, rates[0]: 30, rates[1]: 10, rates[2]: 5}
+    motion = ap.simulate(system, start, until=3, rtol=1e-12, atol=1e-13)
+    slip = np.array([2 - 1, 3.0])
+    u, end = slip / np.linalg.norm(slip), 2 * np.linalg.norm(slip) / (7 * 0.2 * G)
+    after = np.array([2.0, 0]) - 0.2 * G * end * u
+    assert [p.state for p in motion.phases] == ["slip", "stick"] and motion.phases[0].direction == pytest.approx(tuple(u))
+    assert abs(motion.phases[0].end - end) < 1e-11
+    place = np.array([2.0, 0]) * end - 0.1 * G * end**2 * u + after * (3 - end)
+    assert np.abs(motion[x, y][-1] - place).max() < 1e-10
+    assert motion.reaction(cloth).shape == (len(motion.t), 2)
+    assert motion.reaction(cloth)[0] == pytest.approx(-0.2 * G * u, abs=1e-10)
+
+
+def driven():
+    """A body with another mass in each direction under a load that turns."""
+    pad = ap.Friction((x.d, y.d), limit=Rational(1, 4), name="pad")
+    forces = {x: Rational(3, 10) * cos(ap.t), y: Rational(1, 5) * sin(2 * ap.t)}
+    return ap.System([x, y], (x.d**2 + 3 * y.d**2) / 2, forces=forces, constraints=[pad])
+
+
+def test_breaking_away_in_a_direction_of_its_own():
+    """It leaves where |F| reaches the limit, towards F; then it follows the regularised law as ε goes to 0."""
+    motion = ap.simulate(driven(), {}, until=4, rtol=1e-11)
+    states = [(p.state, p.start) for p in motion.phases]
+    assert [state for state, _ in states] == ["slip", "stick", "slip"]
+    t = states[2][1]
+    load = np.array([0.3 * np.cos(t), 0.2 * np.sin(2 * t)])
+    assert np.linalg.norm(load) == pytest.approx(0.25, abs=1e-9)
+    assert motion.phases[2].direction == pytest.approx(tuple(load / 0.25), abs=1e-9)
+    assert np.abs(motion.balance).max() < 1e-10
+
+
+def test_regularised_friction_comes_near():
+    exact, gaps = ap.simulate(driven(), {x.d: 1, y.d: 0.5}, until=1.5), []
+    for width in (Rational(1, 10), Rational(1, 40)):
+        pad = ap.Friction((x.d, y.d), limit=Rational(1, 4), regularise=width, name="pad")
+        near = ap.simulate(driven().replace(constraints=[pad]), {x.d: 1, y.d: 0.5}, until=1.5)
+        gaps.append(np.abs(near[x, y][-1] - exact[x, y][-1]).max())
+        assert near.ok
+    assert gaps[1] < 0.4 * gaps[0] < 0.05
+
+
+def test_a_pair_passes_zero_by():
+    """Thrown past rest by a strong side load: the slip is small for an instant but does not stop."""
+    pad = ap.Friction((x.d, y.d), limit=Rational(1, 10), name="pad")
+    system = ap.System([x, y], (x.d**2 + y.d**2) / 2, forces={x: -1}, constraints=[pad])
+    motion = ap.simulate(system, {x.d: 1, y.d: 1e-6}, until=2)
+    assert [p.state for p in motion.phases] == ["slip"] and motion.ok
+    assert motion[x.d][-1] == pytest.approx(-0.9 * (2 - 1 / 1.1), abs=1e-4)
+
+
+def test_wheels_may_slide():
+    """A ball on a tree that is thrown without spin slides, then rolls: 5/7 of its speed."""
+    r = 0.2
+    body = Inertia.at_centre(1.5, (0, 0, 0), 0.4 * 1.5 * r**2 * np.eye(3))
+    tree = Tree([Joint("ball", "floating", body=body, link="marble")])
+    system = tree.system(rolling(tree.frame("marble"), r, axis=None, friction=0.3))
+    motion = ap.simulate(system, {"z": r, "v_base_x": 5.0}, until=3, rtol=1e-11)
+    assert [p.state for p in motion.phases] == ["slip", "stick"]
+    assert motion.phases[1].start == pytest.approx(2 * 5 / (7 * 0.3 * G), abs=1e-9)
+    assert motion[tree.frame("marble").velocity[0]][-1] == pytest.approx(25 / 7, abs=1e-8)
+    with pytest.raises(ap.ModelError, match="needs its height"):
+        rolling(tree.frame("marble"), r, axis=None, height=None, friction=0.3)
+
+
+def test_a_box_on_four_feet():
+    """Four points that press and rub in one plane: reactions are not unique, the motion is that of a block."""
+    body = Inertia.at_centre(2.0, (0, 0, 0), np.diag([0.05, 0.05, 0.08]))
+    tree = Tree([Joint("box", "floating", body=body, link="box")])
+    feet = [(a, b) for a in (-1, 1) for b in (-1, 1)]
+    foot = lambda a, b: contact_point(
+        tree.frame("box"), (0.2 * a, 0.2 * b, -0.1), one_sided=True, friction=0.4, name=f"{a} {b}"
+    )
+    rows = [foot(a, b) for a, b in feet]
+    motion = ap.simulate(tree.system(rows), {"z": 0.1, "v_base_x": 1.0}, until=0.5)
+    assert motion["x"][-1] == pytest.approx(1 / (2 * 0.4 * G), abs=1e-9) and motion.ok
+    assert {p.end for p in motion.phases if p.state == "slip"} == {motion.phases[-1].start}
+    assert sum(motion.reaction(f"{a} {b}")[-1] for a, b in feet) == pytest.approx(2 * 9.81)
+    assert any(note.kind == "indeterminate" for note in motion.notes)
