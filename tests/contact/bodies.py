@@ -47,32 +47,35 @@ def polygon(rng, corners, planes=(((0.0, 1.0), 0.0),), e=None, regular=False):
     return body, values
 
 
-def planar_start(rng):
+def planar_start(rng, height=1.3):
     """(start, z) of a polygon in the air."""
-    state = np.array([0.0, 1.3, rng.uniform(0, 6), rng.normal() * 0.3, 0.0, rng.normal()])
+    state = np.array([0.0, height, rng.uniform(0, 6), rng.normal() * 0.3, 0.0, rng.normal()])
     return dict(zip((x, y, phi, x.d, y.d, phi.d), state.tolist(), strict=True)), state
 
 
-def polyhedra(corners):
-    """The system of all polyhedra with so many corners over the floor."""
-    up, walls = Matrix(ball.rotation)[2, :], []
-    e = ap.parameters("e")
-    for k in range(corners):
-        place = ap.parameters(f"a{k} b{k} c{k}")
-        walls.append(ap.Unilateral(z + sum(s * r for s, r in zip(place, up, strict=True)), f"corner{k}", e, chart="reflection"))
+def polyhedra(corners, planes=1):
+    """The system of all polyhedra with so many corners over so many planes n·r >= d."""
+    R, walls = Matrix(ball.rotation), []
+    for w in range(planes):
+        *n, d, e = ap.parameters(f"n{w} m{w} l{w} d{w} e{w}")
+        for k in range(corners):
+            place = Matrix([x, y, z]) + R * Matrix(ap.parameters(f"a{k} b{k} c{k}"))
+            walls.append(ap.Unilateral(sum(s * r for s, r in zip(n, place, strict=True)) - d, f"{w}.{k}", e, chart="reflection"))
     T = (x.d**2 + y.d**2 + z.d**2) / 2 + sum(J * w**2 for J, w in zip((J1, J2, J3), ball.rates, strict=True)) / 2
     return ap.System([x, y, z, *ball.coordinates], T, GRAVITY * z, constraints=walls, name="polyhedron")
 
 
-def polyhedron(rng, corners, e=None):
+def polyhedron(rng, corners, e=None, planes=(((0.0, 0.0, 1.0), 0.0),)):
     """(reference, parameters) of one of them: a box where there are eight corners."""
     box = np.array([[a, b, c] for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)]) * rng.uniform(0.3, 0.6, 3)
     places = box if corners == 8 else rng.normal(size=(corners, 3)) * 0.5
     places = places - places.mean(axis=0)
-    e = float(rng.choice([0.0, 0.4, 0.7])) if e is None else e
+    e = rng.choice([0.0, 0.4, 0.7], len(planes)).tolist() if e is None else [e] * len(planes)
     inertia = rng.uniform(0.1, 0.2, 3)
-    body = Spatial(1.0, inertia, places, [((0.0, 0.0, 1.0), 0.0)], np.array([0.0, 0.0, -GRAVITY]), [e])
-    values = {"e": e, **dict(zip(("J1", "J2", "J3"), inertia.tolist(), strict=True))}
+    body = Spatial(1.0, inertia, places, list(planes), np.array([0.0, 0.0, -GRAVITY]), e)
+    values = dict(zip(("J1", "J2", "J3"), inertia.tolist(), strict=True))
+    for w, (n, d) in enumerate(planes):
+        values |= {f"n{w}": n[0], f"m{w}": n[1], f"l{w}": n[2], f"d{w}": d, f"e{w}": e[w]}
     for k, (a, b, c) in enumerate(places):
         values |= {f"a{k}": a, f"b{k}": b, f"c{k}": c}
     return body, values
@@ -85,6 +88,11 @@ def spatial_start(rng):
     bx, by, bz, bw = ball.coordinates
     start = {z: 1.6, **dict(zip((bw, bx, by, bz), q.tolist(), strict=True)), **dict(zip(ball.rates, w.tolist(), strict=True))}
     return start, np.concatenate([[0, 0, 1.6], q, [0, 0, 0], w])
+
+
+bx, by, bz, bw = ball.coordinates
+in_space = (x, y, z, bw, bx, by, bz, x.d, y.d, z.d, *ball.rates)
+"""The state of a polyhedron in the order of its reference."""
 
 
 def judged(motion, faces):

@@ -303,13 +303,14 @@ class _Flight:
     def _dip(self, i: int, end: float, one: _Guards, two: _Guards, noise: float) -> float | None:
         """The crossing of a guard that is positive at the end of the step again."""
         times = self.t + (end - self.t) * np.arange(SAMPLES + 1) / SAMPLES
-        touching, free = self.touching[i], self.states[i] == FREE
-        g, low = [-np.inf if touching else float(one.g[i] - self.level[i])], self._touch(one, two, i)
+        free, low = self.states[i] == FREE, self._touch(one, two, i)
+        leaves = self.touching[i] and (one.d[i] >= 0 or one.d[i] ** 2 <= 2 * one.dd[i] * low)  # see loop_leaves
+        g = [-np.inf if leaves else float(one.g[i] - self.level[i])]
         for k in range(1, SAMPLES + 1):
             g.append(self._guard(i, times[k], end))
             if g[k] < -noise:
                 return self._before(i, times[k], end, one, noise)
-            first = k == 1 and free and not touching and one.d[i] < 0 and g[1] >= g[0]
+            first = k == 1 and free and not leaves and one.d[i] < 0 and g[1] >= g[0]
             last = k == SAMPLES and free and two.d[i] > 0 and g[k] <= g[k - 1]
             inside = k > 1 and g[k - 1] <= g[k - 2] and g[k - 1] <= g[k]
             if not (first or last or inside):

@@ -33,7 +33,7 @@ from appell.contact.contact import (
 )  # fmt: skip
 from appell.contact.events import Kind
 from appell.contact.mode import Mode
-from appell.contact.numbers import FLOOR, JAMMED, JUST_LEFT, NEGLIGIBLE, SHARP, STALLED
+from appell.contact.numbers import FLOOR, JAMMED, JUST_LEFT, NEGLIGIBLE, SEQUENCE, SHARP, STALLED
 from appell.contact.redundant import on_faces
 from appell.contact.resolution import unresolved, warn_of
 from appell.errors import ConstraintError, SingularConfiguration, Status
@@ -146,11 +146,8 @@ class _Journey:
     def _arrive(self) -> Status:
         """The mode of the start: blows first where it moves into a face, then the contacts that hold."""
         at = self._instant()
-        if at.approaching:
-            status = self._strike(at, at.approaching)
-            if status is not Status.OK:
-                return status
-        return self._settle()
+        status = self._strike_all(at, at.approaching)
+        return self._settle() if status is Status.OK else status
 
     def _switch(self, face: int, kind: Kind) -> Status:
         if self.stalled > STALLED:
@@ -164,10 +161,24 @@ class _Journey:
             return self._land(at, face)
         near = self.trace.touching if kind is Kind.CORNER else {face, *at.approaching}
         hits = [i for i in sorted(near) if at.g_d[i] < 0]
-        status = self._strike(at, hits) if hits else Status.OK
+        status = self._strike_all(at, hits)
         if status is not Status.OK:
             return status
         return self._settle(holding=None if hits else face, rest=set(hits))
+
+    def _strike_all(self, at: Instant, hits: list[int]) -> Status:
+        """Blows on some faces, then on those into which they have pushed it, until there is none."""
+        for _ in range(SEQUENCE):
+            status = self._strike(at, hits) if hits else Status.OK
+            if status is not Status.OK or not hits:
+                return status
+            at = self._instant()
+            hits = [i for i in at.approaching if i not in self.contacts]
+        faces = sorted({*at.on(), *self.trace.resting})  # with e < 1 they accumulate: all of them come to rest
+        if (at.restitution[faces] == 1).any():
+            return Status.CORNER
+        self._move(at, together(at, dict.fromkeys(faces, 0.0), ()).dv)
+        return Status.OK
 
     def _land(self, at: Instant, face: int) -> Status:
         """Bouncing ends. Its last flights, each e times the one before, would have lasted 2 ġ/|g̈|/(1 − e) more."""

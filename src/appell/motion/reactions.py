@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from appell.backends import warn
 from appell.contact.contact import Instant
@@ -24,12 +25,17 @@ if TYPE_CHECKING:
 def solved(motion: Motion, run_at: Callable[[tuple[int, ...], Any], Run]) -> tuple[Array, Array, Array]:
     """Accelerations (k, nv), multipliers of the constraints (k, rows) and of the faces (k, faces).
 
-    run_at: (faces in contact, samples) → what evaluates them.
+    run_at: (faces in contact, samples) → what evaluates them. Between two blows at one instant the velocities are those of no
+    motion: there it is what holds after the last of them.
     """
     t, q, v = motion.t, motion.q, motion.v
     rows, faces = len(motion.system.constraints), len(motion.system.unilateral)
     a, lam, touch = np.empty_like(v), np.empty((len(t), rows)), np.zeros((len(t), faces))
+    settled = _settled(t)
     for contacts, here in _modes(motion):
+        here = here[settled[here] == here]
+        if not len(here):
+            continue
         run = run_at(contacts, here)
         try:
             a[here], all_rows = run.acceleration(t[here], q[here], v[here])
@@ -39,6 +45,7 @@ def solved(motion: Motion, run_at: Callable[[tuple[int, ...], Any], Run]) -> tup
             _by_least_norm(motion, run, contacts, here, a, all_rows)
         lam[here] = all_rows[:, :rows]
         touch[np.ix_(here, contacts)] = all_rows[:, rows:]
+    a, lam, touch = a[settled], lam[settled], touch[settled]
     bad = ~(np.isfinite(a).all(axis=1) & np.isfinite(lam).all(axis=1))
     if bad.any():
         warn(
@@ -46,6 +53,14 @@ def solved(motion: Motion, run_at: Callable[[tuple[int, ...], Any], Run]) -> tup
             f" first at t = {t[bad][0]:.6g} s; they are NaN there"
         )
     return a, lam, touch
+
+
+def _settled(t: Array) -> NDArray[np.intp]:
+    """Of each sample its own number; between the first and the last sample of one instant that of the last, (k,)."""
+    found, same = np.arange(len(t)), np.diff(t) == 0
+    for i in np.flatnonzero(same[:-1] & same[1:])[::-1] + 1:
+        found[i] = found[i + 1]
+    return found
 
 
 def _by_least_norm(motion: Motion, run: Run, contacts: tuple[int, ...], here: Any, a: Array, lam: Array) -> None:
