@@ -1,6 +1,7 @@
 # make demo    derive, verify and simulate a nonholonomic system; results under out/
 # make test    lint, then the whole test suite in parallel
 # make lint    ruff, pyright, import-linter
+# make fuzz-contact  a thousand bodies falling on floors, into corners and on each other
 # make format  let ruff sort imports and fix what it can
 # make bench   the benchmarks against other libraries
 # make sweep   2,000 random mechanisms with friction against a reference
@@ -22,6 +23,10 @@ IS_ENOUGH := import sys, venv; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in $(CANDIDATES); do $$p -c '$(IS_ENOUGH)' 2>/dev/null && { echo $$p; break; }; done)
 
 .PHONY: help demo test lint format bench sweep sweep-linkages docs clean distclean
+
+.PHONY: fuzz-contact
+fuzz-contact: $(VENV)/.dev
+	$(BIN)/python -m tests.contact.fuzz --count 1000 --references 100
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile

@@ -60,7 +60,8 @@ def polyhedra(corners, planes=1):
         *n, d, e = ap.parameters(f"n{w} m{w} l{w} d{w} e{w}")
         for k in range(corners):
             place = Matrix([x, y, z]) + R * Matrix(ap.parameters(f"a{k} b{k} c{k}"))
-            walls.append(ap.Unilateral(sum(s * r for s, r in zip(n, place, strict=True)) - d, f"{w}.{k}", e, chart="reflection"))
+            f = sum(s * r for s, r in zip(n, place, strict=True)) - d
+            walls.append(ap.Unilateral(f, f"{w}.{k}", e, chart="reflection"))
     T = (x.d**2 + y.d**2 + z.d**2) / 2 + sum(J * w**2 for J, w in zip((J1, J2, J3), ball.rates, strict=True)) / 2
     return ap.System([x, y, z, *ball.coordinates], T, GRAVITY * z, constraints=walls, name="polyhedron")
 

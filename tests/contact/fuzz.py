@@ -68,23 +68,25 @@ def _polyhedra(corners, planes):
     return polyhedra(corners, planes)
 
 
-def flat(rng, planes, height=1.3):
-    corners = int(rng.integers(2, 6))
+def flat(rng, planes, height=1.3, corners=None):
+    corners = int(rng.integers(2, 6)) if corners is None else corners
     body, values = polygon(rng, corners, planes, regular=bool(rng.random() < 0.3))
     start, state = planar_start(rng, height)
     return Case(_polygons(corners, len(planes)), start, 3.0, values, body, state, (x, y, phi, x.d, y.d, phi.d))
 
 
-def on_floor(rng):
-    return flat(rng, FLOOR)
+def on_floor(rng, corners=None):
+    return flat(rng, FLOOR, corners=corners)
 
 
-def in_wedge(rng):
-    return flat(rng, (slope(-rng.uniform(10, 60), -0.3), slope(rng.uniform(10, 60), 0.3)), height=3.0)
+def in_wedge(rng, corners=None):
+    walls = (slope(-rng.uniform(10, 60), -0.3), slope(rng.uniform(10, 60), 0.3))
+    return flat(rng, walls, height=3.0, corners=corners)
 
 
-def in_corner(rng):
-    return flat(rng, (*FLOOR, slope(rng.uniform(60, 120), rng.uniform(1.2, 2.0))))
+def in_corner(rng, corners=None):
+    degrees = rng.uniform(60, 120)
+    return flat(rng, (*FLOOR, slope(degrees, rng.uniform(1.4, 2.2) + (1.4 if degrees > 90 else 0.0))), corners=corners)
 
 
 def spatial(rng, corners, planes):
@@ -113,7 +115,8 @@ def _pile(n):
     qs, rs, e = [ap.coordinates(f"x{i} y{i}") for i in range(n)], [ap.parameters(f"r{i}") for i in range(n)], ap.parameters("e")
     faces = []
     for i, ((a, b), r) in enumerate(zip(qs, rs, strict=True)):
-        faces += [ap.Unilateral(a - r, f"left{i}", e), ap.Unilateral(2 - r - a, f"right{i}", e), ap.Unilateral(b - r, f"floor{i}", e)]
+        walls = {"left": a - r, "right": 2 - r - a, "floor": b - r}
+        faces += [ap.Unilateral(f, f"{name}{i}", e) for name, f in walls.items()]
         for j in range(i):
             (c, d), s = qs[j], rs[j]
             faces.append(ap.Unilateral(sqrt((a - c) ** 2 + (b - d) ** 2) - r - s, f"{i}.{j}", e))
@@ -121,9 +124,9 @@ def _pile(n):
     return ap.System([s for q in qs for s in q], T, GRAVITY * sum(b for _, b in qs), constraints=faces, name="pile"), qs, rs, e
 
 
-def piles(rng):
+def piles(rng, n=None):
     """Discs that fall on each other in a box and come to rest there."""
-    n = int(rng.integers(2, 5))
+    n = int(rng.integers(2, 4)) if n is None else n
     system, qs, rs, e = _pile(n)
     radii = rng.uniform(0.25, 0.4, n)
     values = {e: float(rng.choice([0.0, 0.3, 0.6])), **{r: float(v) for r, v in zip(rs, radii, strict=True)}}

@@ -92,7 +92,8 @@ class Instant:
     @cached_property
     def speeds(self) -> Array:
         """Rates that velocities of this energy could have along the normals, about √(v·Mv n·M⁻¹n), and those of the faces."""
-        inertia = np.where(np.diag(self.M) > 0, np.diag(self.M), np.inf)
+        inertia = self.M.diagonal()
+        inertia = np.where(inertia > 0, inertia, np.inf)
         along = np.sqrt(max(self.energy(self.v), 0.0) * (self.g_v**2 @ (1 / inertia)))
         return along + np.abs(self.g_d - self.g_v @ self.v)
 
@@ -127,9 +128,33 @@ class Instant:
         share = np.divide(size, root, out=np.zeros_like(size), where=root > 0)
         return BALANCED * size + 1e-3 * BALANCED * root * share.max(initial=0.0) + TINY
 
+    @cached_property
+    def K(self) -> Array:
+        """x = K r of M x = r + W λ, A x = 0, (nv, nv)."""
+        n, m = self.M.shape[0], self.A.shape[0]
+        if not m and (np.diag(self.M) > 0).all():
+            D = 1 / np.sqrt(np.diag(self.M))
+            DD = D[:, None] * D
+            try:
+                np.linalg.cholesky(self.M * DD)
+                return np.linalg.inv(self.M * DD) * DD
+            except np.linalg.LinAlgError:
+                pass
+        return _saddle(self.M, self.A, self.W, np.eye(n), np.zeros((m, n)))[0]
+
+    @cached_property
+    def ideal(self) -> bool:
+        """Whether the reactions of the rows are W = Aᵀ."""
+        return not self.A.size or bool((self.W == self.A.T).all())
+
     def solve(self, faces: Sequence[int], force: Array, rows: Array, targets: Array) -> tuple[Array, Array]:
-        """(x, P) of M x = force + W λ + n P with A x = rows and n x = targets on the faces."""
+        """(x, P) of M x = force + W λ + n P with A x = rows and n x = targets on the faces; P of least norm."""
         N = self.g_v[list(faces)].reshape(len(faces), len(self.M))
+        if not self.A.size:
+            free, X = self.K @ force, self.K @ N.T
+            P = _independent_solve(N @ X, targets - N @ free)
+            if P is not None:
+                return free + X @ P, P
         right = np.concatenate([rows, targets])[:, None]
         x, lam = _saddle(self.M, np.vstack([self.A, N]), np.hstack([self.W, N.T]), force[:, None], right)
         return x[:, 0], lam[len(self.A) :, 0]
@@ -144,16 +169,17 @@ class Instant:
     def compliance(self, faces: Sequence[int]) -> Array:
         """G = n K nᵀ, (k, k): the rate that a unit impulse on one face gives to another, bilateral rows answering."""
         N = self.g_v[list(faces)]
-        return N @ self.answers(faces).T
+        return N @ self.K @ N.T
 
     def answers(self, faces: Sequence[int]) -> Array:
         """K nᵀ of the faces, (k, nv): the velocities that unit impulses give."""
-        N = self.g_v[list(faces)]
-        return _saddle(self.M, self.A, self.W, N.T, np.zeros((len(self.A), len(N))))[0].T
+        return self.g_v[list(faces)] @ self.K.T
 
     def moved(self, dv: Array) -> Instant:
         """The same instant with the velocities v + Δv."""
-        return replace(self, v=self.v + dv, g_d=self.g_d + self.g_v @ dv)
+        there = replace(self, v=self.v + dv, g_d=self.g_d + self.g_v @ dv)
+        there.__dict__["K"] = self.K
+        return there
 
     def energy(self, dv: Array) -> float:
         """Δv·MΔv."""
@@ -164,6 +190,26 @@ class Instant:
         G = self.compliance(faces)
         size = np.sqrt(np.outer(np.diag(G), np.diag(G)))
         return bool((np.abs(G - np.diag(np.diag(G))) <= ORTHOGONAL * size).all())
+
+
+def _independent_solve(G: Array, right: Array) -> Array | None:
+    """P of G P = right where the faces are independent; None where they are not."""
+    if len(G) == 0:
+        return np.zeros(0)
+    return np.linalg.solve(G, right) if _full(G) else None
+
+
+def _full(G: Array) -> bool:
+    """Whether the normals of faces with the compliance G plainly do not depend on each other."""
+    size = np.diag(G)
+    if not (size > 0).all():
+        return False
+    root = np.sqrt(size)
+    try:
+        L = np.linalg.cholesky(G / (root[:, None] * root))
+    except np.linalg.LinAlgError:
+        return False
+    return bool(np.diag(L).min(initial=1.0) ** 2 > ORTHOGONAL)
 
 
 def _saddle(M: Array, A: Array, W: Array, r: Array, s: Array) -> tuple[Array, Array]:
@@ -326,8 +372,10 @@ def certain(at: Instant, contacts: Sequence[int]) -> Array:
 
 def bearing(at: Instant, contacts: Sequence[int], candidates: Sequence[int]) -> tuple[int, ...]:
     """The faces that bear the load where more than the contacts can, as their g̈ is zero too: Λ >= 0 of least norm."""
-    a, lam = at.solve(contacts, at.force, -at.a0, -at.g_dd0[list(contacts)])
     pool = [*contacts, *(i for i in candidates if i not in contacts)]
+    if not contacts or len(independent(at, pool)) == len(pool):
+        return tuple(contacts)
+    a, lam = at.solve(contacts, at.force, -at.a0, -at.g_dd0[list(contacts)])
     still = dict(zip(pool, 10 * at.balance(pool, at.compliance(pool)) + 1e-9 * (np.abs(at.g_v[pool]) @ np.abs(a)), strict=True))
     bend = at.g_v @ a + at.g_dd0
     faces = [*contacts, *(i for i in pool[len(contacts) :] if abs(bend[i]) <= still[i])]
@@ -347,6 +395,8 @@ def bearing(at: Instant, contacts: Sequence[int], candidates: Sequence[int]) -> 
 def independent(at: Instant, faces: Sequence[int]) -> tuple[int, ...]:
     """The first faces whose normals do not depend on those before them."""
     G = at.compliance(faces)
+    if at.ideal and _full(G):
+        return tuple(faces)
     found: list[int] = []
     for i in range(len(faces)):
         left = G[i, i] - G[i, found] @ np.linalg.solve(G[np.ix_(found, found)], G[found, i])

@@ -61,12 +61,11 @@ class ModeLoop:
     bends: bool = False
     redundant: dict[Any, bool] = field(default_factory=dict)
 
-    def in_mode(self, contacts: tuple[int, ...], asleep: tuple[int, ...] = (), at: Instant | None = None) -> Loop:
-        """The loop of a mode; at: where it is entered."""
+    def in_mode(self, contacts: tuple[int, ...], asleep: tuple[int, ...], rank: int) -> Loop:
+        """The loop of a mode; rank: how many of the contacts are independent where it is entered."""
         if not contacts:
             return replace(self.flight, mode=Mode(blows_outside=self.bends)) if self.bends else self.flight
-        assert at is not None
-        return replace(self.held, mode=Mode(contacts, asleep, len(independent(at, contacts)), self.bends))
+        return replace(self.held, mode=Mode(contacts, asleep, rank, self.bends))
 
     def implied(self, contacts: tuple[int, ...], face: int, t: float, q: Array, v: Array) -> bool:
         """Whether g of a face is zero wherever the contacts hold: at random states near this one."""
@@ -90,6 +89,7 @@ class _Journey:
         self.loop, self.task, self.trace = loop, task, trace
         self.floor = FLOOR * float(np.min(task.atol))
         self.landings: dict[int, float] = {}  # face → time of its last landing
+        self.rank = 0  # independent ones among the contacts
         self.stalled = 0
         self.jammed = -np.inf  # when it was last freed
         self.unseen = np.zeros(len(loop.run_.system.unilateral), dtype=int)  # fixed steps that do not follow a distance
@@ -132,8 +132,7 @@ class _Journey:
         return self.trace.contacts[-1][1] if self.trace.contacts else ()
 
     def _run_mode(self) -> Iterator[Trace]:
-        at = self._instant() if self.contacts else None
-        return self.loop.in_mode(self.contacts, self.trace.asleep, at).run(self.task, self.trace)
+        return self.loop.in_mode(self.contacts, self.trace.asleep, self.rank).run(self.task, self.trace)
 
     # -- from one mode to the next -------------------------------------------------------------------------------------
 
@@ -220,8 +219,8 @@ class _Journey:
         each = {i: float(at.restitution[i]) for i in faces}
         if self.loop.bends and len(faces) == 1:
             blows: list[Blow] | None = [self._bent(at, faces[0], resting)]
-        elif at.orthogonal(faces):
-            blows = [blow(at, each, resting)]
+        elif (apart := self._apart(at, each, resting)) is not None:
+            blows = [apart]
         elif rule == "together" or (rule == "raise" and self._bound(at, faces)):
             blows = [together(at, each, resting)]
         elif rule == "raise" and self._sharp(at, faces) and not well_posed(at, faces, resting):
@@ -236,6 +235,14 @@ class _Journey:
             self._move(at, one.dv)
             at = after
         return Status.CORNER if blows is None else Status.OK
+
+    @staticmethod
+    def _apart(at: Instant, each: dict[int, float], resting: list[int]) -> Blow | None:
+        """One blow on faces that do not feel each other, not even through those that it rests on: None where they do."""
+        if not at.orthogonal(list(each)):
+            return None
+        one = blow(at, each, resting)
+        return one if all(one.impulses[i] >= 0 for i in each) else None
 
     def _move(self, at: Instant, dv: Array) -> None:
         """v += Δv; the impulses M Δv = W λ + n P do the work (v + Δv/2)·MΔv."""
@@ -257,6 +264,7 @@ class _Journey:
         shared = bearing(at, contacts, resting)
         if shared != contacts and self._hold_together(at, shared):
             contacts = shared
+        self.rank = len(independent(at, contacts))
         if contacts:
             at = self._stop(at, contacts)
         if not trace.contacts or contacts != self.contacts:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.contact.contact import Instant, certain
+from appell.contact.contact import Instant, certain, independent
 from appell.contact.modes import ModeLoop
 from appell.errors import Status
 from appell.simulate.loop.in_c import FIRST_TRIALS, CLoop, Hold
@@ -77,7 +77,9 @@ class Holds:
         return self.loop if isinstance(self.loop, ModeLoop) else None
 
     def _loop(self, contacts: tuple[int, ...]) -> Loop:
-        return self.loop if self._walled is None else self._walled.in_mode(contacts, (), self._instant() if contacts else None)
+        if self._walled is None:
+            return self.loop
+        return self._walled.in_mode(contacts, (), len(independent(self._instant(), contacts)) if contacts else 0)
 
     def _enter(self) -> Hold | None:
         """The hold of the mode in which the run stands, from there on; None where there is none."""
