@@ -10,7 +10,7 @@ from rich.console import Console
 
 from benchmarks.report import HERE, Table, machine, read_json, show, write_json, write_markdown
 
-NAMES = ("start", "derive", "acceleration", "trajectory", "disc", "trees", "forms", "impacts", "contact")
+NAMES = ("start", "derive", "acceleration", "trajectory", "disc", "trees", "forms", "impacts", "contact", "lab")
 
 
 def main(arguments: list[str] | None = None) -> list[Table]:

@@ -46,6 +46,8 @@ GIVEN_UP = 60
 """Starts that have come back to orbits which do not attract, after which no more are looked at: a family of orbits."""
 NEWTON, CLOSED = 8, 1e-10
 """Steps of Newton's method, and the share of the extent to which it closes an orbit."""
+SAME = 1e-6
+"""Share of the extent within which two points of attractors are one."""
 CLOUD = 96
 """Periods by which motions without a period are compared."""
 ALIKE = 0.12
@@ -271,9 +273,19 @@ class _Search:
             if not (np.abs(orbit.multipliers) < 1 - 1e-9).all():
                 return None
             at = orbit.motion.at(since + T * np.arange(m))
-            return Attractor(np.hstack([at.q, at.v]), m * T, orbit)
+            points = np.hstack([at.q, at.v])
+            shorter = self._least_period(points)
+            if shorter < m:  # neighbours come back after more periods than the orbit itself
+                return self._attractor(row, np.vstack([states[:-1], points[:1]]), shorter)
+            return Attractor(points, m * T, orbit)
         settled = distinct(states[None], self.extent, SETTLED)[0]
         return Attractor(states[-settled:].copy(), settled * T, None) if settled else None
+
+    def _least_period(self, points: Array) -> int:
+        """The smallest part of the points of an orbit after which they repeat themselves."""
+        m = len(points)
+        off = lambda d: (np.abs(np.roll(points, -d, axis=0) - points) / self.extent).max()
+        return next(d for d in range(1, m + 1) if m % d == 0 and (d == m or off(d) < SAME))
 
     def _closed(self, z: Array, period: float, since: float) -> Orbit | None:
         """The orbit next to a state, an equilibrium among them; None where Newton's method does not end there."""
@@ -298,7 +310,7 @@ class _Search:
         for k, one in enumerate(self.attractors):
             if one.period is not None and len(one.points) == len(found.points):
                 off = np.abs(one.points[:, None] - found.points[None]) / self.extent
-                if off.max(axis=2).min(axis=0).max() < 1e-6:
+                if off.max(axis=2).min(axis=0).max() < SAME:
                     return k
         return None
 
@@ -312,6 +324,7 @@ class _Search:
             return
         states = self.ensemble.go(rows, CLOUD, CLOUD)
         self._match(rows, states)
+        self._discover(rows, states)  # long periods
         good = np.isfinite(states).all(axis=(1, 2)) & (self.labels[rows] == UNDECIDED)
         rows, states = rows[good], states[good]
         if not len(rows):

@@ -109,6 +109,28 @@ class Sphere(Item):
 
 
 @dataclass(frozen=True, eq=False)
+class Ellipsoid(Item):
+    """An ellipsoid with semi-axes `radii` (m) along the axes of its place; two great ellipses show how it turns."""
+
+    at: Any
+    radii: Sequence[Any]
+    turned: Any = None
+    colour: str = PALETTE[0]
+    opacity: float = 1.0
+    name: str = ""
+
+    def parts(self, resolve: Resolve) -> Parts:
+        if len(self.radii) != 3:
+            raise ModelError(f"an Ellipsoid has three semi-axes, not {len(self.radii)}")
+        return {**_placed(resolve, self.at, self.turned), "radii": list(self.radii)}
+
+    def shapes(self, n: Numbers) -> list[Shape]:
+        ball = draw.sphere(1.0, marks=True)
+        mesh = draw.Mesh(ball.vertices * n["radii"][0], ball.triangles, ball.edges, smooth=ball.smooth)
+        return [_solid(n, mesh, self.colour, self.opacity, self.name)]
+
+
+@dataclass(frozen=True, eq=False)
 class Box(Item):
     """A box with edges `sizes` (m) along the axes of its place: two of them in a plane, three in space."""
 

@@ -21,6 +21,7 @@ from appell.zoo.linkage import four_bar, sliding_rod
 from appell.zoo.nonlinear import appell_hamel, constant_speed
 from appell.zoo.pendulum import n_pendulum, pendulum
 from appell.zoo.planar_body import holonomic_pseudo
+from appell.zoo.rattleback import rattleback
 from appell.zoo.robots import differential_drive, four_bar_urdf, stewart_platform, wheeled_leg
 from appell.zoo.rough import hopping_leg, tippe_top, woodpecker_toy
 from appell.zoo.second_order import constant_acceleration, orthogonal_acceleration
@@ -85,6 +86,9 @@ ALL: dict[str, Callable[[], Example]] = {
     )
 }
 
+LARGE: dict[str, Callable[[], Example]] = {"rattleback": rattleback}
+"""Systems whose classical forms fill pages: for runs and the laboratory, not for reading."""
+
 ROBOTS: dict[str, Callable[[], Example]] = {
     function.__name__: function for function in (differential_drive, four_bar_urdf, stewart_platform, wheeled_leg)
 }
@@ -106,6 +110,7 @@ FRICTION: dict[str, Callable[[], Example]] = {
 __all__ = [
     "ALL",
     "FRICTION",
+    "LARGE",
     "ROBOTS",
     "Example",
     "appell_hamel",
@@ -141,6 +146,7 @@ __all__ = [
     "painleve_rod",
     "paraboloid",
     "pendulum",
+    "rattleback",
     "rolling_ball_on_turntable",
     "rolling_coin",
     "rolling_disc",

@@ -1,0 +1,104 @@
+"""The laboratory: a bifurcation diagram and a plane of starts against SciPy's events with restarts, at equal error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sympy import cos
+
+import appell as ap
+from appell.simulate.many import Many
+from benchmarks.impacts import DAMPING, DRIVE, EQUAL, OMEGA, RESTITUTION, STOP, Result, clocked, driven, loosest, scipy_events
+from benchmarks.measure import Disagreement
+from benchmarks.report import Table, ratio, seconds
+
+Array = NDArray[np.float64]
+THEIRS = 1e-8
+
+
+def tables(quick: bool) -> list[Table]:
+    return [
+        _diagram(20 if quick else 1000, 20 if quick else 400, 10 if quick else 100, 2 if quick else 8),
+        _starts(50 if quick else 10_000, 10 if quick else 200, 2 if quick else 8),
+    ]
+
+
+def _diagram(values: int, skip: int, keep: int, sample: int) -> Table:
+    """Late states of the driven oscillator with a wall over ω, the public call as a whole."""
+    x = ap.coordinates("x")
+    w = ap.parameters("omega", positive=True)
+    wall = ap.Unilateral(x - STOP, "wall", RESTITUTION)
+    system = ap.System([x], x.d**2 / 2, x**2 / 2, {x: -DAMPING * x.d + DRIVE * cos(w * ap.t)}, [wall], name="driven")
+    omegas = np.linspace(1.8, 2.2, values)
+    few = omegas[:: max(1, values // sample)][:sample]
+    run = ap.compile(system, {w: float(omegas[0])}, backend="c")
+    ours = lambda over, method, rtol: ap.bifurcation_diagram(
+        run, {w: over}, skip=skip, keep=keep, start={x: 0.5}, method=method, rtol=rtol, atol=rtol / 100
+    ).z[:, -1]  # fmt: skip
+
+    def scipys() -> Array:
+        found = []
+        for omega in few:
+            rhs = lambda t, z, o=omega: (z[1], -DAMPING * z[1] - z[0] + DRIVE * math.cos(o * t))
+            until = (skip + keep) * 2 * np.pi / omega
+            found.append(scipy_events(rhs, STOP, RESTITUTION, np.array([0.5, 0.0]), until, THEIRS)[0])
+        return np.array(found)
+
+    exact = ours(few, "dop853", 1e-13)
+    title = f"A bifurcation diagram of {values:,} values × {skip + keep:,} periods"
+    return _compared(title, values, sample, exact, scipys, lambda m, r: ours(few, m, r), lambda m, r: ours(omegas, m, r),
+                     "the whole ap.bifurcation_diagram, compiled before")  # fmt: skip
+
+
+def _starts(count: int, periods: int, sample: int) -> Table:
+    """Ends of many starts, as `ap.basin` asks for them."""
+    run, until = driven(), periods * 2 * np.pi / OMEGA
+    rng = np.random.default_rng(1)
+    starts = np.stack([rng.uniform(STOP, 1.0, count), rng.uniform(-1, 1, count)], axis=1)
+
+    def ours(z: Array, method: str, rtol: float) -> Array:
+        many = Many(run, rtol=rtol, atol=rtol / 100, method=method)
+        z, n = z.copy(), len(z)
+        many.advance(np.zeros(n), z, np.tile(run.p, (n, 1)), np.full(n, until / periods), periods)
+        return z
+
+    few = starts[:sample]
+    drive = lambda t, z: (z[1], -DAMPING * z[1] - z[0] + DRIVE * math.cos(OMEGA * t))
+    scipys = lambda: np.array([scipy_events(drive, STOP, RESTITUTION, z, until, THEIRS)[0] for z in few])
+    title = f"A plane of {count:,} starts, {periods} periods each"
+    return _compared(title, count, sample, ours(few, "dop853", 1e-13), scipys, lambda m, r: ours(few, m, r),
+                     lambda m, r: ours(starts, m, r), "as ap.basin asks for them")  # fmt: skip
+
+
+def _compared(
+    title: str, count: int, sample: int, exact: Array, scipys: Callable[[], Array], few: Any, all_: Any, how: str
+) -> Table:  # fmt: skip
+    """SciPy on a sample; both our methods at the loosest tolerance that is as exact, on everything."""
+    off = lambda z: float(np.abs(z - exact).max())
+    final, spent = clocked(scipys)
+    if off(final) > 1e-4:
+        raise Disagreement(f"final states differ by {off(final):.1e}")
+    slow = Result(f"SciPy DOP853, extrapolated from {sample}", THEIRS, off(final), spent * count / sample)
+    results = []
+    for method in ("taylor", "dop853"):
+        tolerance = loosest(lambda rtol, m=method: off(few(m, rtol)), slow.error)
+        _, fast = clocked(lambda m=method, rtol=tolerance: all_(m, rtol))
+        results.append(Result(f"appell, method='{method}', one core", tolerance, off(few(method, tolerance)), fast))
+    results.append(slow)
+    return Table(
+        title=f"{title}: {ratio(slow.seconds / results[0].seconds)} faster",
+        columns=("code", "tolerance", "error at the end", "CPU time", "trajectories a second", "appell is faster by"),
+        rows=tuple(
+            (r.code, f"{r.tolerance:.1e}", f"{r.error:.1e}", seconds(r.seconds), f"{count / r.seconds:,.3g}",
+             "" if r is slow else ratio(slow.seconds / r.seconds))
+            for r in results
+        ),
+        notes=(f"x'' + {DAMPING} x' + x = {DRIVE:g} cos ωt, x >= {STOP}, e = {RESTITUTION}; errors on {sample}, against dop853"
+               f" at 1e-13; {how}", EQUAL),
+        records=tuple(asdict(r) for r in results),
+    )  # fmt: skip
