@@ -12,11 +12,14 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
+import sympy
 
 import appell as ap
+from appell import zoo
 from appell.backends.cuda.device import on_device, xp
 from appell.ensembles.inputs import read_inputs
 from appell.ensembles.kept import Kept
@@ -65,6 +68,35 @@ def forward_dynamics(folder: Path, name: str, scalar: str) -> dict[str, Any]:
     return {"work": f"forward dynamics, {name}", "type": scalar, "per second": STATES / best, "error": error}
 
 
+def walls(scalar: str, runs: int = 1 << 20, periods: int = 200) -> dict[str, Any]:
+    """A driven oscillator with a wall, 64 steps a period, every crossing located: seconds of the kernel."""
+    x = ap.coordinates("x")
+    force = {x: -x.d / 10 + sympy.cos(2 * ap.t)}
+    system = ap.System([x], x.d**2 / 2, x**2 / 2, force, [ap.Unilateral(x + 0.3, "wall", 0.9)], name="oscillator")
+    rng = np.random.default_rng(1)
+    z = np.stack([rng.uniform(-0.3, 1, runs), rng.uniform(-1, 1, runs)], axis=1)
+    step, until = np.pi / 64, periods * np.pi
+    short = [ap.simulate_many(system, z[:64], until=5 * np.pi, step=step, backend=b).x.values for b in ("auto", "cuda")]
+    error = float(np.abs(short[0] - short[1]).max())
+    if not error < 1e-8:
+        raise Disagreement(f"oscillator with a wall: off by {error:.1e}")
+    order = Order(
+        t0=0.0, ends=np.array([until]), rtol=1e-9, atol=1e-12, step=step, method="rk4", max_step=np.inf,
+        max_steps=10**9, corner="raise", kept=Kept(), scalar=scalar, gpu=True,
+    )  # fmt: skip
+    inputs, run, best = read_inputs(system, z, None, product=False), ap.compile(system), np.inf
+    for _ in range(3):
+        kernel = OnGpu(run, inputs, order, np.arange(runs))
+        kernel.work()
+        best = min(best, kernel.kernel_seconds)
+    about = kernel.kernel.attributes
+    return {
+        "work": f"oscillator with a wall, {runs} starts, {periods} periods of 64 steps", "type": scalar, "seconds": best,
+        "per second": runs * periods * 64 / best, "error": error, "not finished": int((kernel.status != 0).sum()),
+        "registers": about["num_regs"], "local": about["local_size_bytes"],
+    }  # fmt: skip
+
+
 def many(name: str, system: Any, parameters: Any, spread: float, scalar: str, runs: int, method: str = "rk4") -> dict[str, Any]:
     """Fixed steps of 1 ms in registers, the whole loop on the device: steps a second, against `simulate` on a few runs."""
     rng, n = np.random.default_rng(1), 1000
@@ -95,10 +127,82 @@ def many(name: str, system: Any, parameters: Any, spread: float, scalar: str, ru
     }  # fmt: skip
 
 
+def zoo_parity() -> dict[str, Any]:
+    """Every system of the zoo on the device against the lanes of the CPU, 16 runs each; those that are chaotic stay short."""
+    worst, made, alone = 0.0, 0, []
+    for name, make in zoo.ALL.items():
+        example = make()
+        speed = example.system.velocities[0]
+        near = [{**example.start, speed: float(example.start.get(speed, 0.0)) + d} for d in np.linspace(0, 0.1, 16)]
+        try:
+            near = [ap.consistent(example.system, start, parameters=example.parameters) for start in near]
+        except ap.AppellError:
+            near = [example.start] * 16
+        starts = {key: np.array([float(start.get(key, 0.0)) for start in near]) for key in near[0]}
+        results = [
+            ap.simulate_many(example.system, starts, example.parameters, 0.5, rtol=1e-9, backend=b) for b in ("auto", "cuda")
+        ]
+        if results[1].attrs["path"].startswith("one by one"):
+            alone.append(name)
+            continue
+        made += 1
+        if (results[0].status.values != results[1].status.values).any():
+            raise Disagreement(f"{name}: {results[0].status.values} and {results[1].status.values}")
+        for key in (k for k in results[0].data_vars if results[0][k].dtype.kind == "f"):
+            a, b = (r[key].values for r in results)
+            worst = max(worst, float(np.nanmax(np.abs(a - b)) / (1 + np.nanmax(np.abs(a)))))
+    return {"work": f"zoo on the device, {made} systems", "type": "double", "error": worst, "one by one": alone}
+
+
+def handed_over(folder: Path) -> dict[str, Any]:
+    """Arrays of CuPy, PyTorch and JAX in and out of a robot's functions without a copy."""
+    import jax
+    import torch
+
+    cp, tree = xp(), ap.Tree.from_urdf(folder / ROBOTS["ur5"][0])
+    some = States.random(tree, 1000)
+    right = tree.forward_dynamics(some.q, some.v, some.third)
+    kinds = {
+        "cupy": cp.asarray, "torch": lambda a: torch.as_tensor(a, device="cuda"), "jax": lambda a: jax.numpy.asarray(a),
+    }  # fmt: skip
+    jax.config.update("jax_enable_x64", True)
+    found = {k: tree.forward_dynamics(make(some.q), make(some.v), make(some.third)) for k, make in kinds.items()}
+    error = max(float(np.abs(a.get() - right).max() / np.abs(right).max()) for a in found.values())
+    back = torch.from_dlpack(found["torch"])
+    if back.data_ptr() != found["torch"].data.ptr or not error < 1e-12:
+        raise Disagreement(f"handed over with an error of {error:.1e}")
+    one = tree.forward_dynamics(*(cp.asarray(a[0]) for a in (some.q, some.v, some.third)))
+    if not np.abs(one.get() - right[0]).max() < 1e-10:
+        raise Disagreement("one state on the device")
+    return {"work": "arrays of CuPy, PyTorch, JAX", "type": "double", "error": error}
+
+
+def basin(folder: Path, side: int = 1000) -> dict[str, Any]:
+    """A pendulum over three magnets with damping: which magnet each of side² starts at rest ends at; the labels as an array."""
+    x, y = ap.coordinates("x y")
+    corners = [(np.cos(a), np.sin(a)) for a in np.pi / 2 + 2 * np.pi / 3 * np.arange(3)]
+    V = (x**2 + y**2) / 4 - sum(1 / sympy.sqrt((x - a) ** 2 + (y - b) ** 2 + 0.09) for a, b in corners)
+    system = ap.System([x, y], (x.d**2 + y.d**2) / 2, V, {x: -0.2 * x.d, y: -0.2 * y.d}, name="magnets")
+    line = np.linspace(-2, 2, side)
+    starts = ap.outer({y: line, x: line})
+    first = ap.simulate_many(system, {x: line[:64], y: line[:64]}, until=60.0, rtol=1e-8, backend="cuda")  # compiled
+    begin = perf_counter()
+    ends = ap.simulate_many(system, starts, until=60.0, rtol=1e-8, backend="cuda")
+    whole = perf_counter() - begin
+    few = ap.simulate_many(system, {k: v[:: side * side // 500] for k, v in starts.items()}, until=60.0, rtol=1e-8)
+    away = np.hypot(*(few[k].values - ends[k].values[:: side * side // 500] for k in ("x", "y")))
+    distances = [np.hypot(ends.x.values - a, ends.y.values - b) for a, b in corners]
+    labels = np.argmin(distances, axis=0).astype(np.uint8).reshape(side, side)
+    np.savez_compressed(folder / "gpu_basin.npz", labels=labels)
+    return {
+        "work": f"basin, {side * side} starts, 60 s, rtol 1e-8", "type": "double", "seconds": whole,
+        "failed": int((ends.status != 0).sum()), "path": first.attrs["path"],
+        "same end as on the CPU": f"{int((away < 1e-3).sum())} of {len(away)}",
+    }  # fmt: skip
+
+
 def diffrax_pendulum(runs: int) -> dict[str, Any]:
     """The double pendulum by hand in JAX, Tsit5 with a fixed step, vmapped: steps a second."""
-    import time
-
     import diffrax
     import jax
     import jax.numpy as jnp
@@ -123,9 +227,9 @@ def diffrax_pendulum(runs: int) -> dict[str, Any]:
     call(z).block_until_ready()
     best = np.inf
     for _ in range(3):
-        begin = time.perf_counter()
+        begin = perf_counter()
         call(z).block_until_ready()
-        best = min(best, time.perf_counter() - begin)
+        best = min(best, perf_counter() - begin)
     return {"work": "diffrax Tsit5, 2 links", "type": "double", "per second": runs * 1000 / best, "error": None}
 
 
@@ -134,6 +238,7 @@ def main() -> None:
     parser.add_argument("--robots", type=Path, required=True, help="folder of example-robot-data's robots")
     parser.add_argument("--results", type=Path, default=HERE / "results")
     options = parser.parse_args()
+    options.results.mkdir(parents=True, exist_ok=True)
     rows = [forward_dynamics(options.robots, name, scalar) for name in ROBOTS for scalar in ("double", "float")]
     for links, runs in ((2, 1 << 20), (5, 1 << 18)):
         example = ap.zoo.n_pendulum(links)
@@ -141,13 +246,13 @@ def main() -> None:
             rows.append(many(f"{links} links", example.system, example.parameters, 1.0, scalar, runs, method))
     robot = ap.Tree.from_urdf(options.robots / ROBOTS["ur5"][0])
     rows += [many("ur5", robot, None, 1.0, s, 1 << 18) for s in ("double", "float")]
-    rows.append(diffrax_pendulum(1 << 17))
+    rows += [walls(scalar) for scalar in ("double", "float")]
+    rows += [zoo_parity(), handed_over(options.robots), basin(options.results), diffrax_pendulum(1 << 17)]
     device = xp().cuda.runtime.getDeviceProperties(0)["name"].decode()
     about = {"date": datetime.now(UTC).date().isoformat(), "device": device, "cupy": xp().__version__, "appell": ap.__version__}
-    options.results.mkdir(parents=True, exist_ok=True)
     (options.results / "gpu.json").write_text(json.dumps({"about": about, "rows": rows}, indent=1))
     for row in rows:
-        print(f"{row['work']:32} {row['type']:7} {row['per second']:.3e} /s  {row}")
+        print(row)
 
 
 if __name__ == "__main__":

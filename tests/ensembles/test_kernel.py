@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import cffi
 import numpy as np
 import pytest
+import sympy
 from tests.backends.cuda.cuda_text import on_host, to_ptx
 
 import appell as ap
@@ -16,6 +17,7 @@ from appell.ensembles.cuda import kernel_text
 from appell.ensembles.lanes import Ensemble
 from appell.ensembles.methods import tableau_named
 from appell.ensembles.program import CDEF
+from appell.ensembles.walls import wall_functions
 from appell.errors import BackendUnavailable
 
 room = import_module("appell.ensembles.simulate_many")
@@ -27,7 +29,8 @@ def on_cpu(folder, seen):
 
     class OnCpu(Ensemble):
         def load(self, run, order):
-            text = kernel_text(self.motion, tableau_named(order.method), self.watch, order.scalar)
+            walls = wall_functions(run, self.motion)
+            text = kernel_text(self.motion, tableau_named(order.method), self.watch, walls, order.scalar)
             seen.append(text)
             self.kernel = on_host(text, folder).appell_many_kernel
             ffi = cffi.FFI()
@@ -68,6 +71,19 @@ def test_the_kernel_makes_the_runs_of_the_lanes(case, tmp_path, monkeypatch):
         if lanes[variable].dtype.kind == "f":
             np.testing.assert_allclose(kernel[variable].values, lanes[variable].values, rtol=tolerance, atol=tolerance)
     assert b"appell_many_kernel" in to_ptx(seen[0])
+
+
+@pytest.mark.parametrize("how", [{"rtol": 1e-9}, {"step": np.pi / 64}], ids=["adaptive", "fixed"])
+def test_walls(how, tmp_path, monkeypatch):
+    force = {x: -x.d / 10 + sympy.cos(2 * ap.t)}
+    system = ap.System([x], x.d**2 / 2, x**2 / 2, force, [ap.Unilateral(x + 0.3, "wall", 0.9)])
+    arguments = (system, {x: np.linspace(-0.2, 1, 7), x.d: 0.3}, None, 2 * np.pi)
+    lanes, seen = ap.simulate_many(*arguments, **how), []
+    monkeypatch.setattr(room, "Ensemble", on_cpu(tmp_path, seen))
+    kernel = ap.simulate_many(*arguments, threads=1, **how)
+    assert seen and lanes.attrs["path"] == "lanes" and (kernel.status == 0).all()
+    np.testing.assert_allclose(kernel.x.values, lanes.x.values, atol=1e-10)
+    assert (kernel.x > -0.3).all() and b"appell_many_kernel" in to_ptx(seen[0])
 
 
 def test_reductions_and_sections(tmp_path, monkeypatch):

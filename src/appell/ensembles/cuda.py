@@ -11,7 +11,7 @@ from appell.backends.cuda.text import WHOLE, number, prelude
 from appell.backends.lanes.emit import ONE_BY_ONE, dialect_of, one_by_one
 from appell.backends.text.c_source import emit_plan, plan_of
 from appell.backends.text.sincos import Precision
-from appell.ensembles.program import Language, Watch, many_source
+from appell.ensembles.program import Language, WallFunctions, Watch, many_source
 from appell.graph import Fn
 from appell.normal_form.flow import Flow
 from appell.simulate.methods.tableaux import Tableau
@@ -19,9 +19,11 @@ from appell.simulate.methods.tableaux import Tableau
 INLINE = "static __forceinline__ "
 
 
-def kernel_text(flow: Flow, tableau: Tableau, watch: Watch | None, scalar: str = "double") -> str:
+def kernel_text(
+    flow: Flow, tableau: Tableau, watch: Watch | None, walls: WallFunctions | None = None, scalar: str = "double"
+) -> str:
     """The whole file, with `appell_many_kernel(appell_many *)`."""
-    return many_source(flow, tableau, watch, lanes=1, groups=1, scalar=scalar, language=CUDA)
+    return many_source(flow, tableau, watch, walls, lanes=1, groups=1, scalar=scalar, language=CUDA)
 
 
 def _types(fns: Sequence[Fn], lanes: int, precision: Precision) -> str:

@@ -63,8 +63,6 @@ def why_not(run: Run, order: Order) -> str | None:
     """None if the runs of a system go through lanes, else the reason why each is made by itself."""
     if not order.gpu and backend_named(run.backend).program is None:
         return f"backend={run.backend!r} compiles no time loops"
-    if run.system.unilateral and order.gpu:
-        return "the system has unilateral constraints"
     if run.system.unilateral and (order.ends < order.t0).any():
         return "the system has unilateral constraints and time runs backwards"
     if run.system.frictions:

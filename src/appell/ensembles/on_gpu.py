@@ -16,6 +16,7 @@ from appell.ensembles.lanes import Ensemble
 from appell.ensembles.methods import tableau_named
 from appell.ensembles.order import Order
 from appell.ensembles.program import CDEF
+from appell.ensembles.walls import wall_functions
 from appell.errors import ModelError
 from appell.remember import kept_in
 from appell.simulate.run import Run
@@ -34,7 +35,8 @@ class OnGpu(Ensemble):
         seen = None if self.watch is None else (self.watch.observe.digest, self.watch.begin, self.watch.each)
         known, key = kept_in(self.motion, "gpu"), (order.method, order.scalar, seen)
         if key not in known:
-            source = kernel_text(self.motion, tableau_named(order.method), self.watch, order.scalar)
+            walls = wall_functions(run, self.motion)
+            source = kernel_text(self.motion, tableau_named(order.method), self.watch, walls, order.scalar)
             known[key] = compiled_densely(source, "appell_many_kernel")
         self.kernel = known[key]
         ffi = cffi.FFI()
