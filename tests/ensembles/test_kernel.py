@@ -86,6 +86,14 @@ def test_walls(how, tmp_path, monkeypatch):
     assert (kernel.x > -0.3).all() and b"appell_many_kernel" in to_ptx(seen[0])
 
 
+def test_landings_end_in_single_precision():
+    """Late times have few digits: a landing that cannot be met more exactly is met."""
+    system = ap.System([x], x.d**2 / 2, x**2 / 2, {x: -x.d / 10 + sympy.cos(2 * ap.t)}, [ap.Unilateral(x + 0.3, "wall", 0.9)])
+    starts = {x: np.linspace(0.2, 1, 16)}
+    one, other = (ap.simulate_many(system, starts, until=30.0, step=np.pi / 64, since=s, dtype=np.float32) for s in (0.0, 0.0))
+    assert (one.status == 0).all() and (one.x == other.x).all() and (one.x >= -0.301).all()
+
+
 def test_reductions_and_sections(tmp_path, monkeypatch):
     system = ap.System([x, y], (x.d**2 + y.d**2) / 2, x**2 / 2 + y**2 + x**2 * y / 3)
     starts = {x: 0.3, x.d: np.linspace(0.1, 0.4, 6), y: 0.1}
