@@ -19,8 +19,10 @@ needs_c = pytest.mark.skipif(c_available() is not None, reason="the compiled sid
 @pytest.mark.compiler
 @pytest.mark.parametrize("name", NAMES)
 def test_quick_run(name, tmp_path, capsys):
-    if name == "trajectory":
+    if name in ("trajectory", "ensembles"):
         pytest.importorskip("heyoka")
+    if name == "ensembles":
+        pytest.importorskip("mujoco")
     if name == "trees":
         pytest.importorskip("pinocchio")
     tables = main([name, "--quick", "--results", str(tmp_path)])

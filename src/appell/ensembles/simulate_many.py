@@ -109,7 +109,7 @@ def simulate_many(
     for k, why in refused.items():
         results.status[k], results.message[k], results.t[k] = Status.REFUSED, why, order.t0
         results.z[k] = np.concatenate([inputs.q[k], inputs.v[k]])
-    todo = np.array([k for k in range(inputs.runs) if k not in refused], dtype=np.int64)
+    todo = np.setdiff1d(np.arange(inputs.runs, dtype=np.int64), np.fromiter(refused, np.int64, len(refused)))
     if order.step is not None:
         refuse_unstable(run, inputs, order, todo)
     path = _make(_started(run, inputs, order, todo), inputs, order, results, todo, threads, reporter(progress, 0, inputs.runs))
@@ -251,10 +251,10 @@ def _take(ensemble: Ensemble, inputs: Inputs, order: Order, results: Results) ->
     results.rows[made], results.row_times[made] = ensemble.rows[made, :, :n], ensemble.row_times[made]
     for name, value in ensemble.reduced(order.kept, ensemble.t - order.t0).items():
         results.values[name][made] = value[made]
-    texts = {Status.OK: message_of(Status.OK, 0, 0, order)}
-    for k in map(int, made):
+    results.message[made] = message_of(Status.OK, 0, 0, order)
+    for k in map(int, made[ensemble.status[made] != Status.OK]):
         status = Status(int(ensemble.status[k]))
-        results.message[k] = texts.get(status) or message_of(status, float(ensemble.t[k]), order.end_of(k), order)
+        results.message[k] = message_of(status, float(ensemble.t[k]), order.end_of(k), order)
 
 
 def _one_by_one(

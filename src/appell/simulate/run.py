@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,7 +27,11 @@ from appell.normal_form.saddle import ELIMINATE, RANK
 from appell.normal_form.solved import GaussSolved, status_of
 from appell.notes import Note
 from appell.remember import remembered
+from appell.simulate.jacobian import Jacobian, jacobian_of
 from appell.tree import Tree
+
+if TYPE_CHECKING:
+    from appell.simulate.in_jax import InJax
 
 Array = NDArray[np.float64]
 
@@ -137,6 +141,30 @@ class Run:
     @cached_property
     def _call(self) -> Call:
         return backend_named(self.backend).load(acceleration(self.form, self.policies))
+
+    @cached_property
+    def jacobian(self) -> Callable[[ArrayLike, ArrayLike, ArrayLike], Jacobian]:
+        """jacobian(t, q, v): derivatives of the accelerations, `a_q` (nv, nq), `a_v` (nv, nv), `a_p` (nv, np); batches first.
+
+        Columns of a_p are in the order of `system.parameters`. Of a unit quaternion the four entries are taken as independent.
+        """
+        return jacobian_of(self)
+
+    def jax(self) -> InJax:
+        """The accelerations, and short motions, as functions of JAX that it can differentiate (extra `[jax]`).
+
+        `f.acceleration(t, q, v, p)` gives a, (nv,); `f.motion(q, v, p, step=…, steps=…)` the state after so many steps of
+        order 4; p (np,) are the parameters in the order of `system.parameters`, those of the run by default.
+        """
+        from appell.simulate.in_jax import in_jax
+
+        return in_jax(self)
+
+    def with_parameters(self, p: Array) -> Run:
+        """The same run with other values of its parameters, (np,)."""
+        if np.array_equal(p, self.p):
+            return self
+        return replace(self, p=p, parameters=dict(zip(self.system.parameters, map(float, p), strict=True)))
 
     def evaluate(self, t: ArrayLike, q: ArrayLike, v: ArrayLike, names: Sequence[str]) -> dict[str, Array]:
         """Outputs of the normal form (`appell.normal_form.OUTPUTS`) at a batch of states: name → (batch, *shape)."""

@@ -1,0 +1,254 @@
+"""Many motions: lanes against heyoka's batches at equal measured error, our own single loops, and MuJoCo's rollout."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import appell as ap
+from appell import zoo
+from appell.simulate.ends import ends
+from appell.simulate.loop.task import Task
+from benchmarks.impacts import OMEGA, STOP, driven
+from benchmarks.measure import Disagreement
+from benchmarks.mujoco_peer import MuJoCo
+from benchmarks.pendulum import parameter_values, taylor_system, taylor_system_from_energies
+from benchmarks.report import Table, ratio
+from benchmarks.robots import ROBOTS, States
+
+Array = NDArray[np.float64]
+UNTIL, WIDTH = 10.0, 8
+TOLERANCES = 10.0 ** -np.arange(5, 15.1, 0.25)
+
+
+def tables(quick: bool) -> list[Table]:
+    return [
+        *([_pendulums(2, 64, (1e-8,))] if quick else [_pendulums(n, 8192 // n, (1e-8, 1e-11)) for n in (2, 5)]),
+        _wall(32 if quick else 2000, 10 if quick else 200),
+        _robot(64 if quick else 4096, 20 if quick else 1000),
+        _cores(256 if quick else 20_000),
+    ]
+
+
+@dataclass(frozen=True)
+class Rate:
+    """One code: its tolerance, the largest error of its sample, runs a second of CPU time."""
+
+    code: str
+    tolerance: float
+    error: float
+    rate: float
+
+
+def clocked(call: Callable[[], Any]) -> tuple[Any, float]:
+    begin = time.process_time()
+    value = call()
+    return value, time.process_time() - begin
+
+
+def best(call: Callable[[], Any], repeats: int = 3) -> tuple[Any, float]:
+    """The value and the least CPU time, s."""
+    found = [clocked(call) for _ in range(repeats)]
+    return found[0][0], min(spent for _, spent in found)
+
+
+def at_error(code: Callable[..., Callable[[Array], Array]], sample: Array, exact: Array, target: float) -> tuple[float, float]:
+    """The loosest tolerance, four a decade, with an error of the sample below the target, and that error."""
+    for tolerance in TOLERANCES[1e3 * target >= TOLERANCES]:
+        error = float(np.abs(code(float(tolerance))(sample) - exact).max())
+        if error <= target:
+            return float(tolerance), error
+    raise Disagreement(f"no tolerance brings the error below {target:.0e}")
+
+
+# -- pendulums ---------------------------------------------------------------------------------------------------------
+
+
+def lanes(n: int) -> Callable[[float], Callable[[Array], Array]]:
+    """tolerance → (starts (runs, 2n) → final states), on one thread."""
+    example = zoo.n_pendulum(n)
+    run = ap.compile(example.system, dict(zip(example.system.parameters, parameter_values(n), strict=True)))
+    names = [v.replace(".", "_") for v in map(str, (*example.system.coordinates, *example.system.velocities))]
+
+    def at(tolerance: float) -> Callable[[Array], Array]:
+        def ends_of(starts: Array) -> Array:
+            found = ap.simulate_many(run, starts, None, UNTIL, rtol=tolerance, atol=tolerance, threads=1)
+            return np.stack([found[name].values for name in names], axis=1)
+
+        return ends_of
+
+    return at
+
+
+def heyoka(system: list, n: int) -> Callable[..., Callable[[Array], Array]]:
+    """The same by heyoka's Taylor series, eight runs in a batch; compact mode compiles fast and runs slowly."""
+    import heyoka as hy
+
+    parameters = np.repeat(parameter_values(n)[:, None], WIDTH, axis=1)
+
+    def at(tolerance: float, compact: bool = True) -> Callable[[Array], Array]:
+        integrator: Any = hy.taylor_adaptive_batch(
+            system, np.zeros((2 * n, WIDTH)), pars=parameters, tol=tolerance, compact_mode=compact
+        )
+
+        def ends_of(starts: Array) -> Array:
+            final = np.empty_like(starts)
+            for k in range(0, len(starts), WIDTH):
+                integrator.set_time(0.0)
+                integrator.state[:] = starts[k : k + WIDTH].T
+                integrator.propagate_until(UNTIL)
+                final[k : k + WIDTH] = integrator.state.T
+            return final
+
+        return ends_of
+
+    return at
+
+
+def _pendulums(n: int, count: int, targets: tuple[float, ...]) -> Table:
+    rng = np.random.default_rng(1)
+    starts = np.hstack([rng.uniform(-1, 1, (count, n)), np.zeros((count, n))])
+    sample = starts[:32]
+    codes = {
+        "appell, lanes": lanes(n),
+        "heyoka batch, equations by hand": heyoka(taylor_system(n), n),
+        "heyoka batch, from the same T and V": heyoka(taylor_system_from_energies(n), n),
+    }
+    exact = codes["heyoka batch, equations by hand"](1e-17)(sample)
+    rows, records, ahead = [], [], []
+    for target in targets:
+        found = []
+        for name, code in codes.items():
+            tolerance, error = at_error(code, sample, exact, target)
+            few = starts if name.startswith("appell") else starts[: max(WIDTH, count // 8)]
+            call = code(tolerance) if name.startswith("appell") else code(tolerance, compact=False)
+            _, spent = best(lambda call=call, few=few: call(few))
+            found.append(Rate(name, tolerance, error, len(few) / spent))
+        ahead.append(found[0].rate / max(r.rate for r in found[1:]))
+        records += [{**asdict(r), "target": target} for r in found]
+        rows += [(f"{target:.0e}", r.code, f"{r.tolerance:.1e}", f"{r.error:.1e}", f"{r.rate:,.0f}") for r in found]
+    return Table(
+        title=f"{n} links, {UNTIL:g} s, {count:,} starts: appell is {' / '.join(map(ratio, ahead))} the best of heyoka",
+        columns=("error", "code", "tolerance", "largest error of 32 runs", "runs/s of one core"),
+        rows=tuple(rows),
+        notes=("masses and lengths are run-time values everywhere; whole simulate_many with its dataset; CPU time, best of 3",),
+        records=tuple(records),
+    )
+
+
+# -- a wall ------------------------------------------------------------------------------------------------------------
+
+
+def _wall(count: int, periods: int) -> Table:
+    run, until = driven(), periods * 2 * np.pi / OMEGA
+    rng = np.random.default_rng(1)
+    starts = np.stack([rng.uniform(STOP, 1.0, count), rng.uniform(-1, 1, count)], axis=1)
+    sample = starts[:20]
+    task = lambda tolerance: Task(t0=0.0, z0=starts[0], t_end=until, p=run.p, rtol=tolerance, atol=tolerance / 100)
+
+    def single(tolerance: float) -> Callable[[Array], Array]:
+        return lambda z: ends(run, task(tolerance), z, method="taylor").z
+
+    def many(method: str) -> Callable[[float], Callable[[Array], Array]]:
+        def at(tolerance: float) -> Callable[[Array], Array]:
+            def ends_of(z: Array) -> Array:
+                found = ap.simulate_many(run, z, None, until, rtol=tolerance, atol=tolerance / 100, method=method, threads=1)
+                return np.stack([found.x.values, found.x_d.values], axis=1)
+
+            return ends_of
+
+        return at
+
+    exact = ends(run, task(1e-13), sample).z
+    codes = {f"simulate_many, {method}": many(method) for method in METHODS} | {"one after another, taylor": single}
+    rows, records, ahead = [], [], []
+    for target in (1e-8, 1e-11):
+        found = []
+        for name, code in codes.items():
+            tolerance, error = at_error(code, sample, exact, target)
+            few = starts if name.startswith("simulate_many") else starts[: max(20, count // 8)]
+            call = code(tolerance)
+            _, spent = best(lambda call=call, few=few: call(few))
+            found.append(Rate(name, tolerance, error, len(few) / spent))
+        ahead.append(max(r.rate for r in found[:-1]) / found[-1].rate)
+        records += [{**asdict(r), "target": target} for r in found]
+        rows += [(f"{target:.0e}", r.code, f"{r.tolerance:.1e}", f"{r.error:.1e}", f"{r.rate:,.0f}") for r in found]
+    return Table(
+        title=f"Driven oscillator with a wall, {periods} periods: {' / '.join(map(ratio, ahead))} our own single taylor loop",
+        columns=("error", "code", "tolerance", "largest error of 20 runs", "runs/s of one core"),
+        rows=tuple(rows),
+        notes=("CPU time, best of 3; impacts located in every run",),
+        records=tuple(records),
+    )
+
+
+METHODS = ("dop853",)
+
+
+# -- a robot -----------------------------------------------------------------------------------------------------------
+
+
+def _robot(count: int, steps: int) -> Table:
+    """ur5 by RK4 with 1 ms: steps a second."""
+    from mujoco import rollout
+
+    robot = ROBOTS[0]
+    tree = ap.Tree.from_urdf(robot.path)
+    states = States.random(tree, 1)
+    peer = MuJoCo(robot, tree, states)
+    mujoco, model = peer.mujoco, peer.model
+    step, nv = 1e-3, tree.nv
+    model.opt.timestep, model.opt.integrator = step, mujoco.mjtIntegrator.mjINT_RK4
+    rng = np.random.default_rng(1)
+    starts = np.hstack([rng.uniform(-1, 1, (count, nv)), np.zeros((count, nv))])
+    system = tree.system()
+    run = ap.compile(system, dict.fromkeys(system.parameters, 0.0))
+    ours = lambda: ap.simulate_many(run, starts, None, steps * step, step=step, threads=1)
+    found, spent = best(ours)
+    few = starts[: max(1, count // 64)]
+    first = np.hstack([np.zeros((len(few), 1)), few])
+    theirs = lambda: rollout.rollout(model, [mujoco.MjData(model)], first, nstep=steps)[0]
+    end, slow = best(theirs)
+    names = [v.replace(".", "_") for v in map(str, (*run.system.coordinates, *run.system.velocities))]
+    mine = np.stack([found[name].values[: len(few)] for name in names], axis=1)
+    off = float(np.abs(mine - end[:, -1, 1:]).max())
+    if off > 1e-6:
+        raise Disagreement(f"final states of ur5 differ by {off:.1e}")
+    rates = [Rate("appell, lanes", 0.0, off, count * steps / spent), Rate("mujoco.rollout", 0.0, 0.0, len(few) * steps / slow)]
+    return Table(
+        title=f"ur5, RK4, 1 ms, {steps} steps: appell is {ratio(rates[0].rate / rates[1].rate)} mujoco.rollout",
+        columns=("code", "steps/s of one core"),
+        rows=tuple((r.code, f"{r.rate:,.0f}") for r in rates),
+        notes=(f"final states differ by {off:.1e}; whole simulate_many with a status of each run; CPU time, best of 3",),
+        records=tuple(asdict(r) for r in rates),
+    )
+
+
+def _cores(count: int) -> Table:
+    """Two threads against one, by the clock on the wall."""
+    example = zoo.n_pendulum(2)
+    run = ap.compile(example.system, example.parameters)
+    rng = np.random.default_rng(1)
+    starts = np.hstack([rng.uniform(-1, 1, (count, 2)), np.zeros((count, 2))])
+    spent = {}
+    for threads in (1, 2):
+        call = lambda threads=threads: ap.simulate_many(run, starts, None, UNTIL, threads=threads)
+        call()
+        begins = []
+        for _ in range(5):
+            begin = time.perf_counter()
+            call()
+            begins.append(time.perf_counter() - begin)
+        spent[threads] = min(begins)
+    return Table(
+        title=f"Two threads: {ratio(spent[1] / spent[2])} one",
+        columns=("threads", "runs/s"),
+        rows=tuple((str(n), f"{count / s:,.0f}") for n, s in spent.items()),
+        notes=("double pendulum, 10 s, rtol 1e-9; time on the wall, best of 5, whole simulate_many",),
+        records=({"one": spent[1], "two": spent[2]},),
+    )
