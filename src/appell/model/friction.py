@@ -241,8 +241,8 @@ def refuse_friction(system: Any, what: str) -> None:
     if frictions:
         names = ", ".join(f"'{fr.name}'" for fr in frictions)
         raise FormNotApplicable(
-            f"{what} does not take dry friction ({names}), which has modes: simulate runs it. Without friction,"
-            " system.replace(constraints=…); in a mode, what sticks is a Constraint and what slides a force"
+            f"{what} does not take dry friction ({names}), which has modes: simulate runs it, and"
+            f" system.in_mode({{{frictions[0].name!r}: 'stick', …}}) is the system in one of them"
         )
 
 

@@ -27,6 +27,7 @@ from appell.model.bodies import Force, Particle, RigidBody, Torque
 from appell.model.constraint import Constraint
 from appell.model.face_check import check_faces
 from appell.model.friction import SPEED, Friction, bound_latex, read_frictions
+from appell.model.friction_modes import in_mode
 from appell.model.jumps import refuse_jumps
 from appell.model.kinematics import read_coordinates, read_velocities
 from appell.model.multiplier import Multiplier
@@ -205,6 +206,15 @@ class System:
                 return i
         known = ", ".join(f"'{fr.name}'" for fr in self.frictions) or "none"
         raise ModelError(f"'{getattr(key, 'name', key)}' is not a friction of {self.name}; it has: {known}")
+
+    def in_mode(self, mode: Mapping[Any, str], signs: Mapping[Any, int] | None = None) -> System:
+        """The system in one mode of its frictions, without `ap.Friction`: for the classical forms, `agree` and `linearize`.
+
+        mode: friction, or its name → "stick" (the slip is a constraint, its Λ is λ_T), "slip+" or "slip-" (of one slip), "slip"
+            (of a pair) or "off" (its face is open). While it slides, λ_T = −μ σ Λ u is a force with the Λ of its normal.
+        signs: friction → σ of Λ_N at a bilateral constraint, +1 unless given.
+        """
+        return in_mode(self.symbolic(), mode, signs)
 
     def total_derivative(self, expr: Any) -> Any:
         """d/dt along the motion, with q̇ = N v + n0."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from appell.jets import Jet
 from appell.motion.impact_data import impact_variables
-from appell.motion.record import QUANTITIES, Series
+from appell.motion.record import QUANTITIES, Series, reaction_latex
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -44,7 +44,13 @@ def to_dataset(motion: Motion) -> xr.Dataset:
         variables[names(f"reaction_{c.name}")] = _variable(motion.series(c), attrs)
     for k, name in enumerate(motion.contact_names):
         variables[names(f"reaction_{name}")] = _variable(motion.series(name), {"contact": name, "number": k})
-    for quantity in ("energy", "work", "balance", "residual"):
+    for i, fr in enumerate(motion.system.frictions):
+        force = motion.reaction(fr).reshape(len(motion.t), -1)
+        for k in range(fr.parts):
+            text = fr.name if fr.parts == 1 else f"{fr.name} {k + 1}"
+            series = Series(text, reaction_latex(text, i), "SI", f"friction force of {text}", force[:, k])
+            variables[names(f"reaction_{text}")] = _variable(series, {"friction": fr.name, "part": k})
+    for quantity in ("energy", "work", "balance", "residual", *(["dissipated"] if motion.system.frictions else [])):
         latex, units, meaning = QUANTITIES[quantity]
         series = Series(quantity, latex, units, meaning, getattr(motion, quantity))
         variables[names(quantity)] = _variable(series, {"quantity": quantity})
@@ -100,6 +106,7 @@ def _run_attributes(motion: Motion) -> dict[str, Any]:
         "energy_scale": motion.energy_scale,
         "drift": json_text({"position": drift.position, "velocity": drift.velocity, "before": drift.before}),
         "redundant": json_text(motion.redundant),
+        **({"phases": json_text([list(phase) for phase in motion.phases])} if motion.system.frictions else {}),
         "notes": json_text([{"text": str(note), **note.record()} for note in motion.notes]),
         "doubts": json_text(motion.doubts),
         "appell_version": version(),

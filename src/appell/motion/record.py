@@ -23,6 +23,7 @@ QUANTITIES = {
     "balance": (r"H - H(0) - \int P\,dt", "J", "energy balance"),
     "energy_error": (r"(H - H(0) - \int P\,dt)/E", "1", "energy balance, relative"),
     "residual": (r"\max|f|", "SI", "largest constraint residual"),
+    "dissipated": (r"\int \mu|\Lambda||s|\,dt", "J", "work that friction has dissipated"),
 }
 """Scalar quantities of every motion: name → LaTeX, unit, meaning."""
 

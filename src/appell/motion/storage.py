@@ -18,6 +18,7 @@ import numpy as np
 
 from appell.contact.events import Impact
 from appell.errors import BackendUnavailable, ModelError, Status
+from appell.friction.mode import Phase
 from appell.jets import Coordinate, Jet, QuaternionComponent, Speed
 from appell.motion.between import interpolated
 from appell.motion.dataset import FORMAT
@@ -176,6 +177,10 @@ class LoadedMotion(Record):
     def reaction(self, constraint: Any) -> Array:
         """Λ(t) of a constraint, by the object or its name, (k,), SI."""
         name = getattr(constraint, "name", constraint)
+        rubs = [x for x in self.dataset.variables.values() if x.attrs.get("friction") == name]
+        if rubs:
+            parts = np.stack([x.values for x in sorted(rubs, key=lambda x: x.attrs["part"])], axis=1)
+            return parts[:, 0] if parts.shape[1] == 1 else parts
         return self._variable("contact" if name in self._table("contact") else "constraint", name).values.copy()
 
     def series(self, key: Any) -> Series:
@@ -324,6 +329,17 @@ class LoadedMotion(Record):
     def reaction_names(self) -> tuple[str, ...]:
         """Names of the columns of `multipliers`."""
         return tuple(sorted(self._table("constraint"), key=lambda name: self._table("constraint")[name].attrs["row"]))
+
+    @property
+    def dissipated(self) -> Array:
+        """Work that friction has dissipated, (k,), J."""
+        return self._quantity("dissipated") if "dissipated" in self._table("quantity") else np.zeros(len(self.t))
+
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        """When frictions stick, slip or are off: see `Motion.phases`."""
+        rows = json.loads(self.dataset.attrs.get("phases", "[]"))
+        return tuple(Phase(*row[:4], tuple(row[4]) if isinstance(row[4], list) else row[4]) for row in rows)
 
     @property
     def contact_names(self) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from appell.errors import FormNotApplicable
 from appell.jets import jets_of, total_derivative
 from appell.model.bodies import Rates, RigidBody
 from appell.model.constraint import Constraint
+from appell.model.friction import Friction
 from appell.model.system import System
 from appell.model.unilateral import Between, Unilateral
 from appell.tree.exact import CLOSE, LONGEST, Exact, TooLong, Writing, exact_scalar, tidy, without_floats
@@ -261,12 +262,22 @@ def _forces(system: TreeSystem, write: _Frames) -> list[Expr]:
     ]
 
 
-def _constraints(system: TreeSystem, write: _Frames) -> list[Constraint | Unilateral | Between]:
+def _constraints(system: TreeSystem, write: _Frames) -> list[Constraint | Unilateral | Between | Friction]:
     """The rows, and what the faces came from, in q and v; those that need no writing are the user's own objects."""
     said = zip(system.constraints, system.residuals, system.reactions, strict=True)
     rows = [_row(c, residual, W, write) for c, residual, W in said]
     sources = dict.fromkeys(face.source for face in system.unilateral)
-    return [*(row for row in rows if row is not None), *(_one_sided(source, write) for source in sources)]
+    frictions = [_friction(fr, write) for fr in system.frictions]
+    return [*(row for row in rows if row is not None), *(_one_sided(source, write) for source in sources), *frictions]
+
+
+def _friction(fr: Friction, write: _Frames) -> Friction:
+    """The same friction in q and v; its normal is found by name."""
+    sizes = {word: e if e is None else write(e) for word in ("coefficient", "static", "limit", "regularise")
+             for e in [getattr(fr, word)]}  # fmt: skip
+    slip = tuple(write(s) for s in fr.slip)
+    normal = None if fr.normal is None else getattr(fr.normal, "name", fr.normal)
+    return Friction(slip if len(slip) > 1 else slip[0], normal=normal, law=fr.law, name=fr.name, **sizes)
 
 
 def _row(c: Constraint, residual: Expr, W: tuple[Expr, ...] | None, write: _Frames) -> Constraint | None:

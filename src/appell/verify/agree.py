@@ -14,7 +14,8 @@ from __future__ import annotations
 import html
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from appell.forms.manifold import Projection, State
 from appell.forms.numbers import FLOAT, Arithmetic, Tape, arithmetic
 from appell.jets import t
 from appell.model import System
-from appell.model.friction import refuse_friction
+from appell.model.friction_modes import modes
 from appell.model.prescription import driven, moments
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.flow import acceleration
@@ -156,10 +157,15 @@ def agree(
 
     parameters: values by symbol or name; those not given are random. forms: names (or `Form` objects), all by default.
     pseudo, independent: for the forms that need them; suitable ones are chosen where not given.
+
+    A system with friction is compared in each of its modes, `system.in_mode`, up to `MODES` of them; the mode stands behind the
+    form.
     """
-    refuse_friction(system, "ap.agree")
     if not isinstance(system, System):
         raise ModelError(f"ap.agree takes a System, not {type(system).__name__}")
+    if system.frictions:
+        options = {"states": states, "parameters": parameters, "seed": seed, "forms": forms, "pseudo": pseudo}
+        return _in_each_mode(system, {**options, "independent": independent})
     said, system = system, exact_system(system.symbolic())
     judged_by = system if said.symbolic() is said else said  # a tree judges by its own recursions
     judged_by, parameters = driven(judged_by, parameters)  # forms are derived with f, f.d, f.dd in symbols
@@ -169,6 +175,18 @@ def agree(
     given = {key: value for key, value in (("pseudo", pseudo), ("independent", independent)) if value is not None}
     trials = [_try(form, names, system, given, judge) for form in chosen for names in form.variants]
     return Agreement(system.name, len(judge.states), _compare(trials, judge))
+
+
+MODES = 9
+"""Modes of friction in which forms are compared."""
+
+
+def _in_each_mode(system: System, options: Mapping[str, Any]) -> Agreement:
+    lines: list[Line] = []
+    for mode in islice(modes(system.symbolic()), MODES):
+        words = ", ".join(f"{name}: {word}" for name, word in mode.items())
+        lines += [replace(line, form=f"{line.form} ({words})") for line in agree(system.in_mode(mode), **options).lines]
+    return Agreement(system.name, options["states"], tuple(lines))
 
 
 def _parameters(system: System, given: Mapping[Any, Any], seed: int) -> dict[Any, Any]:

@@ -1,0 +1,102 @@
+"""A system with friction in one of its modes, as an ordinary system that every form takes.
+
+    stick    s = 0 is a constraint, whose Λ is λ_T
+    slip     λ_T = −μ σ Λ_N u (or −F u) is a force that contains the multiplier of the normal: Q = Dᵀ λ_T
+    off      nothing
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import Any
+
+import sympy
+from sympy import Expr
+
+from appell.errors import ModelError
+from appell.jets import partial
+from appell.model.constraint import Constraint
+from appell.model.friction import SPEED, Friction
+
+WORDS = ("stick", "slip+", "slip-", "slip", "off")
+
+
+def in_mode(system: Any, mode: Mapping[Any, str], signs: Mapping[Any, int] | None = None) -> Any:
+    """See `System.in_mode`."""
+    states = _states(system, mode)
+    sigma = {system.friction(key): int(sign) for key, sign in (signs or {}).items()}
+    closed = {n[1] for n, state in zip(system.normals, states, strict=True) if n and n[0] == "face" and state != "off"}
+    faces = {i: Constraint(system.unilateral[i].function, system.unilateral[i].name) for i in sorted(closed)}
+    open_ = dict.fromkeys(face.source for i, face in enumerate(system.unilateral) if i not in closed)
+    torn = [source.name for source in open_ if any(system.unilateral[i].source is source for i in closed)]
+    if torn:
+        raise ModelError(f"'{torn[0]}' has two faces, of which one is closed in this mode: say them as two Unilaterals")
+    forces = dict(system._given.get("forces") or {})
+    sticking: list[Constraint] = []
+    for i, (fr, state) in enumerate(zip(system.frictions, states, strict=True)):
+        if state == "stick":
+            names = [fr.name] if fr.parts == 1 else [f"{fr.name}: {k + 1}" for k in range(fr.parts)]
+            sticking += [Constraint(s, name) for s, name in zip(fr.slip, names, strict=True)]
+        elif state != "off":
+            for v, push in _sliding(system, i, fr, state, faces, sigma.get(i, 1)):
+                forces[v] = forces.get(v, 0) + push
+    name = f"{system.name} ({', '.join(f'{fr.name}: {state}' for fr, state in zip(system.frictions, states, strict=True))})"
+    return system.replace(constraints=[*system.constraints, *faces.values(), *sticking, *open_], forces=forces, name=name)
+
+
+def modes(system: Any) -> Iterator[dict[str, str]]:
+    """Every mode: each friction sticks or slides either way; off where a face presses on it, too."""
+    options = []
+    for fr, normal in zip(system.frictions, system.normals, strict=True):
+        words = ["slip+", "slip-"] if fr.parts == 1 else ["slip"]
+        words = words if fr.regularise is not None else ["stick", *words]
+        options.append([*words, "off"] if normal and normal[0] == "face" else words)
+    names = [fr.name for fr in system.frictions]
+    faces = [normal if normal and normal[0] == "face" else None for normal in system.normals]
+    for chosen in product(*options):
+        by_face: dict[Any, set[bool]] = {}
+        for face, state in zip(faces, chosen, strict=True):
+            by_face.setdefault(face, set()).add(state == "off")
+        if all(len(states) == 1 for face, states in by_face.items() if face is not None):
+            yield dict(zip(names, chosen, strict=True))
+
+
+def _states(system: Any, mode: Mapping[Any, str]) -> list[str]:
+    given = {system.friction(key): word for key, word in mode.items()}
+    missing = [fr.name for i, fr in enumerate(system.frictions) if i not in given]
+    if missing:
+        raise ModelError(f"in_mode says nothing about friction '{missing[0]}'; it is one of {', '.join(WORDS)}")
+    for i, word in given.items():
+        fr = system.frictions[i]
+        words = ("stick", "slip+", "slip-", "off") if fr.parts == 1 else ("stick", "slip", "off")
+        if word not in words:
+            raise ModelError(f"the mode of friction '{fr.name}' is one of {', '.join(words)}, not {word!r}")
+    return [given[i] for i in range(len(system.frictions))]
+
+
+def _sliding(
+    system: Any, i: int, fr: Friction, state: str, faces: Mapping[int, Constraint], sign: int
+) -> Iterator[tuple[Any, Expr]]:
+    """Velocity → generalized force of a friction that slides."""
+    speed = sympy.sqrt(sum((s**2 for s in fr.slip), sympy.Integer(0)))
+    if fr.regularise is not None:
+        u = [s / sympy.sqrt(sum((x**2 for x in fr.slip), fr.regularise**2)) for s in fr.slip]
+    elif fr.parts == 1:
+        way = 1 if state == "slip+" else -1
+        u, speed = [sympy.Integer(way)], way * fr.slip[0]
+    else:
+        u = [s / speed for s in fr.slip]
+    if fr.limit is not None:
+        bound: Any = fr.limit
+    else:
+        kind, row = system.normals[i]
+        normal = system.constraints[row] if kind == "constraint" else faces[row]
+        bound = sign * fr.coefficient * normal.multiplier
+    for v in system.velocities:
+        push = sum((-bound * one * partial(s, v) for one, s in zip(u, fr.slip, strict=True)), sympy.Integer(0))
+        if push != 0:
+            yield v, push.xreplace({SPEED: speed})
+
+
+__all__ = ["in_mode", "modes"]
