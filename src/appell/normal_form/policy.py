@@ -49,7 +49,11 @@ def choose(form: NormalForm, p: Array, start: State | None = None) -> Policies:
         raise ModelError("the mass matrix or the constraint rows have no finite value at any random state")
     metric = _balance(form, fn, samples, p)
     gamma = _gamma(samples) if metric is None else 0.0
-    spaces = {level: [_space(out, form.levels < level, gamma, metric) for out in samples] for level in (1, 2, 3)}
+    spaces: dict[int, list[RowSpace]] = {}
+    for level in (3, 2, 1):
+        rows = form.levels < level
+        known = level < 3 and (rows == (form.levels < level + 1)).all()
+        spaces[level] = spaces[level + 1] if known else [_space(out, rows, gamma, metric) for out in samples]
     ranks = {level: max(space.rank for space in spaces[level]) for level in spaces}
     linear = [row.constraint.name for row in form.rows if row.linear]
     full = max(spaces[3], key=lambda space: space.rank)

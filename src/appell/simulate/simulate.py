@@ -21,15 +21,27 @@ from appell.motion.motion import Motion, State
 from appell.motion.sampler import Sampler, unpack
 from appell.normal_form.flow import Flow
 from appell.notes import Note
+from appell.simulate.arguments import (
+    count,
+    fitting,
+    fixed,
+    method_for,
+    number,
+    one_of,
+    positive,
+    pseudo_velocities,
+    times_between,
+    told,
+    tolerance,
+)
 from appell.simulate.control.reader import Control, Reader
 from appell.simulate.control.sampled import SampledLoop
 from appell.simulate.doubts import doubts_of
 from appell.simulate.loop.guarded import RankedLoop
-from appell.simulate.loop.prepare import Prepared, methods, prepare
+from appell.simulate.loop.prepare import CORNERS, Prepared, methods, prepare
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Trace
 from appell.simulate.methods.stiff import STIFF
-from appell.simulate.methods.tableaux import TABLEAUX
 from appell.simulate.progress import Reporter, reporter
 from appell.simulate.ranks import ranks_along
 from appell.simulate.run import Run, unjudged
@@ -100,14 +112,14 @@ def simulate(
     system = system.system() if isinstance(system, Tree) else system
     if not isinstance(system, System | Run):
         raise ModelError(f"simulate takes a System or what ap.compile returns, not {type(system).__name__}")
-    t0, t1 = _number(since, "since"), _number(until, "until")
+    t0, t1 = number(since, "since"), number(until, "until")
     if isinstance(system, System):
         system, parameters = settled(system, parameters, (t0, t1))
     model = settled(system.system, None, (t0, t1))[0] if isinstance(system, Run) else system
-    rtol, atol = _positive(rtol, "rtol"), _tolerance(atol)
-    max_step, max_steps = _positive(max_step, "max_step"), int(_positive(max_steps, "max_steps"))
-    if method not in methods():
-        raise ModelError(f"there is no method {method!r}; choose one of {', '.join(methods())}")
+    rtol, atol = positive(rtol, "rtol"), tolerance(atol)
+    max_step, max_steps = positive(max_step, "max_step"), count(max_steps, "max_steps")
+    one_of(method, methods(), "method"), one_of(corner, CORNERS, "corner")
+    pseudo, progress = pseudo_velocities(pseudo), told(progress)
     q, v = read(model, {} if start is None else start)
     if model.frictions and (control is not None or rate is not None):
         raise ModelError("control= and friction do not go together yet: write the control as a force")
@@ -117,7 +129,7 @@ def simulate(
         raise BackendUnavailable(f"backend='{run.backend}' is for many motions at once: ap.simulate_many runs them there")
     q, v, moved = check(model, run.form, run.p, t0, q, v)
     run = run.started(t0, q, v)
-    chosen = _method(method, rtol)
+    chosen = method_for(method, rtol)
     flow, loop = prepare(run, pseudo, chosen, corner)
     free = chosen not in STIFF and not model.unilateral and reader is None and fixed_step is None
     guarded = flow.guarded is not None and free
@@ -125,51 +137,16 @@ def simulate(
         loop = RankedLoop.of(loop, run.form, flow, t0, q, v, run.p)
     z0 = _pack(run, flow, pseudo, t0, q, v)
     task = Task(
-        t0=t0, z0=z0, t_end=t1, p=run.p, rtol=rtol, atol=atol, times=_times(times, t0, t1), max_step=max_step,
-        max_steps=max_steps, keep_steps=times is None or (run.form.m > 0 and not guarded),
-        fixed_step=_fixed(fixed_step, chosen),
+        t0=t0, z0=z0, t_end=t1, p=run.p, rtol=rtol, atol=fitting(atol, len(z0)),
+        times=times_between(times, t0, t1), max_step=max_step, max_steps=max_steps,
+        keep_steps=times is None or (run.form.m > 0 and not guarded),
+        fixed_step=fixed(fixed_step, chosen),
     )  # fmt: skip
     clock = time.perf_counter()
     trace = driven(_under(reader, loop, run, flow), task, reporter(progress, t0, t1), dry_friction(model.forces))
     seconds = time.perf_counter() - clock
     facts = _Facts(chosen, moved, seconds, State(t0, q, v), pseudo, times is not None, corner, guarded)
     return _motion(run, flow, loop, task, trace, facts)
-
-
-def _number(value: Any, name: str) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ModelError(f"{name}= must be a number, not {value!r}") from None
-    if not np.isfinite(number):
-        raise ModelError(f"{name}= must be finite, not {number}")
-    return number
-
-
-def _positive(value: Any, name: str) -> float:
-    """A number above zero; infinity is one where nothing else is asked."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ModelError(f"{name}= must be a number, not {value!r}") from None
-    if not number > 0:
-        raise ModelError(f"{name}= must be positive, not {value!r}")
-    return number
-
-
-def _tolerance(atol: Any) -> Any:
-    """A positive number, or one for each entry of the state."""
-    return _positive(atol, "atol") if np.ndim(atol) == 0 else np.array([_positive(one, "atol") for one in atol])
-
-
-def _fixed(step: float | None, method: str) -> float | None:
-    if step is None:
-        return None
-    if method in STIFF:
-        raise ModelError(f"method={method!r} chooses its steps itself; fixed_step= goes with {', '.join(TABLEAUX)}")
-    if not _number(step, "fixed_step") > 0:
-        raise ModelError(f"fixed_step= must be positive, not {step}")
-    return float(step)
 
 
 def _ready(system: System | Run, parameters: Mapping[Any, Any] | None, backend: str, inputs: Mapping[Any, float]) -> Run:
@@ -187,21 +164,6 @@ def _ready(system: System | Run, parameters: Mapping[Any, Any] | None, backend: 
         return system
     values = {**system.parameters, **inputs}
     return replace(system, parameters=values, p=np.array([values[s] for s in system.system.parameters], dtype=float))
-
-
-def _times(times: ArrayLike | None, t0: float, t1: float) -> Array:
-    array = np.zeros(0) if times is None else np.atleast_1d(np.asarray(times, dtype=float))
-    direction = 1.0 if t1 >= t0 else -1.0
-    if array.ndim != 1 or not np.isfinite(array).all() or (np.diff(array) * direction < 0).any():
-        raise ModelError("times= must be finite and in the order in which they are passed")
-    if len(array) and ((array[0] - t0) * direction < 0 or (t1 - array[-1]) * direction < 0):
-        raise ModelError(f"times= must lie between since = {t0:g} and until = {t1:g}")
-    return array
-
-
-def _method(method: str, rtol: float) -> str:
-    """Order 8 unless the tolerance is coarse."""
-    return method if method != "auto" else "dopri5" if rtol > 1e-4 else "dop853"
 
 
 def _pack(run: Run, flow: Flow, pseudo: Mapping[str, Any] | None, t: float, q: Array, v: Array) -> Array:

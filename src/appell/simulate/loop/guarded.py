@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,13 +40,10 @@ class RankedLoop:
 
     def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
         """See `task.Loop.run`."""
-        if task.fixed_step is not None:  # which nothing may change
-            yield from self.loop.run(task, trace)
-            return
         trace = trace or task.trace()
         quiet, reference = np.inf, 0.0
         while True:
-            watched = replace(task, row_size=self.size, rank_quiet=quiet, rank_reference=reference)
+            watched = task.watching(self.size, quiet, reference)
             for _ in self.loop.run(watched, trace):
                 if trace.status is Status.BUFFER_FULL:
                     yield trace

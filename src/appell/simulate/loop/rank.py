@@ -52,6 +52,7 @@ class Guard:
         self.rows, self.p, self.size, self.rank = rows, p, size, rank
         self.reference, self.quiet = 0.0, np.inf
         self.at: _Look | None = None
+        self.still = False
         self.t, self.span, self.steps = 0.0, 0.0, 0  # when rows were looked at, for how long that is enough, steps since then
 
     def look(self, t: float, z: Array) -> _Look:
@@ -70,7 +71,7 @@ class Guard:
 
     def alarms(self, t: float, t1: float, z1: Array, dense: Callable[[float], Array]) -> bool:
         """Whether the step from t to (t1, z1) is not to be taken. Rows that turn slowly are looked at every few steps."""
-        if abs(t1 - self.t) < self.span and self.steps < PATIENCE:
+        if abs(t1 - self.t) < self.span and self.steps < (10 * PATIENCE if self.still else PATIENCE):
             self.steps += 1
             return False
         at, end, passed, h = self.at, self.look(t1, z1), abs(t1 - self.t), abs(t1 - t)
@@ -87,7 +88,8 @@ class Guard:
             if min(between) < 0.4 * ends:
                 return True
         calm = bool(between) and min(*between, ends) > 0.9 * max(between)  # rows that turn and keep their distance
-        span = PATIENCE * h if calm else 0.25 * end.sigma * passed / (change + 1e-300)
+        self.still = calm and min(*between, ends) > (1 - 1e-9) * max(between)  # that cannot do otherwise: a blade on a plane
+        span = (10 if self.still else 1) * PATIENCE * h if calm else 0.25 * end.sigma * passed / (change + 1e-300)
         self.span = 0.0 if end.sigma < 0.3 * self.reference else span
         self.at, self.t, self.steps = end, t1, 0
         return False

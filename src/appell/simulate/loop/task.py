@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Protocol
@@ -65,6 +66,13 @@ class Task:
             way = np.concatenate(([self.t0], self.times, [self.t_end])) * self.direction
             if not np.all(way[1:] >= way[:-1]):
                 raise ValueError(f"times must run in order from t0 = {self.t0} to t_end = {self.t_end}")
+
+    def watching(self, row_size: Array, quiet: float, reference: float) -> Task:
+        """The same task with a guard of rank."""
+        watched = copy(self)  # its values were looked at
+        for name, value in (("row_size", row_size), ("rank_quiet", quiet), ("rank_reference", reference)):
+            object.__setattr__(watched, name, value)
+        return watched
 
     @property
     def direction(self) -> float:

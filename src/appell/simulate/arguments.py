@@ -1,0 +1,120 @@
+"""What a run is asked, made sure of: numbers, names, times. A mistake says which argument it is in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import ModelError
+from appell.jets import expression
+from appell.simulate.methods.stiff import STIFF
+from appell.simulate.methods.tableaux import TABLEAUX
+
+Array = NDArray[np.float64]
+
+
+def number(value: Any, name: str) -> float:
+    """A finite number; text is none, even where float() would read it."""
+    result = _float(value, name)
+    if not np.isfinite(result):
+        raise ModelError(f"{name}= must be finite, not {result}")
+    return result
+
+
+def positive(value: Any, name: str) -> float:
+    """A number above zero; infinity is one where nothing else is asked."""
+    result = _float(value, name)
+    if not result > 0:
+        raise ModelError(f"{name}= must be positive, not {value!r}")
+    return result
+
+
+def _float(value: Any, name: str) -> float:
+    if not isinstance(value, str | bytes):
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            pass
+    raise ModelError(f"{name}= must be a number, not {value!r}")
+
+
+def count(value: Any, name: str) -> int:
+    """A whole number above zero; infinity is a very large one."""
+    result = positive(value, name)
+    if result < 1 or (np.isfinite(result) and result != round(result)):
+        raise ModelError(f"{name}= must be a whole number, not {value!r}")
+    return int(min(result, 2.0**62))
+
+
+def fitting(atol: Any, nz: int) -> Any:
+    """A tolerance with as many entries as the state has, or one."""
+    if np.ndim(atol) and len(atol) not in (1, nz):
+        raise ModelError(f"atol= has {len(atol)} entries, and the state has {nz}: give one, or as many")
+    return atol
+
+
+def tolerance(atol: Any) -> Any:
+    """A positive number, or one for each entry of the state."""
+    if np.ndim(atol) == 0:
+        return positive(atol, "atol")
+    return np.array([positive(one, "atol") for one in list(atol)])
+
+
+def one_of(value: Any, known: Sequence[str], name: str) -> None:
+    """One of the names that there are."""
+    if not isinstance(value, str) or value not in known:
+        if name == "method":
+            raise ModelError(f"there is no method {value!r}; choose one of {', '.join(known)}")
+        raise ModelError(f"{name}= is one of {', '.join(known)}, not {value!r}")
+
+
+def fixed(step: Any, method: str) -> float | None:
+    """The size of steps without error control."""
+    if step is None:
+        return None
+    if method in STIFF:
+        raise ModelError(f"method={method!r} chooses its steps itself; fixed_step= goes with {', '.join(TABLEAUX)}")
+    if not number(step, "fixed_step") > 0:
+        raise ModelError(f"fixed_step= must be positive, not {step}")
+    return float(step)
+
+
+def times_between(times: Any, t0: float, t1: float) -> Array:
+    """Requested times in the order in which they are passed, (k,)."""
+    try:
+        array = np.zeros(0) if times is None else np.atleast_1d(np.asarray(times))
+    except ValueError:  # of several lengths
+        array = np.array(["?"])
+    if array.size and array.dtype.kind not in "fiu":
+        array = np.array([_float(time, "times") if np.ndim(time) == 0 else np.nan for time in array.ravel().tolist()])
+    array = array.astype(float)
+    direction = 1.0 if t1 >= t0 else -1.0
+    if array.ndim != 1 or not np.isfinite(array).all() or (np.diff(array) * direction < 0).any():
+        raise ModelError("times= must be finite and in the order in which they are passed")
+    if len(array) and ((array[0] - t0) * direction < 0 or (t1 - array[-1]) * direction < 0):
+        raise ModelError(f"times= must lie between since = {t0:g} and until = {t1:g}")
+    return array
+
+
+def method_for(method: str, rtol: float) -> str:
+    """Order 8 unless the tolerance is coarse."""
+    return method if method != "auto" else "dopri5" if rtol > 1e-4 else "dop853"
+
+
+def pseudo_velocities(pseudo: Any) -> dict[str, Any] | None:
+    """Name → expression."""
+    if pseudo is None:
+        return None
+    if not isinstance(pseudo, Mapping) or not pseudo:
+        raise ModelError(f"pseudo= maps names to expressions in the velocities, {{'omega': phi.d}}, not {pseudo!r}")
+    return {str(name): expression(value, f"pseudo-velocity '{name}'") for name, value in pseudo.items()}
+
+
+def told(progress: Any) -> bool | Callable[[float], None]:
+    """Whether or whom to tell the time reached."""
+    if isinstance(progress, bool | np.bool_) or callable(progress):
+        return progress
+    raise ModelError(f"progress= is True, False or a function of the time reached, not {progress!r}")
