@@ -109,7 +109,7 @@ def woodpecker_toy() -> Example:
         q = (y, φ_M, φ_S): height of the sleeve, angles of sleeve and bird;    beak  (l_M + l_G − l_S − r_0) − h_S φ_S >= 0,
         sleeve  (r_M − r_0) ± h_M φ_M >= 0,        slips  ẏ + l_M φ̇_M + (l_G − l_S) φ̇_S,   ẏ + r_M φ̇_M
 
-    The sleeve jams, the bird swings, the beak hits the pole, the sleeve slides: one period takes about 0.15 s and 5 to 6 mm.
+    The sleeve jams, the bird swings, the beak hits the pole, the sleeve slides: one period takes 0.146 s and 20 mm.
     """
     y, f, s = coordinates("y phi_M phi_S")
     mM, JM, mS, JS, c, g, mu = parameters("m_M J_M m_S J_S c g mu", positive=True)
