@@ -11,10 +11,9 @@ from rich.console import Console
 from benchmarks.report import HERE, Table, machine, read_json, show, write_json, write_markdown
 
 NAMES = (
-    "start", "derive", "acceleration", "trajectory", "disc", "trees", "forms", "impacts", "contact",
-    "lab",
-    "ensembles",
-)  # fmt: skip
+    "start", "derive", "acceleration", "trajectory", "disc", "trees", "forms", "impacts",
+    "contact", "lab", "ensembles", "friction",
+)
 
 
 def main(arguments: list[str] | None = None) -> list[Table]:
