@@ -88,7 +88,8 @@ def _compared(
                 break
             off = error(state)
             tolerance = loosest(lambda tol: error(ours(tol)), off)
-            mine: tuple[Any, float] = min((clocked(lambda tol=tolerance: ours(tol)) for _ in range(3)), key=lambda pair: pair[1])
+            trials = [clocked(lambda tol=tolerance: ours(tol)) for _ in range(3)]
+            mine: tuple[Any, float] = min(trials, key=lambda pair: pair[1])
             record = {"code": name, "step": step, "error": off, "seconds": spent, "rtol": tolerance,
                       "own_error": error(mine[0]), "own_seconds": mine[1]}  # fmt: skip
             records.append(record)
@@ -99,7 +100,7 @@ def _compared(
         columns=("code", "its error", "its CPU time", "appell's error", "appell's CPU time", "appell is faster by"),
         rows=tuple(rows),
         notes=(
-            "error at the end against the closed form, relative where it is above 1; the others' friction as stiff as their step",
+            "error at the end against the closed form, relative where above 1; the others' friction as stiff as their steps allow",
             "appell at its loosest tolerance (two a decade) whose error is not above the other's, whole simulate()",
         ),
         records=tuple(records),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
-# -- a mass on a spring with dry friction: x(0) = 1 at rest, m = 1, k = 100, |friction| <= 2; (x, ẋ) at the end ------------------
+# -- a mass on a spring with dry friction: x(0) = 1 at rest, m = 1, k = 100, |friction| <= 2; (x, ẋ) at the end --------------
 
 
 def mujoco_oscillator(until: float, step: float) -> tuple[Array, float]:
@@ -39,12 +39,8 @@ def exudyn_oscillator(until: float, step: float) -> tuple[Array, float]:
     mbs.AddObject(items.ObjectMass1D(mass=1.0, nodeNumber=node))
     ground = mbs.AddMarker(items.MarkerNodeCoordinate(nodeNumber=mbs.AddNode(items.NodePointGround()), coordinate=0))
     mass = mbs.AddMarker(items.MarkerNodeCoordinate(nodeNumber=node, coordinate=0))
-    mbs.AddObject(
-        items.CoordinateSpringDamperExt(
-            markerNumbers=[ground, mass], stiffness=100.0, fDynamicFriction=2.0, fStaticFrictionOffset=0.0,
-            frictionProportionalZone=max(10 * step, 1e-5),
-        )  # fmt: skip
-    )
+    law = {"fDynamicFriction": 2.0, "fStaticFrictionOffset": 0.0, "frictionProportionalZone": max(10 * step, 1e-5)}
+    mbs.AddObject(items.CoordinateSpringDamperExt(markerNumbers=[ground, mass], stiffness=100.0, **law))
     mbs.Assemble()
     settings = exudyn.SimulationSettings()
     integration = settings.timeIntegration

@@ -130,9 +130,9 @@ class Solved(NamedTuple):
 
 
 class EventDriven:
-    """The motion of a mechanism from one event to the next."""
+    """The motion of a mechanism from one event to the next; a guard that dips below zero inside one `max_step` is missed."""
 
-    def __init__(self, mechanism: Mechanism, rtol: float = 1e-12, max_step: float = 0.02):
+    def __init__(self, mechanism: Mechanism, rtol: float = 1e-12, max_step: float = 0.005):
         self.m, self.rtol, self.max_step = mechanism, rtol, max_step
         self.n, self.j, self.k = len(mechanism.q), len(mechanism.joints), len(mechanism.contacts)
         self.mu = np.array([mechanism.value(c.mu) for c in mechanism.contacts])
