@@ -100,7 +100,7 @@ def _compared(
         columns=("code", "its error", "its CPU time", "appell's error", "appell's CPU time", "appell is faster by"),
         rows=tuple(rows),
         notes=(
-            "error at the end against the closed form, relative where above 1; the others' friction as stiff as their steps allow",
+            "error at the end against the closed form, relative where above 1; the others as stiff as their steps allow",
             "appell at its loosest tolerance (two a decade) whose error is not above the other's, whole simulate()",
         ),
         records=tuple(records),

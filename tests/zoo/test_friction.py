@@ -44,6 +44,20 @@ def test_a_bowling_ball_slides_then_rolls_for_ever() -> None:
     assert motion.dissipated[-1] == pytest.approx(7 * 49 / 7, abs=1e-10)  # two sevenths of m v0²/2
 
 
+def test_a_billiard_ball_runs_along_a_parabola_then_a_line() -> None:
+    """The slip s0 = (1.5 + 20 r, −60 r) keeps its direction and ends at 2|s0|/(7 μ g), at any tolerance without an error."""
+    example = zoo.billiard_ball()
+    motion, r = run(example, rtol=1e-11, atol=1e-14), 0.02875
+    x, y = example.system.coordinates[:2]
+    slip = np.array([1.5 + 20 * r, -60 * r])
+    u, end = slip / np.linalg.norm(slip), 2 * np.linalg.norm(slip) / (7 * 0.2 * 9.81)
+    after = np.array([1.5, 0]) - 0.2 * 9.81 * end * u
+    there = np.array([1.5, 0]) * end - 0.1 * 9.81 * end**2 * u + after * (1.2 - end)
+    assert motion.phases[0].end == pytest.approx(end, abs=1e-10)
+    assert [motion.final[x], motion.final[y]] == pytest.approx(there, abs=1e-10)
+    assert run(example, rtol=1e-9, atol=1e-12).ok
+
+
 def test_a_wheel_slides_and_locks_when_the_brake_says() -> None:
     motion = run(zoo.locking_wheel())
     (x, _, phi), phases = motion.system.coordinates, {(p.friction, p.state): p for p in motion.phases}

@@ -658,6 +658,10 @@ def _located(
 def _root(value: Callable[[float], float], a: float, b: float) -> float:
     if value(a) <= 0:
         return a
+    if value(b) > 0:  # another path to the same state differs by rounding: it falls to zero between, or as near as it comes
+        b, least = _lowest(value, a, b)
+        if least > 0:
+            return b
     return float(brentq(value, a, b, xtol=4e-16 * max(abs(b), 1e-300), rtol=8.9e-16))  # type: ignore[arg-type]
 
 

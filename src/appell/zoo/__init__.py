@@ -23,7 +23,7 @@ from appell.zoo.pendulum import n_pendulum, pendulum
 from appell.zoo.planar_body import holonomic_pseudo
 from appell.zoo.rattleback import rattleback
 from appell.zoo.robots import differential_drive, four_bar_urdf, stewart_platform, wheeled_leg
-from appell.zoo.rough import hopping_leg, tippe_top, woodpecker_toy
+from appell.zoo.rough import billiard_ball, hopping_leg, tippe_top, woodpecker_toy
 from appell.zoo.second_order import constant_acceleration, orthogonal_acceleration
 from appell.zoo.skate import skate
 from appell.zoo.sleigh import sleigh
@@ -96,6 +96,7 @@ ROBOTS: dict[str, Callable[[], Example]] = {
 FRICTION: dict[str, Callable[[], Example]] = {
     function.__name__: function
     for function in (
+        billiard_ball,
         block_on_belt,
         bowling_ball,
         hopping_leg,
@@ -118,6 +119,7 @@ __all__ = [
     "ball_in_corner",
     "bead_in_circle",
     "bead_on_pulley_thread",
+    "billiard_ball",
     "block_on_belt",
     "block_on_vibrating_table",
     "bouncing_ball",
