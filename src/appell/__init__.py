@@ -73,7 +73,7 @@ if TYPE_CHECKING:  # the same names as in LATER, for editors and type checkers
         variations,
     )
     from appell.backends import AppellWarning, clear_cache
-    from appell.ensembles import outer, reduce, simulate_many
+    from appell.ensembles import outer, reduce, simulate_many, sweep
     from appell.motion.motion import Motion
     from appell.motion.storage import load
     from appell.report import handout, studio
@@ -91,7 +91,7 @@ LATER = {
     "appell.analysis": "averaged basin bifurcation_diagram continue_equilibrium continue_orbit equilibria equilibrium linearize"
     " lyapunov periodic_orbit poincare resonance steady_motions variations",
     "appell.backends": "AppellWarning clear_cache",
-    "appell.ensembles": "outer reduce simulate_many",
+    "appell.ensembles": "outer reduce simulate_many sweep",
     "appell.motion.motion": "Motion",
     "appell.motion.storage": "load",
     "appell.report": "handout studio",
@@ -189,6 +189,7 @@ __all__ = [
     "speeds",
     "steady_motions",
     "studio",
+    "sweep",
     "t",
     "total_derivative",
     "variations",

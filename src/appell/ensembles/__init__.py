@@ -6,5 +6,6 @@ dataset = ap.simulate_many(system, starts={x: xs}, parameters={k: ks}, until=10,
 from appell.ensembles import reduce
 from appell.ensembles.inputs import outer
 from appell.ensembles.simulate_many import simulate_many
+from appell.ensembles.sweep import sweep
 
-__all__ = ["outer", "reduce", "simulate_many"]
+__all__ = ["outer", "reduce", "simulate_many", "sweep"]

@@ -1,0 +1,300 @@
+"""`sweep`: a study over a grid of parameters, chunk by chunk, that a kill does not undo."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.backends import warn
+from appell.ensembles.reduce import Reduction
+from appell.ensembles.simulate_many import simulate_many
+from appell.ensembles.store import Store
+from appell.errors import STATUS_TEXT, ModelError, Status
+from appell.model import System
+from appell.motion.dataset import Names, json_text, version
+from appell.normal_form import normal_form
+from appell.simulate.progress import reporter
+from appell.tree import Tree
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+CHUNK = 20_000
+"""Runs of a chunk, unless there are fewer than eight such."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """`over` by name, and the starts: runs are their combinations, the last one turning fastest."""
+
+    axes: Mapping[str, NDArray[np.float64]]
+    starts: Mapping[Any, Any]  # single values, or arrays of one length: the last axis
+    parameters: Mapping[Any, float]
+    system: System
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        many = self.many
+        return (*(len(values) for values in self.axes.values()), *((many,) if many else ()))
+
+    @property
+    def many(self) -> int:
+        """Starts, if there are several for each combination."""
+        return max((len(v) for v in self.starts.values() if np.ndim(v)), default=0)
+
+    @property
+    def runs(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64)) if self.shape else 1
+
+    def part(self, first: int, count: int) -> tuple[dict[Any, Any], dict[Any, Any]]:
+        """Starts and parameters of some runs."""
+        index = np.unravel_index(np.arange(first, min(first + count, self.runs)), self.shape or (1,))
+        states = {str(s) for s in (*self.system.coordinates, *self.system.velocities)}
+        starts: dict[Any, Any] = {str(k): np.asarray(v)[index[-1]] if np.ndim(v) else v for k, v in self.starts.items()}
+        parameters: dict[Any, Any] = {str(k): v for k, v in self.parameters.items()}
+        for (name, values), where in zip(self.axes.items(), index, strict=False):
+            (starts if name in states else parameters)[name] = values[where]
+        return starts, parameters
+
+
+def sweep(
+    system: System | Tree,
+    over: Mapping[Any, Any],
+    starts: Mapping[Any, Any] | None = None,
+    until: float = 1.0,
+    *,
+    store: str | Path,
+    parameters: Mapping[Any, Any] | None = None,
+    client: Any = None,
+    chunk: int | None = None,
+    progress: bool | Callable[[float], None] = False,
+    **options: Any,
+) -> xr.Dataset:
+    """Motions over a grid of parameters (or of starts), stored as they are done, and taken up again after an interruption.
+
+    Parameters
+    ----------
+    system: a `System`, or a `Tree` as it stands.
+    over: parameter, coordinate or velocity → values, (n,); every combination is a run.
+    starts: other values of the start; arrays of one length are a further dimension, `start`.
+    until: end, s. parameters: the values of all other parameters.
+    store: a folder for a Zarr group. Called again with the same question, `sweep` goes on where it was stopped or killed:
+        chunks that are complete are neither lost nor made again. A store of another model or question is refused, and so is
+        one that another process is working on.
+    client: a Dask `Client`: chunks are made by its workers (which compile once each) and written here. None: here, with all
+        cores.
+    chunk: runs of a chunk.
+    progress: True for a bar, or a function of the number of runs that are done.
+    options: as in `simulate_many`: rtol, atol, step, method, keep, since, …
+
+    Returns
+    -------
+    The `Dataset` of `simulate_many` with the names of `over` as dimensions in place of `run` (`x_start` for a coordinate x).
+    Ctrl-C, too, returns what is done; the other runs have the status CANCELLED.
+    """
+    system = system.system() if isinstance(system, Tree) else system
+    if not isinstance(system, System):
+        raise ModelError(f"sweep takes a System, not {type(system).__name__}")
+    grid = _grid(system, over, starts, parameters)
+    _refuse_options(options)
+    size = _chunk(chunk, grid.runs)
+    task = _Task(system, float(until), options)
+    probe = task(grid, 0, 1)  # names, shapes, and bad input, before anything is stored
+    with Store(store, _manifest(grid, task, size)) as place:
+        done = place.done()
+        left = [k for k in range(-(-grid.runs // size)) if k not in done]
+        report = reporter(progress, 0, grid.runs)
+        made = sum(min(size, grid.runs - k * size) for k in done)
+        try:
+            for k, arrays, messages in _made(task, grid, size, left, client):
+                if (arrays["status"] == Status.CANCELLED).any():
+                    raise KeyboardInterrupt
+                place.write(k, k * size, arrays, messages)
+                made += len(arrays["status"])
+                if report is not None:
+                    report(made)
+        except KeyboardInterrupt:
+            warn(f"stopped: {made} of {grid.runs} runs are done and stored; call ap.sweep again to go on")
+        finally:
+            if report is not None:
+                report.finish(made)
+                report.close()
+        return _dataset(grid, probe, place)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What is done with a chunk; it travels to workers as it is."""
+
+    system: System
+    until: float
+    options: Mapping[str, Any]
+
+    def __call__(self, grid: Grid, first: int, count: int) -> xr.Dataset:
+        starts, parameters = grid.part(first, count)
+        return simulate_many(self.system, starts, parameters, self.until, **self.options)
+
+
+def _chunk_of(task: _Task, grid: Grid, first: int, count: int) -> tuple[dict[str, NDArray[Any]], dict[int, str]]:
+    """Arrays over the runs of a chunk, and messages of those that failed."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = task(grid, first, count)
+    arrays = {str(name): v.values for name, v in found.variables.items() if _stored(name, v)}
+    bad = np.flatnonzero(arrays["status"] != Status.OK)
+    return arrays, {first + int(k): str(found.message.values[k]) for k in bad}
+
+
+def _stored(name: Any, variable: Any) -> bool:
+    given = variable.attrs.get("role") in ("parameter", "start")
+    return variable.dims[:1] == ("run",) and name not in ("run", "message") and not given
+
+
+def _made(
+    task: _Task, grid: Grid, size: int, left: list[int], client: Any
+) -> Iterator[tuple[int, dict[str, Any], dict[int, str]]]:
+    """(chunk, arrays, messages) as they are done."""
+    if client is None:
+        for k in left:
+            yield (k, *_chunk_of(task, grid, k * size, size))
+        return
+    from distributed import as_completed
+
+    shared = client.scatter([task, grid], broadcast=True)
+    window = 2 * max(1, sum(client.nthreads().values()))
+    waiting = iter(left)
+    chunks: dict[str, int] = {}
+
+    def submitted(k: int) -> Any:
+        future = client.submit(_chunk_of, *shared, k * size, size, pure=False)
+        chunks[future.key] = k
+        return future
+
+    queue = as_completed([submitted(k) for k in islice(waiting, window)])
+    for future in queue:
+        arrays, messages = future.result()
+        if (following := next(waiting, None)) is not None:
+            queue.add(submitted(following))
+        yield chunks.pop(future.key), arrays, messages
+
+
+def _grid(system: System, over: Any, starts: Any, parameters: Any) -> Grid:
+    if not isinstance(over, Mapping) or not over:
+        raise ModelError("over= maps parameters (or coordinates and velocities) to values, over={k: np.linspace(1, 2, 50)}")
+    known = {str(s) for s in (*system.parameters, *system.coordinates, *system.velocities)}
+    axes = {}
+    for key, values in over.items():
+        array = np.asarray(values, dtype=float)
+        if str(key) not in known:
+            names = ", ".join(sorted(known))
+            raise ModelError(f"over= names {key}, which is neither a parameter nor a state of {system.name}; it has {names}")
+        if array.ndim != 1 or not len(array) or not np.isfinite(array).all():
+            raise ModelError(f"the values of {key} in over= are finite numbers in one dimension, not {array.shape}")
+        axes[str(key)] = array
+    for table, where in ((starts, "starts="), (parameters, "parameters=")):
+        both = [key for key in table or {} if str(key) in axes]
+        if both:
+            raise ModelError(f"{both[0]} is given by over= and by {where}; leave it to one of them")
+    table = {str(k): np.asarray(v, dtype=float) if np.ndim(v) else float(v) for k, v in (starts or {}).items()}
+    lengths = {np.size(v) for v in table.values() if np.ndim(v)}
+    if len(lengths) > 1:
+        raise ModelError(f"the arrays of starts must have one length, not {sorted(lengths)}; ap.outer makes all combinations")
+    return Grid(axes, table, {str(k): float(v) for k, v in (parameters or {}).items()}, system)
+
+
+def _refuse_options(options: Mapping[str, Any]) -> None:
+    for name in ("product", "progress"):
+        if name in options:
+            raise ModelError(f"{name}= has no meaning inside a sweep")
+    keep = options.get("keep", "final")
+    if not isinstance(keep, str | Mapping | Reduction | int) and np.ndim(keep) > 1:
+        raise ModelError("times for each run are not kept by a sweep; give times (k,)")
+
+
+def _chunk(chunk: Any, runs: int) -> int:
+    if chunk is None:
+        return max(1, min(CHUNK, -(-runs // 8)))
+    if not (isinstance(chunk, int) and not isinstance(chunk, bool) and chunk >= 1):
+        raise ModelError(f"chunk= is a number of runs, at least 1, not {chunk!r}")
+    return chunk
+
+
+def _manifest(grid: Grid, task: _Task, size: int) -> dict[str, Any]:
+    """What a store is for; equal digests, equal numbers."""
+    asked = {
+        "over": {name: values.tolist() for name, values in grid.axes.items()},
+        "starts": {name: np.asarray(v).tolist() for name, v in grid.starts.items()},
+        "parameters": grid.parameters, "until": task.until, "chunk": size,
+        "options": {k: _plain(v) for k, v in sorted(task.options.items()) if k != "threads"},
+    }  # fmt: skip
+    return {
+        "title": f"{grid.runs} motions of {grid.system.name}", "model": model_digest(grid.system),
+        "question": hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest(), "asked": asked, "runs": grid.runs,
+        "chunk": size, "chunks": -(-grid.runs // size),
+        "versions": {"appell": version(), "numpy": np.__version__, "casadi": metadata.version("casadi")},
+    }  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, Reduction):
+        return [value.kind, str(value.expression), value.direction, value.count, value.skip]
+    if np.ndim(value):
+        return np.asarray(value).tolist()
+    return value if isinstance(value, int | float | str | bool) else str(value)
+
+
+def model_digest(system: System) -> str:
+    """SHA-256 of the equations: equal for equal systems in every process."""
+    form = normal_form(system)
+    names = ("M", "h", "Q", "A", "a0", "W", "N", "n0", "f0", "f1", "g", "g_d", "restitution")
+    text = [form.select(*names).digest, *(str(s) for s in (*system.coordinates, *system.velocities, *system.parameters))]
+    text += [str(fr) for fr in system.frictions]
+    return hashlib.sha256("\n".join(text).encode()).hexdigest()
+
+
+def _dataset(grid: Grid, probe: xr.Dataset, place: Store) -> xr.Dataset:
+    """The arrays of the store with the axes of the grid as dimensions."""
+    import xarray as xr
+
+    names = Names()
+    for taken, variable in probe.variables.items():
+        if variable.attrs.get("role") not in ("parameter", "start"):
+            names(str(taken))
+    states = {str(s) for s in (*grid.system.coordinates, *grid.system.velocities)}
+    dims = {names(f"{name}_start" if name in states else name): name for name in grid.axes}
+    lead = (*dims, *(("start",) if grid.many else ()))
+    arrays, shape = place.arrays(), grid.shape
+    message = np.full(grid.runs, "", dtype=object)
+    status = arrays.get("status", np.full(grid.runs, int(Status.CANCELLED), np.int32))
+    for one in np.unique(status):
+        message[status == one] = STATUS_TEXT[Status(int(one))]
+    for k, text in place.messages().items():
+        message[k] = text
+    variables: dict[str, Any] = {"message": (lead, message.reshape(shape))}
+    for name, values in {**arrays, "status": status}.items():
+        old = probe.variables[name]
+        variables[name] = ((*lead, *old.dims[1:]), values.reshape(*shape, *values.shape[1:]), old.attrs)
+    coordinates: dict[str, Any] = {
+        new: (new, grid.axes[name], {"symbol": name, "units": "SI", "long_name": name}) for new, name in dims.items()
+    }
+    for name, variable in probe.variables.items():
+        if variable.dims and variable.dims[0] != "run":
+            coordinates[str(name)] = (variable.dims, variable.values, variable.attrs)
+    attrs = {**probe.attrs, "title": place.manifest["title"], "parameters": json_text(grid.parameters)}
+    return xr.Dataset(variables, coordinates, attrs).set_coords([n for n in ("t",) if n in variables])
+
+
+__all__ = ["model_digest", "sweep"]

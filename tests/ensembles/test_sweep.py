@@ -1,0 +1,147 @@
+"""Sweeps: the grid, what survives a kill, who may write, what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import appell as ap
+from appell.ensembles.store import Store
+from appell.errors import ModelError, SimulationError, Status
+
+zarr = pytest.importorskip("zarr", reason="zarr is not installed: pip install 'appell[distributed]'")
+pytestmark = pytest.mark.compiler
+x = ap.coordinates("x")
+k, m = ap.parameters("k m", positive=True)
+SPRING = ap.System([x], m * x.d**2 / 2, k * x**2 / 2, name="spring")
+OVER = {k: np.linspace(1, 4, 6), m: np.array([1.0, 2.0, 3.0, 4.0])}
+
+
+def study(store: Path, **options):
+    return ap.sweep(SPRING, OVER, {x: 1.0}, 2.0, store=store, chunk=2, threads=1, **options)
+
+
+def test_the_grid_has_its_closed_form(tmp_path):
+    found = study(tmp_path / "a.zarr")
+    assert found.x.dims == ("k", "m") and (found.status == Status.OK).all() and (found.message == "finished").all()
+    w = np.sqrt(OVER[k][:, None] / OVER[m])
+    np.testing.assert_allclose(found.x, np.cos(2 * w), atol=1e-9)
+    options = {"parameters": {k: 1, m: 1}, "keep": {"top": ap.reduce.max(x)}}
+    starts = ap.sweep(SPRING, {x: [1.0, 2.0]}, {x.d: [0.0, 1.0, 2.0]}, 9.0, store=tmp_path / "b.zarr", **options)
+    assert starts.top.dims == ("x_start", "start")
+    np.testing.assert_allclose(starts.top, np.hypot([[1.0], [2.0]], [0.0, 1.0, 2.0]), rtol=1e-8)
+
+
+def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
+    first = study(tmp_path / "a.zarr")
+    made = []
+    real = ap.ensembles.sweep.__globals__["_chunk_of"]
+    monkeypatch.setitem(ap.ensembles.sweep.__globals__, "_chunk_of", lambda *a: made.append(a) or real(*a))
+    again = study(tmp_path / "a.zarr")
+    assert not made and again.identical(first.assign_attrs(again.attrs))
+    (tmp_path / "a.zarr" / "appell" / "done" / "000003").unlink()
+    study(tmp_path / "a.zarr")
+    assert [first for _, _, first, _ in made] == [6]
+
+
+CHILD = """
+import sys
+sys.path.insert(0, {root!r})
+from tests.ensembles.test_sweep import study
+study({store!r})
+"""
+
+
+def test_kills_lose_nothing(tmp_path):
+    store, clean = tmp_path / "killed.zarr", tmp_path / "clean.zarr"
+    root = str(Path(__file__).parents[2])
+    marks, rng = store / "appell" / "done", np.random.default_rng(os.getpid())
+    done = lambda: [p for p in marks.iterdir() if p.name.isdigit()] if marks.exists() else []
+    for least in (2, 7):
+        child = subprocess.Popen([sys.executable, "-c", CHILD.format(root=root, store=str(store))])
+        while child.poll() is None and len(done()) < least:
+            time.sleep(0.001)
+        time.sleep(rng.uniform(0, 0.01))
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+    before = {p.name: p.stat().st_mtime_ns for p in done()}
+    assert len(before) >= 7
+    study(store)
+    study(clean)
+    assert all((marks / name).stat().st_mtime_ns == then for name, then in before.items())
+    arrays = [p for p in clean.rglob("*") if p.is_file() and "appell" not in p.relative_to(clean).parts]
+    assert len(arrays) > 12 * 3
+    for file in arrays:
+        assert file.read_bytes() == (store / file.relative_to(clean)).read_bytes()
+
+
+def test_one_owner_at_a_time(tmp_path):
+    study(tmp_path / "a.zarr")
+    manifest = json.loads((tmp_path / "a.zarr" / "appell" / "manifest.json").read_text())
+    with Store(tmp_path / "a.zarr", manifest), pytest.raises(ModelError, match=f"process {os.getpid()} on"):
+        study(tmp_path / "a.zarr")
+
+
+def test_another_model_or_question_is_refused(tmp_path):
+    study(tmp_path / "a.zarr")
+    other = ap.System([x], m * x.d**2 / 2, k * x**4 / 2, name="spring")
+    with pytest.raises(ModelError, match="another model"):
+        ap.sweep(other, OVER, {x: 1.0}, 2.0, store=tmp_path / "a.zarr", chunk=2)
+    with pytest.raises(ModelError, match="another question"):
+        study(tmp_path / "a.zarr", rtol=1e-6)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.tex").write_text("")
+    with pytest.raises(ModelError, match="something else"):
+        study(tmp_path / "full")
+    for over, words in (({}, "over= maps"), ({"z": [1.0]}, "neither a parameter"), ({k: [np.nan]}, "finite numbers")):
+        with pytest.raises(ModelError, match=words):
+            ap.sweep(SPRING, over, {x: 1.0}, 2.0, store=tmp_path / "b.zarr")
+    with pytest.raises(ModelError, match="leave it to one"):
+        ap.sweep(SPRING, {k: [1.0]}, {}, 2.0, store=tmp_path / "b.zarr", parameters={k: 1.0, m: 1.0})
+    assert not (tmp_path / "b.zarr").exists()
+
+
+def test_a_full_disk(tmp_path, monkeypatch):
+    real, count = Store._array, []
+
+    def full(self, name, values):
+        count.append(name)
+        if len(count) == 11:
+            raise OSError(28, "No space left on device")
+        return real(self, name, values)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "_array", full)
+        with pytest.raises(SimulationError, match=r"No space left.* 2 of 12 chunks are safe"):
+            study(tmp_path / "a.zarr")
+    found = study(tmp_path / "a.zarr")
+    assert (found.status == Status.OK).all()
+    assert found.identical(study(tmp_path / "b.zarr").assign_attrs(found.attrs))
+
+
+def test_stopping_returns_what_is_done(tmp_path):
+    def stop(done: float) -> None:
+        if done >= 6:
+            raise KeyboardInterrupt
+
+    with pytest.warns(ap.AppellWarning, match="6 of 24 runs are done"):
+        found = study(tmp_path / "a.zarr", progress=stop)
+    assert int((found.status == Status.OK).sum()) == 6 and int((found.status == Status.CANCELLED).sum()) == 18
+    assert (study(tmp_path / "a.zarr").status == Status.OK).all()
+
+
+def test_workers_that_die(tmp_path):
+    distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'appell[distributed]'")
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        victim = next(iter(cluster.workers.values())).pid
+        found = study(tmp_path / "a.zarr", client=client, progress=lambda done: os.kill(victim, 9) if done == 2 else None)
+    assert found.identical(study(tmp_path / "b.zarr").assign_attrs(found.attrs))
