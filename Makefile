@@ -2,6 +2,7 @@
 # make test    lint, then the whole test suite in parallel
 # make lint    ruff, pyright, import-linter
 # make fuzz-contact  a thousand bodies falling on floors, into corners and on each other
+# make fuzz-friction 10,000 random mechanisms and falling bodies with friction: energy, cones, chatter
 # make format  let ruff sort imports and fix what it can
 # make bench   the benchmarks against other libraries
 # make sweep   2,000 random mechanisms with friction against a reference
@@ -27,6 +28,10 @@ PYTHON ?= $(shell for p in $(CANDIDATES); do $$p -c '$(IS_ENOUGH)' 2>/dev/null &
 .PHONY: fuzz-contact
 fuzz-contact: $(VENV)/.dev
 	$(BIN)/python -m tests.contact.fuzz --count 1000 --references 100
+
+.PHONY: fuzz-friction
+fuzz-friction: $(VENV)/.dev
+	$(BIN)/python -m tests.friction.random_systems 10000
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
+from collections import Counter
 
 import numpy as np
 from sympy import Rational, cos, sin
@@ -62,7 +64,33 @@ def draw(seed):
     return system, start
 
 
-def run(seed, until=5.0, **options):
+def draw_body(seed):
+    """(system, start): a plane body with two or three corners over a rough floor, perhaps a rough wall, dropped at random."""
+    rng = np.random.default_rng(seed)
+    number = lambda low, high: Rational(int(rng.uniform(low, high) * 1000), 1000)
+    x, y, turn = ap.coordinates("x y turn")
+    low = lambda: number(-0.6, -0.2)
+    corners = [(number(-1, -0.3), low()), (number(0.3, 1), low()), (number(-0.4, 0.4), number(0.3, 0.8))]
+    e = Rational(0) if rng.random() < 0.6 else number(0.1, 0.7)
+    mu = number(0.05, 0.6)
+    constraints = []
+    for k, (a, b) in enumerate(corners[: int(rng.integers(2, 4))]):
+        place = (x + a * cos(turn) - b * sin(turn), y + a * sin(turn) + b * cos(turn))
+        rate = [ap.total_derivative(c) for c in place]
+        floor = ap.Unilateral(place[1], name=f"floor {k}", restitution=e)
+        constraints += [floor, ap.Friction(rate[0], normal=floor, coefficient=mu, name=f"rub {k}")]
+        if k == 0 and rng.random() < 0.3:
+            wall = ap.Unilateral(place[0] + 2, name="wall", restitution=e)
+            constraints += [wall, ap.Friction(rate[1], normal=wall, coefficient=mu, name="wall rub")]
+    kinetic = (x.d**2 + y.d**2 + number(0.1, 0.5) * turn.d**2) / 2
+    system = ap.System([x, y, turn], kinetic, 10 * y, constraints=constraints, name=f"body {seed}")
+    angle = float(rng.uniform(-0.5, 0.5))
+    low = min(float(a) * np.sin(angle) + float(b) * np.cos(angle) for a, b in corners)
+    start = {turn: angle, y: -low + float(rng.uniform(0.01, 0.5)), x.d: float(rng.normal()) * 2, turn.d: float(rng.normal())}
+    return system, start
+
+
+def run(seed, until=5.0, draw=draw, **options):
     """The motion of a random system; warnings of runs that stop are kept in its message."""
     system, start = draw(seed)
     with warnings.catch_warnings():
@@ -109,4 +137,20 @@ def broken(motion):
     return found
 
 
-__all__ = ["broken", "draw", "run"]
+def sweep(count):
+    """Many runs, half of them mechanisms and half of them falling bodies; prints what is broken, and how many ended how."""
+    ends = Counter()
+    for seed in range(count):
+        motion = run(seed, until=3.0, draw=(draw, draw_body)[seed % 2], backend="vm")
+        ends[motion.status.name] += 1
+        if found := [*broken(motion), *motion.doubts]:
+            ends["broken"] += 1
+            print(f"{motion.name}: {found}", flush=True)
+    print(dict(ends))
+    return ends["broken"]
+
+
+__all__ = ["broken", "draw", "draw_body", "run", "sweep"]
+
+if __name__ == "__main__":
+    sys.exit(bool(sweep(int(sys.argv[1]) if len(sys.argv) > 1 else 100)))

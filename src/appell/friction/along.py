@@ -18,8 +18,12 @@ from appell.simulate.loop.task import Task
 Array = NDArray[np.float64]
 
 
-def along(run: Any, modes: Sequence[tuple[float, Mode]], t: Array, q: Array, v: Array) -> tuple[Array, Array, Array, Array]:
-    """Accelerations (k, nv), multipliers of the constraints (k, rows), of the faces (k, faces) and of frictions (k, parts)."""
+def along(
+    run: Any, modes: Sequence[tuple[float, Mode]], t: Array, q: Array, v: Array, p: Array | None = None
+) -> tuple[Array, Array, Array, Array]:
+    """Accelerations (k, nv), multipliers of the constraints (k, rows), of the faces (k, faces) and of frictions (k, parts).
+
+    p: parameters at each sample, (k, np), where a control gives some of them."""
     functions = friction_functions(run.system, run.form)
     own = functions.layout
     if not modes:  # it never began
@@ -28,11 +32,11 @@ def along(run: Any, modes: Sequence[tuple[float, Mode]], t: Array, q: Array, v: 
     which = modes_at([time for time, _ in modes], t)
     data = np.array([mode.data(own) for _, mode in modes])[which]
     z = np.hstack([q, v, np.zeros((len(t), functions.flow.nz - q.shape[1] - v.shape[1]))])
-    p = np.hstack([np.broadcast_to(run.p, (len(t), len(run.p))), data])
-    out = look(run)(t, z, p)
+    given = np.broadcast_to(run.p, (len(t), len(run.p))) if p is None else p
+    out = look(run)(t, z, np.hstack([given, data]))
     rows, force = out["reactions"].copy(), out["force"].copy()
     for k in np.flatnonzero([bool(modes[i][1].idle) for i in which]):
-        at = functions.blocks(float(t[k]), q[k], v[k], run.p)
+        at = functions.blocks(float(t[k]), q[k], v[k], given[k])
         problem = Problem(own, at["M"], at["r"], at["J"], at["W"], at["gamma"], at["mu"], at["mu_static"])
         mode = modes[which[k]][1]
         answer = problem.checked(problem.solve(mode), (), mode.closed)

@@ -144,7 +144,8 @@ def _listed(names: Sequence[str], resting: Sequence[int], slipping: dict) -> str
 def _nothing(names: Sequence[str], resting: Sequence[int], slipping: dict) -> str:
     return (
         f"no acceleration satisfies Coulomb's law of friction ({_listed(names, resting, slipping)}): a configuration of"
-        " Painlevé, or constraints that jam. Rigid bodies have no continuous motion from here"
+        " Painlevé, constraints that jam, or normal reactions that are not determined. Rigid bodies have no continuous motion"
+        " from here"
     )
 
 

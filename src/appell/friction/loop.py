@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from appell.backends import vm_function
 from appell.contact.contact import RESTS, SHORT, Instant
 from appell.contact.events import Kind
 from appell.errors import AppellError, ConstraintError, ModelError, Status
@@ -202,13 +203,21 @@ class Journey:
 
     def _jams(self, t: Array, z: Array) -> Array:
         """det of the saddle point with what slides over that without friction: falls to 0 in a configuration of Painlevé."""
-        mode, found = self.mode, []
-        rows = mode.acting(self.own)
-        for time, state in zip(t, z, strict=True):
-            at = self._problem(float(time), state)
-            W = at.columns(self._directed(mode))[0]
-            found.append(_determinant(at.M, at.J[rows], W[:, rows]) / _determinant(at.M, at.J[rows], at.W[:, rows]))
-        return np.array(found)
+        own, mode, form = self.own, self.mode, self.form
+        names = [port.name for port in self.loop.functions.blocks.outputs]
+        q, v = z[:, : form.nq], z[:, form.nq : form.nq + form.nv]
+        out = dict(zip(names, vm_function(self.loop.functions.blocks).batch(t, q, v, self.p), strict=True))
+        rows, W = mode.acting(own), np.array(out["W"])
+        for i, rub in enumerate(mode.rubs):
+            if rub.state != SLIP or own.normals[i] is None:
+                continue
+            s = out["s"][:, own.columns(i)]
+            turns = own.parts[i] == 2 and not rub.fixed
+            u = s / np.maximum(np.linalg.norm(s, axis=1), 1e-300)[:, None] if turns else np.broadcast_to(rub.u, s.shape)
+            push = np.einsum("kvp,kp->kv", out["W"][:, :, own.own_rows(i)], u)
+            W[:, :, own.normals[i]] -= rub.sign * out["mu"][:, i, None] * push
+        J = out["J"][:, rows]
+        return _determinants(out["M"], J, W[:, :, rows]) / _determinants(out["M"], J, out["W"][:, :, rows])
 
     def _directed(self, mode: Mode) -> Mode:
         """The mode with the directions in which its pairs slide now."""
@@ -327,6 +336,9 @@ class Journey:
 
     def _arrive(self) -> None:
         """The mode of the start, unless it is known."""
+        if self.trace.modes and self.trace.decided_with is not None and not np.array_equal(self.p, self.trace.decided_with):
+            self._settle(set(self.mode.closed), stopped=None)  # under other parameters: what a control gives has changed
+            return
         if self.trace.modes:
             problem = self._problem()
             self.answer = problem.checked(problem.solve(self.mode), (), self.mode.closed)
@@ -517,6 +529,7 @@ class Journey:
         slipping = {i: self._direction(i) for i in range(own.count) if i not in resting}
         ahead = lambda mode, part: self._ahead(mode, part, resting, faces)
         self.answer = decide(problem, faces, resting, slipping, ahead, self.names)
+        trace.decided_with = self.p
         mode = self.answer.mode
         before = trace.modes[-1][1].closed if trace.modes else ()
         if not trace.modes or mode != trace.modes[-1][1]:
@@ -627,11 +640,12 @@ def _subdivided(t: Array, parts: int) -> Array:
     return np.append(inside.ravel(), t[-1])
 
 
-def _determinant(M: Array, J: Array, W: Array) -> float:
-    n, m = len(M), len(J)
-    K = np.zeros((n + m, n + m))
-    K[:n, :n], K[:n, n:], K[n:, :n] = M, -W, J
-    return float(np.linalg.det(K))
+def _determinants(M: Array, J: Array, W: Array) -> Array:
+    """det of [[M, −W], [J, 0]] at each state, (k,)."""
+    n, m = M.shape[1], J.shape[1]
+    K = np.zeros((len(M), n + m, n + m))
+    K[:, :n, :n], K[:, :n, n:], K[:, n:, :n] = M, -W, J
+    return np.linalg.det(K)
 
 
 def _located(

@@ -49,8 +49,7 @@ def modes(system: Any) -> Iterator[dict[str, str]]:
     """Every mode: each friction sticks or slides either way; off where a face presses on it, too."""
     options = []
     for fr, normal in zip(system.frictions, system.normals, strict=True):
-        words = ["slip+", "slip-"] if fr.parts == 1 else ["slip"]
-        words = words if fr.regularise is not None else ["stick", *words]
+        words = ["slip"] if fr.regularise is not None else ["stick", "slip+", "slip-"] if fr.parts == 1 else ["stick", "slip"]
         options.append([*words, "off"] if normal and normal[0] == "face" else words)
     names = [fr.name for fr in system.frictions]
     faces = [normal if normal and normal[0] == "face" else None for normal in system.normals]
@@ -69,7 +68,8 @@ def _states(system: Any, mode: Mapping[Any, str]) -> list[str]:
         raise ModelError(f"in_mode says nothing about friction '{missing[0]}'; it is one of {', '.join(WORDS)}")
     for i, word in given.items():
         fr = system.frictions[i]
-        words = ("stick", "slip+", "slip-", "off") if fr.parts == 1 else ("stick", "slip", "off")
+        smooth = fr.regularise is not None
+        words = ("slip", "off") if smooth else ("stick", "slip+", "slip-", "off") if fr.parts == 1 else ("stick", "slip", "off")
         if word not in words:
             raise ModelError(f"the mode of friction '{fr.name}' is one of {', '.join(words)}, not {word!r}")
     return [given[i] for i in range(len(system.frictions))]

@@ -284,7 +284,7 @@ class Motion(Record):
     def _solved(self) -> tuple[Array, ...]:
         """Accelerations, multipliers of the constraints, of the faces, and of the frictions where there are any."""
         if self.system.frictions:
-            return along(self.run, self.modes, self.t, self.q, self.v)
+            return along(self.run, self.modes, self.t, self.q, self.v, self._held)
         return solved(self, self._run_at)
 
     def _evaluate(self, *names: str) -> Mapping[str, Array]:

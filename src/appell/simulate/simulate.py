@@ -121,8 +121,6 @@ def simulate(
     one_of(method, methods(), "method"), one_of(corner, CORNERS, "corner")
     pseudo, progress = pseudo_velocities(pseudo), told(progress)
     q, v = read(model, {} if start is None else start)
-    if model.frictions and (control is not None or rate is not None):
-        raise ModelError("control= and friction do not go together yet: write the control as a force")
     reader = None if control is None and rate is None else Reader(model, control, rate)
     run = _ready(system, parameters, backend, {} if reader is None else reader.first(t0, q.copy(), v.copy()))
     if not backend_named(run.backend).steps:

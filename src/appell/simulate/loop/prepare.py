@@ -75,7 +75,10 @@ def with_friction(run: Run, pseudo: Mapping[str, Any] | None, method: str, corne
         raise FormNotApplicable("pseudo= and friction do not go together: what sticks is a row of its own")
     if method not in TABLEAUX:
         names = " or ".join(map(repr, TABLEAUX))
-        raise ModelError(f"method={method!r} does not locate stick and slip; use {names} with friction")
+        raise ModelError(
+            f"method={method!r} does not locate stick and slip; use {names} with friction, or give it regularise= and run"
+            " system.in_mode({'…': 'slip'})"
+        )
     if run.form.gauss:
         raise ConstraintError("constraints nonlinear in the accelerations and friction do not go together")
     run.form.require_known_forces("a run with friction")

@@ -114,6 +114,7 @@ class Trace:
         self.contacts: list[tuple[float, tuple[int, ...]]] = []
         self.asleep: tuple[int, ...] = ()
         self.modes: list[tuple[float, Any]] = []
+        self.decided_with: Array | None = None  # parameters under which the last of them was found
         self.touching: set[int] = set()
         self.switch: tuple[int, Kind] | None = None
         self.counting: tuple[Any, ...] = ()  # impacts, and how soon they follow each other: see `switch.c.in`
