@@ -254,14 +254,14 @@ def main() -> None:
         "others": [partial(handed_over, options.robots), partial(basin, options.results), partial(diffrax_pendulum, 1 << 17)],
         "zoo": [zoo_parity],
     }
-    rows = []
+    device = xp().cuda.runtime.getDeviceProperties(0)["name"].decode()
+    about = {"date": datetime.now(UTC).date().isoformat(), "device": device, "cupy": xp().__version__, "appell": ap.__version__}
+    rows: list[dict[str, Any]] = []
     for name in options.parts or parts:
         for part in parts[name]:
             rows.append(part())
             print(rows[-1], flush=True)
-    device = xp().cuda.runtime.getDeviceProperties(0)["name"].decode()
-    about = {"date": datetime.now(UTC).date().isoformat(), "device": device, "cupy": xp().__version__, "appell": ap.__version__}
-    (options.results / "gpu.json").write_text(json.dumps({"about": about, "rows": rows}, indent=1))
+            (options.results / "gpu.json").write_text(json.dumps({"about": about, "rows": rows}, indent=1))
 
 
 if __name__ == "__main__":
