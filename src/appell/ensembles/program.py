@@ -30,6 +30,8 @@ HANDED = 100
 """The status, inside this room alone, of a run that the lanes leave to the loop for single runs."""
 ACCUMULATING = 1e-5
 """Share of the longest flight between two blows below which a run is left to the loop that knows rest and accumulation."""
+LANDINGS = 12
+"""Steps that are meant to end on a face before a run that ends beside it each time is handed over."""
 NODES = 7
 """Of the rule of Gauss and Lobatto in which expressions are looked at inside a step."""
 
@@ -115,7 +117,7 @@ def many_source(
         "NZ": flow.nz, "NP": rhs.inputs[2].size, "HAS_PROJECTION": int(flow.projects), "PIVOTS": pivots, "CLOSE": CLOSE,
         "HANDED": HANDED, "OBSERVED": watch.observe.outputs[0].size if watch else 0, "PROBES": NODES,
         "REDUCTIONS": watch.count if watch else 0, "FACES": walls.guards.outputs[0].size if walls else 0,
-        "ACCUMULATING": ACCUMULATING,
+        "ACCUMULATING": ACCUMULATING, "LANDINGS": LANDINGS,
     }  # fmt: skip
     values = {
         **_tableau_text(tableau, precision), **_number_text(precision, lanes),
