@@ -202,10 +202,14 @@ def _inputs(form: NormalForm, names: tuple[str, ...]) -> dict[str, Shaped]:
     return {"t": (form.inputs["t"], ()), **{name: _vector(form, name) for name in names}}
 
 
+WATCHED = 128
+"""Velocities up to which a loop watches the rank of the rows as it goes, with full matrices; beyond, one looks afterwards."""
+
+
 def _guarded(form: NormalForm, policies: Policies, state: State) -> GuardedRows | None:
     policy = policies.acceleration
     rank = form.m if policy.kind == CHOLESKY else policy.rank
-    if form.gauss or not form.ideal or policy.gamma or policy.kind == ELIMINATE or not rank:
+    if form.nv > WATCHED or form.gauss or not form.ideal or policy.gamma or policy.kind == ELIMINATE or not rank:
         return None
     outputs = {"M": (form["M"], (form.nv, form.nv)), "A": (form["A"], (form.m, form.nv))}
     return GuardedRows(make_fn("rank_rows", inputs_of(form, state), outputs), rank)

@@ -97,7 +97,9 @@ def _least_step(M: Array, A: Array, size: Array, f: Array, Z: Array) -> Array:
         M = np.diag(balanced(size))
     moved = not np.array_equal(Z, np.eye(len(M)))
     space = RowSpace.of(Z.T @ M @ Z, A @ Z, np.sqrt(size**2 @ Z**2), 0.0) if moved else RowSpace.of(M, A, size)
-    step = space.step(f, space.rank)
+    step = space.full_step(f)
+    if step is None:
+        step = space.step(f, space.rank)
     return Z @ step if moved else step
 
 

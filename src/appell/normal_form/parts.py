@@ -1,6 +1,11 @@
-"""Velocities and rows that M, A and W couple with each other: fifty discs are a hundred parts of one velocity each."""
+"""Velocities and rows that M, A and W couple with each other: fifty discs are a hundred parts of one velocity each.
+
+A row of four-bars is one part, but a thin one: in the right order its elimination takes a time proportional to its length.
+"""
 
 from __future__ import annotations
+
+from heapq import heapify, heappop, heappush
 
 from appell.graph.algebra import Value, pattern
 
@@ -25,3 +30,38 @@ def coupled(M: Value, A: Value, W: Value) -> list[Group]:
         v, r = groups.setdefault(find(i), ([], []))
         (v if i < nv else r).append(i if i < nv else i - nv)
     return [(tuple(v), tuple(r)) for v, r in groups.values() if v]
+
+
+def elimination(M: Value, A: Value) -> tuple[list[int], int]:
+    """(order, multiplications) of K = [[M, Aᵀ], [A, 0]] = L D Lᵀ without pivoting: velocities 0 … n−1, rows n … n+m−1.
+
+    The unknown with the fewest neighbours goes first, a row only after all velocities in it: then every pivot of a velocity is
+    positive and every pivot of a row negative, as in the order «all of M, then A M⁻¹Aᵀ».
+    """
+    n, m = A.shape[1], A.shape[0]
+    near: list[set[int]] = [set() for _ in range(n + m)]
+    for i, j in (*pattern(M), *((n + i, j) for i, j in pattern(A))):
+        if i != j:
+            near[i].add(j)
+            near[j].add(i)
+    waits = [0] * n + [len(near[n + k]) for k in range(m)]
+    holds = [[k for k in near[j] if k >= n] for j in range(n)]
+    ready = [(len(near[j]), j) for j in range(n)] + [(0, n + k) for k in range(m) if not waits[n + k]]
+    heapify(ready)
+    gone, order, cost = [False] * (n + m), [], 0
+    while ready:
+        degree, k = heappop(ready)
+        if gone[k] or degree != len(near[k]):
+            continue
+        gone[k] = True
+        order.append(k)
+        cost += degree * (degree + 3) // 2
+        for i in near[k]:
+            near[i] |= near[k]
+            near[i] -= {i, k}
+        for row in holds[k] if k < n else ():
+            waits[row] -= 1
+        for i in (*near[k], *(holds[k] if k < n else ())):
+            if not gone[i] and not waits[i]:
+                heappush(ready, (len(near[i]), i))
+    return order, cost

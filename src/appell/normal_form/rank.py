@@ -30,6 +30,9 @@ INDEPENDENT = 1e-6
 DEPENDENT = 1e-10
 """σ below which rows are dependent, rounding apart."""
 
+SEEN = 1e-2
+"""Pivots above which rows are independent without a singular value decomposition."""
+
 EMPTY = 1e-12
 """A row below this share of its terms is what rounding leaves of them."""
 
@@ -92,6 +95,17 @@ class RowSpace:
         """Whether there are none of those."""
         return len(self.unclear) == 0
 
+    def full_step(self, f: Array) -> Array | None:
+        """Δ with A Δ = −f, least in the metric, where all rows are far from dependent; None where that is not seen at once."""
+        G = self.Y.T @ self.Y
+        try:
+            L = np.linalg.cholesky(G)
+        except np.linalg.LinAlgError:
+            return None
+        if not np.diag(L).min(initial=1.0) > SEEN:
+            return None
+        return -self.K.T @ (self.Y @ np.linalg.solve(G, f / self.s))
+
     def step(self, f: Array, rank: int) -> Array:
         """Δ with A Δ = −f on the `rank` strongest combinations of rows, least in the metric."""
         U, sigma, Vt = self.svd
@@ -128,11 +142,11 @@ DISPARATE = 1e7
 
 def disparity(M: Array, size: Array) -> float:
     """The largest ratio of S_ij²/M_jj within a row: how differently heavy what a row ties together is. Free of units."""
-    mass, worst = np.diag(M), 1.0
-    for row in size**2:
-        weight = row[(row > 0) & (mass > 0)] / mass[(row > 0) & (mass > 0)]
-        worst = max(worst, weight.max(initial=0.0) / weight.min(initial=np.inf))
-    return float(worst)
+    mass = np.diag(M)
+    tied = (size > 0) & (mass > 0)
+    weight = size**2 / np.where(mass > 0, mass, 1.0)
+    least = np.where(tied, weight, np.inf).min(axis=1, initial=np.inf)
+    return float((np.where(tied, weight, 0.0).max(axis=1, initial=0.0) / least).max(initial=1.0))
 
 
 def balanced(size: Array) -> Array:

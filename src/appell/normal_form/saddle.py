@@ -32,6 +32,7 @@ Implementations agree: `unrolled` on the graph (small systems), `SADDLE_C` (a ro
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 
@@ -40,7 +41,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from appell.errors import Status
-from appell.graph.algebra import Value, block_matrix, column, smallest, symmetric_solve, where_finite, zeros
+from appell.graph.algebra import Value, block_matrix, column, columns_of, smallest, symmetric_solve, where_finite, zeros
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -82,20 +83,28 @@ SADDLE_C = f"#define SADDLE_PIVOT {PIVOT!r}\n#define SADDLE_SHORT {SHORT!r}\n" +
 
 
 def unrolled(
-    M: Value, A: Value, r: Value, s: Value, policy: Policy, checked: bool, pivot: float = PIVOT
+    M: Value, A: Value, r: Value, s: Value, policy: Policy, checked: bool, pivot: float = PIVOT,
+    order: Sequence[int] | None = None,
 ) -> tuple[Value, Value, Value]:
     """(x, λ, margin) for W = Aᵀ and independent rows; margin > 0 unless a pivot of the rows is below `pivot`, one of M below
-    `PIVOT` or, if `checked`, a result is not finite.
-    Several columns of r and s are solved for together."""
+    `PIVOT` or, if `checked`, a result is not finite. Several columns of r and s are solved for together.
+
+    order: of the elimination (`parts.elimination`); M first by default.
+    """
     n, m = M.shape[0], A.shape[0]
+    order = range(n + m) if order is None else order
     if policy.gamma and m:
         M, r = M + policy.gamma * (A.T @ A), r + policy.gamma * (A.T @ s)
     K = block_matrix([[M, A.T], [A, zeros(m, m)]])
-    x, D, LT = symmetric_solve(K, column(r, s))
-    margins = [D[k] - PIVOT * M[k, k] for k in range(n)]
-    for k in range(n, n + m):
-        G_kk = sum((LT[j, k] ** 2 * D[j] for j in range(n)), Value(0))
-        margins.append(-D[k] - pivot * G_kk)
+    x, D, LT = symmetric_solve(K[list(order), list(order)], column(r, s)[list(order), :])
+    margins, before = [], columns_of(LT)
+    for k, which in enumerate(order):
+        if which < n:
+            margins.append(D[k] - PIVOT * M[which, which])
+        else:
+            G_kk = sum((LT[j, k] ** 2 * D[j] for j in before[k] if order[j] < n), Value(0))
+            margins.append(-D[k] - pivot * G_kk)
+    x = x[[place for _, place in sorted((which, k) for k, which in enumerate(order))], :]
     margin = where_finite(x, smallest(margins), -float(Status.NOT_FINITE)) if checked else smallest(margins)
     return x[:n, :], -x[n:, :], margin
 

@@ -22,7 +22,7 @@ from appell.graph.algebra import Value, as_matrix, block_matrix, diagonal, symbo
 from appell.graph.composite import Composite, Part, in_order
 from appell.normal_form import gauss
 from appell.normal_form.laws import Law
-from appell.normal_form.parts import coupled
+from appell.normal_form.parts import elimination
 from appell.normal_form.saddle import CHOLESKY, LU, PIVOT, SADDLE_C, Policy, solve, unrolled
 
 Array = NDArray[np.float64]
@@ -192,8 +192,8 @@ def solved(
         blocks = Blocks(blocks.M, D @ blocks.A, blocks.W @ D, blocks.r, D @ blocks.s)
         original = finish
         finish = lambda x, lam: original(x, D @ lam)
-    if policy.kind == CHOLESKY and _largest(blocks) <= UNROLL:
-        x, lam, margin = unrolled(blocks.M, blocks.A, blocks.r, blocks.s, policy, checked, pivot)
+    if policy.kind == CHOLESKY and (order := _unrolled_order(blocks, policy)) is not None:
+        x, lam, margin = unrolled(blocks.M, blocks.A, blocks.r, blocks.s, policy, checked, pivot, order)
         return make_fn(name, inputs, {**finish(x, lam), "margin": (margin, ())})
     given = {"M": (blocks.M, (n, n)), "A": (blocks.A, (m, n)), "r": (blocks.r, (n,)), "s": (blocks.s, (m,))}
     if policy.kind == LU:
@@ -325,12 +325,17 @@ def law_solved(
     )
 
 
-def _largest(blocks: Blocks) -> int:
-    """Velocities and rows of the largest part: parts that nothing couples are solved one by one."""
+def _unrolled_order(blocks: Blocks, policy: Policy) -> list[int] | None:
+    """The order in which a solve is written out, None where a routine is better.
+
+    Parts that nothing couples are solved one by one, and a chain of rows in a time proportional to its length: where it takes
+    no more multiplications for each unknown than a full elimination of `UNROLL` of them.
+    """
     m, n = blocks.A.shape
-    if n + m <= UNROLL:
-        return n + m
-    return max((len(v) + len(r) for v, r in coupled(blocks.M, blocks.A, blocks.W)), default=0)
+    if n + m <= UNROLL or policy.gamma:
+        return list(range(n + m)) if n + m <= UNROLL else None
+    order, cost = elimination(blocks.M, blocks.A)
+    return order if 3 * cost <= UNROLL**2 * (n + m) else None
 
 
 Function = Fn | Solved | GaussSolved | LawSolved

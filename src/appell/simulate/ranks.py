@@ -45,7 +45,8 @@ def ranks_along(run: Run, t: Array, q: Array, v: Array, blows: Array) -> tuple[l
         return [], []
     along = _Along(run, t, q, v, blows)
     with np.errstate(all="ignore"):
-        count = min(max(LOOKS, len(t) // 4), MOST)
+        few = min(1.0, (30 / run.form.nv) ** 2)  # singular values of many rows are dear
+        count = int(min(max(LOOKS, len(t) // 4), MOST) * few) + 8
         along.look(np.unique(np.linspace(0, len(t) - 1, count).astype(np.intp)))
         along.refine()
         return along.findings()
