@@ -295,3 +295,26 @@ def test_a_nonlinear_law_on_a_face_is_refused() -> None:
     with pytest.raises(ap.FormNotApplicable, match="nonlinear in the multiplier of a unilateral constraint"):
         ap.simulate(system, {}, 1.0)
     assert ap.agree(system, states=2).ok()  # in flight the force is zero
+
+
+def test_the_force_of_friction_in_another_force() -> None:
+    """A flywheel of inertia 1 that a shoe drives by half of its friction, J φ̈ = −λ/2: while it slides λ = −μ m g, while it
+    sticks λ = −4t, the load. It sticks from where 2ẍ = 4t − μ m g has taken the speed, to 4t = μ m g."""
+    floor = ap.Constraint(y, name="floor")
+    sole = ap.Friction(x.d, normal=floor, coefficient=Rational(3, 10), name="sole")
+    T, V = x.d**2 + y.d**2 + phi.d**2 / 2, 2 * 9.81 * y
+    system = ap.System([x, y, phi], T, V, {phi: -sole.multiplier / 2, x: 4 * ap.t}, [floor, sole])
+    motion = ap.simulate(system, {x.d: 1}, 2.0, backend="vm", rtol=1e-11)
+    load = 0.6 * 9.81
+    stops = load / 4 - np.sqrt(load**2 / 16 - 1)  # 1 + t² − load t/2 = 0
+    assert [phase.end for phase in motion.phases] == pytest.approx([stops, load / 4, 2.0], abs=1e-11)
+    turned = load / 2 * (stops + 2 - load / 4) + (load / 4) ** 2 - stops**2
+    assert motion.final[phi.d] == pytest.approx(turned, abs=1e-11)
+    assert motion.ok and np.abs(motion.energy_error).max() < 1e-12
+    for mode in ("stick", "slip+", "slip-"):
+        assert ap.agree(system.in_mode({"sole": mode}), states=2, forms=["lagrange", "appell", "nielsen"]).ok()
+    pair = ap.Friction((x.d, phi.d), limit=1, name="pad")
+    assert [str(one) for one in pair.multiplier] == ["Lambda_pad: 1", "Lambda_pad: 2"]
+    nonlinear = system.replace(forces={phi: sole.multiplier**2})
+    with pytest.raises(ap.FormNotApplicable, match="or of a friction"):
+        ap.simulate(nonlinear, {x.d: 1}, 1.0)

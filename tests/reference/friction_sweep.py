@@ -57,6 +57,8 @@ def main() -> None:
     warnings.simplefilter("ignore")
     tally: Counter[str] = Counter()
     for k in range(given.count):
+        if k % 500 == 0:
+            print(f"{k}: {dict(tally)}", flush=True)
         name, seed = list(FAMILIES)[k % len(FAMILIES)], given.first + k // len(FAMILIES)
         m = mechanism(name, seed)
         try:

@@ -127,6 +127,11 @@ class _Graph:
         )  # fmt: skip
 
 
+def _directions(form: NormalForm, graph: _Graph) -> Value:
+    """The directions of the forces of friction, (nv, parts): Dᵀ, with ∂Q/∂λ of forces that contain them."""
+    return graph.D.T if form.friction_law is None else graph.D.T + form.friction_law.slope
+
+
 def _at_speed(form: NormalForm, e: Any, speed: Value) -> Value:
     """An expression in which the speed of slip stands for itself."""
     if SPEED not in e.free_symbols:
@@ -163,7 +168,7 @@ def _blocks(system: System, form: NormalForm, own: Layout, graph: _Graph) -> Fn:
         "M": (form["M"], (nv, nv)),
         "r": (form["Q"] - form["h"], (nv,)),
         "J": (column(form["A"], form["g_v"], graph.D), (R, nv)),
-        "W": (block_matrix([[form["W"], form["g_w"], graph.D.T]]), (nv, R)),
+        "W": (block_matrix([[form["W"], form["g_w"], _directions(form, graph)]]), (nv, R)),
         "gamma": (column(form["a0"], form["g_dd0"], graph.gamma), (R,)),
         "s": (graph.s, (K,)),
         "s_size": (graph.size, (K,)),
@@ -192,12 +197,12 @@ def _flow(system: System, form: NormalForm, own: Layout, graph: _Graph) -> tuple
     p = column(form.inputs["p"], mode.all)
     inputs: dict[str, Shaped] = {"t": (form.inputs["t"], ()), "z": (state.z, (state.size,)), "p": (p, (p.numel(),))}
     J = column(form["A"], form["g_v"], graph.D)
-    W = block_matrix([[form["W"], form["g_w"], graph.D.T]])
+    W = block_matrix([[form["W"], form["g_w"], _directions(form, graph)]])
     gamma = column(form["a0"], form["g_dd0"], graph.gamma)
     force = form["Q"] - form["h"]
     law = [_Law.of(system, form, own, graph, mode, i) for i in range(own.count)]
     for i, one in enumerate(law):
-        push = graph.D[own.columns(i), :].T @ one.u
+        push = _directions(form, graph)[:, own.columns(i)] @ one.u
         if own.normals[i] is None:
             force = force - mode.slide[i] * one.moving * push
         else:
@@ -216,7 +221,8 @@ def _flow(system: System, form: NormalForm, own: Layout, graph: _Graph) -> tuple
         a, rub = take(x, range(nv)), forces(lam)
         multipliers = take(lam, range(own.m))
         power = substitute(form["power"], [form.inputs["a"], form.inputs["lam"]], [a, multipliers])
-        power += take(lam, range(own.m, own.m + own.faces)).T @ (form["g_w"].T @ base.v) + rub.T @ (graph.D @ base.v)
+        power += take(lam, range(own.m, own.m + own.faces)).T @ (form["g_w"].T @ base.v)
+        power += rub.T @ (_directions(form, graph).T @ base.v)
         lost = sum((-mode.slide[i] * rub[own.columns(i)].T @ graph.s[own.columns(i)] for i in range(own.count)), Value(0))
         rates = column(zeros(own.m), form["g_d"], zeros(sum(own.parts)))
         watch = column(lam + (1 - mode.act) * rates, *(one.bound(lam, static=True) for one in law))

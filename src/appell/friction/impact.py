@@ -91,7 +91,7 @@ class Impact:
         """A blow on one face with one friction of one part, by Poisson's or Stronge's restitution."""
         own, p = self.problem.own, self.problem
         n, (row,) = own.m + face, own.own_rows(friction)
-        x = response(p.M, p.J[: own.m], p.W[:, : own.m], p.J[[n, row]].T)
+        x = response(p.M, p.J[: own.m], p.W[:, : own.m], p.W[:, [n, row]])
         G = p.J[[n, row]] @ x
         way = _Process(G, float(p.mu[friction]), self.rates[[n, row]].copy())
         way.compress()

@@ -20,6 +20,7 @@ from appell.errors import ConstraintError, FormNotApplicable, ModelError
 from appell.jets import expression, jets_of
 from appell.letters import latex
 from appell.model.constraint import Constraint, is_linear
+from appell.model.multiplier import Multiplier
 from appell.model.unilateral import Between, Unilateral
 
 SPEED = Symbol("|s|", nonnegative=True)
@@ -97,6 +98,17 @@ class Friction:
     def parts(self) -> int:
         """1, or 2 for a pair."""
         return len(self.slip)
+
+    @property
+    def multipliers(self) -> tuple[Multiplier, ...]:
+        """λ_T as symbols for forces, one for each part, N; μ|Λ_N| against the slip while it slides, zero while it is off."""
+        names = [self.name] if self.parts == 1 else [f"{self.name}: {k + 1}" for k in range(self.parts)]
+        return tuple(Multiplier(name) for name in names)
+
+    @property
+    def multiplier(self) -> Multiplier | tuple[Multiplier, ...]:
+        """λ_T as a symbol for forces (a tyre that turns with its side force), or a pair of them."""
+        return self.multipliers if self.parts > 1 else self.multipliers[0]
 
     @property
     def expressions(self) -> tuple[Expr, ...]:

@@ -34,13 +34,18 @@ def in_mode(system: Any, mode: Mapping[Any, str], signs: Mapping[Any, int] | Non
         raise ModelError(f"'{torn[0]}' has two faces, of which one is closed in this mode: say them as two Unilaterals")
     forces = dict(system._given.get("forces") or {})
     sticking: list[Constraint] = []
+    written = {x: sympy.Integer(0) for fr in system.frictions for x in fr.multipliers}  # what λ_T in a force stands for
     for i, (fr, state) in enumerate(zip(system.frictions, states, strict=True)):
         if state == "stick":
-            names = [fr.name] if fr.parts == 1 else [f"{fr.name}: {k + 1}" for k in range(fr.parts)]
-            sticking += [Constraint(s, name) for s, name in zip(fr.slip, names, strict=True)]
+            sticking += [Constraint(s, x.label) for s, x in zip(fr.slip, fr.multipliers, strict=True)]
+            written |= {x: x for x in fr.multipliers}
         elif state != "off":
-            for v, push in _sliding(system, i, fr, state, faces, sigma.get(i, 1)):
+            rubbed = _sliding(system, i, fr, state, faces, sigma.get(i, 1))
+            written |= dict(zip(fr.multipliers, rubbed, strict=True))
+            for v in system.velocities:
+                push = sum((x * partial(s, v) for x, s in zip(rubbed, fr.slip, strict=True)), sympy.Integer(0))
                 forces[v] = forces.get(v, 0) + push
+    forces = {key: sympy.sympify(value).xreplace(written) for key, value in forces.items()}
     name = f"{system.name} ({', '.join(f'{fr.name}: {state}' for fr, state in zip(system.frictions, states, strict=True))})"
     return system.replace(constraints=[*system.constraints, *faces.values(), *sticking, *open_], forces=forces, name=name)
 
@@ -75,10 +80,8 @@ def _states(system: Any, mode: Mapping[Any, str]) -> list[str]:
     return [given[i] for i in range(len(system.frictions))]
 
 
-def _sliding(
-    system: Any, i: int, fr: Friction, state: str, faces: Mapping[int, Constraint], sign: int
-) -> Iterator[tuple[Any, Expr]]:
-    """Velocity → generalized force of a friction that slides."""
+def _sliding(system: Any, i: int, fr: Friction, state: str, faces: Mapping[int, Constraint], sign: int) -> list[Expr]:
+    """λ_T of a friction that slides, one for each part."""
     speed = sympy.sqrt(sum((s**2 for s in fr.slip), sympy.Integer(0)))
     if fr.regularise is not None:
         u = [s / sympy.sqrt(sum((x**2 for x in fr.slip), fr.regularise**2)) for s in fr.slip]
@@ -93,10 +96,7 @@ def _sliding(
         kind, row = system.normals[i]
         normal = system.constraints[row] if kind == "constraint" else faces[row]
         bound = sign * fr.coefficient * normal.multiplier
-    for v in system.velocities:
-        push = sum((-bound * one * partial(s, v) for one, s in zip(u, fr.slip, strict=True)), sympy.Integer(0))
-        if push != 0:
-            yield v, push.xreplace({SPEED: speed})
+    return [(-bound * one).xreplace({SPEED: speed}) for one in u]
 
 
 __all__ = ["in_mode", "modes"]

@@ -257,10 +257,12 @@ class System:
     def _check_multiplier(self, s: Multiplier, where: str, allowed: bool) -> None:
         if not allowed:
             raise ModelError(f"{where} contains {s}, the multiplier of a constraint; forces= and loads= may, nothing else")
-        if s not in [c.multiplier for c in (*self.constraints, *self.unilateral)]:
+        rows = {c.multiplier for c in (*self.constraints, *self.unilateral)}
+        if s not in rows.union(*(fr.multipliers for fr in self.frictions)):
+            names = [c.name for c in (*self.constraints, *self.unilateral, *self.frictions)]
             raise ModelError(
                 f"{where} contains {s}, but no constraint of the system is called '{s.label}'; it has:"
-                f" {', '.join(c.name for c in (*self.constraints, *self.unilateral)) or 'none'}"
+                f" {', '.join(names) or 'none'}"
             )
 
     def _check_symbol(self, s: Any, where: str, level: int) -> None:

@@ -54,6 +54,7 @@ class Kinematics:
         ):
             seeds.update({name: values[i] for i, name in enumerate(names)})
         seeds.update({c.multiplier: Value(0) for c in (*system.constraints, *system.unilateral)})  # `laws` binds those of rows
+        seeds.update({x: Value(0) for fr in system.frictions for x in fr.multipliers})
         lower = lowering(seeds, q, v, a)
         qd = lower.column(system.rates.values())
         n0 = substitute(qd, [v], [zeros(system.nv)])

@@ -18,8 +18,9 @@ settle at different reactions, are answered with `Status.REACTION`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from appell.errors import ModelError, Status
 from appell.graph.algebra import (
@@ -56,27 +57,39 @@ APART = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class FaceLaw:
-    """How the forces depend on the multipliers of faces that are not among the rows: `slope` = ∂Q/∂Λ at Λ = 0, (nv, faces)."""
+class OpenLaw:
+    """How the forces depend on the multipliers λ of faces that are not among the rows, or of frictions: `slope` = ∂Q/∂λ at
+    λ = 0, (nv, faces) or (nv, parts), and whether they are affine in them."""
 
     slope: Value
     affine: bool
 
 
-def split_forces(system: System, said: Said, kin: Kinematics, lam: Value, forces: Any) -> tuple[Value, FaceLaw | None]:
-    """The forces with Λ of the rows, faces that are not among them being open, and how they depend on the open ones.
+class Split(NamedTuple):
+    """The forces with Λ of the rows alone, and how they depend on the multipliers of open faces and of frictions."""
 
-    `forces`: what lowers them, called when the multipliers have their values.
-    """
-    open_ = symbols("lam_face", len(system.unilateral))
+    forces: Value
+    faces: OpenLaw | None
+    frictions: OpenLaw | None
+
+
+def split_forces(system: System, said: Said, kin: Kinematics, lam: Value, forces: Callable[[], Value]) -> Split:
+    """`forces`: what lowers them, called when the multipliers have their values."""
+    rubbing = [x for fr in system.frictions for x in fr.multipliers]
+    open_, rub = symbols("lam_face", len(system.unilateral)), symbols("lam_friction", len(rubbing))
     kin.lower.bind({face.multiplier: open_[i] for i, face in enumerate(system.unilateral)})
+    kin.lower.bind({x: rub[i] for i, x in enumerate(rubbing)})
     kin.lower.bind({c.multiplier: lam[i] for i, c in enumerate(said.constraints)})
-    whole = forces()
-    if not depends(whole, open_):
-        return whole, None
-    slope, none = jacobian(whole, open_), zeros(open_.numel())
-    affine = not depends(slope, column(open_, lam))
-    return substitute(whole, [open_], [none]), FaceLaw(substitute(slope, [open_], [none]), affine)
+    whole, other = forces(), column(open_, rub)
+    if not depends(whole, other):
+        return Split(whole, None, None)
+    none = zeros(other.numel())
+    laws = []
+    for own in (open_, rub):
+        slope = jacobian(whole, own)
+        affine = not depends(slope, column(other, lam))
+        laws.append(OpenLaw(substitute(slope, [other], [none]), affine) if depends(whole, own) else None)
+    return Split(substitute(whole, [other], [none]), *laws)
 
 
 @dataclass(frozen=True, eq=False)

@@ -82,10 +82,10 @@ def with_friction(run: Run, pseudo: Mapping[str, Any] | None, method: str, corne
     if run.form.gauss:
         raise ConstraintError("constraints nonlinear in the accelerations and friction do not go together")
     run.form.require_known_forces("a run with friction")
-    if run.form.face_law is not None and not run.form.face_law.affine:
+    if not all(law is None or law.affine for law in (run.form.face_law, run.form.friction_law)):
         raise FormNotApplicable(
-            "a force is nonlinear in the multiplier of a unilateral constraint, which is run for affine ones only; say the"
-            " contact with ap.Constraint where it does not end"
+            "a force is nonlinear in the multiplier of a unilateral constraint or of a friction, which is run for affine ones"
+            " only; say a contact that does not end with ap.Constraint"
         )
     if run.system.unilateral:
         _check_restitutions(run)
