@@ -52,6 +52,20 @@ def test_fast_crossings_inside_long_steps():
     free = ap.System([x, y], (x.d**2 + y.d**2) / 2)
     found = ap.poincare(free, cos(3 * x), {x.d: 1.0}, count=12, direction=0, max_step=0.2)
     assert found.t == pytest.approx((2 * np.arange(12) + 1) * np.pi / 6, abs=1e-10)
+    faster = ap.poincare(free, sin(500 * ap.t + 0.1), {x.d: 1.0}, count=30)
+    assert faster.t == pytest.approx((2 * np.pi * np.arange(1, 31) - 0.1) / 500, abs=1e-10)
+
+
+def test_an_ambiguous_corner_keeps_what_was_found():
+    walls = [ap.Unilateral(x, "wall"), ap.Unilateral(y + 0.3 * x, "slope")]
+    room = ap.System([x, y], (x.d**2 + y.d**2) / 2, 0, {}, walls, name="corner")
+    start = {x: 1.0, y: 1.0, x.d: -1.0, y.d: -1.0}
+    found = ap.poincare(room, x - 0.5, start, count=5, direction=0)
+    assert not found.ok and len(found) == 1 and "corner is not well posed" in found.message
+    beside = ap.variations(room, start, 3.0)
+    assert not beside.ok and len(beside.t) and "corner is not well posed" in beside.message
+    spectrum = ap.lyapunov(room, start, 3.0, every=0.4)
+    assert not spectrum.ok and "corner is not well posed" in spectrum.message
 
 
 def test_what_is_not_crossed_says_so():

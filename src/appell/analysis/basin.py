@@ -42,6 +42,8 @@ SETTLED = 1e-9
 """Share of the extent within which it has plainly come to rest, where Newton's method cannot be asked (in contact)."""
 TRIES = 12
 """Candidates for a new attractor that are looked at in each block."""
+SOME = 2000
+"""Starts among which attractors are sought in each block."""
 GIVEN_UP = 60
 """Starts that have come back to orbits which do not attract, after which no more are looked at: a family of orbits."""
 NEWTON, CLOSED = 8, 1e-10
@@ -247,6 +249,7 @@ class _Search:
         """Attractors among the starts that have come back to themselves."""
         for _ in range(TRIES if len(self.hopeless) < GIVEN_UP else 0):
             open_ = np.flatnonzero(self.labels[rows] == UNDECIDED)
+            open_ = open_[:: max(1, len(open_) // SOME)]
             open_ = open_[[int(rows[k]) not in self.hopeless for k in open_]] if len(open_) else open_
             m = distinct(states[open_], self.extent, RETURNED) if len(open_) else np.zeros(0, dtype=int)
             candidates = np.flatnonzero(m)

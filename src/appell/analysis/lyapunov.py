@@ -15,14 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.result import Result
+from appell.analysis.result import Result, simulated
 from appell.analysis.variations import variations
 from appell.errors import ModelError, Status
 from appell.model import System
 from appell.model.friction import refuse_friction
 from appell.simulate.progress import reporter
 from appell.simulate.run import Run, compile
-from appell.simulate.simulate import simulate
 from appell.tree import Tree
 
 Array = NDArray[np.float64]
@@ -108,27 +107,34 @@ def lyapunov(
     times = np.append(early, np.linspace(since + skip, until, count + 1))
     rows, message, Q = [], "", np.zeros((0, 0))
     report = reporter(progress, float(times[0]), float(times[-1]))
-    for k in range(settle + count):
-        motion = simulate(run, state, float(times[k + 1]), since=float(times[k]), **options)
-        beside = variations(motion, by=[], times=[float(times[k]), float(times[k + 1])])
-        if motion.status is not Status.OK or not beside.ok:
-            message = beside.message or motion.message
-            break
-        if k == 0:
-            U, s, _ = np.linalg.svd(beside.state[0])
-            Q = U[:, s > 0.5]
-        Q, R = np.linalg.qr(beside.state[-1] @ Q)
-        size = np.abs(np.diag(R))
-        if not (size > 0).all():
-            message = f"a direction is lost for ever at t = {times[k + 1]:g}: its exponent is minus infinity"
-            break
-        if k >= settle:
-            rows.append(np.log(size))
-        state = motion.final
+    try:
+        for k in range(settle + count):
+            motion = simulated(run, state, float(times[k + 1]), since=float(times[k]), **options)
+            if motion.status is not Status.OK:
+                message = motion.message
+                break
+            beside = variations(motion, by=[], times=[float(times[k]), float(times[k + 1])])
+            if not beside.ok:
+                message = beside.message
+                break
+            if k == 0:
+                U, s, _ = np.linalg.svd(beside.state[0])
+                Q = U[:, s > 0.5]
+            Q, R = np.linalg.qr(beside.state[-1] @ Q)
+            size = np.abs(np.diag(R))
+            if not (size > 0).all():
+                message = f"a direction is lost for ever at t = {times[k + 1]:g}: its exponent is minus infinity"
+                break
+            if k >= settle:
+                rows.append(np.log(size))
+            state = motion.final
+            if report is not None:
+                report(float(times[k + 1]))
+    except KeyboardInterrupt:
+        message = f"interrupted at t = {times[settle + len(rows)]:g}"
+    finally:
         if report is not None:
-            report(float(times[k + 1]))
-    if report is not None:
-        report.close()
+            report.close()
     if not rows:
         raise ModelError(f"no exponent can be taken: {message}")
     return _gathered(run.system, times[settle:], np.array(rows), message)

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.errors import ModelError
+from appell.errors import ModelError, SimulationError, SingularConfiguration
 from appell.model import System
+from appell.motion.motion import Motion
+from appell.simulate.simulate import simulate
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -50,6 +52,16 @@ class Result:
         raise NotImplementedError
 
 
+def simulated(*args: Any, **options: Any) -> Motion:
+    """`ap.simulate`, also of a run that ends with an exception which carries the motion until then (an ambiguous corner)."""
+    try:
+        return simulate(*args, **options)
+    except (SimulationError, SingularConfiguration) as error:
+        if not isinstance(motion := getattr(error, "motion", None), Motion):
+            raise
+        return motion
+
+
 def state_names(system: System) -> tuple[str, ...]:
     """Coordinates, then velocities."""
     return tuple(str(s) for s in (*system.coordinates, *system.velocities))
@@ -70,4 +82,4 @@ def state_variables(system: System, dims: tuple[str, ...], z: Array) -> dict[str
     }
 
 
-__all__ = ["Result", "state_column", "state_names", "state_variables"]
+__all__ = ["Result", "simulated", "state_column", "state_names", "state_variables"]

@@ -3,9 +3,8 @@
     s(t, q, v) = 0,  crossed upwards (direction 1), downwards (−1) or either way (0)
 
 A section is any expression of t, coordinates, velocities and parameters, or a unilateral constraint: its impacts, with the
-state after the blow. Crossings are bracketed on the dense output of each step, with a look inside it, and refined together by
-the Illinois rule until time does not change any more. A section that jumps, as a phase modulo a turn does, is crossed where it
-is continuous only.
+state after the blow. All changes of sign are found however fast the section turns (`motion.crossings`), to rounding. A
+section that jumps, as a phase modulo a turn does, is crossed where it is continuous only.
 """
 
 from __future__ import annotations
@@ -17,21 +16,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.result import Result, state_column, state_variables
+from appell.analysis.result import Result, simulated, state_column, state_variables
 from appell.errors import ModelError, Status
 from appell.jets import expression
 from appell.model import Between, System, Unilateral
 from appell.model.friction import refuse_friction
+from appell.motion.crossings import crossings
 from appell.motion.motion import Motion
-from appell.motion.record import subdivided
 from appell.simulate.run import Run, compile
-from appell.simulate.simulate import simulate
 from appell.tree import Tree
 
 Array = NDArray[np.float64]
 
-INSIDE = 4
-"""Points in each step at which the sign of the section is read."""
+PATIENCE = 5000
+"""Steps of the integrator without a crossing after which none is expected."""
+FIRST = 9.87654
+"""The first stretch, s: no round number, so that its end lies on no section."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,26 +126,30 @@ class _Collector:
         self.found: list[tuple[float, Array, Array]] = []
 
     def collect(self, start: Mapping[Any, Any], since: float, until: float | None, skip: int) -> Section:
-        t, span, state, empty, message = float(since), 10.0, dict(start), 0, ""
-        while len(self.found) < self.wanted:
-            end = t + span if until is None else min(t + span, float(until))
-            before = len(self.found)
-            motion = simulate(self.run, state, end, since=t, **self.options)
-            self.found += self._blows(motion) if self.face else self._crossings(motion)
-            if motion.status is not Status.OK:
-                message = f"the motion ended early: {motion.message}"
-                break
-            state, t = motion.final, end
-            if until is not None and t >= until:
-                message = f"t = {until:g} was reached"
-                break
-            rate = len(self.found) - before
-            empty = 0 if rate else empty + 1
-            if empty > 6 and span > 1e4 * max(1.0, abs(since)):
-                message = f"nothing is crossed until t = {t:g}"
-                break
-            left = self.wanted - len(self.found)
-            span = 2 * span if not rate else float(np.clip(1.05 * span * left / rate, 0.1 * span, 4 * span))
+        t, span, state, empty, steps, message = float(since), FIRST, dict(start), 0, 0, ""
+        try:
+            while len(self.found) < self.wanted:
+                end = t + span if until is None else min(t + span, float(until))
+                before = len(self.found)
+                motion = simulated(self.run, state, end, since=t, **self.options)
+                self.found += self._blows(motion) if self.face else self._crossings(motion)
+                if motion.status is not Status.OK:
+                    message = f"the motion ended early: {motion.message}"
+                    break
+                state, t = motion.final, end
+                if until is not None and t >= until:
+                    message = f"t = {until:g} was reached"
+                    break
+                rate = len(self.found) - before
+                empty = 0 if rate else empty + 1
+                steps = 0 if rate else steps + int(motion.statistics["steps"])
+                if empty > 6 and (steps > PATIENCE or span > 1e4 * max(1.0, abs(since))):
+                    message = f"nothing is crossed until t = {t:g}"
+                    break
+                left = self.wanted - len(self.found)
+                span = 2 * span if not rate else float(np.clip(1.05 * span * left / rate, 0.1 * span, 4 * span))
+        except KeyboardInterrupt:
+            message = f"interrupted at t = {t:g}"
         rows = self.found[skip : self.wanted]
         nq, nv = self.run.system.nq, self.run.system.nv
         if len(rows) < self.wanted - skip:
@@ -163,43 +167,28 @@ class _Collector:
         return [(float(motion.t[k]), motion.q[k], motion.v[k]) for k in at]
 
     def _crossings(self, motion: Motion) -> list[tuple[float, Array, Array]]:
-        fine = motion.at(subdivided(motion.t, INSIDE)) if len(motion.t) > 1 else motion
-        value = self._value(fine)
-        up, down = (value[:-1] < 0) & (value[1:] >= 0), (value[:-1] > 0) & (value[1:] <= 0)
-        here = np.flatnonzero((up & (self.direction >= 0)) | (down & (self.direction <= 0)))
-        here = here[np.diff(fine.t)[here] > 0]
-        if not len(here):
+        if len(motion.t) < 2 or motion.t[-1] == motion.t[0]:
             return []
-        at = motion.at(self._refined(motion, fine.t[here], fine.t[here + 1], value[here], value[here + 1]))
-        size = np.maximum(np.abs(value[here]), np.abs(value[here + 1]))
-        true = np.abs(self._value(at)) <= 1e-6 * size  # where it jumps it is not crossed
-        return [(float(at.t[k]), at.q[k], at.v[k]) for k in np.flatnonzero(true)]
+        way = 1.0 if motion.t[-1] > motion.t[0] else -1.0
+        value = lambda times: self._value(motion.at(way * times))
+        times = np.unique(way * motion.t)
+        at = crossings(value, times)
+        if not len(at):
+            return []
+        beside = np.concatenate([[times[0]], (at[:-1] + at[1:]) / 2, [times[-1]]])  # its sign is its own between two changes
+        sides = value((beside[:-1] + 3 * at) / 4), value((3 * at + beside[1:]) / 4)
+        turns = (np.sign(sides[1]) - np.sign(sides[0])) / 2
+        state = motion.at(way * at)
+        size = np.maximum(np.abs(sides[0]), np.abs(sides[1]))
+        true = np.abs(self._value(state)) <= 1e-6 * size  # where it jumps it is not crossed
+        wanted = np.flatnonzero(true & ((turns == self.direction) | (self.direction == 0)))
+        return [(float(state.t[k]), state.q[k], state.v[k]) for k in wanted]
 
     def _value(self, motion: Motion) -> Array:
         value = np.asarray(motion[self.expression], float)
         if not np.isfinite(value).all():
             raise ModelError(f"the section {self.name} is not finite along the motion")
         return value
-
-    def _refined(self, motion: Motion, a: Array, b: Array, fa: Array, fb: Array) -> Array:
-        """All roots at once: the secant, with the value of an end that stays for a second time halved."""
-        a, b, fa, fb = (x.copy() for x in (a, b, fa, fb))
-        side = np.zeros(len(a))
-        middle = b.copy()
-        for _ in range(40):
-            with np.errstate(all="ignore"):
-                guess = np.where(fb != fa, b - fb * (b - a) / (fb - fa), (a + b) / 2)
-            middle = np.clip(guess, a, b)
-            f = self._value(motion.at(middle))
-            left = np.sign(f) == np.sign(fa)
-            fb = np.where(left & (side > 0), fb / 2, fb)
-            fa = np.where(~left & (side < 0), fa / 2, fa)
-            a, fa = np.where(left, middle, a), np.where(left, f, fa)
-            b, fb = np.where(left, b, middle), np.where(left, fb, f)
-            side = np.where(left, 1, -1)
-            if ((f == 0) | (b - a <= 4e-16 * np.maximum(np.abs(a), np.abs(b))) | (np.abs(f) <= 1e-15 * np.abs(fa - fb))).all():
-                break
-        return middle
 
 
 def _face(system: System, section: Any) -> str | None:

@@ -22,13 +22,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.analysis.along import Along
-from appell.analysis.result import Result, state_names
+from appell.analysis.result import Result, simulated, state_names
 from appell.errors import ModelError
 from appell.model import System
 from appell.model.friction import refuse_friction
 from appell.motion.motion import Motion
 from appell.simulate.run import Run
-from appell.simulate.simulate import simulate
 from appell.tree import Tree
 
 Array = NDArray[np.float64]
@@ -114,7 +113,7 @@ def variations(
     if not isinstance(motion, Motion):
         asked = {} if rtol is None else {"rtol": rtol}
         asked |= {} if atol is None else {"atol": atol}
-        motion = simulate(motion, start, until, parameters, **asked, **options)
+        motion = simulated(motion, start, until, parameters, **asked, **options)
     elif start is not None or parameters is not None or options:
         raise ModelError("a Motion has its start and parameters; variations(motion) takes by=, times=, rtol=, atol= only")
     if motion.readings is not None:
@@ -140,7 +139,7 @@ def _with_steps(motion: Motion) -> Motion:
     symbols = (*motion.system.coordinates, *motion.system.velocities)
     assert begin is not None
     start = dict(zip(symbols, map(float, (*begin.q, *begin.v)), strict=True))
-    return simulate(
+    return simulated(
         motion.run, start, task.t_end, since=task.t0, rtol=task.rtol, atol=float(np.max(task.atol)), method=method,
         pseudo=pseudo, corner=corner, max_step=task.max_step, max_steps=task.max_steps, fixed_step=task.fixed_step,
     )  # fmt: skip
