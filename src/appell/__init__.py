@@ -27,10 +27,12 @@ from appell.jets import coordinates, parameters, prescribed, speeds, t, total_de
 from appell.model import (
     Between,
     Constraint,
+    Damper,
     Force,
     Friction,
     Particle,
     RigidBody,
+    Spring,
     System,
     Torque,
     Unilateral,
@@ -81,7 +83,7 @@ if TYPE_CHECKING:  # the same names as in LATER, for editors and type checkers
     from appell.simulate.run import Run, compile
     from appell.simulate.simulate import simulate
     from appell.simulate.start import consistent
-    from appell.tree import Chain, Tree
+    from appell.tree import Chain, Tree, rolling
     from appell.verify import agree, diagnose, principle
 
 __version__ = "0.1.0"
@@ -99,7 +101,7 @@ LATER = {
     "appell.simulate.run": "Run compile",
     "appell.simulate.simulate": "simulate",
     "appell.simulate.start": "consistent",
-    "appell.tree": "Chain Tree",
+    "appell.tree": "Chain Tree rolling",
     "appell.verify": "agree diagnose principle",
 }
 """Module → the public names that come from it when they are first asked for."""
@@ -138,6 +140,7 @@ __all__ = [
     "Chain",
     "Constraint",
     "ConstraintError",
+    "Damper",
     "Force",
     "FormNotApplicable",
     "Friction",
@@ -149,6 +152,7 @@ __all__ = [
     "Scene",
     "SimulationError",
     "SingularConfiguration",
+    "Spring",
     "Status",
     "System",
     "Torque",
@@ -183,6 +187,7 @@ __all__ = [
     "quaternion",
     "reduce",
     "resonance",
+    "rolling",
     "scene",
     "simulate",
     "simulate_many",

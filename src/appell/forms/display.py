@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import sympy
 from sympy import Eq, Expr
 
+from appell import tidy
 from appell.errors import ModelError
-from appell.forms import tidy
 from appell.forms.effort import COLLECT, FACTOR, SIMPLIFY, Effort
 from appell.letters import latex as _latex
 from appell.letters import text as _text

@@ -34,9 +34,9 @@ from appell.forms.derivation import gradient, partial
 from appell.forms.multipliers import with_multipliers, work
 from appell.forms.numbers import Arithmetic
 from appell.forms.secular import Secular, is_quadratic
-from appell.forms.tidy import collected
 from appell.jets import t
 from appell.model import System
+from appell.tidy import collected
 
 
 class Gauss(Form):

@@ -38,9 +38,9 @@ from appell.forms.pseudo import (
     restricted,
     suggest,
 )
-from appell.forms.tidy import collected
 from appell.jets import Speed, t
 from appell.model import System
+from appell.tidy import collected
 
 
 class Hamel(Form):

@@ -20,8 +20,8 @@ from typing import Any
 import sympy
 from sympy import Expr
 
+from appell import tidy
 from appell.errors import SingularConfiguration
-from appell.forms import tidy
 from appell.forms.base import Equations, Form
 from appell.forms.derivation import along, gradient
 from appell.forms.matrices import inverse

@@ -12,7 +12,7 @@ from sympy import Expr, Matrix, Symbol
 from appell.forms.derivation import gradient
 from appell.forms.matrices import Table, inverse, samples
 from appell.forms.pseudo import restricted
-from appell.forms.tidy import collected
+from appell.tidy import collected
 
 
 @dataclass(frozen=True, eq=False)

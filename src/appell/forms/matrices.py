@@ -9,8 +9,8 @@ import numpy as np
 import sympy
 from sympy import Expr, Matrix
 
-from appell.forms.tidy import collected
 from appell.jets import Jet
+from appell.tidy import collected
 
 Table = Any
 """A SymPy matrix of expressions (whose annotations do not let an entry be used as one)."""

@@ -24,8 +24,8 @@ from appell.forms.base import (
     multiplier_symbols,
     nonlinear_rows,
 )
-from appell.forms.tidy import collected
 from appell.model import System
+from appell.tidy import collected
 
 
 def with_multipliers(

@@ -20,8 +20,8 @@ from typing import Any
 import sympy
 from sympy import Expr, Matrix
 
+from appell import tidy
 from appell.errors import FormNotApplicable
-from appell.forms import tidy
 from appell.forms.base import (
     Equations,
     Form,

@@ -34,8 +34,8 @@ from appell.forms.matrices import row_times
 from appell.forms.numbers import Tape, arithmetic, magnitude
 from appell.forms.pseudo import needs_coordinates, restricted
 from appell.forms.symbolic import STEPWISE, probe
-from appell.forms.tidy import collected
 from appell.model import System
+from appell.tidy import collected
 
 
 class Routhian(Form):

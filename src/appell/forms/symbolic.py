@@ -12,8 +12,8 @@ from typing import Any
 import sympy
 from sympy import Expr, Symbol
 
+from appell import tidy
 from appell.errors import FormNotApplicable, SingularConfiguration
-from appell.forms import tidy
 from appell.forms.display import simplified
 from appell.forms.effort import Effort
 from appell.forms.numbers import Tape, arithmetic, magnitude

@@ -4,12 +4,14 @@ from appell.model.bodies import Euler, Force, Particle, Quaternion, RigidBody, T
 from appell.model.constraint import Constraint
 from appell.model.friction import Friction
 from appell.model.from_sympy import from_sympy
+from appell.model.springs import Damper, Spring
 from appell.model.system import System
 from appell.model.unilateral import Between, Face, Unilateral
 
 __all__ = [
     "Between",
     "Constraint",
+    "Damper",
     "Euler",
     "Face",
     "Force",
@@ -17,6 +19,7 @@ __all__ = [
     "Particle",
     "Quaternion",
     "RigidBody",
+    "Spring",
     "System",
     "Torque",
     "Unilateral",

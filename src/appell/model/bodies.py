@@ -309,6 +309,13 @@ class Force:
         at = at.position if isinstance(at, Particle | RigidBody) else at
         object.__setattr__(self, "at", vector(at, "the point of a force"))
 
+    potential = sympy.Integer(0)
+
+    @property
+    def expressions(self) -> list[tuple[Expr, int]]:
+        """What it is made of, with the order of derivatives allowed in it."""
+        return [*((e, 1) for e in self.vector), *((e, 0) for e in self.at)]
+
     def generalized(self, rates: Rates, velocities: Sequence[Symbol]) -> list[Expr]:
         v = total_derivative(self.at, rates)
         return [self.vector.dot(v.diff(s)) for s in velocities]
@@ -332,6 +339,13 @@ class Torque:
         object.__setattr__(self, "vector", vector(vector_, "a torque"))
         object.__setattr__(self, "on", on)
         object.__setattr__(self, "frame", frame)
+
+    potential = sympy.Integer(0)
+
+    @property
+    def expressions(self) -> list[tuple[Expr, int]]:
+        """What it is made of, with the order of derivatives allowed in it."""
+        return [(e, 1) for e in self.vector]
 
     def generalized(self, rates: Rates, velocities: Sequence[Symbol]) -> list[Expr]:
         tau = self.vector if self.frame == "body" else self.on.orientation.rotation.T * self.vector

@@ -31,6 +31,7 @@ from appell.model.friction_modes import in_mode
 from appell.model.jumps import refuse_jumps
 from appell.model.kinematics import read_coordinates, read_velocities
 from appell.model.multiplier import Multiplier
+from appell.model.springs import Damper, Spring
 from appell.model.unilateral import Between, Face, Unilateral
 
 
@@ -47,7 +48,7 @@ class System:
     constraints: `ap.Constraint` objects, or expressions that vanish; `ap.Unilateral`, `ap.Between` and
         `ap.Friction` among them.
     bodies: `ap.Particle` and `ap.RigidBody`; their T is added to `kinetic`.
-    loads: `ap.Force` and `ap.Torque`; added to `forces`.
+    loads: `ap.Force`, `ap.Torque` and `ap.Damper`, added to `forces`; `ap.Spring`, added to `potential`.
     speeds: velocities that are not derivatives of coordinates, `ap.speeds`.
     kinematics: coordinate → its rate, affine in the speeds. A coordinate without an entry keeps its own velocity x.d,
         which follows the speeds in the list of velocities.
@@ -82,7 +83,7 @@ class System:
         constraints: Iterable[Any] = (),
         *,
         bodies: Iterable[Particle | RigidBody] = (),
-        loads: Iterable[Force | Torque] = (),
+        loads: Iterable[Force | Torque | Spring | Damper] = (),
         speeds: Iterable[Any] | None = None,
         kinematics: Mapping[Symbol, Any] | None = None,
         sample: Mapping[Any, Any] | None = None,
@@ -109,7 +110,8 @@ class System:
         self.loads = tuple(loads)
         self.kinetic_given = self._expression(kinetic, "kinetic", level=1)
         self.kinetic: Expr = self.kinetic_given + sum((self._body_kinetic(b) for b in self.bodies), sympy.Integer(0))
-        self.potential = self._expression(potential, "potential", level=0)
+        self.potential_given = self._expression(potential, "potential", level=0)
+        self.potential: Expr = self.potential_given + sum(map(self._load_potential, self.loads), sympy.Integer(0))
         refuse_jumps(self.kinetic, "the kinetic energy")
         refuse_jumps(self.potential, "the potential")
         self.sample = None if sample is None else self._state(sample)
@@ -296,6 +298,11 @@ class System:
             raise ModelError(f"bodies= takes Particle and RigidBody, not {type(body).__name__}")
         return self._expression(body.kinetic(self.rates), f"the kinetic energy of {body.name}", level=1)
 
+    def _load_potential(self, load: Any) -> Expr:
+        if not isinstance(load, Force | Torque | Spring | Damper):
+            raise ModelError(f"loads= takes Force, Torque, Spring and Damper, not {type(load).__name__}")
+        return self._expression(load.potential, f"a {type(load).__name__.lower()}", level=0)
+
     def velocity_of(self, key: Any, where: str) -> int:
         """The index of the velocity that a coordinate, velocity or speed, or its name, stands for."""
         key = self._named(key, where) if isinstance(key, str) else key
@@ -338,14 +345,11 @@ class System:
         for key, value in forces.items():
             Q[self.velocity_of(key, "forces=")] += self._expression(value, f"the force for {key}", level=1, reactions=True)
         for load in self.loads:
-            if not isinstance(load, Force | Torque):
-                raise ModelError(f"loads= takes Force and Torque, not {type(load).__name__}")
-            for entry in load.vector:  # what drops out of Q is read all the same
-                self._expression(entry, f"a {type(load).__name__.lower()}", level=1, reactions=True)
-            for entry in load.at if isinstance(load, Force) else ():
-                self._expression(entry, "the point of a force", level=0)
+            what = f"a {type(load).__name__.lower()}"
+            for entry, level in load.expressions:  # what drops out of Q is read all the same
+                self._expression(entry, what, level=level, reactions=level == 1)
             for i, part in enumerate(load.generalized(self.rates, self.velocities)):
-                Q[i] += self._expression(part, f"a {type(load).__name__.lower()}", level=1, reactions=True)
+                Q[i] += self._expression(part, what, level=1, reactions=True)
         return tuple(Q)
 
     def _reaction(self, c: Constraint) -> tuple[Expr, ...] | None:

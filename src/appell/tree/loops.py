@@ -27,8 +27,10 @@ from sympy import Expr, Matrix, nan, oo, sqrt, zoo
 
 from appell.errors import ModelError
 from appell.jets import expression
+from appell.model.bodies import RigidBody
 from appell.model.constraint import Constraint
 from appell.model.friction import Friction
+from appell.model.rolling import roll
 from appell.model.unilateral import Unilateral
 from appell.tree.frame_symbols import FrameSymbols, vector
 
@@ -133,10 +135,12 @@ class Plane:
 
 
 def rolling(
-    wheel: FrameSymbols,
+    wheel: FrameSymbols | RigidBody,
     radius: Any,
     *,
-    axis: Sequence[Any] | str | None = "y",
+    axis: Sequence[Any] | str | None = "own",
+    on: Any = None,
+    up: Any = None,
     height: Any = 0,
     sideways: bool = True,
     floor: FrameSymbols | None = None,
@@ -145,19 +149,24 @@ def rolling(
     static: Any = None,
     name: str | None = None,
 ) -> list[Constraint | Friction]:
-    """A thin wheel, or a ball, rolls without slipping on a plane: z = height of the world or of the frame `floor`.
+    """A thin wheel or disc, or a ball, rolls without slipping: a frame of a tree, or a `RigidBody` of a plain `System`.
 
         contact point  c = p − r u,   u = (n − (n·e) e)/s,   s = |n − (n·e) e|,       n = z of the floor, e the wheel's axis
         height   n·(p − p_floor) − r s = height                                   (holonomic)
         along    (e × n)/s · w = 0,      across   n × (e × n)/s · w = 0,      w = ṗ + ω × (c − p) − (velocity of the floor at c)
 
-    A ball has u = n and rows along the floor's x and y.
+    A ball has u = n and rows along the floor's x and y. Rows are constraints for `System(constraints=[*ap.rolling(…), …])`.
 
     Parameters
     ----------
-    wheel: frame with its origin at the wheel's centre.
+    wheel: frame with its origin at the wheel's centre, or a body with its centre of mass there.
     radius: r, m, a number or parameter.
-    axis: e in the wheel's frame; None for a ball.
+    axis: e in the wheel's frame, by default y of a frame and z of a body; None for a ball.
+    on: for bodies, a curved surface instead of the plane: a function F(x, y, z), the distance of a point from it, for balls
+        (lambda x, y, z: R - sqrt(x**2 + y**2 + z**2) is the inside of a sphere); or ((u, w), [x, y, z]), its points in two
+        further coordinates of the system, which follow the contact; ∂/∂u × ∂/∂w points to the body. sin θ of a disc in Euler's
+        angles is taken positive: it stands on its rim for 0 < θ < π.
+    up: for bodies, the normal of the plane: z by default, y for plane motions, whose axis is z.
     height: of the plane, m, which may depend on time; None where the mechanism keeps the height by itself: no such row then.
     sideways: whether slipping across is excluded too; one of two wheels on one axle is enough.
     floor: a frame of the tree that carries the plane; the world by default.
@@ -166,6 +175,16 @@ def rolling(
         may slide. static: a larger coefficient at rest.
     name: before the rows' names: "name: height", "name: along", "name: across", "name: friction".
     """
+    if isinstance(wheel, RigidBody):
+        if floor is not None:
+            raise ModelError("floor= is a frame of a tree; the plane under a body is given by up=, height= and belt=")
+        if friction is not None or static is not None:
+            raise ModelError("friction= is for wheels of trees; a body that may slide has ap.Friction on its point_velocity")
+        own = "z" if axis == "own" else axis
+        return [*roll(wheel, radius, axis=own, on=on, up=up, height=height, sideways=sideways, belt=belt, name=name)]
+    if on is not None or up is not None:
+        raise ModelError("on= and up= are for bodies of a System; the plane under a wheel of a tree is that of floor=")
+    axis = "y" if axis == "own" else axis
     _refuse_names(wheel)
     name = name or wheel.name
     radius, plane = _finite(radius, f"the radius of wheel '{name}'"), Plane.of(floor, height, belt, f"wheel '{name}'")

@@ -14,10 +14,11 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from sympy import Expr, Symbol
+from sympy import Expr, Integer, Symbol
 
 from appell.errors import FormNotApplicable, ModelError
 from appell.jets import Jet, jets_of
+from appell.model.springs import Damper, Spring
 from appell.model.system import System
 from appell.tree.frame_symbols import FrameJet
 from appell.tree.symbolic import symbolic_system
@@ -37,7 +38,8 @@ class TreeSystem(System):
     forces: joint coordinate or velocity, or its name → expression in t, q, v and frames; N or N m. Feedback is written here.
     potential: V in t, q and positions of frames, J, besides gravity: springs.
     loads: pairs (F, u): a force F (3,) on the velocity u of its point, `frame.at(r).velocity`, or a torque on
-        `frame.angular_velocity`; on the world's axes. Their generalized force is (∂u/∂v)ᵀ F.
+        `frame.angular_velocity`; on the world's axes. Their generalized force is (∂u/∂v)ᵀ F. Also `ap.Spring` and `ap.Damper`
+        between frames, points and the world, or along joint coordinates.
 
     Attributes
     ----------
@@ -63,9 +65,11 @@ class TreeSystem(System):
         constraints = _flat(constraints)
         if forces is not None and not isinstance(forces, Mapping):
             raise ModelError(f"forces= maps joint coordinates or velocities to expressions; it is {forces!r}")
-        pairs = [_pair(load) for load in loads]
+        loads, springs = list(loads), [load for load in loads if isinstance(load, Spring | Damper)]
+        pairs = [_pair(load) for load in loads if not isinstance(load, Spring | Damper)]
+        pairs += [pair for load in springs for pair in load.pairs()]
         self._given = {
-            "constraints": constraints, "forces": dict(forces or {}), "potential": potential, "loads": pairs, "name": name,
+            "constraints": constraints, "forces": dict(forces or {}), "potential": potential, "loads": loads, "name": name,
             "prescription": prescription,
         }  # fmt: skip
         self.tree, self.name = tree, str(name or tree.name)
@@ -77,13 +81,16 @@ class TreeSystem(System):
         self.rates = MappingProxyType({q: rate for joint in joints for q, rate in joint.rates.items()})
         self.accelerations = tuple(v.d for v in self.velocities)
         self.bodies, self.loads = (), ()
-        self.potential = self._expression(potential, "potential", level=0)
+        self.springs = tuple(springs)
+        own = [self._expression(load.potential, f"'{load.name}'", level=0) for load in springs]
+        self.potential_given = self._expression(potential, "potential", level=0)
+        self.potential = self.potential_given + sum(own, Integer(0))
         self._restrict(constraints)
         damping = [d for node in tree.nodes for d in node.damping]
         self.forces = tuple(
             Q - d * v if d else Q for Q, d, v in zip(self._forces(forces or {}), damping, self.velocities, strict=True)
         )
-        self.frame_loads = tuple(self._load(F, u) for F, u in pairs)
+        self.frame_loads = tuple(self._load(tuple(F), tuple(u)) for F, u in pairs)
         self._finish()
 
     def _finish(self) -> None:

@@ -47,7 +47,7 @@ def exact_system(system: System) -> System:
     """The system with floats turned into rationals; itself where it has none."""
     given = {
         "kinetic": system.kinetic_given,
-        "potential": system.potential,
+        "potential": system.potential_given,
         "forces": dict(system._given["forces"] or {}),
         "constraints": system.constraints,
         "bodies": system.bodies,

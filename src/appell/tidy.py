@@ -35,7 +35,7 @@ def collected(expr: Expr, *, limit: int = SMALL, unit: bool = False) -> Expr:
     """Σ c × monomial where it has at most `limit` terms and is shorter; else as given. `unit` uses |q| = 1 of quaternions."""
     if expr.is_Atom or terms_expanded(expr, limit) > limit:
         return expr
-    short = Polynomial.of(expr).trigonometric().with_angle_sums()
+    short = Polynomial.of(expr).with_partners().trigonometric().with_angle_sums()
     short = short.on_unit_quaternions() if unit else short
     return min(expr, short.by_motion(), key=length)
 
@@ -102,6 +102,15 @@ class Polynomial:
         cosines = {x.args[0]: j for j, x in enumerate(self.atoms) if isinstance(x, sympy.cos)}
         sines = [(i, x.args[0]) for i, x in enumerate(self.atoms) if isinstance(x, sympy.sin)]
         return [(i, cosines[angle]) for i, angle in sines if angle in cosines]
+
+    def with_partners(self) -> Polynomial:
+        """With sin of every angle whose cosine is squared, and the other way round, among the atoms: 1 − cos² is sin²."""
+        squared = [x for i, x in enumerate(self.atoms) if any(powers[i] > 1 for powers in self.terms)]
+        waves = [x for x in squared if isinstance(x, sympy.sin | sympy.cos)]
+        pairs = [(x, sympy.sin if isinstance(x, sympy.cos) else sympy.cos) for x in waves]
+        new = [partner for x, other in pairs if (partner := other(x.args[0])) not in self.atoms and isinstance(partner, other)]
+        more = (0,) * len(new)
+        return Polynomial([*self.atoms, *new], {powers + more: c for powers, c in self.terms.items()}, self.floats)
 
     def trigonometric(self) -> Polynomial:
         """With sin² or cos² of each angle written by the other, where that leaves fewer terms."""

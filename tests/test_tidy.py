@@ -11,7 +11,7 @@ from tests.forms.test_derivation import random_expression
 from tests.forms.test_nielsen_tsenov import values_at_random
 
 import appell as ap
-from appell.forms.tidy import Polynomial, collected, length, terms_expanded
+from appell.tidy import Polynomial, collected, length, terms_expanded
 
 a, b, c = ap.coordinates("a b c")
 k, m = ap.parameters("k m", positive=True)

@@ -1,0 +1,214 @@
+"""Bodies that roll without slipping: thin discs and balls of a `System` on planes and on curved surfaces.
+
+With p and ω of the body, n the unit normal of the surface at the point of contact c, e the axis of a disc and a = n·e,
+
+    disc   c = p − r u,   u = (n − a e)/s,   s² = 1 − a²
+           along    v_p·(e × n)/s − r ω·e = 0              across    v_p·(e − a n)/s + r s ω·(e × n)/s = 0
+    ball   c = p − r n        τ·(v_p − r ω × n) = 0 along every tangent τ
+
+the components of v_p + ω × (c − p) = 0, since u × (e × n)/s = e. A surface is a plane; or F(x, y, z), the distance from it, for
+balls: n = ∂F/∂p and F(p) = r; or a point s(u, w) in two further coordinates, which follow the contact: p − r u = s(u, w).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import sympy
+from sympy import Expr, Matrix
+
+from appell.errors import ModelError
+from appell.jets import Coordinate, expression
+from appell.model.bodies import PlaneAngle, RigidBody, vector
+from appell.model.constraint import Constraint
+from appell.tidy import collected
+
+LIMIT = 300
+"""Terms up to which a row is multiplied out and tidied."""
+
+
+def roll(
+    body: RigidBody,
+    radius: Any,
+    *,
+    axis: Any = "z",
+    on: Any = None,
+    up: Any = None,
+    height: Any = 0,
+    sideways: bool = True,
+    belt: Sequence[Any] = (0, 0),
+    name: str | None = None,
+) -> list[Constraint]:
+    """The rows of a body that rolls; `ap.rolling` says what the arguments mean. Rows that hold by themselves are left out."""
+    name = name or body.name
+    r = expression(radius, f"the radius of '{name}'")
+    if r.is_nonpositive:
+        raise ModelError(f"the radius of '{name}' is {r}; it must be positive")
+    plane_motion = isinstance(body.orientation, PlaneAngle)
+    contact = _contact(body, r, on, up if up is not None else "y" if plane_motion else "z", height, belt, name)
+    e = None if axis is None else _unit(axis, f"the axis of '{name}'")
+    rows = contact.rows(e, sideways and (e is None or not plane_motion))  # a plane motion does not slip sideways by itself
+    rows = {key: _tidy(row) for key, row in rows.items()}
+    kept = [Constraint(row, f"{name}: {key}") for key, row in rows.items() if row != 0]
+    if not kept:
+        raise ModelError(f"'{name}' rolls by itself: every row of its contact is satisfied identically")
+    return kept
+
+
+class _Contact:
+    """A body on a surface with the normal n (inertial axes, unit) at the point of contact."""
+
+    def __init__(self, body: RigidBody, r: Expr, n: Matrix, tangents: dict[str, Matrix], moves: Matrix):
+        self.body, self.r, self.n, self.tangents, self.moves = body, r, n, tangents, moves
+        self.v = body.velocity() - moves
+        self.R, self.omega = body.orientation.rotation, body.omega()
+
+    def rows(self, e: Matrix | None, sideways: bool) -> dict[str, Expr]:
+        found = self.holonomic(e)
+        if e is None:
+            w = self.v - self.r * (self.R * self.omega).cross(self.n)
+            return found | {key: t.dot(w) for key, t in self.tangents.items()}
+        a, s, way, way_body = self.disc(e)
+        found["along"] = self.v.dot(way) - self.r * self.omega.dot(e)
+        if sideways:
+            side = (self.R * e - a * self.n) / s
+            found["across"] = self.v.dot(side) + self.r * s * self.omega.dot(way_body)
+        return found
+
+    def disc(self, e: Matrix) -> tuple[Expr, Expr, Matrix, Matrix]:
+        """a = n·e, s, the heading (e × n)/s on inertial axes and on those of the body."""
+        n_body = (self.R.T * self.n).applyfunc(_tidy)
+        a = _tidy(n_body.dot(e))
+        s = _root(_tidy(1 - a**2))
+        way_body = (e.cross(n_body) / s).applyfunc(sympy.cancel if not s.has(sympy.Pow) else lambda x: x)
+        way = ((self.R * e).cross(self.n) / s).applyfunc(_tidy)
+        return a, s, way, way_body
+
+    def holonomic(self, e: Matrix | None) -> dict[str, Expr]:
+        raise NotImplementedError
+
+    def arm(self, e: Matrix | None) -> Matrix:
+        """u: from the point of contact to the centre, over r."""
+        if e is None:
+            return self.n
+        a, s, *_ = self.disc(e)
+        return (self.n - a * (self.R * e)) / s
+
+
+class _OnPlane(_Contact):
+    """n·p = height."""
+
+    def __init__(self, body: RigidBody, r: Expr, up: Matrix, height: Any, belt: Matrix):
+        first = Matrix([1, 0, 0]) if up[0] == 0 else Matrix([-up[1], up[0], 0]) if up[1] != 0 else Matrix([0, 1, 0])
+        first = first.normalized()
+        self.height = height
+        tangents = {"x": first, "y": up.cross(first)}
+        super().__init__(body, r, up, tangents, belt[0] * first + belt[1] * up.cross(first))
+
+    def holonomic(self, e: Matrix | None) -> dict[str, Expr]:
+        if self.height is None:
+            return {}
+        s = 1 if e is None else self.disc(e)[1]
+        return {"height": self.n.dot(self.body.position) - self.height - self.r * s}
+
+
+class _OnDistance(_Contact):
+    """F(p) = r for a ball, F the distance from the surface."""
+
+    def __init__(self, body: RigidBody, r: Expr, function: Callable[..., Any], name: str):
+        x, y, z = p = sympy.symbols("x y z", real=True)
+        F = expression(function(x, y, z), f"the surface under '{name}'")
+        n = Matrix([sympy.diff(F, c) for c in p])
+        _refuse_no_distance(F, n, p, name)
+        here = dict(zip(p, body.position, strict=True))
+        self.F = F.subs(here, simultaneous=True)
+        n = n.applyfunc(lambda c: c.subs(here, simultaneous=True))
+        axes = {"x": Matrix([1, 0, 0]), "y": Matrix([0, 1, 0]), "z": Matrix([0, 0, 1])}
+        super().__init__(body, r, n, axes, sympy.zeros(3, 1))
+
+    def rows(self, e: Matrix | None, sideways: bool) -> dict[str, Expr]:
+        if e is not None:
+            raise ModelError("a disc on a curved surface needs the surface as on=((u, w), [x, y, z]); F(x, y, z) is for balls")
+        return super().rows(None, sideways)  # three rows: with F = r one of them is redundant, and no tangent frame is singular
+
+    def holonomic(self, e: Matrix | None) -> dict[str, Expr]:
+        return {"height": self.F - self.r}
+
+
+class _OnPoints(_Contact):
+    """p − r u = s(u, w): the coordinates u, w follow the point of contact."""
+
+    def __init__(self, body: RigidBody, r: Expr, place: Matrix, u: Any, w: Any):
+        s_u, s_w = place.diff(u), place.diff(w)
+        self.place = place
+        normal = s_u.cross(s_w).applyfunc(_tidy)
+        size = _root(_tidy(normal.dot(normal)))
+        super().__init__(body, r, normal / size, {str(u): s_u, str(w): s_w}, sympy.zeros(3, 1))
+
+    def rows(self, e: Matrix | None, sideways: bool) -> dict[str, Expr]:
+        if not sideways:
+            raise ModelError("on a curved surface nothing slips: sideways=False is for planes")
+        u = self.arm(e)
+        slip = self.v - self.r * (self.R * self.omega).cross(u)
+        return self.holonomic(e) | {key: t.dot(slip) for key, t in self.tangents.items()}
+
+    def holonomic(self, e: Matrix | None) -> dict[str, Expr]:
+        gap = self.body.position - self.r * self.arm(e) - self.place
+        return {f"contact {axis}": gap[i] for i, axis in enumerate("xyz")}
+
+
+def _contact(body: RigidBody, r: Expr, on: Any, up: Any, height: Any, belt: Sequence[Any], name: str) -> _Contact:
+    if on is None:
+        place = None if height is None else expression(height, f"the height of the plane under '{name}'")
+        moves = [expression(b, f"belt= under '{name}'") for b in belt]
+        if len(moves) != 2:
+            raise ModelError(f"belt= under '{name}' has two components, along the plane, not {len(moves)}")
+        return _OnPlane(body, r, _unit(up, f"up= of the plane under '{name}'"), place, Matrix([*moves]))
+    if height != 0 or any(b != 0 for b in belt):
+        raise ModelError(f"height= and belt= under '{name}' are for planes; write them into the surface on=")
+    if callable(on) and not isinstance(on, sympy.Basic):
+        return _OnDistance(body, r, on, name)
+    try:
+        (u, w), place = on
+    except (TypeError, ValueError):
+        raise ModelError(f"on= under '{name}' is a function of (x, y, z), or ((u, w), [x, y, z]); not {on!r}") from None
+    if not all(isinstance(c, Coordinate) and not c.order for c in (u, w)):
+        raise ModelError(f"the surface under '{name}' needs two ap.coordinates that follow the contact, not {u}, {w}")
+    return _OnPoints(body, r, vector(place, f"the surface under '{name}'"), u, w)
+
+
+def _unit(given: Any, what: str) -> Matrix:
+    if isinstance(given, str):
+        if given not in ("x", "y", "z"):
+            raise ModelError(f"{what} is {given!r}; write 'x', 'y', 'z' or three components")
+        return Matrix([int(given == i) for i in "xyz"])
+    e = vector(given, what)
+    if all(c == 0 for c in e):
+        raise ModelError(f"{what} has length 0; axis=None is for a ball")
+    return e.normalized()
+
+
+def _refuse_no_distance(F: Expr, n: Matrix, p: Sequence[Any], name: str) -> None:
+    """|∂F/∂p| = 1 at random places: else F is no distance, and p − r n not on the surface."""
+    symbols = [*p, *sorted(F.free_symbols - set(p), key=str)]
+    value = sympy.lambdify(symbols, n.dot(n), "numpy")
+    rng = np.random.default_rng(2)
+    with np.errstate(all="ignore"):
+        sizes = [float(value(*rng.uniform(0.3, 1.7, len(symbols)))) for _ in range(6)]
+    if not all(abs(size - 1) < 1e-9 for size in sizes if np.isfinite(size)) or not np.isfinite(sizes).any():
+        raise ModelError(
+            f"the surface under '{name}' must be given by its distance, |∂F/∂(x, y, z)| = 1: sqrt(x**2 + y**2 + z**2) - R for a"
+            " sphere. Give any other one by its points, on=((u, w), [x, y, z])"
+        )
+
+
+def _root(square: Expr) -> Expr:
+    """√ of a square, without the absolute value where it is one: sin θ of a disc that stands on its rim for 0 < θ < π."""
+    root = sympy.sqrt(square)
+    return root.args[0] if isinstance(root, sympy.Abs) else root.replace(sympy.Abs, lambda x: x)  # type: ignore[return-value]
+
+
+def _tidy(expr: Any) -> Any:
+    return collected(expr, limit=LIMIT, unit=True)
