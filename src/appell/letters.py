@@ -13,6 +13,7 @@ from typing import Any
 import sympy
 from sympy import Symbol
 from sympy.printing.conventions import split_super_sub
+from sympy.printing.latex import LatexPrinter
 from sympy.printing.pretty.pretty_symbology import pretty_symbol
 from sympy.printing.str import StrPrinter
 
@@ -31,6 +32,11 @@ class _Shown(Symbol):
         self = Symbol.__xnew__(cls, original.name, **assumptions)
         self.original = original
         return self
+
+    def sort_key(self, order: Any = None) -> Any:
+        """By class, masses and moments of inertia before other parameters, then by name: m g l, m l²."""
+        heavy = isinstance(self, _BParameter) and re.fullmatch(r"[mMJI](\d.*|_.*)?", self.name)
+        return self.class_key(), (1, (("0" if heavy else "1") + self.name,)), sympy.S.One.sort_key(), sympy.S.One
 
     def _latex(self, printer: Any) -> str:
         return printer._print(self.original)
@@ -77,17 +83,35 @@ def letter(symbol: Symbol) -> str:
     return "_".join(str(pretty_symbol(part)) for part in (head, *subs))
 
 
+class _PositiveFirst:
+    """Sums begin with a term that is added, where they have one: sin(φ₂ − φ₁)."""
+
+    def _as_ordered_terms(self, expr: Any, order: Any = None) -> list[Any]:
+        terms = list(super()._as_ordered_terms(expr, order=order))  # type: ignore[misc]
+        first = next((i for i, term in enumerate(terms) if not term.could_extract_minus_sign()), 0)
+        return [terms[first], *terms[:first], *terms[first + 1 :]]
+
+
+class _Text(_PositiveFirst, StrPrinter):
+    def _print_Abs(self, expr: Any) -> str:
+        return f"|{self._print(expr.args[0])}|"
+
+
+class _Latex(_PositiveFirst, LatexPrinter):
+    pass
+
+
 _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
 def latex(expr: Any, motion: Collection[Symbol] = ()) -> str:
     """LaTeX of an expression; `motion` are symbols besides jets that come after the parameters."""
-    return sympy.latex(_ordered(expr, motion))
+    return _Latex().doprint(_ordered(expr, motion))
 
 
 def text(expr: Any, motion: Collection[Symbol] = ()) -> str:
     """One line of Unicode: m r² φ̇ cos(θ)/2."""
-    line = StrPrinter({"order": None, "full_prec": False}).doprint(_ordered(expr, motion))
+    line = _Text({"order": None, "full_prec": False}).doprint(_ordered(expr, motion))
     line = re.sub(r"\*\*(\d+)", lambda power: power[1].translate(_SUPERSCRIPT), line)
     line = re.sub(r"\*\*\((-\d+)\)", lambda power: power[1].translate(_SUPERSCRIPT), line)
     line = line.replace("sqrt(", "√(").replace("**", "^")

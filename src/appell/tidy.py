@@ -11,7 +11,7 @@ Polynomials are dicts {exponents of the atoms: coefficient}: SymPy's own `expand
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property, reduce
 from itertools import combinations
@@ -37,7 +37,71 @@ def collected(expr: Expr, *, limit: int = SMALL, unit: bool = False) -> Expr:
         return expr
     short = Polynomial.of(expr).with_partners().trigonometric().with_angle_sums()
     short = short.on_unit_quaternions() if unit else short
-    return min(expr, short.by_motion(), key=length)
+    best = min(expr, short.by_motion(), key=length)
+    ways = _by_single_angles(expr, limit)
+    if ways is None and best.is_Add:  # too much at once: what multiplies each product of velocities by itself
+        parts = [collected(part, limit=limit, unit=unit) for part in best.args if part.is_Mul]
+        ways = [sympy.Add(*parts, *(part for part in best.args if not part.is_Mul))]
+    return min([best, *(ways or [])], key=length)
+
+
+def _by_single_angles(expr: Expr, limit: int) -> list[Expr] | None:
+    """In sines and cosines of single angles, where all that cancels has cancelled, in a few ways; None if that is too long."""
+    single = in_single_angles(expr)
+    if terms_expanded(single, 4 * limit) > 4 * limit:
+        return None
+    if not single.has(sympy.sin, sympy.cos):
+        return []
+    plain = Polynomial.of(single).with_all_partners().reduced()
+    square = plain.squared()
+    ways = [plain, square, square.with_double_angles(), square.with_angle_sums(), plain.with_angle_sums()]
+    return [way.by_motion() for way in ways]
+
+
+def in_single_angles(expr: Any) -> Any:
+    """sin(a ± b), cos(2 a), tan(a) as sums and products of sines and cosines of single angles; sums in denominators tidied."""
+    table: dict[Any, Any] = {}
+    for x in expr.atoms(sympy.sin, sympy.cos, sympy.tan, sympy.cot):
+        s, c = _single(x.args[0])
+        table[x] = {sympy.sin: s, sympy.cos: c, sympy.tan: s / c, sympy.cot: c / s}[x.func]
+    table = {x: way for x, way in table.items() if x != way}
+    below = {p: p.base for p in expr.atoms(sympy.Pow) if p.exp.is_Integer and p.exp < 0 and p.base.is_Add}
+    if not below:
+        return expr.xreplace(table) if table else expr
+    for p, base in below.items():
+        if base.has(sympy.sin, sympy.cos, sympy.tan):
+            table[p] = collected(base, limit=200) ** p.exp
+    return expr.xreplace({x: way for x, way in table.items() if x != way})
+
+
+def _single(angle: Any) -> tuple[Any, Any]:
+    """(sin, cos) of a sum of whole multiples of angles in those of the angles."""
+    s, c = sympy.Integer(0), sympy.Integer(1)
+    for term in sympy.Add.make_args(angle):
+        n, a = term.as_coeff_Mul()
+        if not n.is_Integer or abs(n) > 4:
+            n, a = sympy.Integer(1), term
+        sign = 1 if n > 0 else -1
+        s_a, c_a = sympy.Integer(0), sympy.Integer(1)
+        for _ in range(abs(int(n))):
+            s_a, c_a = s_a * sympy.cos(a) + c_a * sympy.sin(a), c_a * sympy.cos(a) - s_a * sympy.sin(a)
+        s, c = s * c_a + sign * c * s_a, c * c_a - sign * s * s_a
+    return s, c
+
+
+def inside_out(expr: Any, limit: int = 60) -> Any:
+    """The expression with each sum inside a product or a power collected, innermost first, so that less is multiplied out."""
+    known: dict[Any, Any] = {}
+
+    def short(e: Any) -> Any:
+        if e.is_Atom or not (e.is_Add or e.is_Mul or e.is_Pow):
+            return e
+        if e not in known:
+            made = e.func(*map(short, e.args))
+            known[e] = collected(made, limit=limit) if made.is_Add else made
+        return known[e]
+
+    return expr.func(*map(short, expr.args)) if expr.args else expr
 
 
 def length(expr: Any) -> int:
@@ -111,6 +175,61 @@ class Polynomial:
         new = [partner for x, other in pairs if (partner := other(x.args[0])) not in self.atoms and isinstance(partner, other)]
         more = (0,) * len(new)
         return Polynomial([*self.atoms, *new], {powers + more: c for powers, c in self.terms.items()}, self.floats)
+
+    def with_all_partners(self) -> Polynomial:
+        """With the sine and the cosine of every angle among the atoms."""
+        waves = [x for x in self.atoms if isinstance(x, sympy.sin | sympy.cos)]
+        new = [w for x in waves for w in (sympy.sin(x.args[0]), sympy.cos(x.args[0])) if w not in self.atoms]
+        new = [w for w in dict.fromkeys(new) if isinstance(w, sympy.sin | sympy.cos)]
+        more = (0,) * len(new)
+        return Polynomial([*self.atoms, *new], {powers + more: c for powers, c in self.terms.items()}, self.floats)
+
+    def reduced(self) -> Polynomial:
+        """sin² as 1 − cos² everywhere, and cos² as 1 − sin² over sines: two equal expressions have the same terms."""
+        best = self
+        for i, j in self._angles:
+            best = best.on_sphere(i, [j])
+            below = {powers: c for powers, c in best.terms.items() if powers[i] < 0}
+            if below:
+                above = {powers: c for powers, c in best.terms.items() if powers[i] >= 0}
+                rest = Polynomial(best.atoms, below, best.floats).on_sphere(j, [i]).terms
+                best = Polynomial(best.atoms, _plus([above, rest]), best.floats)
+        return best
+
+    def squared(self) -> Polynomial:
+        """With α − α cos² = α sin², term by term: what `reduced` has torn apart."""
+        left = dict(self.terms)
+        for i, j in self._angles:
+            for powers in sorted(left, reverse=True):
+                over = _raised(powers, j, 2)
+                if powers in left and over in left and left[over] == -left[powers]:
+                    c = left.pop(powers)
+                    del left[over]
+                    _accumulate(left, _raised(powers, i, 2), c)
+        return Polynomial(self.atoms, left, self.floats)
+
+    def with_double_angles(self) -> Polynomial:
+        """With sin a cos a = ½ sin 2a and 2 cos² − 1 = cos 2a."""
+        atoms, left = list(self.atoms), dict(self.terms)
+        for i, j in self._angles:
+            angle, place = self.atoms[i].args[0], len(atoms)
+            atoms += [sympy.sin(2 * angle), sympy.cos(2 * angle)]
+            found: Terms = {}
+            left = {(*powers, 0, 0): c for powers, c in left.items()}
+            for powers in sorted(left, reverse=True):
+                over = _raised(powers, j, 2)
+                if powers not in left:
+                    continue
+                if over in left and left[over] == -2 * left[powers]:
+                    c = left.pop(powers)
+                    del left[over]
+                    _accumulate(found, _raised(powers, place + 1, 1), -c)
+                elif powers[i] > 0 and powers[j] > 0:
+                    n = min(powers[i], powers[j])
+                    c = left.pop(powers)
+                    _accumulate(found, _raised(_raised(_raised(powers, i, -n), j, -n), place, n), c / 2**n)
+            left = _plus([left, found])
+        return Polynomial(atoms, left, self.floats)
 
     def trigonometric(self) -> Polynomial:
         """With sin² or cos² of each angle written by the other, where that leaves fewer terms."""
@@ -188,15 +307,61 @@ class Polynomial:
         return sympy.Add(*(self._monomial(Fraction(1), key) * self._factored(c) for key, c in groups.items()))
 
     def _factored(self, terms: Terms) -> Expr:
+        """A number and the powers that all terms share, times the rest: by its waves, by its parameters, or as a product."""
         common = tuple(map(min, *terms)) if len(terms) > 1 else next(iter(terms))
         number = Fraction(1) if self.floats else _content(terms.values())
-        rest = [self._monomial(c / number, tuple(map(sub, powers, common))) for powers, c in terms.items()]
-        return sympy.Mul(self._monomial(number, common), sympy.Add(*rest))
+        rest = {tuple(map(sub, powers, common)): c / number for powers, c in terms.items()}
+        outside = self._monomial(number, common)
+        return sympy.Mul(outside, min(self._sums(rest), key=length))
+
+    def _sums(self, rest: Terms) -> list[Expr]:
+        """Ways to write a sum whose terms share nothing."""
+        flat = sympy.Add(*(self._monomial(c, powers) for powers, c in rest.items()))
+        waves = [isinstance(x, sympy.sin | sympy.cos) or bool(x.free_symbols and isinstance(x, Jet)) for x in self.atoms]
+        split = {powers: tuple(p if w else 0 for p, w in zip(powers, waves, strict=True)) for powers in rest}
+        if len(rest) < 3 or len(set(split.values())) in (1, 0):
+            return [flat]
+        by_wave: dict[Powers, Terms] = {}
+        by_rest: dict[Powers, Terms] = {}
+        for powers, c in rest.items():
+            wave, other = split[powers], tuple(map(sub, powers, split[powers]))
+            by_wave.setdefault(wave, {})[other] = c
+            by_rest.setdefault(other, {})[wave] = c
+        if len(by_wave) == len(rest) == len(by_rest):
+            return [flat]
+        return [flat, *(self._grouped(groups) for groups in (by_wave, by_rest)), *self._product(by_wave)]
+
+    def _grouped(self, groups: Mapping[Powers, Terms]) -> Expr:
+        parts = []
+        for key, inner in groups.items():
+            number = Fraction(1) if self.floats else _content(inner.values())
+            sums = sympy.Add(*(self._monomial(c / number, powers) for powers, c in inner.items()))
+            parts.append(sympy.Mul(self._monomial(number, key), sums))
+        return sympy.Add(*parts)
+
+    def _product(self, groups: Mapping[Powers, Terms]) -> list[Expr]:
+        """(Σ waves)(Σ parameters) where every group is a multiple of the first."""
+        first, *others = groups.values()
+        key = next(iter(first))
+        ratios = [inner.get(key, Fraction(0)) / first[key] for inner in groups.values()]
+        pairs = zip(ratios, groups.values(), strict=True)
+        alike = all({k: c * ratio for k, c in first.items()} == inner for ratio, inner in pairs)
+        if not others or not alike:
+            return []
+        one = sympy.Add(*(self._monomial(ratio, wave) for ratio, wave in zip(ratios, groups, strict=True)))
+        return [sympy.Mul(one, sympy.Add(*(self._monomial(c, powers) for powers, c in first.items())))]
 
     def _monomial(self, c: Fraction, powers: Powers) -> Expr:
         long = self.floats and max(abs(c.numerator), c.denominator) > 1000
         number = sympy.Float(float(c)) if long else sympy.Rational(c.numerator, c.denominator)
-        return sympy.Mul(number, *(x**p for x, p in zip(self.atoms, powers, strict=True) if p))
+        left = {i: p for i, p in enumerate(powers) if p}
+        tangents = []
+        for i, j in self._angles:
+            n = min(left.get(i, 0), -left.get(j, 0))
+            if n > 0:
+                tangents.append(sympy.tan(self.atoms[i].args[0]) ** n)
+                left[i], left[j] = left[i] - n, left[j] + n
+        return sympy.Mul(number, *tangents, *(self.atoms[i] ** p for i, p in left.items() if p))
 
 
 def _is_number(e: Any) -> bool:

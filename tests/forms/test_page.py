@@ -47,7 +47,7 @@ def test_the_sleigh_as_a_book_has_it():
     sleigh = ap.zoo.sleigh()
     form = ap.forms.appell(sleigh.system, sleigh.pseudo)
     shown = form.text("solved")
-    assert "Λ_blade = −J m ω u/(J + a² m)" in shown and "ẋ" not in shown
+    assert "Λ_blade = −J m ω u/(J + m a²)" in shown and "ẋ" not in shown
     assert "ω̇ = φ̈" not in form.text() and "φ̈" in form.text(closing=True)
     m, a, J = (next(s for s in sleigh.system.parameters if str(s) == name) for name in "maJ")
     u, w = form.objects["pseudo"].speeds

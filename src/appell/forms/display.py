@@ -16,7 +16,7 @@ from sympy import Eq, Expr
 
 from appell import tidy
 from appell.errors import ModelError
-from appell.forms.effort import COLLECT, FACTOR, SIMPLIFY, Effort
+from appell.forms.effort import COLLECT, FACTOR, INSIDE, SIMPLIFY, Effort
 from appell.letters import latex as _latex
 from appell.letters import text as _text
 from appell.remember import remembered
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 STYLES = ("plain", "simplified", "solved")
 SMALL = 40
 """Operations up to which `simplify` is quick."""
+LONG = 100
+"""Symbols from which an expression is tidied from the inside before it is multiplied out."""
 TERMS = 3_000
 """Terms up to which an expression is multiplied out for display."""
 BUDGET = 3.0
@@ -42,26 +44,39 @@ def simplified(expr: Expr, effort: float | Effort) -> Expr:
     size = tidy.length(expr)
     if not effort.spend(size):
         return expr
+    whole = _shorter(expr, effort)
     limit = min(TERMS, effort.left // COLLECT)
-    terms_there = tidy.terms_expanded(expr, limit)
     short = expr
+    if size > LONG and effort.spend(INSIDE * size):
+        short = tidy.inside_out(expr)
+    terms_there = tidy.terms_expanded(short, limit)
     if terms_there <= limit and effort.spend(COLLECT * terms_there):
-        short = tidy.collected(expr, limit=limit, unit=True)
+        short = tidy.collected(short, limit=limit, unit=True)
     terms = [_shorter(term, effort) for term in sympy.Add.make_args(short)]
     total = _shorter(sympy.Add(*terms), effort) if len(terms) > 1 else terms[0]
-    return total if sympy.count_ops(total) <= sympy.count_ops(expr) else expr
+    return min(expr, total, whole, key=_characters)
 
 
 def _shorter(expr: Expr, effort: Effort) -> Expr:
-    """The shorter of an expression and what `simplify` makes of it; past `SMALL`, of its common factors taken out."""
+    """The shortest of an expression, of its common factors taken out, and of what `simplify` makes of a small fraction."""
     size = int(sympy.count_ops(expr))
-    if size <= SMALL and not _has_roots(expr) and effort.spend(SIMPLIFY * size):
-        other = sympy.simplify(expr)
-    elif effort.spend(FACTOR * size):
-        other = sympy.factor_terms(expr)
-    else:
-        return expr
-    return other if sympy.count_ops(other) < size else expr  # type: ignore[return-value]
+    ways = [expr]
+    if effort.spend(FACTOR * size):
+        ways.append(sympy.factor_terms(expr))  # type: ignore[arg-type]
+    if size <= SMALL and not _is_polynomial(expr) and not _has_roots(expr) and effort.spend(SIMPLIFY * size):
+        ways.append(sympy.simplify(expr))  # type: ignore[arg-type]
+    return min(ways, key=_characters)
+
+
+def _characters(expr: Expr) -> int:
+    return len(str(expr))
+
+
+def _is_polynomial(expr: Expr) -> bool:
+    """Whether it is one in symbols, sines and cosines, of which `tidy` has done all that can be done."""
+    return not expr.atoms(sympy.Function) - expr.atoms(sympy.sin, sympy.cos) and all(
+        p.exp.is_Integer and p.exp > 0 for p in expr.atoms(sympy.Pow)
+    )
 
 
 def _has_roots(expr: Expr) -> bool:

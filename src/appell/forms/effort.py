@@ -37,8 +37,8 @@ class Effort:
         return f"<Effort: {self.left} operations left>"
 
 
-COLLECT, SIMPLIFY, FACTOR = 10, 800, 10
-"""Operations a term of multiplying out, and a node of `sympy.simplify` and of taking common factors out."""
+COLLECT, SIMPLIFY, FACTOR, INSIDE = 10, 400, 10, 20
+"""Operations a term of multiplying out, and a node of `sympy.simplify`, of taking common factors out, and of tidying inside."""
 
 Amount = Any
 """A number or an `Effort`."""

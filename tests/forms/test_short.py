@@ -1,0 +1,83 @@
+"""Short pages: not longer than SymPy's `simplify` makes them, and equal to what was derived in 50 digits."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import sympy
+from sympy import cos, sin, tan
+
+import appell as ap
+from appell.forms.display import lines
+from appell.forms.numbers import Tape, arithmetic
+from appell.forms.symbolic import probe
+from appell.letters import text
+from appell.tidy import collected, length
+
+SYMPY = json.loads((Path(__file__).parents[2] / "docs" / "forms" / "pages.json").read_text())["forms"]
+SAMPLE = ["snakeboard", "euler_body", "rolling_disc", "sleigh"]
+a, b = ap.coordinates("a b")
+m, J, l = ap.parameters("m J l", positive=True)
+
+
+def characters(equations) -> int:
+    return sum(len(f"{text(e.lhs)} = {text(e.rhs)}") for e in equations)
+
+
+def equal(one, other) -> bool:
+    """To 40 digits of 50 at two points."""
+    numbers = arithmetic(50)
+    symbols = sorted(one.free_symbols | other.free_symbols, key=str)
+    tape = Tape([one, other, sympy.Add(*map(sympy.Abs, sympy.Add.make_args(one)))])
+    for k in range(2):
+        x, y, size = tape({s: numbers.number(probe(s, i, k)) for i, s in enumerate(symbols)}, numbers)
+        if abs(x - y) > 1e-40 * (1 + size):
+            return False
+    return True
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+@pytest.mark.parametrize("form", ["lagrange", "kane", "appell", "hamel"])
+def test_short_and_equal(name, form):
+    example = ap.zoo.ALL[name]()
+    equations = getattr(ap.forms, form)(example.system, **({} if form == "lagrange" else {"pseudo": example.pseudo}))
+    unit = example.system.quaternions  # |q| = 1 is used, so that nothing is equal off it
+    shown = lines(equations, "simplified")[: len(equations.equations)]
+    assert unit or all(equal(p.lhs - p.rhs, s.lhs - s.rhs) for p, s in zip(equations.equations, shown, strict=True))
+    assert characters(shown) <= characters(equations.equations)
+    if SYMPY.get(form, {}).get(name):
+        assert characters(shown) <= SYMPY[form][name][0]
+
+
+def test_the_snakeboard_fits_a_few_lines():
+    example = ap.zoo.snakeboard()
+    for form in (ap.forms.appell, ap.forms.hamel, ap.forms.kane):
+        assert characters(lines(form(example.system, pseudo=example.pseudo), "simplified")) < 330
+
+
+SHORT = [
+    (1 - cos(a) ** 2, sin(a) ** 2),
+    (sin(a + b) * cos(a - b) - cos(a + b) * sin(a - b), sin(2 * b)),
+    (sin(a) / cos(a), tan(a)),
+    (m * sin(a) ** 2 + J * sin(a) ** 2 + m * cos(a) ** 2 + J * cos(a) ** 2, m + J),
+    (2 * m * cos(a) ** 2 - m, m * cos(2 * a)),
+    (sin(a + b) - sin(a) * cos(b) - cos(a) * sin(b), sympy.Integer(0)),
+    (m * l * cos(a) + J * l * cos(a) + m * l * sin(a) + J * l * sin(a), l * (J + m) * (sin(a) + cos(a))),
+    (sin(a) ** 2 / cos(a) ** 2 + 1, cos(a) ** -2),
+    (0.5 * sin(a) * cos(b) + 0.5 * cos(a) * sin(b), 0.5 * sin(a + b)),
+]
+
+
+@pytest.mark.parametrize("case", range(len(SHORT)))
+def test_identities(case):
+    long, short = SHORT[case]
+    found = collected(long)
+    assert length(found) <= length(short) and equal(long, found)
+
+
+def test_books_write_masses_first_and_begin_with_what_is_added():
+    g, h = ap.parameters("g h", positive=True)
+    assert text(m * g * h) == "m g h" and text(h**2 * m * a.d**2 / 2) == "m h² ȧ²/2"
+    assert text(sin(b - a)) == "sin(b − a)" and text(-g + h) == "h − g" and text(sympy.Abs(a)) == "|a|"
