@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from sympy import sin
@@ -150,3 +152,41 @@ def test_rows_nonlinear_in_the_velocities_hold_through_an_impact(e):
     assert motion.ok and motion.final[x.d] == pytest.approx(-0.8 * e, abs=1e-9)
     assert motion.final[y.d] == pytest.approx(np.sqrt(1 - 0.64 * e**2), abs=1e-9)
     assert np.abs(motion.balance).max() < 1e-9
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-6])
+def test_a_cradle_is_the_same_in_any_order_of_its_blows(scale):
+    """Equal masses exchange velocities: all meet at once at the lowest point, and are where free ones would be, sorted.
+    A face that was only just left must not make one blow of two that have a meaning one after the other."""
+    q = ap.coordinates("w1 w2 w3 w4")
+    faces = [ap.Unilateral(b - a, f"{k}") for k, (a, b) in enumerate(pairwise(q))]
+    system = ap.System(q, sum(s.d**2 for s in q) / 2, 9.81 * sum(s**2 for s in q) / 2, constraints=faces)
+    start = np.array([-0.5, 0.001, 0.01, 0.02]) * scale
+    motion = ap.simulate(system, dict(zip(q, start.tolist(), strict=True)), 6.0, rtol=1e-11, atol=1e-13 * scale)
+    wanted = np.sort(start * np.cos(np.sqrt(9.81) * 6.0))
+    np.testing.assert_allclose([float(motion.final[s]) for s in q], wanted, atol=1e-9 * scale)
+
+
+@pytest.mark.parametrize(("length", "time", "mass"), [(1e-9, 1.0, 1.0), (1e9, 1.0, 1e-9), (1.0, 1e9, 1e9)])
+def test_a_bead_in_a_wedge_in_any_units(length, time, mass):
+    """Blows on two planes accumulate; what counts as none is a share of the tolerance of the coordinates, whatever the work."""
+
+    def wedge(L, T, M):
+        planes = {"a": 0.6 * x + 0.8 * y, "b": -0.5 * x + float(np.sqrt(0.75)) * y}
+        faces = [ap.Unilateral(f, name, 0.5) for name, f in planes.items()]
+        system = ap.System([x, y], M * (x.d**2 + y.d**2) / 2, M * 9.81 * L / T**2 * y, constraints=faces)
+        atol = 1e-13 * np.array([L, L, L / T, L / T, M * L**2 / T**2])
+        return ap.simulate(system, {x: 0.3 * L, y: 1.0 * L, x.d: 0.2 * L / T}, 2.0 * T, rtol=1e-11, atol=atol)
+
+    one, two = wedge(1.0, 1.0, 1.0), wedge(length, time, mass)
+    assert one.ok and two.ok and [c for _, c in one.contacts] == [c for _, c in two.contacts] and one.contacts[-1][1] == (0, 1)
+    times = lambda motion, T: [i.time / T for i in motion.impacts]
+    np.testing.assert_allclose(times(one, 1.0), times(two, time), atol=1e-9)
+
+
+def test_a_finer_tolerance_does_not_stop_blows_in_a_wedge():
+    """At the apex all terms of the distances vanish, so that nothing but atol says what is none."""
+    faces = [ap.Unilateral(0.6 * x + 0.8 * y, "a", 0.5), ap.Unilateral(-0.5 * x + float(np.sqrt(0.75)) * y, "b", 0.5)]
+    system = ap.System([x, y], (x.d**2 + y.d**2) / 2, 9.81 * y, constraints=faces)
+    motion = ap.simulate(system, {x: 0.3, y: 1.0, x.d: 0.2}, 3.0, rtol=1e-11, atol=1e-18)
+    assert motion.t[-1] == 3.0 and motion.contacts[-1][1] == (0, 1)

@@ -17,7 +17,7 @@ from scipy.optimize import brentq
 
 from appell.contact.contact import Instant, blow
 from appell.contact.events import Kind
-from appell.contact.mode import FLIGHT, FREE, Mode
+from appell.contact.mode import FLIGHT, FREE, Mode, floor_of
 from appell.contact.numbers import (
     AHEAD,
     BELOW,
@@ -26,7 +26,6 @@ from appell.contact.numbers import (
     CORRECTIONS,
     DOUBLINGS,
     FIRST_MARK,
-    FLOOR,
     GROWTH,
     HALFWAY,
     HALVED,
@@ -163,7 +162,9 @@ class _Shape:
 class _Flight:
     def __init__(self, owner: PySwitchLoop, task: Task, trace: Trace):
         self.owner, self.task, self.trace = owner, task, trace
-        self.floor = FLOOR * float(np.min(task.atol))
+        self.floor = floor_of(np.asarray(task.atol), owner.form.nq)
+        if len(task.z0) > owner.form.nq + owner.form.nv:
+            self.task = replace(task, atol=owner.mode.weights(np.asarray(task.atol)))
         self.loop = owner.in_contact(self.floor)
         self.t, self.z, self.h = trace.t, trace.z.copy(), trace.next_step
         self.n = owner.form["g"].numel()

@@ -32,8 +32,8 @@ from appell.contact.contact import (
     well_posed,
 )  # fmt: skip
 from appell.contact.events import Kind
-from appell.contact.mode import Mode
-from appell.contact.numbers import FLOOR, JAMMED, JUST_LEFT, NEGLIGIBLE, SEQUENCE, SHARP, STALLED
+from appell.contact.mode import Mode, floor_of
+from appell.contact.numbers import JAMMED, JUST_LEFT, NEGLIGIBLE, SEQUENCE, SHARP, STALLED
 from appell.contact.redundant import on_faces
 from appell.contact.resolution import unresolved, warn_of
 from appell.errors import ConstraintError, SingularConfiguration, Status
@@ -87,7 +87,7 @@ class _Journey:
 
     def __init__(self, loop: ModeLoop, task: Task, trace: Trace):
         self.loop, self.task, self.trace = loop, task, trace
-        self.floor = FLOOR * float(np.min(task.atol))
+        self.floor = floor_of(np.asarray(task.atol), loop.run_.form.nq)
         self.landings: dict[int, float] = {}  # face → time of its last landing
         self.rank = 0  # independent ones among the contacts
         self.stalled = 0
@@ -193,7 +193,7 @@ class _Journey:
     def _jam(self) -> Status:
         """Bouncing between several faces accumulates: no time passes any more, and all of them come to rest."""
         at = self._instant()
-        faces = sorted({*at.on(), *self.trace.resting})
+        faces = sorted({*at.on(), *self.trace.resting, *self.trace.touching})
         slow = (np.abs(at.g_d) <= JAMMED * at.slow)[faces]
         if self.jammed == self.trace.t or len(faces) < 2 or not slow.all():
             return Status.ACCUMULATION if len(faces) > 1 else Status.STEP_TOO_SMALL
@@ -221,7 +221,7 @@ class _Journey:
             blows: list[Blow] | None = [self._bent(at, faces[0], resting)]
         elif (apart := self._apart(at, each, resting)) is not None:
             blows = [apart]
-        elif rule == "together" or (rule == "raise" and self._bound(at, faces)):
+        elif rule == "together" or (rule == "raise" and self._bound(at, faces) and not well_posed(at, faces, resting)):
             blows = [together(at, each, resting)]
         elif rule == "raise" and self._sharp(at, faces) and not well_posed(at, faces, resting):
             return Status.CORNER

@@ -27,7 +27,7 @@ TOGETHER = 1e3
 """Noises of a distance, within which another face is hit at the same time."""
 SHARP = 16.0
 """Noises of a distance, within which several faces are met at one instant."""
-JUST_LEFT = 1e6
+JUST_LEFT = 1e8
 """Noises of a distance, below which a face is only just left."""
 BELOW = 1e3
 """Noises by which the reaction of a face may lie below zero at the start of a step."""

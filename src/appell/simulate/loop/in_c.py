@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from appell.contact.events import Kind
-from appell.contact.mode import FLIGHT, Mode
-from appell.contact.numbers import FIRST_MARK, FLOOR
+from appell.contact.mode import FLIGHT, Mode, floor_of
+from appell.contact.numbers import FIRST_MARK
 from appell.errors import Status
 from appell.simulate.loop.in_python import SECONDS_PER_YIELD
 from appell.simulate.loop.rank import PATIENCE
@@ -137,6 +137,8 @@ class CLoop:
     nz: int
     faces: int = 0
     mode: Mode = FLIGHT
+    nq: int = 0  # coordinates, with faces
+    work: bool = False  # whether the last entry of the state is the work of all forces
 
     def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
         """See `task.Loop.run`. What the caller does between two calls into C is not part of their time."""
@@ -162,8 +164,8 @@ class Call:
         self.zd = np.zeros(loop.nz)
         self.struct = loop.ffi.new("appell_run *")
         run = self.struct
-        atol = np.asarray(task.atol)
-        run.p, run.atol, run.z, run.zd = (self.pointer(array) for array in (task.p, atol, trace.z, self.zd))
+        self.atol = np.asarray(task.atol)
+        run.p, run.z, run.zd = (self.pointer(array) for array in (task.p, trace.z, self.zd))
         if len(task.times):
             run.times, run.z_times = self.pointer(task.times), self.pointer(trace.memory_of_times)
         run.t_end, run.n_times, run.max_steps = task.t_end, len(task.times), task.max_steps
@@ -176,7 +178,7 @@ class Call:
         self.touching = np.zeros(loop.faces + 1, dtype=np.intc)
         run.touching = self.integers(self.touching)
         self.enter(loop.mode)
-        run.floor, run.mark, run.mark_time, run.mark_lasted = FLOOR * float(atol.min()), FIRST_MARK, task.t0, np.inf
+        run.floor, run.mark, run.mark_time, run.mark_lasted = floor_of(self.atol, loop.nq), FIRST_MARK, task.t0, np.inf
         self.resume()
 
     def enter(self, mode: Mode) -> None:
@@ -185,6 +187,8 @@ class Call:
         self.mode, self.held = mode.states(self.loop.faces), np.array([*mode.held, 0], dtype=np.intc)
         run.mode, run.held = self.integers(self.mode), self.integers(self.held)
         run.n_held, run.rank, run.blows_outside = len(mode.held), mode.rank, mode.blows_outside
+        self.weights = mode.weights(self.atol) if self.loop.work else self.atol
+        run.atol = self.pointer(self.weights)
 
     def integers(self, array: Any) -> Any:
         return self.loop.ffi.from_buffer("int[]", array)

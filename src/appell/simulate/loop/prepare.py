@@ -154,7 +154,7 @@ def _compiled(backend: Backend, flow: Flow, key: tuple[Any, ...], source: Callab
     if key not in known:
         assert backend.program is not None
         library = backend.program(source(), CDEF, optimise="loop")
-        known[key] = CLoop(library.lib, library.ffi, flow.nz, faces)
+        known[key] = CLoop(library.lib, library.ffi, flow.nz, faces, nq=flow.nq, work=flow.has_work)
     return known[key]
 
 
