@@ -15,7 +15,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from appell.normal_form.normal_form import NormalForm
-from appell.normal_form.rank import DISPARATE, RowSpace, balanced, disparity
+from appell.normal_form.rank import DISPARATE, RowSpace, balanced, disparity, lengths
 from appell.normal_form.sampling import random_state
 
 Array = NDArray[np.float64]
@@ -93,8 +93,9 @@ def _least_step(M: Array, A: Array, size: Array, f: Array, Z: Array) -> Array:
     """Δ = Z y with A Δ = −f, least in the M-metric; combinations of rows that are dependent here are left alone."""
     if Z.shape[1] == 0 or len(A) == 0:
         return np.zeros(len(M))
-    if disparity(M, size) > DISPARATE:  # a light body would hide the heavy ones of its rows
-        M = np.diag(balanced(size))
+    mass = np.diag(M)
+    if mass.max() > DISPARATE * mass.min() and disparity(M, lengths(A, size)) > DISPARATE:
+        M = np.diag(balanced(lengths(A, size)))  # a light body would hide the heavy ones of its rows
     moved = not np.array_equal(Z, np.eye(len(M)))
     space = RowSpace.of(Z.T @ M @ Z, A @ Z, np.sqrt(size**2 @ Z**2), 0.0) if moved else RowSpace.of(M, A, size)
     step = space.full_step(f)

@@ -11,7 +11,7 @@ from appell.errors import ConstraintError, ModelError, SingularConfiguration
 from appell.graph import Fn
 from appell.normal_form.manifold import find, normalise
 from appell.normal_form.normal_form import NormalForm
-from appell.normal_form.rank import DISPARATE, RowSpace, balanced, disparity
+from appell.normal_form.rank import DISPARATE, RowSpace, balanced, disparity, lengths
 from appell.normal_form.saddle import CHOLESKY, ELIMINATE, LU, RANK, Policy
 from appell.normal_form.sampling import finite_samples
 
@@ -102,12 +102,12 @@ def _balance(form: NormalForm, fn: Fn, samples: list[dict[str, Array]], p: Array
     """A metric for ranks where what a row ties together is too differently heavy for M to be one, else None."""
     if not form.m:
         return None
-    size = np.max([out["A_size"] for out in samples], axis=0)
-    if disparity(samples[0]["M"], size) <= DISPARATE:
+    entries = np.max([lengths(out["A"], out["A_size"]) for out in samples], axis=0)
+    if disparity(samples[0]["M"], entries) <= DISPARATE:
         return None
     for _, out in finite_samples(fn, count=3, parameters=p, around=form.around):  # entries may be small by chance
-        size = np.maximum(size, out["A_size"])
-    if (spread := disparity(samples[0]["M"], size)) <= DISPARATE:
+        entries = np.maximum(entries, lengths(out["A"], out["A_size"]))
+    if (spread := disparity(samples[0]["M"], entries)) <= DISPARATE:
         return None
     if form.gauss or not form.ideal:
         if spread < HOPELESS:
@@ -116,7 +116,7 @@ def _balance(form: NormalForm, fn: Fn, samples: list[dict[str, Array]], p: Array
             f"what a constraint ties together differs in mass by {spread:.1e}: forces with multipliers, given reactions and"
             " rows nonlinear in the accelerations are solved in a way that loses the light ones. Leave their mass out"
         )
-    return balanced(size)
+    return balanced(entries)
 
 
 def _gamma(samples: list[dict[str, Array]]) -> float:

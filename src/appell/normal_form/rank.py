@@ -140,11 +140,19 @@ DISPARATE = 1e7
 """Ratio of A_ij²/M_jj within a row beyond which A M⁻¹Aᵀ loses half of its digits."""
 
 
-def disparity(M: Array, size: Array) -> float:
-    """The largest ratio of S_ij²/M_jj within a row: how differently heavy what a row ties together is. Free of units."""
+def lengths(A: Array, size: Array) -> Array:
+    """|A_ij|, zero where it is no more than rounding of its terms."""
+    return np.where(np.abs(A) > DEPENDENT * size, np.abs(A), 0.0)
+
+
+def disparity(M: Array, entries: Array) -> float:
+    """The largest ratio of A_ij²/M_jj within a row: how differently heavy what a row ties together is. Free of units.
+
+    entries: |A_ij|, at the state or the largest of several, as those that vanish by chance say nothing.
+    """
     mass = np.diag(M)
-    tied = (size > 0) & (mass > 0)
-    weight = size**2 / np.where(mass > 0, mass, 1.0)
+    tied = (entries > 0) & (mass > 0)
+    weight = entries**2 / np.where(mass > 0, mass, 1.0)
     least = np.where(tied, weight, np.inf).min(axis=1, initial=np.inf)
     return float((np.where(tied, weight, 0.0).max(axis=1, initial=0.0) / least).max(initial=1.0))
 
@@ -156,7 +164,8 @@ def balanced(size: Array) -> Array:
         w = (size * c).max(axis=1, initial=0.0)
         scaled = size / np.where(w > 0, w, 1.0)[:, None]
         largest, least = scaled.max(axis=0, initial=0.0), np.where(scaled > 0, scaled, np.inf).min(axis=0, initial=np.inf)
-        c = np.where(largest > 0, 1 / np.sqrt(np.where(largest > 0, largest * least, 1.0)), 1.0)
+        used = largest > 0
+        c = np.where(used, 1 / np.sqrt(np.where(used, largest, 1.0) * np.where(used, least, 1.0)), 1.0)
     return c**-2.0
 
 

@@ -75,13 +75,13 @@ class _Along:
 
     def _weight(self, M: Array, A: Array) -> Array:
         if self.metric is not None:
-            return np.broadcast_to(self.metric, M.shape)
+            return np.broadcast_to(self.metric, M.shape).copy()
         return M + self.gamma * np.swapaxes(A, -1, -2) @ A if self.gamma else M
 
     def rows(self, t: Array, q: Array, v: Array) -> tuple[Array, Array]:
         """(Y, σ) at a batch of states."""
         out = self.run.evaluate(t, q, v, ("M", "A"))
-        M, A = self._weight(out["M"], out["A"]), out["A"] / self.w[:, None]
+        M, A = np.array(self._weight(out["M"], out["A"])), out["A"] / self.w[:, None]
         good = np.isfinite(M).all(axis=(1, 2)) & np.isfinite(A).all(axis=(1, 2))
         M[~good], A[~good] = np.eye(M.shape[-1]), 1.0
         try:
