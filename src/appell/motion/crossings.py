@@ -34,27 +34,34 @@ NOISE = 1e-12
 
 def crossings(value: Callable[[Array], Array], times: Array) -> Array:
     """Times, (n,), at which `value` changes its sign between the first and the last of `times`, in order."""
-    t = np.unique(np.concatenate([times, np.linspace(times[0], times[-1], FIRST + 1)]))
+    shortest = max(1e-10 * float(times[-1] - times[0]), 8 * float(np.spacing(np.abs(times).max())))
+    t = _apart(np.unique(np.concatenate([times, np.linspace(times[0], times[-1], FIRST + 1)])), shortest)
     if len(t) < 2:
         return np.zeros(0)
-    t, f = _resolved(value, t, value(t))
+    t, f = _resolved(value, t, value(t), shortest)
     clear = np.flatnonzero(np.abs(f) > NOISE * np.abs(f[np.isfinite(f)]).max(initial=0.0))
     changes = np.flatnonzero(np.diff(np.sign(f[clear])) != 0)
     left, right = clear[changes], clear[changes + 1]
     return _roots(value, t[left], t[right], f[left], f[right])
 
 
-def _resolved(value: Callable[[Array], Array], t: Array, f: Array) -> tuple[Array, Array]:
+def _apart(t: Array, shortest: float) -> Array:
+    """The times without those that another one follows at once: a sample and a point of the grid may differ by rounding, and
+    nothing can be foretold from both."""
+    kept = np.append(np.diff(t) > shortest, True)
+    kept[0] = True
+    return t[kept]
+
+
+def _resolved(value: Callable[[Array], Array], t: Array, f: Array, shortest: float) -> tuple[Array, Array]:
     """(t, f) with points added until every interval is understood."""
-    shortest = 1e-10 * (t[-1] - t[0])
-    open_ = np.ones(len(t) - 1, dtype=bool)
+    open_ = np.diff(t) > shortest
     while open_.any() and len(t) < MOST:
         at = np.flatnonzero(open_)
         width = t[at + 1] - t[at]
         new = np.concatenate([t[at] + share * width for share in INSIDE])
         found = value(new)
-        surprised = np.abs(found - _cubic(t, f, np.tile(at, 2), new)) > FORETOLD * np.tile(_range(f, at), 2)
-        surprised |= ~np.isfinite(found)
+        surprised = ~(np.abs(found - _cubic(t, f, np.tile(at, 2), new)) <= FORETOLD * np.tile(_range(f, at), 2))
         again = surprised.reshape(2, -1).any(axis=0)
         order = np.argsort(np.concatenate([t, new]), kind="stable")
         inside = np.concatenate([np.zeros(len(t), bool), np.ones(len(new), bool)])[order]
