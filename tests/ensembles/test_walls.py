@@ -46,6 +46,25 @@ def test_an_elastic_wall_has_its_closed_form():
     assert found.energy.max() < 1e-8
 
 
+def test_states_and_expressions_between_impacts():
+    system = OSCILLATOR.replace(constraints=[ap.Unilateral(x - 0.5, "wall", restitution=0.9)])
+    times = np.linspace(0, 6, 41)
+    starts = {x: np.array([1.3, 1.0])}
+    found = ap.simulate_many(system, starts, {}, 6.0, keep=times)
+    for i in range(2):
+        motion = ap.simulate(system, {x: starts[x][i]}, 6.0, {}, times=times)
+        np.testing.assert_allclose(found.x[i], motion[x], atol=1e-9)
+        np.testing.assert_allclose(found.x_d[i], motion[x.d], atol=1e-9)
+    keep = {"low": ap.reduce.min(x.d), "top": ap.reduce.max(x.d), "square": ap.reduce.mean(x**2)}
+    keep |= {"passes": ap.reduce.crossings(x - 0.7)}
+    lanes = ap.simulate_many(system, starts, {}, 6.0, keep=keep)
+    single = ap.simulate_many(system, starts, {}, 6.0, keep=keep, backend="vm")
+    np.testing.assert_allclose(lanes.low, -np.sqrt(starts[x] ** 2 - 0.25), rtol=1e-9)  # just before the first blow
+    np.testing.assert_allclose(lanes.top, 0.9 * np.sqrt(starts[x] ** 2 - 0.25), rtol=1e-9)
+    np.testing.assert_allclose(lanes.square, single.square, rtol=1e-9)
+    np.testing.assert_array_equal(lanes.passes, single.passes)
+
+
 def test_starts_on_the_wall():
     speeds = np.array([0.1, 0.5, 2.0])
     found, worst, same = compared(OSCILLATOR, {x: np.full(3, 0.5), x.d: speeds}, 10.0)
