@@ -71,6 +71,15 @@ def test_fixed_steps_have_their_order(method, steps, order):
     assert np.log2(error[0] / error[1]) > order - 0.4
 
 
+def test_series_in_lanes():
+    swing = ap.System([x], x.d**2 / 2, -k * cos(x), name="swing")
+    starts, parameters, times = {x: np.linspace(0.1, 2.5, 13)}, {k: np.linspace(1, 2, 13)}, np.linspace(0, 8, 9)
+    series = ap.simulate_many(swing, starts, parameters, 8.0, keep=times, method="taylor")
+    pair = ap.simulate_many(swing, starts, parameters, 8.0, keep=times, rtol=1e-12, atol=1e-14)
+    assert series.attrs["path"] == "lanes" and (series.status == Status.OK).all()
+    np.testing.assert_allclose(series.x, pair.x, atol=1e-7)
+
+
 def test_every_kth_step_and_a_last_step_that_is_shorter():
     starts, parameters = spring(8)
     found = ap.simulate_many(SPRING, starts, parameters, 1.01, step=0.02, keep=10)

@@ -24,6 +24,7 @@ from appell.graph.algebra import Value, apply, column, depends, substitute, take
 from appell.model.jumps import dry_friction
 from appell.normal_form.flow import Flow, State, flow, inputs_of
 from appell.remember import kept_in
+from appell.simulate.loop.program import taylor_for
 from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
@@ -73,7 +74,7 @@ def why_not(run: Run, order: Order) -> str | None:
         return "a constraint is nonlinear in the accelerations"
     if jump := dry_friction(run.system.forces):
         return f"forces jump: {jump}"
-    if order.method not in fixed_methods():
+    if order.method not in fixed_methods() and (order.method != "taylor" or order.gpu or run.form.rows):
         return f"method={order.method!r} has no lanes"
     if run.system.unilateral and (reason := no_walls(run)):
         return reason
@@ -229,7 +230,8 @@ def _library(run: Run, motion: Flow, order: Order, watch: Watch | None) -> Any:
     if key not in known:
         groups = 2 if motion.nz <= GROUP_UP_TO else 1
         lanes = lanes_here(order.scalar)
-        method, walls = tableau_named(order.method), wall_functions(run, motion)
+        method = taylor_for(motion) if order.method == "taylor" else tableau_named(order.method)
+        walls = wall_functions(run, motion)
         source = many_source(motion, method, watch, walls, lanes=lanes, groups=groups, scalar=order.scalar)
         program = backend_named(run.backend).program
         assert program is not None

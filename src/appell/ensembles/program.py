@@ -22,7 +22,9 @@ from appell.graph import Fn, make_fn
 from appell.graph.algebra import apply, as_matrix, block_matrix, column, symbols, symmetric_solve, take, zeros
 from appell.normal_form.flow import Flow
 from appell.simulate.loop.header import header
+from appell.simulate.loop.program import series
 from appell.simulate.methods.tableaux import Array, Tableau
+from appell.simulate.methods.taylor import Taylor
 
 CLOSE = 0.1
 """Share of its largest value below which the square of a row's distance from the others sends a run to the guarded loop."""
@@ -103,7 +105,7 @@ VECTORS = Language(vector_types, emit_vectors, "c.in")
 
 
 def many_source(
-    flow: Flow, tableau: Tableau, watch: Watch | None, walls: WallFunctions | None = None, *, lanes: int, groups: int,
+    flow: Flow, tableau: Tableau | Taylor, watch: Watch | None, walls: WallFunctions | None = None, *, lanes: int, groups: int,
     scalar: str = "double", language: Language = VECTORS,
 ) -> str:  # fmt: skip
     """The whole file, with the entry of the language: `appell_many_run` of `CDEF`, or a kernel over its struct."""
@@ -111,16 +113,19 @@ def many_source(
     corrections = [step for step in (flow.position, flow.velocity) if step is not None]
     assert all(isinstance(step, Fn) for step in corrections)
     fns = [rhs, *corrections, *([watch.observe] if watch else []), *([walls.guards, walls.blows] if walls else [])]
+    order = tableau.order if isinstance(tableau, Taylor) else 0
+    fns += [series(flow, tableau)] if isinstance(tableau, Taylor) else []
     texts = [language.emit(fn, precision) for fn in fns]
     pivots = rhs.outputs[2].size if len(rhs.outputs) > 2 else 0
     sizes = {
         "NZ": flow.nz, "NP": rhs.inputs[2].size, "HAS_PROJECTION": int(flow.projects), "PIVOTS": pivots, "CLOSE": CLOSE,
         "HANDED": HANDED, "OBSERVED": watch.observe.outputs[0].size if watch else 0, "PROBES": NODES,
         "REDUCTIONS": watch.count if watch else 0, "FACES": walls.guards.outputs[0].size if walls else 0,
-        "ACCUMULATING": ACCUMULATING, "LANDINGS": LANDINGS,
+        "ORDER": order, "ACCUMULATING": ACCUMULATING, "LANDINGS": LANDINGS,
     }  # fmt: skip
+    method = _series_text(tableau) if isinstance(tableau, Taylor) else _tableau_text(tableau, precision)
     values = {
-        **_tableau_text(tableau, precision), **_number_text(precision, lanes),
+        **method, **_number_text(precision, lanes),
         "name": tableau.name, "groups": groups, "work": max(1, *(work for _, work in texts)), "interface": CDEF,
         "project": _project_text(flow) if flow.projects else "", "reduce": _reduce_text(watch, precision) if watch else "",
     }  # fmt: skip
@@ -207,6 +212,32 @@ def _tableau_text(tableau: Tableau, precision: Precision) -> dict[str, object]:
         else f"s->step*s->step*sum0*sum0/((sum0 + (T) 0.01*sum1 + (T) {'1e-300' if precision.size == 8 else '1e-36f'})*(T) NZ)",
         "factor": f"{number(tableau.safety)}*many_power(bounded, {number(-(exponent - 0.75 * tableau.beta) / 2)}){previous}",
         "exponent": repr(exponent), "grow": repr(tableau.grow), "shrink": repr(tableau.shrink),
+    }  # fmt: skip
+
+
+def _series_text(method: Taylor) -> dict[str, object]:
+    """The part of a method by series: the state and the slope of the series at the end, against the slope of the flow there."""
+    exponent = 1 / (method.order + 1)
+    stage = """\
+    for (int g = 0; g < GROUPS; g++) {
+        Group *const s = all + g;
+        const V h = s->step;
+        for (int i = 0; i < NZ; i++) {
+            V z = s->c[(ORDER - 1)*NZ + i], zd = (T) ORDER*z;
+            for (int k = ORDER - 1; k > 0; k--) {
+                z = z*h + s->c[(k - 1)*NZ + i];
+                zd = zd*h + (T) k*s->c[(k - 1)*NZ + i];
+            }
+            s->z1[i] = s->z[i] + h*z, s->tail[i] = zd;
+        }
+        many_slope(s, s->t1, s->z1, s->k[END]);
+    }"""
+    return {
+        "rows": 3, "end": 2, "dense": 1, "errors": 1, "end_slope_in_error": 1, "stages": stage, "extra": "", "dense_rows": "",
+        "sums": "sum0 = {}", "error_rows": "        const V e0 = (k[END][i] - s->tail[i])*scale;\n        sum0 += e0*e0;",
+        "error_norm": f"s->step*s->step*sum0*(T) ({exponent**2!r}/NZ)",
+        "factor": f"(T) {method.safety!r}*many_power(bounded, (T) {-exponent / 2!r})", "exponent": repr(exponent),
+        "grow": "1e9", "shrink": repr(method.shrink),
     }  # fmt: skip
 
 

@@ -79,8 +79,8 @@ def simulate_many(
     until, since: end, one or (runs,), and beginning, s.
     step: a fixed step, s, without error control; or
     rtol, atol: tolerances of the step control, 1e-9 and 1e-12 by default.
-    method: "rk4" (order 4, with `step` only, and its default), "dop853" (order 8, the default with `rtol`), "dopri5", or
-        another method of `simulate`, one run at a time.
+    method: "rk4" (order 4, with `step` only, and its default), "dop853" (order 8, the default with `rtol`), "dopri5",
+        "taylor" (small analytic systems, walls), or another method of `simulate`, one run at a time.
     keep: "final" (states at the end); k (every k-th step); times (k,) or (runs, k); {name: `ap.reduce.…`}; or
         `ap.reduce.section(…)`, the points of a Poincaré section.
     product: every combination of the arrays in starts and parameters, the last one turning fastest (`ap.outer`).
