@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain, islice, product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import AppellError
 from appell.friction.functions import Layout
-from appell.friction.mode import STICK, Mode, Rub
+from appell.friction.lemke import proposed
+from appell.friction.mode import OFF, SLIP, STICK, Mode, Rub
 from appell.friction.problem import FEW, Answer, Problem
 
 Array = NDArray[np.float64]
 
 AHEAD = (1e-4, 1e-3, 1e-2, 1e-1)
 """Parts of a step after which ties are looked at again."""
+VARIANTS = 300
+"""Other choices at ties that are tried, where there are many."""
 LEVEL = 1e-12
 """Slack that is none."""
 INDEPENDENT = 1e-9
@@ -72,11 +76,35 @@ def _consistent(problem: Problem, faces: Sequence[int], resting: Sequence[int], 
     found: list[Answer] = []
     pairs = sum(problem.own.parts[i] == 2 for i in resting)
     many = 2 ** len(faces) * 3 ** len(resting) > FEW or pairs > 1
-    for mode in problem.choices(faces, resting, slipping):
+    first = proposed(problem, faces, resting, slipping) if many else None
+    for mode in chain([] if first is None else [first], problem.choices(faces, resting, slipping)):
+        found += [answer for answer in problem.answers(mode, resting, faces) if answer.consistent]
         if many and found:
             break
-        found += [answer for answer in problem.answers(mode, resting, faces) if answer.consistent]
-    return found
+    if not (many and found and found[0].ties):
+        return found
+    variants = islice(_variants(problem.own, found[0], faces, resting), VARIANTS)
+    answers = [answer for mode in variants for answer in problem.answers(mode, resting, faces) if answer.consistent]
+    held = lambda answer: len(answer.mode.closed) + sum(rub.state == STICK for rub in answer.mode.rubs)
+    return sorted(answers, key=held, reverse=True) or found
+
+
+def _variants(own: Layout, answer: Answer, faces: Sequence[int], resting: Sequence[int]) -> Iterator[Mode]:
+    """The mode of an answer with every other choice where it is tied."""
+    mode = answer.mode
+    loose = [f for f in faces if own.m + f in answer.ties]
+    tied = [i for i in resting if own.parts[i] == 1 and own.own_rows(i)[0] in answer.ties]
+    for shut in product((True, False), repeat=len(loose)):
+        closed = {f for f in mode.closed if f not in loose} | {f for f, kept in zip(loose, shut, strict=True) if kept}
+        for choice in product((Rub(STICK), Rub(SLIP, (1.0,)), Rub(SLIP, (-1.0,))), repeat=len(tied)):
+            rubs = [choice[tied.index(i)] if i in tied else rub for i, rub in enumerate(mode.rubs)]
+            for i, rub in enumerate(rubs):
+                face = own.face_of(i)
+                if face is not None and face not in closed:
+                    rubs[i] = Rub(OFF)
+                elif rub.state == OFF:
+                    rubs[i] = Rub(STICK)
+            yield Mode(tuple(sorted(closed)), tuple(rubs))
 
 
 def _different(problem: Problem, answers: list[Answer]) -> list[list[Answer]]:

@@ -143,8 +143,8 @@ def _at_speed(form: NormalForm, e: Any, speed: Value) -> Value:
 
 def _bounds(form: NormalForm, fr: Friction, speed: Value) -> tuple[Value, Value]:
     """μ or F while it slides, and at rest."""
-    moving = fr.coefficient if fr.limit is None else fr.limit
-    rest = moving if fr.static is None else fr.static
+    moving: Any = fr.coefficient if fr.limit is None else fr.limit
+    rest: Any = moving if fr.static is None else fr.static
     return _at_speed(form, moving, speed), _at_speed(form, rest.xreplace({SPEED: Integer(0)}), speed)
 
 
@@ -203,10 +203,10 @@ def _flow(system: System, form: NormalForm, own: Layout, graph: _Graph) -> tuple
     law = [_Law.of(system, form, own, graph, mode, i) for i in range(own.count)]
     for i, one in enumerate(law):
         push = _directions(form, graph)[:, own.columns(i)] @ one.u
-        if own.normals[i] is None:
+        if (row := own.normals[i]) is None:
             force = force - mode.slide[i] * one.moving * push
         else:
-            W[:, own.normals[i]] -= mode.slide[i] * mode.sign[i] * one.moving * push
+            W[:, row] -= mode.slide[i] * mode.sign[i] * one.moving * push
     blocks = _with_dummies(form["M"], J, W, force, -gamma, mode.act)
 
     def forces(lam: Value) -> Value:

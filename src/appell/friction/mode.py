@@ -74,7 +74,8 @@ def phases(modes: Sequence[tuple[float, Mode]], names: Sequence[str], end: float
     """The phases of all frictions in the order of their starts; modes: (time from which it holds, mode)."""
     found: list[Phase] = []
     for i, name in enumerate(names):
-        start, last = None, None
+        start: float = 0.0
+        last: Rub | None = None
         for time, mode in modes:
             rub = mode.rubs[i]
             key = (rub.state, rub.u if len(rub.u) == 1 else ())

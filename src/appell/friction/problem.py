@@ -308,15 +308,23 @@ class Problem:
                     options.append([Rub(STICK), *(Rub(SLIP, (0.0, 0.0), s, True) for s in signs)])
                 else:
                     options.append([Rub(SLIP, slipping[i], s) for s in signs])
-            every = [rubs for rubs in product(*options) if self._one_sign(rubs)]
-            for rubs in sorted(every, key=lambda rubs: -sum(rub.state == STICK for rub in rubs)):
-                yield Mode(tuple(sorted(closed)), rubs)
+            for rubs in _most_sticking_first(options):
+                if self._one_sign(rubs):
+                    yield Mode(tuple(sorted(closed)), rubs)
 
     def _one_sign(self, rubs: Sequence[Rub]) -> bool:
         """Whether frictions of one normal that slide agree about its sign."""
         signs: dict[int | None, int] = {}
         sliding = [(self.own.normals[i], rub.sign) for i, rub in enumerate(rubs) if rub.state == SLIP]
         return all(signs.setdefault(row, sign) == sign for row, sign in sliding)
+
+
+def _most_sticking_first(options: Sequence[Sequence[Rub]]) -> Iterator[tuple[Rub, ...]]:
+    """Every choice, those with the most that sticks first; very many in their own order, in which all that sticks is first."""
+    every = product(*options)
+    if np.prod([float(len(one)) for one in options]) > 1e5:
+        return every
+    return iter(sorted(every, key=lambda rubs: -sum(rub.state == STICK for rub in rubs)))
 
 
 def _with(mode: Mode, rubs: dict[int, Rub]) -> Mode:
@@ -364,9 +372,9 @@ def _saddle(M: Array, A: Array, W: Array, r: Array, s: Array) -> tuple[Array, Ar
     return x[:n] * D[:, None], x[n:] * L[:, None]
 
 
-def response(M: Array, A: Array, W: Array, r: Array) -> Array:
-    """x of M x = r + W λ, A x = 0, (…, k)."""
-    return _saddle(M, A, W, r, np.zeros((len(A), r.shape[1])))[0]
+def response(M: Array, A: Array, W: Array, r: Array, s: Array | None = None) -> Array:
+    """x of M x = r + W λ, A x = s (or 0), (…, k)."""
+    return _saddle(M, A, W, r, np.zeros((len(A), r.shape[1])) if s is None else s[:, None])[0]
 
 
 def _saddle_free(M: Array, A: Array, W: Array, r: Array, s: Array) -> tuple[Array, Array, Array, bool]:

@@ -140,7 +140,7 @@ def _text(parts: tuple[Expr, ...]) -> str:
 
 def _slip(given: Any, name: str | None) -> tuple[Expr, ...]:
     where = f"the slip of friction '{name}'" if name else "the slip of a friction"
-    given = tuple(given) if isinstance(given, list | tuple | sympy.MatrixBase | sympy.Tuple) else (given,)
+    given = tuple(given) if isinstance(given, list | tuple | sympy.MatrixBase | sympy.Tuple) else (given,)  # type: ignore[arg-type]
     if len(given) not in (1, 2):
         raise ConstraintError(f"{where} has {len(given)} parts; it is one expression, or a pair of them in a plane")
     parts = tuple(expression(one, where) for one in given)
@@ -249,12 +249,12 @@ def _normal(system: Any, fr: Friction) -> tuple[str, int] | None:
 
 def refuse_friction(system: Any, what: str) -> None:
     """`FormNotApplicable` where something is asked of a system (or run, or motion) that has friction and so modes."""
-    frictions = getattr(getattr(system, "system", system), "frictions", ())
+    frictions: Any = getattr(getattr(system, "system", system), "frictions", ())
     if frictions:
         names = ", ".join(f"'{fr.name}'" for fr in frictions)
         raise FormNotApplicable(
             f"{what} does not take dry friction ({names}), which has modes: simulate runs it, and"
-            f" system.in_mode({{{frictions[0].name!r}: 'stick', …}}) is the system in one of them"
+            f" system.in_mode({{{next(iter(frictions)).name!r}: 'stick', …}}) is the system in one of them"
         )
 
 

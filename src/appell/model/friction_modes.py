@@ -90,7 +90,7 @@ def _sliding(system: Any, i: int, fr: Friction, state: str, faces: Mapping[int, 
         u, speed = [sympy.Integer(way)], way * fr.slip[0]
     else:
         u = [s / speed for s in fr.slip]
-    if fr.limit is not None:
+    if fr.coefficient is None:
         bound: Any = fr.limit
     else:
         kind, row = system.normals[i]
