@@ -95,7 +95,8 @@ def _sliding(system: Any, i: int, fr: Friction, state: str, faces: Mapping[int, 
     else:
         kind, row = system.normals[i]
         normal = system.constraints[row] if kind == "constraint" else faces[row]
-        bound = sign * fr.coefficient * normal.multiplier
+        mu: Any = fr.coefficient
+        bound = sign * mu * normal.multiplier
     return [(-bound * one).xreplace({SPEED: speed}) for one in u]
 
 

@@ -64,14 +64,14 @@ def tippe_top() -> Example:
     top = quaternion("top")
     m, R, a, A, C, g, mu, eps = parameters("m R a A C g mu epsilon", positive=True)
     rotation = top.rotation
-    axis, rates = rotation.col(2), Matrix(top.rates)
+    axis, (p, q, r) = rotation.col(2), top.rates
     table = Constraint(z + a * axis[2] - R, name="table")
-    speed = Matrix([x.d, y.d, z.d]) + (rotation * rates).cross(a * axis - Matrix([0, 0, R]))
+    speed = Matrix([x.d, y.d, z.d]) + (rotation * Matrix([p, q, r])).cross(a * axis - Matrix([0, 0, R]))
     push = [-mu * table.multiplier * s / sqrt(speed[0] ** 2 + speed[1] ** 2 + eps**2) for s in speed[:2]]
     velocities = (x.d, y.d, z.d, *top.rates)
     system = System(
         coordinates=[x, y, z, top],
-        kinetic=m * (x.d**2 + y.d**2 + z.d**2) / 2 + (A * (rates[0] ** 2 + rates[1] ** 2) + C * rates[2] ** 2) / 2,
+        kinetic=m * (x.d**2 + y.d**2 + z.d**2) / 2 + (A * (p**2 + q**2) + C * r**2) / 2,
         potential=m * g * z,
         forces={v: sum(F * diff(s, v) for F, s in zip(push, speed[:2], strict=True)) for v in velocities},
         constraints=[table],
@@ -96,7 +96,7 @@ def tippe_top() -> Example:
         parameters={m: 0.006, R: size, a: 0.003, A: 8e-7, C: 7e-7, g: 9.81, mu: 0.3, eps: 0.002},
         start={
             z: size - 0.003 * math.cos(lean), qx: math.sin(lean / 2), qw: math.cos(lean / 2),
-            top.rates[2]: 155.0 * math.cos(lean), top.rates[1]: 155.0 * math.sin(lean),
+            r: 155.0 * math.cos(lean), q: 155.0 * math.sin(lean),
         },
         until=4.0,
         reference="R. J. Cohen, The tippe top revisited, Am. J. Phys. 45 (1977)",
