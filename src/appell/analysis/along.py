@@ -254,7 +254,7 @@ class Along:
         R_p[self.nq :] = dv_x[:, 1 + nz :]
         dt = -(g_x[1 : 1 + nz] @ Phi + g_x[1 + nz :] @ Pi) / rate
         f_before = self._beside_wall(before, t, q, v, g_x)
-        f_after = self._beside_wall(self._contacts(late), late, *after, g_x)
+        f_after = self._beside_wall(self._contacts(late), late, after[0], after[1], g_x)
         return np.asarray(R_z @ Phi + R_p @ Pi + np.outer(R_z @ f_before + R_t - f_after, dt), float)
 
     def _bearing(self, contacts: tuple[int, ...], face: int, t: float, q: Array, v: Array, after: Any) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 
 from appell.analysis.ensemble import Ensemble, axis, distinct
 from appell.analysis.orbit import Orbit
@@ -235,7 +235,7 @@ class _Search:
         known = [(k, one) for k, one in enumerate(self.attractors) if one.period is not None]
         if not known or not len(rows) or states.shape[1] < 2:
             return
-        tree = cKDTree(np.vstack([one.points for _, one in known]) / self.extent)
+        tree = KDTree(np.vstack([one.points for _, one in known]) / self.extent)
         owner = np.concatenate([np.full(len(one.points), k) for k, one in known])
         there = np.flatnonzero((self.labels[rows] == UNDECIDED) & np.isfinite(states[:, -2:]).all(axis=(1, 2)))
         at = [tree.query(states[there, -j] / self.extent, distance_upper_bound=self.tolerance) for j in (1, 2)]
@@ -375,7 +375,7 @@ class _Search:
         labels = place[self.labels].reshape(len(axes[0]), len(axes[1]))
         moving = max(1, int((self.labels != NONE).sum()))
         found = tuple(
-            Attractor(self.attractors[k].points, self.attractors[k].period, self.attractors[k].orbit, counts[k] / moving)
+            Attractor(self.attractors[k].points, self.attractors[k].period, self.attractors[k].orbit, float(counts[k]) / moving)
             for k in order
         )
         none = int((self.labels == NONE).sum())

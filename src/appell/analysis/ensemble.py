@@ -66,7 +66,7 @@ class Ensemble:
         self.p = self._parameters(given)
         first = dict(zip(map(str, model.parameters), self.p[0], strict=True))
         self.run = compile(model, first, backend=system.backend if isinstance(system, Run) else backend)
-        law = period_law(model, period)
+        law: Any = period_law(model, period)
         self.autonomous = period is None and law is None
         if law is None and fallback is None:
             raise ModelError(f"'{model.name}' is autonomous: give section= (an expression, or a wall), or period=")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from typing import Any
 
 import sympy
@@ -42,8 +43,9 @@ def _rational(ratio: Any) -> Any:
     """A ratio of floats as the small fraction that it is, up to rounding."""
     if not ratio.is_Float:
         return ratio
-    near = sympy.Rational(float(ratio)).limit_denominator(1000)
-    return near if abs(float(near) / float(ratio) - 1) < 1e-12 else ratio
+    near = Fraction(float(ratio)).limit_denominator(1000)
+    close = abs(float(near) / float(ratio) - 1) < 1e-12
+    return sympy.Rational(near.numerator, near.denominator) if close else ratio
 
 
 def driving_period(system: System) -> Expr | None:

@@ -55,11 +55,12 @@ def surfaces(system: System) -> tuple[Any, ...]:
 
 def _arguments(atom: Any) -> Iterator[Any]:
     """The functions that vanish where an atom changes its piece."""
+    args: Any = atom.args
     if isinstance(atom, sympy.Piecewise):
-        conditions = {c for _, when in atom.args for c in sympy.sympify(when).atoms(sympy.core.relational.Relational)}
+        conditions = {c for _, when in args for c in sympy.sympify(when).atoms(sympy.core.relational.Relational)}
         yield from (sympy.sympify(c.lhs - c.rhs) for c in conditions)
     elif isinstance(atom, sympy.Max | sympy.Min):
-        yield from (a - b for i, a in enumerate(atom.args) for b in atom.args[:i])
+        yield from (a - b for i, a in enumerate(args) for b in args[:i])
     elif isinstance(atom, sympy.floor | sympy.ceiling):
         yield sympy.sin(sympy.pi * atom.args[0])
     elif isinstance(atom, sympy.Mod):

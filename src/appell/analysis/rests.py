@@ -145,6 +145,8 @@ def continue_equilibrium(
     Contacts of the first rest are kept; the branch ends where one would have to pull or another wall is met.
     """
     system = system.system() if isinstance(system, Tree) else system
+    if not isinstance(system, System):
+        raise ModelError(f"continue_equilibrium takes a System, not {type(system).__name__}")
     if not isinstance(rest, Equilibrium):
         rest = equilibrium(system, rest, parameters)
     elif parameters is not None:

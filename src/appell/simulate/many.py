@@ -94,7 +94,7 @@ class Many:
         if self.call is not None and n:
             self._compiled(t, z, np.ascontiguousarray(p), np.ascontiguousarray(period), count, keep, h, states, status, events)
         for k in np.flatnonzero(status == Status.SWITCH):
-            states[k], status[k], events[k] = self._with_modes(k, t, z, p[k], float(period[k]), count, keep)
+            states[k], status[k], events[k] = self._with_modes(int(k), t, z, p[k], float(period[k]), count, keep)
         return Advanced(states, status, events)
 
     def _compiled(

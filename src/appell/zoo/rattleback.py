@@ -37,15 +37,15 @@ def rattleback() -> Example:
     heading = Matrix([[cos(psi), -sin(psi), 0], [sin(psi), cos(psi), 0], [0, 0, 1]])
     pitch = Matrix([[cos(beta), 0, sin(beta)], [0, 1, 0], [-sin(beta), 0, cos(beta)]])
     roll = Matrix([[1, 0, 0], [0, cos(alpha), -sin(alpha)], [0, sin(alpha), cos(alpha)]])
-    n = Matrix([-sin(beta), cos(beta) * sin(alpha), cos(beta) * cos(alpha)])
-    omega = Matrix([
+    n: Any = Matrix([-sin(beta), cos(beta) * sin(alpha), cos(beta) * cos(alpha)])
+    omega: Any = Matrix([
         alpha.d - psi.d * sin(beta),
         beta.d * cos(alpha) + psi.d * cos(beta) * sin(alpha),
         -beta.d * sin(alpha) + psi.d * cos(beta) * cos(alpha),
     ])  # fmt: skip
     s = sqrt(a**2 * n[0] ** 2 + b**2 * n[1] ** 2 + c**2 * n[2] ** 2)
     rho = Matrix([0, 0, h]) - Matrix([a**2 * n[0], b**2 * n[1], c**2 * n[2]]) / s
-    slip = pitch * roll * omega.cross(rho)
+    slip: Any = pitch * roll * omega.cross(rho)
     turning = A * omega[0] ** 2 + B * omega[1] ** 2 + C * omega[2] ** 2 + 2 * D * omega[0] * omega[1]
     system = System(
         coordinates=[x, y, z, psi, beta, alpha],
