@@ -189,7 +189,7 @@ def eliminate(M: Array, A: Array, r: Array, s: Array, rank: int) -> tuple[Array,
     x = np.concatenate([p, np.zeros(n - rank)])
     H, g = Z.T @ M @ Z, Z.T @ (r - M @ x)
     try:
-        root = np.linalg.cholesky(H)
+        root: Array = np.asarray(np.linalg.cholesky(H), dtype=np.float64)
     except np.linalg.LinAlgError:
         return *failed, Status.SINGULAR
     if (np.diag(root) ** 2 < PIVOT * np.diag(H)).any():

@@ -115,6 +115,8 @@ def pseudo_velocities(pseudo: Any) -> dict[str, Any] | None:
 
 def told(progress: Any) -> bool | Callable[[float], None]:
     """Whether or whom to tell the time reached."""
-    if isinstance(progress, bool | np.bool_) or callable(progress):
-        return progress
+    if isinstance(progress, bool | np.bool_):
+        return bool(progress)
+    if callable(progress):
+        return progress  # pyright: ignore[reportReturnType]
     raise ModelError(f"progress= is True, False or a function of the time reached, not {progress!r}")

@@ -88,7 +88,7 @@ class _Along:
             L = np.linalg.cholesky(M)
         except np.linalg.LinAlgError:
             L = np.array([np.diag(np.sqrt(np.abs(np.diag(one)) + 1e-300)) for one in M])
-        Y = np.linalg.solve(L, np.swapaxes(A, 1, 2))
+        Y = np.asarray(np.linalg.solve(L, np.swapaxes(A, 1, 2)), dtype=np.float64)
         sigma = np.zeros((len(Y), Y.shape[2]))
         found = np.linalg.svd(Y, compute_uv=False)
         sigma[:, : found.shape[1]] = found
@@ -132,7 +132,7 @@ class _Along:
         top = least.max()
         gone = np.flatnonzero(~(least > LOST * top))
         if len(gone):
-            doubts.append(self._said("are dependent within rounding", self.t[seen.at[gone[0]]], seen.Y[gone[0]]))
+            doubts.append(self._said("are dependent within rounding", float(self.t[seen.at[gone[0]]]), seen.Y[gone[0]]))
         rest = seen.sigma[:, r] if r < seen.sigma.shape[1] else np.zeros(len(least))
         if (rest > self.risen).any():
             k = int(np.argmax(rest > self.risen))
