@@ -109,6 +109,22 @@ def latex(expr: Any, motion: Collection[Symbol] = ()) -> str:
     return _Latex().doprint(_ordered(expr, motion))
 
 
+def latex_lines(expr: Any, width: int, motion: Collection[Symbol] = ()) -> list[str]:
+    """LaTeX of a sum in lines of about `width` characters of text, broken before a + or −; one line where it is no sum."""
+    ordered, printer, plain = _ordered(expr, motion), _Latex(), _Text({"order": None, "full_prec": False})
+    if not ordered.is_Add or len(plain.doprint(ordered)) <= width:
+        return [printer.doprint(ordered)]
+    lines, room = [""], width
+    for term in printer._as_ordered_terms(ordered):
+        size, minus = len(plain.doprint(term)) + 3, term.could_extract_minus_sign()
+        if lines[-1] and size > room:
+            lines, room = [*lines, "{}"], width
+        sign = "- " if minus else "+ " if lines[-1] else ""
+        lines[-1] += f" {sign}{printer.doprint(-term if minus else term)}"
+        room -= size
+    return [line.strip() for line in lines]
+
+
 def text(expr: Any, motion: Collection[Symbol] = ()) -> str:
     """One line of Unicode: m r² φ̇ cos(θ)/2."""
     line = _Text({"order": None, "full_prec": False}).doprint(_ordered(expr, motion))

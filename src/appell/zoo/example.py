@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sympy import Expr, Symbol
+from sympy import Expr, Symbol, latex
 
 from appell.model import System
 from appell.scene import Scene
@@ -39,3 +39,11 @@ class Example:
     def name(self) -> str:
         """Name of the system."""
         return self.system.name
+
+    def _repr_markdown_(self) -> str:
+        """What a notebook shows: the name and where it comes from, T, V, forces and constraints, values and start."""
+        values = ", ".join(f"${latex(s)} = {value:g}$" for s, value in self.parameters.items())
+        start = ", ".join(f"${latex(s)} = {value:g}$" for s, value in self.start.items())
+        lines = [f"**{self.name}** — {self.reference}", self.system.symbolic()._repr_latex_()]
+        lines += [f"with {values}"] if values else []
+        return "\n\n".join([*lines, f"starts at {start or 'rest'} and runs for {self.until:g} s"])

@@ -28,8 +28,9 @@ class Triangle(Function):
     def _eval_rewrite(self, rule: Any, args: Any, **hints: Any) -> Any:
         return sympy.asin(sympy.sin(args[0])) if rule == sympy.asin else None
 
-    def _latex(self, printer: Any) -> str:
-        return rf"\Pi\left({printer._print(self.args[0])}\right)"
+    def _latex(self, printer: Any, exp: str | None = None) -> str:
+        power = "" if exp is None else rf"^{{{exp}}}"
+        return rf"\Pi{power}\left({printer._print(self.args[0])}\right)"
 
     def _sympystr(self, printer: Any) -> str:
         return f"Π({printer._print(self.args[0])})"
@@ -50,8 +51,9 @@ class Meander(Function):
     def _eval_rewrite(self, rule: Any, args: Any, **hints: Any) -> Any:
         return sympy.sign(sympy.cos(args[0])) if rule == sympy.sign else None
 
-    def _latex(self, printer: Any) -> str:
-        return rf"M\left({printer._print(self.args[0])}\right)"
+    def _latex(self, printer: Any, exp: str | None = None) -> str:
+        power = "" if exp is None else rf"^{{{exp}}}"
+        return rf"M{power}\left({printer._print(self.args[0])}\right)"
 
     def _sympystr(self, printer: Any) -> str:
         return f"M({printer._print(self.args[0])})"

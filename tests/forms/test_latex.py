@@ -1,0 +1,51 @@
+"""LaTeX that a TeX engine takes, with sums broken into lines that fit a page."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+
+import appell as ap
+from appell.forms import FORMS
+from appell.letters import latex_lines
+
+ENGINE = shutil.which("pdflatex")
+HEAD = r"\documentclass[a4paper]{article}\usepackage{amsmath}\begin{document}"
+
+
+def every_form(example):
+    system = example.system.symbolic()
+    for form in FORMS.values():
+        own = {"pseudo": example.pseudo} if example.pseudo else {}
+        options = {name: own.get(name) or form.default(system, name) for name in form.variants[-1]}
+        if form.accepts(system, **options) is None:
+            yield form(system, **options)
+
+
+@pytest.mark.skipif(ENGINE is None, reason="needs a TeX engine (Debian: texlive-latex-base)")
+def test_a_tex_engine_takes_every_form(tmp_path):
+    examples = [ap.zoo.ALL[name]() for name in ("arm_with_joint_stops", "oscillator_between_stops", "constant_speed", "sleigh")]
+    pages = [rf"\[{example.system._repr_latex_().strip('$')}\]" for example in examples]
+    pages += [rf"\[{equations.latex('plain')}\]" for example in examples for equations in every_form(example)]
+    (tmp_path / "forms.tex").write_text("\n".join([HEAD, *pages, r"\end{document}"]))
+    run = [str(ENGINE), "-interaction=nonstopmode", "-draftmode", "-halt-on-error", "forms.tex"]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, errors="replace")
+    assert done.returncode == 0, [line for line in done.stdout.splitlines() if line.startswith("!")]
+
+
+def test_long_sums_go_on_in_the_next_line():
+    x, y = ap.coordinates("x y")
+    sum_ = x.dd + sum((-1) ** k * k * x**k * y for k in range(2, 12))
+    rows = latex_lines(sum_, 30)
+    assert len(rows) > 3 and all(row.startswith(("{} +", "{} -")) for row in rows[1:])
+    assert latex_lines(x * y, 1) == ["x y"] and len(latex_lines(sum_, 200)) == 1
+    shown = ap.forms.lagrange(ap.System([x], x.d**2 / 2, sum(x**k * sum(range(k)) for k in range(1, 30)))).latex("plain")
+    assert shown.count("&=") == 1 and shown.count(r"&\quad {} ") >= 2
+    assert shown.count(r"\left(") == shown.count(r"\right)")
+
+
+def test_an_example_tells_its_story():
+    story = ap.zoo.sleigh()._repr_markdown_()
+    assert "sleigh" in story and "Chaplygin" in story and r"\begin{aligned}" in story
