@@ -196,7 +196,10 @@ def _independent_solve(G: Array, right: Array) -> Array | None:
     """P of G P = right where the faces are independent; None where they are not."""
     if len(G) == 0:
         return np.zeros(0)
-    return np.linalg.solve(G, right) if _full(G) else None
+    if not _full(G):
+        return None
+    found: Any = np.linalg.solve(G, right)
+    return found
 
 
 def _full(G: Array) -> bool:
