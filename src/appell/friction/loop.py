@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from appell.backends import vm_function
 from appell.contact.contact import RESTS, SHORT, Instant
@@ -23,8 +22,9 @@ from appell.contact.events import Kind
 from appell.errors import AppellError, ConstraintError, ModelError, Status
 from appell.friction.decide import Undetermined, decide, dependent
 from appell.friction.functions import FrictionFunctions
-from appell.friction.guards import BREAK, HIT, HOLD, JAM, KINK, LEAVE, STOP, Crossing, Guard, Watch, crossings
+from appell.friction.guards import BREAK, HIT, HOLD, JAM, KINK, LEAVE, STOP, Guard, Watch, crossings
 from appell.friction.impact import Blow, Impact
+from appell.friction.locate import located
 from appell.friction.mode import SLIP, STICK, Mode
 from appell.friction.problem import TOLERANCE, Answer, Problem, response
 from appell.notes import Note
@@ -257,7 +257,7 @@ class Journey:
                 y, eps = one_guard.values(t, z, self._look(t, z, watch.mode))
                 return float(y[0, 0]), float(eps[0, 0])
 
-            time = _located(value, one, values[:, one.guard], noise[:, one.guard], samples)
+            time = located(value, one, values[:, one.guard], noise[:, one.guard], samples)
             if time is not None:
                 found.append((time, watch.guards[one.guard]))
         return min(found, key=lambda pair: pair[0]) if found else None
@@ -646,56 +646,6 @@ def _determinants(M: Array, J: Array, W: Array) -> Array:
     K = np.zeros((len(M), n + m, n + m))
     K[:, :n, :n], K[:, :n, n:], K[:, n:, :n] = M, -W, J
     return np.linalg.det(K)
-
-
-def _located(
-    both: Callable[[float], tuple[float, float]], one: Crossing, y: Array, noise: Array, t: Array
-) -> float | None:
-    """When a guard falls through zero; None where a dip does not reach it. both: time → the guard and its noise."""
-    value = lambda time: both(time)[0]
-    low, high = float(t[one.low]), float(t[one.high])
-    if one.inside:
-        time, least = _lowest(value, low, high)
-        return None if least >= 0 else _root(value, low, time)
-    if y[one.low] > noise[one.low]:
-        return _root(value, low, high)
-    nearest = high
-    for share in 0.5 ** np.arange(1, 41):  # it starts at zero: it must have risen, or falls at once
-        time = low + share * (high - low)
-        here, eps = both(time)
-        if here > eps:
-            return _root(value, time, nearest)
-        nearest = time if here < 0 else nearest
-    return low
-
-
-def _root(value: Callable[[float], float], a: float, b: float) -> float:
-    if value(a) <= 0:
-        return a
-    if value(b) > 0:  # another path to the same state differs by rounding: it falls to zero between, or as near as it comes
-        b, least = _lowest(value, a, b)
-        if least > 0:
-            return b
-    return float(brentq(value, a, b, xtol=4e-16 * max(abs(b), 1e-300), rtol=8.9e-16))  # type: ignore[arg-type]
-
-
-def _lowest(value: Callable[[float], float], a: float, b: float) -> tuple[float, float]:
-    """The lowest point between a and b by golden section, or the first that is below zero."""
-    part = (5**0.5 - 1) / 2
-    x, y = b - part * (b - a), a + part * (b - a)
-    fx, fy = value(x), value(y)
-    for _ in range(40):
-        if min(fx, fy) < 0:
-            break
-        if fx < fy:
-            b, y, fy = y, x, fx
-            x = b - part * (b - a)
-            fx = value(x)
-        else:
-            a, x, fx = x, y, fy
-            y = a + part * (b - a)
-            fy = value(y)
-    return (x, fx) if fx < fy else (y, fy)
 
 
 __all__ = ["BREAK", "HOLD", "JAM", "KINK", "LEAVE", "RESTS", "SHORT", "FrictionLoop"]
