@@ -124,22 +124,27 @@ class Tabulated(sympy.Function):
     nargs = 3
     is_real = True
 
+    @property
+    def _parts(self) -> Any:
+        return self.args
+
     def fdiff(self, argindex: int = 2) -> Any:
-        pieces, x, order = self.args
-        return Tabulated(pieces, x, order + 1)  # type: ignore[operator]
+        pieces, x, order = self._parts
+        return Tabulated(pieces, x, order + 1)
 
     def _eval_derivative(self, s: Any) -> Any:
-        return self.fdiff() * self.args[1].diff(s)
+        x: Any = self.args[1]
+        return self.fdiff() * x.diff(s)
 
     def _eval_evalf(self, prec: int) -> Any:
-        pieces, x, order = self.args
+        pieces, x, order = self._parts
         if not x.is_number:
             return None
-        found = pieces.value(x.evalf(), int(order), sympy.Float)  # type: ignore[attr-defined]
+        found = pieces.value(x.evalf(), int(order), sympy.Float)
         return sympy.nan if found is None else found
 
     def _sympystr(self, printer: Any) -> str:
-        pieces, x, order = self.args
+        pieces, x, order = self._parts
         return f"{pieces}{chr(39) * int(order)}({printer._print(x)})"
 
     def _latex(self, printer: Any, exp: str | None = None) -> str:

@@ -40,8 +40,9 @@ def collected(expr: Expr, *, limit: int = SMALL, unit: bool = False) -> Expr:
     best = min(expr, short.by_motion(), key=length)
     ways = _by_single_angles(expr, limit)
     if ways is None and best.is_Add:  # too much at once: what multiplies each product of velocities by itself
-        parts = [collected(part, limit=limit, unit=unit) for part in best.args if part.is_Mul]
-        ways = [sympy.Add(*parts, *(part for part in best.args if not part.is_Mul))]
+        terms: Any = best.args
+        parts = [collected(part, limit=limit, unit=unit) for part in terms if part.is_Mul]
+        ways = [sympy.Add(*parts, *(part for part in terms if not part.is_Mul))]
     return min([best, *(ways or [])], key=length)
 
 
@@ -215,7 +216,8 @@ class Polynomial:
             angle, place = self.atoms[i].args[0], len(atoms)
             atoms += [sympy.sin(2 * angle), sympy.cos(2 * angle)]
             found: Terms = {}
-            left = {(*powers, 0, 0): c for powers, c in left.items()}
+            longer: Terms = {(*powers, 0, 0): c for powers, c in left.items()}
+            left = longer
             for powers in sorted(left, reverse=True):
                 over = _raised(powers, j, 2)
                 if powers not in left:

@@ -238,7 +238,7 @@ class _Search:
         tree = KDTree(np.vstack([one.points for _, one in known]) / self.extent)
         owner = np.concatenate([np.full(len(one.points), k) for k, one in known])
         there = np.flatnonzero((self.labels[rows] == UNDECIDED) & np.isfinite(states[:, -2:]).all(axis=(1, 2)))
-        at = [tree.query(states[there, -j] / self.extent, distance_upper_bound=self.tolerance) for j in (1, 2)]
+        at: Any = [tree.query(states[there, -j] / self.extent, distance_upper_bound=self.tolerance) for j in (1, 2)]
         (d1, i1), (d2, i2) = at
         near = np.isfinite(d1) & np.isfinite(d2)
         same = np.zeros(len(there), dtype=bool)

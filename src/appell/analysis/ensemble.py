@@ -66,13 +66,15 @@ class Ensemble:
         self.p = self._parameters(given)
         first = dict(zip(map(str, model.parameters), self.p[0], strict=True))
         self.run = compile(model, first, backend=system.backend if isinstance(system, Run) else backend)
-        law: Any = period_law(model, period)
+        law = period_law(model, period)
         self.autonomous = period is None and law is None
         if law is None and fallback is None:
             raise ModelError(f"'{model.name}' is autonomous: give section= (an expression, or a wall), or period=")
         names = [str(p) for p in model.parameters]
-        each = lambda row: law(dict(zip(names, row, strict=True)))
-        self.period = np.full(n, fallback) if law is None else np.array([each(row) for row in np.atleast_2d(self._unlike())])
+        if law is None:
+            self.period = np.full(n, fallback)
+        else:
+            self.period = np.array([law(dict(zip(names, row, strict=True))) for row in np.atleast_2d(self._unlike())])
         self.period = np.broadcast_to(self.period, (n,)).copy()
         self.t, self.h = np.full(n, float(since)), np.zeros(n)
         self.z = self._starts(starts)

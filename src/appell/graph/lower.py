@@ -169,7 +169,8 @@ class Lowering:
                 result = ca.if_else(value(branch.args[1]), value(branch.args[0]), result)
             return result
         if isinstance(node, Tabulated):
-            return self._tabulated(*node.args)
+            args: Any = node.args
+            return self._tabulated(*args)
         function = FUNCTIONS.get(node.func)
         if function is None:
             what = f"the symbol '{node}'" if isinstance(node, Symbol) else f"the function '{node.func.__name__}'"

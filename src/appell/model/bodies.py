@@ -314,7 +314,9 @@ class Force:
     @property
     def expressions(self) -> list[tuple[Expr, int]]:
         """What it is made of, with the order of derivatives allowed in it."""
-        return [*((e, 1) for e in self.vector), *((e, 0) for e in self.at)]
+        vector: Any = self.vector
+        at: Any = self.at
+        return [*((e, 1) for e in vector), *((e, 0) for e in at)]
 
     def generalized(self, rates: Rates, velocities: Sequence[Symbol]) -> list[Expr]:
         v = total_derivative(self.at, rates)
@@ -345,7 +347,8 @@ class Torque:
     @property
     def expressions(self) -> list[tuple[Expr, int]]:
         """What it is made of, with the order of derivatives allowed in it."""
-        return [(e, 1) for e in self.vector]
+        vector: Any = self.vector
+        return [(e, 1) for e in vector]
 
     def generalized(self, rates: Rates, velocities: Sequence[Symbol]) -> list[Expr]:
         tau = self.vector if self.frame == "body" else self.on.orientation.rotation.T * self.vector

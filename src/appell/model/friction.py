@@ -226,7 +226,7 @@ def _read(system: Any, fr: Friction) -> Friction:
             system._expression(e.xreplace({SPEED: system.coordinates[0]}), f"{word} of friction '{fr.name}'", level=1)
             read[word] = system.in_velocities(e)
     slip: tuple[Any, ...] = tuple(system._expression(s, f"the slip of friction '{fr.name}'", level=1) for s in fr.slip)
-    return Friction(slip if len(slip) > 1 else slip[0], normal=fr.normal, law=fr.law, name=fr.name, **read)
+    return Friction(slip if len(slip) > 1 else next(iter(slip)), normal=fr.normal, law=fr.law, name=fr.name, **read)
 
 
 def _normal(system: Any, fr: Friction) -> tuple[str, int] | None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import sympy
 from sympy import Expr
@@ -30,7 +30,10 @@ HIGHEST = 6
 Span = tuple[float, float] | None
 
 
-def settled(system: Any, parameters: Any, span: Span = None) -> tuple[Any, Any]:
+S = TypeVar("S")
+
+
+def settled(system: S, parameters: Any, span: Span = None) -> tuple[S, Any]:
     """(system, parameters) with the values of prescribed functions written in and taken out of the parameters.
 
     A system without such functions comes back as it is. span: the times of a run, s, in which a function of t is to be fitted
@@ -116,7 +119,8 @@ def _checked(f: Prescribed, value: Any) -> Expr:
 
 def needed(system: System, f: Prescribed) -> int:
     """How many derivatives of f stand in the equations of motion."""
-    given = [(system.potential, 0), *((Q, 0) for Q in system.forces), *((rate, 1) for rate in system.rates.values())]
+    given: list[tuple[Any, int]] = [(system.potential, 0), *((Q, 0) for Q in system.forces)]
+    given += [(rate, 1) for rate in system.rates.values()]
     given += [(expr, 1) for expr in system._expressions()[:1]]
     given += [(r, 2 - c.order) for r, c in zip(system.residuals, system.constraints, strict=True)]
     given += [(face.function, 2) for face in system.unilateral]
@@ -126,7 +130,9 @@ def needed(system: System, f: Prescribed) -> int:
 
 def _check_span(system: System, span: Span) -> None:
     """Every table has values over the whole span."""
-    for pieces in tables(system) if span is not None else ():
+    if span is None:
+        return
+    for pieces in tables(system):
         first, last = pieces.range
         slack = 1e-9 * (last - first)
         outside = [x for x in span if not first - slack <= x <= last + slack]

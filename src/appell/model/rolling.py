@@ -100,7 +100,7 @@ class _Contact:
 class _OnPlane(_Contact):
     """n·p = height."""
 
-    def __init__(self, body: RigidBody, r: Expr, up: Matrix, height: Any, belt: Matrix):
+    def __init__(self, body: RigidBody, r: Expr, up: Any, height: Any, belt: Any):
         first = Matrix([1, 0, 0]) if up[0] == 0 else Matrix([-up[1], up[0], 0]) if up[1] != 0 else Matrix([0, 1, 0])
         first = first.normalized()
         self.height = height
@@ -122,7 +122,8 @@ class _OnDistance(_Contact):
         F = expression(function(x, y, z), f"the surface under '{name}'")
         n = Matrix([sympy.diff(F, c) for c in p])
         _refuse_no_distance(F, n, p, name)
-        here = dict(zip(p, body.position, strict=True))
+        place: Any = body.position
+        here: Any = dict(zip(p, place, strict=True))
         self.F = F.subs(here, simultaneous=True)
         n = n.applyfunc(lambda c: c.subs(here, simultaneous=True))
         axes = {"x": Matrix([1, 0, 0]), "y": Matrix([0, 1, 0]), "z": Matrix([0, 0, 1])}
@@ -140,7 +141,7 @@ class _OnDistance(_Contact):
 class _OnPoints(_Contact):
     """p − r u = s(u, w): the coordinates u, w follow the point of contact."""
 
-    def __init__(self, body: RigidBody, r: Expr, place: Matrix, u: Any, w: Any):
+    def __init__(self, body: RigidBody, r: Expr, place: Any, u: Any, w: Any):
         s_u, s_w = place.diff(u), place.diff(w)
         self.place = place
         normal = s_u.cross(s_w).applyfunc(_tidy)
@@ -171,7 +172,8 @@ def _contact(body: RigidBody, r: Expr, on: Any, up: Any, height: Any, belt: Sequ
     if callable(on) and not isinstance(on, sympy.Basic):
         return _OnDistance(body, r, on, name)
     try:
-        (u, w), place = on
+        given: Any = on
+        (u, w), place = given
     except (TypeError, ValueError):
         raise ModelError(f"on= under '{name}' is a function of (x, y, z), or ((u, w), [x, y, z]); not {on!r}") from None
     if not all(isinstance(c, Coordinate) and not c.order for c in (u, w)):

@@ -37,8 +37,8 @@ def _ends(between: Any, what: str) -> tuple[Any, Any]:
 
 
 def _point(end: Any, what: str) -> Matrix:
-    place = getattr(end, "position", end)
-    return Matrix(vector(list(place) if isinstance(place, sympy.MatrixBase) else place, f"an end of {what}"))
+    place: Any = getattr(end, "position", end)
+    return Matrix(vector(list(place.flat()) if isinstance(place, sympy.MatrixBase) else place, f"an end of {what}"))
 
 
 @dataclass(frozen=True, init=False)

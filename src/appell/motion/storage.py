@@ -339,7 +339,8 @@ class LoadedMotion(Record):
     def phases(self) -> tuple[Phase, ...]:
         """When frictions stick, slip or are off: see `Motion.phases`."""
         rows = json.loads(self.dataset.attrs.get("phases", "[]"))
-        return tuple(Phase(*row[:4], tuple(row[4]) if isinstance(row[4], list) else row[4]) for row in rows)
+        way = lambda value: tuple(value) if isinstance(value, list) else value
+        return tuple(Phase(start, end, name, kind, way(u)) for start, end, name, kind, u in rows)
 
     @property
     def contact_names(self) -> tuple[str, ...]:

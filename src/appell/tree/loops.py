@@ -258,8 +258,9 @@ def contact_point(
 
 
 def _friction(ways: tuple[Expr, ...], normal: Constraint | Unilateral, mu: Any, static: Any, name: str) -> Friction:
-    slip = tuple(way for way in ways if way != 0)
-    return Friction(slip if len(slip) > 1 else slip[0], normal=normal, coefficient=mu, static=static, name=f"{name}: friction")
+    slip: tuple[Any, ...] = tuple(way for way in ways if way != 0)
+    whole: Any = slip if len(slip) > 1 else next(iter(slip))
+    return Friction(whole, normal=normal, coefficient=mu, static=static, name=f"{name}: friction")
 
 
 __all__ = ["LOOPS", "contact_point", "loop", "rolling"]

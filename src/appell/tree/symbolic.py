@@ -275,9 +275,10 @@ def _friction(fr: Friction, write: _Frames) -> Friction:
     """The same friction in q and v; its normal is found by name."""
     sizes = {word: e if e is None else write(e) for word in ("coefficient", "static", "limit", "regularise")
              for e in [getattr(fr, word)]}  # fmt: skip
-    slip = tuple(write(s) for s in fr.slip)
+    slip: tuple[Any, ...] = tuple(write(s) for s in fr.slip)
     normal = None if fr.normal is None else getattr(fr.normal, "name", fr.normal)
-    return Friction(slip if len(slip) > 1 else slip[0], normal=normal, law=fr.law, name=fr.name, **sizes)
+    whole: Any = slip if len(slip) > 1 else next(iter(slip))
+    return Friction(whole, normal=normal, law=fr.law, name=fr.name, **sizes)
 
 
 def _row(c: Constraint, residual: Expr, W: tuple[Expr, ...] | None, write: _Frames) -> Constraint | None:

@@ -90,7 +90,8 @@ class TreeSystem(System):
         self.forces = tuple(
             Q - d * v if d else Q for Q, d, v in zip(self._forces(forces or {}), damping, self.velocities, strict=True)
         )
-        self.frame_loads = tuple(self._load(tuple(F), tuple(u)) for F, u in pairs)
+        given: Any = pairs
+        self.frame_loads = tuple(self._load(tuple(F), tuple(u)) for F, u in given)
         self._finish()
 
     def _finish(self) -> None:
