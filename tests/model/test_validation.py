@@ -255,7 +255,7 @@ def test_constraint_that_can_never_hold_as_an_equation():
 def test_bodies_and_loads():
     body = RigidBody(m, m * l**2, [x, y], phi)
     refused("bodies= takes Particle and RigidBody", [x, y], T, bodies=[T])
-    refused("loads= takes Force and Torque", [x, y], T, loads=[T])
+    refused("loads= takes Force, Torque, Spring and Damper", [x, y], T, loads=[T])
     with pytest.raises(ModelError, match="1, 2 or 3 entries"):
         Particle(m, [x, y, 0, 0])
     with pytest.raises(ModelError, match="not symmetric"):

@@ -11,6 +11,7 @@ are those that come with the numbers, 1e-12 for matrices and 2e-12 for eigenvalu
 from __future__ import annotations
 
 import json
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -75,12 +76,17 @@ def test_rolling(model, v):
     assert (K - DATA["parameters"]["g"] * np.array(EXPECTED["K0"])) / v**2 == near(EXPECTED["K2"])
 
 
+def apart(ours, row):
+    """How far eigenvalues are from those of the table, in the best of all orders: real parts of a pair may differ by rounding."""
+    theirs = [complex(*pair) for pair in row["eigenvalues_real_imag"]]
+    assert len(ours) == len(theirs)
+    return min(np.abs(np.array(order) - theirs).max() for order in permutations(ours))
+
+
 @pytest.mark.parametrize("row", EXPECTED["eigenvalue_table"], ids=lambda row: f"v={row['v']}")
 def test_eigenvalues(model, row):
     """Table 2 of the paper."""
-    ours = np.sort_complex(np.linalg.eigvals(state_matrix(model, row["v"])))
-    theirs = np.sort_complex([complex(*pair) for pair in row["eigenvalues_real_imag"]])
-    assert np.abs(ours - theirs).max() < DATA["tolerance"]["eigenvalues_abs"]
+    assert apart(np.linalg.eigvals(state_matrix(model, row["v"])), row) < DATA["tolerance"]["eigenvalues_abs"]
 
 
 @pytest.mark.parametrize("v", [0.0, 5.0])
@@ -95,8 +101,7 @@ def test_linearize(model, v):
     assert square(linear.K + linear.N) == pytest.approx(K, rel=0, abs=size * DATA["tolerance"]["matrices_abs"])
     assert np.abs(linear.M[2, :2]).max() < 1e-12 and np.abs(linear.follow).max() < 1e-11
     row = next(row for row in EXPECTED["eigenvalue_table"] if row["v"] == v)
-    theirs = np.sort_complex([complex(*pair) for pair in row["eigenvalues_real_imag"]])
-    assert np.abs(np.sort_complex(linear.eigenvalues[:4]) - theirs).max() < DATA["tolerance"]["eigenvalues_abs"]
+    assert apart(linear.eigenvalues[:4], row) < DATA["tolerance"]["eigenvalues_abs"]
     assert linear.eigenvalues[4:] == pytest.approx(0, abs=0)  # heading, place, wheel angles and the speed: nothing feels them
     assert linear.stable == (v == 5.0)
 

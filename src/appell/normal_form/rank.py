@@ -140,9 +140,20 @@ DISPARATE = 1e7
 """Ratio of A_ij²/M_jj within a row beyond which A M⁻¹Aᵀ loses half of its digits."""
 
 
+CHANCE = 1e-8
+"""Of an entry, where every row and every column has been scaled to a largest entry of 1: below it nothing is tied, as in a
+direction that is square to another but for the rounding of the numbers that were given."""
+
+
 def lengths(A: Array, size: Array) -> Array:
-    """|A_ij|, zero where it is no more than rounding of its terms."""
-    return np.where(np.abs(A) > DEPENDENT * size, np.abs(A), 0.0)
+    """|A_ij|, zero where it is no more than rounding of its terms, or nothing beside what its row and its column hold."""
+    entries = np.where(np.abs(A) > DEPENDENT * size, np.abs(A), 0.0)
+    scaled = entries.copy()
+    for _ in range(4):
+        for axis in (1, 0):
+            largest = scaled.max(axis=axis, initial=0.0, keepdims=True)
+            scaled /= np.where(largest > 0, largest, 1.0)
+    return np.where(scaled > CHANCE, entries, 0.0)
 
 
 def disparity(M: Array, entries: Array) -> float:
