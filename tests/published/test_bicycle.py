@@ -77,7 +77,7 @@ def test_rolling(model, v):
 
 
 def apart(ours, row):
-    """How far eigenvalues are from those of the table, in the best of all orders: real parts of a pair may differ by rounding."""
+    """How far eigenvalues are from those of the table in the best of all orders: real parts of a pair differ by rounding."""
     theirs = [complex(*pair) for pair in row["eigenvalues_real_imag"]]
     assert len(ours) == len(theirs)
     return min(np.abs(np.array(order) - theirs).max() for order in permutations(ours))
