@@ -54,7 +54,7 @@ class ModeLoop:
     corner: the rule for corners. bends: whether rows are nonlinear in the velocities, so that impacts are followed here.
     """
 
-    run_: Run
+    compiled: Run
     flight: Any  # CLoop or PySwitchLoop
     held: Any
     corner: str
@@ -70,8 +70,8 @@ class ModeLoop:
     def implied(self, contacts: tuple[int, ...], face: int, t: float, q: Array, v: Array) -> bool:
         """Whether g of a face is zero wherever the contacts hold: at random states near this one."""
         if contacts and (contacts, face) not in self.redundant:
-            rng = np.random.default_rng(1)
-            near = (on_faces(self.run_.form, self.run_.p, contacts, t + rng.uniform(0.1, 1), q, v, rng) for _ in range(3))
+            rng, run = np.random.default_rng(1), self.compiled
+            near = (on_faces(run.form, run.p, contacts, t + rng.uniform(0.1, 1), q, v, rng) for _ in range(3))
             self.redundant[contacts, face] = all(abs(g[face]) <= 1e-9 * size[face] for g, size in near)
         return bool(contacts) and self.redundant[contacts, face]
 
@@ -87,12 +87,12 @@ class _Journey:
 
     def __init__(self, loop: ModeLoop, task: Task, trace: Trace):
         self.loop, self.task, self.trace = loop, task, trace
-        self.floor = floor_of(np.asarray(task.atol), loop.run_.form.nq)
+        self.floor = floor_of(np.asarray(task.atol), loop.compiled.form.nq)
         self.landings: dict[int, float] = {}  # face → time of its last landing
         self.rank = 0  # independent ones among the contacts
         self.stalled = 0
         self.jammed = -np.inf  # when it was last freed
-        self.unseen = np.zeros(len(loop.run_.system.unilateral), dtype=int)  # fixed steps that do not follow a distance
+        self.unseen = np.zeros(len(loop.compiled.system.unilateral), dtype=int)  # fixed steps that do not follow a distance
 
     def traces(self) -> Iterator[Trace]:
         trace = self.trace
@@ -105,7 +105,7 @@ class _Journey:
             self.stalled = self.stalled + 1 if trace.t == began else 0
             if self.task.fixed_step and trace.t > began:
                 rows = trace.steps.joined(first)
-                self.unseen += unresolved(self.loop.run_, self.contacts, rows[:, 0], rows[:, 1:])
+                self.unseen += unresolved(self.loop.compiled, self.contacts, rows[:, 0], rows[:, 1:])
             status = trace.status
             if status is Status.SWITCH:
                 assert trace.switch is not None
@@ -115,7 +115,7 @@ class _Journey:
         if status in (Status.SINGULAR, Status.STEP_TOO_SMALL, Status.NOT_FINITE, Status.ACCUMULATION):
             self._explain()
         if self.task.fixed_step and self.unseen.any():
-            warn_of(self.loop.run_, self.task.fixed_step, self.unseen, trace.statistics.accepted)
+            warn_of(self.loop.compiled, self.task.fixed_step, self.unseen, trace.statistics.accepted)
         yield trace.ended(status)
 
     def _guarded(self, action: Any, *arguments: Any) -> Status:
@@ -137,7 +137,7 @@ class _Journey:
     # -- from one mode to the next -------------------------------------------------------------------------------------
 
     def _instant(self) -> Instant:
-        form = self.loop.run_.form
+        form = self.loop.compiled.form
         z = self.trace.z
         q, v = z[: form.nq].copy(), z[form.nq : form.nq + form.nv].copy()
         return Instant.at(form, self.trace.t, q, v, self.task.p, self.floor)
@@ -203,11 +203,11 @@ class _Journey:
 
     def _explain(self) -> None:
         """Warns of faces that no impulse can answer for, because bilateral constraints move it there."""
-        at, nv = self._instant(), self.loop.run_.form.nv
+        at, nv = self._instant(), self.loop.compiled.form.nv
         free = replace(at, A=np.zeros((0, nv)), W=np.zeros((nv, 0)), a0=np.zeros(0))
         for face in at.approaching:
             if at.compliance([face])[0, 0] <= 1e-9 * free.compliance([face])[0, 0]:
-                name = self.loop.run_.system.unilateral[face].name
+                name = self.loop.compiled.system.unilateral[face].name
                 warn(
                     f"at t = {self.trace.t:.9g} the bilateral constraints drive the motion into '{name}', and no impulse can"
                     " stop it"
@@ -246,7 +246,7 @@ class _Journey:
 
     def _move(self, at: Instant, dv: Array) -> None:
         """v += Δv; the impulses M Δv = W λ + n P do the work (v + Δv/2)·MΔv."""
-        form, trace = self.loop.run_.form, self.trace
+        form, trace = self.loop.compiled.form, self.trace
         trace.z[form.nq : form.nq + form.nv] += dv
         trace.z[-1] += float((at.v + dv / 2) @ at.M @ dv)
         trace.keep()
@@ -305,7 +305,7 @@ class _Journey:
 
     def _bent(self, at: Instant, face: int, resting: list[int]) -> Blow:
         """A blow under rows that are nonlinear in the velocities: see `bent`."""
-        form, trace, p = self.loop.run_.form, self.trace, self.task.p
+        form, trace, p = self.loop.compiled.form, self.trace, self.task.p
         instant = lambda v: Instant.at(form, trace.t, trace.z[: form.nq].copy(), v, p, self.floor)
         return bent_blow(instant, at, face, resting)
 
@@ -319,7 +319,7 @@ class _Journey:
         return all(self._implied(first, i) for i in faces if i not in first)
 
     def _implied(self, contacts: tuple[int, ...], face: int) -> bool:
-        q, v = np.split(self.trace.z[:-1].copy(), [self.loop.run_.form.nq])
+        q, v = np.split(self.trace.z[:-1].copy(), [self.loop.compiled.form.nq])
         return self.loop.implied(contacts, face, self.trace.t, q, v)
 
 

@@ -115,7 +115,7 @@ class Holds:
 
     def _instant(self) -> Instant:
         assert self._walled is not None
-        form, trace = self._walled.run_.form, self.trace
+        form, trace = self._walled.compiled.form, self.trace
         q, v = trace.z[: form.nq].copy(), trace.z[form.nq : form.nq + form.nv].copy()
         return Instant.at(form, trace.t, q, v, self.p)
 
