@@ -13,6 +13,7 @@ from appell.errors import ConstraintError, ModelError
 from appell.model import System
 from appell.model.values import as_table, bound
 from appell.normal_form import NormalForm
+from appell.normal_form.manifold import RESIDUAL_PARTS, relative, residuals_from
 from appell.simulate.run import Run
 from appell.simulate.start import TOLERANCE, read
 
@@ -167,17 +168,10 @@ def _batch(run: Run, form: NormalForm, names: tuple[str, ...], t0: float, inputs
 
 
 def _off_constraints(run: Run, form: NormalForm, t0: float, inputs: Inputs) -> tuple[Array, list[str]]:
-    """Relative residuals, (runs, rows), as `normal_form.manifold.residuals` forms them, and the names of the rows."""
-    out = _batch(run, form, ("f0", "f1", "f0_scale", "f1_scale", "A_size"), t0, inputs)
-    row = out["A_size"].sum(axis=2)
-    large = [np.abs(z).max(axis=1, initial=0.0)[:, None] for z in (inputs.q, inputs.v)]
-    floors = large[0] + 1e-6 * large[1], large[1] + 1e-6 * large[0]
-    parts = []
+    """Relative residuals, (runs, rows), and the names of the rows."""
     with np.errstate(all="ignore"):
-        for f, floor, here in (("f0", floors[0], form.levels == 0), ("f1", floors[1], form.levels < 2)):
-            size = out[f"{f}_scale"] + row[:, here] * floor
-            size = np.where(row[:, here] > 0, size, np.maximum(size, 1.0))
-            parts.append(np.where(out[f] == 0, 0.0, np.abs(out[f]) / size))
+        left = residuals_from(form, _batch(run, form, RESIDUAL_PARTS, t0, inputs), inputs.q, inputs.v)
+        parts = [relative(left.f0, left.f0_scale), relative(left.f1, left.f1_scale)]
     linear = [r for r in form.rows if r.linear]
     names = [r.constraint.name for r in linear if r.level == 0] + [r.constraint.name for r in linear if r.level < 2]
     return np.hstack(parts), names
