@@ -316,7 +316,7 @@ class _Flight:
             inside = k > 1 and g[k - 1] <= g[k - 2] and g[k - 1] <= g[k]
             if not (first or last or inside):
                 continue  # the outermost parts have their rates at the ends
-            lowest, least = _lowest(lambda t: self._guard(i, t, end), times[k - 1 - inside], times[k])
+            lowest, least = lowest_point(lambda t: self._guard(i, t, end), times[k - 1 - inside], times[k])
             if least < -noise:
                 return self._before(i, lowest, end, one, noise)
             if free and least <= low < min(one.g[i], two.g[i]):
@@ -394,12 +394,14 @@ def _root_of(f: Any, a: float, b: float) -> float:
     return float(root)
 
 
-def _lowest(f: Any, a: float, b: float) -> tuple[float, float]:
-    """The lowest point between a and b by golden section, and its value."""
+def lowest_point(f: Any, a: float, b: float, enough: float = -np.inf) -> tuple[float, float]:
+    """The lowest point between a and b by golden section, or the first one found below `enough`, and its value."""
     part = (5**0.5 - 1) / 2
     x, y = b - part * (b - a), a + part * (b - a)
     fx, fy = f(x), f(y)
     for _ in range(SECTIONS):
+        if min(fx, fy) < enough:
+            break
         if fx < fy:
             b, y, fy = y, x, fx
             x = b - part * (b - a)

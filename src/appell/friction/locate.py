@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from appell.contact.loop_switch import lowest_point
 from appell.friction.guards import Crossing
 
 Array = NDArray[np.float64]
@@ -20,7 +21,7 @@ def located(
     value = lambda time: both(time)[0]
     low, high = float(t[one.low]), float(t[one.high])
     if one.inside:
-        time, least = _lowest(value, low, high)
+        time, least = lowest_point(value, low, high, 0.0)
         return None if least >= 0 else _root(value, low, time)
     if y[one.low] > noise[one.low]:
         return _root(value, low, high)
@@ -38,29 +39,10 @@ def _root(value: Callable[[float], float], a: float, b: float) -> float:
     if value(a) <= 0:
         return a
     if value(b) > 0:  # another path to the same state differs by rounding: it falls to zero between, or as near as it comes
-        b, least = _lowest(value, a, b)
+        b, least = lowest_point(value, a, b, 0.0)
         if least > 0:
             return b
     return float(brentq(value, a, b, xtol=4e-16 * max(abs(b), 1e-300), rtol=8.9e-16))  # type: ignore[arg-type]
-
-
-def _lowest(value: Callable[[float], float], a: float, b: float) -> tuple[float, float]:
-    """The lowest point between a and b by golden section, or the first that is below zero."""
-    part = (5**0.5 - 1) / 2
-    x, y = b - part * (b - a), a + part * (b - a)
-    fx, fy = value(x), value(y)
-    for _ in range(40):
-        if min(fx, fy) < 0:
-            break
-        if fx < fy:
-            b, y, fy = y, x, fx
-            x = b - part * (b - a)
-            fx = value(x)
-        else:
-            a, x, fx = x, y, fy
-            y = a + part * (b - a)
-            fy = value(y)
-    return (x, fx) if fx < fy else (y, fy)
 
 
 __all__ = ["located"]
