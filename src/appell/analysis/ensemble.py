@@ -15,7 +15,7 @@ from appell.analysis.result import state_names
 from appell.backends import vm_function
 from appell.errors import STATUS_TEXT, AppellError, ConstraintError, ModelError, Status
 from appell.model import System
-from appell.model.values import bound
+from appell.model.values import bound, reals
 from appell.simulate.many import Many, fitting_method
 from appell.simulate.progress import Reporter
 from appell.simulate.run import Run, compile
@@ -35,7 +35,10 @@ def axis(over: Any, what: str, count: int) -> list[tuple[str, Array]]:
         raise ModelError(f"{what} takes {word}, symbol → values, not {over!r}")
     found = []
     for key, given in over.items():
-        values = np.asarray(given, float)
+        try:
+            values = reals(given)
+        except (TypeError, ValueError):
+            raise ModelError(f"the values of {key} must be a list of finite numbers, not {given!r}") from None
         if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
             raise ModelError(f"the values of {key} must be a list of finite numbers")
         found.append((str(key), values))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from appell.errors import ConstraintError, ModelError
 from appell.model import System
-from appell.model.values import as_table, bound
+from appell.model.values import as_table, bound, reals
 from appell.normal_form import NormalForm
 from appell.normal_form.manifold import RESIDUAL_PARTS, relative, residuals_from
 from appell.simulate.run import Run
@@ -88,14 +88,16 @@ def _states(system: System, starts: Any) -> Table:
             shape = f"(runs, {len(symbols)})"
             raise ModelError(f"starts as an array have the shape {shape}, coordinates then velocities, not {starts.shape}")
         return dict(zip(symbols, starts.T, strict=True))
+    if not isinstance(starts, Mapping):
+        raise ModelError(f"starts are {{coordinate or velocity: values}}, or an array of states, not {type(starts).__name__}")
     return starts
 
 
 def _column(key: Any, value: Any) -> Array:
     try:
-        array = np.asarray(value, dtype=float)
+        array = reals(value)
     except (TypeError, ValueError):
-        raise ModelError(f"the values of {key} must be numbers, not {value!r}") from None
+        raise ModelError(f"the values of {key} must be real numbers, not {value!r}") from None
     if array.ndim > 1:
         raise ModelError(f"the values of {key} have the shape {array.shape}; flatten them, one value a run (ap.outer does)")
     return array

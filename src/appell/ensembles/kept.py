@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from appell.ensembles.reduce import Reduction
 from appell.errors import ModelError
+from appell.model.values import reals
 
 Array = NDArray[np.float64]
 
@@ -84,7 +85,7 @@ def _every(k: int, t0: float, ends: Array, step: float | None) -> Array:
 
 def _times(keep: Any, runs: int, t0: float, ends: Array) -> Array:
     try:
-        times = np.atleast_1d(np.asarray(keep, dtype=float))
+        times = np.atleast_1d(reals(keep))
     except (TypeError, ValueError):
         raise ModelError(f"{HOW}, not {keep!r}") from None
     if times.ndim > 2 or times.shape[-1] == 0 or (times.ndim == 2 and len(times) != runs):

@@ -27,7 +27,7 @@ from appell.ensembles.single import make, message_of
 from appell.ensembles.stability import refuse_unstable
 from appell.errors import AppellError, ModelError, Status
 from appell.model import System
-from appell.model.values import finite
+from appell.model.values import finite, reals
 from appell.simulate.loop.prepare import methods
 from appell.simulate.progress import Reporter, reporter
 from appell.simulate.run import Run, unjudged
@@ -167,7 +167,7 @@ def _order(
 
 def _ends(until: Any, runs: int) -> Array:
     try:
-        ends = np.atleast_1d(np.asarray(until, dtype=float))
+        ends = np.atleast_1d(reals(until))
     except (TypeError, ValueError):
         raise ModelError(f"until= must be a time or one for each run, not {until!r}") from None
     if ends.shape not in ((1,), (runs,)):

@@ -20,6 +20,7 @@ from appell.ensembles.simulate_many import simulate_many
 from appell.ensembles.store import Store
 from appell.errors import STATUS_TEXT, ModelError, Status
 from appell.model import System
+from appell.model.values import reals
 from appell.motion.dataset import Names, json_text, version
 from appell.normal_form import normal_form
 from appell.simulate.progress import reporter
@@ -108,6 +109,8 @@ def sweep(
     _refuse_options(options)
     size = _chunk(chunk, grid.runs)
     task = _Task(system, float(until), options)
+    if not isinstance(store, str | Path):
+        raise ModelError(f"store= is the path of a folder, not {store!r}")
     probe = task(grid, 0, 1)  # names, shapes, and bad input, before anything is stored
     with Store(store, _manifest(grid, task, size)) as place:
         done = place.done()
@@ -195,7 +198,10 @@ def _grid(system: System, over: Any, starts: Any, parameters: Any) -> Grid:
     known = {str(s) for s in (*system.parameters, *system.coordinates, *system.velocities)}
     axes = {}
     for key, values in over.items():
-        array = np.asarray(values, dtype=float)
+        try:
+            array = reals(values)
+        except (TypeError, ValueError):
+            raise ModelError(f"the values of {key} in over= must be real numbers, not {values!r}") from None
         if str(key) not in known:
             names = ", ".join(sorted(known))
             raise ModelError(f"over= names {key}, which is neither a parameter nor a state of {system.name}; it has {names}")
@@ -206,7 +212,7 @@ def _grid(system: System, over: Any, starts: Any, parameters: Any) -> Grid:
         both = [key for key in table or {} if str(key) in axes]
         if both:
             raise ModelError(f"{both[0]} is given by over= and by {where}; leave it to one of them")
-    table = {str(k): np.asarray(v, dtype=float) if np.ndim(v) else float(v) for k, v in (starts or {}).items()}
+    table = {str(k): v if np.ndim(v) else float(v) for k, v in (starts or {}).items()}
     lengths = {np.size(v) for v in table.values() if np.ndim(v)}
     if len(lengths) > 1:
         raise ModelError(f"the arrays of starts must have one length, not {sorted(lengths)}; ap.outer makes all combinations")

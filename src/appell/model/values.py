@@ -6,6 +6,9 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from appell.errors import ModelError
 
 RULES: tuple[tuple[str, Callable[[float], bool]], ...] = (
@@ -16,6 +19,12 @@ RULES: tuple[tuple[str, Callable[[float], bool]], ...] = (
     ("nonzero", lambda x: x != 0),
     ("integer", lambda x: x == int(x)),
 )
+
+
+def reals(value: Any) -> NDArray[np.float64]:
+    """As float64; a TypeError or ValueError for text, complex numbers and rows of unequal length: no imaginary part is lost."""
+    given = np.asarray(value)
+    return given.astype(float, casting="unsafe" if given.dtype.kind == "O" else "same_kind")
 
 
 def bound(
