@@ -31,7 +31,8 @@ fuzz-contact: $(VENV)/.dev
 
 .PHONY: fuzz-friction
 fuzz-friction: $(VENV)/.dev
-	$(BIN)/python -m tests.friction.random_systems 10000
+	@mkdir -p out
+	$(BIN)/python -m tests.friction.random_systems 10000 --workers $(shell nproc 2>/dev/null || echo 2) --out out/friction.json
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile

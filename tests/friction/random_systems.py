@@ -2,79 +2,102 @@
 
 from __future__ import annotations
 
+import argparse
+import itertools
+import json
 import sys
+import time
 import warnings
 from collections import Counter
+from functools import lru_cache, partial
+from pathlib import Path
 
 import numpy as np
-from sympy import Rational, cos, sin
+from sympy import cos, sin
+from tests.reference.workers import Failed, results
 
 import appell as ap
 
-LETTERS = "a b c d"
+class Numbers:
+    """Random numbers as parameters of a system: systems of one shape share their derivation and their compiled code."""
+
+    def __init__(self, rng):
+        self.rng, self.values = rng, {}
+
+    def __call__(self, low, high):
+        symbol = ap.parameters(f"c{len(self.values)}", real=True)
+        self.values[symbol] = round(float(self.rng.uniform(low, high)), 3)
+        return symbol
+
+    def not_negative(self, low, high):
+        symbol = ap.parameters(f"d{len(self.values)}", nonnegative=True)
+        self.values[symbol] = round(float(self.rng.uniform(low, high)), 3) if high else 0.0
+        return symbol
+
+
+def made(q, kinetic, potential, constraints, name):
+    """A system, one and the same for equal arguments."""
+    return _system(tuple(q), kinetic, potential, tuple(constraints), name)
+
+
+@lru_cache(maxsize=None)
+def _system(q, kinetic, potential, constraints, name):
+    return ap.System(q, kinetic, potential, constraints=constraints, name=name)
 
 
 def draw(seed):
-    """(system, start): springs, gravity, a random mass matrix with a part that turns, and frictions of every kind."""
+    """(system, start, parameters): springs, gravity, a random mass matrix with a part that turns, frictions of every kind."""
     rng = np.random.default_rng(seed)
-    n = int(rng.integers(1, 4))
-    q = list(ap.coordinates(" ".join(LETTERS.split()[:n]) + " ")) if n > 1 else [ap.coordinates("a")]
-    number = lambda low, high: Rational(int(rng.uniform(low, high) * 1000), 1000)
-    root = [[number(-0.4, 0.4) for _ in range(n)] for _ in range(n)]
-    masses = [number(0.5, 2) for _ in range(n)]
-    kinetic = sum(m * x.d**2 for m, x in zip(masses, q, strict=True)) / 2
-    kinetic += sum(sum(r * x.d for r, x in zip(row, q, strict=True)) ** 2 for row in root) / 2
+    number = Numbers(rng)
+    n, kind = int(rng.integers(1, 4)), int(rng.integers(4))
+    *q, h = ap.coordinates(" ".join(["a", "b", "c"][:n]) + " h")
+    pick = lambda: q[int(rng.integers(n))]
+    row = lambda: sum(number(-1, 1) * x.d for x in q) + pick().d
+    kinetic = sum(number(0.5, 2) * x.d**2 for x in q) / 2
+    kinetic += sum(sum(number(-0.4, 0.4) * x.d for x in q) ** 2 for _ in range(n)) / 2
     if n > 1 and rng.random() < 0.5:
         kinetic += number(0.1, 0.5) * q[0].d * q[1].d * cos(q[0] - q[1]) / 2
     potential = sum(number(0.5, 8) * x**2 for x in q) / 2 + sum(number(-3, 3) * x for x in q)
-    constraints, moving, start = [], [], {}
-    extra = ap.coordinates("h")
-    kind = rng.integers(4)
-    row = lambda: sum(number(-1, 1) * x.d for x in q) + q[int(rng.integers(n))].d
-    if kind == 0:
-        constraints.append(ap.Friction(row(), limit=number(0.05, 1.5), name="brake"))
-    elif kind == 1:
-        constraints.append(ap.Friction(row(), limit=number(0.05, 1), name="brake"))
-        constraints.append(ap.Friction(q[-1].d, limit=number(0.05, 1), name="pad"))
-    else:
-        wall = extra + number(-0.3, 0.3) * sum(q) if rng.random() < 0.5 else extra + number(0, 0.2) * sin(q[0])
-        e = Rational(0) if rng.random() < 0.4 else number(0.1, 0.9)
-        floor = ap.Unilateral(wall, name="floor", restitution=e) if kind == 2 else ap.Constraint(wall, name="floor")
-        mu = number(0.05, 0.5)
-        static = mu + number(0, 0.2) if rng.random() < 0.5 else None
-        slip = row() if n == 1 or rng.random() < 0.7 else (q[0].d, q[1].d)
-        constraints += [floor, ap.Friction(slip, normal=floor, coefficient=mu, static=static, name="sole")]
-        if rng.random() < 0.3:
-            constraints.append(ap.Friction(q[0].d, limit=number(0.05, 0.5), name="brake"))
-        kinetic += number(0.5, 2) * extra.d**2 / 2
-        potential += number(3, 12) * extra
-        moving.append(extra)
-    system = ap.System([*q, *moving], kinetic, potential, constraints=constraints, name=f"random {seed}")
-    for x in q:
-        start[x], start[x.d] = float(rng.normal()), float(rng.normal()) if rng.random() < 0.8 else 0.0
-    if moving:
-        f = wall.subs({x: start[x] for x in q}).subs({extra: 0})
-        lift = float(rng.uniform(0, 0.5)) if kind == 2 and rng.random() < 0.7 else 0.0
-        start[extra] = lift - float(f)
-        if kind == 3 or lift == 0.0:
-            start = dict(ap.consistent(system, start)) if kind == 3 else start
-            if kind == 2:
-                rate = ap.total_derivative(wall).subs({**{x: start[x] for x in q}, **{x.d: start[x.d] for x in q}, extra.d: 0})
-                start[extra.d] = -float(rate.subs(extra, start[extra]))
-    return system, start
+    start = {x: float(rng.normal()) for x in q} | {x.d: float(rng.normal()) * (rng.random() < 0.8) for x in q}
+    if kind < 2:
+        constraints = [ap.Friction(row(), limit=number.not_negative(0.05, 1.5), name="brake")]
+        if kind == 1:
+            constraints.append(ap.Friction(q[-1].d, limit=number.not_negative(0.05, 1), name="pad"))
+        return made(q, kinetic, potential, constraints, "mechanism"), start, number.values
+    wall = h + number(-0.3, 0.3) * sum(q) if rng.random() < 0.5 else h + number(0, 0.2) * sin(q[0])
+    floor = ap.Constraint(wall, name="floor")
+    if kind == 2:
+        e = number.not_negative(*((0, 0) if rng.random() < 0.4 else (0.1, 0.9)))
+        floor = ap.Unilateral(wall, name="floor", restitution=e)
+    mu = number.not_negative(0.05, 0.5)
+    static = mu + number.not_negative(0, 0.2) if rng.random() < 0.5 else None
+    slip = row() if n == 1 or rng.random() < 0.7 else (q[0].d, q[1].d)
+    constraints = [floor, ap.Friction(slip, normal=floor, coefficient=mu, static=static, name="sole")]
+    if rng.random() < 0.3:
+        constraints.append(ap.Friction(q[0].d, limit=number.not_negative(0.05, 0.5), name="brake"))
+    kinetic += number(0.5, 2) * h.d**2 / 2
+    system = made([*q, h], kinetic, potential + number(3, 12) * h, constraints, "mechanism")
+    lift = float(rng.uniform(0, 0.5)) if kind == 2 and rng.random() < 0.7 else 0.0
+    at = {**number.values, **start}
+    start[h] = lift - float((wall - h).xreplace(at))
+    if not lift:
+        start[h.d] = -float(sum(wall.diff(x).xreplace(at) * start[x.d] for x in q))
+    return system, start, number.values
 
 
 def draw_body(seed):
-    """(system, start): a plane body with two or three corners over a rough floor, perhaps a rough wall, dropped at random."""
+    """(system, start, parameters): a plane body with two or three corners over a rough floor, perhaps a rough wall, dropped."""
     rng = np.random.default_rng(seed)
-    number = lambda low, high: Rational(int(rng.uniform(low, high) * 1000), 1000)
+    number = Numbers(rng)
     x, y, turn = ap.coordinates("x y turn")
     low = lambda: number(-0.6, -0.2)
-    corners = [(number(-1, -0.3), low()), (number(0.3, 1), low()), (number(-0.4, 0.4), number(0.3, 0.8))]
-    e = Rational(0) if rng.random() < 0.6 else number(0.1, 0.7)
-    mu = number(0.05, 0.6)
+    corners = [(number(-1, -0.3), low()), (number(0.3, 1), low())]
+    if rng.random() < 0.5:
+        corners.append((number(-0.4, 0.4), number(0.3, 0.8)))
+    e = number.not_negative(*((0, 0) if rng.random() < 0.6 else (0.1, 0.7)))
+    mu = number.not_negative(0.05, 0.6)
     constraints = []
-    for k, (a, b) in enumerate(corners[: int(rng.integers(2, 4))]):
+    for k, (a, b) in enumerate(corners):
         place = (x + a * cos(turn) - b * sin(turn), y + a * sin(turn) + b * cos(turn))
         rate = [ap.total_derivative(c) for c in place]
         floor = ap.Unilateral(place[1], name=f"floor {k}", restitution=e)
@@ -83,19 +106,18 @@ def draw_body(seed):
             wall = ap.Unilateral(place[0] + 2, name="wall", restitution=e)
             constraints += [wall, ap.Friction(rate[1], normal=wall, coefficient=mu, name="wall rub")]
     kinetic = (x.d**2 + y.d**2 + number(0.1, 0.5) * turn.d**2) / 2
-    system = ap.System([x, y, turn], kinetic, 10 * y, constraints=constraints, name=f"body {seed}")
-    angle = float(rng.uniform(-0.5, 0.5))
-    low = min(float(a) * np.sin(angle) + float(b) * np.cos(angle) for a, b in corners)
+    angle, values = float(rng.uniform(-0.5, 0.5)), number.values
+    low = min(values[a] * np.sin(angle) + values[b] * np.cos(angle) for a, b in corners)
     start = {turn: angle, y: -low + float(rng.uniform(0.01, 0.5)), x.d: float(rng.normal()) * 2, turn.d: float(rng.normal())}
-    return system, start
+    return made([x, y, turn], kinetic, 10 * y, constraints, "body"), start, values
 
 
 def run(seed, until=5.0, draw=draw, **options):
     """The motion of a random system; warnings of runs that stop are kept in its message."""
-    system, start = draw(seed)
+    system, start, parameters = draw(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return ap.simulate(system, start, until=until, **options)
+        return ap.simulate(system, start, until, parameters, **options)
 
 
 def broken(motion):
@@ -137,20 +159,57 @@ def broken(motion):
     return found
 
 
-def sweep(count):
-    """Many runs, half of them mechanisms and half of them falling bodies; prints what is broken, and how many ended how."""
-    ends = Counter()
-    for seed in range(count):
-        motion = run(seed, until=3.0, draw=(draw, draw_body)[seed % 2], backend="vm")
-        ends[motion.status.name] += 1
-        if found := [*broken(motion), *motion.doubts]:
-            ends["broken"] += 1
-            print(f"{motion.name}: {found}", flush=True)
-    print(dict(ends))
-    return ends["broken"]
+def judged(seed, backend="auto"):
+    """(how the run ended, what is broken) of a seed: even ones are mechanisms, odd ones falling bodies."""
+    motion = run(seed, until=3.0, draw=(draw, draw_body)[seed % 2], backend=backend)
+    return motion.status.name, [*broken(motion), *motion.doubts], "" if motion.status is ap.Status.OK else motion.message
 
 
-__all__ = ["broken", "draw", "draw_body", "run", "sweep"]
+def sweep(seeds, workers=1, limit=60.0, budget=np.inf, out=None, backend="auto"):
+    """Many runs; prints what is broken and writes a summary, also while it goes on.
+
+    limit: seconds that one run may take, else it is broken; budget: seconds after which no further one is begun."""
+    begin, ends, failures, stops, count = time.monotonic(), Counter(), {}, {}, 0
+    in_time = itertools.takewhile(lambda _: time.monotonic() - begin < budget, seeds)
+    for count, (seed, found) in enumerate(results(partial(judged, backend=backend), in_time, workers, limit), 1):
+        status, bad, why = ("FAILED", [found], "") if isinstance(found, Failed) else found
+        ends[status] += 1
+        if bad:
+            failures[seed] = bad
+            print(f"seed {seed}: {bad}", flush=True)
+        elif why:
+            stops[seed] = why
+        if out is not None and count % 50 == 0:
+            _write(out, seeds, count, ends, failures, stops, time.monotonic() - begin)
+    summary = _write(out, seeds, count, ends, failures, stops, time.monotonic() - begin)
+    print(json.dumps({key: summary[key] for key in ("seeds", "runs", "ends", "broken", "seconds")}))
+    return summary
+
+
+def _write(out, seeds, count, ends, failures, stops, seconds):
+    summary = {"seeds": [seeds.start, seeds.stop], "runs": count, "ends": dict(ends), "broken": len(failures),
+               "seconds": round(seconds, 1), "failures": failures, "stops": stops}  # fmt: skip
+    if out is not None:
+        Path(out).write_text(json.dumps(summary, indent=1, ensure_ascii=False))
+    return summary
+
+
+def main(arguments=None):
+    """`python -m tests.friction.random_systems 10000 --workers 16 --out summary.json`"""
+    parser = argparse.ArgumentParser(description="Random mechanisms with friction: energy, cones, chatter.")
+    parser.add_argument("count", type=int, nargs="?", default=100, help="number of runs")
+    parser.add_argument("--seed", type=int, default=0, help="the first seed")
+    parser.add_argument("--workers", type=int, default=1, help="processes")
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds a run may take; longer is a failure")
+    parser.add_argument("--budget", type=float, default=np.inf, help="seconds after which no further run is begun")
+    parser.add_argument("--out", help="a JSON file for the summary, with the seeds of failures")
+    parser.add_argument("--backend", default="auto", help="of the runs, as in ap.simulate")
+    given = parser.parse_args(arguments)
+    seeds = range(given.seed, given.seed + given.count)
+    return bool(sweep(seeds, given.workers, given.limit, given.budget, given.out, given.backend)["broken"])
+
+
+__all__ = ["broken", "draw", "draw_body", "judged", "run", "sweep"]
 
 if __name__ == "__main__":
-    sys.exit(bool(sweep(int(sys.argv[1]) if len(sys.argv) > 1 else 100)))
+    sys.exit(main())
