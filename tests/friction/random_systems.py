@@ -9,7 +9,7 @@ import sys
 import time
 import warnings
 from collections import Counter
-from functools import lru_cache, partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,7 @@ from sympy import cos, sin
 from tests.reference.workers import Failed, results
 
 import appell as ap
+
 
 class Numbers:
     """Random numbers as parameters of a system: systems of one shape share their derivation and their compiled code."""
@@ -40,7 +41,7 @@ def made(q, kinetic, potential, constraints, name):
     return _system(tuple(q), kinetic, potential, tuple(constraints), name)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _system(q, kinetic, potential, constraints, name):
     return ap.System(q, kinetic, potential, constraints=constraints, name=name)
 
