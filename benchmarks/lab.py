@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sympy import cos
 
 import appell as ap
-from appell.simulate.many import Many
 from benchmarks.impacts import DAMPING, DRIVE, EQUAL, OMEGA, RESTITUTION, STOP, Result, clocked, driven, loosest, scipy_events
 from benchmarks.measure import Disagreement
 from benchmarks.report import Table, ratio, seconds
@@ -34,11 +33,12 @@ def _diagram(values: int, skip: int, keep: int, sample: int) -> Table:
     w = ap.parameters("omega", positive=True)
     wall = ap.Unilateral(x - STOP, "wall", RESTITUTION)
     system = ap.System([x], x.d**2 / 2, x**2 / 2, {x: -DAMPING * x.d + DRIVE * cos(w * ap.t)}, [wall], name="driven")
-    omegas = np.linspace(1.8, 2.2, values)
-    few = omegas[:: max(1, values // sample)][:sample]
+    omegas = np.linspace(2.6, 3.5, values)  # from four points to two and one: no chaos, so that an error means something
+    chosen = np.arange(0, values, max(1, values // sample))[:sample]
+    few = omegas[chosen]
     run = ap.compile(system, {w: float(omegas[0])}, backend="c")
     ours = lambda over, method, rtol: ap.bifurcation_diagram(
-        run, {w: over}, skip=skip, keep=keep, start={x: 0.5}, method=method, rtol=rtol, atol=rtol / 100
+        run, {w: over}, skip=skip, keep=keep, start={x: 0.5}, method=method, rtol=rtol, atol=rtol / 100, threads=1
     ).z[:, -1]  # fmt: skip
 
     def scipys() -> Array:
@@ -51,7 +51,7 @@ def _diagram(values: int, skip: int, keep: int, sample: int) -> Table:
 
     exact = ours(few, "dop853", 1e-13)
     title = f"A bifurcation diagram of {values:,} values × {skip + keep:,} periods"
-    return _compared(title, values, sample, exact, scipys, lambda m, r: ours(few, m, r), lambda m, r: ours(omegas, m, r),
+    return _compared(title, values, chosen, exact, scipys, lambda m, r: ours(few, m, r), lambda m, r: ours(omegas, m, r),
                      "the whole ap.bifurcation_diagram, compiled before")  # fmt: skip
 
 
@@ -62,24 +62,23 @@ def _starts(count: int, periods: int, sample: int) -> Table:
     starts = np.stack([rng.uniform(STOP, 1.0, count), rng.uniform(-1, 1, count)], axis=1)
 
     def ours(z: Array, method: str, rtol: float) -> Array:
-        many = Many(run, rtol=rtol, atol=rtol / 100, method=method)
-        z, n = z.copy(), len(z)
-        many.advance(np.zeros(n), z, np.tile(run.p, (n, 1)), np.full(n, until / periods), periods)
-        return z
+        ends = ap.simulate_many(run, z, until=until, method=method, rtol=rtol, atol=rtol / 100, threads=1)
+        return np.stack([ends.x.values, ends.x_d.values], axis=1)
 
-    few = starts[:sample]
+    chosen = np.arange(sample)
+    few = starts[chosen]
     drive = lambda t, z: (z[1], -DAMPING * z[1] - z[0] + DRIVE * math.cos(OMEGA * t))
     scipys = lambda: np.array([scipy_events(drive, STOP, RESTITUTION, z, until, THEIRS)[0] for z in few])
     title = f"A plane of {count:,} starts, {periods} periods each"
-    return _compared(title, count, sample, ours(few, "dop853", 1e-13), scipys, lambda m, r: ours(few, m, r),
-                     lambda m, r: ours(starts, m, r), "as ap.basin asks for them")  # fmt: skip
+    return _compared(title, count, chosen, ours(few, "dop853", 1e-13), scipys, lambda m, r: ours(few, m, r),
+                     lambda m, r: ours(starts, m, r), "the whole ap.simulate_many, as ap.basin asks for it")  # fmt: skip
 
 
 def _compared(
-    title: str, count: int, sample: int, exact: Array, scipys: Callable[[], Array], few: Any, all_: Any, how: str
+    title: str, count: int, chosen: NDArray[np.intp], exact: Array, scipys: Callable[[], Array], few: Any, all_: Any, how: str
 ) -> Table:  # fmt: skip
     """SciPy on a sample; both our methods at the loosest tolerance that is as exact, on everything."""
-    off = lambda z: float(np.abs(z - exact).max())
+    off, sample = lambda z: float(np.abs(z - exact).max()), len(chosen)
     final, spent = clocked(scipys)
     if off(final) > 1e-4:
         raise Disagreement(f"final states differ by {off(final):.1e}")
@@ -87,11 +86,13 @@ def _compared(
     results = []
     for method in ("taylor", "dop853"):
         tolerance = loosest(lambda rtol, m=method: off(few(m, rtol)), slow.error)
-        _, fast = clocked(lambda m=method, rtol=tolerance: all_(m, rtol))
-        results.append(Result(f"appell, method='{method}', one core", tolerance, off(few(method, tolerance)), fast))
+        all_(method, tolerance)  # compiled
+        found, fast = clocked(lambda m=method, rtol=tolerance: all_(m, rtol))
+        results.append(Result(f"appell, method='{method}', one core", tolerance, off(found[chosen]), fast))
+    best = min(r.seconds for r in results)
     results.append(slow)
     return Table(
-        title=f"{title}: {ratio(slow.seconds / results[0].seconds)} faster",
+        title=f"{title}: {ratio(slow.seconds / best)} faster",
         columns=("code", "tolerance", "error at the end", "CPU time", "trajectories a second", "appell is faster by"),
         rows=tuple(
             (r.code, f"{r.tolerance:.1e}", f"{r.error:.1e}", seconds(r.seconds), f"{count / r.seconds:,.3g}",

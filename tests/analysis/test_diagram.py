@@ -8,6 +8,7 @@ from sympy import cos, pi, sin
 
 import appell as ap
 from appell import zoo
+from appell.analysis import ensemble
 from appell.simulate.many import Many
 
 x, y = ap.coordinates("x y")
@@ -117,6 +118,24 @@ def test_an_interruption_keeps_what_is_done(monkeypatch):
     found = ap.bifurcation_diagram(WALL.system, {"omega": [2.3, 2.4, 2.5]}, skip=1, keep=2, follow=True, parameters=WILD)
     assert not found.ok and "interrupted after 2 of 3" in found.message
     assert np.isfinite(found.z[:2]).all() and np.isnan(found.z[2]).all()
+
+
+def test_lanes_and_one_after_another_agree(monkeypatch):
+    """The same states, whichever way; an end by the caller keeps what is done."""
+    over, options = {"omega": np.linspace(2.3, 2.7, 40)}, {"start": {S: -0.5}, "parameters": WILD, "method": "dop853"}
+    alone = ap.bifurcation_diagram(WALL.system, over, skip=3, keep=4, **options)
+    monkeypatch.setattr(ensemble, "WIDE", 1)
+    lanes = ap.bifurcation_diagram(WALL.system, over, skip=3, keep=4, **options)
+    assert lanes.ok and lanes.t == pytest.approx(alone.t) and lanes.z == pytest.approx(alone.z, abs=1e-6)
+    assert (lanes.z != alone.z).any()
+    monkeypatch.setattr(ensemble, "PART", 16)
+
+    def stops(done: float) -> None:
+        if done >= 32:
+            raise KeyboardInterrupt
+
+    part = ap.bifurcation_diagram(WALL.system, over, skip=3, keep=4, progress=stops, **options)
+    assert "interrupted after 32 of 40" in part.message and (part.z[:32] == lanes.z[:32]).all() and np.isnan(part.z[32:]).all()
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """What follows from a system beside its motions: equilibria, averaged equations, resonances, derivatives, orbits, sections."""
 
+from appell.analysis.attractors import Attractor
 from appell.analysis.averaging import Averaged, averaged
-from appell.analysis.basin import Attractor, Basin, basin
+from appell.analysis.basin import Basin, basin
 from appell.analysis.continuation import Branch, continue_orbit
 from appell.analysis.diagram import Diagram, bifurcation_diagram
 from appell.analysis.equilibrium import Equilibrium, equilibrium

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.errors import AppellError
+from appell.errors import AppellError, ModelError
 from appell.simulate.progress import reporter
 
 Array = NDArray[np.float64]
@@ -162,6 +162,45 @@ class Walk:
         return Found(kind, self.value(best), best.what, best)
 
 
+class Equations(Protocol):
+    """What a branch is a branch of: orbits or rests; see `Walk`."""
+
+    p0: float
+    span: float
+
+    def first(self) -> Point: ...
+    def correct(self, predicted: Array, tangent: Array) -> Point: ...
+    def between(self, here: Point, there: Point) -> list[tuple[str, Callable[[Point], float]]]: ...
+    def lost(self, point: Point) -> str | None: ...
+
+
+class Followed(NamedTuple):
+    """A branch: what stands at its points, the values of the parameter there, special points, and whether it was finished."""
+
+    whats: tuple[Any, ...]
+    values: Array
+    special: tuple[Found, ...]
+    reached: bool
+    message: str
+
+
+def follow(
+    equations: Equations, parameter: str, to: float, step: float | None, most: int, back: float | None, progress: Any, what: str
+) -> Followed:  # fmt: skip
+    """The branch of some equations from where they begin to the value `to` of the parameter."""
+    walk = Walk(parameter, equations.p0, to, equations.span, equations.correct, equations.between, equations.lost)
+    points, special, reached, message = walk.along(equations.first(), step, most, back, progress, what)
+    values = np.array([walk.value(point) for point in points])
+    return Followed(tuple(point.what for point in points), values, tuple(special), reached, message)
+
+
+def length(p0: float, to: float) -> float:
+    """|to − p0|, one unit of the parameter."""
+    if not abs(to - p0) > 0 or not np.isfinite(to):
+        raise ModelError(f"to = {to:g} is where the branch begins")
+    return abs(to - p0)
+
+
 def tangent_of(J: Array, like: Array) -> Array:
     """The unit vector in the kernel of J nearest to a direction; in the kernel of nearly dependent rows too."""
     _, s, Vt = np.linalg.svd(J)
@@ -175,4 +214,4 @@ def tangent_of(J: Array, like: Array) -> Array:
     return tangent if tangent @ like >= 0 else -tangent
 
 
-__all__ = ["Ends", "Found", "Point", "Walk", "tangent_of"]
+__all__ = ["Ends", "Found", "Point", "follow", "length", "tangent_of"]

@@ -23,16 +23,17 @@ import numpy as np
 import sympy
 from numpy.typing import NDArray
 
-from appell.analysis.arclength import Found, Point, Walk, tangent_of
+from appell.analysis.arclength import Found, Point, follow, length, tangent_of
 from appell.analysis.doubling import doubled
 from appell.analysis.orbit import Orbit
-from appell.analysis.result import Result
+from appell.analysis.result import Result, model_of, parameter_named
 from appell.analysis.shooting import Shooting, explicit_time
 from appell.errors import AppellError, ModelError
 from appell.jets import expression
 from appell.model import System
 from appell.model.friction import refuse_friction
-from appell.simulate.run import compile
+from appell.simulate.run import Run, compile
+from appell.tree import Tree
 
 Array = NDArray[np.float64]
 
@@ -112,7 +113,7 @@ class Branch(Result):
 
 
 def continue_orbit(
-    system: System,
+    system: System | Tree | Run,
     parameter: Any,
     orbit: Orbit,
     to: float,
@@ -138,22 +139,18 @@ def continue_orbit(
     period: for forced systems, T as an expression of the parameters (2*pi/omega) where it changes with `parameter`.
     modulo and tolerances are those of `ap.periodic_orbit`.
     """
+    system = model_of(system, "continue_orbit")
     refuse_friction(system, "ap.continue_orbit")
     if not isinstance(orbit, Orbit):
         raise ModelError(f"continue_orbit begins at what ap.periodic_orbit returns, not at {type(orbit).__name__}")
     if not orbit.ok:
         raise ModelError(f"the orbit is not closed: {orbit.message}")
-    names = {str(p): p for p in system.parameters}
-    if str(parameter) not in names:
-        raise ModelError(f"{parameter} is no parameter of '{system.name}'; it has {', '.join(names) or 'none'}")
-    asked = {"rtol": rtol, "atol": atol, **options}
-    orbits = _Orbits(system, str(parameter), orbit, float(to), period, modulo, tolerance, asked)
-    walk = Walk(str(parameter), orbits.p0, float(to), orbits.span, orbits.correct, orbits.between, orbits.lost)
-    points, found, reached, message = walk.along(orbits.first(), step, most, back, progress, "orbits")
-    special = tuple(Special(*one[:3]) for one in found if _true(one))
-    values = np.array([walk.value(point) for point in points])
+    name, asked = parameter_named(system, parameter, "parameter="), {"rtol": rtol, "atol": atol, **options}
+    orbits = _Orbits(system, name, orbit, float(to), period, modulo, tolerance, asked)
+    found = follow(orbits, name, float(to), step, most, back, progress, "orbits")
+    special = tuple(Special(*one[:3]) for one in found.special if _true(one))
     kept = {**asked, "modulo": modulo, "since": orbits.since}
-    return Branch(system, str(parameter), values, tuple(point.what for point in points), special, reached, message, kept)
+    return Branch(system, name, found.values, found.whats, special, found.reached, found.message, kept)
 
 
 def _true(found: Found) -> bool:
@@ -172,9 +169,7 @@ class _Orbits:
         self.system, self.parameter, self.orbit, self.to = system, parameter, orbit, to
         self.values = {str(k): float(v) for k, v in orbit.parameters.items()}
         self.p0 = self.values[parameter]
-        self.span = abs(to - self.p0)
-        if not self.span > 0 or not np.isfinite(to):
-            raise ModelError(f"to = {to:g} is where the branch begins")
+        self.span = length(self.p0, to)
         self.options, self.modulo, self.tolerance = dict(options), modulo, tolerance
         self.since = float(orbit.motion.t[0])
         self.forced = explicit_time(orbit.motion.run.form)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.analysis.ensemble import Ensemble, axis, distinct
-from appell.analysis.result import Result, state_column, state_variables
+from appell.analysis.result import Result, given_once, model_of, parameter_named, state_column, state_variables
 from appell.analysis.sections import Section, poincare
 from appell.errors import AppellError, ModelError
 from appell.model import System
@@ -104,6 +104,7 @@ def bifurcation_diagram(
     atol: float = 1e-10,
     method: str = "auto",
     backend: str = "auto",
+    threads: int | None = None,
     progress: Any = False,
     **options: Any,
 ) -> Diagram:
@@ -117,18 +118,16 @@ def bifurcation_diagram(
     period: s, or an expression in the parameters; that of the forcing by default.
     section, direction: an expression of t, q, v, p or a wall, as in `ap.poincare`, instead of a period.
     follow: start each value where the one before it ended.
+    threads: all cores by default, where the values run in lanes (many of them, a model that `ap.simulate_many` takes in lanes).
     progress: True for a bar, or a function of the number of values done. Ctrl-C returns what is done.
     rtol, atol, method and other options are those of `ap.simulate`; "auto" takes series for small smooth systems.
     """
     ((name, values),) = axis(over, "over=", 1)
     if skip < 0 or keep < 1 or skip != int(skip) or keep != int(keep):
         raise ModelError(f"skip = {skip} and keep = {keep}: leave out none or more, and keep at least one")
-    model = system.system() if isinstance(system, Tree) else system.system if isinstance(system, Run) else system
-    if isinstance(model, System) and name not in map(str, model.parameters):
-        known = ", ".join(map(str, model.parameters)) or "none"
-        raise ModelError(f"over= names {name}, which is no parameter of '{model.name}'; it has {known}")
-    if name in {str(k) for k in parameters or {}}:
-        raise ModelError(f"{name} is given in parameters= and in over=; give it once")
+    model = model_of(system, "bifurcation_diagram")
+    parameter_named(model, name, "over=")
+    given_once(parameters, (name,), "parameters=", "over=")
     if section is not None:
         if period is not None:
             raise ModelError("give period= or section=, not both")
@@ -136,7 +135,7 @@ def bifurcation_diagram(
         return _on_section(model, name, values, section, direction, skip, keep, start, parameters, follow, progress, looks)
     ensemble = Ensemble(
         system, dict(start or {}), {**(parameters or {}), name: values}, len(values), since=since, period=period, fallback=None,
-        periods=skip + keep, rtol=rtol, atol=atol, method=method, backend=backend, **options,
+        periods=skip + keep, rtol=rtol, atol=atol, method=method, backend=backend, threads=threads, **options,
     )  # fmt: skip
     return _strobed(ensemble, name, values, int(skip), int(keep), follow, progress)
 
@@ -145,16 +144,18 @@ def _strobed(ensemble: Ensemble, name: str, values: Array, skip: int, keep: int,
     n, interrupted = len(values), ""
     begin, z = ensemble.t.copy(), np.full((n, keep, ensemble.z.shape[1]), np.nan)
     report = reporter(progress, 0, n)
+    good = np.flatnonzero(~ensemble.failed)
+    size = 1 if follow else max(1, len(good))
     try:
-        good = np.flatnonzero(~ensemble.failed)
-        size = 1 if follow else max(1, min(len(good), 256))
-        for first in range(0, len(good), size):
-            rows = good[first : first + size]
-            z[rows] = ensemble.go(rows, skip + keep, keep)
-            if follow and first + 1 < len(good) and not ensemble.failed[rows[0]]:
-                ensemble.z[good[first + 1]] = z[rows[0], -1]
-            if report is not None:
-                report(first + len(rows))
+        for done in range(0, len(good), size):
+            rows = good[done : done + size]
+            states = np.empty((len(rows), keep, z.shape[2]))
+            try:
+                ensemble.go(rows, skip + keep, states, None if report is None else lambda k, before=done: report(before + k))
+            finally:
+                z[rows] = states
+            if follow and done + 1 < len(good) and not ensemble.failed[rows[0]]:
+                ensemble.z[good[done + 1]] = z[rows[0], -1]
     except KeyboardInterrupt:
         interrupted = f"interrupted after {int(np.isfinite(z[:, -1, 0]).sum())} of {n} values"
     finally:

@@ -1,8 +1,14 @@
-"""Many runs of one system from rows of starts and parameters, period by period, with progress and without loss on Ctrl-C."""
+"""Many runs of one system from rows of starts and parameters, period by period, with progress and without loss on Ctrl-C.
+
+Where there is much to do and the model allows it, the runs go through the lanes of `ap.simulate_many`, several in each
+instruction and on all cores; else one after another through the compiled loop of `Many`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from time import perf_counter
 from typing import Any
 
@@ -11,13 +17,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from appell.analysis.forcing import period_law
 from appell.analysis.jumps import surfaces
-from appell.analysis.result import state_names
-from appell.backends import vm_function
+from appell.analysis.result import model_of, state_names
+from appell.backends import AppellWarning, backend_named, vm_function
+from appell.ensembles import simulate_many
+from appell.ensembles.kept import Kept
+from appell.ensembles.lanes import why_not
+from appell.ensembles.order import Order
 from appell.errors import STATUS_TEXT, AppellError, ConstraintError, ModelError, Status
 from appell.model import System
 from appell.model.values import bound, reals
 from appell.simulate.many import Many, fitting_method
-from appell.simulate.progress import Reporter
 from appell.simulate.run import Run, compile
 from appell.simulate.start import check, read
 from appell.tree import Tree
@@ -26,6 +35,11 @@ Array = NDArray[np.float64]
 
 SECONDS = 0.2
 """A call into compiled code is to last about so long, so that Ctrl-C is heard and progress moves."""
+WIDE = 20_000
+"""Periods of all runs together from which lanes are worth their compilation; fewer than `FEW` runs do not fill them."""
+FEW = 16
+PART = 50_000
+"""Runs that go through the lanes at a time: a bound of memory."""
 
 
 def axis(over: Any, what: str, count: int) -> list[tuple[str, Array]]:
@@ -58,12 +72,10 @@ class Ensemble:
 
     def __init__(
         self, system: System | Tree | Run, starts: Mapping[Any, Any], parameters: Mapping[Any, Any], n: int, *, since: float,
-        period: Any, fallback: float | None, periods: int, rtol: float, atol: float, method: str, backend: str, **options: Any,
+        period: Any, fallback: float | None, periods: int, rtol: float, atol: float, method: str, backend: str,
+        corner: str = "raise", max_steps: int = 10_000_000, threads: int | None = None,
     ):  # fmt: skip
-        model = system.system() if isinstance(system, Tree) else system.system if isinstance(system, Run) else system
-        if not isinstance(model, System):
-            raise ModelError(f"a System is needed, not {type(system).__name__}")
-        self.system, self.n = model, n
+        self.system, self.n = (model := model_of(system, "this")), n
         given: dict[Any, Any] = dict(system.parameters) if isinstance(system, Run) else {}
         given = {str(k): v for k, v in given.items()} | {str(k): v for k, v in parameters.items()}
         self.p = self._parameters(given)
@@ -86,9 +98,23 @@ class Ensemble:
         self._admit()
         self._begin()
         smooth = not surfaces(model)
-        chosen = method if method != "auto" else fitting_method(self.run, n * periods) if smooth else "dop853"
-        self.many = Many(self.run, rtol=rtol, atol=atol, method=chosen, **options)
+        self.method = method if method != "auto" else fitting_method(self.run, n * periods) if smooth else "dop853"
+        self.options = {"rtol": rtol, "atol": atol, "max_steps": max_steps, "corner": corner}
+        self.threads, self.wide = threads, n >= FEW and n * periods >= WIDE and self._fits_lanes()
         self.pace = 1e5  # periods a second, to begin with
+
+    def _fits_lanes(self) -> bool:
+        """Whether `ap.simulate_many` makes the runs in lanes."""
+        order = Order(
+            t0=0.0, ends=np.ones(1), step=None, method=self.method, max_step=np.inf, kept=Kept(), scalar="double",
+            **self.options,
+        )  # fmt: skip
+        return why_not(self.run, order) is None
+
+    @cached_property
+    def many(self) -> Many:
+        """The loop over runs one after another."""
+        return Many(self.run, method=self.method, **self.options)
 
     def _parameters(self, given: Mapping[str, Any]) -> Array:
         names, long = [str(p) for p in self.system.parameters], {k: v for k, v in given.items() if np.ndim(v)}
@@ -132,7 +158,9 @@ class Ensemble:
             z = self.z[good[0]]
             self.run = self.run.started(float(self.t[good[0]]), z[:nq], z[nq:])
         if self.system.unilateral:
-            (e,) = vm_function(self.run.form.select("restitution")).batch(self.t, self.z[:, :nq], self.z[:, nq:], self.p)
+            p = self._unlike()
+            states = self.t[: len(p)], self.z[: len(p), :nq], self.z[: len(p), nq:], p
+            (e,) = vm_function(self.run.form.select("restitution")).batch(*states)
             k, face = np.unravel_index(int(np.argmax(np.abs(e - 0.5))), e.shape)
             if not 0 <= e[k, face] <= 1:
                 name = self.system.unilateral[int(face)].name
@@ -142,28 +170,56 @@ class Ensemble:
         """Runs that start behind a wall."""
         if not self.system.unilateral:
             return np.zeros(0, dtype=np.intp)
-        nq, distance = self.run.form.nq, vm_function(self.run.form.select("g"))
-        (g,) = distance.batch(self.t, self.z[:, :nq], self.z[:, nq:], self.p)
+        nq, distance = self.run.form.nq, backend_named(self.run.backend if self.n >= WIDE else "vm").function
+        (g,) = distance(self.run.form.select("g")).batch(self.t, self.z[:, :nq], self.z[:, nq:], self.p)
         return np.flatnonzero((g < 0).any(axis=1))
 
-    def go(self, rows: NDArray[np.intp], count: int, keep: int, report: Any = None) -> Array:
-        """`count` periods of some runs; their states at the ends of the last `keep`, (len(rows), keep, nz), nan where they
-        ended. Ctrl-C leaves the runs that were not reached where they stood, with nan."""
-        states = np.full((len(rows), min(keep, count), self.z.shape[1]), np.nan)
+    def go(self, rows: NDArray[np.intp], count: int, states: Array, report: Callable[[int], Any] | None = None) -> None:
+        """`count` periods of some runs that stand at one time; their states at the ends of the last of them are written into
+        `states`, (len(rows), keep, nz), nan where they ended. Ctrl-C leaves the runs that were not reached where they stood,
+        with nan; the others are written before it goes on."""
+        states[:] = np.nan
         done = 0
         while done < len(rows):
-            size = max(1, int(self.pace * SECONDS / count))
+            size = PART if self.wide else max(1, int(self.pace * SECONDS / count))
             part = rows[done : done + size]
-            began = perf_counter()
-            t, z, h = self.t[part], self.z[part], self.h[part]
-            found = self.many.advance(t, z, self.p[part], self.period[part], count, keep, h)
-            self.t[part], self.z[part], self.h[part], self.status[part] = t, z, h, found.status
-            states[done : done + len(part)] = found.states
-            self.pace = len(part) * count / max(perf_counter() - began, 1e-6)
+            to = states[done : done + len(part)]
+            if self.wide:
+                self._in_lanes(part, count, to, _up_to(len(part), done, report))
+            else:
+                self._one_after_another(part, count, to)
             done += len(part)
             if report is not None:
                 report(done)
-        return states
+
+    def _one_after_another(self, part: NDArray[np.intp], count: int, states: Array) -> None:
+        began = perf_counter()
+        t, z, h = self.t[part], self.z[part], self.h[part]
+        found = self.many.advance(t, z, self.p[part], self.period[part], count, states.shape[1], h)
+        self.t[part], self.z[part], self.h[part], self.status[part] = t, z, h, found.status
+        states[:] = found.states
+        self.pace = len(part) * count / max(perf_counter() - began, 1e-6)
+
+    def _in_lanes(self, part: NDArray[np.intp], count: int, states: Array, report: Callable[[float], Any] | bool) -> None:
+        since, period, keep = float(self.t[part[0]]), self.period[part, None], states.shape[1]
+        times = since + np.arange(count - keep + 1, count + 1) * period
+        parameters = {str(p): self.p[part, i] for i, p in enumerate(self.system.parameters)}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", AppellWarning)  # what ended early is said by the caller
+            found = simulate_many(
+                self.system, self.z[part], parameters, times[:, -1], since=since, keep=times, method=self.method,
+                backend=self.run.backend, threads=self.threads, progress=report, **self.options,
+            )  # fmt: skip
+        states[:] = np.stack([found[name].values for name in list(found.data_vars)[: states.shape[2]]], axis=-1)
+        status = found.status.values
+        made = status != Status.CANCELLED
+        self.status[part[made]] = status[made]
+        good = status == Status.OK
+        self.t[part[good]], self.z[part[good]] = times[good, -1], states[good, -1]
+        for k in np.flatnonzero(made & ~good):
+            self.reason[int(part[k])] = str(found.message.values[k])
+        if not made.all():
+            raise KeyboardInterrupt
 
     @property
     def failed(self) -> NDArray[np.bool_]:
@@ -175,15 +231,12 @@ class Ensemble:
         return self.reason.get(int(k), STATUS_TEXT[Status(int(self.status[k]))])
 
 
-class Counter:
-    """Reports work done as a share of the whole; nothing where nobody listens."""
-
-    def __init__(self, report: Reporter | None):
-        self.report, self.past = report, 0
-
-    def __call__(self, done: float) -> None:
-        if self.report is not None:
-            self.report(self.past + done)
+def _up_to(count: int, before: int, report: Callable[[int], Any] | None) -> Callable[[float], Any] | bool:
+    """Reports what is done of `count` runs after those before them. All of them are reported later, when they are written
+    down: whoever stops the work then loses nothing."""
+    if report is None:
+        return False
+    return lambda k: report(before + int(k)) if k < count else None
 
 
 def distinct(states: Array, scale: ArrayLike, tolerance: float) -> NDArray[np.int_]:
@@ -197,4 +250,4 @@ def distinct(states: Array, scale: ArrayLike, tolerance: float) -> NDArray[np.in
     return found
 
 
-__all__ = ["Counter", "Ensemble", "axis", "distinct"]
+__all__ = ["Ensemble", "axis", "distinct"]

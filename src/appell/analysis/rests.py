@@ -23,14 +23,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.arclength import Ends, Found, Point, Walk, tangent_of
+from appell.analysis.arclength import Ends, Found, Point, follow, length, tangent_of
 from appell.analysis.equilibrium import Balance, Equilibrium, eigenvalues_at, equilibrium
-from appell.analysis.result import Result
+from appell.analysis.result import Result, model_of, parameter_named
 from appell.errors import AppellError, ModelError
 from appell.model import System
 from appell.model.values import checked
 from appell.normal_form import normal_form
 from appell.normal_form.manifold import normalise
+from appell.simulate.run import Run
 from appell.tree import Tree
 
 Array = NDArray[np.float64]
@@ -122,7 +123,7 @@ class RestBranch(Result):
 
 
 def continue_equilibrium(
-    system: System | Tree,
+    system: System | Tree | Run,
     parameter: Any,
     rest: Equilibrium | Mapping[Any, Any],
     to: float,
@@ -144,24 +145,15 @@ def continue_equilibrium(
 
     Contacts of the first rest are kept; the branch ends where one would have to pull or another wall is met.
     """
-    system = system.system() if isinstance(system, Tree) else system
-    if not isinstance(system, System):
-        raise ModelError(f"continue_equilibrium takes a System, not {type(system).__name__}")
+    system = model_of(system, "continue_equilibrium")
     if not isinstance(rest, Equilibrium):
         rest = equilibrium(system, rest, parameters)
     elif parameters is not None:
         raise ModelError("an Equilibrium has its parameters; parameters= goes with a start")
-    names = [str(p) for p in system.parameters]
-    if str(parameter) not in names:
-        raise ModelError(f"{parameter} is no parameter of '{system.name}'; it has {', '.join(names) or 'none'}")
-    rests = _Rests(system, str(parameter), rest, float(to))
-    walk = Walk(rests.parameter, rests.p0, float(to), rests.span, rests.correct, rests.between)
-    points, found, reached, message = walk.along(rests.first(), step, most, back, progress, "rests")
-    special = tuple(SpecialRest(one.kind, one.value, one.what) for one in found)
-    values = np.array([walk.value(point) for point in points])
-    return RestBranch(
-        system, str(parameter), values, tuple(p.what for p in points), special, reached, message, tuple(found)
-    )  # fmt: skip
+    name = parameter_named(system, parameter, "parameter=")
+    found = follow(_Rests(system, name, rest, float(to)), name, float(to), step, most, back, progress, "rests")
+    special = tuple(SpecialRest(one.kind, one.value, one.what) for one in found.special)
+    return RestBranch(system, name, found.values, found.whats, special, found.reached, found.message, found.special)
 
 
 class _Rests:
@@ -171,10 +163,8 @@ class _Rests:
         self.system, self.parameter, self.rest = system, parameter, rest
         self.number = [str(p) for p in system.parameters].index(parameter)
         self.p = np.array([float(rest.parameters[s]) for s in system.parameters])
-        self.p0, self.span = float(self.p[self.number]), abs(to - float(self.p[self.number]))
-        self.to = to
-        if not self.span > 0 or not np.isfinite(to):
-            raise ModelError(f"to = {to:g} is where the branch begins")
+        self.p0, self.to = float(self.p[self.number]), to
+        self.span = length(self.p0, to)
         names = [face.name for face in system.unilateral]
         self.contacts = tuple(names.index(name) for name in rest.contacts)
         self.form = normal_form(system, self.contacts)
@@ -262,6 +252,10 @@ class _Rests:
         for j, face in enumerate(self.system.unilateral):
             if j not in self.contacts and out["g"][j] < -1e-9 * (out["g_scale"][j] + np.abs(q).max(initial=0.0)):
                 raise Ends(f"'{face.name}' is met")
+
+    def lost(self, point: Point) -> str | None:
+        """Nothing is special about the last rest of a branch that is lost."""
+        return None
 
     # -- special rests -------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from appell.errors import ModelError, SimulationError, SingularConfiguration
 from appell.model import System
 from appell.motion.motion import Motion
+from appell.simulate.run import Run
 from appell.simulate.simulate import simulate
+from appell.tree import Tree
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -52,6 +54,29 @@ class Result:
         raise NotImplementedError
 
 
+def model_of(system: Any, what: str) -> System:
+    """The `System` behind a tree or a compiled run."""
+    model = system.system() if isinstance(system, Tree) else system.system if isinstance(system, Run) else system
+    if not isinstance(model, System):
+        raise ModelError(f"{what} takes a System, a Tree or what ap.compile returns, not {type(system).__name__}")
+    return model
+
+
+def parameter_named(system: System, key: Any, what: str) -> str:
+    """The name of a parameter of the system."""
+    names = [str(p) for p in system.parameters]
+    if str(key) not in names:
+        raise ModelError(f"{what} names {key}, which is no parameter of '{system.name}'; it has {', '.join(names) or 'none'}")
+    return str(key)
+
+
+def given_once(given: Mapping[Any, Any] | None, keys: Iterable[str], here: str, there: str) -> None:
+    """Refuses what is said in two arguments."""
+    twice = sorted(set(keys) & {str(k) for k in given or {}})
+    if twice:
+        raise ModelError(f"{twice[0]} is given in {here} and in {there}; give it once")
+
+
 def simulated(*args: Any, **options: Any) -> Motion:
     """`ap.simulate`, also of a run that ends with an exception which carries the motion until then (an ambiguous corner)."""
     try:
@@ -82,4 +107,4 @@ def state_variables(system: System, dims: tuple[str, ...], z: Array) -> dict[str
     }
 
 
-__all__ = ["Result", "simulated", "state_column", "state_names", "state_variables"]
+__all__ = ["Result", "given_once", "model_of", "parameter_named", "simulated", "state_column", "state_names", "state_variables"]

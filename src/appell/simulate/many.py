@@ -12,11 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.contact.functions import contact_functions
 from appell.errors import FormNotApplicable, SingularConfiguration, Status
 from appell.graph.fn import Fn
-from appell.normal_form.flow import flow
+from appell.normal_form.flow import Flow, flow
+from appell.remember import kept_in
 from appell.simulate.loop.in_c import Call, CLoop
 from appell.simulate.loop.prepare import flight_loop, plain_loop, prepare
+from appell.simulate.loop.program import series, taylor_for
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.run import Run
 
@@ -44,11 +47,19 @@ def fitting_method(run: Run, periods: int) -> str:
     motion = flow(run.form, run.policies, work=False)
     if not isinstance(motion.rhs, Fn) or motion.rhs.operations > SERIES_SIZE:
         return "dop853"
+    known = kept_in(motion, "fitting method")
+    if "name" not in known:
+        known["name"] = "taylor" if _has_series(run, motion) else "dop853"
+    return known["name"]
+
+
+def _has_series(run: Run, motion: Flow) -> bool:
+    faces = contact_functions(run.system, run.form, run.policies.acceleration, work=False) if run.system.unilateral else None
     try:
-        _bare_loop(run, "taylor")
+        series(motion, taylor_for(motion), faces)
     except FormNotApplicable:
-        return "dop853"
-    return "taylor"
+        return False
+    return True
 
 
 def _bare_loop(run: Run, method: str) -> Loop:

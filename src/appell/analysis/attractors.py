@@ -1,0 +1,315 @@
+"""The search for the attractors of many motions; `basin` asks for it.
+
+All starts run a block of periods at a time. A start that has come back to itself after m periods shows an attractor: it is
+closed by Newton's method (`ap.periodic_orbit`) and taken only if its Floquet multipliers say that it attracts. Starts near
+the points of a known attractor, in two periods running, belong to it and rest. What has not come to a periodic attractor at
+the end is gathered by where it moves, if volumes shrink there (`det Φ < 1`) and no motion through its points leaves for a
+periodic attractor after all: a chaotic or quasiperiodic attractor; else it is left undecided.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import KDTree
+
+from appell.analysis.ensemble import Ensemble, distinct
+from appell.analysis.orbit import Orbit
+from appell.analysis.result import state_names
+from appell.analysis.shooting import Shooting
+from appell.analysis.variations import variations
+from appell.errors import AppellError, Status
+from appell.simulate.simulate import simulate
+
+Array = NDArray[np.float64]
+
+UNDECIDED, NONE = -1, -2
+BLOCK = 24
+"""Periods that all starts make between two looks; the longest attractor that is recognised has half as many points."""
+RETURNED = 1e-5
+"""Share of the extent within which a start has come back to itself, so that Newton's method is asked."""
+SETTLED = 1e-9
+"""Share of the extent within which it has plainly come to rest, where Newton's method cannot be asked (in contact)."""
+TRIES = 12
+"""Candidates for a new attractor that are looked at in each block."""
+SOME = 2000
+"""Starts among which attractors are sought in each block."""
+GIVEN_UP = 60
+"""Starts that have come back to orbits which do not attract, after which no more are looked at: a family of orbits."""
+NEWTON, CLOSED = 8, 1e-10
+"""Steps of Newton's method, and the share of the extent to which it closes an orbit."""
+SAME = 1e-6
+"""Share of the extent within which two points of attractors are one."""
+PROBES = 48
+"""Motions by which a long transient is told from an attractor without a period."""
+CLOUD = 96
+"""Periods by which motions without a period are compared."""
+ALIKE = 0.12
+"""Share of the extent by which means and spreads of motions on one attractor may differ."""
+SHRINKS = 1e-3
+"""A logarithm of the volume below minus this, over the periods of a cloud: an attractor and no conservative sea."""
+
+
+@dataclass(frozen=True, eq=False)
+class Attractor:
+    """What motions come to.
+
+    Attributes
+    ----------
+    points: (m, nq + nv), where it is once a period, SI; period: m T, s, or None where it has none (points are samples).
+    orbit: the closed orbit with its multipliers, None where there is none (chaos, or rest in contact).
+    share: part of all starts that go there.
+    """
+
+    points: Array
+    period: float | None
+    orbit: Orbit | None
+    share: float = 0.0
+
+    @property
+    def kind(self) -> str:
+        """ "period 3" and the like, or "not periodic"."""
+        return "not periodic" if self.period is None else f"period {len(self.points)}"
+
+    def __str__(self) -> str:
+        return f"{self.kind}, {100 * self.share:.3g} % of the starts"
+
+
+class Search:
+    """Starts that are under way, and the attractors known so far."""
+
+    def __init__(self, ensemble: Ensemble, tolerance: float):
+        self.ensemble, self.tolerance = ensemble, tolerance
+        self.labels = np.full(ensemble.n, UNDECIDED)
+        self.attractors: list[Attractor] = []
+        self.since = float(ensemble.t[0])
+        self.extent = np.ones(ensemble.z.shape[1])
+        self.hopeless: set[int] = set()  # starts whose orbit does not attract
+        names = state_names(ensemble.system)
+        self.symbols = dict(zip(names, (*ensemble.system.coordinates, *ensemble.system.velocities), strict=True))
+
+    def run(self, most: int, report: Any) -> str:
+        """Blocks of periods until every start is decided; why not, if one is not."""
+        message, passed = "", 0
+        try:
+            while passed < most and len(rows := self._open()):
+                count = min(BLOCK, most - passed)
+                states = self._states(rows, count)
+                passed += count
+                self._size(states)
+                self._match(rows, states)
+                self._discover(rows, states)
+                if report is not None:
+                    report(self.ensemble.n - len(self._open()))
+            self._gather(passed)
+        except KeyboardInterrupt:
+            message = f"interrupted with {len(self._open())} starts undecided"
+        finally:
+            if report is not None:
+                report.close()
+        left = len(self._open())
+        if left and not message:
+            message = f"{left} starts are undecided after {passed} periods"
+        return message
+
+    def _states(self, rows: NDArray[np.intp], count: int) -> Array:
+        """The next states of some starts, once a period."""
+        states = np.empty((len(rows), count, self.ensemble.z.shape[1]))
+        self.ensemble.go(rows, count, states)
+        return states
+
+    def _open(self) -> NDArray[np.intp]:
+        """Starts that move and are not decided."""
+        self.labels[self.ensemble.failed] = NONE
+        return np.flatnonzero(self.labels == UNDECIDED)
+
+    def _size(self, states: Array) -> None:
+        """The extent of the motions: that of the late states, not below that of the attractors."""
+        seen = states[np.isfinite(states[:, -1, 0]), -min(8, states.shape[1]) :].reshape(-1, states.shape[2])
+        if len(seen):
+            low, high = np.percentile(seen, [1, 99], axis=0)
+            found = [one.points for one in self.attractors]
+            if found:
+                every = np.vstack(found)
+                low, high = np.minimum(low, every.min(axis=0)), np.maximum(high, every.max(axis=0))
+            extent = high - low
+            self.extent = np.maximum(extent, 1e-3 * max(extent.max(), np.abs(seen).max(), 1e-300))
+
+    def _match(self, rows: Any, states: Array) -> None:
+        """Starts whose last two states are at one attractor belong to it."""
+        known = [(k, one) for k, one in enumerate(self.attractors) if one.period is not None]
+        if not known or not len(rows) or states.shape[1] < 2:
+            return
+        tree = KDTree(np.vstack([one.points for _, one in known]) / self.extent)
+        owner = np.concatenate([np.full(len(one.points), k) for k, one in known])
+        there = np.flatnonzero((self.labels[rows] == UNDECIDED) & np.isfinite(states[:, -2:]).all(axis=(1, 2)))
+        at: Any = [tree.query(states[there, -j] / self.extent, distance_upper_bound=self.tolerance) for j in (1, 2)]
+        (d1, i1), (d2, i2) = at
+        near = np.isfinite(d1) & np.isfinite(d2)
+        same = np.zeros(len(there), dtype=bool)
+        same[near] = owner[i1[near]] == owner[i2[near]]
+        self.labels[rows[there[same]]] = owner[i1[same]]
+
+    def _discover(self, rows: Any, states: Array) -> None:
+        """Attractors among the starts that have come back to themselves."""
+        for _ in range(TRIES if len(self.hopeless) < GIVEN_UP else 0):
+            open_ = np.flatnonzero(self.labels[rows] == UNDECIDED)
+            open_ = open_[:: max(1, len(open_) // SOME)]
+            open_ = open_[[int(rows[k]) not in self.hopeless for k in open_]] if len(open_) else open_
+            m = distinct(states[open_], self.extent, RETURNED) if len(open_) else np.zeros(0, dtype=int)
+            candidates = np.flatnonzero(m)
+            if not len(candidates):
+                return
+            pick = candidates[int(np.argmin(m[candidates]))]
+            k, length = int(open_[pick]), int(m[pick])
+            found = self._attractor(int(rows[k]), states[k], length)
+            if found is None:
+                self.hopeless.add(int(rows[k]))
+                continue
+            known = self._known(found)
+            if known is None:
+                known = len(self.attractors)
+                self.attractors.append(found)
+            self.labels[rows[k]] = known
+            self._match(rows, states)
+
+    def _attractor(self, row: int, states: Array, m: int) -> Attractor | None:
+        """The attractor that a start has come to, if it is one."""
+        T, since = float(self.ensemble.period[row]), float(self.ensemble.t[row])
+        orbit = self._closed(states[-1], m * T, since)
+        if orbit is not None:
+            if not (np.abs(orbit.multipliers) < 1 - 1e-9).all():
+                return None
+            at = orbit.motion.at(since + T * np.arange(m))
+            points = np.hstack([at.q, at.v])
+            shorter = self._least_period(points)
+            if shorter < m:  # neighbours come back after more periods than the orbit itself
+                return self._attractor(row, np.vstack([states[:-1], points[:1]]), shorter)
+            return Attractor(points, m * T, orbit)
+        settled = distinct(states[None], self.extent, SETTLED)[0]
+        return Attractor(states[-settled:].copy(), settled * T, None) if settled else None
+
+    def _least_period(self, points: Array) -> int:
+        """The smallest part of the points of an orbit after which they repeat themselves."""
+        m = len(points)
+        off = lambda d: (np.abs(np.roll(points, -d, axis=0) - points) / self.extent).max()
+        return next(d for d in range(1, m + 1) if m % d == 0 and (d == m or off(d) < SAME))
+
+    def _closed(self, z: Array, period: float, since: float) -> Orbit | None:
+        """The orbit next to a state, an equilibrium among them; None where Newton's method does not end there."""
+        shooting = Shooting.of(self.ensemble.run, since=since, modulo=None, rtol=1e-11, atol=1e-13, by=())
+        begin = z
+        try:
+            for _ in range(NEWTON):
+                rows = shooting.rows([z], period)
+                P, Phi = rows.matrices[0]
+                size = float(np.abs(rows.gaps[0] / self.extent).max())
+                if size <= CLOSED:
+                    return shooting.orbit(z, period, size, True, "", autonomous=False)
+                z = shooting.back(z + np.linalg.lstsq(Phi - P, -rows.gaps[0], rcond=1e-9)[0])
+                if not (np.abs(z - begin) <= 0.1 * self.extent).all():
+                    return None
+        except AppellError:
+            return None
+        return None
+
+    def _known(self, found: Attractor) -> int | None:
+        """The number of the attractor that this one is."""
+        for k, one in enumerate(self.attractors):
+            if one.period is not None and len(one.points) == len(found.points):
+                off = np.abs(one.points[:, None] - found.points[None]) / self.extent
+                if off.max(axis=2).min(axis=0).max() < SAME:
+                    return k
+        return None
+
+    # -- what has no period --------------------------------------------------------------------------------------------
+
+    def _gather(self, passed: int) -> None:
+        """Motions without a period, by the means and spreads of where they are."""
+        rows = self._open()
+        rows = rows[[int(k) not in self.hopeless for k in rows]] if len(rows) else rows
+        if not len(rows):
+            return
+        states = self._states(rows, CLOUD)
+        self._match(rows, states)
+        self._discover(rows, states)  # long periods
+        good = np.isfinite(states).all(axis=(1, 2)) & (self.labels[rows] == UNDECIDED)
+        rows, states = rows[good], states[good]
+        if not len(rows):
+            return
+        features = np.hstack([states.mean(axis=1) / self.extent, states.std(axis=1) / self.extent])
+        transient = np.zeros(0, dtype=np.intp)
+        for _ in range(TRIES):
+            left = np.setdiff1d(np.flatnonzero(self.labels[rows] == UNDECIDED), transient)
+            if not len(left):
+                return
+            middle = features[left[len(left) // 2]]
+            for _ in range(5):
+                alike = left[(np.abs(features[left] - middle) < ALIKE).all(axis=1)]
+                middle = np.median(features[alike], axis=0) if len(alike) else middle
+            if len(alike) < 0.02 * len(rows) or not self._shrinks(int(rows[alike[0]])):
+                return
+            if self._leaves(states[alike[0]], passed):
+                transient = np.union1d(transient, alike)
+                continue
+            points = states[alike[:: max(1, len(alike) // 40)]].reshape(-1, states.shape[2])
+            self.labels[rows[alike]] = len(self.attractors)
+            self.attractors.append(Attractor(points, None, None))
+
+    def _leaves(self, points: Array, periods: int) -> bool:
+        """Whether a motion without a period leaves for a periodic attractor after all: it is sought among the motions through
+        `PROBES` of its points, for as many periods as every start had."""
+        e = self.ensemble
+        kept = e.t.copy(), e.z.copy(), e.status.copy(), dict(e.reason), self.labels.copy()
+        rows = np.arange(min(PROBES, e.n, len(points)))
+        e.t[rows], e.z[rows], e.h[rows], e.status[rows] = e.t.max(), points[-len(rows) :], 0.0, Status.OK
+        self.labels[rows] = UNDECIDED
+        try:
+            for _ in range(0, periods, BLOCK):
+                self._match(rows, self._states(rows, BLOCK))
+                if (self.labels[rows] != UNDECIDED).any():
+                    return True
+        finally:
+            e.t, e.z, e.status, e.reason, self.labels = kept
+        return False
+
+    def _shrinks(self, row: int) -> bool:
+        """Whether volumes shrink along a motion."""
+        z, t, T = self.ensemble.z[row], float(self.ensemble.t[row]), float(self.ensemble.period[row])
+        start = dict(zip(self.symbols.values(), map(float, z), strict=True))
+        growth = 0.0
+        try:
+            for k in range(16):
+                motion = simulate(self.ensemble.run, start, t + (k + 1) * T, since=t + k * T)
+                beside = variations(motion, by=[], times=[t + k * T, t + (k + 1) * T])
+                if not beside.ok:
+                    return "infinitely many" in beside.message
+                U, s, _ = np.linalg.svd(beside.state[0])
+                R = np.linalg.qr(beside.monodromy @ U[:, s > 0.5])[1]
+                growth += float(np.log(np.maximum(np.abs(np.diag(R)), 1e-300)).sum())
+                start = motion.final
+        except AppellError:
+            return False
+        return growth < -SHRINKS
+
+    def ordered(self) -> tuple[NDArray[np.int_], tuple[Attractor, ...]]:
+        """Labels and attractors, those with most starts first, with their shares of the starts that move."""
+        counts = np.array([(self.labels == k).sum() for k in range(len(self.attractors))], dtype=int)
+        order = np.argsort(-counts, kind="stable")
+        place = np.empty(len(order) + 2, dtype=int)
+        place[order], place[-1], place[-2] = np.arange(len(order)), UNDECIDED, NONE
+        moving = max(1, int((self.labels != NONE).sum()))
+        return place[self.labels], tuple(replace(self.attractors[k], share=float(counts[k]) / moving) for k in order)
+
+    def immobile(self) -> str:
+        """How many starts have no motion, and why the first of them has none; empty where all have one."""
+        none = np.flatnonzero(self.labels == NONE)
+        return (
+            f"{len(none)} starts have no motion, the first one because {self.ensemble.said(int(none[0]))}" if len(none) else ""
+        )
+
+
+__all__ = ["Attractor", "Search"]
