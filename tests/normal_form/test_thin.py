@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import casadi as ca
 import numpy as np
 import pytest
 from sympy import cos, sin
 
 import appell as ap
+from appell.backends import backend_named
+from appell.backends.text.c_source import PRELUDE, emit
 from appell.graph import Fn
 from appell.graph.algebra import Value
 from appell.normal_form.flow import acceleration
 from appell.normal_form.parts import elimination
-from appell.normal_form.saddle import Policy, solve
+from appell.normal_form.saddle import SADDLE_C, Policy, solve
+from appell.normal_form.thin import ThinRows
+from appell.simulate.loop.header import header
+from appell.simulate.loop.in_c import CDEF, rank_text
+from appell.simulate.loop.rank import Guard, turned
 
 
 def four_bars(n: int):
@@ -69,3 +77,50 @@ def test_a_row_of_four_bars_keeps_its_energy():
     start = ap.consistent(system, near | {a0.d: 1.0}, hold=[a0, a0.d])
     motion = ap.simulate(system, start, 0.5, backend="vm")
     assert motion.ok and np.abs(motion.energy_error).max() < 1e-7
+
+
+def test_a_look_at_the_rank_grows_with_the_length():
+    costs = []
+    for n in (10, 20, 40, 80):
+        thin = ThinRows.of(*(Value.sym("x", sparsity) for sparsity in pattern_of(n)))
+        assert sorted(thin.velocities) == list(range(2 * n + 1)) and sorted(thin.rows) == list(range(2 * n))
+        costs.append(thin.cost / n)
+    assert max(costs) < 1.3 * min(costs)
+
+
+LOOKS = """
+int rank_compare(double *size, double t, double *z, double *z1, double *out)
+{
+    appell_run run = {0};
+    LoopRank a, b;
+    run.row_size = size, run.p = z;
+    if (!rank_look(&run, t, z, &a) || !rank_look(&run, t, z1, &b)) return 1;
+    out[0] = a.sigma, out[1] = b.sigma, out[2] = rank_turned(&a, &b), out[3] = rank_change(&a, &b);
+    return 0;
+}
+"""
+
+
+@pytest.mark.skipif(backend_named("c").program is None, reason="no C compiler")
+def test_compiled_looks_at_thin_rows_see_what_full_matrices_say():
+    run = ap.compile(four_bars(6), backend="vm")
+    guarded, size = run.flow().guarded, np.linspace(1, 2, 12)
+    assert guarded is not None and guarded.thin is not None
+    rows = (emit(guarded.rows), "#include <stdint.h>", CDEF, rank_text(guarded))
+    source = "\n".join([PRELUDE, header(), SADDLE_C, *rows, LOOKS])
+    declared = "int rank_compare(double *size, double t, double *z, double *z1, double *out);"
+    program = backend_named("c").program
+    assert program is not None
+    library: Any = program(source, declared, optimise="fast")
+    guard, rng, seen = Guard(guarded, np.zeros(0), size), np.random.default_rng(0), set()
+    for spread in (0.05, 0.05, 0.3, 0.3, 2.0, 2.0, 2.0, 2.0):
+        z = rng.uniform(-3, 3, 26)
+        z1, out = z + rng.normal(0, spread, 26), np.zeros(4)
+        pointers: list[Any] = [library.ffi.from_buffer("double[]", x) for x in (size, z, z1, out)]
+        assert library.lib.rank_compare(pointers[0], 0.0, *pointers[1:]) == 0
+        a, b = guard.look(0.0, z), guard.look(0.0, z1)
+        assert out[:2] == pytest.approx([a.sigma, b.sigma], rel=1e-9)
+        assert out[2] == turned(a, b)
+        assert np.linalg.norm(b.Y - a.Y, 2) <= out[3] * (1 + 1e-12) <= np.linalg.norm(b.Y - a.Y) * (1 + 1e-9)
+        seen.add(bool(out[2]))
+    assert seen == {False, True}

@@ -15,6 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
 
 from appell.errors import FormNotApplicable, ModelError, Status
 from appell.graph import Fn, make_fn
@@ -38,15 +41,31 @@ from appell.normal_form.normal_form import NormalForm
 from appell.normal_form.policy import Policies
 from appell.normal_form.saddle import CHOLESKY, ELIMINATE, SURE
 from appell.normal_form.solved import Blocks, Function, GaussSolved, Shaped, Solved, law_solved, solved
+from appell.normal_form.thin import ThinRows
 from appell.remember import remembered
 
 
 @dataclass(frozen=True, eq=False)
 class GuardedRows:
-    """(t, z, p) → M, A and the rank of A."""
+    """Rows whose rank a time loop watches.
+
+    rows: (t, z, p) → M, A, full where some of them are redundant; else their entries in the places of `thin`.
+    """
 
     rows: Fn
+    n: int
+    m: int
     rank: int
+    thin: ThinRows | None
+
+    def matrices(self, out: Mapping[str, Any]) -> tuple[Any, Any]:
+        """(M, A) in the order of the places, from what `rows` gives."""
+        if self.thin is None:
+            return out["M"], out["A"]
+        M, A = np.zeros((self.n, self.n)), np.zeros((self.m, self.n))
+        for full, rows, entries in ((M, self.thin.L, out["M"]), (A, self.thin.Y, out["A"])):
+            full[[i for i, row in enumerate(rows) for _ in row], [j for row in rows for j in row]] = entries
+        return M + np.tril(M, -1).T, A
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,17 +221,24 @@ def _inputs(form: NormalForm, names: tuple[str, ...]) -> dict[str, Shaped]:
     return {"t": (form.inputs["t"], ()), **{name: _vector(form, name) for name in names}}
 
 
-WATCHED = 128
-"""Velocities up to which a loop watches the rank of the rows as it goes, with full matrices; beyond, one looks afterwards."""
+WATCHED = 6 * 10**6
+"""Multiplications of a look at the rows up to which a loop watches their rank as it goes; beyond, one looks afterwards."""
 
 
 def _guarded(form: NormalForm, policies: Policies, state: State) -> GuardedRows | None:
     policy = policies.acceleration
-    rank = form.m if policy.kind == CHOLESKY else policy.rank
-    if form.nv > WATCHED or form.gauss or not form.ideal or policy.gamma or policy.kind == ELIMINATE or not rank:
+    rank, n, m = form.m if policy.kind == CHOLESKY else policy.rank, form.nv, form.m
+    if form.gauss or not form.ideal or policy.gamma or policy.kind == ELIMINATE or not rank:
         return None
-    outputs = {"M": (form["M"], (form.nv, form.nv)), "A": (form["A"], (form.m, form.nv))}
-    return GuardedRows(make_fn("rank_rows", inputs_of(form, state), outputs), rank)
+    M, A, thin = form["M"], form["A"], None
+    outputs: dict[str, Shaped] = {"M": (M, (n, n)), "A": (A, (m, n))}
+    if rank == m:
+        thin = ThinRows.of(M, A)
+        L, Y = thin.entries(M, A)
+        outputs = {"M": (column(*L), (len(L),)), "A": (column(*Y), (len(Y),))}
+    if (thin.cost if thin is not None else n * n * (n + 2 * m)) > WATCHED:
+        return None
+    return GuardedRows(make_fn("rank_rows", inputs_of(form, state), outputs), n, m, rank, thin)
 
 
 def _implicit(form: NormalForm, state: State) -> Fn:

@@ -13,7 +13,7 @@ The first two return a `Status`. What is particular to a method stands in `metho
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 from time import perf_counter
@@ -25,8 +25,9 @@ from appell.contact.events import Kind
 from appell.contact.mode import FLIGHT, Mode, floor_of
 from appell.contact.numbers import FIRST_MARK
 from appell.errors import Status
+from appell.normal_form.flow import GuardedRows
 from appell.simulate.loop.in_python import SECONDS_PER_YIELD
-from appell.simulate.loop.rank import PATIENCE
+from appell.simulate.loop.rank import LOST, PATIENCE, RISEN, SAME
 from appell.simulate.loop.task import Task
 from appell.simulate.loop.trace import Statistics, Trace
 from appell.simulate.methods.runge_kutta import pair_text
@@ -97,7 +98,7 @@ GROWTH = 16  # a call makes at most so many times the trials of the one before
 
 
 def loop_source(
-    method: Tableau | Taylor, nz: int, has_projection: bool, faces: int = 0, rank: Sequence[int] = (0, 0, 0)
+    method: Tableau | Taylor, nz: int, has_projection: bool, faces: int = 0, guarded: GuardedRows | None = None
 ) -> str:
     """The C text of the loop: CDEF's struct and `appell_advance`, to follow the text of rhs (and project, expansion)."""
     values = {
@@ -107,21 +108,41 @@ def loop_source(
         "exponent": repr(1 / (method.error_order + 1)),
         "safety": repr(method.safety),
         "shrink": repr(method.shrink),
-        "patience": PATIENCE,
+        **{"patience": PATIENCE, "lost": repr(LOST), "risen": repr(RISEN), "same": repr(SAME)},
         "first_mark": FIRST_MARK,
     }
     text = _template("simulate/loop/loop.c.in")
     text = text.replace("@method@", _template(values.pop("method")))
     text = text.replace("@switch@", _template("contact/switch.c.in") if faces else "")
-    text = text.replace("@rank@", _template("simulate/loop/rank.c.in") if rank[2] else "")
+    text = text.replace("@rank_rows@", rank_text(guarded) if guarded else "#define RANK_R 0\n")
+    text = text.replace("@rank@", _template("simulate/loop/rank.c.in") if guarded else "")
     text = text.replace("@sight@", _template(values.pop("sight")))
     text = text.replace("@many@", _template("simulate/loop/many.c.in"))
     for name, value in values.items():
         text = text.replace(f"@{name}@", str(value))
     sizes = {"HAS_PROJECTION": int(has_projection), "LOOP_FACES": faces}
-    sizes |= dict(zip(("RANK_N", "RANK_M", "RANK_R"), rank, strict=True))
     defines = "#undef HAS_PROJECTION\n" + "\n".join(f"#define {name} {value}" for name, value in sizes.items())
     return f"#include <stdint.h>\n{defines}\n{CDEF}\n{text}"
+
+
+def rank_text(guarded: GuardedRows) -> str:
+    """The rows of the guard of rank: their numbers, where these stand, and how they are looked at."""
+    sizes = {"RANK_N": guarded.n, "RANK_M": guarded.m, "RANK_R": guarded.rank}
+    lines, name, thin = [], "pivoted", guarded.thin
+    if thin is not None:
+        name = "thin"
+        for letter, rows in (("L", thin.L), ("Y", thin.Y), ("R", thin.R)):
+            begins = np.cumsum([0, *map(len, rows)])
+            sizes[f"RANK_N{letter}"] = max(1, int(begins[-1]))
+            lines.append(_integers(f"rank_{letter}_at", begins))
+            lines.append(_integers(f"rank_{letter}", (j for row in rows for j in row)))
+        lines.append(_integers("rank_row", thin.rows))
+    defines = [f"#define {key} {value}" for key, value in sizes.items()]
+    return "\n".join([*defines, *lines, _template(f"simulate/loop/rank_{name}.c.in")])
+
+
+def _integers(name: str, values: Iterable[int]) -> str:
+    return f"static const int {name}[] = {{{', '.join(str(int(x)) for x in values) or '0'}}};"
 
 
 def _template(name: str) -> str:
@@ -175,10 +196,12 @@ class Call:
         if task.row_size is not None:
             run.row_size, run.rank_quiet = self.pointer(task.row_size), task.rank_quiet
             run.rank_reference = task.rank_reference
-        self.touching = np.zeros(loop.faces + 1, dtype=np.intc)
-        run.touching = self.integers(self.touching)
-        self.enter(loop.mode)
-        run.floor, run.mark, run.mark_time, run.mark_lasted = floor_of(self.atol, loop.nq), FIRST_MARK, task.t0, np.inf
+        if loop.faces:
+            self.touching = np.zeros(loop.faces + 1, dtype=np.intc)
+            run.touching, run.floor = self.integers(self.touching), floor_of(self.atol, loop.nq)
+            self.enter(loop.mode)
+        else:
+            run.atol = self.pointer(self.atol)
         self.resume()
 
     def enter(self, mode: Mode) -> None:

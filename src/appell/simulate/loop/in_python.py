@@ -123,7 +123,7 @@ class _Steps:
             self.h = self.method.first_size()
         self.h = min(self.h, self.h_max)
         if task.row_size is not None and self.loop.guarded is not None and self.adaptive:
-            self.guard = Guard(self.loop.guarded.rows, task.p, task.row_size, self.loop.guarded.rank)
+            self.guard = Guard(self.loop.guarded, task.p, task.row_size)
             self.guard.reference, self.guard.quiet = task.rank_reference, task.rank_quiet
             self.guard.start(trace.t, trace.z)
         return Status.OK

@@ -36,11 +36,10 @@ def loop_module(flow: Flow, method: Tableau | Taylor, contact: ContactFunctions 
         parts.append(contact_text(contact.faces, contact.metric, emit))
     if isinstance(method, Taylor):
         parts.append(emit(series(flow, method, contact)))
-    rank = (0, 0, 0)
-    if flow.guarded is not None and contact is None:
-        parts.append(emit(flow.guarded.rows))
-        rank = (flow.guarded.rows.outputs[1].shape[1], flow.guarded.rows.outputs[1].shape[0], flow.guarded.rank)
-    parts.append(loop_source(method, flow.nz, flow.projects, contact.faces.count if contact else 0, rank))
+    guarded = flow.guarded if contact is None else None
+    if guarded is not None:
+        parts.append(emit(guarded.rows))
+    parts.append(loop_source(method, flow.nz, flow.projects, contact.faces.count if contact else 0, guarded))
     return "\n".join(parts)
 
 
@@ -124,12 +123,13 @@ static inline int correct(Correction *step, double t, double *z, const double *p
         if (size <= LOOP_ROUNDING) return LOOP_OK;
         if (margin_status(margin)) return margin_status(margin);
         if (!(size < INFINITY)) return LOOP_NOT_FINITE;
+        for (int i = 0; i < NZ; i++) z[i] += dz[i];
+        if (size <= LOOP_QUADRATIC) return LOOP_OK;
         last = size, moved = large = 0;
         for (int i = 0; i < NZ; i++) {{
-            z[i] += dz[i];
-            moved = fmax(moved, fabs(dz[i])), large = fmax(large, fabs(z[i]));
+            if (fabs(dz[i]) > moved) moved = fabs(dz[i]);
+            if (fabs(z[i]) > large) large = fabs(z[i]);
         }}
-        if (size <= LOOP_QUADRATIC) return LOOP_OK;
     }}
     return LOOP_PROJECTION_FAILED;
 }}

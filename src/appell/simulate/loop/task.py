@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import copy
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Protocol
@@ -69,9 +68,8 @@ class Task:
 
     def watching(self, row_size: Array, quiet: float, reference: float) -> Task:
         """The same task with a guard of rank."""
-        watched = copy(self)  # its values were looked at
-        for name, value in (("row_size", row_size), ("rank_quiet", quiet), ("rank_reference", reference)):
-            object.__setattr__(watched, name, value)
+        watched = object.__new__(Task)  # its values were looked at
+        watched.__dict__.update(self.__dict__, row_size=row_size, rank_quiet=quiet, rank_reference=reference)
         return watched
 
     @property

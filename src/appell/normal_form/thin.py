@@ -1,0 +1,110 @@
+"""Where the numbers stand when Y = L⁻¹Aᵀ and its Gram matrix G = YᵀY are factorised without their zeros.
+
+    M = L Lᵀ (velocities in an order that keeps L thin)      Y_i = L⁻¹A_iᵀ      G = R Rᵀ (rows in such an order)
+
+Every triangle and every Y is kept row by row, each row by ascending column. Four-bars in a row take a time proportional to
+their number; full matrices that of a full factorisation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+
+from appell.graph.algebra import Value, pattern
+
+Row = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ThinRows:
+    """velocities (n,), rows (m,): which goes where; L, Y, R: the columns in each of their rows, the diagonal last."""
+
+    velocities: Row
+    rows: Row
+    L: tuple[Row, ...]
+    Y: tuple[Row, ...]
+    R: tuple[Row, ...]
+
+    @staticmethod
+    def of(M: Value, A: Value) -> ThinRows:
+        """Of structural zeros on the graph."""
+        m, n = A.shape
+        velocities, L = factor(n, pattern(M))
+        place = {j: k for k, j in enumerate(velocities)}
+        entries: list[set[int]] = [set() for _ in range(m)]
+        for i, j in pattern(A):
+            entries[i].add(place[j])
+        below = _columns(L)
+        reached = [_reach(row, below) for row in entries]
+        users: list[list[int]] = [[] for _ in range(n)]
+        for i, row in enumerate(reached):
+            for j in row:
+                users[j].append(i)
+        rows, R = factor(m, ((a, b) for group in users for a in group for b in group))
+        return ThinRows(velocities, rows, L, tuple(reached[i] for i in rows), R)
+
+    @property
+    def cost(self) -> int:
+        """Multiplications of one look at the rows, about."""
+        L = sum(len(self.L[j]) for row in self.L for j in row)
+        Y = sum(len(self.L[j]) for row in self.Y for j in row)
+        return L + Y + sum(len(self.Y[j]) + len(self.R[j]) for row in self.R for j in row)
+
+    def entries(self, M: Value, A: Value) -> tuple[list[Value], list[Value]]:
+        """The entries of M in the places of L, those of A in the places of Y."""
+        v, r = self.velocities, self.rows
+        return (
+            [M[v[i], v[j]] for i, row in enumerate(self.L) for j in row],
+            [A[r[i], v[j]] for i, row in enumerate(self.Y) for j in row],
+        )
+
+
+def factor(n: int, pairs: Iterable[tuple[int, int]]) -> tuple[Row, tuple[Row, ...]]:
+    """(order, rows of the triangle) of a symmetric matrix with entries at `pairs`: the fewest neighbours go first."""
+    near: list[set[int]] = [set() for _ in range(n)]
+    for i, j in pairs:
+        if i != j:
+            near[i].add(j)
+            near[j].add(i)
+    ready = [(len(near[j]), j) for j in range(n)]
+    heapify(ready)
+    order: list[int] = []
+    later: dict[int, set[int]] = {}
+    while ready:
+        degree, k = heappop(ready)
+        if k in later or degree != len(near[k]):
+            continue
+        order.append(k)
+        later[k] = set(near[k])
+        for i in near[k]:
+            near[i] |= near[k]
+            near[i] -= {i, k}
+            heappush(ready, (len(near[i]), i))
+    place = {k: i for i, k in enumerate(order)}
+    rows: list[list[int]] = [[] for _ in range(n)]
+    for k in order:
+        for i in later[k]:
+            rows[place[i]].append(place[k])
+    return tuple(order), tuple((*row, i) for i, row in enumerate(rows))
+
+
+def _columns(L: tuple[Row, ...]) -> list[list[int]]:
+    """For each column of a triangle the rows below its diagonal."""
+    below: list[list[int]] = [[] for _ in L]
+    for i, row in enumerate(L):
+        for j in row[:-1]:
+            below[j].append(i)
+    return below
+
+
+def _reach(places: set[int], below: list[list[int]]) -> Row:
+    """The entries of L⁻¹y for a y with entries at `places`."""
+    found, ahead = set(places), list(places)
+    while ahead:
+        for i in below[ahead.pop()]:
+            if i not in found:
+                found.add(i)
+                ahead.append(i)
+    return tuple(sorted(found))
