@@ -15,7 +15,9 @@ from appell.errors import ConstraintError, SingularConfiguration
 from appell.graph import make_fn
 from appell.graph.algebra import Value, column, symbols
 from appell.graph.sizes import sizes
+from appell.normal_form.policy import choose, judged
 from appell.normal_form.rank import RowSpace
+from appell.simulate.start import check, read
 from appell.tree import Inertia, Joint, loop, place
 from appell.tree.inertia import from_rpy
 
@@ -185,3 +187,30 @@ def test_a_start_where_branches_meet_is_refused():
     system = ap.System([a, b, c], kinetic=(a.d**2 + b.d**2 + c.d**2) / 2, potential=sin(a), constraints=rows)
     with pytest.raises(SingularConfiguration, match="branches of the motion meet"):
         ap.simulate(system, {a.d: 1, b.d: 1}, until=1, backend="vm")
+
+
+@pytest.mark.parametrize("name", [name for name in ap.zoo.ALL if ap.zoo.ALL[name]().system.constraints])
+def test_what_is_seen_at_once_at_a_start_is_what_singular_values_say(name):
+    example = ap.zoo.ALL[name]()
+    run = ap.compile(example.system, example.parameters, backend="vm", ready=False)
+    q, v = read(example.system, example.start)
+    q, v, _ = check(example.system, run.form, run.p, 0.0, q, v)
+    assert judged(run.form, run.p, (0.0, q, v))[0] == choose(run.form, run.p, (0.0, q, v))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_rows_far_from_dependent_are_seen_only_where_they_are(seed):
+    """Rows and masses from well apart to nearly dependent: what is seen at once has σ and eigenvalues far from 0."""
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(2, 9)), int(rng.integers(1, 3))
+    root, A = rng.standard_normal((n, n)), rng.standard_normal((m, n))
+    root[:, 0] = root[:, -1] + 10.0 ** -rng.uniform(-1, 9) * root[:, 0]
+    A[-1] = A[0] * (m > 1) + 10.0 ** -rng.uniform(-1, 9) * A[-1]
+    space = RowSpace.of(root.T @ root, A, np.abs(A))
+    sigma = np.linalg.svd(space.Y, compute_uv=False)
+    assert not space.seen_full or sigma[-1] > 1e-2
+    assert space.seen_full or sigma[-1] < 0.1
+    size = np.sqrt(np.diag(root.T @ root))
+    least = np.linalg.eigvalsh(root.T @ root / np.outer(size, size))[0]
+    condition = ((space.K**2).sum(axis=0) * size**2).sum()
+    assert condition * least >= 1 - 1e-3 or not space.definite or condition > 1e8

@@ -56,11 +56,11 @@ def make(run: Run, inputs: Inputs, order: Order, k: int) -> Single:
 def _made(run: Run, order: Order, k: int, q: Array, v: Array) -> Single:
     t0, end = order.t0, order.end_of(k)
     q, v, _ = check(run.system, run.form, run.p, t0, q, v)
-    run = run.started(t0, q, v)
+    run, sizes = run.judged(t0, q, v)
     method = "dop853" if order.method == "rk4" else order.method
     flow, loop = prepare(run, None, method, order.corner)
     if flow.guarded is not None and method not in STIFF and not run.system.unilateral:
-        loop = RankedLoop.of(loop, run.form, flow, t0, q, v, run.p)
+        loop = RankedLoop(loop, run.form, flow, sizes)
     n, watched = run.form.nq + run.form.nv, bool(order.kept.reductions or order.kept.section)
     task = Task(
         t0=t0, z0=np.concatenate([q, v, np.zeros(flow.nz - n)]), t_end=end, p=run.p, rtol=order.rtol, atol=order.atol,

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -77,24 +78,24 @@ class Fn:
         self.give_back(work)
         return results
 
-    def borrow(self) -> Buffers:
+    def borrow(self, block: int = 0) -> Buffers:
         """Buffers of a call that is over, or new ones: to make them takes longer than most functions."""
         try:
-            return self._idle.pop()  # atomic: no two threads share one
+            return self._idle[block].pop()  # atomic: no two threads share one
         except IndexError:
-            return self.buffers()
+            return self.buffers(block)
 
-    def give_back(self, work: Buffers) -> None:
+    def give_back(self, work: Buffers, block: int = 0) -> None:
         """Buffers that may be borrowed again."""
-        self._idle.append(work)
+        self._idle[block].append(work)
 
     @cached_property
-    def _idle(self) -> list[Buffers]:
-        return []
+    def _idle(self) -> dict[int, list[Buffers]]:
+        return defaultdict(list)
 
-    def buffers(self) -> Buffers:
-        """Fresh memory and an evaluator over it: one for each thread."""
-        return _buffers(self)
+    def buffers(self, block: int = 0) -> Buffers:
+        """Fresh memory and an evaluator over it: one for each thread. With a block, for so many states, (block, …)."""
+        return _buffers(self, block)
 
     @cached_property
     def instructions(self) -> tuple[Instruction, ...]:
@@ -187,11 +188,12 @@ def _refuse_strangers(name: str, columns: list[ca.SX], expressions: list[ca.SX])
         raise ModelError(f"function '{name}' contains {', '.join(map(str, probe.get_free()))}, not among its inputs")
 
 
-def _buffers(fn: Fn) -> Buffers:
+def _buffers(fn: Fn, block: int) -> Buffers:
     """Empty ports get no memory in CasADi (a null pointer), and an empty array of the right shape here."""
-    owner, run = fn.function.buffer()
-    inputs = tuple(np.zeros(port.shape) for port in fn.inputs)
-    outputs = tuple(np.zeros(port.shape) for port in fn.outputs)
+    owner, run = (fn.function.map(block) if block else fn.function).buffer()
+    several = (block,) if block else ()
+    inputs = tuple(np.zeros(several + port.shape) for port in fn.inputs)
+    outputs = tuple(np.zeros(several + port.shape) for port in fn.outputs)
     for attach, arrays in ((owner.set_arg, inputs), (owner.set_res, outputs)):
         for k, array in enumerate(arrays):
             if array.size:

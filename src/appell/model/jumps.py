@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 import sympy
@@ -50,7 +51,8 @@ def refuse_jumps(expr: Expr, where: str, *, smooth: bool = False) -> None:
                 )
 
 
-def dry_friction(forces: Sequence[Expr]) -> str:
+@lru_cache(maxsize=64)
+def dry_friction(forces: tuple[Expr, ...]) -> str:
     """What in the forces jumps with a velocity, `sign(x.d)`, in a sentence; nothing where nothing does.
 
     At a velocity of zero such a force points to both sides at once, and a body that it stops stays where it is: the steps of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +30,12 @@ class Policies:
     redundant: tuple[str, ...]
 
     @staticmethod
+    def of(form: NormalForm, base: Policy, ranks: Mapping[int, int], redundant: tuple[str, ...] = ()) -> Policies:
+        """From that of the accelerations, with the ranks of the rows of positions and of velocities, {1: …, 2: …}."""
+        position, velocity = (base.for_rows(form.levels < level, ranks[level]) for level in (1, 2))
+        return Policies(base, position, velocity, redundant)
+
+    @staticmethod
     def none() -> Policies:
         """Those of a system without rows."""
         return Policies(Policy(), Policy(), Policy(), ())
@@ -41,8 +48,43 @@ def choose(form: NormalForm, p: Array, start: State | None = None) -> Policies:
     """
     if form.free is not None and not form.rows:  # articulated bodies solve it, and M > 0 was judged with the tree
         return Policies.none()
+    return _chosen(form, p, start, None if start is None else form.select("M", "A", "A_size")(*start, p))
+
+
+def judged(form: NormalForm, p: Array, start: State) -> tuple[Policies, Array]:
+    """The solve policies at a start, and the sizes of the rows there, (m,)."""
+    out = form.select("M", "A", "A_size")(*start, p)
+    with np.errstate(all="ignore"):  # what is not finite is not plain
+        space = RowSpace.of(out["M"], out["A"], out["A_size"])
+        plain = _plain(form, out, space)
+    if plain:
+        m = len(out["A"])
+        base = Policy(CHOLESKY, m)
+        return Policies.of(form, base, {level: int((form.levels < level).sum()) for level in (1, 2)}), space.s
+    return _chosen(form, p, start, out), space.s
+
+
+SAFE = 1e8
+"""Condition of M, scaled to a diagonal of 1, that is far from singular."""
+
+
+def _plain(form: NormalForm, out: Mapping[str, Array], space: RowSpace) -> bool:
+    """Whether M is far from singular, what a row ties together alike in mass, and the rows far from dependent.
+
+    1/λ_min(D⁻¹MD⁻¹) ≤ tr(D M⁻¹ D) with D² the diagonal of M: bounds instead of singular values, in a fifth of the time.
+    """
+    if form.gauss or not form.ideal or not form.m:
+        return False
+    condition = ((space.K**2).sum(axis=0) * np.diag(out["M"])).sum()
+    if not (space.definite and condition < SAFE):
+        return False
+    return disparity(out["M"], np.abs(out["A"])) <= DISPARATE and space.seen_full
+
+
+def _chosen(form: NormalForm, p: Array, start: State | None, here: dict[str, Array] | None) -> Policies:
+    """From the blocks at the start, or at random states of the manifold."""
     fn = form.select("M", "A", "A_size")
-    samples = [out for out in (fn(*state, p) for state in _states(form, p, start)) if _finite(out)]
+    samples = [out for out in (_at_random(form, p) if here is None else [here]) if _finite(out)]
     if not samples:  # no state of the manifold was found: any state will do
         samples = [out for _, out in finite_samples(fn, count=5, parameters=p, around=form.around)]
     if not samples:
@@ -70,8 +112,7 @@ def choose(form: NormalForm, p: Array, start: State | None = None) -> Policies:
     else:
         kind = LU if not form.ideal else CHOLESKY if ranks[3] == len(linear) else RANK
         base = Policy(kind, ranks[3], gamma, _scales(full) if kind == RANK else ())
-    position, velocity = (base.for_rows(form.levels < level, ranks[level]) for level in (1, 2))
-    return Policies(base, position, velocity, redundant)
+    return Policies.of(form, base, ranks, redundant)
 
 
 def _scales(space: RowSpace) -> tuple[float, ...]:
@@ -81,8 +122,9 @@ def _scales(space: RowSpace) -> tuple[float, ...]:
     return tuple(4.0 ** np.round(np.log(space.s / space.s.max()) / np.log(4.0)))
 
 
-def _states(form: NormalForm, p: Array, start: State | None) -> list[State]:
-    return find(form, p, seed=1) if start is None else [start]
+def _at_random(form: NormalForm, p: Array) -> list[dict[str, Array]]:
+    """The blocks at random states of the manifold."""
+    return [form.select("M", "A", "A_size")(*state, p) for state in find(form, p, seed=1)]
 
 
 def _finite(out: dict[str, Array]) -> bool:

@@ -42,28 +42,32 @@ ROUNDINGS = 30 * float(np.finfo(float).eps)
 
 @dataclass(frozen=True, eq=False)
 class RowSpace:
-    """Rows at one state: K = L⁻¹ of M = L Lᵀ, w (m,) called s, Y = K Aᵀ/w (n, m); noise: what rounding leaves of a σ."""
+    """Rows at one state: K = L⁻¹ of M = L Lᵀ, w (m,) called s, Y = K Aᵀ/w (n, m); noise: what rounding leaves of a σ.
+
+    definite: whether M is; otherwise K is that of M with a little added.
+    """
 
     K: Array
     s: Array
     Y: Array
     noise: float = 0.0
+    definite: bool = True
 
     @staticmethod
     def of(M: Array, A: Array, size: Array, gamma: float = 0.0) -> RowSpace:
         """In the metric of M + γAᵀA."""
-        K: Array = np.asarray(np.linalg.inv(_root(M + gamma * A.T @ A if gamma else M)), dtype=np.float64)
+        K, definite = _inverse_root(M + gamma * A.T @ A if gamma else M)
         Y = K @ A.T
         terms, length = np.sqrt(size**2 @ (K**2).sum(axis=0)), np.sqrt((Y**2).sum(axis=0))
         w = np.where(length > EMPTY * terms, length, terms)
         w[~(w > 0)] = 1.0
-        return RowSpace(K, w, Y / w, ROUNDINGS * float((terms / w).max(initial=0.0)))
+        return RowSpace(K, w, Y / w, ROUNDINGS * float((terms / w).max(initial=0.0)), definite)
 
     @staticmethod
     def scaled(M: Array, A: Array, s: Array) -> RowSpace:
         """With sizes of rows that are known."""
-        K = np.asarray(np.linalg.inv(_root(M)), dtype=np.float64)
-        return RowSpace(K, s, K @ (A.T / s))
+        K, definite = _inverse_root(M)
+        return RowSpace(K, s, K @ (A.T / s), definite=definite)
 
     @cached_property
     def svd(self) -> tuple[Array, Array, Array]:
@@ -95,6 +99,12 @@ class RowSpace:
         """Whether there are none of those."""
         return len(self.unclear) == 0
 
+    @property
+    def seen_full(self) -> bool:
+        """Whether all rows are far from dependent: σ_m ≥ 1/|L⁻¹| with YᵀY = L Lᵀ. False where that is not seen at once."""
+        inverse = _inverse_cholesky(self.Y.T @ self.Y)
+        return inverse is not None and SEEN**2 * float((inverse**2).sum()) < 1 and 10 * self.independent < SEEN
+
     def full_step(self, f: Array) -> Array | None:
         """Δ with A Δ = −f, least in the metric, where all rows are far from dependent; None where that is not seen at once."""
         G = self.Y.T @ self.Y
@@ -125,15 +135,30 @@ class RowSpace:
         return sorted(int(i) for i in order[rank:])
 
 
-def _root(M: Array) -> Array:
-    """L of M = L Lᵀ; of M with a little added to its diagonal where it is singular."""
+_LAPACK: Any = scipy.linalg.get_lapack_funcs(("potrf", "trtri"), dtype=np.float64)
+_POTRF, _TRTRI = _LAPACK
+
+
+def _inverse_root(M: Array) -> tuple[Array, bool]:
+    """L⁻¹ of M = L Lᵀ and True; where M is singular, that of M with a little added to its diagonal, and False."""
+    if (inverse := _inverse_cholesky(M)) is not None:
+        return inverse, True
     size = np.where(np.diag(M) > 0, np.diag(M), np.abs(M).max(initial=0.0) or 1.0)
-    for share in (0.0, 1e-12, 1e-9, 1e-6):
-        try:
-            return np.asarray(np.linalg.cholesky(M + share * np.diag(size)), dtype=np.float64)
-        except np.linalg.LinAlgError:
-            continue
-    return np.diag(np.sqrt(size))
+    for share in (1e-12, 1e-9, 1e-6):
+        if (inverse := _inverse_cholesky(M + share * np.diag(size))) is not None:
+            return inverse, False
+    return np.diag(1 / np.sqrt(size)), False
+
+
+def _inverse_cholesky(M: Array) -> Array | None:
+    """L⁻¹ of M = L Lᵀ; None where M is not positive definite. LAPACK itself: NumPy's checks take longer than small matrices."""
+    if not M.size:
+        return np.zeros(M.shape)
+    L, failed = _POTRF(M, lower=1, clean=1)
+    if failed:
+        return None
+    inverse, failed = _TRTRI(L, lower=1)
+    return None if failed else inverse
 
 
 DISPARATE = 1e7

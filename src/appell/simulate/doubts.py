@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from appell.motion.motion import Motion
 from appell.normal_form.manifold import RESIDUAL_PARTS, relative, residuals_from
@@ -33,15 +34,41 @@ def doubts_of(motion: Motion, *, fixed_step: bool) -> tuple[str, ...]:
     """Sentences that speak against a motion; none for one that is as its tolerances say."""
     if len(motion.t) == 0:
         return ()
-    chosen = np.unique(np.linspace(0, len(motion.t) - 1, SAMPLES).astype(int))
-    few = replace(
-        motion, t=motion.t[chosen], q=motion.q[chosen], v=motion.v[chosen], work=motion.work[chosen], origin=motion._origin
-    )
     with np.errstate(all="ignore"):
-        whole = motion.readings is not None  # a sample at a reading stands before it or after it, which its time does not tell
-        found = [] if fixed_step else _balance(motion if whole else few)
-        found += [] if fixed_step or motion.readings is not None else _crossed(motion)
-        return (*found, *([] if motion.readings is not None else _residual(few)))
+        if motion.readings is not None:  # a sample at a reading stands before it or after it, which its time does not tell
+            return () if fixed_step else tuple(_balance(motion))
+        crossed = [] if fixed_step else _crossed(motion)
+        chosen = _spread(len(motion.t), SAMPLES)
+        if _surely_fine(motion, chosen, fixed_step):
+            return tuple(crossed)
+        few = replace(
+            motion, t=motion.t[chosen], q=motion.q[chosen], v=motion.v[chosen], work=motion.work[chosen], origin=motion._origin
+        )
+        return (*([] if fixed_step else _balance(few)), *crossed, *_residual(few))
+
+
+def _spread(count: int, most: int) -> NDArray[np.intp]:
+    """Numbers from 0 to count − 1, the first and the last among them, at most so many."""
+    return np.arange(count) if count <= most else (np.arange(most) * (count - 1)) // (most - 1)
+
+
+def _surely_fine(motion: Motion, chosen: NDArray[np.intp], fixed_step: bool) -> bool:
+    """Whether balance and residuals at some samples are within lower bounds of what `_balance` and `_residual` allow.
+
+    Nearly every motion is: it costs one evaluation.
+    """
+    t0, q0, v0 = motion._origin
+    t, q, v = np.append(t0, motion.t[chosen]), np.vstack([q0, motion.q[chosen]]), np.vstack([v0, motion.v[chosen]])
+    rows = bool(motion.run.form.rows)
+    out = motion.run.evaluate(t, q, v, ("T", "V", "H", *(RESIDUAL_PARTS[:-1] if rows else ())))
+    rtol, steps = motion.tolerances["rtol"], max(10, motion.statistics.get("steps", 0))
+    for f in ("f0", "f1") if rows else ():
+        size = out[f"{f}_scale"][1:].max(axis=0, initial=0.0)
+        if not (np.abs(out[f][1:]) <= (1e-8 + FACTOR * rtol) * size).all():
+            return False
+    H, V, work = out["H"], out["V"], np.append(0.0, motion.work[chosen])
+    scale = (np.abs(out["T"]) + np.abs(V - V[0]) + np.abs(work)).max()
+    return fixed_step or bool((np.abs(H - H[0] - work) <= FACTOR * steps * rtol * scale).all())
 
 
 def allowed_balance(motion: Motion) -> float:
@@ -90,7 +117,7 @@ def _crossed(motion: Motion) -> list[str]:
     """Faces behind which the motion is."""
     if not motion.system.unilateral:
         return []
-    chosen = np.unique(np.linspace(0, len(motion.t) - 1, DISTANCES).astype(int))
+    chosen = _spread(len(motion.t), DISTANCES)
     t, q, v = motion.t[chosen], motion.q[chosen], motion.v[chosen]
     near = motion.run.evaluate(t, q, v, ("g", "g_scale"))
     g, allowed = near["g"], (motion.tolerances["rtol"] + 1e-13) * near["g_scale"]

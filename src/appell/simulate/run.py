@@ -21,7 +21,7 @@ from appell.model.values import bound
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.flow import Flow, acceleration, flow
 from appell.normal_form.manifold import find
-from appell.normal_form.policy import Policies, choose
+from appell.normal_form.policy import Policies, choose, judged
 from appell.normal_form.rank import accelerations, broken
 from appell.normal_form.saddle import ELIMINATE, RANK
 from appell.normal_form.solved import GaussSolved, status_of
@@ -192,10 +192,14 @@ class Run:
 
     def started(self, t: float, q: Array, v: Array) -> Run:
         """The same run with the ranks of its rows at a start on the constraints."""
+        return self.judged(t, q, v)[0]
+
+    def judged(self, t: float, q: Array, v: Array) -> tuple[Run, Array]:
+        """`started`, and the sizes of the rows at the start, (m,)."""
         if not self.form.rows:
-            return self
-        policies = choose(self.form, self.p, (t, q, v))
-        return self if policies == self.policies else replace(self, policies=policies)
+            return self, np.zeros(0)
+        policies, sizes = judged(self.form, self.p, (t, q, v))
+        return (self if policies == self.policies else replace(self, policies=policies)), sizes
 
     def in_contact(self, contacts: tuple[int, ...]) -> Run:
         """The same system resting on some of its unilateral constraints, which become rows after the others."""

@@ -127,13 +127,13 @@ def simulate(
     if not backend_named(run.backend).steps:
         raise BackendUnavailable(f"backend='{run.backend}' is for many motions at once: ap.simulate_many runs them there")
     q, v, moved = check(model, run.form, run.p, t0, q, v)
-    run = run.started(t0, q, v)
+    run, sizes = run.judged(t0, q, v)
     chosen = method_for(method, rtol)
     flow, loop = prepare(run, pseudo, chosen, corner)
     free = chosen not in STIFF and not model.unilateral and reader is None and fixed_step is None
     guarded = flow.guarded is not None and free
     if guarded:
-        loop = RankedLoop.of(loop, run.form, flow, t0, q, v, run.p)
+        loop = RankedLoop(loop, run.form, flow, sizes)
     z0 = _pack(run, flow, pseudo, t0, q, v)
     task = Task(
         t0=t0, z0=z0, t_end=t1, p=run.p, rtol=rtol, atol=fitting(atol, len(z0)),

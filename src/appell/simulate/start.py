@@ -16,7 +16,7 @@ from appell.model import System
 from appell.model.prescription import settled
 from appell.model.values import bound, finite
 from appell.normal_form import NormalForm, normal_form
-from appell.normal_form.manifold import Residuals, project, residuals
+from appell.normal_form.manifold import RESIDUAL_PARTS, Residuals, project, residuals, residuals_from
 from appell.normal_form.nearest import nearest
 
 Array = NDArray[np.float64]
@@ -81,9 +81,10 @@ def check(system: System, form: NormalForm, p: Array, t: float, q: Array, v: Arr
             )
     if not form.rows and not form.quaternions:
         return q, v, 0.0
-    left = residuals(form, t, q, v, p)
-    if left.relative == 0 and not form.quaternions:
+    parts = form.select(*RESIDUAL_PARTS)(t, q, v, p)
+    if not form.quaternions and not parts["f0"].any() and not parts["f1"].any():
         return q, v, 0.0
+    left = residuals_from(form, parts, q, v)
     if not left.relative <= TOLERANCE:
         raise ConstraintError(_how_far(form, left))
     q_new, v_new = project(form, t, q, v, p)

@@ -121,9 +121,10 @@ def vm_function(fn: Fn) -> Call:
     """`fn` by CasADi's evaluator: no compiler, the same numbers."""
 
     def many(batch: Batch, kind: np.dtype, results: Results) -> None:
-        work = fn.borrow()
-        _one_by_one(fn, work, batch, results)
-        fn.give_back(work)
+        block = BLOCK if batch.count > BLOCK // 4 else 0
+        work = fn.borrow(block)
+        (_by_blocks if block else _one_by_one)(fn, work, batch, results)
+        fn.give_back(work, block)
 
     return Call(fn, fn.buffers, many)
 
@@ -195,20 +196,42 @@ class _Strict:
         self.memory[...] = as_array(value, self.port)
 
 
-def _one_by_one(fn: Signature, work: Buffers, batch: Batch, results: Results) -> None:
-    """A batch, state by state."""
+def _moving(fn: Signature, work: Buffers, batch: Batch) -> list[tuple[Array, Array]]:
+    """(memory, values) of the inputs that differ from state to state; the others are written."""
     moving = []
     for port, memory, array in zip(fn.inputs, work.inputs, batch.arrays, strict=True):
         if array.ndim > len(port.shape):
             moving.append((memory, array))
         else:
             memory[...] = array
+    return moving
+
+
+def _one_by_one(fn: Signature, work: Buffers, batch: Batch, results: Results) -> None:
+    """A batch, state by state."""
+    moving = _moving(fn, work, batch)
     for k in range(batch.count):
         for memory, array in moving:
             memory[...] = array[k]
         work.run()
         for result, memory in zip(results, work.outputs, strict=True):
             result[k] = memory
+
+
+BLOCK = 32
+"""States that CasADi's evaluator takes at a call: one by one, Python takes several times longer than most functions."""
+
+
+def _by_blocks(fn: Signature, work: Buffers, batch: Batch, results: Results) -> None:
+    """A batch, block by block; the last one ends with states of the block before, or with zeros."""
+    moving = _moving(fn, work, batch)
+    for start in range(0, batch.count, BLOCK):
+        count = min(BLOCK, batch.count - start)
+        for memory, array in moving:
+            memory[:count] = array[start : start + count]
+        work.run()
+        for result, memory in zip(results, work.outputs, strict=True):
+            result[start : start + count] = memory[:count]
 
 
 def _evaluated(fn: Signature, evaluate: Callable[..., Sequence[ArrayLike]]) -> Buffers:

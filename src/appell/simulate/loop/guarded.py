@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from appell.errors import Status
 from appell.normal_form import NormalForm
 from appell.normal_form.flow import Flow
-from appell.normal_form.rank import RowSpace
 from appell.notes import Note
 from appell.simulate.loop.passage import EPS, LOST, MEETING, MOST_STEPS, RISEN, Here, Lost, Passage, Passed, Step
 from appell.simulate.loop.task import Loop, Task
@@ -31,12 +30,6 @@ class RankedLoop:
     form: NormalForm
     flow: Flow
     size: Array
-
-    @staticmethod
-    def of(loop: Loop, form: NormalForm, flow: Flow, t: float, q: Array, v: Array, p: Array) -> RankedLoop:
-        """At a start on the constraints."""
-        out = form.select("M", "A", "A_size")(t, q, v, p)
-        return RankedLoop(loop, form, flow, RowSpace.of(out["M"], out["A"], out["A_size"]).s)
 
     def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
         """See `task.Loop.run`."""
