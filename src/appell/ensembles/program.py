@@ -19,7 +19,8 @@ import numpy as np
 from appell.backends.lanes.emit import PRECISIONS, emit_vectors, vector_types
 from appell.backends.text.sincos import Precision
 from appell.graph import Fn, make_fn
-from appell.graph.algebra import apply, as_matrix, block_matrix, column, symbols, symmetric_solve, take, zeros
+from appell.graph.algebra import apply, as_matrix, block_matrix, column, symbols, zeros
+from appell.graph.elimination import eliminated
 from appell.normal_form.flow import Flow
 from appell.simulate.loop.header import header
 from appell.simulate.loop.program import series
@@ -155,8 +156,8 @@ def guarded_flow(flow: Flow) -> Fn:
     out, blocks = apply(flow.rhs, *at), apply(flow.guarded.rows, *at)
     m, n = flow.guarded.rows.outputs[1].shape
     M, A = as_matrix(blocks["M"], n, n), as_matrix(blocks["A"], m, n)
-    _, D, _ = symmetric_solve(block_matrix([[M, A.T], [A, zeros(m, m)]]), zeros(n + m))
-    pivots = -take(column(D), range(n, n + m))
+    _, found = eliminated(block_matrix([[M, A.T], [A, zeros(m, m)]]), zeros(n + m), range(n))
+    pivots = column(*(pivot.left for pivot in found[n:]))
     return make_fn("flow", inputs, {"zd": (out["zd"], (flow.nz,)), "margin": (out["margin"], ()), "pivots": (pivots, (m,))})
 
 

@@ -6,7 +6,8 @@ from appell.contact.functions import bends_with_speed
 from appell.contact.numbers import ROUNDING
 from appell.ensembles.program import WallFunctions
 from appell.graph import Fn, make_fn
-from appell.graph.algebra import Value, block_matrix, column, row_major, substitute, symbols, symmetric_solve, take, zeros
+from appell.graph.algebra import Value, block_matrix, column, row_major, substitute, symbols, take, zeros
+from appell.graph.elimination import eliminated
 from appell.normal_form import NormalForm
 from appell.normal_form.flow import Flow, State, inputs_of
 from appell.normal_form.saddle import CHOLESKY
@@ -63,10 +64,10 @@ def _blows(form: NormalForm, state: State) -> Fn:
     n, nv, m = form["g"].numel(), form.nv, form.m
     M, A, normals = form["M"], form["A"], form["g_v"]
     block = block_matrix([[M, A.T], [A, zeros(m, m)]])
+    answers, _ = eliminated(block, column(normals.T, zeros(m, n)), range(nv))
     rows = []
     for i in range(n):
-        x, _, _ = symmetric_solve(block, column(normals[i, :].T, zeros(m)))
-        answer = take(x, range(nv))
+        answer = answers[:nv, i]
         dv = -(1 + form["restitution"][i]) * form["g_d"][i] / (normals[i, :] @ answer) * answer
         parts = [zeros(form.nq), dv]
         if state.has_work:

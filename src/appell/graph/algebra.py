@@ -138,6 +138,11 @@ def alarm(values: Sequence[Value], inputs: Value) -> Value:
     return where_finite(take(inputs, [i for i, x in enumerate(heard) if not x]), ca.SX(0), float("nan"))
 
 
+def minus_inverse(y: Value) -> Value:
+    """−1/y of a scalar, as a value of its own: CasADi would write x · (1/y) as x/y, a division for each x."""
+    return Value(-1) / y
+
+
 def symmetric_solve(K: Value, b: Value) -> tuple[Value, Value, Value]:
     """K⁻¹ b by K = L D Lᵀ without pivoting, structural zeros exploited: (x, D, Lᵀ), Lᵀ strictly upper triangular.
 

@@ -37,6 +37,7 @@ from appell.graph.algebra import (
     where_finite,
     zeros,
 )
+from appell.graph.shorter import shorter
 from appell.normal_form.normal_form import NormalForm
 from appell.normal_form.policy import Policies
 from appell.normal_form.saddle import CHOLESKY, ELIMINATE, SURE
@@ -96,6 +97,15 @@ class Flow:
 
 
 @remembered
+def short_blocks(form: NormalForm) -> Blocks:
+    """M, A, W, r = Q − h, s = −a0 in the inputs of the normal form, with as few operations as `shorter` finds."""
+    ideal = form.ideal and form.law is None
+    values = [form["M"], form["A"], form["Q"] - form["h"], -form["a0"], *([] if ideal else [form["W"]])]
+    M, A, r, s, *W = shorter(values, list(form.inputs.values()), [name == "p" for name in form.inputs])
+    return Blocks(M, A, A.T if ideal else W[0], r, s)
+
+
+@remembered
 def acceleration(form: NormalForm, policies: Policies) -> Function:
     """(t, q, v, p) → a, lam, margin; made once."""
     inputs, state = _inputs(form, ("q", "v", "p")), column(*(form.inputs[x] for x in ("t", "q", "v")))
@@ -104,7 +114,7 @@ def acceleration(form: NormalForm, policies: Policies) -> Function:
         a = form.free + alarm([form.free], state)
         margin = where_finite(a, Value(1), -float(Status.NOT_FINITE))
         return make_fn("acceleration", inputs, {**finish(a, zeros(0)), "margin": (margin, ())})
-    M, A, W, r, s = form["M"], form["A"], form["W"], form["Q"] - form["h"], -form["a0"]
+    M, A, W, r, s = (short := short_blocks(form)).M, short.A, short.W, short.r, short.s
     blocks = Blocks(M, A, W, r + alarm([M, A, W, r, s, form["r"]], state), s)
     if form.gauss:
         return _gauss("acceleration", form, inputs, blocks, (form["r"], form["r_a"], form["r_aa"]), finish)
@@ -113,9 +123,7 @@ def acceleration(form: NormalForm, policies: Policies) -> Function:
     return solved("acceleration", inputs, blocks, finish, policies.acceleration, pivot=SURE)
 
 
-def flow(
-    form: NormalForm, policies: Policies, pseudo: Mapping[str, Value] | None = None, *, work: bool | None = None
-) -> Flow:
+def flow(form: NormalForm, policies: Policies, pseudo: Mapping[str, Value] | None = None, *, work: bool | None = None) -> Flow:
     """The flow of a normal form, in (q, v), made once, or in (q, π); w is kept where something does work, or as `work` says."""
     if pseudo is not None:
         return _flow(form, policies, State.minimal(form, pseudo), minimal=True)
@@ -230,7 +238,7 @@ def _guarded(form: NormalForm, policies: Policies, state: State) -> GuardedRows 
     rank, n, m = form.m if policy.kind == CHOLESKY else policy.rank, form.nv, form.m
     if form.gauss or not form.ideal or policy.gamma or policy.kind == ELIMINATE or not rank:
         return None
-    M, A, thin = form["M"], form["A"], None
+    M, A, thin = short_blocks(form).M, short_blocks(form).A, None
     outputs: dict[str, Shaped] = {"M": (M, (n, n)), "A": (A, (m, n))}
     if rank == m:
         thin = ThinRows.of(M, A)
@@ -268,8 +276,8 @@ def _rhs(form: NormalForm, policies: Policies, state: State) -> Function:
     if form.free is not None and not form.rows:
         (a_free,) = state.restrict(form, form.free)
         return make_fn("flow", inputs_of(form, state), {**finish(a_free, zeros(0)), "margin": (Value(1), ())})
-    M, A, W, Q, h, a0 = state.restrict(form, *(form[name] for name in ("M", "A", "W", "Q", "h", "a0")))
-    blocks = Blocks(M, A, W, Q - h, -a0)
+    short = short_blocks(form)
+    blocks = Blocks(*state.restrict(form, short.M, short.A, short.W, short.r, short.s))
     if form.gauss:
         rows = tuple(state.restrict(form, form["r"], form["r_a"], form["r_aa"]))
         return _gauss("flow", form, inputs_of(form, state), blocks, rows, finish)
@@ -309,7 +317,8 @@ def _gauss(
 def _position(form: NormalForm, policies: Policies, state: State) -> Fn | Solved | None:
     if form["f0"].numel() == 0:
         return None
-    M, A0, f0, scale, N = state.restrict(form, *(form[name] for name in ("M", "A0", "f0", "f0_scale", "N")))
+    rest = (form[name] for name in ("A0", "f0", "f0_scale", "N"))
+    M, A0, f0, scale, N = state.restrict(form, short_blocks(form).M, *rest)
     size = _relative(f0, scale, A0)
 
     def finish(x: Value, _: Value) -> dict[str, Shaped]:
@@ -329,7 +338,7 @@ def _velocity(form: NormalForm, policies: Policies, state: State) -> Fn | Solved
         work = zeros(int(state.has_work))
         return {"dz": (column(zeros(form.nq), x, work), (state.size,)), "size": (size, ())}
 
-    blocks = Blocks(form["M"], form["A1"], form["A1"].T, zeros(form.nv), -form["f1"])
+    blocks = Blocks(short_blocks(form).M, form["A1"], form["A1"].T, zeros(form.nv), -form["f1"])
     return solved("velocity", inputs_of(form, state), blocks, finish, policies.velocity)
 
 

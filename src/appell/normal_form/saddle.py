@@ -41,7 +41,8 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from appell.errors import Status
-from appell.graph.algebra import Value, block_matrix, column, columns_of, smallest, symmetric_solve, where_finite, zeros
+from appell.graph.algebra import Value, block_matrix, column, smallest, where_finite, zeros
+from appell.graph.elimination import eliminated
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -96,14 +97,10 @@ def unrolled(
     if policy.gamma and m:
         M, r = M + policy.gamma * (A.T @ A), r + policy.gamma * (A.T @ s)
     K = block_matrix([[M, A.T], [A, zeros(m, m)]])
-    x, D, LT = symmetric_solve(K[list(order), list(order)], column(r, s)[list(order), :])
-    margins, before = [], columns_of(LT)
-    for k, which in enumerate(order):
-        if which < n:
-            margins.append(D[k] - PIVOT * M[which, which])
-        else:
-            G_kk = sum((LT[j, k] ** 2 * D[j] for j in before[k] if order[j] < n), Value(0))
-            margins.append(-D[k] - pivot * G_kk)
+    velocities = [k for k, which in enumerate(order) if which < n]
+    x, pivots = eliminated(K[list(order), list(order)], column(r, s)[list(order), :], velocities)
+    shares = (PIVOT if which < n else pivot for which in order)
+    margins = [p.left - share * p.size for p, share in zip(pivots, shares, strict=True)]
     x = x[[place for _, place in sorted((which, k) for k, which in enumerate(order))], :]
     margin = where_finite(x, smallest(margins), -float(Status.NOT_FINITE)) if checked else smallest(margins)
     return x[:n, :], -x[n:, :], margin

@@ -1,0 +1,282 @@
+"""Values of the graph as polynomials in leaves, and what sines and cosines say about them.
+
+    value = Σ c · x y z …        x, y, z: inputs, sines, cosines, and whatever is not made of sums and products
+
+Where a kinetic energy is a sum of squares of velocities of points, its derivatives are full of terms that add up to less:
+
+    T s_a s_b + T c_a c_b = T cos(a − b)            T s_a c_b − T c_a s_b = T sin(a − b)            T s² + T c² = T
+
+with the same T, any product of other leaves. Each of these rules leaves one term where there were two. New sines and cosines
+are `made` of two products of the old ones, or taken of the difference of angles where that is less work (see `shorter`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import casadi as ca
+
+from appell.graph.algebra import minus_inverse
+from appell.graph.instructions import Instruction
+from appell.graph.sizes import VALUES
+
+Monomial = tuple[int, ...]  # leaves in ascending order, repeated for powers
+Polynomial = dict[Monomial, float]
+
+ROUNDING = 1e-15
+"""Share of its parts below which a coefficient is what rounding left of zero, and by which equal coefficients may differ."""
+MOST = 300
+"""Terms of a polynomial; what would have more is a leaf."""
+FEW = 8
+"""Terms of an angle of which differences are formed."""
+OTHER = {"sin": "cos", "cos": "sin"}
+
+
+class TooLong(Exception):
+    """There are more products than allowed."""
+
+
+@dataclass
+class Leaf:
+    """A value that is not taken apart. `fixed`: it does not change along a motion. `made`: what it is, of other leaves."""
+
+    value: ca.SX | None
+    fixed: bool
+    op: str = ""  # "sin" or "cos", of `angle`
+    angle: Angle = ()
+    made: Polynomial | None = None
+
+
+Angle = tuple[tuple[Monomial, float], ...]  # a linear form in leaves, its first coefficient positive
+
+
+@dataclass
+class Leaves:
+    """All leaves, and how many products may still be formed."""
+
+    budget: int
+    all: list[Leaf] = field(default_factory=list)
+    turns: dict[tuple[str, Angle], int] = field(default_factory=dict)  # sines and cosines by their angle
+    sums: dict[int, Polynomial] = field(default_factory=dict)  # what a leaf is the sum of
+
+    def add(self, leaf: Leaf) -> Polynomial:
+        self.all.append(leaf)
+        return {(len(self.all) - 1,): 1.0}
+
+    def times(self, p: Polynomial, q: Polynomial) -> Polynomial:
+        self.budget -= len(p) * len(q)
+        if self.budget < 0:
+            raise TooLong
+        result: Polynomial = {}
+        for m, c in p.items():
+            for n, d in q.items():
+                include(result, tuple(sorted(m + n)), c * d)
+        return result
+
+    def apart(self, p: Polynomial) -> Polynomial:
+        """A linear form with leaves that are sums taken apart."""
+        result: Polynomial = {}
+        for m, c in p.items():
+            for n, d in (self.sums.get(m[0], {m: 1.0}) if m else {m: 1.0}).items():
+                include(result, n, c * d)
+        return result
+
+    def value(self, leaf: int) -> ca.SX:
+        """A leaf on the graph."""
+        found = self.all[leaf].value
+        if found is None:
+            found = ca.SX(0)
+            for m, c in (self.all[leaf].made or {}).items():
+                found += c * self.value(m[0]) * self.value(m[1])
+        return found
+
+    def argument(self, leaf: Leaf) -> ca.SX:
+        """The angle of a sine or cosine on the graph."""
+        total = ca.SX(0)
+        for m, c in leaf.angle:
+            total = total + c * (self.value(m[0]) if m else 1.0)
+        return total
+
+    def turn(self, op: str, angle: Polynomial, value: ca.SX | None, made: Polynomial | None = None) -> Polynomial:
+        """sin or cos of an angle, with its leaf."""
+        if not angle:
+            return {(): 1.0} if op == "cos" else {}
+        key, sign = upright(angle)
+        sign = sign if op == "sin" else 1.0
+        if (op, key) not in self.turns:
+            self.turns[op, key] = len(self.all)
+            fixed = all(self.all[x].fixed for m in angle for x in m)
+            made = made and {m: sign * c for m, c in made.items()}
+            self.add(Leaf(value if value is None else sign * value, fixed, op, key, made))
+        return {(self.turns[op, key],): sign}
+
+
+def include(p: Polynomial, m: Monomial, c: float) -> None:
+    """p += c m."""
+    before = p.get(m, 0.0)
+    total = before + c
+    if abs(total) <= ROUNDING * max(abs(before), abs(c)):
+        p.pop(m, None)
+    else:
+        p[m] = total
+
+
+def upright(angle: Polynomial) -> tuple[Angle, float]:
+    """The linear form with a positive first coefficient, and the sign that it had."""
+    items = sorted(angle.items())
+    sign = 1.0 if items[0][1] > 0 else -1.0
+    return tuple((m, sign * c) for m, c in items), sign
+
+
+def combined(p: Polynomial, q: Polynomial, factor: float) -> Polynomial:
+    """p + factor q."""
+    result = dict(p)
+    for m, c in q.items():
+        include(result, m, factor * c)
+    return result
+
+
+@dataclass
+class Expansion:
+    """A stream whose values become polynomials. fixed: inputs that do not change along a motion.
+
+    whole: sums of inputs are taken apart too; otherwise they are leaves, so that x − 1e4 stays what it is.
+    """
+
+    stream: Sequence[Instruction]
+    inputs: Sequence[ca.SX]
+    fixed: Sequence[bool]
+    whole: bool
+    leaves: Leaves
+    _made: dict[int, Instruction] = field(default_factory=dict)
+    _values: dict[int, ca.SX] = field(default_factory=dict)  # on the graph, of what is needed there
+    _still: dict[int, bool] = field(default_factory=dict)
+    _inverses: dict[int, Polynomial] = field(default_factory=dict)
+
+    def results(self) -> list[Polynomial]:
+        """The outputs one after another."""
+        found: dict[int, Polynomial] = {}
+        for item in self.stream:
+            if item.op == "output":
+                continue
+            self._made[item.out] = item
+            self._still[item.out] = self.fixed[item.port or 0] if item.op == "input" else all(self._still[i] for i in item.args)
+            found[item.out] = self._polynomial(item, [found[i] for i in item.args])
+        return [found[item.args[0]] for item in self.stream if item.op == "output"]
+
+    def _polynomial(self, item: Instruction, given: list[Polynomial]) -> Polynomial:
+        leaves = self.leaves
+        if item.op == "const":
+            return {(): item.value} if item.value else {}
+        if item.op in OTHER and len(given[0]) <= FEW and all(len(m) < 2 for m in given[0]):
+            return leaves.turn(item.op, leaves.apart(given[0]), self._value(item.out))
+        if item.op in ("add", "sub"):
+            return self._sum(item, combined(given[0], given[1], 1.0 if item.op == "add" else -1.0))
+        if item.op in ("neg", "twice"):
+            return {m: c * (-1.0 if item.op == "neg" else 2.0) for m, c in given[0].items()}
+        if item.op in ("mul", "sq") and len(given[0]) * len(given[-1]) <= MOST:
+            return leaves.times(given[0], given[-1])
+        if item.op == "div":
+            return self._quotient(item.args[1], given[0], given[1])
+        return self._leaf(item)
+
+    def _leaf(self, item: Instruction) -> Polynomial:
+        return self.leaves.add(Leaf(self._value(item.out), self._still[item.out]))
+
+    def _sum(self, item: Instruction, p: Polynomial) -> Polynomial:
+        plain = not self.whole and not any(self.leaves.all[x].op for m in p for x in m)
+        if not (plain and len(p) > 1) and (len(p) < 4 or len(p := turned(p, self.leaves)) <= MOST):
+            return p
+        if plain and len(p) <= FEW and all(len(m) < 2 for m in p):
+            self.leaves.sums[len(self.leaves.all)] = self.leaves.apart(p)
+        return self._leaf(item)
+
+    def _quotient(self, below: int, p: Polynomial, q: Polynomial) -> Polynomial:
+        if set(q) == {()}:
+            return {m: c / q[()] for m, c in p.items()}
+        if below not in self._inverses:
+            (leaf,) = self.leaves.add(Leaf(minus_inverse(self._value(below)), self._still[below]))
+            self._inverses[below] = {leaf: -1.0}
+        return self.leaves.times(p, self._inverses[below])
+
+    def _value(self, wanted: int) -> ca.SX:
+        """A value of the stream on the graph, as it was."""
+        waiting = [wanted]
+        while waiting:
+            k = waiting[-1]
+            item = self._made[k]
+            missing = [i for i in item.args if i not in self._values]
+            if missing:
+                waiting += missing
+                continue
+            waiting.pop()
+            if item.op == "const":
+                self._values[k] = ca.SX(item.value or 0.0)
+            elif item.op == "input":
+                self._values[k] = self.inputs[item.port or 0][item.index or 0]
+            else:
+                self._values[k] = VALUES[item.op](*(self._values[i] for i in item.args))
+        return self._values[wanted]
+
+
+def turned(p: Polynomial, leaves: Leaves) -> Polynomial:
+    """The same value with the rules of sines and cosines applied as often as they can be."""
+    p = dict(p)
+    waiting = list(p)
+    while waiting:
+        m = waiting.pop()
+        if m in p:
+            waiting += _rule(p, m, leaves)
+    return p
+
+
+def _rule(p: Polynomial, m: Monomial, leaves: Leaves) -> list[Monomial]:
+    """Applies one rule to a term; the terms that changed, none where there is no rule for it."""
+    places = [k for k, x in enumerate(m) if leaves.all[x].op]
+    for n, i in enumerate(places):
+        for j in places[n + 1 :]:
+            if (new := _pair(p, m, i, j, leaves)) is not None:
+                return new
+    return []
+
+
+def _pair(p: Polynomial, m: Monomial, i: int, j: int, leaves: Leaves) -> list[Monomial] | None:
+    """The rules for the places i < j of a term."""
+    a, b = leaves.all[m[i]], leaves.all[m[j]]
+    rest = m[:i] + m[i + 1 : j] + m[j + 1 :]
+    swapped = [leaves.turns.get((OTHER[x.op], x.angle)) for x in (a, b)]
+    if m[i] == m[j] and _opposite(p.get(rest), p[m]):  # T − T s² = T c²
+        other = leaves.turn(OTHER[a.op], dict(a.angle), getattr(ca, OTHER[a.op])(leaves.argument(a)))
+        return _replaced(p, [m, rest], leaves.times({rest: p[rest]}, leaves.times(other, other)))
+    if None in swapped or (a.angle == b.angle and a.op != b.op):
+        return None
+    partner = tuple(sorted((*rest, swapped[0], swapped[1])))  # type: ignore[arg-type]
+    if partner not in p or partner == m:
+        return None
+    c, d = p[m], p[partner]
+    if not (_opposite(c, d) or _opposite(c, -d)):
+        return None
+    same = (c > 0) == (d > 0)
+    op = "cos" if a.op == b.op else "sin"
+    if op == "cos":
+        angle = combined(dict(a.angle), dict(b.angle), -1.0 if same else 1.0)
+        c = c if same else (c if a.op == "cos" else d)
+    else:
+        angle = combined(dict(a.angle), dict(b.angle), 1.0 if same else -1.0)
+        c = c if same or a.op == "sin" else d
+    one, two = tuple(sorted((m[i], m[j]))), tuple(sorted(swapped))  # type: ignore[type-var]
+    made = {one: p[m] / c, two: p[partner] / c}
+    return _replaced(p, [m, partner], leaves.times({rest: c}, leaves.turn(op, angle, None, made)))
+
+
+def _opposite(c: float | None, d: float) -> bool:
+    return c is not None and abs(c + d) <= ROUNDING * abs(d)
+
+
+def _replaced(p: Polynomial, old: Sequence[Monomial], new: Polynomial) -> list[Monomial]:
+    for m in old:
+        del p[m]
+    for m, c in new.items():
+        include(p, m, c)
+    return [m for m in new if m in p]

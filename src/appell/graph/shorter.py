@@ -1,0 +1,223 @@
+"""The same values with fewer operations.
+
+    values (of the inputs)  →  polynomials in leaves  →  rules of sines and cosines  →  shared factors  →  values
+
+Nothing is believed: at random states the new values must be the old ones to rounding, with a bound of the rounding error that
+is no larger (x − 1e4 squared is not taken apart), and there must be fewer operations. Otherwise the values stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.graph.instructions import ARITY, Instruction, count_operations, instructions_of
+from appell.graph.polynomials import Expansion, Leaves, Polynomial, TooLong, turned
+from appell.graph.sharing import Sharing
+from appell.graph.sizes import VALUES
+
+Array = NDArray[np.float64]
+
+LONGEST = 3000
+"""Instructions of what is looked at."""
+PRODUCTS = 60
+"""Products of terms for each instruction that may be formed before one gives up."""
+STATES = 12
+"""Random states at which values and bounds are compared."""
+WORSE = 2.0
+"""By this factor a bound of rounding may grow: sums in another order have other bounds."""
+COST = {"neg": 0.5, "div": 12.0, "inv": 12.0, "sin": 16.0, "cos": 16.0, "sqrt": 12.0}
+"""Of operations in units of a product; sine and cosine of one angle come together."""
+
+
+def shorter(values: Sequence[ca.SX], inputs: Sequence[ca.SX], fixed: Sequence[bool]) -> list[ca.SX]:
+    """The same values on the graph, shorter if there is a way. fixed: the inputs that do not change along a motion."""
+    if ca.n_nodes(ca.veccat(*values)) > LONGEST:
+        return list(values)
+    stream = _stream(values, inputs)
+    if not count_operations(stream):
+        return list(values)
+    plain, price, best = _Checked(stream, inputs, fixed), _price(stream, fixed), values
+    for whole in (True, False):
+        for found in _rewritten(stream, inputs, fixed, whole, [value.numel() for value in values]):
+            new = _stream(found, inputs)
+            if count_operations(new) > count_operations(stream) or (cheaper := _price(new, fixed)) >= price:
+                continue
+            if plain.confirms(new):
+                best = [ca.reshape(x, *value.shape) for x, value in zip(found, values, strict=True)]
+                price = cheaper
+        if best is not values:
+            break
+    return list(best)
+
+
+def _stream(columns: Sequence[ca.SX], inputs: Sequence[ca.SX]) -> tuple[Instruction, ...]:
+    dense = [ca.densify(ca.vec(column)) for column in columns]
+    return instructions_of(ca.Function("values", list(inputs), ca.cse(dense)))
+
+
+def _rewritten(
+    stream: Sequence[Instruction], inputs: Sequence[ca.SX], fixed: Sequence[bool], whole: bool, sizes: Sequence[int]
+) -> Iterator[list[ca.SX]]:
+    """The outputs as columns, in several ways; none where there are too many terms."""
+    leaves = Leaves(PRODUCTS * len(stream))
+    try:
+        results = [turned(p, leaves) for p in Expansion(stream, inputs, fixed, whole, leaves).results()]
+    except TooLong:
+        return
+    made = _made(results, leaves)
+    outputs = [item for item in stream if item.op == "output"]
+    for horner in (True, False):
+        sharing = Sharing(leaves, horner)
+        for leaf in made:
+            sharing.make(leaf)
+        for result in results:
+            sharing.add(result)
+        sharing.share()
+        columns = [ca.SX(size, 1) for size in sizes]
+        for item, value in zip(outputs, sharing.written(), strict=True):
+            if not value.is_zero():  # zeros by structure stay so
+                columns[item.port or 0][item.index or 0] = value
+        yield columns
+
+
+def _made(results: Sequence[Polynomial], leaves: Leaves) -> list[int]:
+    """Leaves of which the results are made and that are made of others; the rest become sines and cosines of differences.
+
+    Sines and cosines of a − b are four products of those of a and b, where these are needed anyway; two angles of which nothing
+    but the difference is needed are not turned at all.
+    """
+    used = {x for p in results for m in p for x in m}
+    angles = lambda found: {leaves.all[x].angle for x in found if leaves.all[x].op and leaves.all[x].value is not None}
+    every, made = set(used), []
+    waiting = sorted(used, reverse=True)
+    while waiting:
+        x = waiting.pop()
+        leaf = leaves.all[x]
+        if leaf.value is None and x not in made:
+            made.append(x)
+            waiting += [y for m in leaf.made or {} for y in m]
+            every |= {y for m in leaf.made or {} for y in m}
+    new = {leaves.all[x].angle for x in made if x in used}
+    if len(new) <= len(angles(every) - angles(used)):
+        for x in made:
+            if x in used:
+                leaf = leaves.all[x]
+                leaf.value = getattr(ca, leaf.op)(leaves.argument(leaf))
+        return []
+    return sorted(made)
+
+
+def _price(stream: Sequence[Instruction], fixed: Sequence[bool]) -> float:
+    """What a stream costs in products; a product that is used once, in a sum, is nothing beside it."""
+    uses = Counter(arg for item in stream for arg in item.args)
+    made = {item.out: item for item in stream if item.op != "output"}
+    still: dict[int, bool] = {}
+    total = 0.0
+    for item in stream:
+        if item.op in ("const", "input", "output"):
+            still[item.out] = item.op == "const" or (item.op == "input" and fixed[item.port or 0])
+            continue
+        still[item.out] = all(still[arg] for arg in item.args)
+        price = COST.get(item.op, 1.0)
+        if item.op in ("add", "sub") and any(made[arg].op in ("mul", "sq") and uses[arg] == 1 for arg in item.args):
+            price = 0.0
+        total += price * (0.25 if still[item.out] else 1.0)
+    return total
+
+
+class _Checked:
+    """A stream at random states: its outputs and bounds of their rounding errors, in units of rounding."""
+
+    def __init__(self, stream: Sequence[Instruction], inputs: Sequence[ca.SX], fixed: Sequence[bool]):
+        random = np.random.default_rng(1)
+        size = np.where(np.arange(STATES) < STATES // 2, 1.0, 10.0 ** random.uniform(-1.5, 1.5, STATES))
+        self.inputs = []
+        for x, positive in zip(inputs, fixed, strict=True):
+            sign = 1.0 if positive else random.choice([-1.0, 1.0], (x.numel(), STATES))
+            self.inputs.append(size * sign * random.uniform(0.3, 2.0, (x.numel(), STATES)))
+        self.value, self.bound = _evaluated(stream, self.inputs)
+
+    def confirms(self, stream: Sequence[Instruction]) -> bool:
+        """Whether another stream gives the same, and no less accurately."""
+        value, bound = _evaluated(stream, self.inputs)
+        if set(value) != set(self.value):
+            return False
+        seen = False
+        with np.errstate(all="ignore"):
+            for place, old in self.value.items():
+                known = np.isfinite(old) & np.isfinite(self.bound[place])
+                seen |= bool(known.any())
+                room = 2e-16 * (self.bound[place] + bound[place])
+                same = np.abs(value[place] - old) <= room + 1e-300
+                good = bound[place] <= WORSE * self.bound[place] + 8 * np.abs(old)
+                if not (same & good)[known].all():
+                    return False
+        return seen
+
+
+def _evaluated(stream: Sequence[Instruction], inputs: Sequence[Array]) -> tuple[dict[Any, Array], dict[Any, Array]]:
+    """Outputs by place, and the running bound of their rounding errors.
+
+    Each operation rounds once; inputs are exact, but angles are known to their last digit only.
+    """
+    value: dict[int, Array] = {}
+    error: dict[int, Array] = {}
+    values, bounds = {}, {}
+    with np.errstate(all="ignore"):
+        for item in stream:
+            x = [value[arg] for arg in item.args]
+            e = [error[arg] for arg in item.args]
+            if item.op == "output":
+                values[item.port, item.index], bounds[item.port, item.index] = x[0], e[0]
+            elif item.op == "input":
+                value[item.out] = inputs[item.port or 0][item.index or 0]
+                error[item.out] = np.zeros(STATES)
+            elif item.op == "const":
+                value[item.out], error[item.out] = np.full(STATES, item.value), np.zeros(STATES)
+            else:
+                if item.op in ("sin", "cos"):
+                    e = [np.maximum(e[0], np.abs(x[0]))]
+                value[item.out], error[item.out] = _rounded(item.op, x, e)
+    return values, bounds
+
+
+def _rounded(op: str, x: list[Array], e: list[Array]) -> tuple[Array, Array]:
+    match op:
+        case "add" | "sub":
+            y = x[0] + x[1] if op == "add" else x[0] - x[1]
+            return y, e[0] + e[1] + np.abs(y)
+        case "mul" | "sq":
+            y = x[0] * x[-1]
+            return y, np.abs(x[0]) * e[-1] + np.abs(x[-1]) * e[0] + np.abs(y)
+        case "neg" | "twice":
+            c = -1.0 if op == "neg" else 2.0
+            return c * x[0], abs(c) * e[0]
+        case "div" | "inv":
+            a, b = (x[0], x[1]) if op == "div" else (np.ones(STATES), x[0])
+            y = a / b
+            above = e[0] if op == "div" else 0.0
+            return y, (above + np.abs(y) * e[-1]) / np.abs(b) + np.abs(y)
+    y, function = _function(op)(*x), _function(op)
+    total = np.abs(y)
+    for k, (v, d) in enumerate(zip(x, e, strict=True)):
+        if d.any():
+            step = 1e-6 * np.abs(v)
+            total = total + np.abs(function(*x[:k], v + step, *x[k + 1 :]) - y) / step * d
+    return y, total
+
+
+@cache
+def _function(op: str) -> Callable[..., Array]:
+    """An operation on arrays of states."""
+    if op in ("sin", "cos"):
+        return getattr(np, op)
+    given = [ca.SX.sym(name) for name in "xy"[: ARITY[op]]]
+    function = ca.Function("f", given, [VALUES[op](*given)])
+    return lambda *x: np.asarray(function(*(v.reshape(1, -1) for v in x))).reshape(-1)
