@@ -10,7 +10,7 @@ thread is one lane.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -19,9 +19,10 @@ import numpy as np
 from appell.backends.lanes.emit import PRECISIONS, emit_vectors, vector_types
 from appell.backends.text.sincos import Precision
 from appell.graph import Fn, make_fn
-from appell.graph.algebra import apply, as_matrix, block_matrix, column, symbols, zeros
+from appell.graph.algebra import Value, apply, as_matrix, block_matrix, column, is_zero, symbols, zeros
 from appell.graph.elimination import eliminated
-from appell.normal_form.flow import Flow
+from appell.graph.scalar import scalars
+from appell.normal_form.flow import Flow, GuardedRows
 from appell.simulate.loop.header import header
 from appell.simulate.loop.program import series
 from appell.simulate.methods.tableaux import Array, Tableau
@@ -154,11 +155,27 @@ def guarded_flow(flow: Flow) -> Fn:
     inputs = {port.name: (symbols(port.name, port.size), port.shape) for port in flow.rhs.inputs}
     at = [value for value, _ in inputs.values()]
     out, blocks = apply(flow.rhs, *at), apply(flow.guarded.rows, *at)
-    m, n = flow.guarded.rows.outputs[1].shape
-    M, A = as_matrix(blocks["M"], n, n), as_matrix(blocks["A"], m, n)
+    n, m = flow.guarded.n, flow.guarded.m
+    M, A = _matrices(flow.guarded, blocks)
     _, found = eliminated(block_matrix([[M, A.T], [A, zeros(m, m)]]), zeros(n + m), range(n))
     pivots = column(*(pivot.left for pivot in found[n:]))
     return make_fn("flow", inputs, {"zd": (out["zd"], (flow.nz,)), "margin": (out["margin"], ()), "pivots": (pivots, (m,))})
+
+
+def _matrices(guarded: GuardedRows, blocks: Mapping[str, Value]) -> tuple[Value, Value]:
+    """M (n, n) and A (m, n) in the order of the system, with their structural zeros."""
+    n, m, thin = guarded.n, guarded.m, guarded.thin
+    if thin is None:
+        return as_matrix(blocks["M"], n, n), as_matrix(blocks["A"], m, n)
+    M, A = zeros(n, n), zeros(m, n)
+    v, r = thin.velocities, thin.rows
+    for (i, j), x in zip(((v[i], v[j]) for i, row in enumerate(thin.L) for j in row), scalars(blocks["M"]), strict=True):
+        if not is_zero(x):
+            M[i, j] = M[j, i] = x
+    for (i, j), x in zip(((r[i], v[j]) for i, row in enumerate(thin.Y) for j in row), scalars(blocks["A"]), strict=True):
+        if not is_zero(x):
+            A[i, j] = x
+    return M, A
 
 
 def _template(name: str) -> str:
