@@ -22,7 +22,7 @@ QUICK = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @given(random_systems())
-@settings(QUICK, max_examples=12)
+@settings(QUICK, max_examples=6)
 def test_forms_with_multipliers_agree_on_random_systems(system):
     try:
         table = agree(system, states=2, forms=MULTIPLIER_FORMS)
@@ -69,16 +69,6 @@ class Mutant(Lagrange):
         return self.change(super().derive(system))
 
 
-def without_term(row: int, term: int):
-    def change(e: Equations) -> Equations:
-        terms = sympy.Add.make_args(sympy.expand(e.equations[row].lhs))
-        lhs = sympy.Add(*(x for i, x in enumerate(terms) if i != term))
-        equations = [equation(lhs if i == row else eq.lhs, eq.rhs) for i, eq in enumerate(e.equations)]
-        return replace(e, equations=tuple(equations))
-
-    return change
-
-
 def flipped_reaction(e: Equations) -> Equations:
     minus = {lam: -lam for lam in e.multipliers[:1]}
     return replace(e, equations=tuple(equation(eq.lhs, eq.rhs.xreplace(minus)) for eq in e.equations))
@@ -104,19 +94,6 @@ def test_a_mutant_is_caught_and_named(change):
     assert not table.ok(1e-3)
     assert table["mutant"].worst > 1e-3
     assert table["lagrange"].worst < 1e-10 and table["gauss"].worst < 1e-10
-
-
-SLEIGH_TERMS = [(row, term) for row, count in ((0, 3), (1, 3), (2, 3)) for term in range(count)]
-
-
-@pytest.mark.parametrize(("row", "term"), SLEIGH_TERMS)
-def test_every_dropped_inertia_term_of_the_sleigh_is_caught(row, term):
-    system = ap.zoo.sleigh().system
-    count = len(sympy.Add.make_args(sympy.expand(Lagrange()(system).equations[row].lhs)))
-    if term >= count:
-        pytest.skip("this equation has fewer terms")
-    table = agree(system, states=2, forms=["lagrange", "nielsen", Mutant(without_term(row, term))])
-    assert not table.ok(1e-6) and table["mutant"].worst > 1e-6
 
 
 def test_a_wrong_judge_is_caught():

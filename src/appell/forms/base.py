@@ -294,14 +294,22 @@ class Equations:
         numbers = arithmetic(precision)
         return self._evaluate({s: numbers.number(x) for s, x in state.items()}, numbers)
 
+    def solution(self, state: Mapping[Symbol, Any], precision: int = 50) -> Values:
+        """The state with the values of `definitions` and of all unknowns, in `precision` digits."""
+        numbers = arithmetic(precision)
+        return self._solution({s: numbers.number(x) for s, x in state.items()}, numbers)
+
     def _evaluate(self, values: Values, numbers: Arithmetic) -> tuple[list[Any], list[Any]]:
+        values = self._solution(values, numbers)
+        return [values[a] for a in self.system.accelerations], self.route.recover(self, self._multiplier_tape, values, numbers)
+
+    def _solution(self, values: Values, numbers: Arithmetic) -> Values:
         values = self._defined(values, numbers)
         try:
-            values |= self.route.solve_at(self, values, numbers)
+            return values | self.route.solve_at(self, values, numbers)
         except Undetermined as error:
             state = {str(s): float(x) for s, x in values.items() if s == time or s in self.system._jets}
             raise SingularConfiguration(f"{self.form}: {error}", time=state.get("t"), state=state) from None
-        return [values[a] for a in self.system.accelerations], self.route.recover(self, self._multiplier_tape, values, numbers)
 
     def _solve_linear(self, values: Values, numbers: Arithmetic) -> Values:
         """x of K x = b at a state; where Λ is not unique (redundant rows), the one of least norm."""

@@ -6,7 +6,8 @@ Each form is derived by its own route and evaluated at random states that satisf
 
 (Λ itself is not unique for redundant rows). States are drawn of size 1, so that 1 is an acceleration's own scale in any units;
 that of a force is s_i = Σ_j |M_ij| (1 + |a*|) + |h_i| + |Q_i| + |WΛ|_i. The values are compared in 50 digits with the form a*
-that most others agree with, and in float64 with the normal form, which shares no derivation with any of them.
+that most others agree with, and in float64 with the normal form, which shares no derivation with any of them. A form that finds
+its values by more than its equations (Gauss's minimum, a pseudo-inverse) has these put into the equations that it shows, too.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from appell.errors import AppellError, FormNotApplicable, ModelError, SingularCo
 from appell.forms import FORMS
 from appell.forms.base import Equations, Form, directions
 from appell.forms.manifold import Projection, State
-from appell.forms.numbers import FLOAT, Arithmetic, Tape, arithmetic
+from appell.forms.numbers import FLOAT, Arithmetic, Tape, arithmetic, magnitude
 from appell.jets import t
 from appell.model import System
 from appell.model.friction_modes import modes
@@ -50,7 +51,9 @@ class Line:
     """One form: how far it is from the other forms (50 digits) and from the normal form (float64), or why it does not apply.
 
     `a`, `force`: largest disagreement of accelerations and constraint forces with the other forms; `judge_a`, `judge_force`:
-    with the normal form. NaN where there is nothing to compare. `states`: where it has a value. `seconds`: to derive.
+    with the normal form; `shown`: what its values leave over in the equations that it shows, over their terms, where
+    the values were not found by solving these. NaN where there is nothing to compare. `states`: where it has a value.
+    `seconds`: to derive.
     """
 
     form: str
@@ -59,6 +62,7 @@ class Line:
     force: float = float("nan")
     judge_a: float = float("nan")
     judge_force: float = float("nan")
+    shown: float = float("nan")
     states: int = 0
     seconds: float = 0.0
     reason: str = ""
@@ -70,7 +74,8 @@ class Line:
     @property
     def worst(self) -> float:
         """The largest of its disagreements."""
-        return max((x for x in (self.a, self.force, self.judge_a, self.judge_force) if not np.isnan(x)), default=0.0)
+        gaps = (self.a, self.force, self.judge_a, self.judge_force, self.shown)
+        return max((x for x in gaps if not np.isnan(x)), default=0.0)
 
 
 @dataclass(frozen=True)
@@ -98,7 +103,7 @@ class Agreement:
         state, or no form at all, is not agreement.
         """
         applying = [line for line in self.lines if line.applies]
-        exact = all(not x > tolerance**2 for line in applying for x in (line.a, line.force))
+        exact = all(not x > tolerance**2 for line in applying for x in (line.a, line.force, line.shown))
         judged = all(x <= tolerance for line in applying for x in (line.judge_a, line.judge_force))
         return bool(applying) and all(line.states for line in applying) and exact and judged
 
@@ -235,10 +240,11 @@ def _try(form: Form, names: tuple[str, ...], system: System, given: Mapping[str,
         equations = form.derived(system, **options)
         seconds = time.perf_counter() - begin
         values = [judge.value(equations, state) for state in judge.states]
+        left = judge.left_over(equations)
     except FormNotApplicable as error:
         return _Trial(Line(label, reason=str(error)), none)
     found = sum(value is not None for value in values)
-    return _Trial(Line(label, equations.provenance, states=found, seconds=seconds), values)
+    return _Trial(Line(label, equations.provenance, states=found, seconds=seconds, shown=left), values)
 
 
 class _Judge:
@@ -275,6 +281,21 @@ class _Judge:
             return None
         n = self.system.nv
         return a, [sum((x * W[k * n + i] for k, x in enumerate(lam)), self.numbers.number(0)) for i in range(n)]
+
+
+    def left_over(self, equations: Equations) -> float:
+        """max |lhs − rhs| of the equations shown, over the size of their terms, at the values that the form found otherwise."""
+        if type(equations.route).solve_at is Form.solve_at:
+            return float("nan")
+        tape = Tape([e for residual in equations.residuals for e in (residual, magnitude(residual))])
+        worst = [float("nan")]
+        for state in self.states:
+            try:
+                found = tape(equations.solution(state, DIGITS), self.numbers)
+            except SingularConfiguration:
+                continue
+            worst += [float(abs(r) / size) if size else float(abs(r)) for r, size in zip(found[::2], found[1::2], strict=True)]
+        return float(np.nanmax(worst)) if len(worst) > 1 else float("nan")
 
 
 class _Driving:
