@@ -81,7 +81,7 @@ $(VENV)/.dev $(VENV)/.bench $(VENV)/.docs: $(VENV)/.%: pyproject.toml | $(VENV)/
 	@touch $@
 
 clean:
-	rm -rf out build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf out build dist docs/reference .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean

@@ -12,7 +12,7 @@ appell.CanvasPainter = class {
     this.canvas.height = Math.round(height * ratio);
   }
   paint(time, camera, trail) {
-    const c = this.context, [i, a] = this.film.place(time), palette = appell.palette(this.canvas);
+    const c = this.context, [i, a] = this.film.place(time), palette = appell.palette();
     const see = camera.projection(this.width, this.height), strokes = [];
     const css = (colour) => palette[colour] || colour;
     c.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);

@@ -83,10 +83,15 @@ appell.Camera = class {
   }
 };
 
-appell.palette = function (element) {
-  const style = getComputedStyle(element), read = (name, other) => style.getPropertyValue(name).trim() || other;
-  return { ink: read("--ink", "#1d2430"), grey: read("--grey", "#8a8f98"), paper: read("--paper", "#ffffff") };
+/* The colours of the page, read again when it turns dark or light: asking for styles in every frame is slow. */
+appell.palette = function () {
+  if (!appell.colours) {
+    const style = getComputedStyle(document.documentElement), read = (name, other) => style.getPropertyValue(name).trim() || other;
+    appell.colours = { ink: read("--ink", "#1d2430"), grey: read("--grey", "#8a8f98"), paper: read("--paper", "#ffffff") };
+  }
+  return appell.colours;
 };
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => (appell.colours = null));
 
 appell.rgb = function (colour, palette) {
   const hex = palette[colour] || colour;

@@ -9,7 +9,7 @@ appell.start = async function () {
     plot.draw();
     return plot;
   });
-  appell.move = (time) => appell.plots.forEach((plot) => plot.cursor(time));
+  appell.move = (time, quiet) => appell.plots.forEach((plot) => plot.cursor(time, quiet));
   if (appell.player) appell.player.onTime(appell.move);
   appell.ready = true;
   document.documentElement.dataset.ready = "yes";

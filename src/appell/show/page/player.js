@@ -9,7 +9,7 @@ appell.Player = class {
     this.listeners = [];
     this.playing = false;
     this.trail = true;
-    this.drawn = 0;
+    this.drawn = this.said = 0;
     this.build();
     this.load(film);
     new ResizeObserver(() => this.resize()).observe(this.stage);
@@ -136,10 +136,17 @@ appell.Player = class {
     this.last = null;
     this.label();
   }
-  pause() { this.playing = false; this.label(); }
+  pause() { this.playing = false; this.dirty = true; this.label(); }
   label() { this.button.textContent = this.playing ? "Pause" : "Play"; this.button.setAttribute("aria-pressed", this.playing); }
   seek(time) { this.time = Math.max(this.film.begin, Math.min(this.film.end, time)); this.dirty = true; }
   onTime(listener) { this.listeners.push(listener); this.dirty = true; }
+  say(now) {
+    const text = `${this.time.toFixed(2)} s`;
+    this.said = now;
+    this.slider.value = this.time;
+    this.clock.textContent = `t = ${text}`;
+    this.slider.setAttribute("aria-valuetext", text);
+  }
   loop(now) {
     if (this.playing) {
       if (this.last !== null) this.time += ((now - this.last) / 1000) * this.speed;
@@ -151,11 +158,9 @@ appell.Player = class {
       this.dirty = false;
       this.painter.paint(this.time, this.camera, this.trail);
       this.drawn++;
-      this.slider.value = this.time;
-      const text = `${this.time.toFixed(2)} s`;
-      this.clock.textContent = `t = ${text}`;
-      this.slider.setAttribute("aria-valuetext", text);
-      for (const listener of this.listeners) listener(this.time);
+      const quiet = this.playing && now - this.said < 80;  // while it plays, figures change no faster than they are read
+      for (const listener of this.listeners) listener(this.time, quiet);
+      if (!quiet) this.say(now);
     }
     requestAnimationFrame((later) => this.loop(later));
   }

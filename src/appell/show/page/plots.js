@@ -21,7 +21,16 @@ appell.Plot = class {
     this.canvas = document.createElement("canvas");
     this.canvas.setAttribute("role", "img");
     this.canvas.setAttribute("aria-label", panel.label);
-    root.querySelector(".plot").append(this.canvas);
+    const stage = root.querySelector(".plot");
+    stage.append(this.canvas);
+    this.marks = (panel.portrait ? panel.curves : [null]).map((curve) => {
+      const mark = document.createElement("div");
+      mark.className = curve ? "spot" : "cursor";
+      stage.append(mark);
+      return mark;
+    });
+    this.seen = true;
+    new IntersectionObserver(([entry]) => { if ((this.seen = entry.isIntersecting)) this.cursor(this.now ?? this.x.low); }).observe(stage);
     this.readings = root.querySelectorAll(".reading");
     this.range();
     new ResizeObserver(() => this.draw()).observe(root);
@@ -56,12 +65,16 @@ appell.Plot = class {
   draw() {
     const width = this.canvas.parentElement.clientWidth, height = this.panel.portrait ? 230 : this.panel.log ? 120 : 170;
     if (!width) return;
-    const ratio = Math.min(window.devicePixelRatio || 1, 2), page = (this.page = document.createElement("canvas")), c = page.getContext("2d");
-    for (const one of [page, this.canvas]) { one.width = width * ratio; one.height = height * ratio; }
+    const ratio = Math.min(window.devicePixelRatio || 1, 2), c = this.canvas.getContext("2d");
+    this.canvas.width = width * ratio; this.canvas.height = height * ratio;
     this.canvas.style.height = `${height}px`;
-    Object.assign(this, { width, height, ratio });
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
-    const palette = appell.palette(this.canvas), [px, py, left, bottom, top] = this.place(width, height), { panel } = this;
+    this.places = this.place(width, height);
+    const palette = appell.palette(), [px, py, left, bottom, top] = this.places, { panel } = this;
+    this.marks.forEach((mark, n) => {
+      if (panel.portrait) mark.style.backgroundColor = palette[panel.curves[n].colour] || panel.curves[n].colour;
+      else Object.assign(mark.style, { top: `${top}px`, height: `${height - bottom - top}px` });
+    });
     c.font = "12px system-ui, sans-serif";
     c.fillStyle = palette.grey;
     for (const [a, b] of panel.contacts || []) { c.globalAlpha = 0.14; c.fillRect(px(a), top, Math.max(px(b) - px(a), 1), height - top - bottom); c.globalAlpha = 1; }
@@ -103,23 +116,19 @@ appell.Plot = class {
     while (b - a > 1) { const m = (a + b) >> 1; T[m] <= time ? (a = m) : (b = m); }
     return T[b] <= time ? b : a;
   }
-  cursor(time) {
+  /* Moves the marks of the time, which stand above the curves: nothing is drawn again. `quiet` leaves the readings for later. */
+  cursor(time, quiet) {
     this.now = time;
-    if (!this.page) return;
-    const c = this.canvas.getContext("2d"), palette = appell.palette(this.canvas), [px, py, , bottom, top] = this.place(this.width, this.height);
-    c.setTransform(1, 0, 0, 1, 0, 0);
-    c.clearRect(0, 0, this.canvas.width, this.canvas.height);
-    c.drawImage(this.page, 0, 0);
-    c.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
-    this.panel.curves.forEach((curve, n) => {
+    if (!this.marks || !this.seen) return;
+    const [px, py] = this.places, { panel } = this;
+    if (!panel.portrait) this.marks[0].style.transform = `translateX(${px(time)}px)`;
+    if (quiet && !panel.portrait) return;
+    panel.curves.forEach((curve, n) => {
       const k = this.index(time, curve.t.data), y = curve.y.data[k];
-      if (this.readings[n]) this.readings[n].textContent = Number.isFinite(y) ? y.toPrecision(4).replace("-", "−") : "–";
-      if (!this.panel.portrait) return;
-      c.fillStyle = palette[curve.colour] || curve.colour;
-      c.beginPath(); c.arc(px(curve.x.data[k]), py(y), 4.5, 0, 7); c.fill();
+      if (panel.portrait) this.marks[n].style.transform = `translate(${px(curve.x.data[k])}px, ${py(y)}px)`;
+      if (quiet || !this.readings[n]) return;
+      const text = Number.isFinite(y) ? y.toPrecision(4).replace("-", "−") : "–";
+      if (this.readings[n].textContent !== text) this.readings[n].textContent = text;
     });
-    if (this.panel.portrait) return;
-    c.strokeStyle = palette.accent || "#d1495b"; c.lineWidth = 1.4;
-    c.beginPath(); c.moveTo(px(time), top); c.lineTo(px(time), this.height - bottom); c.stroke();
   }
 };

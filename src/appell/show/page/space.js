@@ -21,6 +21,7 @@ appell.SpacePainter = class {
     sun.position.set(0.35, -0.5, 0.8);
     this.scene.add(sun);
     this.tinted = [];
+    this.palette = null;
     this.size = Math.max(...film.high.map((x, k) => x - film.low[k])) || 1;
     this.geometries = film.meshes.map((mesh) => this.geometry(mesh));
     this.moving = film.shapes.map((s) => this[s.kind](s)).filter(Boolean);
@@ -34,9 +35,12 @@ appell.SpacePainter = class {
     this.eye.updateProjectionMatrix();
   }
   paint(time, camera, trail) {
-    const [i, a] = this.film.place(time), palette = appell.palette(this.canvas);
-    this.scene.background = new this.T.Color(palette.paper);
-    for (const [material, colour] of this.tinted) material.color.set(palette[colour] || colour);
+    const [i, a] = this.film.place(time), palette = appell.palette();
+    if (this.palette !== palette) {
+      this.palette = palette;
+      this.scene.background = new this.T.Color(palette.paper);
+      for (const [material, colour] of this.tinted) material.color.set(palette[colour] || colour);
+    }
     for (const move of this.moving) move(i, a, trail);
     this.eye.position.set(...camera.eye());
     this.eye.lookAt(...camera.target);
@@ -63,7 +67,7 @@ appell.SpacePainter = class {
     look.polygonOffset = true; look.polygonOffsetFactor = look.polygonOffsetUnits = 1;
     group.add(new T.Mesh(faces, this.material(look, s.colour)));
     if (edges) {
-      const line = new T.LineBasicMaterial({ transparent: true, opacity: clear ? 0.4 : 0.75 });
+      const line = new T.LineBasicMaterial({ transparent: clear, opacity: clear ? 0.4 : 1 });
       group.add(new T.LineSegments(edges, this.material(line, clear ? s.colour : "ink")));
     }
     this.scene.add(group);

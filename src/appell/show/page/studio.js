@@ -16,7 +16,7 @@ appell.show = async function (page) {
     plot.draw();
     return plot;
   });
-  appell.player.listeners = [(time) => appell.plots.forEach((plot) => plot.cursor(time))];
+  appell.player.listeners = [(time, quiet) => appell.plots.forEach((plot) => plot.cursor(time, quiet))];
   appell.player.dirty = true;
   appell.shown = turn;
 };
