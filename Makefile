@@ -8,6 +8,7 @@
 # make sweep   2,000 random mechanisms with friction against a reference
 # make sweep-linkages   random linkages of every kind against minimal coordinates, minutes
 # make docs    the documentation, into out/docs
+# make docs-check    opens every page of it in Chromium, as wide as a desk and as a phone
 # make clean   remove what the above have written (.venv stays; make distclean removes it too)
 #
 # Every target sets up .venv itself. All that is needed is make and a Python of at least 3.11 (PYTHON=… chooses one).
@@ -65,6 +66,10 @@ sweep-linkages: $(VENV)/.dev
 docs: $(VENV)/.docs
 	@test -f docs/conf.py || { echo "docs/conf.py is missing: there is no documentation to build yet"; exit 1; }
 	$(BIN)/sphinx-build -W --keep-going -b html docs out/docs
+
+.PHONY: docs-check
+docs-check: $(VENV)/.dev
+	$(BIN)/python docs/check_pages.py out/docs
 
 # One stamp an extra: a change of pyproject.toml installs again, nothing else does.
 $(VENV)/.python:

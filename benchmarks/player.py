@@ -56,7 +56,7 @@ class Page:
 
 
 def tables(quick: bool) -> list[Table]:
-    length, rounds = (2.0, 1) if quick else (6.0, 3)
+    length, rounds = (0.5, 1) if quick else (6.0, 3)
     path = next((p for name in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(name))), None)
     if path is None:
         return [Table("Players", ("player", "frames/s"), (), ("there is no Chromium",))]

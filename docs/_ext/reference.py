@@ -110,7 +110,8 @@ class Objects(SphinxDirective):
 def plain(text: str) -> str:
     """Prose in which only `code` is markup, for a cell of a table."""
     parts = re.split(r"(`[^`]+`)", text)
-    return "".join(part.replace("|", "\\|") if k % 2 else re.sub(r"([\\*|_<>\[\]$])", r"\\\1", part) for k, part in enumerate(parts))
+    marked = lambda part: re.sub(r"([\\*|_<>\[\]$])", r"\\\1", part)
+    return "".join(part.replace("|", "\\|") if k % 2 else marked(part) for k, part in enumerate(parts))
 
 
 def write(app: Any) -> None:

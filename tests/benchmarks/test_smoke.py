@@ -25,6 +25,8 @@ def test_quick_run(name, tmp_path, capsys):
         pytest.importorskip("mujoco")
     if name == "trees":
         pytest.importorskip("pinocchio")
+    if name == "player":
+        pytest.importorskip("k3d")
     tables = main([name, "--quick", "--results", str(tmp_path)])
     stored = json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
     assert stored["benchmark"] == name

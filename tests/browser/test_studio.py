@@ -6,19 +6,21 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from contextlib import contextmanager
 
 import pytest
 
 pytest.importorskip("nicegui")
 
 
-@pytest.fixture(scope="module")
-def address():
-    """`appell studio thread_pendulum` on a free port."""
+@contextmanager
+def served(*command):
+    """The address that a command serves on a free port."""
     inherited = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "NICEGUI"))}
     environment = {**inherited, "PYTHONUNBUFFERED": "1"}  # NiceGUI behaves otherwise where it believes itself under test
-    command = [sys.executable, "-m", "appell", "studio", "thread_pendulum", "--no-open"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+    process = subprocess.Popen(
+        [sys.executable, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+    )
     try:
         line = process.stdout.readline()
         found = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", line)
@@ -27,6 +29,12 @@ def address():
     finally:
         process.terminate()
         process.wait(20)
+
+
+@pytest.fixture(scope="module")
+def address():
+    with served("-m", "appell", "studio", "thread_pendulum", "--no-open") as found:
+        yield found
 
 
 def opened(page, address):
@@ -76,3 +84,39 @@ def test_sliders_errors_and_the_token(address, watched):
     request = urllib.request.Request(address, headers={"Host": "evil.example"})
     with pytest.raises(urllib.error.HTTPError, match="403"):
         urllib.request.urlopen(request, timeout=20)
+
+
+VIEW = """
+import numpy as np
+import appell as ap
+link = {"mass": 1.0, "c": [0, 0, -0.5], "J": [0.4, 0.4, 0.01], "e": [0, 1, 0]}
+if __name__ in ("__main__", "__mp_main__"):
+    arm = ap.Chain([link])
+    (q,) = arm.system().coordinates
+    many = ap.simulate_many(arm, {q: [0.1, 0.8, 1.5]}, until=1.0, keep=np.linspace(0, 1, 20), backend="vm")
+    arm.view(many, open=False)
+"""
+
+
+def test_a_robot_is_moved_by_hand_and_an_ensemble_plays(watched, tmp_path):
+    script = tmp_path / "arm.py"
+    script.write_text(VIEW)
+    with served(str(script)) as here:
+        seen = watched()
+        page = opened(seen.page, here)
+        places = "appell.player.film.shapes.filter((s) => s.kind === 'solid').map((s) => Array.from(s.q.data))"
+        before, shown = page.evaluate(places), page.evaluate("appell.shown")
+        joint = page.locator("input[type=range]").last.get_attribute("aria-label")
+        move(page, joint, 1.0)
+        page.wait_for_function(f"appell.shown > {shown}", timeout=60_000)
+        after = page.evaluate(places)
+        assert after != before and len(after) == len(before)
+        page.get_by_role("button", name="Play all together").click()
+        page.wait_for_function("appell.player.playing && appell.player.film.count > 100", timeout=60_000)
+        assert len(page.evaluate(places)) > len(before)
+        move(page, "run", 2)
+        page.get_by_role("button", name="Play the motion").click()
+        page.wait_for_function("appell.player.film.name.endsWith('run 2') && appell.player.playing", timeout=60_000)
+        move(page, joint, 0.5)  # back in the hand
+        page.wait_for_function("appell.player.film.count === 1", timeout=60_000)
+        assert seen.complaints == []

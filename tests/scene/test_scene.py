@@ -9,7 +9,23 @@ from sympy import Symbol, cos, sin
 import appell as ap
 from appell import zoo
 from appell.errors import ModelError
-from appell.scene import Arrow, Box, Floor, Frame, Link, MeshFile, Point, Reaction, Scene, Spring, Surface, Thread, Trail, Wall
+from appell.scene import (
+    Arrow,
+    Box,
+    Floor,
+    Frame,
+    Link,
+    MeshFile,
+    Point,
+    Reaction,
+    Scene,
+    Sphere,
+    Spring,
+    Surface,
+    Thread,
+    Trail,
+    Wall,
+)  # fmt: skip
 from appell.scene.film import film, frame_times
 from appell.scene.shapes import Dot, Line, Shaft, Solid, Track
 
@@ -308,3 +324,34 @@ def test_pixels_of_a_frame_are_where_the_motion_says(name):
     at = painter.pixels(np.array(expected, dtype=float))[0]
     assert len(rows) > 20
     assert np.hypot(columns.mean() + 0.5 - at[0], rows.mean() + 0.5 - at[1]) < 1.5
+
+
+def test_ensembles_are_motions_and_films_lie_over_each_other():
+    """Each run is drawn where the dataset says; runs that failed at once are told of."""
+    from appell.scene.runs import FAINT, runs, together
+
+    theta = ap.coordinates("theta")
+    length = ap.parameters("l", positive=True)
+    system = ap.System([theta], length**2 * theta.d**2 / 2, -9.81 * length * cos(theta), name="swing")
+    tip = [length * sin(theta), 0, -length * cos(theta)]
+    scene = Scene(system, [Sphere(tip, 0.1), Point([0, 0, 0], 0.05)])
+    lengths, times = np.array([0.5, 1.0, 2.0]), np.linspace(0, 1, 11)
+    many = ap.simulate_many(system, {theta: 1.0}, {length: lengths}, until=1.0, keep=times, backend="vm")
+    found = runs(many)
+    assert len(found) == 3 and [run.parameters["l"] for run in found] == lengths.tolist()
+    shown = together(scene, found, frames=11)
+    balls = [s for s in shown.shapes if isinstance(s, Solid) and len(s.p) > 1]
+    assert [ball.opacity for ball in balls] == [1.0, FAINT, FAINT] and len({id(ball.mesh) for ball in balls}) == 1
+    for ball, l, angle in zip(balls, lengths, many.theta.values, strict=True):
+        assert ball.p == pytest.approx(np.stack([l * np.sin(angle), 0 * angle, -l * np.cos(angle)], axis=1), abs=1e-12)
+    assert len(shown.shapes) == 4  # what does not move is drawn once
+
+    broken = many.copy(deep=True)
+    broken.theta[1] = np.nan
+    shown = together(scene, runs(broken), frames=11)
+    assert any("not finite" in note for note in shown.notes) and len(shown.shapes) == 3
+    with pytest.raises(ap.ModelError, match="no states over time"):
+        runs(many.isel(t=-1).drop_vars("t"))
+    for wrong in (3, [], [1]):
+        with pytest.raises(ap.ModelError, match="can be played"):
+            runs(wrong)

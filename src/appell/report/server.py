@@ -96,13 +96,15 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def slider(ui: Any, name: str, low: float, high: float, value: float, moved: Callable[[float], None]) -> None:
-    """A labelled range of the browser's own, with its value; `moved` hears it while it is dragged."""
+def slider(
+    ui: Any, name: str, low: float, high: float, value: float, moved: Callable[[float], None], *, whole: bool = False
+) -> None:
+    """A labelled range of the browser's own, with its value; `moved` hears it while it is dragged. `whole`: integers."""
     with ui.row().classes("controls w-full no-wrap"):
         ui.label(name).classes("w-40")
         label = escape(name, quote=True)
-        step = (high - low) / 400
-        look = f'type=range min={low!r} max={high!r} step=any aria-label="{label}"'
+        step = 1 if whole else (high - low) / 400
+        look = f'type=range min={low!r} max={high!r} step={1 if whole else "any"} aria-label="{label}"'
         # not `value`, which every redrawing of the row would put back
         element = ui.element("input").props(f"{look} defaultValue={value!r}").classes("time")
         shown = ui.label(f"{value:.3g}").classes("clock")

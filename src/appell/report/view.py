@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
@@ -14,6 +14,7 @@ from appell.errors import ModelError
 from appell.report.server import serve, slider
 from appell.scene import Scene
 from appell.scene.film import Film, film
+from appell.scene.runs import runs, together
 from appell.show.packing import Packer, json_text
 from appell.show.web import describe, describe_poses
 from appell.tree import Tree
@@ -24,7 +25,10 @@ def view(tree: Tree, motion: Any = None, *, scene: Any = None, port: int = 0, op
     if not isinstance(tree, Tree):
         raise ModelError(f"view shows a Tree, not {type(tree).__name__}")
     chosen = scene if scene is not None else Scene(tree)
-    serve(lambda ui: _page(ui, tree, chosen, motion), port=port, open=open, title=f"appell: {tree.name}")
+    motions = () if motion is None else runs(motion)
+    if motions:
+        film(chosen, motions[0], frames=2)  # another robot's motion is refused here, not in the page
+    serve(lambda ui: _Page(ui, tree, chosen, motions).build(), port=port, open=open, title=f"appell: {tree.name}")
 
 
 @dataclass(frozen=True)
@@ -70,28 +74,66 @@ def _text(shown: Film) -> str:
     return json_text({"description": {"film": describe(shown, packer), "panels": []}, "numbers": packer.numbers()})
 
 
-def _page(ui: Any, tree: Tree, scene: Scene, motion: Any) -> None:
-    q = np.array(tree.neutral, dtype=float)
+@dataclass
+class _Page:
+    """One visitor's page: the pose of the sliders, or a film of motions."""
 
-    def moved(index: int, value: float) -> None:
-        q[index] = value
-        ui.run_javascript(f"appell.pose({pose_text(scene, q)})")
+    ui: Any
+    tree: Tree
+    scene: Scene
+    motions: Sequence[Any]
+    run: int = 0
+    playing: bool = False
 
-    with ui.element("main"):
-        ui.html(f"<h1>{escape(tree.name)}</h1>", sanitize=False)
-        with ui.element("div").classes("looking"):
-            with ui.element("div").classes("moving"):
-                ui.html('<div id="film"></div>', sanitize=False)
-                if motion is not None:
-                    play = lambda: ui.run_javascript(f"appell.show({_text(film(scene, motion))})")
-                    ui.button("Play the motion", on_click=play)
-            with ui.element("div"):
-                for node in tree.nodes:
-                    for k in range(node.kind.nq if node.kind.nq == 1 else 0):
-                        slide = node.kind.name == "prismatic"
-                        reach = 1.0 if slide else math.pi
-                        slider(ui, node.name, -reach, reach, 0.0, lambda x, i=node.iq + k: moved(i, x))
-    ui.timer(0.2, lambda: ui.run_javascript(f"appell.show({robot_text(scene, q)})"), once=True)
+    def build(self) -> None:
+        """Picture and buttons beside the sliders of the joints."""
+        ui, self.q = self.ui, np.array(self.tree.neutral, dtype=float)
+        with ui.element("main"):
+            ui.html(f"<h1>{escape(self.tree.name)}</h1>", sanitize=False)
+            with ui.element("div").classes("looking"):
+                with ui.element("div").classes("moving"):
+                    ui.html('<div id="film"></div>', sanitize=False)
+                    self._buttons()
+                with ui.element("div"):
+                    for node in self.tree.nodes:
+                        for k in range(node.kind.nq if node.kind.nq == 1 else 0):
+                            reach = 1.0 if node.kind.name == "prismatic" else math.pi
+                            slider(ui, node.name, -reach, reach, 0.0, lambda x, i=node.iq + k: self._moved(i, x))
+        ui.timer(0.2, self._pose, once=True)
+
+    def _buttons(self) -> None:
+        """For a motion; for several also a choice of one, and a button for all of them together."""
+        ui, many = self.ui, len(self.motions) > 1
+        if not self.motions:
+            return
+        with ui.row().classes("controls"):
+            ui.button("Play the motion", on_click=lambda: self._play(lambda: film(self.scene, self.motions[self.run])))
+            if many:
+                ui.button("Play all together", on_click=lambda: self._play(lambda: together(self.scene, self.motions)))
+        if many:
+            slider(ui, "run", 0, len(self.motions) - 1, 0, lambda x: setattr(self, "run", round(x)), whole=True)
+        self.said = ui.label("").classes("missing").props('role="status"')
+
+    def _moved(self, index: int, value: float) -> None:
+        self.q[index] = value
+        if self.playing:
+            self._pose()
+        else:
+            self.ui.run_javascript(f"appell.pose({pose_text(self.scene, self.q)})")
+
+    def _pose(self) -> None:
+        self.playing = False
+        self.ui.run_javascript(f"appell.show({robot_text(self.scene, self.q)})")
+
+    def _play(self, make: Callable[[], Film]) -> None:
+        try:
+            shown = make()
+        except ModelError as error:
+            self.said.set_text(str(error))
+            return
+        self.playing = True
+        self.said.set_text("; ".join(shown.notes))
+        self.ui.run_javascript(f"appell.show({_text(shown)}).then(() => appell.player.play())")
 
 
 __all__ = ["pose_text", "robot_text", "view"]

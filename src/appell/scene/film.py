@@ -136,7 +136,7 @@ def _sampled(motion: Any, times: Array) -> tuple[_Sampled, tuple[str, ...]]:
             return _Sampled(motion.at(times), times, True), ()
         except AppellError as error:  # the last step of a failed run may not be repeatable
             return _Sampled(motion, times, False), (f"drawn through the samples by straight lines ({error})",)
-    note = ("drawn through the samples of the file by straight lines",)
+    note = ("drawn through its samples by straight lines",)
     return _Sampled(motion, times, False), note if len(motion) > 1 else ()
 
 

@@ -386,7 +386,15 @@ class Tree:
         return FrameSymbols.of(name)
 
     def view(self, motion: Any = None, *, scene: Any = None, port: int = 0, open: bool = True) -> None:
-        """The robot in the browser: sliders move its joints, a motion plays. Needs the extra [show]; runs until interrupted."""
+        """The robot in the browser: sliders move its joints, motions play. Needs the extra [show]; runs until interrupted.
+
+        Parameters
+        ----------
+        motion: a motion of this tree, a list of them, or the dataset of `ap.simulate_many(…, keep=times)` or `ap.sweep`: one
+            run is chosen by a slider, or all are played together.
+        scene: what to draw; by default the scene of the tree.
+        port, open: as for `ap.studio`.
+        """
         from appell.report.view import view  # composes; loaded when a page is served
 
         view(self, motion, scene=scene, port=port, open=open)

@@ -1,0 +1,107 @@
+"""Many runs in one picture: an ensemble as motions that a film can read, and films laid over each other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from appell.errors import ModelError
+from appell.scene.film import Film, bounds, film
+from appell.scene.scene import Scene
+from appell.scene.shapes import Array, Shape, Solid, Words
+
+TOGETHER = 24
+"""Runs in one picture at most: more cannot be told apart."""
+FAINT = 0.3
+"""Opacity of all runs but the first."""
+FRAMES = 300
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """A run of an ensemble by its samples: t (k,), s, values by the name of their symbol (k,), parameters by name."""
+
+    name: str
+    t: Array
+    values: Mapping[str, Array]
+    coordinate_names: tuple[str, ...]
+    parameters: Mapping[str, float] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def __getitem__(self, key: Any) -> Array:
+        return self.values[str(key)]
+
+
+def runs(given: Any) -> tuple[Any, ...]:
+    """The motions of what is given: a motion, several, or a `Dataset` of `simulate_many` or `sweep` with states over time."""
+    if hasattr(given, "data_vars"):
+        return _of_dataset(given)
+    several = tuple(given) if isinstance(given, list | tuple) else (given,)
+    wrong = [one for one in several if not hasattr(one, "coordinate_names")]
+    if wrong or not several:
+        what = type(wrong[0]).__name__ if wrong else "an empty list"
+        raise ModelError(f"a motion, a list of motions or the dataset of ap.simulate_many can be played, not {what}")
+    return several
+
+
+def _of_dataset(dataset: Any) -> tuple[Samples, ...]:
+    along = next((d for d in ("t", "sample") if d in dataset.sizes), None)
+    states = [v for v in dataset.data_vars.values() if along in v.dims and v.attrs.get("role") in ("coordinate", "velocity")]
+    if along is None or not states:
+        raise ModelError("this ensemble has no states over time: run ap.simulate_many(…, keep=times), times to be shown")
+    across = {d: range(dataset.sizes[d]) for d in states[0].dims if d != along}
+    roles = {str(v.attrs["symbol"]): v.attrs["role"] for v in states}
+    names = tuple(name for name, role in roles.items() if role == "coordinate")
+    fixed = {key: float(value) for key, value in json.loads(dataset.attrs.get("parameters", "{}")).items()}
+    title, found = str(dataset.attrs.get("system", "ensemble")), []
+    for k, place in enumerate(product(*across.values())):
+        run = dataset.isel(dict(zip(across, place, strict=True)))
+        varied = {str(c.attrs["symbol"]): float(c) for c in run.coords.values() if c.attrs.get("role") == "parameter"}
+        values = {str(v.attrs["symbol"]): np.asarray(run[v.name], dtype=float) for v in states}
+        found.append(Samples(f"{title}, run {k}", np.asarray(run["t"], dtype=float), values, names, {**fixed, **varied}))
+    return tuple(found)
+
+
+def together(scene: Scene, motions: Sequence[Any], *, frames: int = FRAMES) -> Film:
+    """All motions in one film, the first as it is, the others faint; evenly chosen where they are too many, and said so."""
+    chosen = np.unique(np.linspace(0, len(motions) - 1, min(len(motions), TOGETHER)).astype(int))
+    longest = max(abs(m.t[-1] - m.t[0]) for m in (motions[k] for k in chosen)) or 1.0
+    count = lambda m: max(2, round(frames * abs(m.t[-1] - m.t[0]) / longest))
+    films, notes = [], []
+    for k in chosen:
+        try:
+            films.append(film(scene, motions[k], frames=count(motions[k])))
+        except ModelError as error:  # a run that failed at once is told of, and the others are shown
+            notes.append(str(error))
+    if not films:
+        raise ModelError(f"none of the runs can be drawn: {notes[0]}")
+    longest_film = max(films, key=len)
+    shapes: list[Shape] = [*films[0].shapes]
+    for one in films[1:]:
+        shapes += [_faint(shape, like) for shape, like in zip(one.shapes, films[0].shapes, strict=True) if _moves(shape)]
+    low, high = bounds(shapes)
+    less = (f"{len(chosen)} of {len(motions)} runs",) if len(chosen) < len(motions) else ()
+    told = dict.fromkeys([*less, *notes, *(note for one in films for note in one.notes)])
+    return Film(films[0].name, longest_film.t, tuple(shapes), films[0].flat, low, high, tuple(told))
+
+
+def _moves(shape: Shape) -> bool:
+    arrays = [getattr(shape, name) for name in ("p", "R", "points", "v") if hasattr(shape, name)]
+    return not isinstance(shape, Words) and any(len(a) > 1 for a in arrays)
+
+
+def _faint(shape: Shape, like: Shape) -> Shape:
+    if not isinstance(shape, Solid) or not isinstance(like, Solid):
+        return shape
+    same = np.array_equal(shape.mesh.vertices, like.mesh.vertices)  # then the page carries it once
+    return replace(shape, opacity=FAINT * shape.opacity, mesh=like.mesh if same else shape.mesh)
+
+
+__all__ = ["Samples", "runs", "together"]
