@@ -157,7 +157,7 @@ def test_a_loaded_motion_is_drawn_with_the_scene_of_its_system(pendulum, tmp_pat
     example, motion = pendulum
     loaded = ap.load(motion.save(tmp_path / "pendulum.nc"))
     shown = film(Scene.of(example.system), loaded, frames=50)
-    assert any("of the file" in note for note in shown.notes)
+    assert any("straight lines" in note for note in shown.notes)
     track = next(s for s in shown.shapes if isinstance(s, Track))
     exact = film(Scene.of(example.system), motion, frames=50)
     np.testing.assert_allclose(track.p, next(s for s in exact.shapes if isinstance(s, Track)).p, atol=0.05)
