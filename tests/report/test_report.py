@@ -58,7 +58,7 @@ def test_a_motion_from_a_file_reports_what_it_has_and_says_what_it_has_not(skate
     assert "no animation: the motion was loaded from a file" in text and "values but no equations" in text
     assert "energy balance" in text and "<h2>Parameters</h2>" in text and "Coordinates" in text
     text = loaded.report(tmp_path / "b.html", scene=Scene.of(example.system), forms=["lagrange"]).read_text()
-    assert "of the file by straight lines" in text and "<h2>Equations of motion</h2>" in text
+    assert "drawn through its samples by straight lines" in text and "<h2>Equations of motion</h2>" in text
 
 
 def test_a_large_film_is_thinned_and_says_so(skate, tmp_path, monkeypatch):
