@@ -36,7 +36,9 @@ from appell.contact.numbers import (
     SHORT,
     SMALL_SHARE,
     STEADY,
+    STRONGEST,
     TINY,
+    UNANSWERED,
     WELL_POSED,
 )
 from appell.contact.numbers import FLOOR as FLOOR
@@ -126,7 +128,7 @@ class Instant:
         """g̈ that counts as none, (len(faces),), G their compliance."""
         root, size = np.sqrt(np.maximum(np.diag(G), 0)), self.bends[list(faces)]
         share = np.divide(size, root, out=np.zeros_like(size), where=root > 0)
-        return BALANCED * size + 1e-3 * BALANCED * root * share.max(initial=0.0) + TINY
+        return BALANCED * (size + STRONGEST * root * share.max(initial=0.0)) + TINY
 
     @cached_property
     def K(self) -> Array:
@@ -247,7 +249,7 @@ def blow(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> Blow
     """
     faces, n = [*hits, *resting], len(hits)
     inertia = np.where(np.diag(at.M) > 0, np.diag(at.M), np.inf)
-    if np.any(np.diag(at.compliance(list(hits))) <= 1e-12 * (at.g_v[list(hits)] ** 2 @ (1 / inertia))):
+    if np.any(np.diag(at.compliance(list(hits))) <= UNANSWERED * (at.g_v[list(hits)] ** 2 @ (1 / inertia))):
         raise SingularConfiguration("bilateral constraints drive it into the face: no impulse answers")
     G, wanted = at.compliance(faces), np.array([-(1 + e) * at.g_d[i] for i, e in hits.items()])
     hit, rest = slice(n), slice(n, None)

@@ -28,6 +28,9 @@ EVENT = np.dtype(
 )
 """An event as compiled code writes it: time, s; number of the face; `Kind`; ġ before and after; impulse P."""
 
+CHANGE = np.dtype([("time", "f8"), ("face", "i4"), ("held", "i4"), ("last", "i4")], align=True)
+"""A change of the contacts as compiled code writes it, face by face: whether it is in contact from then on."""
+
 
 class Impact(NamedTuple):
     """One event of a motion: time (s), the face, ġ before and after, the impulse P (N s per unit of ∂g/∂q), and its kind:
@@ -50,4 +53,4 @@ def impacts(events: NDArray[Any], names: Sequence[str]) -> tuple[Impact, ...]:
     return tuple(map(Impact._make, zip(time, faces, before, after, impulse, kinds, strict=True)))
 
 
-__all__ = ["EVENT", "KINDS", "Impact", "Kind", "impacts"]
+__all__ = ["CHANGE", "EVENT", "KINDS", "Impact", "Kind", "impacts"]

@@ -33,10 +33,11 @@ from appell.contact.contact import (
 )  # fmt: skip
 from appell.contact.events import Kind
 from appell.contact.mode import Mode, floor_of
-from appell.contact.numbers import JAMMED, JUST_LEFT, NEGLIGIBLE, SEQUENCE, SHARP, STALLED
+from appell.contact.numbers import JAMMED, JUST_LEFT, LEFT, NEGLIGIBLE, SEQUENCE, SHARP, STALLED
 from appell.contact.redundant import on_faces
 from appell.contact.resolution import unresolved, warn_of
 from appell.errors import ConstraintError, SingularConfiguration, Status
+from appell.simulate.loop.in_c import CLoop
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Trace
 from appell.simulate.run import Run
@@ -61,11 +62,17 @@ class ModeLoop:
     bends: bool = False
     redundant: dict[Any, bool] = field(default_factory=dict)
 
+    @property
+    def inside(self) -> bool:
+        """Whether compiled code changes modes itself, and hands over only what it does not decide: see `transition.c.in`."""
+        return isinstance(self.flight, CLoop) and isinstance(self.held, CLoop)
+
     def in_mode(self, contacts: tuple[int, ...], asleep: tuple[int, ...], rank: int) -> Loop:
         """The loop of a mode; rank: how many of the contacts are independent where it is entered."""
-        if not contacts:
-            return replace(self.flight, mode=Mode(blows_outside=self.bends)) if self.bends else self.flight
-        return replace(self.held, mode=Mode(contacts, asleep, rank, self.bends))
+        loop, mode = self.held if contacts else self.flight, Mode(contacts, asleep, rank, self.bends)
+        if self.inside and self.flight is not self.held:
+            return replace(loop, mode=mode, legs=(self.flight.leg, self.held.leg))
+        return replace(loop, mode=mode) if mode != loop.mode else loop
 
     def implied(self, contacts: tuple[int, ...], face: int, t: float, q: Array, v: Array) -> bool:
         """Whether g of a face is zero wherever the contacts hold: at random states near this one."""
@@ -88,24 +95,20 @@ class _Journey:
     def __init__(self, loop: ModeLoop, task: Task, trace: Trace):
         self.loop, self.task, self.trace = loop, task, trace
         self.floor = floor_of(np.asarray(task.atol), loop.compiled.form.nq)
-        self.landings: dict[int, float] = {}  # face → time of its last landing
+        self.first, self.mode = len(trace.steps) - 1, max(len(trace.contacts) - 1, 0)  # the step and the mode where it begins
+        faces = len(loop.compiled.system.unilateral)
+        self.landings = np.full(faces, -np.inf)  # when each face was last landed on
+        self.trace.landings = self.landings if loop.inside else None
         self.rank = 0  # independent ones among the contacts
-        self.stalled = 0
         self.jammed = -np.inf  # when it was last freed
-        self.unseen = np.zeros(len(loop.compiled.system.unilateral), dtype=int)  # fixed steps that do not follow a distance
 
     def traces(self) -> Iterator[Trace]:
         trace = self.trace
         status = self._guarded(self._arrive)
         while status is Status.OK and trace.t != self.task.t_end:
-            began, first = trace.t, len(trace.steps) - 1
             for _ in self._run_mode():
                 if trace.status is Status.BUFFER_FULL:
                     yield trace
-            self.stalled = self.stalled + 1 if trace.t == began else 0
-            if self.task.fixed_step and trace.t > began:
-                rows = trace.steps.joined(first)
-                self.unseen += unresolved(self.loop.compiled, self.contacts, rows[:, 0], rows[:, 1:])
             status = trace.status
             if status is Status.SWITCH:
                 assert trace.switch is not None
@@ -114,8 +117,9 @@ class _Journey:
                 status = self._guarded(self._jam)
         if status in (Status.SINGULAR, Status.STEP_TOO_SMALL, Status.NOT_FINITE, Status.ACCUMULATION):
             self._explain()
-        if self.task.fixed_step and self.unseen.any():
-            warn_of(self.loop.compiled, self.task.fixed_step, self.unseen, trace.statistics.accepted)
+        if self.task.fixed_step and trace.keep_steps:
+            unseen = unresolved(self.loop.compiled, trace.contacts[self.mode :], trace.steps.joined(self.first))
+            warn_of(self.loop.compiled, self.task.fixed_step, unseen, trace.statistics.accepted)
         yield trace.ended(status)
 
     def _guarded(self, action: Any, *arguments: Any) -> Status:
@@ -149,7 +153,9 @@ class _Journey:
         return self._settle() if status is Status.OK else status
 
     def _switch(self, face: int, kind: Kind) -> Status:
-        if self.stalled > STALLED:
+        trace = self.trace
+        trace.stalled, trace.switched = trace.stalled + 1 if trace.t == trace.switched else 0, trace.t
+        if trace.stalled > STALLED:
             return Status.STEP_TOO_SMALL
         at = self._instant()
         if kind is Kind.IMPACT:  # the blow is done; a contact has lifted off
@@ -197,7 +203,7 @@ class _Journey:
         slow = (np.abs(at.g_d) <= JAMMED * at.slow)[faces]
         if self.jammed == self.trace.t or len(faces) < 2 or not slow.all():
             return Status.ACCUMULATION if len(faces) > 1 else Status.STEP_TOO_SMALL
-        self.jammed, self.stalled = self.trace.t, 0
+        self.jammed, self.trace.stalled = self.trace.t, 0
         self._move(at, together(at, dict.fromkeys(faces, 0.0), ()).dv)
         return self._settle(rest=set(faces))
 
@@ -274,7 +280,7 @@ class _Journey:
             if face not in trace.resting:
                 trace.record(face, Kind.LEAVING, 0.0, float(at.g_d[face]), 0.0)
         for face in trace.resting:
-            if face not in was and self.landings.get(face, -np.inf) < trace.t:
+            if face not in was and self.landings[face] < trace.t:
                 self._landed(face, float(at.g_d[face]), 0.0, trace.t)
         trace.touching = near - set(trace.resting)
         return Status.OK
@@ -282,7 +288,7 @@ class _Journey:
     def _stop(self, at: Instant, contacts: tuple[int, ...]) -> Instant:
         """What is left of the rates of the contacts is taken away."""
         rates = at.g_d[list(contacts)]
-        if not np.any(np.abs(rates) > 1e-3 * at.slow[list(contacts)]):
+        if not np.any(np.abs(rates) > LEFT * at.slow[list(contacts)]):
             return at  # the projection after the next step does it
         dv = at.solve(contacts, np.zeros(len(at.M)), np.zeros(len(at.A)), -rates)[0]
         self._move(at, dv)

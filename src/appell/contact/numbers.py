@@ -51,7 +51,13 @@ RIDGE = 1e-14
 ROUNDS = 20
 """Times the faces: exchanges of faces until a complementarity problem is given up."""
 BALANCED = 1e-10
-"""Share of the terms of an acceleration that counts as none."""
+"""Share of the terms of an acceleration that counts as none,"""
+STRONGEST = 1e-3
+"""and this part of it of what the strongest of several reactions gives to a face."""
+LEFT = 1e-3
+"""Of a rate that counts as none, which a contact may start with."""
+UNANSWERED = 1e-12
+"""Share of n·n/M, below which bilateral constraints leave no answer to an impulse along n."""
 CERTAIN = 1e4
 """So many times what may be hidden by rounding is certain, also at states further on."""
 HIDDEN = 1e-12

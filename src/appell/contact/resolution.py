@@ -7,6 +7,8 @@ differs from the cubic by θ²(1 − θ)²(m0 (1 − θ) + m1 θ).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,10 +17,21 @@ from appell.contact.numbers import RESOLVED, ROUNDING, UNSEEN
 from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
+Contacts = Sequence[tuple[float, tuple[int, ...]]]
 
 
-def unresolved(run: Run, contacts: tuple[int, ...], t: Array, z: Array) -> NDArray[np.int_]:
-    """How many steps between the states z at the times t, in contact with some faces, do not follow each face, (faces,)."""
+def unresolved(run: Run, contacts: Contacts, steps: Array) -> NDArray[np.int_]:
+    """How many steps, rows (t, z), do not follow each face, (faces,); contacts: (time, faces in contact from then on)."""
+    t, count = steps[:, 0], np.zeros(len(run.system.unilateral), dtype=int)
+    ends = [*(time for time, _ in contacts[1:]), np.inf]
+    for (begin, held), end in zip(contacts, ends, strict=False):
+        inside = steps[(t >= begin) & (t <= end)]
+        if len(inside) > 1:
+            count += _in_one_mode(run, held, inside[:, 0], inside[:, 1:])
+    return count
+
+
+def _in_one_mode(run: Run, contacts: tuple[int, ...], t: Array, z: Array) -> NDArray[np.int_]:
     q, v = z[:, : run.form.nq], z[:, run.form.nq : run.form.nq + run.form.nv]
     there = run.in_contact(contacts)
     a, _ = there.acceleration(t, q, v)

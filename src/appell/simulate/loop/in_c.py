@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from appell.contact.events import Kind
-from appell.contact.mode import FLIGHT, Mode, floor_of
+from appell.contact.events import CHANGE, Kind
+from appell.contact.mode import ASLEEP, FLIGHT, Mode, floor_of
 from appell.contact.numbers import FIRST_MARK
 from appell.errors import Status
 from appell.normal_form.flow import GuardedRows
@@ -42,8 +42,13 @@ typedef struct {
 } appell_event;
 
 typedef struct {
+    double time;
+    int32_t face, held, last;           /* whether it is in contact from then on; the last one that changes with others */
+} appell_change;
+
+typedef struct appell_run {
     const double *p;                    /* parameters */
-    const double *atol;                 /* (NZ,) */
+    double *atol;                       /* (NZ,) */
     double rtol;                        /* 0: fixed step h_max */
     double h_max, t_end;
     int64_t max_steps;
@@ -65,14 +70,20 @@ typedef struct {
     double defect;                      /* largest residual before projection at a step end */
 
     double floor;                       /* no distance is meant to be finer, per unit of its normal */
-    const int *mode;                    /* (faces,) 0: free, 1: held, 2: asleep */
-    const int *held;                    /* (n_held,) faces in contact that bear a load, `rank` of them independent */
+    int *mode;                          /* (faces,) 0: free, 1: held, 2: asleep */
+    int *held;                          /* (n_held,) faces in contact that bear a load, `rank` of them independent */
     int n_held, rank, blows_outside;    /* blows_outside: impacts are left to the caller */
     appell_event *events;               /* (event_capacity,) */
     int64_t event_capacity, n_events;
     int *touching;                      /* (faces,) whether the state is on the face, which is free */
     int switch_face, switch_kind;       /* why SWITCH was returned */
     int standing;                       /* crossings since time last moved on */
+    int (*legs[2])(struct appell_run *run, int64_t *trials);    /* loops of flight and of contact; NULL: this one for both */
+    double *landings;                   /* (faces,) when each was last landed on; NULL: the caller changes modes */
+    appell_change *changes;             /* (change_capacity,) of the contacts, in the order of time */
+    int64_t change_capacity, n_changes;
+    double switched, atol_work;         /* time of the last change of mode; atol of the work in free flight */
+    int stalled;                        /* changes of mode at that time */
     int64_t impacts, mark;              /* so far; the number at which their times are looked at again */
     double mark_time, mark_lasted, mark_speed;
     int doublings;
@@ -84,6 +95,7 @@ typedef struct {
     const double *least;                /* (n_held,) a hold does not start with reactions below them; NULL outside of holds */
 } appell_run;
 
+int appell_leg(appell_run *run, int64_t *trials);
 int appell_advance(appell_run *run, int64_t trials);
 int appell_hold(appell_run *run, double t_end, int64_t n_times, int64_t trials);
 void appell_many(appell_run *run, int64_t n, int64_t count, int64_t keep, int64_t width, double *t, double *z, const double *p,
@@ -94,6 +106,8 @@ as if it had never stopped. `appell_hold` goes on to another end under other par
 `appell_many` makes many runs, one after another (`simulate.many`)."""
 
 FIRST_TRIALS = 256  # trial steps in the first call, before the time of one is known
+ROWS = 16  # steps that one trial may write: its end, and the state after each of the blows there
+CHANGES = 4096  # of the contacts, between two calls
 GROWTH = 16  # a call makes at most so many times the trials of the one before
 
 
@@ -114,13 +128,14 @@ def loop_source(
     text = _template("simulate/loop/loop.c.in")
     text = text.replace("@method@", _template(values.pop("method")))
     text = text.replace("@switch@", _template("contact/switch.c.in") if faces else "")
+    text = text.replace("@transition@", _template("contact/transition.c.in") if faces else "")
     text = text.replace("@rank_rows@", rank_text(guarded) if guarded else "#define RANK_R 0\n")
     text = text.replace("@rank@", _template("simulate/loop/rank.c.in") if guarded else "")
     text = text.replace("@sight@", _template(values.pop("sight")))
     text = text.replace("@many@", _template("simulate/loop/many.c.in"))
     for name, value in values.items():
         text = text.replace(f"@{name}@", str(value))
-    sizes = {"HAS_PROJECTION": int(has_projection), "LOOP_FACES": faces}
+    sizes = {"HAS_PROJECTION": int(has_projection), "LOOP_FACES": faces, "LOOP_ROWS": ROWS}
     defines = "#undef HAS_PROJECTION\n" + "\n".join(f"#define {name} {value}" for name, value in sizes.items())
     return f"#include <stdint.h>\n{defines}\n{CDEF}\n{text}"
 
@@ -160,6 +175,12 @@ class CLoop:
     mode: Mode = FLIGHT
     nq: int = 0  # coordinates, with faces
     work: bool = False  # whether the last entry of the state is the work of all forces
+    legs: tuple[int, int] | None = None  # addresses of the loops of flight and of contact, where they are two
+
+    @property
+    def leg(self) -> int:
+        """The address of its steps in one mode."""
+        return int(self.ffi.cast("intptr_t", self.ffi.addressof(self.lib, "appell_leg")))
 
     def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
         """See `task.Loop.run`. What the caller does between two calls into C is not part of their time."""
@@ -200,6 +221,7 @@ class Call:
             self.touching = np.zeros(loop.faces + 1, dtype=np.intc)
             run.touching, run.floor = self.integers(self.touching), floor_of(self.atol, loop.nq)
             self.enter(loop.mode)
+            self.change_modes()
         else:
             run.atol = self.pointer(self.atol)
         self.resume()
@@ -207,11 +229,22 @@ class Call:
     def enter(self, mode: Mode) -> None:
         """From here on in another mode."""
         run = self.struct
-        self.mode, self.held = mode.states(self.loop.faces), np.array([*mode.held, 0], dtype=np.intc)
+        self.mode, self.held = mode.states(self.loop.faces), np.zeros(self.loop.faces + 1, dtype=np.intc)
+        self.held[: len(mode.held)] = mode.held
         run.mode, run.held = self.integers(self.mode), self.integers(self.held)
         run.n_held, run.rank, run.blows_outside = len(mode.held), mode.rank, mode.blows_outside
-        self.weights = mode.weights(self.atol) if self.loop.work else self.atol
-        run.atol = self.pointer(self.weights)
+        self.weights = (mode.weights(self.atol) if self.loop.work else self.atol).copy()
+        run.atol, run.atol_work = self.pointer(self.weights), self.atol[-1]
+
+    def change_modes(self) -> None:
+        """Memory for changes of mode, where they are made in compiled code."""
+        run, ffi, landings = self.struct, self.loop.ffi, self.trace.landings
+        if self.loop.legs:
+            run.legs = [ffi.cast("int (*)(appell_run *, int64_t *)", leg) for leg in self.loop.legs]
+        if landings is not None:
+            self.changes = np.empty(CHANGES + self.loop.faces, dtype=CHANGE)
+            run.landings, run.changes = self.pointer(landings), ffi.from_buffer("appell_change[]", self.changes)
+            run.change_capacity = len(self.changes)
 
     def integers(self, array: Any) -> Any:
         return self.loop.ffi.from_buffer("int[]", array)
@@ -222,6 +255,7 @@ class Call:
         run.t, run.h, run.i_time = trace.t, trace.next_step or 0.0, trace.passed
         run.evaluations, run.accepted, run.rejections = done.evaluations, done.accepted, done.rejected
         run.defect = done.largest_defect
+        run.switched, run.stalled = trace.switched, trace.stalled
         if self.loop.faces:
             self.touching[:] = 0
             self.touching[list(trace.touching)] = 1
@@ -240,13 +274,13 @@ class Call:
     def give_room(self, trials: int) -> None:
         """Memory of the trace for the steps and events of so many trials."""
         run, trace = self.struct, self.trace
-        run.n_steps = run.n_events = 0
+        run.n_steps = run.n_events = run.n_changes = 0
         if trace.keep_steps:
-            rows = 2 * trials + 2  # an impact writes the state before and after it
+            rows = 2 * trials + ROWS  # an impact writes the state before and after it
             room = trace.steps.room(min(rows, trace.steps.longest))
             run.steps, run.capacity = self.pointer(room), len(room)
         if self.loop.faces:
-            room = trace.events.room(min(trials, trace.events.longest) + self.loop.faces + 2)  # a step may graze every face
+            room = trace.events.room(min(trials, trace.events.longest) + 2 * self.loop.faces + 4)  # a step may graze every face
             run.events, run.event_capacity = self.loop.ffi.from_buffer("appell_event[]", room), len(room)
 
     def advance(self, trials: int) -> Status:
@@ -263,6 +297,11 @@ class Call:
             trace.steps.wrote(run.n_steps)
         if run.n_events:
             trace.events.wrote(run.n_events)
+        if run.n_changes:
+            trace.change_contacts(self.changes[: run.n_changes])
+            trace.asleep = tuple(np.flatnonzero(self.mode[: self.loop.faces] == ASLEEP).tolist())
+            run.n_changes = 0
+        trace.switched, trace.stalled = run.switched, run.stalled
         trace.t, trace.next_step, trace.passed = run.t, run.h or None, run.i_time
         trace.statistics = Statistics(run.evaluations, run.accepted, run.rejections, run.defect)
         trace.counting = (run.impacts, run.mark, run.doublings, run.mark_time, run.mark_lasted, run.mark_speed)
@@ -291,6 +330,7 @@ class Hold:
         self.struct, self.hold, self.faces, self.p = self.call.struct, loop.lib.appell_hold, loop.faces, p
         run, pointer = self.struct, self.call.pointer
         run.p, run.h_hold, run.least = pointer(p), longest, pointer(self.least)
+        run.landings = loop.ffi.NULL  # a hold keeps to its mode
 
     def __call__(self, t_end: float, passed: int, trials: int) -> int:
         """The status of the hold from here to t_end, until which so many of the requested times are passed."""

@@ -98,6 +98,8 @@ class Trace:
     passed: how many of the requested times.
     contacts: (time, faces in contact from then on); `asleep`: faces that lie on g = 0 without bearing a load.
     modes: (time, mode of a system with friction from then on), see `appell.friction.mode`.
+    landings: (faces,) when each face was last landed on, s, −∞: never; None where compiled code changes no modes.
+    stalled, switched: changes of mode at one time, s, and that time.
     touching: free faces on which it stands. switch: (face, kind) behind the status SWITCH.
     notes: what a reader of the motion should know.
     readings, failure: what a control answered, or why it did not.
@@ -113,6 +115,8 @@ class Trace:
         self.memory_of_times, self.passed = np.empty((times, len(self.z))), 0
         self.contacts: list[tuple[float, tuple[int, ...]]] = []
         self.asleep: tuple[int, ...] = ()
+        self.landings: Array | None = None
+        self.stalled, self.switched = 0, t
         self.modes: list[tuple[float, Any]] = []
         self.decided_with: Array | None = None  # parameters under which the last of them was found
         self.touching: set[int] = set()
@@ -153,6 +157,14 @@ class Trace:
     ) -> None:
         """An event on a face, now unless another time is given."""
         self.events.append((self.t if time is None else time, face, kind, before, after, impulse))
+
+    def change_contacts(self, changes: NDArray[Any]) -> None:
+        """Adds changes of the contacts, (n,) of dtype `CHANGE`, to what they were."""
+        held = set(self.contacts[-1][1]) if self.contacts else set()
+        for time, face, there, last in changes.tolist():
+            (held.add if there else held.discard)(face)
+            if last:
+                self.contacts.append((time, tuple(sorted(held))))
 
     def ended(self, status: Status) -> Trace:
         """The same trace with a status."""
