@@ -1,4 +1,4 @@
-"""Contact: impacts while a contact is held, a million impacts, discs in a box from 5 to 50."""
+"""Contact: impacts while a contact is held, changes of mode, a million impacts, discs in a box from 5 to 50."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
-from sympy import sqrt
+from sympy import sin, sqrt
 
 import appell as ap
 from benchmarks.impacts import clocked, scipy_events
@@ -24,6 +24,7 @@ WALL, FLIGHT = 0.5, float(np.arccos(0.5))  # from x = 1 at rest to the wall
 def tables(quick: bool) -> list[Table]:
     return [
         _in_contact(30 if quick else 3_000),
+        _on_a_table(10 if quick else 1_000),
         _many((100, 1_000) if quick else (10_000, 100_000, 1_000_000)),
         _discs((3, 5) if quick else (5, 10, 20, 30, 40, 50), 10 if quick else 2_000),
     ]
@@ -77,6 +78,60 @@ def _in_contact(impacts: int, tolerance: float = 1e-9) -> Table:
             "whole simulate(), the doubts about a motion included; SciPy has one coordinate and no floor",
         ),
         records=tuple(records),
+    )
+
+
+# -- changes of mode ---------------------------------------------------------------------------------------------------
+
+AMPLITUDE, FREQUENCY, GRAVITY = 0.02, 25.0, 9.81
+
+
+def _scipy_table(periods: int, tolerance: float) -> tuple[list[float], list[float]]:
+    """Times at which a bead leaves the table and lands on it (e = 0), by `solve_ivp` from one to the next."""
+    table = lambda t: AMPLITUDE * np.sin(FREQUENCY * t)
+    load = lambda t, z: GRAVITY - AMPLITUDE * FREQUENCY**2 * np.sin(FREQUENCY * t)
+    gap = lambda t, z: z[0] - table(t)
+    for event in (load, gap):
+        event.terminal, event.direction = True, -1  # type: ignore[attr-defined]
+    ride, fly = (lambda t, z: (z[1], load(t, z) - GRAVITY)), (lambda t, z: (z[1], -GRAVITY))
+    t, z, until, times = 0.0, np.array([0.0, AMPLITUDE * FREQUENCY]), 2 * np.pi * periods / FREQUENCY, ([], [])
+    while t < until:
+        riding = len(times[0]) == len(times[1])
+        flow, event = (ride, load) if riding else (fly, gap)
+        part = solve_ivp(flow, (t, until), z, method="DOP853", events=event, rtol=tolerance, atol=tolerance / 100)
+        t = float(part.t[-1])
+        if part.status == 1:
+            z = np.array([table(t), AMPLITUDE * FREQUENCY * np.cos(FREQUENCY * t)])
+            times[not riding].append(t)
+    return times
+
+
+def _on_a_table(periods: int, tolerance: float = 1e-9) -> Table:
+    """A bead on a vibrating table leaves it and lands on it once a period."""
+    face = ap.Unilateral(y - AMPLITUDE * sin(FREQUENCY * ap.t), "table", 0)
+    run = ap.compile(ap.System([y], y.d**2 / 2, GRAVITY * y, constraints=[face], name="bead"), {}, backend="c")
+    until = 2 * np.pi * periods / FREQUENCY
+    call = lambda: ap.simulate(run, {y.d: AMPLITUDE * FREQUENCY}, until, rtol=tolerance, atol=tolerance / 100)
+    call()  # builds the loop
+    motion, fast = clocked(call)
+    (leaves, lands), slow = clocked(lambda: _scipy_table(periods, tolerance))
+    for kind, theirs in (("leaving", leaves), ("landing", lands)):
+        ours = [i.time for i in motion.impacts if i.kind == kind][-len(theirs) :]
+        agree(kind, ours, theirs, 1e-6)
+    changes = len(leaves) + len(lands)
+    rows = [
+        ("appell", f"{changes:,}", seconds(fast), seconds(fast / changes), ratio(slow / fast)),
+        ("SciPy DOP853, events and restarts", f"{changes:,}", seconds(slow), seconds(slow / changes), ""),
+    ]
+    return Table(
+        title=f"A bead that leaves a vibrating table and lands on it {periods:,} times: {ratio(slow / fast)} SciPy's speed",
+        columns=("code", "changes of mode", "CPU time", "per change", "appell is faster by"),
+        rows=tuple(rows),
+        notes=(
+            f"y >= A sin ωt, e = 0, rtol {tolerance:.0e} on both sides; times of leaving and landing compared",
+            "whole simulate(), the steps between two changes and the doubts about the motion included",
+        ),
+        records=tuple({"code": name, "changes": changes, "seconds": s} for name, s in (("appell", fast), ("SciPy", slow))),
     )
 
 
