@@ -1,11 +1,14 @@
 """Friction in a plane: directions that follow the slip, stops, and breaking away."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sympy import Matrix, Rational, cos, sin
+from tests.friction.random_systems import broken
 
 import appell as ap
-from appell.tree import Inertia, Joint, Tree, contact_point, rolling
+from appell.tree import Inertia, Joint, Tree, contact_point, place, rolling
 
 G = 9.81
 x, y, z = ap.coordinates("x y z")
@@ -99,3 +102,46 @@ def test_a_box_on_four_feet():
     assert {p.end for p in motion.phases if p.state == "slip"} == {motion.phases[-1].start}
     assert sum(motion.reaction(f"{a} {b}")[-1] for a, b in feet) == pytest.approx(2 * 9.81)
     assert any(note.kind == "indeterminate" for note in motion.notes)
+
+
+def test_a_wheel_in_a_plane_mechanism():
+    """Across such a wheel nothing can move, so that its pair has no force there; the sign of a normal reaction that is not
+    touched by reactions that are free is still asked for. μ N r = 0.7·45·0.2 N m holds the locked wheel: a = −30.24/12."""
+    car = Inertia.at_centre(10.0, (0, 0, 0.3), np.eye(3))
+    wheel = Inertia.at_centre(1.0, (0, 0, 0), np.diag([0.01, 0.02, 0.01]))
+    hinge = lambda name, x: Joint(
+        name, "revolute", parent="turn", axis=(0, 1, 0), placement=place((x, 0, 0)), body=wheel, link=f"{name} wheel"
+    )
+    tree = Tree([
+        Joint("x", "prismatic", axis=(1, 0, 0)), Joint("z", "prismatic", parent="x", axis=(0, 0, 1)),
+        Joint("turn", "revolute", parent="z", axis=(0, 1, 0), body=car), hinge("front", 0.5), hinge("rear", -0.5),
+    ])  # fmt: skip
+    rows = [rolling(tree.frame(f"{name} wheel"), 0.2, friction=0.7, name=name) for name in ("front", "rear")]
+    x, _, _, front, rear = tree.system(rows).velocities
+    system = tree.system([*rows, ap.Friction(rear, limit=18, name="brake")])
+    motion = ap.simulate(system, {"z": 0.2, x: 3.0, front: 15.0, rear: 0.0}, until=0.3)
+    assert motion.ok and not motion.notes
+    assert {p.friction: p.state for p in motion.phases} == {
+        "front: friction": "stick", "rear: friction": "slip", "brake": "stick"
+    }  # fmt: skip
+    assert motion.final[x] == pytest.approx(3 - 2.52 * 0.3, abs=1e-8)
+    assert motion.reaction("rear: friction")[-1] == pytest.approx([-31.5, 0], abs=1e-7)
+    assert "'rear: friction'" in str(ap.diagnose(system))
+
+
+@pytest.mark.parametrize("feet", [3, 4])
+def test_feet_that_fall_flat_and_turn(feet):
+    """A plate with spin and a push falls flat: blows of all feet at once, each with a direction of its own. On three feet it
+    slides and stops; on four the normal reactions are not unique, and neither is how they brake the spin: that is said."""
+    body = Inertia.at_centre(1.0, (0, 0, 0), np.diag([0.02, 0.03, 0.04]))
+    tree = Tree([Joint("box", "floating", body=body, link="box")])
+    places = [(-0.2, 0), (0.1, 0.15), (0.1, -0.15)] if feet == 3 else [(a, b) for a in (-0.2, 0.2) for b in (-0.15, 0.15)]
+    rows = [contact_point(tree.frame("box"), (*at, -0.1), one_sided=True, friction=0.4, name=str(at)) for at in places]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        motion = ap.simulate(tree.system(rows), {"z": 0.101, "v_base_x": 0.3, "omega_base_z": 2.0}, until=0.3)
+    if feet == 4:
+        assert "normal reactions" in motion.message and "not unique" in motion.message
+        return
+    assert motion.ok and {p.state for p in motion.phases if p.end == motion.t[-1]} == {"stick"}
+    assert broken(motion) == []

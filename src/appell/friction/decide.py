@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import AppellError
+from appell.friction.choices import choices
+from appell.friction.cones import proposals
 from appell.friction.functions import Layout
 from appell.friction.lemke import proposed
 from appell.friction.mode import OFF, SLIP, STICK, Mode, Rub
@@ -46,13 +48,19 @@ def decide(
     ahead(mode, part): the slack of the mode after a part of a step. Of several consistent modes with one acceleration, the
     first that is still consistent a little later, most contacts and most sticking first.
     """
-    found = _consistent(problem, faces, resting, slipping)
+    found = consistent(problem, faces, resting, slipping)
     if not found:
         raise Undetermined(_nothing(names, resting, slipping))
     kinds = _different(problem, found)
     if len(kinds) > 1:
         kinds = _strictly(kinds) or kinds
     if len(kinds) > 1 and not _at_rest(problem, resting):
+        pressing = Mode(tuple(sorted({f for kind in kinds for f in kind[0].mode.closed})), (Rub(OFF),) * problem.own.count)
+        if dependent(problem, pressing):
+            raise Undetermined(
+                f"normal reactions are not unique, and with friction ({_listed(names, resting, slipping)}) neither is the motion:"
+                " more contacts press than a rigid body needs; give it fewer, or springs under them"
+            )
         raise Undetermined(
             f"friction allows {len(kinds)} different accelerations ({_listed(names, resting, slipping)}): a configuration of"
             " Painlevé, in which rigid bodies do not tell which one is taken"
@@ -72,12 +80,13 @@ def _signed(own: Layout, rub: Rub, i: int, lam: Array) -> Rub:
     return rub._replace(sign=-1 if lam[row] < 0 else 1)
 
 
-def _consistent(problem: Problem, faces: Sequence[int], resting: Sequence[int], slipping: dict) -> list[Answer]:
+def consistent(problem: Problem, faces: Sequence[int], resting: Sequence[int], slipping: dict) -> list[Answer]:
+    """Answers that satisfy every line of the problem: all of them where there are few modes, else those of one."""
     found: list[Answer] = []
     pairs = sum(problem.own.parts[i] == 2 for i in resting)
     many = 2 ** len(faces) * 3 ** len(resting) > FEW or pairs > 1
-    first = proposed(problem, faces, resting, slipping) if many else None
-    for mode in chain([] if first is None else [first], problem.choices(faces, resting, slipping)):
+    first = _proposals(problem, faces, resting, slipping) if many else []
+    for mode in chain(first, choices(problem.own, faces, resting, slipping)):
         found += [answer for answer in problem.answers(mode, resting, faces) if answer.consistent]
         if many and found:
             break
@@ -87,6 +96,15 @@ def _consistent(problem: Problem, faces: Sequence[int], resting: Sequence[int], 
     answers = [answer for mode in variants for answer in problem.answers(mode, resting, faces) if answer.consistent]
     held = lambda answer: len(answer.mode.closed) + sum(rub.state == STICK for rub in answer.mode.rubs)
     return sorted(answers, key=held, reverse=True) or found
+
+
+def _proposals(problem: Problem, faces: Sequence[int], resting: Sequence[int], slipping: dict) -> Iterator[Mode]:
+    """By Lemke's method where it applies, else by projections onto the cones."""
+    first = proposed(problem, faces, resting, slipping)
+    if first is not None:
+        yield first
+    if first is None or any(problem.own.parts[i] == 2 for i in resting):
+        yield from proposals(problem, faces, resting, slipping)
 
 
 def _variants(own: Layout, answer: Answer, faces: Sequence[int], resting: Sequence[int]) -> Iterator[Mode]:
@@ -177,4 +195,4 @@ def _nothing(names: Sequence[str], resting: Sequence[int], slipping: dict) -> st
     )
 
 
-__all__ = ["Undetermined", "decide", "dependent"]
+__all__ = ["Undetermined", "consistent", "decide", "dependent"]

@@ -18,8 +18,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.friction.decide import Undetermined
-from appell.friction.problem import Problem, response
+from appell.friction.decide import Undetermined, consistent
+from appell.friction.problem import Problem
+from appell.friction.saddles import response
 
 Array = NDArray[np.float64]
 
@@ -59,8 +60,7 @@ class Impact:
         open_ended = [i for i in range(own.count) if own.normals[i] is None or own.smooth[i]]
         slipping = {i: self._towards(i) for i in open_ended}
         rubbing = [i for i in range(own.count) if i not in slipping]
-        modes = blow.choices(faces, rubbing, slipping)
-        found = [answer for mode in modes for answer in blow.answers(mode, rubbing, faces) if answer.consistent]
+        found = consistent(blow, faces, rubbing, slipping)
         if not found:
             raise Undetermined(f"no impulses satisfy Coulomb's law in a blow ({', '.join(self.names)})")
         if not all(blow.same(found[0].x, answer.x) for answer in found):

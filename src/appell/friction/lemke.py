@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.friction.mode import OFF, SLIP, STICK, Mode, Rub
-from appell.friction.problem import Problem, response
+from appell.friction.problem import Problem
+from appell.friction.saddles import response
 
 Array = NDArray[np.float64]
 

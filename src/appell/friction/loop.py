@@ -26,7 +26,9 @@ from appell.friction.guards import BREAK, HIT, HOLD, JAM, KINK, LEAVE, STOP, Gua
 from appell.friction.impact import Blow, Impact
 from appell.friction.locate import located
 from appell.friction.mode import SLIP, STICK, Mode
-from appell.friction.problem import TOLERANCE, Answer, Problem, response
+from appell.friction.problem import TOLERANCE, Answer, Problem
+from appell.friction.programme import matters
+from appell.friction.saddles import response
 from appell.notes import Note
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Trace
@@ -101,8 +103,11 @@ class Journey:
             if trace.statistics.accepted >= self.task.max_steps:
                 status = Status.MAX_STEPS
                 break
-            began = trace.t
-            status, event = self._run_stretch()
+            began, event = trace.t, None
+            try:
+                status, event = self._run_stretch()
+            except (Undetermined, np.linalg.LinAlgError) as error:
+                status = self._failed(error)
             if event is not None:
                 self.stalled = self.stalled + 1 if trace.t == began else 0
                 self.stretch, trace.next_step, self.before = FIRST_STRETCH, None, len(trace.steps)
@@ -118,12 +123,15 @@ class Journey:
             if self.stalled > STALLED:
                 raise Undetermined(f"modes of friction change without end at one instant ({', '.join(self.names)})")
             action(*arguments)
-        except Undetermined as error:
-            self.trace.failure = ModelError(str(error))
-            return Status.FRICTION
-        except np.linalg.LinAlgError:
-            return Status.SINGULAR
+        except (Undetermined, np.linalg.LinAlgError) as error:
+            return self._failed(error)
         return Status.OK
+
+    def _failed(self, error: Exception) -> Status:
+        if not isinstance(error, Undetermined):
+            return Status.SINGULAR
+        self.trace.failure = ModelError(str(error))
+        return Status.FRICTION
 
     @property
     def mode(self) -> Mode:
@@ -173,10 +181,10 @@ class Journey:
     def _watch(self, mode: Mode) -> Watch:
         problem = self._problem()
         self.speed = np.maximum(self.speed, self.sizes)
-        several = self.answer.free.shape[1] and problem._matters(self.answer)
+        several = self.answer.free.shape[1] and matters(problem, self.answer)
         slides = [i for i, rub in enumerate(mode.rubs) if rub.state == SLIP and self.own.normals[i] is not None]
         return Watch.of(
-            self.own, mode, problem._scale[0], self.atol, self.speed, self._levels(), self._margins if several else None,
+            self.own, mode, problem.scale[0], self.atol, self.speed, self._levels(), self._margins if several else None,
             self._jams if slides else None,
         )  # fmt: skip
 
@@ -315,7 +323,7 @@ class Journey:
             self.own, out["M"], out["r"], out["J"], out["W"], out["gamma"], out["mu"], out["mu_static"], SMALL**2 * self.largest
         )  # fmt: skip
         if t == self.trace.t:
-            self.largest = max(self.largest, problem._scale[2])
+            self.largest = max(self.largest, problem.scale[2])
         return problem
 
     def _check(self, out: dict[str, Array]) -> None:
@@ -400,7 +408,7 @@ class Journey:
         begun = [i for i, rub in enumerate(self.mode.rubs) if rub.fixed]
         problem = self._problem()
         rates = problem.J @ self.answer.x + problem.c
-        sizes = problem._scale[1]
+        sizes = problem.scale[1]
         at_once = all(np.linalg.norm(rates[self.own.own_rows(i)]) > 1e-5 * sizes[self.own.own_rows(i)[0]] for i in begun)
         h = self._step_of(self.mode)
         part, pieces = (FIRST_WAY, 1) if at_once else (BEGINNING, PIECES)
@@ -547,7 +555,7 @@ class Journey:
     def _note(self, problem: Problem) -> None:
         """Says once where forces of friction are not unique."""
         free = self.answer.free
-        if not free.shape[1] or not problem._matters(self.answer):
+        if not free.shape[1] or not matters(problem, self.answer):
             return
         own, system = self.own, self.loop.system
         normals = [c.name for c in (*system.constraints, *system.unilateral)]

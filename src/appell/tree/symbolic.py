@@ -268,15 +268,18 @@ def _constraints(system: TreeSystem, write: _Frames) -> list[Constraint | Unilat
     rows = [_row(c, residual, W, write) for c, residual, W in said]
     sources = dict.fromkeys(face.source for face in system.unilateral)
     frictions = [_friction(fr, write) for fr in system.frictions]
-    return [*(row for row in rows if row is not None), *(_one_sided(source, write) for source in sources), *frictions]
+    some = lambda found: [one for one in found if one is not None]
+    return [*some(rows), *(_one_sided(source, write) for source in sources), *some(frictions)]
 
 
-def _friction(fr: Friction, write: _Frames) -> Friction:
-    """The same friction in q and v; its normal is found by name."""
+def _friction(fr: Friction, write: _Frames) -> Friction | None:
+    """The same friction in q and v, its normal found by name; None where nothing can slide."""
     sizes = {word: e if e is None else write(e) for word in ("coefficient", "static", "limit", "regularise")
              for e in [getattr(fr, word)]}  # fmt: skip
-    slip: tuple[Any, ...] = tuple(write(s) for s in fr.slip)
+    slip: tuple[Any, ...] = tuple(s for part in fr.slip if (s := write(part)) != 0)  # across a wheel in a plane nothing moves
     normal = None if fr.normal is None else getattr(fr.normal, "name", fr.normal)
+    if not slip:
+        return None
     whole: Any = slip if len(slip) > 1 else next(iter(slip))
     return Friction(whole, normal=normal, law=fr.law, name=fr.name, **sizes)
 
