@@ -58,8 +58,8 @@ def decide(
         pressing = Mode(tuple(sorted({f for kind in kinds for f in kind[0].mode.closed})), (Rub(OFF),) * problem.own.count)
         if dependent(problem, pressing):
             raise Undetermined(
-                f"normal reactions are not unique, and with friction ({_listed(names, resting, slipping)}) neither is the motion:"
-                " more contacts press than a rigid body needs; give it fewer, or springs under them"
+                "normal reactions are not unique, and neither is a motion with friction"
+                f" ({_listed(names, resting, slipping)}): more contacts press than a rigid body needs; give it fewer, or springs"
             )
         raise Undetermined(
             f"friction allows {len(kinds)} different accelerations ({_listed(names, resting, slipping)}): a configuration of"

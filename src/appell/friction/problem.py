@@ -97,7 +97,7 @@ class Problem:
 
     @cached_property
     def blind(self) -> frozenset[int]:
-        """Parts of pairs along which nothing can move (across a wheel in a plane mechanism): there is no friction along them."""
+        """Parts of pairs along which nothing can move (across a wheel in a plane): there is no friction along them."""
         found = set()
         for i, parts in enumerate(self.own.parts):
             rows = self.own.own_rows(i)
