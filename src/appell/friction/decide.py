@@ -59,7 +59,8 @@ def decide(
         if dependent(problem, pressing):
             raise Undetermined(
                 "normal reactions are not unique, and neither is a motion with friction"
-                f" ({_listed(names, resting, slipping)}): more contacts press than a rigid body needs; give it fewer, or springs"
+                f" ({_listed(names, resting, slipping)}): more contacts press than a rigid body needs"
+                "; give it fewer, or springs"
             )
         raise Undetermined(
             f"friction allows {len(kinds)} different accelerations ({_listed(names, resting, slipping)}): a configuration of"
