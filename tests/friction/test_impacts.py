@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from sympy import Rational, sin, sqrt
+from sympy import Rational, cos, sin, sqrt
 
 import appell as ap
 
@@ -119,3 +119,26 @@ def test_leaving_a_sphere():
     assert 0 <= near.reaction(ball)[0] < 1e-4 and abs(near.reaction(rub)[0]) < 1e-5
     assert speed[x.d][0] ** 2 + speed[y.d][0] ** 2 == pytest.approx(G * speed[y][0], abs=1e-8)
     assert motion.impacts[-1].kind == "leaving"
+
+
+@pytest.mark.parametrize("law", ["newton", "poisson", "stronge"])
+def test_two_contacts_in_one_blow(law):
+    """A plate falls flat on two feet and sticks. Newton: ω⁺ = 0. Poisson in two phases: N₁ − N₂ = h vₓ/a in compression returns
+    as e times that, T_e = −e h² vₓ/(I + h²), ω⁺ = −T_e/h. Stronge's law is one of a single contact."""
+    a, h, inertia, e = Rational(1, 2), Rational(1, 5), Rational(3, 10), Rational(1, 2)
+    rows = []
+    for side in (1, -1):
+        floor = ap.Unilateral(y + side * a * sin(theta) - h * cos(theta), name=f"floor {side}", restitution=e)
+        slip = ap.total_derivative(x + side * a * cos(theta) + h * sin(theta))
+        rows += [floor, ap.Friction(slip, normal=floor, coefficient=Rational(1, 2), law=law, name=f"foot {side}")]
+    system = ap.System([x, y, theta], (x.d**2 + y.d**2 + inertia * theta.d**2) / 2, constraints=rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        motion = ap.simulate(system, {y: 1.2, x.d: 0.5, y.d: -2}, until=0.6, backend="vm")
+    if law == "stronge":
+        assert "a law of one contact" in motion.message
+        return
+    spin = 0.5 * 0.2 * 0.5 / (0.3 + 0.04) if law == "poisson" else 0.0
+    assert motion.final[theta.d] == pytest.approx(spin, abs=1e-10) and motion.final[y.d] == pytest.approx(1, abs=1e-10)
+    assert motion.final[x.d] == pytest.approx(-0.2 * spin, abs=1e-10)
+    assert np.diff(motion.energy).max() < 1e-10 and np.abs(motion.balance).max() < 1e-10

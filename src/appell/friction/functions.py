@@ -234,7 +234,7 @@ def _flow(system: System, form: NormalForm, own: Layout, graph: _Graph) -> tuple
             "a": (a, (nv,)),
             "reactions": (lam, (R,)),
             "force": (forces(lam), (K,)),
-            "bound": (column(*(one.bound(lam) for one in law)), (own.count,)),
+            "mu": (column(*(one.moving for one in law)), (own.count,)),
             "hold": (column(*(one.bound(lam, static=True) for one in law)), (own.count,)),
             "s": (graph.s, (K,)),
             "s_size": (graph.size, (K,)),

@@ -2,6 +2,7 @@
 
 hit g of an open face      leave Λ of a closed one      break μ_s|Λ_N| − |λ| of what sticks      stop u·s of what slides
 kink σΛ of a constraint that presses on what slides      jam det(J M⁻¹ W)/det(J M⁻¹ Jᵀ) of what slides (Painlevé)
+sign μ or F of what slides, which would drive below zero
 hold the margin of the linear programme, where reactions are not unique; drift of rows that hold because others do
 """
 
@@ -21,7 +22,8 @@ from appell.friction.mode import SLIP, STICK, Mode
 Array = NDArray[np.float64]
 Out = dict[str, Array]
 
-HIT, LEAVE, BREAK, STOP, KINK, JAM, HOLD, DRIFT = "hit", "leave", "break", "stop", "kink", "jam", "hold", "drift"
+HIT, LEAVE, BREAK, STOP, KINK, SIGN = "hit", "leave", "break", "stop", "kink", "sign"
+JAM, HOLD, DRIFT = "jam", "hold", "drift"
 
 DRIFTED = 1e-7
 """Share of its terms by which a row that holds because of others may be off."""
@@ -60,6 +62,8 @@ class Watch:
             row = own.normals[i]
             if rub.state == SLIP and row is not None and row < own.m:
                 found.append(Guard(KINK, i))
+            if rub.state == SLIP:
+                found.append(Guard(SIGN, i))
             if rub.state == SLIP and not own.smooth[i] and not rub.fixed:
                 found.append(Guard(STOP, i))
             if rub.state == STICK and margin is None:
@@ -87,6 +91,8 @@ class Watch:
         if kind == KINK:
             row = own.normals[i]
             return self.mode.rubs[i].sign * out["reactions"][:, row], 1e-12 * self.force_size[row]
+        if kind == SIGN:
+            return out["mu"][:, i], 1e-13 * np.abs(out["mu"][:, i]).max()
         if kind == BREAK:
             size = self.force_size[own.own_rows(i)[0]]
             return out["hold"][:, i] - np.linalg.norm(out["force"][:, own.columns(i)], axis=1), 1e-12 * size

@@ -3,10 +3,14 @@
     newton     0 <= P ⟂ ġ⁺ + e ġ⁻ >= 0 with Coulomb's law for the impulses, |P_T| <= μ P_N, against the slip s⁺ after the blow:
                the problem of `problem.Problem` with x = Δv. Where normal and slip are coupled it may gain energy, which is
                refused.
+    phases     Poisson's law for several contacts at once (Glocker and Pfeiffer 1995): compression is the problem of newton with
+               e = 0, and gives P_c; expansion adds P_e >= e P_c ⟂ ġ⁺ >= 0, again with Coulomb's law, |P_T| <= μ P_e against s⁺.
     poisson    along the process of the impact (Routh 1905, Keller 1986), with the normal impulse P as its time:
                d(ġ, s)/dP = G (1, λ), λ = −μ s/|s| or what keeps s = 0. Compression ends at ġ = 0 with P_c; restitution adds
                P_r = e P_c.
     stronge    the same process; restitution ends where the work of P has returned e² of what compression took (Stronge 1990).
+               Of several contacts at once it says nothing: their order and their stiffnesses matter (Liu, Zhao and Brogliato
+               2008), which a coefficient does not tell.
 """
 
 from __future__ import annotations
@@ -19,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.friction.decide import Undetermined, consistent
-from appell.friction.problem import Problem
+from appell.friction.functions import Layout
+from appell.friction.problem import Answer, Problem
 from appell.friction.saddles import response
 
 Array = NDArray[np.float64]
@@ -48,24 +53,47 @@ class Impact:
 
     def by_newton(self, hits: Sequence[int], resting: Sequence[int]) -> Blow:
         """One blow on the faces `hits` while it rests on others."""
-        own = self.problem.own
-        faces = sorted({*hits, *resting})
-        c = np.zeros(own.rows)
+        own, faces = self.problem.own, sorted({*hits, *resting})
+        c = self.rates.copy()
+        c[: own.m + own.faces] = 0.0
         for f in faces:
             c[own.m + f] = (1 + (self.e[f] if f in hits else 0.0)) * self.rates[own.m + f]
-        c[own.m + own.faces :] = self.rates[own.m + own.faces :]
-        mu = np.array([0.0 if row is None else mu for row, mu in zip(own.normals, self.problem.mu, strict=True)])
+        answer = self._phase(self._blow(c), faces)
+        return self._checked(answer.x, answer.lam, answer.force)
+
+    def by_phases(self, hits: Sequence[int], resting: Sequence[int]) -> Blow:
+        """Compression, then expansion, of several contacts at once."""
+        own, faces = self.problem.own, sorted({*hits, *resting})
+        c = self.rates.copy()
+        c[: own.m] = 0.0
+        first = self._phase(self._blow(c), faces)
+        again = np.zeros(own.rows)  # e P_c
+        again[[own.m + f for f in hits]] = [self.e[f] * first.lam[own.m + f] for f in hits]
+        after = self.rates + self.problem.J @ first.x
+        after[: own.m] = 0.0
+        second = _Expansion(self._blow(after), again)
+        last = self._phase(second.problem, faces, second.slipping(self))
+        lam, rubbed = first.lam + again + last.lam[: own.rows], first.force + second.joined(last.force)
+        return self._checked(first.x + last.x, lam, rubbed)
+
+    def _blow(self, c: Array) -> Problem:
+        """The problem of impulses: no forces, and limits bear none."""
         p = self.problem
-        blow = Problem(own, p.M, np.zeros(len(p.M)), p.J, p.W, c, mu, mu)
-        open_ended = [i for i in range(own.count) if own.normals[i] is None or own.smooth[i]]
-        slipping = {i: self._towards(i) for i in open_ended}
-        rubbing = [i for i in range(own.count) if i not in slipping]
+        mu = np.array([0.0 if row is None else mu for row, mu in zip(p.own.normals, p.mu, strict=True)])
+        return Problem(p.own, p.M, np.zeros(len(p.M)), p.J, p.W, c, mu, mu)
+
+    def _phase(self, blow: Problem, faces: Sequence[int], slipping: dict[int, tuple[float, ...]] | None = None) -> Answer:
+        """The one result of a problem of impulses. slipping: frictions that keep a direction; limits and smooth ones."""
+        own = self.problem.own
+        if slipping is None:
+            slipping = {i: self._towards(i) for i in range(own.count) if own.normals[i] is None or own.smooth[i]}
+        rubbing = [i for i in range(blow.own.count) if i not in slipping]
         found = consistent(blow, faces, rubbing, slipping)
         if not found:
             raise Undetermined(f"no impulses satisfy Coulomb's law in a blow ({', '.join(self.names)})")
         if not all(blow.same(found[0].x, answer.x) for answer in found):
             raise Undetermined(f"Coulomb's law allows several results of a blow ({', '.join(self.names)})")
-        return self._checked(found[0].x, found[0].lam, found[0].force)
+        return found[0]
 
     def _towards(self, i: int) -> tuple[float, ...]:
         s = self.rates[self.problem.own.own_rows(i)]
@@ -80,8 +108,8 @@ class Impact:
         gained, size = float(normal.sum() + tangential.sum()), float(np.abs(normal).sum() + np.abs(tangential).sum())
         if gained > GAINED * max(size, float(dv @ self.problem.M @ dv)):
             raise Undetermined(
-                f"Newton's restitution with Coulomb's law would gain {gained:.3g} J in a blow ({', '.join(self.names)}): normal"
-                " and slip are coupled; choose law='poisson' or law='stronge'"
+                f"restitution with Coulomb's law would gain {gained:.3g} J in a blow ({', '.join(self.names)}): normal and slip"
+                " are coupled; choose law='poisson', or law='stronge' for one contact"
             )
         return Blow(dv, lam, rubbed, float(np.clip(-tangential.sum(), 0.0, max(-gained, 0.0))))
 
@@ -105,6 +133,39 @@ class Impact:
         rubbed = np.zeros(sum(own.parts))
         rubbed[own.columns(friction)] = way.P[1]
         return Blow(dv, lam, rubbed, way.lost)
+
+
+class _Expansion:
+    """The second phase of a blow, in which P_e = e P_c + P', P' >= 0: beside every friction of a face one along the same slip
+    with the limit μ e P_c, so that both together bear μ P_e."""
+
+    def __init__(self, blow: Problem, again: Array):
+        own = self.own = blow.own
+        self.given = [i for i in range(own.count) if (n := own.normals[i]) is not None and again[n] > 0]
+        rows = [row for i in self.given for row in own.own_rows(i)]
+        wide = Layout(
+            own.m, own.faces, (*own.parts, *(own.parts[i] for i in self.given)), (*own.normals, *(None for _ in self.given)),
+            (*own.smooth, *(own.smooth[i] for i in self.given)),
+        )  # fmt: skip
+        mu = np.append(blow.mu, [blow.mu[i] * again[own.normals[i]] for i in self.given])
+        self.problem = Problem(
+            wide, blow.M, blow.W @ again, np.vstack([blow.J, blow.J[rows]]), np.hstack([blow.W, blow.W[:, rows]]),
+            np.append(blow.c, blow.c[rows]), mu, mu,
+        )  # fmt: skip
+
+    def slipping(self, impact: Impact) -> dict[int, tuple[float, ...]]:
+        """Frictions that keep their direction: limits of the system, and smooth ones."""
+        own = self.own
+        kept = {i: impact._towards(i) for i in range(own.count) if own.normals[i] is None or own.smooth[i]}
+        return kept | {own.count + k: kept[i] for k, i in enumerate(self.given) if i in kept}
+
+    def joined(self, force: Array) -> Array:
+        """The impulses of the frictions of the system, (parts,)."""
+        own, wide = self.own, self.problem.own
+        found = force[: sum(own.parts)].copy()
+        for k, i in enumerate(self.given):
+            found[own.columns(i)] += force[wide.columns(own.count + k)]
+        return found
 
 
 class _Process:

@@ -22,7 +22,7 @@ from appell.contact.events import Kind
 from appell.errors import AppellError, ConstraintError, ModelError, Status
 from appell.friction.decide import Undetermined, decide, dependent
 from appell.friction.functions import FrictionFunctions
-from appell.friction.guards import BREAK, HIT, HOLD, JAM, KINK, LEAVE, STOP, Guard, Watch, crossings
+from appell.friction.guards import BREAK, HIT, HOLD, JAM, KINK, LEAVE, SIGN, STOP, Guard, Watch, crossings
 from appell.friction.impact import Blow, Impact
 from appell.friction.locate import located
 from appell.friction.mode import SLIP, STICK, Mode
@@ -362,6 +362,8 @@ class Journey:
 
     def _change(self, event: Guard) -> None:
         """The mode after an event."""
+        if event.kind == SIGN:
+            raise Undetermined(f"the coefficient or limit of friction '{self.names[event.number]}' becomes negative")
         if event.kind == HIT:
             self._hit(event.number)
             return
@@ -502,16 +504,22 @@ class Journey:
         laws = {self.loop.system.frictions[i].law for i in range(own.count) if own.face_of(i) in hits}
         rates = np.concatenate([np.zeros(own.m), at.g_d, self.slip])
         impact = Impact(problem, rates, e, self.names)
+        others = [f for f in closed if f not in hits]
+        if len(laws) > 1:
+            raise Undetermined(f"one blow with several laws ({', '.join(sorted(laws))}): give its frictions one of them")
         if laws <= {"newton"}:
-            return impact.by_newton(hits, [f for f in closed if f not in hits])
+            return impact.by_newton(hits, others)
         rubbing = [i for i in range(own.count) if own.face_of(i) == hits[0]]
         bound = [i for i in range(own.count) if own.normals[i] is not None and own.face_of(i) is None]
-        if len(hits) > 1 or closed or len(rubbing) > 1 or bound or own.parts[rubbing[0]] > 1 or own.smooth[rubbing[0]]:
-            raise Undetermined(
-                "law='poisson' and law='stronge' follow a blow on one face with one friction of one part; with several at once"
-                " use law='newton'"
-            )
-        return impact.by_process(hits[0], rubbing[0], *laws)
+        several = len(hits) > 1 or others or len(rubbing) > 1 or bound
+        if not (several or own.parts[rubbing[0]] > 1 or own.smooth[rubbing[0]]):
+            return impact.by_process(hits[0], rubbing[0], *laws)
+        if laws == {"poisson"}:
+            return impact.by_phases(hits, others)
+        raise Undetermined(
+            "law='stronge' is a law of one contact with one friction of one part: in a blow of several the result depends on"
+            " their stiffnesses, which restitution does not tell (Liu, Zhao and Brogliato 2008); use law='poisson' or 'newton'"
+        )
 
     def _rests(self, at: Instant, face: int, after: float) -> bool:
         """A flight of 2 ġ/|g̈|, and a quarter of that times ġ high: whether it does not show in t or in g."""
