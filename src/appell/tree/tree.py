@@ -27,6 +27,7 @@ from appell.tree.equations import GolubevEquations, bodies_of, equations
 from appell.tree.frame_symbols import FrameSymbols
 from appell.tree.frames import Layout, Node, lay_out
 from appell.tree.inertia import Inertia, entries
+from appell.tree.limbs import limbs_of
 from appell.tree.names import JointSymbols, symbols_of
 from appell.tree.parameters import symbols_in, with_numbers
 from appell.tree.recipes import recipe_key
@@ -211,7 +212,8 @@ class Tree:
 
     def _answer(self, question: str, *arrays: ArrayLike, out: Array | None = None) -> tuple[Array, ...]:
         if any(map(lies_there, arrays)):
-            return on_device(self.function(question), arrays, out=out)
+            fn = self.function(question)
+            return on_device(fn, arrays, out=out, limbs=partial(limbs_of, self.layout, fn))
         return answer(self._call(question), *arrays, out=out)
 
     def entry(self, question: str, otherwise: Callable[..., Any], **options: Any) -> Callable[..., Any]:

@@ -49,7 +49,7 @@ def on_host(source: str, folder: Path) -> ctypes.CDLL:
         pytest.skip("there is no C++ compiler")
     name = f"kernel{sha256(source.encode()).hexdigest()[:12]}"  # a library that is loaded twice is the first one
     (folder / f"{name}.cpp").write_text(source)
-    options = ["-std=c++17", "-O1", "-DAPPELL_HOST", "-shared", "-fPIC"]
+    options = ["-std=c++17", "-O1", "-DAPPELL_HOST", "-shared", "-fPIC", "-pthread"]
     subprocess.run([compiler, *options, "-o", folder / f"{name}.so", folder / f"{name}.cpp"], check=True)
     return ctypes.CDLL(str(folder / f"{name}.so"))
 

@@ -6,8 +6,8 @@ copy (`torch.from_dlpack(a)`, `jax.dlpack.from_dlpack(a)`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -16,14 +16,18 @@ from numpy.typing import NDArray
 
 from appell.backends.calls.batch import SCALARS, Batch
 from appell.backends.calls.call import Call
-from appell.backends.cuda.text import ORDERS, kernel_source
+from appell.backends.cuda.limbs import STATES, Limbs
+from appell.backends.cuda.text import ORDERS, kernel_source, limb_kernel_source
 from appell.errors import BackendUnavailable, ModelError
 from appell.graph.fn import Fn, Port
 from appell.remember import kept_in
 
 OPTIONS = ("--std=c++17", "--device-as-default-execution-space", "--diag-suppress=177")
 BLOCK = 64  # threads
+LONG = 1500  # operations from which on a function of a tree with limbs is computed limb by limb
+STATIC = 48 * 1024  # bytes of shared memory that a block may have without asking
 DENSE = 128  # registers of a thread
+FindLimbs = Callable[[], Limbs | None]
 REMEDY = "pip install 'appell[gpu]' on a machine with an NVIDIA GPU"
 
 
@@ -68,7 +72,9 @@ def lies_there(array: Any) -> bool:
     return hasattr(array, "__cuda_array_interface__")
 
 
-def on_device(fn: Fn, arrays: Sequence[Any], *, dtype: Any = None, out: Any = None) -> tuple[Any, ...]:
+def on_device(
+    fn: Fn, arrays: Sequence[Any], *, dtype: Any = None, out: Any = None, limbs: FindLimbs | None = None
+) -> tuple[Any, ...]:
     """The outputs of a function at one state or at a batch, as CuPy arrays.
 
     Parameters
@@ -76,6 +82,7 @@ def on_device(fn: Fn, arrays: Sequence[Any], *, dtype: Any = None, out: Any = No
     arrays: port.shape, or (batch, *port.shape), each on the device or not.
     dtype: float64 or float32; by default that of the arrays, float32 if all of them are.
     out: for a single output, where it goes: (batch, *port.shape) on the device.
+    limbs: finds those of a tree; a long function is then computed by a warp a limb.
     """
     cp = xp()
     found = [cp.asarray(array) for array in arrays]
@@ -90,19 +97,60 @@ def on_device(fn: Fn, arrays: Sequence[Any], *, dtype: Any = None, out: Any = No
     n = next(iter(counts.values()), 1)
     results = tuple(_room(cp, port, n, kind, out) for port in fn.outputs)
     if n:
-        launch(fn, kind, n, found, results)
+        launch(fn, kind, n, found, results, limbs)
     return results if counts else tuple(result[0] for result in results)
 
 
-def launch(fn: Fn, kind: np.dtype, n: int, arrays: Sequence[Any], results: Sequence[Any]) -> None:
+def launch(
+    fn: Fn, kind: np.dtype, n: int, arrays: Sequence[Any], results: Sequence[Any], limbs: FindLimbs | None = None
+) -> None:
     """n states from and to contiguous arrays on the device."""
     known = kept_in(fn, "cuda")
     if kind not in known:
-        tried = [compiled(kernel_source(fn, SCALARS[kind], order), f"{fn.name}_kernel") for order in ORDERS]
-        known[kind] = min(tried, key=lambda kernel: (kernel.attributes["local_size_bytes"], kernel.attributes["num_regs"]))
+        found = limbs() if limbs is not None and fn.operations > LONG else None
+        known[kind] = _plain_kernel(fn, kind) if found is None else _limb_kernel(fn, kind, found)
     strides = (port.size if a.ndim > len(port.shape) else 0 for a, port in zip(arrays, fn.inputs, strict=True))
     inputs = [argument for array, stride in zip(arrays, strides, strict=True) for argument in (array, np.int64(stride))]
-    known[kind]((-(-n // BLOCK),), (BLOCK,), (np.int64(n), *inputs, *results))
+    known[kind](n, (np.int64(n), *inputs, *results))
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A compiled function: `states` and `threads` a block, bytes of shared memory."""
+
+    function: Any
+    states: int
+    threads: int
+    shared: int = 0
+
+    def __call__(self, n: int, arguments: tuple[Any, ...]) -> None:
+        self.function((-(-n // self.states),), (self.threads,), arguments, shared_mem=self.shared)
+
+
+def _plain_kernel(fn: Fn, kind: np.dtype) -> Kernel:
+    """One thread a state, in the order of which the compiler makes most."""
+    tried = [compiled(kernel_source(fn, SCALARS[kind], order), f"{fn.name}_kernel") for order in ORDERS]
+    best = min(tried, key=lambda kernel: (kernel.attributes["local_size_bytes"], kernel.attributes["num_regs"]))
+    return Kernel(best, BLOCK, BLOCK)
+
+
+def _limb_kernel(fn: Fn, kind: np.dtype, limbs: Limbs) -> Kernel:
+    """One warp a limb. On an H200 with g1 and anymal: one that wants up to half more than `DENSE` registers is fastest with
+    those; in single precision, with still fewer and its inputs and results in shared memory."""
+    name, scalar = f"{fn.name}_kernel", SCALARS[kind]
+
+    def made(*options: str, staged: bool = False) -> Kernel:
+        source, room = limb_kernel_source(fn, limbs, scalar, staged=staged)
+        function, shared = compiled(source, name, *options), room * kind.itemsize
+        if shared > STATIC:
+            function.max_dynamic_shared_size_bytes = shared
+        return Kernel(function, STATES, STATES * limbs.count, shared)
+
+    kernel = made()
+    wants = kernel.function.attributes["num_regs"]
+    if scalar == "float" and wants > DENSE:
+        return made(f"--maxrregcount={DENSE * 3 // 4}", staged=True)
+    return made(f"--maxrregcount={DENSE}") if DENSE < wants <= DENSE + DENSE // 2 else kernel
 
 
 def _numbers(cp: Any, array: Any, port: Port, kind: np.dtype) -> Any:

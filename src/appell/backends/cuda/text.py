@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from appell.backends.cuda.limbs import Limbs, limb_source
 from appell.backends.lanes.driver import literal
 from appell.backends.text.c_source import emit_plan, plan_of
 from appell.backends.text.dialect import C_KEYWORDS, C_OPERATIONS, Dialect
@@ -108,6 +109,13 @@ def kernel_source(fn: Fn, scalar: str = "double", order: Callable[..., Any] = tu
     return "\n".join([prelude(precision), text, _kernel(fn)])
 
 
+def limb_kernel_source(fn: Fn, limbs: Limbs, scalar: str = "double", *, staged: bool = False) -> tuple[str, int]:
+    """(a whole file with `NAME_kernel`, a warp a limb; numbers of shared memory a block needs)."""
+    precision = PRECISIONS[scalar]
+    text, room = limb_source(fn, depth_first(fn.instructions), limbs, dialect_of(precision), staged=staged)
+    return "\n".join([prelude(precision), text]), room
+
+
 def _kernel(fn: Fn) -> str:
     inputs = [f"const T *in{k}, Count stride{k}" for k in range(len(fn.inputs))]
     outputs = [f"T *out{k}" for k in range(len(fn.outputs))]
@@ -125,4 +133,4 @@ def _kernel(fn: Fn) -> str:
     )
 
 
-__all__ = ["ORDERS", "PRECISIONS", "WHOLE", "dialect_of", "kernel_source", "number", "prelude"]
+__all__ = ["ORDERS", "PRECISIONS", "WHOLE", "dialect_of", "kernel_source", "limb_kernel_source", "number", "prelude"]

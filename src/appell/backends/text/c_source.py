@@ -96,6 +96,9 @@ def _lines(
                 if loaded:
                     yield dialect.define(text[arg], loaded)
         item = together[0]
+        if item.op == "meet":
+            yield dialect.meet
+            continue
         if item.op == "output":
             pointer = pointers[len(fn.inputs) + (item.port or 0)]
             yield dialect.store.format(pointer=pointer, index=item.index, text=text[item.args[0]])

@@ -99,6 +99,7 @@ class Dialect:
     load: str = "{pointer}[{index}]"
     load_alone: str = "{pointer}[{index}]"  # of the arguments of a pack
     store: str = "    {pointer}[{index}] = {text};"
+    meet: str = "    appell_meet();"  # a barrier, of functions that several threads compute together
     head: str = "static void"  # before the name of a function
     head_of_part: str = "static __attribute__((noinline)) void"
     reserved: frozenset[str] = C_KEYWORDS

@@ -1,0 +1,62 @@
+"""The limbs of a tree: subtrees that meet in its middle, of which a GPU computes each in a warp of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from appell.backends.cuda.limbs import NONE, Limbs
+from appell.graph.fn import Fn
+from appell.tree.frames import Layout
+
+MOST = 8
+"""Limbs, warps of a block."""
+
+SHORT = 2
+"""Links below which a subtree is left to the middle."""
+
+
+def limbs_of(layout: Layout, fn: Fn) -> Limbs | None:
+    """The limb of each entry of the ports of a function of q, v and what is as long as v; None where there are fewer than two
+    limbs, or other results."""
+    links = layout.links
+    nq, nv = (sum(getattr(link.node.kind, size) for link in links) for size in ("nq", "nv"))
+    if any(port.shape not in ((nq,), (nv,)) for port in fn.inputs) or any(port.shape != (nv,) for port in fn.outputs):
+        return None
+    limbs = _limbs(layout)
+    if len(limbs) < 2:
+        return None
+    q, v = [NONE] * nq, [NONE] * nv
+    for k, limb in enumerate(limbs):
+        for node in (links[n].node for n in limb):
+            q[node.iq : node.iq + node.kind.nq] = [k] * node.kind.nq
+            v[node.iv : node.iv + node.kind.nv] = [k] * node.kind.nv
+    of = lambda port: tuple(q if port.name == "q" else v)
+    return Limbs(len(limbs), tuple(map(of, fn.inputs)), tuple(map(of, fn.outputs)))
+
+
+def _limbs(layout: Layout) -> list[list[int]]:
+    """Numbers of the links of each limb: the largest subtree is taken apart where it forks, its stem left to the middle, as
+    long as it forks and there are not too many."""
+    successors: list[list[int]] = [[] for _ in layout.links]
+    roots: list[int] = []
+    for n, link in enumerate(layout.links):
+        (roots if link.node.parent < 0 else successors[link.node.parent]).append(n)
+
+    def behind(n: int) -> Iterator[int]:
+        yield n
+        for after in successors[n]:
+            yield from behind(after)
+
+    def fork(n: int) -> list[int]:
+        while len(successors[n]) == 1:
+            n = successors[n][0]
+        return [after for after in successors[n] if sum(1 for _ in behind(after)) >= SHORT]
+
+    tops = roots
+    while tops:
+        largest = max(tops, key=lambda n: sum(1 for _ in behind(n)))
+        apart = fork(largest)
+        if len(apart) < 2 or len(tops) - 1 + len(apart) > MOST:
+            break
+        tops = [n for n in tops if n != largest] + apart
+    return [list(behind(n)) for n in sorted(tops)]
