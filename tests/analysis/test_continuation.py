@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sympy import cos, pi, sin
+from sympy import cos, sin
 
 import appell as ap
 
@@ -78,7 +78,8 @@ def test_duffing():
     system = ap.System([x], x.d**2 / 2, x**2 / 2 + x**4 / 4, {x: F * cos(omega * ap.t) - h * x.d})
     values = {F: 0.5, omega: 1.2, h: 0.1}
     orbit = ap.periodic_orbit(system, guess={x: 1.2}, period=2 * np.pi / 1.2, parameters=values)
-    branch = ap.continue_orbit(system, omega, orbit, 2.5, period=2 * pi / omega, back=1.0, step=0.05)
+    branch = ap.continue_orbit(system, omega, orbit, 2.5, back=1.0, step=0.05)  # with the period of the forcing
+    assert np.array([one.period for one in branch.orbits]) == pytest.approx(2 * np.pi / branch.values)
     assert branch.ok and [s.kind for s in branch.special] == ["fold", "fold"]
     top = np.sqrt(np.roots([1, -1, -0.75 * 25]).max())
     assert branch.special[0].value == pytest.approx(top, rel=0.01)

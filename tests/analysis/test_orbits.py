@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 from scipy.special import ellipk
-from sympy import cos
+from sympy import cos, sin
 
 import appell as ap
 from appell import zoo
@@ -121,6 +121,17 @@ def test_what_cannot_be_found_says_why():
         ap.periodic_orbit(VAN_DER_POL, guess={x: 2.0}, parameters={mu: 1.0}, modulo={"y": 1.0})
     with pytest.raises(ap.ModelError, match="period must be positive"):
         ap.periodic_orbit(VAN_DER_POL, guess={x: 2.0}, parameters={mu: 1.0}, period=-1.0)
+
+
+def test_a_period_that_the_forcing_has_not():
+    """z(T) = z(0) can be solved for any T; only where the forcing comes back, too, is that a periodic orbit."""
+    wall = ap.Unilateral(x + 2 + sin(3 * ap.t) / 10, "moving wall")
+    shaken = ap.System([x], x.d**2 / 2, x**2 / 2, {x: -x.d / 5}, [wall])
+    parametric = ap.System([x], x.d**2 / 2, x**2 / 2 * (1 + mu * cos(3 * ap.t)), {x: -x.d / 5})
+    for system, values in ((shaken, {}), (parametric, {mu: 0.1})):
+        with pytest.raises(ap.ModelError, match="does not repeat itself after 2 s"):
+            ap.periodic_orbit(system, guess={x: 0.0}, period=2.0, parameters=values)
+        assert ap.periodic_orbit(system, guess={x: 0.1}, period=4 * np.pi / 3, parameters=values).ok
 
 
 def test_grazing_is_named():

@@ -77,7 +77,7 @@ def test_what_is_not_crossed_says_so():
         ap.poincare(SPRING, "wall", {x: 1.0})
     with pytest.raises(ap.ModelError, match="direction"):
         ap.poincare(SPRING, x, {x: 1.0}, direction=2)
-    with pytest.raises(ap.ModelError, match="at least one"):
+    with pytest.raises(ap.ModelError, match="at least 1"):
         ap.poincare(SPRING, x, {x: 1.0}, count=0)
     with pytest.raises(ap.ModelError, match="two faces"):
         stops = ap.Between(-1, x, 1, name="stops")

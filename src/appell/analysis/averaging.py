@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import gcd
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy
@@ -37,6 +37,9 @@ from appell.jets import Coordinate, t
 from appell.model import System
 from appell.model.friction import refuse_friction
 from appell.model.values import bound
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 Array = NDArray[np.float64]
 
@@ -142,6 +145,32 @@ class Averaged:
         if not G.is_polynomial(self.r):
             raise ModelError(f"the equation for r is not a polynomial: {G} = 0; {AT_GIVEN}")
         return G
+
+    @cached_property
+    def dataset(self) -> xr.Dataset:
+        """The rates as text, `r_rate` and `theta_rate` (attribute `latex`), and what they are the means of."""
+        import xarray as xr
+
+        rates = {"r_rate": (self.r_rate, "rate of the amplitude"), "theta_rate": (self.theta_rate, "rate of the slow phase")}
+        said = lambda rate, meaning: {"units": "SI/s", "long_name": meaning, "latex": sympy.latex(rate)}
+        about = {"system": self.system.name, "small": ", ".join(map(str, self.small)), "r": self.free.meaning}
+        where = "far from resonances" if self.resonance is None else "{1} omega = {0} nu".format(*self.resonance)
+        return xr.Dataset({name: ((), str(rate), said(rate, meaning)) for name, (rate, meaning) in rates.items()},
+                          attrs={**about, "resonance": where})  # fmt: skip
+
+    def regimes(self, parameters: Mapping[Any, Any] | None = None) -> list[tuple[float, float, Array]]:
+        """(r, θ, eigenvalues) of the stationary regimes at given parameters, the largest r first; see `ap.resonance`."""
+        from appell.analysis.resonance import WITHIN, Finder
+
+        return Finder(self, WITHIN)(self.values(parameters))
+
+    def plot(self, parameters: Mapping[Any, Any] | None = None, *, largest: float | None = None, ax: Any = None) -> Any:
+        """The slow flow at given parameters in the plane (r cos θ, r sin θ), with its stationary regimes; far from resonances
+        ṙ over r. `largest`: the amplitude up to which it is drawn. The figure."""
+        from appell.show.lab import slow_flow
+
+        self.values(parameters)
+        return slow_flow(self, parameters, largest, ax)
 
     # -- in numbers ----------------------------------------------------------------------------------------------------
 

@@ -15,10 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.analysis.attractors import BLOCK, Attractor, Search
-from appell.analysis.ensemble import Ensemble, axis
-from appell.analysis.result import Result, given_once, model_of, state_column
+from appell.analysis.ensemble import Ensemble
+from appell.analysis.result import Result, axis, given_once, model_of, state_column, whole
+from appell.analysis.shooting import explicit_time, refuse_other_period
 from appell.errors import ModelError
 from appell.model import System
+from appell.model.values import finite
 from appell.simulate.progress import reporter
 from appell.simulate.run import Run
 from appell.tree import Tree
@@ -47,7 +49,8 @@ class Basin(Result):
     message: str
 
     def variables(self) -> Mapping[str, Any]:
-        return {"label": (self._dims, self.labels, {"long_name": "number of the attractor; -1 undecided, -2 no motion"})}
+        said = {"units": "1", "long_name": "number of the attractor; -1 undecided, -2 no motion"}
+        return {"label": (self._dims, self.labels, said)}
 
     def coords(self) -> Mapping[str, Any]:
         pairs = zip(self._dims, self.axes, self.names, strict=True)
@@ -102,8 +105,9 @@ def basin(
     rtol, atol, method and other options are those of `ap.simulate`; "auto" takes series for small smooth systems.
     """
     (x, xs), (y, ys) = axis(grid, "the grid", 2)
-    if most < 1 or not 0 < tolerance < 1:
-        raise ModelError(f"most = {most} and tolerance = {tolerance:g}: at least one period, and a share below 1")
+    most = whole(most, "most=", 1)
+    if not 0 < finite(tolerance, "tolerance=") < 1:
+        raise ModelError(f"tolerance = {tolerance:g} must be a share of the extent between 0 and 1")
     X, Y = np.meshgrid(xs, ys, indexing="ij")
     model = model_of(system, "basin")
     for name in (x, y):
@@ -113,8 +117,10 @@ def basin(
         system, {**(start or {}), x: X.ravel(), y: Y.ravel()}, dict(parameters or {}), X.size, since=since, period=period,
         fallback=1.0, periods=4 * BLOCK, rtol=rtol, atol=atol, method=method, backend=backend, threads=threads, **options,
     )  # fmt: skip
+    if period is not None and explicit_time(ensemble.run.form):
+        refuse_other_period(ensemble.run, ensemble.z[0], since, float(ensemble.period[0]))
     search = Search(ensemble, tolerance)
-    message = search.run(int(most), reporter(progress, 0, X.size))
+    message = search.run(most, reporter(progress, 0, X.size))
     labels, attractors = search.ordered()
     said = "; ".join(text for text in (message, search.immobile()) if text)
     return Basin(ensemble.system, (x, y), (xs, ys), labels.reshape(X.shape), attractors, not message, said or "complete")

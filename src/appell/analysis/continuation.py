@@ -20,18 +20,18 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import sympy
 from numpy.typing import NDArray
 
 from appell.analysis.arclength import Found, Point, follow, length, tangent_of
 from appell.analysis.doubling import doubled
+from appell.analysis.forcing import driving_period, period_law
 from appell.analysis.orbit import Orbit
-from appell.analysis.result import Result, model_of, parameter_named
-from appell.analysis.shooting import Shooting, explicit_time
+from appell.analysis.result import Result, model_of, parameter_named, parameter_variable
+from appell.analysis.shooting import Shooting, explicit_time, refuse_other_period
 from appell.errors import AppellError, ModelError
-from appell.jets import expression
 from appell.model import System
 from appell.model.friction import refuse_friction
+from appell.model.values import finite
 from appell.simulate.run import Run, compile
 from appell.tree import Tree
 
@@ -76,15 +76,18 @@ class Branch(Result):
 
     def variables(self) -> Mapping[str, Any]:
         """Period, stability, largest multiplier, largest and smallest value of each coordinate, over the dimension `point`."""
+        largest = np.array([np.abs(orbit.nontrivial).max(initial=0.0) for orbit in self.orbits])
         columns: dict[str, Any] = {
-            self.parameter: ("point", self.values),
-            "period": ("point", np.array([orbit.period for orbit in self.orbits]), {"units": "s"}),
-            "stable": ("point", self.stable),
-            "multiplier": ("point", np.array([np.abs(orbit.nontrivial).max(initial=0.0) for orbit in self.orbits])),
+            self.parameter: parameter_variable("point", self.parameter, self.values),
+            "period": ("point", np.array([orbit.period for orbit in self.orbits]), {"units": "s", "long_name": "period"}),
+            "stable": ("point", self.stable, {"long_name": "asymptotically stable"}),
+            "multiplier": ("point", largest, {"units": "1", "long_name": "largest Floquet multiplier, absolute value"}),
         }
         for i, q in enumerate(self.system.coordinates):
-            columns[f"{q}_max"] = ("point", np.array([orbit.motion.q[:, i].max() for orbit in self.orbits]))
-            columns[f"{q}_min"] = ("point", np.array([orbit.motion.q[:, i].min() for orbit in self.orbits]))
+            for end, of in (("max", np.max), ("min", np.min)):
+                values = np.array([of(orbit.motion.q[:, i]) for orbit in self.orbits])
+                said = {"units": "SI", "symbol": str(q), "long_name": f"{'largest' if end == 'max' else 'smallest'} {q}"}
+                columns[f"{q}_{end}"] = ("point", values, said)
         return columns
 
     def plot(self, of: Callable[[Orbit], float] | None = None, ax: Any = None) -> Any:
@@ -136,7 +139,7 @@ def continue_orbit(
     parameter: the parameter that runs, symbol or name; orbit: where it begins; to: the value at which it ends.
     step: first step along the branch, a share of |to − beginning| (0.02 by default); most: number of orbits at most.
     back: where a branch that turned back at a fold ends as well, the value of `orbit` by default.
-    period: for forced systems, T as an expression of the parameters (2*pi/omega) where it changes with `parameter`.
+    period: for forced systems, T as an expression of the parameters; that of the forcing (2*pi/omega) where it is plain.
     modulo and tolerances are those of `ap.periodic_orbit`.
     """
     system = model_of(system, "continue_orbit")
@@ -146,8 +149,9 @@ def continue_orbit(
     if not orbit.ok:
         raise ModelError(f"the orbit is not closed: {orbit.message}")
     name, asked = parameter_named(system, parameter, "parameter="), {"rtol": rtol, "atol": atol, **options}
-    orbits = _Orbits(system, name, orbit, float(to), period, modulo, tolerance, asked)
-    found = follow(orbits, name, float(to), step, most, back, progress, "orbits")
+    to = finite(to, "to=")
+    orbits = _Orbits(system, name, orbit, to, period, modulo, tolerance, asked)
+    found = follow(orbits, name, to, step, most, back, progress, "orbits")
     special = tuple(Special(*one[:3]) for one in found.special if _true(one))
     kept = {**asked, "modulo": modulo, "since": orbits.since}
     return Branch(system, name, found.values, found.whats, special, found.reached, found.message, kept)
@@ -184,18 +188,18 @@ class _Orbits:
         if not self.forced:
             return None
         if period is None:
+            try:
+                period = driving_period(self.system)
+            except ModelError:
+                period = None
+        if period is None:
             return lambda p: self.orbit.period
-        law_of_period = expression(period, "period=")
-        symbols = sorted(law_of_period.free_symbols, key=str)
-        strange = [str(s) for s in symbols if str(s) not in self.values]
-        if strange:
-            raise ModelError(f"period= contains {strange[0]}, which is no parameter of '{self.system.name}'")
-        value = sympy.lambdify(symbols, law_of_period)
-        law = lambda p: float(value(*(p if str(s) == self.parameter else self.values[str(s)] for s in symbols)))
-        factor, now = self.orbit.period / law(self.p0), law(self.p0)
+        law = period_law(self.system, period)
+        of = lambda p: law({**self.values, self.parameter: p})
+        factor = self.orbit.period / of(self.p0)
         if abs(factor - round(factor)) > 1e-6 or round(factor) < 1:
-            raise ModelError(f"period = {law_of_period} is {now:g} s here; {self.orbit.period:g} s is no multiple of it")
-        return lambda p: round(factor) * law(p)
+            raise ModelError(f"period = {period} is {of(self.p0):g} s here; {self.orbit.period:g} s is no multiple of it")
+        return lambda p: round(factor) * of(p)
 
     # -- one point -----------------------------------------------------------------------------------------------------
 
@@ -248,6 +252,8 @@ class _Orbits:
                 p = float(x[-1] * self.scale[-1])
                 T = self.given(p) if self.given else float(x[-2] * self.scale[-2])
                 z = x[: self.nz] * self.scale[: self.nz]
+                if self.forced:
+                    refuse_other_period(shooting.run, z, self.since, T)
                 orbit = shooting.orbit(z, T, size, True, "", autonomous=not self.forced)
                 return Point(x, tangent_of(J, tangent), orbit, k)
             if size > 10 * before:

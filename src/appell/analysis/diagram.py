@@ -16,8 +16,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from appell.analysis.ensemble import Ensemble, axis, distinct
-from appell.analysis.result import Result, given_once, model_of, parameter_named, state_column, state_variables
+from appell.analysis.ensemble import Ensemble, distinct
+from appell.analysis.result import (
+    Result,
+    axis,
+    given_once,
+    model_of,
+    parameter_named,
+    parameter_variable,
+    state_column,
+    state_variables,
+    whole,
+)
 from appell.analysis.sections import Section, poincare
 from appell.errors import AppellError, ModelError
 from appell.model import System
@@ -66,10 +76,11 @@ class Diagram(Result):
     def variables(self) -> Mapping[str, Any]:
         dims = (self.parameter, "sample")
         t = {"t": (dims, self.t, {"units": "s", "long_name": "time"})}
-        return {**t, **state_variables(self.system, dims, self.z), "periods": (self.parameter, self.periods)}
+        said = {"units": "1", "long_name": "samples after which the motion repeats itself; 0 where it does not"}
+        return {**t, **state_variables(self.system, dims, self.z), "periods": (self.parameter, self.periods, said)}
 
     def coords(self) -> Mapping[str, Any]:
-        return {self.parameter: (self.parameter, self.values)}
+        return {self.parameter: parameter_variable(self.parameter, self.parameter, self.values)}
 
     def plot(self, of: Any = None, ax: Any = None, **style: Any) -> Any:
         """A coordinate or velocity over the parameter, by default the first coordinate; the figure."""
@@ -123,8 +134,7 @@ def bifurcation_diagram(
     rtol, atol, method and other options are those of `ap.simulate`; "auto" takes series for small smooth systems.
     """
     ((name, values),) = axis(over, "over=", 1)
-    if skip < 0 or keep < 1 or skip != int(skip) or keep != int(keep):
-        raise ModelError(f"skip = {skip} and keep = {keep}: leave out none or more, and keep at least one")
+    skip, keep = whole(skip, "skip=", 0), whole(keep, "keep=", 1)
     model = model_of(system, "bifurcation_diagram")
     parameter_named(model, name, "over=")
     given_once(parameters, (name,), "parameters=", "over=")
@@ -137,7 +147,7 @@ def bifurcation_diagram(
         system, dict(start or {}), {**(parameters or {}), name: values}, len(values), since=since, period=period, fallback=None,
         periods=skip + keep, rtol=rtol, atol=atol, method=method, backend=backend, threads=threads, **options,
     )  # fmt: skip
-    return _strobed(ensemble, name, values, int(skip), int(keep), follow, progress)
+    return _strobed(ensemble, name, values, skip, keep, follow, progress)
 
 
 def _strobed(ensemble: Ensemble, name: str, values: Array, skip: int, keep: int, follow: bool, progress: Any) -> Diagram:

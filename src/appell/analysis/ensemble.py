@@ -25,7 +25,7 @@ from appell.ensembles.lanes import why_not
 from appell.ensembles.order import Order
 from appell.errors import STATUS_TEXT, AppellError, ConstraintError, ModelError, Status
 from appell.model import System
-from appell.model.values import bound, reals
+from appell.model.values import bound, finite
 from appell.simulate.many import Many, fitting_method
 from appell.simulate.run import Run, compile
 from appell.simulate.start import check, read
@@ -42,21 +42,8 @@ PART = 50_000
 """Runs that go through the lanes at a time: a bound of memory."""
 
 
-def axis(over: Any, what: str, count: int) -> list[tuple[str, Array]]:
-    """(name, values) of a request {symbol: values} with so many entries."""
-    if not isinstance(over, Mapping) or len(over) != count:
-        word = "one entry" if count == 1 else f"{count} entries"
-        raise ModelError(f"{what} takes {word}, symbol → values, not {over!r}")
-    found = []
-    for key, given in over.items():
-        try:
-            values = reals(given)
-        except (TypeError, ValueError):
-            raise ModelError(f"the values of {key} must be a list of finite numbers, not {given!r}") from None
-        if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
-            raise ModelError(f"the values of {key} must be a list of finite numbers")
-        found.append((str(key), values))
-    return found
+OPTIONS = {"max_steps": 10_000_000, "corner": "raise"}
+"""Options of `ap.simulate` that many runs take, and what they are by default."""
 
 
 class Ensemble:
@@ -73,7 +60,7 @@ class Ensemble:
     def __init__(
         self, system: System | Tree | Run, starts: Mapping[Any, Any], parameters: Mapping[Any, Any], n: int, *, since: float,
         period: Any, fallback: float | None, periods: int, rtol: float, atol: float, method: str, backend: str,
-        corner: str = "raise", max_steps: int = 10_000_000, threads: int | None = None,
+        threads: int | None = None, **options: Any,
     ):  # fmt: skip
         self.system, self.n = (model := model_of(system, "this")), n
         given: dict[Any, Any] = dict(system.parameters) if isinstance(system, Run) else {}
@@ -99,7 +86,12 @@ class Ensemble:
         self._begin()
         smooth = not surfaces(model)
         self.method = method if method != "auto" else fitting_method(self.run, n * periods) if smooth else "dop853"
-        self.options = {"rtol": rtol, "atol": atol, "max_steps": max_steps, "corner": corner}
+        strange = sorted(set(options) - set(OPTIONS))
+        if strange:
+            raise ModelError(
+                f"{strange[0]}= is no option of many runs; of those of ap.simulate they take {' and '.join(OPTIONS)}"
+            )
+        self.options: dict[str, Any] = {**OPTIONS, **options, "rtol": finite(rtol, "rtol="), "atol": finite(atol, "atol=")}
         self.threads, self.wide = threads, n >= FEW and n * periods >= WIDE and self._fits_lanes()
         self.pace = 1e5  # periods a second, to begin with
 
@@ -250,4 +242,4 @@ def distinct(states: Array, scale: ArrayLike, tolerance: float) -> NDArray[np.in
     return found
 
 
-__all__ = ["Ensemble", "axis", "distinct"]
+__all__ = ["Ensemble", "distinct"]

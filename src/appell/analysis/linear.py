@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,9 @@ from appell.motion.motion import Motion
 from appell.normal_form import NormalForm
 from appell.simulate.run import Run, compile
 from appell.simulate.start import check, read
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
@@ -116,6 +119,32 @@ class Linearization:
         """Whether no mode grows, up to rounding: a necessary condition, sufficient where all modes decay."""
         size = np.abs(self.eigenvalues).max(initial=0.0)
         return bool((self.eigenvalues.real <= 1e-7 * size).all())
+
+    @cached_property
+    def dataset(self) -> xr.Dataset:
+        """M, D, G, K, N over (equation, velocity), A over (of, by), along a motion with the sample first; at rest and in
+        steady motions the eigenvalues and modes as real and imaginary parts."""
+        import xarray as xr
+
+        names, first = [str(v) for v in self.velocities], ("sample",) * (self.A.ndim - 2)
+        meanings = {"M": "inertia", "D": "damping", "G": "gyroscopic", "K": "stiffness", "N": "circulatory"}
+        found: dict[str, Any] = {
+            name: ((*first, "equation", "velocity"), getattr(self, name), {"units": "SI", "long_name": meaning})
+            for name, meaning in meanings.items()
+        }
+        found["A"] = ((*first, "of", "by"), self.A, {"units": "SI", "long_name": "matrix of the first-order equations"})
+        if self.A.ndim == 2:
+            for part, of in (("real", np.real), ("imag", np.imag)):
+                found[f"eigenvalue_{part}"] = ("mode", of(self.eigenvalues), {"units": "1/s", "long_name": f"{part} part"})
+                found[f"mode_{part}"] = (("displacement", "mode"), of(self.modes), {"units": "1", "long_name": f"{part} part"})
+        states = [*map(str, self.coordinates), *names]
+        return xr.Dataset(found, {"velocity": names, "of": states, "by": states}, {"system": self.system.name})
+
+    def plot(self, ax: Any = None) -> Any:
+        """The eigenvalues in the complex plane; the figure."""
+        from appell.show.lab import spectrum
+
+        return spectrum(self.eigenvalues, ax)
 
     def __str__(self) -> str:
         names = ", ".join(map(str, self.velocities))

@@ -20,6 +20,7 @@ from appell.analysis.variations import variations
 from appell.errors import ModelError, Status
 from appell.model import System
 from appell.model.friction import refuse_friction
+from appell.model.values import finite
 from appell.simulate.progress import reporter
 from appell.simulate.run import Run, compile
 from appell.tree import Tree
@@ -59,7 +60,7 @@ class Lyapunov(Result):
         return {
             "exponent": ("number", self.exponents, {"units": "1/s", "long_name": "Lyapunov exponent"}),
             "error": ("number", self.error, {"units": "1/s", "long_name": "standard error"}),
-            "growth": (("t", "number"), self.growth, {"long_name": "sum of log R_ii"}),
+            "growth": (("t", "number"), self.growth, {"units": "1", "long_name": "sum of log R_ii"}),
         }
 
     def coords(self) -> Mapping[str, Any]:
@@ -99,6 +100,9 @@ def lyapunov(
     """
     refuse_friction(system, "ap.lyapunov")
     run = system if isinstance(system, Run) else compile(system, parameters, backend=options.pop("backend", "auto"))
+    until, every, skip, since = (
+        finite(x, f"{n}=") for x, n in ((until, "until"), (every, "every"), (skip, "skip"), (since, "since"))
+    )
     if not (every > 0 and until > since + skip >= since):
         raise ModelError(f"every = {every:g} must be positive, and until = {until:g} behind since + skip = {since + skip:g}")
     state: Mapping[Any, Any] = dict(start or {})

@@ -80,9 +80,10 @@ class Orbit(Result):
         import xarray as xr
 
         data = self.motion.dataset
+        said = lambda part: {"units": "1", "long_name": f"Floquet multiplier, {part} part"}
         extra = {
-            "multiplier_real": ("multiplier", self.multipliers.real, {"long_name": "Floquet multiplier, real part"}),
-            "multiplier_imag": ("multiplier", self.multipliers.imag, {"long_name": "Floquet multiplier, imaginary part"}),
+            "multiplier_real": ("multiplier", self.multipliers.real, said("real")),
+            "multiplier_imag": ("multiplier", self.multipliers.imag, said("imaginary")),
         }
         return data.assign({name: xr.Variable(*value) for name, value in extra.items()}).assign_attrs(period=self.period)
 

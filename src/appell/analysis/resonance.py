@@ -18,7 +18,7 @@ import sympy
 from numpy.typing import ArrayLike, NDArray
 
 from appell.analysis.averaging import Averaged
-from appell.analysis.result import Result
+from appell.analysis.result import Result, axis, given_once, parameter_named, parameter_variable
 from appell.errors import ModelError
 from appell.model import System
 
@@ -82,7 +82,7 @@ class Resonance(Result):
         }
 
     def coords(self) -> Mapping[str, Any]:
-        return {self.name: self.values}
+        return {self.name: parameter_variable(self.name, self.name, self.values)}
 
     @cached_property
     def backbone(self) -> Array:
@@ -143,9 +143,8 @@ def resonance(
         raise ModelError("the system was averaged far from resonances; give ap.averaged(…, resonance=(n, m))")
     name, values = _range(averaged_system, over)
     known = {str(k): v for k, v in (parameters or {}).items()}
-    if name in known:
-        raise ModelError(f"{name} is given in parameters= and in over=; give it once")
-    find = _Finder(averaged_system, within)
+    given_once(known, (name,), "parameters=", "over=")
+    find = Finder(averaged_system, within)
     found = [find(averaged_system.values({**known, name: value})) for value in values]
     return _gathered(averaged_system, known, name, values, found)
 
@@ -154,13 +153,8 @@ def _range(system: Averaged, over: Mapping[Any, ArrayLike] | None) -> tuple[str,
     if not isinstance(over, Mapping) or len(over) != 1:
         example = f"{{{system.omega}: np.linspace(…)}}"
         raise ModelError(f"say over which parameter the regimes are sought: over={example}, one parameter")
-    ((key, given),) = over.items()
-    values = np.atleast_1d(np.asarray(given, float))
-    if str(key) not in map(str, system.system.parameters):
-        raise ModelError(f"over= names {key}, which is no parameter of '{system.system.name}'")
-    if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
-        raise ModelError(f"over= needs a list of finite values of {key}")
-    return str(key), values
+    ((key, values),) = axis(over, "over=", 1)
+    return parameter_named(system.system, key, "over="), values
 
 
 def _gathered(system: Averaged, known: Mapping[str, float], name: str, values: Array, found: Sequence[Any]) -> Resonance:
@@ -176,7 +170,7 @@ def _gathered(system: Averaged, known: Mapping[str, float], name: str, values: A
     return Resonance(system, known, name, values, amplitude, phase, eigenvalues, stable)
 
 
-class _Finder:
+class Finder:
     """All (r, θ, eigenvalues) with ṙ = θ̇ = 0 at given parameters, the largest r first."""
 
     def __init__(self, system: Averaged, within: tuple[float, float]):
@@ -255,4 +249,4 @@ def _turn(angle: float) -> float:
     return float((angle + np.pi) % (2 * np.pi) - np.pi)
 
 
-__all__ = ["Resonance", "resonance"]
+__all__ = ["WITHIN", "Finder", "Resonance", "resonance"]

@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 
 from appell.analysis.arclength import Ends, Found, Point, follow, length, tangent_of
 from appell.analysis.equilibrium import Balance, Equilibrium, eigenvalues_at, equilibrium
-from appell.analysis.result import Result, model_of, parameter_named
+from appell.analysis.result import Result, model_of, parameter_named, parameter_variable
 from appell.errors import AppellError, ModelError
 from appell.model import System
-from appell.model.values import checked
+from appell.model.values import checked, finite
 from appell.normal_form import normal_form
 from appell.normal_form.manifold import normalise
 from appell.simulate.run import Run
@@ -90,13 +90,15 @@ class RestBranch(Result):
         return np.array([one not in ("unstable", "unknown") for one in self.stability], dtype=bool)
 
     def variables(self) -> Mapping[str, Any]:
-        columns: dict[str, Any] = {self.parameter: ("point", self.values)}
+        columns: dict[str, Any] = {self.parameter: parameter_variable("point", self.parameter, self.values)}
         for i, q in enumerate(self.system.coordinates):
-            columns[str(q)] = ("point", self.q[:, i], {"units": "SI"})
+            columns[str(q)] = ("point", self.q[:, i], {"units": "SI", "symbol": str(q), "long_name": str(q)})
         for i, one in enumerate(self.system.constraints):
-            columns[f"reaction_{one.name}"] = ("point", np.array([rest.multipliers[i] for rest in self.rests]), {"units": "SI"})
+            said = {"units": "SI", "long_name": f"reaction of {one.name}"}
+            columns[f"reaction_{one.name}"] = ("point", np.array([rest.multipliers[i] for rest in self.rests]), said)
         largest = [rest.eigenvalues.real.max(initial=-np.inf) for rest in self.rests]
-        return columns | {"stable": ("point", self.stable), "growth": ("point", np.array(largest), {"units": "1/s"})}
+        growth = ("point", np.array(largest), {"units": "1/s", "long_name": "largest real part of the eigenvalues"})
+        return columns | {"stable": ("point", self.stable, {"long_name": "no small motion grows"}), "growth": growth}
 
     def plot(self, of: Any = None, ax: Any = None) -> Any:
         """A coordinate over the parameter, by default the first one: stable solid, unstable dashed; the figure."""
@@ -151,7 +153,8 @@ def continue_equilibrium(
     elif parameters is not None:
         raise ModelError("an Equilibrium has its parameters; parameters= goes with a start")
     name = parameter_named(system, parameter, "parameter=")
-    found = follow(_Rests(system, name, rest, float(to)), name, float(to), step, most, back, progress, "rests")
+    to = finite(to, "to=")
+    found = follow(_Rests(system, name, rest, to), name, to, step, most, back, progress, "rests")
     special = tuple(SpecialRest(one.kind, one.value, one.what) for one in found.special)
     return RestBranch(system, name, found.values, found.whats, special, found.reached, found.message, found.special)
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from appell.errors import ModelError, SimulationError, SingularConfiguration
 from appell.model import System
+from appell.model.values import finite, reals
 from appell.motion.motion import Motion
 from appell.simulate.run import Run
 from appell.simulate.simulate import simulate
@@ -77,6 +78,31 @@ def given_once(given: Mapping[Any, Any] | None, keys: Iterable[str], here: str, 
         raise ModelError(f"{twice[0]} is given in {here} and in {there}; give it once")
 
 
+def axis(over: Any, what: str, count: int) -> list[tuple[str, Array]]:
+    """(name, values) of a request {symbol: values} with so many entries."""
+    if not isinstance(over, Mapping) or len(over) != count:
+        word = "one entry" if count == 1 else f"{count} entries"
+        raise ModelError(f"{what} takes {word}, symbol → values, not {over!r}")
+    found = []
+    for key, given in over.items():
+        try:
+            values = reals(given)
+        except (TypeError, ValueError):
+            raise ModelError(f"the values of {key} must be a list of finite numbers, not {given!r}") from None
+        if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
+            raise ModelError(f"the values of {key} must be a list of finite numbers")
+        found.append((str(key), values))
+    return found
+
+
+def whole(value: Any, where: str, least: int) -> int:
+    """`value` as a whole number, at least `least`."""
+    number = finite(value, where)
+    if number != int(number) or number < least:
+        raise ModelError(f"{where} must be a whole number, at least {least}, not {value!r}")
+    return int(number)
+
+
 def simulated(*args: Any, **options: Any) -> Motion:
     """`ap.simulate`, also of a run that ends with an exception which carries the motion until then (an ambiguous corner)."""
     try:
@@ -85,6 +111,11 @@ def simulated(*args: Any, **options: Any) -> Motion:
         if not isinstance(motion := getattr(error, "motion", None), Motion):
             raise
         return motion
+
+
+def parameter_variable(dim: str, name: str, values: Array) -> tuple[str, Array, dict[str, str]]:
+    """The parameter that runs, over its dimension."""
+    return dim, values, {"units": "SI", "symbol": name, "long_name": f"parameter {name}"}
 
 
 def state_names(system: System) -> tuple[str, ...]:
@@ -102,9 +133,20 @@ def state_column(system: System, key: Any) -> int:
 
 def state_variables(system: System, dims: tuple[str, ...], z: Array) -> dict[str, Any]:
     """Each coordinate and velocity over some dimensions, from z (…, nq + nv); a dot in a name is written as _."""
-    return {
-        name.replace(".", "_"): (dims, z[..., i], {"units": "SI", "symbol": name}) for i, name in enumerate(state_names(system))
-    }
+    said = lambda name: {"units": "SI", "symbol": name, "long_name": name}
+    return {name.replace(".", "_"): (dims, z[..., i], said(name)) for i, name in enumerate(state_names(system))}
 
 
-__all__ = ["Result", "given_once", "model_of", "parameter_named", "simulated", "state_column", "state_names", "state_variables"]
+__all__ = [
+    "Result",
+    "axis",
+    "given_once",
+    "model_of",
+    "parameter_named",
+    "parameter_variable",
+    "simulated",
+    "state_column",
+    "state_names",
+    "state_variables",
+    "whole",
+]

@@ -9,18 +9,20 @@ section that jumps, as a phase modulo a turn does, is crossed where it is contin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.result import Result, simulated, state_column, state_variables
+from appell.analysis.dense import Dense
+from appell.analysis.result import Result, simulated, state_column, state_variables, whole
 from appell.errors import ModelError, Status
 from appell.jets import expression
 from appell.model import Between, System, Unilateral
 from appell.model.friction import refuse_friction
+from appell.model.values import finite
 from appell.motion.crossings import crossings
 from appell.motion.motion import Motion
 from appell.simulate.run import Run, compile
@@ -107,8 +109,8 @@ def poincare(
     Other options are those of `ap.simulate`.
     """
     refuse_friction(system, "ap.poincare")
-    if count < 1 or skip < 0:
-        raise ModelError(f"count = {count} and skip = {skip}: ask for at least one crossing, and leave out none or more")
+    count, skip, since = whole(count, "count=", 1), whole(skip, "skip=", 0), finite(since, "since=")
+    until = None if until is None else finite(until, "until=")
     if direction not in (-1, 0, 1):
         raise ModelError(f"direction = {direction!r} must be 1, −1 or 0")
     run = system if isinstance(system, Run) else compile(system, parameters, backend=options.pop("backend", "auto"))
@@ -132,7 +134,7 @@ class _Collector:
                 end = t + span if until is None else min(t + span, float(until))
                 before = len(self.found)
                 motion = simulated(self.run, state, end, since=t, **self.options)
-                self.found += self._blows(motion) if self.face else self._crossings(motion)
+                self.found += self._blows(motion) if self.face else self._crossings(motion, self._again(motion, state, end, t))
                 if motion.status is not Status.OK:
                     message = f"the motion ended early: {motion.message}"
                     break
@@ -160,17 +162,24 @@ class _Collector:
             min(skip, len(self.found)), len(rows) == self.wanted - skip, message or "complete",
         )  # fmt: skip
 
+    def _again(self, motion: Motion, state: Mapping[Any, Any], end: float, since: float) -> Callable[[Array], Motion]:
+        """The motion at other times: the same run once more, or, where it ended early, from its samples."""
+        if motion.status is not Status.OK:
+            return motion.at
+        return lambda times: simulated(self.run, state, end, since=since, **{**self.options, "times": times, "progress": False})
+
     def _blows(self, motion: Motion) -> list[tuple[float, Array, Array]]:
         """The states after the impacts on a face."""
         times = [event.time for event in motion.impacts if event.constraint == self.face and event.kind == "impact"]
         at = [int(np.flatnonzero(motion.t == time)[-1]) for time in times if (motion.t == time).any()]
         return [(float(motion.t[k]), motion.q[k], motion.v[k]) for k in at]
 
-    def _crossings(self, motion: Motion) -> list[tuple[float, Array, Array]]:
+    def _crossings(self, motion: Motion, again: Callable[[Array], Motion]) -> list[tuple[float, Array, Array]]:
         if len(motion.t) < 2 or motion.t[-1] == motion.t[0]:
             return []
         way = 1.0 if motion.t[-1] > motion.t[0] else -1.0
-        value = lambda times: self._value(motion.at(way * times))
+        dense = Dense(motion, again)
+        value = lambda times: self._value(dense(way * times))
         times = np.unique(way * motion.t)
         at = crossings(value, times)
         if not len(at):
@@ -178,11 +187,13 @@ class _Collector:
         beside = np.concatenate([[times[0]], (at[:-1] + at[1:]) / 2, [times[-1]]])  # its sign is its own between two changes
         sides = value((beside[:-1] + 3 * at) / 4), value((3 * at + beside[1:]) / 4)
         turns = (np.sign(sides[1]) - np.sign(sides[0])) / 2
-        state = motion.at(way * at)
         size = np.maximum(np.abs(sides[0]), np.abs(sides[1]))
-        true = np.abs(self._value(state)) <= 1e-6 * size  # where it jumps it is not crossed
+        true = np.abs(value(at)) <= 1e-6 * size  # where it jumps it is not crossed
         wanted = np.flatnonzero(true & ((turns == self.direction) | (self.direction == 0)))
-        return [(float(state.t[k]), state.q[k], state.v[k]) for k in wanted]
+        if not len(wanted):
+            return []
+        state = again(way * at[wanted])
+        return [(float(t), q, v) for t, q, v in zip(state.t, state.q, state.v, strict=True)]
 
     def _value(self, motion: Motion) -> Array:
         value = np.asarray(motion[self.expression], float)

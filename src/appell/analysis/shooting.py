@@ -18,11 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.analysis.orbit import Orbit, floquet
+from appell.analysis.result import whole
 from appell.analysis.variations import variations
 from appell.errors import AppellError, ModelError, SimulationError, Status
 from appell.graph.algebra import depends
 from appell.model import System
 from appell.model.friction import refuse_friction
+from appell.model.values import finite
 from appell.motion.motion import Motion
 from appell.normal_form import NormalForm
 from appell.simulate.run import Run, compile
@@ -37,6 +39,10 @@ RANK = 1e-7
 """Share of the largest singular value below which a direction is left alone (along families of orbits): the noise of Φ."""
 STEADY = 1e-2
 """Share of the largest coordinate, or velocity, to which one that hardly changes on the orbit is compared."""
+REPEATS = 1e-6
+"""Share of its change over a period to which a forcing must come back after it."""
+VANISHED = 1e-6
+"""Share of the size of the guess below which an orbit has shrunk to a rest, and is measured by the guess."""
 RETURNS = 4000
 """Samples of the guess among which its first return is sought."""
 
@@ -76,9 +82,9 @@ def periodic_orbit(
     """
     refuse_friction(system, "ap.periodic_orbit")
     run = system if isinstance(system, Run) else compile(system, parameters, backend=options.pop("backend", "auto"))
-    if segments < 1 or segments != int(segments):
-        raise ModelError(f"segments = {segments!r} must be a whole number, at least 1")
-    shooting = Shooting(run, since, int(segments), _turns(run.system, modulo, free), rtol, atol, options)
+    segments = whole(segments, "segments=", 1)
+    period = None if period is None else finite(period, "period=")
+    shooting = Shooting(run, finite(since, "since="), segments, _turns(run.system, modulo, free), rtol, atol, options)
     forced = explicit_time(run.form)
     if forced and period is None:
         raise ModelError(f"'{run.system.name}' depends on time: give period=, a multiple of the period of its forcing")
@@ -86,6 +92,8 @@ def periodic_orbit(
     T = float(period or period_guess or 0.0) if period is not None or period_guess else shooting.first_return(z0)
     if not T > 0 or not np.isfinite(T):
         raise ModelError(f"the period must be positive, not {T!r}")
+    if forced:
+        refuse_other_period(run, z0, since, T)
     return shooting.solve(z0, T, fixed=period is not None, autonomous=not forced, tolerance=tolerance)
 
 
@@ -93,6 +101,33 @@ def explicit_time(form: NormalForm) -> bool:
     """Whether time stands in the equations of motion or in the walls."""
     names = ("M", "h", "forces", "V", "A", "a0", "W", "f0", "qd", "g", "g_w")
     return any(depends(form[name], form.inputs["t"]) for name in names)
+
+
+def refuse_other_period(run: Run, z: Array, since: float, T: float) -> None:
+    """A motion of a system that depends on time can only come back after a time T after which the system does, too.
+
+    Rates, accelerations and distances to walls at t and t + T, at states near z, are compared with how much they change in
+    between.
+    """
+    rng, form = np.random.default_rng(7), run.form
+    beside = form.select("qd", "g", "g_w")
+
+    def values(t: float, y: Array) -> Array:
+        q, v = y[: form.nq], y[form.nq :]
+        return np.concatenate([*(np.ravel(part) for part in beside(t, q, v, run.p).values()), run.acceleration(t, q, v)[0]])
+
+    size = np.abs(z) + max(np.abs(z).max(initial=0.0), 1e-3)
+    off, change, largest = 0.0, 0.0, 0.0
+    for share in (np.arange(12) + rng.random(12)) / 12:
+        y, t = z + 0.1 * size * rng.uniform(-1, 1, len(z)), since + T * share
+        now, then, other = values(t, y), values(t + T, y), values(since + T * rng.random(), y)
+        off, change = np.maximum(off, np.abs(then - now)), np.maximum(change, np.abs(other - now))
+        largest = np.maximum(largest, np.abs(now))
+    if np.any(off > REPEATS * np.asarray(change) + 1e-11 * np.asarray(largest)):
+        raise ModelError(
+            f"'{run.system.name}' depends on time and does not repeat itself after {T:.9g} s: the period must be a multiple of"
+            " that of its forcing"
+        )
 
 
 def _turns(system: System, modulo: Mapping[Any, float] | None, free: Iterable[Any]) -> Array:
@@ -123,6 +158,7 @@ class Shooting:
         self.options = {"rtol": rtol, "atol": atol, **options}
         self.symbols = (*run.system.coordinates, *run.system.velocities)
         self.nq, self.nz = run.system.nq, run.system.nq + run.system.nv
+        self.least = np.zeros(self.nz)  # of the scale: an orbit may shrink to a rest
 
     @staticmethod
     def of(run: Run, *, since: float, modulo: Any, rtol: float, atol: float, by: tuple[str, ...], **options: Any) -> Shooting:
@@ -191,6 +227,7 @@ class Shooting:
         before = np.inf
         try:
             rows = self.rows(points, T)
+            self.least = VANISHED * rows.scale
             for _ in range(ITERATIONS):
                 size, worst = rows.size, rows.worst
                 if worst < best[0]:
@@ -240,6 +277,7 @@ class Shooting:
             size = np.maximum(size, np.concatenate([np.ptp(motion.q, axis=0), np.ptp(motion.v, axis=0)]))
         groups = size[: self.nq], size[self.nq :]
         scale = np.concatenate([np.maximum(group, STEADY * group.max(initial=0.0) or 1.0) for group in groups])
+        scale = np.maximum(scale, self.least)
         following = [*points[1:], points[0]]
         gaps = [end - z for end, z in zip(ends, following, strict=True)]
         gaps[-1] = self.difference(gaps[-1])
@@ -306,4 +344,4 @@ class Rows:
         return float(max(np.abs(gap / self.scale).max(initial=0.0) for gap in self.gaps))
 
 
-__all__ = ["Shooting", "explicit_time", "periodic_orbit"]
+__all__ = ["Shooting", "explicit_time", "periodic_orbit", "refuse_other_period"]

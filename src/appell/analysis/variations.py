@@ -82,7 +82,7 @@ class Variations(Result):
         return growth(self, ax)
 
     def __str__(self) -> str:
-        return f"variations of '{self.motion.name}' at {len(self.t)} times" + (f"; {self.message}" if self.message else "")
+        return f"variations of '{self.motion.name}' at {len(self.t)} times" + (f"; {self.message}" if not self.ok else "")
 
 
 def variations(
@@ -126,7 +126,7 @@ def variations(
     return Variations(
         motion, walk.t[: len(found)], found[:, :, : walk.nz], found[:, :, walk.nz :],
         state_names(system),
-        tuple(str(system.parameters[i]) for i in numbers), not message, message,
+        tuple(str(system.parameters[i]) for i in numbers), not message, message or "complete",
     )  # fmt: skip
 
 

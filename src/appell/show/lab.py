@@ -33,6 +33,55 @@ def resonance_curve(found: Any, ax: Any = None) -> Any:
     return figure
 
 
+def slow_flow(found: Any, parameters: Any, largest: float | None, ax: Any = None) -> Any:
+    """Streamlines of averaged equations in the plane (r cos θ, r sin θ), stable regimes filled, others open; without a
+    resonance ṙ over r."""
+    figure = ax.figure if ax is not None else Picture(figsize=(5.4, 5.0), layout="constrained")
+    ax = ax if ax is not None else figure.add_subplot()
+    least = float(found.free.least)
+    if found.resonance is None:
+        r = np.linspace(least, largest or 2 * max(least, 1.0), 401)[1:]
+        ax.plot(r, found.rates(r, 0.0 * r, parameters)[0])
+        ax.axhline(0, color="0.7", lw=0.8)
+        ax.set_xlabel(f"r, {found.free.meaning}")
+        ax.set_ylabel("dr/dt")
+        return figure
+    regimes = found.regimes(parameters)
+    far = largest or 1.6 * max((r for r, *_ in regimes), default=max(least, 1.0))
+    x = np.linspace(-far, far, 61)
+    X, Y = np.meshgrid(x, x)
+    r, theta = np.hypot(X, Y), np.arctan2(Y, X)
+    inside = (r > max(least, 0.03 * far)) & (r < far)
+    with np.errstate(all="ignore"):
+        r_rate, theta_rate = (
+            np.where(inside, rate, np.nan) for rate in found.rates(np.where(inside, r, far), theta, parameters)
+        )
+    c, s = np.cos(theta), np.sin(theta)
+    ax.streamplot(
+        x, x, c * r_rate - s * r * theta_rate, s * r_rate + c * r * theta_rate, color="0.6", linewidth=0.8, density=1.4
+    )
+    for r0, theta0, values in regimes:
+        stable = bool((np.real(values) < 0).all())
+        face = "C0" if stable else "white"
+        ax.plot(r0 * np.cos(theta0), r0 * np.sin(theta0), "o", ms=7, mfc=face, mec="C0" if stable else "C3", zorder=3)
+    ax.set_aspect("equal")
+    ax.set_xlabel("r cos θ")
+    ax.set_ylabel("r sin θ")
+    return figure
+
+
+def spectrum(values: Any, ax: Any = None) -> Any:
+    """Eigenvalues in the complex plane."""
+    figure = ax.figure if ax is not None else Picture(figsize=(5.0, 4.4), layout="constrained")
+    ax = ax if ax is not None else figure.add_subplot()
+    ax.axvline(0, color="0.7", lw=0.8)
+    ax.axhline(0, color="0.7", lw=0.8)
+    ax.plot(values.real, values.imag, "o", ms=6)
+    ax.set_xlabel("real part, 1/s")
+    ax.set_ylabel("imaginary part, rad/s")
+    return figure
+
+
 def _runs(y: np.ndarray) -> bool:
     """Whether a line is seen: two neighbours are there."""
     there = np.isfinite(y)
@@ -136,4 +185,4 @@ BASINS = ("#4477aa", "#eecc66", "#66aa77", "#cc6677", "#aa88cc", "#88ccee", "#bb
 """Colours that lie side by side without hurting."""
 
 
-__all__ = ["basin_map", "branch_curve", "convergence", "growth", "resonance_curve", "scatter"]
+__all__ = ["basin_map", "branch_curve", "convergence", "growth", "resonance_curve", "scatter", "slow_flow", "spectrum"]
