@@ -64,7 +64,7 @@ def test_every_way_of_writing_has_the_same_value(seed):
     unit = rng.normal(size=4)
     values = dict(zip((a, b, x, *ball.coordinates), [*rng.normal(size=3), *(unit / np.linalg.norm(unit))], strict=True))
     product = p * p
-    plain: sympy.Expr = p.poly.as_expr(*algebra.generators)
+    plain: sympy.Expr = p.poly.plain()
     expected = float(plain.xreplace({s: sympy.Float(y) for s, y in values.items()}).evalf()) ** 2
     for flips in ((), algebra.circles[:1], algebra.circles):
         for folded in (False, True):

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 STYLES = ("plain", "simplified", "solved")
 SMALL = 40
 """Operations up to which `simplify` is quick."""
-LONG = 100
-"""Symbols from which an expression is tidied from the inside before it is multiplied out."""
+LONG = 60
+"""Different subexpressions from which an expression is tidied from the inside before it is multiplied out."""
 TERMS = 3_000
 """Terms up to which an expression is multiplied out for display."""
 WIDTH = 110
@@ -43,10 +43,9 @@ def simplified(expr: Expr, effort: float | Effort) -> Expr:
     The effort is counted in operations, so that the same expression comes out in every run.
     """
     effort = Effort.of(effort)
-    size = tidy.length(expr)
+    size = tidy.nodes(expr)
     if not effort.spend(size):
         return expr
-    whole = _shorter(expr, effort)
     limit = min(TERMS, effort.left // COLLECT)
     short = expr
     if size > LONG and effort.spend(INSIDE * size):
@@ -54,34 +53,31 @@ def simplified(expr: Expr, effort: float | Effort) -> Expr:
     terms_there = tidy.terms_expanded(short, limit)
     if terms_there <= limit and effort.spend(COLLECT * terms_there):
         short = tidy.collected(short, limit=limit, unit=True)
-    terms = [_shorter(term, effort) for term in sympy.Add.make_args(short)]
-    total = _shorter(sympy.Add(*terms), effort) if len(terms) > 1 else terms[0]
-    return min(expr, total, whole, key=_characters)
-
-
-def _shorter(expr: Expr, effort: Effort) -> Expr:
-    """The shortest of an expression, of its common factors taken out, and of what `simplify` makes of a small fraction."""
-    size = int(sympy.count_ops(expr))
-    ways = [expr]
+    ways: list[Any] = [expr, short]
     if effort.spend(FACTOR * size):
-        ways.append(sympy.factor_terms(expr))  # type: ignore[arg-type]
-    if size <= SMALL and not _is_polynomial(expr) and not _has_roots(expr) and effort.spend(SIMPLIFY * size):
-        ways.append(sympy.simplify(expr))  # type: ignore[arg-type]
-    return min(ways, key=_characters)
+        ways += [tidy.factored_out(short), tidy.factored_out(expr)]
+    best = min(ways, key=tidy.characters)
+    if not _is_rational(best):
+        terms: list[Any] = [_simplified_by_sympy(term, effort) for term in sympy.Add.make_args(best)]
+        best = min(best, _simplified_by_sympy(sympy.Add(*terms), effort), key=tidy.characters)
+    return best
 
 
-def _characters(expr: Expr) -> int:
-    return len(str(expr))
+def _simplified_by_sympy(expr: Any, effort: Effort) -> Any:
+    """What `simplify` makes of a small expression with other functions than `tidy` knows, where that is shorter."""
+    size = tidy.length(expr)
+    if size > SMALL or _is_rational(expr) or _has_roots(expr) or not effort.spend(SIMPLIFY * size):
+        return expr
+    return min(expr, sympy.simplify(expr), key=tidy.characters)
 
 
-def _is_polynomial(expr: Expr) -> bool:
-    """Whether it is one in symbols, sines and cosines, of which `tidy` has done all that can be done."""
-    return not expr.atoms(sympy.Function) - expr.atoms(sympy.sin, sympy.cos) and all(
-        p.exp.is_Integer and p.exp > 0 for p in expr.atoms(sympy.Pow)
-    )
+def _is_rational(expr: Any) -> bool:
+    """Whether it is a rational function of symbols, sines and cosines, of which `tidy` has done all that can be done."""
+    others = expr.atoms(sympy.Function) - expr.atoms(sympy.sin, sympy.cos, sympy.tan, sympy.Abs, sympy.sign)
+    return not others and all(p.exp.is_Integer for p in expr.atoms(sympy.Pow))
 
 
-def _has_roots(expr: Expr) -> bool:
+def _has_roots(expr: Any) -> bool:
     """Whether a root of a sum stands in it: `simplify` then multiplies out conjugates, without end for distances of bodies."""
     return any(not p.exp.is_Integer and p.base.is_Add for p in expr.atoms(sympy.Pow))
 
@@ -104,16 +100,12 @@ def _find_lines(equations: Equations, style: str, closing: bool) -> list[Eq]:
     shown = [*equations.equations, *rows, *equations.kinematics]
     if style == "plain":
         return shown
-    effort = Effort(BUDGET)
-    parts = 2 * len(shown)
-    sides = []
-    for e in shown:
-        pair: tuple[Any, Any] = (e.lhs, e.rhs)
-        for side in pair:
-            own = effort.share(parts)
-            sides.append(simplified(side, own))
-            effort.left += own.left  # what one does not need is left to the others
-            parts -= 1
+    effort, sides = Effort(BUDGET), [side for e in shown for side in (e.lhs, e.rhs)]
+    order = sorted(range(len(sides)), key=lambda i: tidy.nodes(sides[i]))
+    for done, i in enumerate(order):
+        own = effort.share(len(sides) - done)
+        sides[i] = simplified(sides[i], own)  # type: ignore[arg-type]
+        effort.left += own.left  # what a short one does not need is left to the longer ones
     return [equal(lhs, rhs) for lhs, rhs in zip(sides[::2], sides[1::2], strict=True)]  # type: ignore[misc]
 
 

@@ -37,7 +37,7 @@ class Effort:
         return f"<Effort: {self.left} operations left>"
 
 
-COLLECT, SIMPLIFY, FACTOR, INSIDE = 10, 400, 10, 20
+COLLECT, SIMPLIFY, FACTOR, INSIDE = 20, 400, 5, 60
 """Operations a term of multiplying out, and a node of `sympy.simplify`, of taking common factors out, and of tidying inside."""
 
 Amount = Any

@@ -123,7 +123,8 @@ def _block_inverse(D: Table) -> Table:
         return Matrix([[1 / D[0, 0]]])
     if n <= 3:
         det = collected(D.det(method="berkowitz") if n == 3 else D[0, 0] * D[1, 1] - D[0, 1] * D[1, 0])
-        return D.adjugate(method="berkowitz") / det if n == 3 else Matrix([[D[1, 1], -D[0, 1]], [-D[1, 0], D[0, 0]]]) / det
+        adjugate = D.adjugate(method="berkowitz") if n == 3 else Matrix([[D[1, 1], -D[0, 1]], [-D[1, 0], D[0, 0]]])
+        return (adjugate / det).applyfunc(collected)
     p, q = _pivot(D)
     rows, columns = [i for i in range(n) if i != p], [j for j in range(n) if j != q]
     d, u, v, E = D[p, q], D.extract([p], columns), D.extract(rows, [q]), D.extract(rows, columns)

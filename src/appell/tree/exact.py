@@ -1,4 +1,4 @@
-"""Exact scalars for the recursions: polynomials with rational coefficients in cos q, sin q, q and v.
+"""Exact scalars for the recursions: the polynomials of `tidy` in cos q, sin q, q and v.
 
     sin² = 1 − cos²,        w² = 1 − x² − y² − z²  for the components of a unit quaternion
 
@@ -17,11 +17,9 @@ from functools import cached_property
 from typing import Any
 
 import sympy
-from sympy import QQ, Expr, Rational, Symbol, cos, pi, sin
-from sympy.polys.rings import PolyElement, PolyRing, sring
+from sympy import Expr, Rational, Symbol, cos, pi, sin
 
-from appell.jets import QuaternionComponent
-from appell.model.bodies import Quaternion
+from appell.tidy import Polynomial
 
 CLOSE = 4e-15
 """Relative distance at which a float stands for a fraction: some roundings of 1.1e-16 in a row."""
@@ -79,124 +77,60 @@ class Algebra:
     generators: tuple[Expr, ...]
 
     @cached_property
-    def ring(self) -> PolyRing:
-        return PolyRing(self.generators, QQ, sympy.polys.orderings.lex)
+    def one(self) -> Polynomial:
+        """The polynomial 1."""
+        return Polynomial(self.generators, {(0,) * len(self.generators): 1})
 
-    @cached_property
+    @property
     def circles(self) -> tuple[tuple[int, int], ...]:
         """(place of sin x, place of cos x) for each angle x."""
-        place = {g: i for i, g in enumerate(self.generators)}
-        return tuple((i, place[cos(g.args[0])]) for g, i in place.items() if isinstance(g, sin) and cos(g.args[0]) in place)
+        return self.one.circles
 
     @cached_property
-    def squares(self) -> dict[int, PolyElement]:
-        """Place of a generator → what its square is."""
-        one, x = self.ring.one, self.ring.gens
-        table = {s: one - x[c] ** 2 for s, c in self.circles}
-        balls = {g.quaternion for g in self.generators if isinstance(g, QuaternionComponent)}
-        for ball in sorted(balls):
-            parts = Quaternion(ball).coordinates
-            if set(parts) <= set(self.generators):
-                a, b, c, w = (self.generators.index(part) for part in parts)
-                table[w] = one - x[a] ** 2 - x[b] ** 2 - x[c] ** 2
-        return table
+    def squares(self) -> dict[int, tuple[int, ...]]:
+        """Place of a generator → places of those whose squares, with its own, add up to 1."""
+        return {**{s: (c,) for s, c in self.circles}, **self.one.spheres()}
 
     def number(self, x: Any) -> Exact:
         """A constant, or an expression in the generators."""
         if isinstance(x, Expr) and x.free_symbols:
-            return Exact(self, self.ring.from_expr(x))
+            return Exact(self, Polynomial.of(x, atoms=self.generators))
         value = sympy.Integer(x) if isinstance(x, int) else x if isinstance(x, Rational) else exact_number(float(x))
-        return Exact(self, self.ring.ground_new(QQ(value.p, value.q)))
+        return Exact(self, Polynomial.of(value, atoms=self.generators))
 
     def generator(self, expr: Expr) -> Exact:
         """A generator as a scalar."""
-        return Exact(self, self.ring.gens[self.generators.index(expr)])
+        place = self.generators.index(expr)
+        return Exact(self, self.one.like({tuple(int(i == place) for i in range(len(self.generators))): 1}))
 
-    def reduced(self, p: PolyElement, squares: Mapping[int, PolyElement] | None = None) -> PolyElement:
-        """p with no generator of `squares` (those of the algebra by default) beyond its first power."""
-        squares = self.squares if squares is None else squares
-        high = [(powers, c) for powers, c in p.items() if any(powers[i] > 1 for i in squares)]
-        if not high:
-            return p
-        rest = p.copy()
-        for powers, c in high:
-            del rest[powers]
-            low = tuple(k % 2 if i in squares else k for i, k in enumerate(powers))
-            term = self.ring.term_new(low, c)
-            for i, square in squares.items():
-                for _ in range(powers[i] // 2):
-                    term = term * square
-            rest += term
-        return rest
+    def reduced(self, p: Polynomial) -> Polynomial:
+        """p with no generator of `squares` beyond its first power."""
+        for i, others in self.squares.items():
+            p = p.on_sphere(i, others)
+        return p
 
-    def flipped(self, p: PolyElement, circle: tuple[int, int]) -> PolyElement:
-        """p with 1 − sin² for cos² of one angle."""
-        s, c = circle
-        return self.reduced(p, {c: self.ring.one - self.ring.gens[s] ** 2})
-
-    def writing(self, p: PolyElement) -> Writing:
+    def writing(self, p: Polynomial) -> Writing:
         """The way to write p that has the fewest terms."""
         flips = []
-        for circle in self.circles:
-            other = self.flipped(p, circle)
+        for s, c in self.circles:
+            other = p.on_sphere(c, [s])  # 1 − sin² for cos²
             if len(other) < len(p):
-                p, flips = other, [*flips, circle]
-        return Writing(tuple(flips), len(self.waves(p)) < len(p))
+                p, flips = other, [*flips, (s, c)]
+        return Writing(tuple(flips), len(p.waves()) < len(p))
 
-    def waves(self, p: PolyElement) -> dict[Wave, Any]:
-        """p as Σ coefficient · monomial · cos or sin of Σ n_i x_i, by cos x cos y = ½ (cos(x + y) + cos(x − y)) and its kin."""
-        found: dict[Wave, Any] = {}
-        trig = {i for circle in self.circles for i in circle}
-        for powers, coefficient in p.items():
-            rest = tuple(0 if i in trig else k for i, k in enumerate(powers))
-            terms = {((0,) * len(self.circles), False): coefficient}
-            for n, (s, c) in enumerate(self.circles):
-                for sine in [False] * powers[c] + [True] * powers[s]:
-                    terms = _times_wave(terms, n, sine)
-            for (multiples, sine), value in terms.items():
-                key = (rest, multiples, sine)
-                found[key] = found.get(key, 0) + value
-        return {key: value for key, value in found.items() if value}
-
-    def written(self, p: PolyElement, writing: Writing) -> Expr:
+    def written(self, p: Polynomial, writing: Writing) -> Expr:
         """p in SymPy, a sum of products."""
-        for circle in writing.flips:
-            p = self.flipped(p, circle)
+        for s, c in writing.flips:
+            p = p.on_sphere(c, [s])
         if not writing.folded:
-            return p.as_expr(*self.generators)
-        angles: list[Any] = [self.generators[s].args[0] for s, _ in self.circles]
+            return p.plain()
+        angles: list[Any] = [p.atoms[s].args[0] for s, _ in self.circles]
         terms = []
-        for (rest, multiples, sine), value in self.waves(p).items():
+        for (rest, multiples, sine), value in p.waves().items():
             angle = sympy.Add(*(n * x for n, x in zip(multiples, angles, strict=True)))
             powers = [g**k for g, k in zip(self.generators, rest, strict=True) if k]
-            terms.append(sympy.Mul(Rational(value.numerator, value.denominator), *powers, (sin if sine else cos)(angle)))
+            terms.append(sympy.Mul(p.number(value), *powers, (sin if sine else cos)(angle)))
         return sympy.Add(*terms)
-
-
-Wave = tuple[tuple[int, ...], tuple[int, ...], bool]
-"""Powers of what is no cosine or sine, multiples n_i of the angles, whether it is a sine."""
-
-
-def _times_wave(terms: Mapping[Any, Any], n: int, sine: bool) -> dict[Any, Any]:
-    """Σ value · (cos or sin)(Σ n_i x_i), times cos or sin of x_n."""
-    product: dict[Any, Any] = {}
-    for (multiples, is_sine), value in terms.items():
-        up, down = (tuple(k + step * (i == n) for i, k in enumerate(multiples)) for step in (1, -1))
-        # cos a cos b = ½ (cos(a+b) + cos(a−b))    sin a cos b = ½ (sin(a+b) + sin(a−b))
-        # cos a sin b = ½ (sin(a+b) − sin(a−b))    sin a sin b = ½ (cos(a−b) − cos(a+b))
-        sign = (-1 if is_sine else 1, 1 if is_sine else -1) if sine else (1, 1)
-        for key, factor in ((up, sign[0]), (down, sign[1])):
-            key, factor = _normal(key, is_sine != sine, factor)
-            product[key] = product.get(key, 0) + factor * value / 2
-    return {key: value for key, value in product.items() if value}
-
-
-def _normal(multiples: tuple[int, ...], sine: bool, factor: int) -> tuple[tuple[tuple[int, ...], bool], int]:
-    """The first multiple positive; sin 0 = 0."""
-    first = next((k for k in multiples if k), 0)
-    if first < 0:
-        multiples, factor = tuple(-k for k in multiples), -factor if sine else factor
-    return (multiples, sine), 0 if sine and not first else factor
 
 
 @dataclass(frozen=True)
@@ -212,9 +146,9 @@ class Exact:
     """A scalar of an algebra; +, −, · with floats and with its like."""
 
     algebra: Algebra
-    poly: PolyElement
+    poly: Polynomial
 
-    def _other(self, x: Any) -> PolyElement:
+    def _other(self, x: Any) -> Polynomial:
         return x.poly if isinstance(x, Exact) else self.algebra.number(x).poly
 
     def __add__(self, x: Any) -> Exact:
@@ -290,9 +224,7 @@ class Linear(Exact):
 
 def generators_of(exprs: Iterable[Expr]) -> tuple[Expr, ...]:
     """What expressions are polynomials in: their symbols, roots and quotients."""
-    symbolic = [e for e in exprs if e.free_symbols]
-    found: Any = sring(symbolic)[0] if symbolic else None
-    return tuple(found.symbols) if symbolic else ()
+    return tuple(dict.fromkeys(atom for e in exprs if e.free_symbols for atom in Polynomial.of(e).atoms))
 
 
 def tidy(expr: Expr, dust: float = 0.0) -> Expr:
@@ -312,15 +244,14 @@ def _tidy(expr: Any, dust: float = 0.0) -> Expr:
     polynomial = _inner(expr)
     if not polynomial.args or not isinstance(polynomial, Expr):  # a condition of Piecewise
         return polynomial
-    found: Any = sring(polynomial)
-    ring, p = found
-    if ring.domain not in (QQ, sympy.ZZ):
+    p = Polynomial.of(polynomial)
+    if p.floats:
         return polynomial
-    algebra = Algebra(tuple(ring.symbols))
-    p = algebra.reduced(algebra.ring.from_dict({powers: QQ.convert_from(c, ring.domain) for powers, c in p.items()}))
+    algebra = Algebra(tuple(p.atoms))
+    p = algebra.reduced(p)
     if dust:
-        least = dust * max(1.0, *(abs(float(c)) for c in p.values()))
-        p = algebra.ring.from_dict({powers: c for powers, c in p.items() if abs(float(c)) > least})
+        least = dust * max(1.0, *(abs(float(c)) for c in p.terms.values()))
+        p = p.like({powers: c for powers, c in p.terms.items() if abs(float(c)) > least})
     return Exact(algebra, p).expression({})
 
 

@@ -1,0 +1,216 @@
+"""Drafts: ways to write a polynomial, their lengths known before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from functools import cache, lru_cache
+from operator import add, sub
+from typing import Any, NamedTuple
+
+import sympy
+from sympy import Expr
+
+from appell.jets import Jet
+from appell.tidy.polynomial import Number, Polynomial, Powers, Terms, content
+
+
+class Draft(NamedTuple):
+    """An expression to be: characters of its text but for its sign, whether that is a minus, its terms, how it is made.
+
+    The number 1 has no terms: as a factor it is not written.
+    """
+
+    size: int
+    minus: bool
+    terms: int
+    make: Callable[[], Expr]
+
+
+def sum_of(parts: Sequence[Draft]) -> Draft:
+    """Σ parts."""
+    if len(parts) == 1:
+        return parts[0]
+    size = sum(part.size for part in parts) + 3 * (len(parts) - 1) + all(part.minus for part in parts)
+    return Draft(size, False, max(2, sum(part.terms for part in parts)), lambda: sympy.Add(*(part.make() for part in parts)))
+
+
+def times(outside: Draft, inside: Draft) -> Draft:
+    """outside × inside; a sum inside stands in brackets."""
+    if not outside.terms or not inside.terms:
+        one, other = (inside, outside) if not outside.terms else (outside, inside)
+        return one._replace(minus=one.minus != other.minus, make=lambda: sympy.Mul(outside.make(), inside.make()))
+    size = outside.size + inside.size + 1 + (2 if inside.terms > 1 else 0)
+    return Draft(size, outside.minus != inside.minus, 1, lambda: sympy.Mul(outside.make(), inside.make()))
+
+
+class Drafts:
+    """Ways to write one polynomial. `short` writes a sum that is an atom."""
+
+    def __init__(self, p: Polynomial, short: Callable[[Any], Any]):
+        self.p, self._short = p, short
+        self._sizes = [_characters_of(short(x) if x.is_Add else x) + (2 if x.is_Add else 0) for x in p.atoms]
+        self._known: dict[Powers, Any] = {}
+        self._moving = [_is_moving(x) for x in p.atoms]
+        self._waving = [isinstance(x, sympy.sin | sympy.cos | Jet) for x in p.atoms]
+
+    def all(self) -> Iterable[Draft]:
+        """By what moves; the same with what all terms share before it, or with the least common denominator below it."""
+        terms = self.p.terms
+        if not terms:
+            return [Draft(1, False, 1, lambda: sympy.Integer(0))]
+        drafts = [self.by_motion(terms)]
+        for common in commons(terms) if len(terms) > 1 else ():
+            if any(common):
+                rest = {tuple(map(sub, powers, common)): c for powers, c in terms.items()}
+                number = Fraction(1) if self.p.floats else content(rest.values())
+                inside = self.by_motion(_scaled(rest, number))
+                drafts.append(times(self.monomial(number, common), inside))
+        return drafts
+
+    def by_motion(self, terms: Terms) -> Draft:
+        """Σ c(t, q) × monomial in what moves, factors common to a c taken out of it."""
+        groups: dict[Powers, Terms] = {}
+        for powers, c in terms.items():
+            fixed = tuple(0 if moves else p for p, moves in zip(powers, self._moving, strict=True))
+            groups.setdefault(tuple(map(sub, powers, fixed)), {})[fixed] = c
+        return sum_of([self._factored(key, c) for key, c in groups.items()])
+
+    def _factored(self, key: Powers, terms: Terms) -> Draft:
+        """key × a number and the powers that all terms share × the rest: by its waves, by its parameters, or as a product."""
+        if len(terms) == 1:
+            ((powers, c),) = terms.items()
+            return self.monomial(c, tuple(map(add, key, powers)))
+        return min((self._without(common, key, terms) for common in commons(terms)), key=_size)
+
+    def _without(self, common: Powers, key: Powers, terms: Terms) -> Draft:
+        """key × common × Σ terms/common."""
+        outside = tuple(map(add, key, common))
+        number = Fraction(1) if self.p.floats or not any(outside) else content(terms.values())
+        rest = terms if not any(common) else {tuple(map(sub, powers, common)): c for powers, c in terms.items()}
+        return times(self.monomial(number, outside), min(self._sums(_scaled(rest, number)), key=_size))
+
+    def _sums(self, rest: Terms) -> list[Draft]:
+        """Ways to write a sum whose terms share nothing."""
+        flat = sum_of([self.monomial(c, powers) for powers, c in rest.items()])
+        split = {powers: tuple(p if w else 0 for p, w in zip(powers, self._waving, strict=True)) for powers in rest}
+        if len(rest) < 3 or len(set(split.values())) == 1:
+            return [flat]
+        by_wave: dict[Powers, Terms] = {}
+        by_rest: dict[Powers, Terms] = {}
+        for powers, c in rest.items():
+            wave, other = split[powers], tuple(map(sub, powers, split[powers]))
+            by_wave.setdefault(wave, {})[other] = c
+            by_rest.setdefault(other, {})[wave] = c
+        if len(by_wave) == len(rest) == len(by_rest):
+            return [flat]
+        return [flat, *(self._grouped(groups) for groups in (by_wave, by_rest)), *self._product(by_wave)]
+
+    def _grouped(self, groups: Mapping[Powers, Terms]) -> Draft:
+        parts = []
+        for key, inner in groups.items():
+            number = Fraction(1) if self.p.floats or len(inner) == 1 or not any(key) else content(inner.values())
+            inside = sum_of([self.monomial(c, powers) for powers, c in _scaled(inner, number).items()])
+            parts.append(times(self.monomial(number, key), inside))
+        return sum_of(parts)
+
+    def _product(self, groups: Mapping[Powers, Terms]) -> list[Draft]:
+        """(Σ waves)(Σ parameters) where every group is a multiple of the first."""
+        first, *others = groups.values()
+        key = next(iter(first))
+        ratios = [Fraction(inner.get(key, 0)) / first[key] for inner in groups.values()]
+        pairs = zip(ratios, groups.values(), strict=True)
+        alike = all({k: c * ratio for k, c in first.items()} == inner for ratio, inner in pairs)
+        if not others or not alike:
+            return []
+        one = sum_of([self.monomial(ratio, wave) for ratio, wave in zip(ratios, groups, strict=True)])
+        two = sum_of([self.monomial(c, powers) for powers, c in first.items()])
+        return [times(one, two)._replace(size=one.size + two.size + 3 + 2 * (two.terms > 1))]
+
+    def monomial(self, c: Number, powers: Powers) -> Draft:
+        """c × Π atom^power, with tangents for sines over cosines."""
+        if powers not in self._known:
+            self._known[powers] = self._factors(powers)
+        above, n_above, below, n_below, factors = self._known[powers]
+        n, d = abs(c.numerator), c.denominator
+        if n != 1 or d != 1:
+            (upper, lower) = _of_number(n, d, self.p.floats)
+            above, n_above, below, n_below = above + upper, n_above + (upper > 0), below + lower, n_below + (lower > 0)
+        size = above + n_above - 1 if n_above else 1
+        if n_below:
+            size += below + n_below + (2 if n_below > 1 else 0)
+        return Draft(size, c.numerator < 0, 1 if n_above or n_below else 0, lambda: self._monomial(c, *factors))
+
+    def _factors(self, powers: Powers) -> tuple[int, int, int, int, tuple[list[tuple[int, int]], dict[int, int]]]:
+        """Lengths and numbers of factors above and below the line, tangents, and what is left of the powers."""
+        left, tangents = {i: p for i, p in enumerate(powers) if p}, []
+        if any(p < 0 for p in left.values()):
+            for i, j in self.p.circles:
+                s, k = left.get(i, 0), left.get(j, 0)
+                if s * k < 0:
+                    n = min(abs(s), abs(k)) * (1 if s > 0 else -1)
+                    tangents.append((i, n))
+                    left[i], left[j] = s - n, k + n
+        above = n_above = below = n_below = 0
+        for i, p in (*tangents, *left.items()):
+            size = self._sizes[i] + (0 if abs(p) == 1 else 2 + _digits(abs(p)))
+            if p > 0:
+                above, n_above = above + size, n_above + 1
+            elif p < 0:
+                below, n_below = below + size, n_below + 1
+        return above, n_above, below, n_below, (tangents, left)
+
+    def _monomial(self, c: Number, tangents: list[tuple[int, int]], left: Mapping[int, int]) -> Expr:
+        atoms = self.p.atoms
+        tans = [_tangent(atoms[i].args[0]) ** n for i, n in tangents]
+        rest = [(self._short(atoms[i]) if atoms[i].is_Add else atoms[i]) ** p for i, p in left.items() if p]
+        return sympy.Mul(self.p.number(c), *tans, *rest)
+
+
+def commons(terms: Iterable[Powers]) -> list[Powers]:
+    """What may be taken out of all terms: what they share, and that over their least common denominator."""
+    columns = list(zip(*terms, strict=True))
+    lowest = tuple(map(min, columns))
+    shared = tuple(low if low >= 0 else min(0, max(column)) for low, column in zip(lowest, columns, strict=True))
+    return [lowest] if shared == lowest else [lowest, shared]
+
+
+def _size(draft: Draft) -> int:
+    return draft.size + draft.minus
+
+
+def shortest(drafts: Iterable[Draft]) -> Draft:
+    """The draft of least length, the first of several."""
+    return min(drafts, key=_size)
+
+
+@cache
+def _digits(n: int) -> int:
+    return len(str(n))
+
+
+def _of_number(n: int, d: int, floats: bool) -> tuple[int, int]:
+    """Lengths of a coefficient's numerator and denominator, 0 where they are not written."""
+    if floats and max(n, d) > 1000:
+        return len(f"{n / d:.15g}"), 0
+    return (_digits(n) if n != 1 else 0), (_digits(d) if d != 1 else 0)
+
+
+def _scaled(terms: Terms, number: Fraction) -> Terms:
+    """terms/number, which leaves integers."""
+    return terms if number == 1 else {powers: c / number for powers, c in terms.items()}
+
+
+@lru_cache(maxsize=4096)
+def _characters_of(x: Any) -> int:
+    return len(str(x))
+
+
+@lru_cache(maxsize=1024)
+def _tangent(angle: Any) -> Any:
+    return sympy.tan(angle)
+
+
+def _is_moving(s: Any) -> bool:
+    """A velocity, an acceleration or a multiplier."""
+    return (isinstance(s, Jet) and s.level > 0) or hasattr(s, "label")

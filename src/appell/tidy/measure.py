@@ -1,0 +1,84 @@
+"""How long an expression is, as text and as a structure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import sympy
+
+
+def length(expr: Any) -> int:
+    """Symbols, numbers and functions, as printed: cheaper than `count_ops`."""
+    return (not (expr.is_Add or expr.is_Mul)) + sum(map(length, expr.args))
+
+
+def nodes(expr: Any) -> int:
+    """Different subexpressions: what it costs to go through all of them."""
+    seen: set[Any] = set()
+    stack = [expr]
+    while stack:
+        e = stack.pop()
+        if e not in seen:
+            seen.add(e)
+            stack.extend(e.args)
+    return len(seen)
+
+
+def characters(expr: Any) -> int:
+    """About the characters of the expression as text, without the cost of printing it."""
+    return _measured(expr)
+
+
+@lru_cache(maxsize=100_000)
+def _measured(e: Any) -> int:
+    kind: Callable[[Any], int] | None = next((f for test, f in _KINDS if test(e)), None)
+    return len(str(e)) if kind is None else kind(e)
+
+
+def _of_sum(e: Any) -> int:
+    terms = [(_measured(x), x.is_Mul and x.args[0].is_Number and bool(x.args[0] < 0)) for x in e.args]
+    minuses = sum(minus for _, minus in terms)
+    return sum(size for size, _ in terms) + 3 * (len(terms) - 1) - minuses + (minuses == len(terms))
+
+
+def _of_product(e: Any) -> int:
+    above, below, minus = [], [], 0
+    for x in e.args:
+        if x.is_Rational:
+            minus = int(x.p < 0)
+            above += [len(str(abs(x.p)))] if abs(x.p) != 1 else []
+            below += [len(str(x.q))] if x.q != 1 else []
+        elif x.is_Pow and x.exp.is_Rational and x.exp < 0:
+            below.append(_of_power(x.base, -x.exp))
+        else:
+            above.append(_measured(x) + 2 * x.is_Add)
+    size = max(1, sum(above) + len(above) - 1) + minus
+    return size + (sum(below) + len(below) + 2 * (len(below) > 1) if below else 0)
+
+
+def _of_power(base: Any, exp: Any) -> int:
+    inside = _measured(base)
+    if exp == sympy.S.Half:
+        return inside + 6
+    brackets = 2 if base.is_Add or base.is_Mul or base.is_Pow else 0
+    return inside + brackets + (0 if exp == 1 else 2 + _measured(exp) + (0 if exp.is_Integer and exp > 0 else 2))
+
+
+def _of_pow(e: Any) -> int:
+    below = e.exp.is_Rational and e.exp < 0
+    return 2 + _of_power(e.base, -e.exp) if below else _of_power(e.base, e.exp)
+
+
+_KINDS: list[tuple[Callable[[Any], bool], Callable[[Any], int]]] = [
+    (lambda e: e.is_Symbol, lambda e: len(str(e))),
+    (lambda e: e.is_Add, _of_sum),
+    (lambda e: e.is_Mul, _of_product),
+    (lambda e: e.is_Pow, _of_pow),
+    (
+        lambda e: isinstance(e, sympy.Function) and not isinstance(e, sympy.Piecewise),
+        lambda e: len(type(e).__name__) + 2 * len(e.args) + sum(map(_measured, e.args)),
+    ),
+]
+"""Kinds of expressions, and how long each is as text."""

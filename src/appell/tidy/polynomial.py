@@ -1,0 +1,399 @@
+"""Polynomials in sines, cosines and symbols, with rational coefficients: the one algebra behind pages and exact trees.
+
+    Σ c Π x_i^{p_i},        sin² = 1 − cos²,        w² = 1 − x² − y² − z²  for the components of a unit quaternion
+
+as dicts {powers of the atoms: coefficient}; powers may be negative. SymPy's own `expand` takes a hundred times longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from fractions import Fraction
+from functools import cached_property, lru_cache, reduce
+from math import comb, gcd, isfinite, lcm
+from operator import add, sub
+from typing import Any
+
+import sympy
+from sympy import Expr
+
+from appell.jets import QuaternionComponent
+
+Powers = tuple[int, ...]
+Number = int | Fraction
+Terms = dict[Powers, Number]
+
+
+class Polynomial:
+    """Σ coefficient × Π atom^power. Atoms are symbols, functions, and whatever else is no sum, product or integer power.
+
+    Coefficients are exact, so that what cancels cancels; where `floats` went in, long ones come out as floats.
+    """
+
+    def __init__(self, atoms: Sequence[Any], terms: Terms, floats: bool = False):
+        self.atoms, self.terms, self.floats = atoms, terms, floats
+
+    @staticmethod
+    def of(expr: Any, single: bool = False, atoms: Sequence[Any] | None = None) -> Polynomial:
+        """The expression multiplied out; `single` takes sines and cosines of sums and multiples of angles apart.
+
+        `atoms`: those to be used, its own by default.
+        """
+        opened = _opened if single else lambda base, power: None
+        atoms = list(dict.fromkeys(_atoms(expr, opened))) if atoms is None else atoms
+        places = {x: i for i, x in enumerate(atoms)}
+        one = (0,) * len(atoms)
+        known: dict[Any, Terms] = {}
+
+        def terms(e: Any) -> Terms:
+            if e not in known:
+                known[e] = make(e)
+            return known[e]
+
+        def make(e: Any) -> Terms:
+            if e.is_Add:
+                return total(map(terms, e.args))
+            if e.is_Mul:
+                return reduce(product, map(terms, e.args))
+            if is_number(e):
+                c = _number(e)
+                return {one: c} if c else {}
+            base, power = base_and_power(e)
+            inside = opened(base, power)
+            if inside is not None:
+                return terms(inside)
+            if base.is_Add and power > 0:
+                return reduce(product, [terms(base)] * power)
+            return {raised(one, places[base], power): 1}
+
+        return Polynomial(atoms, terms(expr), floats=expr.has(sympy.Float))
+
+    def __add__(self, other: Polynomial) -> Polynomial:
+        return self.like(total([self.terms, other.terms]))
+
+    def __sub__(self, other: Polynomial) -> Polynomial:
+        return self + (-other)
+
+    def __neg__(self) -> Polynomial:
+        return self.like({powers: -c for powers, c in self.terms.items()})
+
+    def __mul__(self, other: Polynomial) -> Polynomial:
+        return self.like(product(self.terms, other.terms))
+
+    def __len__(self) -> int:
+        return len(self.terms)
+
+    def like(self, terms: Terms) -> Polynomial:
+        """Other terms in the same atoms."""
+        made = Polynomial(self.atoms, terms, self.floats)
+        if "circles" in self.__dict__:
+            made.__dict__["circles"] = self.circles
+        return made
+
+    def with_atoms(self, new: Sequence[Any]) -> Polynomial:
+        """The same with further atoms."""
+        if not new:
+            return self
+        more = (0,) * len(new)
+        return Polynomial([*self.atoms, *new], {powers + more: c for powers, c in self.terms.items()}, self.floats)
+
+    def with_all_partners(self) -> Polynomial:
+        """With the sine and the cosine of every angle among the atoms."""
+        waves = [x for x in self.atoms if isinstance(x, sympy.sin | sympy.cos)]
+        new = [w for x in waves for w in (sympy.sin(x.args[0]), sympy.cos(x.args[0])) if w not in self.atoms]
+        return self.with_atoms([w for w in dict.fromkeys(new) if isinstance(w, sympy.sin | sympy.cos)])
+
+    @cached_property
+    def circles(self) -> tuple[tuple[int, int], ...]:
+        """Where sin and cos of an angle stand, for each angle that has both."""
+        cosines = {x.args[0]: j for j, x in enumerate(self.atoms) if isinstance(x, sympy.cos)}
+        sines = [(i, x.args[0]) for i, x in enumerate(self.atoms) if isinstance(x, sympy.sin)]
+        return tuple((i, cosines[angle]) for i, angle in sines if angle in cosines)
+
+    def spheres(self) -> dict[int, tuple[int, ...]]:
+        """Where w of each unit quaternion stands, and where its x, y, z do."""
+        owner = {i: x.quaternion for i, x in enumerate(self.atoms) if isinstance(x, QuaternionComponent) and not x.order}
+        balls = [[i for i, its in owner.items() if its == name] for name in dict.fromkeys(owner.values())]
+        return {four[-1]: tuple(four[:-1]) for four in balls if len(four) == 4}
+
+    # -- relations -----------------------------------------------------------------------------------------------------
+
+    def on_sphere(self, i: int, others: Sequence[int]) -> Polynomial:
+        """x_i² = 1 − Σ x_j²: the remainder, of degree one in x_i."""
+        if all(powers[i] < 2 for powers in self.terms):
+            return self
+        left, done = dict(self.terms), {}
+        while left:
+            powers, c = left.popitem()
+            if powers[i] < 2:
+                accumulate(done, powers, c)
+                continue
+            lower = raised(powers, i, -2)
+            accumulate(left, lower, c)
+            for j in others:
+                accumulate(left, raised(lower, j, 2), -c)
+        return self.like(done)
+
+    def reduced(self) -> Polynomial:
+        """sin² as 1 − cos² everywhere, and cos² as 1 − sin² over sines: two equal expressions have the same terms."""
+        best = self
+        for i, j in self.circles:
+            best = best.on_sphere(i, [j])
+            below = {powers: c for powers, c in best.terms.items() if powers[i] < 0}
+            if below:
+                above = {powers: c for powers, c in best.terms.items() if powers[i] >= 0}
+                best = best.like(total([above, best.like(below).on_sphere(j, [i]).terms]))
+        return best
+
+    def waves(self) -> dict[Wave, Number]:
+        """Σ coefficient · monomial · cos or sin of Σ n_i x_i, by cos x cos y = ½ (cos(x + y) + cos(x − y)) and its kin."""
+        found: dict[Wave, Number] = {}
+        trig = {i for circle in self.circles for i in circle}
+        for powers, coefficient in self.terms.items():
+            rest = tuple(0 if i in trig else k for i, k in enumerate(powers))
+            terms: dict[Any, Number] = {((0,) * len(self.circles), False): coefficient}
+            for n, (s, c) in enumerate(self.circles):
+                for sine in [False] * powers[c] + [True] * powers[s]:
+                    terms = _times_wave(terms, n, sine)
+            for (multiples, sine), value in terms.items():
+                key = (rest, multiples, sine)
+                found[key] = found.get(key, 0) + value
+        return {key: value for key, value in found.items() if value}
+
+    def divided(self, by: Mapping[Powers, Number]) -> Polynomial | None:
+        """The quotient where `by` (reduced, powers not negative) divides the polynomial modulo sin² + cos² = 1; else None."""
+        lead = max(by)
+        left, quotient = dict(self.terms), {}
+        for _ in range(4 * len(left) + 16):
+            if not left:
+                return self.like(quotient)
+            top = max(left)
+            step = tuple(map(sub, top, lead))
+            if min(step) < 0:
+                return None
+            c = Fraction(left[top]) / by[lead]
+            accumulate(quotient, step, c)
+            taken = self.like({tuple(map(add, step, powers)): -c * d for powers, d in by.items()}).reduced().terms
+            left = total([left, taken])
+        return None
+
+    def over(self, i: int) -> Polynomial | None:
+        """With every term over one power of the sum that is the i-th atom, as low as can be; None where that is no shorter."""
+        least = min((powers[i] for powers in self.terms), default=0)
+        if least >= 0:
+            return None
+        below = Polynomial.of(self.atoms[i], single=True)
+        if len(below) > 20 or not set(below.atoms) <= set(self.atoms):
+            return None
+        place = [self.atoms.index(x) for x in below.atoms]
+        spread = lambda powers: tuple(dict(zip(place, powers, strict=True)).get(k, 0) for k in range(len(self.atoms)))
+        D = self.like({spread(powers): c for powers, c in below.terms.items()}).reduced()
+        parts = []
+        for power in range(least, 1 + max(powers[i] for powers in self.terms)):
+            part = self.like({raised(p, i, -power): c for p, c in self.terms.items() if p[i] == power})
+            for _ in range(power - least):
+                part = (part * D).reduced()
+            parts.append(part.terms)
+        above = self.like(total(parts)).reduced()
+        if not above.terms:
+            return above
+        lowest = tuple(map(min, zip(*above.terms, strict=True)))
+        above = above.like({tuple(map(sub, powers, lowest)): c for powers, c in above.terms.items()})
+        while least < 0 and min(map(min, D.terms)) >= 0 and (quotient := above.divided(D.terms)) is not None:
+            above, least = quotient, least + 1
+        back = raised(lowest, i, least)
+        return above.like({tuple(map(add, powers, back)): c for powers, c in above.terms.items()})
+
+    # -- as an expression ------------------------------------------------------------------------------------------------
+
+    def number(self, c: Number) -> Expr:
+        """A coefficient in SymPy: a float where floats went in and it is long."""
+        long = self.floats and max(abs(c.numerator), c.denominator) > 1000
+        return sympy.Float(float(c)) if long else sympy.Rational(c.numerator, c.denominator)
+
+    def plain(self) -> Expr:
+        """A sum of products."""
+        factors = lambda powers: (x**p for x, p in zip(self.atoms, powers, strict=True) if p)
+        return sympy.Add(*(sympy.Mul(self.number(c), *factors(powers)) for powers, c in self.terms.items()))
+
+
+Wave = tuple[Powers, Powers, bool]
+"""Powers of what is no cosine or sine, multiples n_i of the angles, whether it is a sine."""
+
+
+def _times_wave(terms: Mapping[Any, Number], n: int, sine: bool) -> dict[Any, Number]:
+    """Σ value · (cos or sin)(Σ n_i x_i), times cos or sin of x_n."""
+    out: dict[Any, Number] = {}
+    for (multiples, is_sine), value in terms.items():
+        up, down = (raised(multiples, n, step) for step in (1, -1))
+        # cos a cos b = ½ (cos(a+b) + cos(a−b))    sin a cos b = ½ (sin(a+b) + sin(a−b))
+        # cos a sin b = ½ (sin(a+b) − sin(a−b))    sin a sin b = ½ (cos(a−b) − cos(a+b))
+        sign = (-1 if is_sine else 1, 1 if is_sine else -1) if sine else (1, 1)
+        for key, factor in ((up, sign[0]), (down, sign[1])):
+            key, factor = _normal(key, is_sine != sine, factor)
+            out[key] = out.get(key, 0) + factor * Fraction(value, 2)
+    return {key: value for key, value in out.items() if value}
+
+
+def _normal(multiples: Powers, sine: bool, factor: int) -> tuple[tuple[Powers, bool], int]:
+    """The first multiple positive; sin 0 = 0."""
+    first = next((k for k in multiples if k), 0)
+    if first < 0:
+        multiples, factor = tuple(-k for k in multiples), -factor if sine else factor
+    return (multiples, sine), 0 if sine and not first else factor
+
+
+# -- expressions as atoms, and sines of sums ----------------------------------------------------------------------------
+
+
+def is_number(e: Any) -> bool:
+    """Whether it is a coefficient: a rational or a finite float of ordinary length."""
+    return e.is_Rational or (e.is_Float and e._prec <= 53 and isfinite(e))
+
+
+def _number(e: Any) -> Number:
+    if e.is_Integer:
+        return int(e.p)
+    return Fraction(int(e.p), int(e.q)) if e.is_Rational else Fraction(float(e))
+
+
+def base_and_power(e: Any) -> tuple[Any, int]:
+    """(b, n) of bⁿ with a whole n; (e, 1) of anything else."""
+    return (e.base, int(e.exp)) if e.is_Pow and e.exp.is_Integer else (e, 1)
+
+
+def _atoms(e: Any, opened: Any) -> Iterable[Any]:
+    base, power = base_and_power(e)
+    if e.is_Add or e.is_Mul:
+        for x in e.args:
+            yield from _atoms(x, opened)
+    elif (inside := opened(base, power)) is not None:
+        yield from _atoms(inside, opened)
+    elif base.is_Add and power > 0:
+        yield from _atoms(base, opened)
+    elif not is_number(e):
+        yield base
+
+
+TRIGONOMETRIC = (sympy.sin, sympy.cos, sympy.tan, sympy.cot)
+
+
+def _opened(base: Any, power: int) -> Any:
+    """Powers of sin(a ± b), cos(2 a), tan(a) by those of single angles, and sums in denominators in one way of many.
+
+    None where there is nothing to open.
+    """
+    if not (isinstance(base, TRIGONOMETRIC) or (base.is_Add and power < 0)):
+        return None
+    made = _opened_wave(base)
+    if made.is_Add and power < 0:
+        factors = _canonical(made)
+        return None if base in factors else sympy.Mul(*(factor**power for factor in factors))
+    return None if made == base else made**power
+
+
+@lru_cache(maxsize=4096)
+def _opened_wave(e: Any) -> Any:
+    if e.is_Add:
+        return e
+    s, c = _single(e.args[0])
+    return {sympy.sin: s, sympy.cos: c, sympy.tan: s / c, sympy.cot: c / s}[e.func]
+
+
+CANONICAL = 200
+"""Terms up to which a denominator is multiplied out."""
+
+
+@lru_cache(maxsize=4096)
+def _canonical(e: Any) -> tuple[Any, ...]:
+    """A sum as number × monomial × sum, sin² written as 1 − cos², so that equal denominators are one atom."""
+    if terms_expanded(e, CANONICAL) > CANONICAL or e.has(sympy.Float):
+        return (e,)
+    p = Polynomial.of(e, single=True).with_all_partners().reduced()
+    if len(p) < 2:
+        return (p.plain(),)
+    number, common = content(p.terms.values()), tuple(map(min, zip(*p.terms, strict=True)))
+    rest = p.like({tuple(map(sub, powers, common)): c / number for powers, c in p.terms.items()}).plain()
+    if rest.could_extract_minus_sign():
+        number, rest = -number, -rest
+    again = rest if rest == e else _canonical(rest)[-1]
+    return (p.number(number), p.like({common: 1}).plain(), rest) if again == rest else (e,)
+
+
+def _single(angle: Any) -> tuple[Any, Any]:
+    """(sin, cos) of a sum of whole multiples of angles in those of the angles."""
+    s, c = sympy.Integer(0), sympy.Integer(1)
+    for term in sympy.Add.make_args(angle):
+        n, a = term.as_coeff_Mul()
+        if not n.is_Integer or abs(n) > 4:
+            n, a = sympy.Integer(1), term
+        sign = 1 if n > 0 else -1
+        s_a, c_a = sympy.Integer(0), sympy.Integer(1)
+        for _ in range(abs(int(n))):
+            s_a, c_a = s_a * sympy.cos(a) + c_a * sympy.sin(a), c_a * sympy.cos(a) - s_a * sympy.sin(a)
+        s, c = s * c_a + sign * c * s_a, c * c_a - sign * s * s_a
+    return s, c
+
+
+def terms_expanded(expr: Any, limit: int, single: bool = False) -> int:
+    """The number of terms of the expression multiplied out, like terms apart; more than `limit` are not counted further.
+
+    `single` as in `Polynomial.of`.
+    """
+    if expr.is_Add or expr.is_Mul:
+        count = 0 if expr.is_Add else 1
+        for x in expr.args:
+            n = terms_expanded(x, limit, single)
+            count = count + n if expr.is_Add else count * n
+            if count > limit:
+                break
+        return count
+    if expr.is_Pow and expr.exp.is_Integer and expr.exp > 1:
+        return comb(terms_expanded(expr.base, limit, single) + int(expr.exp) - 1, int(expr.exp))
+    if single and isinstance(expr, TRIGONOMETRIC):
+        return terms_expanded(_opened_wave(expr), limit)
+    return 1
+
+
+# -- arithmetic of terms ---------------------------------------------------------------------------------------------
+
+
+def raised(powers: Powers, i: int, by: int) -> Powers:
+    """A monomial times x_i^by."""
+    return (*powers[:i], powers[i] + by, *powers[i + 1 :])
+
+
+def accumulate(terms: Terms, powers: Powers, c: Number) -> None:
+    """terms + c × monomial, in place."""
+    now = terms.get(powers)
+    if now is None:
+        terms[powers] = c
+    elif now + c:
+        terms[powers] = now + c
+    else:
+        del terms[powers]
+
+
+def total(parts: Iterable[Terms]) -> Terms:
+    """The sum."""
+    out: Terms = {}
+    for part in parts:
+        for powers, c in part.items():
+            out[powers] = out.get(powers, 0) + c
+    return {powers: c for powers, c in out.items() if c}
+
+
+def product(a: Terms, b: Terms) -> Terms:
+    """The product, multiplied out."""
+    out: Terms = {}
+    for p, c in a.items():
+        for q, d in b.items():
+            powers = tuple(map(add, p, q))
+            out[powers] = out.get(powers, 0) + c * d
+    return {powers: c for powers, c in out.items() if c}
+
+
+def content(numbers: Collection[Number]) -> Fraction:
+    """The largest number that leaves integers; negative where all are."""
+    sign = -1 if all(c.numerator < 0 for c in numbers) else 1
+    return Fraction(sign * gcd(*(c.numerator for c in numbers)), lcm(*(c.denominator for c in numbers)))

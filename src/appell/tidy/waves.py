@@ -1,0 +1,107 @@
+"""Other ways to write the same polynomial: by squares, double angles, sums of angles, unit quaternions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import combinations
+
+import sympy
+from sympy import Expr
+
+from appell.tidy.polynomial import Polynomial, Terms, accumulate, raised, total
+
+
+def with_partners(p: Polynomial) -> Polynomial:
+    """With sin of every angle whose cosine is squared, and the other way round, among the atoms: 1 − cos² is sin²."""
+    squared = [x for i, x in enumerate(p.atoms) if any(powers[i] > 1 for powers in p.terms)]
+    waves = [x for x in squared if isinstance(x, sympy.sin | sympy.cos)]
+    pairs = [(x, sympy.sin if isinstance(x, sympy.cos) else sympy.cos) for x in waves]
+    return p.with_atoms([y for x, other in pairs if (y := other(x.args[0])) not in p.atoms and isinstance(y, other)])
+
+
+def fewest_squares(p: Polynomial) -> Polynomial:
+    """With sin² or cos² of each angle written by the other, where that leaves fewer terms."""
+    best = p
+    for i, j in p.circles:
+        best = min(best, best.on_sphere(i, [j]), best.on_sphere(j, [i]), key=len)
+    return best
+
+
+def squared(p: Polynomial) -> Polynomial:
+    """With α − α cos² = α sin², term by term: what `reduced` has torn apart."""
+    left = dict(p.terms)
+    for i, j in p.circles:
+        for powers in sorted(left, reverse=True):
+            over = raised(powers, j, 2)
+            if powers in left and over in left and left[over] == -left[powers]:
+                c = left.pop(powers)
+                del left[over]
+                accumulate(left, raised(powers, i, 2), c)
+    return p.like(left)
+
+
+def with_double_angles(p: Polynomial) -> Polynomial:
+    """With sin a cos a = ½ sin 2a and 2 cos² − 1 = cos 2a."""
+    atoms, left = list(p.atoms), dict(p.terms)
+    for i, j in p.circles:
+        angle, place = p.atoms[i].args[0], len(atoms)
+        found: Terms = {}
+        longer: Terms = {(*powers, 0, 0): c for powers, c in left.items()}
+        for powers in sorted(longer, reverse=True):
+            over = raised(powers, j, 2)
+            if powers not in longer:
+                continue
+            if over in longer and longer[over] == -2 * longer[powers]:
+                c = longer.pop(powers)
+                del longer[over]
+                accumulate(found, raised(powers, place + 1, 1), -c)
+            elif powers[i] > 0 and powers[j] > 0:
+                n = min(powers[i], powers[j])
+                c = longer.pop(powers)
+                accumulate(found, raised(raised(raised(powers, i, -n), j, -n), place, n), Fraction(c, 2**n))
+        if found:
+            atoms += [sympy.sin(2 * angle), sympy.cos(2 * angle)]
+            left = total([longer, found])
+    return Polynomial(atoms, left, p.floats)
+
+
+def with_angle_sums(p: Polynomial) -> Polynomial:
+    """With sin a sin b + cos a cos b = cos(a − b), and its three companions, where both terms have one coefficient."""
+    present = ([k for k, (s, c) in enumerate(p.circles) if powers[s] or powers[c]] for powers in p.terms)
+    best = p
+    for k, l in dict.fromkeys(pair for each in present for pair in combinations(each, 2)):
+        (sa, ca), (sb, cb) = p.circles[k], p.circles[l]
+        a, b = p.atoms[sa].args[0], p.atoms[sb].args[0]
+        best = _joined(best, (sa, sb), (ca, cb), lambda same, a=a, b=b: sympy.cos(a - b) if same else -sympy.cos(a + b))
+        best = _joined(best, (sa, cb), (ca, sb), lambda same, a=a, b=b: sympy.sin(a + b) if same else sympy.sin(a - b))
+    return best
+
+
+def _joined(p: Polynomial, one: tuple[int, int], other: tuple[int, int], wave: Callable[[bool], Expr]) -> Polynomial:
+    """x_i x_j + x_k x_l = wave(True) and x_i x_j − x_k x_l = wave(False), for one = (i, j) and other = (k, l)."""
+    (i, j), (k, l) = one, other
+    left, found = dict(p.terms), []
+    for powers in [powers for powers in left if powers[i] > 0 and powers[j] > 0]:
+        rest = raised(raised(powers, i, -1), j, -1)
+        partner = raised(raised(rest, k, 1), l, 1)
+        if powers in left and abs(left.get(partner, 0)) == abs(left[powers]):
+            c, d = left.pop(powers), left.pop(partner)
+            number, atom = wave(c == d).as_coeff_Mul()
+            found.append((rest, c * int(number), atom))
+    if not found:
+        return p
+    result = p.like(left).with_atoms([atom for atom in dict.fromkeys(atom for *_, atom in found) if atom not in p.atoms])
+    more = (0,) * (len(result.atoms) - len(p.atoms))
+    for rest, c, atom in found:
+        accumulate(result.terms, raised(rest + more, result.atoms.index(atom), 1), c)
+    return result
+
+
+def on_unit_quaternions(p: Polynomial) -> Polynomial:
+    """With a component of each unit quaternion, of degree one, removed by x² + y² + z² + w² = 1, where that is shorter."""
+    best = p
+    for last, others in p.spheres().items():
+        four = (*others, last)
+        best = min(best, *(best.on_sphere(i, [j for j in four if j != i]) for i in four), key=len)
+    return best
