@@ -1,11 +1,13 @@
-"""SymPy's `simplify` on the equations of the zoo, as numbers for the table in `docs/forms/index.md`.
+"""SymPy on the equations of the zoo, as numbers for the table in `docs/forms/index.md`.
 
     python benchmarks/pages.py [NAME …]
 
-For every system of the zoo that is written in symbols, Lagrange's equations and Kane's (with the pseudo-velocities of the
-example, or suitable ones) as they are derived, each side simplified by SymPy in a process of its own that is given twice
-`LIMIT` seconds of time. Writes `docs/forms/pages.json`: form → system → [characters, CPU seconds], null where simplify did
-not come to an end. Characters are those of one line of Unicode text for each equation of motion.
+For every system of the zoo that is written in symbols: Lagrange's equations derived by SymPy (d/dt ∂T/∂q̇ − ∂T/∂q with its own
+`diff` and functions of time, as its `LagrangesMethod` does) and each side simplified by `sympy.simplify`; Kane's with the
+pseudo-velocities of the example (or suitable ones) as this library derives them, since SymPy's Kane needs bodies and frames, each side simplified by `sympy.simplify`. Each in a process of its own that is given `LIMIT`
+seconds. Writes `docs/forms/pages.json`: form → system → [characters, CPU seconds], null where it did not come to an end.
+Characters are those of one line of Unicode text for each equation of motion. "own" holds the same of this library: derivation
+and simplified text, each in a process of its own as well.
 """
 
 from __future__ import annotations
@@ -23,10 +25,11 @@ import sympy
 
 import appell as ap
 from appell.forms import FORMS
+from appell.forms.display import lines
 from appell.letters import text
 
-LIMIT = 60.0
-"""Half of the seconds that one system and one form may take."""
+LIMIT = 600.0
+"""Seconds that one system and one form may take."""
 PATH = Path(__file__).parents[1] / "docs" / "forms" / "pages.json"
 
 
@@ -43,36 +46,73 @@ def characters(equations: Any) -> int:
     return sum(len(f"{text(e.lhs)} = {text(e.rhs)}") for e in equations)
 
 
+def by_sympy(system: Any) -> list[sympy.Eq]:
+    """Lagrange's equations by SymPy's own derivatives of functions of time, both sides simplified."""
+    t = ap.t
+    functions = {q: sympy.Function(f"f_{i}")(t) for i, q in enumerate(system.coordinates)}
+    jets = {q.d: f.diff(t) for q, f in functions.items()} | {q.dd: f.diff(t, 2) for q, f in functions.items()} | functions
+    back = {f: jet for jet, f in jets.items()}
+    T = system.kinetic.xreplace(jets)
+    right = [e.rhs for e in FORMS["lagrange"](system).equations]
+    found = []
+    for f, Q in zip(functions.values(), right, strict=True):
+        lhs = sympy.simplify(T.diff(f.diff(t)).diff(t) - T.diff(f))
+        rhs = sympy.simplify(Q.xreplace(jets))
+        restored = [side.xreplace(dict(sorted(back.items(), key=lambda p: -p[0].count_ops()))) for side in (lhs, rhs)]
+        found.append(sympy.Eq(*restored, evaluate=False))
+    return found
+
+
 def simplify(name: str, form: str, out: Any) -> None:
     """What SymPy makes of both sides, sent to the process that waits."""
-    equations = written(ap.zoo.ALL[name](), form)
+    example = ap.zoo.ALL[name]()
+    equations = written(example, form)
     if equations is None:
         return out.send("none")
+    system = example.system.symbolic()
     begin = time.process_time()
-    short = [sympy.Eq(sympy.simplify(e.lhs), sympy.simplify(e.rhs), evaluate=False) for e in equations.equations]
-    out.send((characters(short), round(time.process_time() - begin, 2)))
+    if form == "lagrange" and system.holonomic_speeds:
+        short = by_sympy(system)
+    else:
+        short = [sympy.Eq(sympy.simplify(e.lhs), sympy.simplify(e.rhs), evaluate=False) for e in equations.equations]
+    seconds = time.process_time() - begin
+    out.send((characters(short), round(seconds, 2)))
 
 
-def measured(name: str, form: str) -> Any:
+def own(name: str, form: str, out: Any) -> None:
+    """What this library makes of them."""
+    example = ap.zoo.ALL[name]()
+    begin = time.process_time()
+    equations = written(example, form)
+    if equations is None:
+        return out.send("none")
+    shown = lines(equations, "simplified")[: len(equations.equations)]
+    count = characters(shown)
+    out.send((count, round(time.process_time() - begin, 4)))
+
+
+def measured(job: Any, name: str, form: str) -> Any:
     """[characters, seconds], None past the limit, "none" where the form does not apply."""
     ours, theirs = multiprocessing.Pipe()
-    process = multiprocessing.Process(target=simplify, args=(name, form, theirs))
+    process = multiprocessing.Process(target=job, args=(name, form, theirs))
     process.start()
-    found = ours.recv() if ours.poll(2 * LIMIT) else None
+    found = ours.recv() if ours.poll(LIMIT) else None
     process.kill()
     return found
 
 
 def main(names: list[str]) -> None:
-    known = json.loads(PATH.read_text())["forms"] if PATH.exists() else {"lagrange": {}, "kane": {}}
-    for name in names or [n for n in ap.zoo.ALL if n not in ap.zoo.ROBOTS]:
-        for form, table in known.items():
-            found = measured(name, form)
-            if found != "none":
-                table[name] = found
-            print(name, form, found, flush=True)
     said = {"sympy": sympy.__version__, "python": platform.python_version(), "date": str(date.today()), "limit_s": LIMIT}
-    PATH.write_text(json.dumps({**said, "forms": known}, indent=1) + "\n")
+    known = json.loads(PATH.read_text()) if PATH.exists() else {}
+    tables = {key: known.get(key, {"lagrange": {}, "kane": {}}) for key in ("own", "forms")}
+    for name in names or [n for n in ap.zoo.ALL if n not in ap.zoo.ROBOTS]:
+        for key, job in (("own", own), ("forms", simplify)):
+            for form, table in tables[key].items():
+                found = measured(job, name, form)
+                if found != "none":
+                    table[name] = found
+                print(name, form, key, found, flush=True)
+        PATH.write_text(json.dumps({**said, **tables}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection
+from functools import cached_property
 from typing import Any
 
 import sympy
@@ -109,20 +110,60 @@ def latex(expr: Any, motion: Collection[Symbol] = ()) -> str:
     return _Latex().doprint(_ordered(expr, motion))
 
 
-def latex_lines(expr: Any, width: int, motion: Collection[Symbol] = ()) -> list[str]:
-    """LaTeX of a sum in lines of about `width` characters of text, broken before a + or −; one line where it is no sum."""
-    ordered, printer, plain = _ordered(expr, motion), _Latex(), _Text({"order": None, "full_prec": False})
-    if not ordered.is_Add or len(plain.doprint(ordered)) <= width:
-        return [printer.doprint(ordered)]
-    lines, room = [""], width
-    for term in printer._as_ordered_terms(ordered):
-        size, minus = len(plain.doprint(term)) + 3, term.could_extract_minus_sign()
-        if lines[-1] and size > room:
-            lines, room = [*lines, "{}"], width
-        sign = "- " if minus else "+ " if lines[-1] else ""
-        lines[-1] += f" {sign}{printer.doprint(-term if minus else term)}"
-        room -= size
-    return [line.strip() for line in lines]
+class Piece:
+    """LaTeX of an expression with its width (pt), and the same in `parts` between which a row may end, where it has some.
+
+    Sums are parted before a + or −, products before a sum in brackets and inside it.
+    """
+
+    def __init__(self, expr: Any, before: str = "", after: str = ""):
+        self._expr, self._before, self._after = expr, before, after
+
+    @staticmethod
+    def of(expr: Any, motion: Collection[Symbol] = ()) -> Piece:
+        """Of an expression in the order of the books."""
+        return Piece(_ordered(expr, motion))
+
+    @cached_property
+    def latex(self) -> str:
+        return self._before + _PRINTER.doprint(self._expr) + self._after
+
+    @cached_property
+    def width(self) -> float:
+        return typeset.width(self.latex)
+
+    @cached_property
+    def parts(self) -> tuple[Piece, ...]:
+        expr, found = self._expr, []
+        if expr.is_Add:
+            for k, term in enumerate(_PRINTER._as_ordered_terms(expr)):
+                minus = term.could_extract_minus_sign()
+                found.append(Piece(-term if minus else term, "- " if minus else "+ " if k else ""))
+        elif expr.is_Mul or expr.is_Pow:
+            sums = [x for x in sympy.Mul.make_args(expr) if _is_bracket(x)]
+            rest = sympy.Mul(*(x for x in sympy.Mul.make_args(expr) if not _is_bracket(x)))
+            found += [Piece(rest)] if sums and rest != 1 else []
+            for x in sums:
+                base, power = (x.base, x.exp) if x.is_Pow else (x, 1)
+                inside = Piece(base).parts
+                found += [inside[0].between(r"\bigl("), *inside[1:-1]]
+                found.append(inside[-1].between("", r"\bigr)" + ("" if power == 1 else f"^{{{power}}}")))
+        if not found:
+            return ()
+        return found[0].between(self._before), *found[1:-1], found[-1].between("", self._after)
+
+    def between(self, before: str, after: str = "") -> Piece:
+        """The same with more before and after it."""
+        return Piece(self._expr, before + self._before, self._after + after)
+
+
+def _is_bracket(x: Any) -> bool:
+    """A factor that is a sum, or a positive power of one; a long sum in a denominator, too."""
+    base, power = (x.base, x.exp) if x.is_Pow else (x, sympy.S.One)
+    return base.is_Add and power.is_Integer and (power > 0 or Piece(base).width > typeset.PAGE / 2)
+
+
+_PRINTER = _Latex()
 
 
 def text(expr: Any, motion: Collection[Symbol] = ()) -> str:

@@ -68,3 +68,54 @@ def text(name: str, order: int = 0) -> str:
 def latex_text(text: str) -> str:
     """Plain text inside LaTeX mathematics: special characters escaped, spaces kept."""
     return "".join("\\" + c if c in "_#$%&{} " else "\\ " if c in "\\^~" else c for c in text)
+
+
+# -- widths -----------------------------------------------------------------------------------------------------------------
+
+PAGE = 345.0
+"""Width of the text on a page of A4, LaTeX's article at 10 pt (pt)."""
+
+_TOKEN = re.compile(r"\\[a-zA-Z]+|\\.|\{|[^\\{]")
+_WIDE = {
+    **dict.fromkeys("mMwW", 9.0), **dict.fromkeys("+-", 12.5), "=": 13.5, "<": 13.5, ">": 13.5, " ": 0.0, "}": 0.0,
+    **dict.fromkeys((r"\sin", r"\cos", r"\tan", r"\log", r"\exp"), 17.0), r"\operatorname": 2.0, r"\quad": 10.0, r"\sqrt": 9.0,
+    **dict.fromkeys(r"().,|!", 4.0), **dict.fromkeys((r"\left", r"\right", r"\bigl", r"\bigr"), 2.0), r"\,": 1.7, r"\ ": 3.4,
+    **dict.fromkeys((r"\dot", r"\ddot", r"\dddot", r"\mathrm", r"\mathit", r"\text", r"\displaystyle"), 0.0),
+}  # fmt: skip
+"""Points of a token at 10 pt, where it is not that of a letter."""
+_LETTER = 6.2
+
+
+def width(latex: str) -> float:
+    """About the width of a formula in points at 10 pt; scripts are 0.75 as large, fractions as wide as their longer part."""
+    return _width(latex, 0)[0]
+
+
+def _width(latex: str, at: int) -> tuple[float, int]:
+    """(width, end) of a formula from `at` to its end or to the bracket } that closes it."""
+    total = 0.0
+    while at < len(latex) and latex[at] != "}":
+        token = _TOKEN.match(latex, at)
+        word = token[0] if token else latex[at]
+        at += len(word)
+        if word == "{":
+            inner, at = _width(latex, at)
+            total, at = total + inner, at + 1
+        elif word in ("^", "_"):
+            inner, at = _argument(latex, at)
+            total += 0.75 * inner
+        elif word == r"\frac":
+            above, at = _argument(latex, at)
+            below, at = _argument(latex, at)
+            total += 3.0 + max(above, below)
+        else:
+            total += _WIDE.get(word, _LETTER)
+    return total, at
+
+
+def _argument(latex: str, at: int) -> tuple[float, int]:
+    """(width, end) of what stands in {…}, or of one token."""
+    if latex[at : at + 1] != "{":
+        return _LETTER, at + 1
+    inner, end = _width(latex, at + 1)
+    return inner, end + 1

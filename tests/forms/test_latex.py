@@ -9,7 +9,8 @@ import pytest
 
 import appell as ap
 from appell.forms import FORMS
-from appell.letters import latex_lines
+from appell.forms.rows import filled
+from appell.letters import Piece
 
 ENGINE = shutil.which("pdflatex")
 HEAD = r"\documentclass[a4paper]{article}\usepackage{amsmath}\begin{document}"
@@ -37,10 +38,12 @@ def test_a_tex_engine_takes_every_form(tmp_path):
 
 def test_long_sums_go_on_in_the_next_line():
     x, y = ap.coordinates("x y")
-    sum_ = x.dd + sum((-1) ** k * k * x**k * y for k in range(2, 12))
-    rows = latex_lines(sum_, 30)
-    assert len(rows) > 3 and all(row.startswith(("{} +", "{} -")) for row in rows[1:])
-    assert latex_lines(x * y, 1) == ["x y"] and len(latex_lines(sum_, 200)) == 1
+    total = x.dd + sum((-1) ** k * k * x**k * y for k in range(2, 12))
+    wide, rows = filled(Piece.of(total), 100.0)
+    assert wide <= 100 and len(rows) > 3 and all(row.startswith(("{} +", "{} -")) for row in rows[1:])
+    assert filled(Piece.of(x * y), 1.0)[1] == ["x y"] and len(filled(Piece.of(total), 1000.0)[1]) == 1
+    wide, rows = filled(Piece.of(5 * x.d**2 * total**2 / y), 120.0)
+    assert wide <= 120 and len(rows) > 3 and rows[0].count(r"\bigl(") == rows[-1].count(r"\bigr)^{2}") == 1
     shown = ap.forms.lagrange(ap.System([x], x.d**2 / 2, sum(k * x**k for k in range(1, 30)))).latex("plain")
     assert shown.count("&=") == 1 and shown.count(r"&\quad {} ") >= 2
     assert shown.count(r"\left(") == shown.count(r"\right)")

@@ -17,7 +17,7 @@ from sympy import Eq, Expr
 from appell import tidy
 from appell.errors import ModelError
 from appell.forms.effort import COLLECT, FACTOR, INSIDE, SIMPLIFY, Effort
-from appell.letters import latex_lines
+from appell.forms.rows import aligned
 from appell.letters import text as _text
 from appell.remember import remembered
 
@@ -31,8 +31,6 @@ LONG = 60
 """Different subexpressions from which an expression is tidied from the inside before it is multiplied out."""
 TERMS = 3_000
 """Terms up to which an expression is multiplied out for display."""
-WIDTH = 110
-"""Characters of text to a line of mathematics on a page of A4."""
 BUDGET = 3.0
 """Effort (about seconds, counted in operations) for all simplifications of one display."""
 
@@ -127,17 +125,7 @@ def _is_closing(equations: Equations, unknown: object) -> bool:
 
 def latex(equations: Equations, style: str = "plain", closing: bool = False) -> str:
     """An `aligned` environment, one equation a line; sums that are longer than a page is wide go on in the next one."""
-    body = " \\\\\n".join(line for e in lines(equations, style, closing) for line in _rows(e))
-    return f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}"
-
-
-def _rows(e: Any) -> list[str]:
-    """An equation as rows of an `aligned` environment: lhs &= rhs, each side continued after a \\quad."""
-    left, right = latex_lines(e.lhs, WIDTH), latex_lines(e.rhs, WIDTH)
-    if len(left) == 1:
-        return [f"{left[0]} &= {right[0]}", *(rf"&\quad {line}" for line in right[1:])]
-    rows = [f"& {left[0]}", *(rf"&\quad {line}" for line in left[1:])]
-    return [*rows, *(rf"&\quad {'=' if k == 0 else ''} {line}" for k, line in enumerate(right))]
+    return aligned(lines(equations, style, closing))
 
 
 def text(equations: Equations, style: str = "plain", closing: bool = False) -> str:
