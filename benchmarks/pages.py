@@ -4,10 +4,11 @@
 
 For every system of the zoo that is written in symbols: Lagrange's equations derived by SymPy (d/dt ∂T/∂q̇ − ∂T/∂q with its own
 `diff` and functions of time, as its `LagrangesMethod` does) and each side simplified by `sympy.simplify`; Kane's with the
-pseudo-velocities of the example (or suitable ones) as this library derives them, since SymPy's Kane needs bodies and frames, each side simplified by `sympy.simplify`. Each in a process of its own that is given `LIMIT`
-seconds. Writes `docs/forms/pages.json`: form → system → [characters, CPU seconds], null where it did not come to an end.
-Characters are those of one line of Unicode text for each equation of motion. "own" holds the same of this library: derivation
-and simplified text, each in a process of its own as well.
+pseudo-velocities of the example (or suitable ones) as this library derives them, since SymPy's Kane needs bodies and frames,
+each side simplified by `sympy.simplify`. Each in a process of its own that is given `LIMIT` seconds. Writes
+`docs/forms/pages.json`: form → system → [characters, CPU seconds], null where it did not come to an end. Characters are those
+of one line of Unicode text for each equation of motion. "own" holds the same of this library: derivation and simplified text,
+each in a process of its own as well.
 """
 
 from __future__ import annotations

@@ -140,8 +140,9 @@ class Piece:
                 minus = term.could_extract_minus_sign()
                 found.append(Piece(-term if minus else term, "- " if minus else "+ " if k else ""))
         elif expr.is_Mul or expr.is_Pow:
-            sums = [x for x in sympy.Mul.make_args(expr) if _is_bracket(x)]
-            rest = sympy.Mul(*(x for x in sympy.Mul.make_args(expr) if not _is_bracket(x)))
+            factors: tuple[Any, ...] = sympy.Mul.make_args(expr)
+            sums = [x for x in factors if _is_bracket(x)]
+            rest = sympy.Mul(*(x for x in factors if not _is_bracket(x)))
             found += [Piece(rest)] if sums and rest != 1 else []
             for x in sums:
                 base, power = (x.base, x.exp) if x.is_Pow else (x, 1)

@@ -25,7 +25,7 @@ from sympy import Eq, Expr, Symbol
 
 from appell.errors import FormNotApplicable, ModelError, SingularConfiguration
 from appell.forms import display, laws, stationary, symbolic
-from appell.forms.derivation import gradient, partial
+from appell.forms.derivation import along, gradient, partial
 from appell.forms.effort import Effort
 from appell.forms.linear import Undetermined, solve_with_nullity
 from appell.forms.manifold import usual_nullity
@@ -36,6 +36,7 @@ from appell.model.friction import refuse_friction
 from appell.model.multiplier import Multiplier
 from appell.model.prescription import moments, values_of
 from appell.model.values import bound
+from appell.remember import remembered
 
 Values = dict[Symbol, Any]
 
@@ -59,6 +60,7 @@ def multiplier_symbols(system: System) -> tuple[Multiplier, ...]:
     return tuple(own if own in written else Multiplier(label) for own, label in zip(given, labels, strict=True))
 
 
+@remembered
 def generalized_forces(system: System) -> tuple[Expr, ...]:
     """Q_i = forces_i − Σ_j ∂V/∂q_j ∂q̇_j/∂v_i, (nv,)."""
     V_q = dict(zip(system.coordinates, gradient(system.potential, system.coordinates), strict=True))
@@ -69,11 +71,12 @@ def generalized_forces(system: System) -> tuple[Expr, ...]:
     )
 
 
+@remembered
 def tower(system: System, row: int) -> tuple[Expr, ...]:
     """(f, ḟ, f̈), (f, ḟ) or (f,): a constraint and its derivatives along the motion up to the accelerations."""
-    levels = [system.residuals[row]]
+    levels, d_dt = [system.residuals[row]], along(system.rates)
     for _ in range(system.constraints[row].order, 2):
-        levels.append(system.total_derivative(levels[-1]))
+        levels.append(d_dt(levels[-1]))
     return tuple(levels)
 
 
@@ -82,14 +85,14 @@ def acceleration_rows(system: System) -> tuple[Expr, ...]:
     return tuple(tower(system, i)[-1] for i in range(len(system.constraints)))
 
 
+@remembered
 def directions(system: System) -> tuple[tuple[Expr, ...], ...]:
     """W_k = ∂ḟ/∂v (order 0, equal to ∂f/∂q for v = q̇), ∂f/∂v (order 1), ∂f/∂a (order 2), or the given reaction; (rows, nv)."""
 
     def ideal(i: int, c: Constraint) -> tuple[Expr, ...]:
         if c.order == 2:
-            return tuple(sympy.diff(system.residuals[i], a) for a in system.accelerations)
-        f = tower(system, i)[1 - c.order]
-        return tuple(sympy.diff(f, v) for v in system.velocities)
+            return tuple(gradient(system.residuals[i], system.accelerations))
+        return tuple(gradient(tower(system, i)[1 - c.order], system.velocities))
 
     return tuple(given or ideal(i, c) for i, (c, given) in enumerate(zip(system.constraints, system.reactions, strict=True)))
 

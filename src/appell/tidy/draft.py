@@ -14,6 +14,9 @@ from sympy import Expr
 from appell.jets import Jet
 from appell.tidy.polynomial import Number, Polynomial, Powers, Terms, content
 
+FRACTION = 6
+"""One fraction instead of a sum of several has to be shorter by this part: people like sums."""
+
 
 class Draft(NamedTuple):
     """An expression to be: characters of its text but for its sign, whether that is a minus, its terms, how it is made.
@@ -65,7 +68,9 @@ class Drafts:
                 rest = {tuple(map(sub, powers, common)): c for powers, c in terms.items()}
                 number = Fraction(1) if self.p.floats else content(rest.values())
                 inside = self.by_motion(_scaled(rest, number))
-                drafts.append(times(self.monomial(number, common), inside))
+                draft = times(self.monomial(number, common), inside)
+                worse = draft.size // FRACTION if common not in commons(terms)[-1:] else 0
+                drafts.append(draft._replace(size=draft.size + worse))
         return drafts
 
     def by_motion(self, terms: Terms) -> Draft:
@@ -128,7 +133,7 @@ class Drafts:
         return [times(one, two)._replace(size=one.size + two.size + 3 + 2 * (two.terms > 1))]
 
     def monomial(self, c: Number, powers: Powers) -> Draft:
-        """c × Π atom^power, with tangents for sines over cosines."""
+        """c × Π atom^power, with tanⁿ for sinⁿ/cosⁿ."""
         if powers not in self._known:
             self._known[powers] = self._factors(powers)
         above, n_above, below, n_below, factors = self._known[powers]
@@ -147,10 +152,9 @@ class Drafts:
         if any(p < 0 for p in left.values()):
             for i, j in self.p.circles:
                 s, k = left.get(i, 0), left.get(j, 0)
-                if s * k < 0:
-                    n = min(abs(s), abs(k)) * (1 if s > 0 else -1)
-                    tangents.append((i, n))
-                    left[i], left[j] = s - n, k + n
+                if s and s == -k:
+                    tangents.append((i, s))
+                    left[i] = left[j] = 0
         above = n_above = below = n_below = 0
         for i, p in (*tangents, *left.items()):
             size = self._sizes[i] + (0 if abs(p) == 1 else 2 + _digits(abs(p)))

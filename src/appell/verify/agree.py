@@ -288,8 +288,11 @@ class _Judge:
         if type(equations.route).solve_at is Form.solve_at:
             return float("nan")
         tape = Tape([e for residual in equations.residuals for e in (residual, magnitude(residual))])
+        faces = Tape([face.function for face in self.system.unilateral])
         worst = [float("nan")]
         for state in self.states:
+            if any(value < 0 for value in faces(state, self.numbers)):
+                continue  # |x| and sgn x of Routh's form mean nothing behind a wall
             try:
                 found = tape(equations.solution(state, DIGITS), self.numbers)
             except SingularConfiguration:
