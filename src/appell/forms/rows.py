@@ -15,7 +15,7 @@ EQUAL, QUAD = 16.0, 12.0
 def aligned(equations: Sequence[Any]) -> str:
     """The environment: lhs &= rhs where the left sides are short, else both sides one below the other."""
     sides = [(Piece.of(e.lhs), Piece.of(e.rhs)) for e in equations]
-    columns = sorted({left.width for left, _ in sides if left.width <= 0.7 * PAGE} | {0.0}, reverse=True)
+    columns = sorted({left.width for left, _ in sides if left.width <= PAGE - 2 * EQUAL} | {0.0}, reverse=True)
     layouts = [_layout(sides, column) for column in columns]
     _, rows = min(layouts, key=lambda layout: (layout[0] > PAGE, len(layout[1])))
     body = " \\\\\n".join(rows)
