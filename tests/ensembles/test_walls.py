@@ -82,7 +82,52 @@ def test_stops_and_a_table_that_vibrates_faster_than_the_body():
     assert worst < 1e-7 and same and (found.status == Status.OK).all() and "lanes" in found.attrs["path"]
 
 
-def test_rest_and_corners_are_handed_over():
+RESTING = {
+    "ball": ap.System([y], y.d**2 / 2, 9.81 * y, constraints=[ap.Unilateral(y, "floor", restitution=0.5)]),
+    "table": ap.System([y], y.d**2 / 2, 9.81 * y, constraints=[ap.Unilateral(y - sin(8 * ap.t) / 5, "table", restitution=0.3)]),
+    "plastic": ap.System([y], y.d**2 / 2, 9.81 * y, constraints=[ap.Unilateral(y - sin(8 * ap.t) / 5, "table", restitution=0)]),
+    "bowl": ap.System(
+        [x, y], (x.d**2 + y.d**2) / 2, 9.81 * y + x**2 / 2 + x * y / 3, forces={x: -x.d / 10},
+        constraints=[ap.Unilateral(y - x**2 / 4, "bowl", restitution=0.4)],
+    ),
+    "links": ap.System(
+        [x, y], (2 * x.d**2 + y.d**2 + 2 * x.d * y.d * cos(x - y)) / 2, -9.81 * (2 * cos(x) + cos(y)),
+        forces={x: -x.d / 2, y: -y.d / 2}, constraints=[ap.Unilateral(sin(x) + sin(y) + 0.3, "wall", restitution=0.4)],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RESTING)
+def test_rest_and_release(name):
+    """Bouncing that comes to rest, contact, and lifting off again, as in `simulate`: the tables lift the body every period."""
+    system = RESTING[name]
+    starts = {y: np.linspace(0.4, 1.2, 4)} | ({x: np.linspace(0.3, 1.0, 4)} if len(system.coordinates) > 1 else {})
+    found, worst, same = compared(system, starts, 4.0)
+    assert worst < 1e-7 and same and found.attrs["path"] == "lanes" and (found.status == Status.OK).all()
+
+
+def test_reactions_do_the_work_of_a_moving_table():
+    starts, system = {y: np.array([0.4, 1.0])}, RESTING["table"]
+    keep = {"error": ap.reduce.energy_error(), "low": ap.reduce.min(y), "square": ap.reduce.mean(y**2)}
+    lanes, single = (ap.simulate_many(system, starts, {}, 4.0, keep=keep, backend=b) for b in ("auto", "vm"))
+    assert lanes.attrs["path"] == "lanes" and lanes.error.max() < 1e-9
+    np.testing.assert_allclose(lanes.low, single.low, atol=1e-8)
+    np.testing.assert_allclose(lanes.square, single.square, rtol=1e-8)
+    times = np.linspace(0, 4, 31)
+    found = ap.simulate_many(system, starts, {}, 4.0, keep=times)
+    motion = ap.simulate(system, {y: 0.4}, 4.0, {}, times=times)
+    np.testing.assert_allclose(found.y[0], motion[y], atol=1e-8)
+    np.testing.assert_allclose(found.y_d[0], motion[y.d], atol=1e-7)
+
+
+def test_starts_at_rest_on_a_wall():
+    found, worst, same = compared(RESTING["table"], {y: np.zeros(2), y.d: np.full(2, 1.6)}, 1.0)
+    assert worst < 1e-8 and same and found.attrs["path"] == "lanes"
+    found, worst, same = compared(RESTING["ball"], {y: np.zeros(2)}, 1.0)
+    assert worst < 1e-12 and same and found.attrs["path"] == "lanes"
+
+
+def test_corners_are_handed_over():
     wedge = ap.System(
         [x, y], (x.d**2 + y.d**2) / 2, 9.81 * y,
         constraints=[ap.Unilateral(y - x, "right", restitution=0.5), ap.Unilateral(y + x, "left", restitution=0.5)],

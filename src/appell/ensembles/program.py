@@ -86,10 +86,15 @@ class Watch:
 
 @dataclass(frozen=True)
 class WallFunctions:
-    """guards (t, z, p, zd) → g, d, dd, noise, length (faces,); blows (t, z, p) → dz (faces, nz), of a blow on each face."""
+    """guards (t, z, p, zd) → g, d, dd, noise, length (faces,); blows (t, z, p) → dz (faces, nz), of a blow on each face.
+
+    hold (t, z, p, zd) → dzd (faces, nz), push, hidden (faces,): contact; settle (t, z, p) → position, velocity (faces, nz).
+    """
 
     guards: Fn
     blows: Fn
+    hold: Fn
+    settle: Fn
 
 
 @dataclass(frozen=True)
@@ -114,7 +119,8 @@ def many_source(
     precision, rhs = PRECISIONS[scalar], guarded_flow(flow)
     corrections = [step for step in (flow.position, flow.velocity) if step is not None]
     assert all(isinstance(step, Fn) for step in corrections)
-    fns = [rhs, *corrections, *([watch.observe] if watch else []), *([walls.guards, walls.blows] if walls else [])]
+    fns = [rhs, *corrections, *([watch.observe] if watch else [])]
+    fns += [walls.guards, walls.blows, walls.hold, walls.settle] if walls else []
     order = tableau.order if isinstance(tableau, Taylor) else 0
     fns += [series(flow, tableau)] if isinstance(tableau, Taylor) else []
     texts = [language.emit(fn, precision) for fn in fns]
@@ -123,7 +129,7 @@ def many_source(
         "NZ": flow.nz, "NP": rhs.inputs[2].size, "HAS_PROJECTION": int(flow.projects), "PIVOTS": pivots, "CLOSE": CLOSE,
         "HANDED": HANDED, "OBSERVED": watch.observe.outputs[0].size if watch else 0, "PROBES": NODES,
         "REDUCTIONS": watch.count if watch else 0, "FACES": walls.guards.outputs[0].size if walls else 0,
-        "ORDER": order, "ACCUMULATING": ACCUMULATING, "LANDINGS": LANDINGS,
+        "WORK": int(flow.has_work), "ORDER": order, "ACCUMULATING": ACCUMULATING, "LANDINGS": LANDINGS,
     }  # fmt: skip
     method = _series_text(tableau) if isinstance(tableau, Taylor) else _tableau_text(tableau, precision)
     values = {
@@ -188,7 +194,7 @@ def _number_text(precision: Precision, lanes: int) -> dict[str, object]:
         "scalar": precision.scalar, "integer": precision.integer, "lanes": lanes, "bytes": precision.size * lanes,
         "size": precision.size, "mantissa": 52 if double else 23, "shift": repr(2.0**52 if double else 2.0**23),
         "bias": 1023 if double else 127, "tiny": "1e-300" if double else "1e-36f", "near": "1e-15" if double else "1e-6f",
-        "epsilon": "DBL_EPSILON" if double else "FLT_EPSILON", "smallest": "1e-20",
+        "coarse": "1" if double else "1.5e8", "epsilon": "DBL_EPSILON" if double else "FLT_EPSILON", "smallest": "1e-20",
         "limit": f"{precision.limit!r}{precision.suffix}",
     }  # fmt: skip
 

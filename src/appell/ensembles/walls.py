@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from appell.contact.functions import bends_with_speed
-from appell.contact.numbers import ROUNDING
+from appell.contact.numbers import HIDDEN, ROUNDING
 from appell.ensembles.program import WallFunctions
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, block_matrix, column, row_major, substitute, symbols, take, zeros
 from appell.graph.elimination import eliminated
 from appell.normal_form import NormalForm
-from appell.normal_form.flow import Flow, State, inputs_of
+from appell.normal_form.flow import Flow, State, inputs_of, short_blocks
 from appell.normal_form.saddle import CHOLESKY
 from appell.remember import remembered
 from appell.simulate.run import Run
@@ -38,7 +38,7 @@ def wall_functions(run: Run, motion: Flow) -> WallFunctions | None:
 @remembered
 def _made(form: NormalForm, motion: Flow) -> WallFunctions:
     state = State.full(form, motion.has_work)
-    return WallFunctions(_guards(form, state), _blows(form, state))
+    return WallFunctions(_guards(form, state), _blows(form, state), _hold(form, state), _settle(form, state))
 
 
 def _guards(form: NormalForm, state: State) -> Fn:
@@ -61,20 +61,62 @@ def _guards(form: NormalForm, state: State) -> Fn:
 
 def _blows(form: NormalForm, state: State) -> Fn:
     """Δv_i = −(1 + e_i) ġ_i / (n_i K n_iᵀ) K n_iᵀ with K r = x: M x = r + Aᵀμ, A x = 0; the work is the jump of H."""
+    e, rate = form["restitution"], form["g_d"]
+    rows = [_struck(form, state, -(1 + e[i]) * rate[i] * u) for i, u in enumerate(_answers(form))]
+    return make_fn("blows", inputs_of(form, state), {"dz": _stacked(rows, state)})
+
+
+def _answers(form: NormalForm) -> list[Value]:
+    """K n_iᵀ / (n_i K n_iᵀ) of each face, (nv,): the velocities of a blow after which ġ_i is one more."""
     n, nv, m = form["g"].numel(), form.nv, form.m
-    M, A, normals = form["M"], form["A"], form["g_v"]
+    M, A, normals = short_blocks(form).M, short_blocks(form).A, form["g_v"]
     block = block_matrix([[M, A.T], [A, zeros(m, m)]])
     answers, _ = eliminated(block, column(normals.T, zeros(m, n)), range(nv))
-    rows = []
-    for i in range(n):
-        answer = answers[:nv, i]
-        dv = -(1 + form["restitution"][i]) * form["g_d"][i] / (normals[i, :] @ answer) * answer
-        parts = [zeros(form.nq), dv]
-        if state.has_work:
-            parts.append(substitute(form["H"], [form.inputs["v"]], [form.inputs["v"] + dv]) - form["H"])
-        rows.append(column(*parts))
-    dz = row_major(block_matrix([[row.T] for row in rows]))
-    return make_fn("blows", inputs_of(form, state), {"dz": (dz, (n, state.size))})
+    return [answers[:nv, i] / (normals[i, :] @ answers[:nv, i]) for i in range(n)]
+
+
+def _struck(form: NormalForm, state: State, dv: Value) -> Value:
+    """Δz of a jump of the velocities: its work is that of H."""
+    parts = [zeros(form.nq), dv]
+    if state.has_work:
+        parts.append(substitute(form["H"], [form.inputs["v"]], [form.inputs["v"] + dv]) - form["H"])
+    return column(*parts)
+
+
+def _stacked(rows: list[Value], state: State) -> tuple[Value, tuple[int, int]]:
+    return row_major(block_matrix([[row.T] for row in rows])), (len(rows), state.size)
+
+
+def _hold(form: NormalForm, state: State) -> Fn:
+    """Contact with one face: what is to be added to ż so that g̈_i = 0, the reaction Λ_i, and what rounding leaves of it.
+
+        Δa = −g̈_i u_i,   u_i = K n_iᵀ / (n_i K n_iᵀ)            Λ_i = −g̈_i / (n_i K n_iᵀ), which does the work Λ_i n_i v
+    """
+    n = form["g"].numel()
+    zd = symbols("zd", state.size)
+    a = take(zd, range(form.nq, form.nq + form.nv))
+    bends, normals = form["g_dd0"] + form["g_v"] @ a, form["g_v"]
+    terms = form["g_dd0"].fabs() + normals.fabs() @ a.fabs()
+    rows, pushes, hidden = [], [], []
+    for i, u in enumerate(_answers(form)):
+        inertia = u.T @ (short_blocks(form).M @ u)  # 1/(n_i K n_iᵀ)
+        pushes.append(-bends[i] * inertia)
+        hidden.append(HIDDEN * terms[i] * inertia)
+        work = [pushes[-1] * (normals[i, :] @ form.inputs["v"])] if state.has_work else []
+        rows.append(column(zeros(form.nq), -bends[i] * u, *work))
+    inputs = {**inputs_of(form, state), "zd": (zd, (state.size,))}
+    outputs = {"dzd": _stacked(rows, state), "push": (column(*pushes), (n,)), "hidden": (column(*hidden), (n,))}
+    return make_fn("hold", inputs, outputs)
+
+
+def _settle(form: NormalForm, state: State) -> Fn:
+    """Newton's corrections onto one face: of positions, Δq = −g_i N u_i, and of velocities, Δv = −ġ_i u_i with its work."""
+    answers = _answers(form)
+    rest = zeros(state.size - form.nq)
+    positions = [column(-form["g"][i] * (form["N"] @ u), rest) for i, u in enumerate(answers)]
+    velocities = [_struck(form, state, -form["g_d"][i] * u) for i, u in enumerate(answers)]
+    outputs = {"position": _stacked(positions, state), "velocity": _stacked(velocities, state)}
+    return make_fn("settle", inputs_of(form, state), outputs)
 
 
 __all__ = ["no_walls", "wall_functions"]
