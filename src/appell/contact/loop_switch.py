@@ -104,7 +104,7 @@ class PySwitchLoop:
             z[nq:end] += correct(at, -at.g_d[list(held)])
             return z, float(defect)
 
-        return replace(plain, rhs=rhs, project=project)
+        return replace(plain, rhs=rhs, project=project, guarded=None)
 
 
 class _Guards(NamedTuple):
@@ -212,7 +212,7 @@ class _Flight:
     def _between(self, times: Array, end: float) -> Array:
         task = replace(
             self.task, t0=self.t, z0=self.z, t_end=end, first_step=end - self.t, times=times, keep_steps=False,
-            max_steps=self.task.max_steps,
+            max_steps=self.task.max_steps, row_size=None,
         )  # fmt: skip
         *_, there = self.loop.run(task)
         return there.z_times
@@ -223,7 +223,10 @@ class _Flight:
         """One step of the plain loop, kept as a whole or up to the first crossing."""
         task = self.task
         trial = replace(task, t0=self.t, z0=self.z, first_step=self.h, max_steps=1, keep_steps=True, times=np.zeros(0))
-        *_, there = self.loop.run(trial)
+        there = trial.trace()
+        there.sigma = self.trace.sigma
+        *_, there = self.loop.run(trial, there)
+        self.trace.sigma = there.sigma
         if there.status not in (Status.OK, Status.MAX_STEPS) or there.t == self.t:
             return there.status
         start, end, h = self.guards(self.t, self.z), self.guards(there.t, there.z), there.t - self.t
@@ -247,7 +250,7 @@ class _Flight:
         if self.standing > STANDING:
             return Status.STEP_TOO_SMALL
         if hit.time > self.t:
-            *_, there = self.loop.run(replace(trial, t_end=hit.time, max_steps=self.task.max_steps))
+            *_, there = self.loop.run(replace(trial, t_end=hit.time, max_steps=self.task.max_steps, row_size=None))
             if there.status is not Status.OK:
                 return there.status
             self._advance(hit.time, there, keep_h=True)

@@ -1,4 +1,4 @@
-"""Ranks of the rows along a motion that no guard watched on its way: with walls, under a control, in steps of fixed size, …
+"""Ranks of the rows along a motion that no guard watched on its way: in contact with walls, in steps of fixed size, …
 
 With Y = L⁻¹Aᵀ/w as at the start (`normal_form.rank`) and σ its smallest singular value of rank r at the steps of the motion,
 
@@ -11,6 +11,7 @@ A change point through which the velocities went smoothly is noted; one at which
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -39,11 +40,16 @@ JUMP = 0.05
 """Share of the speed by which velocities may change across a change point, besides what they do at the rate around it."""
 
 
-def ranks_along(run: Run, t: Array, q: Array, v: Array, blows: Array) -> tuple[list[Note], list[str]]:
-    """(notes, doubts) of a motion through the states (t (k,), q, v), with impacts at the times `blows`."""
+def ranks_along(
+    run: Run, t: Array, q: Array, v: Array, blows: Array, told: Sequence[float] = ()
+) -> tuple[list[Note], list[str]]:
+    """(notes, doubts) of a motion through the states (t (k,), q, v), with impacts at the times `blows`.
+
+    Change points at the times `told` are known.
+    """
     if not run.form.m or run.form.gauss or len(t) < 2:
         return [], []
-    along = _Along(run, t, q, v, blows)
+    along = _Along(run, t, q, v, blows, told)
     with np.errstate(all="ignore"):
         few = min(1.0, (30 / run.form.nv) ** 2)  # singular values of many rows are dear
         count = int(min(max(LOOKS, len(t) // 4), MOST) * few) + 8
@@ -62,8 +68,8 @@ class _Look:
 
 
 class _Along:
-    def __init__(self, run: Run, t: Array, q: Array, v: Array, blows: Array):
-        self.run, self.t, self.q, self.v, self.blows = run, t, q, v, blows
+    def __init__(self, run: Run, t: Array, q: Array, v: Array, blows: Array, told: Sequence[float]):
+        self.run, self.t, self.q, self.v, self.blows, self.told = run, t, q, v, blows, np.array(told)
         policy = run.policies.acceleration
         self.rank, self.gamma = policy.rank, policy.gamma
         self.metric = np.diag(policy.metric) if policy.metric else None
@@ -167,6 +173,8 @@ class _Along:
         seen, least = self.seen, self.least
         for k in np.flatnonzero(self._turned() & (np.diff(seen.at) == 1)):
             i = int(seen.at[k])
+            if ((self.told >= self.t[max(i - 1, 0)]) & (self.told <= self.t[min(i + 2, len(self.t) - 1)])).any():
+                continue
             t, Y, sigma = self._inside(i)
             j, ends = int(np.argmin(sigma)), min(least[k], least[k + 1])
             sign = _least_eigenvalue(seen.Y[k], seen.Y[k + 1], self.rank)

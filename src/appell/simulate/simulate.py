@@ -130,15 +130,14 @@ def simulate(
     run, sizes = run.judged(t0, q, v)
     chosen = method_for(method, rtol)
     flow, loop = prepare(run, pseudo, chosen, corner)
-    free = chosen not in STIFF and not model.unilateral and reader is None and fixed_step is None
-    guarded = flow.guarded is not None and free
+    guarded = flow.guarded is not None and chosen not in STIFF and fixed_step is None
     if guarded:
         loop = RankedLoop(loop, run.form, flow, sizes)
     z0 = _pack(run, flow, pseudo, t0, q, v)
     task = Task(
         t0=t0, z0=z0, t_end=t1, p=run.p, rtol=rtol, atol=fitting(atol, len(z0)),
         times=times_between(times, t0, t1), max_step=max_step, max_steps=max_steps,
-        keep_steps=times is None or (run.form.m > 0 and not guarded),
+        keep_steps=times is None or (run.form.m > 0 and not (guarded and not model.unilateral)),
         fixed_step=fixed(fixed_step, chosen),
     )  # fmt: skip
     clock = time.perf_counter()
@@ -288,12 +287,13 @@ def _remedy(run: Run, status: Status, method: str) -> str:
 
 
 def _ranks(run: Run, flow: Flow, trace: Trace, facts: _Facts) -> tuple[list[Note], list[str]]:
-    """What there is to say about the ranks of the rows at the steps of a run that no guard watched."""
-    if facts.guarded or not run.form.m:
+    """What there is to say about the ranks of the rows at the steps of a run that no guard watched, or not in contact."""
+    if not run.form.m or (facts.guarded and not trace.contacts):
         return [], []
     t, z = trace.t_steps, trace.z_steps
     q, v, _ = unpack(run, flow, t, z)
-    return ranks_along(run, t, q, v, trace.sorted_events()["time"])
+    told = [note.time for note in trace.notes if note.kind == "change point" and note.time is not None]
+    return ranks_along(run, t, q, v, trace.sorted_events()["time"], told)
 
 
 def _with_doubts(motion: Motion, notes: list[Note], more: list[str], *, fixed_step: bool) -> Motion:

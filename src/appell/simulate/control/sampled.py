@@ -22,6 +22,7 @@ from appell.normal_form.flow import Flow
 from appell.simulate.control.held import HeldRun, Readings
 from appell.simulate.control.holds import Holds
 from appell.simulate.control.reader import Reader
+from appell.simulate.loop.guarded import RankedLoop
 from appell.simulate.loop.in_python import SECONDS_PER_YIELD
 from appell.simulate.loop.prepare import evaluator
 from appell.simulate.loop.task import Loop, Task
@@ -61,7 +62,10 @@ class _Journey:
         self.inner = replace(loop.loop, points=2) if isinstance(loop.loop, StiffLoop) else loop.loop  # ends of intervals
         self.q, self.u = trace.z[: flow.nq], trace.z[flow.nq : flow.nq + flow.nu]
         self.velocities = evaluator(flow.expand, backend_named("vm")) if flow.minimal else None
-        self.holds = Holds(loop.loop, task, trace, self.p, 1 / loop.reader.rate)
+        compiled, watched = loop.loop, task
+        if isinstance(compiled, RankedLoop):
+            compiled, watched = compiled.loop, task.watching(compiled.size)
+        self.holds = Holds(compiled, watched, trace, self.p, 1 / loop.reader.rate)
         if task.keep_steps:
             trace.steps.clear()  # the state at each reading is kept, the first one too
         self.columns = np.array(loop.reader.columns, dtype=int)

@@ -22,6 +22,10 @@ CLOSE = 1e-3
 """Share of its largest value below which σ is worth a note: accelerations lose six digits or more."""
 
 
+SHORT = 0.05
+"""Share of the first step below which those that reach a face are left to the loop, which knows impacts."""
+
+
 @dataclass(frozen=True, eq=False)
 class RankedLoop:
     """`loop` with a guard; size: sizes of the rows at the start of the run, (m,)."""
@@ -34,33 +38,51 @@ class RankedLoop:
     def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
         """See `task.Loop.run`."""
         trace = trace or task.trace()
-        quiet, reference = np.inf, 0.0
+        quiet, handed = np.inf, None
         while True:
-            watched = task.watching(self.size, quiet, reference)
-            for _ in self.loop.run(watched, trace):
+            for _ in self.loop.run(task.watching(self.size, quiet), trace):
                 if trace.status is Status.BUFFER_FULL:
                     yield trace
             if trace.status is not Status.RANK:
                 yield trace
                 return
-            way = _Way(self, task, trace, reference)
+            way = _Way(self, task, trace, stuck=handed == trace.t)
             yield way.go()
             if trace.status is not Status.BUFFER_FULL:
                 return
-            quiet, reference = way.quiet, way.reference
+            quiet, handed = way.quiet, trace.t
+
+
+class _Faces:
+    """Unilateral constraints on the way, which are met by the loop itself."""
+
+    def __init__(self, form: NormalForm, p: Array):
+        self.form, self.p, self.distances = form, p, form.select("g")
+
+    def met(self, step: Step) -> bool:
+        """Whether a face is reached inside a step."""
+        nq, end = self.form.nq, self.form.nq + self.form.nv
+        first, *others = (
+            self.distances(t, z[:nq], z[nq:end], self.p)["g"]
+            for t in np.linspace(step.start.t, step.end.t, 13)
+            for z in [step.at(t)]
+        )
+        return any(bool(np.any((g < 0) & (g < first))) for g in others)
 
 
 class _Way:
     """Through the neighbourhood of one loss of rank, from where the trace stands."""
 
-    def __init__(self, loop: RankedLoop, task: Task, trace: Trace, reference: float):
+    def __init__(self, loop: RankedLoop, task: Task, trace: Trace, *, stuck: bool):
         assert loop.flow.guarded is not None
         self.task, self.trace, self.direction = task, trace, task.direction
         has_work = loop.flow.has_work
         self.passage = Passage(loop.form, task.p, loop.flow.guarded.rank, loop.size, task.rtol, np.asarray(task.atol), has_work)
         self.here = self.passage.here(trace.t, trace.z.copy())
         self.index = self.passage.rank - 1
-        self.reference = max(reference, float(self.here.sigma[self.index]))
+        self.reference = max(trace.sigma, float(self.here.sigma[self.index]))
+        self.faces = _Faces(loop.form, task.p) if loop.form["g"].numel() else None
+        self.stuck, self.first = stuck, 0.0  # whether nobody else gets on from here; the size of the first step
         self.largest = np.maximum(self.here.sigma[: self.passage.rank], 0.0)
         self.quiet = float(self.here.sigma[self.index])
         self.hold, self.rejected_last, self.no_jump_until = 0, False, -np.inf
@@ -75,21 +97,30 @@ class _Way:
             status = Status.SINGULAR
             text = f"stopped near a loss of rank at t = {self.trace.t:.9g}: {reason}"
             self.trace.notes.append(Note(text, time=self.trace.t, kind="singular", constraints=tuple(self.passage.names)))
+        self.trace.sigma = max(self.trace.sigma, self.reference)
         done = Statistics(self.passage.evaluations, 0, self.passage.rejected)
         self.trace.statistics = self.trace.statistics + done
         return self.trace.ended(status)
 
     def _steps(self) -> Status:
-        h = min(abs(self.trace.next_step or 1e-4), self.task.max_step)
+        self.first = h = min(abs(self.trace.next_step or 1e-4), self.task.max_step)
         for _ in range(MOST_STEPS):
             if h < 1e-13 * max(1.0, abs(self.here.t)):
                 raise Lost("the steps became too small: the branches are too near to each other to be told apart")
+            told = len(self.trace.notes)
             taken, h = self._trial(h)
             if taken is None:
                 continue
+            if self.faces is not None and self.faces.met(taken):
+                del self.trace.notes[told:]
+                h = abs(taken.end.t - taken.start.t) / 2
+                if h > SHORT * self.first or self.stuck:
+                    continue
+                self.trace.next_step, self.quiet = h, float(self.here.sigma[self.index])
+                return Status.BUFFER_FULL
             if self._move(taken):
                 return Status.OK
-            self.trace.next_step = h
+            self.trace.next_step, self.stuck = h, False
             if not self._near(h, None) and not self.hold:
                 self.quiet = float(self.here.sigma[self.index])
                 return Status.BUFFER_FULL
@@ -187,6 +218,8 @@ class _Way:
         return None
 
     def _tell(self, met: Passed) -> None:
+        if self.direction * (met.time - self.task.t_end) > 0:  # the step goes beyond the end: not yet passed
+            return
         names = ", ".join(f"'{name}'" for name in met.rows)
         if met.meets:
             text = (

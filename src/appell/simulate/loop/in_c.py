@@ -216,7 +216,6 @@ class Call:
             run.rtol, run.h_max = 0.0, min(task.fixed_step, task.max_step)
         if task.row_size is not None:
             run.row_size, run.rank_quiet = self.pointer(task.row_size), task.rank_quiet
-            run.rank_reference = task.rank_reference
         if loop.faces:
             self.touching = np.zeros(loop.faces + 1, dtype=np.intc)
             run.touching, run.floor = self.integers(self.touching), floor_of(self.atol, loop.nq)
@@ -254,7 +253,7 @@ class Call:
         run, trace, done = self.struct, self.trace, self.trace.statistics
         run.t, run.h, run.i_time = trace.t, trace.next_step or 0.0, trace.passed
         run.evaluations, run.accepted, run.rejections = done.evaluations, done.accepted, done.rejected
-        run.defect = done.largest_defect
+        run.defect, run.rank_reference = done.largest_defect, trace.sigma
         run.switched, run.stalled = trace.switched, trace.stalled
         if self.loop.faces:
             self.touching[:] = 0
@@ -302,7 +301,7 @@ class Call:
             trace.asleep = tuple(np.flatnonzero(self.mode[: self.loop.faces] == ASLEEP).tolist())
             run.n_changes = 0
         trace.switched, trace.stalled = run.switched, run.stalled
-        trace.t, trace.next_step, trace.passed = run.t, run.h or None, run.i_time
+        trace.t, trace.next_step, trace.passed, trace.sigma = run.t, run.h or None, run.i_time, run.rank_reference
         trace.statistics = Statistics(run.evaluations, run.accepted, run.rejections, run.defect)
         trace.counting = (run.impacts, run.mark, run.doublings, run.mark_time, run.mark_lasted, run.mark_speed)
 

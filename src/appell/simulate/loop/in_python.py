@@ -124,7 +124,7 @@ class _Steps:
         self.h = min(self.h, self.h_max)
         if task.row_size is not None and self.loop.guarded is not None and self.adaptive:
             self.guard = Guard(self.loop.guarded, task.p, task.row_size)
-            self.guard.reference, self.guard.quiet = task.rank_reference, task.rank_quiet
+            self.guard.reference, self.guard.quiet = trace.sigma, task.rank_quiet
             self.guard.start(trace.t, trace.z)
         return Status.OK
 
@@ -207,4 +207,5 @@ class _Steps:
         trace = self.trace
         trace.statistics = self.before + Statistics(self.evaluations, self.accepted, self.rejections, self.defect)
         trace.next_step = float(self.h) if self.h > 0 else None
+        trace.sigma = trace.sigma if self.guard is None else self.guard.reference
         return trace.ended(status)

@@ -164,8 +164,8 @@ class Passage:
 
     def least(self, at: RowSpace, there: RowSpace) -> float:
         """min Re eig(Y_n⁺ Y) on the combinations of rows that are independent at n: negative beyond a loss of rank."""
-        V = at.svd[2][: self.rank].T
-        return float(np.linalg.eigvals(np.linalg.lstsq(at.Y @ V, there.Y @ V, rcond=None)[0]).real.min())
+        U, sigma, Vt = (part[..., : self.rank] if k < 2 else part[: self.rank] for k, part in enumerate(at.svd))
+        return float(np.linalg.eigvals((U.T @ there.Y @ Vt.T) / sigma[:, None]).real.min())
 
     def ahead(self, here: Here, h: float) -> float | None:
         """How far ahead, within h (signed), rank is lost on the parabola through the state; None: not."""

@@ -36,10 +36,9 @@ def loop_module(flow: Flow, method: Tableau | Taylor, contact: ContactFunctions 
         parts.append(contact_text(contact.faces, contact.metric, emit))
     if isinstance(method, Taylor):
         parts.append(emit(series(flow, method, contact)))
-    guarded = flow.guarded if contact is None else None
-    if guarded is not None:
-        parts.append(emit(guarded.rows))
-    parts.append(loop_source(method, flow.nz, flow.projects, contact.faces.count if contact else 0, guarded))
+    if flow.guarded is not None:
+        parts.append(emit(flow.guarded.rows))
+    parts.append(loop_source(method, flow.nz, flow.projects, contact.faces.count if contact else 0, flow.guarded))
     return "\n".join(parts)
 
 

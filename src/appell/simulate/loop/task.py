@@ -45,7 +45,6 @@ class Task:
     fixed_step: float | None = None
     keep_steps: bool = True
     row_size: Array | None = None  # (rows,) sizes for the guard of rank; None: no guard
-    rank_reference: float = 0.0  # largest σ that was seen
     rank_quiet: float = np.inf  # σ at which the guard spoke last
 
     def __post_init__(self) -> None:
@@ -66,10 +65,10 @@ class Task:
             if not np.all(way[1:] >= way[:-1]):
                 raise ValueError(f"times must run in order from t0 = {self.t0} to t_end = {self.t_end}")
 
-    def watching(self, row_size: Array, quiet: float, reference: float) -> Task:
+    def watching(self, row_size: Array, quiet: float = np.inf) -> Task:
         """The same task with a guard of rank."""
         watched = object.__new__(Task)  # its values were looked at
-        watched.__dict__.update(self.__dict__, row_size=row_size, rank_quiet=quiet, rank_reference=reference)
+        watched.__dict__.update(self.__dict__, row_size=row_size, rank_quiet=quiet)
         return watched
 
     @property

@@ -123,6 +123,7 @@ class Trace:
         self.switch: tuple[int, Kind] | None = None
         self.counting: tuple[Any, ...] = ()  # impacts, and how soon they follow each other: see `switch.c.in`
         self.notes: list[Note] = []
+        self.sigma = 0.0  # the largest that the guard of rank has seen
         self.readings: Readings | None = None
         self.failure: Exception | None = None
         row = self.steps.room(1)[0]
