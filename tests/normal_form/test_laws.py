@@ -289,14 +289,6 @@ def test_a_law_by_hand_is_sliding_friction() -> None:
         assert one.final[s] == pytest.approx(two.final[s], abs=1e-10)
 
 
-def test_a_nonlinear_law_on_a_face_is_refused() -> None:
-    floor = ap.Unilateral(y, name="floor")
-    system = ap.System([x, y], x.d**2 + y.d**2, y, {x: -(floor.multiplier**2)}, [floor])
-    with pytest.raises(ap.FormNotApplicable, match="nonlinear in the multiplier of a unilateral constraint"):
-        ap.simulate(system, {}, 1.0)
-    assert ap.agree(system, states=2).ok()  # in flight the force is zero
-
-
 def test_the_force_of_friction_in_another_force() -> None:
     """A flywheel of inertia 1 that a shoe drives by half of its friction, J φ̈ = −λ/2: while it slides λ = −μ m g, while it
     sticks λ = −4t, the load. It sticks from where 2ẍ = 4t − μ m g has taken the speed, to 4t = μ m g."""

@@ -12,7 +12,6 @@ from appell.errors import SingularConfiguration
 from appell.friction.functions import friction_functions
 from appell.friction.loop import FrictionLoop, Journey
 from appell.friction.mode import Mode
-from appell.friction.problem import Problem
 from appell.simulate.loop.task import Task
 
 Array = NDArray[np.float64]
@@ -36,8 +35,7 @@ def along(
     out = look(run)(t, z, np.hstack([given, data]))
     rows, force = out["reactions"].copy(), out["force"].copy()
     for k in np.flatnonzero([bool(modes[i][1].idle) for i in which]):
-        at = functions.blocks(float(t[k]), q[k], v[k], given[k])
-        problem = Problem(own, at["M"], at["r"], at["J"], at["W"], at["gamma"], at["mu"], at["mu_static"])
+        problem, _ = functions.problem(float(t[k]), q[k], v[k], given[k])
         mode = modes[which[k]][1]
         answer = problem.checked(problem.solve(mode), (), mode.closed)
         rows[k], force[k] = answer.lam, answer.force

@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 
-from appell.friction.functions import Layout
+from appell.friction.layout import Layout
 from appell.friction.mode import OFF, SLIP, STICK, Mode, Rub
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from appell.errors import AppellError
 from appell.friction.choices import choices
 from appell.friction.cones import proposals
-from appell.friction.functions import Layout
+from appell.friction.layout import Layout
 from appell.friction.lemke import proposed
 from appell.friction.mode import OFF, SLIP, STICK, Mode, Rub
 from appell.friction.problem import FEW, Answer, Problem

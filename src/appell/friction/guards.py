@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.contact.contact import FLOOR, ROUNDING
-from appell.friction.functions import Layout
+from appell.friction.layout import Layout
 from appell.friction.mode import SLIP, STICK, Mode
 
 Array = NDArray[np.float64]

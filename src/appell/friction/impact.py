@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.friction.decide import Undetermined, consistent
-from appell.friction.functions import Layout
+from appell.friction.layout import Layout
 from appell.friction.problem import Answer, Problem
 from appell.friction.saddles import response
 

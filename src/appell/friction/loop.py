@@ -314,14 +314,12 @@ class Journey:
         """Of accelerations, here or elsewhere; keeps the slip and its sizes in `slip` and `sizes`."""
         t, z = (self.trace.t if t is None else t), (self.trace.z if z is None else z)
         nq, nv = self.form.nq, self.form.nv
-        out = self.loop.functions.blocks(t, z[:nq].copy(), z[nq : nq + nv].copy(), self.p)
+        q, v = z[:nq].copy(), z[nq : nq + nv].copy()
+        problem, out = self.loop.functions.problem(t, q, v, self.p, SMALL**2 * self.largest)
         if not all(np.isfinite(x).all() for x in out.values()):
             raise Undetermined("a force or a coefficient of friction is not finite")
         self.slip, self.sizes = out["s"], out["s_size"]
         self._check(out)
-        problem = Problem(
-            self.own, out["M"], out["r"], out["J"], out["W"], out["gamma"], out["mu"], out["mu_static"], SMALL**2 * self.largest
-        )  # fmt: skip
         if t == self.trace.t:
             self.largest = max(self.largest, problem.scale[2])
         return problem
@@ -501,6 +499,8 @@ class Journey:
 
     def _blow(self, at: Instant, hits: list[int], closed: Sequence[int], e: Array) -> Blow:
         problem, own = self._problem(), self.own
+        if problem.law is not None:
+            raise Undetermined("a blow: forces that are not affine in the multipliers do not tell what they do to its impulses")
         laws = {self.loop.system.frictions[i].law for i in range(own.count) if own.face_of(i) in hits}
         rates = np.concatenate([np.zeros(own.m), at.g_d, self.slip])
         impact = Impact(problem, rates, e, self.names)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.friction.functions import Layout
+from appell.friction.layout import Layout
 
 Array = NDArray[np.float64]
 

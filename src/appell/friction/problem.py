@@ -11,7 +11,7 @@ Lemke's method proposes one, and nothing is believed that does not satisfy every
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.friction.directions import directed
-from appell.friction.functions import Layout
+from appell.friction.layout import Layout
 from appell.friction.mode import SLIP, STICK, Mode
 from appell.friction.programme import borne, matters
 from appell.friction.saddles import solved, solved_freely
@@ -30,6 +30,8 @@ TOLERANCE = 1e-9
 """Share of the sizes of a problem below which a guard is a tie."""
 DIFFERENT = 1e-6
 """Share of the accelerations by which two solutions differ."""
+NEWTON, SETTLED = 30, 1e-12
+"""Steps for a law that is not affine, and the last of them as a share of the sizes of multipliers."""
 FEW = 730
 """Choices that are all tried."""
 
@@ -69,6 +71,7 @@ class Problem:
     mu: Array
     mu_static: Array
     least: float = 0.0  # E is not less: what is small for a motion may be all that there is at an instant
+    law: Callable[[Array], tuple[Array, Array]] | None = None  # λ of all rows → F (nv,), ∂F/∂λ of forces beside r and W
 
     # -- sizes ---------------------------------------------------------------------------------------------------------
 
@@ -115,7 +118,26 @@ class Problem:
     # -- one choice ----------------------------------------------------------------------------------------------------
 
     def solve(self, mode: Mode) -> Answer:
-        """The linear problem of a mode, rows that depend on others among its own."""
+        """The problem of a mode, rows that depend on others among its own: linear, or by Newton's method with a law."""
+        answer = self._solve_linear(mode)
+        if self.law is None:
+            return answer
+        split = self.own.m + self.own.faces
+        for _ in range(NEWTON):
+            lam = np.append(answer.lam[:split], answer.force)
+            F, slope = self.law(lam)
+            if not (np.isfinite(F).all() and np.isfinite(slope).all()):
+                break
+            near = replace(self, law=None, r=self.r + F - slope @ lam, W=self.W + slope)
+            last, answer = answer, near._solve_linear(mode)
+            moved = np.abs(answer.lam - last.lam) <= SETTLED * self.scale[0]
+            if not answer.solvable:
+                break
+            if moved.all():
+                return answer
+        return replace(answer, solvable=False)
+
+    def _solve_linear(self, mode: Mode) -> Answer:
         own, held = self.own, [row for row in mode.held(self.own) if row not in self.blind]
         W, r = self.columns(mode)
         x, lam, free, solvable = solved_freely(self.M, self.J[held], W[:, held], r, -self.c[held])

@@ -65,12 +65,22 @@ class OpenLaw:
     affine: bool
 
 
+@dataclass(frozen=True, eq=False)
+class OpenForces:
+    """Forces (nv,) with the multipliers `lam` of all constraints, faces and parts of frictions in them, not affine in these."""
+
+    forces: Value
+    lam: Value
+
+
 class Split(NamedTuple):
-    """The forces with Λ of the rows alone, and how they depend on the multipliers of open faces and of frictions."""
+    """The forces with Λ of the rows alone, how they depend on the multipliers of open faces and of frictions, and all of them
+    where that is not affine."""
 
     forces: Value
     faces: OpenLaw | None
     frictions: OpenLaw | None
+    whole: OpenForces | None
 
 
 def split_forces(system: System, said: Said, kin: Kinematics, lam: Value, forces: Callable[[], Value]) -> Split:
@@ -81,15 +91,19 @@ def split_forces(system: System, said: Said, kin: Kinematics, lam: Value, forces
     kin.lower.bind({x: rub[i] for i, x in enumerate(rubbing)})
     kin.lower.bind({c.multiplier: lam[i] for i, c in enumerate(said.constraints)})
     whole, other = forces(), column(open_, rub)
+    every = column(lam, other)
+    bent = depends(whole, every) and depends(jacobian(whole, every), every)
+    nonlinear = OpenForces(whole, every) if bent else None
     if not depends(whole, other):
-        return Split(whole, None, None)
+        return Split(whole, None, None, nonlinear)
     none = zeros(other.numel())
-    laws = []
-    for own in (open_, rub):
+
+    def law(own: Value) -> OpenLaw | None:
         slope = jacobian(whole, own)
         affine = not depends(slope, column(other, lam))
-        laws.append(OpenLaw(substitute(slope, [other], [none]), affine) if depends(whole, own) else None)
-    return Split(substitute(whole, [other], [none]), *laws)
+        return OpenLaw(substitute(slope, [other], [none]), affine) if depends(whole, own) else None
+
+    return Split(substitute(whole, [other], [none]), law(open_), law(rub), nonlinear)
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,7 @@ from appell.graph.sizes import sizes
 from appell.model import Constraint, System
 from appell.normal_form.door import mechanics
 from appell.normal_form.faces import Faces
-from appell.normal_form.laws import Law, OpenLaw, split_forces
+from appell.normal_form.laws import Law, OpenForces, OpenLaw, split_forces
 from appell.normal_form.rows import Rows, Said
 from appell.normal_form.sampling import Around
 from appell.remember import remembered
@@ -114,6 +114,7 @@ class NormalForm:
     law: Law | None = None  # forces that contain multipliers of the rows
     face_law: OpenLaw | None = None  # and of open faces
     friction_law: OpenLaw | None = None  # and of frictions
+    open_forces: OpenForces | None = None  # all of them together, where they are not affine
 
     @property
     def nq(self) -> int:
@@ -202,7 +203,7 @@ def _derive(system: System, contacts: tuple[int, ...]) -> NormalForm:
     faces = Faces.of(system, kin)
     inertia = own.inertia(kin)
     nv, nq, m = system.nv, system.nq, rows.A.shape[0]
-    forces, face_law, friction_law = split_forces(system, said, kin, rows.lam, lambda: own.forces(kin))
+    forces, face_law, friction_law, open_forces = split_forces(system, said, kin, rows.lam, lambda: own.forces(kin))
     law = Law.of(forces, said, rows, kin)
     V = own.potential(kin)
     free = None if said.constraints else own.free(kin, forces)
@@ -235,7 +236,7 @@ def _derive(system: System, contacts: tuple[int, ...]) -> NormalForm:
     )  # fmt: skip
     quaternions = tuple(tuple(system.coordinates.index(q) for q in ball.coordinates) for ball in system.quaternions)
     ideal = law is None and all(c.reaction is None for c in said.constraints)
-    laws = (law, face_law, friction_law)
+    laws = (law, face_law, friction_law, open_forces)
     return NormalForm(inputs, outputs, table, ideal, inertia.route, quaternions, kin.lower, _place(system), free, *laws)
 
 

@@ -81,11 +81,9 @@ def with_friction(run: Run, pseudo: Mapping[str, Any] | None, method: str, corne
         )
     if run.form.gauss:
         raise ConstraintError("constraints nonlinear in the accelerations and friction do not go together")
-    run.form.require_known_forces("a run with friction")
-    if not all(law is None or law.affine for law in (run.form.face_law, run.form.friction_law)):
+    if run.form.open_forces is not None and any(fr.parts == 2 for fr in run.system.frictions):
         raise FormNotApplicable(
-            "a force is nonlinear in the multiplier of a unilateral constraint or of a friction, which is run for affine ones"
-            " only; say a contact that does not end with ap.Constraint"
+            "a force is not affine in the multipliers, which is run with frictions of one part, not with a pair in a plane"
         )
     if run.system.unilateral:
         _check_restitutions(run)
