@@ -307,6 +307,3 @@ def test_the_force_of_friction_in_another_force() -> None:
         assert ap.agree(system.in_mode({"sole": mode}), states=2, forms=["lagrange", "appell", "nielsen"]).ok()
     pair = ap.Friction((x.d, phi.d), limit=1, name="pad")
     assert [str(one) for one in pair.multiplier] == ["Lambda_pad: 1", "Lambda_pad: 2"]
-    nonlinear = system.replace(forces={phi: sole.multiplier**2})
-    with pytest.raises(ap.FormNotApplicable, match="or of a friction"):
-        ap.simulate(nonlinear, {x.d: 1}, 1.0)
