@@ -1,12 +1,15 @@
 """Reports as files: complete, escaped, small, strict; bad input leaves nothing behind."""
 
 import re
+import shutil
+import subprocess
 
 import numpy as np
 import pytest
 
 import appell as ap
 from appell import zoo
+from appell.forms import Equations
 from appell.report import report as module
 from appell.scene import Point, Scene
 from appell.show.packing import Packer, json_text
@@ -132,6 +135,25 @@ def test_handouts(skate, tmp_path, monkeypatch):
         ap.handout(example.system, tmp_path / "h.pdf")
     with pytest.raises(ap.ModelError, match="takes a System or a Tree"):
         ap.handout(motion)
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs a TeX engine (Debian: texlive-latex-base)")
+def test_a_tex_engine_sets_a_handout_within_its_margins(skate, tmp_path, monkeypatch):
+    """Wide equations are drawn together, those too long for a page are left out and named, no letter is lost."""
+    example, motion = skate
+    wide, longest = (" + ".join(rf"\frac{{a_{{{k}}} \dot{{x}}^{{2}}}}{{1 + y}}" for k in range(n)) for n in (18, 900))
+    lines = [f"f &= {wide}", f"{wide} &= g", rf"&\quad {{}} - {wide}", f"{longest} &= 0"]
+    monkeypatch.setattr(Equations, "latex", lambda self, style: " \\\\\n".join(lines))
+    title = "Bahn №1: q̇ = γ · x_1² – |Ω| 100 % «Ж» {a} Poincaré"
+    path = ap.handout(example.system, tmp_path / "a b_c.tex", forms=["lagrange", "routh"], motion=motion, title=title)
+    run = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", path.name]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, errors="replace")
+    assert done.returncode == 0, [line for line in done.stdout.splitlines() if line.startswith("!")]
+    log = path.with_suffix(".log").read_text(errors="replace")
+    assert [w for w in map(float, re.findall(r"Overfull \\hbox \(([\d.]+)pt", log)) if w > 1] == []
+    text = path.read_text()
+    assert text.count("too long for a page") == 1 and text.count(r"\[\fit{") == 2
+    assert "[U+0416]" in text and r"$\dot{q} = \gamma \cdot x_{1}^{2}$" in text
 
 
 def test_notebook_displays(skate):

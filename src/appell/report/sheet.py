@@ -10,9 +10,10 @@ from typing import Any
 
 from appell.errors import ModelError
 from appell.forms.base import Equations
-from appell.letters import latex
+from appell.forms.display import WIDTH
+from appell.letters import latex, latex_lines
 from appell.model import System
-from appell.report import model
+from appell.report import model, tex
 from appell.report.html import missing, section, split_lines
 from appell.report.panels import Panels
 from appell.scene.film import film
@@ -21,7 +22,6 @@ from appell.show.packing import Packer
 from appell.show.web import describe, page, write
 from appell.tree import Tree
 from appell.tree.system import TreeSystem
-from appell.typeset import latex_text
 
 
 def write_handout(system: Any, path: Any, *, forms: Iterable[Any], motion: Any, scene: Any, title: str | None) -> Path:
@@ -65,50 +65,37 @@ def _html(system: System, found: list[Equations | str], motion: Any, scene: Any,
 
 def _tex(system: System, found: list[Equations | str], motion: Any, heading: str, target: Path) -> Path:
     parts = [r"\section*{Model}", _stated(system)]
-    for one in found:
+    for one in dict.fromkeys(found):
         if isinstance(one, str):
-            parts.append(rf"\textit{{{_unicode(one)}}}")
+            parts.append(rf"\par\noindent\textit{{{tex.words(one)}}}")
             continue
-        equations = _align(split_lines(one.latex("simplified")))
-        parts += [rf"\section*{{{latex_text(one.form.capitalize())}}}", _unicode(one.provenance) + ".", equations]
+        parts += [rf"\section*{{{tex.words(one.form.replace('_', ' ').capitalize())}}}", tex.words(one.provenance) + "."]
+        parts.append(tex.equations(split_lines(one.latex("simplified"))))
     if motion is not None:
         picture = target.with_suffix(".pdf").with_name(f"{target.stem}-motion.pdf")
         write(picture, _pdf(motion))
-        parts += [r"\section*{Motion}", rf"\begin{{center}}\includegraphics[width=\linewidth]{{{picture.name}}}\end{{center}}"]
+        drawn = rf"\begin{{center}}\includegraphics[width=\linewidth]{{\detokenize{{{picture.name}}}}}\end{{center}}"
+        parts += [r"\section*{Motion}", drawn]
         values = ", ".join(f"${latex(p)} = {value:.6g}$" for p, value in motion.parameters.items() if not isinstance(p, str))
         parts.append(f"Parameters (SI): {values}." if values else "")
     body = "\n\n".join(part for part in parts if part)
-    return write(target, _PREAMBLE.replace("@TITLE@", latex_text(heading)).replace("@BODY@", body))
+    return write(target, _PREAMBLE.replace("@TITLE@", tex.words(heading)).replace("@BODY@", body))
 
 
 def _stated(system: System) -> str:
     if isinstance(system, TreeSystem):
         return f"A tree of rigid bodies with {len(system.tree.nodes)} movable joints."
-    lines = [f"T &= {latex(system.kinetic)}", *([f"V &= {latex(system.potential)}"] if system.potential != 0 else [])]
-    rows = zip(system.constraints, system.residuals, strict=True)
-    lines += [f"{latex(f)} &= 0 && \\text{{{latex_text(c.name)}}}" for c, f in rows]
-    lines += [f"{latex(face.function)} &\\geq 0 && \\text{{{latex_text(face.name)}}}" for face in system.unilateral]
-    return _align(lines)
-
-
-MATHS = {
-    "∂": r"$\partial$", "Λ": r"$\Lambda$", "Π": r"$\Pi$", "π": r"$\pi$", "·": r"$\cdot$", "½": r"$\frac12$", "−": "$-$",
-    "≥": r"$\geq$", "q̇": r"$\dot q$", "q̈": r"$\ddot q$", "π̈": r"$\ddot\pi$", "π̇": r"$\dot\pi$", "Ṫ": r"$\dot T$",
-    "T̈": r"$\ddot T$", "§": r"\S{}",
-}  # fmt: skip
-"""Letters of provenances that pdflatex does not have in text."""
-
-
-def _unicode(text: str) -> str:
-    """Plain text as LaTeX that every engine sets."""
-    escaped = latex_text(text).replace("\\ ", " ")
-    for letter in sorted(MATHS, key=len, reverse=True):
-        escaped = escaped.replace(letter, MATHS[letter])
-    return escaped.encode("latin-1", "replace").decode("latin-1")
-
-
-def _align(lines: list[str]) -> str:
-    return "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}"
+    rows = [("T", "=", system.kinetic, ""), *([("V", "=", system.potential, "")] if system.potential != 0 else [])]
+    named = lambda name: rf"\text{{{tex.words(name)}:}}\quad"
+    constraints = zip(system.constraints, system.residuals, strict=True)
+    rows += [(named(c.name), "", f, "= 0") for c, f in constraints]
+    rows += [(named(face.name), "", face.function, r"\geq 0") for face in system.unilateral]
+    lines = []
+    for left, sign, expression, end in rows:
+        first, *more = latex_lines(expression, WIDTH)
+        lines += [f"{left} &{sign} {first}", *(rf"&\quad {line}" for line in more)]
+        lines[-1] += f" {end}" if end else ""
+    return tex.equations(lines)
 
 
 def _pdf(motion: Any) -> bytes:
@@ -121,11 +108,15 @@ def _pdf(motion: Any) -> bytes:
     return memory.getvalue()
 
 
-_PREAMBLE = r"""\documentclass[11pt,a4paper]{article}
+_PREAMBLE = (
+    r"""\documentclass[11pt,a4paper]{article}
 \usepackage[margin=25mm]{geometry}
 \usepackage{iftex}
 \ifPDFTeX\usepackage[utf8]{inputenc}\usepackage[T1]{fontenc}\fi
 \usepackage{amsmath,amssymb,graphicx}
+"""
+    + tex.FIT
+    + r"""
 \allowdisplaybreaks
 \title{@TITLE@}
 \date{}
@@ -136,5 +127,6 @@ _PREAMBLE = r"""\documentclass[11pt,a4paper]{article}
 
 \end{document}
 """
+)
 
 __all__ = ["write_handout"]

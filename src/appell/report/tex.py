@@ -1,0 +1,175 @@
+"""Pieces of LaTeX for a handout: prose with its formulas, and equations that stay on the page, with any engine.
+
+A word of prose that holds a sign of mathematics (∂, Λ, q̇, =, …) is set as mathematics, and so is a letter that stands alone.
+Equations share the alignment of their signs of equality where that fits the line; others stand alone, drawn together where
+they are wider than the line, and are left out, which is said, where that would make them too small to read.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from appell.typeset import GREEK
+
+LINE = 78.0
+"""Letters to a line of A4 at 11 pt."""
+SMALLEST = 0.5
+"""Scale below which nothing can be read."""
+
+_MARKS = {
+    "∂": r"\partial ", "∇": r"\nabla ", "·": r"\cdot ", "×": r"\times ", "½": r"\tfrac12 ", "−": "-", "≥": r"\geq ",
+    "≤": r"\leq ", "≠": r"\neq ", "≈": r"\approx ", "→": r"\to ", "∈": r"\in ", "∞": r"\infty ", "√": r"\surd ", "∑": r"\sum ",
+    "∫": r"\int ", "±": r"\pm ", "°": r"^\circ ", "ᵀ": r"^{T}", "⁺": "^{+}", "⁻": "^{-}", "′": "'", "|": "|", "=": "=",
+    "+": "+", "<": "<", ">": ">", "∧": r"\wedge ", "‖": r"\|", "⟨": r"\langle ", "⟩": r"\rangle ",
+}  # fmt: skip
+_GREEK = {letter: rf"\{'lambda' if name == 'lamda' else name} " for name, letter in GREEK.items()}
+_RAISED = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789", strict=True))
+_LOWERED = dict(zip("₀₁₂₃₄₅₆₇₈₉", "0123456789", strict=True))
+_DOTS = {"\u0307": r"\dot", "\u0308": r"\ddot", "\u0302": r"\hat", "\u0303": r"\tilde", "\u0304": r"\bar"}
+_PROSE = {
+    "–": "--", "—": "---", "…": r"\dots{}", "«": r"\guillemotleft{}", "»": r"\guillemotright{}", "“": "``", "”": "''", "‘": "`",
+    "’": "'", "§": r"\S{}", "\u00a0": "~", "\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\~{}",
+    **{c: "\\" + c for c in "_#$%&{}"},
+}  # fmt: skip
+_SIGNS = {*_MARKS, *_GREEK, *_RAISED, *_LOWERED} - {"+", "-"}
+_TIMES = {"d/dt": r"\mathrm{d}/\mathrm{d}t\;"}
+
+
+def words(text: str) -> str:
+    """Plain text as LaTeX: escaped, its formulas in mathematics."""
+    out: list[str] = []
+    for word in text.split():
+        core, joined = word.rstrip(",.;:"), bool(out) and out[-1].endswith("$")
+        if _is_formula(core) or (core in ("-", "+") and joined):
+            out[-1:] = [f"{out[-1][:-1]} {_formula(core)}$"] if joined else [*out[-1:], f"${_formula(core)}$"]
+            if word != core:
+                out[-1] += word[len(core) :]
+        else:
+            out.append(_prose(word))
+    return " ".join(out)
+
+
+def _is_formula(word: str) -> bool:
+    plain = unicodedata.normalize("NFD", word)
+    dotted = re.search(r"[a-zA-ZΑ-ω][\u0307\u0308]", plain) and not re.search(r"[a-z]{3}", plain)
+    alone = len(word) == 1 and word.isalpha() and word not in "aAI"
+    return bool(dotted) or alone or word in _TIMES or any(c in _SIGNS for c in word)
+
+
+def _formula(word: str) -> str:
+    if word in _TIMES:
+        return _TIMES[word]
+    out: list[str] = []
+    for piece in re.findall(r"[a-zA-Z]{2,}(?![\u0302-\u0308])|.", unicodedata.normalize("NFD", word), re.DOTALL):
+        if piece in _DOTS and out:
+            out[-1] = f"{_DOTS[piece]}{{{out[-1].strip()}}}"
+        elif piece in _RAISED or piece in _LOWERED:
+            out.append(f"^{{{_RAISED[piece]}}}" if piece in _RAISED else f"_{{{_LOWERED[piece]}}}")
+        elif len(piece) > 1:
+            out.append(_letters(piece))
+        else:
+            out.append(_MARKS.get(piece) or _GREEK.get(piece) or (piece if piece in "_^-" else _prose(piece)))
+    return re.sub(r"([_^])(?!\{)(\\\w+ |.)", r"\1{\2}", "".join(out))
+
+
+def _letters(piece: str) -> str:
+    """Letters side by side: a product of two (mr), or a word."""
+    word = len(piece) > 2 or piece in ("ap", "by", "if", "in", "is", "of", "on", "or", "to")
+    return rf"\mathrm{{{piece}}}" if word else piece
+
+
+def _prose(word: str) -> str:
+    return "".join(_PROSE.get(c) or _letter(c) for c in unicodedata.normalize("NFC", word))
+
+
+def _letter(c: str) -> str:
+    """What pdflatex sets in T1; Greek and signs as mathematics; the number of any other letter, which no engine would set."""
+    if c in _GREEK or (c in _MARKS and not c.isascii()):
+        return f"${(_GREEK.get(c) or _MARKS[c]).strip()}$"
+    if c in "|<>":
+        return f"${c}$"
+    return c if ord(c) < 0x180 else f"[U+{ord(c):04X}]"
+
+
+# -- equations ---------------------------------------------------------------------------------------------------------
+
+
+def equations(lines: Sequence[str]) -> str:
+    """Lines of an `aligned` environment, with &, as displayed mathematics that keeps to the page."""
+    groups: list[list[str]] = []
+    for line in lines:
+        if groups and line.lstrip().startswith("&"):
+            groups[-1].append(line)
+        else:
+            groups.append([line])
+    if width(lines) <= LINE:
+        return "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}"
+    return "\n".join(_alone(group) for group in groups)
+
+
+def width(lines: Sequence[str]) -> float:
+    """Of lines that are aligned at their &, in letters."""
+    sides = [(size(left), size(right)) for left, _, right in (line.partition("&") for line in lines)]
+    return max((left for left, _ in sides), default=0.0) + max((right for _, right in sides), default=0.0)
+
+
+def _alone(group: Sequence[str]) -> str:
+    if width(group) > LINE:  # the right side below the left one
+        left, _, right = group[0].partition("&")
+        group = [f"& {left}", rf"&\quad {right}", *group[1:]]
+    if width(group) > LINE / SMALLEST:
+        characters = f"{sum(map(len, group)):,}"
+        return rf"\par\noindent\textit{{One equation, {characters} characters of \LaTeX, is too long for a page.}}\par"
+    body = "\\begin{aligned}" + " \\\\ ".join(group) + "\\end{aligned}"
+    return rf"\[\fit{{{body}}}\]"
+
+
+FIT = r"""\newsavebox{\fitted}
+\newcommand{\fit}[1]{\sbox{\fitted}{$\displaystyle #1$}%
+  \ifdim\wd\fitted>\linewidth\resizebox{\linewidth}{!}{\usebox{\fitted}}\else\usebox{\fitted}\fi}"""
+"""A formula, drawn together to the width of the line where it is wider."""
+
+
+def size(latex: str) -> float:
+    """About how wide a formula is, in letters: fractions count their wider part, indices and powers seven tenths."""
+    tokens = re.findall(r"\\[a-zA-Z]+|\\.|.", latex, re.DOTALL)
+    return _Reader(tokens).all()
+
+
+_WIDE = {"+": 2.2, "-": 2.2, "=": 2.6, "&": 0.0, " ": 0.0, "\n": 0.0, "{": 0.0, "}": 0.0, "\\left": 0.0, "\\right": 0.0}
+
+
+class _Reader:
+    """Reads tokens of LaTeX from left to right."""
+
+    def __init__(self, tokens: Sequence[str]):
+        self.tokens, self.at = tokens, 0
+
+    def all(self) -> float:
+        total = 0.0
+        while self.at < len(self.tokens) and self.tokens[self.at] != "}":
+            total += self.one()
+        return total
+
+    def one(self) -> float:
+        """The next token with what belongs to it."""
+        token = self.tokens[self.at] if self.at < len(self.tokens) else ""
+        self.at += 1
+        if token == "{":
+            inside = self.all()
+            self.at += 1
+            return inside
+        if token in ("\\frac", "\\dfrac", "\\tfrac"):
+            return max(self.one(), self.one()) + 0.4
+        if token in ("_", "^"):
+            return 0.7 * self.one()
+        if token in ("\\sin", "\\cos", "\\tan"):
+            return 2.8
+        if token in ("\\dot", "\\ddot", "\\mathrm", "\\mathit", "\\text", "\\operatorname", "\\sqrt", "\\hat"):
+            return self.one()
+        return _WIDE.get(token, 2.0 if token == "\\quad" else 1.0)
+
+
+__all__ = ["FIT", "equations", "words"]
