@@ -30,7 +30,7 @@ _LOWERED = dict(zip("₀₁₂₃₄₅₆₇₈₉", "0123456789", strict=True)
 _DOTS = {"\u0307": r"\dot", "\u0308": r"\ddot", "\u0302": r"\hat", "\u0303": r"\tilde", "\u0304": r"\bar"}
 _PROSE = {
     "–": "--", "—": "---", "…": r"\dots{}", "«": r"\guillemotleft{}", "»": r"\guillemotright{}", "“": "``", "”": "''", "‘": "`",
-    "’": "'", "§": r"\S{}", "\u00a0": "~", "\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\~{}",
+    "’": "'", "№": r"No.\,", "§": r"\S{}", "\u00a0": "~", "\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\~{}",
     **{c: "\\" + c for c in "_#$%&{}"},
 }  # fmt: skip
 _SIGNS = {*_MARKS, *_GREEK, *_RAISED, *_LOWERED} - {"+", "-"}
@@ -48,7 +48,7 @@ def words(text: str) -> str:
                 out[-1] += word[len(core) :]
         else:
             out.append(_prose(word))
-    return " ".join(out)
+    return re.sub(" +", " ", " ".join(out))
 
 
 def _is_formula(word: str) -> bool:
