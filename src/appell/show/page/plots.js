@@ -1,11 +1,16 @@
 /* Curves with one cursor: a click or a drag on any of them moves the time of all, and of the animation. */
 "use strict";
 
+/* About `wanted` round figures from low to high, two at least. */
 appell.nice = function (low, high, wanted) {
-  const raw = (high - low) / wanted || 1, power = 10 ** Math.floor(Math.log10(raw)), step = [1, 2, 5, 10].find((x) => x * power >= raw) * power;
-  const ticks = [];
-  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) ticks.push(k * step);
-  return ticks;
+  const raw = (high - low) / wanted || 1, power = 10 ** Math.floor(Math.log10(raw)), steps = [1, 2, 5, 10].map((x) => x * power);
+  const between = (step) => {
+    const ticks = [];
+    for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) ticks.push(k * step);
+    return ticks;
+  };
+  const first = steps.findIndex((step) => step >= raw), ticks = between(steps[first]);
+  return ticks.length > 1 ? ticks : between(first ? steps[first - 1] : power / 2);
 };
 
 appell.figure = (x) => {
