@@ -10,8 +10,8 @@ from typing import Any
 
 from appell.errors import ModelError
 from appell.forms.base import Equations
-from appell.forms.display import WIDTH
-from appell.letters import latex, latex_lines
+from appell.forms.rows import filled
+from appell.letters import Piece, latex
 from appell.model import System
 from appell.report import model, tex
 from appell.report.html import missing, section, split_lines
@@ -92,7 +92,7 @@ def _stated(system: System) -> str:
     rows += [(named(face.name), "", face.function, r"\geq 0") for face in system.unilateral]
     lines = []
     for left, sign, expression, end in rows:
-        first, *more = latex_lines(expression, WIDTH)
+        _, (first, *more) = filled(Piece.of(expression), 0.75 * tex.LINE)
         lines += [f"{left} &{sign} {first}", *(rf"&\quad {line}" for line in more)]
         lines[-1] += f" {end}" if end else ""
     return tex.equations(lines)

@@ -12,11 +12,14 @@ import unicodedata
 from collections.abc import Sequence
 
 from appell.typeset import GREEK
+from appell.typeset import width as size
 
-LINE = 78.0
-"""Letters to a line of A4 at 11 pt."""
+LINE = 405.0
+"""Points to a line of a handout, 160 mm, of letters of 10 pt; they are of 11 pt there."""
 SMALLEST = 0.5
 """Scale below which nothing can be read."""
+ROWS = 40
+"""Rows to an equation on a page."""
 
 _MARKS = {
     "∂": r"\partial ", "∇": r"\nabla ", "·": r"\cdot ", "×": r"\times ", "½": r"\tfrac12 ", "−": "-", "≥": r"\geq ",
@@ -100,17 +103,17 @@ def equations(lines: Sequence[str]) -> str:
     """Lines of an `aligned` environment, with &, as displayed mathematics that keeps to the page."""
     groups: list[list[str]] = []
     for line in lines:
-        if groups and line.lstrip().startswith("&"):
+        if groups and line.startswith(r"&\quad"):
             groups[-1].append(line)
         else:
             groups.append([line])
-    if width(lines) <= LINE:
+    if width(lines) <= LINE and max(map(len, groups), default=0) <= ROWS:
         return "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}"
     return "\n".join(_alone(group) for group in groups)
 
 
 def width(lines: Sequence[str]) -> float:
-    """Of lines that are aligned at their &, in letters."""
+    """Of lines that are aligned at their &, in points at 10 pt."""
     sides = [(size(left), size(right)) for left, _, right in (line.partition("&") for line in lines)]
     return max((left for left, _ in sides), default=0.0) + max((right for _, right in sides), default=0.0)
 
@@ -119,7 +122,7 @@ def _alone(group: Sequence[str]) -> str:
     if width(group) > LINE:  # the right side below the left one
         left, _, right = group[0].partition("&")
         group = [f"& {left}", rf"&\quad {right}", *group[1:]]
-    if width(group) > LINE / SMALLEST:
+    if width(group) > LINE / SMALLEST or len(group) > ROWS:
         characters = f"{sum(map(len, group)):,}"
         return rf"\par\noindent\textit{{One equation, {characters} characters of \LaTeX, is too long for a page.}}\par"
     body = "\\begin{aligned}" + " \\\\ ".join(group) + "\\end{aligned}"
@@ -130,46 +133,6 @@ FIT = r"""\newsavebox{\fitted}
 \newcommand{\fit}[1]{\sbox{\fitted}{$\displaystyle #1$}%
   \ifdim\wd\fitted>\linewidth\resizebox{\linewidth}{!}{\usebox{\fitted}}\else\usebox{\fitted}\fi}"""
 """A formula, drawn together to the width of the line where it is wider."""
-
-
-def size(latex: str) -> float:
-    """About how wide a formula is, in letters: fractions count their wider part, indices and powers seven tenths."""
-    tokens = re.findall(r"\\[a-zA-Z]+|\\.|.", latex, re.DOTALL)
-    return _Reader(tokens).all()
-
-
-_WIDE = {"+": 2.2, "-": 2.2, "=": 2.6, "&": 0.0, " ": 0.0, "\n": 0.0, "{": 0.0, "}": 0.0, "\\left": 0.0, "\\right": 0.0}
-
-
-class _Reader:
-    """Reads tokens of LaTeX from left to right."""
-
-    def __init__(self, tokens: Sequence[str]):
-        self.tokens, self.at = tokens, 0
-
-    def all(self) -> float:
-        total = 0.0
-        while self.at < len(self.tokens) and self.tokens[self.at] != "}":
-            total += self.one()
-        return total
-
-    def one(self) -> float:
-        """The next token with what belongs to it."""
-        token = self.tokens[self.at] if self.at < len(self.tokens) else ""
-        self.at += 1
-        if token == "{":
-            inside = self.all()
-            self.at += 1
-            return inside
-        if token in ("\\frac", "\\dfrac", "\\tfrac"):
-            return max(self.one(), self.one()) + 0.4
-        if token in ("_", "^"):
-            return 0.7 * self.one()
-        if token in ("\\sin", "\\cos", "\\tan"):
-            return 2.8
-        if token in ("\\dot", "\\ddot", "\\mathrm", "\\mathit", "\\text", "\\operatorname", "\\sqrt", "\\hat"):
-            return self.one()
-        return _WIDE.get(token, 2.0 if token == "\\quad" else 1.0)
 
 
 __all__ = ["FIT", "equations", "words"]

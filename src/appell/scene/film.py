@@ -75,6 +75,10 @@ def _refuse_other(scene: Scene, motion: Any) -> None:
     if missing:
         shown = scene.system.name
         raise ModelError(f"the scene shows {shown}, whose coordinate {missing[0]} the motion of {motion.name} lacks")
+    known = {str(q) for q in scene.system.coordinates}
+    more = [str(q) for q in motion.coordinate_names if str(q) not in known]
+    if more:
+        raise ModelError(f"the scene shows {scene.system.name}, which has no {more[0]} as the motion of {motion.name} has")
 
 
 def frame_times(motion: Any, fps: float | None, frames: int | None) -> tuple[Array, tuple[str, ...]]:

@@ -175,6 +175,8 @@ def write(path: str | os.PathLike[str], content: bytes | str) -> Path:
     try:
         draft.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
         os.replace(draft, target)
+    except OSError as error:
+        raise type(error)(error.errno, f"cannot be written ({error.strerror})", str(target)) from None
     finally:
         with suppress(FileNotFoundError):
             draft.unlink()
