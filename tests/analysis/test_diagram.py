@@ -77,6 +77,15 @@ def test_hysteresis_by_following():
     assert gap[0] < 1e-3 and gap.max() > 0.5
 
 
+def test_following_over_a_wall_that_moves():
+    """The end of one value may lie behind the wall of the next, which then begins at the start that was given, and says so."""
+    impact = ap.System([x], x.d**2 / 2, x**2 / 2, {x: cos(2 * ap.t) - x.d / 5}, [ap.Unilateral(x + c, "wall", restitution=0.5)])
+    found = ap.bifurcation_diagram(impact, {c: [5.0, 0.01]}, skip=9, keep=1, start={x: 0.0}, follow=True)
+    assert found[x][0, 0] < -0.1 and found.ok and "the first c = 0.01, begin at start=" in found.message
+    alone = ap.bifurcation_diagram(impact, {c: [0.01]}, skip=9, keep=1, start={x: 0.0})
+    assert found.z[1] == pytest.approx(alone.z[0], abs=1e-9)
+
+
 def test_basins_of_two_wells():
     """Both rests are found, the map is odd, and each start goes where its own motion goes."""
     grid = {x: np.linspace(-1.9, 1.9, 12), x.d: np.linspace(-1.5, 1.5, 10)}

@@ -106,7 +106,8 @@ class Search:
                     report(self.ensemble.n - len(self._open()))
             self._gather(passed)
         except KeyboardInterrupt:
-            message = f"interrupted with {len(self._open())} starts undecided"
+            left = len(self._open())
+            message = f"interrupted with {left} starts undecided" if left else ""
         finally:
             if report is not None:
                 report.close()

@@ -151,7 +151,7 @@ def bifurcation_diagram(
 
 
 def _strobed(ensemble: Ensemble, name: str, values: Array, skip: int, keep: int, follow: bool, progress: Any) -> Diagram:
-    n, interrupted = len(values), ""
+    n, interrupted, anew = len(values), "", []
     begin, z = ensemble.t.copy(), np.full((n, keep, ensemble.z.shape[1]), np.nan)
     report = reporter(progress, 0, n)
     good = np.flatnonzero(~ensemble.failed)
@@ -165,7 +165,8 @@ def _strobed(ensemble: Ensemble, name: str, values: Array, skip: int, keep: int,
             finally:
                 z[rows] = states
             if follow and done + 1 < len(good) and not ensemble.failed[rows[0]]:
-                ensemble.z[good[done + 1]] = z[rows[0], -1]
+                row = int(good[done + 1])
+                anew += [] if ensemble.begin_where(row, z[rows[0], -1]) else [row]
     except KeyboardInterrupt:
         interrupted = f"interrupted after {int(np.isfinite(z[:, -1, 0]).sum())} of {n} values"
     finally:
@@ -178,7 +179,11 @@ def _strobed(ensemble: Ensemble, name: str, values: Array, skip: int, keep: int,
         k = failed[0]
         message = f"{len(failed)} of {n} motions ended early, the first at {name} = {values[k]:.6g}: {ensemble.said(k)}"
     t = np.where(np.isfinite(z[:, :, 0]), t, np.nan)
-    return Diagram(ensemble.system, name, values, t, z, not message, message or "complete")
+    said = [message or "complete"]
+    if anew:
+        where = f"the first {name} = {values[anew[0]]:.6g}"
+        said.append(f"{len(anew)} values, {where}, begin at start= since the end of the one before lies behind a wall")
+    return Diagram(ensemble.system, name, values, t, z, not message, "; ".join(said))
 
 
 def _on_section(

@@ -28,7 +28,7 @@ from appell.model import System
 from appell.model.values import bound, finite
 from appell.simulate.many import Many, fitting_method
 from appell.simulate.run import Run, compile
-from appell.simulate.start import check, read
+from appell.simulate.start import check, consistent, read
 from appell.tree import Tree
 
 Array = NDArray[np.float64]
@@ -165,6 +165,22 @@ class Ensemble:
         nq, distance = self.run.form.nq, backend_named(self.run.backend if self.n >= WIDE else "vm").function
         (g,) = distance(self.run.form.select("g")).batch(self.t, self.z[:, :nq], self.z[:, nq:], self.p)
         return np.flatnonzero((g < 0).any(axis=1))
+
+    def begin_where(self, row: int, z: Array) -> bool:
+        """Lets a run begin where another one ended, on its own constraints; False, and its start stays, where that is behind
+        one of its own walls."""
+        nq, names = self.run.form.nq, [str(p) for p in self.system.parameters]
+        try:
+            if self.system.constraints or self.system.quaternions:
+                symbols = (*self.system.coordinates, *self.system.velocities)
+                near = dict(zip(symbols, map(float, z), strict=True))
+                found = consistent(self.system, near, dict(zip(names, self.p[row], strict=True)), since=float(self.t[row]))
+                z = np.array([float(found[s]) for s in symbols])
+            q, v, _ = check(self.system, self.run.form, self.p[row], float(self.t[row]), z[:nq].copy(), z[nq:].copy())
+        except AppellError:
+            return False
+        self.z[row] = np.concatenate([q, v])
+        return True
 
     def go(self, rows: NDArray[np.intp], count: int, states: Array, report: Callable[[int], Any] | None = None) -> None:
         """`count` periods of some runs that stand at one time; their states at the ends of the last of them are written into

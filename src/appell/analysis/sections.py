@@ -25,6 +25,7 @@ from appell.model.friction import refuse_friction
 from appell.model.values import finite
 from appell.motion.crossings import crossings
 from appell.motion.motion import Motion
+from appell.simulate.progress import reporter
 from appell.simulate.run import Run, compile
 from appell.tree import Tree
 
@@ -94,6 +95,7 @@ def poincare(
     parameters: Mapping[Any, Any] | None = None,
     since: float = 0.0,
     until: float | None = None,
+    progress: Any = False,
     **options: Any,
 ) -> Section:
     """The states at which a motion crosses a section.
@@ -106,6 +108,7 @@ def poincare(
     count, skip: how many crossings, after how many that are left out.
     direction: 1 upwards, −1 downwards, 0 both.
     until: no further than this time, s; by default as far as the count needs, or until it is plain that nothing is crossed.
+    progress: True for a bar, or a function of the number of crossings found. Ctrl-C returns what is done.
     Other options are those of `ap.simulate`.
     """
     refuse_friction(system, "ap.poincare")
@@ -114,7 +117,13 @@ def poincare(
     if direction not in (-1, 0, 1):
         raise ModelError(f"direction = {direction!r} must be 1, −1 or 0")
     run = system if isinstance(system, Run) else compile(system, parameters, backend=options.pop("backend", "auto"))
-    return _Collector(run, section, direction, count + skip, options).collect(dict(start or {}), since, until, skip)
+    collector = _Collector(run, section, direction, count + skip, options)
+    report = reporter(progress, 0, count + skip)
+    try:
+        return collector.collect(dict(start or {}), since, until, skip, report)
+    finally:
+        if report is not None:
+            report.close()
 
 
 class _Collector:
@@ -127,7 +136,7 @@ class _Collector:
         self.expression = None if self.face else expression(section, "a section")
         self.found: list[tuple[float, Array, Array]] = []
 
-    def collect(self, start: Mapping[Any, Any], since: float, until: float | None, skip: int) -> Section:
+    def collect(self, start: Mapping[Any, Any], since: float, until: float | None, skip: int, report: Any) -> Section:
         t, span, state, empty, steps, message = float(since), FIRST, dict(start), 0, 0, ""
         try:
             while len(self.found) < self.wanted:
@@ -139,6 +148,8 @@ class _Collector:
                     message = f"the motion ended early: {motion.message}"
                     break
                 state, t = motion.final, end
+                if report is not None:
+                    report(min(len(self.found), self.wanted))
                 if until is not None and t >= until:
                     message = f"t = {until:g} was reached"
                     break
@@ -166,7 +177,7 @@ class _Collector:
         """The motion at other times: the same run once more, or, where it ended early, from its samples."""
         if motion.status is not Status.OK:
             return motion.at
-        return lambda times: simulated(self.run, state, end, since=since, **{**self.options, "times": times, "progress": False})
+        return lambda times: simulated(self.run, state, end, since=since, **{**self.options, "times": times})
 
     def _blows(self, motion: Motion) -> list[tuple[float, Array, Array]]:
         """The states after the impacts on a face."""

@@ -167,7 +167,7 @@ class Shooting:
 
     def read(self, guess: Mapping[Any, Any]) -> Array:
         """A guess as a state on the constraints."""
-        start = consistent(self.run.system, dict(guess), self.run.parameters)
+        start = consistent(self.run.system, dict(guess), self.run.parameters, since=self.since)
         named = {str(k): float(v) for k, v in start.items()}
         return np.array([named.get(str(s), 0.0) for s in self.symbols])
 
