@@ -23,7 +23,7 @@ class Gallery(Directive):
         app = self.state.document.settings.env.app
         folder = Path(app.outdir) / "gallery"
         folder.mkdir(parents=True, exist_ok=True)
-        cards = [card(name, make, folder) for name, make in {**ap.zoo.ALL, **ap.zoo.ROBOTS}.items()]
+        cards = [card(name, make, folder) for name, make in {**ap.zoo.ALL, **ap.zoo.ROBOTS, **ap.zoo.FRICTION}.items()]
         return [nodes.raw("", f'<div class="gallery">{"".join(cards)}</div>', format="html")]
 
 
