@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from html import escape
 from io import BytesIO
 from pathlib import Path
@@ -12,10 +13,12 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 
 SECONDS, FRAMES, SIZE = 4.0, 40, (320, 240)
+LONGEST = 6_000
+"""Characters of LaTeX on a card."""
 
 
 class Gallery(Directive):
-    """One figure a system: a small animation, its docstring, its reference, a link to its player."""
+    """One figure a system: a small animation, its docstring, its equations, its reference, a link to its player."""
 
     def run(self) -> list[Any]:
         import appell as ap
@@ -45,8 +48,25 @@ def card(name: str, make: Any, folder: Path) -> str:
         f'<figure id="{name}"><a href="gallery/{name}.html">{picture}</a><figcaption><strong>{escape(example.name)}</strong> '
         f"<code>ap.zoo.{name}()</code><p>{escape(words)}</p>"
         + (f"<pre>{escape(inspect.cleandoc(formulas))}</pre>" if formulas else "")
-        + f"<p><small>{escape(example.reference)}</small></p></figcaption></figure>"
+        + f"{equations(example.system)}<p><small>{escape(example.reference)}</small></p></figcaption></figure>"
     )
+
+
+def equations(system: Any) -> str:
+    """Lagrange's equations, or the model as it is stated where they do not apply or do not fit a card."""
+    import appell as ap
+    from appell.report import model
+    from appell.report.html import formula, split_lines
+
+    try:
+        source = ap.forms.lagrange(system).latex("simplified")
+    except (ap.FormNotApplicable, ap.ModelError):
+        source = ""
+    if not source or len(source) > LONGEST:
+        stated = re.sub(r"<p><button.*?</details>", "", model.stated(system), flags=re.DOTALL)  # buttons of the report
+        return f"<details><summary>Model</summary>{stated}</details>"
+    lines = "".join(formula(line.replace("&", "")) for line in split_lines(source))
+    return f"<details><summary>Lagrange's equations</summary>{lines}</details>"
 
 
 def moving(film: Any, seconds: float) -> bytes:

@@ -181,3 +181,15 @@ def test_a_robot_is_posed_by_its_joints():
     example = zoo.four_bar_urdf()
     shown = film(Scene(example.system), ap.simulate(example.system, example.start, 0.1), frames=3)
     assert [s["kind"] for s in describe_poses(shown, Packer())]
+
+
+def test_friction_is_part_of_the_model(tmp_path):
+    """Its bound stands in reports and handouts of systems that have it."""
+    from appell.report.model import stated
+
+    system = zoo.ladder().system
+    assert len(system.frictions) == 2
+    text = stated(system)
+    assert text.count("dry friction against the slip") == 2
+    sheet = ap.handout(system, tmp_path / "ladder.tex", forms=[]).read_text()
+    assert all(rf"|\lambda_{{\mathrm{{{fr.name}}}}}| \leq" in sheet for fr in system.frictions)

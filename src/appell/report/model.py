@@ -13,9 +13,11 @@ from appell.forms import FORMS
 from appell.forms.base import Equations
 from appell.jets import t
 from appell.letters import latex
-from appell.model import System
+from appell.model import Friction, System
+from appell.model.friction import bound_latex
 from appell.report.html import equation_block, formula, inline, missing, split_lines, table, without_style
 from appell.tree.system import TreeSystem
+from appell.typeset import latex_text
 from appell.verify import agree, diagnose
 
 READABLE = 4
@@ -60,7 +62,15 @@ def _constraints(system: System) -> str:
     for face in system.unilateral:
         kind = f"unilateral, restitution {inline(face.restitution)}"
         rows.append((escape(face.name), formula(rf"{latex(face.function)} \geq 0"), kind))
+    for fr in system.frictions:
+        against = ", ".join(inline(slip) for slip in fr.slip)
+        rows.append((escape(fr.name), formula(friction_latex(fr)), f"dry friction against the slip {against}"))
     return f"<h3>Constraints</h3>{table(rows)}" if rows else ""
+
+
+def friction_latex(friction: Friction) -> str:
+    """|λ| ≤ its bound, in LaTeX."""
+    return rf"|\lambda_{{\mathrm{{{latex_text(friction.name)}}}}}| \leq {bound_latex(friction)}"
 
 
 # -- equations ---------------------------------------------------------------------------------------------------------

@@ -95,6 +95,9 @@ def _stated(system: System) -> str:
         _, (first, *more) = filled(Piece.of(expression), 0.75 * tex.LINE)
         lines += [f"{left} &{sign} {first}", *(rf"&\quad {line}" for line in more)]
         lines[-1] += f" {end}" if end else ""
+    for fr in system.frictions:
+        slips = ", ".join(latex(slip) for slip in fr.slip)
+        lines.append(rf"{named(fr.name)} & {model.friction_latex(fr)} \quad \text{{against }} {slips}")
     return tex.equations(lines)
 
 
