@@ -44,6 +44,8 @@ from appell.verify.exact import exact, exact_parameters, exact_state, exact_syst
 Array = NDArray[np.float64]
 
 DIGITS = 50
+NOTHING_LEFT = 10.0 ** (-DIGITS // 2)
+"""A sum whose terms are all as small as this is rounding: 0 = 0."""
 
 
 @dataclass(frozen=True)
@@ -297,7 +299,7 @@ class _Judge:
                 found = tape(equations.solution(state, DIGITS), self.numbers)
             except SingularConfiguration:
                 continue
-            worst += [float(abs(r) / size) if size else float(abs(r)) for r, size in zip(found[::2], found[1::2], strict=True)]
+            worst += [float(abs(r) / (size + NOTHING_LEFT)) for r, size in zip(found[::2], found[1::2], strict=True)]
         return float(np.nanmax(worst)) if len(worst) > 1 else float("nan")
 
 
