@@ -76,21 +76,23 @@ class Problem:
     # -- sizes ---------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def compliance(self) -> Array:
-        """G = J K Jᵀ, (R, R): K the inverse of M on what the constraints allow."""
-        m = self.own.m
-        x = solved(self.M, self.J[:m], self.W[:, :m], self.J.T, np.zeros((m, len(self.J))))[0]
-        return self.J @ x
+    def _loose(self) -> tuple[Array, Array]:
+        """x under the constraints alone, (nv,), and G = J K Jᵀ, (R, R): K the inverse of M on what they allow."""
+        m, right = self.own.m, np.column_stack([self.r, self.J.T])
+        given = np.zeros((m, right.shape[1]))
+        given[:, 0] = -self.c[:m]
+        x = solved(self.M, self.J[:m], self.W[:, :m], right, given)[0]
+        return x[:, 0], self.J @ x[:, 1:]
 
     @cached_property
     def scale(self) -> tuple[Array, Array, float]:
         """Sizes of multipliers and of rows, (R,), (R,), from E = max c²/G, the square of x in the kinetic metric."""
         m = self.own.m
-        x = solved(self.M, self.J[:m], self.W[:, :m], self.r[:, None], -self.c[:m, None])[0][:, 0]
+        x, compliance = self._loose
         loose = np.linalg.lstsq(self.M, self.r, rcond=1e-13)[0]  # what constraints bear is a force too
         terms = np.abs(self.J) @ (np.abs(x) + np.abs(loose)) + np.abs(self.c)
         inertia = np.where(np.diag(self.M) > 0, np.diag(self.M), np.inf)
-        G = np.maximum(np.abs(np.diag(self.compliance)), 1e-9 * (self.J**2 @ (1 / inertia)))
+        G = np.maximum(np.abs(np.diag(compliance)), 1e-9 * (self.J**2 @ (1 / inertia)))
         G[:m] = np.maximum(G[:m], self.J[:m] ** 2 @ (1 / inertia))
         G = np.where(G > 0, G, 1.0)
         limits = [self.mu_static[i] ** 2 * G[row] for i, n in enumerate(self.own.normals) if n is None
