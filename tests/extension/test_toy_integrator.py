@@ -140,5 +140,5 @@ def test_what_is_no_pair_is_refused():
         embedded_pair("wrong", A, 1.1 * B, B_HAT, C, order=5, error_order=4)
     with pytest.raises(ModelError, match="shape"):
         embedded_pair("wrong", A, B, B_HAT, C[:5], order=5, error_order=4)
-    with pytest.raises(ModelError, match="choose one of auto, dop853, dopri5, cash-karp"):
+    with pytest.raises(ModelError, match="choose one of auto, dop853, dopri5, dopri8, cash-karp"):
         ap.simulate(PENDULUM, {}, 1.0, method="rk4")
