@@ -113,6 +113,16 @@ def test_basins_behind_a_wall_and_of_a_conservative_system():
     assert not sea.ok and (sea.labels == -1).all() and not sea.attractors and "undecided" in sea.message
 
 
+def test_a_limit_cycle():
+    """Van der Pol's at mu = 1 has the period 6.66328686 (`test_orbits`); the rest inside it repels."""
+    cycle = ap.System([x], x.d**2 / 2, x**2 / 2, {x: (1 - x**2) * x.d}, name="van der Pol")
+    found = ap.basin(cycle, {x: [-1.0, 0.2, 3.0], x.d: [0.0, 1.0]}, most=48)
+    (one,) = found.attractors
+    assert found.ok and (found.labels == 0).all() and one.kind == "limit cycle"
+    assert one.period == pytest.approx(6.66328686, abs=1e-6)
+    found.plot()
+
+
 def test_an_interruption_keeps_what_is_done(monkeypatch):
     calls = []
     advance = Many.advance

@@ -19,7 +19,7 @@ from scipy.spatial import KDTree
 from appell.analysis.ensemble import Ensemble, distinct
 from appell.analysis.orbit import Orbit
 from appell.analysis.result import state_names
-from appell.analysis.shooting import Shooting
+from appell.analysis.shooting import Shooting, explicit_time
 from appell.analysis.variations import variations
 from appell.errors import AppellError, Status
 from appell.simulate.simulate import simulate
@@ -59,7 +59,8 @@ class Attractor:
 
     Attributes
     ----------
-    points: (m, nq + nv), where it is once a period, SI; period: m T, s, or None where it has none (points are samples).
+    points: (m, nq + nv), where it is once a period, SI; of a limit cycle, and of what has no period, samples.
+    period: m T, or that of the cycle, s; None where it has none.
     orbit: the closed orbit with its multipliers, None where there is none (chaos, or rest in contact).
     share: part of all starts that go there.
     """
@@ -71,7 +72,9 @@ class Attractor:
 
     @property
     def kind(self) -> str:
-        """ "period 3" and the like, or "not periodic"."""
+        """ "period 3" and the like, "limit cycle" (of an autonomous system), or "not periodic"."""
+        if self.orbit is not None and self.orbit.autonomous:
+            return "limit cycle"
         return "not periodic" if self.period is None else f"period {len(self.points)}"
 
     def __str__(self) -> str:
@@ -258,7 +261,19 @@ class Search:
                 continue
             points = states[alike[:: max(1, len(alike) // 40)]].reshape(-1, states.shape[2])
             self.labels[rows[alike]] = len(self.attractors)
-            self.attractors.append(Attractor(points, None, None))
+            orbit = self._cycle(states[alike[0], -1])
+            self.attractors.append(Attractor(points, None if orbit is None else orbit.period, orbit))
+
+    def _cycle(self, z: Array) -> Orbit | None:
+        """The limit cycle of an autonomous system next to a state; None where it does not close or does not attract."""
+        if explicit_time(self.ensemble.run.form):
+            return None
+        shooting = Shooting.of(self.ensemble.run, since=self.since, modulo=None, rtol=1e-10, atol=1e-12, by=())
+        try:
+            orbit = shooting.solve(z, shooting.first_return(z), fixed=False, autonomous=True, tolerance=1e-8)
+        except AppellError:
+            return None
+        return orbit if orbit.ok and orbit.stable else None
 
     def _leaves(self, points: Array, periods: int) -> bool:
         """Whether a motion without a period leaves for a periodic attractor after all: it is sought among the motions through

@@ -69,7 +69,6 @@ class Ensemble:
         first = dict(zip(map(str, model.parameters), self.p[0], strict=True))
         self.run = compile(model, first, backend=system.backend if isinstance(system, Run) else backend)
         law = period_law(model, period)
-        self.autonomous = period is None and law is None
         if law is None and fallback is None:
             raise ModelError(f"'{model.name}' is autonomous: give section= (an expression, or a wall), or period=")
         names = [str(p) for p in model.parameters]

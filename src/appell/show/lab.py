@@ -167,10 +167,11 @@ def basin_map(found: Any, columns: list[int], ax: Any = None) -> Any:
     norm = BoundaryNorm(np.arange(len(colours) + 1) - 2.5, len(colours))
     ax.pcolormesh(*found.axes, found.labels.T, cmap=ListedColormap(colours), norm=norm, shading="nearest", rasterized=True)
     for k, one in enumerate(found.attractors):
-        size = 26 if one.period is not None else 1
+        few = one.kind.startswith("period")
+        size = 26 if few else 1
         ax.scatter(
             one.points[:, columns[0]], one.points[:, columns[1]], s=size, color=colours[2 + k], edgecolors="k",
-            linewidths=0.8 if one.period is not None else 0, label=f"{one.kind}, {100 * one.share:.3g} %", zorder=3,
+            linewidths=0.8 if few else 0, label=f"{one.kind}, {100 * one.share:.3g} %", zorder=3,
         )  # fmt: skip
     ax.set_xlim(found.axes[0][[0, -1]])
     ax.set_ylim(found.axes[1][[0, -1]])
