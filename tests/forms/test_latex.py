@@ -34,6 +34,7 @@ def test_a_tex_engine_takes_every_form(tmp_path):
     run = [str(ENGINE), "-interaction=nonstopmode", "-draftmode", "-halt-on-error", "forms.tex"]
     done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, errors="replace")
     assert done.returncode == 0, [line for line in done.stdout.splitlines() if line.startswith("!")]
+    assert not [line for line in done.stdout.splitlines() if line.startswith(r"Overfull \hbox")]
 
 
 def test_long_sums_go_on_in_the_next_line():
