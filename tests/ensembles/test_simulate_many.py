@@ -275,3 +275,5 @@ def test_more_memory_than_there_is(monkeypatch):
     monkeypatch.setattr("appell.ensembles.memory.free_memory", lambda: 10**6)
     with pytest.raises(ModelError, match=r"GB are free: keep fewer times"):
         ap.simulate_many(SPRING, {x: np.ones(1000)}, {k: 1.0, m: 1.0}, 1.0, keep=np.linspace(0, 1, 1000))
+    with pytest.raises(ModelError, match=r"1e\+12 states of each run"):
+        ap.simulate_many(SPRING, {x: 1.0}, {k: 1.0, m: 1.0}, 1.0, keep=1, step=1e-12)

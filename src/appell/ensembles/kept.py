@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.ensembles.free_memory import free_memory
 from appell.ensembles.reduce import Reduction
 from appell.errors import ModelError
 from appell.model.values import reals
@@ -79,8 +80,13 @@ def _every(k: int, t0: float, ends: Array, step: float | None) -> Array:
     if (ends != ends[0]).any():
         raise ModelError("keep=k needs one `until` for all runs; give times instead")
     way = np.sign(ends[0] - t0)
-    count = int(np.floor(abs(ends[0] - t0) / (k * step) * (1 + 1e-12)))
-    return t0 + way * k * step * np.arange(count + 1)
+    count, free = np.floor(abs(ends[0] - t0) / (k * step) * (1 + 1e-12)), free_memory() or np.inf
+    if not 16 * count < free:
+        raise ModelError(
+            f"keep={k} with step={step:g} means {count:.3g} states of each run, more than fit into {free / 1e9:.3g} GB:"
+            " keep fewer of them, the final states, or reductions (keep={'top': ap.reduce.max(x)})"
+        )
+    return t0 + way * k * step * np.arange(int(count) + 1)
 
 
 def _times(keep: Any, runs: int, t0: float, ends: Array) -> Array:

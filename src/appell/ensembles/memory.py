@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
+from appell.ensembles.free_memory import free_memory
 from appell.ensembles.inputs import Inputs
 from appell.ensembles.order import Order
 from appell.ensembles.result import Results
@@ -20,19 +19,6 @@ def refuse_too_large(inputs: Inputs, order: Order, nz: int) -> None:
             f"{what} take about {needed / 1e9:.3g} GB, and {free / 1e9:.3g} GB are free: keep fewer times, the final states, or"
             " reductions (keep={'top': ap.reduce.max(x)}); or make fewer runs at a time"
         )
-
-
-def free_memory() -> int | None:
-    """Bytes that can be had without swapping; None where the system does not say."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as lines:
-            return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
-    except (OSError, StopIteration):
-        pass
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return None
 
 
 __all__ = ["free_memory", "refuse_too_large"]
