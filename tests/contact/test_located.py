@@ -7,7 +7,8 @@ import warnings
 
 import numpy as np
 import pytest
-from sympy import Rational, sin
+from scipy.optimize import brentq
+from sympy import Rational, sign, sin
 
 import appell as ap
 from appell.backends import AppellWarning, c_available
@@ -118,3 +119,47 @@ def test_a_very_long_rest_and_a_late_leaving():
     assert [i.kind for i in motion.impacts[-2:]] == ["landing", "leaving"]
     assert motion.impacts[-1].time == pytest.approx(np.arcsin(0.5) / omega, rel=1e-9)
     assert motion[y][-1] > 1
+
+
+# -- loads on what rests -----------------------------------------------------------------------------------------------
+
+
+def flights(A, w, phase, until):
+    """Times at which A sin(ωt + φ) lifts a ball of unit mass off its floor (e = 0), in closed form."""
+    load, found, t, grid = lambda s: 10 - A * np.sin(w * s + phase), [], 0.0, 0.02 / w
+    while True:
+        while load(t) > 0 and t < until:
+            t += grid
+        if t >= until:
+            return found
+        t = t0 = brentq(load, t - grid, t, xtol=1e-15)
+        found.append(t0)
+        rise = lambda s, t0=t0: (
+            -5 * (s - t0) ** 2 - A * (np.sin(w * s + phase) - np.sin(w * t0 + phase)) / w**2
+            + A / w * np.cos(w * t0 + phase) * (s - t0)
+        )  # fmt: skip
+        t += 3 * grid
+        while rise(t) > 0:
+            t += grid
+        t = brentq(rise, t - grid, t, xtol=1e-15)
+
+
+def test_steps_at_rest_do_not_pass_over_a_load():
+    """Nothing but the reaction changes while it rests, and no error of the state keeps steps short."""
+    rng, (A, w, f) = np.random.default_rng(0), ap.parameters("A w f")
+    force, floor = A * sin(w * ap.t + f), ap.Unilateral(x, "floor", 0)
+    system = ap.System([x], x.d**2 / 2, 10 * x, {x: force}, [floor])
+    for _ in range(30):
+        values = {A: 10 * rng.uniform(1.02, 2.5), w: 10 ** rng.uniform(-1, 2.5), f: rng.uniform(-3, 0.3)}
+        until = 6.3 * np.pi / values[w]
+        motion = ap.simulate(system, {}, until, values, rtol=10 ** rng.uniform(-10, -5))
+        leaves = [i.time for i in motion.impacts if i.kind == "leaving"]
+        assert motion.ok
+        np.testing.assert_allclose(leaves, flights(*(values[s] for s in (A, w, f)), until), atol=1e-3 / values[w])
+
+
+def test_a_load_that_jumps_is_passed():
+    """No step is short enough for a cubic to follow it: it presses, and nothing happens."""
+    system = ap.System([x], x.d**2 / 2, 10 * x, {x: -5 * sign(sin(3 * ap.t) + 0.2)}, [ap.Unilateral(x, "floor", 0)])
+    motion = ap.simulate(system, {}, 5.0)
+    assert motion.ok and [i.kind for i in motion.impacts] == ["landing"]

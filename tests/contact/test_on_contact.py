@@ -154,6 +154,21 @@ def test_rows_nonlinear_in_the_velocities_hold_through_an_impact(e):
     assert np.abs(motion.balance).max() < 1e-9
 
 
+def test_unit_speed_in_a_box():
+    """Its direction turns through each blow by its own angle; a blow straight into a wall has no answer, and it says so."""
+
+    def box(e):
+        walls = {"right": 1 - x, "left": x + 1, "top": 1 - y - 0.3 * x, "bottom": y + 1}
+        faces = [ap.Unilateral(f, name, e) for name, f in walls.items()]
+        return ap.System([x, y], (x.d**2 + y.d**2) / 2, constraints=[ap.Constraint(x.d**2 + y.d**2 - 1), *faces])
+
+    motion = ap.simulate(box(1), {x.d: 0.8, y.d: 0.6}, 10.0)
+    assert motion.ok and len(motion.impacts) == 7 and np.abs(motion[x.d] ** 2 + motion[y.d] ** 2 - 1).max() < 1e-9
+    with pytest.warns(ap.AppellWarning, match="no impulse can stop it"):
+        motion = ap.simulate(box(0), {x.d: 0.8, y.d: 0.6}, 10.0)
+    assert not motion.ok and motion.t[-1] == pytest.approx(2.940191935756693)
+
+
 @pytest.mark.parametrize("scale", [1.0, 1e-6])
 def test_a_cradle_is_the_same_in_any_order_of_its_blows(scale):
     """Equal masses exchange velocities: all meet at once at the lowest point, and are where free ones would be, sorted.

@@ -33,6 +33,8 @@ def bent_blow(instant: Callable[[Array], Instant], at: Instant, face: int, resti
     def direction(_: float, y: Array) -> Array:
         """(dv, dP)/dġ of the face."""
         here = instant(y[: len(at.v)])
+        if not (np.isfinite(here.v).all() and here.answered([face])):
+            raise SingularConfiguration("rows nonlinear in the velocities leave no answer: it moves straight into the face")
         G = here.compliance(faces)
         share = G[0, 1:] / G[0, 0]
         others = np.asarray(G[1:, 1:] - np.outer(G[1:, 0], share), dtype=float)

@@ -177,6 +177,11 @@ class Instant:
         """K nᵀ of the faces, (k, nv): the velocities that unit impulses give."""
         return self.g_v[list(faces)] @ self.K.T
 
+    def answered(self, faces: Sequence[int]) -> bool:
+        """Whether bilateral constraints leave an answer to an impulse on each of the faces."""
+        inertia = np.where(np.diag(self.M) > 0, np.diag(self.M), np.inf)
+        return bool(np.all(np.diag(self.compliance(faces)) > UNANSWERED * (self.g_v[list(faces)] ** 2 @ (1 / inertia))))
+
     def moved(self, dv: Array) -> Instant:
         """The same instant with the velocities v + Δv."""
         there = replace(self, v=self.v + dv, g_d=self.g_d + self.g_v @ dv)
@@ -248,8 +253,7 @@ def blow(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> Blow
         ġ_i⁺ = −e_i ġ_i⁻ on those that are hit,        0 <= P_j ⟂ ġ_j⁺ >= 0 on the others.
     """
     faces, n = [*hits, *resting], len(hits)
-    inertia = np.where(np.diag(at.M) > 0, np.diag(at.M), np.inf)
-    if np.any(np.diag(at.compliance(list(hits))) <= UNANSWERED * (at.g_v[list(hits)] ** 2 @ (1 / inertia))):
+    if not at.answered(list(hits)):
         raise SingularConfiguration("bilateral constraints drive it into the face: no impulse answers")
     G, wanted = at.compliance(faces), np.array([-(1 + e) * at.g_d[i] for i, e in hits.items()])
     hit, rest = slice(n), slice(n, None)

@@ -21,16 +21,18 @@ from appell.contact.mode import FLIGHT, FREE, Mode, floor_of
 from appell.contact.numbers import (
     AHEAD,
     BELOW,
+    BLUNT,
     BLUR,
     CAUTION,
     CORRECTIONS,
     DOUBLINGS,
     FIRST_MARK,
+    FORGOTTEN,
     GROWTH,
-    HALFWAY,
     HALVED,
     HIDDEN,
     LIFTED,
+    LOW,
     NO_RATE,
     RESOLVED,
     RESTS,
@@ -52,6 +54,9 @@ from appell.simulate.loop.task import Task, TrialFailed
 from appell.simulate.loop.trace import Trace
 
 Array = NDArray[np.float64]
+
+SEEN_AT = (0.0, 0.06, 0.13, 0.27, 0.35, 0.48, 0.62, 0.71, 0.86, 1.0)
+"""Parts of a step at which reactions are looked at; compiled code has them at the stages of its method."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +121,25 @@ class _Guards(NamedTuple):
     noise: Array
 
 
+class _Seen(NamedTuple):
+    """A reaction inside a step: the least of its values, the largest, and by how much a cubic misses them."""
+
+    least: float
+    size: float
+    missed: float
+
+    @staticmethod
+    def of(x: Array, values: Array) -> _Seen:
+        fit = np.polynomial.Polynomial.fit(x, values, 3)
+        return _Seen(float(values.min()), float(np.abs(values).max()), float(np.abs(fit(x) - values).max()))
+
+    def allowed(self, noise: float) -> float:
+        """By which factor the step may change so that a cubic follows the reaction."""
+        if self.missed <= RESOLVED * (self.size + UNSEEN * noise):
+            return GROWTH
+        return CAUTION * (RESOLVED * self.size / self.missed) ** 0.25
+
+
 class _Crossing(NamedTuple):
     time: float
     number: int
@@ -172,7 +196,8 @@ class _Flight:
         self.free = [i for i in range(self.n) if self.states[i] == FREE]
         self.touching = [i in trace.touching for i in range(self.n)]
         self.switch: tuple[int, Kind] | None = None
-        self.standing = 0
+        self.standing, self.usual = 0, 0.0
+        self.seen: dict[int, _Seen] = {}
         self.level = np.zeros(self.n)
 
     def traces(self) -> Iterator[Trace]:
@@ -234,13 +259,16 @@ class _Flight:
         self.level = np.where(near, np.minimum(start.g, 0.0), 0.0)
         shapes = {i: _Shape.of(start, end, i, h, self.level[i]) for i in self.free}
         stretch = min((s.allowed(end.noise[i]) for i, s in shapes.items()), default=GROWTH)
+        self.seen = self._look_inside(there.t)
+        if h > BLUNT * self.usual:
+            stretch = min(stretch, *(s.allowed(end.noise[i]) for i, s in self.seen.items()), GROWTH)
         if stretch < CAUTION and task.fixed_step is None:
             self.h = h * max(stretch, 0.2)
             return Status.OK if self.h > 10 * np.spacing(self.t) else Status.STEP_TOO_SMALL
         hit = self._first_crossing(there.t, start, end, shapes)
         if hit is None:
             self._advance(there.t, there)
-            self.h = min(self.h or h, h * stretch)
+            self.h, self.usual = min(self.h or h, h * stretch), max(h, FORGOTTEN * self.usual)
             self.touching = [False] * self.n
             return Status.OK
         return self._cross(hit, trial)
@@ -264,7 +292,7 @@ class _Flight:
         found = []
         for i in (*self.free, *self.owner.mode.held):
             free, noise = i in shapes, float(two.noise[i])
-            near = shapes[i].least <= self._touch(one, two, i) if free else self._low(i, end, one.g[i], two.g[i])
+            near = shapes[i].least <= self._touch(one, two, i) if free else self._low(i, one.g[i], two.g[i])
             if two.g[i] - self.level[i] < -noise:
                 found.append((self._before(i, end, end, one, noise), i))
             elif near and (time := self._dip(i, end, one, two, noise)) is not None:
@@ -282,9 +310,20 @@ class _Flight:
         """A distance below which a face is touched."""
         return TOUCH * max(float(one.noise[i]), float(two.noise[i]))
 
-    def _low(self, i: int, end: float, g0: float, g1: float) -> bool:
+    def _low(self, i: int, g0: float, g1: float) -> bool:
         """Whether a reaction may be zero inside the step."""
-        return self._guard(i, (self.t + end) / 2, end) < HALFWAY * min(g0, g1)
+        return self.seen[i].least - self.level[i] - 2 * self.seen[i].missed < LOW * min(g0, g1)
+
+    def _look_inside(self, end: float) -> dict[int, _Seen]:
+        """The reactions inside the step that has just been tried: face → what was seen of it."""
+        held = list(self.owner.mode.held)
+        if not held:
+            return {}
+        x = np.array(SEEN_AT)
+        times = self.t + (end - self.t) * x
+        states = [self._instant(t, z) for t, z in zip(times, self._between(times, end), strict=True)]
+        values = np.array([at.solve(held, at.force, -at.a0, -at.g_dd0[held])[1] for at in states])
+        return {i: _Seen.of(x, values[:, k]) for k, i in enumerate(held)}
 
     def _before(self, i: int, high: float, end: float, one: _Guards, noise: float) -> float:
         """The crossing before `high`, where the guard is negative; where the step does not start clearly above zero, after it

@@ -95,7 +95,7 @@ BLUR = 1e6
 CAUTION = 0.9
 """Part of the step that would just be resolved."""
 RESOLVED = 0.1
-"""Share of a distance by which the cubic through both ends of a step may miss it."""
+"""Share of a distance, or of a reaction, by which the cubic through both ends of a step may miss it."""
 UNSEEN = 1e4
 """Noises of a distance that need not be resolved."""
 GROWTH = 10.0
@@ -105,9 +105,11 @@ SAMPLES = 16
 PROBE = 1e-5
 """Share of a step over which the rates of reactions are taken: they only tell where to look closer."""
 LOW = 0.2
-"""A reaction that may fall below this share of its values at both ends of a step is followed inside it,"""
-HALFWAY = 0.6
-"""or, where its rates are not known, one that is below this share of them halfway."""
+"""A reaction that may fall below this share of its values at both ends of a step is followed inside it."""
+BLUNT = 1e-7
+"""Part of the longest step of late: where a cubic does not follow a reaction in a shorter one, it jumps."""
+FORGOTTEN = 0.95
+"""What is left of the longest step of late after another one."""
 SECTIONS = 40
 """Golden sections towards the lowest point of a guard."""
 LATEST = 1e-12

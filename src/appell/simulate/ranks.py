@@ -173,6 +173,8 @@ class _Along:
         seen, least = self.seen, self.least
         for k in np.flatnonzero(self._turned() & (np.diff(seen.at) == 1)):
             i = int(seen.at[k])
+            if self.t[i] == self.t[i + 1]:  # a blow: rows that turn with the velocities go another way than the straight one
+                continue
             if ((self.told >= self.t[max(i - 1, 0)]) & (self.told <= self.t[min(i + 2, len(self.t) - 1)])).any():
                 continue
             t, Y, sigma = self._inside(i)

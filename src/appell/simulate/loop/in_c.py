@@ -73,6 +73,9 @@ typedef struct appell_run {
     int *mode;                          /* (faces,) 0: free, 1: held, 2: asleep */
     int *held;                          /* (n_held,) faces in contact that bear a load, `rank` of them independent */
     int n_held, rank, blows_outside;    /* blows_outside: impacts are left to the caller */
+    double *seen;                       /* (SEEN, 1 + faces) times, and the reactions there of the faces that are held */
+    int n_seen;                         /* at the stages of the last trial */
+    double h_usual;                     /* the longest step of late */
     appell_event *events;               /* (event_capacity,) */
     int64_t event_capacity, n_events;
     int *touching;                      /* (faces,) whether the state is on the face, which is free */
@@ -107,6 +110,7 @@ as if it had never stopped. `appell_hold` goes on to another end under other par
 
 FIRST_TRIALS = 256  # trial steps in the first call, before the time of one is known
 ROWS = 16  # steps that one trial may write: its end, and the state after each of the blows there
+SEEN = 16  # stages of a step at which reactions are remembered
 CHANGES = 4096  # of the contacts, between two calls
 GROWTH = 16  # a call makes at most so many times the trials of the one before
 
@@ -135,7 +139,7 @@ def loop_source(
     text = text.replace("@many@", _template("simulate/loop/many.c.in"))
     for name, value in values.items():
         text = text.replace(f"@{name}@", str(value))
-    sizes = {"HAS_PROJECTION": int(has_projection), "LOOP_FACES": faces, "LOOP_ROWS": ROWS}
+    sizes = {"HAS_PROJECTION": int(has_projection), "LOOP_FACES": faces, "LOOP_ROWS": ROWS, "LOOP_SEEN": SEEN}
     defines = "#undef HAS_PROJECTION\n" + "\n".join(f"#define {name} {value}" for name, value in sizes.items())
     return f"#include <stdint.h>\n{defines}\n{CDEF}\n{text}"
 
@@ -236,8 +240,11 @@ class Call:
         run.atol, run.atol_work = self.pointer(self.weights), self.atol[-1]
 
     def change_modes(self) -> None:
-        """Memory for changes of mode, where they are made in compiled code."""
+        """Memory for contacts, and for changes of mode where they are made in compiled code."""
         run, ffi, landings = self.struct, self.loop.ffi, self.trace.landings
+        if self.loop.mode.held or landings is not None:
+            self.seen = np.empty((SEEN, 1 + self.loop.faces))
+            run.seen = self.pointer(self.seen)
         if self.loop.legs:
             run.legs = [ffi.cast("int (*)(appell_run *, int64_t *)", leg) for leg in self.loop.legs]
         if landings is not None:
