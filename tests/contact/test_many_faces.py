@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sympy import sqrt
+from sympy import cos, sin, sqrt
 from tests.reference.discs import collide
 
 import appell as ap
@@ -62,3 +62,11 @@ def test_one_impossible_face_among_many_alike_is_named():
         ap.System([x, y], x.d**2 + y.d**2, constraints=[circle(k, 0.5 if k == 3 else -0.5) for k in range(6)])
     with pytest.raises(ConstraintError, match="'c4' has a vanishing gradient"):
         ap.System([x, y], x.d**2 + y.d**2, constraints=[circle(k, 0 if k == 4 else -0.5) for k in range(6)])
+
+
+@pytest.mark.parametrize("size", [1e-9, 1e9])
+def test_faces_in_any_unit_of_length_are_reached(size):
+    """A corner of a box of 10⁹ m and its wall: the slope along the angle is 10⁹ times that along x."""
+    x, phi = ap.coordinates("x phi")
+    wall = ap.Unilateral(1.2 * size - x - 0.5 * size * cos(phi) + 0.3 * size * sin(phi), "wall")
+    assert ap.System([x, phi], x.d**2 + size**2 * phi.d**2, constraints=[wall]).unilateral

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from appell.contact.contact import Instant, blow
 from appell.contact.events import Kind
@@ -34,10 +31,8 @@ from appell.contact.numbers import (
     LIFTED,
     LOW,
     NO_RATE,
-    RESOLVED,
     RESTS,
     SAMPLES,
-    SECTIONS,
     SHORT,
     SOONER,
     STANDING,
@@ -45,8 +40,8 @@ from appell.contact.numbers import (
     TINY,
     TOGETHER,
     TOUCH,
-    UNSEEN,
 )
+from appell.contact.sight import SEEN_AT, Crossing, Guards, Seen, Shape, lowest_point, root_of
 from appell.errors import SingularConfiguration, Status
 from appell.normal_form import NormalForm
 from appell.simulate.loop.in_python import PyLoop
@@ -54,9 +49,6 @@ from appell.simulate.loop.task import Task, TrialFailed
 from appell.simulate.loop.trace import Trace
 
 Array = NDArray[np.float64]
-
-SEEN_AT = (0.0, 0.06, 0.13, 0.27, 0.35, 0.48, 0.62, 0.71, 0.86, 1.0)
-"""Parts of a step at which reactions are looked at; compiled code has them at the stages of its method."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,77 +104,6 @@ class PySwitchLoop:
         return replace(plain, rhs=rhs, project=project, guarded=None)
 
 
-class _Guards(NamedTuple):
-    """g of the free faces and Λ of those held (infinite of those asleep), ġ and g̈ of the free ones, noises of g and Λ."""
-
-    g: Array
-    d: Array
-    dd: Array
-    noise: Array
-
-
-class _Seen(NamedTuple):
-    """A reaction inside a step: the least of its values, the largest, and by how much a cubic misses them."""
-
-    least: float
-    size: float
-    missed: float
-
-    @staticmethod
-    def of(x: Array, values: Array) -> _Seen:
-        fit = np.polynomial.Polynomial.fit(x, values, 3)
-        return _Seen(float(values.min()), float(np.abs(values).max()), float(np.abs(fit(x) - values).max()))
-
-    def allowed(self, noise: float) -> float:
-        """By which factor the step may change so that a cubic follows the reaction."""
-        if self.missed <= RESOLVED * (self.size + UNSEEN * noise):
-            return GROWTH
-        return CAUTION * (RESOLVED * self.size / self.missed) ** 0.25
-
-
-class _Crossing(NamedTuple):
-    time: float
-    number: int
-    kind: Kind
-    together: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class _Shape:
-    """A distance inside a step of size h: the cubic through both ends, and how far the quintic is from it."""
-
-    g0: float
-    d0: float
-    g1: float
-    a: float
-    b: float
-    m0: float
-    m1: float
-
-    @staticmethod
-    def of(one: _Guards, two: _Guards, i: int, h: float, level: float) -> _Shape:
-        g0, g1, d0, d1 = one.g[i] - level, two.g[i] - level, h * one.d[i], h * two.d[i]
-        a, b = d0 + d1 - 2 * (g1 - g0), 3 * (g1 - g0) - 2 * d0 - d1
-        return _Shape(g0, d0, g1, a, b, h * h * one.dd[i] / 2 - b, h * h * two.dd[i] / 2 - b - 3 * a)
-
-    def cubic(self, x: Array) -> Array:
-        return self.g0 + x * (self.d0 + x * (self.b + x * self.a))
-
-    @cached_property
-    def least(self) -> float:
-        """The least that it may be inside the step."""
-        extremes = np.roots([3 * self.a, 2 * self.b, self.d0])
-        extremes = extremes[np.isreal(extremes)].real
-        x = np.concatenate([np.linspace(0, 1, 65)[1:-1], extremes[(extremes > 0) & (extremes < 1)]])
-        return float(np.min(self.cubic(x.astype(float)) - 2 * (x * (1 - x)) ** 2 * np.abs(self.m0 * (1 - x) + self.m1 * x)))
-
-    def allowed(self, noise: float) -> float:
-        """By which factor the step may change so that the cubic follows the distance."""
-        size = max(abs(self.g0), abs(self.g1), abs(float(self.cubic(np.array(0.5))))) + UNSEEN * noise
-        missed = (abs(self.m0) + abs(self.m1)) / 32
-        return min(CAUTION * (RESOLVED * size / missed) ** 0.25, GROWTH) if missed > 0 else GROWTH
-
-
 class _Flight:
     def __init__(self, owner: PySwitchLoop, task: Task, trace: Trace):
         self.owner, self.task, self.trace = owner, task, trace
@@ -197,7 +118,7 @@ class _Flight:
         self.touching = [i in trace.touching for i in range(self.n)]
         self.switch: tuple[int, Kind] | None = None
         self.standing, self.usual = 0, 0.0
-        self.seen: dict[int, _Seen] = {}
+        self.seen: dict[int, Seen] = {}
         self.level = np.zeros(self.n)
 
     def traces(self) -> Iterator[Trace]:
@@ -215,14 +136,14 @@ class _Flight:
         form = self.owner.form
         return Instant.at(form, t, z[: form.nq].copy(), z[form.nq : form.nq + form.nv].copy(), self.task.p, self.floor)
 
-    def guards(self, t: float, z: Array) -> _Guards:
+    def guards(self, t: float, z: Array) -> Guards:
         at, held = self._instant(t, z), list(self.owner.mode.held)
         a, lam = at.solve(held, at.force, -at.a0, -at.g_dd0[held])
         g, noise = np.where(self.states == FREE, at.g, np.inf), at.noise.copy()
         if held:
             g[held] = lam
             noise[held] = HIDDEN * at.bends[held] / np.diag(at.compliance(held))
-        return _Guards(g, at.g_d, at.g_v @ a + at.g_dd0, noise)
+        return Guards(g, at.g_d, at.g_v @ a + at.g_dd0, noise)
 
     def _guard(self, i: int, t: float, end: float) -> float:
         """One guard at a time inside the step that has just been tried."""
@@ -257,7 +178,7 @@ class _Flight:
         start, end, h = self.guards(self.t, self.z), self.guards(there.t, there.z), there.t - self.t
         near = (self.states == FREE) | (start.g > -BELOW * start.noise)
         self.level = np.where(near, np.minimum(start.g, 0.0), 0.0)
-        shapes = {i: _Shape.of(start, end, i, h, self.level[i]) for i in self.free}
+        shapes = {i: Shape.of(start, end, i, h, self.level[i]) for i in self.free}
         stretch = min((s.allowed(end.noise[i]) for i, s in shapes.items()), default=GROWTH)
         self.seen = self._look_inside(there.t)
         if h > BLUNT * self.usual:
@@ -273,7 +194,7 @@ class _Flight:
             return Status.OK
         return self._cross(hit, trial)
 
-    def _cross(self, hit: _Crossing, trial: Task) -> Status:
+    def _cross(self, hit: Crossing, trial: Task) -> Status:
         self.standing = 0 if hit.time > self.t else self.standing + 1
         if self.standing > STANDING:
             return Status.STEP_TOO_SMALL
@@ -287,7 +208,7 @@ class _Flight:
         here = hit.kind is Kind.HIT and not self.owner.mode.blows_outside
         return self._impact(hit.number) if here else Status.SWITCH
 
-    def _first_crossing(self, end: float, one: _Guards, two: _Guards, shapes: dict[int, _Shape]) -> _Crossing | None:
+    def _first_crossing(self, end: float, one: Guards, two: Guards, shapes: dict[int, Shape]) -> Crossing | None:
         """The earliest crossing in the step that has just been tried."""
         found = []
         for i in (*self.free, *self.owner.mode.held):
@@ -303,10 +224,10 @@ class _Flight:
         near = lambda j: j == i or self._guard(j, time, end) <= TOGETHER * max(one.noise[j], two.noise[j])
         together = tuple(j for _, j in found if j in shapes and near(j))
         kind = Kind.LEAVING if i not in shapes else Kind.HIT if together == (i,) else Kind.CORNER
-        return _Crossing(time, i, kind, together)
+        return Crossing(time, i, kind, together)
 
     @staticmethod
-    def _touch(one: _Guards, two: _Guards, i: int) -> float:
+    def _touch(one: Guards, two: Guards, i: int) -> float:
         """A distance below which a face is touched."""
         return TOUCH * max(float(one.noise[i]), float(two.noise[i]))
 
@@ -314,7 +235,7 @@ class _Flight:
         """Whether a reaction may be zero inside the step."""
         return self.seen[i].least - self.level[i] - 2 * self.seen[i].missed < LOW * min(g0, g1)
 
-    def _look_inside(self, end: float) -> dict[int, _Seen]:
+    def _look_inside(self, end: float) -> dict[int, Seen]:
         """The reactions inside the step that has just been tried: face → what was seen of it."""
         held = list(self.owner.mode.held)
         if not held:
@@ -323,27 +244,27 @@ class _Flight:
         times = self.t + (end - self.t) * x
         states = [self._instant(t, z) for t, z in zip(times, self._between(times, end), strict=True)]
         values = np.array([at.solve(held, at.force, -at.a0, -at.g_dd0[held])[1] for at in states])
-        return {i: _Seen.of(x, values[:, k]) for k, i in enumerate(held)}
+        return {i: Seen.of(x, values[:, k]) for k, i in enumerate(held)}
 
-    def _before(self, i: int, high: float, end: float, one: _Guards, noise: float) -> float:
+    def _before(self, i: int, high: float, end: float, one: Guards, noise: float) -> float:
         """The crossing before `high`, where the guard is negative; where the step does not start clearly above zero, after it
         has risen above rounding; the start of the step if it never does."""
         touching, start = self.touching[i], one.g[i] - self.level[i]
         if touching and (end - self.t) * one.d[i] > noise:
             rise = lambda t: self._guard(i, t, end) / (t - self.t) if t > self.t else float(one.d[i])
-            return _root_of(rise, self.t, high)
+            return root_of(rise, self.t, high)
         if start > noise and not touching:
-            return _root_of(lambda t: self._guard(i, t, end), self.t, high)
+            return root_of(lambda t: self._guard(i, t, end), self.t, high)
         nearest = high
         for share in 0.5 ** np.arange(1, 41):
             low = self.t + share * (high - self.t)
             g = self._guard(i, low, end)
             if g > noise:
-                return _root_of(lambda t: self._guard(i, t, end), low, nearest)
+                return root_of(lambda t: self._guard(i, t, end), low, nearest)
             nearest = low if g < 0 else nearest
         return self.t
 
-    def _dip(self, i: int, end: float, one: _Guards, two: _Guards, noise: float) -> float | None:
+    def _dip(self, i: int, end: float, one: Guards, two: Guards, noise: float) -> float | None:
         """The crossing of a guard that is positive at the end of the step again."""
         times = self.t + (end - self.t) * np.arange(SAMPLES + 1) / SAMPLES
         free, low = self.states[i] == FREE, self._touch(one, two, i)
@@ -428,28 +349,3 @@ class _Flight:
             return False
         flight = 2 * after / pressing
         return bool(flight <= SHORT * np.spacing(abs(self.t)) or 0.25 * flight * after <= RESTS * at.noise[i])
-
-
-def _root_of(f: Any, a: float, b: float) -> float:
-    """A root between a and b to the last digit."""
-    root: Any = brentq(f, a, b, xtol=4e-16 * max(abs(b), 1e-300), rtol=8.9e-16)  # type: ignore[arg-type]
-    return float(root)
-
-
-def lowest_point(f: Any, a: float, b: float, enough: float = -np.inf) -> tuple[float, float]:
-    """The lowest point between a and b by golden section, or the first one found below `enough`, and its value."""
-    part = (5**0.5 - 1) / 2
-    x, y = b - part * (b - a), a + part * (b - a)
-    fx, fy = f(x), f(y)
-    for _ in range(SECTIONS):
-        if min(fx, fy) < enough:
-            break
-        if fx < fy:
-            b, y, fy = y, x, fx
-            x = b - part * (b - a)
-            fx = f(x)
-        else:
-            a, x, fx = x, y, fy
-            y = a + part * (b - a)
-            fy = f(y)
-    return (x, fx) if fx < fy else (y, fy)

@@ -2,6 +2,8 @@
 
     x ← x − f f_q/|f_q|²        halved while |f| grows
 
+and, where that finds no zero, in one coordinate at a time: lengths of 10⁹ m beside angles leave f_q no direction.
+
 Faces that are written alike are looked at together: one function of their coordinates and numbers, many points at once.
 """
 
@@ -58,6 +60,7 @@ def _check(faces: list[Face], numbers: Array) -> None:
     f = lambda x, at: values(np.vstack([x, around[:, at]]))
     first = f(x := np.tile(start, k), np.arange(x.shape[1]))
     last = _newton(f, x)
+    arrived = last.arrived | _newton(f, np.tile(start, k), alone=True).arrived if not last.arrived.all() else last.arrived
     fallen = last.slow & (np.linalg.norm(last.slope, axis=0) < 1e-4 * np.linalg.norm(first[1:], axis=0))
     for i, face in enumerate(faces):
         mine = slice(i * STARTS, (i + 1) * STARTS)
@@ -67,7 +70,7 @@ def _check(faces: list[Face], numbers: Array) -> None:
                 f" {text_of(face.function)}; give f with a simple zero (x instead of x**2)"
             )
         signs = set(np.sign(first[0, mine]).tolist())
-        if not last.arrived[mine].any() and signs in ({1.0}, {-1.0}):
+        if not arrived[mine].any() and signs in ({1.0}, {-1.0}):
             what = "reached: f is positive" if 1.0 in signs else "satisfied: f is negative"
             raise ConstraintError(
                 f"unilateral constraint '{face.name}' is never {what} at every state tried: {text_of(face.function)}"
@@ -136,9 +139,11 @@ class _Zeros(NamedTuple):
     slow: NDArray[np.bool_]
 
 
-def _newton(f: Callable[[Array, Any], Array], x: Array) -> _Zeros:
-    """Zeros by Newton's steps from the points x, (nq, points); f(x, at) has the values at the points of these numbers."""
+def _newton(f: Callable[[Array, Any], Array], x: Array, alone: bool = False) -> _Zeros:
+    """Zeros by Newton's steps from the points x, (nq, points); f(x, at) has the values at the points of these numbers.
+    `alone`: each point moves along one coordinate, another one than its neighbours."""
     n = x.shape[1]
+    moves = np.arange(n) % max(len(x), 1) == np.arange(len(x))[:, None] if alone else np.ones(x.shape, dtype=bool)
     value, slow, on = f(x, np.arange(n)), np.zeros(n, dtype=bool), np.ones(n, dtype=bool)
     arrived = np.zeros(n, dtype=bool)
     for _ in range(120):
@@ -146,7 +151,7 @@ def _newton(f: Callable[[Array, Any], Array], x: Array) -> _Zeros:
         at = np.flatnonzero(on & ~arrived)
         if not len(at):
             break
-        g = value[1:, at]
+        g = value[1:, at] * moves[:, at]
         step = -value[0, at] * g / (g * g).sum(axis=0)
         waits = np.isfinite(step).all(axis=0)
         on[at[~waits]] = False
