@@ -3,6 +3,8 @@
 import re
 import shutil
 import subprocess
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -193,3 +195,23 @@ def test_friction_is_part_of_the_model(tmp_path):
     assert text.count("dry friction against the slip") == 2
     sheet = ap.handout(system, tmp_path / "ladder.tex", forms=[]).read_text()
     assert all(rf"|\lambda_{{\mathrm{{{fr.name}}}}}| \leq" in sheet for fr in system.frictions)
+
+
+def test_a_progress_bar_in_a_notebook_needs_no_widgets(monkeypatch):
+    """A line of HTML, shown once and written anew; by hand in a kernel it looks so, too."""
+    shown = []
+
+    class Handle:
+        def update(self, html):
+            shown.append(html)
+
+    def display(html, display_id):
+        shown.append(html)
+        return Handle()
+
+    kernel = SimpleNamespace(kernel=object())
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: kernel))
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(HTML=str, display=display))
+    example = zoo.pendulum()
+    ap.simulate(example.system, example.start, 1.0, example.parameters, progress=True, backend="vm")
+    assert 'value="0.0000"' in shown[0] and 'value="1.0000"' in shown[-1] and all("<progress" in line for line in shown)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from math import inf
 from time import perf_counter
@@ -24,6 +25,33 @@ class Bar:
 
     def close(self) -> None:
         self.progress.stop()
+
+
+class NotebookBar(Bar):
+    """The same in a notebook: a line of HTML that is written anew in its place; no widgets are needed."""
+
+    def __init__(self, t0: float, t1: float):
+        from IPython.display import HTML, display  # type: ignore[import-not-found] # a notebook has it
+
+        self.t0, self.t1, self.html = t0, t1, HTML
+        self.handle: Any = display(HTML(self._text(t0)), display_id=True)
+
+    def __call__(self, t: float) -> None:
+        self.handle.update(self.html(self._text(t)))
+
+    def close(self) -> None:
+        """The line stays as it is."""
+
+    def _text(self, t: float) -> str:
+        share = abs(t - self.t0) / (abs(self.t1 - self.t0) or 1.0)
+        return f'<progress max="1" value="{share:.4f}"></progress> simulating {100 * share:.0f} %'
+
+
+def in_notebook() -> bool:
+    """Whether a Jupyter kernel runs this program."""
+    shell = sys.modules.get("IPython")
+    running = None if shell is None else shell.get_ipython()
+    return running is not None and getattr(running, "kernel", None) is not None
 
 
 class Reporter:
@@ -53,4 +81,6 @@ def reporter(progress: bool | Callable[[float], Any], t0: float, t1: float) -> R
     """What a run calls with the time reached: a bar for True, the function itself, nothing for False."""
     if callable(progress):
         return Reporter(progress)
-    return Reporter(Bar(t0, t1)) if progress else None
+    if not progress:
+        return None
+    return Reporter(NotebookBar(t0, t1) if in_notebook() else Bar(t0, t1))
