@@ -50,7 +50,8 @@ def euler_rates():
 def test_euler_body():
     p, q, r = euler_rates()
     expected = (A * p**2 + B * q**2 + C * r**2) / 2
-    for orientation in ([psi, theta, chi], euler([psi, theta, chi]), euler([psi, theta, chi], "zxz")):
+    rows = euler([psi, theta, chi]).rotation.tolist()
+    for orientation in ([psi, theta, chi], euler([psi, theta, chi]), euler([psi, theta, chi], "zxz"), rows):
         assert same(RigidBody(m, [A, B, C], [0, 0, 0], orientation).kinetic({}), expected)
 
 

@@ -183,6 +183,8 @@ def attitude(value: Any) -> Attitude:
     """What `RigidBody(orientation=…)` accepts: an angle about z, three Euler angles (zxz), a rotation matrix, a quaternion."""
     if isinstance(value, Attitude):
         return value
+    if _is_rows(value):
+        value = Matrix(value)
     if isinstance(value, sympy.MatrixBase):
         if value.shape != (3, 3):
             raise ModelError(f"an orientation matrix is 3 by 3, not {value.shape[0]} by {value.shape[1]}")
@@ -190,6 +192,12 @@ def attitude(value: Any) -> Attitude:
     if isinstance(value, Sequence):
         return Euler(tuple(value))
     return PlaneAngle(expression(value, "orientation"))
+
+
+def _is_rows(value: Any) -> bool:
+    """Whether it is a matrix by rows of equal length."""
+    rows = value if isinstance(value, list | tuple) else ()
+    return bool(rows) and all(isinstance(row, list | tuple) and len(row) == len(rows[0]) for row in rows)
 
 
 @dataclass(frozen=True, init=False)
