@@ -35,7 +35,7 @@ ROBOTS = {
     "anymal": ("anymal_b_simple_description/robots/anymal.urdf", True),
     "g1": ("g1_description/urdf/g1_29dof_rev_1_0.urdf", True),
 }
-STATES = 1 << 20
+STATES = 1 << 22
 SCALARS = ("double", "float")
 
 
@@ -53,7 +53,7 @@ def seconds(call: Callable[[], Any], repeat: int = 10) -> float:
 
 
 def forward_dynamics(folder: Path, name: str, scalar: str) -> dict[str, Any]:
-    """2²⁰ states of a robot, arrays on the device: states a second."""
+    """2²² states of a robot, arrays on the device: states a second."""
     cp, (file, floating) = xp(), ROBOTS[name]
     tree = ap.Tree.from_urdf(folder / file, floating)
     fn, kind = tree.function("forward_dynamics"), np.dtype("float64" if scalar == "double" else "float32")
