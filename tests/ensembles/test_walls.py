@@ -135,3 +135,16 @@ def test_corners_are_handed_over():
     found, worst, same = compared(wedge, {x: np.array([0.0, 0.3]), y: np.array([1.0, 0.4])}, 3.0)
     assert worst < 1e-9 and same and found.attrs["path"] == "lanes, and 2 runs one by one"
     assert (found.status == Status.OK).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_impacts_at_the_ends_of_steps(dtype):
+    """A driven oscillator whose impacts come every 64 steps: each step that should cross the wall ends on it, to rounding."""
+    driven = ap.System(
+        [x], x.d**2 / 2, x**2 / 2, {x: -x.d / 10 + cos(2 * ap.t)}, [ap.Unilateral(x + 0.3, "wall", 0.9)], name="driven"
+    )
+    starts = {x: np.linspace(-0.2, 1, 24), x.d: np.linspace(-1, 1, 24)}
+    found = ap.simulate_many(driven, starts, {}, 150 * np.pi, step=np.pi / 64, dtype=dtype, method="rk4")
+    assert (found.status == Status.OK).all() and found.attrs["path"] == "lanes"
+    end = ap.simulate(driven, {x: 0.5}, 150 * np.pi, {})  # all of them are drawn to one motion
+    assert np.abs(found.x.values - end[x][-1]).max() < (1e-5 if dtype is np.float64 else 1e-4)  # of order 4
