@@ -41,8 +41,8 @@ def shorter(values: Sequence[ca.SX], inputs: Sequence[ca.SX], fixed: Sequence[bo
     if ca.n_nodes(ca.veccat(*values)) > LONGEST:
         return list(values)
     stream = _stream(values, inputs)
-    if not count_operations(stream):
-        return list(values)
+    if not count_operations(stream) or not all(np.isfinite(item.value or 0.0) for item in stream):
+        return list(values)  # a constant NaN says where there is no value: sums and products would lose it
     plain, price, best = _Checked(stream, inputs, fixed), _price(stream, fixed), values
     for whole in (True, False):
         for found in _rewritten(stream, inputs, fixed, whole, [value.numel() for value in values]):
@@ -153,6 +153,8 @@ class _Checked:
         with np.errstate(all="ignore"):
             for place, old in self.value.items():
                 known = np.isfinite(old) & np.isfinite(self.bound[place])
+                if np.isfinite(value[place])[~np.isfinite(old)].any():
+                    return False
                 seen |= bool(known.any())
                 room = 2e-16 * (self.bound[place] + bound[place])
                 same = np.abs(value[place] - old) <= room + 1e-300
