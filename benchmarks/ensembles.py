@@ -58,9 +58,12 @@ def best(call: Callable[[], Any], repeats: int = 3) -> tuple[Any, float]:
 
 
 def at_error(code: Callable[..., Callable[[Array], Array]], sample: Array, exact: Array, target: float) -> tuple[float, float]:
-    """The loosest tolerance, four a decade, with an error of the sample below the target, and that error."""
+    """The loosest tolerance, four a decade, with an error of the sample below the target, and that error.
+
+    Of the errors of the runs that in the middle: five links are chaotic enough that rounding alone takes 1e-9 of the worst.
+    """
     for tolerance in TOLERANCES[1e3 * target >= TOLERANCES]:
-        error = float(np.abs(code(float(tolerance))(sample) - exact).max())
+        error = float(np.median(np.abs(code(float(tolerance))(sample) - exact).max(axis=1)))
         if error <= target:
             return float(tolerance), error
     raise Disagreement(f"no tolerance brings the error below {target:.0e}")
@@ -125,7 +128,7 @@ def _pendulums(n: int, count: int, targets: tuple[float, ...]) -> Table:
         found = []
         for name, code in codes.items():
             tolerance, error = at_error(code, sample, exact, target)
-            few = starts if name.startswith("appell") else starts[: max(WIDTH, count // 8)]
+            few = starts if name.startswith("appell") else starts[: max(1, count // 8 // WIDTH) * WIDTH]
             call = code(tolerance) if name.startswith("appell") else code(tolerance, compact=False)
             _, spent = best(lambda call=call, few=few: call(few))
             found.append(Rate(name, tolerance, error, len(few) / spent))
@@ -134,7 +137,7 @@ def _pendulums(n: int, count: int, targets: tuple[float, ...]) -> Table:
         rows += [(f"{target:.0e}", r.code, f"{r.tolerance:.1e}", f"{r.error:.1e}", f"{r.rate:,.0f}") for r in found]
     return Table(
         title=f"{n} links, {UNTIL:g} s, {count:,} starts: appell is {' / '.join(map(ratio, ahead))} the best of heyoka",
-        columns=("error", "code", "tolerance", "largest error of 32 runs", "runs/s of one core"),
+        columns=("error", "code", "tolerance", "middle of the errors of 32 runs", "runs/s of one core"),
         rows=tuple(rows),
         notes=("masses and lengths are run-time values everywhere; whole simulate_many with its dataset; CPU time, best of 3",),
         records=tuple(records),
@@ -180,7 +183,7 @@ def _wall(count: int, periods: int) -> Table:
         rows += [(f"{target:.0e}", r.code, f"{r.tolerance:.1e}", f"{r.error:.1e}", f"{r.rate:,.0f}") for r in found]
     return Table(
         title=f"Driven oscillator with a wall, {periods} periods: {' / '.join(map(ratio, ahead))} our own single taylor loop",
-        columns=("error", "code", "tolerance", "largest error of 20 runs", "runs/s of one core"),
+        columns=("error", "code", "tolerance", "middle of the errors of 20 runs", "runs/s of one core"),
         rows=tuple(rows),
         notes=("CPU time, best of 3; impacts located in every run",),
         records=tuple(records),
