@@ -148,3 +148,16 @@ def test_impacts_at_the_ends_of_steps(dtype):
     assert (found.status == Status.OK).all() and found.attrs["path"] == "lanes"
     end = ap.simulate(driven, {x: 0.5}, 150 * np.pi, {})  # all of them are drawn to one motion
     assert np.abs(found.x.values - end[x][-1]).max() < (1e-5 if dtype is np.float64 else 1e-4)  # of order 4
+
+
+def test_no_lane_tries_for_ever():
+    """A start of a basin whose lane came no further: trials without a step end, and the run is made one by one."""
+    example = ap.zoo.oscillator_with_wall()
+    values = {"Delta": -0.3, "Omega": 1.0, "epsilon": 2.0, "h": 0.1, "omega": 3.5}
+    start = dict(zip((*example.system.coordinates, *example.system.velocities), (-1.0847847847847847, 1.125125125125125), strict=True))
+    many = ap.simulate_many(
+        example.system, {s: [v] for s, v in start.items()}, values, 24 * np.pi / 1.75, rtol=1e-8, atol=1e-10, method="taylor"
+    )
+    one = ap.simulate(example.system, start, 24 * np.pi / 1.75, values, rtol=1e-8, atol=1e-10, method="taylor")
+    assert (many.status == Status.OK).all()
+    assert np.abs(many[str(example.system.coordinates[0])].values[0] - one.q[-1, 0]) < 1e-5
