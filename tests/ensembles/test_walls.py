@@ -154,7 +154,8 @@ def test_no_lane_tries_for_ever():
     """A start of a basin whose lane came no further: trials without a step end, and the run is made one by one."""
     example = ap.zoo.oscillator_with_wall()
     values = {"Delta": -0.3, "Omega": 1.0, "epsilon": 2.0, "h": 0.1, "omega": 3.5}
-    start = dict(zip((*example.system.coordinates, *example.system.velocities), (-1.0847847847847847, 1.125125125125125), strict=True))
+    symbols = (*example.system.coordinates, *example.system.velocities)
+    start = dict(zip(symbols, (-1.0847847847847847, 1.125125125125125), strict=True))
     many = ap.simulate_many(
         example.system, {s: [v] for s, v in start.items()}, values, 24 * np.pi / 1.75, rtol=1e-8, atol=1e-10, method="taylor"
     )
