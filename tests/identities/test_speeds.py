@@ -14,7 +14,7 @@ from tests.reference.random_systems import few
 
 from appell import zoo
 from appell.errors import ModelError
-from appell.jets import coordinates, parameters, speeds
+from appell.jets import coordinates, parameters, speeds, t
 from appell.model import Constraint, Particle, RigidBody, System, quaternion
 from appell.normal_form import normal_form
 from appell.simulate.run import compile
@@ -69,6 +69,26 @@ def test_quaternion_top_is_the_euler_angle_top():
     p, q, r = zoo.euler.body_rates(psi, theta, phi)
     for a, b in zip((p, q, r), ball.rates, strict=True):
         assert one[a] == pytest.approx(two[b], abs=1e-7)
+
+
+def test_kinematics_that_change_with_time_alone():
+    """T = ẋ²/2 + ẏ²/2 + ẋẏ/3 in speeds on axes that turn and stretch: the accelerations of the same T in q̇, and dH/dt."""
+    x, y = coordinates("x y")
+    u, w = speeds("u w")
+    k = parameters("k", positive=True)
+    rates = {x: cos(t) * u - sin(2 * t) * w + sin(t), y: sin(t) * u + (1 + t) * w - k * t}
+    T, V = x.d**2 / 2 + y.d**2 / 2 + x.d * y.d / 3, k * x**2 / 2 + x * y**2
+    plain = compile(System([x, y], T, V), {k: 1.3}, backend="vm")
+    turning = System([x, y], T.subs({x.d: rates[x], y.d: rates[y]}), V, speeds=[u, w], kinematics=rates)
+    run = compile(turning, {k: 1.3}, backend="vm")
+    at, q, v = 0.4, np.array([0.3, -0.7]), np.array([1.1, 0.6])
+    numbers = {t: at, x: q[0], y: q[1], u: v[0], w: v[1], k: 1.3}
+    qd = [float(e.subs(numbers)) for e in rates.values()]
+    a = run.acceleration(at, q, v)[0]
+    whole = [turning.total_derivative(e).subs({u.d: a[0], w.d: a[1]}).subs(numbers) for e in rates.values()]
+    assert np.array(whole, float) == pytest.approx(plain.acceleration(at, q, qd)[0], rel=1e-12)
+    motion = simulate(turning, {x: 0.3, u: 1.0}, 1.0, {k: 1.3})
+    assert np.abs(motion.energy_error).max() < 1e-7
 
 
 def sleigh_with_speeds():

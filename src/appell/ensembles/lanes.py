@@ -88,7 +88,7 @@ def lanes_flow(run: Run, order: Order) -> Flow:
     """The flow that the lanes run: with the work of forces only where the energy balance is asked for."""
     balance = any(r.kind == "energy_error" for r in order.kept.reductions.values())
     walls = True if run.system.unilateral else None  # blows do work
-    return flow(run.form, run.policies, work=walls if balance else False)
+    return flow(run.numbered, run.policies, work=walls if balance else False)
 
 
 def watch_of(run: Run, motion: Flow, kept: Kept) -> Watch | None:

@@ -60,6 +60,7 @@ def simulate_many(
     max_step: float = np.inf,
     max_steps: int = 10_000_000,
     corner: str = "raise",
+    fold: bool = False,
 ) -> xr.Dataset:
     """Integrate the equations of motion from many starts and with many values of the parameters.
 
@@ -89,6 +90,7 @@ def simulate_many(
     threads: all cores by default; results do not depend on it.
     progress: True for a bar, or a function of the number of runs that are done.
     max_step, max_steps, corner: as in `simulate`.
+    fold: whether parameters that are one number for all runs are compiled in, see `ap.compile`.
 
     Returns
     -------
@@ -98,8 +100,9 @@ def simulate_many(
     at times that it did not reach. Ctrl-C returns what is done; the other runs have the status CANCELLED.
     """
     gpu = backend == GPU or (isinstance(system, Run) and system.backend == GPU)
-    run, model = _ready(system, parameters, _beside(backend))
+    run, model = _ready(system, parameters, _beside(backend), fold)
     inputs = read_inputs(model, starts, run.parameters if isinstance(system, Run) else parameters, product=product)
+    run = replace(run, fold=tuple(i for i in run.fold if str(model.parameters[i]) not in inputs.varied_parameters))
     if method == "auto":
         method = _method(model, step, rtol, keep)
     order = _order(inputs, until, step, rtol, atol, method, since, keep, dtype, max_step, max_steps, corner, gpu)
@@ -117,7 +120,10 @@ def simulate_many(
         refuse_unstable(run, inputs, order, todo)
     path = _make(_started(run, inputs, order, todo), inputs, order, results, todo, threads, reporter(progress, 0, inputs.runs))
     _tell(results, order)
-    return dataset(run, inputs, order, results, {"path": path, "seconds": perf_counter() - clock, "threads": threads})
+    facts = {"path": path, "seconds": perf_counter() - clock, "threads": threads}
+    if run.numbered is not run.form:
+        facts["folded"] = ", ".join(str(model.parameters[i]) for i in run.fold)
+    return dataset(run, inputs, order, results, facts)
 
 
 def _beside(backend: str) -> str:
@@ -125,18 +131,21 @@ def _beside(backend: str) -> str:
     return "auto" if backend == GPU and choose_backend(GPU) else backend
 
 
-def _ready(system: System | Tree | Run, parameters: Any, backend: str) -> tuple[Run, System]:
+def _ready(system: System | Tree | Run, parameters: Any, backend: str, fold: bool) -> tuple[Run, System]:
+    """The model with the parameters of its first run; those that vary are not folded."""
     system = system.system() if isinstance(system, Tree) else system
     if isinstance(system, Run) and system.backend == GPU:
         system = replace(system, backend=choose_backend("auto").name)
     if isinstance(system, Run):
         if parameters is not None:
             raise ModelError("this system was compiled with its parameters; give the system itself to vary them")
+        if fold:
+            raise ModelError("this system was compiled; fold= belongs to ap.compile")
         return system, system.system
     if not isinstance(system, System):
         raise ModelError(f"simulate_many takes a System or what ap.compile returns, not {type(system).__name__}")
     first = {key: _first(value) for key, value in parameters.items()} if isinstance(parameters, Mapping) else parameters
-    return unjudged(system, first, backend), system
+    return unjudged(system, first, backend, fold=fold), system
 
 
 def _first(value: Any) -> Any:

@@ -32,7 +32,7 @@ def no_walls(run: Run) -> str | None:
 
 def wall_functions(run: Run, motion: Flow) -> WallFunctions | None:
     """Those of the faces of a system; None where there are none."""
-    return _made(run.form, motion) if run.system.unilateral else None
+    return _made(run.numbered, motion) if run.system.unilateral else None
 
 
 @remembered

@@ -9,7 +9,7 @@ is no larger (x − 1e4 squared is not taken apart), and there must be fewer ope
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -55,6 +55,18 @@ def shorter(values: Sequence[ca.SX], inputs: Sequence[ca.SX], fixed: Sequence[bo
         if best is not values:
             break
     return list(best)
+
+
+def cost(values: Sequence[ca.SX], inputs: Sequence[ca.SX]) -> float:
+    """What an evaluation of values costs, in products."""
+    return _price(_stream(values, inputs), [False] * len(inputs))
+
+
+def as_good(values: Sequence[ca.SX], plain: Sequence[ca.SX], inputs: Sequence[ca.SX], numbers: Sequence[Mapping[int, float]]) -> bool:
+    """Whether values are the plain ones where some inputs have the numbers of their place, to rounding and not longer."""
+    new, old = _stream(values, inputs), _stream(plain, inputs)
+    fixed = [bool(known) for known in numbers]
+    return count_operations(new) <= count_operations(old) and _Checked(old, inputs, fixed, numbers).confirms(new)
 
 
 def _stream(columns: Sequence[ca.SX], inputs: Sequence[ca.SX]) -> tuple[Instruction, ...]:
@@ -135,13 +147,18 @@ def _price(stream: Sequence[Instruction], fixed: Sequence[bool]) -> float:
 class _Checked:
     """A stream at random states: its outputs and bounds of their rounding errors, in units of rounding."""
 
-    def __init__(self, stream: Sequence[Instruction], inputs: Sequence[ca.SX], fixed: Sequence[bool]):
+    def __init__(
+        self, stream: Sequence[Instruction], inputs: Sequence[ca.SX], fixed: Sequence[bool],
+        numbers: Sequence[Mapping[int, float]] = (),
+    ):  # fmt: skip
         random = np.random.default_rng(1)
         size = np.where(np.arange(STATES) < STATES // 2, 1.0, 10.0 ** random.uniform(-1.5, 1.5, STATES))
         self.inputs = []
         for x, positive in zip(inputs, fixed, strict=True):
             sign = 1.0 if positive else random.choice([-1.0, 1.0], (x.numel(), STATES))
             self.inputs.append(size * sign * random.uniform(0.3, 2.0, (x.numel(), STATES)))
+        for values, known in zip(self.inputs, numbers, strict=False):
+            values[list(known)] = np.reshape(list(known.values()), (-1, 1))
         self.value, self.bound = _evaluated(stream, self.inputs)
 
     def confirms(self, stream: Sequence[Instruction]) -> bool:

@@ -99,6 +99,8 @@ class Flow:
 @remembered
 def short_blocks(form: NormalForm) -> Blocks:
     """M, A, W, r = Q − h, s = −a0 in the inputs of the normal form, with as few operations as `shorter` finds."""
+    if form.short is not None:
+        return form.short
     ideal = form.ideal and form.law is None
     values = [form["M"], form["A"], form["Q"] - form["h"], -form["a0"], *([] if ideal else [form["W"]])]
     M, A, r, s, *W = shorter(values, list(form.inputs.values()), [name == "p" for name in form.inputs])

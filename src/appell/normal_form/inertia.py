@@ -72,7 +72,7 @@ def _from_kinetic(system: System, kin: Kinematics, C: Value) -> Inertia:
     T_q = kin.slope(T)
     blocks = lambda: (hessian(T, kin.v), kin.drift(p) - kin.N.T @ T_q - C.T @ p)
     H = p.T @ kin.v - T
-    power = -kin.partial_t(T) - T_q.T @ kin.n0 + p.T @ (C @ kin.v)
+    power = -kin.partial_t(T) - T_q.T @ kin.n0 + p.T @ kin.lag()
     return Inertia(blocks, T, H, power, "T")
 
 

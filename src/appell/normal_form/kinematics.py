@@ -11,6 +11,8 @@ from appell.graph import Lowering
 from appell.graph.algebra import (
     Value,
     along,
+    column,
+    depends,
     gradient,
     is_zero,
     jacobian,
@@ -74,10 +76,18 @@ class Kinematics:
 
     def twist(self) -> Value:
         """Ṅ − ∂_q(N v + n0) N, (nq, nv): what makes d/dt and variation of the velocities differ. Zero for v = q̇."""
-        N_t = along(self.N, [self.t, self.q], [1, self.qd]) if not is_zero(jacobian(self.qd, self.q)) else zeros(
-            *self.N.shape
-        )
-        return N_t - jacobian(self.qd, self.q) @ self.N
+        still = not depends(self.N, column(self.t, self.q))
+        rate = zeros(*self.N.shape) if still else along(self.N, [self.t, self.q], [1, self.qd])
+        return rate - jacobian(self.qd, self.q) @ self.N
+
+    def lag(self) -> Value:
+        """C v of `structure`, (nv, 1), by (Ṅ − ∂_q(N v + n0) N) v = ∂_t(N v) + ∂_q(N v) n0 − ∂_q n0 N v.
+
+        Zero where kinematics do not depend on time and n0 = 0: then nothing but forces changes H.
+        """
+        moved = self.N @ self.v
+        left = along(moved, [self.t, self.q], [1, self.n0]) - along(self.n0, [self.q], [moved])
+        return zeros(self.v.numel()) if is_zero(left) else pseudo_inverse_times(self.N, left)
 
     def structure(self) -> tuple[Value, Value]:
         """C = N⁺(Ṅ − ∂_q(N v + n0) N), (nv, nv), and the defect (I − N N⁺)(…), (nq, nv), zero where C says it all."""

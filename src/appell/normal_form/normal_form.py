@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,9 @@ from appell.normal_form.laws import Law, OpenForces, OpenLaw, split_forces
 from appell.normal_form.rows import Rows, Said
 from appell.normal_form.sampling import Around
 from appell.remember import remembered
+
+if TYPE_CHECKING:
+    from appell.normal_form.solved import Blocks
 
 Indices = NDArray[np.intp]
 
@@ -87,6 +90,10 @@ class Outputs(Mapping[str, tuple[Value, tuple[int, ...]]]):
     def __len__(self) -> int:
         return len(self._given)
 
+    def changed(self, change: Callable[[str, Value], Value]) -> Outputs:
+        """The outputs with change(name, value) in place of each value, formed when they are first asked for."""
+        return Outputs({name: (lambda name=name: change(name, self[name][0]), shape) for name, (_, shape) in self._given.items()})
+
 
 @dataclass(frozen=True)
 class Row:
@@ -103,7 +110,7 @@ class NormalForm:
     """One graph in t, q, v, p (and a, lam where an output needs them) with the outputs of `OUTPUTS`."""
 
     inputs: Mapping[str, Value]
-    outputs: Mapping[str, tuple[Value, tuple[int, ...]]]
+    outputs: Outputs
     rows: tuple[Row, ...]
     ideal: bool
     route: str  # what M and h were derived from: "T", "bodies" or "tree"
@@ -115,6 +122,7 @@ class NormalForm:
     face_law: OpenLaw | None = None  # and of open faces
     friction_law: OpenLaw | None = None  # and of frictions
     open_forces: OpenForces | None = None  # all of them together, where they are not affine
+    short: Blocks | None = None  # M, A, W, Q − h, −a0, where they were shortened before
 
     @property
     def nq(self) -> int:

@@ -10,6 +10,7 @@ where R_x comes from the graph: no factorisation is differentiated, whatever the
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -59,8 +60,9 @@ def jacobian_of(run: Run) -> Callable[[ArrayLike, ArrayLike, ArrayLike], Jacobia
 
 
 def slopes_of(run: Run) -> Callable[[ArrayLike, ArrayLike, ArrayLike, ArrayLike], Slopes]:
-    """(t, q, v, p) → `Slopes`, for one state or a batch of states and parameters."""
+    """(t, q, v, p) → `Slopes`, for one state or a batch of states and parameters, none of them folded in."""
     _refuse(run)
+    run = replace(run, fold=())
     call = backend_named(run.backend).load(_derivatives(flow(run.form, run.policies, work=False)))
     names = [port.name for port in call.fn.outputs]
 

@@ -80,6 +80,7 @@ class Many:
     def __init__(
         self, run: Run, *, rtol: float, atol: float, method: str = "dop853", corner: str = "raise", max_steps: int = 10_000_000
     ):  # fmt: skip
+        run = replace(run, fold=())  # each run has parameters of its own
         self.run, self.method, self.corner = run, method, corner
         self.nz = run.form.nq + run.form.nv
         self.task = Task(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from appell.model.values import bound
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.flow import Flow, acceleration, flow
 from appell.normal_form.manifold import find
+from appell.normal_form.numbered import numbered
 from appell.normal_form.policy import Policies, choose, judged
 from appell.normal_form.rank import accelerations, broken
 from appell.normal_form.saddle import ELIMINATE, RANK
@@ -49,10 +50,16 @@ class Run:
     p: Array
     backend: str
     policies: Policies
+    fold: tuple[int, ...] = field(default=(), kw_only=True)  # places in p of the parameters whose numbers are compiled in
+
+    @property
+    def numbered(self) -> NormalForm:
+        """The normal form that accelerations and time loops run: with the numbers of the folded parameters in it."""
+        return numbered(self.form, tuple((i, float(self.p[i])) for i in self.fold)) if self.fold else self.form
 
     def __reduce__(self):
         """A run travels as its system and its values; normal form and compiled functions are made again where it arrives."""
-        return _restored, (self.system, dict(self.parameters), self.p, self.backend, self.policies)
+        return _restored, (self.system, dict(self.parameters), self.p, self.backend, self.policies, self.fold)
 
     @cached_property
     def acceleration(self) -> Callable[[ArrayLike, ArrayLike, ArrayLike], tuple[Array, Array]]:
@@ -140,7 +147,7 @@ class Run:
 
     @cached_property
     def _call(self) -> Call:
-        return backend_named(self.backend).load(acceleration(self.form, self.policies))
+        return backend_named(self.backend).load(acceleration(self.numbered, self.policies))
 
     @cached_property
     def jacobian(self) -> Callable[[ArrayLike, ArrayLike, ArrayLike], Jacobian]:
@@ -227,17 +234,19 @@ class Run:
         """The differential equation of the state, in velocities or in pseudo-velocities."""
         refuse_friction(self.system, "this")
         lowered = None if pseudo is None else self.form.lowered_values(pseudo, self.system)
-        return flow(self.form, self.policies, lowered)
+        return flow(self.numbered, self.policies, lowered)
 
 
-def _restored(system: System, parameters: Mapping[Any, float], p: Array, backend: str, policies: Policies) -> Run:
-    return Run(system, normal_form(system), parameters, p, backend, policies)
+def _restored(
+    system: System, parameters: Mapping[Any, float], p: Array, backend: str, policies: Policies, fold: tuple[int, ...] = ()
+) -> Run:
+    return Run(system, normal_form(system), parameters, p, backend, policies, fold=fold)
 
 
 @remembered
 def _in_contact(run: Run, contacts: tuple[int, ...]) -> Run:
     form = normal_form(run.system, contacts)
-    return Run(run.system, form, run.parameters, run.p, run.backend, choose(form, run.p))
+    return Run(run.system, form, run.parameters, run.p, run.backend, choose(form, run.p), fold=run.fold)
 
 
 def bind(system: System, parameters: Mapping[Any, Any] | None) -> dict[Any, float]:
@@ -246,8 +255,9 @@ def bind(system: System, parameters: Mapping[Any, Any] | None) -> dict[Any, floa
 
 
 def compile(
-    system: System | Tree, parameters: Mapping[Any, Any] | None = None, *, backend: str = "auto", ready: bool = True
-) -> Run:
+    system: System | Tree, parameters: Mapping[Any, Any] | None = None, *, backend: str = "auto", ready: bool = True,
+    fold: bool = False,
+) -> Run:  # fmt: skip
     """Bind parameter values and compile the accelerations of a system.
 
     Parameters
@@ -259,24 +269,30 @@ def compile(
     where
         there is a compiler, else "vm".
     ready: whether to compile at once; else the first acceleration waits for the compiler.
+    fold: whether the numbers of the parameters are put into the equations before these are simplified and compiled: a shorter
+        stream, that no other value can use. Derivatives by parameters (`run.jacobian`, `run.jax`) do not change, and friction
+        runs the plain equations.
     """
     system = system.system() if isinstance(system, Tree) else system
     if not isinstance(system, System):
         raise ModelError(f"compile takes a System, not {type(system).__name__}")
-    run = unjudged(system, parameters, backend)
+    run = unjudged(system, parameters, backend, fold=fold)
     run = replace(run, policies=choose(run.form, run.p))
     if ready:
         run._call  # noqa: B018
     return run
 
 
-def unjudged(system: System, parameters: Mapping[Any, Any] | None, backend: str) -> Run:
+def unjudged(system: System, parameters: Mapping[Any, Any] | None, backend: str, *, fold: bool = False) -> Run:
     """A run whose ranks are still to be judged, `run.started`."""
+    if not isinstance(fold, bool | np.bool_):
+        raise ModelError(f"fold= is True or False, not {fold!r}")
     system, parameters = settled(system, parameters)
     values = bind(system, parameters)
     p = np.array([values[s] for s in system.parameters], dtype=float)
     form = normal_form(system)
-    return Run(system, form, values, p, _backend(form, backend), Policies.none())
+    places = tuple(range(len(p))) if fold and not system.frictions else ()
+    return Run(system, form, values, p, _backend(form, backend), Policies.none(), fold=places)
 
 
 def _backend(form: NormalForm, wanted: str) -> str:

@@ -74,6 +74,7 @@ def simulate(
     max_steps: int = 10_000_000,
     fixed_step: float | None = None,
     corner: str = "raise",
+    fold: bool = False,
 ) -> Motion:
     """Integrate the equations of motion, q̇ = N v + n0, v̇ = a(t, q, v), keeping the constraints.
 
@@ -103,6 +104,7 @@ def simulate(
         "raise" (`SingularConfiguration`, which carries the motion until then), or blows in the order of the constraints,
         "first" or "last" first, or one blow on all of them, "together", with ḟ⁺ >= −e ḟ⁻ on each (a block that falls flat).
         Where every order has the same result (angle π/n with e = 1, two walls in one place) no rule is needed.
+    fold: whether the numbers of the parameters are compiled in, see `ap.compile`.
 
     Returns
     -------
@@ -123,7 +125,7 @@ def simulate(
     pseudo, progress = pseudo_velocities(pseudo), told(progress)
     q, v = read(model, {} if start is None else start)
     reader = None if control is None and rate is None else Reader(model, control, rate)
-    run = _ready(system, parameters, backend, {} if reader is None else reader.first(t0, q.copy(), v.copy()))
+    run = _ready(system, parameters, backend, {} if reader is None else reader.first(t0, q.copy(), v.copy()), fold)
     if not backend_named(run.backend).steps:
         raise BackendUnavailable(f"backend='{run.backend}' is for many motions at once: ap.simulate_many runs them there")
     q, v, moved = check(model, run.form, run.p, t0, q, v)
@@ -147,21 +149,33 @@ def simulate(
     return _motion(run, flow, loop, task, trace, facts)
 
 
-def _ready(system: System | Run, parameters: Mapping[Any, Any] | None, backend: str, inputs: Mapping[Any, float]) -> Run:
-    """The system with its parameters, and with the inputs as a control gives them at the start."""
+def _ready(
+    system: System | Run, parameters: Mapping[Any, Any] | None, backend: str, inputs: Mapping[Any, float], fold: bool
+) -> Run:
+    """The system with its parameters, and with the inputs as a control gives them at the start, which are never folded."""
     if isinstance(system, System):
         given = as_table(system.parameters, parameters)
         names = {str(key) for key in given}
         both = [str(key) for key in inputs if str(key) in names]
         if both:
             raise ModelError(f"parameter '{both[0]}' is given by parameters= and by the control; leave it to one of them")
-        return unjudged(system, {**given, **inputs}, backend)
+        return _held(unjudged(system, {**given, **inputs}, backend, fold=fold), inputs)
     if parameters is not None:
         raise ModelError("this system was compiled with its parameters; compile it again to change them")
+    if fold:
+        raise ModelError("this system was compiled; fold= belongs to ap.compile")
     if not inputs:
         return system
     values = {**system.parameters, **inputs}
-    return replace(system, parameters=values, p=np.array([values[s] for s in system.system.parameters], dtype=float))
+    p = np.array([values[s] for s in system.system.parameters], dtype=float)
+    return _held(replace(system, parameters=values, p=p), inputs)
+
+
+def _held(run: Run, inputs: Mapping[Any, float]) -> Run:
+    """The run without the inputs among its folded numbers."""
+    names = {str(key) for key in inputs}
+    free = {i for i, s in enumerate(run.system.parameters) if str(s) in names}
+    return replace(run, fold=tuple(i for i in run.fold if i not in free)) if free else run
 
 
 def _pack(run: Run, flow: Flow, pseudo: Mapping[str, Any] | None, t: float, q: Array, v: Array) -> Array:

@@ -105,8 +105,8 @@ def _check_restitutions(run: Run) -> None:
 
 def flight_loop(run: Run, method: str, *, work: bool = True) -> tuple[Flow, Loop]:
     """Flow and loop of a system with faces, all of them free: its mode is data. `work`: with the work of all forces."""
-    motion = flow(run.form, run.policies, work=work)
-    functions = lambda: contact_functions(run.system, run.form, run.policies.acceleration, work=work)
+    motion = flow(run.numbered, run.policies, work=work)
+    functions = lambda: contact_functions(run.system, run.numbered, run.policies.acceleration, work=work)
     backend = backend_named(run.backend)
     if backend.program is not None:
         source = lambda: loop_module(motion, _method(method, motion), functions())

@@ -1,0 +1,43 @@
+"""A normal form with numbers in place of some of its parameters.
+
+    M(q; m, l), h, Q, A, …   →   M(q), h, Q, A, …   at m = 1, l = 2
+
+Powers and products of numbers become numbers, 1·x, 0·x and x + 0 vanish, and what is left is simplified anew by `shorter`: a
+stream without the parameters. They stay inputs of the graph, which no longer looks at them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from appell.graph.algebra import Value, column, is_zero, substitute
+from appell.graph.shorter import as_good, cost
+from appell.normal_form.flow import short_blocks
+from appell.normal_form.normal_form import NormalForm
+from appell.normal_form.solved import Blocks
+from appell.remember import remembered
+
+Numbers = tuple[tuple[int, float], ...]  # (place in p, value)
+
+
+@remembered
+def numbered(form: NormalForm, numbers: Numbers) -> NormalForm:
+    """The form with the numbers written in; itself where the equations would not be the same to rounding, or longer."""
+    p, known = form.inputs["p"], dict(numbers)
+    written = column(*(Value(known[i]) if i in known else p[i] for i in range(p.numel())))
+    inputs, places = list(form.inputs.values()), [known if name == "p" else {} for name in form.inputs]
+
+    def at(value: Value) -> Value:
+        return substitute(value, [p], [written])
+
+    def output(name: str, value: Value) -> Value:
+        new = at(value)
+        return value if name == "power" and is_zero(new) else new  # whether a state has its work does not depend on values
+
+    new = replace(form, outputs=form.outputs.changed(output), free=None if form.free is None else at(form.free))
+    if new.free is not None and not form.rows:
+        return new if as_good([new.free], [form.free], inputs, places) else form
+    plain = short_blocks(form)
+    ways = [short_blocks(new), Blocks(*map(at, plain))]  # simplified with the numbers in it, or before
+    good = [way for way in ways if as_good(way, plain, inputs, places)]
+    return replace(new, short=min(good, key=lambda way: cost(way, inputs))) if good else form
