@@ -129,6 +129,13 @@ def upright(angle: Polynomial) -> tuple[Angle, float]:
     return tuple((m, sign * c) for m, c in items), sign
 
 
+def proportions(p: Polynomial) -> tuple[Angle, float]:
+    """The polynomial divided by its first coefficient, and that: equal for what differs by a number alone."""
+    items = sorted(p.items())
+    first = items[0][1]
+    return tuple((m, c / first) for m, c in items), first
+
+
 def combined(p: Polynomial, q: Polynomial, factor: float) -> Polynomial:
     """p + factor q."""
     result = dict(p)
@@ -152,7 +159,7 @@ class Expansion:
     _made: dict[int, Instruction] = field(default_factory=dict)
     _values: dict[int, ca.SX] = field(default_factory=dict)  # on the graph, of what is needed there
     _still: dict[int, bool] = field(default_factory=dict)
-    _inverses: dict[int, Polynomial] = field(default_factory=dict)
+    _inverses: dict[Angle, Polynomial] = field(default_factory=dict)
 
     def results(self) -> list[Polynomial]:
         """The outputs one after another."""
@@ -195,10 +202,12 @@ class Expansion:
     def _quotient(self, below: int, p: Polynomial, q: Polynomial) -> Polynomial:
         if set(q) == {()}:
             return {m: c / q[()] for m, c in p.items()}
-        if below not in self._inverses:
+        key, first = proportions(q)
+        if key not in self._inverses:
             (leaf,) = self.leaves.add(Leaf(minus_inverse(self._value(below)), self._still[below]))
-            self._inverses[below] = {leaf: -1.0}
-        return self.leaves.times(p, self._inverses[below])
+            self._inverses[key] = {leaf: -first}
+        inverse = self._inverses[key]
+        return self.leaves.times(p, {m: c / first for m, c in inverse.items()})
 
     def _value(self, wanted: int) -> ca.SX:
         """A value of the stream on the graph, as it was."""

@@ -62,7 +62,9 @@ def cost(values: Sequence[ca.SX], inputs: Sequence[ca.SX]) -> float:
     return _price(_stream(values, inputs), [False] * len(inputs))
 
 
-def as_good(values: Sequence[ca.SX], plain: Sequence[ca.SX], inputs: Sequence[ca.SX], numbers: Sequence[Mapping[int, float]]) -> bool:
+def as_good(
+    values: Sequence[ca.SX], plain: Sequence[ca.SX], inputs: Sequence[ca.SX], numbers: Sequence[Mapping[int, float]]
+) -> bool:
     """Whether values are the plain ones where some inputs have the numbers of their place, to rounding and not longer."""
     new, old = _stream(values, inputs), _stream(plain, inputs)
     fixed = [bool(known) for known in numbers]

@@ -92,7 +92,8 @@ class Outputs(Mapping[str, tuple[Value, tuple[int, ...]]]):
 
     def changed(self, change: Callable[[str, Value], Value]) -> Outputs:
         """The outputs with change(name, value) in place of each value, formed when they are first asked for."""
-        return Outputs({name: (lambda name=name: change(name, self[name][0]), shape) for name, (_, shape) in self._given.items()})
+        later = lambda name: lambda: change(name, self[name][0])
+        return Outputs({name: (later(name), shape) for name, (_, shape) in self._given.items()})
 
 
 @dataclass(frozen=True)

@@ -34,9 +34,10 @@ def numbered(form: NormalForm, numbers: Numbers) -> NormalForm:
         new = at(value)
         return value if name == "power" and is_zero(new) else new  # whether a state has its work does not depend on values
 
-    new = replace(form, outputs=form.outputs.changed(output), free=None if form.free is None else at(form.free))
-    if new.free is not None and not form.rows:
-        return new if as_good([new.free], [form.free], inputs, places) else form
+    new = replace(form, outputs=form.outputs.changed(output))
+    if form.free is not None and not form.rows:
+        free = at(form.free)
+        return replace(new, free=free) if as_good([free], [form.free], inputs, places) else form
     plain = short_blocks(form)
     ways = [short_blocks(new), Blocks(*map(at, plain))]  # simplified with the numbers in it, or before
     good = [way for way in ways if as_good(way, plain, inputs, places)]
