@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import sympy
@@ -20,6 +20,7 @@ from sympy.printing.str import StrPrinter
 
 from appell import typeset
 from appell.jets import Jet, Parameter
+from appell.line import Letter, Line
 
 
 class _Shown(Symbol):
@@ -36,8 +37,7 @@ class _Shown(Symbol):
 
     def sort_key(self, order: Any = None) -> Any:
         """By class, masses and moments of inertia before other parameters, then by name: m g l, m l²."""
-        heavy = isinstance(self, _BParameter) and re.fullmatch(r"[mMJI](\d.*|_.*)?", self.name)
-        return self.class_key(), (1, (("0" if heavy else "1") + self.name,)), sympy.S.One.sort_key(), sympy.S.One
+        return self.class_key(), (1, (_place(type(self), self.name),)), sympy.S.One.sort_key(), sympy.S.One
 
     def _latex(self, printer: Any) -> str:
         return printer._print(self.original)
@@ -58,16 +58,25 @@ class _CJet(_Shown):
     __slots__ = ()
 
 
+_HEAVY = re.compile(r"[mMJI](\d.*|_.*)?")
+
+
+def _place(kind: type[_Shown], name: str) -> str:
+    """A name in the order of factors of its class: masses and moments of inertia before other parameters."""
+    return ("0" if kind is _BParameter and _HEAVY.fullmatch(name) else "1") + name
+
+
+def _kind(s: Symbol, motion: Collection[Symbol]) -> type[_Shown]:
+    moves = isinstance(s, Jet) or s in motion
+    return _CJet if moves else _AMultiplier if hasattr(s, "label") else _BParameter
+
+
 def _ordered(expr: Any, motion: Collection[Symbol]) -> Any:
     """The expression in symbols that print in the order of the books: Λ m r² φ̇ cos θ."""
-    table = {}
-    for s in expr.free_symbols:
-        moves = isinstance(s, Jet) or s in motion
-        kind = _CJet if moves else _AMultiplier if hasattr(s, "label") else _BParameter
-        table[s] = kind(s)
-    return expr.xreplace(table)
+    return expr.xreplace({s: _kind(s, motion)(s) for s in expr.free_symbols})
 
 
+@lru_cache(maxsize=4096)
 def letter(symbol: Symbol) -> str:
     """A symbol in Unicode: φ̈, q₁, p_θ, Λ_blade. Unicode lacks most letters as subscripts, so only digits become such."""
     label = getattr(symbol, "label", None)  # of a multiplier
@@ -102,6 +111,12 @@ class _Latex(_PositiveFirst, LatexPrinter):
     pass
 
 
+@lru_cache(maxsize=4096)
+def _as_letter(s: Symbol, kind: type[_Shown]) -> Letter:
+    return Letter(letter(s), kind.__name__, _place(kind, s.name))
+
+
+_WHOLE_POWER = re.compile(r"\*\*(?:(\d+)|\((-\d+)\))")
 _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
@@ -169,8 +184,9 @@ _PRINTER = _Latex()
 
 def text(expr: Any, motion: Collection[Symbol] = ()) -> str:
     """One line of Unicode: m r² φ̇ cos(θ)/2."""
-    line = _Text({"order": None, "full_prec": False}).doprint(_ordered(expr, motion))
-    line = re.sub(r"\*\*(\d+)", lambda power: power[1].translate(_SUPERSCRIPT), line)
-    line = re.sub(r"\*\*\((-\d+)\)", lambda power: power[1].translate(_SUPERSCRIPT), line)
+    line = Line(lambda s: _as_letter(s, _kind(s, motion))).written(expr)
+    if line is None:
+        line = _Text({"order": None, "full_prec": False}).doprint(_ordered(expr, motion))
+    line = _WHOLE_POWER.sub(lambda power: (power[1] or power[2]).translate(_SUPERSCRIPT), line)
     line = line.replace("sqrt(", "√(").replace("**", "^")
     return unicodedata.normalize("NFC", line.replace("*", " ").replace("-", "−"))

@@ -188,6 +188,7 @@ class Equations:
     objects: what the form is known for, by name (S, Z, …); also read as attributes.
     criterion: with rows nonlinear in the accelerations the equations have several roots; the motion is the one where this
         is least: Z of Gauss in t, q, v and the unknowns, up to terms free of accelerations (½ a·Ma + a·(h − Q)).
+    collected: whether `equations` and `rows` were collected by `tidy` when they were derived.
     """
 
     route: Form
@@ -201,6 +202,7 @@ class Equations:
     definitions: Mapping[Symbol, Expr] = field(default_factory=lambda: MappingProxyType({}))
     objects: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     criterion: Expr | None = None
+    collected: bool = False
 
     def __post_init__(self):
         missing = [a for a in self.system.accelerations if a not in self.unknowns]

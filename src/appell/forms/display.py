@@ -18,6 +18,7 @@ from appell import tidy
 from appell.errors import ModelError
 from appell.forms.effort import COLLECT, FACTOR, INSIDE, SIMPLIFY, Effort
 from appell.forms.rows import aligned
+from appell.jets import QuaternionComponent
 from appell.letters import text as _text
 from appell.remember import remembered
 
@@ -28,32 +29,38 @@ STYLES = ("plain", "simplified", "solved")
 SMALL = 40
 """Operations up to which `simplify` is quick."""
 LONG = 60
-"""Different subexpressions from which an expression is tidied from the inside before it is multiplied out."""
+"""Different subexpressions from which an expression that has more terms than these is tidied from the inside before it is
+multiplied out."""
+HOPE = 2
+"""Times the length of what it becomes multiplied out, up to which an expression is tried as it is nested."""
 TERMS = 3_000
 """Terms up to which an expression is multiplied out for display."""
 BUDGET = 3.0
 """Effort (about seconds, counted in operations) for all simplifications of one display."""
 
 
-def simplified(expr: Expr, effort: float | Effort) -> Expr:
+def simplified(expr: Expr, effort: float | Effort, collected: bool = False) -> Expr:
     """An equal expression that is not longer: small terms simplified one by one until the effort is spent.
 
-    The effort is counted in operations, so that the same expression comes out in every run.
+    The effort is counted in operations, so that the same expression comes out in every run. `collected`: it is what
+    `tidy.collected` made, so that multiplying out again finds nothing, but for unit quaternions.
     """
     effort = Effort.of(effort)
     size = tidy.nodes(expr)
     if not effort.spend(size):
         return expr
     limit = min(TERMS, effort.left // COLLECT)
-    short = expr
-    if size > LONG and effort.spend(INSIDE * size):
+    short, terms_there = expr, tidy.terms_expanded(expr, limit)
+    if size > LONG and (collected or terms_there > size) and effort.spend(INSIDE * size):
         short = tidy.inside_out(expr)
-    terms_there = tidy.terms_expanded(short, limit)
-    if terms_there <= limit and effort.spend(COLLECT * terms_there):
+        terms_there = tidy.terms_expanded(short, limit)
+    known = collected and short is expr and terms_there <= tidy.SMALL and not expr.has(QuaternionComponent)
+    if not known and terms_there <= limit and effort.spend(COLLECT * terms_there):
         short = tidy.collected(short, limit=limit, unit=True)
     ways: list[Any] = [expr, short]
     if effort.spend(FACTOR * size):
-        ways += [tidy.factored_out(short), tidy.factored_out(expr)]
+        ways += [tidy.factored_out(short)]
+        ways += [tidy.factored_out(expr)] if tidy.characters(expr) <= HOPE * tidy.characters(short) else []
     best = min(ways, key=tidy.characters)
     if not _is_rational(best):
         terms: list[Any] = [_simplified_by_sympy(term, effort) for term in sympy.Add.make_args(best)]
@@ -99,10 +106,11 @@ def _find_lines(equations: Equations, style: str, closing: bool) -> list[Eq]:
     if style == "plain":
         return shown
     effort, sides = Effort(BUDGET), [side for e in shown for side in (e.lhs, e.rhs)]
+    known = 2 * (len(equations.equations) + len(rows)) if equations.collected else 0
     order = sorted(range(len(sides)), key=lambda i: tidy.nodes(sides[i]))
     for done, i in enumerate(order):
         own = effort.share(len(sides) - done)
-        sides[i] = simplified(sides[i], own)  # type: ignore[arg-type]
+        sides[i] = simplified(sides[i], own, i < known)  # type: ignore[arg-type]
         effort.left += own.left  # what a short one does not need is left to the longer ones
     return [equal(lhs, rhs) for lhs, rhs in zip(sides[::2], sides[1::2], strict=True)]  # type: ignore[misc]
 

@@ -19,7 +19,7 @@ from sympy import Expr, Symbol
 from appell.forms.base import Equations, Form, equation, generalized_forces
 from appell.forms.derivation import along, gradient
 from appell.forms.lagrange import euler_lagrange
-from appell.forms.matrices import row_times
+from appell.forms.matrices import cross, product, row_times
 from appell.forms.pseudo import PseudoVelocities, liberated, refusal, restricted, suggest
 from appell.model import RigidBody, System
 
@@ -88,7 +88,7 @@ def inertia_forces(
         pairs: list[tuple[Any, Any]] = [(v, d_dt.matrix(v) * body.mass)]
         if isinstance(body, RigidBody):
             omega, J = inside(body.omega(rates)), body.inertia
-            pairs.append((omega, J * d_dt.matrix(omega) + omega.cross(J * omega)))
+            pairs.append((omega, product(J, d_dt.matrix(omega)) + cross(omega, product(J, omega))))
         for velocity, force in pairs:
             slopes = [gradient(entry, speeds) for entry in velocity]
             total = [

@@ -28,6 +28,7 @@ from appell.forms.matrices import inverse
 from appell.forms.multipliers import with_multipliers
 from appell.forms.numbers import FLOAT, Tape, magnitude
 from appell.model import System
+from appell.remember import remembered
 
 
 class Lagrange(Form):
@@ -72,6 +73,7 @@ def euler_lagrange_speeds(system: System) -> list[Expr]:
     return [d_dt(p_i) - turned for p_i, turned in zip(p, turning, strict=True)]
 
 
+@remembered
 def twist(system: System) -> tuple[sympy.Matrix, sympy.Matrix, sympy.Matrix]:
     """N (nq, nv), D = Ṅ − ∂_q(N u + n0) N (nq, nv), C = N⁺D (nv, nv) with N⁺ = (NᵀN)⁻¹Nᵀ.
 
@@ -89,6 +91,7 @@ def shortened(expr: Expr, limit: int = 64) -> Expr:
     return sympy.cancel(expr) if tidy.terms_expanded(expr, limit) <= limit else expr
 
 
+@remembered
 def closes(system: System) -> bool:
     """Whether q̇ = N u + n0 hides no nonholonomic constraint: (I − N N⁺)(Ṅ − ∂_q(N u + n0) N) vanishes, at random states."""
     N, D, C = twist(system)

@@ -9,6 +9,8 @@ import numpy as np
 import sympy
 from sympy import Expr, Matrix
 
+from appell.errors import SingularConfiguration
+from appell.forms.numbers import FLOAT, Tape
 from appell.jets import Jet
 from appell.tidy import collected
 
@@ -22,21 +24,33 @@ def row_times(matrix: Table, i: int, column: Table) -> Expr:
     return sympy.Add(*(matrix[i, j] * column[j] for j in range(n) if matrix[i, j] != 0 and column[j] != 0))
 
 
+def product(matrix: Table, column: Table) -> Table:
+    """M x, zero terms skipped: SymPy asks of every symbol beside a zero whether it is finite."""
+    return Matrix([row_times(matrix, i, column) for i in range(matrix.shape[0])])
+
+
+def cross(a: Table, b: Table) -> Table:
+    """a × b, zero terms skipped."""
+    part = lambda i, j: a[i] * b[j] if a[i] != 0 and b[j] != 0 else sympy.S.Zero
+    return Matrix([part(1, 2) - part(2, 1), part(2, 0) - part(0, 2), part(0, 1) - part(1, 0)])
+
+
 def samples(matrix: Table, count: int = 3, seed: int = 0) -> list[np.ndarray]:
     """The matrix at random states and parameter values where it is finite; fewer where it seldom is."""
     symbols = sorted(matrix.free_symbols, key=str)
     shape = matrix.shape
     if not symbols:
         return [np.array(matrix.tolist(), dtype=float).reshape(shape)]
-    fn = sympy.lambdify(symbols, list(matrix), modules="numpy", cse=True)
-    rng, found = np.random.default_rng(seed), []
+    tape, rng, found = Tape(matrix), np.random.default_rng(seed), []
     for _ in range(8 * count):
         sizes = rng.uniform(0.3, 1.5, len(symbols))
         signs = [1.0 if s.is_positive else rng.choice([-1.0, 1.0]) for s in symbols]
-        with np.errstate(all="ignore"):
-            value: Any = np.array(fn(*(sizes * signs)), dtype=complex).reshape(shape)
-        if np.isfinite(value).all() and not value.imag.any():
-            found.append(value.real)
+        try:
+            value = np.array(tape(dict(zip(symbols, (sizes * signs).tolist(), strict=True)), FLOAT)).reshape(shape)
+        except SingularConfiguration:
+            continue
+        if np.isfinite(value).all():
+            found.append(value)
         if len(found) == count:
             break
     return found

@@ -52,6 +52,7 @@ def with_multipliers(
         kinematics=kinematics_of(system),
         objects={"generalized_forces": tuple(Q), **(objects or {})},
         criterion=criterion,
+        collected=True,
     )
 
 

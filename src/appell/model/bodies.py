@@ -74,7 +74,9 @@ class Euler:
         """Angular velocity on the body axes, (3,), rad/s."""
         w = sympy.zeros(3, 1)
         for axis, angle in zip(self.axes, self.angles, strict=True):
-            w = _elementary(axis, angle).T * w + _AXES[axis] * total_derivative(angle, rates)
+            R, turn = _elementary(axis, angle), _AXES[axis] * total_derivative(angle, rates)
+            terms = lambda i, R=R, w=w: (R[k, i] * w[k] for k in range(3) if R[k, i] != 0 and w[k] != 0)
+            w = Matrix([sympy.Add(*terms(i), turn[i]) for i in range(3)])
         return w
 
 

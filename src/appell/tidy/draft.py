@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache, lru_cache
-from operator import add, sub
+from operator import add, mul, sub
 from typing import Any, NamedTuple
 
 import sympy
@@ -54,22 +54,22 @@ class Drafts:
         self.p, self._short = p, short
         self._sizes = [_characters_of(short(x) if x.is_Add else x) + (2 if x.is_Add else 0) for x in p.atoms]
         self._known: dict[Powers, Any] = {}
-        self._moving = [_is_moving(x) for x in p.atoms]
-        self._waving = [isinstance(x, sympy.sin | sympy.cos | Jet) for x in p.atoms]
+        self._moving = [int(_is_moving(x)) for x in p.atoms]
+        self._waving = [int(isinstance(x, sympy.sin | sympy.cos | Jet)) for x in p.atoms]
 
     def all(self) -> Iterable[Draft]:
         """By what moves; the same with what all terms share before it, or with the least common denominator below it."""
         terms = self.p.terms
         if not terms:
             return [Draft(1, False, 1, lambda: sympy.Integer(0))]
-        drafts = [self.by_motion(terms)]
-        for common in commons(terms) if len(terms) > 1 else ():
+        drafts, shared = [self.by_motion(terms)], commons(terms) if len(terms) > 1 else []
+        for common in shared:
             if any(common):
                 rest = {tuple(map(sub, powers, common)): c for powers, c in terms.items()}
                 number = Fraction(1) if self.p.floats else content(rest.values())
                 inside = self.by_motion(_scaled(rest, number))
                 draft = times(self.monomial(number, common), inside)
-                worse = draft.size // FRACTION if common not in commons(terms)[-1:] else 0
+                worse = draft.size // FRACTION if common not in shared[-1:] else 0
                 drafts.append(draft._replace(size=draft.size + worse))
         return drafts
 
@@ -77,8 +77,8 @@ class Drafts:
         """Σ c(t, q) × monomial in what moves, factors common to a c taken out of it."""
         groups: dict[Powers, Terms] = {}
         for powers, c in terms.items():
-            fixed = tuple(0 if moves else p for p, moves in zip(powers, self._moving, strict=True))
-            groups.setdefault(tuple(map(sub, powers, fixed)), {})[fixed] = c
+            moving = tuple(map(mul, powers, self._moving))
+            groups.setdefault(moving, {})[tuple(map(sub, powers, moving))] = c
         return sum_of([self._factored(key, c) for key, c in groups.items()])
 
     def _factored(self, key: Powers, terms: Terms) -> Draft:
@@ -98,8 +98,10 @@ class Drafts:
     def _sums(self, rest: Terms) -> list[Draft]:
         """Ways to write a sum whose terms share nothing."""
         flat = sum_of([self.monomial(c, powers) for powers, c in rest.items()])
-        split = {powers: tuple(p if w else 0 for p, w in zip(powers, self._waving, strict=True)) for powers in rest}
-        if len(rest) < 3 or len(set(split.values())) == 1:
+        if len(rest) < 3:
+            return [flat]
+        split = {powers: tuple(map(mul, powers, self._waving)) for powers in rest}
+        if len(set(split.values())) == 1:
             return [flat]
         by_wave: dict[Powers, Terms] = {}
         by_rest: dict[Powers, Terms] = {}
@@ -202,7 +204,13 @@ def _of_number(n: int, d: int, floats: bool) -> tuple[int, int]:
 
 def _scaled(terms: Terms, number: Fraction) -> Terms:
     """terms/number, which leaves integers."""
-    return terms if number == 1 else {powers: c / number for powers, c in terms.items()}
+    return terms if number == 1 else {powers: _quotient(c, number) for powers, c in terms.items()}
+
+
+def _quotient(c: Number, number: Fraction) -> Number:
+    """c/number, whole where it can be: arithmetic of whole numbers is quick."""
+    quotient = c / number
+    return quotient.numerator if quotient.denominator == 1 else quotient
 
 
 @lru_cache(maxsize=4096)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 from functools import lru_cache
+from operator import is_
 from typing import Any
 
 import sympy
@@ -25,19 +27,21 @@ def _factored_out(e: Any, inside: bool) -> Any:
     """`inside` a product a sum costs its brackets."""
     if not (e.is_Add or e.is_Mul or (e.is_Pow and e.exp.is_Integer)):
         return e
-    made = e.func(*(_factored_out(x, not e.is_Add) if x.args else x for x in e.args))
+    parts = [_factored_out(x, not e.is_Add) if x.args else x for x in e.args]
+    same = all(map(is_, parts, e.args)) and not any(x.is_Add for x in parts)
+    made = e if same else e.func(*parts)
     if not made.is_Add:
         return made
-    grouped = _by_common_sums(made)
-    ways = [made, grouped, *_before_all(made), *(_before_all(grouped) if grouped != made else [])]
+    terms = [_factors(x) for x in made.args]
+    grouped = _by_common_sums(terms)
+    ways = [made, *([] if grouped is None else [grouped]), *_before_all(terms)]
+    if grouped is not None and grouped.is_Add:
+        ways += _before_all([_factors(x) for x in grouped.args])
     return min(ways, key=lambda way: characters(way) + (2 if inside and way.is_Add else 0))
 
 
-def _before_all(total: Any) -> list[Any]:
-    """With what all terms share before the sum, and with their least common denominator below it."""
-    if not total.is_Add:
-        return []
-    terms = [_factors(x) for x in total.args]
+def _before_all(terms: list[Factors]) -> list[Any]:
+    """A sum with what all terms share before it, and with their least common denominator below it."""
     bases = dict.fromkeys(x for _, powers in terms for x in powers)
     columns = {x: [powers.get(x, 0) for _, powers in terms] for x in bases}
     lowest = {x: low for x, column in columns.items() if (low := min(column))}
@@ -53,11 +57,13 @@ def _taken_out(terms: list[Factors], common: dict[Any, int]) -> Any:
     return sympy.Mul(_product((number, common)), sympy.Add(*map(_product, inside)))
 
 
-def _by_common_sums(total: Any) -> Any:
-    """Terms that are multiples of one sum, as one term: a S + b S is (a + b) S."""
-    terms = [_factors(x) for x in total.args]
-    sums = dict.fromkeys(x for _, powers in terms for x, p in powers.items() if x.is_Add and p > 0)
-    for x in sums:
+def _by_common_sums(terms: list[Factors]) -> Any:
+    """Terms that are multiples of one sum, as one term: a S + b S is (a + b) S. None where there are none."""
+    count = Counter(x for _, powers in terms for x, p in powers.items() if x.is_Add and p > 0)
+    shared = [x for x, n in count.items() if n > 1]
+    if not shared:
+        return None
+    for x in shared:
         those = [term for term in terms if term[1].get(x, 0) > 0]
         if len(those) > 1:
             rest = [term for term in terms if term[1].get(x, 0) <= 0]

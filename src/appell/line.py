@@ -1,0 +1,213 @@
+"""One line of text of an expression, as SymPy's printer writes it, in a fraction of its time.
+
+Sums, products, whole powers and plain functions are written here, each part once and in the order of `sort_key`; anything
+else is handed back (None), and SymPy's printer writes the whole. Letters and the order of symbols are the caller's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import sympy
+from sympy.core.function import Application
+from sympy.printing.precedence import PRECEDENCE
+
+ADD, MUL, POW, ATOM = (PRECEDENCE[name] for name in ("Add", "Mul", "Pow", "Atom"))
+TURNED = (sympy.sin, sympy.cos, sympy.tan, sympy.cot, sympy.Abs)
+PLAIN = (*TURNED, sympy.sign)
+"""Functions that are written name(argument); |x| for Abs."""
+ONE = sympy.S.One
+
+
+class Letter(NamedTuple):
+    """A symbol as it is written, the name of its class in the order of factors, and its name in that order."""
+
+    text: str
+    kind: str
+    name: str
+
+
+class Unusual(Exception):
+    """Something that is left to SymPy's printer."""
+
+
+class Line:
+    """Writes expressions. `letter` says how a symbol is written and where it stands."""
+
+    def __init__(self, letter: Callable[[Any], Letter]):
+        self._letter = letter
+        self._keys: dict[Any, Any] = {}
+        self._orders: dict[Any, list[Any]] = {}
+
+    def written(self, expr: Any) -> str | None:
+        """The line, or None where something unusual stands in the expression."""
+        try:
+            return self._text(self._turned(expr))[0]
+        except Unusual:
+            return None
+
+    def _turned(self, expr: Any) -> Any:
+        """With −sin(b − a) for sin(a − b), and the like, where b comes first: SymPy's choice for symbols in this order."""
+        table = {}
+        for wave in expr.atoms(*TURNED):
+            angle = wave.args[0]
+            if angle.atoms(*PLAIN) or (angle.is_Add and isinstance(wave, sympy.Abs)):
+                raise Unusual
+            if angle.is_Add and len(angle.args) % 2 == 0 and self._is_turned(angle):
+                table[wave] = type(wave)(-angle, evaluate=False) * (1 if isinstance(wave, sympy.cos) else -1)
+        return expr.xreplace(table) if table else expr
+
+    def _is_turned(self, angle: Any) -> bool:
+        """Whether as many terms are added as subtracted, and the other sign comes first."""
+        minuses = sum(x.could_extract_minus_sign() for x in angle.args)
+        return 2 * minuses == len(angle.args) and self._key(angle) < self._key(-angle)
+
+    # -- text and precedence ------------------------------------------------------------------------------------------
+
+    def _text(self, e: Any) -> tuple[str, int]:
+        if e.is_Symbol:
+            return self._letter(e).text, ATOM
+        if e.is_Add:
+            return self._sum(e), ADD
+        if e.is_Mul:
+            return self._product(e)
+        if e.is_Integer:
+            return str(e.p), ADD if e.p < 0 else ATOM
+        if e.is_Pow:
+            base, exp = _power(e)
+            inside = self._within(base, POW)
+            return (f"1/{inside}" if exp == -1 else f"{inside}**{exp}" if exp > 0 else f"{inside}**({exp})"), POW
+        if isinstance(e, PLAIN):
+            inside = self._text(e.args[0])[0]
+            return (f"|{inside}|" if isinstance(e, sympy.Abs) else f"{type(e).__name__}({inside})"), ATOM
+        if e.is_Rational:
+            return f"{e.p}/{e.q}", ADD if e.p < 0 else MUL
+        raise Unusual
+
+    def _within(self, e: Any, level: int) -> str:
+        """In brackets where it binds no stronger than `level`."""
+        text, precedence = self._text(e)
+        return f"({text})" if precedence <= level else text
+
+    def _sum(self, e: Any) -> str:
+        pieces: list[str] = []
+        for term in self.terms(e):
+            text = self._text(term)[0]
+            if term.is_Add:
+                sign, text = "+", f"({text})"
+            else:
+                sign, text = ("-", text[1:]) if text.startswith("-") else ("+", text)
+            pieces += [f" {sign} " if pieces else sign.replace("+", ""), text]
+        return "".join(pieces)
+
+    def _product(self, e: Any) -> tuple[str, int]:
+        number, factors = _coefficient(e)
+        minus = number < 0
+        ordered = sorted(factors, key=self._key) if len(factors) > 1 else factors
+        above, below = [], []
+        if abs(number.p) != 1:
+            above.append(str(abs(number.p)))
+        if number.q != 1:
+            below.append(str(number.q))
+        for x in ordered:
+            if x.is_Pow and x.exp.is_Integer and x.exp < 0:
+                base, exp = _power(x)
+                below.append(self._within(base, MUL) if exp == -1 else f"{self._within(base, POW)}**{-exp}")
+            else:
+                above.append(self._within(x, MUL))
+        text = "*".join(above) or "1"
+        if below:
+            text += "/" + (below[0] if len(below) == 1 else f"({'*'.join(below)})")
+        return ("-" + text, ADD) if minus else (text, MUL)
+
+    # -- order ---------------------------------------------------------------------------------------------------------
+
+    def terms(self, e: Any) -> list[Any]:
+        """The terms of a sum, the highest powers of the first symbols before others, one that is added first."""
+        if e not in self._orders:
+            terms = self._ordered(e)
+            first = next((i for i, term in enumerate(terms) if not term.could_extract_minus_sign()), 0)
+            self._orders[e] = [terms[first], *terms[:first], *terms[first + 1 :]]
+        return self._orders[e]
+
+    def _ordered(self, e: Any) -> list[Any]:
+        """As SymPy's `as_ordered_terms`."""
+        if len(e.args) == 2:
+            number, other = sorted(e.args, key=lambda x: not x.is_Number)
+            of_two = other.is_Mul and len(other.args) == 2
+            if number.is_Number and number > 0 and of_two and other.args[0].is_Number and other.args[0] < 0:
+                return [number, other]
+        parted = []
+        for term in e.args:
+            number, factors = _coefficient(term)
+            parted.append((float(number), dict(map(_base_and_exponent, factors)), term))
+        bases = sorted({base for _, powers, _ in parted for base in powers}, key=self._key)
+        order = lambda part: ([-part[1].get(base, 0) for base in bases], part[0])
+        return [term for *_, term in sorted(parted, key=order)]
+
+    def _key(self, e: Any) -> Any:
+        if e not in self._keys:
+            self._keys[e] = self._made_key(e)
+        return self._keys[e]
+
+    def _made_key(self, e: Any) -> Any:
+        """As SymPy's `sort_key`: what it is, its arguments, its exponent, its coefficient."""
+        if e.is_Symbol:
+            letter = self._letter(e)
+            return (2, 0, letter.kind), (1, (letter.name,)), _number_key(ONE), ONE
+        if e.is_Number:
+            return _number_key(e)
+        number, factors = _coefficient(e)
+        base, exp = (factors[0], ONE) if len(factors) == 1 else (None, ONE)
+        if base is not None and base.is_Pow:
+            base, exp = base.args
+        if base is None:
+            what, arguments = (3, 0, "Mul"), tuple(sorted(map(self._key, factors)))
+        elif base.is_Symbol:
+            letter = self._letter(base)
+            what, arguments = (2, 0, letter.kind), (letter.text,)
+        elif base.is_Add:
+            what, arguments = (3, 1, "Add"), tuple(map(self._key, self._ordered(base)))
+        elif isinstance(base, PLAIN):
+            what, arguments = _class_key(type(base)), tuple(map(self._key, base.args))
+        else:
+            raise Unusual
+        return what, (len(arguments), arguments), _number_key(exp), number
+
+
+def _coefficient(e: Any) -> tuple[Any, tuple[Any, ...]]:
+    """(number, factors) of a product."""
+    if e.is_Number:
+        if not e.is_Rational:
+            raise Unusual
+        return e, ()
+    if not e.is_Mul:
+        return ONE, (e,)
+    first, *rest = e.args
+    number, factors = (first, tuple(rest)) if first.is_Number else (ONE, e.args)
+    if not number.is_Rational or first is ONE or any(x.is_number or x.is_Mul for x in factors):
+        raise Unusual
+    return number, factors
+
+
+def _power(e: Any) -> tuple[Any, int]:
+    if not e.exp.is_Integer or e.base.is_number or e.base.is_Mul or e.base.is_Pow:
+        raise Unusual
+    return e.base, int(e.exp)
+
+
+def _base_and_exponent(x: Any) -> tuple[Any, int]:
+    return _power(x) if x.is_Pow else (x, 1)
+
+
+def _number_key(x: Any) -> Any:
+    if not x.is_Rational:
+        raise Unusual
+    return (1, 0, "Number"), (0, ()), (), x
+
+
+@cache
+def _class_key(kind: type[Application]) -> Any:
+    return kind.class_key()  # type: ignore[attr-defined]
