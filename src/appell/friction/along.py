@@ -73,6 +73,7 @@ def accelerations_of(run: Any) -> Callable[[ArrayLike, ArrayLike, ArrayLike], tu
         z = np.concatenate([q, v, np.zeros(loop.functions.flow.nz - len(q) - len(v))])
         journey = Journey(loop, (task := Task(t0=t, z0=z, t_end=t + 1.0, p=run.p)), task.trace())
         journey.arrive_without_blows()
+        assert journey.answer is not None
         return journey.answer.x, journey.answer.lam[: loop.functions.layout.m]
 
     def acceleration(t: ArrayLike, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:

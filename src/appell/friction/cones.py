@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.friction.directions import refined
-from appell.friction.mode import OFF, SLIP, STICK, Mode, Rub
+from appell.friction.mode import SLIP, STICK, Mode, Rub, chosen
 from appell.friction.problem import Problem
 from appell.friction.saddles import solved
 
@@ -99,22 +99,16 @@ def _mode(
     problem: Problem, faces: Sequence[int], resting: Sequence[int], slipping: dict[int, tuple[float, ...]],
     forces: list[tuple[float, Array]], share: float,
 ) -> Mode:  # fmt: skip
-    own = problem.own
     pressing = [force for force, _ in forces[: len(faces)]]
-    closed = tuple(f for f, force in zip(faces, pressing, strict=True) if force > 1e-8 * max(pressing))
-    rubs = []
-    for i in range(own.count):
-        face = own.face_of(i)
-        if face is not None and face not in closed:
-            rubs.append(Rub(OFF))
-        elif i in slipping:
-            rubs.append(Rub(SLIP, slipping[i]))
-        else:
-            most, force = forces[len(faces) + list(resting).index(i)]
-            size = float(np.linalg.norm(force))
-            stuck = size < (1 - share) * most or size == 0
-            rubs.append(Rub(STICK) if stuck else Rub(SLIP, tuple((-force / size).tolist()), 1, len(force) == 2))
-    return Mode(tuple(sorted(closed)), tuple(rubs))
+    closed = [f for f, force in zip(faces, pressing, strict=True) if force > 1e-8 * max(pressing)]
+
+    def decided(i: int) -> Rub:
+        most, force = forces[len(faces) + list(resting).index(i)]
+        size = float(np.linalg.norm(force))
+        stuck = size < (1 - share) * most or size == 0
+        return Rub(STICK) if stuck else Rub(SLIP, tuple((-force / size).tolist()), 1, len(force) == 2)
+
+    return chosen(problem.own, closed, slipping, decided)
 
 
 __all__ = ["proposals"]

@@ -8,7 +8,7 @@ hold the margin of the linear programme, where reactions are not unique; drift o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -25,6 +25,8 @@ Out = dict[str, Array]
 HIT, LEAVE, BREAK, STOP, KINK, SIGN = "hit", "leave", "break", "stop", "kink", "sign"
 JAM, HOLD, DRIFT = "jam", "hold", "drift"
 
+SLOW = 1e-9
+"""Share of its terms at which it is looked at whether the slip of a pair stops."""
 DRIFTED = 1e-7
 """Share of its terms by which a row that holds because of others may be off."""
 
@@ -123,29 +125,53 @@ class Crossing(NamedTuple):
     inside: bool = False
 
 
-def crossings(guards: Sequence[Guard], values: Array, noise: Array) -> list[Crossing]:
+def crossings(watch: Watch, values: Array, noise: Array, grid: NDArray[np.intp]) -> list[Crossing]:
     """For each guard, (k, guards), the first place where it falls below zero, and dips before it that may; a guard that starts
-    at zero has to rise first, or to fall below its noise."""
+    at zero has to rise first, or to fall below its noise. grid: (steps, PARTS + 1), the samples in equal parts of each step."""
     found = []
-    for j, guard in enumerate(guards):
+    for j, guard in enumerate(watch.guards):
         y, eps = values[:, j], noise[:, j]
-        risen = y[0] > eps[0]
-        for k in range(1, len(y)):
-            if y[k] < 0 and (risen or y[k] < -10 * eps[k]):
-                found.append(Crossing(j, k - 1 if risen else 0, k))
-                break
-            smooth = guard.kind not in (HOLD, JAM, DRIFT) and risen and k + 1 < len(y)
-            if smooth and y[k] <= y[k - 1] and y[k] <= y[k + 1] and _dips(y[k - 1 : k + 2]):
-                found.append(Crossing(j, k - 1, k + 1, True))
-            risen = risen or y[k] > eps[k]
+        pair = guard.kind == STOP and watch.own.parts[guard.number] == 2
+        risen = np.maximum.accumulate(y > eps)
+        falls = np.flatnonzero((y[1:] < 0) & (risen[:-1] | (y[1:] < -10 * eps[1:]))) + 1
+        end = int(falls[0]) if len(falls) else len(y)
+        if guard.kind not in (HOLD, JAM, DRIFT):
+            dips = _dips(y**2 if pair else y, grid)  # |s| of a pair is no polynomial where it is small
+            found += [Crossing(j, low, high, True) for low, high in dips if high < end and risen[low]]
+        if len(falls):
+            found.append(Crossing(j, end - 1 if risen[end - 1] else 0, end))
     return found
 
 
-def _dips(y: Array) -> bool:
-    """Whether the parabola through three values, the middle one lowest, comes near zero."""
-    bend, slope = y[0] - 2 * y[1] + y[2], (y[2] - y[0]) / 2
-    least = y[1] - slope**2 / (2 * bend) if bend > 0 else y[1]
-    return bool(least < 0.3 * y[1] and y[1] < 0.5 * max(y[0], y[2]))
+def _fine() -> Array:
+    """(4 PARTS + 1, PARTS + 1): from values in equal parts of a step to the polynomial through them, four values to a part."""
+    at, fine = np.arange(PARTS + 1.0), np.arange(4 * PARTS + 1) / 4
+    weights = [np.prod([(fine - x) / (one - x) for x in at if x != one], axis=0) for one in at]
+    return np.array(weights).T
+
+
+PARTS = 8
+"""Parts of a step at whose ends guards are read."""
+FINE = _fine()
+DIP = 0.1
+"""Share of its values beside a lowest point, below which a guard is looked at closer there."""
+
+
+def _dips(y: Array, grid: NDArray[np.intp]) -> list[tuple[int, int]]:
+    """Samples between which a guard has a lowest point near zero, by a parabola through fine values around it."""
+    v = y[grid] @ FINE.T
+    a, b, c = v[:, :-2], v[:, 1:-1], v[:, 2:]
+    bend, slope = a - 2 * b + c, (c - a) / 2
+    with np.errstate(all="ignore"):
+        at, least = -slope / bend, b - slope**2 / (2 * bend)
+    at_end = np.zeros(b.shape[1], dtype=bool)
+    at_end[[0, -1]] = True
+    inside = (bend > 0) & (np.abs(at) <= np.where(at_end, 1.0, 0.5000001)) & (least < DIP * np.maximum(a, c))
+    found = []
+    for step, k in np.argwhere(inside):
+        part = int(np.clip((k + 1 + at[step, k]) // 4, 0, PARTS - 1))
+        found.append((int(grid[step, part]), int(grid[step, part + 1])))
+    return found
 
 
 __all__ = ["Crossing", "Guard", "Watch", "crossings"]

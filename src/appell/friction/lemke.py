@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.friction.mode import OFF, SLIP, STICK, Mode, Rub
+from appell.friction.mode import SLIP, STICK, Mode, Rub, chosen
 from appell.friction.problem import Problem
 from appell.friction.saddles import response
 
@@ -60,17 +60,12 @@ def proposed(
     closed = tuple(f for f, push in zip(faces, pushes, strict=True) if push > 1e-10 * pushes.max(initial=0.0))
     speeds, size = z[nf + 2 * nr :], np.abs(c).max(initial=0.0)
     ways = np.sign(z[nf + nr : nf + 2 * nr] - z[nf : nf + nr])  # against the force
-    rubs = []
-    for i in range(own.count):
-        face = own.face_of(i)
-        if face is not None and face not in closed:
-            rubs.append(Rub(OFF))
-        elif i in slipping:
-            rubs.append(sliding[i])
-        else:
-            k = list(resting).index(i)
-            rubs.append(Rub(SLIP, (float(ways[k]),)) if speeds[k] > 1e-9 * size and ways[k] else Rub(STICK))
-    return Mode(closed, tuple(rubs))
+
+    def decided(i: int) -> Rub:
+        k = list(resting).index(i)
+        return Rub(SLIP, (float(ways[k]),)) if speeds[k] > 1e-9 * size and ways[k] else Rub(STICK)
+
+    return chosen(own, closed, slipping, decided)
 
 
 def lemke(M: Array, q: Array) -> Array | None:

@@ -19,13 +19,18 @@ from numpy.typing import NDArray
 from appell.errors import ConstraintError, ModelError, Status
 from appell.friction.decide import Undetermined
 from appell.friction.functions import FrictionFunctions
+from appell.friction.guards import Guard
 from appell.friction.place import FIRST_STRETCH, LONGEST_STRETCH
+from appell.friction.steps import Steps
 from appell.friction.stretches import Stretches
+from appell.simulate.loop.in_c import CLoop
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Trace
 
 Array = NDArray[np.float64]
 
+CLOSER = 3
+"""Steps that are looked at closer where compiled ones stop before an event that is not clear."""
 STALLED = 40
 """So many changes of mode at one instant do not lead anywhere."""
 
@@ -36,13 +41,15 @@ class FrictionLoop:
 
     Parameters
     ----------
-    plain: the loop of `functions.flow`. look: (t (k,), z (k, nz), p (k, …)) → outputs of `functions.look` by name.
+    plain: the loop of `functions.flow`. compiled: the same with `steps.c.in`, or None.
+    look: (t (k,), z (k, nz), p (k, …)) → outputs of `functions.look` by name.
     """
 
     system: Any
     form: Any
     functions: FrictionFunctions
     plain: Loop
+    compiled: CLoop | None
     look: Callable[[Array, Array, Array], dict[str, Array]]
     corner: str = "raise"
 
@@ -58,14 +65,16 @@ class Journey(Stretches):
 
     def traces(self) -> Iterator[Trace]:
         trace = self.trace
-        status = self._guarded(self._arrive)
+        self.steps = None if self.loop.compiled is None else Steps(self)
+        known = self.steps is not None and not trace.modes and not self.own.faces and self.steps.arrive()
+        status = Status.OK if known else self._guarded(self._arrive)
         while status is Status.OK and trace.t < self.task.t_end:
             if trace.statistics.accepted >= self.task.max_steps:
                 status = Status.MAX_STEPS
                 break
             began, event = trace.t, None
             try:
-                status, event = self._run_stretch()
+                status, event = self._onward()
             except (Undetermined, np.linalg.LinAlgError) as error:
                 status = self._failed(error)
             if event is not None:
@@ -77,6 +86,14 @@ class Journey(Stretches):
             trace.status = Status.BUFFER_FULL
             yield trace
         yield trace.ended(status)
+
+    def _onward(self) -> tuple[Status, Guard | None]:
+        """Compiled steps as far as they go, else a stretch."""
+        if self.steps is not None and self.steps.takes():
+            if (gone := self.steps.go()) is not None:
+                return gone
+            self.stretch = CLOSER
+        return self._run_stretch()
 
     def _guarded(self, action: Callable[..., None], *arguments: Any) -> Status:
         try:

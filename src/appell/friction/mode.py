@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -40,6 +40,18 @@ class Mode:
     rubs: tuple[Rub, ...]
     idle: tuple[int, ...] = ()
 
+    @staticmethod
+    def of(own: Layout, data: Array) -> Mode:
+        """The mode without idle rows of the numbers of `Layout.data`."""
+        act, slide, sign, _, u = np.split(data, np.cumsum([own.rows, own.count, own.count, own.count]))
+        rubs = []
+        for i in range(own.count):
+            if slide[i]:
+                rubs.append(Rub(SLIP, tuple(u[own.columns(i)].tolist()), int(sign[i])))
+            else:
+                rubs.append(Rub(STICK, (), int(sign[i])) if act[own.own_rows(i)[0]] else Rub(OFF))
+        return Mode(tuple(np.flatnonzero(act[own.m : own.m + own.faces]).tolist()), tuple(rubs))
+
     def held(self, own: Layout) -> list[int]:
         """Rows that hold: constraints, closed faces, what sticks."""
         sticking = [row for i, rub in enumerate(self.rubs) if rub.state == STICK for row in own.own_rows(i)]
@@ -57,6 +69,20 @@ class Mode:
         sign, fixed = [float(rub.sign) for rub in self.rubs], [float(rub.fixed) for rub in self.rubs]
         direction = [x for rub, n in zip(self.rubs, own.parts, strict=True) for x in (rub.u or (0.0,) * n)]
         return np.concatenate([act, slide, sign, fixed, direction])
+
+
+def chosen(
+    own: Layout, closed: Sequence[int], slipping: dict[int, tuple[float, ...]], decided: Callable[[int], Rub]
+) -> Mode:
+    """The mode in which faces are closed: frictions on open ones are off, those `slipping` slide, the others are `decided`."""
+    rubs = []
+    for i in range(own.count):
+        face = own.face_of(i)
+        if face is not None and face not in closed:
+            rubs.append(Rub(OFF))
+        else:
+            rubs.append(Rub(SLIP, slipping[i]) if i in slipping else decided(i))
+    return Mode(tuple(sorted(closed)), tuple(rubs))
 
 
 class Phase(NamedTuple):
@@ -93,4 +119,4 @@ def _phase(start: float, end: float, name: str, rub: Rub) -> Phase:
     return Phase(start, end, name, rub.state, rub.direction if rub.state == SLIP else 0.0)
 
 
-__all__ = ["OFF", "SLIP", "STICK", "Mode", "Phase", "Rub", "phases"]
+__all__ = ["OFF", "SLIP", "STICK", "Mode", "Phase", "Rub", "chosen", "phases"]

@@ -56,7 +56,7 @@ class Pairs(Place):
         middle of each piece of the way. One short piece where slip accelerates at once, many where it breaks away."""
         begun = [i for i, rub in enumerate(self.mode.rubs) if rub.fixed]
         problem = self._problem()
-        rates = problem.J @ self.answer.x + problem.c
+        rates = problem.J @ self._answer().x + problem.c
         sizes = problem.scale[1]
         at_once = all(np.linalg.norm(rates[self.own.own_rows(i)]) > 1e-5 * sizes[self.own.own_rows(i)[0]] for i in begun)
         h = self._step_of(self.mode)

@@ -43,13 +43,29 @@ class Place:
         self.stalled, self.stretch = 0, FIRST_STRETCH
         self.before = 0  # steps kept before the last event: of what follows at its instant the last state is kept
         self.largest = 0.0  # square of the largest acceleration so far, in the kinetic metric
-        self.answer: Answer
+        self.answer: Answer | None = None  # of the problem in the mode, where it is known
         self.told: tuple[Mode, Array] | None = None  # the last mode and its numbers
         self.known: dict[tuple[float, bytes], tuple[Problem, Array, Array]] = {}  # problems at the last instants
 
     @property
     def mode(self) -> Mode:
         return self.trace.modes[-1][1]
+
+    def enter(self, time: float, mode: Mode) -> None:
+        """From a time on in a mode, in which other faces may press."""
+        trace = self.trace
+        self.answer, trace.decided_with = None, self.p
+        if not trace.modes or mode != trace.modes[-1][1]:
+            trace.modes.append((time, mode))
+        if not trace.contacts or mode.closed != trace.contacts[-1][1]:
+            trace.contacts.append((time, mode.closed))
+
+    def _answer(self) -> Answer:
+        """Of the problem in the mode, here."""
+        if self.answer is None:
+            problem = self._problem()
+            self.answer = problem.checked(problem.solve(self.mode), (), self.mode.closed)
+        return self.answer
 
     def _look(self, t: Array, z: Array, mode: Mode) -> dict[str, Array]:
         return self.loop.look(t, z, np.tile(self._numbers(mode), (len(t), 1)))

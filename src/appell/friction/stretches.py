@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from appell.backends import vm_function
 from appell.errors import Status
-from appell.friction.guards import HIT, STOP, Guard, Watch, crossings
+from appell.friction.guards import HIT, PARTS, SLOW, STOP, Guard, Watch, crossings
 from appell.friction.locate import located
 from appell.friction.mode import SLIP, Mode
 from appell.friction.pairs import GONE
@@ -20,10 +21,6 @@ from appell.simulate.loop.task import Task
 
 Array = NDArray[np.float64]
 
-SAMPLES = 8
-"""Places in a step at which guards are read."""
-SLOW = 1e-9
-"""Share of its terms at which it is looked at whether the slip of a pair stops."""
 
 
 class Stretches(Transitions):
@@ -44,13 +41,16 @@ class Stretches(Transitions):
         first = float(t[1] - t[0])
         wanted = task.times[trace.passed :]
         wanted = wanted[wanted <= t[-1]]
-        samples = np.union1d(_subdivided(t, SAMPLES), wanted)
+        parts = _subdivided(t, PARTS)
+        samples = np.union1d(parts, wanted)
         again = replace(plain, first_step=first, t_end=float(t[-1]), times=samples, max_steps=task.max_steps, keep_steps=False)
         *_, finely = self.loop.plain.run(again)
         samples, states = samples[: finely.passed], finely.z_times
         watch, out = self._watch(mode), self._look(samples, states, mode)
         values, noise = watch.values(samples, states, out)
-        event = self._first(watch, values, noise, samples, (t, z), plain)
+        grid = np.searchsorted(samples, parts[parts <= samples[-1]])
+        grid = grid[np.arange((len(grid) - 1) // PARTS)[:, None] * PARTS + np.arange(PARTS + 1)]
+        event = self._first(watch, (values, noise, samples, grid), (t, z), plain)
         self.speed = np.maximum(
             self.speed, out["s_size"][samples <= (t[-1] if event is None else event[0])].max(axis=0, initial=0.0)
         )
@@ -66,7 +66,8 @@ class Stretches(Transitions):
     def _watch(self, mode: Mode) -> Watch:
         problem = self._problem()
         self.speed = np.maximum(self.speed, self.sizes)
-        several = self.answer.free.shape[1] and matters(problem, self.answer)
+        answer = self._answer()
+        several = answer.free.shape[1] and matters(problem, answer)
         slides = [i for i, rub in enumerate(mode.rubs) if rub.state == SLIP and self.own.normals[i] is not None]
         return Watch.of(
             self.own, mode, problem.scale[0], self.atol, self.speed, self._levels(), self._margins if several else None,
@@ -84,7 +85,7 @@ class Stretches(Transitions):
 
     def _margins(self, t: Array, z: Array) -> Array:
         """The slack of the mode where reactions are not unique."""
-        found, guess = [], self.answer.lam
+        found, guess = [], self._answer().lam
         for time, state in zip(t, z, strict=True):
             problem = self._problem(float(time), state)
             answer = problem.checked(problem.solve(self.mode), [], list(self.mode.closed), guess)
@@ -113,11 +114,12 @@ class Stretches(Transitions):
         return _determinants(out["M"], J, W[:, :, rows]) / _determinants(out["M"], J, out["W"][:, :, rows])
 
     def _first(
-        self, watch: Watch, values: Array, noise: Array, samples: Array, steps: tuple[Array, Array], plain: Task
+        self, watch: Watch, seen: tuple[Array, Array, Array, Any], steps: tuple[Array, Array], plain: Task
     ) -> tuple[float, Guard] | None:
-        """The earliest event: its time and its guard."""
+        """The earliest event, its time and its guard; seen: values of the guards, their noise, times, `grid` of `crossings`."""
         found: list[tuple[float, Guard]] = []
-        for one in sorted(crossings(watch.guards, values, noise), key=lambda c: c.low):
+        values, noise, samples, grid = seen
+        for one in sorted(crossings(watch, values, noise, grid), key=lambda c: c.low):
             if found and samples[one.low] > min(found)[0]:
                 break
             one_guard = replace(watch, guards=(watch.guards[one.guard],))

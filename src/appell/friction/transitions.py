@@ -13,7 +13,7 @@ from appell.friction.blows import Blows
 from appell.friction.decide import Undetermined, decide, dependent
 from appell.friction.guards import HIT, SIGN, STOP, Guard
 from appell.friction.mode import STICK, Mode
-from appell.friction.problem import Problem
+from appell.friction.problem import Answer, Problem
 from appell.friction.programme import matters
 from appell.notes import Note
 
@@ -29,8 +29,6 @@ class Transitions(Blows):
             self._settle(set(self.mode.closed), stopped=None)  # under other parameters: what a control gives has changed
             return
         if self.trace.modes:
-            problem = self._problem()
-            self.answer = problem.checked(problem.solve(self.mode), (), self.mode.closed)
             return
         at = self._instant()
         if at.approaching:
@@ -76,26 +74,22 @@ class Transitions(Blows):
         problem = self._problem()
         slipping = {i: self._direction(i) for i in range(own.count) if i not in resting}
         ahead = lambda mode, part: self._ahead(mode, part, resting, faces)
-        self.answer = decide(problem, faces, resting, slipping, ahead, self.names)
-        trace.decided_with = self.p
-        mode = self.answer.mode
-        before = trace.modes[-1][1].closed if trace.modes else ()
-        if not trace.modes or mode != trace.modes[-1][1]:
-            trace.modes.append((trace.t, mode))
-        if not trace.contacts or mode.closed != trace.contacts[-1][1]:
-            trace.contacts.append((trace.t, mode.closed))
+        answer = decide(problem, faces, resting, slipping, ahead, self.names)
+        mode, before = answer.mode, trace.modes[-1][1].closed if trace.modes else ()
+        self.enter(trace.t, mode)
+        self.answer = answer
         for face in sorted(set(before) - set(mode.closed)):
             trace.record(face, Kind.LEAVING, 0.0, float(at.g_d[face]), 0.0)
         for face in sorted(set(mode.closed) - set(before)):
             trace.record(face, Kind.LANDING, float(at.g_d[face]), 0.0, 0.0)
-        self._note(problem)
+        self._note(problem, answer)
         if any(rub.fixed for rub in mode.rubs):
             self._begin()
 
-    def _note(self, problem: Problem) -> None:
+    def _note(self, problem: Problem, answer: Answer) -> None:
         """Says once where forces of friction are not unique."""
-        free = self.answer.free
-        if not free.shape[1] or not matters(problem, self.answer):
+        free = answer.free
+        if not free.shape[1] or not matters(problem, answer):
             return
         own, system = self.own, self.loop.system
         normals = [c.name for c in (*system.constraints, *system.unilateral)]

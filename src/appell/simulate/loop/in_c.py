@@ -180,6 +180,7 @@ class CLoop:
     nq: int = 0  # coordinates, with faces
     work: bool = False  # whether the last entry of the state is the work of all forces
     legs: tuple[int, int] | None = None  # addresses of the loops of flight and of contact, where they are two
+    library: Any = None  # that holds it, where other functions of it are called too
 
     @property
     def leg(self) -> int:

@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.backends import Backend, backend_named
+from appell.backends.calls.machine import c_function
 from appell.contact.functions import bends_with_speed, contact_functions
 from appell.contact.loop_switch import PySwitchLoop
 from appell.contact.modes import ModeLoop
 from appell.errors import ConstraintError, FormNotApplicable, ModelError, Status
 from appell.friction.functions import friction_functions
 from appell.friction.loop import FrictionLoop
+from appell.friction.steps import served, steps_interface, steps_text
 from appell.normal_form.flow import Flow, flow
 from appell.normal_form.solved import Function, status_of
 from appell.remember import kept_in
@@ -90,8 +92,14 @@ def with_friction(run: Run, pseudo: Mapping[str, Any] | None, method: str, corne
     functions = friction_functions(run.system, run.form)
     from appell.friction.along import look
 
-    loop = FrictionLoop(run.system, run.form, functions, plain_loop(run, functions.flow, method), look(run), corner)
-    return Prepared(functions.flow, loop)
+    backend, compiled = backend_named(run.backend), None
+    if backend.program is not None and served(functions):
+        source = lambda: f"{loop_module(functions.flow, TABLEAUX[method])}\n{steps_text(functions, TABLEAUX[method])}"
+        compiled = _compiled(backend, functions.flow, (method, "friction"), source, 0, CDEF + steps_interface(functions))
+        if run.backend not in (looks := kept_in(functions, "look")):
+            looks[run.backend] = c_function(compiled.library, functions.look)
+    plain = compiled or plain_loop(run, functions.flow, method)
+    return Prepared(functions.flow, FrictionLoop(run.system, run.form, functions, plain, compiled, look(run), corner))
 
 
 def _check_restitutions(run: Run) -> None:
@@ -146,13 +154,15 @@ def _python_series(flow: Flow, backend: Backend) -> Taylor:
     return replace(method, expand=expand)
 
 
-def _compiled(backend: Backend, flow: Flow, key: tuple[Any, ...], source: Callable[[], str], faces: int) -> CLoop:
+def _compiled(
+    backend: Backend, flow: Flow, key: tuple[Any, ...], source: Callable[[], str], faces: int, interface: str = CDEF
+) -> CLoop:
     """The compiled loop of a flow, built once: parameters and states are its inputs."""
     known, key = kept_in(flow, "loops"), (backend.name, *key)
     if key not in known:
         assert backend.program is not None
-        library = backend.program(source(), CDEF, optimise="loop")
-        known[key] = CLoop(library.lib, library.ffi, flow.nz, faces, nq=flow.nq, work=flow.has_work)
+        library = backend.program(source(), interface, optimise="loop")
+        known[key] = CLoop(library.lib, library.ffi, flow.nz, faces, nq=flow.nq, work=flow.has_work, library=library)
     return known[key]
 
 

@@ -1,0 +1,57 @@
+"""Compiled steps against their twins in Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sympy import sin
+from tests.friction.random_systems import draw, draw_body, run
+
+import appell as ap
+from appell.friction.guards import BREAK, STOP, Guard, Watch, crossings
+from appell.friction.layout import Layout
+from appell.friction.mode import Mode, Rub
+from appell.friction.steps import Steps
+
+
+def in_python(monkeypatch):
+    """From here on no compiled step."""
+    monkeypatch.setattr(Steps, "takes", lambda self: False)
+    monkeypatch.setattr(Steps, "arrive", lambda self: False)
+
+
+@pytest.mark.parametrize(("seed", "drawn"), [(2, draw), (8, draw), (3, draw_body)])
+def test_random_mechanisms_move_as_their_twins(seed, drawn, monkeypatch):
+    one = run(seed, until=3.0, draw=drawn, backend="c")
+    in_python(monkeypatch)
+    two = run(seed, until=3.0, draw=drawn, backend="c")
+    assert [p[2:] for p in one.phases] == [p[2:] for p in two.phases]
+    np.testing.assert_allclose([p.start for p in one.phases], [p.start for p in two.phases], atol=1e-7)
+    np.testing.assert_allclose(list(one.final.values()), list(two.final.values()), atol=1e-7)
+    np.testing.assert_allclose(one.dissipated[-1], two.dissipated[-1], atol=1e-7)
+
+
+def test_no_step_of_a_simple_cycle_is_handed_over(monkeypatch):
+    """Stops, reversals and breaking away of one slip on a belt, all in compiled code."""
+    x = ap.coordinates("x")
+    belt = ap.Friction(x.d - 1, limit=2, name="belt")
+    system = ap.System([x], x.d**2 / 2, 5 * x**2, forces={x: 3 * sin(2 * ap.t)}, constraints=[belt])
+    monkeypatch.setattr("appell.friction.loop.Journey._run_stretch", lambda self: pytest.fail("a stretch in Python"))
+    monkeypatch.setattr("appell.friction.loop.Journey._settle", lambda *_, **__: pytest.fail("a transition in Python"))
+    motion = ap.simulate(system, {x: 0.0, x.d: 1.0}, 10.0, backend="c")
+    assert motion.ok and len(motion.phases) > 4
+    assert {(p.state, p.direction) for p in motion.phases} >= {("stick", 0.0), ("slip", -1.0)}
+
+
+def test_zeros_between_samples_are_seen():
+    """A slip that stops and would come back between two samples: −1e-4 of its size, in 3 % of a step."""
+    own = Layout(0, 0, (1,), (None,), (False,))
+    t = np.linspace(0, 1, 9)
+    for middle in (0.3, 0.55, 0.99, 0.02):
+        for kind, mode in ((STOP, Mode((), (Rub("slip", (1.0,)),))), (BREAK, Mode((), (Rub("stick"),)))):
+            guard = Watch(own, mode, np.ones(1), 1e-9, np.ones(1), np.zeros(1), None, None, (Guard(kind),))
+            y = ((t - middle) ** 2 - 1e-4 + 0.1 * (t - middle) ** 3)[:, None]
+            found = crossings(guard, y, np.full_like(y, 1e-12), np.arange(9)[None])
+            assert [(one.low / 8 <= middle <= one.high / 8, one.inside) for one in found] == [(True, True)], middle
+            above = crossings(guard, y + 0.1, np.full_like(y, 1e-12), np.arange(9)[None])
+            assert not above
