@@ -54,6 +54,22 @@ def test_parallelograms_side_by_side_pass_together():
     assert motion.ok and motion[cranks[-1]][-1] == pytest.approx(swing(UNTIL)[0], abs=1e-5)
 
 
+def test_each_change_point_is_told_while_another_linkage_misses_its_own():
+    """A nearly closed gap beside it makes σ small before and behind the point: the dip is narrow then."""
+    rows, q, off = [], ap.coordinates("a b c d e f"), ap.parameters("off")
+    for (a, b, c), length in ((q[:3], 1 + off), (q[3:], 1)):
+        rows += [cos(a) + length * cos(c) - 1 - cos(b), sin(a) + length * sin(c) - sin(b)]
+    a, b, _, d, e, _ = q
+    kinetic, potential = sum(x.d**2 for x in q) / 2, 10 * sum(map(sin, (a, b, d, e)))
+    system = ap.System(q, kinetic, potential, constraints=rows)
+    start = {a: 0.8, b: 0.8, a.d: -1.0, b.d: -1.0, **upright((d, e))}
+    for gap, rtol in ((1e-5, 1e-4), (1e-6, 1e-5)):
+        begin = ap.consistent(system, start, parameters={off: gap}, hold=[a, a.d, d, d.d])
+        motion = ap.simulate(system, begin, UNTIL, {off: gap}, rtol=rtol, atol=rtol / 100)
+        assert motion.ok and motion[d][-1] == pytest.approx(swing(UNTIL)[0], abs=100 * rtol)
+        assert [note.kind for note in motion.notes].count("change point") == 4
+
+
 def test_requested_times_and_the_end_may_lie_on_the_point():
     system, (a, b), _ = parallelograms(1)
     whole = ap.simulate(system, upright((a, b)), UNTIL)

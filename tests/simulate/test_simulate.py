@@ -210,12 +210,13 @@ def test_singular_configuration_keeps_the_motion_up_to_there(backend):
     """A toggle: two rods in line, where the rows lose rank with the crank still moving."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        motion = simulate(toggle(), toggle_start(), 5.0, backend=backend, rtol=1e-6)
+        motion = simulate(toggle(), toggle_start(), 5.0, backend=backend, rtol=1e-9)
         motion.reaction("loop x")
     stops = [w for w in caught if issubclass(w.category, AppellWarning) and "stopped at" in str(w.message)]
     assert len(stops) == 1
     assert motion.status in (Status.SINGULAR, Status.STEP_TOO_SMALL, Status.PROJECTION_FAILED)
-    assert not motion.ok and len(motion) > 5 and 0 < motion.t[-1] < 5
+    assert not motion.ok and len(motion) > 5 and motion.t[-1] == pytest.approx(2 - 2 * math.cos(1.0), abs=1e-6)
+    assert motion.statistics["steps"] < 500  # a share of the way that is left each, not the noise of accelerations
     assert "stopped at t =" in motion.message and np.isfinite(motion.q).all() and np.isfinite(motion.v).all()
     assert motion.drift.position < 1e-9
 

@@ -13,17 +13,18 @@ from appell.normal_form import NormalForm
 from appell.normal_form.flow import Flow
 from appell.notes import Note
 from appell.simulate.loop.passage import EPS, LOST, MEETING, MOST_STEPS, RISEN, Here, Lost, Passage, Passed, Step
+from appell.simulate.loop.rank import CLOSE
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Statistics, Trace
 
 Array = NDArray[np.float64]
 
-CLOSE = 1e-3
-"""Share of its largest value below which σ is worth a note: accelerations lose six digits or more."""
-
-
 SHORT = 0.05
 """Share of the first step below which those that reach a face are left to the loop, which knows impacts."""
+
+
+PATIENT = 300
+"""Steps at most that are taken here because σ is close to nothing and falls: elsewhere they would follow its noise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +87,7 @@ class _Way:
         self.largest = np.maximum(self.here.sigma[: self.passage.rank], 0.0)
         self.quiet = float(self.here.sigma[self.index])
         self.hold, self.rejected_last, self.no_jump_until = 0, False, -np.inf
+        self.patience, self.told_close = PATIENT, False
         self.before: tuple[float, float] | None = None  # σ and size of the last step
         self.missed = -np.inf
 
@@ -121,10 +123,16 @@ class _Way:
             if self._move(taken):
                 return Status.OK
             self.trace.next_step, self.stuck = h, False
-            if not self._near(h, None) and not self.hold:
+            if not self._near(h, None) and not self.hold and not self._sinks():
                 self.quiet = float(self.here.sigma[self.index])
                 return Status.BUFFER_FULL
         raise Lost("too many steps")
+
+    def _sinks(self) -> bool:
+        """Whether σ is close to nothing and falls."""
+        sigma = float(self.here.sigma[self.index])
+        self.patience -= 1
+        return self.patience > 0 and sigma < CLOSE * self.reference and self.before is not None and sigma < self.before[0]
 
     def _near(self, h: float, ahead: float | None) -> bool:
         sigma = float(self.here.sigma[self.index])
@@ -145,7 +153,7 @@ class _Way:
                 h, jump = ahead / 0.466, True
             elif ahead < 1.466 * h:
                 h = ahead - 0.43 * h
-        near = self._near(h, ahead)
+        near = self._near(h, ahead) or float(here.sigma[self.index]) < CLOSE * self.reference
         sigma = float(here.sigma[self.index])
         try:
             step, errors, stages, turned = passage.attempt(here, self.direction * h, near)
@@ -170,8 +178,10 @@ class _Way:
         least = min([float(step.end.sigma[self.index]), *stages])
         if least < LOST * self.reference:
             raise Lost(f"the rows are dependent within rounding (σ = {least:.1e}): a singular configuration")
-        told = any(abs(note.time - step.end.t) < 10 * h for note in self.trace.notes if note.time is not None)
-        if least < CLOSE * self.reference and not told:
+        close, told = least < CLOSE * self.reference, self.told_close
+        told |= any(abs(note.time - step.end.t) < 10 * h for note in self.trace.notes if note.time is not None)
+        self.told_close = close
+        if close and not told:
             rows = step.end.rows.svd[2][self.index]
             names = tuple(passage.names[i] for i in np.flatnonzero(np.abs(rows) > 0.1))
             self._tell(Passed(step.end.t, names, False, least))

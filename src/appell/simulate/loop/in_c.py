@@ -27,7 +27,7 @@ from appell.contact.numbers import FIRST_MARK
 from appell.errors import Status
 from appell.normal_form.flow import GuardedRows
 from appell.simulate.loop.in_python import SECONDS_PER_YIELD
-from appell.simulate.loop.rank import LOST, PATIENCE, RISEN, SAME
+from appell.simulate.loop.rank import CLOSE, INSIDE, LOST, PATIENCE, RISEN, SAME
 from appell.simulate.loop.task import Task
 from appell.simulate.loop.trace import Statistics, Trace
 from appell.simulate.methods.runge_kutta import pair_text
@@ -92,7 +92,7 @@ typedef struct appell_run {
     int doublings;
 
     const double *row_size;             /* (rows,) sizes of the rows for the guard of rank; NULL: none */
-    double rank_reference, rank_quiet;  /* largest sigma so far; sigma at which the guard spoke last */
+    double rank_reference, rank_quiet;  /* largest sigma so far; since the guard spoke last */
 
     double h_hold;                      /* the first step of a hold is not longer */
     const double *least;                /* (n_held,) a hold does not start with reactions below them; NULL outside of holds */
@@ -126,7 +126,8 @@ def loop_source(
         "exponent": repr(1 / (method.error_order + 1)),
         "safety": repr(method.safety),
         "shrink": repr(method.shrink),
-        **{"patience": PATIENCE, "lost": repr(LOST), "risen": repr(RISEN), "same": repr(SAME)},
+        **{"patience": PATIENCE, "inside": INSIDE},
+        **{"close": repr(CLOSE), "lost": repr(LOST), "risen": repr(RISEN), "same": repr(SAME)},
         "first_mark": FIRST_MARK,
     }
     text = _template("simulate/loop/loop.c.in")

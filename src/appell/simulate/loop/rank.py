@@ -4,7 +4,8 @@ With Y = L⁻¹Aᵀ/s (`normal_form.rank`, s frozen at the start) at both ends o
 is not taken, and the status is RANK, where
 
     σ falls so fast that it would vanish within six steps, below half of what it was
-    Y turned by more than σ, or by more than a right angle, and σ dips inside the step (its dense output is looked at)
+    Y turned by more than σ, or by more than a right angle, and does so again, or σ dips, between states inside the step
+    σ has fallen so low that steps would soon follow the noise of accelerations, ε/σ³
     σ is gone, or a combination of rows that was dependent is not any more.
 
 Independent rows are factorised without their zeros and without pivoting (`normal_form.thin`); redundant ones with pivoting.
@@ -34,8 +35,14 @@ PATIENCE = 15
 LOST = 6e-6
 """Share of the largest σ below which accelerations have no digits left."""
 
+CLOSE = 1e-3
+"""Share of its largest value below which σ is worth a note: accelerations lose six digits or more."""
+
 RISEN = 1e-7
 """σ of a dependent combination of rows above which it is not dependent any more."""
+
+INSIDE = 6
+"""Parts of a step at whose ends rows that turned in it are looked at."""
 
 SAME = 1e-9
 """Share by which σ of rows that keep their distance may change, while they turn."""
@@ -84,13 +91,23 @@ class Guard:
         self.reference = max(self.reference, end.sigma)
         if end.rest > RISEN or end.sigma < LOST * self.reference:
             return True
-        if end.sigma < 0.5 * min(self.reference, self.quiet) and 6 * (at.sigma - end.sigma) > end.sigma:
+        low = end.sigma < 0.5 * min(self.reference, self.quiet)
+        if low and (6 * (at.sigma - end.sigma) > end.sigma or end.sigma < CLOSE * self.reference):
             return True
         doubtful = change > 0.25 * ends and (change > ends or turned(at, end))
-        if doubtful and min(self.look(s, dense(s)).sigma for s in t + np.arange(1, 6) / 6 * (t1 - t)) < 0.4 * ends:
+        if doubtful and self._loses_inside(t, t1, end, dense):
             return True
+        self.quiet = max(self.quiet, end.sigma)
         self.at = end
         return False
+
+    def _loses_inside(self, t: float, t1: float, end: Look, dense: Callable[[float], Array]) -> bool:
+        """Whether rows that turned in a step, between states inside it, do so again, or σ dips there."""
+        at = self.at
+        assert at is not None
+        ends = min(at.sigma, end.sigma)
+        looks = [at, *(self.look(s, dense(s)) for s in t + np.arange(1, INSIDE) / INSIDE * (t1 - t)), end]
+        return min(look.sigma for look in looks) < 0.4 * ends or any(map(turned, looks, looks[1:]))
 
 
 def turned(at: Look, end: Look) -> bool:
