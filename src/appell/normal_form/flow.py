@@ -14,7 +14,7 @@ so that velocity constraints hold exactly and only positions are projected.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -98,13 +98,21 @@ class Flow:
 
 @remembered
 def short_blocks(form: NormalForm) -> Blocks:
-    """M, A, W, r = Q − h, s = −a0 in the inputs of the normal form, with as few operations as `shorter` finds."""
+    """M, A, W, r = Q − h, s = −a0 in the inputs of the normal form, with as few operations as `shorter` finds.
+
+    For what a time loop evaluates: to find them takes longer than all the rest of a derivation.
+    """
     if form.short is not None:
         return form.short
     ideal = form.ideal and form.law is None
-    values = [form["M"], form["A"], form["Q"] - form["h"], -form["a0"], *([] if ideal else [form["W"]])]
+    plain = _plain_blocks(form)
+    values = [plain.M, plain.A, plain.r, plain.s, *([] if ideal else [plain.W])]
     M, A, r, s, *W = shorter(values, list(form.inputs.values()), [name == "p" for name in form.inputs])
     return Blocks(M, A, A.T if ideal else W[0], r, s)
+
+
+def _plain_blocks(form: NormalForm) -> Blocks:
+    return Blocks(form["M"], form["A"], form["W"], form["Q"] - form["h"], -form["a0"])
 
 
 @remembered
@@ -116,8 +124,9 @@ def acceleration(form: NormalForm, policies: Policies) -> Function:
         a = form.free + alarm([form.free], state)
         margin = where_finite(a, Value(1), -float(Status.NOT_FINITE))
         return make_fn("acceleration", inputs, {**finish(a, zeros(0)), "margin": (margin, ())})
-    M, A, W, r, s = (short := short_blocks(form)).M, short.A, short.W, short.r, short.s
-    blocks = Blocks(M, A, W, r + alarm([M, A, W, r, s, form["r"]], state), s)
+    plain = _plain_blocks(form)
+    doubted = alarm([plain.M, plain.A, plain.W, plain.r, plain.s, form["r"]], state)
+    blocks = replace(plain, r=plain.r + doubted)
     if form.gauss:
         return _gauss("acceleration", form, inputs, blocks, (form["r"], form["r_a"], form["r_aa"]), finish)
     if form.law is not None:
