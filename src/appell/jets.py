@@ -221,7 +221,7 @@ def expression(value: Any, where: object) -> Expr:
         raise ModelError(f"{where} must be a SymPy expression or a number, not {value!r}") from None
     if not isinstance(result, Expr) or getattr(result, "is_Matrix", False):
         raise ModelError(f"{where} must be a scalar expression, not {type(value).__name__}")
-    if result.has(sympy.Derivative):  # d/dt that was written and not yet taken
+    if nodes_of(result, sympy.Derivative):  # d/dt that was written and not yet taken
         result = result.replace(lambda e: isinstance(e, sympy.Derivative) and _has_jet(e), lambda e: e.doit())
     return result
 

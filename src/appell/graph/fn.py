@@ -139,8 +139,7 @@ def make_fn(name: str, inputs: Mapping[str, Shaped], outputs: Mapping[str, Shape
     results = {key: _column(key, value) for key, value in outputs.items()}
     columns = [column for column, _ in arguments.values()]
     expressions = ca.cse([ca.densify(column) for column, _ in results.values()]) if results else []
-    _refuse_strangers(name, columns, expressions)
-    function = ca.Function(name, columns, expressions)
+    function = _function(name, columns, expressions)
     in_ports, out_ports = (tuple(Port(key, shape) for key, (_, shape) in side.items()) for side in (arguments, results))
     return Fn(name, in_ports, out_ports, function)
 
@@ -172,20 +171,24 @@ def checked(fn: Signature, arrays: Sequence[ArrayLike]) -> Sequence[ArrayLike]:
 def _column(name: str, value: Shaped) -> tuple[ca.SX, Shape]:
     """The dense column of the entries row by row, and the shape."""
     expression, shape = value if isinstance(value, tuple) else (value, None)
-    expression = ca.SX(expression)
+    expression = expression if isinstance(expression, ca.SX) else ca.SX(expression)
     rows, columns = expression.shape
     if shape is None:
         shape = () if (rows, columns) == (1, 1) else (rows,) if columns == 1 else (rows, columns)
     if math.prod(shape) != rows * columns or (columns != 1 and len(shape) == 2 and (rows, columns) != shape):
         raise ModelError(f"'{name}' is a {rows}×{columns} expression, which cannot have shape {shape}")
-    return ca.reshape(expression.T, rows * columns, 1), shape
+    return expression if columns == 1 else ca.vec(expression.T), shape
 
 
-def _refuse_strangers(name: str, columns: list[ca.SX], expressions: list[ca.SX]) -> None:
-    """An expression may contain inputs only."""
-    probe = ca.Function(name, columns, expressions, {"allow_free": True})
-    if probe.has_free():
-        raise ModelError(f"function '{name}' contains {', '.join(map(str, probe.get_free()))}, not among its inputs")
+def _function(name: str, columns: list[ca.SX], expressions: list[ca.SX]) -> ca.Function:
+    """On the graph; an expression may contain inputs only."""
+    try:
+        return ca.Function(name, columns, expressions)
+    except RuntimeError:
+        strange = ca.Function(name, columns, expressions, {"allow_free": True})
+        if not strange.has_free():
+            raise
+    raise ModelError(f"function '{name}' contains {', '.join(map(str, strange.get_free()))}, not among its inputs")
 
 
 def _buffers(fn: Fn, block: int) -> Buffers:

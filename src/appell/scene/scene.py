@@ -64,6 +64,7 @@ class Scene:
             if not isinstance(item, Item):
                 raise ModelError(f"a Scene is made of items such as ap.scene.Point and ap.scene.Link, not of {item!r}")
         self._in_plane = True
+        self._checks: dict[Expr, Expr] = {}  # of expressions: joints are the ends of several links
         self.parts: tuple[Parts, ...] = tuple(self._parts(item) for item in self.items)
         self.view = view or ("flat" if self._in_plane else "space")
 
@@ -93,7 +94,13 @@ class Scene:
     def _checked(self, value: Any, item: Item) -> Any:
         if isinstance(value, list):
             return [self._checked(one, item) for one in value]
-        return self._known(expression(value, _Place(item)), item)
+        read = self._read(value, item)
+        if read not in self._checks:
+            self._checks[read] = self._known(read, item)
+        return self._checks[read]
+
+    def _read(self, value: Any, item: Item) -> Expr:
+        return value if isinstance(value, Expr) and value in self._checks else expression(value, _Place(item))
 
     def _known(self, expr: Expr, item: Item, free: Sequence[Any] = ()) -> Expr:
         """The expression, every symbol of which the system has."""
@@ -141,7 +148,7 @@ class Scene:
             raise ModelError(
                 f"{item.title}: a place is two or three expressions, a body, a frame or the name of one; not {where!r}"
             )
-        entries = [expression(x, _Place(item)) for x in where]
+        entries = [self._read(x, item) for x in where]
         flat = len(entries) < 3 or entries[2] == 0
         return Attached((*entries, *[sympy.Integer(0)] * (3 - len(entries))), None, flat)
 
