@@ -14,7 +14,7 @@ so that velocity constraints hold exactly and only positions are projected.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -125,8 +125,8 @@ def acceleration(form: NormalForm, policies: Policies) -> Function:
         margin = where_finite(a, Value(1), -float(Status.NOT_FINITE))
         return make_fn("acceleration", inputs, {**finish(a, zeros(0)), "margin": (margin, ())})
     plain = _plain_blocks(form)
-    doubted = alarm([plain.M, plain.A, plain.W, plain.r, plain.s, form["r"]], state)
-    blocks = replace(plain, r=plain.r + doubted)
+    doubted = alarm([*plain, form["r"]], state)
+    blocks = plain._replace(r=plain.r + doubted)
     if form.gauss:
         return _gauss("acceleration", form, inputs, blocks, (form["r"], form["r_a"], form["r_aa"]), finish)
     if form.law is not None:
