@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sympy import cos
+from sympy import cos, sin
 
 import appell as ap
 from appell import zoo
@@ -224,6 +224,21 @@ def test_forces_that_depend_on_time_and_runs_backwards():
     t = np.array([2.0, -2.0])
     velocity = np.sin(t) - np.sin(0.5)
     np.testing.assert_allclose(found.x_d, velocity, rtol=1e-9)
+
+
+def test_prescribed_functions():
+    f, w = ap.prescribed("f"), ap.parameters("w", positive=True)
+    shaken = ap.System([x], (x.d + f.d) ** 2 / 2, k * x**2 / 2, name="shaken")
+    starts, stiff, t = {x: np.array([0.1, 0.4])}, np.array([2.0, 3.0]), np.linspace(0, 3, 300)
+    found = ap.simulate_many(shaken, starts, {k: stiff, f: sin(w * ap.t), w: 2.0}, 2.5)
+    for i in range(2):
+        one = ap.simulate(shaken, {x: starts[x][i]}, 2.5, {k: stiff[i], f: sin(2 * ap.t)})
+        np.testing.assert_allclose(found.x[i], one[x][-1], atol=1e-8)
+    for value in ((t, np.sin(2 * t)), lambda s: np.sin(2 * s)):
+        again = ap.simulate_many(shaken, starts, {k: stiff, f: value}, 2.5)
+        np.testing.assert_allclose(again.x, found.x, atol=1e-6)
+    with pytest.raises(ModelError, match="here t = 4"):
+        ap.simulate_many(shaken, starts, {k: stiff, f: (t, np.sin(t))}, np.array([1.0, 4.0]))
 
 
 BAD = [

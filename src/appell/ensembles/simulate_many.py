@@ -27,6 +27,7 @@ from appell.ensembles.single import make, message_of
 from appell.ensembles.stability import refuse_unstable
 from appell.errors import AppellError, ModelError, Status
 from appell.model import System
+from appell.model.prescription import settled
 from appell.model.values import finite, reals
 from appell.simulate.loop.prepare import methods
 from appell.simulate.progress import Reporter, reporter
@@ -76,7 +77,8 @@ def simulate_many(
     ----------
     system: a `System`, a `Tree` as it stands, or what `ap.compile` made (then without parameters and backend).
     starts: coordinate or velocity → value or array (runs,); unnamed values are 0. Or all states as an array, (runs, nq + nv).
-    parameters: symbol → value or array (runs,).
+    parameters: symbol → value or array (runs,); of a prescribed function an expression in t, a table (times, values) or a
+        function of t, the same for all runs.
     until, since: end, one or (runs,), and beginning, s.
     step: a fixed step, s, without error control; or
     rtol, atol: tolerances of the step control, 1e-9 and 1e-12 by default.
@@ -100,8 +102,9 @@ def simulate_many(
     at times that it did not reach. Ctrl-C returns what is done; the other runs have the status CANCELLED.
     """
     gpu = backend == GPU or (isinstance(system, Run) and system.backend == GPU)
-    run, model = _ready(system, parameters, _beside(backend), fold)
-    inputs = read_inputs(model, starts, run.parameters if isinstance(system, Run) else parameters, product=product)
+    run, given = _ready(system, parameters, _beside(backend), fold, span(since, until))
+    model = run.system
+    inputs = read_inputs(model, starts, given, product=product)
     run = replace(run, fold=tuple(i for i in run.fold if str(model.parameters[i]) not in inputs.varied_parameters))
     if method == "auto":
         method = _method(model, step, rtol, keep)
@@ -131,8 +134,16 @@ def _beside(backend: str) -> str:
     return "auto" if backend == GPU and choose_backend(GPU) else backend
 
 
-def _ready(system: System | Tree | Run, parameters: Any, backend: str, fold: bool) -> tuple[Run, System]:
-    """The model with the parameters of its first run; those that vary are not folded."""
+def span(since: Any, until: ArrayLike) -> tuple[float, float]:
+    """The earliest and the latest time of all runs, s."""
+    times = np.append(_ends(until), finite(since, "since="))
+    return float(times.min()), float(times.max())
+
+
+def _ready(
+    system: System | Tree | Run, parameters: Any, backend: str, fold: bool, times: tuple[float, float]
+) -> tuple[Run, Any]:
+    """The model with the parameters of its first run, prescribed functions written in; and the parameters of all runs."""
     system = system.system() if isinstance(system, Tree) else system
     if isinstance(system, Run) and system.backend == GPU:
         system = replace(system, backend=choose_backend("auto").name)
@@ -141,11 +152,13 @@ def _ready(system: System | Tree | Run, parameters: Any, backend: str, fold: boo
             raise ModelError("this system was compiled with its parameters; give the system itself to vary them")
         if fold:
             raise ModelError("this system was compiled; fold= belongs to ap.compile")
-        return system, system.system
+        settled(system.system, None, times)
+        return system, system.parameters
     if not isinstance(system, System):
         raise ModelError(f"simulate_many takes a System or what ap.compile returns, not {type(system).__name__}")
+    system, parameters = settled(system, parameters, times)
     first = {key: _first(value) for key, value in parameters.items()} if isinstance(parameters, Mapping) else parameters
-    return unjudged(system, first, backend, fold=fold), system
+    return unjudged(system, first, backend, fold=fold), parameters
 
 
 def _first(value: Any) -> Any:
@@ -165,7 +178,9 @@ def _order(
     inputs: Inputs, until: Any, step: Any, rtol: Any, atol: Any, method: str, since: Any, keep: Any, dtype: Any,
     max_step: Any, max_steps: Any, corner: str, gpu: bool,
 ) -> Order:  # fmt: skip
-    t0, ends = finite(since, "since="), _ends(until, inputs.runs)
+    t0, ends = finite(since, "since="), _ends(until)
+    if len(ends) not in (1, inputs.runs):
+        raise ModelError(f"until= has the shape {ends.shape}; give one time, or {inputs.runs}, one for each run")
     if step is not None and (rtol is not None or atol is not None):
         raise ModelError("give step= (a fixed step) or rtol= (error control), not both")
     step = None if step is None else _positive(step, "step")
@@ -183,13 +198,14 @@ def _order(
     )  # fmt: skip
 
 
-def _ends(until: Any, runs: int) -> Array:
+def _ends(until: Any) -> Array:
+    """Ends of all runs, (1,) or (runs,)."""
     try:
         ends = np.atleast_1d(reals(until))
     except (TypeError, ValueError):
         raise ModelError(f"until= must be a time or one for each run, not {until!r}") from None
-    if ends.shape not in ((1,), (runs,)):
-        raise ModelError(f"until= has the shape {ends.shape}; give one time, or {runs}, one for each run")
+    if ends.ndim != 1 or not len(ends):
+        raise ModelError(f"until= has the shape {ends.shape}; give one time, or one for each run")
     if not np.isfinite(ends).all():
         raise ModelError("until= must be finite")
     return ends

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from appell.backends import warn
 from appell.ensembles.reduce import Reduction
-from appell.ensembles.simulate_many import simulate_many
+from appell.ensembles.simulate_many import simulate_many, span
 from appell.ensembles.store import Store
 from appell.errors import STATUS_TEXT, ModelError, Status
 from appell.model import System
+from appell.model.prescription import settled
 from appell.model.values import reals
 from appell.motion.dataset import Names, json_text, version
 from appell.normal_form import normal_form
@@ -105,8 +106,9 @@ def sweep(
     system = system.system() if isinstance(system, Tree) else system
     if not isinstance(system, System):
         raise ModelError(f"sweep takes a System, not {type(system).__name__}")
-    grid = _grid(system, over, starts, parameters)
     _refuse_options(options)
+    system, parameters = settled(system, parameters, span(options.get("since", 0.0), until))
+    grid = _grid(system, over, starts, parameters)
     size = _chunk(chunk, grid.runs)
     task = _Task(system, float(until), options)
     if not isinstance(store, str | Path):
