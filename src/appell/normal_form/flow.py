@@ -124,7 +124,7 @@ def acceleration(form: NormalForm, policies: Policies) -> Function:
         a = form.free + alarm([form.free], state)
         margin = where_finite(a, Value(1), -float(Status.NOT_FINITE))
         return make_fn("acceleration", inputs, {**finish(a, zeros(0)), "margin": (margin, ())})
-    plain = _plain_blocks(form)
+    plain = form.short or _plain_blocks(form)
     doubted = alarm([*plain, form["r"]], state)
     blocks = plain._replace(r=plain.r + doubted)
     if form.gauss:
