@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources import files
 
-from appell.backends.cuda.text import WHOLE, number, prelude
+from appell.backends.cuda.text import PRECISIONS, WHOLE, Constants, prelude
 from appell.backends.lanes.emit import ONE_BY_ONE, dialect_of, one_by_one
 from appell.backends.text.c_source import emit_plan, plan_of
 from appell.backends.text.sincos import Precision
@@ -23,34 +23,38 @@ def kernel_text(
     flow: Flow, tableau: Tableau, watch: Watch | None, walls: WallFunctions | None = None, scalar: str = "double"
 ) -> str:
     """The whole file, with `appell_many_kernel(appell_many *)`."""
-    return many_source(flow, tableau, watch, walls, lanes=1, groups=1, scalar=scalar, language=CUDA)
+    language = _language(Constants(PRECISIONS[scalar]))
+    return many_source(flow, tableau, watch, walls, lanes=1, groups=1, scalar=scalar, language=language)
 
 
-def _types(fns: Sequence[Fn], lanes: int, precision: Precision) -> str:
-    used = {item.op for fn in fns for item in fn.instructions}
-    text = files("appell.ensembles").joinpath("types.cu.in").read_text(encoding="utf-8")
-    return "\n".join([prelude(precision), text, *(one_by_one(op, precision, lanes) for op in ONE_BY_ONE if op in used)])
+def _language(constants: Constants) -> Language:
+    """CUDA, with the constants of one file."""
 
+    def types(fns: Sequence[Fn], lanes: int, precision: Precision) -> str:
+        used = {item.op for fn in fns for item in fn.instructions}
+        text = files("appell.ensembles").joinpath("types.cu.in").read_text(encoding="utf-8")
+        ones = (one_by_one(op, precision, lanes) for op in ONE_BY_ONE if op in used)
+        return "\n".join([prelude(precision, constants), text, *ones])
 
-def _emit(fn: Fn, precision: Precision) -> tuple[str, int]:
-    lanes = dialect_of(precision)
-    dialect = replace(
-        lanes,
-        operations={**lanes.operations, "if_else_zero": "lanes_select({0} != 0, {1}, ALL(0))"},
-        literal=lambda value: f"ALL({number(value, precision)})",
-        order=tuple,
-        head="static __forceinline__ void",
-    )
-    plan = plan_of(fn.instructions, WHOLE, dialect)
-    return emit_plan(fn, fn.instructions, plan, dialect), plan.work
+    def emit(fn: Fn, precision: Precision) -> tuple[str, int]:
+        lanes = dialect_of(precision)
+        dialect = replace(
+            lanes,
+            operations={**lanes.operations, "if_else_zero": "lanes_select({0} != 0, {1}, ALL(0))", "inv": "V(appell_inverse(({0}).x))"},
+            literal=lambda value: f"ALL({constants(value)})",
+            order=tuple,
+            head="static __forceinline__ void",
+        )
+        plan = plan_of(fn.instructions, WHOLE, dialect)
+        return emit_plan(fn, fn.instructions, plan, dialect), plan.work
+
+    return Language(types, emit, "cu.in", _finish)
 
 
 def _finish(text: str) -> str:
     """C's way to write an empty vector, and functions that are inlined: what they are handed stays in registers."""
     text = text.replace("(I) {}", "I(false)").replace("(V) {}", "V((T) 0)")
-    return re.sub(r"^static (?:inline )?(?!const|__forceinline__)(?=[\w ]+[ *]\w+\()", INLINE, text, flags=re.M)
+    return re.sub(r"^static (?:inline )?(?!const|__forceinline__|__noinline__)(?=[\w ]+[ *]\w+\()", INLINE, text, flags=re.M)
 
 
-CUDA = Language(_types, _emit, "cu.in", _finish)
-
-__all__ = ["CUDA", "kernel_text"]
+__all__ = ["kernel_text"]

@@ -107,6 +107,9 @@ class Language:
     finish: Callable[[str], str] = str
 
 
+GATHERED = 8
+"""Threads of a warp of 32 whose steps are judged at once."""
+
 VECTORS = Language(vector_types, emit_vectors, "c.in")
 """Vectors of a CPU, `appell_many_run`."""
 
@@ -134,7 +137,7 @@ def many_source(
     method = _series_text(tableau) if isinstance(tableau, Taylor) else _tableau_text(tableau, precision)
     values = {
         **method, **_number_text(precision, lanes),
-        "name": tableau.name, "groups": groups, "work": max(1, *(work for _, work in texts)), "interface": CDEF,
+        "name": tableau.name, "groups": groups, "gathered": GATHERED, "work": max(1, *(work for _, work in texts)), "interface": CDEF,
         "project": _project_text(flow) if flow.projects else "", "reduce": _reduce_text(watch, precision) if watch else "",
     }  # fmt: skip
     types, functions = _template("walls.c.in").split("/* -- functions -- */") if walls else ("", "")

@@ -9,7 +9,7 @@ The text is compiled by NVRTC, whose functions run on the device by themselves (
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from appell.backends.lanes.driver import literal
 from appell.backends.text.c_source import emit_plan, plan_of
 from appell.backends.text.dialect import C_KEYWORDS, C_OPERATIONS, Dialect
 from appell.backends.text.order import depth_first, least_traffic
-from appell.backends.text.sincos import DOUBLE, SINGLE, Precision
+from appell.backends.text.sincos import DOUBLE, SINGLE, TWO_OVER_PI, Precision, filled
 from appell.graph.fn import Fn
 
 PRECISIONS = {"double": DOUBLE, "float": SINGLE}
@@ -32,8 +32,11 @@ typedef long long Count;
 #define restrict __restrict__
 #ifdef APPELL_HOST
 #include <math.h>
+#include <string.h>
 #define __global__
+#define __constant__ static
 #define __forceinline__ inline
+#define __noinline__
 #else
 #define NAN __int_as_float(0x7fffffff)
 #define INFINITY __int_as_float(0x7f800000)
@@ -42,14 +45,8 @@ typedef long long Count;
 static __forceinline__ T appell_sign(T x) { return x < 0 ? (T) -1 : x > 0 ? (T) 1 : x; }
 static __forceinline__ T appell_fmin(T x, T y) { const T m = x < y ? x : y; return y != y ? x : m; }
 static __forceinline__ T appell_fmax(T x, T y) { const T m = x > y ? x : y; return y != y ? x : m; }
-static __forceinline__ void appell_sincos(T x, T *s, T *c)
-{
-#ifdef APPELL_HOST
-    *s = sin(x), *c = cos(x);
-#else
-    sincos@suffix@(x, s, c);
-#endif
-}
+@constants@
+@functions@
 static T appell_erfinv(T x)
 {
 #ifdef APPELL_HOST
@@ -65,7 +62,8 @@ static T appell_erfinv(T x)
 
 OPERATIONS = {
     **C_OPERATIONS,
-    "inv": "(T) 1/{0}",
+    "inv": "appell_inverse({0})",
+    "div": "appell_quotient({0}, {1})",
     **{op: f"(T) ({C_OPERATIONS[op].replace('0.0', '(T) 0')})" for op in ("lt", "le", "eq", "ne", "not", "and", "or")},
     "if_else_zero": "{0} != (T) 0 ? {1} : (T) 0",
 }
@@ -75,11 +73,31 @@ ORDERS = (tuple, depth_first, least_traffic)
 """Orders of the instructions that are tried: the compiler of the device makes more of one or of the other."""
 
 
-def dialect_of(precision: Precision, order: Callable[..., Any] = tuple) -> Dialect:
+class Constants:
+    """Numbers of the text. Those of 64 bits stand in constant memory, from where an instruction takes one as an operand; written
+    where they are used, each costs two instructions more."""
+
+    def __init__(self, precision: Precision) -> None:
+        self.precision = precision
+        self.places: dict[float, int] = {}
+
+    def __call__(self, value: float) -> str:
+        text = number(value, self.precision)
+        if self.precision is SINGLE or not math.isfinite(value) or not np.float64(value).view(np.uint64) & 0xFFFFFFFF:
+            return f"((T) {text})"  # its upper half is all of it
+        return f"appell_constants[{self.places.setdefault(value, len(self.places))}]"
+
+    def table(self) -> str:
+        """Their definition, when all are known. It is not `static`: a compiler that sees all uses would write the numbers in."""
+        listed = ", ".join(number(value, self.precision) for value in self.places)
+        return f"__constant__ T appell_constants[] = {{{listed}}};" if self.places else ""
+
+
+def dialect_of(precision: Precision, constants: Constants, order: Callable[..., Any] = tuple) -> Dialect:
     """Values are numbers of this precision; sine and cosine of one argument come together."""
     return Dialect(
         OPERATIONS,
-        lambda value: f"((T) {number(value, precision)})",
+        constants,
         value="T",
         order=order,
         packs=(1,),
@@ -96,24 +114,40 @@ def number(value: float, precision: Precision) -> str:
     return literal(value if abs(value) <= largest else math.copysign(math.inf, value), precision)
 
 
-def prelude(precision: Precision) -> str:
-    """What every file begins with."""
-    return PRELUDE.replace("@scalar@", precision.scalar).replace("@suffix@", precision.suffix)
+def prelude(precision: Precision, constants: Constants) -> str:
+    """What every file begins with, when everything else is written: the constants are among it."""
+    values = {f"minus_P{k}": constants(-part) for k, part in enumerate(precision.parts, start=1)}
+    values |= {"sine": _horner([constants(c) for c in precision.sine]), "cosine": _horner([constants(c) for c in precision.cosine])}
+    values |= {"turns": constants(TWO_OVER_PI), "signed_shift": f"{1.5 * precision.shift!r}{precision.suffix}"}
+    values |= {"size": str(precision.size)}
+    text = PRELUDE.replace("@functions@", filled("functions.cu.in", values, precision, 1, room="cuda"))
+    text = text.replace("@constants@", constants.table())
+    return text.replace("@scalar@", precision.scalar).replace("@suffix@", precision.suffix)
+
+
+def _horner(c: Sequence[str]) -> str:
+    """c0 + z(c1 + z(c2 + …)): one constant an instruction."""
+    text = c[-1]
+    for each in c[-2::-1]:
+        text = f"fma(z, {text}, {each})"
+    return text
 
 
 def kernel_source(fn: Fn, scalar: str = "double", order: Callable[..., Any] = tuple) -> str:
     """A whole file with `NAME_kernel` in double or single precision ("float")."""
     precision = PRECISIONS[scalar]
-    dialect = dialect_of(precision, order)
+    constants = Constants(precision)
+    dialect = dialect_of(precision, constants, order)
     text = emit_plan(fn, fn.instructions, plan_of(fn.instructions, WHOLE, dialect), dialect)
-    return "\n".join([prelude(precision), text, _kernel(fn)])
+    return "\n".join([prelude(precision, constants), text, _kernel(fn)])
 
 
 def limb_kernel_source(fn: Fn, limbs: Limbs, scalar: str = "double", *, staged: bool = False) -> tuple[str, int]:
     """(a whole file with `NAME_kernel`, a warp a limb; numbers of shared memory a block needs)."""
     precision = PRECISIONS[scalar]
-    text, room = limb_source(fn, depth_first(fn.instructions), limbs, dialect_of(precision), staged=staged)
-    return "\n".join([prelude(precision), text]), room
+    constants = Constants(precision)
+    text, room = limb_source(fn, depth_first(fn.instructions), limbs, dialect_of(precision, constants), staged=staged)
+    return "\n".join([prelude(precision, constants), text]), room
 
 
 def _kernel(fn: Fn) -> str:
@@ -133,4 +167,4 @@ def _kernel(fn: Fn) -> str:
     )
 
 
-__all__ = ["ORDERS", "PRECISIONS", "WHOLE", "dialect_of", "kernel_source", "limb_kernel_source", "number", "prelude"]
+__all__ = ["ORDERS", "PRECISIONS", "WHOLE", "Constants", "dialect_of", "kernel_source", "limb_kernel_source", "number", "prelude"]
