@@ -107,8 +107,8 @@ class Language:
     finish: Callable[[str], str] = str
 
 
-GATHERED = 8
-"""Threads of a warp of 32 whose steps are judged at once."""
+GATHERED, PATIENT = 8, 32
+"""Threads of a warp of 32 whose steps are judged at once, and steps of the others that one waits at most."""
 
 VECTORS = Language(vector_types, emit_vectors, "c.in")
 """Vectors of a CPU, `appell_many_run`."""
@@ -137,7 +137,7 @@ def many_source(
     method = _series_text(tableau) if isinstance(tableau, Taylor) else _tableau_text(tableau, precision)
     values = {
         **method, **_number_text(precision, lanes),
-        "name": tableau.name, "groups": groups, "gathered": GATHERED, "work": max(1, *(work for _, work in texts)), "interface": CDEF,
+        "name": tableau.name, "groups": groups, "gathered": GATHERED, "patient": PATIENT, "work": max(1, *(work for _, work in texts)), "interface": CDEF,
         "project": _project_text(flow) if flow.projects else "", "reduce": _reduce_text(watch, precision) if watch else "",
     }  # fmt: skip
     types, functions = _template("walls.c.in").split("/* -- functions -- */") if walls else ("", "")
@@ -210,7 +210,8 @@ def _tableau_text(tableau: Tableau, precision: Precision) -> dict[str, object]:
         return " + ".join(f"{number(c)}*k[{j}][i]" for j, c in enumerate(coefficients) if c != 0)
 
     def stage(target: str, coefficients: Array, at: float, row: str) -> str:
-        slope = f"        many_slope(s, s->t + {number(at)}*s->step, s->{target}, k[{row}]);\n" if row else ""
+        time = "s->t1" if at == 1 else f"s->t + {number(at)}*s->step"
+        slope = f"        many_slope(s, {time}, s->{target}, k[{row}]);\n" if row else ""
         return (
             "    for (int g = 0; g < GROUPS; g++) {\n        Group *const s = all + g;\n        V (*const k)[NZ] = s->k;\n"
             f"        for (int i = 0; i < NZ; i++) s->{target}[i] = s->z[i] + s->step*({combination(coefficients)});\n"
