@@ -23,6 +23,7 @@ from appell.simulate.run import Run
 
 BLOCK = 64  # threads
 WAVES = 32  # blocks for each multiprocessor: more than fit, so that none idles
+GLIDING = 208  # registers of a loop with faces, of which steps far from them need but a part
 POLL = 0.002  # s
 
 
@@ -37,7 +38,7 @@ class OnGpu(Ensemble):
         if key not in known:
             walls = wall_functions(run, self.motion)
             source = kernel_text(self.motion, tableau_named(order.method), self.watch, walls, order.scalar)
-            known[key] = compiled_densely(source, "appell_many_kernel")
+            known[key] = compiled_densely(source, "appell_many_kernel", **({"up_to": GLIDING} if walls else {}))
         self.kernel = known[key]
         ffi = cffi.FFI()
         ffi.cdef(CDEF)

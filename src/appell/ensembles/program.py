@@ -107,8 +107,8 @@ class Language:
     finish: Callable[[str], str] = str
 
 
-GATHERED, PATIENT = 8, 32
-"""Threads of a warp of 32 whose steps are judged at once, and steps of the others that one waits at most."""
+GATHERED, PATIENT, STRIDE = 16, 16, 4
+"""Threads of a warp of 32 whose steps are judged at once, turns of the others that one waits at most, and steps of a turn."""
 
 VECTORS = Language(vector_types, emit_vectors, "c.in")
 """Vectors of a CPU, `appell_many_run`."""
@@ -137,7 +137,7 @@ def many_source(
     method = _series_text(tableau) if isinstance(tableau, Taylor) else _tableau_text(tableau, precision)
     values = {
         **method, **_number_text(precision, lanes),
-        "name": tableau.name, "groups": groups, "gathered": GATHERED, "patient": PATIENT, "work": max(1, *(work for _, work in texts)), "interface": CDEF,
+        "name": tableau.name, "groups": groups, "gathered": GATHERED, "patient": PATIENT, "stride": STRIDE, "work": max(1, *(work for _, work in texts)), "interface": CDEF,
         "project": _project_text(flow) if flow.projects else "", "reduce": _reduce_text(watch, precision) if watch else "",
     }  # fmt: skip
     types, functions = _template("walls.c.in").split("/* -- functions -- */") if walls else ("", "")

@@ -44,6 +44,21 @@ def test_the_kernel_has_the_arithmetic_of_the_graph(name, scalar, tmp_path):
             assert np.abs(array[k] - right[port.name]).max(initial=0.0) < (1e-12 if scalar == "double" else 2e-4) * scale
 
 
+@pytest.mark.parametrize(("scalar", "kind", "beyond"), [("double", np.float64, 1.6e6), ("float", np.float32, 6.4e3)])
+def test_sine_and_cosine_of_all_numbers(scalar, kind, beyond, tmp_path):
+    """Next to multiples of π/2, on both sides of the limit of the polynomials, and where there is no number."""
+    fn = normal_form(ap.System([x], x.d**2 / 2, sympy.sin(x) - sympy.cos(x))).select("Q")
+    near = np.arange(-200, 200) * np.pi / 2 + np.array([[-1e-3], [-1e-9], [0.0], [1e-6]])
+    far = beyond * np.array([-1e9, -1.0001, -0.9999, 0.5, 0.9999, 1.0001, 1e6])
+    at = np.concatenate([near.ravel(), far, np.random.default_rng(1).uniform(-50, 50, 2000), [np.inf, np.nan]]).astype(kind)
+    states = [at[:, None] if port.name == "q" else np.zeros((len(at), *port.shape)) for port in fn.inputs]
+    found = call_kernel(on_host(kernel_source(fn, scalar), tmp_path), fn, states, scalar)[0][:, 0]
+    with np.errstate(invalid="ignore"):
+        right = -(np.cos(at.astype(np.longdouble)) + np.sin(at.astype(np.longdouble)))
+    assert np.isnan(found[-2:]).all()
+    assert np.abs(found - right)[:-2].max() < 3 * np.finfo(kind).eps
+
+
 @pytest.mark.parametrize("scalar", ["double", "float"])
 def test_nvrtc_compiles_it(scalar):
     for name, fn in functions().items():

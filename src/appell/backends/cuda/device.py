@@ -59,12 +59,11 @@ def compiled(source: str, name: str, *options: str) -> Any:
     return xp().RawModule(code=source, options=(*OPTIONS, *options)).get_function(name)
 
 
-def compiled_densely(source: str, name: str) -> Any:
+def compiled_densely(source: str, name: str, up_to: int = DENSE + DENSE // 4) -> Any:
     """A kernel that wants a few registers more than four warps of each scheduler can have gets along with those: 8 to 12 %
-    faster on an H200, where one that wants many more is slower."""
+    faster on an H200, where one that wants more than `up_to` is slower."""
     kernel = compiled(source, name)
-    wants = kernel.attributes["num_regs"]
-    return compiled(source, name, f"--maxrregcount={DENSE}") if DENSE < wants <= DENSE + DENSE // 4 else kernel
+    return compiled(source, name, f"--maxrregcount={DENSE}") if DENSE < kernel.attributes["num_regs"] <= up_to else kernel
 
 
 def lies_there(array: Any) -> bool:
