@@ -17,6 +17,7 @@ from appell.normal_form.flow import Flow
 from appell.simulate.methods.tableaux import Tableau
 
 INLINE = "static __forceinline__ "
+OPERATIONS = {"if_else_zero": "lanes_select({0} != 0, {1}, ALL(0))", "inv": "V(appell_inverse(({0}).x))"}
 
 
 def kernel_text(
@@ -40,7 +41,7 @@ def _language(constants: Constants) -> Language:
         lanes = dialect_of(precision)
         dialect = replace(
             lanes,
-            operations={**lanes.operations, "if_else_zero": "lanes_select({0} != 0, {1}, ALL(0))", "inv": "V(appell_inverse(({0}).x))"},
+            operations={**lanes.operations, **OPERATIONS},
             literal=lambda value: f"ALL({constants(value)})",
             order=tuple,
             head="static __forceinline__ void",

@@ -137,7 +137,8 @@ def many_source(
     method = _series_text(tableau) if isinstance(tableau, Taylor) else _tableau_text(tableau, precision)
     values = {
         **method, **_number_text(precision, lanes),
-        "name": tableau.name, "groups": groups, "gathered": GATHERED, "patient": PATIENT, "stride": STRIDE, "work": max(1, *(work for _, work in texts)), "interface": CDEF,
+        "name": tableau.name, "groups": groups, "gathered": GATHERED, "patient": PATIENT,
+        "stride": STRIDE, "work": max(1, *(work for _, work in texts)), "interface": CDEF,
         "project": _project_text(flow) if flow.projects else "", "reduce": _reduce_text(watch, precision) if watch else "",
     }  # fmt: skip
     types, functions = _template("walls.c.in").split("/* -- functions -- */") if walls else ("", "")

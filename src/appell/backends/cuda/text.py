@@ -74,8 +74,8 @@ ORDERS = (tuple, depth_first, least_traffic)
 
 
 class Constants:
-    """Numbers of the text. Those of 64 bits stand in constant memory, from where an instruction takes one as an operand; written
-    where they are used, each costs two instructions more."""
+    """Numbers of the text. Those of 64 bits stand in constant memory, from where one instruction fetches them; written where
+    they are used, each costs two."""
 
     def __init__(self, precision: Precision) -> None:
         self.precision = precision
@@ -88,7 +88,7 @@ class Constants:
         return f"appell_constants[{self.places.setdefault(value, len(self.places))}]"
 
     def table(self) -> str:
-        """Their definition, when all are known. It is not `static`: a compiler that sees all uses would write the numbers in."""
+        """Their definition, when all are known. Not `static`: a compiler that sees all uses would write the numbers in."""
         listed = ", ".join(number(value, self.precision) for value in self.places)
         return f"__constant__ T appell_constants[] = {{{listed}}};" if self.places else ""
 
@@ -117,7 +117,7 @@ def number(value: float, precision: Precision) -> str:
 def prelude(precision: Precision, constants: Constants) -> str:
     """What every file begins with, when everything else is written: the constants are among it."""
     values = {f"minus_P{k}": constants(-part) for k, part in enumerate(precision.parts, start=1)}
-    values |= {"sine": _horner([constants(c) for c in precision.sine]), "cosine": _horner([constants(c) for c in precision.cosine])}
+    values |= {name: _horner([constants(c) for c in getattr(precision, name)]) for name in ("sine", "cosine")}
     values |= {"turns": constants(TWO_OVER_PI), "signed_shift": f"{1.5 * precision.shift!r}{precision.suffix}"}
     values |= {"size": str(precision.size)}
     text = PRELUDE.replace("@functions@", filled("functions.cu.in", values, precision, 1, room="cuda"))
@@ -167,4 +167,4 @@ def _kernel(fn: Fn) -> str:
     )
 
 
-__all__ = ["ORDERS", "PRECISIONS", "WHOLE", "Constants", "dialect_of", "kernel_source", "limb_kernel_source", "number", "prelude"]
+__all__ = ["ORDERS", "PRECISIONS", "WHOLE", "Constants", "kernel_source", "limb_kernel_source", "prelude"]
