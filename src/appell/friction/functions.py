@@ -79,6 +79,7 @@ def _blocks(system: System, form: NormalForm, own: Layout, slips: Slips, given: 
         "s_size": (slips.size, (K,)),
         "mu": (column(*mu), (nf,)),
         "mu_static": (column(*rest), (nf,)),
+        "e": (form["restitution"], (own.faces,)),
     }
     return make_fn("friction_blocks", _inputs(form), outputs)
 

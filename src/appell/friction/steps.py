@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.backends.text.c_source import declarations, emit, emit_exports, emit_function
+from appell.contact.events import Kind
 from appell.errors import Status
 from appell.friction.functions import FrictionFunctions
 from appell.friction.guards import BREAK, DIP, FINE, HIT, JAM, KINK, LEAVE, PARTS, SIGN, SLOW, STOP, Guard
+from appell.friction.impact import GAINED
 from appell.friction.mode import Mode
 from appell.friction.pairs import GONE
 from appell.friction.place import AT_REST, SMALL
@@ -38,6 +40,8 @@ typedef struct {
     int arrives;                        /* whether the mode of the start is not known */
     double *modes;                      /* (capacity, 1 + numbers) time and numbers of the modes that were entered */
     int64_t capacity, n_modes;
+    double *blows;                      /* (blow_capacity, 5) time, face, rates before and after, impulse */
+    int64_t blow_capacity, n_blows;
     int event_kind, event_number;       /* the guard behind SWITCH; −1: a step to look at closer */
 } appell_rubs;
 
@@ -64,22 +68,23 @@ def steps_interface(functions: FrictionFunctions) -> str:
     return CDEF + declarations([functions.look])
 
 
-def steps_text(functions: FrictionFunctions, method: Tableau) -> str:
-    """The C text, to follow that of the time loop of the flow."""
+def steps_text(functions: FrictionFunctions, method: Tableau, *, newton: bool) -> str:
+    """The C text, to follow that of the time loop of the flow; newton: whether blows have Newton's law."""
     own, flow = functions.layout, functions.flow
     parameters = next(port.size for port in functions.blocks.inputs if port.name == "p")
     first = [own.columns(i).start for i in range(own.count)]
     sizes = {
         "NQ": flow.nq, "NV": flow.nu, "NP": parameters, "RUB_M": own.m, "RUB_FACES": own.faces, "RUB_COUNT": own.count,
-        "RUB_PARTS": sum(own.parts), "RUB_ROWS": own.rows, "RUB_SAMPLES": PARTS,
+        "RUB_PARTS": sum(own.parts), "RUB_ROWS": own.rows, "RUB_SAMPLES": PARTS, "RUB_NEWTON": int(newton),
     }  # fmt: skip
     tables = {"RUB_FIRST": first, "RUB_WIDTH": own.parts, "RUB_NORMAL": [-1 if n is None else n for n in own.normals]}
     numbers = {
-        "dip": DIP, "slow": SLOW, "gone": GONE, "at_rest": AT_REST, "tolerance": TOLERANCE,
+        "dip": DIP, "slow": SLOW, "gone": GONE, "at_rest": AT_REST, "tolerance": TOLERANCE, "gained": GAINED,
         "shrink": method.shrink, "safety": method.safety, "exponent": 1 / (method.error_order + 1),
     }  # fmt: skip
     fine = ("{" + ", ".join(map(repr, row)) + "}" for row in FINE.tolist())
-    text = files("appell").joinpath("friction/steps.c.in").read_text(encoding="utf-8")
+    read = lambda name: files("appell").joinpath(f"friction/{name}.c.in").read_text(encoding="utf-8")
+    text = read("steps").replace("@problem@", read("problem")).replace("@settle@", read("settle"))
     for name, value in numbers.items():
         text = text.replace(f"@{name}@", repr(value))
     return "\n".join([
@@ -100,10 +105,12 @@ class Steps:
         task = replace(place.task, p=np.append(place.p, np.zeros(own.data)))
         self.call, self.numbers = Call(loop, task, place.trace), task.p[len(place.p) :]
         self.speed, self.modes = np.zeros(sum(own.parts)), np.zeros((TRIALS + 1, 1 + own.data))
+        self.blows = np.zeros((TRIALS, 5))
         self.struct: Any = loop.ffi.new("appell_rubs *")
         struct, pointer = self.struct, self.call.pointer
         struct.p, struct.speed, struct.modes = pointer(task.p), pointer(self.speed), pointer(self.modes)
         struct.capacity, struct.least, struct.atol = len(self.modes), SMALL**2, place.atol
+        struct.blows, struct.blow_capacity = pointer(self.blows), len(self.blows)
         self.known: dict[bytes, Mode] = {}
 
     def takes(self) -> bool:
@@ -133,7 +140,7 @@ class Steps:
     def _advance(self, trials: int) -> Status:
         place, call, struct = self.place, self.call, self.struct
         self.speed[:] = place.speed
-        struct.largest, struct.n_modes = place.largest, 0
+        struct.largest, struct.n_modes, struct.n_blows = place.largest, 0, 0
         call.resume()
         call.struct.started = call.struct.rejected = 0
         call.give_room(TRIALS)
@@ -144,6 +151,8 @@ class Steps:
             key = row[1:].tobytes()
             mode = self.known.setdefault(key, Mode.of(place.own, row[1:]))
             place.enter(float(row[0]), mode)
+        for time, face, before, after, impulse in self.blows[: struct.n_blows].tolist():
+            place.trace.record(int(face), Kind.IMPACT, before, after, impulse, time)
         return status
 
 

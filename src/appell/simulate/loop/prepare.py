@@ -94,7 +94,8 @@ def with_friction(run: Run, pseudo: Mapping[str, Any] | None, method: str, corne
 
     backend, compiled = backend_named(run.backend), None
     if backend.program is not None and served(functions):
-        source = lambda: f"{loop_module(functions.flow, TABLEAUX[method])}\n{steps_text(functions, TABLEAUX[method])}"
+        pair, newton = TABLEAUX[method], all(fr.law == "newton" for fr in run.system.frictions)
+        source = lambda: f"{loop_module(functions.flow, pair)}\n{steps_text(functions, pair, newton=newton)}"
         compiled = _compiled(backend, functions.flow, (method, "friction"), source, 0, CDEF + steps_interface(functions))
         if run.backend not in (looks := kept_in(functions, "look")):
             looks[run.backend] = c_function(compiled.library, functions.look)
