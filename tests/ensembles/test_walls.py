@@ -82,6 +82,16 @@ def test_stops_and_a_table_that_vibrates_faster_than_the_body():
     assert worst < 1e-7 and same and (found.status == Status.OK).all() and "lanes" in found.attrs["path"]
 
 
+def test_walls_that_move_are_met_where_they_are():
+    """Free flight between walls that swing: the path is straight, the distance is not."""
+    pair = ap.System([x], x.d**2 / 2, constraints=[ap.Between(-1, x - sin(3 * ap.t) / 3, 1, restitution=0.8)], name="pair")
+    starts = np.linspace(-0.6, 0.8, 9)
+    found = ap.simulate_many(pair, {x: starts, x.d: 0.7}, {}, 4.0, rtol=1e-8)
+    ends = [ap.simulate(pair, {x: start, x.d: 0.7}, 4.0, {}, rtol=1e-11)[x][-1] for start in starts]
+    assert found.attrs["path"] == "lanes"
+    np.testing.assert_allclose(found.x, ends, atol=1e-7)
+
+
 RESTING = {
     "ball": ap.System([y], y.d**2 / 2, 9.81 * y, constraints=[ap.Unilateral(y, "floor", restitution=0.5)]),
     "table": ap.System([y], y.d**2 / 2, 9.81 * y, constraints=[ap.Unilateral(y - sin(8 * ap.t) / 5, "table", restitution=0.3)]),
