@@ -250,7 +250,7 @@ class Equations:
         at_rest: list[Any] = [f.xreplace(zero) for f in F]
         return sympy.Matrix(len(F), len(self.unknowns), K), sympy.Matrix([-f for f in at_rest])
 
-    def solve(self, *, simplify: bool = True, budget: float = 10.0) -> dict[Symbol, Expr]:
+    def solve(self, *, simplify: bool = True, budget: float = display.BUDGET) -> dict[Symbol, Expr]:
         """Unknown → explicit expression in t, q, v: accelerations, pseudo-accelerations and Λ.
 
         With pseudo-velocities affine in q̇ everything is written in them. `budget` is the effort for simplifications, about

@@ -2,9 +2,9 @@
 
 Three styles: "plain" shows the equations as they were derived; "simplified" collects them by velocities, accelerations and
 multipliers, uses |q| = 1 of unit quaternions, and simplifies each term on its own; "solved" gives the accelerations and
-reactions. Nothing long is ever expanded, and simplification stops when its allowance of operations is spent: the equations of
-six coordinates print in seconds, and as the same text in every run. What only closes the equations (π̈ = d/dt of (5), f̈ = 0
-beside q̇ = h π̇ + h_0) is shown on request, `closing=True`.
+reactions, where these are long with names for what they share. Nothing long is ever expanded, and simplification stops when
+its allowance of operations is spent: the equations of six coordinates print in seconds, and as the same text in every run.
+What only closes the equations (π̈ = d/dt of (5), f̈ = 0 beside q̇ = h π̇ + h_0) is shown on request, `closing=True`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from sympy import Eq, Expr
 from appell import tidy
 from appell.errors import ModelError
 from appell.forms.effort import COLLECT, FACTOR, INSIDE, SIMPLIFY, Effort
+from appell.forms.names import named
 from appell.forms.rows import aligned
 from appell.jets import QuaternionComponent
 from appell.letters import text as _text
@@ -35,6 +36,10 @@ HOPE = 2
 """Times the length of what it becomes multiplied out, up to which an expression is tried as it is nested."""
 TERMS = 3_000
 """Terms up to which an expression is multiplied out for display."""
+ANGLES = 4
+"""Angles of which an expression is multiplied out at the usual price."""
+PAGE = 5_000
+"""Characters from which a solution is shown with names for what its parts share."""
 BUDGET = 3.0
 """Effort (about seconds, counted in operations) for all simplifications of one display."""
 
@@ -45,17 +50,19 @@ def simplified(expr: Expr, effort: float | Effort, collected: bool = False) -> E
     The effort is counted in operations, so that the same expression comes out in every run. `collected`: it is what
     `tidy.collected` made, so that multiplying out again finds nothing, but for unit quaternions.
     """
-    effort = Effort.of(effort)
-    size = tidy.nodes(expr)
+    effort, parts = Effort.of(effort), tidy.parts(expr)
+    size = len(parts)
     if not effort.spend(size):
         return expr
-    limit = min(TERMS, effort.left // COLLECT)
+    each = COLLECT * max(1, _angles(parts) // ANGLES) ** 2  # every pair of angles is looked at
+    limit = min(TERMS, effort.left // each)
     short, terms_there = expr, tidy.terms_expanded(expr, limit)
     if size > LONG and (collected or terms_there > size) and effort.spend(INSIDE * size):
         short = tidy.inside_out(expr)
         terms_there = tidy.terms_expanded(short, limit)
-    known = collected and short is expr and terms_there <= tidy.SMALL and not expr.has(QuaternionComponent)
-    if not known and terms_there <= limit and effort.spend(COLLECT * terms_there):
+    turning = any(isinstance(e, QuaternionComponent) for e in parts)
+    known = collected and short is expr and terms_there <= tidy.SMALL and not turning
+    if not known and terms_there <= limit and effort.spend(each * terms_there):
         short = tidy.collected(short, limit=limit, unit=True)
     ways: list[Any] = [expr, short]
     if effort.spend(FACTOR * size):
@@ -76,15 +83,24 @@ def _simplified_by_sympy(expr: Any, effort: Effort) -> Any:
     return min(expr, sympy.simplify(expr), key=tidy.characters)
 
 
+def _angles(parts: set[Any]) -> int:
+    """Different arguments of sines and cosines."""
+    return len({e.args[0] for e in parts if isinstance(e, sympy.sin | sympy.cos)})
+
+
 def _is_rational(expr: Any) -> bool:
     """Whether it is a rational function of symbols, sines and cosines, of which `tidy` has done all that can be done."""
-    others = expr.atoms(sympy.Function) - expr.atoms(sympy.sin, sympy.cos, sympy.tan, sympy.Abs, sympy.sign)
-    return not others and all(p.exp.is_Integer for p in expr.atoms(sympy.Pow))
+    known = (sympy.sin, sympy.cos, sympy.tan, sympy.Abs, sympy.sign)
+    return all(_has_whole_power(e) and (isinstance(e, known) or not isinstance(e, sympy.Function)) for e in tidy.parts(expr))
+
+
+def _has_whole_power(e: Any) -> bool:
+    return not e.is_Pow or e.exp.is_Integer
 
 
 def _has_roots(expr: Any) -> bool:
     """Whether a root of a sum stands in it: `simplify` then multiplies out conjugates, without end for distances of bodies."""
-    return any(not p.exp.is_Integer and p.base.is_Add for p in expr.atoms(sympy.Pow))
+    return any(not _has_whole_power(e) and e.base.is_Add for e in tidy.parts(expr))
 
 
 def lines(equations: Equations, style: str, closing: bool = False) -> list[Eq]:
@@ -99,8 +115,11 @@ def _find_lines(equations: Equations, style: str, closing: bool) -> list[Eq]:
     equal = lambda lhs, rhs: Eq(lhs, rhs, evaluate=False)
     if style == "solved":
         solved = equations.solve(budget=BUDGET)
-        asked = [x for x in solved if closing or not _is_closing(equations, x)]
-        return [equal(symbol, solved[symbol]) for symbol in asked]  # type: ignore[misc]
+        asked = {x: value for x, value in solved.items() if closing or not _is_closing(equations, x)}
+        if sum(map(tidy.characters, asked.values())) > PAGE:
+            names, asked = named(asked, equations.unknowns)
+            asked = {**names, **asked}
+        return [equal(symbol, value) for symbol, value in asked.items()]  # type: ignore[misc]
     rows = [row for row in equations.rows if closing or not _closes(equations, row)]
     shown = [*equations.equations, *rows, *equations.kinematics]
     if style == "plain":
@@ -117,6 +136,8 @@ def _find_lines(equations: Equations, style: str, closing: bool) -> list[Eq]:
 
 def _closes(equations: Equations, row: Eq) -> bool:
     """Whether a row says nothing that the kinematics do not: π̈ as a derivative, or f̈ = 0 beside q̇ = h π̇ + h_0."""
+    if row in equations.objects.get("implied", ()):
+        return True
     pseudo = equations.objects.get("pseudo")
     if pseudo is None or not pseudo.affine:
         return False

@@ -9,12 +9,14 @@ and Maschke 1994; with h_0 and time here)
     w_s = ∂H_c/∂p_s,    ṗ_s = −X_s H_c + Π'_s + P·( Σ_k w_k [h_k, h_s] + [h_0, h_s] + ∂h_s/∂t ),
 
 with X_s = Σ_i h_is ∂/∂q_i, P_i = ∂T/∂q̇_i on the constraints and [X, Y] = (∂Y/∂q) X − (∂X/∂q) Y. No bracket: no curvature, a
-holonomic system. Derivation: p_s = P·h_s, Ṗ_i = ∂T/∂q_i + Q_i + …, and X_s T~ = Σ_i h_is (∂T/∂q_i + P·∂q̇/∂q_i).
+holonomic system. Where M⁻¹ is long (three links of a chain), velocities stay in the equations, standing for it: M q̇ + b = p,
+and −∂H/∂q_i = ∂(T − V)/∂q_i at these velocities. Derivation: p_s = P·h_s, Ṗ_i = ∂T/∂q_i + Q_i + …, and
+X_s T~ = Σ_i h_is (∂T/∂q_i + P·∂q̇/∂q_i).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sympy
@@ -31,8 +33,8 @@ from appell.forms.base import (
     multiplier_symbols,
     nonlinear_rows,
 )
-from appell.forms.derivation import along, gradient, partial
-from appell.forms.mass import Quadratic
+from appell.forms.derivation import Derivation, along, gradient, partial
+from appell.forms.mass import Quadratic, is_short
 from appell.forms.matrices import Table, row_times
 from appell.forms.pseudo import (
     PseudoVelocities,
@@ -84,20 +86,38 @@ def hamilton(system: System, pseudo: Mapping[str, Any] | None = None) -> Equatio
 
 
 class Canonical:
-    """p_s = ∂T/∂w_s, w = M⁻¹(p − b), H = ½ (p − b)·w − T0 + V."""
+    """p_s = ∂T/∂w_s = (M w + b)_s, w = M⁻¹(p − b), H = ½ (p − b)·w − T0 + V.
+
+    Where M⁻¹ is long, `named`, w stay in the equations and stand for M⁻¹(p − b), as in M w + b = p: −∂H/∂q at fixed p is
+    ∂(T − V)/∂q at fixed w. Where M⁻¹ cannot be written at all they stand in H, too.
+    """
 
     def __init__(self, T: Expr, V: Expr, velocities: tuple[Symbol, ...], p: tuple[Any, ...]):
         parts = Quadratic.of(T, velocities)
-        b: Any = parts.b
         if not parts.regular():
             raise FormNotApplicable("the mass matrix of these velocities is singular, so that they do not follow from p")
-        inverse = parts.inverse()
-        shifted: Any = Matrix([p_i - b_i for p_i, b_i in zip(p, b, strict=True)])
-        self.p = p
+        inverse = parts.written_inverse()
+        shifted: Any = Matrix([p_i - b_i for p_i, b_i in zip(p, parts.b, strict=True)])
+        self.p, self.named, self._lagrangian = p, not is_short(inverse), T - V
         self.momenta = dict(zip(p, gradient(T, velocities), strict=True))
-        self.velocities = {v: row_times(inverse, i, shifted) for i, v in enumerate(velocities)}
-        half = sympy.Add(*(x * w for x, w in zip(shifted, self.velocities.values(), strict=True))) / 2
-        self.H = half - parts.T0 + V
+        self._sums = dict(zip(p, parts.times(velocities), strict=True))
+        w = velocities if inverse is None else [row_times(inverse, i, shifted) for i in range(len(velocities))]
+        self.H = sympy.Add(*(x * w_s for x, w_s in zip(shifted, w, strict=True))) / 2 - parts.T0 + V
+        self.velocities = dict(zip(velocities, velocities if self.named else w, strict=True))
+
+    def forces(self, coordinates: Sequence[Symbol]) -> list[Expr]:
+        """−∂H/∂q."""
+        return gradient(self._lagrangian, coordinates) if self.named else [-e for e in gradient(self.H, coordinates)]
+
+    def lifted(self, accelerations: Sequence[Symbol], d_dt: Derivation) -> tuple[Any, ...]:
+        """d/dt of w = M⁻¹(p − b), or of p = M w + b."""
+        if self.named:
+            return tuple(equation(p.d, d_dt(e)) for p, e in self._sums.items())
+        return tuple(equation(a, d_dt(w)) for a, w in zip(accelerations, self.velocities.values(), strict=True))
+
+    def kinematics(self) -> tuple[Any, ...]:
+        """What w are, where they are named: p = M w + b."""
+        return tuple(equation(p, e) for p, e in self._sums.items()) if self.named else ()
 
 
 def momentum_symbols(system: System, names: list[str]) -> tuple[Any, ...]:
@@ -116,13 +136,11 @@ def _with_multipliers(form: Form, system: System) -> Equations:
     velocities, lam = canonical.velocities, multiplier_symbols(system)
     in_p = lambda e: restricted(e, velocities)
     W = directions(system)
-    slopes = gradient(canonical.H, system.coordinates)
     right = [
-        -slope + in_p(Q) + sympy.Add(*(x * in_p(W_k[i]) for x, W_k in zip(lam, W, strict=True)))
-        for i, (slope, Q) in enumerate(zip(slopes, system.forces, strict=True))
+        force + in_p(Q) + sympy.Add(*(x * in_p(W_k[i]) for x, W_k in zip(lam, W, strict=True)))
+        for i, (force, Q) in enumerate(zip(canonical.forces(system.coordinates), system.forces, strict=True))
     ]
-    d_dt = along({q: velocities[q.d] for q in system.coordinates})
-    lifted = [equation(a, d_dt(velocities[v])) for a, v in zip(system.accelerations, system.velocities, strict=True)]
+    lifted = canonical.lifted(system.accelerations, along({q: velocities[q.d] for q in system.coordinates}))
     return Equations(
         route=form,
         system=system,
@@ -131,9 +149,9 @@ def _with_multipliers(form: Form, system: System) -> Equations:
         rows=(*lifted, *(equation(in_p(r), 0) for r in acceleration_rows(system))),
         unknowns=(*system.accelerations, *(p_i.d for p_i in p), *lam),
         multipliers=lam,
-        kinematics=tuple(equation(q.d, velocities[q.d]) for q in system.coordinates),
+        kinematics=canonical.kinematics() or tuple(equation(q.d, velocities[q.d]) for q in system.coordinates),
         definitions=canonical.momenta,
-        objects={"H": canonical.H, "p": p},
+        objects={"H": canonical.H, "p": p, "implied": lifted},
     )
 
 
@@ -150,15 +168,14 @@ def _reduced(form: Form, pseudo: PseudoVelocities) -> Equations:
     P = [in_p(P_i) for P_i in gradient(system.kinetic, system.velocities)]
     curving = _Brackets(system, pseudo.h, pseudo.h0, P)
     F = Matrix([in_p(Q) for Q in system.forces])
-    slopes = Matrix(gradient(canonical.H, system.coordinates))
+    slopes = Matrix(canonical.forces(system.coordinates))
     right = [
-        -row_times(pseudo.h.T, s, slopes) + row_times(pseudo.h.T, s, F) + curving.drift(s)
+        row_times(pseudo.h.T, s, slopes) + row_times(pseudo.h.T, s, F) + curving.drift(s)
         + sympy.Add(*(w_k * curving(k, s) for k, w_k in enumerate(w.values())))
         for s in range(n)
     ]  # fmt: skip
     rates = {q: restricted(rate, w) for q, rate in pseudo.rates.items()}
-    d_dt = along(rates)
-    lifted = [equation(a, d_dt(w[s])) for a, s in zip(pseudo.accelerations, pseudo.speeds, strict=True)]
+    lifted = canonical.lifted(pseudo.accelerations, along(rates))
     lam, rows, extra = liberated(pseudo, _newton(system))
     new = [a for a in pseudo.accelerations if a not in system.accelerations]
     return Equations(
@@ -169,13 +186,14 @@ def _reduced(form: Form, pseudo: PseudoVelocities) -> Equations:
         rows=(*lifted, *pseudo.closing(), *rows),
         unknowns=(*system.accelerations, *new, *(p_s.d for p_s in p), *extra),
         multipliers=lam,
-        kinematics=tuple(equation(q.d, rates[q]) for q in system.coordinates),
+        kinematics=(*canonical.kinematics(), *(equation(q.d, rates[q]) for q in system.coordinates)),
         definitions={**pseudo.values(), **canonical.momenta},
         objects={
             "H": canonical.H,
             "p": p,
             "brackets": {(k, s): curving(k, s) for k in range(n) for s in range(n)},
             "pseudo": pseudo,
+            "implied": lifted,
         },
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +11,19 @@ import sympy
 from sympy import Expr, Matrix, Symbol
 
 from appell.forms.derivation import gradient
-from appell.forms.matrices import Table, inverse, samples
+from appell.forms.matrices import Table, inverse, largest_block, row_times, samples
 from appell.forms.pseudo import restricted
-from appell.tidy import collected
+from appell.tidy import characters, collected
+
+BLOCK = 3
+"""Rows of a block of a matrix whose inverse is written out."""
+LONG = 400
+"""Characters up to which an inverse is used in equations."""
+
+
+def is_short(inverse: Table | None) -> bool:
+    """Whether a person would write equations with this inverse, and not with names for what it gives."""
+    return inverse is not None and sum(map(characters, inverse)) <= LONG
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,3 +58,12 @@ class Quadratic:
     def inverse(self) -> Table:
         """M⁻¹, (n, n); nothing is expanded."""
         return inverse(self.M) if self.M.shape[0] else self.M
+
+    def written_inverse(self) -> Table | None:
+        """M⁻¹ where it comes from blocks of at most three rows, so that it can be written at all. Else None."""
+        return self.inverse() if largest_block(self.M) <= BLOCK else None
+
+    def times(self, v: Sequence[Expr]) -> list[Expr]:
+        """M v + b, (n,)."""
+        column = Matrix(list(v))
+        return [row_times(self.M, i, column) + self.b[i] for i in range(len(v))]

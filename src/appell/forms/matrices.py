@@ -87,8 +87,7 @@ def inverse(Phi: Table) -> Table:
     """
     n = Phi.shape[0]
     match = _matching(Phi)  # column of each row
-    edges = [(i, k) for i in range(n) for k in range(n) if i != k and Phi[i, match[k]] != 0]
-    blocks = sympy.utilities.iterables.strongly_connected_components((list(range(n)), edges))
+    blocks = _blocks(Phi, match)
     X: dict[int, list[Expr]] = {}  # column of Φ → row of the inverse
     for block in blocks:  # each block needs only those before it
         block = sorted(block)
@@ -100,6 +99,18 @@ def inverse(Phi: Table) -> Table:
         for a, j in enumerate(columns):
             X[j] = [_add([D[a, b] * right[b][k] for b in range(len(block))]) for k in range(n)]
     return Matrix(n, n, [e for j in range(n) for e in X[j]])
+
+
+def largest_block(Phi: Table) -> int:
+    """Rows of the largest block that `inverse` inverts as one."""
+    return max(map(len, _blocks(Phi, _matching(Phi))), default=0)
+
+
+def _blocks(Phi: Table, match: list[int]) -> list[list[int]]:
+    """Rows that belong together, each block after those that it needs."""
+    n = Phi.shape[0]
+    edges = [(i, k) for i in range(n) for k in range(n) if i != k and Phi[i, match[k]] != 0]
+    return sympy.utilities.iterables.strongly_connected_components((list(range(n)), edges))
 
 
 def _delta(i: int, k: int) -> Expr:

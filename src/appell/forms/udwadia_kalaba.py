@@ -8,7 +8,8 @@ M^{1/2} (A M^{-1/2})⁺ (b − A a_f) = AᵀΛ with
 
     Λ = (A M⁻¹ Aᵀ)⁺ (b − A a_f).
 
-Numbers are computed exactly so: by the eigenvectors of M and of A M⁻¹ Aᵀ, with no equations solved for accelerations.
+Where M⁻¹ is long, a = a_f + a_c is written with names: M a_f = F, M a_c = AᵀΛ, A a = b.
+Numbers are computed by the formula: by the eigenvectors of M and of A M⁻¹ Aᵀ, with no equations solved for accelerations.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ from appell.forms.base import (
 )
 from appell.forms.derivation import gradient, partial
 from appell.forms.linear import Undetermined, solve_linear
-from appell.forms.mass import Quadratic
+from appell.forms.mass import Quadratic, is_short
 from appell.forms.matrices import row_times
 from appell.forms.numbers import FLOAT, Arithmetic, Tape, arithmetic
-from appell.forms.pseudo import needs_coordinates, restricted
+from appell.forms.pseudo import PseudoAcceleration, check_names, needs_coordinates, restricted
 from appell.jets import t
 from appell.model import System
 
@@ -58,26 +59,8 @@ class UdwadiaKalaba(Form):
         return laws.refusal(system)
 
     def derive(self, system: System, **options: Any) -> Equations:
-        M, F, A, b = blocks(system)
-        n, k, lam = system.nv, len(b), multiplier_symbols(system)
-        inverse = Quadratic.of(system.kinetic, system.velocities).inverse()
-        force = Matrix([F[i] + sympy.Add(*(lam[j] * A[j, i] for j in range(k))) for i in range(n)])
-        free: Any = Matrix([row_times(inverse, i, Matrix(F)) for i in range(n)])
-        columns = [Matrix([row_times(inverse, i, A[j, :].T) for i in range(n)]) for j in range(k)]
-        gram = [[row_times(A, i, columns[j]) for j in range(k)] for i in range(k)]
-        rows = [
-            equation(sympy.Add(*(gram[i][j] * lam[j] for j in range(k))), b[i] - row_times(A, i, free)) for i in range(k)
-        ]
-        return Equations(
-            route=self,
-            system=system,
-            provenance="a = a_f + M^{-1/2}(A M^{-1/2})⁺(b − A a_f) with M, A, b by differentiation; " + self.source,
-            equations=tuple(equation(a, row_times(inverse, i, force)) for i, a in enumerate(system.accelerations)),
-            rows=tuple(rows),
-            unknowns=(*system.accelerations, *lam),
-            multipliers=lam,
-            objects={"M": M, "A": A, "b": tuple(b), "F": tuple(F), "free": tuple(free), "blocks": Tape([*M, *F, *A, *b])},
-        )
+        inverse = Quadratic.of(system.kinetic, system.velocities).written_inverse()
+        return _explicit(self, system, inverse) if is_short(inverse) else _with_free(self, system)
 
     def solve_at(self, equations: Equations, values: Values, numbers: Arithmetic) -> Values:
         n, k = equations.system.nv, len(equations.system.constraints)
@@ -91,12 +74,69 @@ class UdwadiaKalaba(Form):
         force = [_dot(row, a) - f for row, f in zip(M, F, strict=True)]
         columns = [[A[j][i] for j in range(k)] for i in range(n)]
         lam = solve_linear(columns, force, [False] * k, 1e-6 if numbers is FLOAT else numbers.tolerance, [""] * k) if k else []
-        return dict(zip(equations.unknowns, [*a, *lam], strict=True))
+        return dict(zip(equations.unknowns, [*a, *_named(equations, a, M, F, numbers), *lam], strict=True))
+
+
+def _named(equations: Equations, a: list[Any], M: list[list[Any]], F: list[Any], numbers: Arithmetic) -> list[Any]:
+    """a_f and a_c = a − a_f, as far as they are unknowns of the equations."""
+    n = len(a)
+    names = list(map(str, equations.unknowns[n : 2 * n]))
+    if equations.unknowns[n : 2 * n] != equations.objects["free"] or not n:
+        return []
+    free = solve_linear(M, F, [True] * n, numbers.tolerance, names)
+    return [*free, *((x - f for x, f in zip(a, free, strict=True)) if equations.system.constraints else ())]
 
 
 def udwadia_kalaba(system: System) -> Equations:
     """The explicit accelerations a_f + M^{-1/2}(A M^{-1/2})⁺(b − A a_f) (Udwadia, Kalaba 1992). Objects: M, A, b, F, free."""
     return UdwadiaKalaba()(system)
+
+
+def _explicit(form: Form, system: System, inverse: Any) -> Equations:
+    """a = M⁻¹(F + AᵀΛ), A M⁻¹Aᵀ Λ = b − A a_f, with M⁻¹ written out."""
+    M, F, A, b = blocks(system)
+    n, k, lam = system.nv, len(b), multiplier_symbols(system)
+    force = Matrix([F[i] + sympy.Add(*(lam[j] * A[j, i] for j in range(k))) for i in range(n)])
+    free: Any = Matrix([row_times(inverse, i, Matrix(F)) for i in range(n)])
+    columns = [Matrix([row_times(inverse, i, A[j, :].T) for i in range(n)]) for j in range(k)]
+    gram = [[row_times(A, i, columns[j]) for j in range(k)] for i in range(k)]
+    sums = [sympy.Add(*(gram[i][j] * lam[j] for j in range(k))) for i in range(k)]
+    return Equations(
+        route=form,
+        system=system,
+        provenance=f"a = a_f + M^{{-1/2}}(A M^{{-1/2}})⁺(b − A a_f) with M, A, b by differentiation; {form.source}",
+        equations=tuple(equation(a, row_times(inverse, i, force)) for i, a in enumerate(system.accelerations)),
+        rows=tuple(equation(sums[i], b[i] - row_times(A, i, free)) for i in range(k)),
+        unknowns=(*system.accelerations, *lam),
+        multipliers=lam,
+        objects=_objects(M, A, b, F, tuple(free)),
+    )
+
+
+def _with_free(form: Form, system: System) -> Equations:
+    """a = a_f + a_c, M a_f = F, M a_c = AᵀΛ, A a = b: the same with names for M⁻¹F and M⁻¹AᵀΛ, where M⁻¹ is long."""
+    M, F, A, b = blocks(system)
+    k, lam, a = len(b), multiplier_symbols(system), system.accelerations
+    free, pulled = (tuple(PseudoAcceleration(f"{kind}_{q.letter}") for q in system.coordinates) for kind in ("a", "c"))
+    pulled = pulled if k else ()
+    check_names(system, (*free, *pulled))
+    times = lambda table, x: [row_times(table, i, Matrix(x)) for i in range(table.shape[0])] if x else []
+    rows = [*zip(times(M, free), F, strict=True), *zip(times(M, pulled), times(A.T, lam), strict=True)]
+    own = [sympy.Add(*terms) for terms in (zip(free, pulled, strict=True) if k else zip(free, strict=True))]
+    return Equations(
+        route=form,
+        system=system,
+        provenance=f"a = a_f + M^{{-1/2}}(A M^{{-1/2}})⁺(b − A a_f), M a_f = F, with M, A, b by differentiation; {form.source}",
+        equations=tuple(equation(a_i, e) for a_i, e in zip(a, own, strict=True)),
+        rows=tuple(equation(lhs, rhs) for lhs, rhs in (*rows, *zip(times(A, a), b, strict=True))),
+        unknowns=(*a, *free, *pulled, *lam),
+        multipliers=lam,
+        objects=_objects(M, A, b, F, free),
+    )
+
+
+def _objects(M: Any, A: Any, b: list[Any], F: list[Any], free: tuple[Any, ...]) -> dict[str, Any]:
+    return {"M": M, "A": A, "b": tuple(b), "F": tuple(F), "free": free, "blocks": Tape([*M, *F, *A, *b])}
 
 
 def blocks(system: System) -> tuple[Any, list[Any], Any, list[Any]]:

@@ -8,8 +8,19 @@ write it the shortest is made: a `Draft` knows its length before it is an expres
 """
 
 from appell.tidy.factor import factored_out
-from appell.tidy.measure import characters, length, nodes
+from appell.tidy.measure import characters, length, nodes, parts
 from appell.tidy.polynomial import Polynomial, terms_expanded
 from appell.tidy.short import SMALL, collected, inside_out
 
-__all__ = ["SMALL", "Polynomial", "characters", "collected", "factored_out", "inside_out", "length", "nodes", "terms_expanded"]
+__all__ = [
+    "SMALL",
+    "Polynomial",
+    "characters",
+    "collected",
+    "factored_out",
+    "inside_out",
+    "length",
+    "nodes",
+    "parts",
+    "terms_expanded",
+]

@@ -1,0 +1,81 @@
+"""Long chains on a page: names for velocities, free accelerations and shared parts instead of an inverted matrix in full."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import pytest
+from sympy import cos, sin
+
+import appell as ap
+from appell.forms.display import lines
+from appell.forms.names import named
+
+
+@cache
+def chain(n: int) -> ap.System:
+    q = ap.coordinates([f"theta{i + 1}" for i in range(n)])
+    m, l, g = ap.parameters("m l g", positive=True)
+    T = V = 0
+    for k in range(n):
+        v = [sum(l * f(q[j]) * q[j].d for j in range(k + 1)) for f in (cos, sin)]
+        T, V = T + m * (v[0] ** 2 + v[1] ** 2) / 2, V - m * g * l * sum(cos(q[j]) for j in range(k + 1))
+    return ap.System(list(q), T, V, name=f"chain of {n}")
+
+
+def closed(n: int) -> ap.System:
+    """The chain with its end held on a line that turns."""
+    free = chain(n)
+    l, q = free.parameters[[str(p) for p in free.parameters].index("l")], free.coordinates
+    row = sum(l * sin(x - 3 * ap.t / 10) for x in q)
+    return ap.System(list(q), free.kinetic, free.potential, constraints=[ap.Constraint(row, name="end")], name="held chain")
+
+
+@pytest.mark.parametrize("form", ["hamilton", "udwadia_kalaba"])
+def test_the_page_of_a_chain_is_as_short_as_lagranges(form):
+    shown = len(ap.forms.FORMS[form](chain(4)).text("simplified"))
+    assert shown < 1.6 * len(ap.forms.lagrange(chain(4)).text("simplified")) < 1600
+
+
+def test_named_velocities_and_accelerations_are_judged(monkeypatch):
+    compared = ap.agree(closed(3), forms=["lagrange", "hamilton", "udwadia_kalaba"], states=1)
+    assert compared.ok() and all(line.applies for line in compared), compared
+    uk, mass = (import_module(f"appell.forms.{name}") for name in ("udwadia_kalaba", "mass"))
+    whole = mass.row_times
+    monkeypatch.setattr(uk, "row_times", lambda M, i, x: whole(M, i, x) * (1 + (i == 2)))
+    assert not ap.agree(closed(3), forms=["udwadia_kalaba"], states=1).ok()
+    state = (0.1, [0.3, -0.4, 0.2], [1.0, 0.5, -0.7], {"m": 1.1, "l": 0.8, "g": 9.81})
+    right, same = (ap.forms.FORMS[form](closed(3)).acceleration(*state)[0] for form in ("lagrange", "hamilton"))
+    times = mass.Quadratic.times
+    monkeypatch.setattr(mass.Quadratic, "times", lambda self, v: [e * (1 + (i == 2)) for i, e in enumerate(times(self, v))])
+    wrong = ap.forms.hamilton(closed(3)).acceleration(*state)[0]
+    assert abs(right - same).max() < 1e-12 < 1e-2 < abs(right - wrong).max()
+
+
+def test_hamiltons_function_of_a_chain_of_three_is_that_of_its_momenta():
+    equations = ap.forms.hamilton(chain(3))
+    assert equations.H.free_symbols >= set(equations.p) and not equations.H.has(*chain(3).velocities)
+    assert [str(e.lhs) for e in equations.kinematics] == [str(p) for p in equations.p]
+
+
+def test_a_long_solution_has_names_for_what_its_parts_share():
+    equations = ap.forms.lagrange(chain(4))
+    found, shown = equations.solve(), lines(equations, "solved")
+    assert len(equations.text("solved")) < 3000 and len(shown) > len(found)
+    symbols = (*chain(4).coordinates, *chain(4).velocities, *chain(4).parameters)
+    values: dict[Any, Any] = {s: 0.3 + 0.17 * i for i, s in enumerate(symbols)}
+    value: Any = lambda e: float(e.xreplace(values))
+    plain = {x: value(e) for x, e in found.items()}
+    for line in shown:
+        values[line.lhs] = value(line.rhs)
+    assert all(abs(values[x] - value) < 1e-9 * (1 + abs(value)) for x, value in plain.items())
+
+
+def test_names_are_not_those_of_the_system():
+    a, b, k, x = ap.parameters("a b k x")
+    long = a * sin(a) + b * cos(b)
+    names, values = named({x: long**2 / (k * long + 1)})
+    (c,) = names
+    assert str(c) == "c1" and names[c] == long and values[x] == c**2 / (k * c + 1)
