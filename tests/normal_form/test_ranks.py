@@ -16,7 +16,7 @@ from appell.graph import make_fn
 from appell.graph.algebra import Value, column, symbols
 from appell.graph.sizes import sizes
 from appell.normal_form.policy import choose, judged
-from appell.normal_form.rank import RowSpace
+from appell.normal_form.rank import RowSpace, clearly_full
 from appell.simulate.start import check, read
 from appell.tree import Inertia, Joint, loop, place
 from appell.tree.inertia import from_rpy
@@ -206,11 +206,12 @@ def test_rows_far_from_dependent_are_seen_only_where_they_are(seed):
     root, A = rng.standard_normal((n, n)), rng.standard_normal((m, n))
     root[:, 0] = root[:, -1] + 10.0 ** -rng.uniform(-1, 9) * root[:, 0]
     A[-1] = A[0] * (m > 1) + 10.0 ** -rng.uniform(-1, 9) * A[-1]
-    space = RowSpace.of(root.T @ root, A, np.abs(A))
-    sigma = np.linalg.svd(space.Y, compute_uv=False)
-    assert not space.seen_full or sigma[-1] > 1e-2
-    assert space.seen_full or sigma[-1] < 0.1
-    size = np.sqrt(np.diag(root.T @ root))
-    least = np.linalg.eigvalsh(root.T @ root / np.outer(size, size))[0]
-    condition = ((space.K**2).sum(axis=0) * size**2).sum()
-    assert condition * least >= 1 - 1e-3 or not space.definite or condition > 1e8
+    M = root.T @ root
+    space, seen = RowSpace.of(M, A, np.abs(A)), clearly_full(M, A, np.abs(A))
+    sigma, size = np.linalg.svd(space.Y, compute_uv=False), np.sqrt(np.diag(M))
+    least = np.linalg.eigvalsh(M / np.outer(size, size))[0]
+    if seen is not None:
+        assert sigma[-1] > 1e-2 and least > 0.99e-8
+        assert np.allclose(seen, space.s, rtol=1e-6)
+    else:
+        assert sigma[-1] < 0.1 or least < 1e-7

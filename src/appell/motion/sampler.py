@@ -63,7 +63,7 @@ class Sampler:
         run: Run, how: Any, prepared: Prepared, task: Task, t: Array, z: Array, readings: Readings | None, modes: Any = ()
     ) -> Sampler:
         """From the states that a run kept, its start and its readings; `prepared`: the flow and the loop that ran."""
-        t, z = np.append(task.t0, t), np.vstack([task.z0, z])
+        t, z = np.concatenate(([task.t0], t)), np.concatenate((task.z0[None], z))
         if readings is not None:
             t, z = np.append(t, readings.t), np.vstack([z, readings.z])
             order = np.argsort(t, kind="stable")  # a reading comes after the samples at its time

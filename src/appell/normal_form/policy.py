@@ -12,9 +12,10 @@ from appell.errors import ConstraintError, ModelError, SingularConfiguration
 from appell.graph import Fn
 from appell.normal_form.manifold import find, normalise
 from appell.normal_form.normal_form import NormalForm
-from appell.normal_form.rank import DISPARATE, RowSpace, balanced, disparity, lengths
+from appell.normal_form.rank import DISPARATE, RowSpace, balanced, clearly_full, disparity, lengths
 from appell.normal_form.saddle import CHOLESKY, ELIMINATE, LU, RANK, Policy
 from appell.normal_form.sampling import finite_samples
+from appell.remember import remembered
 
 Array = NDArray[np.float64]
 State = tuple[float, Array, Array]
@@ -54,31 +55,18 @@ def choose(form: NormalForm, p: Array, start: State | None = None) -> Policies:
 def judged(form: NormalForm, p: Array, start: State) -> tuple[Policies, Array]:
     """The solve policies at a start, and the sizes of the rows there, (m,)."""
     out = form.select("M", "A", "A_size")(*start, p)
-    with np.errstate(all="ignore"):  # what is not finite is not plain
-        space = RowSpace.of(out["M"], out["A"], out["A_size"])
-        plain = _plain(form, out, space)
-    if plain:
-        m = len(out["A"])
-        base = Policy(CHOLESKY, m)
-        return Policies.of(form, base, {level: int((form.levels < level).sum()) for level in (1, 2)}), space.s
-    return _chosen(form, p, start, out), space.s
+    with np.errstate(all="ignore"):  # what is not finite is not clear
+        sizes = None if form.gauss or not form.ideal or not form.m else clearly_full(out["M"], out["A"], out["A_size"])
+        if sizes is not None:
+            return _independent(form), sizes
+        sizes = RowSpace.of(out["M"], out["A"], out["A_size"]).s
+    return _chosen(form, p, start, out), sizes
 
 
-SAFE = 1e8
-"""Condition of M, scaled to a diagonal of 1, that is far from singular."""
-
-
-def _plain(form: NormalForm, out: Mapping[str, Array], space: RowSpace) -> bool:
-    """Whether M is far from singular, what a row ties together alike in mass, and the rows far from dependent.
-
-    1/λ_min(D⁻¹MD⁻¹) ≤ tr(D M⁻¹ D) with D² the diagonal of M: bounds instead of singular values, in a fifth of the time.
-    """
-    if form.gauss or not form.ideal or not form.m:
-        return False
-    condition = ((space.K**2).sum(axis=0) * np.diag(out["M"])).sum()
-    if not (space.definite and condition < SAFE):
-        return False
-    return disparity(out["M"], np.abs(out["A"])) <= DISPARATE and space.seen_full
+@remembered
+def _independent(form: NormalForm) -> Policies:
+    """Those where all rows are independent and M is positive definite."""
+    return Policies.of(form, Policy(CHOLESKY, form.m), {level: int((form.levels < level).sum()) for level in (1, 2)})
 
 
 def _chosen(form: NormalForm, p: Array, start: State | None, here: dict[str, Array] | None) -> Policies:

@@ -58,7 +58,7 @@ class RowSpace:
         """In the metric of M + γAᵀA."""
         K, definite = _inverse_root(M + gamma * A.T @ A if gamma else M)
         Y = K @ A.T
-        terms, length = np.sqrt(size**2 @ (K**2).sum(axis=0)), np.sqrt((Y**2).sum(axis=0))
+        terms, length = np.sqrt(size * size @ np.add.reduce(K * K)), np.sqrt(np.add.reduce(Y * Y))
         w = np.where(length > EMPTY * terms, length, terms)
         w[~(w > 0)] = 1.0
         return RowSpace(K, w, Y / w, ROUNDINGS * float((terms / w).max(initial=0.0)), definite)
@@ -98,12 +98,6 @@ class RowSpace:
     def clear(self) -> bool:
         """Whether there are none of those."""
         return len(self.unclear) == 0
-
-    @property
-    def seen_full(self) -> bool:
-        """Whether all rows are far from dependent: σ_m ≥ 1/|L⁻¹| with YᵀY = L Lᵀ. False where that is not seen at once."""
-        inverse = _inverse_cholesky(self.Y.T @ self.Y)
-        return inverse is not None and SEEN**2 * float((inverse**2).sum()) < 1 and 10 * self.independent < SEEN
 
     def full_step(self, f: Array) -> Array | None:
         """Δ with A Δ = −f, least in the metric, where all rows are far from dependent; None where that is not seen at once."""
@@ -191,6 +185,32 @@ def disparity(M: Array, entries: Array) -> float:
     weight = entries**2 / np.where(mass > 0, mass, 1.0)
     least = np.where(tied, weight, np.inf).min(axis=1, initial=np.inf)
     return float((np.where(tied, weight, 0.0).max(axis=1, initial=0.0) / least).max(initial=1.0))
+
+
+SAFE = 1e8
+"""Condition of M, scaled to a diagonal of 1, that is far from singular."""
+
+SURE = 1e10
+"""Size of the terms of a row against its length up to which rounding is far from taking the row."""
+
+
+def clearly_full(M: Array, A: Array, size: Array) -> Array | None:
+    """w (m,) where M is far from singular, what the rows tie alike in mass, and the rows far from dependent; else None.
+
+    1/λ_min(D⁻¹MD⁻¹) ≤ tr(D M⁻¹ D) with D² the diagonal of M, and σ_m ≥ 1/|L⁻¹| with YᵀY = L Lᵀ: bounds instead of singular
+    values, in a fifth of the time. None says no more than that this is not seen at once.
+    """
+    mass, K = np.diag(M), _inverse_cholesky(M)
+    if K is None or not (inverse := np.add.reduce(K * K)) @ mass < SAFE:
+        return None
+    Y, tied = K @ A.T, (A * A / mass)[A != 0]
+    w = np.sqrt(np.add.reduce(Y * Y))
+    if not (size * size @ inverse <= SURE**2 * w * w).all() or not w.all():
+        return None
+    root = _inverse_cholesky((Y / w).T @ (Y / w))
+    if root is None or not SEEN**2 * np.vdot(root, root) < 1:
+        return None
+    return w if tied.max() <= DISPARATE * tied.min() or disparity(M, np.abs(A)) <= DISPARATE else None
 
 
 def balanced(size: Array) -> Array:

@@ -84,8 +84,10 @@ def fixed(step: Any, method: str) -> float | None:
 
 def times_between(times: Any, t0: float, t1: float) -> Array:
     """Requested times in the order in which they are passed, (k,)."""
+    if times is None:
+        return np.zeros(0)
     try:
-        array = np.zeros(0) if times is None else np.atleast_1d(np.asarray(times))
+        array = np.atleast_1d(np.asarray(times))
     except ValueError:  # of several lengths
         array = np.array(["?"])
     if array.size and array.dtype.kind not in "fiu":

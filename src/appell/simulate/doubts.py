@@ -10,6 +10,8 @@ size have no tolerance, so their balance says nothing here.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -55,20 +57,37 @@ def _spread(count: int, most: int) -> NDArray[np.intp]:
 def _surely_fine(motion: Motion, chosen: NDArray[np.intp], fixed_step: bool) -> bool:
     """Whether balance and residuals at some samples are within lower bounds of what `_balance` and `_residual` allow.
 
-    Nearly every motion is: it costs one evaluation.
+    Nearly every motion is: it costs one evaluation of all of them and of the origin.
     """
-    t0, q0, v0 = motion._origin
-    t, q, v = np.append(t0, motion.t[chosen]), np.vstack([q0, motion.q[chosen]]), np.vstack([v0, motion.v[chosen]])
-    rows = bool(motion.run.form.rows)
-    out = motion.run.evaluate(t, q, v, ("T", "V", "H", *(RESIDUAL_PARTS[:-1] if rows else ())))
-    rtol, steps = motion.tolerances["rtol"], max(10, motion.statistics.get("steps", 0))
-    for f in ("f0", "f1") if rows else ():
-        size = out[f"{f}_scale"][1:].max(axis=0, initial=0.0)
-        if not (np.abs(out[f][1:]) <= (1e-8 + FACTOR * rtol) * size).all():
-            return False
-    H, V, work = out["H"], out["V"], np.append(0.0, motion.work[chosen])
-    scale = (np.abs(out["T"]) + np.abs(V - V[0]) + np.abs(work)).max()
-    return fixed_step or bool((np.abs(H - H[0] - work) <= FACTOR * steps * rtol * scale).all())
+    names = ("T", "V", "H", *(RESIDUAL_PARTS[:-1] if motion.run.form.rows else ()))
+    with _evaluated(motion, chosen, names) as out:
+        rtol, steps = motion.tolerances["rtol"], max(10, motion.statistics.get("steps", 0))
+        for f in ("f0", "f1"):
+            if f in out and out[f].size:
+                size = out[f"{f}_scale"][1:].max(axis=0)
+                if not (np.abs(out[f][1:]) <= (1e-8 + FACTOR * rtol) * size).all():
+                    return False
+        if fixed_step:
+            return True
+        T, V, H = out["T"], out["V"], out["H"]
+        work = np.zeros(len(T))
+        work[1:] = motion.work[chosen]
+        scale = (np.abs(T) + np.abs(V - V[0]) + np.abs(work)).max()
+        return bool((np.abs(H - H[0] - work) <= FACTOR * steps * rtol * scale).all())
+
+
+@contextmanager
+def _evaluated(motion: Motion, chosen: NDArray[np.intp], names: tuple[str, ...]) -> Iterator[dict[str, NDArray[np.float64]]]:
+    """Outputs of the normal form at the origin and at some samples, in memory that is used again."""
+    fn, count = motion.run.form.select(*names), 1 + len(chosen)
+    work = fn.borrow(1 + SAMPLES)
+    for memory, first, samples in zip(work.inputs, motion._origin, (motion.t, motion.q, motion.v), strict=False):
+        memory[0] = first
+        samples.take(chosen, 0, memory[1:count], mode="clip")  # "raise" would copy twice
+    work.inputs[-1][:] = motion.run.p
+    work.run()
+    yield {port.name: memory[:count] for port, memory in zip(fn.outputs, work.outputs, strict=True)}
+    fn.give_back(work, 1 + SAMPLES)
 
 
 def allowed_balance(motion: Motion) -> float:

@@ -206,7 +206,7 @@ class Run:
         if not self.form.rows:
             return self, np.zeros(0)
         policies, sizes = judged(self.form, self.p, (t, q, v))
-        return (self if policies == self.policies else replace(self, policies=policies)), sizes
+        return (self if policies is self.policies or policies == self.policies else replace(self, policies=policies)), sizes
 
     def in_contact(self, contacts: tuple[int, ...]) -> Run:
         """The same system resting on some of its unilateral constraints, which become rows after the others."""

@@ -81,8 +81,12 @@ class Pages:
 
     def joined(self, since: int = 0) -> NDArray[Any]:
         """All rows in one array, from number `since` on."""
+        return self.seen(since).copy() if since >= self.past else self.seen(since)
+
+    def seen(self, since: int = 0) -> NDArray[Any]:
+        """`joined` for one look: memory of the page itself where no other has rows."""
         if since >= self.past:
-            return self.page[since - self.past : self.used].copy()
+            return self.page[since - self.past : self.used]
         return np.concatenate([*self.full, self.page[: self.used]])[since:]
 
 
@@ -185,17 +189,17 @@ class Trace:
     @property
     def t_steps(self) -> Array:
         """Times of the start and of the steps, (1 + accepted,); of the start alone, (1,), where steps are not kept."""
-        return np.ascontiguousarray(self.steps.joined()[:, 0])
+        return self.steps.seen()[:, 0].copy()
 
     @property
     def z_steps(self) -> Array:
         """States of the start and of the steps, (1 + accepted, nz), as `t_steps`."""
-        return np.ascontiguousarray(self.steps.joined()[:, 1:])
+        return self.steps.seen()[:, 1:].copy()
 
     def sorted_events(self) -> NDArray[Any]:
         """All events in the order of time, (n,) of dtype `EVENT`: the end of bouncing is foreseen."""
         events = self.events.joined()
-        return events[np.argsort(events["time"], kind="stable")]
+        return events if len(events) < 2 else events[np.argsort(events["time"], kind="stable")]
 
 
 __all__ = ["Pages", "Statistics", "Trace"]
