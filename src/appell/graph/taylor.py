@@ -23,11 +23,12 @@ from appell.graph.algebra import Value
 from appell.graph.fn import Fn, Shaped, make_fn
 from appell.graph.instructions import Instruction
 from appell.graph.scalar import scalars, stacked
+from appell.remember import remembered
 
 Series = list[Value]
 Rule = Callable[[int, Series], Value]  # (k, the coefficients below k) → the k-th
 
-LOW, COUNTED = (4, 6, 8), 500  # orders that tell the cost of higher ones, where they have more operations than this
+LOW, COUNTED = (2, 4, 6), 300  # orders that tell the cost of higher ones, where they have more operations than this
 LARGEST_POWER = 16  # integer powers up to here are products: they may vanish, where a^b has no recurrence
 
 
@@ -53,10 +54,15 @@ def expansion(rhs: Fn, order: int, guards: Fn | None = None) -> Fn:
 
 def operations(rhs: Fn, order: int) -> float:
     """How many operations an expansion has: counted, or for large ones told from low orders, a + b p + c p²."""
-    if expansion(rhs, LOW[-1]).operations < COUNTED:
-        return expansion(rhs, order).operations
-    a, b, c = np.linalg.solve(np.vander(LOW, 3, increasing=True), [expansion(rhs, p).operations for p in LOW])
+    if _counted(rhs, LOW[-1]) < COUNTED:
+        return _counted(rhs, order)
+    a, b, c = np.linalg.solve(np.vander(LOW, 3, increasing=True), [_counted(rhs, p) for p in LOW])
     return float(a + b * order + c * order**2)
+
+
+@remembered
+def _counted(rhs: Fn, order: int) -> int:
+    return expansion(rhs, order).operations
 
 
 class _Along:
