@@ -169,6 +169,16 @@ def test_unit_speed_in_a_box():
     assert not motion.ok and motion.t[-1] == pytest.approx(2.940191935756693)
 
 
+def test_a_blow_that_the_rows_do_not_admit_is_said():
+    """ẋ² = 1 + ż²: from ẋ > 1 no impulse leads to ẋ < 0, since the hyperbola has two branches."""
+    z = ap.coordinates("z")
+    rows = [ap.Constraint(x.d**2 - z.d**2 - 1), ap.Unilateral(2 - x, "wall", 0.5)]
+    system = ap.System([x, z], (x.d**2 + z.d**2) / 2, 9.81 * z, constraints=rows)
+    with pytest.warns(ap.AppellWarning, match="admit no blow with this restitution"):
+        motion = ap.simulate(system, {x.d: 1.0}, 4.0, backend="vm")
+    assert not motion.ok and motion[x][-1] == pytest.approx(2.0, abs=1e-9)
+
+
 @pytest.mark.parametrize("scale", [1.0, 1e-6])
 def test_a_cradle_is_the_same_in_any_order_of_its_blows(scale):
     """Equal masses exchange velocities: all meet at once at the lowest point, and are where free ones would be, sorted.

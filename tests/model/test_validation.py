@@ -252,6 +252,24 @@ def test_constraint_that_can_never_hold_as_an_equation():
 # --- bodies and loads -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("inertia", "orientation", "reason"),
+    [
+        ([1, 1, 5], phi, "1, 1, 5 kg m², break the triangle inequality"),
+        ([[2, 2, 0], [2, 1, 0], [0, 0, 1]], phi, "one of them negative"),
+        ([1, 1, 1], Matrix([[cos(phi), sin(phi), 0], [sin(phi), cos(phi), 0], [0, 0, 1]]), "not a rotation"),
+        ([1, 1, 1], sympy.diag(1, 1, -1), "not a rotation"),
+    ],
+)
+def test_bodies_that_there_cannot_be(inertia, orientation, reason):
+    refused(reason, [x, y, phi], T, bodies=[RigidBody(1, inertia, [x, y], orientation)])
+
+
+@pytest.mark.parametrize(("mass", "inertia"), [(1, 2), (1, [0, 0, 2]), (1, [1, 1, 2]), (1, [1, 1, 0]), (-0.1, [-1, -1, -1])])
+def test_plates_rods_plane_bodies_and_holes_are_bodies(mass, inertia):
+    System([x, y, phi], T + 2 * phi.d**2, bodies=[RigidBody(mass, inertia, [x, y], phi)])
+
+
 def test_bodies_and_loads():
     body = RigidBody(m, m * l**2, [x, y], phi)
     refused("bodies= takes Particle and RigidBody", [x, y], T, bodies=[T])

@@ -48,6 +48,13 @@ def test_idas_keeps_on_and_prints_nothing(rtol, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+def test_idas_refuses_redundant_rows(capfd):
+    twice = ap.System([x, y], (x.d**2 + y.d**2) / 2, 9.81 * y, constraints=[x**2 + y**2 - 1, 2 * x**2 + 2 * y**2 - 2])
+    with pytest.raises(ModelError, match=r"redundant ones .* not unique; drop those, or use method='dop853'"):
+        ap.simulate(twice, {x: 1.0}, 1.0, method="idas")
+    assert capfd.readouterr() == ("", "")
+
+
 def test_a_remedy_is_one_that_can_be_taken():
     stuck = {"max_steps": 10, "backend": "vm"}
     with pytest.warns(ap.AppellWarning, match="if the system is stiff, use method='cvodes'"):

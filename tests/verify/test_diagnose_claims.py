@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sympy
-from sympy import Abs, Rational, cos, log, sin
+from sympy import Abs, Rational, cos, log, sin, sqrt
 
 import appell as ap
 from appell import t
@@ -173,3 +173,11 @@ def test_a_stretched_chain_cannot_move(name):
     q, rows = STRETCHED[name]
     found = ap.diagnose(ap.System(q, sum(s.d**2 for s in q) / 2, constraints=rows))
     assert found.of("freedom")[0].sentence.startswith("0 degrees of freedom in the velocities; from a start 0 dimensions ")
+
+
+def test_rows_with_a_domain_outside_the_unit_box_are_not_called_contradictory():
+    """A bowl whose lowest point is at x = 3."""
+    x, y = ap.coordinates("x y")
+    bowl = ap.System([x, y], (x.d**2 + y.d**2) / 2, 9.81 * y, constraints=[y + sqrt(1 - (x - 3) ** 2)])
+    said = str(ap.diagnose(bowl))
+    assert "contradict" not in said and "1 degree of freedom" in said

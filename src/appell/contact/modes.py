@@ -36,7 +36,7 @@ from appell.contact.mode import Mode, floor_of
 from appell.contact.numbers import JAMMED, JUST_LEFT, LEFT, NEGLIGIBLE, SEQUENCE, SHARP, STALLED
 from appell.contact.redundant import on_faces
 from appell.contact.resolution import unresolved, warn_of
-from appell.errors import ConstraintError, SingularConfiguration, Status
+from appell.errors import ConstraintError, ModelError, SingularConfiguration, Status
 from appell.simulate.loop.in_c import CLoop
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Trace
@@ -125,7 +125,8 @@ class _Journey:
     def _guarded(self, action: Any, *arguments: Any) -> Status:
         try:
             return action(*arguments)
-        except SingularConfiguration:
+        except SingularConfiguration as reason:
+            self.trace.failure = ModelError(str(reason))
             return Status.SINGULAR
 
     # -- one mode -------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import sympy
 from sympy import Expr, Matrix, Symbol, cos, sin
 
@@ -305,6 +306,34 @@ def _inertia(value: Any, name: str) -> Matrix:
     if J != J.T:
         raise ModelError(f"the inertia matrix of {name} is not symmetric")
     return J
+
+
+ROUNDING = 1e-9
+
+
+def impossible(body: Particle | RigidBody) -> str:
+    """Why there is no such rigid body, "" if there may be one: as far as its inertia and orientation are numbers.
+
+    Principal moments J₁ <= J₂ <= J₃ about the centre of mass are not negative, and J₃ <= J₁ + J₂; (0, 0, J) is how plane
+    mechanics writes a body, and a body of negative mass is a hole in another one. A rotation has RᵀR = 1 and det R = 1.
+    """
+    if type(body) is not RigidBody:  # a particle, or the body of a tree, which was judged with it
+        return ""
+    J, R = body.inertia, body.orientation.rotation
+    if not J.free_symbols:
+        hole = -1.0 if body.mass.is_negative else 1.0
+        moments = np.linalg.eigvalsh(hole * np.array(J.tolist(), dtype=float))
+        allowed, shown = ROUNDING * abs(moments).max(), ", ".join(f"{x:.6g}" for x in moments)
+        if moments[0] < -allowed:
+            return f"its principal moments are {shown} kg m², one of them negative"
+        if moments[2] > moments[0] + moments[1] + allowed and moments[1] > allowed:
+            return f"its principal moments, {shown} kg m², break the triangle inequality (a thin plate has an equality)"
+    if isinstance(body.orientation, RotationMatrix) and len(R.free_symbols) <= 1:
+        at = dict.fromkeys(R.free_symbols, sympy.Float(0.7123))
+        turn = np.array(R.xreplace(at).tolist(), dtype=complex)
+        if np.isfinite(turn).all() and (abs(turn.T @ turn - np.eye(3)).max() > ROUNDING or np.linalg.det(turn).real < 0):
+            return "its orientation is a matrix that is not a rotation, RᵀR = 1 with det R = 1"
+    return ""
 
 
 @dataclass(frozen=True, init=False)

@@ -23,7 +23,7 @@ from sympy.core.function import AppliedUndef
 from appell.errors import ModelError
 from appell.jets import Coordinate, Jet, Parameter, Prescribed, Speed, expression, nodes_of, t, total_derivative
 from appell.letters import latex
-from appell.model.bodies import Force, Particle, RigidBody, Torque
+from appell.model.bodies import Force, Particle, RigidBody, Torque, impossible
 from appell.model.constraint import Constraint
 from appell.model.face_check import check_faces
 from appell.model.friction import SPEED, Friction, bound_latex, read_frictions
@@ -296,6 +296,8 @@ class System:
     def _body_kinetic(self, body: Particle | RigidBody) -> Expr:
         if not isinstance(body, Particle | RigidBody):
             raise ModelError(f"bodies= takes Particle and RigidBody, not {type(body).__name__}")
+        if reason := impossible(body):
+            raise ModelError(f"'{body.name}' in bodies= is one that no body can be: {reason}")
         return self._expression(body.kinetic(self.rates), f"the kinetic energy of {body.name}", level=1)
 
     def _load_potential(self, load: Any) -> Expr:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from appell.normal_form.manifold import normalise, residuals
 from appell.normal_form.normal_form import NormalForm
-from appell.normal_form.sampling import random_state
+from appell.normal_form.sampling import FAR, random_state
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -65,11 +65,16 @@ def nearest(
 
 
 def states_on(form: NormalForm, p: Array, count: int, seed: int = 0) -> list[State]:
-    """Random states (t, q, v) on the constraints, each the end of a way from a random one; fewer where that does not arrive."""
+    """Random states (t, q, v) on the constraints, each the end of a way from a random one; fewer where that does not arrive.
+
+    Where none has arrived, rows may have no value in the unit box: the ways begin farther out then.
+    """
     rng, found = np.random.default_rng(seed), []
-    for _ in range(2 * count):
+    for k in range(2 * count):
         t = float(rng.uniform(0.1, 1.0))
         q, v = random_state(form.nq, form.nv, rng, form.around)
+        if k >= count and not found and form.around is None:
+            q = _far(form, t, v, p, rng)
         with np.errstate(all="ignore"):
             try:
                 q = normalise(form, q)
@@ -83,6 +88,17 @@ def states_on(form: NormalForm, p: Array, count: int, seed: int = 0) -> list[Sta
         if len(found) == count:
             break
     return found
+
+
+def _far(form: NormalForm, t: float, v: Array, p: Array, rng: np.random.Generator) -> Array:
+    """Coordinates in a wide box, at which the rows have a value if any of those drawn has."""
+    fn = form.select("M", "N", "A0", "f0", "f0_scale")
+    q = normalise(form, rng.uniform(-FAR, FAR, form.nq))
+    for _ in range(50):
+        if np.isfinite(fn(t, q, v, p)["f0"]).all():
+            break
+        q = normalise(form, rng.uniform(-FAR, FAR, form.nq))
+    return q
 
 
 # -- the two levels ----------------------------------------------------------------------------------------------------

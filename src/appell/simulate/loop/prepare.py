@@ -130,7 +130,7 @@ def plain_loop(run: Run, flow: Flow, method: str) -> Loop:
     backend = backend_named(run.backend)
     if method in STIFF:
         project = _python_project(flow, backend_named("vm")) if flow.projects else None
-        return stiff_loop(flow, method, project, _unknowns(run, flow))
+        return stiff_loop(flow, method, project, _unknowns(run, flow), run.policies.redundant)
     if backend.program is not None:
         return _compiled(backend, flow, (method,), lambda: loop_module(flow, _method(method, flow)), 0)
     known = _python_series(flow, backend) if method == "taylor" else TABLEAUX[method]

@@ -5,7 +5,7 @@ The integrator runs from one output time to the next, where the state is project
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,9 +74,14 @@ class StiffLoop:
 
 
 def stiff_loop(
-    flow: Flow, method: str, project: Project | None, unknowns: Callable[[float, Array], Array]
+    flow: Flow, method: str, project: Project | None, unknowns: Callable[[float, Array], Array], redundant: Sequence[str] = ()
 ) -> StiffLoop:
-    """The loop for "cvodes" or "idas"; refused where the rows do not allow it."""
+    """The loop for "cvodes" or "idas"; refused where the rows do not allow it. redundant: names of rows."""
+    if method == "idas" and redundant:
+        raise ModelError(
+            f"method='idas' finds the multipliers of independent rows, and those of redundant ones ({', '.join(redundant)}) are"
+            " not unique; drop those, or use method='dop853'"
+        )
     if method == "cvodes" and not isinstance(flow.rhs, Fn):
         raise ModelError(
             "method='cvodes' needs the accelerations as one expression, which large systems, redundant rows and given"
