@@ -107,7 +107,7 @@ class Language:
     finish: Callable[[str], str] = str
 
 
-GATHERED, PATIENT, STRIDE = 16, 16, 4
+GATHERED, PATIENT, STRIDE = 20, 16, 4
 """Threads of a warp of 32 whose steps are judged at once, turns of the others that one waits at most, and steps of a turn."""
 
 VECTORS = Language(vector_types, emit_vectors, "c.in")
