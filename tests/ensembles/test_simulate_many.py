@@ -203,6 +203,15 @@ def test_stopping_keeps_what_is_done():
     assert np.isfinite(found.x.values[done]).all() and "stopped" in str(found.message.values[~done][0])
 
 
+def test_stopping_ends_runs_that_are_made_one_by_one_on_their_way():
+    def interrupt(done: float) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.warns(ap.AppellWarning, match="0 of 3 runs are done"):
+        found = ap.simulate_many(SPRING, *spring(3), 3000.0, backend="vm", progress=interrupt)
+    assert (found.status == Status.CANCELLED).all()
+
+
 def test_progress_ends_with_all_runs():
     seen: list[float] = []
     ap.simulate_many(SPRING, *spring(5), 1.0, progress=seen.append)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import appell as ap
 from appell.ensembles.store import Store
@@ -34,6 +35,8 @@ def test_the_grid_has_its_closed_form(tmp_path):
     assert found.x.dims == ("k", "m") and (found.status == Status.OK).all() and (found.message == "finished").all()
     w = np.sqrt(OVER[k][:, None] / OVER[m])
     np.testing.assert_allclose(found.x, np.cos(2 * w), atol=1e-9)
+    stored = xr.open_zarr(tmp_path / "a.zarr", consolidated=False)
+    assert stored.x.dims == ("run",) and (stored.x.values == found.x.values.ravel()).all()
     options = {"parameters": {k: 1, m: 1}, "keep": {"top": ap.reduce.max(x)}}
     starts = ap.sweep(SPRING, {x: [1.0, 2.0]}, {x.d: [0.0, 1.0, 2.0]}, 9.0, store=tmp_path / "b.zarr", **options)
     assert starts.top.dims == ("x_start", "start")

@@ -23,6 +23,7 @@ from appell.graph.algebra import Value, apply, as_matrix, block_matrix, column, 
 from appell.graph.elimination import eliminated
 from appell.graph.scalar import scalars
 from appell.normal_form.flow import Flow, GuardedRows
+from appell.remember import remembered
 from appell.simulate.loop.header import header
 from appell.simulate.loop.program import series
 from appell.simulate.methods.tableaux import Array, Tableau
@@ -153,6 +154,7 @@ def many_source(
     return language.finish("\n".join(whole))
 
 
+@remembered
 def guarded_flow(flow: Flow) -> Fn:
     """(t, z, p) → zd, margin and, where a loop watches the rank of rows, the pivots of A M⁻¹ Aᵀ one after another.
 

@@ -23,7 +23,7 @@ from appell.ensembles.order import Order
 from appell.ensembles.pool import cores, drive
 from appell.ensembles.program import HANDED
 from appell.ensembles.result import Results, dataset
-from appell.ensembles.single import make, message_of
+from appell.ensembles.single import Halted, make, message_of
 from appell.ensembles.stability import refuse_unstable
 from appell.errors import AppellError, ModelError, Status
 from appell.model import System
@@ -302,7 +302,10 @@ def _one_by_one(
     def work() -> None:
         while not halt[0] and (i := next(numbers)) < len(left):
             k = int(left[i])
-            one = make(run, inputs, order, k)
+            try:
+                one = make(run, inputs, order, k, lambda: halt[0])
+            except Halted:
+                return
             results.t[k], results.z[k], results.message[k] = one.t, one.z, one.message
             results.rows[k, : len(one.rows)] = one.rows
             results.row_times[k, : len(one.row_times)] = one.row_times

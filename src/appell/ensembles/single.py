@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +22,7 @@ from appell.simulate.loop.prepare import prepare
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Trace
 from appell.simulate.methods.stiff import STIFF
+from appell.simulate.progress import Reporter
 from appell.simulate.run import Run
 from appell.simulate.simulate import driven
 from appell.simulate.start import check
@@ -41,19 +43,39 @@ class Single:
     values: dict[str, float]
 
 
-def make(run: Run, inputs: Inputs, order: Order, k: int) -> Single:
-    """Run k of the ensemble; whatever goes wrong is in its status."""
+class Halted(Exception):
+    """The ensemble was stopped while this run was on its way."""
+
+
+class _Halt(Reporter):
+    """A report that ends a run on its way; one that has come to its end is not lost."""
+
+    def __init__(self, halted: Callable[[], bool]):
+        self.halted = halted
+
+    def __call__(self, t: float) -> None:
+        if self.halted():
+            raise Halted
+
+    def finish(self, t: float) -> None:
+        """Nothing more to stop."""
+
+    close = lambda self: None
+
+
+def make(run: Run, inputs: Inputs, order: Order, k: int, halted: Callable[[], bool] = lambda: False) -> Single:
+    """Run k of the ensemble; whatever goes wrong is in its status. `Halted` where it was to be given up."""
     values = {s: float(x) for s, x in zip(run.system.parameters, inputs.p_of(k), strict=True)}
     run = replace(run, parameters=values, p=np.array(inputs.p_of(k), dtype=float))
     start = np.concatenate([inputs.q[k], inputs.v[k]])
     try:
-        return _made(run, order, k, inputs.q[k].copy(), inputs.v[k].copy())
+        return _made(run, order, k, inputs.q[k].copy(), inputs.v[k].copy(), _Halt(halted))
     except AppellError as error:
         status = Status.REFUSED if isinstance(error, ValueError) else Status.SINGULAR
         return Single(status, str(error), order.t0, start, np.zeros((0, len(start))), np.zeros(0), {})
 
 
-def _made(run: Run, order: Order, k: int, q: Array, v: Array) -> Single:
+def _made(run: Run, order: Order, k: int, q: Array, v: Array, halt: Reporter) -> Single:
     t0, end = order.t0, order.end_of(k)
     q, v, _ = check(run.system, run.form, run.p, t0, q, v)
     run, sizes = run.judged(t0, q, v)
@@ -66,10 +88,10 @@ def _made(run: Run, order: Order, k: int, q: Array, v: Array) -> Single:
         t0=t0, z0=np.concatenate([q, v, np.zeros(flow.nz - n)]), t_end=end, p=run.p, rtol=order.rtol, atol=order.atol,
         times=order.times_of(k), max_step=order.max_step, max_steps=order.max_steps, keep_steps=watched, fixed_step=order.step,
     )  # fmt: skip
-    trace = driven(loop, task, None, dry_friction(run.system.forces))
+    trace = driven(loop, task, halt, dry_friction(run.system.forces))
     rows, row_times, values = trace.z_times[:, :n], np.zeros(0), dict[str, float]()
     if watched:
-        path = Path.of(run, flow, loop, task, trace)
+        path = Path.of(run, flow, loop, task, trace, halt)
         values = {name: path.reduced(each) for name, each in order.kept.reductions.items()}
         if order.kept.section is not None:
             row_times, rows = path.points(order.kept.section)
@@ -100,13 +122,13 @@ class Path:
     span: float
 
     @staticmethod
-    def of(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace) -> Path:
+    def of(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, halt: Reporter) -> Path:
         """Made a second time with the nodes as requested times, which changes no step."""
         t, z = trace.t_steps, trace.z_steps
         long = np.flatnonzero(np.diff(t) != 0)
         nodes = t[long, None] + np.diff(t)[long, None] * lobatto(NODES)[0]
         again = replace(task, times=nodes[:, 1:-1].ravel(), keep_steps=False, t_end=float(t[-1]))
-        inner = driven(loop, again, None, "").z_times
+        inner = driven(loop, again, halt, "").z_times
         nodes, inner = nodes[: len(inner) // (NODES - 2)], inner[: len(inner) // (NODES - 2) * (NODES - 2)]
         long = long[: len(nodes)]
         states = np.concatenate([z[long, None], inner.reshape(len(long), NODES - 2, -1), z[long + 1, None]], axis=1)

@@ -37,10 +37,10 @@ def zarr_module() -> Any:
 
 
 class Store:
-    """A folder with one sweep in it, opened for work: `with Store(path, manifest) as store`."""
+    """A folder with one sweep in it, opened for work: `with Store(path, manifest) as store`; dims: of its arrays."""
 
-    def __init__(self, path: str | Path, manifest: Mapping[str, Any]):
-        self.zarr = zarr_module()
+    def __init__(self, path: str | Path, manifest: Mapping[str, Any], dims: Mapping[str, tuple[str, ...]] | None = None):
+        self.zarr, self.dims = zarr_module(), dims or {}
         self.path, self.manifest = Path(path), dict(manifest)
         if self.path.exists() and not (self.path / LOCK).exists() and any(self.path.iterdir()):
             raise ModelError(f"the folder {self.path} holds something else; give a new one as store=")
@@ -101,8 +101,9 @@ class Store:
             shape = (self.manifest["runs"], *values.shape[1:])
             fill = int(Status.CANCELLED) if name == "status" else np.nan if values.dtype.kind == "f" else 0
             self.group.create_array(
-                name, shape=shape, chunks=(self.manifest["chunk"], *values.shape[1:]), dtype=values.dtype, fill_value=fill
-            )
+                name, shape=shape, chunks=(self.manifest["chunk"], *values.shape[1:]), dtype=values.dtype, fill_value=fill,
+                dimension_names=self.dims.get(name),
+            )  # fmt: skip
         return self.group[name]
 
     def arrays(self) -> dict[str, NDArray[Any]]:

@@ -114,7 +114,8 @@ def sweep(
     if not isinstance(store, str | Path):
         raise ModelError(f"store= is the path of a folder, not {store!r}")
     probe = task(grid, 0, 1)  # names, shapes, and bad input, before anything is stored
-    with Store(store, _manifest(grid, task, size)) as place:
+    dims = {str(name): tuple(map(str, variable.dims)) for name, variable in probe.variables.items()}
+    with Store(store, _manifest(grid, task, size), dims) as place:
         done = place.done()
         left = [k for k in range(-(-grid.runs // size)) if k not in done]
         report = reporter(progress, 0, grid.runs)
