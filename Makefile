@@ -7,6 +7,7 @@
 # make bench   the benchmarks against other libraries
 # make sweep   2,000 random mechanisms with friction against a reference
 # make sweep-linkages   random linkages of every kind against minimal coordinates, minutes
+# make pages   characters and times of the equations against SymPy's simplify, for the table of docs/forms (QUICK= for all, an hour)
 # make docs    the documentation, into out/docs
 # make docs-check    opens every page of it in Chromium, as wide as a desk and as a phone
 # make clean   remove what the above have written (.venv stays; make distclean removes it too)
@@ -62,6 +63,11 @@ sweep: $(VENV)/.dev
 
 sweep-linkages: $(VENV)/.dev
 	$(BIN)/python -m tests.tree.test_linkages 10
+
+.PHONY: pages
+QUICK ?= --quick
+pages: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.pages $(QUICK)
 
 docs: $(VENV)/.docs
 	@test -f docs/conf.py || { echo "docs/conf.py is missing: there is no documentation to build yet"; exit 1; }

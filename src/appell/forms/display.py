@@ -30,8 +30,7 @@ STYLES = ("plain", "simplified", "solved")
 SMALL = 40
 """Operations up to which `simplify` is quick."""
 LONG = 60
-"""Different subexpressions from which an expression that has more terms than these is tidied from the inside before it is
-multiplied out."""
+"""Different subexpressions from which an expression is tidied from the inside before it is multiplied out."""
 HOPE = 2
 """Times the length of what it becomes multiplied out, up to which an expression is tried as it is nested."""
 TERMS = 3_000
@@ -57,7 +56,7 @@ def simplified(expr: Expr, effort: float | Effort, collected: bool = False) -> E
     each = COLLECT * max(1, _angles(parts) // ANGLES) ** 2  # every pair of angles is looked at
     limit = min(TERMS, effort.left // each)
     short, terms_there = expr, tidy.terms_expanded(expr, limit)
-    if size > LONG and (collected or terms_there > size) and effort.spend(INSIDE * size):
+    if size > LONG and effort.spend(INSIDE * size):
         short = tidy.inside_out(expr)
         terms_there = tidy.terms_expanded(short, limit)
     turning = any(isinstance(e, QuaternionComponent) for e in parts)
@@ -145,7 +144,9 @@ def _closes(equations: Equations, row: Eq) -> bool:
 
 
 def _is_closing(equations: Equations, unknown: object) -> bool:
-    """Whether an acceleration follows from pseudo-accelerations by the kinematics alone."""
+    """Whether an acceleration follows from pseudo-accelerations by the kinematics alone, or is a name for a part of one."""
+    if unknown in equations.objects.get("names", ()):
+        return True
     pseudo = equations.objects.get("pseudo")
     if pseudo is None or not pseudo.affine:
         return False

@@ -131,7 +131,7 @@ def _with_free(form: Form, system: System) -> Equations:
         rows=tuple(equation(lhs, rhs) for lhs, rhs in (*rows, *zip(times(A, a), b, strict=True))),
         unknowns=(*a, *free, *pulled, *lam),
         multipliers=lam,
-        objects=_objects(M, A, b, F, free),
+        objects={**_objects(M, A, b, F, free), "names": (*free, *pulled)},
     )
 
 
