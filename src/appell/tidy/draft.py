@@ -54,7 +54,7 @@ class Drafts:
         self.p, self._short = p, short
         self._sizes = [_characters_of(short(x) if x.is_Add else x) + (2 if x.is_Add else 0) for x in p.atoms]
         self._known: dict[Powers, Any] = {}
-        self._moving = [int(_is_moving(x)) for x in p.atoms]
+        self._moving = [int(bool(_is_moving(x))) for x in p.atoms]
         self._waving = [int(isinstance(x, sympy.sin | sympy.cos | Jet)) for x in p.atoms]
 
     def all(self) -> Iterable[Draft]:
