@@ -25,21 +25,19 @@ Sized = tuple[ca.SX, ca.SX]  # a value and the square of its size
 def sizes(values: Sequence[ca.SX], inputs: Sequence[ca.SX]) -> list[ca.SX]:
     """The sizes of the terms in `values`, of the same shapes, zeros where an entry is zero by structure.
 
-    Each value is a dense column or matrix in `inputs`, columns of symbols.
+    Each value is a column or matrix in `inputs`, columns of symbols. Zeros are not looked at: rows of many links are thin.
     """
-    flat = [ca.densify(ca.reshape(value, value.numel(), 1)) for value in values]
-    stream = instructions_of(ca.Function("values", list(inputs), ca.cse(flat) if flat else []))
+    thin = [ca.sparsify(value) for value in values]
+    stream = instructions_of(ca.Function("values", list(inputs), ca.cse([value.nz[:] for value in thin]) if thin else []))
     known: dict[int, Sized] = {}
-    results = [ca.SX(*column.shape) for column in flat]
+    results = [ca.SX.zeros(value.nnz()) for value in thin]
     for item in stream:
         if item.op == "output":
             assert item.port is not None and item.index is not None
-            square = known[item.args[0]][1]
-            if not square.is_zero():
-                results[item.port][item.index] = ca.sqrt(square)
+            results[item.port][item.index] = ca.sqrt(known[item.args[0]][1])
         else:
             known[item.out] = _sized(item, inputs, [known[i] for i in item.args])
-    return [ca.reshape(size, *value.shape) for size, value in zip(results, values, strict=True)]
+    return [ca.sparsify(ca.SX(value.sparsity(), size)) for size, value in zip(results, thin, strict=True)]
 
 
 def _sized(item: Instruction, inputs: Sequence[ca.SX], given: list[Sized]) -> Sized:
