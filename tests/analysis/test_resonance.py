@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from sympy import sin
@@ -12,9 +14,15 @@ from appell import zoo
 SMALL = ["h", "epsilon", "Delta"]
 
 
+@cache
+def in_step(k):
+    model = zoo.oscillator_with_wall()
+    return model, ap.averaged(model.system, SMALL, (k, 1))
+
+
 @pytest.fixture(scope="module")
 def wall():
-    return {k: ap.averaged(zoo.oscillator_with_wall().system, SMALL, (k, 1)) for k in (1, 2)}
+    return {k: in_step(k)[1] for k in (1, 2)}
 
 
 def coefficients(k, p):
@@ -80,10 +88,8 @@ def test_dataset_and_picture(wall, tmp_path):
 def settled(scale, k=1):
     """The largest |Δ − s| over the last periods of a simulation, and r₀, with all small parameters in proportion."""
     p = {"Omega": 1.0, "h": 0.6 * scale, "epsilon": 0.9 * scale, "Delta": 0.25 * scale, "omega": 2.0 * k - 0.2 * scale}
-    model = zoo.oscillator_with_wall()
-    found = ap.resonance(
-        ap.averaged(model.system, SMALL, (k, 1)), {n: v for n, v in p.items() if n != "omega"}, over={"omega": [p["omega"]]}
-    )
+    model, slow = in_step(k)
+    found = ap.resonance(slow, {n: v for n, v in p.items() if n != "omega"}, over={"omega": [p["omega"]]})
     assert found.stable[0, 0]
     r0 = found.amplitude[0, 0]
     start = found.coordinate([0.0, 1e-6], 0)
