@@ -283,6 +283,9 @@ BAD = [
     ({"keep": ap.reduce.max(x)}, "needs a name"),
     ({"keep": {"status": ap.reduce.max(x)}}, "name of the result"),
     ({"threads": 0}, "at least 1"),
+    ({"keep": True}, "keep= is"),
+    ({"product": "no"}, "product= is"),
+    ({"corner": "round"}, "corner"),
     ({"dtype": np.float32}, "give step="),
     ({"dtype": int}, "float64 or float32"),
 ]

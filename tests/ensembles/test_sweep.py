@@ -107,6 +107,11 @@ def test_another_model_or_question_is_refused(tmp_path):
     for over, words in (({}, "over= maps"), ({"z": [1.0]}, "neither a parameter"), ({k: [np.nan]}, "finite numbers")):
         with pytest.raises(ModelError, match=words):
             ap.sweep(SPRING, over, {x: 1.0}, 2.0, store=tmp_path / "b.zarr")
+    one = {m: 1.0}
+    bad = {"until": ({}, [1.0, 2.0], one), "maps symbols": (np.ones(2), 1.0, one), "parameter m": ({}, 1.0, {m: "one"})}
+    for words, (starts, until, values) in bad.items():
+        with pytest.raises(ModelError, match=words):
+            ap.sweep(SPRING, {k: [1.0]}, starts, until, store=tmp_path / "b.zarr", parameters=values)
     with pytest.raises(ModelError, match="leave it to one"):
         ap.sweep(SPRING, {k: [1.0]}, {}, 2.0, store=tmp_path / "b.zarr", parameters={k: 1.0, m: 1.0})
     assert not (tmp_path / "b.zarr").exists()

@@ -40,7 +40,7 @@ class Kept:
 
 def read_keep(keep: Any, runs: int, t0: float, ends: Array, step: float | None) -> Kept:
     """`keep=` of `simulate_many`; ends: (runs,) or (1,)."""
-    if isinstance(keep, str):
+    if isinstance(keep, str | bool | np.bool_):
         if keep != "final":
             raise ModelError(f"{HOW}, not {keep!r}")
         return Kept()

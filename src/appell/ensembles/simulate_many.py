@@ -29,7 +29,8 @@ from appell.errors import AppellError, ModelError, Status
 from appell.model import System
 from appell.model.prescription import settled
 from appell.model.values import finite, reals
-from appell.simulate.loop.prepare import methods
+from appell.simulate.arguments import one_of
+from appell.simulate.loop.prepare import CORNERS, methods
 from appell.simulate.progress import Reporter, reporter
 from appell.simulate.run import Run, unjudged
 from appell.tree import Tree
@@ -101,6 +102,9 @@ def simulate_many(
     `message` of each run; as coordinates the parameters and starts that vary. A run that fails has its last good state, and NaN
     at times that it did not reach. Ctrl-C returns what is done; the other runs have the status CANCELLED.
     """
+    if not isinstance(product, bool | np.bool_):
+        raise ModelError(f"product= is True or False, not {product!r}; ap.outer makes combinations of some arrays alone")
+    one_of(corner, CORNERS, "corner")
     gpu = backend == GPU or (isinstance(system, Run) and system.backend == GPU)
     run, given = _ready(system, parameters, _beside(backend), fold, span(since, until))
     model = run.system

@@ -21,7 +21,7 @@ from appell.ensembles.store import Store
 from appell.errors import STATUS_TEXT, ModelError, Status
 from appell.model import System
 from appell.model.prescription import settled
-from appell.model.values import reals
+from appell.model.values import finite, reals
 from appell.motion.dataset import Names, json_text, version
 from appell.normal_form import normal_form
 from appell.simulate.progress import reporter
@@ -107,10 +107,11 @@ def sweep(
     if not isinstance(system, System):
         raise ModelError(f"sweep takes a System, not {type(system).__name__}")
     _refuse_options(options)
+    until = finite(until, "until=")
     system, parameters = settled(system, parameters, span(options.get("since", 0.0), until))
     grid = _grid(system, over, starts, parameters)
     size = _chunk(chunk, grid.runs)
-    task = _Task(system, float(until), options)
+    task = _Task(system, until, options)
     if not isinstance(store, str | Path):
         raise ModelError(f"store= is the path of a folder, not {store!r}")
     probe = task(grid, 0, 1)  # names, shapes, and bad input, before anything is stored
@@ -212,14 +213,16 @@ def _grid(system: System, over: Any, starts: Any, parameters: Any) -> Grid:
             raise ModelError(f"the values of {key} in over= are finite numbers in one dimension, not {array.shape}")
         axes[str(key)] = array
     for table, where in ((starts, "starts="), (parameters, "parameters=")):
+        if not isinstance(table, Mapping | None):
+            raise ModelError(f"{where} of a sweep maps symbols to values, not {type(table).__name__}")
         both = [key for key in table or {} if str(key) in axes]
         if both:
             raise ModelError(f"{both[0]} is given by over= and by {where}; leave it to one of them")
-    table = {str(k): v if np.ndim(v) else float(v) for k, v in (starts or {}).items()}
+    table = {str(k): v if np.ndim(v) else finite(v, f"the start of {k}") for k, v in (starts or {}).items()}
     lengths = {np.size(v) for v in table.values() if np.ndim(v)}
     if len(lengths) > 1:
         raise ModelError(f"the arrays of starts must have one length, not {sorted(lengths)}; ap.outer makes all combinations")
-    return Grid(axes, table, {str(k): float(v) for k, v in (parameters or {}).items()}, system)
+    return Grid(axes, table, {str(k): finite(v, f"the parameter {k}") for k, v in (parameters or {}).items()}, system)
 
 
 def _refuse_options(options: Mapping[str, Any]) -> None:

@@ -34,7 +34,7 @@ class InJax:
         """a (nv,) at a state; p (np,) in the order of `system.parameters`, those of the run by default."""
         import jax.numpy as jnp
 
-        z = jnp.concatenate([jnp.asarray(q), jnp.asarray(v)])
+        z = self._state(q, v)
         return self.slope(jnp.asarray(t, z.dtype), z, self._parameters(p, z))[self.run.form.nq :]
 
     __call__ = acceleration
@@ -46,7 +46,7 @@ class InJax:
 
         if not (isinstance(steps, int) and steps >= 0 and np.isfinite(step)):
             raise ModelError(f"a motion takes a finite step and a number of steps, not {step!r} and {steps!r}")
-        z = jnp.concatenate([jnp.asarray(q), jnp.asarray(v)])
+        z = self._state(q, v)
         given = self._parameters(p, z)
 
         def advance(z: Any, t: Any) -> tuple[Any, None]:
@@ -59,10 +59,26 @@ class InJax:
         end, _ = jax.lax.scan(advance, z, since + step * jnp.arange(steps, dtype=z.dtype))
         return end[: self.run.form.nq], end[self.run.form.nq :]
 
+    def _state(self, q: Any, v: Any) -> Any:
+        import jax.numpy as jnp
+
+        q, v = jnp.asarray(q), jnp.asarray(v)
+        for name, given, wanted in (("q", q, self.run.form.nq), ("v", v, self.run.form.nv)):
+            _refuse_shape(name, given, wanted)
+        return jnp.concatenate([q, v])
+
     def _parameters(self, p: Any, z: Any) -> Any:
         import jax.numpy as jnp
 
-        return jnp.asarray(self.run.p if p is None else p, z.dtype)
+        given = jnp.asarray(self.run.p if p is None else p, z.dtype)
+        _refuse_shape("p", given, len(self.run.p))
+        return given
+
+
+def _refuse_shape(name: str, given: Any, wanted: int) -> None:
+    """Shapes are known while JAX traces: an error of its callback would hide this one."""
+    if given.shape != (wanted,):
+        raise ModelError(f"'{name}' has shape {given.shape}, expected ({wanted},); for batches use jax.vmap")
 
 
 def in_jax(run: Run) -> InJax:
