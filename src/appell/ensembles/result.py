@@ -35,10 +35,10 @@ class Results:
 
     @staticmethod
     def size(runs: int, order: Order, nz: int) -> int:
-        """Bytes that the results take while they are computed, roughly."""
+        """Bytes that the results and starts take while runs are made: those of the lanes and those that are handed out."""
         kept = order.kept
         states = 1 + (kept.rows if kept.times is not None or kept.section else 0)
-        return runs * (16 * states * (nz + 1) + 16 * len(kept.reductions) + 60)
+        return runs * (16 * states * (nz + 1) + 16 * len(kept.reductions) + 16 * nz + 110)
 
 
 def dataset(run: Run, inputs: Inputs, order: Order, results: Results, facts: Mapping[str, Any]) -> xr.Dataset:
