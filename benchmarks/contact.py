@@ -25,8 +25,8 @@ def tables(quick: bool) -> list[Table]:
     return [
         _in_contact(30 if quick else 3_000),
         _on_a_table(10 if quick else 1_000),
-        _many((100, 1_000) if quick else (10_000, 100_000, 1_000_000)),
-        _discs((3, 5) if quick else (5, 10, 20, 30, 40, 50), 10 if quick else 2_000),
+        _many((100,) if quick else (10_000, 100_000, 1_000_000)),
+        _discs((3,) if quick else (5, 10, 20, 30, 40, 50), 10 if quick else 2_000),
     ]
 
 
