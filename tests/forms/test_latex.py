@@ -53,3 +53,8 @@ def test_long_sums_go_on_in_the_next_line():
 def test_an_example_tells_its_story():
     story = ap.zoo.sleigh()._repr_markdown_()
     assert "sleigh" in story and "Chaplygin" in story and r"\begin{aligned}" in story
+
+
+def test_a_solution_is_never_empty():
+    ball = ap.zoo.bouncing_ball().system
+    assert ap.forms.maggi(ball, {"u": ball.velocities[0]}).text("solved").endswith("z̈ = −g")

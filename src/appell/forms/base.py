@@ -10,7 +10,6 @@ of `appell.forms`; it reads the model and the jets, never the normal form, which
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -27,6 +26,7 @@ from appell.errors import FormNotApplicable, ModelError, SingularConfiguration
 from appell.forms import display, laws, stationary, symbolic
 from appell.forms.derivation import along, gradient, partial
 from appell.forms.effort import Effort
+from appell.forms.given import Values, finite, parameter_values, prescribed_values, vector
 from appell.forms.linear import Undetermined, solve_with_nullity
 from appell.forms.manifold import usual_nullity
 from appell.forms.numbers import FLOAT, Arithmetic, Tape, arithmetic
@@ -34,12 +34,7 @@ from appell.jets import t as time
 from appell.model import Constraint, System
 from appell.model.friction import refuse_friction
 from appell.model.multiplier import Multiplier
-from appell.model.prescription import moments, values_of
-from appell.model.values import bound
 from appell.remember import remembered
-
-Values = dict[Symbol, Any]
-
 
 # -- the parts that every form reads off a system --------------------------------------------------------------------
 
@@ -284,8 +279,8 @@ class Equations:
 
         t in s, q (nq,), v (nv,); parameters by symbol or name. `SingularConfiguration` where a is not determined.
         """
-        values = {time: _finite("t", t), **self._vector("q", self.system.coordinates, q)}
-        values |= self._vector("v", self.system.velocities, v)
+        values = {time: finite("t", t), **vector("q", self.system.coordinates, q)}
+        values |= vector("v", self.system.velocities, v)
         values |= parameter_values(self.system, parameters)
         values |= prescribed_values(self.system, parameters, values)
         a, lam = self._evaluate(values, FLOAT)
@@ -370,13 +365,6 @@ class Equations:
     def _multiplier_tape(self) -> Tape:
         return Tape(self.multipliers)
 
-    @staticmethod
-    def _vector(name: str, symbols: Sequence[Symbol], given: ArrayLike) -> Values:
-        array = np.asarray(given, dtype=object)
-        if array.shape != (len(symbols),):
-            raise ModelError(f"{name} has shape {array.shape}, and must be ({len(symbols)},): {', '.join(map(str, symbols))}")
-        return {s: _finite(f"{name}: {s}", x) for s, x in zip(symbols, array.tolist(), strict=True)}
-
     # -- for people ----------------------------------------------------------------------------------------------------
 
     def latex(self, style: str = "plain", *, closing: bool = False) -> str:
@@ -401,36 +389,3 @@ class Equations:
 
     def _repr_latex_(self) -> str:
         return display.notebook(self)
-
-
-def parameter_values(system: System, given: Mapping[Any, Any] | None) -> dict[Any, float]:
-    """The parameters of a system by symbol, from a mapping of symbols or names; each a number that its assumptions allow."""
-    if not system.prescribed:
-        return bound(system.parameters, given, f"'{system.name}'")
-    values, rest = values_of(system, given, (0.0, 1.0))
-    own = {s for expr in values.values() for s in expr.free_symbols if s != time}
-    return bound(sorted({*system.parameters, *own}, key=str), rest, f"'{system.name}'")
-
-
-def prescribed_values(system: System, given: Mapping[Any, Any] | None, values: Values) -> Values:
-    """f, f.d, … of prescribed functions at the time among the values; parameters in their expressions are there too."""
-    if not system.prescribed:
-        return {}
-    now = values[time]
-    functions = values_of(system, given, (now - 0.5, now + 0.5))[0]
-    missing = [f for f in system.prescribed if f not in functions]
-    if missing:
-        raise ModelError(f"no value for the prescribed function '{missing[0]}'; give parameters={{{missing[0]}: …}}")
-    symbols, formulas = moments(functions)
-    return dict(zip(symbols, Tape(formulas)(values, FLOAT), strict=True))
-
-
-def _finite(name: str, value: Any) -> float:
-    """A number of a state, refused where it is none."""
-    try:
-        number = float(value) if not isinstance(value, str | bytes) else math.nan
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise ModelError(f"{name} must be a finite number, not {value!r}")
-    return number

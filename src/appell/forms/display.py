@@ -150,7 +150,8 @@ def _is_closing(equations: Equations, unknown: object) -> bool:
     pseudo = equations.objects.get("pseudo")
     if pseudo is None or not pseudo.affine:
         return False
-    return unknown in equations.system.accelerations and unknown not in pseudo.accelerations
+    solved = set(equations.unknowns) >= set(pseudo.accelerations)  # Maggi's equations are solved for q̈ themselves
+    return solved and unknown in equations.system.accelerations and unknown not in pseudo.accelerations
 
 
 def latex(equations: Equations, style: str = "plain", closing: bool = False) -> str:

@@ -1,0 +1,61 @@
+"""What a caller gives to numbers of a form, checked: parameters, prescribed functions, vectors of the state."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sympy import Symbol
+
+from appell.errors import ModelError
+from appell.forms.numbers import FLOAT, Tape
+from appell.jets import t as time
+from appell.model import System
+from appell.model.prescription import moments, values_of
+from appell.model.values import bound
+
+Values = dict[Symbol, Any]
+
+
+def parameter_values(system: System, given: Mapping[Any, Any] | None) -> dict[Any, float]:
+    """The parameters of a system by symbol, from a mapping of symbols or names; each a number that its assumptions allow."""
+    if not system.prescribed:
+        return bound(system.parameters, given, f"'{system.name}'")
+    values, rest = values_of(system, given, (0.0, 1.0))
+    own = {s for expr in values.values() for s in expr.free_symbols if s != time}
+    return bound(sorted({*system.parameters, *own}, key=str), rest, f"'{system.name}'")
+
+
+def prescribed_values(system: System, given: Mapping[Any, Any] | None, values: Values) -> Values:
+    """f, f.d, … of prescribed functions at the time among the values; parameters in their expressions are there too."""
+    if not system.prescribed:
+        return {}
+    now = values[time]
+    functions = values_of(system, given, (now - 0.5, now + 0.5))[0]
+    missing = [f for f in system.prescribed if f not in functions]
+    if missing:
+        raise ModelError(f"no value for the prescribed function '{missing[0]}'; give parameters={{{missing[0]}: …}}")
+    symbols, formulas = moments(functions)
+    return dict(zip(symbols, Tape(formulas)(values, FLOAT), strict=True))
+
+
+def finite(name: str, value: Any) -> float:
+    """A number of a state, refused where it is none."""
+    try:
+        number = float(value) if not isinstance(value, str | bytes) else math.nan
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise ModelError(f"{name} must be a finite number, not {value!r}")
+    return number
+
+
+def vector(name: str, symbols: Sequence[Symbol], given: ArrayLike) -> Values:
+    """A vector of the state by symbol: of the right shape, of finite numbers."""
+    array = np.asarray(given, dtype=object)
+    if array.shape != (len(symbols),):
+        raise ModelError(f"{name} has shape {array.shape}, and must be ({len(symbols)},): {', '.join(map(str, symbols))}")
+    return {s: finite(f"{name}: {s}", x) for s, x in zip(symbols, array.tolist(), strict=True)}

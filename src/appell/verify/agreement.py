@@ -1,0 +1,110 @@
+"""The table of `agree`: one line a form."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Line:
+    """One form: how far it is from the other forms (50 digits) and from the normal form (float64), or why it does not apply.
+
+    `a`, `force`: largest disagreement of accelerations and constraint forces with the other forms; `judge_a`, `judge_force`:
+    with the normal form; `shown`: what its values leave over in the equations that it shows, over their terms, where
+    the values were not found by solving these. NaN where there is nothing to compare. `states`: where it has a value.
+    `seconds`: to derive.
+    """
+
+    form: str
+    provenance: str = ""
+    a: float = float("nan")
+    force: float = float("nan")
+    judge_a: float = float("nan")
+    judge_force: float = float("nan")
+    shown: float = float("nan")
+    states: int = 0
+    seconds: float = 0.0
+    reason: str = ""
+
+    @property
+    def applies(self) -> bool:
+        return not self.reason
+
+    @property
+    def worst(self) -> float:
+        """The largest of its disagreements."""
+        gaps = (self.a, self.force, self.judge_a, self.judge_force, self.shown)
+        return max((x for x in gaps if not np.isnan(x)), default=0.0)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The table of `agree`: one line a form. `ok()` says whether all agree; prints as text and in notebooks."""
+
+    system: str
+    states: int
+    lines: tuple[Line, ...]
+
+    @property
+    def rows(self) -> tuple[Line, ...]:
+        """The lines of the table."""
+        return self.lines
+
+    @property
+    def worst(self) -> float:
+        """The largest disagreement of any form that applies."""
+        return max((line.worst for line in self.lines if line.applies), default=0.0)
+
+    def ok(self, tolerance: float = 1e-9) -> bool:
+        """Whether every form that applies agrees with the normal form to `tolerance`, and with the others to tolerance².
+
+        The second is asked because forms are compared with each other in 50 digits. A form that could be evaluated at no
+        state, or no form at all, is not agreement.
+        """
+        applying = [line for line in self.lines if line.applies]
+        exact = all(not x > tolerance**2 for line in applying for x in (line.a, line.force, line.shown))
+        judged = all(x <= tolerance for line in applying for x in (line.judge_a, line.judge_force))
+        return bool(applying) and all(line.states for line in applying) and exact and judged
+
+    def __getitem__(self, form: str) -> Line:
+        for line in self.lines:
+            if line.form == form:
+                return line
+        raise KeyError(f"no line '{form}'; there are {[line.form for line in self.lines]}")
+
+    def __iter__(self) -> Iterator[Line]:
+        return iter(self.lines)
+
+    def __str__(self) -> str:
+        cells = [_HEADINGS, *(_cells(line) for line in self.lines)]
+        widths = [max(len(row[i]) for row in cells) for i in range(len(_HEADINGS) - 1)]
+        text = ["  ".join([*(c.ljust(w) for c, w in zip(row, widths, strict=False)), row[-1]]).rstrip() for row in cells]
+        verdict = f"largest disagreement {self.worst:.1e} at {self.states} states"
+        return "\n".join([f"{self.system}: {verdict}", *text])
+
+    def report(self, path: Any, *, title: str | None = None) -> Any:
+        """Writes the table to a page (.html), and returns its path."""
+        from appell.report.report import agreement_report  # composes; loaded when a page is written
+
+        return agreement_report(self, path, title=title)
+
+    def _repr_html_(self) -> str:
+        cell = lambda tag, row: "".join(f"<{tag} style='text-align:left'>{html.escape(c)}</{tag}>" for c in row)
+        body = "".join(f"<tr>{cell('td', _cells(line))}</tr>" for line in self.lines)
+        return f"<table><caption>{html.escape(self.system)}</caption><tr>{cell('th', _HEADINGS)}</tr>{body}</table>"
+
+
+_HEADINGS = ["form", "a", "W Λ", "a, judge", "W Λ, judge", "states", "derived in", "from"]
+
+
+def _cells(line: Line) -> list[str]:
+    if not line.applies:
+        return [line.form, "–", "–", "–", "–", "–", "–", f"does not apply: {line.reason}"]
+    number = lambda x: "–" if np.isnan(x) else f"{x:.1e}"
+    values = [number(x) for x in (line.a, line.force, line.judge_a, line.judge_force)]
+    return [line.form, *values, str(line.states), f"{line.seconds:.2f} s", line.provenance]

@@ -1,0 +1,163 @@
+"""The judge of `agree`: exact states, and what the normal form says at them in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import AppellError, SingularConfiguration, Status
+from appell.forms.base import Equations, Form, directions
+from appell.forms.manifold import Projection, State
+from appell.forms.numbers import FLOAT, Arithmetic, Tape, arithmetic, magnitude
+from appell.jets import t
+from appell.model import System
+from appell.model.prescription import moments
+from appell.normal_form import NormalForm, normal_form
+from appell.normal_form.flow import acceleration
+from appell.normal_form.gauss import solve as solve_gauss
+from appell.normal_form.manifold import find
+from appell.normal_form.policy import choose
+from appell.normal_form.saddle import Policy
+from appell.normal_form.saddle import solve as solve_saddle
+from appell.verify.exact import exact, exact_state
+
+Array = NDArray[np.float64]
+Value = tuple[list[Any], list[Any]]
+"""Accelerations and constraint forces."""
+
+DIGITS = 50
+NOTHING_LEFT = 10.0 ** (-DIGITS // 2)
+"""A sum whose terms are all as small as this is rounding: 0 = 0."""
+
+
+class Judge:
+    """Exact states, the forces of the constraints at them, and what the normal form says in float64."""
+
+    def __init__(self, system: System, said: System, parameters: Mapping[Any, Any], count: int, seed: int):
+        self.system, self.numbers = system, arithmetic(DIGITS)
+        self.form = normal_form(said)
+        p = np.array([float(parameters[s]) for s in said.parameters])
+        project, driving = Projection(system), _Driving(said.prescription)
+        candidates = []
+        for time_, q, v in find(self.form, p, seed, tries=3 * count):
+            state = driving(exact_state(system, time_, q, v, parameters, self.numbers), self.numbers)
+            state = project(state, self.numbers)
+            verdict = None if state is None else _verdict(self.form, system, state, p)
+            if state is not None and verdict is not None:
+                candidates.append((verdict[0], len(candidates), state, verdict[1:]))
+        candidates.sort(key=lambda c: c[:2])  # the best conditioned, so that float64 can judge
+        self.states: list[State] = [c[2] for c in candidates[:count]]
+        self.answers: list[tuple[Array, Array, Array]] = [c[3] for c in candidates[:count]]
+        if not self.states:
+            raise AppellError(
+                f"no state of '{system.name}' was found on its constraints; give parameters= that allow one, or"
+                " System(…, sample={…}), a state near which to look where its sizes are far from 1"
+            )
+        self._W = Tape([w for row in directions(system) for w in row])
+
+    def value(self, equations: Equations, state: State) -> Value | None:
+        """Accelerations and constraint forces by a form; None where it is singular (a chart, a choice of velocities)."""
+        try:
+            a, lam = equations.evaluate(state, DIGITS)
+            W = self._W({**state, **dict(zip(self.system.accelerations, a, strict=True))}, self.numbers)
+        except SingularConfiguration:
+            return None
+        n = self.system.nv
+        return a, [sum((x * W[k * n + i] for k, x in enumerate(lam)), self.numbers.number(0)) for i in range(n)]
+
+    def left_over(self, equations: Equations) -> float:
+        """max |lhs − rhs| of the equations shown, over the size of their terms, at the values that the form found otherwise."""
+        if type(equations.route).solve_at is Form.solve_at:
+            return float("nan")
+        tape = Tape([e for residual in equations.residuals for e in (residual, magnitude(residual))])
+        faces = Tape([face.function for face in self.system.unilateral])
+        worst = [float("nan")]
+        for state in self.states:
+            if any(value < 0 for value in faces(state, self.numbers)):
+                continue  # |x| and sgn x of Routh's form mean nothing behind a wall
+            try:
+                found = tape(equations.solution(state, DIGITS), self.numbers)
+            except SingularConfiguration:
+                continue
+            worst += [float(abs(r) / (size + NOTHING_LEFT)) for r, size in zip(found[::2], found[1::2], strict=True)]
+        return float(np.nanmax(worst)) if len(worst) > 1 else float("nan")
+
+
+class _Driving:
+    """The values of prescribed functions and their derivatives at the time of a state."""
+
+    def __init__(self, values: Mapping[Any, Any]):
+        self.symbols, formulas = moments(exact(values))
+        self._tape = Tape(formulas)
+
+    def __call__(self, state: State, numbers: Arithmetic) -> State:
+        return state | dict(zip(self.symbols, self._tape(state, numbers), strict=True))
+
+
+def _verdict(form: NormalForm, system: System, state: State, p: Array) -> tuple[float, Array, Array, Array] | None:
+    """(condition number, a, W Λ, scale of W Λ) of the normal form in float64; None where it has no unique answer."""
+    vector = lambda symbols: np.array([float(state[s]) for s in symbols])
+    inputs = float(state[t]), vector(system.coordinates), vector(system.velocities), p
+    out = form.select("M", "h", "Q", "A", "a0", "W")(*inputs)
+    M, A, W, b = out["M"], out["A"], out["W"], out["Q"] - out["h"]
+    size = np.abs(out["Q"]) + np.abs(out["h"])
+
+    def scale(a: Array, force: Array) -> Array:
+        own = size + np.abs(M).sum(axis=1) * (1 + np.abs(a).max()) + np.abs(force)
+        return own + _passed_on(own, np.abs(W))
+
+    if not all(np.isfinite(x).all() for x in out.values()):
+        return None
+    if form.law is not None:
+        return _verdict_of_law(form, system, state, inputs, scale)
+    if form.gauss:
+        rows = lambda name: lambda a: form.select(name)(*_with_a(form, name, inputs, a))[name]
+        found = solve_gauss(M, b, A, out["a0"], rows("r"), rows("r_a"), rows("r_aa"))
+        if found.status != Status.OK:
+            return None
+        force = W @ found.lam_linear + rows("r_a")(found.a).T @ found.lam_nonlinear
+        return 1.0, found.a, force, scale(found.a, force)
+    policy: Policy = choose(form, p).acceleration
+    a, lam, status = solve_saddle(M, A, W, b, -out["a0"], policy)
+    if status != Status.OK:
+        return None
+    return _condition(M, A, policy.rank), a, W @ lam, scale(a, W @ lam)
+
+
+def _passed_on(own: Array, W: Array) -> Array:
+    """What rounding of each Λ, made of the forces it balances, may do to every force, (nv,): all that massless ones have."""
+    real = W * (own > 0)[:, None]
+    square = (real**2).sum(axis=0)
+    return W @ ((real * own[:, None]).sum(axis=0) / np.where(square > 0, square, np.inf))
+
+
+def _verdict_of_law(form: NormalForm, system: System, state: State, inputs: tuple, scale: Any) -> Any:
+    """Of forces that contain multipliers: W Λ is the reaction alone, the law being a force."""
+    a, lam, margin = acceleration(form, choose(form, inputs[-1]))(*inputs).values()
+    if not margin > 0:
+        return None
+    values = {s: float(x) for s, x in state.items()}
+    values |= dict(zip(system.accelerations, a.tolist(), strict=True))
+    W = np.array(Tape([w for row in directions(system) for w in row])(values, FLOAT)).reshape(len(lam), len(a)).T
+    A = form.select("A", "M")(*inputs)
+    return _condition(A["M"], A["A"], len(lam)), a, W @ lam, scale(a, W @ lam)
+
+
+def _with_a(form: NormalForm, name: str, inputs: tuple, a: Array) -> list[Any]:
+    """The inputs that an output of the normal form takes: with the accelerations where it depends on them."""
+    takes = [port.name for port in form.select(name).inputs]
+    return [*inputs, *([a] if "a" in takes else [])]
+
+
+def _condition(M: Array, A: Array, rank: int) -> float:
+    """Condition of the scaled saddle matrix on its independent rows."""
+    scale = 1 / np.sqrt(np.where(np.abs(np.diag(M)) > 0, np.abs(np.diag(M)), 1))
+    A = A * scale
+    length = np.linalg.norm(A, axis=1)
+    A = A / np.where(length > 0, length, 1)[:, None]
+    K = np.block([[M * np.outer(scale, scale), A.T], [A, np.zeros((len(A), len(A)))]])
+    sizes = np.linalg.svd(K, compute_uv=False)
+    return float(sizes[0] / max(sizes[len(M) + rank - 1], 1e-300))
