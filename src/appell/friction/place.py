@@ -40,6 +40,7 @@ class Place:
         self.p = task.p
         self.atol = float(np.min(task.atol))
         self.speed = np.zeros(sum(self.own.parts))  # the largest terms of each slip so far
+        self.level = np.zeros(self.own.count)  # slip of each pair below which it may have stopped; it only rises in a mode
         self.stalled, self.stretch = 0, FIRST_STRETCH
         self.before = 0  # steps kept before the last event: of what follows at its instant the last state is kept
         self.largest = 0.0  # square of the largest acceleration so far, in the kinetic metric
@@ -54,7 +55,7 @@ class Place:
     def enter(self, time: float, mode: Mode) -> None:
         """From a time on in a mode, in which other faces may press."""
         trace = self.trace
-        self.answer, trace.decided_with = None, self.p
+        self.answer, trace.decided_with, self.level = None, self.p, np.zeros(self.own.count)
         if not trace.modes or mode != trace.modes[-1][1]:
             trace.modes.append((time, mode))
         if not trace.contacts or mode.closed != trace.contacts[-1][1]:

@@ -35,6 +35,7 @@ CDEF = """
 typedef struct {
     double *p;                          /* parameters, and behind them the numbers of the mode */
     double *speed;                      /* (parts,) largest terms of each slip so far */
+    double *level;                      /* (frictions,) slip of a pair below which it may have stopped */
     double largest, least;              /* square of the largest acceleration so far, and the share of it that is not small */
     double atol;
     int arrives;                        /* whether the mode of the start is not known */
@@ -105,11 +106,12 @@ class Steps:
         task = replace(place.task, p=np.append(place.p, np.zeros(own.data)))
         self.call, self.numbers = Call(loop, task, place.trace), task.p[len(place.p) :]
         self.speed, self.modes = np.zeros(sum(own.parts)), np.zeros((TRIALS + 1, 1 + own.data))
-        self.blows = np.zeros((TRIALS, 5))
+        self.blows, self.level = np.zeros((TRIALS, 5)), np.zeros(own.count)
         self.struct: Any = loop.ffi.new("appell_rubs *")
         struct, pointer = self.struct, self.call.pointer
         struct.p, struct.speed, struct.modes = pointer(task.p), pointer(self.speed), pointer(self.modes)
         struct.capacity, struct.least, struct.atol = len(self.modes), SMALL**2, place.atol
+        struct.level = pointer(self.level)
         struct.blows, struct.blow_capacity = pointer(self.blows), len(self.blows)
         self.known: dict[bytes, Mode] = {}
 
@@ -139,7 +141,7 @@ class Steps:
 
     def _advance(self, trials: int) -> Status:
         place, call, struct = self.place, self.call, self.struct
-        self.speed[:] = place.speed
+        self.speed[:], self.level[:] = place.speed, place.level
         struct.largest, struct.n_modes, struct.n_blows = place.largest, 0, 0
         call.resume()
         call.struct.started = call.struct.rejected = 0
@@ -151,6 +153,7 @@ class Steps:
             key = row[1:].tobytes()
             mode = self.known.setdefault(key, Mode.of(place.own, row[1:]))
             place.enter(float(row[0]), mode)
+        place.level = self.level.copy()
         for time, face, before, after, impulse in self.blows[: struct.n_blows].tolist():
             place.trace.record(int(face), Kind.IMPACT, before, after, impulse, time)
         return status

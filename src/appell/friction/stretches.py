@@ -75,12 +75,14 @@ class Stretches(Transitions):
         )  # fmt: skip
 
     def _levels(self) -> Array:
-        """The slip of each pair below which it may have stopped: less than it has now."""
-        found = np.zeros(self.own.count)
+        """The slip of each pair below which it may have stopped: less than it had when that was found first, since a slip that
+        stops falls by less than that from step to step."""
+        found = self.level.copy()
         for i in range(self.own.count):
             part = self.own.columns(i)
             size = float(self.speed[part].max())
-            found[i] = max(min(SLOW * size, 0.1 * float(np.linalg.norm(self.slip[part]))), GONE * size)
+            found[i] = max(found[i], min(SLOW * size, 0.1 * float(np.linalg.norm(self.slip[part]))), GONE * size)
+        self.level = found
         return found
 
     def _margins(self, t: Array, z: Array) -> Array:

@@ -47,6 +47,7 @@ class Transitions(Blows):
             self._hit(event.number)
             return
         if event.kind == STOP and self.own.parts[event.number] == 2 and not self._stops(event.number):
+            self.level[event.number] = 0.0
             return
         self._settle(set(self.mode.closed), stopped=event.number if event.kind == STOP else None)
 
