@@ -10,11 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from appell.errors import SingularConfiguration
 from appell.friction.functions import friction_functions
+from appell.friction.layout import Layout
 from appell.friction.loop import FrictionLoop, Journey
-from appell.friction.mode import Mode
+from appell.friction.mode import SLIP, Mode
 from appell.simulate.loop.task import Task
 
 Array = NDArray[np.float64]
+
+PASSED = 1e-9
+"""Of the largest slip of a motion: less than that beyond zero is where a slip has stopped."""
 
 
 def along(
@@ -33,6 +37,11 @@ def along(
     z = np.hstack([q, v, np.zeros((len(t), functions.flow.nz - q.shape[1] - v.shape[1]))])
     given = np.broadcast_to(run.p, (len(t), len(run.p))) if p is None else p
     out = look(run)(t, z, np.hstack([given, data]))
+    if len(k := _ends_of_slip(own, [mode for _, mode in modes], which, data, out["s"])):
+        again = look(run)(t[k], z[k], np.hstack([given[k], data[k]]))
+        out = {name: np.array(values) for name, values in out.items()}
+        for name, values in again.items():
+            out[name][k] = values
     rows, force = out["reactions"].copy(), out["force"].copy()
     for k in np.flatnonzero([bool(modes[i][1].idle) for i in which]):
         problem, _ = functions.problem(float(t[k]), q[k], v[k], given[k])
@@ -40,6 +49,23 @@ def along(
         answer = problem.checked(problem.solve(mode), (), mode.closed)
         rows[k], force[k] = answer.lam, answer.force
     return out["a"], rows[:, : own.m], rows[:, own.m : own.m + own.faces], force
+
+
+def _ends_of_slip(own: Layout, modes: Sequence[Mode], which: NDArray[np.intp], data: Array, s: Array) -> NDArray[np.intp]:
+    """Samples at which the slip of a pair has passed zero by rounding, where its stretch ends: in `data` they get the direction
+    of the sample before."""
+    found: set[int] = set()
+    begin = own.rows + 2 * own.count  # of `fixed`, then the directions
+    for i in (i for i in range(own.count) if own.parts[i] == 2):
+        slip = s[:, own.columns(i)]
+        size = np.linalg.norm(slip, axis=1)
+        turns = np.array([mode.rubs[i].state == SLIP and not mode.rubs[i].fixed for mode in modes])[which[1:]]
+        back = (which[1:] == which[:-1]) & ((slip[1:] * slip[:-1]).sum(axis=1) < 0)
+        for k in np.flatnonzero(turns & back & (size[1:] <= PASSED * size.max(initial=0.0))) + 1:
+            data[k, begin + i] = 1.0
+            data[k, begin + own.count + np.arange(sum(own.parts))[own.columns(i)]] = slip[k - 1] / size[k - 1]
+            found.add(int(k))
+    return np.array(sorted(found), dtype=np.intp)
 
 
 def modes_at(changes: Sequence[float], t: Array) -> NDArray[np.intp]:
