@@ -164,7 +164,7 @@ def _accelerations(body, z, held):
     return a + K @ rows.T @ lam, lam
 
 
-def fall(body, z, until, *, slow=1e-7, on=1e-9, tolerance=1e-11, most=4000, max_step=0.02):
+def fall(body, z, until, *, slow=3e-7, on=1e-9, tolerance=1e-11, most=4000, max_step=0.02):
     """The motion from z to a time; `slow`: the rate, m/s, below which a face that is met rests; `on`: a distance of none, m."""
     record, t, z = Record(), 0.0, np.array(z, float)
     held, quiet = [], {}
