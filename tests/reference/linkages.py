@@ -279,9 +279,11 @@ def goldberg(rng):
 
 def bricard(rng):
     """Six hinges at right angles (trihedral): a₁² + a₃² + a₅² = a₂² + a₄² + a₆²."""
-    a = rng.uniform(0.8, 1.2, 5)
-    last = np.sqrt(a[0] ** 2 + a[2] ** 2 + a[4] ** 2 - a[1] ** 2 - a[3] ** 2)
-    return ring(rng, [*a, last], [np.pi / 2, 3 * np.pi / 2] * 3)
+    square = 0.0
+    while square < 0.3:  # of the last length, which there must be
+        a = rng.uniform(0.8, 1.2, 5)
+        square = a[0] ** 2 + a[2] ** 2 + a[4] ** 2 - a[1] ** 2 - a[3] ** 2
+    return ring(rng, [*a, np.sqrt(square)], [np.pi / 2, 3 * np.pi / 2] * 3)
 
 
 def sarrus(rng):
