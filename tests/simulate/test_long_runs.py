@@ -74,8 +74,8 @@ def test_a_slow_report_is_not_made_more_often_than_it_costs(clock, monkeypatch):
 def test_every_row_is_copied_once(monkeypatch):
     """Memory for n steps and events is of size n, and is joined at the end, not at each report."""
     joined = []
-    join = Pages.joined
-    monkeypatch.setattr(Pages, "joined", lambda self, since=0: joined.append(len(self)) or join(self, since))
+    seen = Pages.seen
+    monkeypatch.setattr(Pages, "seen", lambda self, since=0: joined.append(len(self)) or seen(self, since))
     monkeypatch.setattr(trace, "LARGEST_PAGE", 1 << 16)
     monkeypatch.setattr(in_c, "GROWTH", 1)
     motion = bounce(5_000, progress=lambda t: None)
