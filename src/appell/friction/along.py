@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -37,8 +38,9 @@ def along(
     z = np.hstack([q, v, np.zeros((len(t), functions.flow.nz - q.shape[1] - v.shape[1]))])
     given = np.broadcast_to(run.p, (len(t), len(run.p))) if p is None else p
     out = look(run)(t, z, np.hstack([given, data]))
-    if len(k := _ends_of_slip(own, [mode for _, mode in modes], which, data, out["s"])):
-        again = look(run)(t[k], z[k], np.hstack([given[k], data[k]]))
+    if stopped := _stopped(own, [mode for _, mode in modes], which, out["s"]):
+        k = np.array(list(stopped))
+        again = look(run)(t[k], z[k], np.hstack([given[k], [mode.data(own) for mode in stopped.values()]]))
         out = {name: np.array(values) for name, values in out.items()}
         for name, values in again.items():
             out[name][k] = values
@@ -51,21 +53,20 @@ def along(
     return out["a"], rows[:, : own.m], rows[:, own.m : own.m + own.faces], force
 
 
-def _ends_of_slip(own: Layout, modes: Sequence[Mode], which: NDArray[np.intp], data: Array, s: Array) -> NDArray[np.intp]:
-    """Samples at which the slip of a pair has passed zero by rounding, where its stretch ends: in `data` they get the direction
-    of the sample before."""
-    found: set[int] = set()
-    begin = own.rows + 2 * own.count  # of `fixed`, then the directions
+def _stopped(own: Layout, modes: Sequence[Mode], which: NDArray[np.intp], s: Array) -> dict[int, Mode]:
+    """Samples at which the slip of a pair has passed zero by rounding, where its stretch ends: each with its mode, in which the
+    pair keeps the direction of the sample before."""
+    found: dict[int, Mode] = {}
     for i in (i for i in range(own.count) if own.parts[i] == 2):
         slip = s[:, own.columns(i)]
         size = np.linalg.norm(slip, axis=1)
         turns = np.array([mode.rubs[i].state == SLIP and not mode.rubs[i].fixed for mode in modes])[which[1:]]
         back = (which[1:] == which[:-1]) & ((slip[1:] * slip[:-1]).sum(axis=1) < 0)
         for k in np.flatnonzero(turns & back & (size[1:] <= PASSED * size.max(initial=0.0))) + 1:
-            data[k, begin + i] = 1.0
-            data[k, begin + own.count + np.arange(sum(own.parts))[own.columns(i)]] = slip[k - 1] / size[k - 1]
-            found.add(int(k))
-    return np.array(sorted(found), dtype=np.intp)
+            mode: Mode = found[int(k)] if int(k) in found else modes[int(which[k])]
+            kept = mode.rubs[i]._replace(u=tuple((slip[k - 1] / size[k - 1]).tolist()), fixed=True)
+            found[int(k)] = replace(mode, rubs=(*mode.rubs[:i], kept, *mode.rubs[i + 1 :]))
+    return found
 
 
 def modes_at(changes: Sequence[float], t: Array) -> NDArray[np.intp]:
