@@ -6,11 +6,12 @@ import shutil
 import subprocess
 
 import pytest
+import sympy
 
 import appell as ap
 from appell.forms import FORMS
-from appell.forms.rows import filled
-from appell.letters import Piece
+from appell.letters import Piece, latex, text
+from appell.letters.rows import filled
 
 ENGINE = shutil.which("pdflatex")
 HEAD = r"\documentclass[a4paper]{article}\usepackage{amsmath}\begin{document}"
@@ -25,16 +26,25 @@ def every_form(example):
             yield form(system, **options)
 
 
+def long_arguments() -> ap.System:
+    """Roots, sines and moduli of long sums, above and below a line."""
+    x, y = ap.coordinates("x y")
+    total = sum((k * x**k * y for k in range(2, 14)), x)
+    forces = {x: sympy.sqrt(total) * sympy.sin(y + total), y: -sympy.Abs(total) / sympy.sqrt(2 + total**2)}
+    return ap.System([x, y], (x.d**2 + y.d**2) / 2, forces=forces)
+
+
 @pytest.mark.skipif(ENGINE is None, reason="needs a TeX engine (Debian: texlive-latex-base)")
 def test_a_tex_engine_takes_every_form(tmp_path):
     examples = [ap.zoo.ALL[name]() for name in ("arm_with_joint_stops", "oscillator_between_stops", "constant_speed", "sleigh")]
-    pages = [rf"\[{example.system._repr_latex_().strip('$')}\]" for example in examples]
-    pages += [rf"\[{equations.latex('plain')}\]" for example in examples for equations in every_form(example)]
+    systems = [example.system for example in (*examples, ap.zoo.suslov(), ap.zoo.billiard_ball())]
+    pages = [rf"\[{system._repr_latex_().strip('$')}\]" for system in (*systems, long_arguments())]
+    pages += [equations.latex("plain", environment="align*") for example in examples for equations in every_form(example)]
     (tmp_path / "forms.tex").write_text("\n".join([HEAD, *pages, r"\end{document}"]))
     run = [str(ENGINE), "-interaction=nonstopmode", "-draftmode", "-halt-on-error", "forms.tex"]
     done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, errors="replace")
     assert done.returncode == 0, [line for line in done.stdout.splitlines() if line.startswith("!")]
-    assert not [line for line in done.stdout.splitlines() if line.startswith(r"Overfull \hbox")]
+    assert not [line for line in done.stdout.splitlines() if line.startswith("Overfull")]
 
 
 def test_long_sums_go_on_in_the_next_line():
@@ -48,6 +58,22 @@ def test_long_sums_go_on_in_the_next_line():
     shown = ap.forms.lagrange(ap.System([x], x.d**2 / 2, sum(k * x**k for k in range(1, 30)))).latex("plain")
     assert shown.count("&=") == 1 and shown.count(r"&\quad {} ") >= 2
     assert shown.count(r"\left(") == shown.count(r"\right)")
+
+
+def test_numbers_of_names_are_counted():
+    m = ap.parameters("m1:13")
+    assert text(sum(m)).startswith("m₁ + m₂ + m₃") and text(m[9] * m[1]) == "m₂ m₁₀"
+    assert latex(sum(m)).endswith("m_{9} + m_{10} + m_{11} + m_{12}")
+
+
+def test_an_energy_of_bodies_is_shown_in_short():
+    shown = ap.zoo.n_pendulum(2).system._repr_latex_()
+    assert r"\cos{\left(\theta_{2} - \theta_{1} \right)}" in shown and r"\sin" not in shown
+
+
+def test_an_environment_that_is_none_is_refused():
+    with pytest.raises(ap.ModelError, match="'aligned', 'align\\*'; not 'gather'"):
+        ap.forms.lagrange(ap.zoo.pendulum().system).latex(environment="gather")
 
 
 def test_an_example_tells_its_story():

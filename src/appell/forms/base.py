@@ -367,9 +367,12 @@ class Equations:
 
     # -- for people ----------------------------------------------------------------------------------------------------
 
-    def latex(self, style: str = "plain", *, closing: bool = False) -> str:
-        """LaTeX; style is "plain" (as derived), "simplified" or "solved". `closing` shows rows that the kinematics imply."""
-        return display.latex(self, style, closing)
+    def latex(self, style: str = "plain", *, closing: bool = False, environment: str = "aligned") -> str:
+        """LaTeX; style is "plain" (as derived), "simplified" or "solved". `closing` shows rows that the kinematics imply.
+
+        The environment "aligned" stands in mathematics, in one piece; "align*" by itself, and goes on over the end of a page.
+        """
+        return display.latex(self, style, closing, environment)
 
     def text(self, style: str = "plain", *, closing: bool = False) -> str:
         """Unicode text; style is "plain" (as derived), "simplified" or "solved". `closing` as in `latex`."""

@@ -18,9 +18,9 @@ from appell import tidy
 from appell.errors import ModelError
 from appell.forms.effort import COLLECT, FACTOR, INSIDE, SIMPLIFY, Effort
 from appell.forms.names import named
-from appell.forms.rows import aligned
 from appell.jets import QuaternionComponent
 from appell.letters import text as _text
+from appell.letters.rows import Statement, aligned
 from appell.remember import remembered
 
 if TYPE_CHECKING:
@@ -154,9 +154,9 @@ def _is_closing(equations: Equations, unknown: object) -> bool:
     return solved and unknown in equations.system.accelerations and unknown not in pseudo.accelerations
 
 
-def latex(equations: Equations, style: str = "plain", closing: bool = False) -> str:
+def latex(equations: Equations, style: str = "plain", closing: bool = False, environment: str = "aligned") -> str:
     """An `aligned` environment, one equation a line; sums that are longer than a page is wide go on in the next one."""
-    return aligned(lines(equations, style, closing))
+    return aligned([Statement(e.lhs, e.rhs) for e in lines(equations, style, closing)], environment)
 
 
 def text(equations: Equations, style: str = "plain", closing: bool = False) -> str:

@@ -22,15 +22,15 @@ from sympy.core.function import AppliedUndef
 
 from appell.errors import ModelError
 from appell.jets import Coordinate, Jet, Parameter, Prescribed, Speed, expression, nodes_of, t, total_derivative
-from appell.letters import latex
 from appell.model.bodies import Force, Particle, RigidBody, Torque, impossible
 from appell.model.constraint import Constraint
 from appell.model.face_check import check_faces
-from appell.model.friction import SPEED, Friction, bound_latex, read_frictions
+from appell.model.friction import SPEED, Friction, read_frictions
 from appell.model.friction_modes import in_mode
 from appell.model.jumps import refuse_jumps
 from appell.model.kinematics import read_coordinates, read_velocities
 from appell.model.multiplier import Multiplier
+from appell.model.shown import shown
 from appell.model.springs import Damper, Spring
 from appell.model.unilateral import Between, Face, Unilateral
 
@@ -144,17 +144,8 @@ class System:
         return f"<System {self.name}: ({letters}), {len(self.constraints)} constraints{faces}>"
 
     def _repr_latex_(self) -> str:
-        """What a notebook shows: T, V, forces, kinematics, constraints and faces. A tree's T is a recursion and is left out."""
-        said = [("T", self._expressions()[0])] if "kinetic" in self.__dict__ else []
-        said += [("V", self.potential)] if self.potential != 0 else []
-        said += [(f"Q_{{{latex(v)}}}", Q) for v, Q in zip(self.velocities, self.forces, strict=True) if Q != 0]
-        said += [(latex(q.d), rate) for q, rate in self.rates.items() if rate != q.d]
-        lines = [f"{name} &= {latex(value)}" for name, value in said]
-        lines += [f"0 &= {latex(f)}" for f in self.residuals]
-        lines += [rf"0 &\le {latex(face.function)}" for face in self.unilateral]
-        lines += [rf"|\lambda_{{{latex(s)}}}| &\le {bound_latex(fr)}" for fr in self.frictions for s in fr.slip[:1]]
-        body = " \\\\\n".join(lines)
-        return f"$\\displaystyle \\begin{{aligned}}\n{body}\n\\end{{aligned}}$"
+        """What a notebook shows: T, V, forces, kinematics, constraints and faces."""
+        return f"$\\displaystyle {shown(self)}$"
 
     # -- sizes and symbols ---------------------------------------------------------------------------------------------
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from appell.errors import ModelError
 from appell.forms.base import Equations
-from appell.forms.rows import filled
 from appell.letters import Piece, latex
+from appell.letters.rows import filled
 from appell.model import System
 from appell.report import model, tex
 from appell.report.html import missing, section, split_lines

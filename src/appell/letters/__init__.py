@@ -62,8 +62,9 @@ _HEAVY = re.compile(r"[mMJI](\d.*|_.*)?")
 
 
 def _place(kind: type[_Shown], name: str) -> str:
-    """A name in the order of factors of its class: masses and moments of inertia before other parameters."""
-    return ("0" if kind is _BParameter and _HEAVY.fullmatch(name) else "1") + name
+    """A name in the order of factors of its class: masses and moments of inertia before other parameters; m₂ before m₁₀."""
+    counted = re.sub(r"\d+", lambda number: number[0].zfill(6), name)
+    return ("0" if kind is _BParameter and _HEAVY.fullmatch(name) else "1") + counted
 
 
 def _kind(s: Symbol, motion: Collection[Symbol]) -> type[_Shown]:
@@ -107,8 +108,19 @@ class _Text(_PositiveFirst, StrPrinter):
         return f"|{self._print(expr.args[0])}|"
 
 
-class _Latex(_PositiveFirst, LatexPrinter):
-    pass
+class Printer(_PositiveFirst, LatexPrinter):
+    """LaTeX of expressions that share parts: each part is printed once."""
+
+    def __init__(self):
+        super().__init__()
+        self._known: dict[Any, str] = {}
+
+    def _print(self, expr: Any, **kwargs: Any) -> str:
+        if kwargs or not isinstance(expr, sympy.Expr):
+            return str(super()._print(expr, **kwargs))
+        if expr not in self._known:
+            self._known[expr] = str(super()._print(expr))
+        return self._known[expr]
 
 
 @lru_cache(maxsize=4096)
@@ -122,7 +134,7 @@ _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 def latex(expr: Any, motion: Collection[Symbol] = ()) -> str:
     """LaTeX of an expression; `motion` are symbols besides jets that come after the parameters."""
-    return _Latex().doprint(_ordered(expr, motion))
+    return Printer().doprint(_ordered(expr, motion))
 
 
 class Piece:
@@ -131,17 +143,17 @@ class Piece:
     Sums are parted before a + or −, products before a sum in brackets and inside it.
     """
 
-    def __init__(self, expr: Any, before: str = "", after: str = ""):
-        self._expr, self._before, self._after = expr, before, after
+    def __init__(self, expr: Any, printer: Printer, before: str = "", after: str = ""):
+        self._expr, self._printer, self._before, self._after = expr, printer, before, after
 
     @staticmethod
-    def of(expr: Any, motion: Collection[Symbol] = ()) -> Piece:
-        """Of an expression in the order of the books."""
-        return Piece(_ordered(expr, motion))
+    def of(expr: Any, motion: Collection[Symbol] = (), printer: Printer | None = None) -> Piece:
+        """Of an expression in the order of the books; those with one printer share what it has printed."""
+        return Piece(_ordered(expr, motion), printer or Printer())
 
     @cached_property
     def latex(self) -> str:
-        return self._before + _PRINTER.doprint(self._expr) + self._after
+        return self._before + self._printer.doprint(self._expr) + self._after
 
     @cached_property
     def width(self) -> float:
@@ -149,37 +161,72 @@ class Piece:
 
     @cached_property
     def parts(self) -> tuple[Piece, ...]:
-        expr, found = self._expr, []
-        if expr.is_Add:
-            for k, term in enumerate(_PRINTER._as_ordered_terms(expr)):
-                minus = term.could_extract_minus_sign()
-                found.append(Piece(-term if minus else term, "- " if minus else "+ " if k else ""))
-        elif expr.is_Mul or expr.is_Pow:
-            factors: tuple[Any, ...] = sympy.Mul.make_args(expr)
-            sums = [x for x in factors if _is_bracket(x)]
-            rest = sympy.Mul(*(x for x in factors if not _is_bracket(x)))
-            found += [Piece(rest)] if sums and rest != 1 else []
-            for x in sums:
-                base, power = (x.base, x.exp) if x.is_Pow else (x, 1)
-                inside = Piece(base).parts
-                found += [inside[0].between(r"\bigl("), *inside[1:-1]]
-                found.append(inside[-1].between("", r"\bigr)" + ("" if power == 1 else f"^{{{power}}}")))
+        found = self._terms() or self._factors()
         if not found:
             return ()
         return found[0].between(self._before), *found[1:-1], found[-1].between("", self._after)
 
+    def _terms(self) -> list[Piece]:
+        """Of a sum: terms with their signs."""
+        found = []
+        for k, term in enumerate(self._printer._as_ordered_terms(self._expr) if self._expr.is_Add else ()):
+            minus = term.could_extract_minus_sign()
+            found.append(self._of(-term if minus else term, "- " if minus else "+ " if k else ""))
+        return found
+
+    def _factors(self) -> list[Piece]:
+        """Of a product or power: what stands before the brackets, then the parts of each bracket."""
+        factors: tuple[Any, ...] = sympy.Mul.make_args(self._expr)
+        opened = [x for x in factors if self._is_bracket(x)]
+        rest = sympy.Mul(*(x for x in factors if x not in opened))
+        found = [self._of(rest)] if opened and rest != 1 else []
+        for x in opened:
+            base, power = (x.base, x.exp) if x.is_Pow else (x, sympy.S.One)
+            inside = self._arguments(base) if base.is_Function else list(self._of(base).parts)
+            before, after = _brackets(base)
+            found += [inside[0].between(before), *inside[1:-1]]
+            found.append(inside[-1].between("", after if power == 1 else f"{after}^{{{self._printer.doprint(power)}}}"))
+        return found
+
+    def _arguments(self, function: Any) -> list[Piece]:
+        """The parts of the arguments, with commas between these."""
+        found: list[Piece] = []
+        for x in function.args:
+            inside = self._of(x).parts or (self._of(x),)
+            found += [inside[0].between(r",\ " if found else ""), *inside[1:]]
+        return found
+
     def between(self, before: str, after: str = "") -> Piece:
         """The same with more before and after it."""
-        return Piece(self._expr, before + self._before, self._after + after)
+        return self._of(self._expr, before + self._before, self._after + after)
+
+    def _of(self, expr: Any, before: str = "", after: str = "") -> Piece:
+        return Piece(expr, self._printer, before, after)
+
+    def _is_bracket(self, x: Any) -> bool:
+        """A factor that is a sum, or a positive power of one; if long also a denominator, a root or a function."""
+        base, power = (x.base, x.exp) if x.is_Pow else (x, sympy.S.One)
+        if base.is_Add and power.is_Integer and power > 0:
+            return True
+        if not power.is_Rational or self._of(base).width <= typeset.PAGE / 2 or base.is_Piecewise:
+            return False
+        return len(self._arguments(base) if base.is_Function else self._of(base).parts) > 1
 
 
-def _is_bracket(x: Any) -> bool:
-    """A factor that is a sum, or a positive power of one; a long sum in a denominator, too."""
-    base, power = (x.base, x.exp) if x.is_Pow else (x, sympy.S.One)
-    return base.is_Add and power.is_Integer and (power > 0 or Piece(base).width > typeset.PAGE / 2)
+_BRACKETS = {
+    sympy.Abs: (r"\bigl|", r"\bigr|"),
+    sympy.exp: (r"\exp\bigl(", r"\bigr)"),
+    sympy.floor: (r"\bigl\lfloor", r"\bigr\rfloor"),
+    sympy.ceiling: (r"\bigl\lceil", r"\bigr\rceil"),
+}
 
 
-_PRINTER = _Latex()
+def _brackets(base: Any) -> tuple[str, str]:
+    """What opens and closes the parts of a sum, or of a function with its name."""
+    if not base.is_Function or base.func in _BRACKETS:
+        return _BRACKETS.get(base.func, (r"\bigl(", r"\bigr)"))
+    name = sympy.latex(base.func(*(Symbol(c) for c in "xyzuvw"[: len(base.args)]))).partition(r"\left")[0]
+    return name.rstrip("{") + r"\bigl(", r"\bigr)"
 
 
 def text(expr: Any, motion: Collection[Symbol] = ()) -> str:

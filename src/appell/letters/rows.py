@@ -1,0 +1,89 @@
+"""Formulas as rows of an `aligned` environment that fit a page: long sums and products go on in the next row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from appell.errors import ModelError
+from appell.letters import Piece, Printer
+from appell.typeset import PAGE, width
+
+EQUAL, QUAD = 16.0, 12.0
+"""Widths of a sign = with its spaces and of the indentation (pt)."""
+
+ENVIRONMENTS = ("aligned", "align*")
+"""`aligned` stands in mathematics and stays in one piece; `align*` stands by itself and goes on over the end of a page."""
+
+Side = Any
+"""An expression, or LaTeX."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """left = right, or another relation."""
+
+    left: Side
+    right: Side
+    relation: str = "="
+
+
+def aligned(statements: Sequence[Statement], environment: str = "aligned") -> str:
+    """The environment: left &= right where the left sides are short, else both sides one below the other."""
+    if environment not in ENVIRONMENTS:
+        raise ModelError(f"environment is one of {', '.join(map(repr, ENVIRONMENTS))}; not {environment!r}")
+    printer = Printer()
+    piece = lambda side: _Said(side) if isinstance(side, str) else Piece.of(side, printer=printer)
+    sides = [(piece(s.left), s.relation, piece(s.right)) for s in statements]
+    columns = sorted({left.width for left, _, _ in sides if left.width <= PAGE - 2 * EQUAL} | {0.0}, reverse=True)
+    layouts = [_layout(sides, column) for column in columns]
+    _, rows = min(layouts, key=lambda layout: (layout[0] > PAGE, len(layout[1])))
+    body = " \\\\\n".join(rows)
+    text = f"\\begin{{{environment}}}\n{body}\n\\end{{{environment}}}"
+    return text if environment == "aligned" else f"{{\\allowdisplaybreaks\n{text}}}"
+
+
+class _Said:
+    """LaTeX that is not parted."""
+
+    parts: tuple[Any, ...] = ()
+
+    def __init__(self, latex: str):
+        self.latex, self.width = latex, width(latex)
+
+
+def _layout(sides: Iterable[tuple[Any, str, Any]], column: float) -> tuple[float, list[str]]:
+    """(width of the widest row, rows) with left sides up to `column` pt in a column of their own."""
+    widest, rows, room = 0.0, [], PAGE - column - QUAD
+    for left, relation, right in sides:
+        if left.width <= column:
+            wide, lines = filled(right, room - EQUAL)
+            rows += [f"{left.latex} &{relation} {lines[0]}", *(rf"&\quad {line}" for line in lines[1:])]
+        else:
+            wide_left, first = filled(left, room)
+            wide, second = filled(right, room - EQUAL)
+            if len(first) == len(second) == 1 and wide_left + wide <= room:
+                rows.append(f"& {first[0]} {relation} {second[0]}")
+                wide += wide_left
+            else:
+                rows += [f"& {first[0]}", *(rf"&\quad {line}" for line in first[1:])]
+                rows += [rf"&\quad {relation} {second[0]}", *(rf"&\quad {line}" for line in second[1:])]
+                wide = max(wide, wide_left - EQUAL)
+        widest = max(widest, column + QUAD + EQUAL + wide)
+    return widest, rows
+
+
+def filled(piece: Any, room: float) -> tuple[float, list[str]]:
+    """(width of the widest row, rows) of at most `room` pt each, where the piece can be parted so."""
+    lines, widths = [""], [0.0]
+    waiting = [piece]
+    while waiting:
+        now = waiting.pop()
+        if now.width > room and now.parts:
+            waiting += reversed(now.parts)
+            continue
+        if lines[-1] and widths[-1] + now.width > room:
+            lines, widths = [*lines, "{}"], [*widths, 0.0]
+        lines[-1], widths[-1] = f"{lines[-1]} {now.latex}", widths[-1] + now.width
+    return max(widths), [line.strip() for line in lines]

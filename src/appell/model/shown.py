@@ -1,0 +1,39 @@
+"""A system as a notebook shows it: T, V, forces, kinematics, constraints, faces, and frictions with their slips s."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from appell import tidy
+from appell.letters import latex
+from appell.letters.rows import Statement, aligned
+from appell.model.friction import bound_latex
+from appell.typeset import latex_text
+
+if TYPE_CHECKING:
+    from appell.model.system import System
+
+CLEARER = 0.8
+"""Length, over what was written, below which a tidied energy is shown in its place."""
+
+
+def shown(system: System) -> str:
+    """LaTeX of what the system says. A tree's T is a recursion and is left out."""
+    said = [("T", _energy(system._expressions()[0]))] if "kinetic" in system.__dict__ else []
+    said += [("V", _energy(system.potential))] if system.potential != 0 else []
+    said += [(f"Q_{{{latex(v)}}}", Q) for v, Q in zip(system.velocities, system.forces, strict=True) if Q != 0]
+    said += [(latex(q.d), rate) for q, rate in system.rates.items() if rate != q.d]
+    rows = [Statement(name, value) for name, value in said]
+    rows += [Statement("0", f) for f in system.residuals]
+    rows += [Statement("0", face.function, r"\le") for face in system.unilateral]
+    for fr in system.frictions:
+        name = latex_text(fr.name)
+        rows.append(Statement(rf"|\lambda_{{\mathrm{{{name}}}}}|", bound_latex(fr), r"\le"))
+        rows += [Statement(rf"s_{{\mathrm{{{name}}}}}", slip) for slip in fr.slip]
+    return aligned(rows)
+
+
+def _energy(expr: Any) -> Any:
+    """As it was written, or in short where that is much shorter: bodies and chains make long sums of squares."""
+    short = tidy.factored_out(tidy.collected(expr, unit=True))
+    return short if tidy.characters(short) < CLEARER * tidy.characters(expr) else expr
