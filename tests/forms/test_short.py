@@ -11,8 +11,9 @@ from sympy import cos, sin, tan
 
 import appell as ap
 from appell.forms.display import lines
+from appell.forms.effort import Effort
 from appell.forms.numbers import Tape, arithmetic
-from appell.forms.symbolic import probe
+from appell.forms.symbolic import probe, solve
 from appell.letters import text
 from appell.tidy import collected, length
 
@@ -81,3 +82,13 @@ def test_books_write_masses_first_and_begin_with_what_is_added():
     g, h = ap.parameters("g h", positive=True)
     assert text(m * g * h) == "m g h" and text(h**2 * m * a.d**2 / 2) == "m h² ȧ²/2"
     assert text(sin(b - a)) == "sin(b − a)" and text(-g + h) == "h − g" and text(sympy.Abs(a)) == "|a|"
+
+
+def test_what_may_vanish_does_not_at_a_probe():
+    """Of 16 symbols two were equal at a probe: sin(o − m) was taken for a number that may be zero, and divided by."""
+    letters = sympy.symbols("a:p", real=True)
+    K, right = sympy.Matrix([[sympy.sin(letters[15] - letters[13])]]), sympy.Matrix([sum(letters)])
+    x = sympy.Symbol("x")
+    assert solve(K, right, [x], Effort(0))[x] == sum(letters) / K[0]
+    seen = [abs(probe(letters[0], i, 1)) for i in range(60)]
+    assert len(set(seen)) == 60

@@ -88,7 +88,7 @@ class _Group:
         self.u = system.velocities if pseudo is None else pseudo.speeds
         self.rates = dict(system.rates) if pseudo is None else pseudo.rates
         self.inside = (lambda e: e) if pseudo is None else (lambda e: restricted(e, {**pseudo.lifted, **pseudo.velocities}))
-        self.L = self.inside(system.kinetic) - system.potential
+        self.L = tidy.collected(self.inside(system.kinetic)) - system.potential
         rest = dict.fromkeys(self.u, sympy.Integer(0))
         q, rates = system.coordinates, list(self.rates.values())
         self.X: Any = Matrix([[restricted(e, rest) for e in gradient(rate, self.u)] for rate in rates])
@@ -131,11 +131,12 @@ class _Group:
         forces, W = self._down(system.forces), [self._down(row) for row in directions(system)]
         L_q = Matrix(gradient(self.L, system.coordinates))
         w = {-1: sympy.Integer(1), **dict(enumerate(u))}
+        short = tidy.collected if self.pseudo is None else lambda e: e  # pseudo-velocities of any kind make long sums
         own = []
         for s in range(len(u)):
             turning = sympy.Add(*(e * w[k] * p[r] for (r, k, at), e in self.c.items() if at == s))
             work = forces[s] + sympy.Add(*(x * row[s] for x, row in zip(lam, W, strict=True)))
-            own.append(equation(tidy.collected(d_dt(p[s])), tidy.collected(turning + row_times(self.X.T, s, L_q) + work)))
+            own.append(equation(short(d_dt(p[s])), short(turning + row_times(self.X.T, s, L_q) + work)))
         closing = () if self.pseudo is None else self.pseudo.closing()
         new = () if self.pseudo is None else [a for a in self.pseudo.accelerations if a not in system.accelerations]
         return Equations(
@@ -149,6 +150,7 @@ class _Group:
             kinematics=kinematics_of(system) if self.pseudo is None else self.pseudo.kinematics(),
             definitions={} if self.pseudo is None else self.pseudo.values(),
             objects={"c": self.c, "L": self.L, "momenta": tuple(p)},
+            collected=self.pseudo is None,
         )
 
     def _down(self, forces: Any) -> list[Expr]:

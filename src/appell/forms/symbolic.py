@@ -48,11 +48,13 @@ def solve(K: sympy.Matrix, b: sympy.Matrix, unknowns: Sequence[Symbol], effort: 
     done: list[tuple[int, list[Entry]]] = []
     while left:
         rows = [row for row in rows if any(not row[j].zero for j in left)]
-        choices = [(row[j].size, i, j) for i, row in enumerate(rows) for j in left if not row[j].zero]
+        choices = [(not all(row[j].values), row[j].size, i, j) for i, row in enumerate(rows) for j in left if not row[j].zero]
         if not choices:
             names = ", ".join(str(unknowns[j]) for j in left)
             raise FormNotApplicable(f"no explicit solution: redundant constraint rows leave {names} open; use .acceleration")
-        _, i, j = min(choices)
+        vanishing, _, i, j = min(choices)
+        if vanishing:
+            raise FormNotApplicable(f"no explicit solution: {rows[i][j].expr} may vanish, and is divided by; use .acceleration")
         pivot_row = rows.pop(i)
         pivot_row = [_over(x, pivot_row[j], effort) for x in pivot_row]
         left.remove(j)
@@ -69,8 +71,12 @@ STEPWISE = (
 
 
 def probe(symbol: Any, i: int, k: int) -> sympy.Rational:
-    """The value of the i-th symbol at the k-th point: of either sign unless it is said to be positive, from 0.1 to 12."""
+    """The value of the i-th symbol at the k-th point, from 0.1 to 12: of either sign unless it is said to be positive.
+
+    No two are equal, nor opposite, so that nothing vanishes there which does not vanish everywhere.
+    """
     size = sympy.Rational(3 + (7 * i + 13 * k) % 29, 31 + 2 * k) * (1, 3, 13)[(i + 2 * k) % 3]
+    size += sympy.Rational(i + 1, 1009 + 10 * k)
     return size if symbol.is_nonnegative or (3 * i + k) % 2 else -size
 
 
