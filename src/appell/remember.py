@@ -34,3 +34,33 @@ def remembered(make: Callable[Concatenate[Owner, Rest], Result]) -> Callable[Con
         return known[key]
 
     return found
+
+
+class Later:
+    """A value that is made when it is first read: given to a `Lazy` field of a dataclass in place of the value."""
+
+    __slots__ = ("make",)
+
+    def __init__(self, make: Callable[[], Any]):
+        self.make = make
+
+
+class Lazy:
+    """A field of a dataclass that takes its value, or `Later`."""
+
+    def __init__(self, default: Any):
+        self._default = default
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self._default
+        value = instance.__dict__[self._name]
+        if isinstance(value, Later):
+            value = instance.__dict__[self._name] = value.make()
+        return value
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        instance.__dict__[self._name] = value

@@ -20,12 +20,13 @@ GREEK = {
 _DOTS = {1: "\u0307", 2: "\u0308"}
 _COMMANDS = {1: r"\dot", 2: r"\ddot", 3: r"\dddot"}
 _SUBSCRIPT = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+_NUMBERED = re.compile(r"([^\W\d_]+)(\d+)")
 
 
 def parts(name: str) -> tuple[str, list[str]]:
     """(letter or word, subscripts): "omega_ball_x" → ("omega", ["ball", "x"]), "q12" → ("q", ["12"])."""
     head, *subs = [part for part in name.split("_") if part] or [name]
-    digits = re.fullmatch(r"([^\W\d_]+)(\d+)", head)
+    digits = _NUMBERED.fullmatch(head)
     return (digits[1], [digits[2], *subs]) if digits else (head, subs)
 
 

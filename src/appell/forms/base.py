@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -34,7 +34,7 @@ from appell.jets import t as time
 from appell.model import Constraint, System
 from appell.model.friction import refuse_friction
 from appell.model.multiplier import Multiplier
-from appell.remember import remembered
+from appell.remember import Later, Lazy, remembered
 
 # -- the parts that every form reads off a system --------------------------------------------------------------------
 
@@ -160,7 +160,10 @@ def _with_faces(equations: Equations, form: str) -> Equations:
     if not faces or form == "routh":
         return equations
     names = ", ".join(f"'{face.name}'" for face in faces)
-    return replace(equations, provenance=f"{equations.provenance}; free of contact with {names} (see ap.forms.routh)")
+    made = object.__new__(Equations)
+    made.__dict__.update(equations.__dict__)  # what is still to be made later is not made here, as `replace` would
+    made.__dict__["provenance"] = f"{equations.provenance}; free of contact with {names} (see ap.forms.routh)"
+    return made
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,10 +195,10 @@ class Equations:
     equations: tuple[Eq, ...]
     unknowns: tuple[Symbol, ...]
     multipliers: tuple[Expr, ...]
-    rows: tuple[Eq, ...] = ()
+    rows: Any = Lazy(Later(tuple))  # noqa: RUF009 (a descriptor)
     kinematics: tuple[Eq, ...] = ()
     definitions: Mapping[Symbol, Expr] = field(default_factory=lambda: MappingProxyType({}))
-    objects: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    objects: Any = Lazy(Later(dict))  # noqa: RUF009 (a descriptor)
     criterion: Expr | None = None
     collected: bool = False
 
@@ -217,7 +220,7 @@ class Equations:
         return self.route.name
 
     def __getattr__(self, name: str) -> Any:
-        objects = self.__dict__.get("objects", {})
+        objects = self.objects if "objects" in self.__dict__ else {}
         if name in objects:
             return objects[name]
         raise AttributeError(f"the equations of '{self.__dict__.get('route')}' have no '{name}'; objects: {sorted(objects)}")

@@ -9,6 +9,7 @@ What only closes the equations (π̈ = d/dt of (5), f̈ = 0 beside q̇ = h π̇ 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import sympy
@@ -31,6 +32,8 @@ SMALL = 40
 """Operations up to which `simplify` is quick."""
 LONG = 60
 """Different subexpressions from which an expression is tidied from the inside before it is multiplied out."""
+MANY = 400
+"""Terms of it multiplied out from which it is; with a sum in a denominator always."""
 HOPE = 2
 """Times the length of what it becomes multiplied out, up to which an expression is tried as it is nested."""
 TERMS = 3_000
@@ -40,7 +43,7 @@ ANGLES = 4
 PAGE = 5_000
 """Characters from which a solution is shown with names for what its parts share."""
 BUDGET = 3.0
-"""Effort (about seconds, counted in operations) for all simplifications of one display."""
+"""Effort (about seconds, counted in operations) for the equations of motion of one display; the rest of it has a third."""
 
 
 def simplified(expr: Expr, effort: float | Effort, collected: bool = False) -> Expr:
@@ -51,24 +54,27 @@ def simplified(expr: Expr, effort: float | Effort, collected: bool = False) -> E
     """
     effort, parts = Effort.of(effort), tidy.parts(expr)
     size = len(parts)
-    if not effort.spend(size):
+    if not effort.spend(size) or tidy.is_product(expr):
         return expr
     each = COLLECT * max(1, _angles(parts) // ANGLES) ** 2  # every pair of angles is looked at
     limit = min(TERMS, effort.left // each)
-    short, terms_there = expr, tidy.terms_expanded(expr, limit)
-    if size > LONG and effort.spend(INSIDE * size):
-        short = tidy.inside_out(expr)
-        terms_there = tidy.terms_expanded(short, limit)
+    whole, number = tidy.read(expr)
+    floats = number is not tidy.rational
+    short, terms_there = whole, tidy.count(whole, limit)
+    if size > LONG and (terms_there > MANY or _has_denominators(parts)) and effort.spend(INSIDE * size):
+        short = tidy.inside_out(whole, floats)
+        terms_there = tidy.count(short, limit)
     turning = any(isinstance(e, QuaternionComponent) for e in parts)
-    known = collected and short is expr and terms_there <= tidy.SMALL and not turning
+    known = collected and short is whole and terms_there <= tidy.SMALL and not turning
     if not known and terms_there <= limit and effort.spend(each * terms_there):
-        short = tidy.collected(short, limit=limit, unit=True)
-    ways: list[Any] = [expr, short]
+        short = tidy.shorter(short, limit, True, floats)
+    ways = [whole, short]
     if effort.spend(FACTOR * size):
-        ways += [tidy.factored_out(short)]
-        ways += [tidy.factored_out(expr)] if tidy.characters(expr) <= HOPE * tidy.characters(short) else []
-    best = min(ways, key=tidy.characters)
-    if not _is_rational(best):
+        factoring = tidy.Factoring(exact=not floats)
+        ways += [factoring.of(short)]
+        ways += [factoring.of(whole)] if short is not whole and whole.size <= HOPE * short.size else []
+    best = min(ways, key=lambda way: way.size).expression(number)
+    if not _is_rational(parts):
         terms: list[Any] = [_simplified_by_sympy(term, effort) for term in sympy.Add.make_args(best)]
         best = min(best, _simplified_by_sympy(sympy.Add(*terms), effort), key=tidy.characters)
     return best
@@ -77,7 +83,7 @@ def simplified(expr: Expr, effort: float | Effort, collected: bool = False) -> E
 def _simplified_by_sympy(expr: Any, effort: Effort) -> Any:
     """What `simplify` makes of a small expression with other functions than `tidy` knows, where that is shorter."""
     size = tidy.length(expr)
-    if size > SMALL or _is_rational(expr) or _has_roots(expr) or not effort.spend(SIMPLIFY * size):
+    if size > SMALL or _is_rational(tidy.parts(expr)) or _has_roots(expr) or not effort.spend(SIMPLIFY * size):
         return expr
     return min(expr, sympy.simplify(expr), key=tidy.characters)
 
@@ -87,10 +93,16 @@ def _angles(parts: set[Any]) -> int:
     return len({e.args[0] for e in parts if isinstance(e, sympy.sin | sympy.cos)})
 
 
-def _is_rational(expr: Any) -> bool:
+def _is_rational(parts: set[Any]) -> bool:
     """Whether it is a rational function of symbols, sines and cosines, of which `tidy` has done all that can be done."""
     known = (sympy.sin, sympy.cos, sympy.tan, sympy.Abs, sympy.sign)
-    return all(_has_whole_power(e) and (isinstance(e, known) or not isinstance(e, sympy.Function)) for e in tidy.parts(expr))
+    return all(_has_whole_power(e) and (isinstance(e, known) or not isinstance(e, sympy.Function)) for e in parts)
+
+
+def _has_denominators(parts: set[Any]) -> bool:
+    """Whether a sum, or a wave of one, stands below a line."""
+    below = [e.base for e in parts if e.is_Pow and e.exp.is_Integer and e.exp < 0]
+    return any(x.is_Add or (x.args and not x.args[0].is_Symbol) for x in below)
 
 
 def _has_whole_power(e: Any) -> bool:
@@ -120,17 +132,27 @@ def _find_lines(equations: Equations, style: str, closing: bool) -> list[Eq]:
             asked = {**names, **asked}
         return [equal(symbol, value) for symbol, value in asked.items()]  # type: ignore[misc]
     rows = [row for row in equations.rows if closing or not _closes(equations, row)]
-    shown = [*equations.equations, *rows, *equations.kinematics]
     if style == "plain":
-        return shown
-    effort, sides = Effort(BUDGET), [side for e in shown for side in (e.lhs, e.rhs)]
-    known = 2 * (len(equations.equations) + len(rows)) if equations.collected else 0
+        return [*equations.equations, *rows, *equations.kinematics]
+    known = len(rows) if equations.collected else 0
+    return [*of_motion(equations), *_simplified_lines([*rows, *equations.kinematics], known, BUDGET / 3)]
+
+
+@remembered
+def of_motion(equations: Equations) -> list[Eq]:
+    """The equations of motion alone, simplified: what `lines` begins with."""
+    return _simplified_lines(equations.equations, len(equations.equations) if equations.collected else 0, BUDGET)
+
+
+def _simplified_lines(shown: Sequence[Eq], known: int, budget: float) -> list[Eq]:
+    """Both sides simplified, the first `known` lines being collected; short ones leave their effort to the longer ones."""
+    effort, sides = Effort(budget), [side for e in shown for side in (e.lhs, e.rhs)]
     order = sorted(range(len(sides)), key=lambda i: tidy.nodes(sides[i]))
     for done, i in enumerate(order):
         own = effort.share(len(sides) - done)
-        sides[i] = simplified(sides[i], own, i < known)  # type: ignore[arg-type]
-        effort.left += own.left  # what a short one does not need is left to the longer ones
-    return [equal(lhs, rhs) for lhs, rhs in zip(sides[::2], sides[1::2], strict=True)]  # type: ignore[misc]
+        sides[i] = simplified(sides[i], own, i < 2 * known)  # type: ignore[arg-type]
+        effort.left += own.left
+    return [Eq(lhs, rhs, evaluate=False) for lhs, rhs in zip(sides[::2], sides[1::2], strict=True)]  # type: ignore[misc]
 
 
 def _closes(equations: Equations, row: Eq) -> bool:

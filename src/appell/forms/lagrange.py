@@ -22,6 +22,7 @@ from sympy import Expr
 
 from appell import tidy
 from appell.errors import SingularConfiguration
+from appell.forms import expanded
 from appell.forms.base import Equations, Form
 from appell.forms.derivation import along, gradient
 from appell.forms.matrices import inverse
@@ -44,7 +45,9 @@ class Lagrange(Form):
         )
 
     def derive(self, system: System, **options: Any) -> Equations:
-        E = euler_lagrange(system) if system.holonomic_speeds else euler_lagrange_speeds(system)
+        E = expanded.inertia(system)
+        if E is None:
+            E = euler_lagrange(system) if system.holonomic_speeds else euler_lagrange_speeds(system)
         what = "T" if system.holonomic_speeds else "T in the speeds"
         return with_multipliers(self, system, E, f"d/dt ∂T/∂q̇ − ∂T/∂q from {what}, with multipliers; {self.source}")
 

@@ -13,6 +13,7 @@ from typing import Any
 import sympy
 from sympy import Expr, Symbol
 
+from appell.forms import expanded
 from appell.forms.base import (
     Equations,
     Form,
@@ -25,6 +26,7 @@ from appell.forms.base import (
     nonlinear_rows,
 )
 from appell.model import System
+from appell.remember import Later
 from appell.tidy import collected
 
 
@@ -32,13 +34,11 @@ def with_multipliers(
     form: Form, system: System, inertia: Sequence[Expr], provenance: str, objects: Mapping[str, Any] | None = None
 ) -> Equations:
     """E_i = Q_i + Σ Λ_k W_ki, closed by the constraints at the level of accelerations. What is short is collected."""
-    E = [collected(E_i) for E_i in inertia]
-    Q, W, lam = generalized_forces(system), directions(system), multiplier_symbols(system)
-    forces = [
-        collected(Q_i + sympy.Add(*(lam_k * W_k[i] for lam_k, W_k in zip(lam, W, strict=True)))) for i, Q_i in enumerate(Q)
-    ]
+    E, lam = [collected(E_i) for E_i in inertia], multiplier_symbols(system)
+    forces = expanded.forces(system, lam) or _forces(system, lam)
     criterion = None
     if nonlinear_rows(system):
+        Q = generalized_forces(system)
         criterion = without_free_terms(E, system.accelerations) - work(Q, system.accelerations)
         provenance += "; of its several roots the one of least Z, sought by Newton from many starts (not proven)"
     return Equations(
@@ -48,12 +48,19 @@ def with_multipliers(
         equations=tuple(equation(E_i, Q_i) for E_i, Q_i in zip(E, forces, strict=True)),
         unknowns=(*system.accelerations, *lam),
         multipliers=lam,
-        rows=tuple(equation(collected(r), 0) for r in acceleration_rows(system)),
+        rows=Later(lambda: tuple(equation(collected(r), 0) for r in acceleration_rows(system))),
         kinematics=kinematics_of(system),
-        objects={"generalized_forces": tuple(Q), **(objects or {})},
+        objects=Later(lambda: {"generalized_forces": generalized_forces(system), **(objects or {})}),
         criterion=criterion,
         collected=True,
     )
+
+
+def _forces(system: System, lam: Sequence[Symbol]) -> list[Expr]:
+    """Q_i + Σ Λ_k W_ki, collected where short."""
+    Q, W = generalized_forces(system), directions(system)
+    work = lambda i: sympy.Add(*(lam_k * W_k[i] for lam_k, W_k in zip(lam, W, strict=True)))
+    return [collected(Q_i + work(i)) for i, Q_i in enumerate(Q)]
 
 
 def without_free_terms(slopes: Sequence[Expr], accelerations: Sequence[Symbol]) -> Expr:

@@ -4,23 +4,32 @@
 
 Lagrange's expressions are such sums with few terms, however they were derived. An expression is multiplied out only where a
 count beforehand says that the sum stays small; sin² + cos² = 1 and sines and cosines of sums are used. Of several ways to
-write it the shortest is made: a `Draft` knows its length before it is an expression.
+write it the shortest is made: drafts and `Sum`s know their length before they are expressions.
 """
 
-from appell.tidy.factor import factored_out
+from appell.tidy.factor import Factoring, factored_out
 from appell.tidy.measure import characters, length, nodes, parts
 from appell.tidy.polynomial import Polynomial, terms_expanded
-from appell.tidy.short import SMALL, collected, inside_out
+from appell.tidy.short import SMALL, collected, count, inside_out, is_product, shorter
+from appell.tidy.sums import Sum, read
+from appell.tidy.terms import rational
 
 __all__ = [
     "SMALL",
+    "Factoring",
     "Polynomial",
+    "Sum",
     "characters",
     "collected",
+    "count",
     "factored_out",
     "inside_out",
+    "is_product",
     "length",
     "nodes",
     "parts",
+    "rational",
+    "read",
+    "shorter",
     "terms_expanded",
 ]

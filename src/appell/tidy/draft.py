@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import lru_cache, reduce
 from operator import add, mul, sub
 from typing import Any, NamedTuple
 
 import sympy
-from sympy import Expr
 
 from appell.jets import Jet
-from appell.tidy.polynomial import Number, Polynomial, Powers, Terms, content
+from appell.tidy.polynomial import Polynomial
+from appell.tidy.sums import Sum, Term, as_factor, digits, multiplied, raised_term, size_of_base
+from appell.tidy.terms import Number, Powers, Terms, content, quotient
 
 FRACTION = 6
 """One fraction instead of a sum of several has to be shorter by this part: people like sums."""
 
 
 class Draft(NamedTuple):
-    """An expression to be: characters of its text but for its sign, whether that is a minus, its terms, how it is made.
+    """A sum to be: characters of its text but for its sign, whether that is a minus, its terms, how they are made.
 
     The number 1 has no terms: as a factor it is not written.
     """
@@ -27,7 +28,7 @@ class Draft(NamedTuple):
     size: int
     minus: bool
     terms: int
-    make: Callable[[], Expr]
+    make: Callable[[], list[Term]]
 
 
 def sum_of(parts: Sequence[Draft]) -> Draft:
@@ -35,24 +36,34 @@ def sum_of(parts: Sequence[Draft]) -> Draft:
     if len(parts) == 1:
         return parts[0]
     size = sum(part.size for part in parts) + 3 * (len(parts) - 1) + all(part.minus for part in parts)
-    return Draft(size, False, max(2, sum(part.terms for part in parts)), lambda: sympy.Add(*(part.make() for part in parts)))
+    terms = max(2, sum(part.terms for part in parts))
+    return Draft(size, False, terms, lambda: [term for part in parts for term in part.make()])
 
 
 def times(outside: Draft, inside: Draft) -> Draft:
     """outside × inside; a sum inside stands in brackets."""
     if not outside.terms or not inside.terms:
         one, other = (inside, outside) if not outside.terms else (outside, inside)
-        return one._replace(minus=one.minus != other.minus, make=lambda: sympy.Mul(outside.make(), inside.make()))
+        return one._replace(minus=one.minus != other.minus, make=lambda: _times(outside, inside))
     size = outside.size + inside.size + 1 + (2 if inside.terms > 1 else 0)
-    return Draft(size, outside.minus != inside.minus, 1, lambda: sympy.Mul(outside.make(), inside.make()))
+    return Draft(size, outside.minus != inside.minus, 1, lambda: _times(outside, inside))
+
+
+def _times(outside: Draft, inside: Draft) -> list[Term]:
+    """The product; a number alone is multiplied into a sum."""
+    one, two = outside.make(), inside.make()
+    for number, other in ((one, two), (two, one)):
+        if len(number) == 1 and not number[0][1]:
+            return [(number[0][0] * c, powers) for c, powers in other]
+    return [multiplied(as_factor(one), as_factor(two))]
 
 
 class Drafts:
     """Ways to write one polynomial. `short` writes a sum that is an atom."""
 
-    def __init__(self, p: Polynomial, short: Callable[[Any], Any]):
+    def __init__(self, p: Polynomial, short: Callable[[Any], Sum]):
         self.p, self._short = p, short
-        self._sizes = [_characters_of(short(x) if x.is_Add else x) + (2 if x.is_Add else 0) for x in p.atoms]
+        self._sizes = [short(x).size + 2 if x.is_Add else size_of_base(x) for x in p.atoms]
         self._known: dict[Powers, Any] = {}
         self._moving = [int(bool(_is_moving(x))) for x in p.atoms]
         self._waving = [int(isinstance(x, sympy.sin | sympy.cos | Jet)) for x in p.atoms]
@@ -61,7 +72,7 @@ class Drafts:
         """By what moves; the same with what all terms share before it, or with the least common denominator below it."""
         terms = self.p.terms
         if not terms:
-            return [Draft(1, False, 1, lambda: sympy.Integer(0))]
+            return [Draft(1, False, 1, lambda: [(0, {})])]
         drafts, shared = [self.by_motion(terms)], commons(terms) if len(terms) > 1 else []
         for common in shared:
             if any(common):
@@ -124,11 +135,13 @@ class Drafts:
     def _product(self, groups: Mapping[Powers, Terms]) -> list[Draft]:
         """(Σ waves)(Σ parameters) where every group is a multiple of the first."""
         first, *others = groups.values()
+        if not others or any(inner.keys() != first.keys() for inner in others):
+            return []
         key = next(iter(first))
         ratios = [Fraction(inner.get(key, 0)) / first[key] for inner in groups.values()]
         pairs = zip(ratios, groups.values(), strict=True)
         alike = all({k: c * ratio for k, c in first.items()} == inner for ratio, inner in pairs)
-        if not others or not alike:
+        if not alike:
             return []
         one = sum_of([self.monomial(ratio, wave) for ratio, wave in zip(ratios, groups, strict=True)])
         two = sum_of([self.monomial(c, powers) for powers, c in first.items()])
@@ -159,18 +172,23 @@ class Drafts:
                     left[i] = left[j] = 0
         above = n_above = below = n_below = 0
         for i, p in (*tangents, *left.items()):
-            size = self._sizes[i] + (0 if abs(p) == 1 else 2 + _digits(abs(p)))
+            size = self._sizes[i] + (0 if abs(p) == 1 else 2 + digits(abs(p)))
             if p > 0:
                 above, n_above = above + size, n_above + 1
             elif p < 0:
                 below, n_below = below + size, n_below + 1
         return above, n_above, below, n_below, (tangents, left)
 
-    def _monomial(self, c: Number, tangents: list[tuple[int, int]], left: Mapping[int, int]) -> Expr:
-        atoms = self.p.atoms
-        tans = [_tangent(atoms[i].args[0]) ** n for i, n in tangents]
-        rest = [(self._short(atoms[i]) if atoms[i].is_Add else atoms[i]) ** p for i, p in left.items() if p]
-        return sympy.Mul(self.p.number(c), *tans, *rest)
+    def _monomial(self, c: Number, tangents: list[tuple[int, int]], left: Mapping[int, int]) -> list[Term]:
+        atoms, powers, sums = self.p.atoms, {}, []
+        for i, n in tangents:
+            powers[_tangent(atoms[i].args[0])] = n
+        for i, p in left.items():
+            if p and atoms[i].is_Add:
+                sums.append(raised_term(as_factor(self._short(atoms[i]).terms), p))
+            elif p:
+                powers[atoms[i]] = p
+        return [reduce(multiplied, sums, (c, powers))]
 
 
 def commons(terms: Iterable[Powers]) -> list[Powers]:
@@ -190,32 +208,16 @@ def shortest(drafts: Iterable[Draft]) -> Draft:
     return min(drafts, key=_size)
 
 
-@cache
-def _digits(n: int) -> int:
-    return len(str(n))
-
-
 def _of_number(n: int, d: int, floats: bool) -> tuple[int, int]:
     """Lengths of a coefficient's numerator and denominator, 0 where they are not written."""
     if floats and max(n, d) > 1000:
         return len(f"{n / d:.15g}"), 0
-    return (_digits(n) if n != 1 else 0), (_digits(d) if d != 1 else 0)
+    return (digits(n) if n != 1 else 0), (digits(d) if d != 1 else 0)
 
 
 def _scaled(terms: Terms, number: Fraction) -> Terms:
     """terms/number, which leaves integers."""
-    return terms if number == 1 else {powers: _quotient(c, number) for powers, c in terms.items()}
-
-
-def _quotient(c: Number, number: Fraction) -> Number:
-    """c/number, whole where it can be: arithmetic of whole numbers is quick."""
-    quotient = c / number
-    return quotient.numerator if quotient.denominator == 1 else quotient
-
-
-@lru_cache(maxsize=4096)
-def _characters_of(x: Any) -> int:
-    return len(str(x))
+    return terms if number == 1 else {powers: quotient(c, number) for powers, c in terms.items()}
 
 
 @lru_cache(maxsize=1024)

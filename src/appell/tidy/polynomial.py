@@ -7,21 +7,20 @@ as dicts {powers of the atoms: coefficient}; powers may be negative. SymPy's own
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import cached_property, lru_cache, reduce
-from math import comb, gcd, isfinite, lcm
+from functools import cached_property, lru_cache
+from math import comb
 from operator import add, sub
+from struct import Struct
 from typing import Any
 
 import sympy
 from sympy import Expr
 
 from appell.jets import QuaternionComponent
-
-Powers = tuple[int, ...]
-Number = int | Fraction
-Terms = dict[Powers, Number]
+from appell.tidy.sums import Sum, Term, as_factor, like_terms_joined, multiplied, raised_term, read, wave
+from appell.tidy.terms import Number, Powers, Terms, accumulate, content, long_as_float, product, raised, rational, total
 
 
 class Polynomial:
@@ -39,34 +38,15 @@ class Polynomial:
 
         `atoms`: those to be used, its own by default.
         """
-        opened = _opened if single else lambda base, power: None
-        atoms = list(dict.fromkeys(_atoms(expr, opened))) if atoms is None else atoms
-        places = {x: i for i, x in enumerate(atoms)}
-        one = (0,) * len(atoms)
-        known: dict[Any, Terms] = {}
+        whole, number = read(expr)
+        return Polynomial.of_sum(whole, single, floats=number is not rational, atoms=atoms)
 
-        def terms(e: Any) -> Terms:
-            if e not in known:
-                known[e] = make(e)
-            return known[e]
-
-        def make(e: Any) -> Terms:
-            if e.is_Add:
-                return total(map(terms, e.args))
-            if e.is_Mul:
-                return reduce(product, map(terms, e.args))
-            if is_number(e):
-                c = _number(e)
-                return {one: c} if c else {}
-            base, power = base_and_power(e)
-            inside = opened(base, power)
-            if inside is not None:
-                return terms(inside)
-            if base.is_Add and power > 0:
-                return reduce(product, [terms(base)] * power)
-            return {raised(one, places[base], power): 1}
-
-        return Polynomial(atoms, terms(expr), floats=expr.has(sympy.Float))
+    @staticmethod
+    def of_sum(whole: Sum, single: bool = False, floats: bool = False, atoms: Sequence[Any] | None = None) -> Polynomial:
+        """The sum multiplied out, as `of` does with an expression."""
+        expansion = Expansion(single, atoms)
+        packed = expansion.of(whole)
+        return Polynomial(expansion.atoms, expansion.unpacked(packed), floats)
 
     def __add__(self, other: Polynomial) -> Polynomial:
         return self.like(total([self.terms, other.terms]))
@@ -100,7 +80,7 @@ class Polynomial:
     def with_all_partners(self) -> Polynomial:
         """With the sine and the cosine of every angle among the atoms."""
         waves = [x for x in self.atoms if isinstance(x, sympy.sin | sympy.cos)]
-        new = [w for x in waves for w in (sympy.sin(x.args[0]), sympy.cos(x.args[0])) if w not in self.atoms]
+        new = [w for x in waves for w in (wave(sympy.sin, x.args[0]), wave(sympy.cos, x.args[0])) if w not in self.atoms]
         return self.with_atoms([w for w in dict.fromkeys(new) if isinstance(w, sympy.sin | sympy.cos)])
 
     @cached_property
@@ -208,8 +188,11 @@ class Polynomial:
 
     def number(self, c: Number) -> Expr:
         """A coefficient in SymPy: a float where floats went in and it is long."""
-        long = self.floats and max(abs(c.numerator), c.denominator) > 1000
-        return sympy.Float(float(c)) if long else sympy.Rational(c.numerator, c.denominator)
+        return long_as_float(c) if self.floats else rational(c)
+
+    def as_sum(self) -> Sum:
+        """A sum of products, light."""
+        return Sum([(c, {x: p for x, p in zip(self.atoms, powers, strict=True) if p}) for powers, c in self.terms.items()])
 
     def plain(self) -> Expr:
         """A sum of products."""
@@ -243,61 +226,117 @@ def _normal(multiples: Powers, sine: bool, factor: int) -> tuple[tuple[Powers, b
     return (multiples, sine), 0 if sine and not first else factor
 
 
-# -- expressions as atoms, and sines of sums ----------------------------------------------------------------------------
-
-
-def is_number(e: Any) -> bool:
-    """Whether it is a coefficient: a rational or a finite float of ordinary length."""
-    return e.is_Rational or (e.is_Float and e._prec <= 53 and isfinite(e))
-
-
-def _number(e: Any) -> Number:
-    if e.is_Integer:
-        return int(e.p)
-    return Fraction(int(e.p), int(e.q)) if e.is_Rational else Fraction(float(e))
-
-
-def base_and_power(e: Any) -> tuple[Any, int]:
-    """(b, n) of bⁿ with a whole n; (e, 1) of anything else."""
-    return (e.base, int(e.exp)) if e.is_Pow and e.exp.is_Integer else (e, 1)
-
-
-def _atoms(e: Any, opened: Any) -> Iterable[Any]:
-    base, power = base_and_power(e)
-    if e.is_Add or e.is_Mul:
-        for x in e.args:
-            yield from _atoms(x, opened)
-    elif (inside := opened(base, power)) is not None:
-        yield from _atoms(inside, opened)
-    elif base.is_Add and power > 0:
-        yield from _atoms(base, opened)
-    elif not is_number(e):
-        yield base
-
+# -- sums multiplied out, sines of sums opened ---------------------------------------------------------------------------
 
 TRIGONOMETRIC = (sympy.sin, sympy.cos, sympy.tan, sympy.cot)
+PLACE = 16
+"""Bits of a power in a packed monomial Σ p_i 2^(16 i), so that monomials are multiplied by one addition."""
+Packed = dict[int, Number]
+"""Packed monomial → coefficient."""
 
 
-def _opened(base: Any, power: int) -> Any:
+class Expansion:
+    """A sum multiplied out. Atoms are found on the way; `single` opens waves of sums and multiples of angles."""
+
+    def __init__(self, single: bool, atoms: Sequence[Any] | None = None):
+        self._single, self._given = single, atoms is not None
+        self.atoms: list[Any] = list(atoms or ())
+        self._places = {x: 1 << PLACE * i for i, x in enumerate(self.atoms)}
+        self._known: dict[int, tuple[Sum, Packed]] = {}
+
+    def of(self, whole: Sum) -> Packed:
+        """Packed monomial → coefficient."""
+        if id(whole) in self._known:
+            return self._known[id(whole)][1]
+        out: Packed = {}
+        for term in whole.terms:
+            for monomial, c in self._term(term):
+                out[monomial] = out[monomial] + c if monomial in out else c
+        out = {monomial: c for monomial, c in out.items() if c}
+        self._known[id(whole)] = whole, out  # the sum is kept, so that no other one has its id
+        return out
+
+    def _term(self, term: Term) -> Iterable[tuple[int, Number]]:
+        c, powers = term
+        monomial, sums = 0, []
+        for x, p in powers.items():
+            if type(x) is Sum:
+                if p > 0:
+                    sums += [self.of(x)] * p
+                    continue
+                x = x.expression(rational)
+            if self._single and (x.is_Add or isinstance(x, TRIGONOMETRIC)):
+                inside = _opened(x, p)
+                if inside is not None:
+                    sums.append(self.of(inside))
+                    continue
+            monomial += p * self.place(x)
+        if not sums:
+            return [(monomial, c)]
+        first, *others = sums
+        for other in others:
+            first = _packed_product(first, other)
+        return [(monomial + m, c * d) for m, d in first.items()]
+
+    def place(self, x: Any) -> int:
+        """The monomial of an atom alone."""
+        place = self._places.get(x)
+        if place is None:
+            if self._given:
+                raise KeyError(x)
+            place = self._places[x] = 1 << PLACE * len(self.atoms)
+            self.atoms.append(x)
+        return place
+
+    def unpacked(self, packed: Mapping[int, Number]) -> Terms:
+        """The same with powers as tuples."""
+        n = len(self.atoms)
+        signs, powers, size = sum(1 << PLACE * i + PLACE - 1 for i in range(n)), Struct(f"<{n}h").unpack, PLACE // 8 * n
+        return {powers(((m + signs) ^ signs).to_bytes(size, "little")): c for m, c in packed.items()}
+
+
+def _packed_product(a: Packed, b: Packed) -> Packed:
+    out: Packed = {}
+    for p, c in a.items():
+        for q, d in b.items():
+            out[p + q] = out.get(p + q, 0) + c * d
+    return {m: c for m, c in out.items() if c}
+
+
+@lru_cache(maxsize=4096)
+def _opened(base: Any, power: int) -> Sum | None:
     """Powers of sin(a ± b), cos(2 a), tan(a) by those of single angles, and sums in denominators in one way of many.
 
     None where there is nothing to open.
     """
-    if not (isinstance(base, TRIGONOMETRIC) or (base.is_Add and power < 0)):
-        return None
-    made = _opened_wave(base)
-    if made.is_Add and power < 0:
-        factors = _canonical(made)
-        return None if base in factors else sympy.Mul(*(factor**power for factor in factors))
-    return None if made == base else made**power
+    made = opened_wave(base)
+    if len(made.terms) == 1:
+        term = made.terms[0]
+        return None if base in term[1] else Sum([raised_term(term, power)])
+    if power > 0:
+        return Sum([(1, {made: power})])
+    factors = _canonical(made.expression(rational))
+    return None if base in factors else Sum([_product_of(factors, power)])
+
+
+def _product_of(factors: Sequence[Any], power: int) -> Term:
+    """Π factor^power; a sum among them stays as it is."""
+    made: Term = (1, {})
+    for factor in factors:
+        made = multiplied(made, (1, {factor: power}) if factor.is_Add else raised_term(Sum.of(factor).terms[0], power))
+    return made
 
 
 @lru_cache(maxsize=4096)
-def _opened_wave(e: Any) -> Any:
-    if e.is_Add:
-        return e
+def opened_wave(e: Any) -> Sum:
+    """A wave of a sum or multiple of angles in those of the angles; anything else as it is."""
+    if e.is_Add or (e.args[0].is_Symbol and isinstance(e, sympy.sin | sympy.cos)):
+        return Sum.of(e)
     s, c = _single(e.args[0])
-    return {sympy.sin: s, sympy.cos: c, sympy.tan: s / c, sympy.cot: c / s}[e.func]
+    if isinstance(e, sympy.sin | sympy.cos):
+        return Sum(s if isinstance(e, sympy.sin) else c)
+    above, below = (s, c) if isinstance(e, sympy.tan) else (c, s)
+    return Sum([multiplied(as_factor(above), raised_term(as_factor(below), -1))])
 
 
 CANONICAL = 200
@@ -320,19 +359,26 @@ def _canonical(e: Any) -> tuple[Any, ...]:
     return (p.number(number), p.like({common: 1}).plain(), rest) if again == rest else (e,)
 
 
-def _single(angle: Any) -> tuple[Any, Any]:
+def _single(angle: Any) -> tuple[list[Term], list[Term]]:
     """(sin, cos) of a sum of whole multiples of angles in those of the angles."""
-    s, c = sympy.Integer(0), sympy.Integer(1)
-    for term in sympy.Add.make_args(angle):
+    s: list[Term] = []
+    c: list[Term] = [(1, {})]
+    for term in angle.args if angle.is_Add else (angle,):
         n, a = term.as_coeff_Mul()
         if not n.is_Integer or abs(n) > 4:
             n, a = sympy.Integer(1), term
-        sign = 1 if n > 0 else -1
-        s_a, c_a = sympy.Integer(0), sympy.Integer(1)
-        for _ in range(abs(int(n))):
-            s_a, c_a = s_a * sympy.cos(a) + c_a * sympy.sin(a), c_a * sympy.cos(a) - s_a * sympy.sin(a)
-        s, c = s * c_a + sign * c * s_a, c * c_a - sign * s * s_a
+        sign, sine, cosine = (1 if n > 0 else -1), Sum.of(wave(sympy.sin, a)).terms, Sum.of(wave(sympy.cos, a)).terms
+        for _ in range(abs(int(n))):  # sin(x ± a) = sin x cos a ± cos x sin a
+            s, c = (
+                _sum_of_products((s, cosine, 1), (c, sine, sign)),
+                _sum_of_products((c, cosine, 1), (s, sine, -sign)),
+            )
     return s, c
+
+
+def _sum_of_products(*parts: tuple[Sequence[Term], Sequence[Term], int]) -> list[Term]:
+    made = [multiplied((sign * c, x), y) for one, two, sign in parts for c, x in one for y in two]
+    return like_terms_joined(made)
 
 
 def terms_expanded(expr: Any, limit: int, single: bool = False) -> int:
@@ -351,49 +397,5 @@ def terms_expanded(expr: Any, limit: int, single: bool = False) -> int:
     if expr.is_Pow and expr.exp.is_Integer and expr.exp > 1:
         return comb(terms_expanded(expr.base, limit, single) + int(expr.exp) - 1, int(expr.exp))
     if single and isinstance(expr, TRIGONOMETRIC):
-        return terms_expanded(_opened_wave(expr), limit)
+        return len(opened_wave(expr).terms)
     return 1
-
-
-# -- arithmetic of terms ---------------------------------------------------------------------------------------------
-
-
-def raised(powers: Powers, i: int, by: int) -> Powers:
-    """A monomial times x_i^by."""
-    return (*powers[:i], powers[i] + by, *powers[i + 1 :])
-
-
-def accumulate(terms: Terms, powers: Powers, c: Number) -> None:
-    """terms + c × monomial, in place."""
-    now = terms.get(powers)
-    if now is None:
-        terms[powers] = c
-    elif now + c:
-        terms[powers] = now + c
-    else:
-        del terms[powers]
-
-
-def total(parts: Iterable[Terms]) -> Terms:
-    """The sum."""
-    out: Terms = {}
-    for part in parts:
-        for powers, c in part.items():
-            out[powers] = out.get(powers, 0) + c
-    return {powers: c for powers, c in out.items() if c}
-
-
-def product(a: Terms, b: Terms) -> Terms:
-    """The product, multiplied out."""
-    out: Terms = {}
-    for p, c in a.items():
-        for q, d in b.items():
-            powers = tuple(map(add, p, q))
-            out[powers] = out.get(powers, 0) + c * d
-    return {powers: c for powers, c in out.items() if c}
-
-
-def content(numbers: Collection[Number]) -> Fraction:
-    """The largest number that leaves integers; negative where all are."""
-    sign = -1 if all(c.numerator < 0 for c in numbers) else 1
-    return Fraction(sign * gcd(*(c.numerator for c in numbers)), lcm(*(c.denominator for c in numbers)))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
+from math import comb
 from typing import Any
 
 import sympy
 from sympy import Expr
 
 from appell.tidy.draft import Draft, Drafts, shortest
-from appell.tidy.measure import characters
-from appell.tidy.polynomial import TRIGONOMETRIC, Polynomial, terms_expanded
+from appell.tidy.polynomial import TRIGONOMETRIC, Polynomial, opened_wave, terms_expanded
+from appell.tidy.sums import Sum, Term, as_factor, multiplied, raised_term, read, spread
+from appell.tidy.terms import rational
 from appell.tidy.waves import (
     fewest_squares,
     on_unit_quaternions,
@@ -26,51 +29,107 @@ FEW = 8
 """A way with that many terms more than twice the fewest is not drafted."""
 DENOMINATOR = 200
 """Terms up to which a sum in a denominator is."""
+INSIDE = 60
+"""Terms up to which a sum inside a product is multiplied out for itself."""
 
 
 def collected(expr: Expr, *, limit: int = SMALL, unit: bool = False) -> Expr:
     """Σ c × monomial where it has at most `limit` terms and is shorter; else as given. `unit` uses |q| = 1 of quaternions."""
-    if expr.is_Atom or terms_expanded(expr, limit) > limit:
+    if expr.is_Atom or is_product(expr) or terms_expanded(expr, limit) > limit:
         return expr
     return _collected(expr, limit, unit)
 
 
 @lru_cache(maxsize=4096)
 def _collected(expr: Expr, limit: int, unit: bool) -> Expr:
-    drafts = _drafts(expr, limit, unit)
+    whole, number = read(expr)
+    return shorter(whole, limit, unit, floats=number is not rational).expression(number)
+
+
+def is_product(expr: Any) -> bool:
+    """Whether it is a product of symbols, and of waves of different ones: there is no shorter way to write it."""
+    factors = expr.args if expr.is_Mul else (expr,)
+    return _is_product(x.base if x.is_Pow and x.exp.is_Integer else x for x in factors if not x.is_Rational)
+
+
+def _is_product(bases: Iterable[Any]) -> bool:
+    angles: set[Any] = set()
+    for x in bases:
+        if type(x) is Sum:
+            return False
+        if isinstance(x, sympy.sin | sympy.cos) and x.args[0].is_Symbol and x.args[0] not in angles:
+            angles.add(x.args[0])
+        elif not x.is_Symbol:
+            return False
+    return True
+
+
+def count(whole: Sum, limit: int, single: bool = False) -> int:
+    """The number of terms of the sum multiplied out, as `terms_expanded` counts those of an expression."""
+    found = 0
+    for _, powers in whole.terms:
+        each = 1
+        for x, p in powers.items():
+            if p > 0 and type(x) is Sum:
+                each *= comb(count(x, limit, single) + p - 1, p)
+            elif p > 0 and single and isinstance(x, TRIGONOMETRIC):
+                each *= comb(len(opened_wave(x).terms) + p - 1, p)
+        found += each
+        if found > limit:
+            break
+    return found
+
+
+def shorter(whole: Sum, limit: int, unit: bool, floats: bool = False, standing: Polynomial | None = None) -> Sum:
+    """The shortest draft of a sum with at most `limit` terms, where it is shorter than the `whole` as it stands.
+
+    `standing` is the sum multiplied out, where that is known.
+    """
+    if len(whole.terms) == 1 and _is_product(whole.terms[0][1]):
+        return whole
+    standing = standing or Polynomial.of_sum(whole, floats=floats)
+    drafts = _drafts(whole, standing, limit, unit)
     if drafts is not None:
-        return _made(expr, shortest(drafts))
+        return _made(whole, shortest(drafts))
     # too much at once: what multiplies each product of velocities by itself
-    first = _made(expr, shortest(_drafts_of([_with_its_angles(expr, unit)])))
-    parts: Any = sympy.Add.make_args(first)
-    if len(parts) == 1:
+    first = _made(whole, shortest(_drafts_of([_with_its_angles(standing, unit)])))
+    if len(first.terms) == 1:
         return first
-    again = sympy.Add(*(collected(part, limit=limit, unit=unit) if part.is_Mul else part for part in parts))
-    return min(first, again, key=characters)
+    parts = [Sum([term]) for term in first.terms]
+    again = [shorter(part, limit, unit, floats) if count(part, limit) <= limit else part for part in parts]
+    return min(first, spread([as_factor(part.terms) for part in again]), key=_size)
 
 
-def _made(expr: Expr, draft: Draft) -> Expr:
-    """The draft where it is shorter than the expression."""
-    if draft.size + draft.minus > characters(expr):
-        return expr
-    return min(expr, draft.make(), key=characters)
+def _made(whole: Sum, draft: Draft) -> Sum:
+    """The draft where it is shorter than the sum."""
+    if draft.size + draft.minus > whole.size:
+        return whole
+    return min(whole, Sum(draft.make()), key=_size)
 
 
-def _with_its_angles(expr: Expr, unit: bool) -> Polynomial:
-    """With the angles that the expression has, in as few squares as can be."""
-    p = with_angle_sums(fewest_squares(with_partners(Polynomial.of(expr))))
+def _size(way: Sum) -> int:
+    return way.size
+
+
+def _with_its_angles(p: Polynomial, unit: bool) -> Polynomial:
+    """With the angles that the polynomial has, in as few squares as can be."""
+    if any(isinstance(x, sympy.sin | sympy.cos) for x in p.atoms):
+        p = with_angle_sums(fewest_squares(with_partners(p)))
     return on_unit_quaternions(p) if unit else p
 
 
-def _drafts(expr: Expr, limit: int, unit: bool) -> list[Draft] | None:
+def _drafts(whole: Sum, standing: Polynomial, limit: int, unit: bool) -> list[Draft] | None:
     """As it stands, and in sines and cosines of single angles, where all that cancels has cancelled; None if too long."""
-    waves = expr.has(*TRIGONOMETRIC)
-    if not waves and not _has_sums_below(expr):
-        return _drafts_of([_with_its_angles(expr, unit)])
-    if waves and terms_expanded(expr, 4 * limit, single=True) > 4 * limit:
+    waves = [x for x in standing.atoms if isinstance(x, TRIGONOMETRIC)]
+    below = any(x.is_Add for x in standing.atoms)
+    if not waves and not below:
+        return _drafts_of([_with_its_angles(standing, unit)])
+    if waves and count(whole, 4 * limit, single=True) > 4 * limit:
         return None
-    plain = Polynomial.of(expr, single=True).with_all_partners().reduced()
-    ways = [_with_its_angles(expr, unit)]
+    is_single = not below and all(x.args[0].is_Symbol and isinstance(x, sympy.sin | sympy.cos) for x in waves)
+    plain = standing if is_single else Polynomial.of_sum(whole, single=True, floats=standing.floats)
+    plain = plain.with_all_partners().reduced()
+    ways = [_with_its_angles(standing, unit)]
     for p in (plain, *_over_denominators(plain)):
         square = squared(p)
         same = [p, square, with_double_angles(square), with_angle_sums(square), with_angle_sums(p)] if waves else [p]
@@ -96,26 +155,34 @@ def _over_denominators(p: Polynomial) -> list[Polynomial]:
     return [] if best is p else [best]
 
 
-def _has_sums_below(expr: Any) -> bool:
-    return any(p.exp.is_Integer and p.exp < 0 and p.base.is_Add for p in expr.atoms(sympy.Pow))
-
-
 @lru_cache(maxsize=4096)
-def _short_sum(e: Any) -> Any:
+def _short_sum(e: Any) -> Sum:
     """A sum in a denominator, written for itself."""
-    return collected(e, limit=DENOMINATOR)
+    return Sum.of(collected(e, limit=DENOMINATOR))
 
 
-def inside_out(expr: Any, limit: int = 60) -> Any:
-    """The expression with each sum inside a product or a power collected, innermost first, so that less is multiplied out."""
-    known: dict[Any, Any] = {}
+def inside_out(whole: Sum, floats: bool = False) -> Sum:
+    """The sum with each sum inside a product or a power collected, innermost first, so that less is multiplied out."""
+    known: dict[Sum, Sum] = {}
 
-    def short(e: Any) -> Any:
-        if e.is_Atom or not (e.is_Add or e.is_Mul or e.is_Pow):
-            return e
-        if e not in known:
-            made = e.func(*map(short, e.args))
-            known[e] = collected(made, limit=limit) if made.is_Add else made
-        return known[e]
+    def inside(one: Sum) -> Sum:
+        terms = [product(term) for term in one.terms]
+        return one if all(new is old for new, old in zip(terms, one.terms, strict=True)) else spread(terms)
 
-    return expr.func(*map(short, expr.args)) if expr.args else expr
+    def product(term: Term) -> Term:
+        sums = [(x, p) for x, p in term[1].items() if type(x) is Sum]
+        if not sums:
+            return term
+        made: Term = (term[0], {x: p for x, p in term[1].items() if type(x) is not Sum})
+        for x, p in sums:
+            made = multiplied(made, raised_term(as_factor(short(x).terms), p))
+        return made
+
+    def short(one: Sum) -> Sum:
+        if one not in known:
+            made = inside(one)
+            few = len(made.terms) > 1 and count(made, INSIDE) <= INSIDE
+            known[one] = shorter(made, INSIDE, False, floats) if few else made
+        return known[one]
+
+    return inside(whole)

@@ -9,7 +9,9 @@ from itertools import combinations
 import sympy
 from sympy import Expr
 
-from appell.tidy.polynomial import Polynomial, Terms, accumulate, raised, total
+from appell.tidy.polynomial import Polynomial
+from appell.tidy.sums import wave
+from appell.tidy.terms import Terms, accumulate, raised, total
 
 
 def with_partners(p: Polynomial) -> Polynomial:
@@ -17,7 +19,7 @@ def with_partners(p: Polynomial) -> Polynomial:
     squared = [x for i, x in enumerate(p.atoms) if any(powers[i] > 1 for powers in p.terms)]
     waves = [x for x in squared if isinstance(x, sympy.sin | sympy.cos)]
     pairs = [(x, sympy.sin if isinstance(x, sympy.cos) else sympy.cos) for x in waves]
-    return p.with_atoms([y for x, other in pairs if (y := other(x.args[0])) not in p.atoms and isinstance(y, other)])
+    return p.with_atoms([y for x, other in pairs if (y := wave(other, x.args[0])) not in p.atoms and isinstance(y, other)])
 
 
 def fewest_squares(p: Polynomial) -> Polynomial:
@@ -61,7 +63,7 @@ def with_double_angles(p: Polynomial) -> Polynomial:
                 c = longer.pop(powers)
                 accumulate(found, raised(raised(raised(powers, i, -n), j, -n), place, n), Fraction(c, 2**n))
         if found:
-            atoms += [sympy.sin(2 * angle), sympy.cos(2 * angle)]
+            atoms += [wave(sympy.sin, angle, 2), wave(sympy.cos, angle, 2)]
             left = total([longer, found])
     return Polynomial(atoms, left, p.floats)
 

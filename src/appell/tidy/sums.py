@@ -1,0 +1,250 @@
+"""Sums of products as they will be written: light to make, their length known before they are expressions.
+
+    Σ c Π base^power,        a base is a symbol, a function, or such a sum in brackets
+
+SymPy sorts, flattens and asks for assumptions at every product that it makes. Of several ways to write an expression all but
+one are thrown away, so that they are made here, and only the one that is shown becomes an expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from functools import cache, cmp_to_key, lru_cache
+from typing import Any
+
+import sympy
+from sympy import Add, Basic, Expr, Integer, Mul, Pow
+from sympy.core.function import Application
+
+from appell.tidy.measure import characters
+from appell.tidy.terms import Number, base_and_power, is_number, long_as_float, number_of, rational
+
+Term = tuple[Number, dict[Any, int]]
+"""A number, and base → power, of a product. Never changed once it is made."""
+
+
+class Sum:
+    """Σ terms, at least one of them. Equal where the terms are, in any order."""
+
+    __slots__ = ("_expr", "_key", "_size", "terms")
+
+    def __init__(self, terms: Sequence[Term], expr: Any = None, size: int | None = None):
+        self.terms, self._expr, self._key, self._size = terms, expr, None, size
+
+    @staticmethod
+    def of(expr: Any, known: dict[Any, Any] | None = None) -> Sum:
+        """An expression as it is nested; sums in sums are one."""
+        known = {} if known is None else known
+        if expr not in known:
+            nested = expr.is_Add and any(x.is_Add for x in expr.args)
+            terms = [_read(x, known) for x in (_flat(expr) if nested else expr.args if expr.is_Add else (expr,))]
+            known[expr] = Sum(like_terms_joined(terms)) if nested else Sum(terms, expr)
+        return known[expr]
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Sum) and self.key == other.key)
+
+    @property
+    def key(self) -> Any:
+        if self._key is None:
+            self._key = frozenset((c, frozenset(powers.items())) for c, powers in self.terms)
+        return self._key
+
+    def __neg__(self) -> Sum:
+        return Sum([(-c, powers) for c, powers in self.terms])
+
+    @property
+    def size(self) -> int:
+        """About the characters of its text, as `measure.characters` counts them."""
+        if self._size is None:
+            sizes = sum(size_of(c, powers) for c, powers in self.terms)
+            self._size = sizes + 3 * (len(self.terms) - 1) + all(c < 0 for c, _ in self.terms)
+        return self._size
+
+    def expression(self, number: Any) -> Expr:
+        """The expression; `number` makes one of a coefficient."""
+        if self._expr is None:
+            terms = [_product(c, powers, number) for c, powers in self.terms]
+            self._expr = terms[0] if len(terms) == 1 else _sum(terms)
+        return self._expr
+
+
+FLOATS = "floats"
+
+
+def read(expr: Any) -> tuple[Sum, Callable[[Number], Expr]]:
+    """An expression as it stands, and what makes numbers of coefficients: floats of long ones where floats went in."""
+    known: dict[Any, Any] = {}
+    whole = Sum.of(expr, known)
+    return (Sum(whole.terms, expr, characters(expr)), long_as_float) if FLOATS in known else (whole, rational)
+
+
+def _flat(e: Any) -> Iterable[Any]:
+    for x in e.args:
+        if x.is_Add:
+            yield from _flat(x)
+        else:
+            yield x
+
+
+def like_terms_joined(terms: Iterable[Term]) -> list[Term]:
+    """Terms of a sum, none of them twice."""
+    joined: dict[Any, Term] = {}
+    for c, powers in terms:
+        key = frozenset(powers.items())
+        joined[key] = (joined[key][0] + c if key in joined else c, powers)
+    return [term for term in joined.values() if term[0]] or [(0, {})]
+
+
+def _read(e: Any, known: dict[Any, Any]) -> Term:
+    number, powers = 1, {}
+    for x in e.args if e.is_Mul else (e,):
+        if x.is_Symbol:
+            powers[x] = powers.get(x, 0) + 1
+        elif is_number(x):
+            number *= number_of(x)
+            if x.is_Float:
+                known[FLOATS] = True
+        else:
+            base, power = base_and_power(x)
+            base = Sum.of(base, known) if base.is_Add else base
+            powers[base] = powers.get(base, 0) + power
+    return number, powers
+
+
+# -- lengths -----------------------------------------------------------------------------------------------------------
+
+
+@cache
+def digits(n: int) -> int:
+    """Of a number."""
+    return len(str(n))
+
+
+def size_of_base(x: Any) -> int:
+    """Characters of a symbol, a function or a sum without brackets."""
+    return x.size if type(x) is Sum else len(x.name) if x.is_Symbol else characters(x)
+
+
+def size_of(c: Number, powers: dict[Any, int]) -> int:
+    """Characters of a product but for its sign."""
+    above = below = n_above = n_below = 0
+    upper, lower = abs(c.numerator), c.denominator
+    if upper != 1:
+        above, n_above = digits(upper), 1
+    if lower != 1:
+        below, n_below = digits(lower), 1
+    for x, power in powers.items():
+        size = size_of_base(x) + (2 if type(x) is Sum or (power != 1 and x.is_Pow) else 0)
+        if power != 1 and power != -1:
+            size += 2 + digits(abs(power))
+        if power > 0:
+            above, n_above = above + size, n_above + 1
+        else:
+            below, n_below = below + size, n_below + 1
+    size = max(1, above + n_above - 1)
+    return size + below + n_below + (2 if n_below > 1 else 0) if n_below else size
+
+
+# -- products of what will be written ----------------------------------------------------------------------------------
+
+
+def as_factor(terms: Sequence[Term]) -> Term:
+    """A sum as a factor: itself where it is one product, else in brackets."""
+    return terms[0] if len(terms) == 1 else (1, {Sum(terms): 1})
+
+
+def multiplied(one: Term, other: Term) -> Term:
+    """one × other."""
+    powers = dict(one[1])
+    for x, p in other[1].items():
+        power = powers.get(x, 0) + p
+        if power:
+            powers[x] = power
+        else:
+            del powers[x]
+    return one[0] * other[0], powers
+
+
+def raised_term(term: Term, power: int) -> Term:
+    """term^power."""
+    c, powers = term
+    number = c**power if power > 0 else Fraction(1) / Fraction(c) ** -power
+    return number, {x: p * power for x, p in powers.items()}
+
+
+def spread(terms: Sequence[Term]) -> Sum:
+    """The sum, with a number times a sum among the terms multiplied out."""
+    parts = [_opened(term) for term in terms]
+    if all(part is None for part in parts):
+        return Sum(terms)
+    joined = [[term] if part is None else part for term, part in zip(terms, parts, strict=True)]
+    return Sum(like_terms_joined(one for part in joined for one in part))
+
+
+def _opened(term: Term) -> list[Term] | None:
+    """The terms of a number times a sum; None of any other product."""
+    c, powers = term
+    if len(powers) == 1:
+        ((x, p),) = powers.items()
+        if p == 1 and type(x) is Sum:
+            return [(c * d, inner) for d, inner in x.terms]
+    return None
+
+
+# -- waves -------------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=4096)
+def wave(kind: Any, angle: Any, times: int = 1) -> Any:
+    """sin or cos of a multiple of an angle; of a symbol without asking what it could be."""
+    if not angle.is_Symbol:
+        return kind(times * angle)
+    return Application.__new__(kind, angle if times == 1 else Mul._from_args((Integer(times), angle), True), evaluate=False)
+
+
+# -- as expressions ----------------------------------------------------------------------------------------------------
+
+_ORDER = cmp_to_key(Basic.compare)
+_PLAIN = (sympy.sin, sympy.cos, sympy.tan)
+
+
+def _product(c: Number, powers: dict[Any, int], number: Any) -> Any:
+    """c Π base^power, as SymPy would make it."""
+    factors, plain = [], True
+    for x, p in powers.items():
+        if type(x) is Sum:
+            x = x.expression(number)
+            plain = plain and x.is_Add
+        else:
+            plain = plain and (x.is_Symbol or isinstance(x, _PLAIN)) and x.is_commutative
+        factors.append(x if p == 1 else _power(x, p) if plain else x**p)
+    if not factors:
+        return number(c)
+    if c == 1 and len(factors) == 1:
+        return factors[0]
+    coefficient = [] if c == 1 else [number(c)]
+    if not plain or (len(factors) == 1 and factors[0].is_Add):
+        return Mul(*coefficient, *factors)
+    factors.sort(key=_ORDER)
+    return Mul._from_args((*coefficient, *factors), True)
+
+
+def _power(x: Any, p: int) -> Any:
+    """x^p of a symbol, a wave or a sum, about which nothing is asked."""
+    made: Any = Expr.__new__(Pow, x, Integer(p))
+    made.is_commutative = True
+    return made
+
+
+def _sum(terms: list[Any]) -> Any:
+    """The terms as SymPy would add them: no two are alike."""
+    if any(x.is_Add or not x.is_commutative for x in terms) or sum(x.is_Number for x in terms) > 1:
+        return Add(*terms)
+    terms.sort(key=_ORDER)
+    numbers = [x for x in terms if x.is_Number]
+    return Add._from_args((*numbers, *(x for x in terms if not x.is_Number)), True)
