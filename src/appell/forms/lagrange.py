@@ -45,11 +45,13 @@ class Lagrange(Form):
         )
 
     def derive(self, system: System, **options: Any) -> Equations:
-        E = expanded.inertia(system)
-        if E is None:
-            E = euler_lagrange(system) if system.holonomic_speeds else euler_lagrange_speeds(system)
         what = "T" if system.holonomic_speeds else "T in the speeds"
-        return with_multipliers(self, system, E, f"d/dt ∂T/∂q̇ − ∂T/∂q from {what}, with multipliers; {self.source}")
+        provenance = f"d/dt ∂T/∂q̇ − ∂T/∂q from {what}, with multipliers; {self.source}"
+        E = expanded.inertia(system)
+        if E is not None:
+            return with_multipliers(self, system, E, provenance, short=True)
+        E = euler_lagrange(system) if system.holonomic_speeds else euler_lagrange_speeds(system)
+        return with_multipliers(self, system, E, provenance)
 
 
 def lagrange(system: System) -> Equations:

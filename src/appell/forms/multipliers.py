@@ -31,10 +31,18 @@ from appell.tidy import collected
 
 
 def with_multipliers(
-    form: Form, system: System, inertia: Sequence[Expr], provenance: str, objects: Mapping[str, Any] | None = None
+    form: Form,
+    system: System,
+    inertia: Sequence[Expr],
+    provenance: str,
+    objects: Mapping[str, Any] | None = None,
+    short: bool = False,
 ) -> Equations:
-    """E_i = Q_i + Σ Λ_k W_ki, closed by the constraints at the level of accelerations. What is short is collected."""
-    E, lam = [collected(E_i) for E_i in inertia], multiplier_symbols(system)
+    """E_i = Q_i + Σ Λ_k W_ki, closed by the constraints at the level of accelerations. What is short is collected.
+
+    `short`: the inertia is collected already.
+    """
+    E, lam = inertia if short else [collected(E_i) for E_i in inertia], multiplier_symbols(system)
     forces = expanded.forces(system, lam) or _forces(system, lam)
     criterion = None
     if nonlinear_rows(system):

@@ -59,11 +59,12 @@ class _CJet(_Shown):
 
 
 _HEAVY = re.compile(r"[mMJI](\d.*|_.*)?")
+_DIGITS = re.compile(r"\d+")
 
 
 def _place(kind: type[_Shown], name: str) -> str:
     """A name in the order of factors of its class: masses and moments of inertia before other parameters; m₂ before m₁₀."""
-    counted = re.sub(r"\d+", lambda number: number[0].zfill(6), name)
+    counted = _DIGITS.sub(lambda number: number[0].zfill(6), name)
     return ("0" if kind is _BParameter and _HEAVY.fullmatch(name) else "1") + counted
 
 

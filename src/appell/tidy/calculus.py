@@ -95,7 +95,7 @@ class Calculus:
         used = [i for i, column in enumerate(zip(*terms, strict=True)) if any(column)]
         atoms = [self.expansion.atoms[i] for i in used]
         polynomial = Polynomial(atoms, {tuple(map(powers.__getitem__, used)): c for powers, c in terms.items()})
-        return shorter(polynomial.as_sum(), limit, False, standing=polynomial)
+        return shorter(polynomial.as_sum(), limit, False, given=polynomial)
 
 
 def total(*parts: Packed) -> Packed:

@@ -80,17 +80,17 @@ def count(whole: Sum, limit: int, single: bool = False) -> int:
     return found
 
 
-def shorter(whole: Sum, limit: int, unit: bool, floats: bool = False, standing: Polynomial | None = None) -> Sum:
+def shorter(whole: Sum, limit: int, unit: bool, floats: bool = False, given: Polynomial | None = None) -> Sum:
     """The shortest draft of a sum with at most `limit` terms, where it is shorter than the `whole` as it stands.
 
-    `standing` is the sum multiplied out, where that is known.
+    `given` is the sum multiplied out, where it was made from that.
     """
-    if len(whole.terms) == 1 and _is_product(whole.terms[0][1]):
+    if not floats and len(whole.terms) == 1 and _is_product(whole.terms[0][1]):
         return whole
-    standing = standing or Polynomial.of_sum(whole, floats=floats)
+    standing = given or Polynomial.of_sum(whole, floats=floats)
     drafts = _drafts(whole, standing, limit, unit)
     if drafts is not None:
-        return _made(whole, shortest(drafts))
+        return _made(whole, shortest(drafts)) if given is None else Sum(shortest(drafts).make())
     # too much at once: what multiplies each product of velocities by itself
     first = _made(whole, shortest(_drafts_of([_with_its_angles(standing, unit)])))
     if len(first.terms) == 1:

@@ -127,7 +127,12 @@ def digits(n: int) -> int:
 
 def size_of_base(x: Any) -> int:
     """Characters of a symbol, a function or a sum without brackets."""
-    return x.size if type(x) is Sum else len(x.name) if x.is_Symbol else characters(x)
+    if type(x) is Sum:
+        return x.size
+    if x.is_Symbol:
+        return len(x.name)
+    plain = isinstance(x, sympy.sin | sympy.cos) and x.args[0].is_Symbol
+    return 5 + len(x.args[0].name) if plain else characters(x)
 
 
 def size_of(c: Number, powers: dict[Any, int]) -> int:
