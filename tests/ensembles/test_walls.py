@@ -172,3 +172,25 @@ def test_no_lane_tries_for_ever():
     one = ap.simulate(example.system, start, 24 * np.pi / 1.75, values, rtol=1e-8, atol=1e-10, method="taylor")
     assert (many.status == Status.OK).all()
     assert np.abs(many[str(example.system.coordinates[0])].values[0] - one.q[-1, 0]) < 1e-5
+
+
+TABLE = ap.System([x], x.d**2 / 2, 9.81 * x, constraints=[ap.Unilateral(x - 0.35 * sin(5 * ap.t), "table", 0.75)], name="ball")
+BOWL = ap.System(
+    [x, y], (x.d**2 + y.d**2) / 2, 9.81 * y, {x: -x}, [ap.Unilateral(y - x**2 / 2, "bowl", 0.4)], name="ball in a bowl"
+)
+
+
+@pytest.mark.parametrize("how", [{"step": 0.01}, {"rtol": 1e-8}], ids=["fixed", "adaptive"])
+@pytest.mark.parametrize("system", [TABLE, BOWL], ids=["table", "bowl"])
+def test_a_run_does_not_know_its_neighbours(system, how):
+    """To the last bit, in whatever order runs of different lengths take their lanes: also after one that ended in contact."""
+    rng = np.random.default_rng(5)
+    n, order = 200, rng.permutation(200)
+    above = rng.uniform(0.4, 1.2, n)
+    starts = np.stack([above, *([above] if system is BOWL else []), *rng.uniform(-1, 1, (system.nv, n))], axis=1)
+    ends = rng.uniform(2.0, 4.0, n)
+    found = ap.simulate_many(system, starts, until=ends, threads=2, **how)
+    again = ap.simulate_many(system, starts[order], until=ends[order], threads=1, **how)
+    assert found.attrs["path"] == again.attrs["path"] == "lanes"
+    for name in ("x", "x_d"):
+        assert np.array_equal(found[name].values[order], again[name].values)

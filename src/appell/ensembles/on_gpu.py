@@ -75,7 +75,7 @@ class OnGpu(Ensemble):
                 sleep(POLL)
             stream.synchronize()
             self.kernel_seconds = cp.cuda.get_elapsed_time(begin, over) * 1e-3
-        results = (self.z, self.t, self.defect, self.values, self.steps, self.rejected, self.status, self.rows, self.row_times)
+        results = [array for array in vars(self).values() if isinstance(array, np.ndarray)]
         for here, there in self.there:
             if here.size and any(here is result for result in results):
                 there.get(out=here)

@@ -108,8 +108,12 @@ class Language:
     finish: Callable[[str], str] = str
 
 
-GATHERED, PATIENT, STRIDE = 20, 16, 4
-"""Threads of a warp of 32 whose steps are judged at once, turns of the others that one waits at most, and steps of a turn."""
+GATHERED, PATIENT = 20, 16
+"""Threads of a warp of 32 whose steps are judged at once, and turns of the others that one waits at most."""
+STRIDE = {"double": 4, "float": 6}
+"""Steps of a turn."""
+SHORT = 100
+"""Instructions of a right-hand side up to which the steps of a turn are written one after another."""
 
 VECTORS = Language(vector_types, emit_vectors, "c.in")
 """Vectors of a CPU, `appell_many_run`."""
@@ -139,7 +143,8 @@ def many_source(
     values = {
         **method, **_number_text(precision, lanes),
         "name": tableau.name, "groups": groups, "gathered": GATHERED, "patient": PATIENT,
-        "stride": STRIDE, "work": max(1, *(work for _, work in texts)), "interface": CDEF,
+        "stride": STRIDE[scalar], "unrolled": STRIDE[scalar] if len(rhs.instructions) <= SHORT else 1,
+        "work": max(1, *(work for _, work in texts)), "interface": CDEF,
         "project": _project_text(flow) if flow.projects else "", "reduce": _reduce_text(watch, precision) if watch else "",
     }  # fmt: skip
     types, functions = _template("walls.c.in").split("/* -- functions -- */") if walls else ("", "")
@@ -212,12 +217,21 @@ def _tableau_text(tableau: Tableau, precision: Precision) -> dict[str, object]:
     def combination(coefficients: Array) -> str:
         return " + ".join(f"{number(c)}*k[{j}][i]" for j, c in enumerate(coefficients) if c != 0)
 
+    def change(coefficients: Array) -> str:
+        """Of a state: h Σ c k, with the first c taken out where the others are multiples of it."""
+        first = next(c for c in coefficients if c != 0)
+        multiples = coefficients / first
+        if not np.array_equal(multiples, np.rint(multiples)):
+            return f"s->step*({combination(coefficients)})"
+        terms = (f"k[{j}][i]" if c == 1 else f"{number(c)}*k[{j}][i]" for j, c in enumerate(multiples) if c != 0)
+        return f"({number(first)}*s->step)*({' + '.join(terms)})"
+
     def stage(target: str, coefficients: Array, at: float, row: str) -> str:
         time = "s->t1" if at == 1 else f"s->t + {number(at)}*s->step"
         slope = f"        many_slope(s, {time}, s->{target}, k[{row}]);\n" if row else ""
         return (
             "    for (int g = 0; g < GROUPS; g++) {\n        Group *const s = all + g;\n        V (*const k)[NZ] = s->k;\n"
-            f"        for (int i = 0; i < NZ; i++) s->{target}[i] = s->z[i] + s->step*({combination(coefficients)});\n"
+            f"        for (int i = 0; i < NZ; i++) s->{target}[i] = s->z[i] + {change(coefficients)};\n"
             f"{slope}    }}"
         )
 
