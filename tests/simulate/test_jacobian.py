@@ -1,8 +1,6 @@
-"""Derivatives of accelerations: against differences of the same accelerations in extrapolated steps, and through JAX."""
+"""Derivatives of accelerations: against differences of the same accelerations in extrapolated steps."""
 
 from __future__ import annotations
-
-import importlib.util
 
 import numpy as np
 import pytest
@@ -56,28 +54,3 @@ def test_in_closed_form_and_refusals():
     twice = ap.System([x, y], (x.d**2 + y.d**2) / 2, constraints=rows)
     with pytest.raises(FormNotApplicable, match="redundant"):
         ap.compile(twice, {}, backend="vm").jacobian(0.0, [0.0, 0.0], [0.0, 0.0])
-
-
-@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed: pip install 'appell[jax]'")
-def test_through_jax():
-    import jax
-
-    before = jax.config.read("jax_enable_x64")
-    jax.config.update("jax_enable_x64", True)
-    try:
-        spring = ap.System([x], m * x.d**2 / 2, k * x**2 / 2)
-        run = ap.compile(spring, {k: 4.0, m: 1.0}, backend="vm")
-        f, i = run.jax(), [str(s) for s in spring.parameters].index("k")
-        q, v = np.array([1.0]), np.array([0.5])
-        grad = jax.grad(lambda q: f(0.0, q, v)[0])(q)
-        np.testing.assert_allclose(grad, [-4.0])
-        np.testing.assert_allclose(jax.jacfwd(lambda p: f(0.0, q, v, p))(run.p)[0, i], -1.0)
-        many = jax.vmap(lambda q: f(0.0, q, v))(np.array([[1.0], [2.0]]))
-        np.testing.assert_allclose(many[:, 0], [-4, -8])
-        end = jax.jit(lambda p: f.motion(q, v, p, step=0.01, steps=50)[0][0])
-        w, t = 2.0, 0.5
-        np.testing.assert_allclose(end(run.p), np.cos(w * t) + 0.5 / w * np.sin(w * t), rtol=1e-8)
-        by_w = -t * np.sin(w * t) - 0.5 / w**2 * np.sin(w * t) + 0.5 / w * t * np.cos(w * t)
-        np.testing.assert_allclose(jax.grad(end)(run.p)[i], by_w / (2 * w), rtol=1e-7)
-    finally:
-        jax.config.update("jax_enable_x64", before)

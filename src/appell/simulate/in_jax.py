@@ -1,23 +1,35 @@
-"""Accelerations and short motions as functions of JAX, with derivative rules from the graph (extra `[jax]`).
+"""Accelerations and short motions as functions of JAX, with derivatives of every order (extra `[jax]`).
 
     f = run.jax()
     jax.grad(lambda q: f.acceleration(0.0, q, v)[0])(q)
-    jax.grad(lambda p: f.motion(q, v, p, step=0.01, steps=100)[0][0])(p)
+    jax.hessian(lambda p: f.motion(q, v, p, step=0.01, steps=100)[0][0])(p)
 
-Values come from the compiled code through a callback; its rule is ż' = ż_t t' + ż_z z' + ż_p p', so that forward and reverse
-derivatives, `jit` and `vmap` work. Second derivatives do not.
+Values and derivatives come from compiled code, which JAX's own compiler calls (`backends.calls.in_jax`); `jit`, `vmap`, `grad`,
+`jacfwd`, `jacrev`, `scan` and their compositions work. Accelerations that are one graph, ż = f(t, z, p), are differentiated on
+it. Where a routine solves for y = (a, Λ) (many unknowns, given reactions, Gauss's minimum), R(t, z, p, y) = 0 gives
+
+    R_y y' = −R_t t' − R_z z' − R_p p',        ż' = ż_t t' + ż_z z' + ż_p p' + ż_y y',
+
+whose parts are graphs again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from appell.backends.calls.in_jax import Implicit, jax_call
 from appell.errors import BackendUnavailable, ModelError
-from appell.simulate.jacobian import slopes_of
+from appell.graph import Fn, make_fn
+from appell.graph.algebra import Value, apply, column, jacobian, row_major, symbols
+from appell.graph.smooth import Smooth, smooth
+from appell.normal_form.flow import Flow, acceleration, flow
+from appell.remember import remembered
+from appell.simulate.jacobian import refuse_kinks
 
 if TYPE_CHECKING:
     from appell.simulate.run import Run
@@ -25,101 +37,143 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class InJax:
-    """A run as functions of JAX; calling it is `acceleration`."""
+    """A run as functions of JAX; calling it is `acceleration`.
+
+    Arrays are float64 with `jax.config.update("jax_enable_x64", True)`. Without it JAX has float32 only: an evaluation is then
+    computed in double precision and rounded at its end, and a motion gathers the rounding of its steps. Where the equations are
+    singular the results are NaN, for JAX cannot raise an error in the middle of a program.
+    """
 
     run: Run
-    slope: Any  # (t, z, p) → ż, with its rule
+    slope: Callable[[Any, Any, Any], Any]  # (t, z, p) → ż
+    advance: Callable[[Any, Any, Any, Any], Any]  # (t, z, p, h) → z after a step
 
     def acceleration(self, t: Any, q: Any, v: Any, p: Any = None) -> Any:
         """a (nv,) at a state; p (np,) in the order of `system.parameters`, those of the run by default."""
-        import jax.numpy as jnp
-
-        z = self._state(q, v)
-        return self.slope(jnp.asarray(t, z.dtype), z, self._parameters(p, z))[self.run.form.nq :]
+        t, z, p = self._arrays(t, q, v, p)
+        return self.slope(t, z, p)[self.run.form.nq :]
 
     __call__ = acceleration
 
-    def motion(self, q: Any, v: Any, p: Any = None, *, step: float, steps: int, since: float = 0.0) -> tuple[Any, Any]:
-        """(q, v) after so many steps of the classical method of order 4; no projection onto constraints."""
+    def motion(self, q: Any, v: Any, p: Any = None, *, step: Any, steps: int, since: Any = 0.0) -> tuple[Any, Any]:
+        """(q, v) after so many steps of the classical method of order 4; no projection onto constraints, no walls.
+
+        The step and the first time may be arrays of JAX too, and be differentiated by.
+        """
         import jax
         import jax.numpy as jnp
 
-        if not (isinstance(steps, int) and steps >= 0 and np.isfinite(step)):
-            raise ModelError(f"a motion takes a finite step and a number of steps, not {step!r} and {steps!r}")
-        z = self._state(q, v)
-        given = self._parameters(p, z)
+        if not isinstance(steps, int | np.integer) or isinstance(steps, bool) or steps < 0:
+            raise ModelError(f"a motion takes a number of steps, a whole one from 0 on, not {steps!r}")
+        t, z, p = self._arrays(since, q, v, p)
+        h = _number("step", step, z.dtype)
 
-        def advance(z: Any, t: Any) -> tuple[Any, None]:
-            k1 = self.slope(t, z, given)
-            k2 = self.slope(t + step / 2, z + step / 2 * k1, given)
-            k3 = self.slope(t + step / 2, z + step / 2 * k2, given)
-            k4 = self.slope(t + step, z + step * k3, given)
-            return z + step / 6 * (k1 + 2 * k2 + 2 * k3 + k4), None
-
-        end, _ = jax.lax.scan(advance, z, since + step * jnp.arange(steps, dtype=z.dtype))
+        end, _ = jax.lax.scan(lambda z, k: (self.advance(t + k * h, z, p, h), None), z, jnp.arange(steps, dtype=z.dtype))
         return end[: self.run.form.nq], end[self.run.form.nq :]
 
-    def _state(self, q: Any, v: Any) -> Any:
+    def _arrays(self, t: Any, q: Any, v: Any, p: Any) -> tuple[Any, Any, Any]:
+        """(t, z, p) of one type; shapes are known while JAX traces."""
         import jax.numpy as jnp
 
-        q, v = jnp.asarray(q), jnp.asarray(v)
-        for name, given, wanted in (("q", q, self.run.form.nq), ("v", v, self.run.form.nv)):
-            _refuse_shape(name, given, wanted)
-        return jnp.concatenate([q, v])
+        given = [jnp.asarray(x) for x in (q, v, self.run.p if p is None else p)]
+        widths = (self.run.form.nq, self.run.form.nv, len(self.run.p))
+        for name, x, wanted in zip("qvp", given, widths, strict=True):
+            if x.shape != (wanted,):
+                raise ModelError(f"'{name}' has shape {x.shape}, expected ({wanted},); for batches use jax.vmap")
+        kind = jnp.result_type(float, *given[: 2 if p is None else 3])
+        if kind not in (np.float64, np.float32):
+            raise ModelError(f"accelerations are computed in float64 or float32, not in {kind}")
+        q, v, p = (x.astype(kind) for x in given)
+        return _number("t", t, kind), jnp.concatenate([q, v]), p
 
-    def _parameters(self, p: Any, z: Any) -> Any:
-        import jax.numpy as jnp
 
-        given = jnp.asarray(self.run.p if p is None else p, z.dtype)
-        _refuse_shape("p", given, len(self.run.p))
-        return given
+def _number(name: str, value: Any, kind: Any) -> Any:
+    import jax.numpy as jnp
 
-
-def _refuse_shape(name: str, given: Any, wanted: int) -> None:
-    """Shapes are known while JAX traces: an error of its callback would hide this one."""
-    if given.shape != (wanted,):
-        raise ModelError(f"'{name}' has shape {given.shape}, expected ({wanted},); for batches use jax.vmap")
+    array = jnp.asarray(value)
+    if array.shape or jnp.issubdtype(array.dtype, jnp.complexfloating):
+        said = f"an array of {array.dtype} of shape {array.shape}"
+        raise ModelError(f"'{name}' is a real number, not {said}; for batches use jax.vmap")
+    return array.astype(kind)
 
 
 def in_jax(run: Run) -> InJax:
     """See `Run.jax`."""
     try:
-        import jax
-        import jax.numpy as jnp
+        import jax  # noqa: F401
     except ImportError:
         raise BackendUnavailable("run.jax() needs JAX: pip install 'appell[jax]'") from None
-    slopes, nq = slopes_of(run), run.form.nq
+    refuse_kinks(run)
+    motion = flow(run.form, run.policies, work=False)
+    if not isinstance(motion.rhs, Fn):
+        slope = _implicit(run, motion)
+        return InJax(run, slope, partial(_stepped, slope))
+    call = lambda fn: lambda *x: jax_call(fn, run.backend, *x)[0]
+    slope = call(_smooth(motion.rhs))
+    return InJax(run, slope, call(_step(motion.rhs)) if motion.rhs.operations <= WHOLE else partial(_stepped, slope))
 
-    def values(kind: Any, t: Any, z: Any, p: Any) -> Any:
-        """ż and its derivatives in one row, any batch before."""
-        t, z, p = (np.asarray(x, dtype=float) for x in (t, z, p))
-        lead = np.broadcast_shapes(t.shape, z.shape[:-1], p.shape[:-1])
-        count = int(np.prod(lead, dtype=int))
-        tails = [(t, ()), (z, z.shape[-1:]), (p, p.shape[-1:])]
-        flat = [np.broadcast_to(x, (*lead, *tail)).reshape(count, *tail) for x, tail in tails]
-        out = slopes(flat[0], flat[1][:, :nq], flat[1][:, nq:], flat[2])
-        row = np.concatenate([out.zd, out.t, out.z.reshape(count, -1), out.p.reshape(count, -1)], axis=1)
-        return row.reshape(*lead, row.shape[1]).astype(kind)
 
-    nz, k = run.form.nq + run.form.nv, len(run.p)
+WHOLE = 500
+"""Operations of a right-hand side up to which a whole step is one graph: a quarter of the calls, four times the text."""
 
-    def called(t: Any, z: Any, p: Any) -> Any:
-        kind = jnp.result_type(z)  # as it is traced: the callback runs in another thread
-        shape = jax.ShapeDtypeStruct((2 * nz + nz * nz + nz * k,), kind)
-        return jax.pure_callback(partial(values, kind), shape, t, z, p, vmap_method="broadcast_all")
 
-    @jax.custom_jvp
+def _stepped(slope: Callable[[Any, Any, Any], Any], t: Any, z: Any, p: Any, h: Any) -> Any:
+    """z after a step of the classical method of order 4."""
+    k1 = slope(t, z, p)
+    k2 = slope(t + h / 2, z + h / 2 * k1, p)
+    k3 = slope(t + h / 2, z + h / 2 * k2, p)
+    k4 = slope(t + h, z + h * k3, p)
+    return z + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+
+
+@remembered
+def _step(rhs: Fn) -> Smooth:
+    """(t, z, p, h) → z after a step, on the graph."""
+    slopes = _smooth(rhs)
+    at = {port.name: symbols(port.name, port.size) for port in rhs.inputs}
+    assert slopes.doubt is not None
+    h, doubts, doubted = symbols("h", 1), [], slopes.doubt
+
+    def slope(*x: Any) -> Any:
+        doubts.extend(apply(doubted, *x).values())
+        return apply(slopes.fn, *x)["zd"]
+
+    end = _stepped(slope, at["t"], at["z"], at["p"], h)
+    inputs = {**{port.name: (at[port.name], port.shape) for port in rhs.inputs}, "h": (h, ())}
+    doubt = make_fn("doubt", inputs, {"doubt": (sum(doubts, Value(0)), ())})
+    return Smooth(make_fn("step", inputs, {"end": (end, end.shape[:1])}), (), doubt)
+
+
+@remembered
+def _smooth(rhs: Fn) -> Smooth:
+    return smooth(rhs, "zd", "margin")
+
+
+def _implicit(run: Run, motion: Flow) -> Callable[[Any, Any, Any], Any]:
+    """By y(t, q, v, p), which a routine solves for."""
+    import jax.numpy as jnp
+
+    solved, rest, nq = _solved(motion, acceleration(run.form, run.policies)), Smooth(motion.implicit()), run.form.nq
+
     def slope(t: Any, z: Any, p: Any) -> Any:
-        return called(t, z, p)[:nz]
+        a, lam, margin = jax_call(solved, run.backend, t, z[:nq], z[nq:], p)
+        y = jnp.concatenate([a, lam]) + jnp.where(margin > 0, 0.0, jnp.nan)
+        return jax_call(rest, run.backend, t, z, p, y)[0]
 
-    @slope.defjvp
-    def rule(primals: Any, tangents: Any) -> Any:
-        row = called(*primals)
-        zd, by_t, by_z, by_p = jnp.split(row, [nz, 2 * nz, 2 * nz + nz * nz])
-        t, z, p = tangents
-        return zd, by_t * t + by_z.reshape(nz, nz) @ z + by_p.reshape(nz, k) @ p
+    return slope
 
-    return InJax(run, slope)
+
+@remembered
+def _solved(motion: Flow, accelerations: Any) -> Implicit:
+    """(t, q, v, p) → a, Λ, margin with the equations R(t, q, v, p, y) = 0 of y = (a, Λ) and R_y."""
+    implicit = motion.implicit()
+    ports = (*accelerations.inputs, implicit.inputs[-1])
+    x = [symbols(port.name, port.size) for port in ports]
+    R = apply(implicit, x[0], column(x[1], x[2]), x[3], x[4])["residual"]
+    inputs = {port.name: (value, port.shape) for port, value in zip(ports, x, strict=True)}
+    R_y = jacobian(R, x[4])
+    residual = make_fn("residual", inputs, {"R": (R, R.shape[:1])})
+    return Implicit(accelerations, Smooth(residual), Smooth(make_fn("matrix", inputs, {"R_y": (row_major(R_y), R_y.shape)})))
 
 
 __all__ = ["InJax", "in_jax"]

@@ -61,7 +61,7 @@ def jacobian_of(run: Run) -> Callable[[ArrayLike, ArrayLike, ArrayLike], Jacobia
 
 def slopes_of(run: Run) -> Callable[[ArrayLike, ArrayLike, ArrayLike, ArrayLike], Slopes]:
     """(t, q, v, p) → `Slopes`, for one state or a batch of states and parameters, none of them folded in."""
-    _refuse(run)
+    refuse_kinks(run)
     run = replace(run, fold=())
     call = backend_named(run.backend).load(_derivatives(flow(run.form, run.policies, work=False)))
     names = [port.name for port in call.fn.outputs]
@@ -83,7 +83,7 @@ def slopes_of(run: Run) -> Callable[[ArrayLike, ArrayLike, ArrayLike, ArrayLike]
     return slopes
 
 
-def _refuse(run: Run) -> None:
+def refuse_kinks(run: Run) -> None:
     if run.system.frictions:
         raise FormNotApplicable("accelerations with friction depend on its mode and have no derivatives at its borders")
     if run.policies.redundant:
@@ -130,4 +130,4 @@ def _derivatives(motion: Any) -> Fn:
     return make_fn("derivatives", inputs, outputs)
 
 
-__all__ = ["Jacobian", "Slopes", "jacobian_of", "slopes_of"]
+__all__ = ["Jacobian", "Slopes", "jacobian_of", "refuse_kinks", "slopes_of"]

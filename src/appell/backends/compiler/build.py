@@ -122,12 +122,17 @@ class _Object(NamedTuple):
     cached: bool
 
 
-def build(source: str | Draft, declarations: str, *, optimise: str = "fast") -> Library:
+def build(
+    source: str | Draft, declarations: str, *, optimise: str = "fast", include: tuple[str, ...] = (), also: tuple[str, ...] = ()
+) -> Library:
     """Compiles (or finds) `source` and loads it; `declarations` are cffi's `cdef` of what Python may call.
 
-    optimise "fast" contracts a*b + c to one rounding; "exact" rounds as CasADi's evaluator does, to the bit.
+    optimise "fast" contracts a*b + c to one rounding; "exact" rounds as CasADi's evaluator does, to the bit. Headers come from
+    the folders `include`; `also` names the versions of all of them.
     """
-    return _build(working_compiler(), source, declarations, OPTIMISE[optimise])
+    way = _library_way(working_compiler(), OPTIMISE[optimise])
+    way = way._replace(flags=(*way.flags, *(f"-I{folder}" for folder in include)), also=also)
+    return _library(_obtain(way, source, _handle), declarations, OPTIMISE[optimise])
 
 
 def find(draft: Draft, declarations: str, *, optimise: str = "fast") -> Library | None:

@@ -1,0 +1,264 @@
+"""Compiled functions as operations of JAX, with derivatives of every order (extra `[jax]`).
+
+    y_1, … = jax_call(smooth, backend, x_1, …)        x_i in the shapes of the ports, or with batches before
+
+JAX's compiler calls the machine code itself, through its foreign function interface: no Python, no copy (`xla.c.in`; plain C
+against the header that comes with jaxlib). A batch of `vmap` is one call, on vectors where it is large. The rules of
+differentiation are those of `graph.smooth`: the tangent of an operation is an operation, and so is its transpose. What is no
+graph has the tangent of an implicit function.
+
+Where JAX runs on another device, where there is no C compiler, or no header, the same operation goes through a callback:
+the arrays come to the host, the results go back.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib.metadata import version
+from importlib.resources import files
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from appell.backends.calls.vectors import LARGE, Lanes, lanes_here
+from appell.backends.compiler.build import Library, build
+from appell.backends.compiler.cache import digest
+from appell.backends.notice import notice
+from appell.backends.once import once
+from appell.backends.table import backend_named
+from appell.backends.text.c_source import declarations, module
+from appell.errors import BackendUnavailable
+from appell.graph.composite import Composite
+from appell.graph.fn import FLOAT, Fn
+from appell.graph.smooth import Smooth
+from appell.remember import kept_in
+
+WIDE = 64
+"""States in a batch that are worth a compiler run for vectors: who compiles a program with JAX waits for compilers anyway."""
+
+
+@dataclass(frozen=True, eq=False)
+class Implicit:
+    """A function that a routine solves for: y(x) with R(x, y) = 0, its outputs the parts of y and a margin.
+
+    residual: (x, y) → R; matrix: (x, y) → R_y. The tangent is that of the theorem of the implicit function, R_y y' = −R_x x'.
+    """
+
+    fn: Composite
+    residual: Smooth
+    matrix: Smooth
+
+
+Function = Smooth | Implicit
+
+
+def jax_call(fn: Function, backend: str, *arrays: Any) -> Any:
+    """The outputs of a function at arrays of JAX, all of one type (float64, float32)."""
+    return _operation().bind(*arrays, fn=fn, backend=backend)
+
+
+@cache
+def _operation() -> Any:
+    """The one primitive; which function it calls is a parameter of it."""
+    import jax
+    from jax.extend.core import Primitive
+    from jax.interpreters import ad, batching, mlir
+
+    operation: Any = Primitive("appell")
+    operation.multiple_results = True
+    operation.def_impl(jax.jit(operation.bind, static_argnames=("fn", "backend")))
+    operation.def_abstract_eval(_abstract)
+    mlir.register_lowering(operation, mlir.lower_fun(_called_back, multiple_results=True))
+    mlir.register_lowering(operation, mlir.lower_fun(_called, multiple_results=True), platform="cpu")
+    batching.primitive_batchers[operation] = partial(_batched, operation)
+    ad.primitive_jvps[operation] = partial(_tangent, operation)
+    ad.primitive_transposes[operation] = partial(_transposed, operation)
+    return operation
+
+
+def _lead(arrays: Any, fn: Function, mapped: Any = None) -> tuple[int, ...]:
+    """The axes of the batch: those that an array has before the axes of its port (and after the one that is `mapped`)."""
+    skips = [0] * len(arrays) if mapped is None else mapped
+    leads = (x.shape[k : x.ndim - len(port.shape)] for x, port, k in zip(arrays, fn.fn.inputs, skips, strict=True))
+    return max(leads, key=len, default=())
+
+
+def _abstract(*arrays: Any, fn: Function, backend: str) -> list[Any]:
+    lead, kind = _lead(arrays, fn), arrays[0].dtype
+    for x, port in zip(arrays, fn.fn.inputs, strict=True):
+        assert x.dtype == kind and x.shape in (port.shape, (*lead, *port.shape)), (x, port, lead)
+    return [arrays[0].update(shape=(*lead, *port.shape), weak_type=False) for port in fn.fn.outputs]
+
+
+def _results(arrays: Any, fn: Function) -> list[Any]:
+    import jax
+
+    lead, kind = _lead(arrays, fn), arrays[0].dtype
+    return [jax.ShapeDtypeStruct((*lead, *port.shape), kind) for port in fn.fn.outputs]
+
+
+def _called(*arrays: Any, fn: Function, backend: str) -> Any:
+    """By machine code, where there is such."""
+    import jax
+
+    target = _target(fn, backend)
+    if target is None:
+        return _called_back(*arrays, fn=fn, backend=backend)
+    if prod(_lead(arrays, fn)) >= WIDE:
+        target.widen()
+    return jax.ffi.ffi_call(target.name, _results(arrays, fn))(*arrays)
+
+
+def _called_back(*arrays: Any, fn: Function, backend: str) -> Any:
+    """By a callback into Python."""
+    import jax
+
+    call, ports = backend_named(backend).load(fn.fn), fn.fn.inputs
+    results = _results(arrays, fn)
+    lead = _lead(arrays, fn)
+
+    def evaluate(*given: Any) -> list[Any]:
+        flat = [
+            np.asarray(x, FLOAT).reshape((-1, *port.shape) if np.ndim(x) > len(port.shape) else port.shape)
+            for x, port in zip(given, ports, strict=True)
+        ]
+        if not lead:
+            flat[0] = flat[0][None]
+        found = call.batch(*flat) if prod(lead) else [np.zeros(like.shape) for like in results]
+        return [np.asarray(y).reshape(like.shape).astype(like.dtype) for y, like in zip(found, results, strict=True)]
+
+    return jax.pure_callback(evaluate, results, *arrays)
+
+
+def _batched(operation: Any, arrays: Any, dims: Any, *, fn: Function, backend: str) -> Any:
+    """One axis more before the others. What is one for all of a batch stays so."""
+    import jax.numpy as jnp
+
+    mapped = [dim is not None for dim in dims]
+    ports = fn.fn.inputs
+    size = next(x.shape[dim] for x, dim, moves in zip(arrays, dims, mapped, strict=True) if moves)
+    front = [jnp.moveaxis(x, dim, 0) if moves else x for x, dim, moves in zip(arrays, dims, mapped, strict=True)]
+    within = _lead(front, fn, mapped)
+
+    def spread(x: Any, moves: bool, port: Any) -> Any:
+        own = x.ndim - moves - len(port.shape)
+        if moves and own < len(within):
+            x = x.reshape((size, *(1,) * len(within), *port.shape))
+        return x if not moves and not own else jnp.broadcast_to(x, (size, *within, *port.shape))
+
+    given = [spread(x, moves, port) for x, moves, port in zip(front, mapped, ports, strict=True)]
+    out = operation.bind(*given, fn=fn, backend=backend)
+    return out, (0,) * len(out)
+
+
+def _tangent(operation: Any, primals: Any, tangents: Any, *, fn: Function, backend: str) -> Any:
+    import jax.numpy as jnp
+    from jax.interpreters import ad
+
+    call = partial(operation.bind, backend=backend)
+    moving = tuple(i for i, x in enumerate(tangents) if type(x) is not ad.Zero)
+    moved = [tangents[i] for i in moving]
+    out = call(*primals, fn=fn)
+    if not moving:
+        return out, [jnp.zeros_like(y) for y in out]
+    if isinstance(fn, Smooth):
+        return out, call(*primals, *moved, fn=fn.tangent(moving))
+    return out, [*_implied(call, fn, primals, out[:-1], moving, moved), jnp.zeros_like(out[-1])]
+
+
+def _implied(call: Any, fn: Implicit, x: Any, parts: Any, moving: tuple[int, ...], moved: Any) -> list[Any]:
+    """The parts of y' = −R_y⁻¹ R_x x'."""
+    import jax.numpy as jnp
+
+    y = jnp.concatenate(parts, axis=-1)
+    (R,), (R_y,) = call(*x, y, *moved, fn=fn.residual.tangent(moving)), call(*x, y, fn=fn.matrix)
+    yd = -jnp.linalg.solve(R_y, R[..., None])[..., 0]
+    return jnp.split(yd, np.cumsum([part.shape[-1] for part in parts])[:-1], axis=-1)
+
+
+def _transposed(operation: Any, cotangents: Any, *arrays: Any, fn: Function, backend: str) -> Any:
+    from jax.interpreters import ad
+
+    assert isinstance(fn, Smooth)
+    wanted = tuple(i for i, x in enumerate(arrays) if ad.is_undefined_primal(x))
+    assert set(wanted) <= set(fn.linear), (wanted, fn.linear)
+    known = [x for i, x in enumerate(arrays) if i not in fn.linear]
+    bars = list(map(ad.instantiate_zeros, cotangents))
+    found = operation.bind(*known, *bars, fn=fn.transposed(wanted), backend=backend)
+    result: list[Any] = [None] * len(arrays)
+    for i, bar in zip(wanted, found, strict=True):
+        extra = bar.ndim - arrays[i].aval.ndim  # one for all of a batch: all of the batch acts on it
+        result[i] = bar.sum(axis=tuple(range(extra))) if extra else bar
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """A function that XLA knows by the digest of what it computes: programs that JAX keeps on disk find the same one."""
+
+    name: str
+    library: Library
+    lanes: Lanes | None
+
+    def widen(self) -> None:
+        """Large batches go on vectors from now on."""
+        if self.lanes is None or not self.lanes.take(LARGE, FLOAT):
+            return
+        library, fn = self.lanes.built["double"], self.lanes.fn
+        assert library is not None
+        room, address = getattr(library.lib, f"{fn.name}_room")(), library.address(f"{fn.name}_lanes")
+        least = 2 * lanes_here("double")
+        self.library.handle.xla_widen(ctypes.c_void_p(address), ctypes.c_ssize_t(room), ctypes.c_ssize_t(least))
+
+
+def _target(fn: Function, backend: str) -> Target | None:
+    """The function in machine code and registered with XLA; None where it cannot be."""
+    if backend_named(backend).program is None or (isinstance(fn.fn, Composite) and not fn.fn.routine):
+        return None
+    known = kept_in(fn, "target")
+    if not known:
+        known["of"] = _registered(_Text(fn.fn))
+    return known["of"]
+
+
+class _Text:
+    """A function by its C text."""
+
+    def __init__(self, fn: Fn | Composite):
+        self.fn, self.text = fn, "\n".join([module([fn]), _way_in(fn)])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Text) and other.text == self.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+
+@once
+def _registered(source: _Text) -> Target | None:
+    import jax
+
+    name, fn, folder = f"appell_{digest('xla', source.text)}", source.fn, Path(jax.ffi.include_dir())
+    try:
+        if not (folder / "xla/ffi/api/c_api.h").is_file():
+            raise BackendUnavailable("jaxlib has no header of its foreign functions")
+        library = build(source.text, declarations([fn]), include=(str(folder),), also=(version("jaxlib"),))
+    except BackendUnavailable as error:
+        notice("no xla", f"functions of JAX go through callbacks, some 10 to 100 µs each: {error}")
+        return None
+    jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(library.handle.xla_call), platform="cpu")
+    return Target(name, library, Lanes(fn) if isinstance(fn, Fn) and library.contracts else None)
+
+
+def _way_in(fn: Fn | Composite) -> str:
+    ports = (*fn.inputs, *fn.outputs)
+    text = files("appell.backends.calls").joinpath("xla.c.in").read_text(encoding="utf-8")
+    sizes, ranks = (", ".join(map(str, column)) for column in ((p.size for p in ports), (len(p.shape) for p in ports)))
+    return text.format(name=fn.name, inputs=len(fn.inputs), ports=len(ports), sizes=sizes, ranks=ranks)
+
+
+__all__ = ["Implicit", "jax_call"]
