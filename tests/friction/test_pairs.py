@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from sympy import Matrix, Rational, cos, sin
 from tests.friction.random_systems import broken
 
@@ -145,3 +146,34 @@ def test_feet_that_fall_flat_and_turn(feet):
         return
     assert motion.ok and {p.state for p in motion.phases if p.end == motion.t[-1]} == {"stick"}
     assert broken(motion) == []
+
+
+def plate(feet, limits):
+    """A plate of 1 kg and 0.02 kg m² on feet that rub with given limits, under a load that grows with time."""
+    rubs = []
+    for k, ((a, b), limit) in enumerate(zip(feet, limits, strict=True)):
+        foot = x + a * cos(z) - b * sin(z), y + a * sin(z) + b * cos(z)
+        rubs.append(ap.Friction(tuple(map(ap.total_derivative, foot)), limit=limit, name=f"foot {k}"))
+    forces = {x: ap.t, y: ap.t / 2, z: ap.t / 8}
+    return ap.System([x, y, z], (x.d**2 + y.d**2 + Rational(1, 50) * z.d**2) / 2, forces=forces, constraints=rubs)
+
+
+@pytest.mark.parametrize(
+    "feet, limits", [([(-0.2, -0.1), (0.3, 0.15), (-0.05, 0.2)], [1, 2, 1.5]), ([(-0.2, 0), (0.2, 0)], [1, 2])]
+)
+def test_feet_that_hold_together_give_way_together(feet, limits):
+    """Forces of the feet are not unique. They hold while any of them bear the load, by duality up to t = min Σ F_k |s_k(V)|
+    over the motions V of the plate with V·Q̇ = 1; it begins to move with v = V (V·Q̇)/(V·M V) τ²/2."""
+    parts = lambda p: np.array([1 - p[0] / 2 - p[1] / 8, p[0], p[1]])
+    slips = lambda V: [np.hypot(V[0] - V[2] * b, V[1] + V[2] * a) for a, b in feet]
+    found = minimize(lambda p: limits @ np.array(slips(parts(p))), [0.1, 0.1], method="Nelder-Mead",
+                     options={"xatol": 1e-11, "fatol": 1e-15, "maxiter": 5000})  # fmt: skip
+    V = parts(found.x)
+    tau = 1e-4
+    motion = ap.simulate(plate(feet, limits), {}, until=found.fun + tau, backend="vm")
+    assert [p.state for p in motion.phases] == ["stick"] * len(feet) + ["slip"] * len(feet) and motion.ok
+    assert [p.end for p in motion.phases[: len(feet)]] == pytest.approx([found.fun] * len(feet), abs=1e-11)
+    begun = V / (V @ np.diag([1, 1, 0.02]) @ V) * tau**2 / 2
+    assert np.abs(motion.v[-1] - begun).max() < 2e-3 * np.abs(begun).max()
+    for k, limit in enumerate(limits):
+        assert np.linalg.norm(motion.reaction(f"foot {k}"), axis=1).max() < limit * (1 + 1e-12)

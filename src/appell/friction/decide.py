@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from appell.errors import AppellError
 from appell.friction.choices import choices
 from appell.friction.cones import proposals
+from appell.friction.directions import refined
 from appell.friction.layout import Layout
 from appell.friction.lemke import proposed
 from appell.friction.mode import OFF, SLIP, STICK, Mode, Rub
@@ -93,14 +94,15 @@ def consistent(problem: Problem, faces: Sequence[int], resting: Sequence[int], s
             break
     if not (many and found and found[0].ties):
         return found
-    variants = islice(_variants(problem.own, found[0], faces, resting), VARIANTS)
+    variants = islice(_variants(problem, found[0], faces, resting), VARIANTS)
     answers = [answer for mode in variants for answer in problem.answers(mode, resting, faces) if answer.consistent]
     held = lambda answer: len(answer.mode.closed) + sum(rub.state == STICK for rub in answer.mode.rubs)
     return sorted(answers, key=held, reverse=True) or found
 
 
 def _proposals(problem: Problem, faces: Sequence[int], resting: Sequence[int], slipping: dict) -> Iterator[Mode]:
-    """By Lemke's method where it applies, else by projections onto the cones."""
+    """All that may stick does; then by Lemke's method where it applies, else by projections onto the cones."""
+    yield next(choices(problem.own, faces, resting, slipping))
     first = proposed(problem, faces, resting, slipping)
     if first is not None:
         yield first
@@ -108,14 +110,16 @@ def _proposals(problem: Problem, faces: Sequence[int], resting: Sequence[int], s
         yield from proposals(problem, faces, resting, slipping)
 
 
-def _variants(own: Layout, answer: Answer, faces: Sequence[int], resting: Sequence[int]) -> Iterator[Mode]:
-    """The mode of an answer with every other choice where it is tied."""
-    mode = answer.mode
+def _variants(problem: Problem, answer: Answer, faces: Sequence[int], resting: Sequence[int]) -> Iterator[Mode]:
+    """The mode of an answer with every other choice where it is tied; pairs without unique reactions yield together."""
+    own, mode, together = problem.own, answer.mode, answer.yielding
+    if together is not None and (exact := refined(problem, together)) is not None:
+        yield exact
     loose = [f for f in faces if own.m + f in answer.ties]
-    tied = [i for i in resting if own.parts[i] == 1 and own.own_rows(i)[0] in answer.ties]
+    tied = [i for i in resting if own.own_rows(i)[0] in answer.ties and (own.parts[i] == 1 or together is None)]
     for shut in product((True, False), repeat=len(loose)):
         closed = {f for f in mode.closed if f not in loose} | {f for f, kept in zip(loose, shut, strict=True) if kept}
-        for choice in product((Rub(STICK), Rub(SLIP, (1.0,)), Rub(SLIP, (-1.0,))), repeat=len(tied)):
+        for choice in product(*([Rub(STICK), *_slides(own, answer, i)] for i in tied)):
             rubs = [choice[tied.index(i)] if i in tied else rub for i, rub in enumerate(mode.rubs)]
             for i, rub in enumerate(rubs):
                 face = own.face_of(i)
@@ -123,7 +127,18 @@ def _variants(own: Layout, answer: Answer, faces: Sequence[int], resting: Sequen
                     rubs[i] = Rub(OFF)
                 elif rub.state == OFF:
                     rubs[i] = Rub(STICK)
-            yield Mode(tuple(sorted(closed)), tuple(rubs))
+            if (exact := refined(problem, Mode(tuple(sorted(closed)), tuple(rubs)))) is not None:
+                yield exact
+
+
+def _slides(own: Layout, answer: Answer, i: int) -> list[Rub]:
+    """The ways in which a friction that is tied may slide: a pair against its force."""
+    sign = _signed(own, Rub(STICK), i, answer.lam).sign
+    if own.parts[i] == 1:
+        return [Rub(SLIP, (1.0,), sign), Rub(SLIP, (-1.0,), sign)]
+    force = answer.force[own.columns(i)]
+    size = float(np.linalg.norm(force))
+    return [Rub(SLIP, tuple((-force / size).tolist()), sign, True)] if size > 0 else []
 
 
 def _different(problem: Problem, answers: list[Answer]) -> list[list[Answer]]:

@@ -27,6 +27,8 @@ Array = NDArray[np.float64]
 
 GRID = np.linspace(-np.pi, np.pi, 65)
 """Angles between which a direction is looked for."""
+SINGULAR = 1e-6
+"""Share of the largest slope of the angles below which a combination of them is left as it is."""
 SMALL = 1e-9
 """Share of the rates by which a slip that begins may seem to go backwards."""
 
@@ -113,8 +115,8 @@ class Beginning:
         for _ in range(40):
             value = self.across(angles)
             moved = self.across(angles + step * np.eye(len(angles)))
-            try:
-                turn = np.linalg.solve((moved - value).T / step, -value)
+            try:  # of feet that begin to turn together about a point, one combination of the angles is free at first
+                turn = np.linalg.lstsq((moved - value).T / step, -value, rcond=SINGULAR)[0]
             except np.linalg.LinAlgError:
                 return None
             if not np.isfinite(turn).all():

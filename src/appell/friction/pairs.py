@@ -22,6 +22,9 @@ FIRST_WAY = 1e-6
 """Part of a step in which a pair that begins to slide keeps its direction."""
 BEGINNING, PIECES = 2e-2, 25
 """Part of a step in which a pair that breaks away without a jump of its acceleration is led, and in how many pieces."""
+ASTRAY = 1e-6
+"""A turn that is not the last one of a direction."""
+NOWHERE = "a pair of slips does not begin to slide in any direction"
 
 
 class Pairs(Place):
@@ -78,20 +81,18 @@ class Pairs(Place):
                            first_step=end - trace.t, keep_steps=False)  # fmt: skip
             *_, there = self.loop.plain.run(task)
             if there.status is not Status.OK:
-                raise Undetermined("a pair of slips does not begin to slide in any direction")
+                raise Undetermined(NOWHERE)
             self._problem(end, there.z)
-            after, turned, rubs = self.slip.copy(), 0.0, list(mode.rubs)
-            for i in begun:
-                mean = (before + after)[own.columns(i)]
-                u = np.array(mode.rubs[i].u)
-                across = float(u[0] * mean[1] - u[1] * mean[0])
-                turn = self._turn(i, mode, across, u, end - trace.t, float(u @ mean))
-                turned = max(turned, abs(turn))
-                angle = float(np.arctan2(u[1], u[0])) + turn
+            turns = self._turns(begun, mode, before + self.slip, end - trace.t)
+            rubs = list(mode.rubs)
+            for i, turn in zip(begun, turns, strict=True):
+                angle = float(np.arctan2(rubs[i].u[1], rubs[i].u[0])) + float(turn)
                 rubs[i] = rubs[i]._replace(u=(float(np.cos(angle)), float(np.sin(angle))))
             mode = replace(mode, rubs=tuple(rubs))
-            if turned < 1e-12:
+            if np.abs(turns).max() < 1e-12:
                 break
+        if np.abs(turns).max() > ASTRAY:
+            raise Undetermined(NOWHERE)
         trace.modes.append((trace.t, mode))
         if len(self.task.times) > trace.passed:
             inside = self.task.times[trace.passed :]
@@ -100,14 +101,20 @@ class Pairs(Place):
             trace.pass_times(there.z_times)
         trace.move(end, there.z)
 
-    def _turn(self, i: int, mode: Mode, across: float, u: Array, dt: float, along: float) -> float:
-        """By how much a direction turns so that it is that of the slip: Newton's step, the force turning with it."""
-        at, rows = self._problem(), self.own.own_rows(i)
-        x = response(at.M, at.J[mode.acting(self.own)], at.W[:, mode.acting(self.own)], at.W[:, rows])
-        bound = max(self.answer_bound(at, i, mode), 0.0)
-        normal = np.array([-u[1], u[0]])
-        stiff = dt * bound * float(normal @ (at.J[rows] @ x) @ normal) + max(along, 0.0)
-        return float(np.clip(across / stiff, -0.5, 0.5)) if stiff > 0 else 0.0
+    def _turns(self, begun: list[int], mode: Mode, mean: Array, dt: float) -> Array:
+        """By how much directions turn to become those of the slips `mean`: Newton's step, the forces turning with them."""
+        at, own = self._problem(), self.own
+        rows = [row for i in begun for row in own.own_rows(i)]
+        acting = mode.acting(own)
+        moved = at.J[rows] @ response(at.M, at.J[acting], at.W[:, acting], at.W[:, rows])
+        u = np.array([mode.rubs[i].u for i in begun])
+        normal, slip = np.column_stack([-u[:, 1], u[:, 0]]), np.array([mean[own.columns(i)] for i in begun])
+        bound = np.array([max(self.answer_bound(at, i, mode), 0.0) for i in begun])
+        across = np.zeros((2 * len(begun), len(begun)))
+        for k in range(len(begun)):
+            across[2 * k : 2 * k + 2, k] = normal[k]
+        stiff = dt * across.T @ moved @ across * bound + np.diag(np.maximum((u * slip).sum(axis=1), 0.0))
+        return np.clip(np.linalg.lstsq(stiff, (normal * slip).sum(axis=1), rcond=1e-13)[0], -0.5, 0.5)
 
     def answer_bound(self, at: Problem, i: int, mode: Mode) -> float:
         """μ|Λ_N| or F of a friction that slides."""

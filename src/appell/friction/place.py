@@ -134,9 +134,10 @@ class Place:
         return found
 
     def _step_of(self, mode: Mode) -> float:
-        """The first step in a mode."""
+        """The largest of the first steps in a mode, as if the run were to go on for as long again."""
         trace = self.trace
-        task = replace(self.task, t0=trace.t, z0=trace.z, p=self._numbers(mode), first_step=None,
+        end = trace.t + self.task.t_end - self.task.t0
+        task = replace(self.task, t0=trace.t, z0=trace.z, t_end=end, p=self._numbers(mode), first_step=None,
                        times=np.zeros(0), max_steps=3, keep_steps=True)  # fmt: skip
         *_, there = self.loop.plain.run(task)
         return float(np.diff(there.t_steps).max(initial=0.0))

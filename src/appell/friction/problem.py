@@ -48,6 +48,7 @@ class Answer:
     solvable: bool
     slack: float = np.inf  # the smallest of all inequalities, in units of their sizes
     ties: tuple[int, ...] = ()
+    yielding: Mode | None = None  # the mode in which reactions that are not unique give way where they are at their bounds
 
     @property
     def consistent(self) -> bool:

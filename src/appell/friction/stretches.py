@@ -21,6 +21,9 @@ from appell.simulate.loop.task import Task
 
 Array = NDArray[np.float64]
 
+NEARLY = 1e-3
+"""Slack of reactions that are not unique below which it is a guard that falls to zero; above, it says that they hold."""
+
 
 
 class Stretches(Transitions):
@@ -92,7 +95,7 @@ class Stretches(Transitions):
             problem = self._problem(float(time), state)
             answer = problem.checked(problem.solve(self.mode), [], list(self.mode.closed), guess)
             inside = answer.solvable and answer.slack > TOLERANCE
-            found.append(1.0 if inside else answer.slack if answer.solvable else -1.0)
+            found.append(-1.0 if not answer.solvable else 1.0 if answer.slack > NEARLY else answer.slack)
             guess = answer.lam if inside else guess
         self._problem()
         return np.array(found)

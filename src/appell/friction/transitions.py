@@ -11,6 +11,7 @@ from appell.contact.events import Kind
 from appell.errors import AppellError
 from appell.friction.blows import Blows
 from appell.friction.decide import Undetermined, decide, dependent
+from appell.friction.directions import refined
 from appell.friction.guards import HIT, SIGN, STOP, Guard
 from appell.friction.mode import STICK, Mode
 from appell.friction.problem import Answer, Problem
@@ -119,6 +120,7 @@ class Transitions(Blows):
     def _slack(self, mode: Mode, t: float, z: Array, resting: list[int] | None = None, faces: list[int] | None = None) -> float:
         try:
             problem = self._problem(t, z)
+            mode = refined(problem, mode) or mode  # pairs that begin have the directions of then
             answer = problem.checked(problem.solve(mode), resting or [], list(mode.closed) if faces is None else faces)
         except (AppellError, np.linalg.LinAlgError):
             return -np.inf

@@ -95,7 +95,9 @@ def allowed_balance(motion: Motion) -> float:
     rtol, atol, energies = motion.tolerances["rtol"], motion.tolerances["atol"], motion._energies
     T, V = np.abs(energies["T"]), energies["V"]
     speed, way = np.abs(motion.v).max(initial=0.0), np.abs(motion.q - motion._origin.q).max(initial=0.0)
-    slopes = (2 * T.max() / speed if speed > 0 else 0.0) + (np.ptp(V) / way if way > 0 else 0.0)
+    way = way or speed * float(np.ptp(motion.t))  # at rest under a load both are rounding, and the work of the load is, too
+    forces = np.ptp(V) + np.ptp(motion.work)
+    slopes = (2 * T.max() / speed if speed > 0 else 0.0) + (forces / way if way > 0 else 0.0)
     rounding = np.finfo(float).eps * float((T + np.abs(V)).max())
     steps = max(10, motion.statistics.get("steps", 0) + len(motion.events))
     return steps * ((rtol + 1e-15) * motion.energy_scale + atol * motion.v.shape[1] * float(slopes) + rounding)

@@ -1,0 +1,137 @@
+"""The point that lies deepest inside lines and round cones: max τ over k, by lines that touch the cones, then Newton's method.
+
+    slope·k + value >= τ          slope·k + value − |F k + f| >= τ          (a second-order cone programme in few unknowns)
+
+Lines that touch a cone bound τ from above (Kelley 1960); what k itself allows bounds it from below. Where they are near each
+other and near zero, where the sign of τ decides, the conditions of the maximum are solved to the last digit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+
+Array = NDArray[np.float64]
+
+CLEAR = 1e-4
+"""Beyond that τ is surely not zero, and need not be known better."""
+EXACT = 1e-13
+"""Violation that is rounding."""
+SHARE = 1e-9
+"""Weight of a line or cone that bears none."""
+CUTS, NEWTON = 60, 30
+"""Lines that touch each cone at most, and steps of Newton's method."""
+
+
+class Line(NamedTuple):
+    """slope·k + value >= τ."""
+
+    slope: Array
+    value: float
+
+    def at(self, k: Array) -> Line:
+        return self
+
+    def depth(self, k: Array) -> float:
+        return float(self.slope @ k + self.value)
+
+    def curvature(self, k: Array) -> Array:
+        return np.zeros((len(k), len(k)))
+
+
+class Cone(NamedTuple):
+    """slope·k + value − |F k + f| >= τ, F (2, d)."""
+
+    slope: Array
+    value: float
+    F: Array
+    f: Array
+
+    def touched(self, u: Array) -> Line:
+        """The line that touches it where F k + f is along u."""
+        u = u / (np.linalg.norm(u) or 1.0)
+        return Line(self.slope - u @ self.F, float(self.value - u @ self.f))
+
+    def at(self, k: Array) -> Line:
+        return self.touched(self.F @ k + self.f)
+
+    def depth(self, k: Array) -> float:
+        return float(self.slope @ k + self.value - np.linalg.norm(self.F @ k + self.f))
+
+    def curvature(self, k: Array) -> Array:
+        """Second derivatives of the depth, (d, d)."""
+        force = self.F @ k + self.f
+        size = float(np.linalg.norm(force)) or 1.0
+        across = np.array([-force[1], force[0]]) @ self.F / size
+        return -np.outer(across, across) / size
+
+
+class Deepest(NamedTuple):
+    """τ, k (d,), and the weight of each bound: those that bear it touch the deepest point, Σ y ∇g = 0 and Σ y = 1."""
+
+    tau: float
+    k: Array
+    weights: Array
+
+
+def deepest(bounds: Sequence[Line | Cone], d: int) -> Deepest | None:
+    """The deepest point in d unknowns, or None where there is none."""
+    around = [np.array([np.cos(angle), np.sin(angle)]) for angle in np.pi / 4 * np.arange(8)]
+    lines = [(i, bound) for i, bound in enumerate(bounds) if isinstance(bound, Line)]
+    cones = [(i, bound) for i, bound in enumerate(bounds) if isinstance(bound, Cone)]
+    lines += [(i, cone.touched(u)) for i, cone in cones for u in around]
+    best: Deepest | None = None
+    for _ in range(CUTS):
+        found = _linear([line for _, line in lines], d)
+        if found is None:
+            return best
+        tau, k, of_lines = found
+        weights = np.zeros(len(bounds))
+        np.add.at(weights, [i for i, _ in lines], of_lines)
+        low = min([tau, *(cone.depth(k) for _, cone in cones)])
+        if best is None or low > best.tau:
+            best = Deepest(low, k, weights)
+        if low > CLEAR or tau < -CLEAR or tau - best.tau <= EXACT:
+            return best
+        if tau - best.tau < CLEAR and (exact := _exactly(bounds, Deepest(tau, k, weights))) is not None:
+            return exact
+        lines += [(i, cone.at(k)) for i, cone in cones if cone.depth(k) < tau - EXACT]
+    return best
+
+
+def _linear(lines: Sequence[Line], d: int) -> tuple[float, Array, Array] | None:
+    """(τ, k, weight of each line) of max τ below all lines."""
+    left = np.array([np.append(-line.slope, 1.0) for line in lines])
+    found = linprog(np.append(np.zeros(d), -1.0), A_ub=left, b_ub=[line.value for line in lines],
+                    bounds=[(None, None)] * d + [(None, 1e3)], method="highs")  # fmt: skip
+    return (float(found.x[-1]), found.x[:-1], -found.ineqlin.marginals) if found.status == 0 else None
+
+
+def _exactly(bounds: Sequence[Line | Cone], near: Deepest) -> Deepest | None:
+    """The deepest point near another: Σ y ∇g = 0, Σ y = 1 and g = τ for the depths g of all that bears weight y."""
+    (tau, k, weights), d = near, len(near.k)
+    bearing: list[int] = np.flatnonzero(weights > SHARE).tolist()
+    y = weights[bearing]
+    for _ in range(NEWTON):
+        touching = [bounds[i].at(k) for i in bearing]
+        slopes = np.array([line.slope for line in touching])
+        bend = np.sum([weight * bounds[i].curvature(k) for weight, i in zip(y, bearing, strict=True)], axis=0)
+        left = np.zeros((d + 1 + len(y), d + 1 + len(y)))
+        left[:d, :d], left[:d, d + 1 :], left[d, d + 1 :], left[d + 1 :, :d], left[d + 1 :, d] = bend, slopes.T, 1, slopes, -1
+        missed = np.concatenate([y @ slopes, [y.sum() - 1], [line.depth(k) - tau for line in touching]])
+        step = np.linalg.lstsq(left, -missed, rcond=1e-12)[0]
+        k, tau, y = k + step[:d], tau + float(step[d]), y + step[d + 1 :]
+        if np.abs(missed).max() <= EXACT:
+            break
+    if np.abs(missed).max() > 10 * EXACT or (y < -SHARE).any() or any(one.depth(k) < tau - 10 * EXACT for one in bounds):
+        return None
+    found = np.zeros(len(bounds))
+    found[bearing] = y
+    return Deepest(tau, k, found)
+
+
+__all__ = ["SHARE", "Cone", "Deepest", "Line", "deepest"]
