@@ -85,10 +85,9 @@ def test_books_write_masses_first_and_begin_with_what_is_added():
 
 
 def test_what_may_vanish_does_not_at_a_probe():
-    """Of 16 symbols two were equal at a probe: sin(o − m) was taken for a number that may be zero, and divided by."""
+    """Of 16 symbols two were equal at a probe: sin(p − n) was zero there, and divided by."""
     letters = sympy.symbols("a:p", real=True)
-    K, right = sympy.Matrix([[sympy.sin(letters[15] - letters[13])]]), sympy.Matrix([sum(letters)])
-    x = sympy.Symbol("x")
-    assert solve(K, right, [x], Effort(0))[x] == sum(letters) / K[0]
+    total, wave, x = sympy.Add(*letters), sympy.sin(letters[15] - letters[13]), sympy.Symbol("x")
+    assert solve(sympy.Matrix([[wave]]), sympy.Matrix([total]), [x], Effort(0))[x] == total / wave
     seen = [abs(probe(letters[0], i, 1)) for i in range(60)]
     assert len(set(seen)) == 60
