@@ -7,11 +7,17 @@ from importlib import import_module
 from typing import Any
 
 import pytest
+import sympy
 from sympy import cos, sin
 
 import appell as ap
+from appell import tidy
+from appell.forms import FORMS, display
+from appell.forms.derivation import restricted
 from appell.forms.display import lines
+from appell.forms.effort import Effort
 from appell.forms.names import named
+from appell.forms.symbolic import solve
 
 
 @cache
@@ -79,3 +85,30 @@ def test_names_are_not_those_of_the_system():
     names, values = named({x: long**2 / (k * long + 1)})
     (c,) = names
     assert str(c) == "c1" and names[c] == long and values[x] == c**2 / (k * c + 1)
+
+
+def test_what_shares_its_parts_is_gone_through_once():
+    """Written out, this has 2⁵⁰ parts; SymPy's `xreplace`, `free_symbols` and `has` would visit all of them."""
+    x, y = sympy.symbols("x y")
+    tower: Any = x
+    for k in range(50):
+        tower = sympy.Add(tower * y, sympy.sin(tower), k, evaluate=False)
+    assert restricted(restricted(tower, {x: y}), {y: x}) == restricted(tower, {y: x})
+    assert tidy.length(tower) > 2**50
+    assert solve(sympy.Matrix([[tower]]), sympy.Matrix([tower]), [sympy.Symbol("z")], Effort(0))
+
+
+def test_equations_that_would_fill_a_book_name_what_they_share(monkeypatch):
+    system = ap.zoo.four_bar().system
+    pseudo = FORMS["appell"].default(system, "pseudo")
+    long = ap.forms.appell(system, pseudo=pseudo)
+    plain = lines(long, "plain")
+    monkeypatch.setattr(display, "BOOK", 1000)
+    short = ap.forms.appell(system, pseudo=pseudo)
+    shown = lines(short, "plain")
+    names = shown[: len(shown) - len(plain)]
+    assert names and len(short.text("simplified")) <= len(short.text("plain")) < len(long.text("plain"))
+    table: dict[Any, Any] = {}
+    for e in names:
+        table[e.lhs] = restricted(e.rhs, table)
+    assert [restricted(e, table) for e in shown[len(names) :]] == plain

@@ -81,3 +81,19 @@ def test_a_thousandth_of_a_term_is_caught(name, form):
     table = agree(system, states=1, forms=["lagrange", Mutant(route, longest, 0)])
     judged = [max(line.judge_a, line.judge_force, -1 if math.isnan(line.shown) else line.shown) for line in table]
     assert judged[0] < 1e-9 and judged[1] > 1e-6 and not table.ok()
+
+
+class Slip(Mutant):
+    """A form with one of its kinematics, q̇ = ∂H/∂p or q̇ = h π̇, a thousandth too large."""
+
+    def derive(self, system, **options) -> Equations:
+        good = self.form.derive(system, **options)
+        lhs, rhs = good.kinematics[self.i].args
+        wrong = equation(lhs, rhs * sympy.Rational(1001, 1000))  # type: ignore[operator]
+        return replace(good, kinematics=tuple(wrong if i == self.i else e for i, e in enumerate(good.kinematics)))
+
+
+@pytest.mark.parametrize(("name", "form"), [("top", "hamilton"), ("trolley", "maggi"), ("trolley", "hamel"), ("body", "kane")])
+def test_kinematics_are_judged(name, form):
+    slip = Slip(FORMS[form], 0, 0)
+    assert agree(SYSTEMS[name], states=1, forms=[form]).ok() and not agree(SYSTEMS[name], states=1, forms=[slip]).ok()

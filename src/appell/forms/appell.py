@@ -19,10 +19,10 @@ from sympy import Expr
 
 from appell.errors import FormNotApplicable
 from appell.forms.base import Equations, Form, equation, generalized_forces
-from appell.forms.derivation import along, gradient, partial
+from appell.forms.derivation import along, gradient, partial, restricted
 from appell.forms.matrices import row_times
 from appell.forms.multipliers import with_multipliers, without_free_terms
-from appell.forms.pseudo import PseudoVelocities, liberated, refusal, restricted, suggest
+from appell.forms.pseudo import PseudoVelocities, liberated, refusal, suggest
 from appell.model import System
 
 
@@ -67,9 +67,7 @@ class Appell(Form):
         return chosen if option == "pseudo" else list(chosen.values())
 
 
-def appell(
-    system: System, pseudo: Mapping[str, Any] | None = None, independent: Iterable[Any] | None = None
-) -> Equations:
+def appell(system: System, pseudo: Mapping[str, Any] | None = None, independent: Iterable[Any] | None = None) -> Equations:
     """Appell's equations of a system: (18) with `pseudo`, (26) with `independent`, with multipliers with neither.
 
     pseudo: name → expression linear in q̇ (free terms and time-dependent coefficients included), or in q̈; as many as

@@ -22,9 +22,10 @@ import sympy
 from numpy.typing import ArrayLike, NDArray
 from sympy import Eq, Expr, Symbol
 
+from appell import tidy
 from appell.errors import FormNotApplicable, ModelError, SingularConfiguration
 from appell.forms import display, laws, stationary, symbolic
-from appell.forms.derivation import along, gradient, partial
+from appell.forms.derivation import Replacement, along, gradient, partial
 from appell.forms.effort import Effort
 from appell.forms.given import Values, finite, parameter_values, prescribed_values, vector
 from appell.forms.linear import Undetermined, solve_with_nullity
@@ -35,6 +36,9 @@ from appell.model import Constraint, System
 from appell.model.friction import refuse_friction
 from appell.model.multiplier import Multiplier
 from appell.remember import Later, Lazy, remembered
+
+LONG = 20_000
+"""Symbols from which solutions are put into formulas as they stand."""
 
 # -- the parts that every form reads off a system --------------------------------------------------------------------
 
@@ -241,11 +245,11 @@ class Equations:
     @cached_property
     def coefficients(self) -> tuple[sympy.Matrix, sympy.Matrix]:
         """(K, b) of K x = b with x the unknowns: K = ∂F/∂x, b = −F at x = 0. Nothing is expanded."""
-        zero = {x: sympy.Integer(0) for x in self.unknowns}
+        at_zero = Replacement(dict.fromkeys(self.unknowns, sympy.Integer(0)))
         F: Sequence[Any] = self.residuals
         slopes = [partial(x) for x in self.unknowns]
-        K = [d(f).xreplace(zero) for f in F for d in slopes]
-        at_rest: list[Any] = [f.xreplace(zero) for f in F]
+        K = [at_zero(d(f)) for f in F for d in slopes]
+        at_rest: list[Any] = [at_zero(f) for f in F]
         return sympy.Matrix(len(F), len(self.unknowns), K), sympy.Matrix([-f for f in at_rest])
 
     def solve(self, *, simplify: bool = True, budget: float = display.BUDGET) -> dict[Symbol, Expr]:
@@ -265,9 +269,10 @@ class Equations:
         K, b = K.applyfunc(inside), b.applyfunc(inside)
         effort = Effort(budget if simplify else 0.0)
         found: dict[Symbol, Any] = dict(symbolic.solve(K, b, self.unknowns, effort.share(2)))
+        insert = Replacement(found, evaluate=sum(map(tidy.length, found.values())) <= LONG)
         for symbol, formula in zip(multiplier_symbols(self.system), self.multipliers, strict=True):
             if symbol not in found:
-                found[symbol] = inside(formula).xreplace(found)
+                found[symbol] = insert(inside(formula))
         if not simplify:
             return found
         parts = len(found)
@@ -302,8 +307,14 @@ class Equations:
         numbers = arithmetic(precision)
         return self._solution({s: numbers.number(x) for s, x in state.items()}, numbers)
 
+    def read(self, solution: Values, precision: int = 50) -> tuple[list[Any], list[Any]]:
+        """(a, lam) of a `solution` of the same precision."""
+        return self._read(solution, arithmetic(precision))
+
     def _evaluate(self, values: Values, numbers: Arithmetic) -> tuple[list[Any], list[Any]]:
-        values = self._solution(values, numbers)
+        return self._read(self._solution(values, numbers), numbers)
+
+    def _read(self, values: Values, numbers: Arithmetic) -> tuple[list[Any], list[Any]]:
         return [values[a] for a in self.system.accelerations], self.route.recover(self, self._multiplier_tape, values, numbers)
 
     def _solution(self, values: Values, numbers: Arithmetic) -> Values:

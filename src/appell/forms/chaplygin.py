@@ -19,7 +19,7 @@ from sympy import Expr, Matrix, Symbol
 
 from appell.errors import FormNotApplicable, ModelError
 from appell.forms.base import Equations, Form, equation, generalized_forces
-from appell.forms.derivation import gradient
+from appell.forms.derivation import gradient, restricted
 from appell.forms.lagrange import euler_lagrange
 from appell.forms.matrices import Table, inverse, row_times, samples
 from appell.forms.numbers import magnitude
@@ -30,7 +30,6 @@ from appell.forms.pseudo import (
     liberated_by,
     needs_coordinates,
     refusal,
-    restricted,
     velocities_of,
 )
 from appell.jets import expression

@@ -83,6 +83,31 @@ def _sum(terms: list[Expr], nested: bool = False) -> Expr:
     return Add(*terms) if terms else ZERO
 
 
+class Replacement:
+    """Symbols replaced as they stand, each distinct subexpression once; nothing is expanded.
+
+    SymPy's `xreplace` visits a shared subexpression as often as it is used: without end in a closed chain of 12 links.
+    """
+
+    def __init__(self, table: Mapping[Any, Any], evaluate: bool = True):
+        """`evaluate`: whether sums and products are ordered anew, for which SymPy compares long ones in full."""
+        self._known: dict[Any, Any] = {s: value for s, value in table.items() if s != value}
+        self._evaluate = evaluate
+
+    def __call__(self, expr: Any) -> Any:
+        if expr not in self._known:
+            args = [self(x) for x in expr.args]
+            same = all(x is y for x, y in zip(args, expr.args, strict=True))
+            plain = {} if self._evaluate or not (expr.is_Add or expr.is_Mul) else {"evaluate": False}
+            self._known[expr] = expr if same else expr.func(*args, **plain)
+        return self._known[expr]
+
+
+def restricted(expr: Any, table: Mapping[Any, Any]) -> Any:
+    """The expression with symbols replaced as they stand: nothing is expanded or evaluated again."""
+    return Replacement(table)(expr)
+
+
 def partial(s: Symbol) -> Derivation:
     """∂/∂s; ∂/∂t moves prescribed functions with time."""
     if s == t:

@@ -42,6 +42,8 @@ ANGLES = 4
 """Angles of which an expression is multiplied out at the usual price."""
 PAGE = 5_000
 """Characters from which a solution is shown with names for what its parts share."""
+BOOK = 300_000
+"""Characters from which equations are, too: written out, a closed chain of 12 links would fill a hundred million."""
 BUDGET = 3.0
 """Effort (about seconds, counted in operations) for the equations of motion of one display; the rest of it has a third."""
 
@@ -121,6 +123,21 @@ def lines(equations: Equations, style: str, closing: bool = False) -> list[Eq]:
     return _find_lines(equations, style, closing)
 
 
+def _characters(rows: list[Eq]) -> int:
+    return sum(tidy.characters(side) for e in rows for side in (e.lhs, e.rhs))
+
+
+def _with_names(shown: list[Eq], equations: Equations) -> list[Eq]:
+    """What to show; with names for what it shares before it, where it would fill a book."""
+    sides: dict[Any, Any] = {sympy.Dummy(): side for e in shown for side in (e.lhs, e.rhs)}
+    if _characters(shown) <= BOOK:
+        return shown
+    names, short = named(sides, (*equations.unknowns, *equations.definitions, *equations.system.parameters))
+    written = list(short.values())
+    pairs = [*names.items(), *zip(written[::2], written[1::2], strict=True)]
+    return [Eq(lhs, rhs, evaluate=False) for lhs, rhs in pairs]  # type: ignore[misc]
+
+
 @remembered
 def _find_lines(equations: Equations, style: str, closing: bool) -> list[Eq]:
     equal = lambda lhs, rhs: Eq(lhs, rhs, evaluate=False)
@@ -132,10 +149,12 @@ def _find_lines(equations: Equations, style: str, closing: bool) -> list[Eq]:
             asked = {**names, **asked}
         return [equal(symbol, value) for symbol, value in asked.items()]  # type: ignore[misc]
     rows = [row for row in equations.rows if closing or not _closes(equations, row)]
+    shown = [*equations.equations, *rows, *equations.kinematics]
     if style == "plain":
-        return [*equations.equations, *rows, *equations.kinematics]
+        return _with_names(shown, equations)
     known = len(rows) if equations.collected else 0
-    return [*of_motion(equations), *_simplified_lines([*rows, *equations.kinematics], known, BUDGET / 3)]
+    short = [*of_motion(equations), *_simplified_lines([*rows, *equations.kinematics], known, BUDGET / 3)]
+    return min((_with_names(way, equations) for way in (short, shown)), key=_characters)
 
 
 @remembered

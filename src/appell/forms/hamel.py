@@ -26,7 +26,7 @@ import sympy
 from sympy import Expr, Matrix, Symbol
 
 from appell.forms.base import Equations, Form, equation, generalized_forces
-from appell.forms.derivation import along, gradient, partial
+from appell.forms.derivation import along, gradient, partial, restricted
 from appell.forms.lagrange import closes, shortened, twist
 from appell.forms.matrices import row_times
 from appell.forms.pseudo import (
@@ -35,7 +35,6 @@ from appell.forms.pseudo import (
     needs_affine,
     needs_coordinates,
     refusal,
-    restricted,
     suggest,
 )
 from appell.jets import Speed, t

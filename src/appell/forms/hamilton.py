@@ -33,7 +33,7 @@ from appell.forms.base import (
     multiplier_symbols,
     nonlinear_rows,
 )
-from appell.forms.derivation import Derivation, along, gradient, partial
+from appell.forms.derivation import Derivation, along, gradient, partial, restricted
 from appell.forms.mass import Quadratic, is_short
 from appell.forms.matrices import Table, row_times
 from appell.forms.pseudo import (
@@ -43,7 +43,6 @@ from appell.forms.pseudo import (
     needs_affine,
     needs_coordinates,
     refusal,
-    restricted,
     suggest,
 )
 from appell.jets import Speed, t

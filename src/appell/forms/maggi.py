@@ -47,6 +47,7 @@ class Maggi(Form):
             unknowns=(*system.accelerations, *extra),
             multipliers=lam,
             kinematics=chosen.kinematics(),
+            definitions=chosen.values(),
             objects={"E": tuple(left), "h": chosen.h, "g": chosen.g, "pseudo": chosen},
         )
 

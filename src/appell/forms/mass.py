@@ -10,9 +10,8 @@ import numpy as np
 import sympy
 from sympy import Expr, Matrix, Symbol
 
-from appell.forms.derivation import gradient
+from appell.forms.derivation import gradient, restricted
 from appell.forms.matrices import Table, inverse, largest_block, row_times, samples
-from appell.forms.pseudo import restricted
 from appell.tidy import characters, collected
 
 BLOCK = 3

@@ -25,6 +25,7 @@ from appell.forms.base import (
     multiplier_symbols,
     nonlinear_rows,
 )
+from appell.forms.derivation import Replacement
 from appell.model import System
 from appell.remember import Later
 from appell.tidy import collected
@@ -73,8 +74,8 @@ def _forces(system: System, lam: Sequence[Symbol]) -> list[Expr]:
 
 def without_free_terms(slopes: Sequence[Expr], accelerations: Sequence[Symbol]) -> Expr:
     """S = ½ Σ a_s (S_s + S_s|_{a=0}) from S_s = ∂S/∂a_s: the quadratic function with this gradient and S(0) = 0."""
-    zero = dict.fromkeys(accelerations, sympy.Integer(0))
-    return sympy.Add(*(a * (S_s + S_s.xreplace(zero)) / 2 for a, S_s in zip(accelerations, slopes, strict=True)))
+    at_rest = Replacement(dict.fromkeys(accelerations, sympy.Integer(0)))
+    return sympy.Add(*(a * (S_s + at_rest(S_s)) / 2 for a, S_s in zip(accelerations, slopes, strict=True)))
 
 
 def work(Q: Sequence[Expr], accelerations: Sequence[Symbol]) -> Expr:

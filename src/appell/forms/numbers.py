@@ -86,6 +86,7 @@ def arithmetic(digits: int) -> Arithmetic:
     return Arithmetic(digits, number, {**_COMMON, **table}, 10.0 ** (-digits // 2), context)
 
 
+@lru_cache(maxsize=100_000)
 def magnitude(expr: Any) -> Any:
     """The same expression with every term of every sum at its absolute value: what cancellation is measured by."""
     if expr.is_Add or expr.is_Mul:

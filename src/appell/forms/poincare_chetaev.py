@@ -32,10 +32,10 @@ from appell.forms.base import (
     multiplier_symbols,
     nonlinear_rows,
 )
-from appell.forms.derivation import along, gradient, partial
+from appell.forms.derivation import along, gradient, partial, restricted
 from appell.forms.lagrange import closes, shortened
 from appell.forms.matrices import Table, inverse, row_times
-from appell.forms.pseudo import PseudoVelocities, restricted
+from appell.forms.pseudo import PseudoVelocities
 from appell.jets import t
 from appell.model import System
 

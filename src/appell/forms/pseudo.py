@@ -23,7 +23,7 @@ from sympy import Expr, Matrix, Symbol
 
 from appell.errors import FormNotApplicable, ModelError
 from appell.forms.base import equation, multiplier_symbols
-from appell.forms.derivation import along, gradient
+from appell.forms.derivation import along, gradient, restricted
 from appell.forms.matrices import Table, inverse, pivots, row_times, samples
 from appell.jets import Jet, Prescribed, Speed, expression, jets_of, t
 from appell.model import System
@@ -244,11 +244,6 @@ class PseudoVelocities:
         """φ_0: (π̈, f) at zero acceleration, (nv,)."""
         at_rest = dict.fromkeys(self.system.accelerations, sympy.Integer(0))
         return tuple(restricted(e, at_rest) for e in self.second)
-
-
-def restricted(expr: Expr, table: Mapping[Any, Expr]) -> Expr:
-    """The expression with symbols replaced as they stand: nothing is expanded or evaluated again."""
-    return expr.xreplace({s: value for s, value in table.items() if s != value})  # type: ignore[return-value]
 
 
 def velocities_of(system: System, given: Iterable[Any]) -> tuple[Jet, ...]:

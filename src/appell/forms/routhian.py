@@ -27,12 +27,12 @@ from appell.forms.base import (
     multiplier_symbols,
     nonlinear_rows,
 )
-from appell.forms.derivation import along, gradient, partial
+from appell.forms.derivation import along, gradient, partial, restricted
 from appell.forms.hamilton import momentum_symbols
 from appell.forms.mass import Quadratic
 from appell.forms.matrices import row_times
 from appell.forms.numbers import Tape, arithmetic, magnitude
-from appell.forms.pseudo import needs_coordinates, restricted
+from appell.forms.pseudo import needs_coordinates
 from appell.forms.symbolic import STEPWISE, probe
 from appell.model import System
 from appell.tidy import collected

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import sympy
@@ -70,7 +71,7 @@ STEPWISE = (
 """Functions that may vanish at every probe and nowhere else."""
 
 
-def probe(symbol: Any, i: int, k: int) -> sympy.Rational:
+def probe(symbol: Any, i: int, k: int) -> Any:
     """The value of the i-th symbol at the k-th point, from 0.1 to 12: of either sign unless it is said to be positive.
 
     No two are equal, nor opposite, so that nothing vanishes there which does not vanish everywhere.
@@ -82,8 +83,8 @@ def probe(symbol: Any, i: int, k: int) -> sympy.Rational:
 
 def _entries(K: sympy.Matrix, b: sympy.Matrix) -> list[list[Entry]]:
     """The rows of (K | b) with their values at points where they have some."""
-    symbols: list[Any] = sorted(K.free_symbols | b.free_symbols, key=str)
     flat: list[Any] = [e for i in range(K.rows) for e in (*K.row(i), b[i])]
+    symbols = sorted((e for e in tidy.parts(sympy.Tuple(*flat)) if e.is_Symbol), key=str)
     tape, numbers, found = Tape([*flat, *map(magnitude, flat)]), arithmetic(40), []
     for k in range(20):
         at = {s: numbers.number(probe(s, i, k)) for i, s in enumerate(symbols)}
@@ -97,11 +98,16 @@ def _entries(K: sympy.Matrix, b: sympy.Matrix) -> list[list[Entry]]:
         raise FormNotApplicable("no explicit solution: the equations have no value at 20 random points; use .acceleration")
     values = list(zip(*found, strict=True))
     entries = [
-        NOTHING if e == 0 or (not e.has(*STEPWISE) and _cancels(v, sizes)) else Entry(e, v, tidy.length(e))
+        NOTHING if e == 0 or (not _has_steps(e) and _cancels(v, sizes)) else Entry(e, v, tidy.length(e))
         for e, v, sizes in zip(flat, values[: len(flat)], values[len(flat) :], strict=True)
     ]
     width = K.cols + 1
     return [entries[i : i + width] for i in range(0, len(entries), width)]
+
+
+@lru_cache(maxsize=100_000)
+def _has_steps(e: Any) -> bool:
+    return isinstance(e, STEPWISE) or any(map(_has_steps, e.args))
 
 
 def _cancels(values: Sequence[Any], sizes: Sequence[Any]) -> bool:

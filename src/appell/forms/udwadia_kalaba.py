@@ -30,12 +30,12 @@ from appell.forms.base import (
     multiplier_symbols,
     nonlinear_rows,
 )
-from appell.forms.derivation import gradient, partial
+from appell.forms.derivation import gradient, partial, restricted
 from appell.forms.linear import Undetermined, solve_linear
 from appell.forms.mass import Quadratic, is_short
 from appell.forms.matrices import row_times
 from appell.forms.numbers import FLOAT, Arithmetic, Tape, arithmetic
-from appell.forms.pseudo import PseudoAcceleration, check_names, needs_coordinates, restricted
+from appell.forms.pseudo import PseudoAcceleration, check_names, needs_coordinates
 from appell.jets import t
 from appell.model import System
 

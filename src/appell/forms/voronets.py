@@ -23,9 +23,9 @@ from sympy import Expr, Matrix, Symbol
 
 from appell.forms.base import Equations, Form, equation, generalized_forces
 from appell.forms.chaplygin import Split
-from appell.forms.derivation import along, gradient, partial
+from appell.forms.derivation import along, gradient, partial, restricted
 from appell.forms.matrices import row_times
-from appell.forms.pseudo import best_independent, liberated_by, needs_coordinates, refusal, restricted
+from appell.forms.pseudo import best_independent, liberated_by, needs_coordinates, refusal
 from appell.model import System
 
 
@@ -91,9 +91,7 @@ class _Reduced:
         """∂/∂q_r + Σ_μ B_μr ∂/∂q_μ: the derivative along the r-th virtual displacement."""
         q, B = self.system.coordinates, self.split.slopes
         own = self.slope[q[self.split.independent[j]]](expr)
-        return own + sympy.Add(
-            *(self.slope[q[m]](expr) * B[i, j] for i, m in enumerate(self.split.dependent) if B[i, j] != 0)
-        )
+        return own + sympy.Add(*(self.slope[q[m]](expr) * B[i, j] for i, m in enumerate(self.split.dependent) if B[i, j] != 0))
 
     def inertia(self, j: int) -> Expr:
         """The left side of the r-th equation."""
@@ -151,8 +149,6 @@ class _Implicit(_Reduced):
             slope + sympy.Add(*(P * self.F_q[i, n] for i, P in enumerate(self.momenta))) for n, slope in enumerate(T_q)
         ]
         T_reduced_r = self.along_displacement(self.p, j)
-        brackets = [
-            self.along(split.slopes[i, j]) - self.along_displacement(slopes(i), j) for i in range(len(split.dependent))
-        ]
+        brackets = [self.along(split.slopes[i, j]) - self.along_displacement(slopes(i), j) for i in range(len(split.dependent))]
         left = self.along(T_reduced_r) - self.along_displacement(T_reduced_q, j)
         return left - sympy.Add(*(P * b for P, b in zip(self.momenta, brackets, strict=True)))

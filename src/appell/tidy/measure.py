@@ -9,6 +9,7 @@ from typing import Any
 import sympy
 
 
+@lru_cache(maxsize=100_000)
 def length(expr: Any) -> int:
     """Symbols, numbers and functions, as printed: cheaper than `count_ops`."""
     return (not (expr.is_Add or expr.is_Mul)) + sum(map(length, expr.args))

@@ -6,8 +6,9 @@ Each form is derived by its own route and evaluated at random states that satisf
 
 (Λ itself is not unique for redundant rows). States are drawn of size 1, so that 1 is an acceleration's own scale in any units;
 that of a force is s_i = Σ_j |M_ij| (1 + |a*|) + |h_i| + |Q_i| + |WΛ|_i. The values are compared in 50 digits with the form a*
-that most others agree with, and in float64 with the normal form, which shares no derivation with any of them. A form that finds
-its values by more than its equations (Gauss's minimum, a pseudo-inverse) has these put into the equations that it shows, too.
+that most others agree with, and in float64 with the normal form, which shares no derivation with any of them. They are put into
+what a form shows and does not solve: its kinematics (q̇ = ∂H/∂p), and all equations where it finds its values by more than
+these (Gauss's minimum, a pseudo-inverse).
 """
 
 from __future__ import annotations
@@ -120,8 +121,9 @@ def _try(form: Form, names: tuple[str, ...], system: System, given: Mapping[str,
             return _Trial(Line(label, reason=reason), none)
         equations = form.derived(system, **options)
         seconds = time.perf_counter() - begin
-        values = [judge.value(equations, state) for state in judge.states]
-        left = judge.left_over(equations)
+        solutions = [judge.solution(equations, state) for state in judge.states]
+        values = [judge.value(equations, solution) for solution in solutions]
+        left = judge.left_over(equations, solutions)
     except FormNotApplicable as error:
         return _Trial(Line(label, reason=str(error)), none)
     found = sum(value is not None for value in values)

@@ -15,9 +15,9 @@ class Line:
     """One form: how far it is from the other forms (50 digits) and from the normal form (float64), or why it does not apply.
 
     `a`, `force`: largest disagreement of accelerations and constraint forces with the other forms; `judge_a`, `judge_force`:
-    with the normal form; `shown`: what its values leave over in the equations that it shows, over their terms, where
-    the values were not found by solving these. NaN where there is nothing to compare. `states`: where it has a value.
-    `seconds`: to derive.
+    with the normal form; `shown`: what its values leave over in its kinematics, over their terms, and in the equations that
+    it shows where the values were not found by solving these. NaN where there is nothing to compare. `states`: where it has a
+    value. `seconds`: to derive.
     """
 
     form: str

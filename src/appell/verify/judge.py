@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,29 +57,45 @@ class Judge:
                 " System(…, sample={…}), a state near which to look where its sizes are far from 1"
             )
         self._W = Tape([w for row in directions(system) for w in row])
+        self._rates = Tape(list(system.rates.values()))
 
-    def value(self, equations: Equations, state: State) -> Value | None:
-        """Accelerations and constraint forces by a form; None where it is singular (a chart, a choice of velocities)."""
+    def solution(self, equations: Equations, state: State) -> State | None:
+        """The state with q̇ and all unknowns by a form; None where it is singular (a chart, a choice of velocities)."""
         try:
-            a, lam = equations.evaluate(state, DIGITS)
-            W = self._W({**state, **dict(zip(self.system.accelerations, a, strict=True))}, self.numbers)
+            rates = zip(self.system.rates, self._rates(state, self.numbers), strict=True)
+            return equations.solution(state, DIGITS) | {q.d: rate for q, rate in rates}
+        except SingularConfiguration:
+            return None
+
+    def value(self, equations: Equations, solution: State | None) -> Value | None:
+        """Accelerations and constraint forces of a solution."""
+        if solution is None:
+            return None
+        try:
+            a, lam = equations.read(solution, DIGITS)
+            W = self._W(solution, self.numbers)
         except SingularConfiguration:
             return None
         n = self.system.nv
         return a, [sum((x * W[k * n + i] for k, x in enumerate(lam)), self.numbers.number(0)) for i in range(n)]
 
-    def left_over(self, equations: Equations) -> float:
-        """max |lhs − rhs| of the equations shown, over the size of their terms, at the values that the form found otherwise."""
-        if type(equations.route).solve_at is Form.solve_at:
-            return float("nan")
-        tape = Tape([e for residual in equations.residuals for e in (residual, magnitude(residual))])
+    def left_over(self, equations: Equations, solutions: Sequence[State | None]) -> float:
+        """max |lhs − rhs| of what is shown and not solved, over the size of its terms, at the solutions.
+
+        These are the kinematics, and all equations of a form that finds its values otherwise.
+        """
+        otherwise = type(equations.route).solve_at is not Form.solve_at
+        known = {*self.states[0], *(q.d for q in self.system.coordinates), *equations.unknowns, *equations.definitions}
+        moving = [e for e in equations.kinematics if e.free_symbols <= known]  # Routh's say what its letters mean
+        shown = [*(e.lhs - e.rhs for e in moving), *(equations.residuals if otherwise else ())]  # type: ignore[operator]
+        tape = Tape([e for residual in shown for e in (residual, magnitude(residual))])
         faces = Tape([face.function for face in self.system.unilateral])
         worst = [float("nan")]
-        for state in self.states:
-            if any(value < 0 for value in faces(state, self.numbers)):
+        for solution in solutions:
+            if solution is None or any(value < 0 for value in faces(solution, self.numbers)):
                 continue  # |x| and sgn x of Routh's form mean nothing behind a wall
             try:
-                found = tape(equations.solution(state, DIGITS), self.numbers)
+                found = tape(solution, self.numbers)
             except SingularConfiguration:
                 continue
             worst += [float(abs(r) / (size + NOTHING_LEFT)) for r, size in zip(found[::2], found[1::2], strict=True)]
