@@ -129,9 +129,9 @@ def _characters(rows: list[Eq]) -> int:
 
 def _with_names(shown: list[Eq], equations: Equations) -> list[Eq]:
     """What to show; with names for what it shares before it, where it would fill a book."""
-    sides: dict[Any, Any] = {sympy.Dummy(): side for e in shown for side in (e.lhs, e.rhs)}
     if _characters(shown) <= BOOK:
         return shown
+    sides: dict[Any, Any] = {sympy.Dummy(): side for e in shown for side in (e.lhs, e.rhs)}
     names, short = named(sides, (*equations.unknowns, *equations.definitions, *equations.system.parameters))
     written = list(short.values())
     pairs = [*names.items(), *zip(written[::2], written[1::2], strict=True)]
@@ -154,7 +154,8 @@ def _find_lines(equations: Equations, style: str, closing: bool) -> list[Eq]:
         return _with_names(shown, equations)
     known = len(rows) if equations.collected else 0
     short = [*of_motion(equations), *_simplified_lines([*rows, *equations.kinematics], known, BUDGET / 3)]
-    return min((_with_names(way, equations) for way in (short, shown)), key=_characters)
+    ways = (short, shown) if _characters(short) > BOOK else (short,)
+    return min((_with_names(way, equations) for way in ways), key=_characters)
 
 
 @remembered
