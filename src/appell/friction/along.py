@@ -47,7 +47,7 @@ def along(
     rows, force = out["reactions"].copy(), out["force"].copy()
     for k in np.flatnonzero([bool(modes[i][1].idle) for i in which]):
         problem, _ = functions.problem(float(t[k]), q[k], v[k], given[k])
-        mode = modes[which[k]][1]
+        mode = modes[which[k]][1].directed(own, out["s"][k])
         answer = problem.checked(problem.solve(mode), (), mode.closed)
         rows[k], force[k] = answer.lam, answer.force
     return out["a"], rows[:, : own.m], rows[:, own.m : own.m + own.faces], force

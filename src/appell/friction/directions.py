@@ -29,6 +29,8 @@ GRID = np.linspace(-np.pi, np.pi, 65)
 """Angles between which a direction is looked for."""
 SINGULAR = 1e-6
 """Share of the largest slope of the angles below which a combination of them is left as it is."""
+NOTHING = 1e-14
+"""Share of their terms in rates that are rounding."""
 SMALL = 1e-9
 """Share of the rates by which a slip that begins may seem to go backwards."""
 
@@ -112,8 +114,11 @@ class Beginning:
 
     def _newton(self, angles: Array) -> Array | None:
         step = 1e-7
+        none = NOTHING * (np.abs(self.b) + np.abs(self.B) @ np.repeat(np.abs(self.mu * self.a), 2)).max()
         for _ in range(40):
             value = self.across(angles)
+            if np.abs(value).max() <= none:  # where what sticks leaves one way to begin, slopes are rounding, too
+                return angles
             moved = self.across(angles + step * np.eye(len(angles)))
             try:  # of feet that begin to turn together about a point, one combination of the angles is free at first
                 turn = np.linalg.lstsq((moved - value).T / step, -value, rcond=SINGULAR)[0]

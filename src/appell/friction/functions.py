@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from appell.friction.flow import FrictionFlow
 from appell.friction.layout import Layout
-from appell.friction.pieces import Forces, Slips, bounds
+from appell.friction.pieces import Forces, Slips, bounds, regularised
 from appell.friction.problem import Problem
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import column
@@ -46,7 +46,7 @@ class FrictionFunctions:
 
         problem = Problem(
             self.layout, out["M"], out["r"], out["J"], out["W"], out["gamma"], out["mu"], out["mu_static"], least,
-            None if fn is None else law,
+            None if fn is None else law, out.get("u"),
         )  # fmt: skip
         return problem, out
 
@@ -81,6 +81,9 @@ def _blocks(system: System, form: NormalForm, own: Layout, slips: Slips, given: 
         "mu_static": (column(*rest), (nf,)),
         "e": (form["restitution"], (own.faces,)),
     }
+    if any(own.smooth):
+        u = [regularised(form, fr, slips.s[own.columns(i)]) for i, fr in enumerate(system.frictions)]
+        outputs["u"] = (column(*u), (K,))
     return make_fn("friction_blocks", _inputs(form), outputs)
 
 

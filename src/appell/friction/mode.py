@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -60,6 +60,15 @@ class Mode:
     def acting(self, own: Layout) -> list[int]:
         """Those of them that act."""
         return [row for row in self.held(own) if row not in self.idle]
+
+    def directed(self, own: Layout, slip: Array) -> Mode:
+        """The mode with the directions in which its pairs slide where the slips (parts,) are those."""
+        rubs = []
+        for i, rub in enumerate(self.rubs):
+            s = slip[own.columns(i)]
+            turns = rub.state == SLIP and len(s) == 2 and not rub.fixed and not own.smooth[i] and np.linalg.norm(s) > 0
+            rubs.append(rub._replace(u=tuple((s / np.linalg.norm(s)).tolist())) if turns else rub)
+        return replace(self, rubs=tuple(rubs))
 
     def data(self, own: Layout) -> Array:
         """The numbers of `Layout.data`."""

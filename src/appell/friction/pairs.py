@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from appell.errors import Status
 from appell.friction.decide import Undetermined
+from appell.friction.directions import with_rubs
 from appell.friction.mode import STICK, Mode
 from appell.friction.place import Place
 from appell.friction.problem import Problem
@@ -35,12 +36,12 @@ class Pairs(Place):
         t* = t − s·s/(s·ṡ). Else it passes zero by."""
         problem, own, mode, trace = self._problem(), self.own, self.mode, self.trace
         s, part = self.slip[own.columns(i)], own.columns(i)
-        rubs = tuple(rub._replace(state=STICK, u=()) if k == i else rub for k, rub in enumerate(self._directed(mode).rubs))
-        held = replace(mode, rubs=rubs)
+        moving = mode.directed(own, self.slip)
+        held = with_rubs(moving, {i: moving.rubs[i]._replace(state=STICK, u=())})
         answer = replace_mu(problem).checked(replace_mu(problem).solve(held), [], mode.closed)
         if not answer.consistent:
             return bool(np.linalg.norm(s) <= 2 * GONE * self.speed[part].max())
-        rate = (problem.J @ problem.solve(self._directed(mode)).x + problem.c)[own.own_rows(i)]
+        rate = (problem.J @ problem.solve(moving).x + problem.c)[own.own_rows(i)]
         if s @ rate < 0:
             dt = float(-(s @ s) / (s @ rate))
             time = min(trace.t + dt, self.task.t_end)
@@ -118,7 +119,7 @@ class Pairs(Place):
 
     def answer_bound(self, at: Problem, i: int, mode: Mode) -> float:
         """μ|Λ_N| or F of a friction that slides."""
-        return at.bound(i, at.solve(mode).lam, float(mode.rubs[i].sign), static=False)
+        return at.bound(i, at.solve(mode.directed(self.own, self.slip)).lam, float(mode.rubs[i].sign), static=False)
 
 
 def replace_mu(problem: Problem) -> Problem:

@@ -119,6 +119,11 @@ def bounds(form: NormalForm, fr: Friction, speed: Value) -> tuple[Value, Value]:
     return _at_speed(form, moving, speed), _at_speed(form, rest.xreplace({SPEED: Integer(0)}), speed)
 
 
+def regularised(form: NormalForm, fr: Friction, s: Value) -> Value:
+    """s/√(|s|² + ε²) of a regularised friction; zero of others."""
+    return 0 * s if fr.regularise is None else s / (s.T @ s + form.lower(fr.regularise) ** 2) ** 0.5
+
+
 @dataclass(frozen=True, eq=False)
 class Rubbing:
     """u and μ (or F) of a friction, while it slides and at rest."""
@@ -133,8 +138,7 @@ class Rubbing:
     def of(system: System, form: NormalForm, own: Layout, slips: Slips, mode: ModeNumbers, i: int) -> Rubbing:
         fr, s, given = system.frictions[i], slips.s[own.columns(i)], mode.direction[own.columns(i)]
         if fr.regularise is not None:
-            width = form.lower(fr.regularise)
-            u, speed = s / (s.T @ s + width**2) ** 0.5, (s.T @ s + TINY**2) ** 0.5
+            u, speed = regularised(form, fr, s), (s.T @ s + TINY**2) ** 0.5
         elif own.parts[i] == 1:
             u, speed = given, given * s
         else:
@@ -148,4 +152,4 @@ class Rubbing:
         return size if self.normal is None else size * self.sign * lam[self.normal]
 
 
-__all__ = ["TINY", "Forces", "ModeNumbers", "Rubbing", "Slips", "bounds"]
+__all__ = ["TINY", "Forces", "ModeNumbers", "Rubbing", "Slips", "bounds", "regularised"]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from appell.contact.contact import Instant
 from appell.friction.decide import Undetermined
-from appell.friction.mode import SLIP, Mode
+from appell.friction.mode import Mode
 from appell.friction.problem import Answer, Problem
 from appell.simulate.loop.task import Task
 from appell.simulate.loop.trace import Trace
@@ -65,7 +65,8 @@ class Place:
         """Of the problem in the mode, here."""
         if self.answer is None:
             problem = self._problem()
-            self.answer = problem.checked(problem.solve(self.mode), (), self.mode.closed)
+            mode = self.mode.directed(self.own, self.slip)
+            self.answer = problem.checked(problem.solve(mode), (), mode.closed)
         return self.answer
 
     def _look(self, t: Array, z: Array, mode: Mode) -> dict[str, Array]:
@@ -141,15 +142,6 @@ class Place:
                        times=np.zeros(0), max_steps=3, keep_steps=True)  # fmt: skip
         *_, there = self.loop.plain.run(task)
         return float(np.diff(there.t_steps).max(initial=0.0))
-
-    def _directed(self, mode: Mode) -> Mode:
-        """The mode with the directions in which its pairs slide now."""
-        rubs = []
-        for i, rub in enumerate(mode.rubs):
-            s = self.slip[self.own.columns(i)]
-            turns = rub.state == SLIP and len(s) == 2 and not rub.fixed and np.linalg.norm(s) > 0
-            rubs.append(rub._replace(u=tuple(s / np.linalg.norm(s))) if turns else rub)
-        return replace(mode, rubs=tuple(rubs))
 
     def _still(self, i: int) -> bool:
         """Whether a slip is none."""

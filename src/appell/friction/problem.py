@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from appell.friction.directions import directed
 from appell.friction.layout import Layout
-from appell.friction.mode import SLIP, STICK, Mode
+from appell.friction.mode import SLIP, STICK, Mode, Rub
 from appell.friction.programme import borne, matters
 from appell.friction.saddles import solved, solved_freely
 
@@ -73,6 +73,7 @@ class Problem:
     mu_static: Array
     least: float = 0.0  # E is not less: what is small for a motion may be all that there is at an instant
     law: Callable[[Array], tuple[Array, Array]] | None = None  # λ of all rows → F (nv,), ∂F/∂λ of forces beside r and W
+    smooth: Array | None = None  # s/√(|s|² + ε²) of the frictions that are regularised, (parts,)
 
     # -- sizes ---------------------------------------------------------------------------------------------------------
 
@@ -160,7 +161,7 @@ class Problem:
         for i, rub in enumerate(mode.rubs):
             if rub.state != SLIP:
                 continue
-            push = self.W[:, own.own_rows(i)] @ np.array(rub.u)
+            push = self.W[:, own.own_rows(i)] @ self._along(i, rub)
             if own.normals[i] is None:
                 r -= self.mu[i] * push
             else:
@@ -173,8 +174,12 @@ class Problem:
         force = lam[own.m + own.faces :].copy()
         for i, rub in enumerate(mode.rubs):
             if rub.state == SLIP:
-                force[own.columns(i)] = -self.bound(i, lam, rub.sign, static=False) * np.array(rub.u)
+                force[own.columns(i)] = -self.bound(i, lam, rub.sign, static=False) * self._along(i, rub)
         return force
+
+    def _along(self, i: int, rub: Rub) -> Array:
+        """u of a friction that slides, shorter than 1 where it is regularised."""
+        return np.array(rub.u) if self.smooth is None or not self.own.smooth[i] else self.smooth[self.own.columns(i)]
 
     def bound(self, i: int, lam: Array, sign: float, *, static: bool) -> float:
         """μ σ Λ_N or F of friction i."""

@@ -93,7 +93,8 @@ class Stretches(Transitions):
         found, guess = [], self._answer().lam
         for time, state in zip(t, z, strict=True):
             problem = self._problem(float(time), state)
-            answer = problem.checked(problem.solve(self.mode), [], list(self.mode.closed), guess)
+            mode = self.mode.directed(self.own, self.slip)
+            answer = problem.checked(problem.solve(mode), [], list(mode.closed), guess)
             inside = answer.solvable and answer.slack > TOLERANCE
             found.append(-1.0 if not answer.solvable else 1.0 if answer.slack > NEARLY else answer.slack)
             guess = answer.lam if inside else guess

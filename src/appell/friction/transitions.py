@@ -120,7 +120,8 @@ class Transitions(Blows):
     def _slack(self, mode: Mode, t: float, z: Array, resting: list[int] | None = None, faces: list[int] | None = None) -> float:
         try:
             problem = self._problem(t, z)
-            mode = refined(problem, mode) or mode  # pairs that begin have the directions of then
+            mode = mode.directed(self.own, self.slip)
+            mode = refined(problem, mode) or mode  # pairs that begin have the directions of then, too
             answer = problem.checked(problem.solve(mode), resting or [], list(mode.closed) if faces is None else faces)
         except (AppellError, np.linalg.LinAlgError):
             return -np.inf
