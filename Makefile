@@ -7,6 +7,7 @@
 # make bench   the benchmarks against other libraries
 # make sweep   2,000 random mechanisms with friction against a reference
 # make sweep-linkages   random linkages of every kind against minimal coordinates, minutes
+# make sweep-ensembles  every system of the zoo: ensembles against single motions, right-hand sides of all back ends, 20 minutes
 # make pages   characters and times of the equations against SymPy's simplify, for the table of docs/forms (QUICK= for all, an hour)
 # make docs    the documentation, into out/docs
 # make docs-check    opens every page of it in Chromium, as wide as a desk and as a phone
@@ -63,6 +64,10 @@ sweep: $(VENV)/.dev
 
 sweep-linkages: $(VENV)/.dev
 	$(BIN)/python -m tests.tree.test_linkages 10
+
+.PHONY: sweep-ensembles
+sweep-ensembles: $(VENV)/.dev
+	$(BIN)/python -m tests.ensembles.zoo_sweep
 
 .PHONY: pages
 QUICK ?= --quick

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sympy import cos, sin
+from tests.ensembles.zoo_sweep import compare
 
 import appell as ap
-from appell import zoo
 from appell.errors import ConstraintError, ModelError, Status
 
 pytestmark = pytest.mark.compiler
@@ -147,24 +147,32 @@ def test_points_of_a_section():
     assert np.isnan(short.x).any() and (short.status == Status.OK).all()
 
 
-SAMPLE = ["n_pendulum", "four_bar", "heavy_top_quaternion", "rolling_disc", "double_pendulum_with_wall"]
+SAMPLE = {"n_pendulum": ("adaptive",), "four_bar": ("fixed", "single"), "rolling_disc": ("adaptive",),
+          "double_pendulum_with_wall": ("adaptive",)}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SAMPLE)
 def test_equal_to_simulate(name):
-    example, rtol = zoo.ALL[name](), 1e-8
-    system, until = example.system, min(example.until, 1.0)
-    first = ap.simulate(system, example.start, until, example.parameters, rtol=rtol)
-    state = lambda s: np.concatenate([s.q[-1], s.v[-1]])
-    on_the_way = [np.concatenate([first.q[i], first.v[i]]) for i in (0, len(first) // 3, len(first) // 2)]
-    symbols = (*system.coordinates, *system.velocities)
-    found = ap.simulate_many(system, np.array(on_the_way), example.parameters, until, rtol=rtol)
-    assert (found.status == Status.OK).all()
-    values = {variable.attrs.get("symbol"): variable.values for variable in found.data_vars.values()}
-    for i, z in enumerate(on_the_way):
-        motion = ap.simulate(system, dict(zip(symbols, z, strict=True)), until, example.parameters, rtol=rtol)
-        mine = np.array([values[str(s)][i] for s in symbols])
-        np.testing.assert_allclose(mine, state(motion), rtol=100 * rtol, atol=100 * rtol)
+    """A sample of what `tests.ensembles.zoo_sweep` compares."""
+    found = compare(name, 3, seed=0, ways=SAMPLE[name])
+    assert found.count == 3 and found.paths == {"lanes"} and not found.failures
+
+
+def test_runs_that_end_where_they_start():
+    """Of one state: its values, and no time to integrate over; in lanes, and one by one."""
+    kept = {"mean": ap.reduce.mean(x), "max": ap.reduce.max(x), "final": ap.reduce.final(x), "integral": ap.reduce.integral(x),
+            "error": ap.reduce.energy_error()}  # fmt: skip
+    for method in ("dop853", "cvodes"):
+        found = ap.simulate_many(SPRING, {x: [1.5, 2.5]}, {k: 1.0, m: 1.0}, [0.0, 1.0], keep=kept, method=method)
+        assert [float(found[name][0]) for name in kept] == [1.5, 1.5, 1.5, 0.0, 0.0]
+        np.testing.assert_allclose(found["mean"][1], 2.5 * np.sin(1), rtol=1e-6)
+
+
+def test_a_fixed_step_that_jumps_a_singularity_says_so():
+    fall = ap.System([x], x.d**2 / 2, -1 / x, name="falling")
+    with pytest.warns(ap.AppellWarning, match="1 of 3 runs in steps of 0.01 s did not keep their energy"):
+        found = ap.simulate_many(fall, {x: [1.0, 1.0, 4.0], x.d: [2.0, 0.0, 0.0]}, {}, 3.0, step=0.01)
+    assert "jumped a singularity" in str(found.message[1].values) and set(found.message.values[[0, 2]]) == {"finished"}
 
 
 def test_a_run_that_fails_says_why_and_disturbs_nobody():

@@ -26,8 +26,16 @@ def test_a_broken_balance_is_a_doubt():
     broken = replace(motion, v=motion.v * np.linspace(1, 1.1, len(motion.t))[:, None])
     (doubt,) = doubts_of(broken, fixed_step=False)
     assert "energy balance is off" in doubt
-    assert doubts_of(broken, fixed_step=True) == ()
+    assert doubts_of(replace(motion, v=1.01 * motion.v), fixed_step=True) == ()  # a step has no tolerance
     assert not replace(broken, doubts=(doubt,)).ok
+
+
+def test_a_step_that_jumps_a_singularity_is_a_doubt():
+    """Straight into the centre of 1/x², and out again anywhere."""
+    fall = ap.System([x], kinetic=x.d**2 / 2, potential=-1 / x)
+    with pytest.warns(ap.AppellWarning, match="jumped a singularity"):
+        motion = ap.simulate(fall, {x: 1.0}, 3.0, fixed_step=0.01, backend="vm")
+    assert not motion.ok and "energy balance is off" in motion.doubts[0]
 
 
 def test_a_broken_constraint_is_a_doubt():

@@ -168,7 +168,7 @@ def test_floats_singular_states_and_refusals(pendulum):
 def test_without_the_header(monkeypatch, tmp_path):
     """The same numbers through a callback, and a word about it."""
     monkeypatch.setattr(jax.ffi, "include_dir", lambda: str(tmp_path))
-    monkeypatch.setattr(in_jax, "_registered", in_jax._registered.__wrapped__)
+    monkeypatch.setattr(in_jax, "_registered", in_jax._registered.__wrapped__)  # type: ignore[attr-defined]
     monkeypatch.setattr("appell.backends.notice._heard", set())
     run = ap.compile(ap.System([x], m * x.d**2 / 2, k * x**4 / 7), {k: 2.0, m: 3.0})
     f = run.jax()

@@ -205,7 +205,8 @@ def _number_text(precision: Precision, lanes: int) -> dict[str, object]:
         "scalar": precision.scalar, "integer": precision.integer, "lanes": lanes, "bytes": precision.size * lanes,
         "size": precision.size, "mantissa": 52 if double else 23, "shift": repr(2.0**52 if double else 2.0**23),
         "bias": 1023 if double else 127, "tiny": "1e-300" if double else "1e-36f", "near": "1e-15" if double else "1e-6f",
-        "coarse": "1" if double else "1.5e8", "epsilon": "DBL_EPSILON" if double else "FLT_EPSILON", "smallest": "1e-20",
+        "coarse": "1" if double else "1.5e8", "swift": "1" if double else "3e3",
+        "epsilon": "DBL_EPSILON" if double else "FLT_EPSILON", "smallest": "1e-20",
         "limit": f"{precision.limit!r}{precision.suffix}",
     }  # fmt: skip
 

@@ -43,7 +43,7 @@ def min(expression: Any) -> Reduction:
 
 
 def mean(expression: Any) -> Reduction:
-    """∫ e dt / (t₁ − t₀), by a rule of degree 11 in each step."""
+    """∫ e dt / (t₁ − t₀), by a rule of degree 11 in each step; of a run that ends where it starts, e there."""
     return Reduction("mean", _given(expression))
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.backends import AppellWarning, choose_backend, warn
+from appell.ensembles.doubts import doubt_energies
 from appell.ensembles.inputs import Inputs, read_inputs, refused_starts
 from appell.ensembles.kept import read_keep
 from appell.ensembles.lanes import Ensemble, doubtful_ranks, why_not
@@ -100,7 +101,8 @@ def simulate_many(
     `xarray.Dataset` with the dimension `run` (and `t`, `sample` or `point`): a variable for each coordinate and velocity, named
     as in `motion.dataset` (x, x_d; attribute `symbol`), or for each reduction; `status` (`ap.Status` as an integer) and
     `message` of each run; as coordinates the parameters and starts that vary. A run that fails has its last good state, and NaN
-    at times that it did not reach. Ctrl-C returns what is done; the other runs have the status CANCELLED.
+    at times that it did not reach; one that is finished, but in fixed steps that did not keep its energy, says so in its
+    message. Ctrl-C returns what is done; the other runs have the status CANCELLED.
     """
     if not isinstance(product, bool | np.bool_):
         raise ModelError(f"product= is True or False, not {product!r}; ap.outer makes combinations of some arrays alone")
@@ -126,6 +128,7 @@ def simulate_many(
     if order.step is not None:
         refuse_unstable(run, inputs, order, todo)
     path = _make(_started(run, inputs, order, todo), inputs, order, results, todo, threads, reporter(progress, 0, inputs.runs))
+    doubt_energies(run, inputs, order, results)
     _tell(results, order)
     facts = {"path": path, "seconds": perf_counter() - clock, "threads": threads}
     if run.numbered is not run.form:
@@ -266,7 +269,7 @@ def _make(
         if reason is not None:
             _one_by_one(run, inputs, order, results, todo, threads, report, 0)
             return f"one by one: {reason}"
-        doubtful = doubtful_ranks(run, order, inputs)
+        doubtful = doubtful_ranks(run, order, inputs) | order.idle(inputs.runs)
         ensemble = (OnGpu if order.gpu else Ensemble)(run, inputs, order, todo[~doubtful[todo]])
         finished = drive(ensemble.work, 1 if order.gpu else threads, lambda: ensemble.done, ensemble.stop, report)
         _take(ensemble, inputs, order, results)

@@ -131,7 +131,8 @@ class Path:
         inner = driven(loop, again, halt, "").z_times
         nodes, inner = nodes[: len(inner) // (NODES - 2)], inner[: len(inner) // (NODES - 2) * (NODES - 2)]
         long = long[: len(nodes)]
-        states = np.concatenate([z[long, None], inner.reshape(len(long), NODES - 2, -1), z[long + 1, None]], axis=1)
+        inside = inner.reshape(len(long), NODES - 2, z.shape[1])
+        states = np.concatenate([z[long, None], inside, z[long + 1, None]], axis=1)
         return Path(run, trace, nodes, states, trace.t - task.t0)
 
     def values(self, expression: object) -> Array:
@@ -148,10 +149,10 @@ class Path:
         if reduction.kind == "impacts":
             return float((self.trace.events.joined()["kind"] == Kind.IMPACT).sum())
         if reduction.kind == "energy_error":
-            return self._energy_error()
+            return self._energy_error() if len(self.t) else 0.0
         g, h = self.values(reduction.expression), self.t[:, -1] - self.t[:, 0]
         if not len(g):
-            return np.nan if reduction.kind == "first_crossing" else 0.0
+            return self._at_rest(reduction)
         if reduction.kind in ("max", "min"):
             sign = 1.0 if reduction.kind == "max" else -1.0
             return sign * max(float((sign * g).max()), *(_peak(sign * row) for row in g))
@@ -164,6 +165,13 @@ class Path:
         if reduction.kind == "crossings":
             return float(len(found))
         return self.t[found[0][0], 0] + found[0][1] * h[found[0][0]] if found else np.nan
+
+    def _at_rest(self, reduction: Reduction) -> float:
+        """Of a run without steps, from its one state."""
+        if reduction.kind in ("integral", "crossings", "first_crossing"):
+            return np.nan if reduction.kind == "first_crossing" else 0.0
+        nq, nv, z = self.run.form.nq, self.run.form.nv, self.trace.z[None]
+        return float(self.run.values(reduction.expression, np.array([self.trace.t]), z[:, :nq], z[:, nq : nq + nv])[0])
 
     def points(self, section: Reduction) -> tuple[Array, Array]:
         """Times (k,) and states (k, nq + nv) of a section."""

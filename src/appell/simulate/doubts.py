@@ -5,7 +5,7 @@
     −g of a face that is crossed, against rtol of the terms in it and atol: impacts are located to rounding
 
 A factor of `FACTOR` is granted; no system of the zoo needs more than 0.03 at tolerances from 1e-4 to 1e-13. Steps of fixed
-size have no tolerance, so their balance says nothing here.
+size have no tolerance: their balance speaks against them from `COARSE` of the energies on, as where a singularity was jumped.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ from appell.normal_form.manifold import RESIDUAL_PARTS, relative, residuals_from
 FACTOR = 1e3
 """How far above what tolerances and rounding explain a motion becomes doubtful."""
 
+COARSE = 0.1
+"""Share of the energies by which the balance of a motion in steps of fixed size may be off."""
+
 CROSSED = 30
 """How far above rtol and atol a face may be crossed."""
 
@@ -38,7 +41,7 @@ def doubts_of(motion: Motion, *, fixed_step: bool) -> tuple[str, ...]:
         return ()
     with np.errstate(all="ignore"):
         if motion.readings is not None:  # a sample at a reading stands before it or after it, which its time does not tell
-            return () if fixed_step else tuple(_balance(motion))
+            return tuple(_balance(motion, fixed_step))
         crossed = [] if fixed_step else _crossed(motion)
         chosen = _spread(len(motion.t), SAMPLES)
         if _surely_fine(motion, chosen, fixed_step):
@@ -46,7 +49,7 @@ def doubts_of(motion: Motion, *, fixed_step: bool) -> tuple[str, ...]:
         few = replace(
             motion, t=motion.t[chosen], q=motion.q[chosen], v=motion.v[chosen], work=motion.work[chosen], origin=motion._origin
         )
-        return (*([] if fixed_step else _balance(few)), *crossed, *_residual(few))
+        return (*_balance(few, fixed_step), *crossed, *_residual(few))
 
 
 def _spread(count: int, most: int) -> NDArray[np.intp]:
@@ -67,13 +70,11 @@ def _surely_fine(motion: Motion, chosen: NDArray[np.intp], fixed_step: bool) -> 
                 size = out[f"{f}_scale"][1:].max(axis=0)
                 if not (np.abs(out[f][1:]) <= (1e-8 + FACTOR * rtol) * size).all():
                     return False
-        if fixed_step:
-            return True
         T, V, H = out["T"], out["V"], out["H"]
         work = np.zeros(len(T))
         work[1:] = motion.work[chosen]
         scale = (np.abs(T) + np.abs(V - V[0]) + np.abs(work)).max()
-        return bool((np.abs(H - H[0] - work) <= FACTOR * steps * rtol * scale).all())
+        return bool((np.abs(H - H[0] - work) <= (COARSE if fixed_step else FACTOR * steps * rtol) * scale).all())
 
 
 @contextmanager
@@ -103,15 +104,18 @@ def allowed_balance(motion: Motion) -> float:
     return steps * ((rtol + 1e-15) * motion.energy_scale + atol * motion.v.shape[1] * float(slopes) + rounding)
 
 
-def _balance(motion: Motion) -> list[str]:
-    size, allowed = np.abs(motion.balance), allowed_balance(motion)
-    if not size.max(initial=0.0) > FACTOR * allowed:
+def _balance(motion: Motion, fixed_step: bool) -> list[str]:
+    size = np.abs(motion.balance)
+    allowed = COARSE * motion.energy_scale if fixed_step else FACTOR * allowed_balance(motion)
+    if not size.max(initial=0.0) > allowed:
         return []
-    first = int(np.argmax(size > FACTOR * allowed))
-    share = size.max() / motion.energy_scale
+    share, since = size.max() / motion.energy_scale, motion.t[np.argmax(size > allowed)]
+    off = f"{size.max():.1e} J, {share:.1e} of the energies, from t = {since:.6g} on"
+    if fixed_step:
+        return [f"the energy balance is off by {off}: the step is too long, or jumped a singularity. Shorten it, or use rtol="]
     return [
-        f"the energy balance is off by {size.max():.1e} J, {share:.1e} of the energies, from t = {motion.t[first]:.6g} on: far"
-        " more than the tolerances explain. Tighten rtol=, or look for a singular configuration"
+        f"the energy balance is off by {off}: far more than the tolerances explain. Tighten rtol=, or look for a singular"
+        " configuration"
     ]
 
 
