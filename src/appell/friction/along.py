@@ -55,17 +55,22 @@ def along(
 
 def _stopped(own: Layout, modes: Sequence[Mode], which: NDArray[np.intp], s: Array) -> dict[int, Mode]:
     """Samples at which the slip of a pair has passed zero by rounding, where its stretch ends: each with its mode, in which the
-    pair keeps the direction of the sample before."""
+    pair keeps the direction of the last sample before that."""
     found: dict[int, Mode] = {}
     for i in (i for i in range(own.count) if own.parts[i] == 2):
         slip = s[:, own.columns(i)]
         size = np.linalg.norm(slip, axis=1)
         turns = np.array([mode.rubs[i].state == SLIP and not mode.rubs[i].fixed for mode in modes])[which[1:]]
-        back = (which[1:] == which[:-1]) & ((slip[1:] * slip[:-1]).sum(axis=1) < 0)
-        for k in np.flatnonzero(turns & back & (size[1:] <= PASSED * size.max(initial=0.0))) + 1:
-            mode: Mode = found[int(k)] if int(k) in found else modes[int(which[k])]
-            kept = mode.rubs[i]._replace(u=tuple((slip[k - 1] / size[k - 1]).tolist()), fixed=True)
-            found[int(k)] = replace(mode, rubs=(*mode.rubs[:i], kept, *mode.rubs[i + 1 :]))
+        near = turns & (which[1:] == which[:-1]) & (size[1:] <= PASSED * size.max(initial=0.0))
+        last: tuple[int, Array] = (-1, slip[0])
+        for k in (np.flatnonzero(near) + 1).tolist():
+            before = last[1] if last[0] == k - 1 else slip[k - 1]
+            if slip[k] @ before >= 0:
+                continue
+            last = k, before
+            mode: Mode = found.get(k, modes[int(which[k])])
+            kept = mode.rubs[i]._replace(u=tuple((before / np.linalg.norm(before)).tolist()), fixed=True)
+            found[k] = replace(mode, rubs=(*mode.rubs[:i], kept, *mode.rubs[i + 1 :]))
     return found
 
 
