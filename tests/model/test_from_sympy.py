@@ -90,6 +90,30 @@ def test_system_with_joints():
     np.testing.assert_allclose(a, np.linalg.solve(M, F).ravel(), rtol=1e-11)
 
 
+def test_a_disc_that_is_said_to_roll():
+    """SymPy's own example: the velocity of the centre is ω × r from a contact point, and no derivative of a position in q."""
+    q, u = me.dynamicsymbols("q1:4"), me.dynamicsymbols("u1:4")
+    N = me.ReferenceFrame("N")
+    Y = N.orientnew("Y", "Axis", [q[0], N.z])
+    L = Y.orientnew("L", "Axis", [q[1], Y.x])
+    R = L.orientnew("R", "Axis", [q[2], L.y])
+    turning = R.ang_vel_in(N)
+    R.set_ang_vel(N, u[0] * L.x + u[1] * L.y + u[2] * L.z)
+    contact = me.Point("C")
+    contact.set_vel(N, 0)
+    centre = contact.locatenew("D", l * L.z)
+    centre.v2pt_theory(contact, N, R)
+    disc = me.RigidBody("disc", centre, R, m, (me.inertia(L, m * l**2 / 4, m * l**2 / 2, m * l**2 / 4), centre))
+    method = me.KanesMethod(N, q, u, [(turning - R.ang_vel_in(N)).dot(axis) for axis in L])
+    method.kanes_equations([disc], [(centre, -m * g * Y.z)])
+    system = ap.from_sympy(method)
+    state = dict(zip((*q, *u), (0.3, 0.4, 0.5, 0.7, 1.3, -0.6), strict=True))
+    run = ap.compile(system, {str(s): VALUES[s] for s in (l, m, g)}, backend="vm")
+    assert [str(x) for x in system.coordinates[3:]] == ["disc_x", "disc_y", "disc_z"]
+    a, _ = run.acceleration(0.0, [0.3, 0.4, 0.5, 0, 0, 0], [0.7, 1.3, -0.6])
+    np.testing.assert_allclose(a, sympy_accelerations(method, state), rtol=1e-12)
+
+
 def test_what_is_not_a_model_is_refused():
     with pytest.raises(ap.ModelError, match="LagrangesMethod, KanesMethod, System"):
         ap.from_sympy(3)

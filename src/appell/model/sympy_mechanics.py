@@ -21,6 +21,7 @@ from sympy.physics.vector import dynamicsymbols
 
 from appell.errors import ModelError
 from appell.jets import Coordinate, Parameter, Prescribed, Speed, t
+from appell.model.bodies import Particle, RigidBody
 from appell.model.system import System
 
 
@@ -135,23 +136,76 @@ def _from_bodies(
     q: list[Any], u: list[Any], rates: Any, bodies: Iterable[Any], loads: Iterable[Any], frame: Any, constraints: list[Any],
     name: str,
 ) -> System:  # fmt: skip
-    """Kane's description: T of the bodies in q, u, potential energies given with the bodies, and the loads."""
+    """Kane's description: T of the bodies in q, u, potential energies given with the bodies, and the loads.
+
+    Bodies may be said to roll, v = ω × r from a point without velocity: v is then no derivative of a position in q, and T in
+    the speeds has lost terms. The places of the bodies are further coordinates then, and their accelerations count.
+    """
     translate = _Translation(q, u)
     bodies = list(bodies)
     T = mechanics.kinetic_energy(frame, *bodies) if bodies else sympy.Integer(0)
     V = mechanics.potential_energy(*bodies) if bodies else sympy.Integer(0)
     substitution = {x: rate for x, rate in rates.items() if isinstance(x, Derivative)}
-    T = sympy.sympify(T).xreplace(substitution)
-    return System(
-        coordinates=list(translate.coordinates.values()),
-        kinetic=translate(T),
-        potential=translate(V),
-        forces=_loads(loads, frame, u, translate),
-        constraints=[translate(sympy.sympify(c).xreplace(substitution)) for c in constraints],
-        speeds=list(translate.speeds.values()),
-        kinematics={translate.coordinates[x.expr]: translate(rate) for x, rate in substitution.items()},
-        name=name,
-    )
+    inside = lambda e: translate(sympy.sympify(e).xreplace(substitution))
+    given: dict[str, Any] = {
+        "coordinates": list(translate.coordinates.values()),
+        "potential": translate(V),
+        "forces": _loads(loads, frame, u, translate),
+        "constraints": [inside(c) for c in constraints],
+        "speeds": list(translate.speeds.values()),
+        "kinematics": {translate.coordinates[x.expr]: translate(rate) for x, rate in substitution.items()},
+        "name": name,
+    }
+    system = System(**given, kinetic=inside(T))
+    if not given["speeds"] or not bodies:
+        return system
+    taken = {x.letter for x in (*given["coordinates"], *given["speeds"])}
+    places = [_Place(body, frame, inside, taken) for body in bodies]
+    given["coordinates"] += [x for place in places for x in place.rates]
+    given["kinematics"] |= {x: rate for place in places for x, rate in place.rates.items()}
+    try:
+        System(**given, kinetic=inside(T))
+    except ModelError as error:
+        if "nonholonomic" not in str(error):
+            raise
+        rolling = System(**given, bodies=[place.body(frame, inside) for place in places])
+        return _checked(rolling, inside(T))
+    return system
+
+
+class _Place:
+    """Where the centre of mass of a body is: coordinates of its own, whose rates are its velocity."""
+
+    def __init__(self, body: Any, frame: Any, inside: Any, taken: set[str]):
+        self._body = body
+        stem = str(body.name)
+        while any(f"{stem}_{axis}" in taken for axis in "xyz"):
+            stem += "_c"
+        centre = body.masscenter if isinstance(body, mechanics.RigidBody) else body.point
+        velocity = [inside(e) for e in centre.vel(frame).to_matrix(frame)]
+        letters = [Coordinate(f"{stem}_{axis}") for axis in "xyz"]
+        self.rates = {x: v for x, v in zip(letters, velocity, strict=True) if v != 0}
+        self._position = [x if x in self.rates else 0 for x in letters]
+
+    def body(self, frame: Any, inside: Any) -> Particle | RigidBody:
+        """The same in our words."""
+        mass = inside(self._body.mass)
+        if not isinstance(self._body, mechanics.RigidBody):
+            return Particle(mass, self._position)
+        own = self._body.frame
+        inertia = self._body.central_inertia.to_matrix(own).applyfunc(lambda e: inside(sympy.trigsimp(e)))
+        turned = frame.dcm(own).applyfunc(inside)
+        return RigidBody(mass, inertia, self._position, turned, name=str(self._body.name))
+
+
+def _checked(system: System, kinetic: Expr) -> System:
+    """The system, where the bodies have the energy that SymPy gives them."""
+    apart = system.kinetic - kinetic
+    for k in range(2):
+        at = {s: sympy.Float(0.3 + (17 * i + 29 * k) % 41 / 53) for i, s in enumerate(sorted(apart.free_symbols, key=str))}
+        if abs(sympy.N(apart.xreplace(at))) > 1e-9 * (1 + abs(sympy.N(kinetic.xreplace(at)))):
+            raise ModelError("angular velocities of the bodies are not those of their frames; set_ang_vel says something else")
+    return system
 
 
 CONVERTERS: dict[type, Any] = {
