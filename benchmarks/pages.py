@@ -2,18 +2,26 @@
 
     python benchmarks/pages.py [--quick] [NAME …]        (make pages)
 
-For every system of the zoo that is written in symbols: Lagrange's equations derived by SymPy (d/dt ∂T/∂q̇ − ∂T/∂q with its own
-`diff` and functions of time, as its `LagrangesMethod` does) and each side simplified by `sympy.simplify`; Kane's with the
-pseudo-velocities of the example (or suitable ones) as this library derives them, since SymPy's Kane needs bodies and frames,
-each side simplified by `sympy.simplify`. Each in a process of its own that is given `LIMIT` seconds, the quickest of `TRIALS`.
-Writes `docs/forms/pages.json`: form → system → [characters, CPU seconds], null where it did not come to an end. Characters are
-those of one line of Unicode text for each equation of motion. "own" holds the same of this library: derivation and simplified
-text, each in a process of its own as well. `--quick` does not wait again for what did not come to an end the last time; without
-it the whole takes most of an hour.
+For every system of the zoo that is written in symbols, like with like, each in a process of its own (a fork of one that has
+loaded everything and done nothing, with its memory gone through once, so that it is its own) that is given `LIMIT` seconds;
+ours and SymPy's in turn, the quickest of `TRIALS` of each:
+
+    "page"       Lagrange's equations from T, V and the constraints to one line of text each. SymPy: d/dt ∂T/∂q̇ − ∂T/∂q and the
+                 right sides by its own `diff` and functions of time, as its `LagrangesMethod` does, then `sympy.simplify` of
+                 each side; the same printer of lines for both.
+    "simplify"   Kane's equations with the pseudo-velocities of the example (or suitable ones), and Lagrange's in speeds that
+                 are no q̇: SymPy derives neither without bodies and frames, so that this library derives them for both, and what
+                 is timed is their simplification alone, expressions to expressions.
+
+Writes `docs/forms/pages.json`. "forms": form → system → [characters, CPU seconds, what was timed] of SymPy, null where it did
+not come to an end. "own": form → system → [characters, CPU seconds of the whole page, of simplification alone] of this library.
+Characters are those of one line of Unicode text for each equation of motion. `--quick` does not wait again for what did not
+come to an end the last time; without it the whole takes most of an hour.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import multiprocessing
 import platform
@@ -27,12 +35,13 @@ import sympy
 
 import appell as ap
 from appell.forms import FORMS
-from appell.forms.display import lines
+from appell.forms.base import multiplier_symbols
+from appell.forms.display import of_motion
 from appell.letters import text
 
 LIMIT = 600.0
 """Seconds that one system and one form may take."""
-TRIALS, PATIENCE = 3, 5.0
+TRIALS, PATIENCE = 5, 2.0
 """How often each is measured, and the seconds from which once is enough."""
 PATH = Path(__file__).parents[1] / "docs" / "forms" / "pages.json"
 
@@ -52,18 +61,19 @@ def characters(equations: Any) -> int:
 
 def by_sympy(system: Any) -> list[sympy.Eq]:
     """Lagrange's equations by SymPy's own derivatives of functions of time, both sides simplified."""
-    t = ap.t
-    functions = {q: sympy.Function(f"f_{i}")(t) for i, q in enumerate(system.coordinates)}
-    jets = {q.d: f.diff(t) for q, f in functions.items()} | {q.dd: f.diff(t, 2) for q, f in functions.items()} | functions
+    t, functions = ap.t, [sympy.Function(f"f_{i}")(ap.t) for i in range(system.nq)]
+    pairs = list(zip(system.coordinates, functions, strict=True))
+    jets = {q.dd: f.diff(t, 2) for q, f in pairs} | {q.d: f.diff(t) for q, f in pairs} | dict(pairs)
     back = {f: jet for jet, f in jets.items()}
-    T = system.kinetic.xreplace(jets)
-    right = [e.rhs for e in FORMS["lagrange"](system).equations]
+    T, V, *rows = (e.xreplace(jets) for e in (system.kinetic, system.potential, *system.residuals))
     found = []
-    for f, Q in zip(functions.values(), right, strict=True):
-        lhs = sympy.simplify(T.diff(f.diff(t)).diff(t) - T.diff(f))
-        rhs = sympy.simplify(Q.xreplace(jets))
-        restored = [side.xreplace(dict(sorted(back.items(), key=lambda p: -p[0].count_ops()))) for side in (lhs, rhs)]
-        found.append(sympy.Eq(*restored, evaluate=False))
+    for i, f in enumerate(functions):
+        lhs = T.diff(f.diff(t)).diff(t) - T.diff(f)
+        rhs = system.forces[i].xreplace(jets) - V.diff(f)
+        for lam, row, c, given in zip(multiplier_symbols(system), rows, system.constraints, system.reactions, strict=True):
+            rhs += lam * (given[i].xreplace(jets) if given else row.diff(f.diff(t, c.order)))
+        both = [sympy.simplify(side).xreplace(back) for side in (lhs, rhs)]
+        found.append(sympy.Eq(*both, evaluate=False))
     return found
 
 
@@ -74,39 +84,47 @@ def simplify(name: str, form: str, out: Any) -> None:
     if equations is None:
         return out.send("none")
     system = example.system.symbolic()
+    derived = form == "lagrange" and system.holonomic_speeds
+    sides = [] if derived else [(e.lhs, e.rhs) for e in equations.equations]
+    gc.collect()
     begin = time.process_time()
-    if form == "lagrange" and system.holonomic_speeds:
-        short = by_sympy(system)
-    else:
-        short = [sympy.Eq(sympy.simplify(e.lhs), sympy.simplify(e.rhs), evaluate=False) for e in equations.equations]
+    if derived:
+        count = characters(by_sympy(system))
+        return out.send((count, round(time.process_time() - begin, 3), "page"))
+    short = [sympy.Eq(sympy.simplify(lhs), sympy.simplify(rhs), evaluate=False) for lhs, rhs in sides]
     seconds = time.process_time() - begin
-    out.send((characters(short), round(seconds, 2)))
+    out.send((characters(short), round(seconds, 3), "simplify"))
 
 
 def own(name: str, form: str, out: Any) -> None:
     """What this library makes of them."""
     example = ap.zoo.ALL[name]()
+    gc.collect()
     begin = time.process_time()
     equations = written(example, form)
     if equations is None:
         return out.send("none")
-    shown = lines(equations, "simplified")[: len(equations.equations)]
+    derived = time.process_time()
+    shown = of_motion(equations)
+    short = time.process_time()
     count = characters(shown)
-    out.send((count, round(time.process_time() - begin, 4)))
+    out.send((count, round(time.process_time() - begin, 5), round(short - derived, 5)))
 
 
-def quickest(job: Any, name: str, form: str) -> Any:
-    """[characters, seconds] of the quickest trial, None past the limit, "none" where the form does not apply."""
-    best = measured(job, name, form)
-    for _ in range(TRIALS - 1):
-        if best in (None, "none") or best[1] > PATIENCE:
-            break
-        best = min(best, measured(job, name, form), key=lambda found: found[1])
+def quickest(name: str, form: str, jobs: dict[str, Any]) -> dict[str, Any]:
+    """For each job the least of each time over the trials, None past the limit, "none" where the form does not apply."""
+    best: dict[str, Any] = {}
+    for trial in range(TRIALS):
+        for key, job in jobs.items():
+            if trial and (best[key] in (None, "none") or best[key][1] > PATIENCE):
+                continue
+            found, known = measured(job, name, form), best.get(key)
+            best[key] = (found[0], *map(min, found[1:], known[1:])) if known else found
     return best
 
 
 def measured(job: Any, name: str, form: str) -> Any:
-    """[characters, seconds], None past the limit, "none" where the form does not apply."""
+    """What a job sends, None past the limit, "none" where the form does not apply."""
     import sympy.tensor.tensor  # noqa: F401 (SymPy loads it at the first sum of anything, here or there)
 
     ours, theirs = multiprocessing.Pipe()
@@ -122,13 +140,13 @@ def main(names: list[str], quick: bool) -> None:
     known = json.loads(PATH.read_text()) if PATH.exists() else {}
     tables = {key: known.get(key, {"lagrange": {}, "kane": {}}) for key in ("own", "forms")}
     for name in names or [n for n in ap.zoo.ALL if n not in ap.zoo.ROBOTS]:
-        for key, job in (("own", own), ("forms", simplify)):
-            for form, table in tables[key].items():
-                if quick and table.get(name, ()) is None:
-                    continue  # it did not end
-                found = quickest(job, name, form)
+        for form in ("lagrange", "kane"):
+            jobs = {"own": own, "forms": simplify}
+            if quick and tables["forms"][form].get(name, ()) is None:
+                del jobs["forms"]  # it did not end
+            for key, found in quickest(name, form, jobs).items():
                 if found != "none":
-                    table[name] = found
+                    tables[key][form][name] = found
                 print(name, form, key, found, flush=True)
         PATH.write_text(json.dumps({**said, **tables}, indent=1) + "\n")
 

@@ -37,9 +37,15 @@ class Line:
     """Writes expressions. `letter` says how a symbol is written and where it stands."""
 
     def __init__(self, letter: Callable[[Any], Letter]):
-        self._letter = letter
+        self._make_letter = letter
+        self._letters: dict[Any, Letter] = {}
         self._keys: dict[Any, Any] = {}
         self._orders: dict[Any, list[Any]] = {}
+
+    def _letter(self, symbol: Any) -> Letter:
+        if symbol not in self._letters:
+            self._letters[symbol] = self._make_letter(symbol)
+        return self._letters[symbol]
 
     def written(self, expr: Any) -> str | None:
         """The line, or None where something unusual stands in the expression."""
@@ -51,8 +57,10 @@ class Line:
     def _turned(self, expr: Any) -> Any:
         """With −sin(b − a) for sin(a − b), and the like, where b comes first: SymPy's choice for symbols in this order."""
         table = {}
-        for wave in expr.atoms(*TURNED):
+        for wave in _waves(expr):
             angle = wave.args[0]
+            if angle.is_Symbol:
+                continue
             if angle.atoms(*PLAIN) or (angle.is_Add and isinstance(wave, sympy.Abs)):
                 raise Unusual
             if angle.is_Add and len(angle.args) % 2 == 0 and self._is_turned(angle):
@@ -104,15 +112,15 @@ class Line:
 
     def _product(self, e: Any) -> tuple[str, int]:
         number, factors = _coefficient(e)
-        minus = number < 0
+        minus = number.p < 0
         ordered = sorted(factors, key=self._key) if len(factors) > 1 else factors
         above, below = [], []
-        if abs(number.p) != 1:
+        if number.p != 1 and number.p != -1:
             above.append(str(abs(number.p)))
         if number.q != 1:
             below.append(str(number.q))
         for x in ordered:
-            if x.is_Pow and x.exp.is_Integer and x.exp < 0:
+            if x.is_Pow and x.exp.is_Integer and x.exp.p < 0:
                 base, exp = _power(x)
                 below.append(self._within(base, MUL) if exp == -1 else f"{self._within(base, POW)}**{-exp}")
             else:
@@ -142,7 +150,7 @@ class Line:
         parted = []
         for term in e.args:
             number, factors = _coefficient(term)
-            parted.append((float(number), dict(map(_base_and_exponent, factors)), term))
+            parted.append((number.p / number.q, dict(map(_base_and_exponent, factors)), term))
         bases = sorted({base for _, powers, _ in parted for base in powers}, key=self._key)
         order = lambda part: ([-part[1].get(base, 0) for base in bases], part[0])
         return [term for *_, term in sorted(parted, key=order)]
@@ -175,6 +183,18 @@ class Line:
         else:
             raise Unusual
         return what, (len(arguments), arguments), _number_key(exp), number
+
+
+def _waves(expr: Any) -> set[Any]:
+    """The functions that may be turned, but for those inside others."""
+    found, stack = set(), [expr]
+    while stack:
+        e = stack.pop()
+        if isinstance(e, TURNED):
+            found.add(e)
+        elif e.args:
+            stack.extend(e.args)
+    return found
 
 
 def _coefficient(e: Any) -> tuple[Any, tuple[Any, ...]]:

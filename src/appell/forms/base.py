@@ -191,6 +191,7 @@ class Equations:
     criterion: with rows nonlinear in the accelerations the equations have several roots; the motion is the one where this
         is least: Z of Gauss in t, q, v and the unknowns, up to terms free of accelerations (½ a·Ma + a·(h − Q)).
     collected: whether `equations` and `rows` were collected by `tidy` when they were derived.
+    shortest: whether `equations` were written in the shortest way that is known.
     """
 
     route: Form
@@ -203,8 +204,9 @@ class Equations:
     kinematics: tuple[Eq, ...] = ()
     definitions: Mapping[Symbol, Expr] = field(default_factory=lambda: MappingProxyType({}))
     objects: Any = Lazy(Later(dict))  # noqa: RUF009 (a descriptor)
-    criterion: Expr | None = None
+    criterion: Any = Lazy(None)  # noqa: RUF009
     collected: bool = False
+    shortest: bool = False
 
     def __post_init__(self):
         missing = [a for a in self.system.accelerations if a not in self.unknowns]

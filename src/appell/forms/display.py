@@ -54,7 +54,11 @@ def simplified(expr: Expr, effort: float | Effort, collected: bool = False) -> E
     The effort is counted in operations, so that the same expression comes out in every run. `collected`: it is what
     `tidy.collected` made, so that multiplying out again finds nothing, but for unit quaternions.
     """
-    effort, parts = Effort.of(effort), tidy.parts(expr)
+    return _simplified(expr, Effort.of(effort), collected, tidy.parts(expr))
+
+
+def _simplified(expr: Expr, effort: Effort, collected: bool, parts: set[Any]) -> Expr:
+    """`simplified`, with the different subexpressions of the expression as `parts`."""
     size = len(parts)
     if not effort.spend(size) or tidy.is_product(expr):
         return expr
@@ -161,16 +165,18 @@ def _find_lines(equations: Equations, style: str, closing: bool) -> list[Eq]:
 @remembered
 def of_motion(equations: Equations) -> list[Eq]:
     """The equations of motion alone, simplified: what `lines` begins with."""
+    if equations.shortest:
+        return list(equations.equations)
     return _simplified_lines(equations.equations, len(equations.equations) if equations.collected else 0, BUDGET)
 
 
 def _simplified_lines(shown: Sequence[Eq], known: int, budget: float) -> list[Eq]:
     """Both sides simplified, the first `known` lines being collected; short ones leave their effort to the longer ones."""
     effort, sides = Effort(budget), [side for e in shown for side in (e.lhs, e.rhs)]
-    order = sorted(range(len(sides)), key=lambda i: tidy.nodes(sides[i]))
-    for done, i in enumerate(order):
+    parts = [tidy.parts(side) for side in sides]
+    for done, i in enumerate(sorted(range(len(sides)), key=lambda i: len(parts[i]))):
         own = effort.share(len(sides) - done)
-        sides[i] = simplified(sides[i], own, i < 2 * known)  # type: ignore[arg-type]
+        sides[i] = _simplified(sides[i], own, i < 2 * known, parts[i])  # type: ignore[arg-type]
         effort.left += own.left
     return [Eq(lhs, rhs, evaluate=False) for lhs, rhs in zip(sides[::2], sides[1::2], strict=True)]  # type: ignore[misc]
 

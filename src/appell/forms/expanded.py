@@ -17,7 +17,7 @@ from appell.jets import Jet, t
 from appell.model import System
 from appell.remember import remembered
 from appell.tidy import SMALL, rational
-from appell.tidy.calculus import Calculus, NotExpanded, times, total
+from appell.tidy.calculus import Calculus, NotExpanded, over, times, total, without_denominators
 
 
 def inertia(system: System) -> list[Expr] | None:
@@ -28,6 +28,11 @@ def inertia(system: System) -> list[Expr] | None:
 def forces(system: System, multipliers: Sequence[Symbol]) -> list[Expr] | None:
     """Q_i + Σ Λ_k W_ki, (nv,); None where V or a constraint is left to `derivation`."""
     return _written(_forces, system, multipliers)
+
+
+def are_shortest(system: System) -> bool:
+    """Whether no other function than sines and cosines was met, so that `display` knows no shorter way to write them."""
+    return _calculus(system).is_plain() and not system.quaternions
 
 
 def _written(make: Callable[..., list[Any]], system: System, *rest: Any) -> list[Expr] | None:
@@ -48,11 +53,11 @@ def _calculus(system: System) -> Calculus:
 
 def _inertia(system: System) -> list[Any]:
     calculus = _calculus(system)
-    T = calculus.read(system.kinetic)
+    T, n = without_denominators(calculus.read(system.kinetic))
     d_dt = calculus.derivation(_rate)
-    momenta = [calculus.partial(v)(T) for v in system.velocities]
-    slopes = [calculus.partial(q)(T) for q in system.coordinates]
-    return [total(d_dt(p), times(slope, 0, -1)) for p, slope in zip(momenta, slopes, strict=True)]
+    slopes = calculus.gradient(T, (*system.velocities, *system.coordinates))
+    pairs = zip(slopes[: system.nv], slopes[system.nv :], strict=True)
+    return [over(total(d_dt(p), times(T_q, 0, -1)), n) for p, T_q in pairs]
 
 
 def _rate(s: Symbol) -> Any:
@@ -61,13 +66,11 @@ def _rate(s: Symbol) -> Any:
 
 def _forces(system: System, multipliers: Sequence[Symbol]) -> list[Any]:
     calculus = _calculus(system)
-    V = calculus.read(system.potential)
-    slopes = [times(calculus.partial(q)(V), 0, -1) for q in system.coordinates]
-    parts = [[calculus.read(F), slope] for F, slope in zip(system.forces, slopes, strict=True)]
+    V_q = calculus.gradient(calculus.read(system.potential), system.coordinates)
+    parts = [[calculus.read(F), times(slope, 0, -1)] for F, slope in zip(system.forces, V_q, strict=True)]
     symbols = (system.coordinates, system.velocities, system.accelerations)
     for lam, f, c, given in zip(multipliers, system.residuals, system.constraints, system.reactions, strict=True):
-        row = {} if given else calculus.read(f)
-        W = [calculus.read(w) for w in given] if given else [calculus.partial(s)(row) for s in symbols[c.order]]
+        W = [calculus.read(w) for w in given] if given else calculus.gradient(calculus.read(f), symbols[c.order])
         for part, slope in zip(parts, W, strict=True):
             part.append(times(slope, calculus.expansion.place(lam)))
     return [total(*part) for part in parts]

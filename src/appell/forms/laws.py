@@ -33,14 +33,20 @@ STEPS = 60
 
 def in_forces(system: System) -> tuple[Multiplier, ...]:
     """The multipliers of constraints that the forces contain, in the order of the constraints."""
-    inside = set().union(*(Q.free_symbols for Q in system.forces))
-    return tuple(c.multiplier for c in system.constraints if c.multiplier in inside)
+    inside = _multipliers(system)
+    return tuple(lam for c in system.constraints if (lam := c.multiplier) in inside) if inside else ()
 
 
 def of_faces(system: System) -> tuple[Multiplier, ...]:
     """The multipliers of unilateral constraints that the forces contain."""
-    inside = set().union(*(Q.free_symbols for Q in system.forces))
-    return tuple(face.multiplier for face in system.unilateral if face.multiplier in inside)
+    inside = _multipliers(system)
+    return tuple(lam for face in system.unilateral if (lam := face.multiplier) in inside) if inside else ()
+
+
+@remembered
+def _multipliers(system: System) -> set[Multiplier]:
+    """All that the forces contain."""
+    return {s for Q in system.forces for s in Q.free_symbols if isinstance(s, Multiplier)}
 
 
 def nonlinear(system: System) -> bool:

@@ -44,17 +44,18 @@ def with_multipliers(
     `short`: the inertia is collected already.
     """
     E, lam = inertia if short else [collected(E_i) for E_i in inertia], multiplier_symbols(system)
-    forces = expanded.forces(system, lam) or _forces(system, lam)
+    forces = expanded.forces(system, lam)
+    shortest = short and forces is not None and expanded.are_shortest(system)
     criterion = None
     if nonlinear_rows(system):
-        Q = generalized_forces(system)
-        criterion = without_free_terms(E, system.accelerations) - work(Q, system.accelerations)
+        a = system.accelerations
+        criterion = Later(lambda: without_free_terms(E, a) - work(generalized_forces(system), a))
         provenance += "; of its several roots the one of least Z, sought by Newton from many starts (not proven)"
     return Equations(
         route=form,
         system=system,
         provenance=provenance,
-        equations=tuple(equation(E_i, Q_i) for E_i, Q_i in zip(E, forces, strict=True)),
+        equations=tuple(equation(E_i, Q_i) for E_i, Q_i in zip(E, forces or _forces(system, lam), strict=True)),
         unknowns=(*system.accelerations, *lam),
         multipliers=lam,
         rows=Later(lambda: tuple(equation(collected(r), 0) for r in acceleration_rows(system))),
@@ -62,6 +63,7 @@ def with_multipliers(
         objects=Later(lambda: {"generalized_forces": generalized_forces(system), **(objects or {})}),
         criterion=criterion,
         collected=True,
+        shortest=shortest,
     )
 
 

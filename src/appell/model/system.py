@@ -159,7 +159,7 @@ class System:
         """Number of velocities."""
         return len(self.velocities)
 
-    @property
+    @cached_property
     def holonomic_speeds(self) -> bool:
         """Whether the velocities are the q̇ themselves, in order."""
         return all(v == q.d for q, v in zip(self.coordinates, self.velocities, strict=False)) and self.nq == self.nv

@@ -1,18 +1,22 @@
 """Derivatives of sums that are multiplied out: no expression is made on the way.
 
-    D Π x_i^{p_i} = Σ p_i x_i^{p_i − 1} D x_i Π x_j^{p_j},        D sin a = cos a D a,        D cos a = −sin a D a
+D Π x_i^{p_i} = Σ p_i x_i^{p_i − 1} D x_i Π x_j^{p_j},        D sin a = cos a D a,        D cos a = −sin a D a
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from math import lcm
 from typing import Any
 
 import sympy
 
+from appell.tidy.factor import Factoring
 from appell.tidy.polynomial import Expansion, Packed, Polynomial
 from appell.tidy.short import count, shorter
 from appell.tidy.sums import FLOATS, Sum, wave
+from appell.tidy.terms import Powers
 
 LARGEST = 200
 """Terms up to which an expression is multiplied out here."""
@@ -31,8 +35,7 @@ class Derivation:
 
     def __call__(self, p: Packed) -> Packed:
         expansion = self._calculus.expansion
-        rows = list(expansion.unpacked(p))
-        there = [i for i, column in enumerate(zip(*rows, strict=True)) if any(column)]
+        rows, there = self._calculus.powers(p)
         slopes = [(i, expansion.place(x), d) for i in there if (d := self.of_atom(x := expansion.atoms[i]))]
         out: Packed = {}
         for powers, (monomial, c) in zip(rows, p.items(), strict=True):
@@ -70,6 +73,7 @@ class Calculus:
 
     def __init__(self):
         self.expansion = Expansion(single=False)
+        self._powers: dict[int, tuple[Packed, Any]] = {}  # with the terms, so that no others have their id
 
     def read(self, expr: Any) -> Packed:
         """The expression multiplied out; `NotExpanded` where that is long or not exact."""
@@ -79,23 +83,55 @@ class Calculus:
             raise NotExpanded
         return dict(self.expansion.of(whole))
 
+    def powers(self, p: Packed) -> tuple[list[Powers], list[int]]:
+        """The powers of the terms, and the places of the atoms that are there."""
+        if id(p) not in self._powers:
+            rows = list(self.expansion.unpacked(p))
+            self._powers[id(p)] = p, (rows, [i for i, column in enumerate(zip(*rows, strict=True)) if any(column)])
+        return self._powers[id(p)][1]
+
     def derivation(self, value: Callable[[Any], Any]) -> Derivation:
         """D by its values on symbols."""
         return Derivation(self, value)
 
-    def partial(self, s: Any) -> Derivation:
-        """∂/∂s."""
-        return Derivation(self, lambda x: 1 if x == s else None)
+    def gradient(self, p: Packed, symbols: Sequence[Any]) -> list[Packed]:
+        """∂p/∂s for each of the symbols, in one pass over the terms."""
+        rows, there = self.powers(p)
+        index = {s: k for k, s in enumerate(symbols)}
+        atoms = [(i, self.expansion.atoms[i]) for i in there]
+        slopes = [(i, self.expansion.place(x), found) for i, x in atoms if (found := self._slopes(x, index))]
+        out: list[Packed] = [{} for _ in symbols]
+        for powers, (monomial, c) in zip(rows, p.items(), strict=True):
+            for i, place, found in slopes:
+                if power := powers[i]:
+                    for k, d in found:
+                        terms = out[k]
+                        for m, n in d.items():
+                            key = monomial - place + m
+                            terms[key] = terms.get(key, 0) + c * power * n
+        return [{m: c for m, c in terms.items() if c} for terms in out]
 
-    def short(self, p: Mapping[int, Any], limit: int) -> Sum:
+    def _slopes(self, x: Any, index: dict[Any, int]) -> list[tuple[int, Packed]]:
+        """(k, ∂x/∂s_k) of an atom, for the symbols that it contains."""
+        if x.is_Symbol:
+            return [(index[x], {0: 1})] if x in index else []
+        inside = sorted(index[s] for s in x.free_symbols if s in index)
+        symbols = list(index)
+        return [(k, Derivation(self, lambda y, s=symbols[k]: 1 if y == s else None).of_atom(x)) for k in inside]
+
+    def short(self, p: Packed, limit: int) -> Sum:
         """The shortest way that is known to write it."""
         if not p:
             return Sum([(0, {})])
-        terms = self.expansion.unpacked(p)
-        used = [i for i, column in enumerate(zip(*terms, strict=True)) if any(column)]
+        rows, used = self.powers(p)
         atoms = [self.expansion.atoms[i] for i in used]
-        polynomial = Polynomial(atoms, {tuple(map(powers.__getitem__, used)): c for powers, c in terms.items()})
-        return shorter(polynomial.as_sum(), limit, False, given=polynomial)
+        terms = {tuple([powers[i] for i in used]): c for powers, c in zip(rows, p.values(), strict=True)}
+        polynomial = Polynomial(atoms, terms)
+        return Factoring().of(shorter(polynomial.as_sum(), limit, False, given=polynomial))
+
+    def is_plain(self) -> bool:
+        """Whether all that was read consists of symbols, sines and cosines: nothing else is known about it."""
+        return all(x.is_Symbol or isinstance(x, sympy.sin | sympy.cos) for x in self.expansion.atoms)
 
 
 def total(*parts: Packed) -> Packed:
@@ -105,6 +141,17 @@ def total(*parts: Packed) -> Packed:
         for m, c in part.items():
             out[m] = out.get(m, 0) + c
     return {m: c for m, c in out.items() if c}
+
+
+def without_denominators(p: Packed) -> tuple[Packed, int]:
+    """(n p, n) with whole coefficients, whose arithmetic is quick."""
+    n = lcm(*(c.denominator for c in p.values()))
+    return {m: int(c * n) for m, c in p.items()}, n
+
+
+def over(p: Packed, n: int) -> Packed:
+    """p/n."""
+    return p if n == 1 else {m: c // n if not c % n else Fraction(c, n) for m, c in p.items()}
 
 
 def times(p: Packed, monomial: int, c: Any = 1) -> Packed:

@@ -77,7 +77,7 @@ class Drafts:
         for common in shared:
             if any(common):
                 rest = {tuple(map(sub, powers, common)): c for powers, c in terms.items()}
-                number = Fraction(1) if self.p.floats else content(rest.values())
+                number = 1 if self.p.floats else content(rest.values())
                 inside = self.by_motion(_scaled(rest, number))
                 draft = times(self.monomial(number, common), inside)
                 worse = draft.size // FRACTION if common not in shared[-1:] else 0
@@ -102,7 +102,7 @@ class Drafts:
     def _without(self, common: Powers, key: Powers, terms: Terms) -> Draft:
         """key × common × Σ terms/common."""
         outside = tuple(map(add, key, common))
-        number = Fraction(1) if self.p.floats or not any(outside) else content(terms.values())
+        number = 1 if self.p.floats or not any(outside) else content(terms.values())
         rest = terms if not any(common) else {tuple(map(sub, powers, common)): c for powers, c in terms.items()}
         return times(self.monomial(number, outside), min(self._sums(_scaled(rest, number)), key=_size))
 
@@ -127,7 +127,7 @@ class Drafts:
     def _grouped(self, groups: Mapping[Powers, Terms]) -> Draft:
         parts = []
         for key, inner in groups.items():
-            number = Fraction(1) if self.p.floats or len(inner) == 1 or not any(key) else content(inner.values())
+            number = 1 if self.p.floats or len(inner) == 1 or not any(key) else content(inner.values())
             inside = sum_of([self.monomial(c, powers) for powers, c in _scaled(inner, number).items()])
             parts.append(times(self.monomial(number, key), inside))
         return sum_of(parts)
@@ -215,7 +215,7 @@ def _of_number(n: int, d: int, floats: bool) -> tuple[int, int]:
     return (digits(n) if n != 1 else 0), (digits(d) if d != 1 else 0)
 
 
-def _scaled(terms: Terms, number: Fraction) -> Terms:
+def _scaled(terms: Terms, number: Number) -> Terms:
     """terms/number, which leaves integers."""
     return terms if number == 1 else {powers: quotient(c, number) for powers, c in terms.items()}
 

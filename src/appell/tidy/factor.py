@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from fractions import Fraction
 from typing import Any
 
 from appell.tidy.sums import Sum, Term, as_factor, multiplied, raised_term, read, spread
@@ -92,7 +91,7 @@ class Factoring:
         return [self._taken_out(terms, common) for common in ways if common]
 
     def _taken_out(self, terms: list[Term], common: dict[Any, int]) -> Sum:
-        number = content([c for c, _ in terms]) if self._exact else Fraction(1)
+        number = content([c for c, _ in terms]) if self._exact else 1
         below = {x: -p for x, p in common.items()}
         inside = spread([multiplied((quotient(c, number), powers), (1, below)) for c, powers in terms])
         return Sum([multiplied((number, common), as_factor(inside.terms))])

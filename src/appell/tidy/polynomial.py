@@ -7,9 +7,9 @@ as dicts {powers of the atoms: coefficient}; powers may be negative. SymPy's own
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from math import comb
 from operator import add, sub
 from struct import Struct
@@ -19,8 +19,22 @@ import sympy
 from sympy import Expr
 
 from appell.jets import QuaternionComponent
-from appell.tidy.sums import Sum, Term, as_factor, like_terms_joined, multiplied, raised_term, read, wave
-from appell.tidy.terms import Number, Powers, Terms, accumulate, content, long_as_float, product, raised, rational, total
+from appell.tidy.sums import Sum, Term, as_factor, is_single, like_terms_joined, multiplied, raised_term, read, wave
+from appell.tidy.terms import (
+    Number,
+    Powers,
+    Terms,
+    Wave,
+    accumulate,
+    content,
+    long_as_float,
+    product,
+    quotient,
+    raised,
+    rational,
+    times_wave,
+    total,
+)
 
 
 class Polynomial:
@@ -134,7 +148,7 @@ class Polynomial:
             terms: dict[Any, Number] = {((0,) * len(self.circles), False): coefficient}
             for n, (s, c) in enumerate(self.circles):
                 for sine in [False] * powers[c] + [True] * powers[s]:
-                    terms = _times_wave(terms, n, sine)
+                    terms = times_wave(terms, n, sine)
             for (multiples, sine), value in terms.items():
                 key = (rest, multiples, sine)
                 found[key] = found.get(key, 0) + value
@@ -198,32 +212,6 @@ class Polynomial:
         """A sum of products."""
         factors = lambda powers: (x**p for x, p in zip(self.atoms, powers, strict=True) if p)
         return sympy.Add(*(sympy.Mul(self.number(c), *factors(powers)) for powers, c in self.terms.items()))
-
-
-Wave = tuple[Powers, Powers, bool]
-"""Powers of what is no cosine or sine, multiples n_i of the angles, whether it is a sine."""
-
-
-def _times_wave(terms: Mapping[Any, Number], n: int, sine: bool) -> dict[Any, Number]:
-    """Σ value · (cos or sin)(Σ n_i x_i), times cos or sin of x_n."""
-    out: dict[Any, Number] = {}
-    for (multiples, is_sine), value in terms.items():
-        up, down = (raised(multiples, n, step) for step in (1, -1))
-        # cos a cos b = ½ (cos(a+b) + cos(a−b))    sin a cos b = ½ (sin(a+b) + sin(a−b))
-        # cos a sin b = ½ (sin(a+b) − sin(a−b))    sin a sin b = ½ (cos(a−b) − cos(a+b))
-        sign = (-1 if is_sine else 1, 1 if is_sine else -1) if sine else (1, 1)
-        for key, factor in ((up, sign[0]), (down, sign[1])):
-            key, factor = _normal(key, is_sine != sine, factor)
-            out[key] = out.get(key, 0) + factor * Fraction(value, 2)
-    return {key: value for key, value in out.items() if value}
-
-
-def _normal(multiples: Powers, sine: bool, factor: int) -> tuple[tuple[Powers, bool], int]:
-    """The first multiple positive; sin 0 = 0."""
-    first = next((k for k in multiples if k), 0)
-    if first < 0:
-        multiples, factor = tuple(-k for k in multiples), -factor if sine else factor
-    return (multiples, sine), 0 if sine and not first else factor
 
 
 # -- sums multiplied out, sines of sums opened ---------------------------------------------------------------------------
@@ -291,8 +279,14 @@ class Expansion:
     def unpacked(self, packed: Mapping[int, Number]) -> Terms:
         """The same with powers as tuples."""
         n = len(self.atoms)
-        signs, powers, size = sum(1 << PLACE * i + PLACE - 1 for i in range(n)), Struct(f"<{n}h").unpack, PLACE // 8 * n
+        signs = ((1 << PLACE * n) - 1) // ((1 << PLACE) - 1) << (PLACE - 1)  # the highest bit of every power
+        powers, size = _powers(n), PLACE // 8 * n
         return {powers(((m + signs) ^ signs).to_bytes(size, "little")): c for m, c in packed.items()}
+
+
+@cache
+def _powers(n: int) -> Callable[[bytes], Powers]:
+    return Struct(f"<{n}h").unpack
 
 
 def _packed_product(a: Packed, b: Packed) -> Packed:
@@ -330,7 +324,7 @@ def _product_of(factors: Sequence[Any], power: int) -> Term:
 @lru_cache(maxsize=4096)
 def opened_wave(e: Any) -> Sum:
     """A wave of a sum or multiple of angles in those of the angles; anything else as it is."""
-    if e.is_Add or (e.args[0].is_Symbol and isinstance(e, sympy.sin | sympy.cos)):
+    if e.is_Add or (isinstance(e, sympy.sin | sympy.cos) and is_single(e.args[0])):
         return Sum.of(e)
     s, c = _single(e.args[0])
     if isinstance(e, sympy.sin | sympy.cos):
@@ -352,7 +346,7 @@ def _canonical(e: Any) -> tuple[Any, ...]:
     if len(p) < 2:
         return (p.plain(),)
     number, common = content(p.terms.values()), tuple(map(min, zip(*p.terms, strict=True)))
-    rest = p.like({tuple(map(sub, powers, common)): c / number for powers, c in p.terms.items()}).plain()
+    rest = p.like({tuple(map(sub, powers, common)): quotient(c, number) for powers, c in p.terms.items()}).plain()
     if rest.could_extract_minus_sign():
         number, rest = -number, -rest
     again = rest if rest == e else _canonical(rest)[-1]

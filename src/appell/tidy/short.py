@@ -12,7 +12,7 @@ from sympy import Expr
 
 from appell.tidy.draft import Draft, Drafts, shortest
 from appell.tidy.polynomial import TRIGONOMETRIC, Polynomial, opened_wave, terms_expanded
-from appell.tidy.sums import Sum, Term, as_factor, multiplied, raised_term, read, spread
+from appell.tidy.sums import Sum, Term, as_factor, is_single, multiplied, raised_term, read, spread
 from appell.tidy.terms import rational
 from appell.tidy.waves import (
     fewest_squares,
@@ -57,7 +57,7 @@ def _is_product(bases: Iterable[Any]) -> bool:
     for x in bases:
         if type(x) is Sum:
             return False
-        if isinstance(x, sympy.sin | sympy.cos) and x.args[0].is_Symbol and x.args[0] not in angles:
+        if isinstance(x, sympy.sin | sympy.cos) and is_single(x.args[0]) and x.args[0] not in angles:
             angles.add(x.args[0])
         elif not x.is_Symbol:
             return False
@@ -126,8 +126,10 @@ def _drafts(whole: Sum, standing: Polynomial, limit: int, unit: bool) -> list[Dr
         return _drafts_of([_with_its_angles(standing, unit)])
     if waves and count(whole, 4 * limit, single=True) > 4 * limit:
         return None
-    is_single = not below and all(x.args[0].is_Symbol and isinstance(x, sympy.sin | sympy.cos) for x in waves)
-    plain = standing if is_single else Polynomial.of_sum(whole, single=True, floats=standing.floats)
+    single = not below and all(isinstance(x, sympy.sin | sympy.cos) and is_single(x.args[0]) for x in waves)
+    if single and _is_linear(standing):
+        return _drafts_of([on_unit_quaternions(standing) if unit else standing])
+    plain = standing if single else Polynomial.of_sum(whole, single=True, floats=standing.floats)
     plain = plain.with_all_partners().reduced()
     ways = [_with_its_angles(standing, unit)]
     for p in (plain, *_over_denominators(plain)):
@@ -135,6 +137,12 @@ def _drafts(whole: Sum, standing: Polynomial, limit: int, unit: bool) -> list[Dr
         same = [p, square, with_double_angles(square), with_angle_sums(square), with_angle_sums(p)] if waves else [p]
         ways += [on_unit_quaternions(way) if unit else way for way in same]
     return _drafts_of(ways)
+
+
+def _is_linear(p: Polynomial) -> bool:
+    """Whether no term has more than one sine or cosine, so that there is nothing to join."""
+    waves = [i for i, x in enumerate(p.atoms) if isinstance(x, sympy.sin | sympy.cos)]
+    return all(sum(abs(powers[i]) for i in waves) < 2 for powers in p.terms)
 
 
 def _drafts_of(ways: list[Polynomial]) -> list[Draft]:

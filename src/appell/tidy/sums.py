@@ -14,8 +14,7 @@ from functools import cache, cmp_to_key, lru_cache
 from typing import Any
 
 import sympy
-from sympy import Add, Basic, Expr, Integer, Mul, Pow
-from sympy.core.function import Application
+from sympy import Add, Basic, Expr, Integer, Mul, Pow, Symbol
 
 from appell.tidy.measure import characters
 from appell.tidy.terms import Number, base_and_power, is_number, long_as_float, number_of, rational
@@ -131,8 +130,8 @@ def size_of_base(x: Any) -> int:
         return x.size
     if x.is_Symbol:
         return len(x.name)
-    plain = isinstance(x, sympy.sin | sympy.cos) and x.args[0].is_Symbol
-    return 5 + len(x.args[0].name) if plain else characters(x)
+    angle: Any = x.args[0] if isinstance(x, sympy.sin | sympy.cos) else x
+    return 5 + len(angle.name) if angle.is_Symbol else characters(x)
 
 
 def size_of(c: Number, powers: dict[Any, int]) -> int:
@@ -204,12 +203,23 @@ def _opened(term: Term) -> list[Term] | None:
 # -- waves -------------------------------------------------------------------------------------------------------------
 
 
+def is_single(angle: Any) -> bool:
+    """Whether it is neither a sum of angles nor a small whole multiple of one."""
+    first = angle.args[0] if angle.is_Mul else angle
+    return angle.is_Symbol or not (angle.is_Add or (first.is_Integer and abs(first) <= 4))
+
+
+_EXAMPLES: dict[Any, Any] = {kind: kind(Symbol("x")) for kind in (sympy.sin, sympy.cos)}
+
+
 @lru_cache(maxsize=4096)
 def wave(kind: Any, angle: Any, times: int = 1) -> Any:
     """sin or cos of a multiple of an angle; of a symbol without asking what it could be."""
     if not angle.is_Symbol:
         return kind(times * angle)
-    return Application.__new__(kind, angle if times == 1 else Mul._from_args((Integer(times), angle), True), evaluate=False)
+    made: Any = Expr.__new__(kind, angle if times == 1 else Mul._from_args((Integer(times), angle), True))
+    made.nargs = _EXAMPLES[kind].nargs
+    return made
 
 
 # -- as expressions ----------------------------------------------------------------------------------------------------

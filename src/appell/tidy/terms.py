@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from fractions import Fraction
 from math import gcd, isfinite, lcm
 from operator import add
@@ -51,16 +51,47 @@ def product(a: Terms, b: Terms) -> Terms:
     return {powers: c for powers, c in out.items() if c}
 
 
-def content(numbers: Collection[Number]) -> Fraction:
+def content(numbers: Collection[Number]) -> Number:
     """The largest number that leaves integers; negative where all are."""
     sign = -1 if all(c.numerator < 0 for c in numbers) else 1
-    return Fraction(sign * gcd(*(c.numerator for c in numbers)), lcm(*(c.denominator for c in numbers)))
+    above, below = sign * gcd(*(c.numerator for c in numbers)), lcm(*(c.denominator for c in numbers))
+    return above if below == 1 else Fraction(above, below)
 
 
-def quotient(c: Number, number: Fraction) -> Number:
+def quotient(c: Number, number: Number) -> Number:
     """c/number, whole where it can be: arithmetic of whole numbers is quick."""
-    made = c / number
-    return made.numerator if made.denominator == 1 else made
+    if number == 1:
+        return c
+    above, below = c.numerator * number.denominator, c.denominator * number.numerator
+    return Fraction(above, below) if above % below else above // below
+
+
+# -- products of sines and cosines as sums ---------------------------------------------------------------------------------
+
+Wave = tuple[Powers, Powers, bool]
+"""Powers of what is no cosine or sine, multiples n_i of the angles, whether it is a sine."""
+
+
+def times_wave(terms: Mapping[Any, Number], n: int, sine: bool) -> dict[Any, Number]:
+    """Σ value · (cos or sin)(Σ n_i x_i), times cos or sin of x_n."""
+    out: dict[Any, Number] = {}
+    for (multiples, is_sine), value in terms.items():
+        up, down = (raised(multiples, n, step) for step in (1, -1))
+        # cos a cos b = ½ (cos(a+b) + cos(a−b))    sin a cos b = ½ (sin(a+b) + sin(a−b))
+        # cos a sin b = ½ (sin(a+b) − sin(a−b))    sin a sin b = ½ (cos(a−b) − cos(a+b))
+        sign = (-1 if is_sine else 1, 1 if is_sine else -1) if sine else (1, 1)
+        for key, factor in ((up, sign[0]), (down, sign[1])):
+            key, factor = _normal(key, is_sine != sine, factor)
+            out[key] = out.get(key, 0) + factor * Fraction(value, 2)
+    return {key: value for key, value in out.items() if value}
+
+
+def _normal(multiples: Powers, sine: bool, factor: int) -> tuple[tuple[Powers, bool], int]:
+    """The first multiple positive; sin 0 = 0."""
+    first = next((k for k in multiples if k), 0)
+    if first < 0:
+        multiples, factor = tuple(-k for k in multiples), -factor if sine else factor
+    return (multiples, sine), 0 if sine and not first else factor
 
 
 # -- numbers ----------------------------------------------------------------------------------------------------------------
