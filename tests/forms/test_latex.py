@@ -66,6 +66,11 @@ def test_numbers_of_names_are_counted():
     assert latex(sum(m)).endswith("m_{9} + m_{10} + m_{11} + m_{12}")
 
 
+def test_cases_are_told_in_words():
+    x, k = ap.coordinates("x"), ap.parameters("k")
+    assert text(2 * sympy.Piecewise((k * x, x > 0), (2 * k * x, True))) == "2 {k x if x > 0, 2 k x otherwise}"
+
+
 def test_an_energy_of_bodies_is_shown_in_short():
     shown = ap.zoo.n_pendulum(2).system._repr_latex_()
     assert r"\cos{\left(\theta_{2} - \theta_{1} \right)}" in shown and r"\sin" not in shown

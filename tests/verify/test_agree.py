@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import sympy
@@ -142,6 +143,15 @@ def test_what_is_unknown_is_named():
         agree(system, forms=["newton"])
     with pytest.raises(ap.ModelError, match="no parameter 'zz'"):
         agree(system, parameters={"zz": 1})
+    wrong_numbers: list[dict[str, Any]] = [{"states": 0}, {"states": 1.5}, {"seed": "a"}]
+    for wrong in wrong_numbers:
+        with pytest.raises(ap.ModelError, match="is a whole number of at least"):
+            agree(system, **wrong)
+    budgets: list[Any] = ["a", float("nan"), -1]
+    for budget in budgets:
+        with pytest.raises(ap.ModelError, match="an effort is a number"):
+            ap.forms.lagrange(system).solve(budget=budget)
+    assert [line.form for line in agree(system, states=1, forms="lagrange")] == ["lagrange"]
 
 
 def test_redundant_rows_agree_in_the_forces():

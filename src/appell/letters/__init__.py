@@ -108,6 +108,11 @@ class _Text(_PositiveFirst, StrPrinter):
     def _print_Abs(self, expr: Any) -> str:
         return f"|{self._print(expr.args[0])}|"
 
+    def _print_Piecewise(self, expr: Any) -> str:
+        """{x if x > 0, 2 x otherwise}"""
+        word = lambda when: "otherwise" if when == True else f"if {self._print(when)}"  # noqa: E712
+        return "{" + ", ".join(f"{self._print(value)} {word(when)}" for value, when in expr.args) + "}"
+
 
 class Printer(_PositiveFirst, LatexPrinter):
     """LaTeX of expressions that share parts: each part is printed once."""

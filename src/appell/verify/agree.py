@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -39,13 +40,13 @@ def agree(
     states: int = 5,
     parameters: Mapping[Any, Any] | None = None,
     seed: int = 0,
-    forms: Iterable[str | Form] | None = None,
+    forms: str | Form | Iterable[str | Form] | None = None,
     pseudo: Mapping[str, Any] | None = None,
     independent: Sequence[Any] | None = None,
 ) -> Agreement:
     """Derive every form that applies, and compare them with each other and with the normal form at random states.
 
-    parameters: values by symbol or name; those not given are random. forms: names (or `Form` objects), all by default.
+    parameters: values by symbol or name; those not given are random. forms: one or more names or `Form` objects, else all.
     pseudo, independent: for the forms that need them; suitable ones are chosen where not given.
 
     A system with friction is compared in each of its modes, `system.in_mode`, up to `MODES` of them; the mode stands behind the
@@ -53,18 +54,25 @@ def agree(
     """
     if not isinstance(system, System):
         raise ModelError(f"ap.agree takes a System, not {type(system).__name__}")
+    _check_whole("states", states, 1)
+    _check_whole("seed", seed, 0)
     if system.frictions:
         options = {"states": states, "parameters": parameters, "seed": seed, "forms": forms, "pseudo": pseudo}
         return _in_each_mode(system, {**options, "independent": independent})
     said, system = system, exact_system(system.symbolic())
     judged_by = system if said.symbolic() is said else said  # a tree judges by its own recursions
     judged_by, parameters = driven(judged_by, parameters)  # forms are derived with f, f.d, f.dd in symbols
-    chosen = [_form(f) for f in (FORMS.values() if forms is None else forms)]
+    chosen = [_form(f) for f in (FORMS.values() if forms is None else [forms] if isinstance(forms, str | Form) else forms)]
     values = _parameters(judged_by, parameters or {}, seed)
     judge = Judge(system, judged_by, values, states, seed)
     given = {key: value for key, value in (("pseudo", pseudo), ("independent", independent)) if value is not None}
     trials = [_try(form, names, system, given, judge) for form in chosen for names in form.variants]
     return Agreement(system.name, len(judge.states), _compare(trials, judge))
+
+
+def _check_whole(name: str, value: Any, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ModelError(f"{name}= of ap.agree is a whole number of at least {least}, not {value!r}")
 
 
 MODES = 9
