@@ -11,7 +11,7 @@ from tests.forms.test_derivation import random_expression
 from tests.forms.test_nielsen_tsenov import values_at_random
 
 import appell as ap
-from appell.tidy import Polynomial, characters, collected, factored_out, terms_expanded
+from appell.tidy import Polynomial, characters, collected, factored_out, rational, terms_expanded
 
 a, b, c = ap.coordinates("a b c")
 k, m = ap.parameters("k m", positive=True)
@@ -30,6 +30,7 @@ def test_collected_is_equal_and_not_longer(seed):
     rng = random.Random(seed)
     e = random_sum(rng) if seed % 2 else random_expression(rng, 4) + random_sum(rng)
     short = collected(e, limit=10**4)
+    assert Polynomial.of(e).as_sum().expression(rational) == Polynomial.of(e).plain()  # as SymPy itself sorts and nests it
     assert characters(short) <= characters(e)
     every = [Polynomial.of(e).plain(), Polynomial.of(e, single=True).with_all_partners().reduced().plain(), factored_out(e)]
     assert max(abs(v) for v in values_at_random([short - e, *(way - e for way in every)])) < 1e-28

@@ -10,8 +10,11 @@ import sympy
 from sympy import cos, sin, tan
 
 import appell as ap
+from appell.forms import expanded
+from appell.forms.base import directions, generalized_forces, multiplier_symbols
 from appell.forms.display import lines
 from appell.forms.effort import Effort
+from appell.forms.lagrange import euler_lagrange
 from appell.forms.numbers import Tape, arithmetic
 from appell.forms.symbolic import probe, solve
 from appell.letters import text
@@ -37,6 +40,17 @@ def equal(one, other) -> bool:
         if abs(x - y) > 1e-40 * (1 + size):
             return False
     return True
+
+
+@pytest.mark.parametrize("name", [*SAMPLE, "n_pendulum", "grioli", "paraboloid"])
+def test_tables_of_powers_give_lagranges_equations(name):
+    system = ap.zoo.ALL[name]().system
+    lam = multiplier_symbols(system)
+    pairs = zip(expanded.inertia(system), euler_lagrange(system), strict=True)
+    assert all(equal(E, derived) for E, derived in pairs)
+    Q, W = generalized_forces(system), directions(system)
+    derived = [Q_i + sympy.Add(*(x * W_k[i] for x, W_k in zip(lam, W, strict=True))) for i, Q_i in enumerate(Q)]
+    assert all(equal(one, other) for one, other in zip(expanded.forces(system, lam), derived, strict=True))
 
 
 @pytest.mark.parametrize("name", SAMPLE)

@@ -77,6 +77,8 @@ class Calculus:
 
     def read(self, expr: Any) -> Packed:
         """The expression multiplied out; `NotExpanded` where that is long or not exact."""
+        if expr == 0:
+            return {}
         known: dict[Any, Any] = {}
         whole = Sum.of(expr, known)
         if FLOATS in known or count(whole, LARGEST) > LARGEST:

@@ -74,6 +74,8 @@ def count(whole: Sum, limit: int, single: bool = False) -> int:
                 each *= comb(count(x, limit, single) + p - 1, p)
             elif p > 0 and single and isinstance(x, TRIGONOMETRIC):
                 each *= comb(len(opened_wave(x).terms) + p - 1, p)
+            if each > limit:
+                break  # shared sums would be gone through as often as they are used
         found += each
         if found > limit:
             break
