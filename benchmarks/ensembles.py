@@ -32,6 +32,7 @@ def tables(quick: bool) -> list[Table]:
         _wall(32 if quick else 2000, 10 if quick else 200),
         _robot(64 if quick else 4096, 20 if quick else 1000),
         _cores(256 if quick else 20_000),
+        _in_jax(256 if quick else 100_000, 20 if quick else 1000),
     ]
 
 
@@ -255,3 +256,81 @@ def _cores(count: int) -> Table:
         notes=("double pendulum, 10 s, rtol 1e-9; time on the wall, best of 5, whole simulate_many",),
         records=({"one": spent[1], "two": spent[2]},),
     )
+
+
+# -- JAX -----------------------------------------------------------------------------------------------------------------
+
+
+def _in_jax(count: int, steps: int) -> Table:
+    """The double pendulum as a function of JAX: our operation, a callback, equations written in JAX by hand."""
+    import jax
+    import jax.numpy as jnp
+
+    jax.config.update("jax_enable_x64", True)
+    example = zoo.n_pendulum(2)
+    run = ap.compile(example.system, example.parameters)
+    rng = np.random.default_rng(1)
+    q, v = (jnp.asarray(rng.uniform(-1, 1, (count, 2))) for _ in range(2))
+    ours = run.jax()
+
+    def by_hand(t: Any, q: Any, v: Any, p: Any) -> Any:
+        g, l1, l2, m1, m2 = p
+        s, c = jnp.sin(q[0] - q[1]), jnp.cos(q[0] - q[1])
+        r1 = -m2 * l2 * v[1] ** 2 * s - (m1 + m2) * g * jnp.sin(q[0])
+        r2, free = l1 * v[0] ** 2 * s - g * jnp.sin(q[1]), m1 + m2 * s * s
+        return jnp.stack([(r1 - m2 * c * r2) / (l1 * free), ((m1 + m2) * r2 - c * r1) / (l2 * free)])
+
+    def through_python(t: Any, q: Any, v: Any, p: Any) -> Any:
+        shape = jax.ShapeDtypeStruct((2,), float)
+        call = lambda t, q, v: run.acceleration(t, np.asarray(q), np.asarray(v))[0]
+        return jax.pure_callback(call, shape, t, q, v, vmap_method="broadcast_all")
+
+    def moved(a: Any) -> Any:
+        def step(z: Any, k: Any) -> Any:
+            slope = lambda z: jnp.concatenate([z[2:], a(0.0, z[:2], z[2:], run.p)])
+            k1 = slope(z)
+            k2 = slope(z + 5e-3 * k1)
+            k3 = slope(z + 5e-3 * k2)
+            return z + 1e-2 / 6 * (k1 + 2 * k2 + 2 * k3 + slope(z + 1e-2 * k3)), None
+
+        return lambda q, v: jax.lax.scan(step, jnp.concatenate([q, v]), jnp.arange(steps))[0]
+
+    ended = lambda q, v: jnp.concatenate(ours.motion(q, v, step=1e-2, steps=steps))
+    few = max(1, count // 100)
+    codes = {"our operation": (ours, ended), "callback": (through_python, None), "by hand in JAX": (by_hand, moved(by_hand))}
+    rates, ends = {}, {}
+    for code, (a, motion) in codes.items():
+        total = lambda p, a=a: jnp.sum(jax.vmap(lambda q, v: a(0.0, q, v, p))(q, v) ** 2)
+        alone = lambda q, v, a=a: a(0.0, q, v, run.p)
+        work: dict[str, tuple[int, Any, tuple[Any, ...]]] = {
+            "one call": (1, alone, (q[0], v[0])),
+            "batch": (count, jax.vmap(alone), (q, v)),
+        }
+        if motion is not None:
+            work["gradient by 5 parameters"] = (count, jax.grad(total), (run.p,))
+            work["RK4 steps, batch"] = (few * steps, jax.vmap(motion), (q[:few], v[:few]))
+        for name, (states, function, arguments) in work.items():
+            compiled = jax.jit(function)
+            call = lambda f=compiled, x=arguments: jax.block_until_ready(f(*x))
+            ends[code, name] = np.asarray(call())
+            rates[code, name] = states / min(_on_the_wall(call) for _ in range(200 if states == 1 else 5))
+    for (_, name), end in ends.items():
+        right = ends["by hand in JAX", name]
+        if name != "RK4 steps, batch" and not np.allclose(end, right, rtol=1e-9, atol=1e-9):
+            raise Disagreement(f"{name} differs by {np.abs(end - right).max():.1e}")
+    names = list(dict.fromkeys(name for _, name in rates))
+    against = {name: rates["our operation", name] / rates["by hand in JAX", name] for name in names}
+    said = lambda code, name: f"{rates[code, name]:,.0f}" if (code, name) in rates else "–"
+    return Table(
+        title=f"In JAX, a double pendulum: a batch is {ratio(against['batch'])} equations written in JAX",
+        columns=("per second", *codes, "ours to by hand"),
+        rows=tuple((name, *(said(code, name) for code in codes), ratio(against[name])) for name in names),
+        notes=(f"batches of {count} states, float64, compiled by jax.jit; time on the wall, best of 5 (one call: of 200)",),
+        records=tuple({"code": code, "work": name, "rate": rate} for (code, name), rate in rates.items()),
+    )
+
+
+def _on_the_wall(call: Callable[[], Any]) -> float:
+    begin = time.perf_counter()
+    call()
+    return time.perf_counter() - begin
