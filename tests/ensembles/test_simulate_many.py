@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from sympy import cos, sin
@@ -156,6 +158,21 @@ def test_equal_to_simulate(name):
     """A sample of what `tests.ensembles.zoo_sweep` compares."""
     found = compare(name, 3, seed=0, ways=SAMPLE[name])
     assert found.count == 3 and found.paths == {"lanes"} and not found.failures
+
+
+def test_requests_that_cannot_be_met_say_why():
+    """More combinations than memory, values that are masked, reductions of no expression."""
+    P = {k: 1.0, m: 1.0}
+    with pytest.raises(ModelError, match=r"4000000 × 4000000 = 16000000000000 combinations take about .* GB.*ap.sweep"):
+        ap.simulate_many(SPRING, {x: np.zeros(4_000_000), x.d: np.zeros(4_000_000)}, P, product=True)
+    whole: Any = np.ma.array([[1.0, 2.0]], mask=[[0, 1]])  # type: ignore[arg-type]
+    for masked in ({x: whole[0]}, whole):
+        with pytest.raises(ModelError, match="must be real numbers"):
+            ap.simulate_many(SPRING, masked, P)
+    for wrong in ([x], True, "x"):
+        with pytest.raises(ModelError, match="a reduction takes an expression"):
+            ap.reduce.max(wrong)
+    assert ap.simulate_many(SPRING, {x: 1.0}, P, keep={"two": ap.reduce.max(2)}).two == 2
 
 
 def test_runs_that_end_where_they_start():

@@ -69,10 +69,8 @@ def test_as_written_by_hand(pendulum):
 
 def test_the_program_calls_machine_code(pendulum):
     f = pendulum.jax()
-    program = jax.jit(jax.grad(lambda q: f(0.0, q, q)[0])).trace(np.ones(2))
-    here, on_a_gpu = (program.lower(lowering_platforms=(name,)).as_text() for name in ("cpu", "cuda"))
-    assert "@appell_" in here and "callback" not in here
-    assert "@appell_" not in on_a_gpu and "callback" in on_a_gpu  # arrays come to the host and go back
+    text = jax.jit(jax.grad(lambda q: f(0.0, q, q)[0])).lower(np.ones(2)).as_text()
+    assert "@appell_" in text and "callback" not in text
 
 
 def given_reaction(backend="vm"):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.ensembles.free_memory import free_memory
 from appell.errors import ConstraintError, ModelError
 from appell.model import System
 from appell.model.values import as_table, bound, reals
@@ -51,10 +53,23 @@ def outer(*tables: Table) -> Any:
         raise ModelError("ap.outer takes tables {symbol: values}, such as ap.outer({x: xs}, {k: ks})")
     axes = [_column(key, value) for table in tables for key, value in table.items()]
     lengths = [len(axis) for axis in axes if axis.ndim]
+    _refuse_too_many(lengths)
     grids = iter(np.meshgrid(*(axis for axis in axes if axis.ndim), indexing="ij") if lengths else ())
     flat = iter([next(grids).ravel() if axis.ndim else axis[()] for axis in axes])
     found = tuple({key: next(flat) for key in table} for table in tables)
     return found[0] if len(found) == 1 else found
+
+
+def _refuse_too_many(lengths: list[int]) -> None:
+    """`ModelError` where all combinations would not fit into memory."""
+    runs, free = prod(lengths), free_memory()
+    needed = 24 * runs * len(lengths)  # the combinations, and as many starts and parameters again
+    if free is not None and needed > 0.9 * free:
+        said = " × ".join(map(str, lengths))
+        raise ModelError(
+            f"{said} = {runs} combinations take about {needed / 1e9:.3g} GB, and {free / 1e9:.3g} GB are free: take fewer values,"
+            " or ap.sweep, which makes them in chunks and stores each"
+        )
 
 
 def read_inputs(system: System, starts: Any, parameters: Table | None, *, product: bool) -> Inputs:

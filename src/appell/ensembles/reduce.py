@@ -12,6 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from sympy import Expr, Float
+
 from appell.errors import ModelError
 
 
@@ -93,7 +95,9 @@ def section(expression: Any, *, count: int, direction: int = 1, skip: int = 0) -
 
 
 def _given(expression: Any) -> Any:
-    if expression is None or isinstance(expression, str | bytes):
+    if isinstance(expression, int | float) and not isinstance(expression, bool):
+        return Float(expression)
+    if not isinstance(expression, Expr):
         raise ModelError(f"a reduction takes an expression in the system's symbols, such as x or x.d**2, not {expression!r}")
     return expression
 

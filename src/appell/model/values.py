@@ -22,7 +22,10 @@ RULES: tuple[tuple[str, Callable[[float], bool]], ...] = (
 
 
 def reals(value: Any) -> NDArray[np.float64]:
-    """As float64; a TypeError or ValueError for text, complex numbers and rows of unequal length: no imaginary part is lost."""
+    """As float64; a TypeError or ValueError for text, complex numbers, rows of unequal length and masked values: no imaginary
+    part and no mask is lost."""
+    if np.ma.is_masked(value):
+        raise ValueError("some values are masked")
     given = np.asarray(value)
     return given.astype(float, casting="unsafe" if given.dtype.kind == "O" else "same_kind")
 
