@@ -65,10 +65,10 @@ def _refuse_too_many(lengths: list[int]) -> None:
     runs, free = prod(lengths), free_memory()
     needed = 24 * runs * len(lengths)  # the combinations, and as many starts and parameters again
     if free is not None and needed > 0.9 * free:
-        said = " × ".join(map(str, lengths))
+        said = f"{' × '.join(map(str, lengths))} = {runs} combinations"
         raise ModelError(
-            f"{said} = {runs} combinations take about {needed / 1e9:.3g} GB, and {free / 1e9:.3g} GB are free: take fewer values,"
-            " or ap.sweep, which makes them in chunks and stores each"
+            f"{said} take about {needed / 1e9:.3g} GB, and {free / 1e9:.3g} GB are free: take fewer values, or ap.sweep, which"
+            " makes them in chunks and stores each"
         )
 
 
