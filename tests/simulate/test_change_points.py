@@ -190,7 +190,7 @@ def test_impacts_between_and_at_change_points(wall, restitution, controlled):
 @pytest.mark.parametrize("name", ["four_bar", "rolling_disc", "paraboloid"])
 def test_regular_motions_in_fixed_steps_are_not_doubted(name):
     example = ap.zoo.ALL[name]()
-    for step in (example.until / 200, example.until / 40):
+    for step in (example.until / 200, example.until / 60):
         motion = ap.simulate(example.system, example.start, example.until, example.parameters, fixed_step=step, backend="vm")
         assert motion.ok and not [note for note in motion.notes if note.kind == "change point"]
 
