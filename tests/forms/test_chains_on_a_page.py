@@ -18,6 +18,7 @@ from appell.forms.display import lines
 from appell.forms.effort import Effort
 from appell.forms.names import named
 from appell.forms.symbolic import solve
+from appell.tidy.sums import multiplied
 
 
 @cache
@@ -112,3 +113,8 @@ def test_equations_that_would_fill_a_book_name_what_they_share(monkeypatch):
     for e in names:
         table[e.lhs] = restricted(e.rhs, table)
     assert [restricted(e, table) for e in shown[len(names) :]] == plain
+
+
+def test_a_power_of_zero_is_one():
+    x, y = sympy.symbols("x y")
+    assert multiplied((2, {y: 1}), (3, {x: 0})) == (6, {y: 1}) and multiplied((2, {x: 1}), (3, {x: -1})) == (6, {})

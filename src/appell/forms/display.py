@@ -158,7 +158,7 @@ def _find_lines(equations: Equations, style: str, closing: bool) -> list[Eq]:
         return _with_names(shown, equations)
     known = len(rows) if equations.collected else 0
     short = [*of_motion(equations), *_simplified_lines([*rows, *equations.kinematics], known, BUDGET / 3)]
-    ways = (short, shown) if _characters(short) > BOOK else (short,)
+    ways = (short, shown) if max(_characters(short), _characters(shown)) > BOOK else (short,)
     return min((_with_names(way, equations) for way in ways), key=_characters)
 
 

@@ -170,7 +170,7 @@ def multiplied(one: Term, other: Term) -> Term:
         if power:
             powers[x] = power
         else:
-            del powers[x]
+            powers.pop(x, None)  # x⁰ may stand in either
     return one[0] * other[0], powers
 
 
