@@ -194,3 +194,15 @@ def test_a_run_does_not_know_its_neighbours(system, how):
     assert found.attrs["path"] == again.attrs["path"] == "lanes"
     for name in ("x", "x_d"):
         assert np.array_equal(found[name].values[order], again[name].values)
+
+
+def test_floats_on_a_table_that_shakes_the_body_off():
+    """Where a body leaves with hardly any rate, a distance that is rounding does not tell when it was there: no leap."""
+    example, rng = ap.zoo.block_on_vibrating_table(), np.random.default_rng(0)
+    n = 400
+    starts = np.stack([rng.uniform(0.03, 0.1, n), rng.uniform(-0.3, 0.3, n)], axis=1)
+    values = {symbol: value * rng.uniform(0.9, 1.1, n) for symbol, value in example.parameters.items()}
+    double, single = (
+        ap.simulate_many(example.system, starts, values, 2.0, step=0.004, dtype=kind) for kind in (np.float64, np.float32)
+    )
+    assert np.abs(double.z.values - single.z.values).max() < 1e-3
