@@ -18,7 +18,7 @@ from appell.forms.display import lines
 from appell.forms.effort import Effort
 from appell.forms.names import named
 from appell.forms.symbolic import solve
-from appell.tidy.sums import multiplied
+from appell.tidy.sums import Sum, multiplied
 
 
 @cache
@@ -97,6 +97,25 @@ def test_what_shares_its_parts_is_gone_through_once():
     assert restricted(restricted(tower, {x: y}), {y: x}) == restricted(tower, {y: x})
     assert tidy.length(tower) > 2**50
     assert solve(sympy.Matrix([[tower]]), sympy.Matrix([tower]), [sympy.Symbol("z")], Effort(0))
+
+
+def test_equal_parts_are_known_by_their_parts():
+    """Two towers that were built apart: to compare them part by part would take 2⁵⁰ steps."""
+    x, y, a, b = ap.parameters("x y a b")
+    towers: list[Any] = [x, x]
+    for k in range(50):  # without SymPy's cache, which would give the same object
+        products = [sympy.Mul._from_args((t, y), True) for t in towers]
+        towers = [sympy.Add._from_args((sympy.Integer(k + 1), t, p), True) for t, p in zip(towers, products, strict=True)]
+    apart = towers[0] is not towers[1]
+    names, values = named({a: towers[0], b: towers[1]})
+    assert (apart, 40 < len(names) <= 50, values[a] is values[b]) == (True, True, True), len(names)
+
+
+def test_what_is_written_twice_is_one_object():
+    x, y = ap.parameters("x y")
+    written = [Sum.of(sympy.Mul(x, (x + y) ** 2, evaluate=False)).expression(tidy.rational) for _ in range(2)]
+    again = [Sum([(2, {x: 1, Sum([(1, {x: 1}), (3, {y: 1})]): 2})]).expression(tidy.rational) for _ in range(2)]
+    assert written[0] == written[1] and again[0] is again[1] and again[0] == 2 * x * (x + 3 * y) ** 2
 
 
 def test_equations_that_would_fill_a_book_name_what_they_share(monkeypatch):

@@ -67,8 +67,8 @@ class Sum:
     def expression(self, number: Any) -> Expr:
         """The expression; `number` makes one of a coefficient."""
         if self._expr is None:
-            terms = [_product(c, powers, number) for c, powers in self.terms]
-            self._expr = terms[0] if len(terms) == 1 else _sum(terms)
+            terms = [_once(_product(c, powers, number)) for c, powers in self.terms]
+            self._expr = terms[0] if len(terms) == 1 else _once(_sum(terms))
         return self._expr
 
 
@@ -228,6 +228,21 @@ _ORDER = cmp_to_key(Basic.compare)
 _PLAIN = (sympy.sin, sympy.cos, sympy.tan)
 
 
+_WRITTEN: dict[Any, Any] = {}
+KEPT = 100_000
+"""Expressions that are remembered as written."""
+
+
+def _once(e: Any) -> Any:
+    """The equal object that was written before, if there is one: to compare two that are nested as deep as the solution of n
+    equations takes 4ⁿ steps, unless their parts are the same objects."""
+    if not (e.is_Add or e.is_Mul or e.is_Pow):
+        return e
+    if len(_WRITTEN) > KEPT:
+        _WRITTEN.clear()
+    return _WRITTEN.setdefault((e.func, *(id(x) if x.is_Add or x.is_Mul or x.is_Pow else x for x in e.args)), e)
+
+
 def _product(c: Number, powers: dict[Any, int], number: Any) -> Any:
     """c Π base^power, as SymPy would make it."""
     factors, plain = [], True
@@ -237,7 +252,7 @@ def _product(c: Number, powers: dict[Any, int], number: Any) -> Any:
             plain = plain and x.is_Add
         else:
             plain = plain and (x.is_Symbol or isinstance(x, _PLAIN)) and x.is_commutative
-        factors.append(x if p == 1 else _power(x, p) if plain else x**p)
+        factors.append(x if p == 1 else _once(_power(x, p) if plain else x**p))
     if not factors:
         return number(c)
     if c == 1 and len(factors) == 1:
