@@ -8,7 +8,6 @@ as dicts {powers of the atoms: coefficient}; powers may be negative. SymPy's own
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from fractions import Fraction
 from functools import cache, cached_property, lru_cache
 from math import comb
 from operator import add, sub
@@ -30,6 +29,7 @@ from appell.tidy.terms import (
     long_as_float,
     product,
     quotient,
+    quotient_of,
     raised,
     rational,
     times_wave,
@@ -156,20 +156,14 @@ class Polynomial:
 
     def divided(self, by: Mapping[Powers, Number]) -> Polynomial | None:
         """The quotient where `by` (reduced, powers not negative) divides the polynomial modulo sin² + cos² = 1; else None."""
-        lead = max(by)
-        left, quotient = dict(self.terms), {}
-        for _ in range(4 * len(left) + 16):
-            if not left:
-                return self.like(quotient)
-            top = max(left)
-            step = tuple(map(sub, top, lead))
-            if min(step) < 0:
-                return None
-            c = Fraction(left[top]) / by[lead]
-            accumulate(quotient, step, c)
-            taken = self.like({tuple(map(add, step, powers)): -c * d for powers, d in by.items()}).reduced().terms
-            left = total([left, taken])
-        return None
+        found = quotient_of(self.terms, by, self._remainder)
+        return None if found is None else self.like(found)
+
+    def _remainder(self, terms: Terms) -> Terms:
+        """The same terms with sin² = 1 − cos², where a sine is squared."""
+        sines = [i for i, _ in self.circles]
+        squared = any(powers[i] > 1 for powers in terms for i in sines)
+        return self.like(terms).reduced().terms if squared else terms
 
     def over(self, i: int) -> Polynomial | None:
         """With every term over one power of the sum that is the i-th atom, as low as can be; None where that is no shorter."""
@@ -193,8 +187,8 @@ class Polynomial:
             return above
         lowest = tuple(map(min, zip(*above.terms, strict=True)))
         above = above.like({tuple(map(sub, powers, lowest)): c for powers, c in above.terms.items()})
-        while least < 0 and min(map(min, D.terms)) >= 0 and (quotient := above.divided(D.terms)) is not None:
-            above, least = quotient, least + 1
+        while least < 0 and min(map(min, D.terms)) >= 0 and (smaller := above.divided(D.terms)) is not None:
+            above, least = smaller, least + 1
         back = raised(lowest, i, least)
         return above.like({tuple(map(add, powers, back)): c for powers, c in above.terms.items()})
 

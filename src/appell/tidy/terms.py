@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from fractions import Fraction
+from heapq import heapify, heappop, heappush
 from math import gcd, isfinite, lcm
-from operator import add
+from operator import add, neg, sub
 from typing import Any
 
 import sympy
@@ -64,6 +65,29 @@ def quotient(c: Number, number: Number) -> Number:
         return c
     above, below = c.numerator * number.denominator, c.denominator * number.numerator
     return Fraction(above, below) if above % below else above // below
+
+
+def quotient_of(terms: Terms, by: Mapping[Powers, Number], reduced: Callable[[Terms], Terms]) -> Terms | None:
+    """terms/by by division of the largest monomials, what is taken away `reduced`; None where a rest is left."""
+    lead, left, found = max(by), dict(terms), {}
+    order = [tuple(map(neg, powers)) for powers in left]  # the largest first
+    heapify(order)
+    for _ in range(4 * len(left) + 16):
+        while order and tuple(map(neg, order[0])) not in left:
+            heappop(order)  # what has cancelled
+        if not order:
+            return found
+        top = tuple(map(neg, order[0]))
+        step = tuple(map(sub, top, lead))
+        if min(step) < 0:
+            return None
+        c = quotient(left[top], by[lead])
+        accumulate(found, step, c)
+        for powers, d in reduced({tuple(map(add, step, powers)): -c * d for powers, d in by.items()}).items():
+            if powers not in left:
+                heappush(order, tuple(map(neg, powers)))
+            accumulate(left, powers, d)
+    return None
 
 
 # -- products of sines and cosines as sums ---------------------------------------------------------------------------------
