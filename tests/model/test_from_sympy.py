@@ -114,6 +114,68 @@ def test_a_disc_that_is_said_to_roll():
     np.testing.assert_allclose(a, sympy_accelerations(method, state), rtol=1e-12)
 
 
+def particle(velocity):
+    N, P = me.ReferenceFrame("N"), me.Point("P")
+    P.set_vel(N, velocity(N))
+    return N, P, me.Particle("P", P, m)
+
+
+def test_velocity_rows_in_any_order():
+    """A row that is no derivative of a configuration constraint is kept wherever it stands among them."""
+    x, y, z, u, v, w = me.dynamicsymbols("x y z u v w")
+    N, P, body = particle(lambda N: u * N.x + v * N.y + w * N.z)
+    rates = [x.diff() - u, y.diff() - v, z.diff() - w]
+    blade, surface = v - sp.sin(z) * u, -2 * (w - u * y - x * v)
+    at = dict(zip((x, y, z, u), (0.6, 0.5, 0.3, 0.7), strict=True))
+    at[v] = 0.7 * np.sin(0.3)
+    at[w] = 0.7 * 0.5 + 0.6 * at[v]
+    for rows in ([blade, surface], [surface, blade]):
+        method = me.KanesMethod(
+            N, [x, y], [u], kd_eqs=rates, q_dependent=[z], u_dependent=[v, w],
+            configuration_constraints=[z - x * y], velocity_constraints=rows,
+        )  # fmt: skip
+        method.kanes_equations([body], [(P, -m * g * N.z)])
+        system = ap.from_sympy(method)
+        assert [c.order for c in system.constraints] == [0, 1]
+        run = ap.compile(system, {"m": VALUES[m], "g": VALUES[g]}, backend="vm")
+        a, _ = run.acceleration(0.0, [0.6, 0.5, 0.3], [at[s] for s in (u, v, w)])
+        np.testing.assert_allclose(a, sympy_accelerations(method, at), rtol=1e-12)
+
+
+def test_auxiliary_speeds_and_potential_energies_count_as_in_kanes_method():
+    """Auxiliary speeds are zero; gravity stands in the loads, and the energy said of the body is not a second one."""
+    q, u, aux, push = me.dynamicsymbols("q u aux T")
+    N = me.ReferenceFrame("N")
+    A = N.orientnew("A", "Axis", [q, N.z])
+    A.set_ang_vel(N, u * N.z)
+    O = me.Point("O")
+    O.set_vel(N, aux * N.y)
+    P = O.locatenew("P", l * A.x)
+    P.v2pt_theory(O, N, A)
+    body = me.Particle("P", P, m)
+    body.potential_energy = -m * g * l * sp.cos(q)
+    method = me.KanesMethod(N, [q], [u], kd_eqs=[q.diff() - u], u_auxiliary=[aux])
+    method.kanes_equations([body], [(P, m * g * N.x), (O, push * N.y)])
+    system = ap.from_sympy(method)
+    assert not system.prescribed and system.potential == 0
+    a, _ = ap.forms.lagrange(system).acceleration(0.0, [0.4], [0.3], {"l": 1.3, "m": 0.7, "g": 9.81})
+    np.testing.assert_allclose(a, -9.81 / 1.3 * np.sin(0.4), rtol=1e-12)
+
+
+def test_a_system_of_sympy_with_an_energy_says_by_which_method():
+    q, rate = me.dynamicsymbols("q"), me.dynamicsymbols("q", 1)
+    wall, bob = me.RigidBody("W"), me.Particle("bob", mass=m)
+    bob.potential_energy = k * q**2 / 2
+    model = me.System.from_newtonian(wall)
+    model.add_joints(me.PrismaticJoint("J", wall, bob, q, rate))
+    model.add_loads((bob.masscenter, -r * rate * model.x))
+    with pytest.raises(ap.ModelError, match="form_eoms"):
+        ap.from_sympy(model)
+    model.form_eoms(me.LagrangesMethod)
+    a, _ = ap.forms.lagrange(ap.from_sympy(model)).acceleration(0.0, [0.3], [0.5], {"m": 2.0, "k": 5.0, "r": 0.4})
+    np.testing.assert_allclose(a, -(5 * 0.3 + 0.4 * 0.5) / 2, rtol=1e-12)
+
+
 def test_what_is_not_a_model_is_refused():
     with pytest.raises(ap.ModelError, match="LagrangesMethod, KanesMethod, System"):
         ap.from_sympy(3)

@@ -87,6 +87,33 @@ def test_a_disc_on_points_of_a_plane_is_one_on_the_plane():
     np.testing.assert_allclose(a, b[:6], atol=1e-8)
 
 
+def test_a_surface_that_moves_takes_the_ball_along():
+    """s(u, w, t) = (u + a sin t, w, 0) is a belt of velocity a cos t; s = (u + X, w, 0) a slab that is itself free to slide."""
+    X = ap.coordinates("X")
+    at = {"potential": m * g * z, "bodies": [BALL]}
+    belt = ap.System([x, y, z, ball_q], **at, constraints=ap.rolling(BALL, r, axis=None, belt=(3 * cos(ap.t), 0)))
+    rows = ap.rolling(BALL, r, axis=None, on=((u, w), [u + 3 * sin(ap.t), w, 0]))
+    driven = ap.System([x, y, z, ball_q, u, w], **at, constraints=rows)
+    rows = ap.rolling(BALL, r, axis=None, on=((u, w), [u + X, w, 0]))
+    slab = ap.System([x, y, z, ball_q, u, w, X], m * X.d**2 / 2, **at, forces={X: 1}, constraints=rows)
+    found = {}
+    for name, system in (("belt", belt), ("driven", driven), ("slab", slab)):
+        start = ap.consistent(system, {z: 0.1}, VALUES_OF(system), since=0.4)
+        q, v = ([start[s] for s in symbols] for symbols in (system.coordinates, system.velocities))
+        found[name] = ap.compile(system, VALUES_OF(system), backend="vm").acceleration(0.4, q, v)[0]
+    np.testing.assert_allclose(found["driven"][0], found["belt"][0], rtol=1e-10)
+    np.testing.assert_allclose(found["belt"][0], -3 * np.sin(0.4) * 0.4 / 1.4, rtol=1e-10)  # J = 0.4 m r²
+    np.testing.assert_allclose(found["slab"][0], (1 - found["slab"][-1]), rtol=1e-10)  # momentum of both
+    np.testing.assert_allclose(found["slab"][0], found["slab"][-1] * 0.4 / 1.4, rtol=1e-10)
+
+
+def test_a_sloping_plane_has_no_root_in_its_rows():
+    slope = ap.parameters("alpha")
+    rows = ap.rolling(BALL, r, axis=None, up=[-sin(slope), 0, cos(slope)])
+    assert not any(c.residual.has(sympy.sqrt(2), sympy.Pow(sin(slope), 2)) for c in rows)
+    assert sympy.expand(rows[0].residual - (z * cos(slope) - x * sin(slope) - r)) == 0
+
+
 def test_wheels_of_trees_and_bodies_have_one_name():
     assert ap.rolling is ap.tree.rolling
     with pytest.raises(ap.ModelError, match="tree"):
@@ -102,6 +129,14 @@ WRONG = [
     ({"on": ((u, 3), [u, u, 0])}, "two ap.coordinates"),
     ({"on": 7}, "a function of"),
     ({"on": ((u, w), [u, w, 0]), "height": 1}, "are for planes"),
+    ({"on": ((u, w), [u, w, 0]), "up": "z"}, "give one of them"),
+    ({"axis": None, "on": lambda x, y: x}, "function of \\(x, y, z\\)"),
+    ({"axis": None, "on": lambda x, y, z: z - sin(ap.t)}, "contains t, so it moves"),
+    ({"axis": None, "up": [sin(psi), 0, cos(psi)]}, "contains psi, so it moves"),
+    ({"axis": None, "sideways": False}, "is a ball"),
+    ({"axis": [1, 2]}, "three components"),
+    ({"radius": float("nan")}, "must be finite"),
+    ({"belt": 3}, "two components"),
 ]
 
 

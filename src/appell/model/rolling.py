@@ -7,7 +7,8 @@ With p and ω of the body, n the unit normal of the surface at the point of cont
     ball   c = p − r n        τ·(v_p − r ω × n) = 0 along every tangent τ
 
 the components of v_p + ω × (c − p) = 0, since u × (e × n)/s = e. A surface is a plane; or F(x, y, z), the distance from it, for
-balls: n = ∂F/∂p and F(p) = r; or a point s(u, w) in two further coordinates, which follow the contact: p − r u = s(u, w).
+balls: n = ∂F/∂p and F(p) = r; or a point s(u, w) in two further coordinates, which follow the contact: p − r u = s(u, w). A
+surface that moves is given by its points, which move with u and w held: v_p is reckoned from that velocity.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import sympy
 from sympy import Expr, Matrix
 
 from appell.errors import ModelError
-from appell.jets import Coordinate, expression
+from appell.jets import Coordinate, Jet, Prescribed, expression, t, total_derivative
 from appell.model.bodies import PlaneAngle, RigidBody, vector
 from appell.model.constraint import Constraint
 from appell.tidy import collected
@@ -43,12 +44,16 @@ def roll(
 ) -> list[Constraint]:
     """The rows of a body that rolls; `ap.rolling` says what the arguments mean. Rows that hold by themselves are left out."""
     name = name or body.name
-    r = expression(radius, f"the radius of '{name}'")
+    r = _finite(expression(radius, f"the radius of '{name}'"), f"the radius of '{name}'")
     if r.is_nonpositive:
         raise ModelError(f"the radius of '{name}' is {r}; it must be positive")
+    if on is not None and up is not None:
+        raise ModelError(f"up= is the normal of a plane, and on= the surface under '{name}'; give one of them")
+    if axis is None and not sideways:
+        raise ModelError(f"sideways=False is for discs and wheels; '{name}' is a ball (axis=None)")
     plane_motion = isinstance(body.orientation, PlaneAngle)
     contact = _contact(body, r, on, up if up is not None else "y" if plane_motion else "z", height, belt, name)
-    e = None if axis is None else _unit(axis, f"the axis of '{name}'")
+    e = None if axis is None else _unit(axis, f"the axis of '{name}'", entries=(3,))
     rows = contact.rows(e, sideways and (e is None or not plane_motion))  # a plane motion does not slip sideways by itself
     rows = {key: _tidy(row) for key, row in rows.items()}
     kept = [Constraint(row, f"{name}: {key}") for key, row in rows.items() if row != 0]
@@ -119,7 +124,11 @@ class _OnDistance(_Contact):
 
     def __init__(self, body: RigidBody, r: Expr, function: Callable[..., Any], name: str):
         x, y, z = p = sympy.symbols("x y z", real=True)
-        F = expression(function(x, y, z), f"the surface under '{name}'")
+        try:
+            F = expression(function(x, y, z), f"the surface under '{name}'")
+        except TypeError as error:
+            raise ModelError(f"on= under '{name}' is a function of (x, y, z), the distance from the surface: {error}") from None
+        _refuse_moving(F, f"the surface under '{name}'")
         n = Matrix([sympy.diff(F, c) for c in p])
         _refuse_no_distance(F, n, p, name)
         place: Any = body.position
@@ -146,7 +155,8 @@ class _OnPoints(_Contact):
         self.place = place
         normal = s_u.cross(s_w).applyfunc(_tidy)
         size = _root(_tidy(normal.dot(normal)))
-        super().__init__(body, r, normal / size, {str(u): s_u, str(w): s_w}, sympy.zeros(3, 1))
+        moves = total_derivative(place) - s_u * u.d - s_w * w.d
+        super().__init__(body, r, normal / size, {str(u): s_u, str(w): s_w}, moves)
 
     def rows(self, e: Matrix | None, sideways: bool) -> dict[str, Expr]:
         if not sideways:
@@ -163,10 +173,12 @@ class _OnPoints(_Contact):
 def _contact(body: RigidBody, r: Expr, on: Any, up: Any, height: Any, belt: Sequence[Any], name: str) -> _Contact:
     if on is None:
         place = None if height is None else expression(height, f"the height of the plane under '{name}'")
+        if not isinstance(belt, Sequence | sympy.MatrixBase) or isinstance(belt, str) or len(belt) != 2:
+            raise ModelError(f"belt= under '{name}' has two components, along the plane, not {belt!r}")
         moves = [expression(b, f"belt= under '{name}'") for b in belt]
-        if len(moves) != 2:
-            raise ModelError(f"belt= under '{name}' has two components, along the plane, not {len(moves)}")
-        return _OnPlane(body, r, _unit(up, f"up= of the plane under '{name}'"), place, Matrix([*moves]))
+        n = _unit(up, f"up= of the plane under '{name}'")
+        _refuse_moving(n, f"up= of the plane under '{name}'")
+        return _OnPlane(body, r, n, place, Matrix([*moves]))
     if height != 0 or any(b != 0 for b in belt):
         raise ModelError(f"height= and belt= under '{name}' are for planes; write them into the surface on=")
     if callable(on) and not isinstance(on, sympy.Basic):
@@ -181,15 +193,34 @@ def _contact(body: RigidBody, r: Expr, on: Any, up: Any, height: Any, belt: Sequ
     return _OnPoints(body, r, vector(place, f"the surface under '{name}'"), u, w)
 
 
-def _unit(given: Any, what: str) -> Matrix:
+def _unit(given: Any, what: str, entries: Sequence[int] = (2, 3)) -> Matrix:
     if isinstance(given, str):
         if given not in ("x", "y", "z"):
             raise ModelError(f"{what} is {given!r}; write 'x', 'y', 'z' or three components")
         return Matrix([int(given == i) for i in "xyz"])
-    e = vector(given, what)
+    if not isinstance(given, Sequence | sympy.MatrixBase) or len(given) not in entries:
+        raise ModelError(f"{what} is {given!r}; write 'x', 'y', 'z' or three components")
+    e = _finite(vector(given, what), what)
     if all(c == 0 for c in e):
         raise ModelError(f"{what} has length 0; axis=None is for a ball")
-    return e.normalized()
+    size = _root(_tidy(e.dot(e)))
+    return e if size == 1 else e / size
+
+
+def _finite(value: Any, what: str) -> Any:
+    if value.has(sympy.nan, sympy.oo, -sympy.oo, sympy.zoo):
+        raise ModelError(f"{what} is {value}; it must be finite")
+    return value
+
+
+def _refuse_moving(value: Any, what: str) -> None:
+    """Of a normal or a distance that changes it is not known how the points of the surface move along it."""
+    moving = sorted((s for s in value.free_symbols if s == t or isinstance(s, Jet | Prescribed)), key=str)
+    if moving:
+        raise ModelError(
+            f"{what} contains {moving[0]}, so it moves, and how its points do is not said by it; give the points,"
+            " on=((u, w), [x, y, z]), which move with u and w held"
+        )
 
 
 def _refuse_no_distance(F: Expr, n: Matrix, p: Sequence[Any], name: str) -> None:

@@ -5,7 +5,8 @@
     System             the same, from its own lists
 
 Functions of time x(t) become coordinates x, their derivatives x.d, generalized speeds u(t) become speeds u, other functions of
-time prescribed ones (`ap.prescribed`), and symbols become real parameters of the same name.
+time prescribed ones (`ap.prescribed`), and symbols become real parameters of the same name. Auxiliary speeds are zero. Kane's
+method takes forces from its loads alone, so potential energies said of bodies count where Lagrange's method reads them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import sympy
 from sympy import Derivative, Expr, Symbol
 from sympy.core.function import AppliedUndef
@@ -37,13 +39,16 @@ def convert(model: Any, name: str) -> System:
 class _Translation:
     """x(t) → x, x(t)˙ → x.d, u(t) → u, symbols → parameters of the same name and assumptions."""
 
-    def __init__(self, coordinates: Iterable[Any], speeds: Iterable[Any] = ()):
+    def __init__(self, coordinates: Iterable[Any], speeds: Iterable[Any] = (), auxiliary: Iterable[Any] = ()):
+        self.auxiliary = dict.fromkeys(auxiliary, sympy.Integer(0))
         self.coordinates = {f: Coordinate(f.func.__name__) for f in coordinates}
-        self.speeds = {f: Speed(f.func.__name__) for f in speeds if f not in self.coordinates}
+        rates = [f.diff(dynamicsymbols._t) for f in self.coordinates]
+        self.velocities = list(speeds) or rates
+        self.speeds = {f: Speed(f.func.__name__) for f in self.velocities if f not in rates}
         self.parameters: dict[Symbol, Parameter] = {}
 
     def __call__(self, expr: Any) -> Expr:
-        expr = sympy.sympify(expr).doit()
+        expr = sympy.sympify(expr).xreplace(self.auxiliary).doit()
         table: dict[Any, Any] = {}
         time = dynamicsymbols._t
         for d in expr.atoms(Derivative):
@@ -102,55 +107,83 @@ def _from_lagrange(model: Any, name: str) -> System:
 def _from_kane(model: Any, name: str) -> System:
     if getattr(model, "_bodylist", None) is None:
         raise ModelError("call kanes_equations(bodies, loads) first: a KanesMethod knows its bodies only then")
-    constraints = [*model._f_h, *_velocity_constraints(model)]
-    return _from_bodies(
-        list(model.q), list(model.u), model.kindiffdict(), model.bodies, model.forcelist or (), model._inertial,
-        constraints, name,
-    )  # fmt: skip
-
-
-def _velocity_constraints(model: Any) -> list[Any]:
-    """Rows k_nh u + f_nh = 0 that are not derivatives of the configuration constraints."""
-    if not model._k_nh:
-        return []
-    rows = list(model._k_nh * model.u + model._f_nh)
-    return rows[len(list(model._f_h)) :] if len(rows) > len(list(model._f_h)) and model._f_h else rows
+    rates, holonomic, translate = model.kindiffdict(), list(model._f_h), _Translation(model.q, model.u, model._uaux)
+    rows = list(model._k_nh * model.u + model._f_nh) if model._k_nh else []
+    constraints = [*holonomic, *_others(rows, holonomic, rates, translate.velocities)]
+    return _from_bodies(translate, rates, model.bodies, model.forcelist or (), model._inertial, constraints, 0, name)
 
 
 def _from_system(model: Any, name: str) -> System:
-    kinematics = sympy.solve(list(model.kdes), [x.diff(dynamicsymbols._t) for x in model.q], dict=True)
-    if not kinematics and model.kdes:
+    translate = _Translation(model.q, model.u, model.u_aux)
+    given = [e for e in model.kdes if e != 0]
+    kinematics = sympy.solve(given, [x.diff(dynamicsymbols._t) for x in model.q], dict=True)
+    if not kinematics and given:
         raise ModelError("the kinematic differential equations cannot be solved for the rates of the coordinates")
-    q, u = list(model.q), list(model.u)
+    rates = kinematics[0] if kinematics else {}
     loads = [(load.location, load.vector) for load in model.loads]
     for actuator in model.actuators:
         loads += [(load.location, load.vector) for load in actuator.to_loads()]
-    constraints = [*model.holonomic_constraints, *model.nonholonomic_constraints, *model.velocity_constraints]
-    unique = list(dict.fromkeys(constraints))
-    derived = {sympy.simplify(h.diff(dynamicsymbols._t)) for h in model.holonomic_constraints}
-    kept = [c for c in unique if sympy.simplify(c) not in derived]
-    return _from_bodies(q, u, kinematics[0] if kinematics else {}, model.bodies, loads, model.frame, kept, name)
+    holonomic = list(model.holonomic_constraints)
+    rows = [*model.nonholonomic_constraints, *model.velocity_constraints]
+    constraints = [*holonomic, *_others(rows, holonomic, rates, translate.velocities)]
+    return _from_bodies(translate, rates, model.bodies, loads, model.frame, constraints, _potential(model), name)
+
+
+def _potential(model: Any) -> Any:
+    """V of the bodies of a System, where its method reads them."""
+    V = mechanics.potential_energy(*model.bodies) if list(model.bodies) else sympy.Integer(0)
+    if V != 0 and model.eom_method is None:
+        raise ModelError(
+            "bodies have potential energies, which count in LagrangesMethod and not in KanesMethod; call form_eoms(…) of the"
+            " System first, so that it is known which"
+        )
+    return V if isinstance(model.eom_method, mechanics.LagrangesMethod) else sympy.Integer(0)
+
+
+def _others(rows: list[Any], holonomic: list[Any], rates: Any, velocities: list[Any]) -> list[Any]:
+    """The velocity rows that are no combinations of derivatives of the holonomic constraints, nor of rows before them."""
+    known = [h.diff(dynamicsymbols._t).xreplace(rates) for h in holonomic]
+    kept: list[Any] = []
+    for row in (sympy.sympify(row).xreplace(rates) for row in rows):
+        if _rank([*known, row], velocities) > _rank(known, velocities):
+            kept.append(row)
+            known.append(row)
+    return kept
+
+
+def _rank(rows: list[Any], velocities: list[Any]) -> int:
+    """How many rows are independent as functions of the velocities, at places chosen at random."""
+    if not rows:
+        return 0
+    found = sympy.Matrix(rows)
+    found = found.jacobian(velocities).row_join(found.xreplace(dict.fromkeys(velocities, sympy.Integer(0))))
+    symbols = sorted(found.atoms(AppliedUndef, Derivative) | found.free_symbols, key=str)
+    ranks = []
+    for k in range(2):
+        place = {s: sympy.Float(0.3 + (17 * i + 29 * k) % 41 / 53, 30) for i, s in enumerate(symbols)}
+        numbers = np.array(found.xreplace(place).doit().evalf(30).tolist(), dtype=np.float64)
+        size = np.linalg.norm(numbers, axis=1, keepdims=True)
+        ranks.append(int(np.linalg.matrix_rank(numbers / np.where(size > 0, size, 1), tol=1e-9)))
+    return max(ranks)
 
 
 def _from_bodies(
-    q: list[Any], u: list[Any], rates: Any, bodies: Iterable[Any], loads: Iterable[Any], frame: Any, constraints: list[Any],
-    name: str,
+    translate: _Translation, rates: Any, bodies: Iterable[Any], loads: Iterable[Any], frame: Any, constraints: list[Any],
+    potential: Any, name: str,
 ) -> System:  # fmt: skip
-    """Kane's description: T of the bodies in q, u, potential energies given with the bodies, and the loads.
+    """Kane's description: T of the bodies in q, u, a potential, and the loads.
 
     Bodies may be said to roll, v = ω × r from a point without velocity: v is then no derivative of a position in q, and T in
     the speeds has lost terms. The places of the bodies are further coordinates then, and their accelerations count.
     """
-    translate = _Translation(q, u)
     bodies = list(bodies)
     T = mechanics.kinetic_energy(frame, *bodies) if bodies else sympy.Integer(0)
-    V = mechanics.potential_energy(*bodies) if bodies else sympy.Integer(0)
-    substitution = {x: rate for x, rate in rates.items() if isinstance(x, Derivative)}
+    substitution = {x: rate for x, rate in rates.items() if isinstance(x, Derivative) and x != rate}
     inside = lambda e: translate(sympy.sympify(e).xreplace(substitution))
     given: dict[str, Any] = {
         "coordinates": list(translate.coordinates.values()),
-        "potential": translate(V),
-        "forces": _loads(loads, frame, u, translate),
+        "potential": translate(potential),
+        "forces": _loads(loads, frame, translate.velocities, translate),
         "constraints": [inside(c) for c in constraints],
         "speeds": list(translate.speeds.values()),
         "kinematics": {translate.coordinates[x.expr]: translate(rate) for x, rate in substitution.items()},

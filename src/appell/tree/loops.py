@@ -164,8 +164,9 @@ def rolling(
     axis: e in the wheel's frame, by default y of a frame and z of a body; None for a ball.
     on: for bodies, a curved surface instead of the plane: a function F(x, y, z), the distance of a point from it, for balls
         (lambda x, y, z: R - sqrt(x**2 + y**2 + z**2) is the inside of a sphere); or ((u, w), [x, y, z]), its points in two
-        further coordinates of the system, which follow the contact; ∂/∂u × ∂/∂w points to the body. sin θ of a disc in Euler's
-        angles is taken positive: it stands on its rim for 0 < θ < π.
+        further coordinates of the system, which follow the contact; ∂/∂u × ∂/∂w points to the body. Points in which other
+        coordinates or t stand belong to a surface that moves: with u and w held, they have its velocity. sin θ of a disc in
+        Euler's angles is taken positive: it stands on its rim for 0 < θ < π.
     up: for bodies, the normal of the plane: z by default, y for plane motions, whose axis is z.
     height: of the plane, m, which may depend on time; None where the mechanism keeps the height by itself: no such row then.
     sideways: whether slipping across is excluded too; one of two wheels on one axle is enough.
@@ -184,9 +185,12 @@ def rolling(
         return [*roll(wheel, radius, axis=own, on=on, up=up, height=height, sideways=sideways, belt=belt, name=name)]
     if on is not None or up is not None:
         raise ModelError("on= and up= are for bodies of a System; the plane under a wheel of a tree is that of floor=")
+    if not isinstance(wheel, FrameSymbols):
+        raise ModelError(f"ap.rolling takes a RigidBody, or a frame of a tree, tree.frame(name), not {type(wheel).__name__}")
     axis = "y" if axis == "own" else axis
-    _refuse_names(wheel)
     name = name or wheel.name
+    if axis is None and not sideways:
+        raise ModelError(f"sideways=False is for discs and wheels; '{name}' is a ball (axis=None)")
     radius, plane = _finite(radius, f"the radius of wheel '{name}'"), Plane.of(floor, height, belt, f"wheel '{name}'")
     if radius.is_nonpositive:
         raise ModelError(f"the radius of wheel '{name}' is {radius}; it must be positive")
