@@ -277,8 +277,9 @@ class Equations:
                 found[symbol] = insert(inside(formula))
         if not simplify:
             return found
-        parts = len(found)
-        return {x: display.simplified(value, effort.share(parts - i)) for i, (x, value) in enumerate(found.items())}
+        parts, memory = len(found), display.Memory()
+        short = lambda i, value: display.simplified(value, effort.share(parts - i), memory=memory)
+        return {x: short(i, value) for i, (x, value) in enumerate(found.items())}
 
     # -- in numbers --------------------------------------------------------------------------------------------------
 

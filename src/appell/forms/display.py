@@ -48,23 +48,39 @@ BUDGET = 3.0
 """Effort (about seconds, counted in operations) for the equations of motion of one display; the rest of it has a third."""
 
 
-def simplified(expr: Expr, effort: float | Effort, collected: bool = False) -> Expr:
+class Memory:
+    """What was read and factored, for expressions that share parts: each part once."""
+
+    def __init__(self) -> None:
+        self._read: dict[Any, Any] = {}
+        self._factoring = tidy.Factoring()
+
+    def read(self, expr: Any, parts: set[Any]) -> tuple[tidy.Sum, Any]:
+        """As `tidy.read`; what contains floats is not kept."""
+        return tidy.read(expr, None if any(e.is_Float for e in parts) else self._read)
+
+    def factoring(self, floats: bool) -> tidy.Factoring:
+        """That of exact expressions, or one for an expression with floats."""
+        return tidy.Factoring(exact=False) if floats else self._factoring
+
+
+def simplified(expr: Expr, effort: float | Effort, collected: bool = False, memory: Memory | None = None) -> Expr:
     """An equal expression that is not longer: small terms simplified one by one until the effort is spent.
 
     The effort is counted in operations, so that the same expression comes out in every run. `collected`: it is what
     `tidy.collected` made, so that multiplying out again finds nothing, but for unit quaternions.
     """
-    return _simplified(expr, Effort.of(effort), collected, tidy.parts(expr))
+    return _simplified(expr, Effort.of(effort), collected, tidy.parts(expr), memory or Memory())
 
 
-def _simplified(expr: Expr, effort: Effort, collected: bool, parts: set[Any]) -> Expr:
+def _simplified(expr: Expr, effort: Effort, collected: bool, parts: set[Any], memory: Memory) -> Expr:
     """`simplified`, with the different subexpressions of the expression as `parts`."""
     size = len(parts)
     if not effort.spend(size) or tidy.is_product(expr):
         return expr
     each = COLLECT * max(1, _angles(parts) // ANGLES) ** 2  # every pair of angles is looked at
     limit = min(TERMS, effort.left // each)
-    whole, number = tidy.read(expr)
+    whole, number = memory.read(expr, parts)
     floats = number is not tidy.rational
     short, terms_there = whole, tidy.count(whole, limit)
     if size > LONG and (terms_there > MANY or _has_denominators(parts)) and effort.spend(INSIDE * size):
@@ -76,7 +92,7 @@ def _simplified(expr: Expr, effort: Effort, collected: bool, parts: set[Any]) ->
         short = tidy.shorter(short, limit, True, floats)
     ways = [whole, short]
     if effort.spend(FACTOR * size):
-        factoring = tidy.Factoring(exact=not floats)
+        factoring = memory.factoring(floats)
         ways += [factoring.of(short)]
         ways += [factoring.of(whole)] if short is not whole and whole.size <= HOPE * short.size else []
     best = min(ways, key=lambda way: way.size).expression(number)
@@ -172,11 +188,11 @@ def of_motion(equations: Equations) -> list[Eq]:
 
 def _simplified_lines(shown: Sequence[Eq], known: int, budget: float) -> list[Eq]:
     """Both sides simplified, the first `known` lines being collected; short ones leave their effort to the longer ones."""
-    effort, sides = Effort(budget), [side for e in shown for side in (e.lhs, e.rhs)]
+    effort, memory, sides = Effort(budget), Memory(), [side for e in shown for side in (e.lhs, e.rhs)]
     parts = [tidy.parts(side) for side in sides]
     for done, i in enumerate(sorted(range(len(sides)), key=lambda i: len(parts[i]))):
         own = effort.share(len(sides) - done)
-        sides[i] = _simplified(sides[i], own, i < 2 * known, parts[i])  # type: ignore[arg-type]
+        sides[i] = _simplified(sides[i], own, i < 2 * known, parts[i], memory)  # type: ignore[arg-type]
         effort.left += own.left
     return [Eq(lhs, rhs, evaluate=False) for lhs, rhs in zip(sides[::2], sides[1::2], strict=True)]  # type: ignore[misc]
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import cache, cmp_to_key, lru_cache
-from typing import Any
+from typing import Any, ClassVar
+from weakref import WeakValueDictionary
 
 import sympy
 from sympy import Add, Basic, Expr, Integer, Mul, Pow, Symbol
@@ -21,6 +22,22 @@ from appell.tidy.terms import Number, base_and_power, is_number, long_as_float, 
 
 Term = tuple[Number, dict[Any, int]]
 """A number, and base → power, of a product. Never changed once it is made."""
+
+
+class Key:
+    """What equal sums have in common: known by identity, so that sums nested in sums are not compared in full."""
+
+    __slots__ = ("__weakref__", "_terms")
+    _all: ClassVar[WeakValueDictionary[Any, Key]] = WeakValueDictionary()
+
+    @staticmethod
+    def of(terms: frozenset[Any]) -> Key:
+        """The one key of the terms."""
+        key = Key._all.get(terms)
+        if key is None:
+            key = Key._all[terms] = Key()
+            key._terms = terms  # keeps those of the sums inside
+        return key
 
 
 class Sum:
@@ -45,12 +62,14 @@ class Sum:
         return hash(self.key)
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Sum) and self.key == other.key)
+        return self is other or (type(other) is Sum and self.key is other.key)
 
     @property
-    def key(self) -> Any:
+    def key(self) -> Key:
+        """The one object of all equal sums."""
         if self._key is None:
-            self._key = frozenset((c, frozenset(powers.items())) for c, powers in self.terms)
+            of = lambda powers: frozenset([(x.key if type(x) is Sum else x, p) for x, p in powers.items()])
+            self._key = Key.of(frozenset([(c, of(powers)) for c, powers in self.terms]))
         return self._key
 
     def __neg__(self) -> Sum:
@@ -75,9 +94,12 @@ class Sum:
 FLOATS = "floats"
 
 
-def read(expr: Any) -> tuple[Sum, Callable[[Number], Expr]]:
-    """An expression as it stands, and what makes numbers of coefficients: floats of long ones where floats went in."""
-    known: dict[Any, Any] = {}
+def read(expr: Any, known: dict[Any, Any] | None = None) -> tuple[Sum, Callable[[Number], Expr]]:
+    """An expression as it stands, and what makes numbers of coefficients: floats of long ones where floats went in.
+
+    `known`: what was read of other expressions, none of them with floats.
+    """
+    known = {} if known is None else known
     whole = Sum.of(expr, known)
     return (Sum(whole.terms, expr, characters(expr)), long_as_float) if FLOATS in known else (whole, rational)
 

@@ -83,16 +83,17 @@ def with_angle_sums(p: Polynomial) -> Polynomial:
 def _joined(p: Polynomial, one: tuple[int, int], other: tuple[int, int], wave: Callable[[bool], Expr]) -> Polynomial:
     """x_i x_j + x_k x_l = wave(True) and x_i x_j − x_k x_l = wave(False), for one = (i, j) and other = (k, l)."""
     (i, j), (k, l) = one, other
-    left, found = dict(p.terms), []
-    for powers in [powers for powers in left if powers[i] > 0 and powers[j] > 0]:
+    terms, gone, found = p.terms, set(), []
+    for powers in [powers for powers in terms if powers[i] > 0 and powers[j] > 0]:
         rest = raised(raised(powers, i, -1), j, -1)
         partner = raised(raised(rest, k, 1), l, 1)
-        if powers in left and abs(left.get(partner, 0)) == abs(left[powers]):
-            c, d = left.pop(powers), left.pop(partner)
-            number, atom = wave(c == d).as_coeff_Mul()
-            found.append((rest, c * int(number), atom))
+        if partner in terms and powers not in gone and partner not in gone and abs(terms[partner]) == abs(terms[powers]):
+            gone |= {powers, partner}
+            number, atom = wave(terms[powers] == terms[partner]).as_coeff_Mul()
+            found.append((rest, terms[powers] * int(number), atom))
     if not found:
         return p
+    left = {powers: c for powers, c in terms.items() if powers not in gone}
     result = p.like(left).with_atoms([atom for atom in dict.fromkeys(atom for *_, atom in found) if atom not in p.atoms])
     more = (0,) * (len(result.atoms) - len(p.atoms))
     for rest, c, atom in found:
