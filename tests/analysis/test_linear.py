@@ -130,23 +130,22 @@ def test_quaternions_are_linearised_as_angles_are():
     assert linear.eigenvalues.real.max() == pytest.approx(Omega * math.sqrt((b - a) * (d - b) / (a * d)), rel=1e-10)
 
 
-def test_rests_by_the_second_variation():
-    two = ap.System([q1, q2], (q1.d**2 + q2.d**2) / 2, -cos(q1) - cos(q2) - k * cos(q1 - q2))
-    found = ap.equilibria(two, {k: 0.3})
-    assert [r.stability for r in found] == ["stable", "unstable", "unstable", "unstable"]
-    rod = ap.System([x, y], m * (x.d**2 + y.d**2) / 2, m * g * y, constraints=[x**2 + y**2 - l**2])
-    down, up = ap.equilibria(rod, {m: 1, g: 9.81, l: 1}, within={x: (-2, 2), y: (-2, 2)})
-    down, up = (down, up) if down[y] < 0 else (up, down)
-    assert (down.stability, up.stability) == ("stable", "unstable")
-    np.testing.assert_allclose([down.second[0, 0], up.second[0, 0]], [9.81, -9.81], rtol=1e-10)
-
-
 def test_what_is_no_steady_motion_is_refused():
     system = ap.System([q1], q1.d**2 / 2, -cos(q1))
     with pytest.raises(ap.ModelError, match=r"q1\.dd = "):
         ap.linearize(system, at={q1: 0.5})
     with pytest.raises(ap.ModelError, match="not both"):
         ap.linearize(system)
+    wrong = {"twice": {"independent": [q1, q1.d]}, "list of": {"independent": q1}, "finite": {"time": math.nan}}
+    for message, options in wrong.items():
+        with pytest.raises(ap.ModelError, match=message):
+            ap.linearize(system, at={}, **options)
+    with pytest.raises(ap.ModelError, match=r"ap\.simulate"):
+        ap.linearize(system, motion=3)
+    wrong = {"whole number": {"starts": 0}, "lowest": {"within": {q1: (1, -1)}}, "nan": {"fixed": {q1: math.nan}}}
+    for message, options in wrong.items():
+        with pytest.raises(ap.ModelError, match=message):
+            ap.steady_motions(system, **options)
 
 
 SECOND = [

@@ -5,6 +5,7 @@ from appell.analysis.averaging import Averaged, averaged
 from appell.analysis.basin import Basin, basin
 from appell.analysis.continuation import Branch, continue_orbit
 from appell.analysis.diagram import Diagram, bifurcation_diagram
+from appell.analysis.equilibria import Rest, equilibria
 from appell.analysis.equilibrium import Equilibrium, equilibrium
 from appell.analysis.linear import Linearization, linearize
 from appell.analysis.lyapunov import Lyapunov, lyapunov
@@ -13,7 +14,7 @@ from appell.analysis.resonance import Resonance, resonance
 from appell.analysis.rests import RestBranch, SpecialRest, continue_equilibrium
 from appell.analysis.sections import Section, poincare
 from appell.analysis.shooting import periodic_orbit
-from appell.analysis.steady import Rest, SteadyMotion, equilibria, steady_motions
+from appell.analysis.steady import SteadyMotion, steady_motions
 from appell.analysis.variations import Variations, variations
 
 __all__ = [

@@ -16,40 +16,33 @@ whose eigenvalues tell of stability as far as a linearisation can.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
-from copy import copy
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
+from appell.analysis.balance import KERNEL, Array, Balance, kernel, newton, some
+from appell.analysis.soft import connected, soft_directions
 from appell.errors import AppellError, ConstraintError, ModelError
-from appell.graph import Fn, make_fn
-from appell.graph.algebra import Value, column, depends, jacobian, scatter, substitute_all, zeros
 from appell.jets import t as time_symbol
 from appell.model import System
 from appell.model.friction import refuse_friction
 from appell.model.prescription import settled
 from appell.model.values import finite
-from appell.normal_form import NormalForm, normal_form
-from appell.normal_form.manifold import normalise, project
+from appell.normal_form import normal_form
+from appell.normal_form.manifold import normalise
 from appell.simulate.run import bind
 from appell.simulate.start import read
 from appell.tree import Tree
 from appell.tree.system import TreeSystem
 
-Array = NDArray[np.float64]
-
-ITERATIONS = 100
 SETS = 64
 """Sets of faces in contact that are tried."""
 
 RIGID = "the constraints leave nothing to move"
-KERNEL = 1e-10
-"""Share of the largest singular value below which a direction counts as free."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +55,8 @@ class Equilibrium:
     faces: Λ >= 0 of `system.unilateral`, (faces,), 0 where there is no contact; contacts: names of those in contact.
     residual: largest |Q − h + WΛ| over the size of its terms, and |f| over theirs: rounding.
     eigenvalues: of the linearised motion, 1/s; empty where `reason` says why there are none.
+    family: in how many directions neighbouring states are rests too; 0 for one that is isolated.
+    flat: in how many others the stiffness vanishes, so that terms of higher order decide; its eigenvalues are put to 0.
     """
 
     system: System
@@ -73,6 +68,8 @@ class Equilibrium:
     reason: str = ""
     faces: Array = field(default_factory=lambda: np.zeros(0))
     contacts: tuple[str, ...] = ()
+    family: int = 0
+    flat: int = 0
 
     def __getitem__(self, key: Any) -> float:
         """The value of a coordinate, by symbol or name; velocities are 0."""
@@ -119,6 +116,12 @@ class Equilibrium:
             return "unstable"
         return "asymptotically stable" if (growth < -self._zero).all() else "undecided"
 
+    @property
+    def degeneracy(self) -> str:
+        """In words, what is not decided by the linearised motion; empty where nothing is."""
+        said = [f"one of a family of rests in {_directions(self.family)}"] if self.family else []
+        return " and ".join([*said, f"the stiffness vanishes along {_directions(self.flat)}"] if self.flat else said)
+
     def __str__(self) -> str:
         where = ", ".join(f"{q} = {x:.9g}" for q, x in zip(self.system.coordinates, self.q, strict=True))
         reactions = [f"  Λ of '{c.name}' = {x:.9g}" for c, x in zip(self.system.constraints, self.multipliers, strict=True)]
@@ -126,10 +129,15 @@ class Equilibrium:
         hint = f"  {self.stability}" + (f": {self.reason}" if self.reason else " by the linearised motion")
         if len(self.eigenvalues):
             hint += f"; eigenvalues {np.array2string(self.eigenvalues, precision=5, suppress_small=True)}"
+        hint += f"; {self.degeneracy}" if self.degeneracy else ""
         return "\n".join([f"rest of {self.system.name}: {where} (residual {self.residual:.1e})", *reactions, hint])
 
     def __repr__(self) -> str:
         return f"<Equilibrium of {self.system.name}, {self.stability}>"
+
+
+def _directions(count: int) -> str:
+    return f"{count} direction{'s' * (count > 1)}"
 
 
 def equilibrium(
@@ -156,23 +164,51 @@ def equilibrium(
     ModelError where the system depends on time; AppellError where no rest is found near the start, with the force that
     is left; ConstraintError where every rest that was found lies behind a unilateral constraint, or would be pulled to it.
     """
-    refuse_friction(system, "ap.equilibrium")
-    system = system.system() if isinstance(system, Tree) else system
-    if not isinstance(system, System):
-        raise ModelError(f"ap.equilibrium takes a System, not {type(system).__name__}")
-    system, parameters = settled(system, parameters)
-    values = bind(system, parameters)
-    tolerance = finite(tolerance, "tolerance=")
-    _refuse_time(system)
-    p = np.array([values[s] for s in system.parameters], dtype=float)
-    q0 = read(system, start)[0]
-    why: list[AppellError] = []
-    for contacts in _contact_sets(system, p, q0):
-        try:
-            return _rest(system, values, p, q0, contacts, tolerance)
-        except AppellError as error:
-            why.append(error)
-    raise next((error for error in why if isinstance(error, ConstraintError)), why[0])
+    search = Search.of(system, parameters, "ap.equilibrium")
+    return search(read(search.system, start)[0], tolerance=finite(tolerance, "tolerance="))
+
+
+class Search:
+    """Rests of one system with values of its parameters, from any number of starts."""
+
+    def __init__(self, system: System, values: Mapping[Any, float]):
+        self.system, self.values = system, values
+        self.p = np.array([values[s] for s in system.parameters], dtype=float)
+        self._balances: dict[tuple[int, ...], Balance] = {}
+
+    @staticmethod
+    def of(system: Any, parameters: Mapping[Any, Any] | None, caller: str) -> Search:
+        """The search in a system or tree, with everything checked."""
+        refuse_friction(system, caller)
+        system = system.system() if isinstance(system, Tree) else system
+        if not isinstance(system, System):
+            raise ModelError(f"{caller} takes a System, not {type(system).__name__}")
+        system, parameters = settled(system, parameters)
+        values = bind(system, parameters)
+        _refuse_time(system)
+        return Search(system, values)
+
+    def __call__(self, q0: Array, reach: Array | None = None, tolerance: float = 1e-10) -> Equilibrium:
+        """The rest near q0; reach (nq,): how far is far, by default the size of q0."""
+        largest = np.abs(q0).max(initial=0.0)
+        reach = np.full(len(q0), largest if largest > 0 else 1.0) if reach is None else reach
+        why: list[AppellError] = []
+        for contacts in _contact_sets(self.system, self.p, q0):
+            if contacts not in self._balances:
+                self._balances[contacts] = Balance(normal_form(self.system, contacts), self.p)
+            try:
+                return _rest(self.system, self.values, self._balances[contacts].near(q0, reach), q0, contacts, tolerance)
+            except AppellError as error:
+                why.append(error)
+        raise next((error for error in why if isinstance(error, ConstraintError)), why[0])
+
+    def connected(self, one: Equilibrium, other: Equilibrium, reach: Array) -> bool:
+        """Whether two rests in the same contact are one of a family, or one whose place rounding leaves open."""
+        if one.contacts != other.contacts:
+            return False
+        names = [face.name for face in self.system.unilateral]
+        balance = self._balances[tuple(names.index(name) for name in one.contacts)].near(one.q + reach / 3, reach)
+        return connected(balance, one.q, other.q)
 
 
 def _contact_sets(system: System, p: Array, q: Array) -> Iterator[tuple[int, ...]]:
@@ -190,27 +226,26 @@ def _contact_sets(system: System, p: Array, q: Array) -> Iterator[tuple[int, ...
 
 
 def _rest(
-    system: System, values: Mapping[Any, float], p: Array, q0: Array, contacts: tuple[int, ...], tolerance: float
+    system: System, values: Mapping[Any, float], balance: Balance, q0: Array, contacts: tuple[int, ...], tolerance: float
 ) -> Equilibrium:
     """The rest in contact with some faces; an error where there is none, or where the others or the signs forbid it."""
-    form = normal_form(system, contacts)
-    balance = Balance(form, p)
-    q, lam = _newton(balance, *balance.first(normalise(form, q0)), tolerance)
+    q, lam = newton(balance, *balance.first(normalise(balance.form, q0)), tolerance)
     size = balance.size(q, lam)
     if not size <= tolerance:
         raise AppellError(_unbalanced(system, balance, q, lam))
     rows, pushes = lam[: len(system.constraints)], lam[len(system.constraints) :]
     faces = np.zeros(len(system.unilateral))
     faces[list(contacts)] = pushes
-    _check_faces(system, p, q, contacts)
-    largest = 1 + np.abs(balance(q, lam)["applied"]).max(initial=0.0)
-    for j in contacts:
-        if faces[j] < -1e-9 * largest:
+    _check_faces(system, balance.p, q, contacts)
+    for j, push, most in zip(contacts, pushes, balance.largest_push(q, lam)[len(rows) :], strict=True):
+        if push < -1e-9 * most:
             name = system.unilateral[j].name
-            raise ConstraintError(f"no rest was found: in contact with '{name}' it would have to pull, Λ = {faces[j]:.4g} < 0")
-    eigenvalues, reason = eigenvalues_at(balance, q, lam)
+            raise ConstraintError(f"no rest was found: in contact with '{name}' it would have to pull, Λ = {push:.4g} < 0")
+    soft = soft_directions(balance, q, lam, tolerance)
+    eigenvalues, reason = eigenvalues_at(balance, q, lam, soft.directions)
     names = tuple(system.unilateral[j].name for j in contacts)
-    return Equilibrium(system, values, q, rows, size, eigenvalues, reason, np.maximum(faces, 0.0), names)
+    pushed = np.maximum(faces, 0.0)
+    return Equilibrium(system, values, q, rows, size, eigenvalues, reason, pushed, names, soft.family, soft.flat)
 
 
 def _refuse_time(system: System) -> None:
@@ -225,118 +260,6 @@ def _refuse_time(system: System) -> None:
     for where, expr in parts.items():
         if time_symbol in expr.free_symbols:
             raise ModelError(f"{where} contains time, so {system.name} has no equilibrium; fix the time by a parameter")
-
-
-# -- the equations of rest ---------------------------------------------------------------------------------------------
-
-
-class Balance:
-    """F(q, Λ) = (Q − h + WΛ, conditions at rest) with its derivatives in (π, Λ), δq = N δπ; built on the graph."""
-
-    def __init__(self, form: NormalForm, p: Array):
-        form.require_known_forces("the search for equilibria")
-        self.form, self.p = form, p
-        q, v, a, lam = (form.inputs[x] for x in ("q", "v", "a", "lam"))
-        W, second = self._directions(), self._second()
-        load = form["Q"] - form["h"] + W @ lam
-        rest = [zeros(form.nv), zeros(form.nv)]
-        conditions = column(form["f0"], form["f1"], second, form["n0"])
-        at_rest = lambda *values: substitute_all(list(values), [v, a], rest)
-        outputs = at_rest(
-            load, conditions, W, form["N"], form["M"], form["A0"], form["A1"],
-            jacobian(load, q), jacobian(load, v), jacobian(conditions, q), jacobian(form["f1"], q), form["Q"] - form["h"],
-            jacobian(load, form.inputs["p"]), jacobian(conditions, form.inputs["p"]),
-        )  # fmt: skip
-        names = "load conditions W N M A0 A1 load_q load_v conditions_q f1_q applied load_p conditions_p".split()
-        self.fn = self._function(dict(zip(names, outputs, strict=True)))
-        self.second_order = any(row.level == 2 for row in form.rows)
-
-    def at(self, p: Array) -> Balance:
-        """The same equations with other parameters."""
-        other = copy(self)
-        other.p = p
-        return other
-
-    def _function(self, outputs: dict[str, Value]) -> Fn:
-        inputs = {"q": (self.form.inputs["q"], (self.form.nq,)), "p": (self.form.inputs["p"], (len(self.p),))}
-        inputs["lam"] = (self.form.inputs["lam"], (len(self.form.rows),))
-        probe = column(*(value.reshape((value.numel(), 1)) for value in outputs.values()))
-        if depends(probe, self.form.inputs["t"]):
-            raise ModelError("the forces or constraints depend on time, so there is no equilibrium")
-        vectors = ("load", "conditions", "applied")
-        return make_fn("rest", inputs, {k: (x, (x.numel(),) if k in vectors else x.shape) for k, x in outputs.items()})
-
-    def _directions(self) -> Value:
-        """W of all rows in the order of the constraints, (nv, rows)."""
-        form = self.form
-        linear, free = ([row.index for row in form.rows if row.linear is kind] for kind in (True, False))
-        return scatter([(linear, form["W"].T), (free, form["r_a"])], len(form.rows), form.nv).T
-
-    def _second(self) -> Value:
-        """Rows of second order, to vanish at rest: a0 of those linear in a, r of the others."""
-        form = self.form
-        linear = [row for row in form.rows if row.linear]
-        places = [k for k, row in enumerate(linear) if row.level == 2]
-        return column(*(form["a0"][k] for k in places), form["r"])
-
-    def __call__(self, q: Array, lam: Array) -> dict[str, Array]:
-        return self.fn(q, self.p, lam)
-
-    def first(self, q: Array) -> tuple[Array, Array]:
-        """The start on the holonomic constraints, with the Λ that balance the forces best."""
-        with np.errstate(all="ignore"):
-            near = project(self.form, 0.0, q, np.zeros(self.form.nv), self.p)[0]
-        q = near if np.isfinite(near).all() else q
-        out = self(q, np.zeros(len(self.form.rows)))
-        return q, np.asarray(np.linalg.lstsq(out["W"], -out["applied"], rcond=KERNEL)[0], dtype=np.float64)
-
-    def residual(self, q: Array, lam: Array) -> Array:
-        out = self(q, lam)
-        return np.concatenate([out["load"], out["conditions"]])
-
-    def size(self, q: Array, lam: Array) -> float:
-        """Largest residual relative to the size of its terms."""
-        out = self(q, lam)
-        forces = 1 + np.abs(out["applied"]).max() + np.abs(out["W"] * lam).max(initial=0.0)
-        lengths = 1 + np.abs(out["conditions_q"] * q).sum(axis=1, initial=0.0)
-        worst = max(np.abs(out["load"]).max() / forces, (np.abs(out["conditions"]) / lengths).max(initial=0.0))
-        return float(worst) if np.isfinite(worst) else np.inf
-
-    def step(self, q: Array, lam: Array, damping: float) -> tuple[Array, Array]:
-        """(Δπ, ΔΛ) of least norm; with damping, Levenberg's."""
-        out = self(q, lam)
-        top = np.hstack([out["load_q"] @ out["N"], out["W"]])
-        bottom = np.hstack([out["conditions_q"] @ out["N"], np.zeros((len(out["conditions"]), len(lam)))])
-        J, F = np.vstack([top, bottom]), np.concatenate([out["load"], out["conditions"]])
-        scale = np.linalg.norm(J, axis=0)
-        scale[scale <= 1e-12 * scale.max(initial=0.0)] = np.inf  # what nothing depends on stays where it is
-        K = np.vstack([J / scale, damping * np.eye(J.shape[1])]) if damping else J / scale
-        y = np.linalg.lstsq(K, -np.concatenate([F, np.zeros(len(K) - len(F))]), rcond=KERNEL)[0] / scale
-        return y[: self.form.nv], y[self.form.nv :]
-
-
-def _newton(balance: Balance, q: Array, lam: Array, tolerance: float) -> tuple[Array, Array]:
-    """Newton's steps, halved while the residual grows; damped ones where halving does not help."""
-    move: Callable[[Array, Array, Array], Array] = lambda q, dpi, lam: normalise(
-        balance.form, q + balance(q, lam)["N"] @ dpi
-    )
-    norm = lambda q, lam: float(np.linalg.norm(balance.residual(q, lam)))
-    damping, here = 0.0, norm(q, lam)
-    for _ in range(ITERATIONS):
-        if balance.size(q, lam) <= 1e-3 * tolerance or not np.isfinite(here):
-            break
-        dpi, dlam = balance.step(q, lam, damping)
-        dpi = dpi / max(1.0, np.abs(dpi).max(initial=0.0))  # a step of more than a radian or a metre is no Newton step
-        trials = [(move(q, s * dpi, lam), lam + s * dlam) for s in (1.0, 0.5, 0.25, 0.125, 1 / 64)]
-        values = [norm(*trial) for trial in trials]
-        best = int(np.argmin(np.where(np.isfinite(values), values, np.inf)))
-        if not values[best] < here:
-            if balance.size(q, lam) <= tolerance or damping > 1e3:
-                break
-            damping = max(10 * damping, 1e-3)
-            continue
-        (q, lam), here, damping = trials[best], values[best], damping / 10 if damping > 1e-6 else 0.0
-    return q, lam
 
 
 def _unbalanced(system: System, balance: Balance, q: Array, lam: Array) -> str:
@@ -366,12 +289,17 @@ def _check_faces(system: System, p: Array, q: Array, contacts: tuple[int, ...]) 
 # -- small motions -----------------------------------------------------------------------------------------------------
 
 
-def _kernel(A: Array) -> Array:
-    return scipy.linalg.null_space(A, rcond=KERNEL) if len(A) else np.eye(A.shape[1])
+def _singular(inertia: Array) -> bool:
+    """Whether a matrix is, whatever the units of its rows and columns."""
+    for axis in (1, 0):
+        inertia = inertia / some(np.abs(inertia).max(axis=axis, keepdims=True))
+    return not np.linalg.cond(inertia) <= 1e12
 
 
-def eigenvalues_at(balance: Balance, q: Array, lam: Array) -> tuple[NDArray[np.complex128], str]:
-    """Eigenvalues of the linearised motion, or the reason why there are none."""
+def eigenvalues_at(
+    balance: Balance, q: Array, lam: Array, soft: Array | None = None
+) -> tuple[NDArray[np.complex128], str]:
+    """Eigenvalues of the linearised motion, or the reason why there are none; soft: displacements not held, (nv, k)."""
     none = np.zeros(0, dtype=complex)
     out = balance(q, lam)
     if balance.second_order:
@@ -379,15 +307,17 @@ def eigenvalues_at(balance: Balance, q: Array, lam: Array) -> tuple[NDArray[np.c
     first = [i for i, row in enumerate([r for r in balance.form.rows if r.level < 2]) if row.level == 1]
     if np.abs(out["f1_q"][first]).max(initial=0.0) > KERNEL:
         return none, "a constraint of first order changes its velocities from place to place"
-    Z0, Z, L = _kernel(out["A0"]), _kernel(out["A1"]), scipy.linalg.null_space(out["W"].T, rcond=KERNEL)
-    if not len(balance.form.rows):
-        L = np.eye(balance.form.nv)
+    Z0, Z, L = kernel(out["A0"]), kernel(out["A1"]), kernel(out["W"].T)
     inertia = L.T @ out["M"] @ Z
     if not inertia.size:
         return none, RIGID if not Z.size else "the inertia is singular on what the constraints allow"
-    if inertia.shape[0] != inertia.shape[1] or np.linalg.cond(inertia) > 1e12:
+    if inertia.shape[0] != inertia.shape[1] or _singular(inertia):
         return none, "the inertia is singular on what the constraints allow"
     stiffness = np.linalg.solve(inertia, L.T @ out["load_q"] @ out["N"] @ Z0)
+    if soft is not None and soft.size:
+        along = Z0.T @ soft
+        left = stiffness - stiffness @ along @ np.linalg.pinv(along)
+        stiffness = np.where(np.abs(left) > 1e-12 * np.abs(stiffness).max(), left, 0.0)
     damping = np.linalg.solve(inertia, L.T @ out["load_v"] @ Z)
     J = np.block([[np.zeros((Z0.shape[1], Z0.shape[1])), Z0.T @ Z], [stiffness, damping]])
     values = np.asarray(np.linalg.eigvals(J) if J.size else none, dtype=np.complex128)

@@ -25,8 +25,10 @@ from numpy.typing import NDArray
 from appell.errors import ModelError
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, along, block_matrix, column, is_zero, jacobian, take
+from appell.jets import Jet
 from appell.model import System
 from appell.model.friction import refuse_friction
+from appell.model.values import finite
 from appell.motion.motion import Motion
 from appell.normal_form import NormalForm
 from appell.simulate.run import Run, compile
@@ -179,7 +181,10 @@ def linearize(
     refuse_friction(system, "ap.linearize")
     if (at is None) == (motion is None):
         raise ModelError("ap.linearize takes at={…}, a rest or steady motion, or motion=, and not both")
+    time = finite(time, "time=")
     if motion is not None:
+        if not isinstance(motion, Motion):
+            raise ModelError(f"motion= of ap.linearize is what ap.simulate returns, not {type(motion).__name__}")
         run = motion.run
         states = [(float(t), q, v) for t, q, v in zip(motion.t, motion.q, motion.v, strict=True)]
         probe = _Probe(run, _named(run.system, independent), *states[0])
@@ -200,8 +205,16 @@ def linearize(
     return result
 
 
-def _named(system: System, independent: Iterable[Any] | None) -> list[int] | None:
-    return None if independent is None else [system.velocity_of(key, "independent=") for key in independent]
+def _named(system: System, independent: Any) -> list[int] | None:
+    if independent is None:
+        return None
+    if isinstance(independent, str | Jet) or not isinstance(independent, Iterable):
+        raise ModelError(f"independent= is a list of coordinates or velocities, not {independent!r}")
+    found = [system.velocity_of(key, "independent=") for key in independent]
+    twice = [system.velocities[i] for i in found if found.count(i) > 1]
+    if twice:
+        raise ModelError(f"independent= names {twice[0]} twice")
+    return found
 
 
 @dataclass(frozen=True, eq=False)

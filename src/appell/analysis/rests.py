@@ -24,7 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.analysis.arclength import Ends, Found, Point, follow, length, tangent_of
-from appell.analysis.equilibrium import Balance, Equilibrium, eigenvalues_at, equilibrium
+from appell.analysis.balance import Balance
+from appell.analysis.equilibrium import Equilibrium, eigenvalues_at, equilibrium
 from appell.analysis.result import Result, model_of, parameter_named, parameter_variable
 from appell.errors import AppellError, ModelError
 from appell.model import System
@@ -240,8 +241,9 @@ class _Rests:
         values = {**self.rest.parameters, self.system.parameters[self.number]: float(p[self.number])}
         found, reason = eigenvalues_at(self.balance.at(p), q, lam)
         return replace(
-            self.rest, parameters=values, q=q, multipliers=rows, residual=size, eigenvalues=found, reason=reason, faces=faces
-        )
+            self.rest, parameters=values, q=q, multipliers=rows, residual=size, eigenvalues=found, reason=reason, faces=faces,
+            flat=0,
+        )  # fmt: skip
 
     def _judge_faces(self, q: Array, lam: Array, p: Array) -> None:
         force = self.scale[self.nq] if self.m else 1.0

@@ -1,11 +1,10 @@
-"""Steady motions: independent velocities constant, ignorable coordinates turning uniformly; and rests, all that a search finds.
+"""Steady motions: independent velocities constant, ignorable coordinates turning uniformly.
 
     M a + h = Q + WΛ,    A a + a0 = 0,    f0 = 0,    f1 = 0,    a_i = 0 for the independent velocities,
     v_i = 0 for coordinates that T, V or Q contain,      and what the user fixes: values of coordinates, velocities, momenta
 
 Newton's method of least norm from many starts; solutions that agree to 1e-7 are one. Nothing proves that all are found: narrow
-`within=` and raise `starts=` to look closer. A rest of a conservative system on holonomic constraints is judged by the second
-variation of V − Λ·f on what the constraints allow: positive definite, a minimum and stable (Lagrange, Dirichlet).
+`within=` and raise `starts=` to look closer.
 """
 
 from __future__ import annotations
@@ -18,20 +17,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.equilibrium import Equilibrium, equilibrium
+from appell.analysis.box import STARTS, box, tries
 from appell.analysis.linear import Linearization, linearize, pivots, varying_columns
-from appell.errors import AppellError, ModelError
+from appell.errors import ModelError
 from appell.graph import make_fn
 from appell.graph.algebra import Value, column, depends, is_zero, jacobian, take
-from appell.jets import Jet, expression
+from appell.jets import expression
 from appell.model import System
 from appell.model.friction import refuse_friction
+from appell.model.values import finite
 from appell.normal_form.manifold import normalise
 from appell.simulate.run import Run, compile
 
 Array = NDArray[np.float64]
-
-STARTS = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +101,7 @@ def steady_motions(
     system = run.system
     problem = _Problem(run, fixed or {})
     found: list[tuple[Array, Array, Array, float]] = []
-    for q, v in _drawn(system, problem, within or {}, starts):
+    for q, v in _drawn(system, problem, within, tries(starts)):
         solution = problem.solve(q, v)
         if solution is not None and not any(_same(solution, other) for other in found):
             found.append(solution)
@@ -117,16 +115,10 @@ def _same(one: tuple, other: tuple) -> bool:
     return bool(np.abs(x - y).max() < 1e-7 * (1 + np.abs(x).max()))
 
 
-def _drawn(system: System, problem: _Problem, within: Mapping[Any, tuple[float, float]], count: int) -> Iterable[tuple]:
+def _drawn(system: System, problem: _Problem, within: Mapping[Any, Any] | None, count: int) -> Iterable[tuple]:
     rng = np.random.default_rng(0)
-    symbols = (*system.coordinates, *system.velocities)
-    known = {str(s) for s in symbols}
-    unknown = [str(key) for key in within if str(key) not in known]
-    if unknown:
-        raise ModelError(f"within= names {unknown[0]}, which is not a coordinate or velocity of {system.name}")
-    named = {str(key): bounds for key, bounds in within.items()}
-    default = [(-np.pi, np.pi) if i < system.nq else (-10.0, 10.0) for i in range(len(symbols))]
-    bounds = np.array([named.get(str(s), d) for s, d in zip(symbols, default, strict=True)])
+    default = [(-np.pi, np.pi)] * system.nq + [(-10.0, 10.0)] * system.nv
+    bounds = box((*system.coordinates, *system.velocities), within, default, system.name)
     for k in range(count):
         x = rng.uniform(bounds[:, 0], bounds[:, 1]) * (1.0 if k % 3 else 0.1)
         q = np.where(problem.turning, [s.start for s in system.coordinates], x[: system.nq])
@@ -149,7 +141,12 @@ class _Problem:
         linear, curved = ([row.index for row in form.rows if row.linear is kind] for kind in (True, False))
         balance = form["M"] @ a + form["h"] - form["Q"] - form["W"] @ take(lam, linear) - form["r_a"].T @ take(lam, curved)
         rows = column(form["A"] @ a + form["a0"], form["r"])
-        wanted = [form.lower(system.in_velocities(_expression(system, key))) - float(x) for key, x in fixed.items()]
+        if not isinstance(fixed, Mapping):
+            raise ModelError(f"fixed= maps coordinates, velocities or expressions to values, not {type(fixed).__name__}")
+        wanted = [
+            form.lower(system.in_velocities(_expression(system, key))) - finite(x, f"the value of {key} in fixed=")
+            for key, x in fixed.items()
+        ]
         parts: list[Value] = [balance, rows, form["f0"], form["f1"], *(v[i] for i in still), *(a[i] for i in free), *wanted]
         F = column(*parts)
         J = [jacobian(F, q) @ form["N"], jacobian(F, v), jacobian(F, a), jacobian(F, lam)]
@@ -194,6 +191,8 @@ class _Problem:
                 return q, v, lam, float(size.max(initial=0.0))
             turning = np.concatenate([self.turning_velocities, np.zeros(sum(self.sizes[1:]), dtype=bool)])
             J = np.where(turning, 0.0, J)
+            rows = np.abs(J) @ (np.abs(x) + 1e-6)
+            J, F = J / np.where(rows > 0, rows, 1.0)[:, None], F / np.where(rows > 0, rows, 1.0)
             scale = np.linalg.norm(J, axis=0)
             scale[scale == 0] = np.inf
             step = np.linalg.lstsq(J / scale, -F, rcond=1e-11)[0] / scale
@@ -217,88 +216,8 @@ def _expression(system: System, key: Any) -> Any:
             raise ModelError(f"fixed= names '{key}', which is not a coordinate or velocity of {system.name}")
         return named[key]
     expr = system.in_velocities(expression(key, "fixed="))
-    strange = [s for s in expr.free_symbols if isinstance(s, Jet) and str(s) not in named]
+    known = {*named.values(), *system.parameters}
+    strange = sorted((s for s in expr.free_symbols if s not in known), key=str)
     if strange:
-        raise ModelError(f"fixed= contains {strange[0]}, which is not a coordinate or velocity of {system.name}")
+        raise ModelError(f"fixed= contains {strange[0]}, which is not a coordinate, velocity or parameter of {system.name}")
     return expr
-
-
-# -- rests -------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Rest:
-    """An equilibrium with the second variation of V − Λ·f on what the holonomic constraints allow.
-
-    second: (nz, nz), J per squared coordinate; NaN where forces or reactions have no potential.
-    """
-
-    at: Equilibrium
-    second: Array
-
-    def __getitem__(self, key: Any) -> float:
-        return self.at[key]
-
-    @property
-    def start(self) -> dict[Any, float]:
-        """symbol → value, at rest."""
-        return self.at.start
-
-    @property
-    def stability(self) -> str:
-        """"stable" (a minimum: Lagrange and Dirichlet), "unstable" (a direction of decrease), or by the linear motion."""
-        if np.isfinite(self.second).all() and self.second.size:
-            values = np.linalg.eigvalsh(self.second)
-            if values.min() > 1e-9 * np.abs(values).max():
-                return "stable"
-            if values.min() < -1e-9 * np.abs(values).max():
-                return "unstable"
-        return self.at.stability
-
-    def __repr__(self) -> str:
-        where = ", ".join(f"{q} = {x:.6g}" for q, x in zip(self.at.system.coordinates, self.at.q, strict=True))
-        return f"<Rest of {self.at.system.name}: {where}; {self.stability}>"
-
-
-def equilibria(
-    system: System,
-    parameters: Mapping[Any, Any] | None = None,
-    *,
-    within: Mapping[Any, tuple[float, float]] | None = None,
-    starts: int = STARTS,
-) -> tuple[Rest, ...]:
-    """The rests that a search finds, with their stability by the second variation of V − Λ·f.
-
-    within: coordinate → (lowest, highest), lowest not included; (−π, π] where not given. starts: how many places are tried.
-    """
-    refuse_friction(system, "ap.equilibria")
-    bounds = {str(key): value for key, value in (within or {}).items()}
-    rng, found = np.random.default_rng(0), []
-    interval = lambda q: bounds.get(str(q), (-np.pi, np.pi))
-    for _ in range(starts):
-        start = {q: rng.uniform(*interval(q)) for q in system.coordinates}
-        try:
-            rest = equilibrium(system, start, parameters)
-        except AppellError as error:
-            if "time" in str(error):
-                raise
-            continue
-        low, high = np.array([interval(q) for q in system.coordinates]).T
-        inside = ((rest.q > low + 1e-7) & (rest.q <= high + 1e-7)).all()
-        if inside and not any(np.abs(rest.q - other.at.q).max() < 1e-7 * (1 + np.abs(rest.q).max()) for other in found):
-            found.append(Rest(rest, _second_variation(system, rest)))
-    return tuple(sorted(found, key=lambda r: tuple(np.round(r.at.q, 9))))
-
-
-def _second_variation(system: System, rest: Equilibrium) -> Array:
-    """∂²(V − Λ·f)/∂q² on the kernel of the holonomic rows; NaN for forces without a potential and other constraints."""
-    ideal = all(c.order == 0 and c.reaction is None for c in system.constraints)
-    if any(Q != 0 for Q in system.forces) or not ideal or not system.holonomic_speeds:
-        return np.full((1, 1), np.nan)
-    try:
-        linear = linearize(system, at=rest.start, parameters=rest.parameters)
-    except ModelError:
-        return np.full((1, 1), np.nan)
-    return linear.K
-
-

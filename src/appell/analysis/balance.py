@@ -1,0 +1,207 @@
+"""The equations of rest, in sizes of their own terms, and Newton's method for them.
+
+    F(q, Λ) = (Q − h + WΛ, conditions at rest) = 0        v = 0, a = 0,    δq = N δπ
+
+Forces and conditions are judged by the sizes of what they are sums of, where the search begins and where it is: no unit is
+special, and neither 1e-27 kg nor 1e8 m is far from it.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from appell.errors import ModelError
+from appell.graph import Fn, make_fn
+from appell.graph.algebra import Value, column, depends, jacobian, scatter, substitute_all, zeros
+from appell.normal_form import NormalForm
+from appell.normal_form.manifold import normalise, project
+
+Array = NDArray[np.float64]
+
+ITERATIONS = 100
+KERNEL = 1e-10
+"""Share of the largest singular value below which a direction counts as free."""
+LEAST = 1e-30
+"""A residual with which no step is worth taking: rests without stiffness are neared in many."""
+SHARE = 1e-4
+"""Share of the largest force, over √M, against which any other is small: what its rounding may leave."""
+
+
+def kernel(A: Array) -> Array:
+    """Orthonormal columns of the kernel; rows count alike, whatever their units."""
+    size = np.linalg.norm(A, axis=1, keepdims=True)
+    return scipy.linalg.null_space(A / np.where(size > 0, size, 1.0), rcond=KERNEL) if len(A) else np.eye(A.shape[1])
+
+
+def some(sizes: Array) -> Array:
+    """Sizes to divide by: 1 where there is none."""
+    return np.where(sizes > 0, sizes, 1.0)
+
+
+class Balance:
+    """F(q, Λ) = (Q − h + WΛ, conditions at rest) with its derivatives in (π, Λ), δq = N δπ; built on the graph."""
+
+    def __init__(self, form: NormalForm, p: Array):
+        form.require_known_forces("the search for equilibria")
+        self.form, self.p = form, p
+        q, v, a, lam = (form.inputs[x] for x in ("q", "v", "a", "lam"))
+        W, second = self._directions(), self._second()
+        load = form["Q"] - form["h"] + W @ lam
+        rest = [zeros(form.nv), zeros(form.nv)]
+        conditions = column(form["f0"], form["f1"], second, form["n0"])
+        at_rest = lambda *values: substitute_all(list(values), [v, a], rest)
+        outputs = at_rest(
+            load, conditions, W, form["N"], form["M"], form["A0"], form["A1"],
+            jacobian(load, q), jacobian(load, v), jacobian(conditions, q), jacobian(form["f1"], q), form["Q"] - form["h"],
+            jacobian(load, form.inputs["p"]), jacobian(conditions, form.inputs["p"]),
+        )  # fmt: skip
+        names = "load conditions W N M A0 A1 load_q load_v conditions_q f1_q applied load_p conditions_p".split()
+        self.fn = self._function(dict(zip(names, outputs, strict=True)))
+        self.second_order = any(row.level == 2 for row in form.rows)
+        self.floor = np.zeros(form.nv), np.zeros(conditions.numel())
+        self.reach = np.ones(form.nq)
+
+    def at(self, p: Array) -> Balance:
+        """The same equations with other parameters."""
+        other = copy(self)
+        other.p = p
+        return other
+
+    def _function(self, outputs: dict[str, Value]) -> Fn:
+        inputs = {"q": (self.form.inputs["q"], (self.form.nq,)), "p": (self.form.inputs["p"], (len(self.p),))}
+        inputs["lam"] = (self.form.inputs["lam"], (len(self.form.rows),))
+        probe = column(*(value.reshape((value.numel(), 1)) for value in outputs.values()))
+        if depends(probe, self.form.inputs["t"]):
+            raise ModelError("the forces or constraints depend on time, so there is no equilibrium")
+        vectors = ("load", "conditions", "applied")
+        return make_fn("rest", inputs, {k: (x, (x.numel(),) if k in vectors else x.shape) for k, x in outputs.items()})
+
+    def _directions(self) -> Value:
+        """W of all rows in the order of the constraints, (nv, rows)."""
+        form = self.form
+        linear, free = ([row.index for row in form.rows if row.linear is kind] for kind in (True, False))
+        return scatter([(linear, form["W"].T), (free, form["r_a"])], len(form.rows), form.nv).T
+
+    def _second(self) -> Value:
+        """Rows of second order, to vanish at rest: a0 of those linear in a, r of the others."""
+        form = self.form
+        linear = [row for row in form.rows if row.linear]
+        places = [k for k, row in enumerate(linear) if row.level == 2]
+        return column(*(form["a0"][k] for k in places), form["r"])
+
+    def __call__(self, q: Array, lam: Array) -> dict[str, Array]:
+        return self.fn(q, self.p, lam)
+
+    def near(self, q: Array, reach: Array) -> Balance:
+        """The same with the sizes that count near a place: of forces, of terms in conditions, and of steps, (nq,)."""
+        other = copy(self)
+        other.reach = reach
+        with np.errstate(all="ignore"):
+            there = [self.terms(place, lam) for place, lam in ((q, self.nothing), self.first(normalise(self.form, q)))]
+        usual = lambda sizes: np.max([np.where(np.isfinite(x), x, 0.0) for x in sizes], axis=0)
+        other.floor = usual([forces for forces, _ in there]), usual([conditions for _, conditions in there])
+        return other
+
+    @property
+    def nothing(self) -> Array:
+        """Λ = 0."""
+        return np.zeros(len(self.form.rows))
+
+    def terms(self, q: Array, lam: Array) -> tuple[Array, Array]:
+        """Sizes of what the forces, (nv,), and the conditions are sums of."""
+        out = self(q, lam)
+        forces = np.abs(out["applied"]) + np.abs(out["W"]) @ np.abs(lam) + np.abs(out["load_q"]) @ np.abs(q)
+        return forces, np.abs(out["conditions"]) + np.abs(out["conditions_q"]) @ np.abs(q)
+
+    def sizes(self, q: Array, lam: Array) -> Array:
+        """What forces and conditions are small against, (nv + conditions,): their terms, here and where the search began.
+
+        A force that has none is small against a share of the others, each over √M of its coordinate.
+        """
+        forces, conditions = (here + floor for here, floor in zip(self.terms(q, lam), self.floor, strict=True))
+        out = self(q, lam)
+        inertia = np.diag(out["M"])
+        root = np.sqrt(np.where(inertia > 0, inertia, inertia.max(initial=0.0)))
+        root = np.where(root > 0, root, 1.0)
+        forces = forces + SHARE * root * (forces / root).max(initial=0.0)
+        lengths = np.abs(out["conditions_q"] @ np.diag(self.reach)).max(axis=1, initial=0.0)
+        return np.concatenate([forces, np.where(conditions > 0, conditions, lengths)])
+
+    def first(self, q: Array) -> tuple[Array, Array]:
+        """The start on the holonomic constraints, with the Λ that balance the forces best."""
+        with np.errstate(all="ignore"):
+            near = project(self.form, 0.0, q, np.zeros(self.form.nv), self.p)[0]
+        q = near if np.isfinite(near).all() else q
+        out = self(q, self.nothing)
+        return q, np.asarray(np.linalg.lstsq(out["W"], -out["applied"], rcond=KERNEL)[0], dtype=np.float64)
+
+    def residual(self, q: Array, lam: Array) -> Array:
+        out = self(q, lam)
+        return np.concatenate([out["load"], out["conditions"]])
+
+    def relative(self, q: Array, lam: Array) -> Array:
+        """The residual over the sizes, (nv + conditions,); 0 where it is 0."""
+        left = self.residual(q, lam)
+        sizes = self.sizes(q, lam)
+        return np.where(left == 0, 0.0, np.where(sizes > 0, left / some(sizes), np.inf))
+
+    def size(self, q: Array, lam: Array) -> float:
+        """Largest residual relative to the size of its terms."""
+        worst = np.abs(self.relative(q, lam)).max(initial=0.0)
+        return float(worst) if np.isfinite(worst) else np.inf
+
+    def largest_push(self, q: Array, lam: Array) -> Array:
+        """The Λ, (rows,), that would balance the largest forces there are: w·f / w·w for each column w of |W|."""
+        W, forces = np.abs(self(q, lam)["W"]), self.sizes(q, lam)[: self.form.nv]
+        return W.T @ forces / some((W**2).sum(axis=0))
+
+    def step(self, q: Array, lam: Array, damping: float) -> tuple[Array, Array]:
+        """(Δπ, ΔΛ) of least norm, equations and unknowns in their sizes; with damping, Levenberg's."""
+        out = self(q, lam)
+        top = np.hstack([out["load_q"] @ out["N"], out["W"]])
+        bottom = np.hstack([out["conditions_q"] @ out["N"], np.zeros((len(out["conditions"]), len(lam)))])
+        sizes = some(self.sizes(q, lam))
+        steps = 1 / some((np.abs(out["N"]) / self.reach[:, None]).max(axis=0))
+        units = np.concatenate([steps, some(self.largest_push(q, lam))])
+        J, F = np.vstack([top, bottom]) * units / sizes[:, None], np.concatenate([out["load"], out["conditions"]]) / sizes
+        scale = np.linalg.norm(J, axis=0)
+        scale[scale <= 1e-12 * scale.max(initial=0.0)] = np.inf  # what nothing depends on stays where it is
+        scale = scale / units
+        J = J / units
+        K = np.vstack([J / scale, damping * np.eye(J.shape[1])]) if damping else J / scale
+        y = np.linalg.lstsq(K, -np.concatenate([F, np.zeros(len(K) - len(F))]), rcond=KERNEL)[0] / scale
+        return y[: self.form.nv], y[self.form.nv :]
+
+    def moved(self, q: Array, lam: Array, dpi: Array) -> Array:
+        """q + N δπ, quaternions normalised."""
+        return normalise(self.form, q + self(q, lam)["N"] @ dpi)
+
+
+def newton(balance: Balance, q: Array, lam: Array, tolerance: float) -> tuple[Array, Array]:
+    """Newton's steps, halved while the residual grows; damped ones where halving does not help.
+
+    A step is at most as long as what is far (`reach`), twice that after each.
+    """
+    sizes = some(balance.sizes(q, lam))
+    norm = lambda q, lam: float(np.linalg.norm(balance.residual(q, lam) / sizes))
+    damping, here, reach = 0.0, norm(q, lam), balance.reach
+    for _ in range(ITERATIONS):
+        if balance.size(q, lam) <= LEAST or not np.isfinite(here):
+            break
+        dpi, dlam = balance.step(q, lam, damping)
+        dpi = dpi / max(1.0, (np.abs(balance(q, lam)["N"] @ dpi) / reach).max(initial=0.0))
+        trials = [(balance.moved(q, lam, s * dpi), lam + s * dlam) for s in (1.0, 0.5, 0.25, 0.125, 1 / 64)]
+        values = [norm(*trial) for trial in trials]
+        best = int(np.argmin(np.where(np.isfinite(values), values, np.inf)))
+        if not values[best] < here:
+            if balance.size(q, lam) <= tolerance or damping > 1e3:
+                break
+            damping = max(10 * damping, 1e-3)
+            continue
+        (q, lam), here, damping = trials[best], values[best], damping / 10 if damping > 1e-6 else 0.0
+        reach = 2 * reach
+    return q, lam

@@ -1,0 +1,47 @@
+"""Where a search from many starts begins: an interval for every symbol, and how many starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import ModelError
+
+Array = NDArray[np.float64]
+
+STARTS = 60
+
+
+def box(symbols: Sequence[Any], within: Mapping[Any, Any] | None, default: Sequence[tuple[float, float]], owner: str) -> Array:
+    """(lowest, highest) of every symbol, (n, 2), by symbol or name; those that are not given have the default."""
+    if within is not None and not isinstance(within, Mapping):
+        raise ModelError(f"within= maps symbols to intervals, {{{symbols[0]}: (-1, 1)}}, not {type(within).__name__}")
+    named: dict[str, Any] = {}
+    for key, value in (within or {}).items():
+        if str(key) not in map(str, symbols):
+            raise ModelError(f"within= names {key}, which is none of {', '.join(map(str, symbols))} of {owner}")
+        if str(key) in named:
+            raise ModelError(f"within= names {key} twice, by symbol and by name")
+        named[str(key)] = _interval(key, value)
+    return np.array([named.get(str(s), d) for s, d in zip(symbols, default, strict=True)], dtype=float).reshape(-1, 2)
+
+
+def _interval(key: Any, value: Any) -> tuple[float, float]:
+    try:
+        low, high = (float(x) for x in value)
+    except (TypeError, ValueError):
+        raise ModelError(f"within= gives {key} an interval of two numbers, (lowest, highest), not {value!r}") from None
+    if not (np.isfinite([low, high]).all() and low < high):
+        raise ModelError(f"within= gives {key} the interval ({low:g}, {high:g}); lowest < highest, both finite")
+    return low, high
+
+
+def tries(starts: Any) -> int:
+    """How many starts, a whole number of at least 1."""
+    if isinstance(starts, bool) or not isinstance(starts, Integral) or starts < 1:
+        raise ModelError(f"starts= is a whole number of at least 1, not {starts!r}")
+    return int(starts)

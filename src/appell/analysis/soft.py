@@ -1,0 +1,88 @@
+"""Directions in which a rest is not held: families of rests, and stiffnesses that vanish.
+
+What a small stiffness is worth is not seen in itself, since the place of a rest that it should hold is rounding: for V = k x⁴
+Newton's method may stop at x = 1e-5, with a stiffness 12 k x² of either worth. It is seen in the unbalanced forces around.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from appell.analysis.balance import Array, Balance, kernel, newton, some
+from appell.normal_form.manifold import normalise
+
+
+@dataclass(frozen=True)
+class Soft:
+    """Displacements without stiffness at a rest, (nv, family + flat): those along a family of rests, and others."""
+
+    directions: Array
+    family: int = 0
+    flat: int = 0
+
+
+def soft_directions(balance: Balance, q: Array, lam: Array, tolerance: float) -> Soft:
+    """Where forces do not grow in proportion to the displacement.
+
+    Along a family another rest lies where one steps to. Else the unbalanced force g(δ) of a stiffness is odd and doubles with
+    δ, at the least δ at which it is seen at all; that of higher powers does not.
+    """
+    out = balance(q, lam)
+    Z0, L = kernel(out["A0"]), kernel(out["W"].T)
+    S = L.T @ (out["load_q"] @ out["N"] / some(balance.sizes(q, lam)[: balance.form.nv])[:, None]) @ Z0
+    S = S / some(np.abs(out["N"] @ Z0).T @ (1 / balance.reach))
+    if not S.size:
+        return Soft(np.zeros((balance.form.nv, 0)))
+    _, values, Vt = np.linalg.svd(S)
+    values = np.append(values, np.zeros(len(Vt) - len(values)))
+    kinds = [(Z0 @ e, _kind(balance, q, lam, Z0 @ e, tolerance)) for e, x in zip(Vt, values, strict=True) if x < 1e-2]
+    found = [e for e, kind in kinds if kind != "held"]
+    family = sum(kind == "family" for _, kind in kinds)
+    return Soft(np.array(found).reshape(-1, balance.form.nv).T, family, len(found) - family)
+
+
+def _kind(balance: Balance, q: Array, lam: Array, e: Array, tolerance: float) -> str:
+    """ "family", "flat" or "held": a direction at a rest."""
+    unit = 1 / (np.abs(balance(q, lam)["N"] @ e) / balance.reach).max(initial=1e-300)
+    if all(_stays(balance, q, lam, share * unit * e, tolerance) for share in (1e-2, 3e-3)):
+        return "family"
+    step, most = 1e-9 * unit, 0.1 * unit
+    force = lambda step: balance.relative(*balance.first(balance.moved(q, lam, step * e)))[: balance.form.nv]
+    while step < most and np.abs(force(step)).max() < 1e-9:
+        step *= 2
+    one, half, back = force(step), force(step / 2), force(-step)
+    size = np.abs(one).max()
+    straight = bool(np.abs(one - 2 * half).max() < 0.3 * size and np.abs(one + back).max() < 0.6 * size)
+    return "held" if straight else "flat"
+
+
+def _stays(balance: Balance, q: Array, lam: Array, step: Array, tolerance: float) -> bool:
+    """Whether a rest lies beside the place a step away, and not back where it came from."""
+    aside = balance.moved(q, lam, step)
+    other, force = newton(balance, *balance.first(aside), tolerance)
+    back = np.linalg.lstsq(balance(q, lam)["N"], other - q, rcond=None)[0] @ step / (step @ step)
+    return bool(balance.size(other, force) <= tolerance and back > 0.8)
+
+
+def connected(balance: Balance, start: Array, end: Array) -> bool:
+    """Whether rests lie all along from one to another: steps towards it, each back to the nearest rest.
+
+    Two places near each other with no force between them that could be seen are one, which rounding leaves open.
+    """
+    q, lam = balance.first(start)
+    far = lambda q: float((np.abs(end - q) / balance.reach).max(initial=0.0))
+    for _ in range(60):
+        left = far(q)
+        if left < 1e-6 or (left < 1e-2 and all(_unseen(balance, q + share * (end - q)) for share in (0.25, 0.5, 0.75))):
+            return True
+        ahead = q + (end - q) * min(1.0, 0.1 / left)
+        q, lam = newton(balance, *balance.first(normalise(balance.form, ahead)), 1e-10)
+        if not balance.size(q, lam) <= 1e-10 or far(q) > left - 0.02 * min(left, 0.1):
+            return False
+    return False
+
+
+def _unseen(balance: Balance, q: Array) -> bool:
+    return balance.size(*balance.first(normalise(balance.form, q))) < 1e-9
