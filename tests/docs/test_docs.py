@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 
 PYTHON = re.compile(r"^```(?:python|\{code-cell\} ipython3)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+TEXT = re.compile(r"^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OPTION = re.compile(r"^:\w+:.*\n", re.MULTILINE)
 
 
@@ -24,8 +25,11 @@ def blocks(page: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/tutorial.md"])
-def test_every_block_of_a_page_runs(page, tmp_path, monkeypatch):
-    """One after another in one namespace, in a folder of their own, as a reader would type them."""
+def test_every_block_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
+    """One after another in one namespace, in a folder of their own, as a reader would type them.
+
+    Equations that a page says they print are printed; numbers of a run may differ in their last digits.
+    """
     matplotlib.use("Agg")
     monkeypatch.chdir(tmp_path)
     code = blocks(ROOT / page)
@@ -34,12 +38,17 @@ def test_every_block_of_a_page_runs(page, tmp_path, monkeypatch):
     for k, block in enumerate(code):
         exec(compile(block, f"{page}, block {k + 1}", "exec"), names)
     assert names["motion"].ok
+    said = "".join(TEXT.findall((ROOT / page).read_text(encoding="utf-8")))
+    equations = [line for line in said.splitlines() if " = " in line and line.startswith("  ")]
+    printed = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
+    assert not equations or equations == printed
 
 
 @pytest.mark.parametrize("page", sorted(str(p.relative_to(DOCS)) for p in DOCS.rglob("*.md")))
 def test_every_block_compiles(page):
+    """One that does not ends with SyntaxError, which names the page and the block."""
     for k, block in enumerate(blocks(DOCS / page)):
-        compile(block, f"{page}, block {k + 1}", "exec")
+        assert compile(block, f"{page}, block {k + 1}", "exec").co_filename.startswith(page)
 
 
 def test_every_public_name_is_documented():

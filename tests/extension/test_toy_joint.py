@@ -235,4 +235,10 @@ def test_register_refuses_what_is_not_a_joint():
 
 @pytest.mark.parametrize("kind", TABLE, ids=lambda kind: kind.name)
 def test_the_rows_of_the_table_pass_the_same_checks(kind: JointKind):
+    """As they are; not with rates of twice the size, nor with another neutral place."""
     joints._check(kind)
+    if kind.nv:
+        with pytest.raises(ModelError, match="mend axes or rate"):
+            joints._check(replace(kind, rate=lambda q, v: [2 * x for x in kind.rate(q, v)]))
+        with pytest.raises(ModelError, match="must agree at neutral"):
+            joints._check(replace(kind, neutral=tuple(kind.somewhere(0))))

@@ -267,7 +267,8 @@ def test_bodies_that_there_cannot_be(inertia, orientation, reason):
 
 @pytest.mark.parametrize(("mass", "inertia"), [(1, 2), (1, [0, 0, 2]), (1, [1, 1, 2]), (1, [1, 1, 0]), (-0.1, [-1, -1, -1])])
 def test_plates_rods_plane_bodies_and_holes_are_bodies(mass, inertia):
-    System([x, y, phi], T + 2 * phi.d**2, bodies=[RigidBody(mass, inertia, [x, y], phi)])
+    body = RigidBody(mass, inertia, [x, y], phi)
+    assert System([x, y, phi], T + 2 * phi.d**2, bodies=[body]).bodies == (body,)
 
 
 def test_bodies_and_loads():

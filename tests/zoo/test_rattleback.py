@@ -33,6 +33,15 @@ def test_it_turns_back(stone):
     assert np.abs(motion.energy - motion.energy[0]).max() < 1e-6 * abs(motion.energy[0])
 
 
+def test_quasi_momenta_are_derived_though_their_mass_matrix_is_long(stone):
+    """Hamilton's form in quasi-momenta: M⁻¹ would have millions of characters, the velocities stand for it."""
+    equations, run = ap.forms.hamilton(stone.system, stone.pseudo), ap.compile(stone.system, stone.parameters, backend="vm")
+    state = ap.consistent(stone.system, {**stone.start, stone.system.coordinates[4].d: 0.3}, stone.parameters)
+    q, v = ([state[s] for s in symbols] for symbols in (stone.system.coordinates, stone.system.velocities))
+    (a, lam), (a_judge, lam_judge) = equations.acceleration(0.0, q, v, stone.parameters), run.acceleration(0.0, q, v)
+    assert a == pytest.approx(a_judge, rel=1e-9, abs=1e-9 * np.abs(a_judge).max()) and lam == pytest.approx(lam_judge, rel=1e-9)
+
+
 def test_walkers_small_motions(stone):
     """Spinning slowly about the vertical, one oscillation grows in one sense of spin and decays in the other: the real parts of
     the eigenvalues change their sign with the spin (Walker 1896)."""

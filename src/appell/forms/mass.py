@@ -18,6 +18,8 @@ BLOCK = 3
 """Rows of a block of a matrix whose inverse is written out."""
 LONG = 400
 """Characters up to which an inverse is used in equations."""
+WRITABLE = 10 * LONG
+"""Characters of a matrix up to which the determinants of its blocks are written out."""
 
 
 def is_short(inverse: Table | None) -> bool:
@@ -59,8 +61,11 @@ class Quadratic:
         return inverse(self.M) if self.M.shape[0] else self.M
 
     def written_inverse(self) -> Table | None:
-        """M⁻¹ where it comes from blocks of at most three rows, so that it can be written at all. Else None."""
-        return self.inverse() if largest_block(self.M) <= BLOCK else None
+        """M⁻¹ where it comes from single entries or from blocks of at most three rows that are not long themselves, so that it
+        can be written at all. Else None."""
+        rows = largest_block(self.M)
+        long = rows > 1 and sum(map(characters, self.M)) > WRITABLE
+        return self.inverse() if rows <= BLOCK and not long else None
 
     def times(self, v: Sequence[Expr]) -> list[Expr]:
         """M v + b, (n,)."""
