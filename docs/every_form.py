@@ -25,9 +25,10 @@ ZOO = {**ap.zoo.ALL, **ap.zoo.LARGE}
 
 
 def derived(example: Any, form: str) -> Any:
-    """The equations of a form in the first of its variants that applies: in pseudo-velocities, independent ones, or neither."""
+    """The equations of a form in the first of its variants that applies: in the pseudo-velocities of the example,
+    in independent velocities, with multipliers, in pseudo-velocities that `agree` chooses."""
     system, route = example.system.symbolic(), FORMS[form]
-    for names in sorted(reversed(route.variants), key=lambda names: "pseudo" not in names):
+    for names in sorted(reversed(route.variants), key=lambda names: ("pseudo" in names) != bool(example.pseudo)):
         given = {n: example.pseudo if n == "pseudo" and example.pseudo else route.default(system, n) for n in names}
         if not route.accepts(system, **given):
             return route(system, **given)

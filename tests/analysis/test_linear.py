@@ -60,7 +60,7 @@ def test_modes_of_two_coupled_pendulums():
         np.testing.assert_allclose(shape / shape[0], mode, atol=1e-12)
 
 
-@pytest.mark.parametrize(("share", "stable"), [(0.9, False), (1.1, True)])
+@pytest.mark.parametrize(("share", "stable"), [(0.9, False), *((x, True) for x in np.linspace(1.01, 1.12, 12))])
 def test_the_critical_speed_of_the_rolling_disc(share, stable):
     """A thin uniform disc stays up for v² > g r/3, and wobbles with λ² = (4/5) g/r − (12/5) Ω²."""
     example = ap.zoo.rolling_disc()
@@ -71,6 +71,7 @@ def test_the_critical_speed_of_the_rolling_disc(share, stable):
     assert linear.stable is stable
     square = 0.8 * gravity / radius - 2.4 * Omega**2
     assert max((linear.eigenvalues**2).real, key=abs) == pytest.approx(square, rel=1e-9)
+    assert np.sum(linear.eigenvalues == 0) == 6  # the double one of heading and course is not split by rounding
 
 
 def test_steady_precession_of_the_heavy_top():

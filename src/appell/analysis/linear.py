@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import matrix_balance
 
 from appell.errors import ModelError
 from appell.graph import Fn, make_fn
@@ -44,6 +45,8 @@ STEADY = 1e-8
 """Share of the forces that may be left at a steady motion."""
 KERNEL = 1e-9
 """Share of a row's or column's size below which it counts as dependent."""
+ZERO = 1e-12
+"""Share of a matrix's size below which a singular value is rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +104,9 @@ class Linearization:
             raise ModelError("along a motion A changes with time: its eigenvalues say nothing; use linearization.A")
         n, nz, core = len(self.A), len(self.coordinates), self._core
         eig: Any = np.linalg.eig
-        values, vectors = eig(self.A[np.ix_(core, core)].astype(complex))
+        A = self.A[np.ix_(core, core)]
+        values, vectors = eig(A.astype(complex))
+        values[np.argsort(np.abs(values))[: _zeros(A)]] = 0.0  # rounding would split double ones into ±1e-8
         order = np.lexsort((-values.imag, -np.round(values.real, 12)))
         values, whole = values[order], np.zeros((n, len(core)), dtype=complex)
         whole[core] = vectors[:, order]
@@ -157,6 +162,19 @@ class Linearization:
 
     def __repr__(self) -> str:
         return f"<Linearization of {self.system.name} in {', '.join(map(str, self.velocities))}>"
+
+
+def _zeros(A: Array) -> int:
+    """How many eigenvalues of A are zero: null spaces are taken away one after another, until what is left is regular."""
+    A, count = matrix_balance(A, permute=False)[0] if len(A) else A, 0
+    size = np.linalg.norm(A)
+    while len(A):
+        _, sizes, V = np.linalg.svd(A)
+        rest = V[sizes > ZERO * size]
+        if len(rest) == len(A):
+            break
+        A, count = rest @ A @ rest.T, count + len(A) - len(rest)
+    return count
 
 
 def linearize(
