@@ -49,19 +49,27 @@ BUDGET = 3.0
 
 
 class Memory:
-    """What was read and factored, for expressions that share parts: each part once."""
+    """What was read and factored, for expressions that share parts: each part once.
 
-    def __init__(self) -> None:
+    `signs`: whether a sum is written in the sign in which another expression has it, 1/(b − a) for both.
+    """
+
+    def __init__(self, signs: bool = True) -> None:
         self._read: dict[Any, Any] = {}
-        self._factoring = tidy.Factoring()
+        self._inside: dict[tidy.Sum, tidy.Sum] = {}
+        self._factoring = tidy.Factoring() if signs else None
 
     def read(self, expr: Any, parts: set[Any]) -> tuple[tidy.Sum, Any]:
         """As `tidy.read`; what contains floats is not kept."""
         return tidy.read(expr, None if any(e.is_Float for e in parts) else self._read)
 
+    def inside_out(self, whole: tidy.Sum, floats: bool) -> tidy.Sum:
+        """As `tidy.inside_out`."""
+        return tidy.inside_out(whole, floats, None if floats else self._inside)
+
     def factoring(self, floats: bool) -> tidy.Factoring:
-        """That of exact expressions, or one for an expression with floats."""
-        return tidy.Factoring(exact=False) if floats else self._factoring
+        """That of all exact expressions, or one of its own."""
+        return tidy.Factoring(exact=not floats) if floats or self._factoring is None else self._factoring
 
 
 def simplified(expr: Expr, effort: float | Effort, collected: bool = False, memory: Memory | None = None) -> Expr:
@@ -84,7 +92,7 @@ def _simplified(expr: Expr, effort: Effort, collected: bool, parts: set[Any], me
     floats = number is not tidy.rational
     short, terms_there = whole, tidy.count(whole, limit)
     if size > LONG and (terms_there > MANY or _has_denominators(parts)) and effort.spend(INSIDE * size):
-        short = tidy.inside_out(whole, floats)
+        short = memory.inside_out(whole, floats)
         terms_there = tidy.count(short, limit)
     turning = any(isinstance(e, QuaternionComponent) for e in parts)
     known = collected and short is whole and terms_there <= tidy.SMALL and not turning

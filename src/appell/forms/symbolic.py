@@ -15,7 +15,7 @@ from sympy import Expr, Symbol
 
 from appell import tidy
 from appell.errors import FormNotApplicable, SingularConfiguration
-from appell.forms.display import simplified
+from appell.forms.display import Memory, simplified
 from appell.forms.effort import Effort
 from appell.forms.numbers import Tape, arithmetic, magnitude
 
@@ -41,10 +41,23 @@ class Entry:
 NOTHING = Entry(sympy.Integer(0), (), 0)
 
 
+class Shortening:
+    """Entries written shorter while the effort lasts; what they share is read once."""
+
+    def __init__(self, effort: Effort):
+        self._effort, self._memory = effort, Memory(signs=False)
+
+    def __call__(self, entry: Entry) -> Entry:
+        if entry.size > LONG:
+            return entry
+        short = simplified(entry.expr, self._effort, memory=self._memory)
+        return Entry(short, entry.values, tidy.length(short))
+
+
 def solve(K: sympy.Matrix, b: sympy.Matrix, unknowns: Sequence[Symbol], effort: Effort) -> dict[Symbol, Expr]:
     """x by Gauss–Jordan elimination; pivots are the shortest entries that are not zero."""
     n = len(unknowns)
-    rows = _entries(K, b)
+    rows, short = _entries(K, b), Shortening(effort)
     left = list(range(n))
     done: list[tuple[int, list[Entry]]] = []
     while left:
@@ -57,10 +70,10 @@ def solve(K: sympy.Matrix, b: sympy.Matrix, unknowns: Sequence[Symbol], effort: 
         if vanishing:
             raise FormNotApplicable(f"no explicit solution: {rows[i][j].expr} may vanish, and is divided by; use .acceleration")
         pivot_row = rows.pop(i)
-        pivot_row = [_over(x, pivot_row[j], effort) for x in pivot_row]
+        pivot_row = [_over(x, pivot_row[j], short) for x in pivot_row]
         left.remove(j)
-        rows = [_minus(row, row[j], pivot_row, effort) for row in rows]
-        done = [(k, _minus(row, row[j], pivot_row, effort)) for k, row in done]
+        rows = [_minus(row, row[j], pivot_row, short) for row in rows]
+        done = [(k, _minus(row, row[j], pivot_row, short)) for k, row in done]
         done.append((j, pivot_row))
     return {unknowns[j]: row[n].expr for j, row in sorted(done, key=lambda item: item[0])}
 
@@ -115,22 +128,22 @@ def _cancels(values: Sequence[Any], sizes: Sequence[Any]) -> bool:
     return all(abs(x) <= 10.0**-35 * size for x, size in zip(values, sizes, strict=True))
 
 
-def _over(x: Entry, pivot: Entry, effort: Effort) -> Entry:
+def _over(x: Entry, pivot: Entry, short: Shortening) -> Entry:
     if x.zero:
         return x
     if x is pivot:
         return Entry(sympy.Integer(1), tuple(v / v for v in x.values), 1)
     values = tuple(v / p for v, p in zip(x.values, pivot.values, strict=True))
-    return _tidy(Entry(x.expr / pivot.expr, values, x.size + pivot.size), effort)
+    return short(Entry(x.expr / pivot.expr, values, x.size + pivot.size))
 
 
-def _minus(row: list[Entry], factor: Entry, pivot_row: list[Entry], effort: Effort) -> list[Entry]:
+def _minus(row: list[Entry], factor: Entry, pivot_row: list[Entry], short: Shortening) -> list[Entry]:
     if factor.zero:
         return row
-    return [_difference(x, factor, y, effort) for x, y in zip(row, pivot_row, strict=True)]
+    return [_difference(x, factor, y, short) for x, y in zip(row, pivot_row, strict=True)]
 
 
-def _difference(x: Entry, factor: Entry, y: Entry, effort: Effort) -> Entry:
+def _difference(x: Entry, factor: Entry, y: Entry, short: Shortening) -> Entry:
     if y.zero:
         return x
     products = [f * v for f, v in zip(factor.values, y.values, strict=True)]
@@ -139,11 +152,4 @@ def _difference(x: Entry, factor: Entry, y: Entry, effort: Effort) -> Entry:
     terms = zip(before, products, values, strict=True)
     if all(abs(v) <= 10.0**-ZERO_DIGITS * (abs(b) + abs(p)) for b, p, v in terms):
         return NOTHING
-    return _tidy(Entry(x.expr - factor.expr * y.expr, values, x.size + factor.size + y.size), effort)
-
-
-def _tidy(entry: Entry, effort: Effort) -> Entry:
-    if entry.size > LONG:
-        return entry
-    short = simplified(entry.expr, effort)
-    return Entry(short, entry.values, tidy.length(short))
+    return short(Entry(x.expr - factor.expr * y.expr, values, x.size + factor.size + y.size))

@@ -62,9 +62,11 @@ class Drafts:
     """Ways to write one polynomial. `short` writes a sum that is an atom."""
 
     def __init__(self, p: Polynomial, short: Callable[[Any], Sum]):
-        self.p, self._short = p, short
+        self.p = p = p.with_used_atoms()
+        self._short = short
         self._sizes = [short(x).size + 2 if x.is_Add else size_of_base(x) for x in p.atoms]
         self._known: dict[Powers, Any] = {}
+        self._inside: dict[Any, Draft] = {}
         self._moving = [int(bool(_is_moving(x))) for x in p.atoms]
         self._waving = [int(isinstance(x, sympy.sin | sympy.cos | Jet)) for x in p.atoms]
 
@@ -104,7 +106,11 @@ class Drafts:
         outside = tuple(map(add, key, common))
         number = 1 if self.p.floats or not any(outside) else content(terms.values())
         rest = terms if not any(common) else {tuple(map(sub, powers, common)): c for powers, c in terms.items()}
-        return times(self.monomial(number, outside), min(self._sums(_scaled(rest, number)), key=_size))
+        rest = _scaled(rest, number)
+        written = tuple(rest.items())
+        if written not in self._inside:
+            self._inside[written] = min(self._sums(rest), key=_size)
+        return times(self.monomial(number, outside), self._inside[written])
 
     def _sums(self, rest: Terms) -> list[Draft]:
         """Ways to write a sum whose terms share nothing."""
@@ -127,7 +133,11 @@ class Drafts:
     def _grouped(self, groups: Mapping[Powers, Terms]) -> Draft:
         parts = []
         for key, inner in groups.items():
-            number = 1 if self.p.floats or len(inner) == 1 or not any(key) else content(inner.values())
+            if len(inner) == 1:
+                ((powers, c),) = inner.items()
+                parts.append(self.monomial(c, tuple(map(add, key, powers))))
+                continue
+            number = 1 if self.p.floats or not any(key) else content(inner.values())
             inside = sum_of([self.monomial(c, powers) for powers, c in _scaled(inner, number).items()])
             parts.append(times(self.monomial(number, key), inside))
         return sum_of(parts)
@@ -149,11 +159,12 @@ class Drafts:
 
     def monomial(self, c: Number, powers: Powers) -> Draft:
         """c × Π atom^power, with tanⁿ for sinⁿ/cosⁿ."""
-        if powers not in self._known:
-            self._known[powers] = self._factors(powers)
-        above, n_above, below, n_below, factors = self._known[powers]
-        n, d = abs(c.numerator), c.denominator
-        if n != 1 or d != 1:
+        known = self._known.get(powers)
+        if known is None:
+            known = self._known[powers] = self._factors(powers)
+        above, n_above, below, n_below, factors = known
+        if c != 1 and c != -1:
+            n, d = abs(c.numerator), c.denominator
             (upper, lower) = _of_number(n, d, self.p.floats)
             above, n_above, below, n_below = above + upper, n_above + (upper > 0), below + lower, n_below + (lower > 0)
         size = above + n_above - 1 if n_above else 1

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
-from math import comb
+from itertools import compress
+from math import comb, lcm
 from operator import add, sub
 from struct import Struct
 from typing import Any
@@ -91,10 +92,29 @@ class Polynomial:
         more = (0,) * len(new)
         return Polynomial([*self.atoms, *new], {powers + more: c for powers, c in self.terms.items()}, self.floats)
 
+    def without_denominators(self) -> tuple[Polynomial, int]:
+        """(n × the polynomial, n) with whole coefficients: arithmetic of whole numbers is quick."""
+        if all(type(c) is int for c in self.terms.values()):
+            return self, 1
+        n = lcm(*(c.denominator for c in self.terms.values()))
+        return self.like({powers: int(c * n) for powers, c in self.terms.items()}), n
+
+    def over_number(self, n: int) -> Polynomial:
+        """The polynomial/n."""
+        return self if n == 1 else self.like({powers: quotient(c, n) for powers, c in self.terms.items()})
+
+    def with_used_atoms(self) -> Polynomial:
+        """The same without atoms that stand in no term."""
+        used = [any(column) for column in zip(*self.terms, strict=True)]
+        if all(used):
+            return self
+        atoms = list(compress(self.atoms, used))
+        return Polynomial(atoms, {tuple(compress(powers, used)): c for powers, c in self.terms.items()}, self.floats)
+
     def with_all_partners(self) -> Polynomial:
         """With the sine and the cosine of every angle among the atoms."""
-        waves = [x for x in self.atoms if isinstance(x, sympy.sin | sympy.cos)]
-        new = [w for x in waves for w in (wave(sympy.sin, x.args[0]), wave(sympy.cos, x.args[0])) if w not in self.atoms]
+        waves, there = [x for x in self.atoms if isinstance(x, sympy.sin | sympy.cos)], set(self.atoms)
+        new = [w for x in waves for w in (wave(sympy.sin, x.args[0]), wave(sympy.cos, x.args[0])) if w not in there]
         return self.with_atoms([w for w in dict.fromkeys(new) if isinstance(w, sympy.sin | sympy.cos)])
 
     @cached_property
@@ -130,8 +150,10 @@ class Polynomial:
 
     def reduced(self) -> Polynomial:
         """sin² as 1 − cos² everywhere, and cos² as 1 − sin² over sines: two equal expressions have the same terms."""
-        best = self
-        for i, j in self.circles:
+        best, columns = self, list(zip(*self.terms, strict=True))
+        for i, j in self.circles if columns else ():
+            if max(columns[i]) < 2 and min(columns[i]) >= 0:
+                continue
             best = best.on_sphere(i, [j])
             below = {powers: c for powers, c in best.terms.items() if powers[i] < 0}
             if below:
@@ -171,9 +193,10 @@ class Polynomial:
         if least >= 0:
             return None
         below = Polynomial.of(self.atoms[i], single=True)
-        if len(below) > 20 or not set(below.atoms) <= set(self.atoms):
+        places = {x: k for k, x in enumerate(self.atoms)}
+        if len(below) > 20 or not all(x in places for x in below.atoms):
             return None
-        place = [self.atoms.index(x) for x in below.atoms]
+        place = [places[x] for x in below.atoms]
         spread = lambda powers: tuple(dict(zip(place, powers, strict=True)).get(k, 0) for k in range(len(self.atoms)))
         D = self.like({spread(powers): c for powers, c in below.terms.items()}).reduced()
         parts = []

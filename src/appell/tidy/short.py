@@ -132,12 +132,13 @@ def _drafts(whole: Sum, standing: Polynomial, limit: int, unit: bool) -> list[Dr
     if single and _is_linear(standing):
         return _drafts_of([on_unit_quaternions(standing) if unit else standing])
     plain = standing if single else Polynomial.of_sum(whole, single=True, floats=standing.floats)
-    plain = plain.with_all_partners().reduced()
+    plain, n = plain.with_all_partners().without_denominators()
+    plain = plain.reduced()
     ways = [_with_its_angles(standing, unit)]
     for p in (plain, *_over_denominators(plain)):
         square = squared(p)
         same = [p, square, with_double_angles(square), with_angle_sums(square), with_angle_sums(p)] if waves else [p]
-        ways += [on_unit_quaternions(way) if unit else way for way in same]
+        ways += [(on_unit_quaternions(way) if unit else way).over_number(n) for way in same]
     return _drafts_of(ways)
 
 
@@ -171,9 +172,12 @@ def _short_sum(e: Any) -> Sum:
     return Sum.of(collected(e, limit=DENOMINATOR))
 
 
-def inside_out(whole: Sum, floats: bool = False) -> Sum:
-    """The sum with each sum inside a product or a power collected, innermost first, so that less is multiplied out."""
-    known: dict[Sum, Sum] = {}
+def inside_out(whole: Sum, floats: bool = False, known: dict[Sum, Sum] | None = None) -> Sum:
+    """The sum with each sum inside a product or a power collected, innermost first, so that less is multiplied out.
+
+    `known`: what was made of sums before, all of them with floats or none.
+    """
+    known = {} if known is None else known
 
     def inside(one: Sum) -> Sum:
         terms = [product(term) for term in one.terms]

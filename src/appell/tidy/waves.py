@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from fractions import Fraction
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from itertools import combinations
 
 import sympy
@@ -11,7 +11,7 @@ from sympy import Expr
 
 from appell.tidy.polynomial import Polynomial
 from appell.tidy.sums import wave
-from appell.tidy.terms import Terms, accumulate, raised, total
+from appell.tidy.terms import Powers, Terms, accumulate, quotient, raised, total
 
 
 def with_partners(p: Polynomial) -> Polynomial:
@@ -61,7 +61,7 @@ def with_double_angles(p: Polynomial) -> Polynomial:
             elif powers[i] > 0 and powers[j] > 0:
                 n = min(powers[i], powers[j])
                 c = longer.pop(powers)
-                accumulate(found, raised(raised(raised(powers, i, -n), j, -n), place, n), Fraction(c, 2**n))
+                accumulate(found, raised(raised(raised(powers, i, -n), j, -n), place, n), quotient(c, 2**n))
         if found:
             atoms += [wave(sympy.sin, angle, 2), wave(sympy.cos, angle, 2)]
             left = total([longer, found])
@@ -70,34 +70,49 @@ def with_double_angles(p: Polynomial) -> Polynomial:
 
 def with_angle_sums(p: Polynomial) -> Polynomial:
     """With sin a sin b + cos a cos b = cos(a − b), and its three companions, where both terms have one coefficient."""
-    present = ([k for k, (s, c) in enumerate(p.circles) if powers[s] or powers[c]] for powers in p.terms)
-    best = p
-    for k, l in dict.fromkeys(pair for each in present for pair in combinations(each, 2)):
+    best, together = p, _together(p, p.circles)
+    for k, l in list(together):
         (sa, ca), (sb, cb) = p.circles[k], p.circles[l]
         a, b = p.atoms[sa].args[0], p.atoms[sb].args[0]
-        best = _joined(best, (sa, sb), (ca, cb), lambda same, a=a, b=b: sympy.cos(a - b) if same else -sympy.cos(a + b))
-        best = _joined(best, (sa, cb), (ca, sb), lambda same, a=a, b=b: sympy.sin(a + b) if same else sympy.sin(a - b))
+        of_cosines = lambda same, a=a, b=b: sympy.cos(a - b) if same else -sympy.cos(a + b)
+        of_sines = lambda same, a=a, b=b: sympy.sin(a + b) if same else sympy.sin(a - b)
+        for one, other, made_of in (((sa, sb), (ca, cb), of_cosines), ((sa, cb), (ca, sb), of_sines)):
+            made = _joined(best, together.get((k, l), ()), one, other, made_of)
+            if made is not best:
+                best, together = made, _together(made, p.circles)
     return best
 
 
-def _joined(p: Polynomial, one: tuple[int, int], other: tuple[int, int], wave: Callable[[bool], Expr]) -> Polynomial:
+def _together(p: Polynomial, circles: Sequence[tuple[int, int]]) -> dict[tuple[int, int], list[Powers]]:
+    """Two angles → the terms in which both stand."""
+    found: dict[tuple[int, int], list[Powers]] = {}
+    for powers in p.terms:
+        for pair in combinations([k for k, (s, c) in enumerate(circles) if powers[s] or powers[c]], 2):
+            found.setdefault(pair, []).append(powers)
+    return found
+
+
+def _joined(
+    p: Polynomial, among: Iterable[Powers], one: tuple[int, int], other: tuple[int, int], wave: Callable[[bool], Expr]
+) -> Polynomial:
     """x_i x_j + x_k x_l = wave(True) and x_i x_j − x_k x_l = wave(False), for one = (i, j) and other = (k, l)."""
     (i, j), (k, l) = one, other
     terms, gone, found = p.terms, set(), []
-    for powers in [powers for powers in terms if powers[i] > 0 and powers[j] > 0]:
+    waves = cache(lambda same: wave(same).as_coeff_Mul())
+    for powers in [powers for powers in among if powers[i] > 0 and powers[j] > 0]:
         rest = raised(raised(powers, i, -1), j, -1)
         partner = raised(raised(rest, k, 1), l, 1)
         if partner in terms and powers not in gone and partner not in gone and abs(terms[partner]) == abs(terms[powers]):
             gone |= {powers, partner}
-            number, atom = wave(terms[powers] == terms[partner]).as_coeff_Mul()
+            number, atom = waves(terms[powers] == terms[partner])
             found.append((rest, terms[powers] * int(number), atom))
     if not found:
         return p
     left = {powers: c for powers, c in terms.items() if powers not in gone}
     result = p.like(left).with_atoms([atom for atom in dict.fromkeys(atom for *_, atom in found) if atom not in p.atoms])
-    more = (0,) * (len(result.atoms) - len(p.atoms))
+    more, places = (0,) * (len(result.atoms) - len(p.atoms)), {x: place for place, x in enumerate(result.atoms)}
     for rest, c, atom in found:
-        accumulate(result.terms, raised(rest + more, result.atoms.index(atom), 1), c)
+        accumulate(result.terms, raised(rest + more, places[atom], 1), c)
     return result
 
 
