@@ -34,6 +34,7 @@ from typing import Any
 import sympy
 
 import appell as ap
+from appell.errors import FormNotApplicable
 from appell.forms import FORMS
 from appell.forms.base import multiplier_symbols
 from appell.forms.display import of_motion
@@ -51,7 +52,10 @@ def written(example: Any, form: str) -> Any:
     system, route = example.system.symbolic(), FORMS[form]
     names = route.variants[-1] if form == "kane" else ()
     options = {name: example.pseudo if name == "pseudo" and example.pseudo else route.default(system, name) for name in names}
-    return None if route.accepts(system, **options) else route(system, **options)
+    try:
+        return route(system, **options)
+    except FormNotApplicable:
+        return None
 
 
 def characters(equations: Any) -> int:

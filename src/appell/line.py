@@ -1,4 +1,4 @@
-"""One line of text of an expression, as SymPy's printer writes it, in a fraction of its time.
+"""One line of Unicode of an expression, what SymPy's printer writes, in a fraction of its time: m r² φ̇ cos(θ)/2.
 
 Sums, products, whole powers and plain functions are written here, each part once and in the order of `sort_key`; anything
 else is handed back (None), and SymPy's printer writes the whole. Letters and the order of symbols are the caller's.
@@ -22,11 +22,20 @@ ONE = sympy.S.One
 
 
 class Letter(NamedTuple):
-    """A symbol as it is written, the name of its class in the order of factors, and its name in that order."""
+    """A symbol as it is shown; how SymPy's printer writes it, its class and its name in that class, which give the order."""
 
+    shown: str
     text: str
     kind: str
     name: str
+
+
+_SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+
+
+def superscript(n: int) -> str:
+    """A whole number as an exponent."""
+    return "²" if n == 2 else str(n).translate(_SUPERSCRIPT)
 
 
 class Unusual(Exception):
@@ -37,15 +46,9 @@ class Line:
     """Writes expressions. `letter` says how a symbol is written and where it stands."""
 
     def __init__(self, letter: Callable[[Any], Letter]):
-        self._make_letter = letter
-        self._letters: dict[Any, Letter] = {}
+        self._letter = letter
         self._keys: dict[Any, Any] = {}
         self._orders: dict[Any, list[Any]] = {}
-
-    def _letter(self, symbol: Any) -> Letter:
-        if symbol not in self._letters:
-            self._letters[symbol] = self._make_letter(symbol)
-        return self._letters[symbol]
 
     def written(self, expr: Any) -> str | None:
         """The line, or None where something unusual stands in the expression."""
@@ -76,22 +79,22 @@ class Line:
 
     def _text(self, e: Any) -> tuple[str, int]:
         if e.is_Symbol:
-            return self._letter(e).text, ATOM
+            return self._letter(e).shown, ATOM
         if e.is_Add:
             return self._sum(e), ADD
         if e.is_Mul:
             return self._product(e)
         if e.is_Integer:
-            return str(e.p), ADD if e.p < 0 else ATOM
+            return (f"−{-e.p}", ADD) if e.p < 0 else (str(e.p), ATOM)
         if e.is_Pow:
             base, exp = _power(e)
             inside = self._within(base, POW)
-            return (f"1/{inside}" if exp == -1 else f"{inside}**{exp}" if exp > 0 else f"{inside}**({exp})"), POW
+            return (f"1/{inside}" if exp == -1 else inside + superscript(exp)), POW
         if isinstance(e, PLAIN):
             inside = self._text(e.args[0])[0]
             return (f"|{inside}|" if isinstance(e, sympy.Abs) else f"{type(e).__name__}({inside})"), ATOM
         if e.is_Rational:
-            return f"{e.p}/{e.q}", ADD if e.p < 0 else MUL
+            return (f"−{-e.p}/{e.q}", ADD) if e.p < 0 else (f"{e.p}/{e.q}", MUL)
         raise Unusual
 
     def _within(self, e: Any, level: int) -> str:
@@ -106,8 +109,8 @@ class Line:
             if term.is_Add:
                 sign, text = "+", f"({text})"
             else:
-                sign, text = ("-", text[1:]) if text.startswith("-") else ("+", text)
-            pieces += [f" {sign} " if pieces else sign.replace("+", ""), text]
+                sign, text = ("−", text[1:]) if text[0] == "−" else ("+", text)
+            pieces += [f" {sign} " if pieces else "" if sign == "+" else sign, text]
         return "".join(pieces)
 
     def _product(self, e: Any) -> tuple[str, int]:
@@ -122,13 +125,13 @@ class Line:
         for x in ordered:
             if x.is_Pow and x.exp.is_Integer and x.exp.p < 0:
                 base, exp = _power(x)
-                below.append(self._within(base, MUL) if exp == -1 else f"{self._within(base, POW)}**{-exp}")
+                below.append(self._within(base, MUL) if exp == -1 else self._within(base, POW) + superscript(-exp))
             else:
                 above.append(self._within(x, MUL))
-        text = "*".join(above) or "1"
+        text = " ".join(above) or "1"
         if below:
-            text += "/" + (below[0] if len(below) == 1 else f"({'*'.join(below)})")
-        return ("-" + text, ADD) if minus else (text, MUL)
+            text += "/" + (below[0] if len(below) == 1 else f"({' '.join(below)})")
+        return ("−" + text, ADD) if minus else (text, MUL)
 
     # -- order ---------------------------------------------------------------------------------------------------------
 
@@ -164,7 +167,7 @@ class Line:
         """As SymPy's `sort_key`: what it is, its arguments, its exponent, its coefficient."""
         if e.is_Symbol:
             letter = self._letter(e)
-            return (2, 0, letter.kind), (1, (letter.name,)), _number_key(ONE), ONE
+            return (2, 0, letter.kind), (1, (letter.name,)), _ONE_KEY, ONE
         if e.is_Number:
             return _number_key(e)
         number, factors = _coefficient(e)
@@ -226,6 +229,9 @@ def _number_key(x: Any) -> Any:
     if not x.is_Rational:
         raise Unusual
     return (1, 0, "Number"), (0, ()), (), x
+
+
+_ONE_KEY = _number_key(ONE)
 
 
 @cache

@@ -28,7 +28,7 @@ def remembered(make: Callable[Concatenate[Owner, Rest], Result]) -> Callable[Con
     @wraps(make)
     def found(owner: Owner, *rest: Rest.args, **options: Rest.kwargs) -> Result:
         known = kept_in(owner, name)
-        key = (*rest, *sorted(options.items()))
+        key = (*rest, *sorted(options.items())) if options else rest
         if key not in known:
             known[key] = make(owner, *rest, **options)
         return known[key]

@@ -25,6 +25,8 @@ _NUMBERED = re.compile(r"([^\W\d_]+)(\d+)")
 
 def parts(name: str) -> tuple[str, list[str]]:
     """(letter or word, subscripts): "omega_ball_x" → ("omega", ["ball", "x"]), "q12" → ("q", ["12"])."""
+    if name.isalpha():
+        return name, []
     head, *subs = [part for part in name.split("_") if part] or [name]
     digits = _NUMBERED.fullmatch(head)
     return (digits[1], [digits[2], *subs]) if digits else (head, subs)

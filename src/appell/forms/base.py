@@ -55,6 +55,8 @@ def multiplier_symbols(system: System) -> tuple[Multiplier, ...]:
     if len(set(labels)) < len(labels):
         labels = [str(i + 1) for i in range(len(labels))]
     written = laws.in_forces(system)
+    if not written:
+        return tuple(map(Multiplier, labels))
     given = [c.multiplier for c in system.constraints]
     return tuple(own if own in written else Multiplier(label) for own, label in zip(given, labels, strict=True))
 

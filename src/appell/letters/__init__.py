@@ -20,7 +20,7 @@ from sympy.printing.str import StrPrinter
 
 from appell import typeset
 from appell.jets import Jet, Parameter
-from appell.line import Letter, Line
+from appell.line import Letter, Line, superscript
 
 
 class _Shown(Symbol):
@@ -59,11 +59,14 @@ class _CJet(_Shown):
 
 
 _HEAVY = re.compile(r"[mMJI](\d.*|_.*)?")
+_HEAVY_LETTERS = frozenset("mMJI")
 _DIGITS = re.compile(r"\d+")
 
 
 def _place(kind: type[_Shown], name: str) -> str:
     """A name in the order of factors of its class: masses and moments of inertia before other parameters; m₂ before m₁₀."""
+    if name.isalpha():
+        return ("0" if kind is _BParameter and name in _HEAVY_LETTERS else "1") + name
     counted = _DIGITS.sub(lambda number: number[0].zfill(6), name)
     return ("0" if kind is _BParameter and _HEAVY.fullmatch(name) else "1") + counted
 
@@ -130,12 +133,22 @@ class Printer(_PositiveFirst, LatexPrinter):
 
 
 @lru_cache(maxsize=4096)
-def _as_letter(s: Symbol, kind: type[_Shown]) -> Letter:
-    return Letter(letter(s), kind.__name__, _place(kind, s.name))
+def _as_letter(s: Symbol, kind: type[_Shown] | None = None) -> Letter:
+    """A symbol as a letter; by itself a symbol moves if it is a jet."""
+    kind = kind or _kind(s, ())
+    text = letter(s)
+    shown = text if text.isalnum() else _in_unicode(text)
+    return Letter(shown, text, kind.__name__, _place(kind, s.name))
 
 
 _WHOLE_POWER = re.compile(r"\*\*(?:(\d+)|\((-\d+)\))")
-_SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+
+
+def _in_unicode(line: str) -> str:
+    """What SymPy's printer wrote, with exponents above the line, blanks between factors, letters and dots in one character."""
+    line = _WHOLE_POWER.sub(lambda power: superscript(int(power[1] or power[2])), line)
+    line = line.replace("sqrt(", "√(").replace("**", "^")
+    return unicodedata.normalize("NFC", line.replace("*", " ").replace("-", "−"))
 
 
 def latex(expr: Any, motion: Collection[Symbol] = ()) -> str:
@@ -237,9 +250,9 @@ def _brackets(base: Any) -> tuple[str, str]:
 
 def text(expr: Any, motion: Collection[Symbol] = ()) -> str:
     """One line of Unicode: m r² φ̇ cos(θ)/2."""
-    line = Line(lambda s: _as_letter(s, _kind(s, motion))).written(expr)
-    if line is None:
-        line = _Text({"order": None, "full_prec": False}).doprint(_ordered(expr, motion))
-    line = _WHOLE_POWER.sub(lambda power: (power[1] or power[2]).translate(_SUPERSCRIPT), line)
-    line = line.replace("sqrt(", "√(").replace("**", "^")
-    return unicodedata.normalize("NFC", line.replace("*", " ").replace("-", "−"))
+    line = Line((lambda s: _as_letter(s, _kind(s, motion))) if motion else _as_letter).written(expr)
+    return _by_sympy(expr, motion) if line is None else line
+
+
+def _by_sympy(expr: Any, motion: Collection[Symbol]) -> str:
+    return _in_unicode(_Text({"order": None, "full_prec": False}).doprint(_ordered(expr, motion)))

@@ -6,18 +6,19 @@ D Π x_i^{p_i} = Σ p_i x_i^{p_i − 1} D x_i Π x_j^{p_j},        D sin a = cos
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from math import lcm
 from typing import Any
 
 import sympy
+from sympy.external.gmpy import MPQ
 
 from appell.tidy.factor import Factoring
 from appell.tidy.polynomial import Expansion, Packed, Polynomial
-from appell.tidy.short import count, shorter
+from appell.tidy.short import count, is_single_product, shorter
 from appell.tidy.sums import FLOATS, Sum, wave
 from appell.tidy.terms import Powers
 
+ZERO = sympy.S.Zero
 LARGEST = 200
 """Terms up to which an expression is multiplied out here."""
 
@@ -77,7 +78,7 @@ class Calculus:
 
     def read(self, expr: Any) -> Packed:
         """The expression multiplied out; `NotExpanded` where that is long or not exact."""
-        if expr == 0:
+        if expr is ZERO:
             return {}
         known: dict[Any, Any] = {}
         whole = Sum.of(expr, known)
@@ -129,7 +130,8 @@ class Calculus:
         atoms = [self.expansion.atoms[i] for i in used]
         terms = {tuple([powers[i] for i in used]): c for powers, c in zip(rows, p.values(), strict=True)}
         polynomial = Polynomial(atoms, terms)
-        return Factoring().of(shorter(polynomial.as_sum(), limit, False, given=polynomial))
+        whole = polynomial.as_sum()
+        return whole if is_single_product(whole) else Factoring().of(shorter(whole, limit, False, given=polynomial))
 
     def is_plain(self) -> bool:
         """Whether all that was read consists of symbols, sines and cosines: nothing else is known about it."""
@@ -153,7 +155,7 @@ def without_denominators(p: Packed) -> tuple[Packed, int]:
 
 def over(p: Packed, n: int) -> Packed:
     """p/n."""
-    return p if n == 1 else {m: c // n if not c % n else Fraction(c, n) for m, c in p.items()}
+    return p if n == 1 else {m: c // n if not c % n else MPQ(c, n) for m, c in p.items()}
 
 
 def times(p: Packed, monomial: int, c: Any = 1) -> Packed:

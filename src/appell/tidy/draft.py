@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from fractions import Fraction
 from functools import lru_cache, reduce
 from operator import add, mul, sub
 from typing import Any, NamedTuple
 
 import sympy
+from sympy.external.gmpy import MPQ
 
 from appell.jets import Jet
 from appell.tidy.polynomial import Polynomial
@@ -148,7 +148,7 @@ class Drafts:
         if not others or any(inner.keys() != first.keys() for inner in others):
             return []
         key = next(iter(first))
-        ratios = [Fraction(inner.get(key, 0)) / first[key] for inner in groups.values()]
+        ratios = [MPQ(inner.get(key, 0)) / first[key] for inner in groups.values()]
         pairs = zip(ratios, groups.values(), strict=True)
         alike = all({k: c * ratio for k, c in first.items()} == inner for ratio, inner in pairs)
         if not alike:

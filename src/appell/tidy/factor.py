@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 from appell.tidy.sums import Sum, Term, as_factor, multiplied, raised_term, read, spread
@@ -98,7 +97,9 @@ class Factoring:
 
     def _by_common_sums(self, terms: list[Term]) -> Sum | None:
         """Terms that are multiples of one sum, as one term: a S + b S is (a + b) S. None where there are none."""
-        count = Counter(x for _, powers in terms for x, p in powers.items() if type(x) is Sum and p > 0)
+        count: dict[Sum, int] = {}
+        for x in (x for _, powers in terms for x, p in powers.items() if type(x) is Sum and p > 0):
+            count[x] = count.get(x, 0) + 1
         shared = [x for x, n in count.items() if n > 1]
         if not shared:
             return None

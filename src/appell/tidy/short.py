@@ -64,6 +64,11 @@ def _is_product(bases: Iterable[Any]) -> bool:
     return True
 
 
+def is_single_product(whole: Sum) -> bool:
+    """Whether the sum is one term, and a product as `is_product` says."""
+    return len(whole.terms) == 1 and _is_product(whole.terms[0][1])
+
+
 def count(whole: Sum, limit: int, single: bool = False) -> int:
     """The number of terms of the sum multiplied out, as `terms_expanded` counts those of an expression."""
     found = 0
@@ -87,7 +92,7 @@ def shorter(whole: Sum, limit: int, unit: bool, floats: bool = False, given: Pol
 
     `given` is the sum multiplied out, where it was made from that.
     """
-    if not floats and len(whole.terms) == 1 and _is_product(whole.terms[0][1]):
+    if not floats and is_single_product(whole):
         return whole
     standing = given or Polynomial.of_sum(whole, floats=floats)
     drafts = _drafts(whole, standing, limit, unit)
@@ -128,8 +133,9 @@ def _drafts(whole: Sum, standing: Polynomial, limit: int, unit: bool) -> list[Dr
         return _drafts_of([_with_its_angles(standing, unit)])
     if waves and count(whole, 4 * limit, single=True) > 4 * limit:
         return None
-    single = not below and all(isinstance(x, sympy.sin | sympy.cos) and is_single(x.args[0]) for x in waves)
-    if single and _is_linear(standing):
+    round_ = not below and all(isinstance(x, sympy.sin | sympy.cos) for x in waves)
+    single = round_ and all(is_single(x.args[0]) for x in waves)
+    if round_ and (single or _are_apart([x.args[0] for x in waves])) and _is_linear(standing):
         return _drafts_of([on_unit_quaternions(standing) if unit else standing])
     plain = standing if single else Polynomial.of_sum(whole, single=True, floats=standing.floats)
     plain, n = plain.with_all_partners().without_denominators()
@@ -140,6 +146,13 @@ def _drafts(whole: Sum, standing: Polynomial, limit: int, unit: bool) -> list[Dr
         same = [p, square, with_double_angles(square), with_angle_sums(square), with_angle_sums(p)] if waves else [p]
         ways += [(on_unit_quaternions(way) if unit else way).over_number(n) for way in same]
     return _drafts_of(ways)
+
+
+def _are_apart(angles: list[Any]) -> bool:
+    """Whether they are sums and single angles of which no two have a symbol in common, so that to open sums joins nothing."""
+    different = list(dict.fromkeys(angles))
+    symbols = [angle.free_symbols for angle in different]
+    return all(x.is_Add or is_single(x) for x in different) and sum(map(len, symbols)) == len(set().union(*symbols))
 
 
 def _is_linear(p: Polynomial) -> bool:

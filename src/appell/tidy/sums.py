@@ -9,13 +9,14 @@ one are thrown away, so that they are made here, and only the one that is shown 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from fractions import Fraction
-from functools import cache, cmp_to_key, lru_cache
+from functools import cache, lru_cache
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
 import sympy
 from sympy import Add, Basic, Expr, Integer, Mul, Pow, Symbol
+from sympy.core.basic import ordering_of_classes
+from sympy.external.gmpy import MPQ
 
 from appell.tidy.measure import characters
 from appell.tidy.terms import Number, base_and_power, is_number, long_as_float, number_of, rational
@@ -199,7 +200,7 @@ def multiplied(one: Term, other: Term) -> Term:
 def raised_term(term: Term, power: int) -> Term:
     """term^power."""
     c, powers = term
-    number = c**power if power > 0 else Fraction(1) / Fraction(c) ** -power
+    number = c**power if power > 0 else MPQ(c) ** power
     return number, {x: p * power for x, p in powers.items()}
 
 
@@ -246,7 +247,21 @@ def wave(kind: Any, angle: Any, times: int = 1) -> Any:
 
 # -- as expressions ----------------------------------------------------------------------------------------------------
 
-_ORDER = cmp_to_key(Basic.compare)
+
+
+@lru_cache(maxsize=100_000)
+def _order(e: Any) -> Any:
+    """A key that sorts as `Basic.compare` does."""
+    content = e._hashable_content()
+    return _class_order(type(e)), len(content), tuple([_order(x) if isinstance(x, Basic) else x for x in content])
+
+
+@cache
+def _class_order(kind: type) -> tuple[int, str]:
+    known = ordering_of_classes
+    return known.index(kind.__name__) if kind.__name__ in known else len(known), kind.__name__
+
+
 _PLAIN = (sympy.sin, sympy.cos, sympy.tan)
 
 
@@ -282,7 +297,7 @@ def _product(c: Number, powers: dict[Any, int], number: Any) -> Any:
     coefficient = [] if c == 1 else [number(c)]
     if not plain or (len(factors) == 1 and factors[0].is_Add):
         return Mul(*coefficient, *factors)
-    factors.sort(key=_ORDER)
+    factors.sort(key=_order)
     return Mul._from_args((*coefficient, *factors), True)
 
 
@@ -297,6 +312,6 @@ def _sum(terms: list[Any]) -> Any:
     """The terms as SymPy would add them: no two are alike."""
     if any(x.is_Add or not x.is_commutative for x in terms) or sum(x.is_Number for x in terms) > 1:
         return Add(*terms)
-    terms.sort(key=_ORDER)
+    terms.sort(key=_order)
     numbers = [x for x in terms if x.is_Number]
     return Add._from_args((*numbers, *(x for x in terms if not x.is_Number)), True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from fractions import Fraction
 from heapq import heapify, heappop, heappush
 from math import gcd, isfinite, lcm
 from operator import add, neg, sub
@@ -11,9 +10,11 @@ from typing import Any
 
 import sympy
 from sympy import Expr
+from sympy.external.gmpy import MPQ
 
 Powers = tuple[int, ...]
-Number = int | Fraction
+Number = int | MPQ
+"""SymPy's own rationals: `fractions.Fraction` asks at each step what kind of number it was given."""
 Terms = dict[Powers, Number]
 
 
@@ -56,7 +57,7 @@ def content(numbers: Collection[Number]) -> Number:
     """The largest number that leaves integers; negative where all are."""
     sign = -1 if all(c.numerator < 0 for c in numbers) else 1
     above, below = sign * gcd(*(c.numerator for c in numbers)), lcm(*(c.denominator for c in numbers))
-    return above if below == 1 else Fraction(above, below)
+    return above if below == 1 else MPQ(above, below)
 
 
 def quotient(c: Number, number: Number) -> Number:
@@ -64,7 +65,7 @@ def quotient(c: Number, number: Number) -> Number:
     if number == 1:
         return c
     above, below = c.numerator * number.denominator, c.denominator * number.numerator
-    return Fraction(above, below) if above % below else above // below
+    return MPQ(above, below) if above % below else above // below
 
 
 def quotient_of(terms: Terms, by: Mapping[Powers, Number], reduced: Callable[[Terms], Terms]) -> Terms | None:
@@ -92,6 +93,7 @@ def quotient_of(terms: Terms, by: Mapping[Powers, Number], reduced: Callable[[Te
 
 # -- products of sines and cosines as sums ---------------------------------------------------------------------------------
 
+_HALF = MPQ(1, 2)
 Wave = tuple[Powers, Powers, bool]
 """Powers of what is no cosine or sine, multiples n_i of the angles, whether it is a sine."""
 
@@ -106,7 +108,7 @@ def times_wave(terms: Mapping[Any, Number], n: int, sine: bool) -> dict[Any, Num
         sign = (-1 if is_sine else 1, 1 if is_sine else -1) if sine else (1, 1)
         for key, factor in ((up, sign[0]), (down, sign[1])):
             key, factor = _normal(key, is_sine != sine, factor)
-            out[key] = out.get(key, 0) + factor * Fraction(value, 2)
+            out[key] = out.get(key, 0) + factor * value * _HALF
     return {key: value for key, value in out.items() if value}
 
 
@@ -140,7 +142,7 @@ def number_of(e: Any) -> Number:
     """A coefficient, exactly."""
     if e.is_Integer:
         return int(e.p)
-    return Fraction(int(e.p), int(e.q)) if e.is_Rational else Fraction(float(e))
+    return MPQ(int(e.p), int(e.q)) if e.is_Rational else MPQ(*float(e).as_integer_ratio())
 
 
 def base_and_power(e: Any) -> tuple[Any, int]:
