@@ -2,9 +2,8 @@
 
     python benchmarks/pages.py [--quick] [NAME …]        (make pages)
 
-For every system of the zoo that is written in symbols, like with like, each in a process of its own (a fork of one that has
-loaded everything and done nothing, with its memory gone through once, so that it is its own) that is given `LIMIT` seconds;
-ours and SymPy's in turn, the quickest of `TRIALS` of each:
+For every system of the zoo that is written in symbols, like with like, each in an interpreter of its own that has loaded
+everything and done nothing, and that is given `LIMIT` seconds; ours and SymPy's in turn, the quickest of `TRIALS` of each:
 
     "page"       Lagrange's equations from T, V and the constraints to one line of text each. SymPy: d/dt ∂T/∂q̇ − ∂T/∂q and the
                  right sides by its own `diff` and functions of time, as its `LagrangesMethod` does, then `sympy.simplify` of
@@ -32,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import sympy
+import sympy.tensor.tensor  # which SymPy loads at the first sum of anything, here or there
 
 import appell as ap
 from appell.errors import FormNotApplicable
@@ -129,10 +129,8 @@ def quickest(name: str, form: str, jobs: dict[str, Any]) -> dict[str, Any]:
 
 def measured(job: Any, name: str, form: str) -> Any:
     """What a job sends, None past the limit, "none" where the form does not apply."""
-    import sympy.tensor.tensor  # noqa: F401 (SymPy loads it at the first sum of anything, here or there)
-
     ours, theirs = multiprocessing.Pipe()
-    process = multiprocessing.get_context("fork").Process(target=job, args=(name, form, theirs))
+    process = multiprocessing.get_context("spawn").Process(target=job, args=(name, form, theirs))
     process.start()
     found = ours.recv() if ours.poll(LIMIT) else None
     process.kill()

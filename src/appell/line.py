@@ -139,7 +139,7 @@ class Line:
         """The terms of a sum, the highest powers of the first symbols before others, one that is added first."""
         if e not in self._orders:
             terms = self._ordered(e)
-            first = next((i for i, term in enumerate(terms) if not term.could_extract_minus_sign()), 0)
+            first = next((i for i, term in enumerate(terms) if not _is_subtracted(term)), 0)
             self._orders[e] = [terms[first], *terms[:first], *terms[first + 1 :]]
         return self._orders[e]
 
@@ -198,6 +198,14 @@ def _waves(expr: Any) -> set[Any]:
         elif e.args:
             stack.extend(e.args)
     return found
+
+
+def _is_subtracted(term: Any) -> bool:
+    """As SymPy's `could_extract_minus_sign`, which asks a number what is known about it."""
+    if term.is_Add:
+        return term.could_extract_minus_sign()
+    number = _coefficient(term)[0]
+    return number.p < 0
 
 
 def _coefficient(e: Any) -> tuple[Any, tuple[Any, ...]]:

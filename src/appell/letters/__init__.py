@@ -146,9 +146,9 @@ _WHOLE_POWER = re.compile(r"\*\*(?:(\d+)|\((-\d+)\))")
 
 def _in_unicode(line: str) -> str:
     """What SymPy's printer wrote, with exponents above the line, blanks between factors, letters and dots in one character."""
-    line = _WHOLE_POWER.sub(lambda power: superscript(int(power[1] or power[2])), line)
-    line = line.replace("sqrt(", "√(").replace("**", "^")
-    return unicodedata.normalize("NFC", line.replace("*", " ").replace("-", "−"))
+    if "**" in line:
+        line = _WHOLE_POWER.sub(lambda power: superscript(int(power[1] or power[2])), line).replace("**", "^")
+    return unicodedata.normalize("NFC", line.replace("sqrt(", "√(").replace("*", " ").replace("-", "−"))
 
 
 def latex(expr: Any, motion: Collection[Symbol] = ()) -> str:

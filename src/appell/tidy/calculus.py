@@ -13,10 +13,10 @@ import sympy
 from sympy.external.gmpy import MPQ
 
 from appell.tidy.factor import Factoring
-from appell.tidy.polynomial import Expansion, Packed, Polynomial
-from appell.tidy.short import count, is_single_product, shorter
-from appell.tidy.sums import FLOATS, Sum, wave
-from appell.tidy.terms import Powers
+from appell.tidy.polynomial import Expansion, Packed, Polynomial, packed_product
+from appell.tidy.short import is_single_product, shorter
+from appell.tidy.sums import Sum, wave
+from appell.tidy.terms import Powers, base_and_power, number_of
 
 ZERO = sympy.S.Zero
 LARGEST = 200
@@ -80,11 +80,36 @@ class Calculus:
         """The expression multiplied out; `NotExpanded` where that is long or not exact."""
         if expr is ZERO:
             return {}
-        known: dict[Any, Any] = {}
-        whole = Sum.of(expr, known)
-        if FLOATS in known or count(whole, LARGEST) > LARGEST:
+        out: Packed = {}
+        for term in expr.args if expr.is_Add else (expr,):
+            for monomial, c in self._term(term).items():
+                out[monomial] = out.get(monomial, 0) + c
+        if len(out) > LARGEST:
             raise NotExpanded
-        return dict(self.expansion.of(whole))
+        return {monomial: c for monomial, c in out.items() if c}
+
+    def _term(self, term: Any) -> Packed:
+        """A product multiplied out."""
+        monomial, number, sums = 0, 1, []
+        for x in term.args if term.is_Mul else (term,):
+            if x.is_Symbol:
+                monomial += self.expansion.place(x)
+            elif x.is_Rational:
+                number *= number_of(x)
+            elif x.is_Float:
+                raise NotExpanded
+            else:
+                base, power = base_and_power(x)
+                if base.is_Add and power > 0:
+                    sums += [self.read(base)] * power
+                else:
+                    monomial += power * self.expansion.place(base)
+        out: Packed = {monomial: number}
+        for terms in sums:
+            out = packed_product(out, terms)
+            if len(out) > LARGEST:
+                raise NotExpanded
+        return out
 
     def powers(self, p: Packed) -> tuple[list[Powers], list[int]]:
         """The powers of the terms, and the places of the atoms that are there."""

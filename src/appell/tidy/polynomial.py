@@ -281,7 +281,7 @@ class Expansion:
             return [(monomial, c)]
         first, *others = sums
         for other in others:
-            first = _packed_product(first, other)
+            first = packed_product(first, other)
         return [(monomial + m, c * d) for m, d in first.items()]
 
     def place(self, x: Any) -> int:
@@ -307,7 +307,8 @@ def _powers(n: int) -> Callable[[bytes], Powers]:
     return Struct(f"<{n}h").unpack
 
 
-def _packed_product(a: Packed, b: Packed) -> Packed:
+def packed_product(a: Packed, b: Packed) -> Packed:
+    """a × b, multiplied out."""
     out: Packed = {}
     for p, c in a.items():
         for q, d in b.items():
