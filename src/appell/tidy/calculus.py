@@ -10,13 +10,12 @@ from math import lcm
 from typing import Any
 
 import sympy
-from sympy.external.gmpy import MPQ
 
 from appell.tidy.factor import Factoring
 from appell.tidy.polynomial import Expansion, Packed, Polynomial, packed_product
 from appell.tidy.short import is_single_product, shorter
 from appell.tidy.sums import Sum, wave
-from appell.tidy.terms import Powers, base_and_power, number_of
+from appell.tidy.terms import Powers, base_and_power, number_of, quotient
 
 ZERO = sympy.S.Zero
 LARGEST = 200
@@ -180,7 +179,7 @@ def without_denominators(p: Packed) -> tuple[Packed, int]:
 
 def over(p: Packed, n: int) -> Packed:
     """p/n."""
-    return p if n == 1 else {m: c // n if not c % n else MPQ(c, n) for m, c in p.items()}
+    return p if n == 1 else {m: quotient(c, n) for m, c in p.items()}
 
 
 def times(p: Packed, monomial: int, c: Any = 1) -> Packed:

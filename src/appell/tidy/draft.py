@@ -175,7 +175,7 @@ class Drafts:
     def _factors(self, powers: Powers) -> tuple[int, int, int, int, tuple[list[tuple[int, int]], dict[int, int]]]:
         """Lengths and numbers of factors above and below the line, tangents, and what is left of the powers."""
         left, tangents = {i: p for i, p in enumerate(powers) if p}, []
-        if any(p < 0 for p in left.values()):
+        if self.p.circles and min(powers) < 0:
             for i, j in self.p.circles:
                 s, k = left.get(i, 0), left.get(j, 0)
                 if s and s == -k:
@@ -183,7 +183,9 @@ class Drafts:
                     left[i] = left[j] = 0
         above = n_above = below = n_below = 0
         for i, p in (*tangents, *left.items()):
-            size = self._sizes[i] + (0 if abs(p) == 1 else 2 + digits(abs(p)))
+            size = self._sizes[i]
+            if p != 1 and p != -1:
+                size += 2 + digits(abs(p))
             if p > 0:
                 above, n_above = above + size, n_above + 1
             elif p < 0:

@@ -28,7 +28,7 @@ class Factoring:
 
     def of(self, whole: Sum, inside: bool = False) -> Sum:
         """The sum with common factors taken out; `inside` a product a sum costs its brackets."""
-        if len(whole.terms) == 1 and all(type(x) is not Sum for x in whole.terms[0][1]):
+        if len(whole.terms) == 1 and Sum not in map(type, whole.terms[0][1]):
             return whole
         key = (whole, inside)
         if key not in self._done:
@@ -48,7 +48,7 @@ class Factoring:
 
     def _from_the_inside(self, whole: Sum) -> Sum:
         """With the sums in its products factored; the sum itself where nothing changes."""
-        if not any(type(x) is Sum for _, powers in whole.terms for x in powers):
+        if not any(Sum in map(type, powers) for _, powers in whole.terms):
             return whole
         terms = [self._product(term) for term in whole.terms]
         if all(new is old for new, old in zip(terms, whole.terms, strict=True)):
@@ -68,7 +68,7 @@ class Factoring:
     def _signed(self, term: Term) -> Term:
         """With each sum in the sign that leaves it more terms with a plus, or in which it, or its opposite, was met first."""
         c, powers = term
-        if not any(type(x) is Sum for x in powers):
+        if Sum not in map(type, powers):
             return term
         turned: dict[Any, int] = {}
         for x, p in powers.items():
@@ -91,8 +91,7 @@ class Factoring:
 
     def _taken_out(self, terms: list[Term], common: dict[Any, int]) -> Sum:
         number = content([c for c, _ in terms]) if self._exact else 1
-        below = {x: -p for x, p in common.items()}
-        inside = spread([multiplied((quotient(c, number), powers), (1, below)) for c, powers in terms])
+        inside = spread([(quotient(c, number), _over(powers, common)) for c, powers in terms])
         return Sum([multiplied((number, common), as_factor(inside.terms))])
 
     def _by_common_sums(self, terms: list[Term]) -> Sum | None:
@@ -107,6 +106,18 @@ class Factoring:
             those = [term for term in terms if term[1].get(x, 0) > 0]
             if len(those) > 1:
                 rest = [term for term in terms if term[1].get(x, 0) <= 0]
-                inside = spread([multiplied(term, (1, {x: -1})) for term in those])
+                inside = spread([(c, _over(powers, {x: 1})) for c, powers in those])
                 terms = [*rest, self._signed(multiplied((1, {x: 1}), as_factor(self.of(inside, True).terms)))]
         return spread(terms)
+
+
+def _over(powers: dict[Any, int], common: dict[Any, int]) -> dict[Any, int]:
+    """The powers of a product over those of another."""
+    left = dict(powers)
+    for x, p in common.items():
+        power = left.get(x, 0) - p
+        if power:
+            left[x] = power
+        else:
+            del left[x]
+    return left

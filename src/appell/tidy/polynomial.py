@@ -17,7 +17,6 @@ from typing import Any
 
 import sympy
 from sympy import Expr
-from sympy.external.gmpy import MPQ
 
 from appell.jets import QuaternionComponent
 from appell.tidy.sums import Sum, Term, as_factor, is_single, like_terms_joined, multiplied, raised_term, read, wave

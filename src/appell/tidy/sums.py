@@ -44,10 +44,10 @@ class Key:
 class Sum:
     """Σ terms, at least one of them. Equal where the terms are, in any order."""
 
-    __slots__ = ("_expr", "_key", "_size", "terms")
+    __slots__ = ("_expr", "_hash", "_key", "_size", "terms")
 
     def __init__(self, terms: Sequence[Term], expr: Any = None, size: int | None = None):
-        self.terms, self._expr, self._key, self._size = terms, expr, None, size
+        self.terms, self._expr, self._key, self._size, self._hash = terms, expr, None, size, None
 
     @staticmethod
     def of(expr: Any, known: dict[Any, Any] | None = None) -> Sum:
@@ -60,7 +60,9 @@ class Sum:
         return known[expr]
 
     def __hash__(self) -> int:
-        return hash(self.key)
+        if self._hash is None:
+            self._hash = hash(self.key)
+        return self._hash
 
     def __eq__(self, other: object) -> bool:
         return self is other or (type(other) is Sum and self.key is other.key)
@@ -80,8 +82,8 @@ class Sum:
     def size(self) -> int:
         """About the characters of its text, as `measure.characters` counts them."""
         if self._size is None:
-            sizes = sum(size_of(c, powers) for c, powers in self.terms)
-            self._size = sizes + 3 * (len(self.terms) - 1) + all(c < 0 for c, _ in self.terms)
+            sizes = sum([size_of(c, powers) for c, powers in self.terms])
+            self._size = sizes + 3 * (len(self.terms) - 1) + all([c < 0 for c, _ in self.terms])
         return self._size
 
     def expression(self, number: Any) -> Expr:
@@ -141,6 +143,9 @@ def _read(e: Any, known: dict[Any, Any]) -> Term:
 # -- lengths -----------------------------------------------------------------------------------------------------------
 
 
+_WAVES = (sympy.sin, sympy.cos)
+
+
 @cache
 def digits(n: int) -> int:
     """Of a number."""
@@ -153,20 +158,26 @@ def size_of_base(x: Any) -> int:
         return x.size
     if x.is_Symbol:
         return len(x.name)
-    angle: Any = x.args[0] if isinstance(x, sympy.sin | sympy.cos) else x
+    angle: Any = x.args[0] if isinstance(x, _WAVES) else x
     return 5 + len(angle.name) if angle.is_Symbol else characters(x)
 
 
 def size_of(c: Number, powers: dict[Any, int]) -> int:
     """Characters of a product but for its sign."""
     above = below = n_above = n_below = 0
-    upper, lower = abs(c.numerator), c.denominator
-    if upper != 1:
-        above, n_above = digits(upper), 1
-    if lower != 1:
-        below, n_below = digits(lower), 1
+    if c != 1 and c != -1:
+        upper, lower = abs(c.numerator), c.denominator
+        if upper != 1:
+            above, n_above = digits(upper), 1
+        if lower != 1:
+            below, n_below = digits(lower), 1
     for x, power in powers.items():
-        size = size_of_base(x) + (2 if type(x) is Sum or (power != 1 and x.is_Pow) else 0)
+        if type(x) is Sum:
+            size = x.size + 2
+        elif x.is_Symbol:
+            size = len(x.name)
+        else:
+            size = size_of_base(x) + (2 if power != 1 and x.is_Pow else 0)
         if power != 1 and power != -1:
             size += 2 + digits(abs(power))
         if power > 0:
@@ -246,7 +257,6 @@ def wave(kind: Any, angle: Any, times: int = 1) -> Any:
 
 
 # -- as expressions ----------------------------------------------------------------------------------------------------
-
 
 
 @lru_cache(maxsize=100_000)

@@ -55,9 +55,9 @@ def product(a: Terms, b: Terms) -> Terms:
 
 def content(numbers: Collection[Number]) -> Number:
     """The largest number that leaves integers; negative where all are."""
-    sign = -1 if all(c.numerator < 0 for c in numbers) else 1
-    above, below = sign * gcd(*(c.numerator for c in numbers)), lcm(*(c.denominator for c in numbers))
-    return above if below == 1 else MPQ(above, below)
+    above, below = [c.numerator for c in numbers], lcm(*[c.denominator for c in numbers])
+    number = -gcd(*above) if max(above) < 0 else gcd(*above)
+    return number if below == 1 else MPQ(number, below)
 
 
 def quotient(c: Number, number: Number) -> Number:
