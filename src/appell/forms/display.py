@@ -196,11 +196,11 @@ def of_motion(equations: Equations) -> list[Eq]:
 
 def _simplified_lines(shown: Sequence[Eq], known: int, budget: float) -> list[Eq]:
     """Both sides simplified, the first `known` lines being collected; short ones leave their effort to the longer ones."""
-    effort, sides = Effort(budget), [side for e in shown for side in (e.lhs, e.rhs)]
+    effort, memory, sides = Effort(budget), Memory(), [side for e in shown for side in (e.lhs, e.rhs)]
     parts = [tidy.parts(side) for side in sides]
     for done, i in enumerate(sorted(range(len(sides)), key=lambda i: len(parts[i]))):
         own = effort.share(len(sides) - done)
-        sides[i] = _simplified(sides[i], own, i < 2 * known, parts[i], Memory())  # type: ignore[arg-type]
+        sides[i] = _simplified(sides[i], own, i < 2 * known, parts[i], memory)  # type: ignore[arg-type]
         effort.left += own.left
     return [Eq(lhs, rhs, evaluate=False) for lhs, rhs in zip(sides[::2], sides[1::2], strict=True)]  # type: ignore[misc]
 
