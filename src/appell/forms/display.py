@@ -196,7 +196,7 @@ def of_motion(equations: Equations) -> list[Eq]:
 
 def _simplified_lines(shown: Sequence[Eq], known: int, budget: float) -> list[Eq]:
     """Both sides simplified, the first `known` lines being collected; short ones leave their effort to the longer ones."""
-    effort, memory, sides = Effort(budget), Memory(), [side for e in shown for side in (e.lhs, e.rhs)]
+    effort, memory, sides = Effort(budget), Memory(signs=False), [side for e in shown for side in (e.lhs, e.rhs)]
     parts = [tidy.parts(side) for side in sides]
     for done, i in enumerate(sorted(range(len(sides)), key=lambda i: len(parts[i]))):
         own = effort.share(len(sides) - done)

@@ -159,7 +159,7 @@ class Drafts:
 
     def monomial(self, c: Number, powers: Powers) -> Draft:
         """c × Π atom^power, with tanⁿ for sinⁿ/cosⁿ."""
-        known = self._known.get(powers)
+        known: Any = self._known.get(powers)
         if known is None:
             known = self._known[powers] = self._factors(powers)
         above, n_above, below, n_below, factors = known

@@ -77,7 +77,7 @@ def with_angle_sums(p: Polynomial) -> Polynomial:
         of_cosines = lambda same, a=a, b=b: sympy.cos(a - b) if same else -sympy.cos(a + b)
         of_sines = lambda same, a=a, b=b: sympy.sin(a + b) if same else sympy.sin(a - b)
         for one, other, made_of in (((sa, sb), (ca, cb), of_cosines), ((sa, cb), (ca, sb), of_sines)):
-            made = _joined(best, together.get((k, l), ()), one, other, made_of)
+            made = _joined(best, together.get((k, l), []), one, other, made_of)
             if made is not best:
                 best, together = made, _together(made, p.circles)
     return best
