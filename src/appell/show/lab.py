@@ -6,13 +6,27 @@ from typing import Any
 
 import numpy as np
 
+from appell import typeset
 from appell.show.picture import Picture
+
+
+def _place(ax: Any, size: tuple[float, float]) -> tuple[Any, Any]:
+    """The figure of the given axes with them, or a new one of this size."""
+    if ax is not None:
+        return ax.figure, ax
+    figure = Picture(figsize=size, layout="constrained")
+    return figure, figure.add_subplot()
+
+
+def _letters(name: str) -> str:
+    """A name as it is written beside an axis: omega as ω, theta.d as θ̇; what is no name as it is."""
+    letter, _, dots = name.partition(".")
+    return typeset.text(letter, len(dots)) if letter.isidentifier() and set(dots) <= {"d"} else name
 
 
 def resonance_curve(found: Any, ax: Any = None) -> Any:
     """Amplitude over the parameter: stable branches solid, unstable ones dashed, the backbone dotted."""
-    figure = ax.figure if ax is not None else Picture(figsize=(6.4, 4.0), layout="constrained")
-    ax = ax if ax is not None else figure.add_subplot()
+    figure, ax = _place(ax, (6.4, 4.0))
     drawn: set[str] = set()
     for j in range(found.amplitude.shape[1]):
         for stable, style, colour in ((True, "-", "C0"), (False, "--", "C3")):
@@ -26,7 +40,7 @@ def resonance_curve(found: Any, ax: Any = None) -> Any:
     spine = np.where((found.backbone <= 2 * high) & (found.backbone >= 0), found.backbone, np.nan)
     if np.isfinite(spine).any() and low <= high:
         ax.plot(found.values, spine, ":", color="0.4", label="backbone")
-    ax.set_xlabel(found.name)
+    ax.set_xlabel(_letters(found.name))
     ax.set_ylabel(f"r, {found.averaged.free.meaning}")
     if ax.get_legend_handles_labels()[0]:
         ax.legend()
@@ -36,8 +50,7 @@ def resonance_curve(found: Any, ax: Any = None) -> Any:
 def slow_flow(found: Any, parameters: Any, largest: float | None, ax: Any = None) -> Any:
     """Streamlines of averaged equations in the plane (r cos θ, r sin θ), stable regimes filled, others open; without a
     resonance ṙ over r."""
-    figure = ax.figure if ax is not None else Picture(figsize=(5.4, 5.0), layout="constrained")
-    ax = ax if ax is not None else figure.add_subplot()
+    figure, ax = _place(ax, (5.4, 5.0))
     least = float(found.free.least)
     if found.resonance is None:
         r = np.linspace(least, largest or 2 * max(least, 1.0), 401)[1:]
@@ -72,8 +85,7 @@ def slow_flow(found: Any, parameters: Any, largest: float | None, ax: Any = None
 
 def spectrum(values: Any, ax: Any = None) -> Any:
     """Eigenvalues in the complex plane."""
-    figure = ax.figure if ax is not None else Picture(figsize=(5.0, 4.4), layout="constrained")
-    ax = ax if ax is not None else figure.add_subplot()
+    figure, ax = _place(ax, (5.0, 4.4))
     ax.axvline(0, color="0.7", lw=0.8)
     ax.axhline(0, color="0.7", lw=0.8)
     ax.plot(values.real, values.imag, "o", ms=6)
@@ -90,8 +102,7 @@ def _runs(y: np.ndarray) -> bool:
 
 def growth(found: Any, ax: Any = None) -> Any:
     """The singular values of Φ over time."""
-    figure = ax.figure if ax is not None else Picture(figsize=(6.4, 4.0), layout="constrained")
-    ax = ax if ax is not None else figure.add_subplot()
+    figure, ax = _place(ax, (6.4, 4.0))
     values = np.linalg.svd(found.state, compute_uv=False)
     ax.semilogy(found.t, np.where(values > 1e-14 * values.max(initial=0.0), values, np.nan))
     ax.set_xlabel("t, s")
@@ -108,8 +119,7 @@ def scatter(
     **style: Any,
 ) -> Any:  # fmt: skip
     """Points, small where there are many."""
-    figure = ax.figure if ax is not None else Picture(figsize=figsize, layout="constrained")
-    ax = ax if ax is not None else figure.add_subplot()
+    figure, ax = _place(ax, figsize)
     x, y = x[(seen := np.isfinite(x) & np.isfinite(y))], y[seen]
     if len(x) > MANY:
         alpha = float(np.clip(60 * MANY / len(x) / 100, 0.04, 0.6))
@@ -117,15 +127,14 @@ def scatter(
     else:
         size = float(np.clip(6000 / max(len(x), 1), 1, 12))
         ax.scatter(x, y, **{"s": size, "color": "C0", "linewidths": 0, **style})
-    ax.set_xlabel(x_name)
-    ax.set_ylabel(y_name)
+    ax.set_xlabel(_letters(x_name))
+    ax.set_ylabel(_letters(y_name))
     return figure
 
 
 def convergence(found: Any, ax: Any = None) -> Any:
     """Lyapunov exponents as they settle."""
-    figure = ax.figure if ax is not None else Picture(figsize=(6.4, 4.0), layout="constrained")
-    ax = ax if ax is not None else figure.add_subplot()
+    figure, ax = _place(ax, (6.4, 4.0))
     begin = found.t[0] - (found.t[1] - found.t[0]) if len(found.t) > 1 else 0.0
     ax.plot(found.t, found.growth / (found.t - begin)[:, None])
     ax.axhline(0, color="0.7", lw=0.8)
@@ -139,8 +148,7 @@ def branch_curve(
     ax: Any = None,
 ) -> Any:  # fmt: skip
     """A number over the parameter of a branch: stable solid, unstable dashed; special (kind, value, y) marked."""
-    figure = ax.figure if ax is not None else Picture(figsize=(6.4, 4.0), layout="constrained")
-    ax = ax if ax is not None else figure.add_subplot()
+    figure, ax = _place(ax, (6.4, 4.0))
     for kind, style, colour in ((True, "-", "C0"), (False, "--", "C3")):
         near = stable == kind
         if not near.any():
@@ -150,8 +158,8 @@ def branch_curve(
     for kind in dict.fromkeys(one[0] for one in special):
         points = [one[1:] for one in special if one[0] == kind]
         ax.plot(*np.array(points).T, "o", ms=5, label=kind)
-    ax.set_xlabel(parameter)
-    ax.set_ylabel(name)
+    ax.set_xlabel(_letters(parameter))
+    ax.set_ylabel(_letters(name))
     ax.legend()
     return figure
 
@@ -160,8 +168,7 @@ def basin_map(found: Any, columns: list[int], ax: Any = None) -> Any:
     """Starts in the colours of their attractors (undecided grey, without motion white); points of attractors on them."""
     from matplotlib.colors import BoundaryNorm, ListedColormap
 
-    figure = ax.figure if ax is not None else Picture(figsize=(6.2, 5.0), layout="constrained")
-    ax = ax if ax is not None else figure.add_subplot()
+    figure, ax = _place(ax, (6.2, 5.0))
     shades = [*BASINS, *(f"C{k}" for k in range(10))]
     colours = ["white", "0.6", *(shades[k % len(shades)] for k in range(max(1, len(found.attractors))))]
     norm = BoundaryNorm(np.arange(len(colours) + 1) - 2.5, len(colours))
@@ -175,8 +182,8 @@ def basin_map(found: Any, columns: list[int], ax: Any = None) -> Any:
         )  # fmt: skip
     ax.set_xlim(found.axes[0][[0, -1]])
     ax.set_ylim(found.axes[1][[0, -1]])
-    ax.set_xlabel(found.names[0])
-    ax.set_ylabel(found.names[1])
+    ax.set_xlabel(_letters(found.names[0]))
+    ax.set_ylabel(_letters(found.names[1]))
     if found.attractors:
         ax.legend(loc="upper right", framealpha=0.9, markerscale=1.0)
     return figure
