@@ -12,16 +12,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
 import sympy
 from sympy import Expr, Symbol
-from sympy.core.function import AppliedUndef
 
 from appell.errors import ModelError
-from appell.jets import Coordinate, Jet, Parameter, Prescribed, Speed, expression, nodes_of, t, total_derivative
+from appell.jets import Jet, Parameter, Prescribed, t
 from appell.model.bodies import Force, Particle, RigidBody, Torque, impossible
 from appell.model.constraint import Constraint
 from appell.model.face_check import check_faces
@@ -29,13 +27,13 @@ from appell.model.friction import SPEED, Friction, read_frictions
 from appell.model.friction_modes import in_mode
 from appell.model.jumps import refuse_jumps
 from appell.model.kinematics import read_coordinates, read_velocities
-from appell.model.multiplier import Multiplier
 from appell.model.shown import shown
 from appell.model.springs import Damper, Spring
 from appell.model.unilateral import Between, Face, Unilateral
+from appell.model.vocabulary import Vocabulary
 
 
-class System:
+class System(Vocabulary):
     """A constrained mechanical system.
 
     Parameters
@@ -71,8 +69,6 @@ class System:
     prescribed: tuple of the functions of time (`ap.prescribed`) that still want values, sorted by name.
     prescription: those that have got them → expression in t and parameters.
     """
-
-    prescription: Mapping[Any, Expr] = MappingProxyType({})
 
     def __init__(
         self,
@@ -147,58 +143,7 @@ class System:
         """What a notebook shows: T, V, forces, kinematics, constraints and faces."""
         return f"$\\displaystyle {shown(self)}$"
 
-    # -- sizes and symbols ---------------------------------------------------------------------------------------------
-
-    @property
-    def nq(self) -> int:
-        """Number of coordinates."""
-        return len(self.coordinates)
-
-    @property
-    def nv(self) -> int:
-        """Number of velocities."""
-        return len(self.velocities)
-
-    @cached_property
-    def holonomic_speeds(self) -> bool:
-        """Whether the velocities are the q̇ themselves, in order."""
-        return all(v == q.d for q, v in zip(self.coordinates, self.velocities, strict=False)) and self.nq == self.nv
-
-    def constraint(self, key: Constraint | str) -> int:
-        """The row of a constraint, by the object or its name."""
-        for i, c in enumerate(self.constraints):
-            if c is key or c.name == key:
-                return i
-        for i, c in enumerate(self.constraints):
-            if isinstance(key, Constraint) and c.residual == key.residual:
-                return i
-        known = ", ".join(f"'{c.name}'" for c in (*self.constraints, *self.unilateral)) or "none"
-        raise ModelError(f"'{getattr(key, 'name', key)}' is not a constraint of {self.name}; it has: {known}")
-
-    def face(self, key: Face | Unilateral | Between | str) -> int:
-        """The number of a face of `unilateral`, by itself, its name, or the object that it came from."""
-        first, *more = self.faces(key)
-        if more:
-            names = " or ".join(f"'{self.unilateral[i].name}'" for i in (first, *more))
-            raise ModelError(f"'{getattr(key, 'name', key)}' has two faces; name {names}")
-        return first
-
-    def faces(self, key: Face | Unilateral | Between | str) -> tuple[int, ...]:
-        """The numbers of the faces that a key stands for: both of them for a `Between`."""
-        same = [i for i, face in enumerate(self.unilateral) if key in (face, face.name)]
-        same = same or [i for i, face in enumerate(self.unilateral) if key in (face.source, face.source.name)]
-        if not same:
-            known = ", ".join(f"'{face.name}'" for face in self.unilateral) or "none"
-            raise ModelError(f"'{getattr(key, 'name', key)}' is not a unilateral constraint of {self.name}; it has: {known}")
-        return tuple(same)
-
-    def friction(self, key: Friction | str) -> int:
-        """The number of a friction, by the object or its name."""
-        for i, fr in enumerate(self.frictions):
-            if fr is key or fr.name == (key if isinstance(key, str) else getattr(key, "name", None)):
-                return i
-        known = ", ".join(f"'{fr.name}'" for fr in self.frictions) or "none"
-        raise ModelError(f"'{getattr(key, 'name', key)}' is not a friction of {self.name}; it has: {known}")
+    # -- modes of friction ---------------------------------------------------------------------------------------------
 
     def in_mode(self, mode: Mapping[Any, str], signs: Mapping[Any, int] | None = None) -> System:
         """The system in one mode of its frictions, without `ap.Friction`: for the classical forms, `agree` and `linearize`.
@@ -209,80 +154,7 @@ class System:
         """
         return in_mode(self.symbolic(), mode, signs)
 
-    def total_derivative(self, expr: Any) -> Any:
-        """d/dt along the motion, with q̇ = N v + n0."""
-        return total_derivative(expr, self.rates)
-
-    def in_velocities(self, expr: Any) -> Any:
-        """The expression with q.d, q.dd of coordinates with kinematics of their own, and prescribed functions, written out."""
-        return expr.xreplace(self._substitution) if self._substitution else expr
-
-    @cached_property
-    def _substitution(self) -> dict[Symbol, Expr]:
-        moved = {q: rate for q, rate in self.rates.items() if rate != q.d}
-        table = {q.d: rate for q, rate in moved.items()}
-        table.update({q.dd: total_derivative(rate, self.rates) for q, rate in moved.items()})
-        for f, value in self.prescription.items():
-            table.update({Prescribed(f.letter, k): value.diff(t, k) for k in range(5)})
-        return table
-
     # -- reading what was given ----------------------------------------------------------------------------------------
-
-    def _expression(self, value: Any, where: str, *, level: int, reactions: bool = False) -> Expr:
-        """The expression in the velocities of the system, every symbol known and none above `level`; with `reactions`
-        multipliers of its constraints too."""
-        expr = self.in_velocities(expression(value, where))
-        if expr.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo, sympy.I):
-            raise ModelError(f"{where} contains a value that is not a finite real number: {expr}")
-        undefined = nodes_of(expr, AppliedUndef, sympy.Derivative)
-        if undefined:
-            raise ModelError(
-                f"{where} contains {sorted(map(str, undefined))[0]}: functions of time are not used here;"
-                " make x with ap.coordinates and write x.d for its velocity, or convert the model with ap.from_sympy"
-            )
-        for s in sorted(expr.free_symbols, key=str):
-            if isinstance(s, Multiplier):
-                self._check_multiplier(s, where, reactions)
-            else:
-                self._check_symbol(s, where, level)
-        return expr
-
-    def _check_multiplier(self, s: Multiplier, where: str, allowed: bool) -> None:
-        if not allowed:
-            raise ModelError(f"{where} contains {s}, the multiplier of a constraint; forces= and loads= may, nothing else")
-        rows = {c.multiplier for c in (*self.constraints, *self.unilateral)}
-        if s not in rows.union(*(fr.multipliers for fr in self.frictions)):
-            names = [c.name for c in (*self.constraints, *self.unilateral, *self.frictions)]
-            raise ModelError(
-                f"{where} contains {s}, but no constraint of the system is called '{s.label}'; it has:"
-                f" {', '.join(names) or 'none'}"
-            )
-
-    def _check_symbol(self, s: Any, where: str, level: int) -> None:
-        if s == t or isinstance(s, Parameter | Prescribed):
-            return
-        if not isinstance(s, Jet):
-            hint = "time is ap.t" if str(s) == "t" else f"make it with ap.parameters('{s}') or ap.coordinates('{s}')"
-            raise ModelError(f"{where} contains the unknown symbol '{s}'; {hint}")
-        if s in self._jets and s.level <= level:
-            return
-        if s not in self._jets and type(s)(s.letter) not in (*self.coordinates, *self._speed_letters):
-            kind = "speeds=" if isinstance(s, Speed) else "coordinates="
-            raise ModelError(f"{where} contains {s}, but {s.letter} is missing from {kind}")
-        if where == "potential":
-            raise ModelError(
-                f"potential contains the velocity {s}; a potential depends on t and coordinates only"
-                " (a part linear in velocities goes into kinetic with the opposite sign, other forces into forces=)"
-            )
-        raise ModelError(f"{where} contains {s}; the highest derivative allowed there is of order {level}")
-
-    @cached_property
-    def _jets(self) -> frozenset[Jet]:
-        return frozenset((*self.coordinates, *self.velocities, *self.accelerations))
-
-    @cached_property
-    def _speed_letters(self) -> frozenset[Jet]:
-        return frozenset(type(v)(v.letter) for v in self.velocities)
 
     def _body_kinetic(self, body: Particle | RigidBody) -> Expr:
         if not isinstance(body, Particle | RigidBody):
@@ -295,22 +167,6 @@ class System:
         if not isinstance(load, Force | Torque | Spring | Damper):
             raise ModelError(f"loads= takes Force, Torque, Spring and Damper, not {type(load).__name__}")
         return self._expression(load.potential, f"a {type(load).__name__.lower()}", level=0)
-
-    def velocity_of(self, key: Any, where: str) -> int:
-        """The index of the velocity that a coordinate, velocity or speed, or its name, stands for."""
-        key = self._named(key, where) if isinstance(key, str) else key
-        for i, v in enumerate(self.velocities):
-            if key == v or (isinstance(key, Coordinate) and key.d == v):
-                return i
-        if key in self.coordinates:
-            speeds = ", ".join(map(str, self.velocities))
-            raise ModelError(f"{where} names {key}, whose rate is made of speeds; name one of the speeds: {speeds}")
-        known = ", ".join(map(str, self.velocities[:12]))
-        raise ModelError(f"{where} names {key}, which is not a coordinate of the system; its velocities are {known}")
-
-    def _named(self, name: str, where: str) -> Any:
-        """The coordinate or velocity of this name, or the name itself where there is none."""
-        return next((s for s in (*self.coordinates, *self.velocities) if str(s) == name), name)
 
     sample: Mapping[Any, float] | None = None
     prescribed: tuple[Prescribed, ...] = ()

@@ -24,8 +24,9 @@ from appell.jets import t as time
 from appell.model import Friction
 from appell.motion.crossings import crossings
 from appell.motion.labels import labelled
+from appell.motion.names import OfSystem
 from appell.motion.reactions import solved
-from appell.motion.record import Array, Drift, Record, Series, subdivided, unknown_name
+from appell.motion.record import Array, Drift, Series, subdivided, unknown_name
 from appell.notes import Note
 from appell.simulate.control.held import HeldRun, Readings
 
@@ -47,7 +48,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Motion(Record):
+class Motion(OfSystem):
     """States of a system along a motion, with everything that follows from them.
 
     Parameters
@@ -106,81 +107,7 @@ class Motion(Record):
         """Samples and facts; what follows from them is computed again where it is asked for."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
-    # -- names ---------------------------------------------------------------------------------------------------------
-
-    @property
-    def system(self) -> Any:
-        """The system that moved."""
-        return self.run.system
-
-    @property
-    def parameters(self) -> Mapping[Any, float]:
-        """Parameter → value, SI; without the inputs that a control gives."""
-        inputs = () if self.readings is None else self.readings.inputs
-        return {symbol: value for symbol, value in self.run.parameters.items() if symbol not in inputs}
-
-    @property
-    def name(self) -> str:
-        """The name of the system."""
-        return self.system.name
-
-    @property
-    def redundant(self) -> tuple[str, ...]:
-        """Names of constraints that follow from the others: their accelerations agree, their Λ is of least norm."""
-        return tuple(self.run.policies.redundant)
-
-    @property
-    def coordinate_names(self) -> tuple[str, ...]:
-        """Names of the columns of q, (nq,)."""
-        return tuple(map(str, self.system.coordinates))
-
-    @property
-    def velocity_names(self) -> tuple[str, ...]:
-        """Names of the columns of v, (nv,)."""
-        return tuple(map(str, self.system.velocities))
-
-    @property
-    def input_names(self) -> tuple[str, ...]:
-        """Names of the inputs that a control gives, in the order of the velocities that they act on."""
-        return tuple(map(str, self._drives))
-
-    @cached_property
-    def _drives(self) -> Mapping[Any, int | None]:
-        """Input → the one velocity on which it acts, None where there are none or several; in the order of the model."""
-        inputs = () if self.readings is None else self.readings.inputs
-        acts = {s: [i for i, Q in enumerate(self.system.forces) if s in Q.free_symbols] for s in inputs}
-        order = sorted(inputs, key=lambda s: (acts[s] or [self.system.nv])[0])
-        return {s: acts[s][0] if len(acts[s]) == 1 else None for s in order}
-
-    @property
-    def colour_numbers(self) -> Mapping[str, int]:
-        """Name of a coordinate, velocity or input → number of its colour: a joint, its rate and its torque share one."""
-        system = self.system
-        numbers: dict[str, int] = {str(q): i for i, q in enumerate(system.coordinates)}
-        own: dict[Any, int] = {rate: i for i, rate in enumerate(system.rates.values())}
-        numbers.update({str(v): own[v] if v in own else system.nq + i for i, v in enumerate(system.velocities)})
-        driven = {str(s): numbers[str(system.velocities[i])] for s, i in self._drives.items() if i is not None}
-        return {**numbers, **driven}
-
-    @property
-    def reaction_names(self) -> tuple[str, ...]:
-        """Names of the columns of `multipliers`, (rows,)."""
-        return tuple(c.name for c in self.system.constraints)
-
-    @property
-    def contact_names(self) -> tuple[str, ...]:
-        """Names of the unilateral constraints, as the user gave them."""
-        return tuple(dict.fromkeys(face.source.name for face in self.system.unilateral))
-
-    @cached_property
-    def symbols(self) -> Mapping[Any, tuple[str, int]]:
-        """Symbol → (array, column): coordinates, their rates, velocities and accelerations."""
-        system = self.system
-        table: dict[Any, tuple[str, int]] = {q: ("q", i) for i, q in enumerate(system.coordinates)}
-        table.update({q.d: ("qd", i) for i, q in enumerate(system.coordinates)})
-        table.update({v: ("v", i) for i, v in enumerate(system.velocities)})
-        table.update({a: ("acceleration", i) for i, a in enumerate(system.accelerations)})
-        return table
+    # -- what happened ---------------------------------------------------------------------------------------------------
 
     @cached_property
     def impacts(self) -> tuple[Impact, ...]:
@@ -219,15 +146,6 @@ class Motion(Record):
             array, i = self.symbols[symbol]
             return getattr(self, array)[:, i].copy()
         return self._expression(symbol)
-
-    def symbol(self, name: str) -> Any:
-        """The symbol of a name: time, coordinate, velocity, acceleration, parameter; of a pseudo-velocity its expression."""
-        known = {"t": time, **{str(s): s for s in self.symbols}, **{str(p): p for p in self.run.parameters}}
-        known.update({str(f): f for f in self.system.prescription})
-        known.update(self.pseudo or {})
-        if name not in known:
-            raise ModelError(unknown_name(name, self.name, known))
-        return known[name]
 
     def _expression(self, key: Any) -> Array:
         expr = self.system.in_velocities(expression(key, "what is read from a motion"))
@@ -273,12 +191,6 @@ class Motion(Record):
             numbers = list(self.system.faces(constraint))
             return self._solved[2][:, numbers] @ np.array([1.0, -1.0])[: len(numbers)]
         return self.multipliers[:, self.system.constraint(constraint)].copy()
-
-    def is_face(self, key: Any) -> bool:
-        """Whether this is a unilateral constraint, or the name of one."""
-        system = self.system
-        names = {name for face in system.unilateral for name in (face.name, face.source.name)}
-        return key in names if isinstance(key, str) else hasattr(key, "restitution")
 
     @cached_property
     def _solved(self) -> tuple[Array, ...]:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import ModelError
+from appell.show import figures
 from appell.show.style import COLOURS, DASHES, axis_label, latex, looks, style, typeset
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def plot(motion: Record, *what: Any, against: Any = None, compare: Any = (), axe
         return _portraits(motion, what, against, compare, axes)
     panels, subjects = _panels(motion, what), _subjects(motion, compare)
     with style():
-        figure, places = _figure(panels, axes)
+        figure, places = figures.stacked([panel.height for panel in panels], axes)
         for place, panel in zip(places, panels, strict=True):
             panel.draw(place, subjects, panel)
             times = np.concatenate([s.motion.t for s in subjects])
@@ -82,7 +83,7 @@ def plot(motion: Record, *what: Any, against: Any = None, compare: Any = (), axe
                 place.set_xlim(times.min(), times.max())
         places[-1].set_xlabel("$t$ (s)")
         if axes is None:
-            _finish(figure, motion, places[0])
+            figures.finish(figure, motion, places[0])
     return figure
 
 
@@ -91,17 +92,14 @@ def plot_path(motion: Record, x: Any, y: Any, *, compare: Any = (), axes: Any = 
     subjects = _subjects(motion, compare)
     pairs = [(s.fine.series(x), s.fine.series(y)) for s in subjects]
     with style():
-        if axes is None:
-            across, up = (np.concatenate([pair[i].values for pair in pairs]) for i in (0, 1))
-            figure, (place,) = _path_figure(across, up)
-        else:
-            figure, (place,) = _given(axes, 1)
+        across, up = (np.concatenate([pair[i].values for pair in pairs]) for i in (0, 1))
+        figure, (place,) = figures.of_path(across, up, axes)
         for subject, pair, (colour, _) in zip(subjects, pairs, looks(len(pairs)), strict=True):
             _draw_portrait(place, subject, *pair, colour, DASHES[0], subject.name)
         _label_portrait(place, pairs[0][0], [pairs[0][1]], len(subjects) > 1)
         place.set_aspect("equal", adjustable="datalim" if axes is not None else "box")
         if axes is None:
-            _finish(figure, motion, place)
+            figures.finish(figure, motion, place)
     return figure
 
 
@@ -110,14 +108,14 @@ def plot_phase(motion: Record, *coordinates: Any, compare: Any = (), axes: Any =
     chosen = coordinates or motion.coordinate_names
     subjects = _subjects(motion, compare)
     with style():
-        figure, places = _grid(len(chosen), legend=len(subjects) > 1) if axes is None else _given(axes, len(chosen))
+        figure, places = figures.grid(len(chosen), axes, legend=len(subjects) > 1)
         for place, q in zip(places, chosen, strict=True):
             for subject, (colour, _) in zip(subjects, looks(len(subjects)), strict=True):
                 pair = subject.fine.series(q), subject.fine.series(f"{q}.d")
                 _draw_portrait(place, subject, *pair, colour, DASHES[0], subject.name)
                 _label_portrait(place, pair[0], [pair[1]], len(subjects) > 1 and place is places[min(2, len(places) - 1)])
         if axes is None:
-            _finish(figure, motion, places[0])
+            figures.finish(figure, motion, places[0])
     return figure
 
 
@@ -341,13 +339,13 @@ def _portraits(motion: Record, what: Iterable[Any], against: Any, compare: Any, 
         raise ModelError(f"say what is drawn against {against}: motion.plot({against}.d, against={against})")
     subjects = _subjects(motion, compare)
     with style():
-        figure, (place,) = _grid(1, legend=len(keys) * len(subjects) > 1) if axes is None else _given(axes, 1)
+        figure, (place,) = figures.grid(1, axes, legend=len(keys) * len(subjects) > 1)
         for c in _curves(subjects, Panel(tuple(keys))):
             _draw_portrait(place, c.subject, c.subject.fine.series(against), c.series, c.colour, c.dash, c.name)
         series = [subjects[0].fine.series(key) for key in keys]
         _label_portrait(place, subjects[0].fine.series(against), series, len(keys) * len(subjects) > 1)
         if axes is None:
-            _finish(figure, motion, place)
+            figures.finish(figure, motion, place)
     return figure
 
 
@@ -366,59 +364,6 @@ def _label_portrait(place: Axes, x: Series, y: Sequence[Series], several: bool) 
     place.locator_params(nbins=7, steps=[1, 2, 5, 10])
     if several:
         _legend(place, 1, 3.0)
-
-
-# -- where it is drawn -------------------------------------------------------------------------------------------------
-
-
-def _figure(panels: Sequence[Panel], axes: Any) -> tuple[Figure, list[Axes]]:
-    """A new figure with stacked panels that share time, or the given axes."""
-    if axes is not None:
-        return _given(axes, len(panels))
-    heights = [panel.height for panel in panels]
-    figure = _picture((6.4, max(2.4, 0.7 + 1.35 * sum(heights))))
-    places = figure.subplots(len(panels), 1, sharex=True, squeeze=False, height_ratios=heights)
-    return figure, list(places[:, 0])
-
-
-def _picture(size: tuple[float, float]) -> Figure:
-    from appell.show.picture import picture  # loads matplotlib
-
-    return picture(size)
-
-
-def _grid(count: int, *, legend: bool) -> tuple[Figure, list[Axes]]:
-    """Portraits side by side, three in a row, with room for a legend on the right."""
-    columns = min(3, count)
-    rows = -(-count // columns)
-    figure = _picture((max(4.2, 2.9 * columns) + 1.9 * legend, max(3.2, 2.5 * rows)))
-    places = list(figure.subplots(rows, columns, squeeze=False).flat)
-    for empty in places[count:]:
-        empty.remove()
-    return figure, places[:count]
-
-
-def _path_figure(x: Array, y: Array) -> tuple[Figure, list[Axes]]:
-    """A figure whose shape follows the path, within reason."""
-    wide, high = max(np.ptp(x), 1e-12 * np.abs(x).max(initial=1.0)), max(np.ptp(y), 1e-12 * np.abs(y).max(initial=1.0))
-    scale = min(5.6 / wide, 4.6 / high)
-    figure = _picture((max(2.2, wide * scale) + 0.9, max(1.4, high * scale) + 0.8))
-    return figure, [figure.subplots()]
-
-
-def _given(axes: Any, count: int) -> tuple[Figure, list[Axes]]:
-    places = list(np.atleast_1d(np.asarray(axes, dtype=object)).reshape(-1))
-    if len(places) != count:
-        raise ModelError(f"axes= has {len(places)} axes, but {count} panels are drawn; give one for each")
-    return places[0].figure, places
-
-
-def _finish(figure: Figure, motion: Record, top: Axes) -> None:
-    """The title, and all texts made while the style holds (ticks are made at the first drawing)."""
-    stopped = "" if motion.status.name == "OK" else f" (stopped: {motion.status.name.lower().replace('_', ' ')})"
-    top.set_title(motion.name.replace("$", r"\$") + stopped, loc="left")
-    figure.align_ylabels()
-    figure.draw_without_rendering()
 
 
 __all__ = ["COLOURS", "Panel", "broken", "contact_intervals", "latex", "plot", "plot_path", "plot_phase", "style"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,7 @@ from appell.tree.limbs import limbs_of
 from appell.tree.names import JointSymbols, symbols_of
 from appell.tree.parameters import symbols_in, with_numbers
 from appell.tree.recipes import recipe_key
+from appell.tree.shown import table
 from appell.tree.system import TreeSystem, joint_symbols
 from appell.tree.urdf import read_urdf
 
@@ -402,14 +402,7 @@ class Tree:
         view(self, motion, scene=scene, port=port, open=open)
 
     def _repr_html_(self) -> str:
-        on = lambda n: self.nodes[n.parent].name if n.parent >= 0 else "ground"
-        rows = [(n.name, n.kind.name, on(n), n.inertia.m) for n in self.nodes[:40]]
-        cells = "".join("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows)
-        more = f"<p>… and {len(self.nodes) - 40} more</p>" if len(self.nodes) > 40 else ""
-        head = "<tr><th>joint</th><th>kind</th><th>on</th><th>mass behind it, kg</th></tr>"
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes[:8])
-        title = f"<b>{escape(self.name)}</b>: nq = {self.nq}, nv = {self.nv}"
-        return f"{title}<table>{head}{cells}</table>{more}{notes}"
+        return table(self)
 
     @property
     def ground(self) -> Inertia:

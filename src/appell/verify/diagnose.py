@@ -14,7 +14,6 @@ Ranks and conserved quantities are read at random states on the constraints: gen
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,58 +28,18 @@ from appell.model import System
 from appell.model.prescription import driven
 from appell.model.unilateral import ChartChoice
 from appell.model.values import finite
-from appell.normal_form import NormalForm, normal_form
-from appell.normal_form.manifold import project, residuals
-from appell.normal_form.nearest import states_on
+from appell.normal_form.manifold import residuals
 from appell.simulate.run import bind, compile
 from appell.simulate.start import TOLERANCE, read
 from appell.verify import conserved, ranks
-from appell.verify.exact import exact_parameters
+from appell.verify.case import STATES, Case
 from appell.verify.findings import Diagnosis, Finding
 from appell.verify.frobenius import State, affine_rows, flag, integrals
 
 Array = NDArray[np.float64]
 
-STATES = 40
-"""Random states on the constraints at which ranks and rates are read."""
-
 SMALL = 16
 """Number of coordinates and velocities up to which states of lower rank are sought."""
-
-
-@dataclass(frozen=True)
-class _Case:
-    """A system with parameter values p, and states on its constraints (none where none was found)."""
-
-    system: System
-    form: NormalForm
-    values: dict[Any, float]
-    p: Array
-    states: list[State]
-    given: Mapping[Any, Any]
-
-    @staticmethod
-    def of(system: System, parameters: Mapping[Any, Any], start: State | None = None, seed: int = 0) -> _Case:
-        """Parameters not given are random, drawn again where they allow no state; a state near the start comes first."""
-        form = normal_form(system)
-        for attempt in range(5 if len(parameters) < len(system.parameters) else 1):
-            values = {s: float(x) for s, x in exact_parameters(system, parameters, seed + attempt).items()}
-            p = np.array([values[s] for s in system.parameters], dtype=float)
-            states = states_on(form, p, STATES, seed)
-            if start is not None:
-                near = project(form, start[0], start[1], start[2], p)
-                if residuals(form, start[0], *near, p).relative < TOLERANCE:
-                    states = [(start[0], *near), *states]
-            if states:
-                states = _generic_first(form, p, states)
-                break
-        return _Case(system, form, bind(system, values), p, states, dict(parameters))
-
-
-def _generic_first(form: NormalForm, p: Array, states: list[State]) -> list[State]:
-    """The states in their order, those at which the rows have less than their usual rank last."""
-    rank_of = [max((ranks.rank(one) for one in ranks.values(form, p, [state], "A1")), default=-1) for state in states]
-    return [state for _, state in sorted(zip(rank_of, states, strict=True), key=lambda pair: -pair[0])]
 
 
 def diagnose(
@@ -104,7 +63,7 @@ def diagnose(
     if start is not None:
         bind(system, given)  # complete, or an error that names what is missing
         state = (finite(since, "since="), *read(system, start))
-    case = _Case.of(system, given, state)
+    case = Case.of(system, given, state)
     findings = [*_natures(system), *vain, *_unilateral(system)]
     if case.states:
         findings += [*_integrability(case), *_rows(case), *_freedom(case)]
@@ -161,7 +120,7 @@ def _unilateral(system: System) -> Iterator[Finding]:
         yield Finding("unilateral", face.name, sentence)
 
 
-def _frictions(case: _Case) -> Iterator[Finding]:
+def _frictions(case: Case) -> Iterator[Finding]:
     """What can slide: a friction whose slip the bilateral constraints do not determine."""
     system, form = case.system, case.form
     for fr, normal in zip(system.frictions, system.normals, strict=True):
@@ -181,7 +140,7 @@ def _frictions(case: _Case) -> Iterator[Finding]:
 # -- holonomic in disguise? --------------------------------------------------------------------------------------------
 
 
-def _integrability(case: _Case) -> Iterator[Finding]:
+def _integrability(case: Case) -> Iterator[Finding]:
     system, c = case.system, case.system.constraints
     rows, states = affine_rows(system), case.states[:3]
     positions, first = [i for i in rows if c[i].order == 0], [i for i in rows if c[i].order == 1]
@@ -208,7 +167,7 @@ def _integrability(case: _Case) -> Iterator[Finding]:
         yield Finding("integrability", one.name, sentence)
 
 
-def _integral(case: _Case, rows: list[int]) -> sympy.Expr | None:
+def _integral(case: Case, rows: list[int]) -> sympy.Expr | None:
     found = [one for one in integrals(case.system, rows, given=case.given) if set(one.rows) <= set(rows)]
     return found[0].function if found else None
 
@@ -236,7 +195,7 @@ def _where(function: Any) -> str:
     return f" on each side of {' and of '.join(f'{w} = 0' for w in walls)}" if walls else ""
 
 
-def _together(case: _Case, first: list[int], hidden: list[int], count: int, rank: int) -> Finding:
+def _together(case: Case, first: list[int], hidden: list[int], count: int, rank: int) -> Finding:
     """The set of first-order constraints: `count` integrals of `rank` independent rows, some of which show in single rows."""
     system = case.system
     if count == rank:
@@ -257,7 +216,7 @@ def _together(case: _Case, first: list[int], hidden: list[int], count: int, rank
 # -- the rows together -------------------------------------------------------------------------------------------------
 
 
-def _rows(case: _Case) -> Iterator[Finding]:
+def _rows(case: Case) -> Iterator[Finding]:
     """Redundant rows, and states where the others lose rank."""
     form, system = case.form, case.system
     if not form.m:
@@ -283,7 +242,7 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"'{name}'" for name in names)
 
 
-def _contradiction(case: _Case) -> Iterator[Finding]:
+def _contradiction(case: Case) -> Iterator[Finding]:
     values = ", ".join(f"{s} = {x:.4g}" for s, x in case.values.items())
     names = _listed(c.name for c in case.system.constraints)
     sentence = f"no state that satisfies {names} was found from {2 * STATES} random starts{' with ' * bool(values)}{values}:"
@@ -291,7 +250,7 @@ def _contradiction(case: _Case) -> Iterator[Finding]:
     yield Finding("contradiction", case.system.name, f"{sentence} {why}")
 
 
-def _freedom(case: _Case) -> Iterator[Finding]:
+def _freedom(case: Case) -> Iterator[Finding]:
     system, form = case.system, case.form
     most = lambda name: max(map(ranks.rank, ranks.values(form, case.p, case.states, name)), default=0)
     apparent, accelerations = system.nv - most("A1"), system.nv - most("A") - sum(not row.linear for row in form.rows)
@@ -316,7 +275,7 @@ def _freedom(case: _Case) -> Iterator[Finding]:
 # -- what is conserved, and good velocities ----------------------------------------------------------------------------
 
 
-def _conserved(case: _Case) -> Iterator[Finding]:
+def _conserved(case: Case) -> Iterator[Finding]:
     system = case.system
     for q, guilty in conserved.cyclic(system).items():
         does = "its momentum is conserved" if not guilty else f"only the reaction of {_listed(guilty)} acts on its momentum"
@@ -335,7 +294,7 @@ def _conserved(case: _Case) -> Iterator[Finding]:
         yield Finding("conserved", system.name, f"the momentum {momentum} is conserved", momentum)
 
 
-def _pseudo(case: _Case) -> Iterator[Finding]:
+def _pseudo(case: Case) -> Iterator[Finding]:
     """The suggestion of `forms.pseudo`, or one along the constraints where that is better conditioned."""
     system = case.system
     try:
@@ -353,7 +312,7 @@ def _pseudo(case: _Case) -> Iterator[Finding]:
     yield Finding("pseudo-velocities", system.name, sentence)
 
 
-def _condition(case: _Case, pseudo: Mapping[str, Any]) -> float:
+def _condition(case: Case, pseudo: Mapping[str, Any]) -> float:
     """The largest condition number of Φ = ∂(π̇, f)/∂q̇ at the states, rows of length 1."""
     system, Phi = case.system, PseudoVelocities.of(case.system, pseudo).Phi
     symbols = (t, *system.coordinates, *system.velocities, *system.accelerations, *system.parameters)
@@ -385,7 +344,7 @@ def _along(system: System, plain: Mapping[str, Any]) -> dict[str, Any]:
 # -- the start ---------------------------------------------------------------------------------------------------------
 
 
-def _start(case: _Case, state: State) -> Iterator[Finding]:
+def _start(case: Case, state: State) -> Iterator[Finding]:
     form, system = case.form, case.system
     left = residuals(form, *state, case.p)
     names = [[row.constraint.name for row in form.rows if row.linear and row.level < top] for top in (1, 2)]

@@ -1,0 +1,112 @@
+"""What the columns of a motion are called, and what a name stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from appell.errors import ModelError
+from appell.jets import t as time
+from appell.motion.record import Record, unknown_name
+from appell.simulate.control.held import Readings
+
+if TYPE_CHECKING:
+    from appell.simulate.run import Run
+
+
+class OfSystem(Record):
+    """A record of a system that is at hand: its names and symbols are those of the system."""
+
+    run: Run
+    pseudo: Mapping[str, Any] | None
+    readings: Readings | None
+
+    @property
+    def system(self) -> Any:
+        """The system that moved."""
+        return self.run.system
+
+    @property
+    def parameters(self) -> Mapping[Any, float]:
+        """Parameter → value, SI; without the inputs that a control gives."""
+        inputs = () if self.readings is None else self.readings.inputs
+        return {symbol: value for symbol, value in self.run.parameters.items() if symbol not in inputs}
+
+    @property
+    def name(self) -> str:
+        """The name of the system."""
+        return self.system.name
+
+    @property
+    def redundant(self) -> tuple[str, ...]:
+        """Names of constraints that follow from the others: their accelerations agree, their Λ is of least norm."""
+        return tuple(self.run.policies.redundant)
+
+    @property
+    def coordinate_names(self) -> tuple[str, ...]:
+        """Names of the columns of q, (nq,)."""
+        return tuple(map(str, self.system.coordinates))
+
+    @property
+    def velocity_names(self) -> tuple[str, ...]:
+        """Names of the columns of v, (nv,)."""
+        return tuple(map(str, self.system.velocities))
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the inputs that a control gives, in the order of the velocities that they act on."""
+        return tuple(map(str, self._drives))
+
+    @cached_property
+    def _drives(self) -> Mapping[Any, int | None]:
+        """Input → the one velocity on which it acts, None where there are none or several; in the order of the model."""
+        inputs = () if self.readings is None else self.readings.inputs
+        acts = {s: [i for i, Q in enumerate(self.system.forces) if s in Q.free_symbols] for s in inputs}
+        order = sorted(inputs, key=lambda s: (acts[s] or [self.system.nv])[0])
+        return {s: acts[s][0] if len(acts[s]) == 1 else None for s in order}
+
+    @property
+    def colour_numbers(self) -> Mapping[str, int]:
+        """Name of a coordinate, velocity or input → number of its colour: a joint, its rate and its torque share one."""
+        system = self.system
+        numbers: dict[str, int] = {str(q): i for i, q in enumerate(system.coordinates)}
+        own: dict[Any, int] = {rate: i for i, rate in enumerate(system.rates.values())}
+        numbers.update({str(v): own[v] if v in own else system.nq + i for i, v in enumerate(system.velocities)})
+        driven = {str(s): numbers[str(system.velocities[i])] for s, i in self._drives.items() if i is not None}
+        return {**numbers, **driven}
+
+    @property
+    def reaction_names(self) -> tuple[str, ...]:
+        """Names of the columns of `multipliers`, (rows,)."""
+        return tuple(c.name for c in self.system.constraints)
+
+    @property
+    def contact_names(self) -> tuple[str, ...]:
+        """Names of the unilateral constraints, as the user gave them."""
+        return tuple(dict.fromkeys(face.source.name for face in self.system.unilateral))
+
+    @cached_property
+    def symbols(self) -> Mapping[Any, tuple[str, int]]:
+        """Symbol → (array, column): coordinates, their rates, velocities and accelerations."""
+        system = self.system
+        table: dict[Any, tuple[str, int]] = {q: ("q", i) for i, q in enumerate(system.coordinates)}
+        table.update({q.d: ("qd", i) for i, q in enumerate(system.coordinates)})
+        table.update({v: ("v", i) for i, v in enumerate(system.velocities)})
+        table.update({a: ("acceleration", i) for i, a in enumerate(system.accelerations)})
+        return table
+
+    def symbol(self, name: str) -> Any:
+        """The symbol of a name: time, coordinate, velocity, acceleration, parameter; of a pseudo-velocity its expression."""
+        known = {"t": time, **{str(s): s for s in self.symbols}, **{str(p): p for p in self.run.parameters}}
+        known.update({str(f): f for f in self.system.prescription})
+        known.update(self.pseudo or {})
+        if name not in known:
+            raise ModelError(unknown_name(name, self.name, known))
+        return known[name]
+
+    def is_face(self, key: Any) -> bool:
+        """Whether this is a unilateral constraint, or the name of one."""
+        system = self.system
+        names = {name for face in system.unilateral for name in (face.name, face.source.name)}
+        return key in names if isinstance(key, str) else hasattr(key, "restitution")
