@@ -177,3 +177,24 @@ def test_a_row_of_second_order_leaves_a_steady_motion():
     (steady,) = [s for s in ap.steady_motions(system) if abs(s.start[q1.d] - 5) < 1e-9]
     values = ap.linearize(system, at=steady).eigenvalues
     assert np.abs(values + 2).min() < 1e-9
+
+
+def test_a_reaction_that_does_not_push_the_velocity_it_decides():
+    """φ = x y + x is kept by a servo that pushes φ and y alone: x swings on its spring, whatever is counted as dependent."""
+    servo = ap.Constraint(phi - x * y - x, reaction={phi: 1, y: 0.25}, name="servo")
+    system = ap.System([x, y, phi], (x.d**2 + y.d**2 + phi.d**2) / 2, x**2 + 3 * y**2 / 2, {y: -y.d}, [servo])
+    order = lambda values: sorted(values, key=lambda s: (round(s.real, 9), s.imag))
+    own = 1j * math.sqrt(2)  # ẍ = −2 x; ÿ + ẏ + 3 y = Λ/4 with Λ = φ̈ = ẍ: y decides itself
+    expected = order([*np.roots([1, 1, 3]), own, -own])
+    np.testing.assert_allclose(order(ap.linearize(system, at={}).eigenvalues), expected, atol=1e-12)
+
+
+def test_an_angle_that_cancels_may_turn():
+    """A disc written as any body: φ stands in T and cancels; (5/4) r ψ̇² sin θ cos θ + (3/2) r ψ̇ φ̇ sin θ + g cos θ = 0."""
+    z, r, lean, turn = ap.coordinates("z"), ap.parameters("r", positive=True), 1.3, 4.0
+    body = ap.RigidBody(m, [m * r**2 / 4, m * r**2 / 4, m * r**2 / 2], [x, y, z], [psi, theta, phi])
+    disc = ap.System([x, y, z, psi, theta, phi], potential=m * g * z, bodies=[body], constraints=ap.rolling(body, r))
+    values, fixed = {m: 1.0, g: 9.81, r: 0.1}, {theta: lean, psi.d: turn}
+    (motion,) = ap.steady_motions(disc, values, fixed=fixed, within={z: (0.05, 0.1)}, starts=6)
+    s, c = math.sin(lean), math.cos(lean)
+    assert motion[phi.d] == pytest.approx(-(9.81 * c + 0.125 * turn**2 * s * c) / (0.15 * turn * s), rel=1e-10)

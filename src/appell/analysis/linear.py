@@ -300,7 +300,9 @@ class _Probe:
         B = _basis(out["A0"], self.z, self.bound, nv)
         Z = _basis(out["A1"], self.free, self.dependent, nv)
         held = [self.free[k] for k in self.held]
-        L = _basis(out["W"].T, [i for i in self.free if i not in held], [*self.dependent, *held], nv)
+        first = np.isin(np.arange(nv), [*self.dependent, *held])  # where reactions push: not these for all that are given
+        pushed = pivots(out["W"].T, [first, ~first])
+        L = _basis(out["W"].T, [i for i in range(nv) if i not in pushed], sorted(pushed), nv)
         Y = _particular(out["A1"], out["f_q"] @ B, self.dependent, nv)
         Y_a = _particular(out["r_a"], out["r_q"] @ B + out["r_v"] @ Y, self.dependent, nv)
         Y_b = _particular(out["r_a"], out["r_v"] @ Z, self.dependent, nv)
@@ -333,9 +335,10 @@ class _Probe:
         size = 1e-3 * np.abs(out["F_q"]).sum(axis=1) + np.abs(out["h"]) + np.abs(out["Q"])
         order = sorted(range(len(self.form.rows)), key=lambda i: not self.form.rows[i].linear)  # that of the columns of W
         size += np.abs(out["M"]) @ np.abs(a) + np.abs(out["W"]) @ np.abs(lam[order])
-        root = np.sqrt(np.where(np.diag(out["M"]) > 0, np.diag(out["M"]), np.inf))
-        left, most = root * np.abs(a), (size / root).max(initial=0.0)
-        bad = [i for i in self.free if np.isfinite(left[i]) and left[i] > STEADY * most]
+        heavy = np.diag(out["M"]) > 0
+        root = np.sqrt(np.where(heavy, np.diag(out["M"]), 1.0))
+        left, most = root * np.abs(a), (size / root)[heavy].max(initial=0.0)
+        bad = [i for i in self.free if heavy[i] and left[i] > STEADY * most]
         if bad:
             i = max(bad, key=lambda i: left[i])
             raise ModelError(

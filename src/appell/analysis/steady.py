@@ -21,7 +21,7 @@ from appell.analysis.box import STARTS, box, tries
 from appell.analysis.linear import Linearization, linearize, pivots, varying_columns
 from appell.errors import ModelError
 from appell.graph import make_fn
-from appell.graph.algebra import Value, column, depends, is_zero, jacobian, take
+from appell.graph.algebra import Value, column, depends, jacobian, take
 from appell.jets import expression
 from appell.model import System
 from appell.model.friction import refuse_friction
@@ -135,7 +135,7 @@ class _Problem:
         if depends(column(form["M"].reshape((-1, 1)), form["Q"], form["f1"]), form.inputs["t"]):
             raise ModelError(f"{system.name} depends on time, so it has no steady motion; fix the time by a parameter")
         q, v, a, lam = (form.inputs[x] for x in ("q", "v", "a", "lam"))
-        self.turning = np.array([self._ignorable(i) for i in range(form.nq)])
+        self.turning = self._ignorable()
         still, free = self._velocities(system)
         self.free = free
         linear, curved = ([row.index for row in form.rows if row.linear is kind] for kind in (True, False))
@@ -156,10 +156,24 @@ class _Problem:
         self.fn = make_fn("steady", {"t": (form.inputs["t"], ()), **inputs}, outputs)
         self.sizes = (form.nv, form.nv, form.nv, len(form.rows))
 
-    def _ignorable(self, i: int) -> bool:
-        """Whether T, V and Q are free of a coordinate, so that it may turn."""
-        q = self.form.inputs["q"][i]
-        return all(is_zero(jacobian(self.form[name].reshape((-1, 1)), q)) for name in ("T", "V", "Q"))
+    def _ignorable(self) -> NDArray[np.bool_]:
+        """Of which coordinates T, V and Q are free, so that they may turn, (nq,).
+
+        Those that stand in them and cancel (the own angle of a body with an axis of symmetry) are known by their values.
+        """
+        t, q, v, p = (self.form.inputs[x] for x in ("t", "q", "v", "p"))
+        outputs = {name: self.form[name].reshape((-1, 1)) for name in ("T", "V", "Q")}
+        outputs |= {f"{name}_q": jacobian(value, q) for name, value in outputs.items()}
+        inputs = {"t": (t, ()), "q": (q, (q.numel(),)), "v": (v, (v.numel(),)), "p": (p, (p.numel(),))}
+        fn = make_fn("ignorable", inputs, {name: (value, value.shape) for name, value in outputs.items()})
+        free, rng = np.ones(self.form.nq, dtype=bool), np.random.default_rng(3)
+        for _ in range(4):
+            q_ = normalise(self.form, rng.uniform(0.2, 1.2, self.form.nq))
+            out = fn(0.0, q_, rng.uniform(0.2, 1.2, self.form.nv), self.run.p)
+            for name in ("T", "V", "Q"):
+                slopes = np.nan_to_num(np.abs(out[f"{name}_q"]).max(axis=0, initial=0.0), nan=0.0)
+                free &= slopes <= 1e-11 * (np.nanmax(np.abs(out[name]), initial=0.0) + slopes.max(initial=0.0))
+        return free
 
     def _velocities(self, system: System) -> tuple[list[int], list[int]]:
         """Velocities that vanish, and independent ones that are constant."""
