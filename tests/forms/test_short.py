@@ -119,3 +119,17 @@ def test_what_may_vanish_does_not_at_a_probe():
     assert solve(sympy.Matrix([[wave]]), sympy.Matrix([total]), [x], Effort(0))[x] == total / wave
     seen = [abs(probe(letters[0], i, 1)) for i in range(60)]
     assert len(set(seen)) == 60
+
+
+def test_roots_cancel_and_squares_are_written_as_squares():
+    """A spring in the plane is −k x (1 − l/ρ), a ring (R + a cos θ)² φ̈; a denominator gives its minus away."""
+    x, y, theta, phi = ap.coordinates("x y theta phi")
+    m, k, l, R, a, J = ap.parameters("m k l R a J", positive=True)
+    spring = ap.System([x, y], m * (x.d**2 + y.d**2) / 2, k * (sympy.sqrt(x**2 + y**2) - l) ** 2 / 2)
+    assert "m ẍ = k x (l/√(x² + y²) − 1)" in ap.forms.lagrange(spring).text("simplified")
+    torus = ap.System([theta, phi], m * (a**2 * theta.d**2 + (R + a * cos(theta)) ** 2 * phi.d**2) / 2)
+    assert "m (R + a cos(θ)) (φ̈ (R + a cos(θ)) − 2 a φ̇ θ̇ sin(θ)) = 0" in ap.forms.lagrange(torus).text("simplified")
+    rates = {"u": x.d * cos(phi) + y.d * sin(phi), "omega": phi.d}
+    T = m * ((x.d - a * phi.d * sin(phi)) ** 2 + (y.d + a * phi.d * cos(phi)) ** 2) / 2 + J * phi.d**2 / 2
+    sleigh = ap.System([x, y, phi], T, constraints=[x.d * sin(phi) - y.d * cos(phi)])
+    assert "ω̇ = −m a ω u/(J + m a²)" in ap.forms.kane(sleigh, pseudo=rates).text("solved")

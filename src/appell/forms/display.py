@@ -107,7 +107,23 @@ def _simplified(expr: Expr, effort: Effort, collected: bool, parts: set[Any], me
     if not _is_rational(parts):
         terms: list[Any] = [_simplified_by_sympy(term, effort) for term in sympy.Add.make_args(best)]
         best = min(best, _simplified_by_sympy(sympy.Add(*terms), effort), key=tidy.characters)
-    return best
+    return _upright(best)
+
+
+def _upright(expr: Any) -> Any:
+    """−a/(b + c) for a/(−b − c): a denominator whose terms all have a minus gives it to the product."""
+    if expr.is_Add:
+        terms = [_upright(term) for term in expr.args]
+        return expr if all(new is old for new, old in zip(terms, expr.args, strict=True)) else sympy.Add(*terms)
+    below = [x for x in expr.args if x.is_Pow and x.base.is_Add and x.exp.is_Integer and x.exp < 0] if expr.is_Mul else []
+    turned = {x: (-x.base) ** x.exp for x in below if all(_negative(term) for term in x.base.args)}
+    sign = (-1) ** sum(int(x.exp) % 2 for x in turned)
+    return sympy.Mul(sign, *(turned.get(x, x) for x in expr.args)) if turned else expr
+
+
+def _negative(term: Any) -> bool:
+    number = term.args[0] if term.is_Mul else term
+    return bool(number.is_Number and number < 0)
 
 
 def _simplified_by_sympy(expr: Any, effort: Effort) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, reduce
+from math import isqrt
 from operator import add, mul, sub
 from typing import Any, NamedTuple
 
@@ -79,12 +80,19 @@ class Drafts:
         for common in shared:
             if any(common):
                 rest = {tuple(map(sub, powers, common)): c for powers, c in terms.items()}
-                number = 1 if self.p.floats else content(rest.values())
-                inside = self.by_motion(_scaled(rest, number))
-                draft = times(self.monomial(number, common), inside)
+                draft = min((self._before(number, common, rest) for number in self._numbers(rest)), key=_size)
                 worse = draft.size // FRACTION if common not in shared[-1:] else 0
                 drafts.append(draft._replace(size=draft.size + worse))
         return drafts
+
+    def _numbers(self, terms: Terms) -> list[Number]:
+        """What of their numbers may be taken out of all terms: with the denominators that they share, and without."""
+        number = 1 if self.p.floats else content(terms.values())
+        return [number] if number.denominator == 1 else [number, number.numerator]
+
+    def _before(self, number: Number, common: Powers, rest: Terms) -> Draft:
+        """number × common × Σ rest/number."""
+        return times(self.monomial(number, common), self.by_motion(_scaled(rest, number)))
 
     def by_motion(self, terms: Terms) -> Draft:
         """Σ c(t, q) × monomial in what moves, factors common to a c taken out of it."""
@@ -117,6 +125,8 @@ class Drafts:
         flat = sum_of([self.monomial(c, powers) for powers, c in rest.items()])
         if len(rest) < 3:
             return [flat]
+        if len(rest) == 3 and (square := self._square(rest)) is not None:
+            return [flat, square]
         split = {powers: tuple(map(mul, powers, self._waving)) for powers in rest}
         if len(set(split.values())) == 1:
             return [flat]
@@ -129,6 +139,17 @@ class Drafts:
         if len(by_wave) == len(rest) == len(by_rest):
             return [flat]
         return [flat, *(self._grouped(groups) for groups in (by_wave, by_rest)), *self._product(by_wave)]
+
+    def _square(self, rest: Terms) -> Draft | None:
+        """(a ± b)² of a² ± 2 a b + b², in either sign; None of anything else."""
+        for sign in (1, -1):
+            whole = [(powers, sign * c) for powers, c in rest.items()]
+            for i, (powers, c) in enumerate(whole):
+                (one, p), (two, q) = (_root(*term) for j, term in enumerate(whole) if j != i)
+                if p and q and abs(c) == 2 * p * q and powers == tuple(map(add, one, two)):
+                    inside = sum_of([self.monomial(p, one), self.monomial(q if c > 0 else -q, two)])
+                    return _squared(sign, inside)
+        return None
 
     def _grouped(self, groups: Mapping[Powers, Terms]) -> Draft:
         parts = []
@@ -202,6 +223,19 @@ class Drafts:
             elif p:
                 powers[atoms[i]] = p
         return [reduce(multiplied, sums, (c, powers))]
+
+
+def _root(powers: Powers, c: Number) -> tuple[Powers, int]:
+    """(powers, number) of √(c Π atom^power); the number is 0 where it has no root."""
+    root = isqrt(c.numerator) if c > 0 and c.denominator == 1 else 0
+    even = root**2 == c and all(p % 2 == 0 for p in powers)
+    return tuple(p // 2 for p in powers), root if even else 0
+
+
+def _squared(sign: int, inside: Draft) -> Draft:
+    """±(inside)²."""
+    make = lambda: [multiplied((sign, {}), raised_term(as_factor(inside.make()), 2))]
+    return Draft(inside.size + 5, sign < 0, 1, make)
 
 
 def commons(terms: Iterable[Powers]) -> list[Powers]:

@@ -146,5 +146,8 @@ def number_of(e: Any) -> Number:
 
 
 def base_and_power(e: Any) -> tuple[Any, int]:
-    """(b, n) of bⁿ with a whole n; (e, 1) of anything else."""
-    return (e.base, int(e.exp)) if e.is_Pow and e.exp.is_Integer else (e, 1)
+    """(b, n) of bⁿ with a whole n, (√b, n) of its root, so that √b and 1/√b cancel; (e, 1) of anything else."""
+    if not e.is_Pow or not e.exp.is_Rational:
+        return e, 1
+    n = e.exp
+    return (e.base, int(n)) if n.q == 1 else (e if n.p == 1 else e.base ** sympy.Rational(1, n.q), int(n.p))

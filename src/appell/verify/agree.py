@@ -62,7 +62,7 @@ def agree(
     said, system = system, exact_system(system.symbolic())
     judged_by = system if said.symbolic() is said else said  # a tree judges by its own recursions
     judged_by, parameters = driven(judged_by, parameters)  # forms are derived with f, f.d, f.dd in symbols
-    chosen = [_form(f) for f in (FORMS.values() if forms is None else [forms] if isinstance(forms, str | Form) else forms)]
+    chosen = _chosen(forms)
     values = _parameters(judged_by, parameters or {}, seed)
     judge = Judge(system, judged_by, values, states, seed)
     given = {key: value for key, value in (("pseudo", pseudo), ("independent", independent)) if value is not None}
@@ -99,10 +99,22 @@ def _parameters(system: System, given: Mapping[Any, Any], seed: int) -> dict[Any
     return exact_parameters(system, given, seed)
 
 
-def _form(form: str | Form) -> Form:
+def _chosen(forms: Any) -> list[Form]:
+    """The forms that are asked for, one or more, else all."""
+    if forms is None:
+        return list(FORMS.values())
+    if not isinstance(forms, str | Form | Iterable):
+        raise ModelError(f"forms= of ap.agree takes names of forms, ['lagrange', 'appell'], not {type(forms).__name__}")
+    chosen = [_form(form) for form in ([forms] if isinstance(forms, str | Form) else forms)]
+    if not chosen:
+        raise ModelError("forms= of ap.agree is empty, so there is nothing to compare; leave it out for all of them")
+    return chosen
+
+
+def _form(form: Any) -> Form:
     if isinstance(form, Form):
         return form
-    if form not in FORMS:
+    if not isinstance(form, str) or form not in FORMS:
         raise ModelError(f"there is no form '{form}'; there are {', '.join(FORMS)}")
     return FORMS[form]
 
