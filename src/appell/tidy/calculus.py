@@ -112,10 +112,12 @@ class Calculus:
 
     def powers(self, p: Packed) -> tuple[list[Powers], list[int]]:
         """The powers of the terms, and the places of the atoms that are there."""
-        if id(p) not in self._powers:
-            rows = list(self.expansion.unpacked(p))
-            self._powers[id(p)] = p, (rows, [i for i, column in enumerate(zip(*rows, strict=True)) if any(column)])
-        return self._powers[id(p)][1]
+        known = self._powers.get(id(p))
+        if known is None:
+            rows = self.expansion.rows(p)
+            columns = rows[0] if len(rows) == 1 else map(any, zip(*rows, strict=True))
+            known = self._powers[id(p)] = p, (rows, [i for i, there in enumerate(columns) if there])
+        return known[1]
 
     def derivation(self, value: Callable[[Any], Any]) -> Derivation:
         """D by its values on symbols."""
@@ -123,6 +125,7 @@ class Calculus:
 
     def gradient(self, p: Packed, symbols: Sequence[Any]) -> list[Packed]:
         """∂p/∂s for each of the symbols, in one pass over the terms."""
+        p, whole = without_denominators(p)
         rows, there = self.powers(p)
         index = {s: k for k, s in enumerate(symbols)}
         atoms = [(i, self.expansion.atoms[i]) for i in there]
@@ -136,7 +139,7 @@ class Calculus:
                         for m, n in d.items():
                             key = monomial - place + m
                             terms[key] = terms.get(key, 0) + c * power * n
-        return [{m: c for m, c in terms.items() if c} for terms in out]
+        return [over({m: c for m, c in terms.items() if c}, whole) for terms in out]
 
     def _slopes(self, x: Any, index: dict[Any, int]) -> list[tuple[int, Packed]]:
         """(k, ∂x/∂s_k) of an atom, for the symbols that it contains."""
@@ -151,11 +154,12 @@ class Calculus:
         if not p:
             return Sum([(0, {})])
         rows, used = self.powers(p)
-        atoms = [self.expansion.atoms[i] for i in used]
+        atoms = self.expansion.atoms
+        whole = Sum([(c, {atoms[i]: n for i in used if (n := powers[i])}) for powers, c in zip(rows, p.values(), strict=True)])
+        if is_single_product(whole):
+            return whole
         terms = {tuple([powers[i] for i in used]): c for powers, c in zip(rows, p.values(), strict=True)}
-        polynomial = Polynomial(atoms, terms)
-        whole = polynomial.as_sum()
-        return whole if is_single_product(whole) else Factoring().of(shorter(whole, limit, False, given=polynomial))
+        return Factoring().of(shorter(whole, limit, False, given=Polynomial([atoms[i] for i in used], terms)))
 
     def is_plain(self) -> bool:
         """Whether all that was read consists of symbols, sines and cosines: nothing else is known about it."""
@@ -173,8 +177,8 @@ def total(*parts: Packed) -> Packed:
 
 def without_denominators(p: Packed) -> tuple[Packed, int]:
     """(n p, n) with whole coefficients, whose arithmetic is quick."""
-    n = lcm(*(c.denominator for c in p.values()))
-    return {m: int(c * n) for m, c in p.items()}, n
+    n = lcm(*[c.denominator for c in p.values()])
+    return (p, n) if n == 1 else ({m: int(c * n) for m, c in p.items()}, n)
 
 
 def over(p: Packed, n: int) -> Packed:

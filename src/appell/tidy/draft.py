@@ -196,7 +196,7 @@ class Drafts:
     def _factors(self, powers: Powers) -> tuple[int, int, int, int, tuple[list[tuple[int, int]], dict[int, int]]]:
         """Lengths and numbers of factors above and below the line, tangents, and what is left of the powers."""
         left, tangents = {i: p for i, p in enumerate(powers) if p}, []
-        if self.p.circles and min(powers) < 0:
+        if min(powers, default=0) < 0:
             for i, j in self.p.circles:
                 s, k = left.get(i, 0), left.get(j, 0)
                 if s and s == -k:

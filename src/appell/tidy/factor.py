@@ -24,16 +24,17 @@ class Factoring:
     def __init__(self, exact: bool = True):
         self._exact = exact
         self._signs: set[Sum] = set()
-        self._done: dict[tuple[Sum, bool], Sum] = {}
+        self._done: dict[Sum, Sum] = {}
 
     def of(self, whole: Sum, inside: bool = False) -> Sum:
         """The sum with common factors taken out; `inside` a product a sum costs its brackets."""
         if len(whole.terms) == 1 and Sum not in map(type, whole.terms[0][1]):
             return whole
-        key = (whole, inside)
-        if key not in self._done:
-            self._done[key] = self._factored(whole, inside)
-        return self._done[key]
+        if not inside:
+            return self._factored(whole, inside)
+        if whole not in self._done:
+            self._done[whole] = self._factored(whole, inside)
+        return self._done[whole]
 
     def _factored(self, whole: Sum, inside: bool) -> Sum:
         made = self._from_the_inside(whole)

@@ -295,15 +295,19 @@ class Expansion:
 
     def unpacked(self, packed: Mapping[int, Number]) -> Terms:
         """The same with powers as tuples."""
-        n = len(self.atoms)
-        signs = ((1 << PLACE * n) - 1) // ((1 << PLACE) - 1) << (PLACE - 1)  # the highest bit of every power
-        powers, size = _powers(n), PLACE // 8 * n
-        return {powers(((m + signs) ^ signs).to_bytes(size, "little")): c for m, c in packed.items()}
+        return dict(zip(self.rows(packed), packed.values(), strict=True))
+
+    def rows(self, monomials: Iterable[int]) -> list[Powers]:
+        """The powers in each of the monomials."""
+        powers, signs, size = _powers(len(self.atoms))
+        return [powers(((m + signs) ^ signs).to_bytes(size, "little")) for m in monomials]
 
 
 @cache
-def _powers(n: int) -> Callable[[bytes], Powers]:
-    return Struct(f"<{n}h").unpack
+def _powers(n: int) -> tuple[Callable[[bytes], Powers], int, int]:
+    """What reads n powers, the highest bit of every power, and the bytes of all."""
+    signs = ((1 << PLACE * n) - 1) // ((1 << PLACE) - 1) << (PLACE - 1)
+    return Struct(f"<{n}h").unpack, signs, PLACE // 8 * n
 
 
 def packed_product(a: Packed, b: Packed) -> Packed:
