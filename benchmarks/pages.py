@@ -5,15 +5,15 @@
 For every system of the zoo that is written in symbols, like with like, each in an interpreter of its own that has loaded
 everything and done nothing, and that is given `LIMIT` seconds; ours and SymPy's in turn, the quickest of `TRIALS` of each:
 
-    "page"       Lagrange's equations from T, V and the constraints to one line of text each. SymPy: d/dt ∂T/∂q̇ − ∂T/∂q and the
+    "equations"  Lagrange's equations from T, V and the constraints to simplified expressions. SymPy: d/dt ∂T/∂q̇ − ∂T/∂q and the
                  right sides by its own `diff` and functions of time, as its `LagrangesMethod` does, then `sympy.simplify` of
-                 each side; the same printer of lines for both.
+                 each side.
     "simplify"   Kane's equations with the pseudo-velocities of the example (or suitable ones), and Lagrange's in speeds that
                  are no q̇: SymPy derives neither without bodies and frames, so that this library derives them for both, and what
                  is timed is their simplification alone, expressions to expressions.
 
-Writes `docs/forms/pages.json`. "forms": form → system → [characters, CPU seconds, what was timed] of SymPy, null where it did
-not come to an end. "own": form → system → [characters, CPU seconds of the whole page, of simplification alone] of this library.
+One printer writes the lines of both, after what is timed. Writes `docs/forms/pages.json`. "forms": form → system → [characters, CPU seconds, what was timed] of SymPy, null where it did
+not come to an end. "own": form → system → [characters, CPU seconds of the equations, of simplification alone] of this library.
 Characters are those of one line of Unicode text for each equation of motion. `--quick` does not wait again for what did not
 come to an end the last time; without it the whole takes most of an hour.
 """
@@ -93,11 +93,11 @@ def simplify(name: str, form: str, out: Any) -> None:
     gc.collect()
     begin = time.process_time()
     if derived:
-        count = characters(by_sympy(system))
-        return out.send((count, round(time.process_time() - begin, 3), "page"))
-    short = [sympy.Eq(sympy.simplify(lhs), sympy.simplify(rhs), evaluate=False) for lhs, rhs in sides]
+        short = by_sympy(system)
+    else:
+        short = [sympy.Eq(sympy.simplify(lhs), sympy.simplify(rhs), evaluate=False) for lhs, rhs in sides]
     seconds = time.process_time() - begin
-    out.send((characters(short), round(seconds, 3), "simplify"))
+    out.send((characters(short), round(seconds, 3), "equations" if derived else "simplify"))
 
 
 def own(name: str, form: str, out: Any) -> None:
@@ -111,8 +111,7 @@ def own(name: str, form: str, out: Any) -> None:
     derived = time.process_time()
     shown = of_motion(equations)
     short = time.process_time()
-    count = characters(shown)
-    out.send((count, round(time.process_time() - begin, 5), round(short - derived, 5)))
+    out.send((characters(shown), round(short - begin, 5), round(short - derived, 5)))
 
 
 def quickest(name: str, form: str, jobs: dict[str, Any]) -> dict[str, Any]:
