@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from appell.tidy.sums import Sum, Term, as_factor, multiplied, raised_term, read, spread
+from appell.tidy.sums import Sum, Term, as_factor, multiplied, raised_term, read, size_of, spread
 from appell.tidy.terms import content, quotient, rational
 
 
@@ -13,6 +14,10 @@ def factored_out(expr: Any) -> Any:
     whole, number = read(expr)
     made = Factoring(exact=number is rational).of(whole)
     return expr if made.size >= whole.size else made.expression(number)
+
+
+Way = tuple[int, Callable[[], Sum]]
+"""The length of a sum to be, and how it is made."""
 
 
 class Factoring:
@@ -42,10 +47,13 @@ class Factoring:
             return made
         terms = [self._signed(term) for term in made.terms]
         grouped = self._by_common_sums(terms)
-        ways = [made, *([] if grouped is None else [grouped]), *self._before_all(terms)]
+        bracket = 2 if inside else 0
+        sums = [way for way in (made, grouped) if way is not None]
+        ways: list[Way] = [(way.size + (bracket if len(way.terms) > 1 else 0), lambda way=way: way) for way in sums]
+        ways += self._before_all(terms)
         if grouped is not None and len(grouped.terms) > 1:
             ways += self._before_all([self._signed(term) for term in grouped.terms])
-        return min(ways, key=lambda way: way.size + (2 if inside and len(way.terms) > 1 else 0))
+        return min(ways, key=lambda way: way[0])[1]()
 
     def _from_the_inside(self, whole: Sum) -> Sum:
         """With the sums in its products factored; the sum itself where nothing changes."""
@@ -81,7 +89,7 @@ class Factoring:
             turned[x] = turned.get(x, 0) + p
         return c, turned
 
-    def _before_all(self, terms: list[Term]) -> list[Sum]:
+    def _before_all(self, terms: list[Term]) -> list[Way]:
         """A sum with what all terms share before it, and with their least common denominator below it."""
         bases = dict.fromkeys(x for i, (_, powers) in enumerate(terms) for x, p in powers.items() if p < 0 or not i)
         columns = {x: [powers.get(x, 0) for _, powers in terms] for x in bases}
@@ -90,10 +98,13 @@ class Factoring:
         ways = [shared] if shared == lowest else [shared, lowest]
         return [self._taken_out(terms, common) for common in ways if common]
 
-    def _taken_out(self, terms: list[Term], common: dict[Any, int]) -> Sum:
+    def _taken_out(self, terms: list[Term], common: dict[Any, int]) -> Way:
         number = content([c for c, _ in terms]) if self._exact else 1
         inside = spread([(quotient(c, number), _over(powers, common)) for c, powers in terms])
-        return Sum([multiplied((number, common), as_factor(inside.terms))])
+        if len(inside.terms) == 1:
+            one = Sum([multiplied((number, common), inside.terms[0])])
+            return one.size, lambda: one
+        return size_of(number, common, inside) + (number < 0), lambda: Sum([multiplied((number, common), (1, {inside: 1}))])
 
     def _by_common_sums(self, terms: list[Term]) -> Sum | None:
         """Terms that are multiples of one sum, as one term: a S + b S is (a + b) S. None where there are none."""

@@ -162,13 +162,14 @@ def size_of_base(x: Any) -> int:
     return 5 + len(angle.name) if angle.is_Symbol else characters(x)
 
 
-def size_of(c: Number, powers: dict[Any, int]) -> int:
-    """Characters of a product but for its sign."""
-    above = below = n_above = n_below = 0
+def size_of(c: Number, powers: dict[Any, int], inside: Sum | None = None) -> int:
+    """Characters of a product but for its sign; with a further sum in brackets."""
+    above, n_above = (0, 0) if inside is None else (inside.size + 2, 1)
+    below = n_below = 0
     if c != 1 and c != -1:
         upper, lower = abs(c.numerator), c.denominator
         if upper != 1:
-            above, n_above = digits(upper), 1
+            above, n_above = above + digits(upper), n_above + 1
         if lower != 1:
             below, n_below = digits(lower), 1
     for x, power in powers.items():
