@@ -12,10 +12,10 @@ everything and done nothing, and that is given `LIMIT` seconds; ours and SymPy's
                  are no q̇: SymPy derives neither without bodies and frames, so that this library derives them for both, and what
                  is timed is their simplification alone, expressions to expressions.
 
-One printer writes the lines of both, after what is timed. Writes `docs/forms/pages.json`. "forms": form → system → [characters, CPU seconds, what was timed] of SymPy, null where it did
-not come to an end. "own": form → system → [characters, CPU seconds of the equations, of simplification alone] of this library.
-Characters are those of one line of Unicode text for each equation of motion. `--quick` does not wait again for what did not
-come to an end the last time; without it the whole takes most of an hour.
+One printer writes the lines of both, after what is timed. Writes `docs/forms/pages.json`. "forms": form → system → [characters,
+CPU seconds, what was timed] of SymPy, null where it did not come to an end. "own": form → system → [characters, CPU seconds of
+the equations, of simplification alone] of this library. Characters are those of one line of Unicode text for each equation of
+motion. `--quick` does not wait again for what did not come to an end the last time; without it the whole takes most of an hour.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 Owner = TypeVar("Owner")
 Rest = ParamSpec("Rest")
@@ -45,22 +45,22 @@ class Later:
         self.make = make
 
 
-class Lazy:
+class Lazy(Generic[Result]):
     """A field of a dataclass that takes its value, or `Later`."""
 
-    def __init__(self, default: Any):
+    def __init__(self, default: Result | Later):
         self._default = default
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+    def __get__(self, instance: Any, owner: type | None = None) -> Result:
         if instance is None:
-            return self._default
+            return self._default  # type: ignore[return-value] (what the dataclass takes for its default)
         value = instance.__dict__[self._name]
         if isinstance(value, Later):
             value = instance.__dict__[self._name] = value.make()
         return value
 
-    def __set__(self, instance: Any, value: Any) -> None:
+    def __set__(self, instance: Any, value: Result | Later) -> None:
         instance.__dict__[self._name] = value

@@ -202,11 +202,11 @@ class Equations:
     equations: tuple[Eq, ...]
     unknowns: tuple[Symbol, ...]
     multipliers: tuple[Expr, ...]
-    rows: Any = Lazy(Later(tuple))  # noqa: RUF009 (a descriptor)
+    rows: Lazy[tuple[Eq, ...]] = Lazy(Later(tuple))  # noqa: RUF009 (a descriptor)
     kinematics: tuple[Eq, ...] = ()
     definitions: Mapping[Symbol, Expr] = field(default_factory=lambda: MappingProxyType({}))
-    objects: Any = Lazy(Later(dict))  # noqa: RUF009 (a descriptor)
-    criterion: Any = Lazy(None)  # noqa: RUF009
+    objects: Lazy[Mapping[str, Any]] = Lazy(Later(dict))  # noqa: RUF009
+    criterion: Lazy[Expr | None] = Lazy(None)  # noqa: RUF009
     collected: bool = False
     shortest: bool = False
 
