@@ -36,6 +36,8 @@ MANY = 400
 """Terms of it multiplied out from which it is; with a sum in a denominator always."""
 HOPE = 2
 """Times the length of what it becomes multiplied out, up to which an expression is tried as it is nested."""
+FAR = 1.5
+"""Times the length of the best up to which what it becomes multiplied out is looked at further."""
 TERMS = 3_000
 """Terms up to which an expression is multiplied out for display."""
 ANGLES = 4
@@ -101,8 +103,10 @@ def _simplified(expr: Expr, effort: Effort, collected: bool, parts: set[Any], me
     ways = [whole, short]
     if effort.spend(FACTOR * size):
         factoring = memory.factoring(floats)
-        ways += [factoring.of(short)]
-        ways += [factoring.of(whole)] if short is not whole and whole.size <= HOPE * short.size else []
+        if short is not whole and whole.size <= HOPE * short.size:
+            ways.append(factoring.of(whole))
+        if short.size <= FAR * min(way.size for way in ways):
+            ways.append(factoring.of(short))
     best = min(ways, key=lambda way: way.size).expression(number)
     if not _is_rational(parts):
         terms: list[Any] = [_simplified_by_sympy(term, effort) for term in sympy.Add.make_args(best)]
