@@ -272,4 +272,16 @@ def _fitted(name: str, label: str, values: Callable[[Array], Array], span: tuple
     low, high, centre, half, rows = zip(*done, strict=True)
     bent = min(half) < 1e-6 * (span[1] - span[0])  # nothing smooth asks for pieces so short
     padded = np.array([np.pad(row, (0, DEGREE + 1 - len(row))) for row in rows]).T
-    return Pieces(name, label, [*low, high[-1]], centre, half, padded, worst, 0 if bent else DEGREE - 1)
+    smooth = 0 if bent else _continuous(padded, np.array(half), worst + EXACT * size)
+    return Pieces(name, label, [*low, high[-1]], centre, half, padded, worst, smooth)
+
+
+def _continuous(rows: Array, half: Array, error: float) -> int:
+    """How many derivatives go through all joins: a kink may lie on one. What an error of the fit makes is no jump (Markov)."""
+    for k in range(4):
+        ends = [np.array([np.polyval(np.polyder(row[::-1], k), x) for row in rows.T]) / half**k for x in (-1.0, 1.0)]
+        gap, size = np.abs(ends[0][1:] - ends[1][:-1]), np.abs(ends).max()
+        noise = error * (DEGREE**2 / np.minimum(half[1:], half[:-1])) ** k
+        if (gap > np.maximum(0.02 * size, 10 * noise)).any():
+            return max(k - 1, 0)
+    return DEGREE - 1

@@ -17,10 +17,12 @@ UNDERSTOOD = {
     "one-sided spring": dict(potential=k * Heaviside(x) * x**2 / 2),
     "one-sided spring by Max": dict(potential=k * Max(x, 0) ** 2 / 2),
     "hinge of a roof": dict(potential=k * Abs(x - y)),
+    "roof in two cases": dict(potential=k * Piecewise((x - 1, x >= 1), (1 - x, True))),
     "two springs": dict(potential=k * Piecewise((x**2 / 2, x > 0), (x**2, True))),
     "angle": dict(potential=k * atan2(y, x) ** 2),
     "least of three": dict(potential=k * Min(x, y, 0) ** 2),
     "steps": dict(forces={x: floor(y)}),
+    "a load put on": dict(potential=-k * x * Heaviside(ap.t - 1)),
     "bent gear": dict(constraints=[x.d * Piecewise((y, y > 0), (2 * y, True)) - y.d]),
     "smooth wire": dict(constraints=[y - x * Abs(x)]),
     "accelerations may jump": dict(constraints=[x.dd - sign(y)]),
@@ -36,6 +38,8 @@ def test_every_form_understands_the_derivatives(what):
 
 
 REFUSED = {
+    "mass that jumps with time": dict(kinetic=T * (2 + Heaviside(ap.t - 1))),
+    "wire that jerks": dict(constraints=[y - x * Abs(ap.t - 1)]),
     "step": dict(potential=k * Heaviside(x)),
     "step times something": dict(potential=k * y * sign(x - 1)),
     "pieces that do not meet": dict(potential=Piecewise((x**2, x < 1), (0, True))),

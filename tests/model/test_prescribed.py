@@ -82,6 +82,15 @@ def test_taylor_takes_expressions():
     assert motion[phi][-1] == pytest.approx(other[phi][-1], abs=1e-8)
 
 
+def test_cases_that_join_smoothly_are_understood():
+    """f = (t − 1)² from t = 1 on, said in four ways; δ(t − 1) (t − 1)² is nothing."""
+    late = ap.t - 1
+    ways = [sympy.Heaviside(late) * late**2, sympy.Max(0, late) ** 2, (late * sympy.Abs(late) + late**2) / 2]
+    ways += [sympy.Piecewise((0, ap.t < 1), (late**2, True))]
+    ends = [ap.simulate(PIVOT, {phi: 0.3}, 2.0, {**VALUES, f: way}, backend="vm")[phi][-1] for way in ways]
+    np.testing.assert_allclose(ends, ends[-1], atol=1e-8)
+
+
 def test_parameters_inside_the_function():
     a, w = ap.parameters("a w", positive=True)
     one = ap.simulate(PIVOT, {phi: 0.3}, 1.0, {**VALUES, f: a * sin(w * ap.t) + k, a: 0.2, w: 3.0, k: 7.0})
@@ -117,6 +126,9 @@ WRONG = [
     ({f: "sin(t)"}, "must be a SymPy expression"),
     ({f: lambda t: abs(t - 1.234)}, "needs 2 derivatives"),
     ({f: lambda t: float(t > 1.234)}, "needs 2 derivatives"),
+    ({f: lambda t: abs(t - 1)}, "needs 2 derivatives"),  # a kink where two pieces of the fit meet
+    ({f: sympy.Abs(ap.t - 1)}, "first derivative of time given for it jumps"),
+    ({f: sympy.Piecewise((0, ap.t < 1), (1, True))}, "the function of time given for it jumps"),
     ({f: lambda t: np.sin(1e5 * t)}, "kinks, jumps or noise"),
     ({f: lambda t: 1 / 0}, "fails at t"),
     ({f: lambda t: np.inf}, "not finite at t"),

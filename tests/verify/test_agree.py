@@ -137,6 +137,13 @@ def test_no_form_is_not_agreement():
     assert not agree(ap.zoo.heavy_top_quaternion().system, states=1, forms=["nielsen"]).ok()
 
 
+def test_both_cases_of_a_function_are_met():
+    """At two random states x and ẋ may have one sign; a form that mixes them up is caught."""
+    x, y = ap.coordinates("x y")
+    system = ap.System([x, y], (x.d**2 + y.d**2) / 2, forces={y: -sympy.Heaviside(x) * y.d})
+    assert agree(system, states=1, forms=["lagrange"])["lagrange"].states >= 8
+
+
 def test_what_is_unknown_is_named():
     system = ap.zoo.skate().system
     with pytest.raises(ap.ModelError, match="no form 'newton'"):
@@ -147,6 +154,9 @@ def test_what_is_unknown_is_named():
     for wrong in wrong_numbers:
         with pytest.raises(ap.ModelError, match="is a whole number of at least"):
             agree(system, **wrong)
+    for wrong in (3, []):
+        with pytest.raises(ap.ModelError, match="forms= of"):
+            agree(system, forms=wrong)
     budgets: list[Any] = ["a", float("nan"), -1]
     for budget in budgets:
         with pytest.raises(ap.ModelError, match="an effort is a number"):

@@ -20,7 +20,7 @@ import sympy
 from sympy import Expr, Symbol
 
 from appell.errors import ModelError
-from appell.jets import jets_of, nodes_of
+from appell.jets import jets_of, nodes_of, t
 
 JUMPING = (sympy.sign, sympy.Heaviside, sympy.floor, sympy.ceiling, sympy.Mod, sympy.Piecewise)
 KINKED = (sympy.Abs, sympy.Max, sympy.Min, *JUMPING)
@@ -30,15 +30,18 @@ PAIRS = 60
 Point = list[float]
 
 
-def refuse_jumps(expr: Expr, where: str, *, smooth: bool = False) -> None:
-    """Raise `ModelError` where the expression jumps; with `smooth` also where its slope does."""
+def refuse_jumps(expr: Expr, where: str, *, smooth: bool = False, time: bool = True) -> None:
+    """Raise `ModelError` where the expression jumps; with `smooth` also where its slope does.
+
+    `time`: also where it does so as time goes on. A potential may: its force jumps, and no velocity.
+    """
     kinds = KINKED if smooth else JUMPING
     for atom in sorted(nodes_of(expr, *kinds), key=str):
         symbols: list[Any] = sorted(expr.free_symbols, key=str)
         if not atom.free_symbols:
             continue
         value, piece = _number(symbols, expr), _piece(symbols, atom)
-        for one, other, at in _changes(symbols, piece):
+        for one, other, at in _changes(symbols, piece, time):
             along = lambda s, a=one, b=other, value=value: value(_between(a, b, s))
             if _jumps(along, at):
                 raise ModelError(
@@ -103,11 +106,11 @@ def _piece(symbols: Sequence[Symbol], atom: Any) -> Callable[[Point], float]:
     return lambda point: (x > 0) if math.isfinite(x := inner(point)) else math.nan
 
 
-def _changes(symbols: Sequence[Symbol], piece: Callable[[Point], float]) -> Iterator[tuple[Point, Point, float]]:
+def _changes(symbols: Sequence[Symbol], piece: Callable[[Point], float], time: bool) -> Iterator[tuple[Point, Point, float]]:
     """Segments and the share of each at which the piece changes."""
     rng = random.Random(0)
     # parameters, whose values are none of the motion's, are the same at both ends
-    fixed = [s.is_positive or not hasattr(s, "level") for s in symbols]
+    fixed = [(s.is_positive or not hasattr(s, "level")) and not (time and s == t) for s in symbols]
     for k in range(PAIRS):
         size = 10.0 ** (k % 3 - 0.5)
         one = [rng.uniform(0.3, 1.5) if still else rng.uniform(-size, size) for still in fixed]
@@ -124,10 +127,14 @@ def _changes(symbols: Sequence[Symbol], piece: Callable[[Point], float]) -> Iter
 
 
 def _jumps(along: Callable[[float], float], at: float) -> bool:
-    """Whether the difference across `at` stays when the distance shrinks a thousandfold."""
-    far, near = (abs(along(at + d) - along(at - d)) for d in (1e-7, 1e-10))
-    size = abs(along(at - 1e-7)) + abs(along(at + 1e-7))
-    return math.isfinite(far) and near > max(far / 2, 1e-9 * size, 1e-14)
+    """Whether the difference across `at` stays when the distance shrinks a thousandfold.
+
+    `at` is known to 1e-13: a kink that lies beside it makes a difference that stays, a small share of the slopes'.
+    """
+    (left, right), (low, high) = ([along(at + sign * d) for sign in (-1, 1)] for d in (1e-7, 1e-10))
+    slopes, size = abs(low - left) + abs(high - right), abs(left) + abs(right)
+    far, near = abs(right - left), abs(high - low)
+    return math.isfinite(far) and near > max(far / 2, 1e-9 * size, 1e-14, 1e-4 * slopes)
 
 
 def _bends(along: Callable[[float], float], at: float) -> bool:

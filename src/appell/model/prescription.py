@@ -19,6 +19,7 @@ from sympy import Expr
 
 from appell.errors import ModelError
 from appell.jets import Parameter, Prescribed, expression, t
+from appell.model.jumps import KINKED, refuse_jumps
 from appell.model.system import System
 from appell.model.values import as_table
 from appell.remember import remembered
@@ -82,7 +83,7 @@ def _expression(system: System, f: Prescribed, value: Any, span: Span) -> Expr:
             raise ModelError(f"over which times is the function given for '{f}' needed? Give {{{f}: (function, (start, end))}}")
         pieces = from_callable(f.letter, value, span if span[0] != span[1] else (span[0], span[0] + 1))
     else:
-        return _checked(f, value)
+        return _smooth(_checked(f, value), f, needed(system, f))
     order = needed(system, f)
     if order > pieces.smooth:
         raise ModelError(
@@ -115,6 +116,20 @@ def _checked(f: Prescribed, value: Any) -> Expr:
     if expr.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo, sympy.I):
         raise ModelError(f"the value of the prescribed function '{f}' is not finite and real: {expr}")
     return expr
+
+
+def _smooth(value: Expr, f: Prescribed, order: int) -> Expr:
+    """The expression, where as many of its derivatives are continuous as stand below the last one that is needed.
+
+    Its cases are said by `Piecewise`, whose derivatives hold no δ(t) that anything would multiply by zero.
+    """
+    if order and value.has(*KINKED):
+        value = value.rewrite(sympy.Piecewise)  # type: ignore[assignment]
+    for k in range(order):
+        derivative = value.diff(t, k)
+        dots = f"the {('function', 'first derivative', 'second derivative')[min(k, 2)]} of time"
+        refuse_jumps(derivative, f"'{f}' is needed with {order} derivatives, and {dots} given for it")
+    return value
 
 
 def needed(system: System, f: Prescribed) -> int:

@@ -109,7 +109,7 @@ class System(Vocabulary):
         self.potential_given = self._expression(potential, "potential", level=0)
         self.potential: Expr = self.potential_given + sum(map(self._load_potential, self.loads), sympy.Integer(0))
         refuse_jumps(self.kinetic, "the kinetic energy")
-        refuse_jumps(self.potential, "the potential")
+        refuse_jumps(self.potential, "the potential", time=False)
         self.sample = None if sample is None else self._state(sample)
         self._restrict(constraints)
         self.forces = self._forces(forces or {})

@@ -27,6 +27,7 @@ from appell.forms import FORMS
 from appell.forms.base import Form
 from appell.model import System
 from appell.model.friction_modes import modes
+from appell.model.jumps import KINKED
 from appell.model.prescription import driven
 from appell.normal_form import normal_form
 from appell.normal_form.sampling import finite_samples
@@ -46,6 +47,7 @@ def agree(
 ) -> Agreement:
     """Derive every form that applies, and compare them with each other and with the normal form at random states.
 
+    states: how many, and `CASES` at least where functions with cases stand in the system (`sign`, `Abs`, `Piecewise`, …).
     parameters: values by symbol or name; those not given are random. forms: one or more names or `Form` objects, else all.
     pseudo, independent: for the forms that need them; suitable ones are chosen where not given.
 
@@ -64,6 +66,8 @@ def agree(
     judged_by, parameters = driven(judged_by, parameters)  # forms are derived with f, f.d, f.dd in symbols
     chosen = _chosen(forms)
     values = _parameters(judged_by, parameters or {}, seed)
+    parts = (*system._expressions(), *system.residuals)
+    states = max(states, CASES) if any(part.has(*KINKED) for part in parts) else states
     judge = Judge(system, judged_by, values, states, seed)
     given = {key: value for key, value in (("pseudo", pseudo), ("independent", independent)) if value is not None}
     trials = [_try(form, names, system, given, judge) for form in chosen for names in form.variants]
@@ -75,6 +79,8 @@ def _check_whole(name: str, value: Any, least: int) -> None:
         raise ModelError(f"{name}= of ap.agree is a whole number of at least {least}, not {value!r}")
 
 
+CASES = 8
+"""States at which functions with cases are compared, so that each of two cases is met."""
 MODES = 9
 """Modes of friction in which forms are compared."""
 
