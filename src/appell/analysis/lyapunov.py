@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -100,48 +101,61 @@ def lyapunov(
     """
     refuse_friction(system, "ap.lyapunov")
     run = system if isinstance(system, Run) else compile(system, parameters, backend=options.pop("backend", "auto"))
-    until, every, skip, since = (
-        finite(x, f"{n}=") for x, n in ((until, "until"), (every, "every"), (skip, "skip"), (since, "since"))
-    )
-    if not (every > 0 and until > since + skip >= since):
-        raise ModelError(f"every = {every:g} must be positive, and until = {until:g} behind since + skip = {since + skip:g}")
-    state: Mapping[Any, Any] = dict(start or {})
-    settle, count = (max(least, round(span / every)) for span, least in ((skip, 0), (until - since - skip, 1)))
-    early = np.linspace(since, since + skip, settle + 1)[:-1] if settle else np.zeros(0)
-    times = np.append(early, np.linspace(since + skip, until, count + 1))
-    rows, message, Q = [], "", np.zeros((0, 0))
+    times, settle = _schedule(until, every, skip, since)
+    spread, rows, message = _Spread(run, dict(start or {}), options), [], ""
     report = reporter(progress, float(times[0]), float(times[-1]))
     try:
-        for k in range(settle + count):
-            motion = simulated(run, state, float(times[k + 1]), since=float(times[k]), **options)
-            if motion.status is not Status.OK:
-                message = motion.message
+        for begin, end in pairwise(times):
+            growth, message = spread.over(float(begin), float(end))
+            if message:
                 break
-            beside = variations(motion, by=[], times=[float(times[k]), float(times[k + 1])])
-            if not beside.ok:
-                message = beside.message
-                break
-            if k == 0:
-                U, s, _ = np.linalg.svd(beside.state[0])
-                Q = U[:, s > 0.5]
-            Q, R = np.linalg.qr(beside.state[-1] @ Q)
-            size = np.abs(np.diag(R))
-            if not (size > 0).all():
-                message = f"a direction is lost for ever at t = {times[k + 1]:g}: its exponent is minus infinity"
-                break
-            if k >= settle:
-                rows.append(np.log(size))
-            state = motion.final
+            rows.append(growth)
             if report is not None:
-                report(float(times[k + 1]))
+                report(float(end))
     except KeyboardInterrupt:
-        message = f"interrupted at t = {times[settle + len(rows)]:g}"
+        message = f"interrupted at t = {times[len(rows)]:g}"
     finally:
         if report is not None:
             report.close()
-    if not rows:
+    if len(rows) <= settle:
         raise ModelError(f"no exponent can be taken: {message}")
-    return _gathered(run.system, times[settle:], np.array(rows), message)
+    return _gathered(run.system, times[settle:], np.array(rows[settle:]), message)
+
+
+def _schedule(until: Any, every: Any, skip: Any, since: Any) -> tuple[Array, int]:
+    """Times of renormalisation, and how many of the intervals between them only let motion and directions settle."""
+    given = (until, "until"), (every, "every"), (skip, "skip"), (since, "since")
+    until, every, skip, since = (finite(x, f"{name}=") for x, name in given)
+    if not (every > 0 and until > since + skip >= since):
+        raise ModelError(f"every = {every:g} must be positive, and until = {until:g} behind since + skip = {since + skip:g}")
+    settle, count = (max(least, round(span / every)) for span, least in ((skip, 0), (until - since - skip, 1)))
+    early = np.linspace(since, since + skip, settle + 1)[:-1] if settle else np.zeros(0)
+    return np.append(early, np.linspace(since + skip, until, count + 1)), settle
+
+
+class _Spread:
+    """Directions Q beside a motion, orthonormal again after each interval: Φ Q = Q' R."""
+
+    def __init__(self, run: Run, state: Mapping[Any, Any], options: Mapping[str, Any]):
+        self.run, self.state, self.options, self.Q = run, state, options, None
+
+    def over(self, begin: float, end: float) -> tuple[Array, str]:
+        """log R_ii of the next interval, (d,), and why there is none, where there is none."""
+        motion = simulated(self.run, self.state, end, since=begin, **self.options)
+        if motion.status is not Status.OK:
+            return np.zeros(0), motion.message
+        beside = variations(motion, by=[], times=[begin, end])
+        if not beside.ok:
+            return np.zeros(0), beside.message
+        if self.Q is None:
+            U, s, _ = np.linalg.svd(beside.state[0])
+            self.Q = U[:, s > 0.5]
+        self.Q, R = np.linalg.qr(beside.state[-1] @ self.Q)
+        size = np.abs(np.diag(R))
+        if not (size > 0).all():
+            return np.zeros(0), f"a direction is lost for ever at t = {end:g}: its exponent is minus infinity"
+        self.state = motion.final
+        return np.log(size), ""
 
 
 def _gathered(system: System, times: Array, rows: Array, message: str) -> Lyapunov:

@@ -185,36 +185,51 @@ def rolling(
         return [*roll(wheel, radius, axis=own, on=on, up=up, height=height, sideways=sideways, belt=belt, name=name)]
     if on is not None or up is not None:
         raise ModelError("on= and up= are for bodies of a System; the plane under a wheel of a tree is that of floor=")
-    if not isinstance(wheel, FrameSymbols):
-        raise ModelError(f"ap.rolling takes a RigidBody, or a frame of a tree, tree.frame(name), not {type(wheel).__name__}")
-    axis = "y" if axis == "own" else axis
+    _refuse_names(wheel)
     name = name or wheel.name
-    if axis is None and not sideways:
-        raise ModelError(f"sideways=False is for discs and wheels; '{name}' is a ball (axis=None)")
-    radius, plane = _finite(radius, f"the radius of wheel '{name}'"), Plane.of(floor, height, belt, f"wheel '{name}'")
-    if radius.is_nonpositive:
-        raise ModelError(f"the radius of wheel '{name}' is {radius}; it must be positive")
-    if axis is not None and all(x == 0 for x in vector(axis, "the axis of a wheel")):
-        raise ModelError(f"the axis of wheel '{name}' has length 0; axis=None is for a ball")
-    along, across, n = plane.axes
-    s, u = 1, n
-    if axis is not None:
-        e = wheel.axis(vector(axis, "the axis of a wheel").normalized())
-        way = e.cross(n)
-        s = sqrt(way.dot(way))
-        u, along = (n - n.dot(e) * e) / s, way / s
-        across = n.cross(along)
-    w = plane.slip(wheel.position - radius * u, wheel.velocity - radius * wheel.angular_velocity.cross(u))
-    rows: dict[str, Expr] = {}
-    if plane.height is not None:
-        rows["height"] = plane.height_of(wheel.position) - radius * s
-    ways = {"along": along.dot(w), **({"across": across.dot(w)} if sideways else {})}
+    disc = _Wheel.of(wheel, radius, "y" if axis == "own" else axis, name)
+    plane = Plane.of(floor, height, belt, f"wheel '{name}'")
+    height_above, slip = disc.on(plane)
+    rows = {} if plane.height is None else {"height": height_above}
+    ways = slip if sideways else {"along": slip["along"]}
     if friction is None:
         return [Constraint(f, f"{name}: {row}") for row, f in {**rows, **ways}.items()]
-    if "height" not in rows:
+    if not rows:
         raise ModelError(f"friction= of wheel '{name}' needs its height, which presses it onto the floor; it is None")
-    normal = Constraint(rows["height"], f"{name}: height")
+    normal = Constraint(height_above, f"{name}: height")
     return [normal, _friction(tuple(ways.values()), normal, friction, static, name)]
+
+
+@dataclass(frozen=True)
+class _Wheel:
+    """A thin wheel about `axis` of a frame, or a ball, whose axis is None; radius in m."""
+
+    frame: FrameSymbols
+    radius: Expr
+    axis: Any
+
+    @staticmethod
+    def of(frame: FrameSymbols, radius: Any, axis: Any, name: str) -> _Wheel:
+        r = _finite(radius, f"the radius of wheel '{name}'")
+        if r.is_nonpositive:
+            raise ModelError(f"the radius of wheel '{name}' is {r}; it must be positive")
+        if axis is not None and all(x == 0 for x in vector(axis, "the axis of a wheel")):
+            raise ModelError(f"the axis of wheel '{name}' has length 0; axis=None is for a ball")
+        return _Wheel(frame, r, axis)
+
+    def on(self, plane: Plane) -> tuple[Expr, dict[str, Expr]]:
+        """(height of the lowest point above a plane, its slip on it along and across); see `rolling`."""
+        frame, r = self.frame, self.radius
+        along, across, n = plane.axes
+        s, u = 1, n
+        if self.axis is not None:
+            e = frame.axis(vector(self.axis, "the axis of a wheel").normalized())
+            way = e.cross(n)
+            s = sqrt(way.dot(way))
+            u, along = (n - n.dot(e) * e) / s, way / s
+            across = n.cross(along)
+        w = plane.slip(frame.position - r * u, frame.velocity - r * frame.angular_velocity.cross(u))
+        return plane.height_of(frame.position) - r * s, {"along": along.dot(w), "across": across.dot(w)}
 
 
 def contact_point(
