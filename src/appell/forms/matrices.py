@@ -147,9 +147,9 @@ def _block_inverse(D: Table) -> Table:
     if n == 1:
         return Matrix([[1 / D[0, 0]]])
     if n <= 3:
-        det = collected(D.det(method="berkowitz") if n == 3 else D[0, 0] * D[1, 1] - D[0, 1] * D[1, 0])
-        adjugate = D.adjugate(method="berkowitz") if n == 3 else Matrix([[D[1, 1], -D[0, 1]], [-D[1, 0], D[0, 0]]])
-        return (adjugate / det).applyfunc(collected)
+        adjugate = _adjugate(D)
+        det = collected(_add([D[0, k] * adjugate[k, 0] for k in range(n)]))
+        return Matrix(n, n, [collected(entry / det) for entry in adjugate])
     p, q = _pivot(D)
     rows, columns = [i for i in range(n) if i != p], [j for j in range(n) if j != q]
     d, u, v, E = D[p, q], D.extract([p], columns), D.extract(rows, [q]), D.extract(rows, columns)
@@ -164,6 +164,15 @@ def _block_inverse(D: Table) -> Table:
         out[q, i] = top[0, b]
     out[q, p] = 1 / d + (u * S * v)[0, 0] / d**2
     return out
+
+
+def _adjugate(D: Table) -> Table:
+    """adj D of two or three rows, D adj D = det D."""
+    if D.shape[0] == 2:
+        return Matrix([[D[1, 1], -D[0, 1]], [-D[1, 0], D[0, 0]]])
+    minor = lambda i, k: D[(i + 1) % 3, (k + 1) % 3] * D[(i + 2) % 3, (k + 2) % 3]
+    other = lambda i, k: D[(i + 1) % 3, (k + 2) % 3] * D[(i + 2) % 3, (k + 1) % 3]
+    return Matrix(3, 3, [collected(minor(k, i) - other(k, i)) for i in range(3) for k in range(3)])
 
 
 def _pivot(D: Table) -> tuple[int, int]:
