@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, reduce
+from itertools import compress
 from math import isqrt
 from operator import add, mul, sub
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ from sympy.external.gmpy import MPQ
 from appell.jets import Jet
 from appell.tidy.polynomial import Polynomial
 from appell.tidy.sums import Sum, Term, as_factor, digits, multiplied, raised_term, size_of_base
-from appell.tidy.terms import Number, Powers, Terms, content, quotient
+from appell.tidy.terms import Number, Powers, Terms, content, scaled
 
 FRACTION = 6
 """One fraction instead of a sum of several has to be shorter by this part: people like sums."""
@@ -63,7 +64,7 @@ class Drafts:
     """Ways to write one polynomial. `short` writes a sum that is an atom."""
 
     def __init__(self, p: Polynomial, short: Callable[[Any], Sum]):
-        self.p = p = p.with_used_atoms()
+        self.p = p = _with_used_atoms(p)
         self._short = short
         self._sizes = [short(x).size + 2 if x.is_Add else size_of_base(x) for x in p.atoms]
         self._known: dict[Powers, Any] = {}
@@ -114,7 +115,7 @@ class Drafts:
         outside = tuple(map(add, key, common))
         number = 1 if self.p.floats or not any(outside) else content(terms.values())
         rest = terms if not any(common) else {tuple(map(sub, powers, common)): c for powers, c in terms.items()}
-        rest = _scaled(rest, number)
+        rest = scaled(rest, number)
         written = tuple(rest.items())
         if written not in self._inside:
             self._inside[written] = min(self._sums(rest), key=_size)
@@ -159,7 +160,7 @@ class Drafts:
                 parts.append(self.monomial(c, tuple(map(add, key, powers))))
                 continue
             number = 1 if self.p.floats or not any(key) else content(inner.values())
-            inside = sum_of([self.monomial(c, powers) for powers, c in _scaled(inner, number).items()])
+            inside = sum_of([self.monomial(c, powers) for powers, c in scaled(inner, number).items()])
             parts.append(times(self.monomial(number, key), inside))
         return sum_of(parts)
 
@@ -262,9 +263,12 @@ def _of_number(n: int, d: int, floats: bool) -> tuple[int, int]:
     return (digits(n) if n != 1 else 0), (digits(d) if d != 1 else 0)
 
 
-def _scaled(terms: Terms, number: Number) -> Terms:
-    """terms/number, which leaves integers."""
-    return terms if number == 1 else {powers: quotient(c, number) for powers, c in terms.items()}
+def _with_used_atoms(p: Polynomial) -> Polynomial:
+    """The same without atoms that stand in no term."""
+    used = [any(column) for column in zip(*p.terms, strict=True)]
+    if all(used):
+        return p
+    return Polynomial(list(compress(p.atoms, used)), {tuple(compress(k, used)): c for k, c in p.terms.items()}, p.floats)
 
 
 @lru_cache(maxsize=1024)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
-from itertools import compress
-from math import comb, lcm
+from math import comb
 from operator import add, sub
 from struct import Struct
 from typing import Any
@@ -91,25 +90,6 @@ class Polynomial:
             return self
         more = (0,) * len(new)
         return Polynomial([*self.atoms, *new], {powers + more: c for powers, c in self.terms.items()}, self.floats)
-
-    def without_denominators(self) -> tuple[Polynomial, int]:
-        """(n × the polynomial, n) with whole coefficients: arithmetic of whole numbers is quick."""
-        if all(type(c) is int for c in self.terms.values()):
-            return self, 1
-        n = lcm(*(c.denominator for c in self.terms.values()))
-        return self.like({powers: int(c * n) for powers, c in self.terms.items()}), n
-
-    def over_number(self, n: int) -> Polynomial:
-        """The polynomial/n."""
-        return self if n == 1 else self.like({powers: quotient(c, n) for powers, c in self.terms.items()})
-
-    def with_used_atoms(self) -> Polynomial:
-        """The same without atoms that stand in no term."""
-        used = [any(column) for column in zip(*self.terms, strict=True)]
-        if all(used):
-            return self
-        atoms = list(compress(self.atoms, used))
-        return Polynomial(atoms, {tuple(compress(powers, used)): c for powers, c in self.terms.items()}, self.floats)
 
     def with_all_partners(self) -> Polynomial:
         """With the sine and the cosine of every angle among the atoms."""

@@ -13,7 +13,7 @@ from sympy import Expr
 from appell.tidy.draft import Draft, Drafts, shortest
 from appell.tidy.polynomial import TRIGONOMETRIC, Polynomial, opened_wave, terms_expanded
 from appell.tidy.sums import Sum, Term, as_factor, is_single, multiplied, raised_term, read, spread
-from appell.tidy.terms import rational
+from appell.tidy.terms import rational, scaled, without_denominators
 from appell.tidy.waves import (
     fewest_squares,
     on_unit_quaternions,
@@ -138,13 +138,15 @@ def _drafts(whole: Sum, standing: Polynomial, limit: int, unit: bool) -> list[Dr
     if round_ and (single or _are_apart([x.args[0] for x in waves])) and _is_linear(standing):
         return _drafts_of([on_unit_quaternions(standing) if unit else standing])
     plain = standing if single else Polynomial.of_sum(whole, single=True, floats=standing.floats)
-    plain, n = plain.with_all_partners().without_denominators()
-    plain = plain.reduced()
+    plain = plain.with_all_partners()
+    whole_numbers, n = without_denominators(plain.terms)
+    plain = plain.like(whole_numbers).reduced()
     ways = [_with_its_angles(standing, unit)]
     for p in (plain, *_over_denominators(plain)):
         square = squared(p)
         same = [p, square, with_double_angles(square), with_angle_sums(square), with_angle_sums(p)] if waves else [p]
-        ways += [(on_unit_quaternions(way) if unit else way).over_number(n) for way in same]
+        same = [on_unit_quaternions(way) if unit else way for way in same]
+        ways += [way.like(scaled(way.terms, n)) for way in same]
     return _drafts_of(ways)
 
 

@@ -68,6 +68,19 @@ def quotient(c: Number, number: Number) -> Number:
     return MPQ(above, below) if above % below else above // below
 
 
+def scaled(terms: Terms, number: Number) -> Terms:
+    """terms/number."""
+    return terms if number == 1 else {powers: quotient(c, number) for powers, c in terms.items()}
+
+
+def without_denominators(terms: Terms) -> tuple[Terms, int]:
+    """(n × terms, n) with whole coefficients: arithmetic of whole numbers is quick."""
+    if all(type(c) is int for c in terms.values()):
+        return terms, 1
+    n = lcm(*(c.denominator for c in terms.values()))
+    return {powers: int(c * n) for powers, c in terms.items()}, n
+
+
 def quotient_of(terms: Terms, by: Mapping[Powers, Number], reduced: Callable[[Terms], Terms]) -> Terms | None:
     """terms/by by division of the largest monomials, what is taken away `reduced`; None where a rest is left."""
     lead, left, found = max(by), dict(terms), {}
