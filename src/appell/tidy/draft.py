@@ -93,7 +93,7 @@ class Drafts:
 
     def _before(self, number: Number, common: Powers, rest: Terms) -> Draft:
         """number × common × Σ rest/number."""
-        return times(self.monomial(number, common), self.by_motion(_scaled(rest, number)))
+        return times(self.monomial(number, common), self.by_motion(scaled(rest, number)))
 
     def by_motion(self, terms: Terms) -> Draft:
         """Σ c(t, q) × monomial in what moves, factors common to a c taken out of it."""

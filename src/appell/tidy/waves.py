@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import combinations
 
@@ -70,42 +70,34 @@ def with_double_angles(p: Polynomial) -> Polynomial:
 
 def with_angle_sums(p: Polynomial) -> Polynomial:
     """With sin a sin b + cos a cos b = cos(a − b), and its three companions, where both terms have one coefficient."""
-    best, together = p, _together(p, p.circles)
-    for k, l in list(together):
-        (sa, ca), (sb, cb) = p.circles[k], p.circles[l]
+    angles = cache(lambda powers: frozenset(k for k, (s, c) in enumerate(p.circles) if powers[s] or powers[c]))
+    present, n = [angles(powers) for powers in p.terms], len(p.atoms)
+    best = p
+    for pair in dict.fromkeys(pair for each in dict.fromkeys(present) for pair in combinations(sorted(each), 2)):
+        (sa, ca), (sb, cb) = p.circles[pair[0]], p.circles[pair[1]]
         a, b = p.atoms[sa].args[0], p.atoms[sb].args[0]
         of_cosines = lambda same, a=a, b=b: sympy.cos(a - b) if same else -sympy.cos(a + b)
         of_sines = lambda same, a=a, b=b: sympy.sin(a + b) if same else sympy.sin(a - b)
         for one, other, made_of in (((sa, sb), (ca, cb), of_cosines), ((sa, cb), (ca, sb), of_sines)):
-            made = _joined(best, together.get((k, l), []), one, other, made_of)
+            those = [powers for powers, each in zip(best.terms, present, strict=True) if each.issuperset(pair)]
+            made = _joined(best, those, one, other, made_of)
             if made is not best:
-                best, together = made, _together(made, p.circles)
+                best, present = made, [angles(powers[:n]) for powers in made.terms]
     return best
-
-
-def _together(p: Polynomial, circles: Sequence[tuple[int, int]]) -> dict[tuple[int, int], list[Powers]]:
-    """Two angles → the terms in which both stand."""
-    found: dict[tuple[int, int], list[Powers]] = {}
-    for powers in p.terms:
-        for pair in combinations([k for k, (s, c) in enumerate(circles) if powers[s] or powers[c]], 2):
-            found.setdefault(pair, []).append(powers)
-    return found
 
 
 def _joined(
     p: Polynomial, among: Iterable[Powers], one: tuple[int, int], other: tuple[int, int], wave: Callable[[bool], Expr]
 ) -> Polynomial:
     """x_i x_j + x_k x_l = wave(True) and x_i x_j − x_k x_l = wave(False), for one = (i, j) and other = (k, l)."""
-    (i, j), (k, l) = one, other
     terms, gone, found = p.terms, set(), []
     waves = cache(lambda same: wave(same).as_coeff_Mul())
-    for powers in [powers for powers in among if powers[i] > 0 and powers[j] > 0]:
-        rest = raised(raised(powers, i, -1), j, -1)
-        partner = raised(raised(rest, k, 1), l, 1)
+    for powers in [powers for powers in among if powers[one[0]] > 0 and powers[one[1]] > 0]:
+        partner = _exchanged(powers, one, other)
         if partner in terms and powers not in gone and partner not in gone and abs(terms[partner]) == abs(terms[powers]):
             gone |= {powers, partner}
             number, atom = waves(terms[powers] == terms[partner])
-            found.append((rest, terms[powers] * int(number), atom))
+            found.append((_exchanged(powers, one), terms[powers] * int(number), atom))
     if not found:
         return p
     left = {powers: c for powers, c in terms.items() if powers not in gone}
@@ -114,6 +106,16 @@ def _joined(
     for rest, c, atom in found:
         accumulate(result.terms, raised(rest + more, places[atom], 1), c)
     return result
+
+
+def _exchanged(powers: Powers, out: Iterable[int], into: Iterable[int] = ()) -> Powers:
+    """A monomial over some of its factors, times others."""
+    made = list(powers)
+    for i in out:
+        made[i] -= 1
+    for i in into:
+        made[i] += 1
+    return tuple(made)
 
 
 def on_unit_quaternions(p: Polynomial) -> Polynomial:
