@@ -239,3 +239,13 @@ def test_a_disc_rolls_by_the_velocity_of_its_lowest_point():
     )
     assert ours[theta][-1] == pytest.approx(theirs[theta][-1], abs=1e-7)
     assert ours[psi][-1] == pytest.approx(theirs[psi][-1], abs=1e-7)
+
+
+@pytest.mark.parametrize("inertia", ["I", [1, "psi", 2], [[1, 0, 0], [0, "2", 0], [0, 0, 3]], [1, 2], [[1, 2], [3]], None])
+def test_an_inertia_is_made_of_numbers_and_expressions(inertia):
+    """Text is not read as a formula, and what has another shape is refused by name; arrays of NumPy serve."""
+    x, y, z, psi, theta, phi = ap.coordinates("x y z psi theta phi")
+    with pytest.raises(ap.ModelError, match="inertia of stone"):
+        ap.RigidBody(1, inertia, [x, y, z], [psi, theta, phi], name="stone")
+    body = ap.RigidBody(1, np.diag([1.0, 2.0, 2.5]), np.array([x, y, z]), [psi, theta, phi])
+    assert body.inertia[2, 2] == 2.5 and body.velocity()[1] == y.d

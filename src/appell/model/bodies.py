@@ -26,6 +26,7 @@ _AXES = {"x": Matrix([1, 0, 0]), "y": Matrix([0, 1, 0]), "z": Matrix([0, 0, 1])}
 
 def vector(values: Any, where: str) -> Matrix:
     """A 3-vector of expressions; one or two entries are a motion in a line or a plane."""
+    values = values.tolist() if isinstance(values, np.ndarray) else values
     if not isinstance(values, Sequence | sympy.MatrixBase):
         values = [values]
     entries = [expression(value, f"an entry of {where}") for value in values]
@@ -295,10 +296,16 @@ class RigidBody:
 
 
 def _inertia(value: Any, name: str) -> Matrix:
+    value = value.tolist() if isinstance(value, np.ndarray) else value
+    if isinstance(value, str):
+        raise ModelError(f"the inertia of {name} is a number, three principal moments or a 3 by 3 matrix, not {value!r}")
     if isinstance(value, sympy.MatrixBase) or (isinstance(value, Sequence) and value and isinstance(value[0], Sequence)):
-        J = Matrix(value)
+        rows = value.tolist() if isinstance(value, sympy.MatrixBase) else value
+        if [len(row) for row in rows] != [3, 3, 3]:
+            raise ModelError(f"the inertia of {name} is a number, three principal moments or a 3 by 3 matrix")
+        J = Matrix([[expression(e, f"an entry of the inertia of {name}") for e in row] for row in rows])
     elif isinstance(value, Sequence):
-        J = sympy.diag(*value)
+        J = sympy.diag(*(expression(e, f"a moment of inertia of {name}") for e in value))
     else:
         J = sympy.diag(0, 0, expression(value, f"the inertia of {name}"))
     if J.shape != (3, 3):
