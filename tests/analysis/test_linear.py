@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+import sympy
 from sympy import cos, sin
 
 import appell as ap
@@ -198,3 +199,44 @@ def test_an_angle_that_cancels_may_turn():
     (motion,) = ap.steady_motions(disc, values, fixed=fixed, within={z: (0.05, 0.1)}, starts=6)
     s, c = math.sin(lean), math.cos(lean)
     assert motion[phi.d] == pytest.approx(-(9.81 * c + 0.125 * turn**2 * s * c) / (0.15 * turn * s), rel=1e-10)
+
+
+NO_LINEAR_EQUATIONS = {  # (system, state) → why
+    "sign": (dict(forces={q1: -sympy.sign(q1.d)}), {}, r"sign\(q1\.d\) jumps or has a kink"),
+    "Abs": (dict(potential=sympy.Abs(q1)), {}, r"Abs\(q1\) jumps"),
+    "one-sided spring": (dict(potential=sympy.Max(q1, 0) ** 2), {}, "jumps or has a kink"),
+    "passing by": (dict(potential=-cos(q1)), {q1.d: 1.0}, "for a moment only"),
+    "driven": (dict(forces={q1: sin(ap.t)}), {}, "no rest or steady motion"),
+    "driven in T": (dict(kinetic=q1.d**2 / 2 + q1.d * sin(ap.t), potential=q1**2 / 2), {q1: -1.0}, "no rest"),
+}
+
+
+@pytest.mark.parametrize("what", NO_LINEAR_EQUATIONS)
+def test_where_there_are_no_linear_equations(what):
+    given, state, message = NO_LINEAR_EQUATIONS[what]
+    with pytest.raises(ap.ModelError, match=message):
+        ap.linearize(ap.System([q1], **{"kinetic": q1.d**2 / 2, **given}), at=state)
+
+
+def test_edges_and_times_that_do_not_matter():
+    """q|q| has a derivative at 0; a spring that changes with time has matrices, and no eigenvalues."""
+    smooth = ap.System([q1], q1.d**2 / 2, q1**2, {q1: -q1.d * sympy.Abs(q1.d) - sympy.Max(q1 - 1, 0)})
+    np.testing.assert_allclose(ap.linearize(smooth, at={}).eigenvalues.imag, [math.sqrt(2), -math.sqrt(2)])
+    spring = ap.linearize(ap.System([q1], q1.d**2 / 2, (2 + sin(ap.t)) * q1**2 / 2), at={}, time=1.0)
+    assert spring.K[0, 0] == pytest.approx(2 + math.sin(1)) and spring.changing and "one time" in str(spring)
+    with pytest.raises(ap.ModelError, match="changes with time"):
+        spring.stable  # noqa: B018
+    for system in (
+        ap.System([q1], q1.d**2 / 2 + q1.d * sin(ap.t), q1**2 / 2),
+        ap.System([q1, q2], (q1.d**2 + q2.d**2) / 2, constraints=[q1.dd - sin(ap.t)]),
+    ):
+        with pytest.raises(ap.ModelError, match="depends on time"):
+            ap.steady_motions(system)
+    behind = ap.System([q1], q1.d**2 / 2, q1**2, constraints=[ap.Unilateral(q1 - 1, name="wall")])
+    assert ap.steady_motions(behind, starts=4) == ()
+
+
+def test_the_stability_of_a_rest_on_an_edge_is_not_the_mean_of_two():
+    """V = max(x, 0)² − x²/4: a valley to the right, a slope to the left; the mean of both stiffnesses is positive."""
+    (rest,) = ap.equilibria(ap.System([x], x.d**2 / 2, sympy.Max(x, 0) ** 2 - x**2 / 4), within={x: (-1, 1)}, starts=5)
+    assert rest.stability == "unknown" and "kink" in rest.at.reason

@@ -107,7 +107,7 @@ def _judged(system: System, rest: Equilibrium) -> Rest:
     """With ∂²(V − Λ·f)/∂q² on the kernel of the holonomic rows; NaN for forces without a potential and other constraints."""
     unknown = Rest(rest, np.full((1, 1), np.nan))
     ideal = all(c.order == 0 and c.reaction is None for c in system.constraints)
-    if any(Q != 0 for Q in system.forces) or not ideal or not system.holonomic_speeds or rest.contacts:
+    if any(Q != 0 for Q in system.forces) or not ideal or not system.holonomic_speeds or rest.contacts or rest.reason:
         return unknown
     try:
         linear = linearize(system, at=rest.start, parameters=rest.parameters)

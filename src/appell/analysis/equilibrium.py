@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.analysis.balance import KERNEL, Array, Balance, kernel, newton, some
+from appell.analysis.edges import edge
 from appell.analysis.soft import connected, soft_directions
 from appell.errors import AppellError, ConstraintError, ModelError
 from appell.jets import t as time_symbol
@@ -243,6 +244,8 @@ def _rest(
             raise ConstraintError(f"no rest was found: in contact with '{name}' it would have to pull, Λ = {push:.4g} < 0")
     soft = soft_directions(balance, q, lam, tolerance)
     eigenvalues, reason = eigenvalues_at(balance, q, lam, soft.directions)
+    if atom := edge(system, balance.form, balance.p, 0.0, q, np.zeros(balance.form.nv)):
+        eigenvalues, reason = np.zeros(0, dtype=complex), f"{atom} jumps or has a kink here"
     names = tuple(system.unilateral[j].name for j in contacts)
     pushed = np.maximum(faces, 0.0)
     return Equilibrium(system, values, q, rows, size, eigenvalues, reason, pushed, names, soft.family, soft.flat)

@@ -15,7 +15,7 @@ Derivatives are exact, by the graph. A is the matrix of (z, u)˙ = A (z, u).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import matrix_balance
 
-from appell.errors import ModelError
+from appell.analysis.edges import edge
+from appell.errors import ModelError, SingularConfiguration
 from appell.graph import Fn, make_fn
-from appell.graph.algebra import Value, along, block_matrix, column, is_zero, jacobian, take
+from appell.graph.algebra import Value, along, block_matrix, column, depends, is_zero, jacobian, take
 from appell.jets import Jet
 from appell.model import System
 from appell.model.friction import refuse_friction
@@ -43,6 +44,8 @@ Complex = NDArray[np.complex128]
 
 STEADY = 1e-8
 """Share of the forces that may be left at a steady motion."""
+LATER = (0.37, 1.9, 7.3)
+"""Times after that of a rest, s, at which a system in which time stands is looked at again."""
 KERNEL = 1e-9
 """Share of a row's or column's size below which it counts as dependent."""
 ZERO = 1e-12
@@ -61,6 +64,7 @@ class Linearization:
     follow: (nu, nz − nu), stiffness of the coordinates that only follow; zero for ignorable ones.
     A: (nz + nu, nz + nu), of (z, u)˙ = A (z, u), 1/s.
     B: (nv, nz), displacements of all velocities' coordinates for each z. a, multipliers: of the motion, (nv,), (rows,).
+    changing: whether the matrices, here at one time, change with it: they have no eigenvalues that would tell anything.
     """
 
     system: System
@@ -76,6 +80,7 @@ class Linearization:
     B: Array
     a: Array
     multipliers: Array
+    changing: bool = False
 
     @cached_property
     def _core(self) -> list[int]:
@@ -102,6 +107,8 @@ class Linearization:
     def _spectrum(self) -> tuple[Complex, Complex]:
         if self.A.ndim > 2:
             raise ModelError("along a motion A changes with time: its eigenvalues say nothing; use linearization.A")
+        if self.changing:
+            raise ModelError(f"A of {self.system.name} changes with time: its eigenvalues say nothing; use linearization.A")
         n, nz, core = len(self.A), len(self.coordinates), self._core
         eig: Any = np.linalg.eig
         A = self.A[np.ix_(core, core)]
@@ -140,7 +147,7 @@ class Linearization:
             for name, meaning in meanings.items()
         }
         found["A"] = ((*first, "of", "by"), self.A, {"units": "SI", "long_name": "matrix of the first-order equations"})
-        if self.A.ndim == 2:
+        if self.A.ndim == 2 and not self.changing:
             for part, of in (("real", np.real), ("imag", np.imag)):
                 found[f"eigenvalue_{part}"] = ("mode", of(self.eigenvalues), {"units": "1/s", "long_name": f"{part} part"})
                 found[f"mode_{part}"] = (("displacement", "mode"), of(self.modes), {"units": "1", "long_name": f"{part} part"})
@@ -157,6 +164,8 @@ class Linearization:
         names = ", ".join(map(str, self.velocities))
         if self.A.ndim > 2:
             return f"{self.system.name} linearised along a motion, {len(self.A)} times, in {names}"
+        if self.changing:
+            return f"{self.system.name} linearised in {names}, at one time of many"
         values = np.array2string(self.eigenvalues, precision=5, suppress_small=True)
         return f"{self.system.name} linearised in {names}: {'stable' if self.stable else 'unstable'}\n  eigenvalues {values}"
 
@@ -194,7 +203,7 @@ def linearize(
         constant there; one that is no such motion is refused, with what is left.
     motion: a `Motion`; every matrix then has its times first, (k, …). Parameters are those of the motion.
     independent: coordinates or velocities whose perturbations are the unknowns; chosen where not given.
-    time: s, where time enters.
+    time: s, where time enters; matrices that change with it are those of this time, and have no eigenvalues.
     """
     refuse_friction(system, "ap.linearize")
     if (at is None) == (motion is None):
@@ -216,11 +225,15 @@ def linearize(
     system = run.system
     q, v = read(system, start)
     q, v, _ = check(system, run.form, run.p, time, q, v)
+    if atom := edge(system, run.form, run.p, time, q, v):
+        raise ModelError(
+            f"{atom} jumps or has a kink at this state of {system.name}, so small motions have no linear equations there"
+        )
     probe = _Probe(run, _named(system, independent), time, q, v)
     result = probe.linearization(probe(time, q, v))
     probe.require_steady(time, q, v)
     probe.require_constant(result, time, q, v)
-    return result
+    return probe.with_time(result, time, q, v)
 
 
 def _named(system: System, independent: Any) -> list[int] | None:
@@ -355,12 +368,35 @@ class _Probe:
             return
         moment = 1e-5 / max(size, rate.max())
         after = q + moment * self.form.select("qd")(t, q, v, self.run.p)["qd"], v + moment * here.a
-        later = self(t + moment, *after)[3]
+        _, _, _, later, _, a, _ = self(t + moment, *after)
+        drift, most = np.abs(a - here.a)[self.free], np.abs(v).max(initial=0.0)
+        if (drift > 1e-3 * moment * size * rate.max() + 1e-11 * size * most).any():
+            i = self.free[int(np.argmax(drift))]
+            raise ModelError(
+                f"this is no rest or steady motion of {self.system.name}: {self.system.accelerations[i]} vanishes for a moment"
+                " only. ap.steady_motions finds one; motion= linearises along any motion"
+            )
         if np.abs((later - here.A)[np.ix_(core, core)]).max() > 1e-3 * moment * size**2 + 1e-9 * size:
             raise ModelError(
                 "the coefficients of the linear equations change along this motion; name independent= velocities in which they"
                 " do not (angles in place of Cartesian velocities), or give motion="
             )
+
+
+    def with_time(self, here: Linearization, t: float, q: Array, v: Array) -> Linearization:
+        """A rest of a system in which time stands is one at other times too; its coefficients may change."""
+        parts = [value.reshape((-1, 1)) for value in (self.form[x] for x in ("M", "h", "Q", "W", "A", "a0", "r", "N"))]
+        if not depends(column(*parts), self.form.inputs["t"]) or self.form.select("qd")(t, q, v, self.run.p)["qd"].any():
+            return here
+        changing = False
+        for later in LATER:
+            try:
+                self.require_steady(t + later, q, v)
+                other = self(t + later, q, v)[3]
+            except SingularConfiguration:  # beyond the times of a table
+                continue
+            changing |= bool(np.abs(other - here.A).max(initial=0.0) > 1e-9 * np.abs(here.A).max(initial=0.0))
+        return replace(here, changing=changing)
 
 
 def varying_columns(form: NormalForm) -> NDArray[np.bool_]:

@@ -103,7 +103,7 @@ def steady_motions(
     found: list[tuple[Array, Array, Array, float]] = []
     for q, v in _drawn(system, problem, within, tries(starts)):
         solution = problem.solve(q, v)
-        if solution is not None and not any(_same(solution, other) for other in found):
+        if solution is not None and problem.allowed(solution[0]) and not any(_same(solution, other) for other in found):
             found.append(solution)
     found.sort(key=lambda s: (round(float(np.abs(s[1]).max(initial=0.0)), 9), *np.round(s[0], 9)))
     constant = tuple(system.velocities[i] for i in problem.free)
@@ -132,7 +132,8 @@ class _Problem:
         self.run, self.form = run, run.form
         form, system = self.form, run.system
         form.require_known_forces("the search for steady motions")
-        if depends(column(form["M"].reshape((-1, 1)), form["Q"], form["f1"]), form.inputs["t"]):
+        parts = [form[name].reshape((-1, 1)) for name in ("M", "h", "Q", "W", "A", "a0", "r", "f0", "f1", "N", "n0")]
+        if depends(column(*parts), form.inputs["t"]):
             raise ModelError(f"{system.name} depends on time, so it has no steady motion; fix the time by a parameter")
         q, v, a, lam = (form.inputs[x] for x in ("q", "v", "a", "lam"))
         self.turning = self._ignorable()
@@ -189,6 +190,13 @@ class _Problem:
         kept = np.isin(np.arange(self.form.nv), still)
         dependent = pivots(out["A1"], [varying & ~kept, ~varying & ~kept, kept])
         return still, [i for i in range(self.form.nv) if i not in dependent]
+
+    def allowed(self, q: Array) -> bool:
+        """Whether a place lies behind no unilateral constraint."""
+        if not self.run.system.unilateral:
+            return True
+        out = self.form.select("g", "g_scale")(0.0, q, np.zeros(self.form.nv), self.run.p)
+        return bool((out["g"] >= -1e-9 * (out["g_scale"] + np.abs(q).max(initial=0.0))).all())
 
     def solve(self, q: Array, v: Array) -> tuple[Array, Array, Array, float] | None:
         """(q, v, Λ, residual) near a start; None where Newton does not arrive."""

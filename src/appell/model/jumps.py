@@ -40,7 +40,7 @@ def refuse_jumps(expr: Expr, where: str, *, smooth: bool = False, time: bool = T
         symbols: list[Any] = sorted(expr.free_symbols, key=str)
         if not atom.free_symbols:
             continue
-        value, piece = _number(symbols, expr), _piece(symbols, atom)
+        value, piece = _number(symbols, expr), piece_of(symbols, atom)
         for one, other, at in _changes(symbols, piece, time):
             along = lambda s, a=one, b=other, value=value: value(_between(a, b, s))
             if _jumps(along, at):
@@ -89,7 +89,7 @@ def _number(symbols: Sequence[Symbol], expr: Any) -> Callable[[Point], float]:
     return value
 
 
-def _piece(symbols: Sequence[Symbol], atom: Any) -> Callable[[Point], float]:
+def piece_of(symbols: Sequence[Symbol], atom: Any) -> Callable[[Point], float]:
     """A number that is constant on each piece of the function."""
     args: Any = atom.args
     if isinstance(atom, sympy.Piecewise):

@@ -1,0 +1,68 @@
+"""States at which a force, an inertia or a constraint jumps or has a kink: small motions have no linear equations there.
+
+    φ(s) = F(q + s N d, v + s e):    φ(0+) = φ(0−)  and  φ'(0+) = φ'(0−)    along some random directions d, e
+
+`sign(ẋ)` at ẋ = 0, `Abs(x)` and `Max(x, 0)` at x = 0 have derivatives by name, 0 or the mean of two, which mean nothing there;
+`x*Abs(x)` has one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.jets import nodes_of
+from appell.jets import t as time
+from appell.model import System
+from appell.model.jumps import KINKED, piece_of
+from appell.normal_form import NormalForm
+
+Array = NDArray[np.float64]
+
+STEP = 1e-6
+"""Of displacements, as a share of the state."""
+
+
+def edge(system: System, form: NormalForm, p: Array, t: float, q: Array, v: Array) -> str:
+    """What jumps or has a kink at a state, in words; nothing where nothing does."""
+    atoms = _atoms(system)
+    if not atoms:
+        return ""
+    fn, rng = form.select("M", "h", "Q", "A", "a0", "N"), np.random.default_rng(5)
+    step = STEP * max(np.abs(q).max(initial=0.0), np.abs(v).max(initial=0.0), STEP)
+    step = step if step > STEP**2 else STEP
+    N = fn(t, q, v, p)["N"]
+    for _ in range(4):
+        d, e = N @ rng.uniform(-1, 1, form.nv), rng.uniform(-1, 1, form.nv)
+        at = lambda s, d=d, e=e: (q + s * step * d, v + s * step * e)
+        values = [_flat(fn(t, *at(s), p)) for s in (-2, -1, 1, 2)]
+        if all(np.isfinite(x).all() for x in values) and _broken(values):
+            crossed = [atom for atom in atoms if _changes(system, atom, p, t, at(-1), at(1))]
+            return str(min(crossed or atoms, key=str))
+    return ""
+
+
+def _flat(out: dict[str, Array]) -> Array:
+    return np.concatenate([out[name].ravel() for name in ("M", "h", "Q", "A", "a0")])
+
+
+def _broken(values: list[Array]) -> bool:
+    """Whether the values at −2, −1, 1, 2 steps are those of a function with a jump or a kink at 0."""
+    left, right, across = values[1] - values[0], values[3] - values[2], values[2] - values[1]
+    slopes, size = np.abs(left) + np.abs(right), np.abs(values).max(axis=0)
+    jump = np.abs(across) > 10 * slopes + 1e-9 * size
+    kink = np.abs(right - left) > 1e-2 * slopes + 1e-9 * size
+    return bool((jump | kink).any())
+
+
+def _atoms(system: System) -> list[Any]:
+    parts = [*system.symbolic()._expressions(), *system.symbolic().residuals]
+    return sorted({atom for part in parts for atom in nodes_of(part, *KINKED)}, key=str)
+
+
+def _changes(system: System, atom: Any, p: Array, t: float, one: Any, other: Any) -> bool:
+    symbols = [time, *system.coordinates, *system.velocities, *system.parameters]
+    piece = piece_of(symbols, atom)
+    return piece([t, *one[0], *one[1], *p]) != piece([t, *other[0], *other[1], *p])
