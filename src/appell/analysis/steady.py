@@ -73,7 +73,8 @@ class SteadyMotion:
         return self.linear.stable
 
     def __repr__(self) -> str:
-        values = ", ".join(f"{s} = {x:.6g}" for s, x in self.start.items() if x)
+        least = 1e-14 * max(map(abs, self.start.values()), default=0.0)  # below it there is rounding
+        values = ", ".join(f"{s} = {x:.6g}" for s, x in self.start.items() if abs(x) > least)
         return f"<SteadyMotion of {self.system.name}: {values or 'rest'}>"
 
 

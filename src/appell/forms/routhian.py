@@ -159,5 +159,6 @@ class _Elimination:
                 "R": self.R,
                 "cyclic": tuple(system.coordinates[i] for i in self.cyclic),
                 "momenta": dict(zip(self.c, values, strict=True)),
+                "implied": tuple(turning),
             },
         )
