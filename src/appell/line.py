@@ -19,13 +19,14 @@ TURNED = (sympy.sin, sympy.cos, sympy.tan, sympy.cot, sympy.Abs)
 PLAIN = (*TURNED, sympy.sign)
 """Functions that are written name(argument); |x| for Abs."""
 ONE = sympy.S.One
+AFTER = " "
+"""What follows a name in the place of its powers and multiples, so that b − a is written and not −(a − b)."""
 
 
 class Letter(NamedTuple):
-    """A symbol as it is shown; how SymPy's printer writes it, its class and its name in that class, which give the order."""
+    """A symbol as it is shown; its class and its name in that class, which give the order."""
 
     shown: str
-    text: str
     kind: str
     name: str
 
@@ -36,6 +37,27 @@ _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 def superscript(n: int) -> str:
     """A whole number as an exponent."""
     return "²" if n == 2 else str(n).translate(_SUPERSCRIPT)
+
+
+class Levels(dict[Any, int]):
+    """What stands first in a sum: 3 for reactions, 2 for accelerations, 1 for velocities, 0 for the rest; of an expression the
+    highest of what it contains."""
+
+    def __missing__(self, e: Any) -> int:
+        if e.args:
+            found = max([self[x] for x in e.args])
+        else:
+            symbol = getattr(e, "original", e)  # of one that stands for it
+            found = 3 if hasattr(symbol, "label") else getattr(symbol, "level", 0)
+        self[e] = found
+        return found
+
+
+def book_order(terms: list[Any], levels: Levels, is_subtracted: Callable[[Any], bool]) -> list[Any]:
+    """Ordered terms with reactions, accelerations, velocities before others, and one that is added first: ÿ + 2 Ω ẋ − Ω² y."""
+    terms = sorted(terms, key=lambda term: -levels[term])
+    first = next((i for i, term in enumerate(terms) if not is_subtracted(term)), 0)
+    return [terms[first], *terms[:first], *terms[first + 1 :]]
 
 
 class Unusual(Exception):
@@ -49,6 +71,7 @@ class Line:
         self._letter = letter
         self._keys: dict[Any, Any] = {}
         self._orders: dict[Any, list[Any]] = {}
+        self._levels = Levels()
 
     def written(self, expr: Any) -> str | None:
         """The line, or None where something unusual stands in the expression."""
@@ -136,11 +159,9 @@ class Line:
     # -- order ---------------------------------------------------------------------------------------------------------
 
     def terms(self, e: Any) -> list[Any]:
-        """The terms of a sum, the highest powers of the first symbols before others, one that is added first."""
+        """The terms of a sum, the highest powers of the first symbols before others, as `book_order` puts them."""
         if e not in self._orders:
-            terms = self._ordered(e)
-            first = next((i for i, term in enumerate(terms) if not _is_subtracted(term)), 0)
-            self._orders[e] = [terms[first], *terms[:first], *terms[first + 1 :]]
+            self._orders[e] = book_order(self._ordered(e), self._levels, _is_subtracted)
         return self._orders[e]
 
     def _ordered(self, e: Any) -> list[Any]:
@@ -178,7 +199,7 @@ class Line:
             what, arguments = (3, 0, "Mul"), tuple(sorted(map(self._key, factors)))
         elif base.is_Symbol:
             letter = self._letter(base)
-            what, arguments = (2, 0, letter.kind), (letter.text,)
+            what, arguments = (2, 0, letter.kind), (letter.name + AFTER,)
         elif base.is_Add:
             what, arguments = (3, 1, "Add"), tuple(map(self._key, self._ordered(base)))
         elif isinstance(base, PLAIN):

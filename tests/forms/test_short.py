@@ -18,7 +18,7 @@ from appell.forms.effort import Effort
 from appell.forms.lagrange import euler_lagrange
 from appell.forms.numbers import Tape, arithmetic
 from appell.forms.symbolic import probe, solve
-from appell.letters import text
+from appell.letters import latex, text
 from appell.tidy import collected, length
 from appell.tidy.sums import _order
 
@@ -101,7 +101,10 @@ def test_identities(case):
 
 
 def test_books_write_masses_first_and_begin_with_what_is_added():
-    g, h = ap.parameters("g h", positive=True)
+    g, h, c = ap.parameters("g h c", positive=True)
+    assert text(h * a + c * a.d + m * a.dd) == "m ä + c ȧ + h a" and text(-h * a - c * a.d - m * a.dd) == "−m ä − c ȧ − h a"
+    assert text(b.d * a * h - m * b.dd + m * a.dd) == "m ä − m b̈ + h a ḃ" and text(g / (h**2 * m)) == "g/(m h²)"
+    assert latex(2 * h * a.d - h**2 * b + b.dd) == r"\ddot{b} + 2 h \dot{a} - h^{2} b"
     assert text(m * g * h) == "m g h" and text(h**2 * m * a.d**2 / 2) == "m h² ȧ²/2"
     assert text(sin(b - a)) == "sin(b − a)" and text(-g + h) == "h − g" and text(sympy.Abs(a)) == "|a|"
 

@@ -20,7 +20,7 @@ from sympy.printing.str import StrPrinter
 
 from appell import typeset
 from appell.jets import Jet, Parameter
-from appell.line import Letter, Line, superscript
+from appell.line import AFTER, Letter, Levels, Line, book_order, superscript
 
 
 class _Shown(Symbol):
@@ -37,7 +37,11 @@ class _Shown(Symbol):
 
     def sort_key(self, order: Any = None) -> Any:
         """By class, masses and moments of inertia before other parameters, then by name: m g l, m l²."""
-        return self.class_key(), (1, (_place(type(self), self.name),)), sympy.S.One.sort_key(), sympy.S.One
+        return self.class_key(), (1, (_place(type(self), self.original),)), sympy.S.One.sort_key(), sympy.S.One
+
+    def __str__(self) -> str:
+        """Where its powers and multiples stand, after itself: SymPy orders them by this. A printer writes the letter."""
+        return _place(type(self), self.original) + AFTER
 
     def _latex(self, printer: Any) -> str:
         return printer._print(self.original)
@@ -63,12 +67,15 @@ _HEAVY_LETTERS = frozenset("mMJI")
 _DIGITS = re.compile(r"\d+")
 
 
-def _place(kind: type[_Shown], name: str) -> str:
-    """A name in the order of factors of its class: masses and moments of inertia before other parameters; m₂ before m₁₀."""
-    if name.isalpha():
-        return ("0" if kind is _BParameter and name in _HEAVY_LETTERS else "1") + name
-    counted = _DIGITS.sub(lambda number: number[0].zfill(6), name)
-    return ("0" if kind is _BParameter and _HEAVY.fullmatch(name) else "1") + counted
+def _place(kind: type[_Shown], s: Symbol) -> str:
+    """A name in the order of factors of its class: masses and moments of inertia before other parameters, coordinates before
+    velocities and these before accelerations; m₂ before m₁₀."""
+    name = s.name
+    if kind is _BParameter:
+        first = "0" if name in _HEAVY_LETTERS or (not name.isalpha() and _HEAVY.fullmatch(name)) else "1"
+    else:
+        first = str(s.level) if isinstance(s, Jet) else "1"
+    return first + (name if name.isalpha() else _DIGITS.sub(lambda number: number[0].zfill(6), name))
 
 
 def _kind(s: Symbol, motion: Collection[Symbol]) -> type[_Shown]:
@@ -99,12 +106,15 @@ def letter(symbol: Symbol) -> str:
 
 
 class _PositiveFirst:
-    """Sums begin with a term that is added, where they have one: sin(φ₂ − φ₁)."""
+    """Sums in the order of the books, which begins with a term that is added, where there is one: sin(φ₂ − φ₁)."""
+
+    _levels: Levels
 
     def _as_ordered_terms(self, expr: Any, order: Any = None) -> list[Any]:
+        if "_levels" not in self.__dict__:
+            self._levels = Levels()
         terms = list(super()._as_ordered_terms(expr, order=order))  # type: ignore[misc]
-        first = next((i for i, term in enumerate(terms) if not term.could_extract_minus_sign()), 0)
-        return [terms[first], *terms[:first], *terms[first + 1 :]]
+        return book_order(terms, self._levels, lambda term: term.could_extract_minus_sign())
 
 
 class _Text(_PositiveFirst, StrPrinter):
@@ -138,7 +148,7 @@ def _as_letter(s: Symbol, kind: type[_Shown] | None = None) -> Letter:
     kind = kind or _kind(s, ())
     text = letter(s)
     shown = text if text.isalnum() else _in_unicode(text)
-    return Letter(shown, text, kind.__name__, _place(kind, s.name))
+    return Letter(shown, kind.__name__, _place(kind, s))
 
 
 _WHOLE_POWER = re.compile(r"\*\*(?:(\d+)|\((-\d+)\))")
