@@ -240,3 +240,15 @@ def test_the_stability_of_a_rest_on_an_edge_is_not_the_mean_of_two():
     """V = max(x, 0)² − x²/4: a valley to the right, a slope to the left; the mean of both stiffnesses is positive."""
     (rest,) = ap.equilibria(ap.System([x], x.d**2 / 2, sympy.Max(x, 0) ** 2 - x**2 / 4), within={x: (-1, 1)}, starts=5)
     assert rest.stability == "unknown" and "kink" in rest.at.reason
+
+
+def test_body_rates_that_are_constant_for_a_moment_are_no_steady_motion():
+    """A top in a quaternion with a given spin: it sleeps or hangs; leaning, its body rates turn in it."""
+    e = ap.quaternion("e")
+    body = ap.RigidBody(m, [A, A, C], [0, 0, 0], e)
+    top = ap.System([e], potential=m * g * l * e.rotation[2, 2], bodies=[body])
+    found = ap.steady_motions(top, TOP_VALUES, fixed={e.rates[2]: 40.0}, starts=30)
+    assert found
+    for motion in found:
+        assert abs(motion[e.rotation[2, 2]]) == pytest.approx(1, abs=1e-9) and motion.stable
+        assert max(abs(motion[rate]) for rate in e.rates[:2]) < 1e-9

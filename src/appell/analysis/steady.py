@@ -9,7 +9,7 @@ Newton's method of least norm from many starts; solutions that agree to 1e-7 are
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from appell.analysis.box import STARTS, box, tries
 from appell.analysis.linear import Linearization, linearize, pivots, varying_columns
-from appell.errors import ModelError
+from appell.errors import AppellError, ModelError
 from appell.graph import make_fn
-from appell.graph.algebra import Value, column, depends, jacobian, take
+from appell.graph.algebra import Value, along, column, depends, jacobian, take
 from appell.jets import expression
 from appell.model import System
 from appell.model.friction import refuse_friction
@@ -31,6 +31,8 @@ from appell.simulate.run import Run, compile
 
 Array = NDArray[np.float64]
 
+STEPS = 12
+"""Steps along a motion in which it is seen to be steady."""
 
 @dataclass(frozen=True, eq=False)
 class SteadyMotion:
@@ -104,7 +106,9 @@ def steady_motions(
     found: list[tuple[Array, Array, Array, float]] = []
     for q, v in _drawn(system, problem, within, tries(starts)):
         solution = problem.solve(q, v)
-        if solution is not None and problem.allowed(solution[0]) and not any(_same(solution, other) for other in found):
+        if solution is None or any(_same(solution, other) for other in found):
+            continue
+        if problem.allowed(solution[0]) and problem.lasts(*solution[:2]):
             found.append(solution)
     found.sort(key=lambda s: (round(float(np.abs(s[1]).max(initial=0.0)), 9), *np.round(s[0], 9)))
     constant = tuple(system.velocities[i] for i in problem.free)
@@ -149,7 +153,9 @@ class _Problem:
             form.lower(system.in_velocities(_expression(system, key))) - finite(x, f"the value of {key} in fixed=")
             for key, x in fixed.items()
         ]
-        parts: list[Value] = [balance, rows, form["f0"], form["f1"], *(v[i] for i in still), *(a[i] for i in free), *wanted]
+        lasting = [] if form.rows or system.holonomic_speeds else [along(balance, [q], [form["qd"]])]  # for body rates
+        steady: list[Value] = [*(v[i] for i in still), *(a[i] for i in free), *lasting]
+        parts: list[Value] = [balance, rows, form["f0"], form["f1"], *steady, *wanted]
         F = column(*parts)
         J = [jacobian(F, q) @ form["N"], jacobian(F, v), jacobian(F, a), jacobian(F, lam)]
         inputs = {name: (x, (x.numel(),)) for name, x in (("q", q), ("v", v), ("p", form.inputs["p"]), ("a", a), ("lam", lam))}
@@ -199,6 +205,23 @@ class _Problem:
         out = self.form.select("g", "g_scale")(0.0, q, np.zeros(self.form.nv), self.run.p)
         return bool((out["g"] >= -1e-9 * (out["g_scale"] + np.abs(q).max(initial=0.0))).all())
 
+    def lasts(self, q: Array, v: Array) -> bool:
+        """Whether the independent velocities stay as they are: some steps along the motion, a tenth of a turn in all.
+
+        Accelerations that vanish for a moment make no steady motion; body rates of a leaning top do, four times a turn.
+        """
+        before, qd = v[self.free], self.form.select("qd")
+        speed = max(np.abs(v).max(initial=0.0), np.abs(qd(0.0, q, v, self.run.p)["qd"]).max(initial=0.0))
+        if not speed:
+            return True
+        slope = lambda q, v: (qd(0.0, q, v, self.run.p)["qd"], self.run.acceleration(0.0, q, v)[0])
+        try:
+            for _ in range(STEPS):
+                q, v = _runge_kutta(slope, q, v, 0.5 / (STEPS * speed))
+        except AppellError:
+            return False
+        return bool((np.abs(v[self.free] - before) < 1e-6 * speed).all())
+
     def solve(self, q: Array, v: Array) -> tuple[Array, Array, Array, float] | None:
         """(q, v, Λ, residual) near a start; None where Newton does not arrive."""
         a, lam = np.zeros(self.sizes[2]), np.zeros(self.sizes[3])
@@ -230,6 +253,15 @@ class _Problem:
         system = self.run.system
         turning = {q.d for q, turns in zip(system.coordinates, self.turning, strict=True) if turns}
         return np.array([v in turning for v in system.velocities])
+
+
+def _runge_kutta(slope: Callable[[Array, Array], tuple[Array, Array]], q: Array, v: Array, h: float) -> tuple[Array, Array]:
+    """A step of the classical method."""
+    a = slope(q, v)
+    b = slope(q + h / 2 * a[0], v + h / 2 * a[1])
+    c = slope(q + h / 2 * b[0], v + h / 2 * b[1])
+    d = slope(q + h * c[0], v + h * c[1])
+    return tuple(x + h / 6 * (a[i] + 2 * b[i] + 2 * c[i] + d[i]) for i, x in enumerate((q, v)))  # type: ignore[return-value]
 
 
 def _expression(system: System, key: Any) -> Any:
