@@ -263,6 +263,12 @@ class Equations:
         seconds but counted in operations, so that the same expressions come out in every run; what is left stays unsimplified.
         Redundant rows and rows nonlinear in the accelerations have no explicit solution and raise `FormNotApplicable`.
         """
+        effort = Effort(budget if simplify else 0.0)
+        found = self.explicit(effort.share(2))
+        return display.simplified_values(found, effort) if simplify else found
+
+    def explicit(self, effort: Effort) -> dict[Symbol, Any]:
+        """Unknown → expression as the elimination leaves it; equal parts of all of them are one object."""
         if self.nonlinear_law:
             raise FormNotApplicable("a force is nonlinear in the reactions; .acceleration(t, q, v) finds them")
         if nonlinear_rows(self.system):
@@ -271,17 +277,13 @@ class Equations:
         pseudo = self.objects.get("pseudo")
         inside = pseudo.inside if pseudo is not None and pseudo.affine else lambda e: e
         K, b = K.applyfunc(inside), b.applyfunc(inside)
-        effort = Effort(budget if simplify else 0.0)
-        found: dict[Symbol, Any] = dict(symbolic.solve(K, b, self.unknowns, effort.share(2)))
+        found: dict[Symbol, Any] = dict(symbolic.solve(K, b, self.unknowns, effort))
         insert = Replacement(found, evaluate=sum(map(tidy.length, found.values())) <= LONG)
         for symbol, formula in zip(multiplier_symbols(self.system), self.multipliers, strict=True):
             if symbol not in found:
                 found[symbol] = insert(inside(formula))
-        if not simplify:
-            return found
-        parts, memory = len(found), display.Memory()
-        short = lambda i, value: display.simplified(value, effort.share(parts - i), memory=memory)
-        return {x: short(i, value) for i, (x, value) in enumerate(found.items())}
+        share = tidy.Sharing()
+        return {x: share(value) for x, value in found.items()}
 
     # -- in numbers --------------------------------------------------------------------------------------------------
 

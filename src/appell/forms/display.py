@@ -9,7 +9,7 @@ What only closes the equations (π̈ = d/dt of (5), f̈ = 0 beside q̇ = h π̇ 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import sympy
@@ -81,6 +81,13 @@ def simplified(expr: Expr, effort: float | Effort, collected: bool = False, memo
     `tidy.collected` made, so that multiplying out again finds nothing, but for unit quaternions.
     """
     return _simplified(expr, Effort.of(effort), collected, tidy.parts(expr), memory or Memory())
+
+
+def simplified_values(values: Mapping[Any, Any], effort: Effort) -> dict[Any, Any]:
+    """Each value simplified with a share of the effort; what they share is read once."""
+    memory, many = Memory(), len(values)
+    short = lambda i, value: simplified(value, effort.share(many - i), memory=memory)
+    return {x: short(i, value) for i, (x, value) in enumerate(values.items())}
 
 
 def _simplified(expr: Expr, effort: Effort, collected: bool, parts: set[Any], memory: Memory) -> Expr:
@@ -190,20 +197,33 @@ def _with_names(shown: list[Eq], equations: Equations) -> list[Eq]:
 def _find_lines(equations: Equations, style: str, closing: bool) -> list[Eq]:
     equal = lambda lhs, rhs: Eq(lhs, rhs, evaluate=False)
     if style == "solved":
-        solved = equations.solve(budget=BUDGET)
-        asked = {x: value for x, value in solved.items() if closing or not _is_closing(equations, x)}
-        if sum(map(tidy.characters, asked.values())) > PAGE:
-            names, asked = named(asked, equations.unknowns)
-            asked = {**names, **asked}
-        return [equal(symbol, value) for symbol, value in asked.items()]  # type: ignore[misc]
+        return [equal(symbol, value) for symbol, value in _solution(equations, closing).items()]  # type: ignore[misc]
     rows = [row for row in equations.rows if closing or not _closes(equations, row)]
     shown = [*equations.equations, *rows, *equations.kinematics]
     if style == "plain":
         return _with_names(shown, equations)
+    if _characters(shown) > BOOK:
+        return _simplified_lines(_with_names(shown, equations), 0, BUDGET)  # what is named is short, and quickly simplified
     known = len(rows) if equations.collected else 0
-    short = [*of_motion(equations), *_simplified_lines([*rows, *equations.kinematics], known, BUDGET / 3)]
-    ways = (short, shown) if max(_characters(short), _characters(shown)) > BOOK else (short,)
-    return min((_with_names(way, equations) for way in ways), key=_characters)
+    return [*of_motion(equations), *_simplified_lines([*rows, *equations.kinematics], known, BUDGET / 3)]
+
+
+def _solution(equations: Equations, closing: bool) -> dict[Any, Any]:
+    """Unknown → value, simplified; where they are long after names for what they share, and where they would fill a book
+    what is named is simplified one by one."""
+    shown = lambda values: {x: value for x, value in values.items() if closing or not _is_closing(equations, x)}
+    effort = Effort(BUDGET)
+    explicit = equations.explicit(effort.share(2))
+    found = shown(explicit)
+    if sum(map(tidy.characters, found.values())) <= BOOK:
+        found = shown(simplified_values(explicit, effort))
+        if sum(map(tidy.characters, found.values())) <= PAGE:
+            return found
+        names, short = named(found, equations.unknowns)
+        return {**names, **short}
+    names, short = named(found, equations.unknowns)
+    lines = [Eq(x, value, evaluate=False) for x, value in {**names, **short}.items()]
+    return {e.lhs: e.rhs for e in _simplified_lines(lines, 0, BUDGET / 2)}  # type: ignore[arg-type]
 
 
 @remembered

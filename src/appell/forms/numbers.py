@@ -19,6 +19,7 @@ from sympy import Expr, Symbol
 
 from appell.errors import ModelError, SingularConfiguration
 from appell.tabulated import Tabulated
+from appell.tidy import of_object
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +87,7 @@ def arithmetic(digits: int) -> Arithmetic:
     return Arithmetic(digits, number, {**_COMMON, **table}, 10.0 ** (-digits // 2), context)
 
 
-@lru_cache(maxsize=100_000)
+@of_object
 def magnitude(expr: Any) -> Any:
     """The same expression with every term of every sum at its absolute value: what cancellation is measured by."""
     if expr.is_Add or expr.is_Mul:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import sympy
@@ -45,12 +44,12 @@ class Shortening:
     """Entries written shorter while the effort lasts; what they share is read once."""
 
     def __init__(self, effort: Effort):
-        self._effort, self._memory = effort, Memory(signs=False)
+        self._effort, self._memory, self._share = effort, Memory(signs=False), tidy.Sharing()
 
     def __call__(self, entry: Entry) -> Entry:
         if entry.size > LONG:
-            return entry
-        short = simplified(entry.expr, self._effort, memory=self._memory)
+            return Entry(self._share(entry.expr), entry.values, entry.size)
+        short = self._share(simplified(entry.expr, self._effort, memory=self._memory))
         return Entry(short, entry.values, tidy.length(short))
 
 
@@ -96,7 +95,8 @@ def probe(symbol: Any, i: int, k: int) -> Any:
 
 def _entries(K: sympy.Matrix, b: sympy.Matrix) -> list[list[Entry]]:
     """The rows of (K | b) with their values at points where they have some."""
-    flat: list[Any] = [e for i in range(K.rows) for e in (*K.row(i), b[i])]
+    share = tidy.Sharing()
+    flat: list[Any] = [share(e) for i in range(K.rows) for e in (*K.row(i), b[i])]
     symbols = sorted((e for e in tidy.parts(sympy.Tuple(*flat)) if e.is_Symbol), key=str)
     tape, numbers, found = Tape([*flat, *map(magnitude, flat)]), arithmetic(40), []
     for k in range(20):
@@ -118,7 +118,7 @@ def _entries(K: sympy.Matrix, b: sympy.Matrix) -> list[list[Entry]]:
     return [entries[i : i + width] for i in range(0, len(entries), width)]
 
 
-@lru_cache(maxsize=100_000)
+@tidy.of_object
 def _has_steps(e: Any) -> bool:
     return isinstance(e, STEPWISE) or any(map(_has_steps, e.args))
 

@@ -8,8 +8,9 @@ write it the shortest is made: drafts and `Sum`s know their length before they a
 """
 
 from appell.tidy.factor import Factoring, factored_out
-from appell.tidy.measure import characters, length, nodes, parts
+from appell.tidy.measure import characters, length, nodes, of_object, parts
 from appell.tidy.polynomial import Polynomial, terms_expanded
+from appell.tidy.sharing import Sharing
 from appell.tidy.short import SMALL, collected, count, inside_out, is_product, shorter
 from appell.tidy.sums import Sum, read
 from appell.tidy.terms import rational
@@ -18,6 +19,7 @@ __all__ = [
     "SMALL",
     "Factoring",
     "Polynomial",
+    "Sharing",
     "Sum",
     "characters",
     "collected",
@@ -27,6 +29,7 @@ __all__ = [
     "is_product",
     "length",
     "nodes",
+    "of_object",
     "parts",
     "rational",
     "read",

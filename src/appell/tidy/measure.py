@@ -3,13 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import wraps
 from typing import Any
 
 import sympy
 
+KEPT = 100_000
+"""Expressions of which a result is remembered."""
 
-@lru_cache(maxsize=100_000)
+
+def of_object(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """make(expression), remembered for the object: to compare two equal ones that are nested as deep as the solution of n
+    equations takes 4ⁿ steps, unless their parts are the same objects."""
+    known: dict[int, tuple[Any, Any]] = {}  # the object is kept, so that no other one has its id
+
+    @wraps(make)
+    def found(expr: Any) -> Any:
+        hit = known.get(id(expr))
+        if hit is not None:
+            return hit[1]
+        value = make(expr)
+        if len(known) > KEPT:
+            known.clear()
+        known[id(expr)] = expr, value
+        return value
+
+    return found
+
+
+@of_object
 def length(expr: Any) -> int:
     """Symbols, numbers and functions, as printed: cheaper than `count_ops`."""
     return (not (expr.is_Add or expr.is_Mul)) + sum(map(length, expr.args))
@@ -37,7 +59,7 @@ def characters(expr: Any) -> int:
     return _measured(expr)
 
 
-@lru_cache(maxsize=100_000)
+@of_object
 def _measured(e: Any) -> int:
     kind: Callable[[Any], int] | None = next((f for test, f in _KINDS if test(e)), None)
     return len(str(e)) if kind is None else kind(e)

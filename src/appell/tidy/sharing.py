@@ -1,0 +1,48 @@
+"""Expressions in which equal parts are one object.
+
+To compare two equal expressions that are nested as deep as the solution of n equations takes 4ⁿ steps, unless their parts are
+the same objects. What comes out of memories, SymPy's and ours, mixes old objects with new ones.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sympy import Pow
+
+
+class Sharing:
+    """share(expression) is the equal one whose parts are those of all that were shared before.
+
+    A sum, a product or a power is known by its own parts, all else by itself.
+    """
+
+    def __init__(self) -> None:
+        self._one: dict[int, Any] = {}  # of an object → the one that stands for all equal ones
+        self._equal: dict[Any, Any] = {}
+        self._alive: list[Any] = []  # so that no other object has one of the ids
+
+    def __call__(self, top: Any) -> Any:
+        self._alive.append(top)
+        stack = [(top, False)]  # by a stack of its own: they are deep
+        while stack:
+            e, done = stack.pop()
+            if id(e) in self._one:
+                continue
+            nested = e.is_Add or e.is_Mul or e.is_Pow
+            if nested and not done:
+                stack.append((e, True))
+                stack.extend((x, False) for x in e.args)
+            else:
+                self._one[id(e)] = self._of_parts(e) if nested else self._equal.setdefault(e, e)
+        return self._one[id(top)]
+
+    def _of_parts(self, e: Any) -> Any:
+        parts = [self._one[id(x)] for x in e.args]
+        key = (e.func, *map(id, parts))
+        if key not in self._equal:
+            same = all(x is y for x, y in zip(parts, e.args, strict=True))
+            made = e if same else Pow(*parts, evaluate=False) if e.is_Pow else e._from_args(parts, e.is_commutative)
+            self._equal[key] = self._one[id(made)] = made
+            self._alive.append(made)
+        return self._equal[key]
