@@ -231,6 +231,8 @@ def _rest(
 ) -> Equilibrium:
     """The rest in contact with some faces; an error where there is none, or where the others or the signs forbid it."""
     q, lam = newton(balance, *balance.first(normalise(balance.form, q0)), tolerance)
+    plain = np.where(np.abs(q) < 1e-15 * balance.reach, 0.0, q)  # 0 where Newton's method left 1e-46
+    q = plain if balance.size(plain, lam) <= 1e-13 else q
     size = balance.size(q, lam)
     if not size <= tolerance:
         raise AppellError(_unbalanced(system, balance, q, lam))
