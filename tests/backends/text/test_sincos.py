@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import casadi as ca
@@ -19,6 +20,7 @@ COUNT = 1_000_000
 Pair = tuple[np.ndarray, np.ndarray]
 
 
+@cache
 def both(count: int) -> Callable[..., tuple[np.ndarray, ...]]:
     """x (count,) ↦ sin x, cos x, in batches."""
     x = ca.SX.sym("x", count)
