@@ -11,6 +11,7 @@ from typing import Any
 
 import sympy
 from sympy import Expr, Symbol
+from sympy.core.cache import clear_cache
 
 from appell import tidy
 from appell.errors import FormNotApplicable, SingularConfiguration
@@ -45,12 +46,20 @@ class Shortening:
 
     def __init__(self, effort: Effort):
         self._effort, self._memory, self._share = effort, Memory(signs=False), tidy.Sharing()
+        self._long = False
 
     def __call__(self, entry: Entry) -> Entry:
         if entry.size > LONG:
+            self._forget()
             return Entry(self._share(entry.expr), entry.values, entry.size)
         short = self._share(simplified(entry.expr, self._effort, memory=self._memory))
         return Entry(short, entry.values, tidy.length(short))
+
+    def _forget(self) -> None:
+        """Clears SymPy's memory when entries grow long: one that it made for another solution would be compared in full."""
+        if not self._long:
+            self._long = True
+            clear_cache()
 
 
 def solve(K: sympy.Matrix, b: sympy.Matrix, unknowns: Sequence[Symbol], effort: Effort) -> dict[Symbol, Expr]:
