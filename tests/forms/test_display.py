@@ -121,3 +121,17 @@ def test_odd_names_survive_latex():
     row = ap.Constraint(x.d - y, "left_rim 50")
     latex = lagrange(ap.System([x, y], kinetic=(x.d**2 + y.d**2) / 2, constraints=[row])).latex()
     assert r"\Lambda_{\mathrm{left\_rim\ 50}}" in latex
+
+
+@pytest.mark.parametrize("style", ["plain", "simplified", "solved"])
+def test_what_multiplies_its_sign_is_an_absolute_value(style):
+    x, y = ap.coordinates("x y")
+    m, k, c, w = ap.parameters("m k c w", positive=True)
+    drag = {x: -c * (x.d - w) * sympy.sign(x.d - w), y: -c * y.d * sympy.sign(y.d) - k * y * sympy.Abs(y) ** 2 * sympy.sign(y)}
+    system = ap.System([x, y], m * (x.d**2 + y.d**2) / 2, k * sympy.Abs(x) ** 3 / 3, forces=drag)
+    shown = ap.forms.lagrange(system)
+    assert "sign" not in shown.text(style) and "x |x|" in shown.text(style) and "|ẋ − w|" in shown.text(style)
+    for shorter, own in zip(lines(shown, style), display._find_lines(shown, style, False), strict=True):
+        for at in ({x: -2, y: 3, x.d: 1, y.d: -5, w: 4}, {x: 2, y: -3, x.d: 7, y.d: 5, w: 4}):
+            both = [(e.lhs - e.rhs).subs(at) for e in (shorter, own)]
+            assert sympy.expand(both[0] - both[1]) == 0

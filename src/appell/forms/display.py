@@ -17,6 +17,7 @@ from sympy import Eq, Expr
 
 from appell import tidy
 from appell.errors import ModelError
+from appell.forms.absolute import AbsoluteValues, has_signs
 from appell.forms.effort import COLLECT, FACTOR, INSIDE, SIMPLIFY, Effort
 from appell.forms.names import named
 from appell.jets import QuaternionComponent
@@ -175,7 +176,8 @@ def lines(equations: Equations, style: str, closing: bool = False) -> list[Eq]:
     """The equations to show, in order: of motion, constraints, kinematics; or the solution. Found once for each style."""
     if style not in STYLES:
         raise ModelError(f"style is one of {', '.join(STYLES)}; not {style!r}")
-    return _find_lines(equations, style, closing)
+    found = _find_lines(equations, style, closing)
+    return list(map(AbsoluteValues().equation, found)) if has_signs(equations.system) else found
 
 
 def _characters(rows: list[Eq]) -> int:

@@ -1,0 +1,53 @@
+"""Absolute values as people write them: y sign y = |y|, y² sign y = y |y|, |y| sign y = y."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+from sympy import Eq
+
+from appell import tidy
+from appell.model import System
+from appell.remember import remembered
+
+
+@remembered
+def has_signs(system: System) -> bool:
+    """Whether an absolute value or a sign stands in the energies, forces or constraints."""
+    given = [system.kinetic, system.potential, *system.forces, *system.residuals]
+    return any(isinstance(e, sympy.Abs | sympy.sign) for x in given for e in tidy.parts(sympy.sympify(x)))
+
+
+class AbsoluteValues:
+    """written(expression): the equal one without the sign of what it multiplies; each part once."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, Any] = {}
+
+    def equation(self, e: Eq) -> Eq:
+        """Both sides."""
+        return Eq(self(e.lhs), self(e.rhs), evaluate=False)  # type: ignore[return-value]
+
+    def __call__(self, expr: Any) -> Any:
+        if not expr.args:
+            return expr
+        if expr not in self._known:
+            args = [self(x) for x in expr.args]
+            same = all(x is y for x, y in zip(args, expr.args, strict=True))
+            made = expr if same else expr.func(*args)
+            self._known[expr] = _without_signs(made) if made.is_Mul else made
+        return self._known[expr]
+
+
+def _without_signs(product: Any) -> Any:
+    """sign(y) yⁿ = |y| yⁿ⁻¹ and sign(y) |y|ⁿ = y |y|ⁿ⁻¹ for n > 0."""
+    if not product.is_Mul:
+        return product
+    powers = dict(x.as_base_exp() for x in product.args)
+    for step in [x for x, n in powers.items() if isinstance(x, sympy.sign) and n == 1]:
+        y = step.args[0]
+        for base, instead in ((sympy.Abs(y), y), (y, sympy.Abs(y)), (-y, -sympy.Abs(y))):
+            if powers.get(base, sympy.S.Zero).is_positive:
+                return _without_signs(product / step / base * instead)
+    return product
