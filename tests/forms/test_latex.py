@@ -37,8 +37,9 @@ def long_arguments() -> ap.System:
 @pytest.mark.skipif(ENGINE is None, reason="needs a TeX engine (Debian: texlive-latex-base)")
 def test_a_tex_engine_takes_every_form(tmp_path):
     examples = [ap.zoo.ALL[name]() for name in ("arm_with_joint_stops", "oscillator_between_stops", "constant_speed", "sleigh")]
-    systems = [example.system for example in (*examples, ap.zoo.suslov(), ap.zoo.billiard_ball())]
-    pages = [rf"\[{system._repr_latex_().strip('$')}\]" for system in (*systems, long_arguments())]
+    systems = [example.system for example in (*examples, ap.zoo.suslov(), ap.zoo.tippe_top())]
+    pages = [rf"\clearpage\noindent {system._repr_latex_()}" for system in (*systems, long_arguments())]
+    assert sum(page.count(r"\begin{aligned}") for page in pages) > len(pages)  # what is higher than a page is in blocks
     pages += [equations.latex("plain", environment="align*") for example in examples for equations in every_form(example)]
     (tmp_path / "forms.tex").write_text("\n".join([HEAD, *pages, r"\end{document}"]))
     run = [str(ENGINE), "-interaction=nonstopmode", "-draftmode", "-halt-on-error", "forms.tex"]

@@ -22,7 +22,7 @@ from appell.forms.effort import COLLECT, FACTOR, INSIDE, SIMPLIFY, Effort
 from appell.forms.names import named
 from appell.jets import QuaternionComponent
 from appell.letters import text as _text
-from appell.letters.rows import Statement, aligned
+from appell.letters.rows import Statement, aligned, displayed
 from appell.remember import remembered
 
 if TYPE_CHECKING:
@@ -281,4 +281,4 @@ def text(equations: Equations, style: str = "plain", closing: bool = False) -> s
 
 def notebook(equations: Equations) -> str:
     """What a notebook shows: simplified equations as display mathematics."""
-    return f"$\\displaystyle {latex(equations, 'simplified')}$"
+    return displayed([Statement(e.lhs, e.rhs) for e in lines(equations, "simplified")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,9 @@ from appell.typeset import PAGE, width
 
 EQUAL, QUAD = 16.0, 12.0
 """Widths of a sign = with its spaces and of the indentation (pt)."""
+
+HEIGHT, LINE = 500.0, 16.0
+"""Heights of a page and of a line with its distance to the next (pt)."""
 
 ENVIRONMENTS = ("aligned", "align*")
 """`aligned` stands in mathematics and stays in one piece; `align*` stands by itself and goes on over the end of a page."""
@@ -33,15 +37,40 @@ def aligned(statements: Sequence[Statement], environment: str = "aligned") -> st
     """The environment: left &= right where the left sides are short, else both sides one below the other."""
     if environment not in ENVIRONMENTS:
         raise ModelError(f"environment is one of {', '.join(map(repr, ENVIRONMENTS))}; not {environment!r}")
+    text = _environment(rows_of(statements), environment)
+    return text if environment == "aligned" else f"{{\\allowdisplaybreaks\n{text}}}"
+
+
+def displayed(statements: Sequence[Statement]) -> str:
+    """What a notebook shows: mathematics in one `aligned`, or, since that stays in one piece, in several where it is higher
+    than a page."""
+    blocks: list[list[str]] = [[]]
+    for row in rows_of(statements):
+        if blocks[-1] and sum(map(_height, [*blocks[-1], row])) > HEIGHT:
+            blocks.append([])
+        blocks[-1].append(row)
+    return "\n\n".join(f"$\\displaystyle {_environment(rows, 'aligned')}$" for rows in blocks)
+
+
+def _environment(rows: Sequence[str], name: str) -> str:
+    body = " \\\\\n".join(rows)
+    return f"\\begin{{{name}}}\n{body}\n\\end{{{name}}}"
+
+
+def _height(row: str) -> float:
+    """About the height of a row (pt), with fractions, fractions in fractions, and cases one below the other."""
+    nested = re.search(r"\\frac\{[^{}]*(\{[^{}]*\}[^{}]*)*\\frac", row)
+    return LINE * (1 + (r"\frac" in row) + bool(nested) + row.count(r"\\"))
+
+
+def rows_of(statements: Sequence[Statement]) -> list[str]:
+    """Rows that are not wider than a page, in as few as can be."""
     printer = Printer()
     piece = lambda side: _Said(side) if isinstance(side, str) else Piece.of(side, printer=printer)
     sides = [(piece(s.left), s.relation, piece(s.right)) for s in statements]
     columns = sorted({left.width for left, _, _ in sides if left.width <= PAGE - 2 * EQUAL} | {0.0}, reverse=True)
     layouts = [_layout(sides, column) for column in columns]
-    _, rows = min(layouts, key=lambda layout: (layout[0] > PAGE, len(layout[1])))
-    body = " \\\\\n".join(rows)
-    text = f"\\begin{{{environment}}}\n{body}\n\\end{{{environment}}}"
-    return text if environment == "aligned" else f"{{\\allowdisplaybreaks\n{text}}}"
+    return min(layouts, key=lambda layout: (layout[0] > PAGE, len(layout[1])))[1]
 
 
 class _Said:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from appell import tidy
 from appell.letters import latex
-from appell.letters.rows import Statement, aligned
+from appell.letters.rows import Statement, displayed
 from appell.model.friction import bound_latex
 from appell.typeset import latex_text
 
@@ -18,7 +18,7 @@ CLEARER = 0.8
 
 
 def shown(system: System) -> str:
-    """LaTeX of what the system says. A tree's T is a recursion and is left out."""
+    """Mathematics of what the system says, in blocks that fit a page. A tree's T is a recursion and is left out."""
     said = [("T", _energy(system._expressions()[0]))] if "kinetic" in system.__dict__ else []
     said += [("V", _energy(system.potential))] if system.potential != 0 else []
     said += [(f"Q_{{{latex(v)}}}", Q) for v, Q in zip(system.velocities, system.forces, strict=True) if Q != 0]
@@ -30,7 +30,7 @@ def shown(system: System) -> str:
         name = latex_text(fr.name)
         rows.append(Statement(rf"|\lambda_{{\mathrm{{{name}}}}}|", bound_latex(fr), r"\le"))
         rows += [Statement(rf"s_{{\mathrm{{{name}}}}}", slip) for slip in fr.slip]
-    return aligned(rows)
+    return displayed(rows)
 
 
 def _energy(expr: Any) -> Any:

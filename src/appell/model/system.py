@@ -141,7 +141,7 @@ class System(Vocabulary):
 
     def _repr_latex_(self) -> str:
         """What a notebook shows: T, V, forces, kinematics, constraints and faces."""
-        return f"$\\displaystyle {shown(self)}$"
+        return shown(self)
 
     # -- modes of friction ---------------------------------------------------------------------------------------------
 
