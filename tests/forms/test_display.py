@@ -48,7 +48,7 @@ def test_quaternions_read_like_euler():
 
 
 def test_chains_read_like_the_book():
-    first = tsenov(ap.zoo.n_pendulum(8).system).text().splitlines()[1]
+    first = tsenov(ap.zoo.n_pendulum(8).system).text("plain").splitlines()[1]
     assert unicodedata.normalize("NFC", "l₂ θ̈₂ (m₂ + m₃ + m₄ + m₅ + m₆ + m₇ + m₈) cos(") in first
 
 

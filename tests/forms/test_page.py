@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
+from dataclasses import replace
 
 import matplotlib.mathtext
 import pytest
@@ -28,9 +30,15 @@ print(ap.forms.appell(ap.zoo.sleigh().system, ap.zoo.sleigh().pseudo).text("solv
 
 
 def test_the_same_text_in_every_run():
-    run = lambda seed: subprocess.run(
-        [sys.executable, "-c", PRINT], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
-    ).stdout
+    run = lambda seed: (
+        subprocess.run(
+            [sys.executable, "-c", PRINT],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+    )
     first = run("1")
     assert "ω̇" in first and first == run("77")
 
@@ -53,6 +61,19 @@ def test_the_sleigh_as_a_book_has_it():
     u, w = form.objects["pseudo"].speeds
     solved = form.solve()
     assert sympy.simplify(solved[w.d] + m * a * u * w / (J + m * a**2)) == 0
+
+
+@pytest.mark.parametrize("form", ["lagrange", "appell", "kane", "hamel"])
+def test_equations_are_what_is_displayed(form):
+    top = ap.zoo.heavy_top()
+    found = getattr(ap.forms, form)(top.system, **({} if form == "lagrange" else {"pseudo": top.pseudo}))
+    written = [f"  {text(e.lhs)} = {text(e.rhs)}" for e in found.equations]
+    assert found.text().splitlines()[1 : 1 + len(written)] == written and str(found) == found.text() == found.text("simplified")
+    assert found._repr_latex_() == f"$\\displaystyle {found.latex()}$"
+    assert sum(map(len, written)) < 1000 and len(found.text("plain")) >= len(found.text())
+    again = replace(found, equations=found.derived[1:])
+    assert again.derived == found.derived[1:] and again.equations == found.equations[1:]
+    assert pickle.loads(pickle.dumps(found)).derived == found.derived
 
 
 def test_three_bodies_are_shown_at_once():

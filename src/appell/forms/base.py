@@ -172,6 +172,18 @@ def _with_faces(equations: Equations, form: str) -> Equations:
     return made
 
 
+class _Displayed:
+    """Equations of motion that are given as derived and read as displayed."""
+
+    def __get__(self, instance: Any, owner: type | None = None) -> tuple[Eq, ...]:
+        if instance is None:
+            raise AttributeError("equations")  # a field without a default
+        return display.of_motion(instance)
+
+    def __set__(self, instance: Any, value: tuple[Eq, ...]) -> None:
+        instance.__dict__["derived"] = tuple(value)
+
+
 @dataclass(frozen=True, eq=False)
 class Equations:
     """Equations of motion in one classical form.
@@ -180,7 +192,8 @@ class Equations:
     ----------
     form: its name; system: what it was derived from.
     provenance: a sentence that says from what, and by which equation of which source.
-    equations: the equations of motion, as the book writes them.
+    equations: the equations of motion as they are displayed, simplified; derived: the same as the form's own route gave them,
+        which is what is evaluated, solved and judged. `Equations(equations=…)` and `replace(…, equations=…)` take the latter.
     kinematics: how the coordinates move, where q̇ are not the velocities themselves (q̇ = N v + n0, q̇ = h π̇ + h0).
     rows: what closes the equations: the constraints at the level of accelerations, q̈ in pseudo-accelerations, equations for Λ.
     unknowns: what `equations` and `rows` determine together, linearly unless a row is nonlinear in the accelerations:
@@ -199,9 +212,9 @@ class Equations:
     route: Form
     system: System
     provenance: str
-    equations: tuple[Eq, ...]
-    unknowns: tuple[Symbol, ...]
-    multipliers: tuple[Expr, ...]
+    equations: _Displayed = _Displayed()  # type: ignore[misc]  (a descriptor without a default)
+    unknowns: tuple[Symbol, ...]  # type: ignore[misc]
+    multipliers: tuple[Expr, ...]  # type: ignore[misc]
     rows: Lazy[tuple[Eq, ...]] = Lazy(Later(tuple))  # noqa: RUF009 (a descriptor)
     kinematics: tuple[Eq, ...] = ()
     definitions: Mapping[Symbol, Expr] = field(default_factory=lambda: MappingProxyType({}))
@@ -220,7 +233,8 @@ class Equations:
     def __getstate__(self) -> dict[str, Any]:
         """What was derived, without what was computed from it."""
         plain = lambda x: dict(x) if isinstance(x, MappingProxyType) else x
-        return {one.name: plain(getattr(self, one.name)) for one in fields(self)}
+        names = ["derived" if one.name == "equations" else one.name for one in fields(self)]
+        return {name: plain(getattr(self, name)) for name in names}
 
     @property
     def form(self) -> str:
@@ -238,7 +252,7 @@ class Equations:
     @cached_property
     def residuals(self) -> tuple[Expr, ...]:
         """lhs − rhs of `equations` and `rows`, in that order."""
-        sides: list[tuple[Any, Any]] = [(e.lhs, e.rhs) for e in (*self.equations, *self.rows)]
+        sides: list[tuple[Any, Any]] = [(e.lhs, e.rhs) for e in (*self.derived, *self.rows)]
         return tuple(lhs - rhs for lhs, rhs in sides)
 
     @cached_property
@@ -388,22 +402,22 @@ class Equations:
 
     # -- for people ----------------------------------------------------------------------------------------------------
 
-    def latex(self, style: str = "plain", *, closing: bool = False, environment: str = "aligned") -> str:
-        """LaTeX; style is "plain" (as derived), "simplified" or "solved". `closing` shows rows that the kinematics imply.
+    def latex(self, style: str = "simplified", *, closing: bool = False, environment: str = "aligned") -> str:
+        """LaTeX; style is "simplified", "plain" (as derived) or "solved". `closing` shows rows that the kinematics imply.
 
         The environment "aligned" stands in mathematics, in one piece; "align*" by itself, and goes on over the end of a page.
         """
         return display.latex(self, style, closing, environment)
 
-    def text(self, style: str = "plain", *, closing: bool = False) -> str:
-        """Unicode text; style is "plain" (as derived), "simplified" or "solved". `closing` as in `latex`."""
+    def text(self, style: str = "simplified", *, closing: bool = False) -> str:
+        """Unicode text; style is "simplified", "plain" (as derived) or "solved". `closing` as in `latex`."""
         return display.text(self, style, closing)
 
     def __str__(self) -> str:
         return self.text()
 
     def __repr__(self) -> str:
-        return f"<Equations {self.form} of {self.system.name}: {len(self.equations)} in {len(self.unknowns)} unknowns>"
+        return f"<Equations {self.form} of {self.system.name}: {len(self.derived)} in {len(self.unknowns)} unknowns>"
 
     def report(self, path: Any, *, title: str | None = None) -> Any:
         """Writes the model and these equations, plain, simplified and solved, to one page (.html), and returns its path."""

@@ -1,9 +1,10 @@
 """Equations for people: LaTeX, Unicode text, notebooks.
 
-Three styles: "plain" shows the equations as they were derived; "simplified" collects them by velocities, accelerations and
-multipliers, uses |q| = 1 of unit quaternions, and simplifies each term on its own; "solved" gives the accelerations and
-reactions, where these are long with names for what they share. Nothing long is ever expanded, and simplification stops when
-its allowance of operations is spent: the equations of six coordinates print in seconds, and as the same text in every run.
+Three styles: "plain" shows the equations as they were derived; "simplified", which is shown unless another is asked for,
+collects them by velocities, accelerations and multipliers, uses |q| = 1 of unit quaternions, and simplifies each term on its
+own; "solved" gives the accelerations and reactions, where these are long with names for what they share. Nothing long is ever
+expanded, and simplification stops when its allowance of operations is spent: the equations of six coordinates print in seconds,
+and as the same text in every run.
 What only closes the equations (π̈ = d/dt of (5), f̈ = 0 beside q̇ = h π̇ + h_0) is shown on request, `closing=True`.
 """
 
@@ -201,7 +202,7 @@ def _find_lines(equations: Equations, style: str, closing: bool) -> list[Eq]:
     if style == "solved":
         return [equal(symbol, value) for symbol, value in _solution(equations, closing).items()]  # type: ignore[misc]
     rows = [row for row in equations.rows if closing or not _closes(equations, row)]
-    shown = [*equations.equations, *rows, *equations.kinematics]
+    shown = [*equations.derived, *rows, *equations.kinematics]
     if style == "plain":
         return _with_names(shown, equations)
     if _characters(shown) > BOOK:
@@ -229,11 +230,11 @@ def _solution(equations: Equations, closing: bool) -> dict[Any, Any]:
 
 
 @remembered
-def of_motion(equations: Equations) -> list[Eq]:
+def of_motion(equations: Equations) -> tuple[Eq, ...]:
     """The equations of motion alone, simplified: what `lines` begins with."""
     if equations.shortest:
-        return list(equations.equations)
-    return _simplified_lines(equations.equations, len(equations.equations) if equations.collected else 0, BUDGET)
+        return equations.derived
+    return tuple(_simplified_lines(equations.derived, len(equations.derived) if equations.collected else 0, BUDGET))
 
 
 def _simplified_lines(shown: Sequence[Eq], known: int, budget: float) -> list[Eq]:
@@ -268,12 +269,12 @@ def _is_closing(equations: Equations, unknown: object) -> bool:
     return solved and unknown in equations.system.accelerations and unknown not in pseudo.accelerations
 
 
-def latex(equations: Equations, style: str = "plain", closing: bool = False, environment: str = "aligned") -> str:
+def latex(equations: Equations, style: str = "simplified", closing: bool = False, environment: str = "aligned") -> str:
     """An `aligned` environment, one equation a line; sums that are longer than a page is wide go on in the next one."""
     return aligned([Statement(e.lhs, e.rhs) for e in lines(equations, style, closing)], environment)
 
 
-def text(equations: Equations, style: str = "plain", closing: bool = False) -> str:
+def text(equations: Equations, style: str = "simplified", closing: bool = False) -> str:
     """One equation a line in Unicode, after a heading with the provenance."""
     heading = f"{equations.form} equations of {equations.system.name}, {equations.provenance}"
     return "\n".join([heading, *(f"  {_text(e.lhs)} = {_text(e.rhs)}" for e in lines(equations, style, closing))])

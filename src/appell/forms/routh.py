@@ -71,7 +71,7 @@ class Routh(Form):
             route=self,
             system=system,
             provenance=f"{self.source} from Routh's function with {names}{velocity.note}; {folded}",
-            equations=tuple(_mapped(e, write) for e in sheet.equations),
+            equations=tuple(_mapped(e, write) for e in sheet.derived),
             rows=tuple(_mapped(e, write) for e in sheet.rows),
             unknowns=sheet.unknowns,
             multipliers=(),
