@@ -19,7 +19,7 @@ from sympy import Eq, Expr
 from appell import tidy
 from appell.errors import ModelError
 from appell.forms.absolute import AbsoluteValues, has_signs
-from appell.forms.effort import COLLECT, FACTOR, INSIDE, SIMPLIFY, Effort
+from appell.forms.effort import COLLECT, FACTOR, INSIDE, SIMPLIFY, TRY, Effort
 from appell.forms.names import named
 from appell.jets import QuaternionComponent
 from appell.letters import text as _text
@@ -107,7 +107,7 @@ def _simplified(expr: Expr, effort: Effort, collected: bool, parts: set[Any], me
         terms_there = tidy.count(short, limit)
     turning = any(isinstance(e, QuaternionComponent) for e in parts)
     known = collected and short is whole and terms_there <= tidy.SMALL and not turning
-    if not known and terms_there <= limit and effort.spend(each * terms_there):
+    if not known and terms_there <= limit and effort.spend(each * terms_there + TRY):
         short = tidy.shorter(short, limit, True, floats)
     ways = [whole, short]
     if effort.spend(FACTOR * size):

@@ -46,5 +46,8 @@ class Effort:
 COLLECT, SIMPLIFY, FACTOR, INSIDE = 20, 400, 5, 60
 """Operations a term of multiplying out, and a node of `sympy.simplify`, of taking common factors out, and of tidying inside."""
 
+TRY = 500
+"""Operations of trying other ways to write an expression, however few its terms are."""
+
 Amount = Any
 """A number or an `Effort`."""
