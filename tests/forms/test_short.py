@@ -19,7 +19,7 @@ from appell.forms.lagrange import euler_lagrange
 from appell.forms.numbers import Tape, arithmetic
 from appell.forms.symbolic import probe, solve
 from appell.letters import latex, text
-from appell.tidy import collected, length
+from appell.tidy import collected, factored_out, length
 from appell.tidy.sums import _order
 
 SYMPY = json.loads((Path(__file__).parents[2] / "docs" / "forms" / "pages.json").read_text())["forms"]
@@ -107,6 +107,13 @@ def test_books_write_masses_first_and_begin_with_what_is_added():
     assert latex(2 * h * a.d - h**2 * b + b.dd) == r"\ddot{b} + 2 h \dot{a} - h^{2} b"
     assert text(m * g * h) == "m g h" and text(h**2 * m * a.d**2 / 2) == "m h² ȧ²/2"
     assert text(sin(b - a)) == "sin(b − a)" and text(-g + h) == "h − g" and text(sympy.Abs(a)) == "|a|"
+
+
+def test_some_denominators_are_common():
+    r, k = ap.parameters("r k", positive=True)
+    one, two = a.d, b.d
+    way = factored_out(two**2 / (m * r**3 * sin(a) ** 2) + one**2 / (m * r**3) - k / r**2)
+    assert len(text(way)) <= len("(ȧ² + ḃ²/sin(a)² − m k r)/(m r³)")
 
 
 def test_products_and_sums_are_ordered_as_sympy_does():

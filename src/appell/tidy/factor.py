@@ -16,6 +16,10 @@ def factored_out(expr: Any) -> Any:
     return expr if made.size >= whole.size else made.expression(number)
 
 
+LITTLE = 16
+"""A fraction instead of a sum of several has to be shorter by this part: people like sums."""
+MANY = 6
+"""Bases in denominators up to which one after the other is put below all terms."""
 Way = tuple[int, Callable[[], Sum]]
 """The length of a sum to be, and how it is made."""
 
@@ -95,8 +99,21 @@ class Factoring:
         columns = {x: [powers.get(x, 0) for _, powers in terms] for x in bases}
         lowest = {x: low for x, column in columns.items() if (low := min(column))}
         shared = {x: p for x, p in ((x, low if low > 0 else min(0, max(columns[x]))) for x, low in lowest.items()) if p}
-        ways = [shared] if shared == lowest else [shared, lowest]
-        return [self._taken_out(terms, common) for common in ways if common]
+        if shared == lowest:
+            return [self._taken_out(terms, shared)] if shared else []
+        ways = [self._taken_out(terms, common) for common in (shared, lowest) if common]
+        return [*ways, *self._some_below(terms, shared, lowest)]
+
+    def _some_below(self, terms: list[Term], shared: dict[Any, int], lowest: dict[Any, int]) -> list[Way]:
+        """With the denominators of some of the bases only: a/(b c) + d/(b e) − f as (a/c + d/e − b f)/b."""
+        below = [x for x, low in lowest.items() if low < shared.get(x, 0)]
+        common, best = shared, None
+        for x in below if 1 < len(below) <= MANY else ():
+            trial = {**common, x: lowest[x]}
+            way = self._taken_out(terms, trial)
+            if best is None or way[0] <= best[0]:
+                common, best = trial, way
+        return [] if best is None else [(best[0] + best[0] // LITTLE, best[1])]
 
     def _taken_out(self, terms: list[Term], common: dict[Any, int]) -> Way:
         number = content([c for c, _ in terms]) if self._exact else 1
