@@ -12,8 +12,8 @@ from tests.forms.judging import close, disagreement, judged, value, zero
 
 from appell.errors import FormNotApplicable
 from appell.forms import appell, chaplygin, lagrange, nielsen, tsenov
-from appell.forms.base import directions, generalized_forces
 from appell.forms.lagrange import euler_lagrange
+from appell.forms.parts import directions, generalized_forces
 from appell.jets import coordinates, parameters, partial, t, total_derivative
 from appell.model import Constraint, Force, Particle, System
 
@@ -30,9 +30,7 @@ SECOND = z.d * z.dd + (2 + y.d**2) * x.dd - y.dd + x
 @cache
 def system(order: int) -> System:
     residual = FIRST if order == 1 else SECOND
-    return System(
-        q, bodies=[Particle(m, R)], loads=[Force(F, at=R)], constraints=[Constraint(residual, name="constraint")]
-    )
+    return System(q, bodies=[Particle(m, R)], loads=[Force(F, at=R)], constraints=[Constraint(residual, name="constraint")])
 
 
 @cache

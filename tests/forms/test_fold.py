@@ -350,7 +350,7 @@ def integrate(F: Fold, start: dict, parameters: dict, until: float, e: float = 1
         events = [lambda t, z, sheet, w=w: z[0] - w for w in walls]
         for event, w in zip(events, walls, strict=True):
             event.terminal = True
-            event.direction = (-sigma if not F.two_sided else (-1 if w == walls[0] else 1))
+            event.direction = -sigma if not F.two_sided else (-1 if w == walls[0] else 1)
         options = {"rtol": 1e-12, "atol": 1e-13, "events": events, "max_step": 0.05, "args": (sigma,)}
         sol = solve_ivp(right, (time, until), z, "DOP853", **options)
         time, z = sol.t[-1], sol.y[:, -1].copy()

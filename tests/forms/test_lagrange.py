@@ -9,7 +9,8 @@ from sympy import cos, sin
 
 import appell as ap
 from appell.forms import lagrange
-from appell.forms.base import Multiplier, multiplier_symbols
+from appell.forms.base import Multiplier
+from appell.forms.parts import multiplier_symbols
 
 
 def skate():

@@ -12,11 +12,11 @@ from sympy import cos, sin, tan
 
 import appell as ap
 from appell.forms import expanded
-from appell.forms.base import directions, generalized_forces, multiplier_symbols
 from appell.forms.display import lines
 from appell.forms.effort import Effort
 from appell.forms.lagrange import euler_lagrange
 from appell.forms.numbers import Tape, arithmetic
+from appell.forms.parts import directions, generalized_forces, multiplier_symbols
 from appell.forms.symbolic import probe, solve
 from appell.letters import latex, text
 from appell.tidy import collected, factored_out, length

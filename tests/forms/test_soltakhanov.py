@@ -15,8 +15,8 @@ from sympy import Matrix, cos, sin
 from tests.forms.judging import close, disagreement, judged, value
 
 from appell.forms import lagrange, maggi
-from appell.forms.base import acceleration_rows, directions, generalized_forces
 from appell.forms.lagrange import euler_lagrange
+from appell.forms.parts import acceleration_rows, directions, generalized_forces
 from appell.jets import coordinates, parameters, partial, t
 from appell.model import Constraint, System
 
@@ -76,9 +76,7 @@ def test_soltakhanov_1_2():
     g, u, at = metric(), (1, *v), (t, *q)
     slope = lambda i, j, n: partial(sympy.sympify(g[i][j]), at[n])
     for s, E in enumerate(euler_lagrange(system()), start=1):
-        gamma = sum(
-            (slope(s, i, j) + slope(s, j, i) - slope(i, j, s)) / 2 * u[i] * u[j] for i in range(4) for j in range(4)
-        )
+        gamma = sum((slope(s, i, j) + slope(s, j, i) - slope(i, j, s)) / 2 * u[i] * u[j] for i in range(4) for j in range(4))
         assert sympy.expand(E - sum(g[s][j] * a[j - 1] for j in range(1, 4)) - gamma) == 0
     assert disagreement(lagrange(system()), VALUES) < 1e-12
 

@@ -19,9 +19,7 @@ Delta = sympy.Symbol("Delta", real=True)
 M = sympy.Symbol("M", real=True)  # sgn cos φ
 
 R_RATE = -h * r * sin(phi) ** 2 - Omega * Delta * M * sin(phi) + epsilon / Omega * M * sin(phi) * sin(psi)
-PHI_RATE = (
-    Omega - h * sin(phi) * cos(phi) - Omega / r * Delta * M * cos(phi) + epsilon / (r * Omega) * M * cos(phi) * sin(psi)
-)
+PHI_RATE = Omega - h * sin(phi) * cos(phi) - Omega / r * Delta * M * cos(phi) + epsilon / (r * Omega) * M * cos(phi) * sin(psi)
 PHI_RATE_PRINTED = PHI_RATE + epsilon / (r * Omega) * M * cos(phi) * (sin(phi) - sin(psi))
 
 

@@ -46,7 +46,7 @@ def _without_signs(product: Any) -> Any:
         return product
     powers = dict(x.as_base_exp() for x in product.args)
     for step in [x for x, n in powers.items() if isinstance(x, sympy.sign) and n == 1]:
-        y = step.args[0]
+        y: Any = step.args[0]
         for base, instead in ((sympy.Abs(y), y), (y, sympy.Abs(y)), (-y, -sympy.Abs(y))):
             if powers.get(base, sympy.S.Zero).is_positive:
                 return _without_signs(product / step / base * instead)

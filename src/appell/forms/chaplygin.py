@@ -18,11 +18,12 @@ import sympy
 from sympy import Expr, Matrix, Symbol
 
 from appell.errors import FormNotApplicable, ModelError
-from appell.forms.base import Equations, Form, equation, generalized_forces
+from appell.forms.base import Equations, Form
 from appell.forms.derivation import gradient, restricted
 from appell.forms.lagrange import euler_lagrange
 from appell.forms.matrices import Table, inverse, row_times, samples
 from appell.forms.numbers import magnitude
+from appell.forms.parts import equation, generalized_forces
 from appell.forms.pseudo import (
     Rows,
     best_independent,

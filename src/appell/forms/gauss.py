@@ -29,10 +29,11 @@ import sympy
 from sympy import Expr
 
 from appell.forms import laws
-from appell.forms.base import Equations, Form, Values, acceleration_rows, generalized_forces, nonlinear_rows
+from appell.forms.base import Equations, Form, Values
 from appell.forms.derivation import gradient, partial
 from appell.forms.multipliers import with_multipliers, work
 from appell.forms.numbers import Arithmetic
+from appell.forms.parts import acceleration_rows, generalized_forces, nonlinear_rows
 from appell.forms.secular import Secular, is_quadratic
 from appell.jets import t
 from appell.model import System

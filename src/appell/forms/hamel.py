@@ -25,10 +25,11 @@ from typing import Any
 import sympy
 from sympy import Expr, Matrix, Symbol
 
-from appell.forms.base import Equations, Form, equation, generalized_forces
+from appell.forms.base import Equations, Form
 from appell.forms.derivation import along, gradient, partial, restricted
 from appell.forms.lagrange import closes, shortened, twist
 from appell.forms.matrices import row_times
+from appell.forms.parts import equation, generalized_forces
 from appell.forms.pseudo import (
     PseudoVelocities,
     liberated_from,

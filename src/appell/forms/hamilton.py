@@ -23,19 +23,11 @@ import sympy
 from sympy import Expr, Matrix, Symbol
 
 from appell.errors import FormNotApplicable
-from appell.forms.base import (
-    Equations,
-    Form,
-    acceleration_rows,
-    directions,
-    equation,
-    generalized_forces,
-    multiplier_symbols,
-    nonlinear_rows,
-)
+from appell.forms.base import Equations, Form
 from appell.forms.derivation import Derivation, along, gradient, partial, restricted
 from appell.forms.mass import Quadratic, is_short
 from appell.forms.matrices import Table, row_times
+from appell.forms.parts import acceleration_rows, directions, equation, generalized_forces, multiplier_symbols, nonlinear_rows
 from appell.forms.pseudo import (
     PseudoVelocities,
     check_names,

@@ -19,10 +19,11 @@ from typing import Any
 import sympy
 from sympy import Expr, Symbol
 
-from appell.forms.base import Equations, Form, equation, generalized_forces
+from appell.forms.base import Equations, Form
 from appell.forms.chaplygin import Split
 from appell.forms.derivation import along, gradient
 from appell.forms.kane import inertia_forces
+from appell.forms.parts import equation, generalized_forces
 from appell.forms.pseudo import best_independent, liberated_by, refusal
 from appell.model import System
 

@@ -15,9 +15,10 @@ from typing import Any
 
 import sympy
 
-from appell.forms.base import Equations, Form, equation, generalized_forces
+from appell.forms.base import Equations, Form
 from appell.forms.lagrange import euler_lagrange
 from appell.forms.matrices import row_times
+from appell.forms.parts import equation, generalized_forces
 from appell.forms.pseudo import PseudoVelocities, liberated, needs_coordinates, refusal, suggest
 from appell.model import System
 

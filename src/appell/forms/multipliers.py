@@ -14,9 +14,9 @@ import sympy
 from sympy import Expr, Symbol
 
 from appell.forms import expanded
-from appell.forms.base import (
-    Equations,
-    Form,
+from appell.forms.base import Equations, Form
+from appell.forms.derivation import Replacement
+from appell.forms.parts import (
     acceleration_rows,
     directions,
     equation,
@@ -25,7 +25,6 @@ from appell.forms.base import (
     multiplier_symbols,
     nonlinear_rows,
 )
-from appell.forms.derivation import Replacement
 from appell.model import System
 from appell.remember import Later
 from appell.tidy import collected

@@ -22,19 +22,11 @@ from sympy import Expr, Matrix
 
 from appell import tidy
 from appell.errors import FormNotApplicable
-from appell.forms.base import (
-    Equations,
-    Form,
-    acceleration_rows,
-    directions,
-    equation,
-    kinematics_of,
-    multiplier_symbols,
-    nonlinear_rows,
-)
+from appell.forms.base import Equations, Form
 from appell.forms.derivation import along, gradient, partial, restricted
 from appell.forms.lagrange import closes, shortened
 from appell.forms.matrices import Table, inverse, row_times
+from appell.forms.parts import acceleration_rows, directions, equation, kinematics_of, multiplier_symbols, nonlinear_rows
 from appell.forms.pseudo import PseudoVelocities
 from appell.jets import t
 from appell.model import System

@@ -28,11 +28,12 @@ from sympy import Eq, Expr, Symbol
 
 from appell.errors import ModelError
 from appell.forms import laws
-from appell.forms.base import Equations, Form, Values, equation
+from appell.forms.base import Equations, Form, Values
 from appell.forms.fold.algebra import entries
 from appell.forms.fold.chart import free_name, names_of
 from appell.forms.fold.fold import Fold, fold
 from appell.forms.numbers import Arithmetic
+from appell.forms.parts import equation
 from appell.jets import Parameter, Speed, total_derivative
 from appell.model import System
 

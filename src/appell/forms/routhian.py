@@ -18,20 +18,13 @@ import sympy
 from sympy import Expr, Matrix, Symbol
 
 from appell.errors import FormNotApplicable, SingularConfiguration
-from appell.forms.base import (
-    Equations,
-    Form,
-    acceleration_rows,
-    directions,
-    equation,
-    multiplier_symbols,
-    nonlinear_rows,
-)
+from appell.forms.base import Equations, Form
 from appell.forms.derivation import along, gradient, partial, restricted
 from appell.forms.hamilton import momentum_symbols
 from appell.forms.mass import Quadratic
 from appell.forms.matrices import row_times
 from appell.forms.numbers import Tape, arithmetic, magnitude
+from appell.forms.parts import acceleration_rows, directions, equation, multiplier_symbols, nonlinear_rows
 from appell.forms.pseudo import needs_coordinates
 from appell.forms.symbolic import STEPWISE, probe
 from appell.model import System

@@ -28,6 +28,7 @@ Array = NDArray[np.float64]
 STARTS = 24
 ITERATIONS = 40
 
+
 def least(equations: Equations, values: dict, numbers: Arithmetic) -> dict:
     """The unknowns at the stationary point of least `equations.criterion`, among those that multistart Newton finds."""
     problem = _problem(equations)

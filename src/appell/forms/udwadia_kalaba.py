@@ -20,21 +20,13 @@ import sympy
 from sympy import Matrix
 
 from appell.forms import laws
-from appell.forms.base import (
-    Equations,
-    Form,
-    Values,
-    acceleration_rows,
-    equation,
-    generalized_forces,
-    multiplier_symbols,
-    nonlinear_rows,
-)
+from appell.forms.base import Equations, Form, Values
 from appell.forms.derivation import gradient, partial, restricted
 from appell.forms.linear import Undetermined, solve_linear
 from appell.forms.mass import Quadratic, is_short
 from appell.forms.matrices import row_times
 from appell.forms.numbers import FLOAT, Arithmetic, Tape, arithmetic
+from appell.forms.parts import acceleration_rows, equation, generalized_forces, multiplier_symbols, nonlinear_rows
 from appell.forms.pseudo import PseudoAcceleration, check_names, needs_coordinates
 from appell.jets import t
 from appell.model import System

@@ -21,10 +21,11 @@ from typing import Any
 import sympy
 from sympy import Expr, Matrix, Symbol
 
-from appell.forms.base import Equations, Form, equation, generalized_forces
+from appell.forms.base import Equations, Form
 from appell.forms.chaplygin import Split
 from appell.forms.derivation import along, gradient, partial, restricted
 from appell.forms.matrices import row_times
+from appell.forms.parts import equation, generalized_forces
 from appell.forms.pseudo import best_independent, liberated_by, needs_coordinates, refusal
 from appell.model import System
 

@@ -26,11 +26,11 @@ from sympy import Expr
 from appell.backends import vm_function
 from appell.errors import AppellError
 from appell.forms import lagrange
-from appell.forms.base import directions
 from appell.forms.derivation import along, gradient
 from appell.forms.display import simplified
 from appell.forms.manifold import Projection
 from appell.forms.numbers import Tape, arithmetic
+from appell.forms.parts import directions
 from appell.graph import Fn
 from appell.jets import Coordinate, t, total_derivative
 from appell.model import Face, System

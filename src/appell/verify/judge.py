@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import AppellError, SingularConfiguration, Status
-from appell.forms.base import Equations, Form, directions
+from appell.forms.base import Equations, Form
 from appell.forms.manifold import Projection, State
 from appell.forms.numbers import FLOAT, Arithmetic, Tape, arithmetic, magnitude
+from appell.forms.parts import directions
 from appell.jets import t
 from appell.model import System
 from appell.model.prescription import moments

@@ -32,11 +32,11 @@ from numpy.typing import ArrayLike, NDArray
 from sympy import Matrix
 
 from appell.errors import FormNotApplicable, ModelError, SingularConfiguration
-from appell.forms.base import directions, generalized_forces, multiplier_symbols, nonlinear_rows
 from appell.forms.derivation import gradient
 from appell.forms.display import simplified
 from appell.forms.lagrange import Lagrange
 from appell.forms.matrices import samples
+from appell.forms.parts import directions, generalized_forces, multiplier_symbols, nonlinear_rows
 from appell.forms.pseudo import PseudoVelocities, Rows, independent_rows, suggest
 from appell.letters import letter
 from appell.letters import text as _text

@@ -1,0 +1,79 @@
+"""What every form reads off a system: forces, rows, directions of the reactions, multipliers, kinematics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+from sympy import Eq, Expr
+
+from appell.forms import laws
+from appell.forms.derivation import along, gradient, partial
+from appell.model import Constraint, System
+from appell.model.multiplier import Multiplier
+from appell.remember import remembered
+
+
+def equation(lhs: Any, rhs: Any) -> Eq:
+    """lhs = rhs as written: never evaluated to True."""
+    return Eq(sympy.sympify(lhs), sympy.sympify(rhs), evaluate=False)  # type: ignore[return-value]
+
+
+def multiplier_symbols(system: System) -> tuple[Multiplier, ...]:
+    """One Λ a constraint, in the order of `system.constraints`; as it stands in the forces where it does."""
+    plain = [c.name.replace(" ", "").replace("_", "").isalnum() and len(c.name) <= 24 for c in system.constraints]
+    labels = [c.name if ok else str(i + 1) for i, (c, ok) in enumerate(zip(system.constraints, plain, strict=True))]
+    if len(set(labels)) < len(labels):
+        labels = [str(i + 1) for i in range(len(labels))]
+    written = laws.in_forces(system)
+    if not written:
+        return tuple(map(Multiplier, labels))
+    given = [c.multiplier for c in system.constraints]
+    return tuple(own if own in written else Multiplier(label) for own, label in zip(given, labels, strict=True))
+
+
+@remembered
+def generalized_forces(system: System) -> tuple[Expr, ...]:
+    """Q_i = forces_i − Σ_j ∂V/∂q_j ∂q̇_j/∂v_i, (nv,)."""
+    V_q = dict(zip(system.coordinates, gradient(system.potential, system.coordinates), strict=True))
+    rates = [(V_q[q], rate) for q, rate in system.rates.items() if V_q[q] != 0]
+    return tuple(
+        Q - sympy.Add(*(slope * partial(v)(rate) for slope, rate in rates))
+        for Q, v in zip(system.forces, system.velocities, strict=True)
+    )
+
+
+@remembered
+def tower(system: System, row: int) -> tuple[Expr, ...]:
+    """(f, ḟ, f̈), (f, ḟ) or (f,): a constraint and its derivatives along the motion up to the accelerations."""
+    levels, d_dt = [system.residuals[row]], along(system.rates)
+    for _ in range(system.constraints[row].order, 2):
+        levels.append(d_dt(levels[-1]))
+    return tuple(levels)
+
+
+def acceleration_rows(system: System) -> tuple[Expr, ...]:
+    """r(t, q, v, a), one a constraint: f̈ of a holonomic one, ḟ of one of first order, f of one of second order."""
+    return tuple(tower(system, i)[-1] for i in range(len(system.constraints)))
+
+
+@remembered
+def directions(system: System) -> tuple[tuple[Expr, ...], ...]:
+    """W_k = ∂ḟ/∂v (order 0, equal to ∂f/∂q for v = q̇), ∂f/∂v (order 1), ∂f/∂a (order 2), or the given reaction; (rows, nv)."""
+
+    def ideal(i: int, c: Constraint) -> tuple[Expr, ...]:
+        if c.order == 2:
+            return tuple(gradient(system.residuals[i], system.accelerations))
+        return tuple(gradient(tower(system, i)[1 - c.order], system.velocities))
+
+    return tuple(given or ideal(i, c) for i, (c, given) in enumerate(zip(system.constraints, system.reactions, strict=True)))
+
+
+def nonlinear_rows(system: System) -> tuple[int, ...]:
+    """The constraints that are nonlinear in the accelerations."""
+    return tuple(i for i, c in enumerate(system.constraints) if c.order == 2 and not c.linear)
+
+
+def kinematics_of(system: System) -> tuple[Eq, ...]:
+    """q̇ = N v + n0 for the coordinates that have kinematics of their own; empty for v = q̇."""
+    return tuple(equation(q.d, rate) for q, rate in system.rates.items() if rate != q.d)
