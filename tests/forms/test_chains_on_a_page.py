@@ -17,7 +17,8 @@ from appell.forms.derivation import restricted
 from appell.forms.display import lines
 from appell.forms.effort import Effort
 from appell.forms.names import named
-from appell.forms.symbolic import solve
+from appell.forms.numbers import Tape, arithmetic
+from appell.forms.symbolic import probe, solve
 from appell.tidy.sums import Sum, multiplied
 
 
@@ -44,6 +45,24 @@ def closed(n: int) -> ap.System:
 def test_the_page_of_a_chain_is_as_short_as_lagranges(form):
     shown = len(ap.forms.FORMS[form](chain(4)).text("simplified"))
     assert shown < 1.6 * len(ap.forms.lagrange(chain(4)).text("simplified")) < 1600
+
+
+def test_relative_velocities_are_written_with_names():
+    """Joint rates of a chain make long equations, whose page names what they share, and says the same."""
+    system = ap.zoo.n_pendulum(8).system
+    q = system.coordinates
+    rates = {f"w{i + 1}": x.d - (q[i - 1].d if i else 0) for i, x in enumerate(q)}
+    found = ap.forms.kane(system, pseudo=rates)
+    page, numbers = lines(found, "simplified"), arithmetic(50)
+    assert len(found.text()) < 20_000
+    symbols = sorted(set().union(*(e.free_symbols for e in (*found.derived, *found.kinematics))), key=str)
+    values = {s: numbers.number(probe(s, i, 1)) for i, s in enumerate(symbols)}
+    at = lambda e: Tape([e.lhs - e.rhs])(values, numbers)[0]
+    n = len(page) - len(found.derived) - len(found.kinematics)
+    for name in page[:n]:
+        values[name.lhs] = Tape([name.rhs])(values, numbers)[0]
+    for shown, given in zip(page[n:], (*found.derived, *found.kinematics), strict=True):
+        assert abs(at(shown) - at(given)) < 1e-40 * (1 + abs(at(given)))
 
 
 def test_named_velocities_and_accelerations_are_judged(monkeypatch):

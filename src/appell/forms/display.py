@@ -46,6 +46,8 @@ ANGLES = 4
 """Angles of which an expression is multiplied out at the usual price."""
 PAGE = 5_000
 """Characters from which a solution is shown with names for what its parts share."""
+LEAFLET = 60_000
+"""Characters from which equations are, where that makes them half as long."""
 BOOK = 300_000
 """Characters from which equations are, too: written out, a closed chain of 12 links would fill a hundred million."""
 BUDGET = 3.0
@@ -186,9 +188,7 @@ def _characters(rows: list[Eq]) -> int:
 
 
 def _with_names(shown: list[Eq], equations: Equations) -> list[Eq]:
-    """What to show; with names for what it shares before it, where it would fill a book."""
-    if _characters(shown) <= BOOK:
-        return shown
+    """What to show, after names for what it shares."""
     sides: dict[Any, Any] = {sympy.Dummy(): side for e in shown for side in (e.lhs, e.rhs)}
     names, short = named(sides, (*equations.unknowns, *equations.definitions, *equations.system.parameters))
     written = list(short.values())
@@ -204,11 +204,16 @@ def _find_lines(equations: Equations, style: str, closing: bool) -> list[Eq]:
     rows = [row for row in equations.rows if closing or not _closes(equations, row)]
     shown = [*equations.derived, *rows, *equations.kinematics]
     if style == "plain":
-        return _with_names(shown, equations)
+        return _with_names(shown, equations) if _characters(shown) > BOOK else shown
     if _characters(shown) > BOOK:
         return _simplified_lines(_with_names(shown, equations), 0, BUDGET)  # what is named is short, and quickly simplified
     known = len(rows) if equations.collected else 0
-    return [*of_motion(equations), *_simplified_lines([*rows, *equations.kinematics], known, BUDGET / 3)]
+    page = [*of_motion(equations), *_simplified_lines([*rows, *equations.kinematics], known, BUDGET / 3)]
+    if (size := _characters(page)) > LEAFLET:
+        short = _with_names(shown, equations)
+        if 2 * _characters(short) < size:
+            return _simplified_lines(short, 0, BUDGET)
+    return page
 
 
 def _solution(equations: Equations, closing: bool) -> dict[Any, Any]:
@@ -234,7 +239,8 @@ def of_motion(equations: Equations) -> tuple[Eq, ...]:
     """The equations of motion alone, simplified: what `lines` begins with."""
     if equations.shortest:
         return equations.derived
-    return tuple(_simplified_lines(equations.derived, len(equations.derived) if equations.collected else 0, BUDGET))
+    found = _simplified_lines(equations.derived, len(equations.derived) if equations.collected else 0, BUDGET)
+    return tuple(map(AbsoluteValues().equation, found) if has_signs(equations.system) else found)
 
 
 def _simplified_lines(shown: Sequence[Eq], known: int, budget: float) -> list[Eq]:
