@@ -7,7 +7,8 @@ from appell.analysis.continuation import Branch, continue_orbit
 from appell.analysis.diagram import Diagram, bifurcation_diagram
 from appell.analysis.equilibria import Rest, equilibria
 from appell.analysis.equilibrium import Equilibrium, equilibrium
-from appell.analysis.linear import Linearization, linearize
+from appell.analysis.linear import linearize
+from appell.analysis.linearization import Linearization
 from appell.analysis.lyapunov import Lyapunov, lyapunov
 from appell.analysis.orbit import Orbit
 from appell.analysis.resonance import Resonance, resonance

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.analysis.box import STARTS, box, tries
-from appell.analysis.linear import Linearization, linearize, pivots, varying_columns
+from appell.analysis.linear import linearize, pivots, varying_columns
+from appell.analysis.linearization import Linearization
 from appell.errors import AppellError, ModelError
 from appell.graph import make_fn
 from appell.graph.algebra import Value, along, column, depends, jacobian, take
@@ -33,6 +34,7 @@ Array = NDArray[np.float64]
 
 STEPS = 12
 """Steps along a motion in which it is seen to be steady."""
+
 
 @dataclass(frozen=True, eq=False)
 class SteadyMotion:

@@ -1,0 +1,157 @@
+"""A linearization: matrices, eigenvalues and modes of small motions, as `linearize` finds them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import matrix_balance
+
+from appell.errors import ModelError
+from appell.model import System
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Array = NDArray[np.float64]
+Complex = NDArray[np.complex128]
+
+ZERO = 1e-12
+"""Share of a matrix's size below which a singular value is rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class Linearization:
+    """M u̇ + (D + G) u + (K + N) z = 0. Along a motion every array has the times first.
+
+    Attributes
+    ----------
+    velocities: the independent velocities that u belongs to, (nu,).
+    coordinates: what z belongs to, those of `velocities` first, (nz,).
+    M, D, G, K, N: (nu, nu); with constraints of second order their variations are the last rows.
+    follow: (nu, nz − nu), stiffness of the coordinates that only follow; zero for ignorable ones.
+    A: (nz + nu, nz + nu), of (z, u)˙ = A (z, u), 1/s.
+    B: (nv, nz), displacements of all velocities' coordinates for each z. a, multipliers: of the motion, (nv,), (rows,).
+    changing: whether the matrices, here at one time, change with it: they have no eigenvalues that would tell anything.
+    """
+
+    system: System
+    velocities: tuple[Any, ...]
+    coordinates: tuple[Any, ...]
+    M: Array
+    D: Array
+    G: Array
+    K: Array
+    N: Array
+    follow: Array
+    A: Array
+    B: Array
+    a: Array
+    multipliers: Array
+    changing: bool = False
+
+    @cached_property
+    def _core(self) -> list[int]:
+        """States that influence others: what is left when integrals of the rest are taken away one after another."""
+        kept = list(range(self.A.shape[-1]))
+        A = np.abs(self.A).reshape(-1, *self.A.shape[-2:]).max(axis=0)
+        while True:
+            idle = [j for j in kept if A[kept, j].max(initial=0.0) <= 1e-11 * A.max(initial=0.0)]
+            if not idle:
+                return kept
+            kept = [j for j in kept if j not in idle]
+
+    @cached_property
+    def eigenvalues(self) -> Complex:
+        """Of A, largest real part first, 1/s; exact zeros for coordinates and speeds on which nothing depends."""
+        return self._spectrum[0]
+
+    @cached_property
+    def modes(self) -> Complex:
+        """(nv, n): the displacement of every velocity's coordinate in each mode, largest entry 1; zero for idle states."""
+        return self._spectrum[1]
+
+    @cached_property
+    def _spectrum(self) -> tuple[Complex, Complex]:
+        if self.A.ndim > 2:
+            raise ModelError("along a motion A changes with time: its eigenvalues say nothing; use linearization.A")
+        if self.changing:
+            raise ModelError(f"A of {self.system.name} changes with time: its eigenvalues say nothing; use linearization.A")
+        n, nz, core = len(self.A), len(self.coordinates), self._core
+        eig: Any = np.linalg.eig
+        A = self.A[np.ix_(core, core)]
+        values, vectors = eig(A.astype(complex))
+        values[np.argsort(np.abs(values))[: _zeros(A)]] = 0.0  # rounding would split double ones into ±1e-8
+        order = np.lexsort((-values.imag, -np.round(values.real, 12)))
+        values, whole = values[order], np.zeros((n, len(core)), dtype=complex)
+        whole[core] = vectors[:, order]
+        rest = [i for i in range(n) if i not in core]
+        for k, value in enumerate(values):  # what follows: (λ − A_rr) x_r = A_rc x_c
+            if rest and abs(value) > 1e-9 * np.abs(self.A).max(initial=0.0):
+                lhs = value * np.eye(len(rest)) - self.A[np.ix_(rest, rest)]
+                whole[rest, k] = np.linalg.solve(lhs, self.A[np.ix_(rest, core)] @ whole[core, k])
+        shapes = self.B @ whole[:nz]
+        size = np.array([column[np.argmax(np.abs(column))] if np.abs(column).max(initial=0) > 0 else 1 for column in shapes.T])
+        idle = np.zeros((self.B.shape[0], len(rest)), dtype=complex)
+        zeros: Complex = np.zeros(len(rest), dtype=complex)
+        return np.concatenate([values, zeros]), np.hstack([shapes / size if len(size) else shapes, idle]).astype(complex)
+
+    @property
+    def stable(self) -> bool:
+        """Whether no mode grows, up to rounding: a necessary condition, sufficient where all modes decay."""
+        size = np.abs(self.eigenvalues).max(initial=0.0)
+        return bool((self.eigenvalues.real <= 1e-7 * size).all())
+
+    @cached_property
+    def dataset(self) -> xr.Dataset:
+        """M, D, G, K, N over (equation, velocity), A over (of, by), along a motion with the sample first; at rest and in
+        steady motions the eigenvalues and modes as real and imaginary parts."""
+        import xarray as xr
+
+        names, first = [str(v) for v in self.velocities], ("sample",) * (self.A.ndim - 2)
+        meanings = {"M": "inertia", "D": "damping", "G": "gyroscopic", "K": "stiffness", "N": "circulatory"}
+        found: dict[str, Any] = {
+            name: ((*first, "equation", "velocity"), getattr(self, name), {"units": "SI", "long_name": meaning})
+            for name, meaning in meanings.items()
+        }
+        found["A"] = ((*first, "of", "by"), self.A, {"units": "SI", "long_name": "matrix of the first-order equations"})
+        if self.A.ndim == 2 and not self.changing:
+            for part, of in (("real", np.real), ("imag", np.imag)):
+                found[f"eigenvalue_{part}"] = ("mode", of(self.eigenvalues), {"units": "1/s", "long_name": f"{part} part"})
+                found[f"mode_{part}"] = (("displacement", "mode"), of(self.modes), {"units": "1", "long_name": f"{part} part"})
+        states = [*map(str, self.coordinates), *names]
+        return xr.Dataset(found, {"velocity": names, "of": states, "by": states}, {"system": self.system.name})
+
+    def plot(self, ax: Any = None) -> Any:
+        """The eigenvalues in the complex plane; the figure."""
+        from appell.show.lab import spectrum
+
+        return spectrum(self.eigenvalues, ax)
+
+    def __str__(self) -> str:
+        names = ", ".join(map(str, self.velocities))
+        if self.A.ndim > 2:
+            return f"{self.system.name} linearised along a motion, {len(self.A)} times, in {names}"
+        if self.changing:
+            return f"{self.system.name} linearised in {names}, at one time of many"
+        values = np.array2string(self.eigenvalues, precision=5, suppress_small=True)
+        return f"{self.system.name} linearised in {names}: {'stable' if self.stable else 'unstable'}\n  eigenvalues {values}"
+
+    def __repr__(self) -> str:
+        return f"<Linearization of {self.system.name} in {', '.join(map(str, self.velocities))}>"
+
+
+def _zeros(A: Array) -> int:
+    """How many eigenvalues of A are zero: null spaces are taken away one after another, until what is left is regular."""
+    A, count = matrix_balance(A, permute=False)[0] if len(A) else A, 0
+    size = np.linalg.norm(A)
+    while len(A):
+        _, sizes, V = np.linalg.svd(A)
+        rest = V[sizes > ZERO * size]
+        if len(rest) == len(A):
+            break
+        A, count = rest @ A @ rest.T, count + len(A) - len(rest)
+    return count
