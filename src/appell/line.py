@@ -14,6 +14,8 @@ import sympy
 from sympy.core.function import Application
 from sympy.printing.precedence import PRECEDENCE
 
+from appell.jets import Jet, Parameter
+
 ADD, MUL, POW, ATOM = (PRECEDENCE[name] for name in ("Add", "Mul", "Pow", "Atom"))
 TURNED = (sympy.sin, sympy.cos, sympy.tan, sympy.cot, sympy.Abs)
 PLAIN = (*TURNED, sympy.sign)
@@ -44,13 +46,17 @@ class Levels(dict[Any, int]):
     highest of what it contains."""
 
     def __missing__(self, e: Any) -> int:
-        if e.args:
-            found = max([self[x] for x in e.args])
-        else:
-            symbol = getattr(e, "original", e)  # of one that stands for it
-            found = 3 if hasattr(symbol, "label") else getattr(symbol, "level", 0)
-        self[e] = found
+        found = self[e] = max([self[x] for x in e.args]) if e.args else _level(getattr(e, "original", e))
         return found
+
+
+def _level(symbol: Any) -> int:
+    if hasattr(symbol, "label"):
+        return 3
+    if isinstance(symbol, Jet):
+        return symbol.level
+    plain = symbol.is_Symbol and not isinstance(symbol, Parameter)
+    return int(plain and symbol.name.partition("_")[0].endswith("dot"))  # SymPy's "Omegadot_1" is Ω̇₁
 
 
 def book_order(terms: list[Any], levels: Levels, is_subtracted: Callable[[Any], bool]) -> list[Any]:
