@@ -89,7 +89,7 @@ def simplify(name: str, form: str, out: Any) -> None:
         return out.send("none")
     system = example.system.symbolic()
     derived = form == "lagrange" and system.holonomic_speeds
-    sides = [] if derived else [(e.lhs, e.rhs) for e in equations.equations]
+    sides = [] if derived else [(e.lhs, e.rhs) for e in equations.derived]
     gc.collect()
     begin = time.process_time()
     if derived:
