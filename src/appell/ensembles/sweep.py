@@ -30,6 +30,8 @@ from appell.tree import Tree
 if TYPE_CHECKING:
     import xarray as xr
 
+LOST = 100
+"""Chunks that may be made again because a worker died with them."""
 CHUNK = 20_000
 """Runs of a chunk, unless there are fewer than eight such."""
 
@@ -176,12 +178,13 @@ def _made(
         for k in left:
             yield (k, *_chunk_of(task, grid, k * size, size))
         return
-    from distributed import as_completed
+    from distributed import CancelledError, as_completed
 
     shared = client.scatter([task, grid], broadcast=True)
     window = 2 * max(1, sum(client.nthreads().values()))
     waiting = iter(left)
     chunks: dict[str, int] = {}
+    lost = 0
 
     def submitted(k: int) -> Any:
         future = client.submit(_chunk_of, *shared, k * size, size, pure=False)
@@ -190,7 +193,14 @@ def _made(
 
     queue = as_completed([submitted(k) for k in islice(waiting, window)])
     for future in queue:
-        arrays, messages = future.result()
+        try:
+            arrays, messages = future.result()
+        except CancelledError:  # the worker that had made it died before it was fetched
+            lost += 1
+            if lost > LOST:
+                raise
+            queue.add(submitted(chunks.pop(future.key)))
+            continue
         if (following := next(waiting, None)) is not None:
             queue.add(submitted(following))
         yield chunks.pop(future.key), arrays, messages
