@@ -14,8 +14,6 @@ import sympy
 from sympy.core.function import Application
 from sympy.printing.precedence import PRECEDENCE
 
-from appell.jets import Jet, Parameter
-
 ADD, MUL, POW, ATOM = (PRECEDENCE[name] for name in ("Add", "Mul", "Pow", "Atom"))
 TURNED = (sympy.sin, sympy.cos, sympy.tan, sympy.cot, sympy.Abs)
 PLAIN = (*TURNED, sympy.sign)
@@ -53,10 +51,9 @@ class Levels(dict[Any, int]):
 def _level(symbol: Any) -> int:
     if hasattr(symbol, "label"):
         return 3
-    if isinstance(symbol, Jet):
-        return symbol.level
-    plain = symbol.is_Symbol and not isinstance(symbol, Parameter)
-    return int(plain and symbol.name.partition("_")[0].endswith("dot"))  # SymPy's "Omegadot_1" is Ω̇₁
+    if type(symbol) is sympy.Symbol:
+        return int(symbol.name.partition("_")[0].endswith("dot"))  # SymPy's "Omegadot_1" is Ω̇₁
+    return getattr(symbol, "level", 0)
 
 
 def book_order(terms: list[Any], levels: Levels, is_subtracted: Callable[[Any], bool]) -> list[Any]:
