@@ -123,6 +123,14 @@ def test_odd_names_survive_latex():
     assert r"\Lambda_{\mathrm{left\_rim\ 50}}" in latex
 
 
+def test_the_root_of_an_absolute_value_keeps_its_sign():
+    """Flow through an orifice: y/√|y| would have no value at rest."""
+    x, c = ap.coordinates("x"), ap.parameters("c", positive=True)
+    system = ap.System([x], x.d**2 / 2, forces={x: -c * sympy.sign(x.d) * sympy.sqrt(sympy.Abs(x.d))})
+    right = lagrange(system).equations[0].rhs
+    assert right.subs(x.d, 0) == 0 and right.subs(x.d, -4) == 2 * c
+
+
 @pytest.mark.parametrize("style", ["plain", "simplified", "solved"])
 def test_what_multiplies_its_sign_is_an_absolute_value(style):
     x, y = ap.coordinates("x y")

@@ -41,13 +41,13 @@ class AbsoluteValues:
 
 
 def _without_signs(product: Any) -> Any:
-    """sign(y) yⁿ = |y| yⁿ⁻¹ and sign(y) |y|ⁿ = y |y|ⁿ⁻¹ for n > 0."""
+    """sign(y) yⁿ = |y| yⁿ⁻¹ and sign(y) |y|ⁿ = y |y|ⁿ⁻¹ for n ≥ 1; sign(y) √|y| stays, since y/√|y| has no value at 0."""
     if not product.is_Mul:
         return product
     powers = dict(x.as_base_exp() for x in product.args)
     for step in [x for x, n in powers.items() if isinstance(x, sympy.sign) and n == 1]:
         y: Any = step.args[0]
         for base, instead in ((sympy.Abs(y), y), (y, sympy.Abs(y)), (-y, -sympy.Abs(y))):
-            if powers.get(base, sympy.S.Zero).is_positive:
+            if (powers.get(base, sympy.S.Zero) - 1).is_nonnegative:
                 return _without_signs(product / step / base * instead)
     return product

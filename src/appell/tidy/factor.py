@@ -148,5 +148,5 @@ def _over(powers: dict[Any, int], common: dict[Any, int]) -> dict[Any, int]:
         if power:
             left[x] = power
         else:
-            del left[x]
+            left.pop(x, None)
     return left
