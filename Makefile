@@ -5,6 +5,7 @@
 # make fuzz-friction 10,000 random mechanisms and falling bodies with friction: energy, cones, chatter
 # make format  let ruff sort imports and fix what it can
 # make bench   the benchmarks against other libraries
+# make families      kinds of systems that once went wrong: every member of each
 # make sweep   2,000 random mechanisms with friction against a reference
 # make sweep-linkages   random linkages of every kind against minimal coordinates, minutes
 # make sweep-ensembles  every system of the zoo: ensembles against single motions, right-hand sides of all back ends, 20 minutes
@@ -31,6 +32,10 @@ PYTHON ?= $(shell for p in $(CANDIDATES); do $$p -c '$(IS_ENOUGH)' 2>/dev/null &
 .PHONY: fuzz-contact
 fuzz-contact: $(VENV)/.dev
 	$(BIN)/python -m tests.contact.fuzz --count 1000 --references 100
+
+.PHONY: families
+families: $(VENV)/.dev
+	$(BIN)/python -m tests.families
 
 .PHONY: fuzz-friction
 fuzz-friction: $(VENV)/.dev
