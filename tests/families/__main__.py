@@ -1,4 +1,4 @@
-"""`python -m tests.families [name …]`: every member of every family (or of those whose name begins so); exit code 1 if one fails."""
+"""`python -m tests.families [name …]`: every member of the families named so, or of all; exit code 1 if one fails."""
 
 from __future__ import annotations
 

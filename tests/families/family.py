@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
+Check = Callable[[int], None]
 MEMBERS = 12  # a family has at least ten members beside the one that was seen
 
 
@@ -19,7 +20,7 @@ class Family:
     """`check(seed)` for each seed below `count`; member 0 is the one that was reported."""
 
     name: str
-    check: Callable[[int], None]
+    check: Check
     count: int
     sample: tuple[int, ...]
 
@@ -27,10 +28,10 @@ class Family:
 FAMILIES: dict[str, Family] = {}
 
 
-def family(*, count: int = MEMBERS, sample: tuple[int, ...] = (0, 1)) -> Callable[[Callable[[int], None]], Callable[[int], None]]:
+def family(*, count: int = MEMBERS, sample: tuple[int, ...] = (0, 1)) -> Callable[[Check], Check]:
     """Register a check as a family of `count` members, of which the suite runs `sample`."""
 
-    def register(check: Callable[[int], None]) -> Callable[[int], None]:
+    def register(check: Check) -> Check:
         name = f"{check.__module__.rpartition('.')[2]}.{check.__name__}"
         if name in FAMILIES and FAMILIES[name].check.__code__.co_filename != check.__code__.co_filename:
             raise ValueError(f"two families are called {name}")
