@@ -17,4 +17,4 @@ for name, form in ap.forms.FORMS.items():
 
 agreement = ap.agree(sleigh.system, states=3)
 print(agreement)
-assert agreement.ok()
+assert agreement.ok

@@ -196,7 +196,7 @@ def test_a_quadratic_row_beside_linear_ones():
     kinetic = (x.d**2 + 2 * y.d**2 + 3 * z.d**2) / 2
     system = ap.System([x, y, z], kinetic=kinetic, potential=x - 2 * z + y**2, constraints=rows)
     table = ap.agree(system, states=2, forms=["lagrange", "gauss"])
-    assert table.ok(1e-9), str(table)
+    assert table.within(1e-9), str(table)
 
 
 def test_no_acceleration_at_all_raises():

@@ -52,7 +52,7 @@ def test_a_given_reaction_takes_the_place_of_the_gradient():
     system = ap.System([x, y], kinetic=(x.d**2 + y.d**2 + x.d * y.d) / 2, constraints=[row])
     (lam,) = (equations := lagrange(system)).multipliers
     assert [eq.rhs for eq in equations.equations] == [0, lam * cos(x)]
-    assert ap.agree(system, states=3).ok(1e-10)
+    assert ap.agree(system, states=3).within(1e-10)
 
 
 def test_redundant_rows_give_the_multipliers_of_least_norm():
@@ -120,7 +120,7 @@ def test_speeds_that_hide_a_constraint_are_refused_and_the_remedy_works():
     system = ap.System([x, y, phi], bodies=bodies, speeds=[u, w], kinematics=kinematics)
     with pytest.raises(ap.FormNotApplicable, match="gauss"):
         lagrange(system)
-    assert ap.agree(system, states=3, forms=["lagrange", "gauss"]).ok(1e-10)
+    assert ap.agree(system, states=3, forms=["lagrange", "gauss"]).within(1e-10)
 
 
 def test_names_of_multipliers_are_distinct():

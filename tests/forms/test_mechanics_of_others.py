@@ -23,7 +23,7 @@ m, l, g, J, a, C = ap.parameters("m l g J a C", positive=True)
 @pytest.mark.parametrize("name", SAMPLE)
 def test_the_zoo_agrees(name):
     table = ap.agree(ap.zoo.ALL[name]().system, states=2, forms=FORMS)
-    assert table.ok(), str(table)
+    assert table.ok, str(table)
 
 
 def test_redundant_and_rheonomic_systems():
@@ -32,7 +32,7 @@ def test_redundant_and_rheonomic_systems():
     twice = ap.Constraint(2 * affine.residual, "twice")
     for rows in ([affine], [affine, twice]):
         table = ap.agree(ap.System([x, y, z], T, a * x * y, {z: -z.d}, constraints=rows), states=2, forms=FORMS)
-        assert table.ok(), str(table)
+        assert table.ok, str(table)
 
 
 # -- closed forms ------------------------------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ def test_nonlinear_voronets_is_chaplygins():
 
 def caught(form: str, system, **options) -> bool:
     table = ap.agree(system, states=2, forms=["lagrange", "nielsen", form], **options)
-    return not table.ok(1e-6) and table["lagrange"].judge_a < 1e-9
+    return not table.within(1e-6) and table["lagrange"].judge_a < 1e-9
 
 
 def rolling():

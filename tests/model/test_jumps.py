@@ -34,7 +34,7 @@ UNDERSTOOD = {
 @pytest.mark.parametrize("what", UNDERSTOOD)
 def test_every_form_understands_the_derivatives(what):
     table = ap.agree(ap.System([x, y], **{"kinetic": T, **UNDERSTOOD[what]}), states=2)
-    assert table.ok(), str(table)
+    assert table.ok, str(table)
 
 
 REFUSED = {

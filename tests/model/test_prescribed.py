@@ -39,7 +39,7 @@ TIMES = np.linspace(0, 2, 81)
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_every_form_agrees_with_the_system_driven_by_some_function(name):
     table = ap.agree(SYSTEMS[name], states=2)
-    assert table.ok(), str(table)
+    assert table.ok, str(table)
 
 
 def test_forms_show_the_function_and_its_derivatives():

@@ -24,7 +24,7 @@ def test_between_points_they_act_along_the_line():
     size = np.linalg.norm(d)
     force = -(3.0 * (size - 0.5) + 0.7 * d @ d_t / size) * d / size
     np.testing.assert_allclose(found, np.concatenate([-force, force]) / 2.0, rtol=1e-12)
-    assert ap.agree(system, states=1).ok()
+    assert ap.agree(system, states=1).ok
     motion = ap.simulate(system, dict(zip((*system.coordinates, *system.velocities), [*q, *v], strict=True)), 1.0, values)
     assert np.diff(motion.energy).max() < 1e-9 < motion.energy[0] - motion.energy[-1]  # the damper takes, the spring keeps
 

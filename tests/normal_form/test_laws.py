@@ -147,7 +147,7 @@ def test_every_form_agrees(law: str) -> None:
     T = m * (x.d**2 + y.d**2 + phi.d**2 / 3) / 2
     system = ap.System([x, y, phi], T, 0, {phi: -brake, x: g * cos(phi) + brake}, [blade])
     table = ap.agree(system, states=2)
-    assert table.ok(), str(table)
+    assert table.ok, str(table)
     assert table["lagrange"].applies and table["maggi (pseudo)"].applies and not table["gauss"].applies
 
 
@@ -304,6 +304,6 @@ def test_the_force_of_friction_in_another_force() -> None:
     assert motion.final[phi.d] == pytest.approx(turned, abs=1e-11)
     assert motion.ok and np.abs(motion.energy_error).max() < 1e-12
     for mode in ("stick", "slip+", "slip-"):
-        assert ap.agree(system.in_mode({"sole": mode}), states=2, forms=["lagrange", "appell", "nielsen"]).ok()
+        assert ap.agree(system.in_mode({"sole": mode}), states=2, forms=["lagrange", "appell", "nielsen"]).ok
     pair = ap.Friction((x.d, phi.d), limit=1, name="pad")
     assert [str(one) for one in pair.multiplier] == ["Lambda_pad: 1", "Lambda_pad: 2"]

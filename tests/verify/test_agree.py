@@ -17,6 +17,7 @@ from appell.forms.base import Equations
 from appell.forms.lagrange import Lagrange
 from appell.forms.parts import equation
 from appell.verify import agree
+from appell.verify.agreement import Agreement, Line
 from appell.verify.exact import exact, exact_system
 
 MULTIPLIER_FORMS = ("lagrange", "nielsen", "tsenov", "gauss")
@@ -32,13 +33,13 @@ def test_forms_with_multipliers_agree_on_random_systems(system):
         assume("no state" not in str(error))
         raise
     assert all(line.applies for line in table), str(table)
-    assert table.ok(1e-10), str(table)  # best conditioned states: float64 keeps ten digits of the judge
+    assert table.within(1e-10), str(table)  # best conditioned states: float64 keeps ten digits of the judge
 
 
 @pytest.mark.parametrize("name", sorted(set(ap.zoo.ALL) - {"constant_acceleration"}))
 def test_forms_with_multipliers_agree_on_the_zoo(name):
     table = agree(ap.zoo.ALL[name]().system, states=2, forms=MULTIPLIER_FORMS)
-    assert table.ok(1e-10), str(table)
+    assert table.within(1e-10), str(table)
     assert table["lagrange"].applies
 
 
@@ -52,7 +53,7 @@ def test_every_registered_form_is_listed():
 def test_rows_nonlinear_in_the_accelerations_agree():
     example = ap.zoo.constant_acceleration()
     table = agree(example.system, states=2, parameters=example.parameters, forms=("lagrange", "gauss"))
-    assert table.ok(1e-10), str(table)
+    assert table.within(1e-10), str(table)
     assert "proven" in table["gauss"].provenance and "not proven" in table["lagrange"].provenance
 
 
@@ -87,13 +88,13 @@ def no_potential(e: Equations) -> Equations:
 
 
 def test_the_mutant_without_a_change_is_healthy():
-    assert agree(ap.zoo.skate().system, states=2, forms=["lagrange", "nielsen", Mutant(lambda e: e)]).ok()
+    assert agree(ap.zoo.skate().system, states=2, forms=["lagrange", "nielsen", Mutant(lambda e: e)]).ok
 
 
 @pytest.mark.parametrize("change", [flipped_reaction, row_without_velocities, no_potential])
 def test_a_mutant_is_caught_and_named(change):
     table = agree(ap.zoo.skate().system, states=2, forms=["lagrange", "nielsen", Mutant(change), "gauss"])
-    assert not table.ok(1e-3)
+    assert not table.within(1e-3)
     assert table["mutant"].worst > 1e-3
     assert table["lagrange"].worst < 1e-10 and table["gauss"].worst < 1e-10
 
@@ -109,7 +110,7 @@ def test_a_wrong_judge_is_caught():
             return replace(super().derive(system.replace(potential=0)), system=system)
 
     table = agree(system, states=2, forms=[Elsewhere()])
-    assert math.isnan(table["elsewhere"].a) and not table.ok(1e-3)
+    assert math.isnan(table["elsewhere"].a) and not table.within(1e-3)
 
 
 # -- the table -----------------------------------------------------------------------------------------------------------
@@ -122,20 +123,32 @@ def test_floats_become_the_rationals_they_were_written_as():
     assert not any(e.atoms(sympy.Float) for e in (turned.kinetic, turned.potential))
     assert turned.potential == sympy.Rational(981, 100) * x
     assert exact(0.1) == sympy.Rational(1, 10)
-    assert agree(system, states=2, forms=MULTIPLIER_FORMS).ok(1e-10)
+    assert agree(system, states=2, forms=MULTIPLIER_FORMS).within(1e-10)
 
 
 def test_a_form_that_does_not_apply_gives_its_reason():
     table = agree(ap.zoo.heavy_top_quaternion().system, states=2, forms=["lagrange", "nielsen"])
     assert not table["nielsen"].applies and "ap.forms.lagrange" in table["nielsen"].reason
-    assert table.ok(1e-10)
+    assert table.within(1e-10)
     text = str(table)
     assert "does not apply" in text and "nielsen" in text
     assert "<table>" in table._repr_html_()
 
 
 def test_no_form_is_not_agreement():
-    assert not agree(ap.zoo.heavy_top_quaternion().system, states=1, forms=["nielsen"]).ok()
+    table = agree(ap.zoo.heavy_top_quaternion().system, states=1, forms=["nielsen"])
+    assert not table.ok and table.worst == math.inf and "nothing was compared" in table.message
+
+
+def test_worst_is_small_only_where_the_forms_agree():
+    """A value at no state, a figure that is missing, and 1e-12 where 50 digits were compared are no agreement."""
+    fine = Line("lagrange", judge_a=1e-14, judge_force=1e-14, a=1e-48, force=1e-48, states=3)
+    planted: list[dict[str, Any]] = [{"states": 0}, {"judge_a": math.nan}, {"judge_force": math.nan}, {"a": 1e-12}]
+    for line in (replace(fine, **change) for change in planted):
+        table = Agreement("planted", 3, (fine, line))
+        assert not table.ok and table.worst > 1e-9 and "do not agree: lagrange" in table.message
+    table = Agreement("planted", 3, (fine,))
+    assert table.ok is True and table.within(2e-14) and not table.within(1e-15) and table.worst == 1e-14
 
 
 def test_both_cases_of_a_function_are_met():
@@ -169,4 +182,4 @@ def test_redundant_rows_agree_in_the_forces():
     x, y = ap.coordinates("x y")
     rows = [ap.Constraint(x - y**2, "a"), ap.Constraint(2 * x - 2 * y**2, "b"), ap.Constraint(x.d - 2 * y * y.d, "c")]
     system = ap.System([x, y], kinetic=(x.d**2 + y.d**2) / 2, potential=x, constraints=rows)
-    assert agree(system, states=3, forms=MULTIPLIER_FORMS).ok(1e-10)
+    assert agree(system, states=3, forms=MULTIPLIER_FORMS).within(1e-10)

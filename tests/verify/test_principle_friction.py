@@ -67,7 +67,7 @@ def test_the_classical_form_with_multipliers_agrees_and_the_doctor_says_so():
     a, lam = lagrange(block()).acceleration(0.0, [0, 0], [1, 0], VALUES)
     mine = compile(block(), VALUES, backend="vm").acceleration(0.0, [0, 0], [1, 0])
     assert (a, lam) == (pytest.approx(mine[0]), pytest.approx(mine[1]))
-    assert agree(block(), parameters=VALUES, forms=["lagrange", "nielsen", "tsenov"]).ok()
+    assert agree(block(), parameters=VALUES, forms=["lagrange", "nielsen", "tsenov"]).ok
     findings = diagnose(block(), parameters=VALUES)
     assert "direction of its own" in findings.about("plane")[0].sentence
     assert "the reaction of constraint 'plane' does work" in findings.of("conserved")[0].sentence

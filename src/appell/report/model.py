@@ -134,8 +134,8 @@ def agreement_section(system: System, found: Iterable[Equations | str], paramete
         result = agree(system, states=3, parameters=dict(parameters or {}), forms=list(dict.fromkeys(names)))
     except AppellError as error:
         return missing(f"the forms could not be compared: {error}")
-    verdict = "The forms agree" if result.ok() else "The forms do NOT agree"
-    css = "" if result.ok() else ' class="doubt"'
+    verdict = "The forms agree" if result.ok else "The forms do NOT agree"
+    css = "" if result.ok else ' class="doubt"'
     return f"<p{css}>{verdict}: largest disagreement {result.worst:.1e} at {result.states} states.</p>{agreement_table(result)}"
 
 

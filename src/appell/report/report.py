@@ -168,7 +168,7 @@ def equations_report(equations: Equations, path: Any, *, title: str | None = Non
 def agreement_report(agreement: Any, path: Any, *, title: str | None = None) -> Path:
     """The table of `ap.agree` as a page."""
     target = _target(path)
-    verdict = "All forms that apply agree" if agreement.ok() else "The forms do not agree"
+    verdict = "All forms that apply agree" if agreement.ok else "The forms do not agree"
     words = f"<p>{verdict}; largest disagreement {agreement.worst:.1e} at {agreement.states} states.</p>"
     parts = [section("Agreement of forms", words, model.agreement_table(agreement)), section("Versions", table(versions()))]
     return write(target, _page(title or f"Forms of {agreement.system}", parts))

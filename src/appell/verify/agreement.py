@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+AGREEMENT = 1e-9
+"""Largest disagreement that counts as agreement: float64 at the best conditioned states, with six digits to spare."""
+
 
 @dataclass(frozen=True)
 class Line:
@@ -37,14 +40,20 @@ class Line:
 
     @property
     def worst(self) -> float:
-        """The largest of its disagreements."""
-        gaps = (self.a, self.force, self.judge_a, self.judge_force, self.shown)
-        return max((x for x in gaps if not np.isnan(x)), default=0.0)
+        """The largest disagreement; infinite where the form had a value at no state, or was not judged.
+
+        Forms are compared with each other in 50 digits, where 1e-9 would be a coarse error: those figures count by their
+        square roots, so that one number is asked of both.
+        """
+        if not self.states or np.isnan(self.judge_a) or np.isnan(self.judge_force):
+            return float("inf")
+        exact = [x**0.5 for x in (self.a, self.force, self.shown) if not np.isnan(x)]
+        return max(self.judge_a, self.judge_force, *exact)
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """The table of `agree`: one line a form. `ok()` says whether all agree; prints as text and in notebooks."""
+    """The table of `agree`: one line a form. `ok` says whether all agree; prints as text and in notebooks."""
 
     system: str
     states: int
@@ -57,19 +66,32 @@ class Agreement:
 
     @property
     def worst(self) -> float:
-        """The largest disagreement of any form that applies."""
-        return max((line.worst for line in self.lines if line.applies), default=0.0)
+        """The largest disagreement of any form that applies (`Line.worst`); infinite where none does."""
+        return max((line.worst for line in self.lines if line.applies), default=float("inf"))
 
-    def ok(self, tolerance: float = 1e-9) -> bool:
+    @property
+    def ok(self) -> bool:
+        """Whether every form that applies agrees, `within(1e-9)`."""
+        return self.within(AGREEMENT)
+
+    def within(self, tolerance: float) -> bool:
         """Whether every form that applies agrees with the normal form to `tolerance`, and with the others to tolerance².
 
         The second is asked because forms are compared with each other in 50 digits. A form that could be evaluated at no
-        state, or no form at all, is not agreement.
+        state, or no form at all, is not agreement. The same as `worst <= tolerance`.
         """
+        return self.worst <= tolerance
+
+    @property
+    def message(self) -> str:
+        """The verdict in a sentence, which names the forms that do not agree."""
         applying = [line for line in self.lines if line.applies]
-        exact = all(not x > tolerance**2 for line in applying for x in (line.a, line.force, line.shown))
-        judged = all(x <= tolerance for line in applying for x in (line.judge_a, line.judge_force))
-        return bool(applying) and all(line.states for line in applying) and exact and judged
+        wrong = [line.form for line in applying if not line.worst <= AGREEMENT]
+        if not applying:
+            return "no form applies, so nothing was compared"
+        if not wrong:
+            return f"all forms that apply agree: largest disagreement {self.worst:.1e} at {self.states} states"
+        return f"these forms do not agree: {', '.join(wrong)}; largest disagreement {self.worst:.1e} at {self.states} states"
 
     def __getitem__(self, form: str) -> Line:
         for line in self.lines:
@@ -84,8 +106,7 @@ class Agreement:
         cells = [_HEADINGS, *(_cells(line) for line in self.lines)]
         widths = [max(len(row[i]) for row in cells) for i in range(len(_HEADINGS) - 1)]
         text = ["  ".join([*(c.ljust(w) for c, w in zip(row, widths, strict=False)), row[-1]]).rstrip() for row in cells]
-        verdict = f"largest disagreement {self.worst:.1e} at {self.states} states"
-        return "\n".join([f"{self.system}: {verdict}", *text])
+        return "\n".join([f"{self.system}: {self.message}", *text])
 
     def report(self, path: Any, *, title: str | None = None) -> Any:
         """Writes the table to a page (.html), and returns its path."""
