@@ -17,7 +17,7 @@ from appell.model import System
 from appell.normal_form.manifold import find
 from appell.normal_form.normal_form import normal_form
 from appell.normal_form.policy import choose
-from appell.normal_form.saddle import solve
+from appell.rows import solve
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from appell.model import Constraint, System
 from appell.normal_form import OUTPUTS, normal_form
 from appell.normal_form.manifold import find, project, residuals
 from appell.normal_form.policy import choose
-from appell.normal_form.saddle import CHOLESKY, LU, RANK
+from appell.rows import CHOLESKY, LU, RANK
 from appell.simulate.run import compile
 
 x, y, z = coordinates("x y z")

@@ -16,7 +16,7 @@ from appell.graph import make_fn
 from appell.graph.algebra import Value, column, symbols
 from appell.graph.sizes import sizes
 from appell.normal_form.policy import choose, judged
-from appell.normal_form.rank import RowSpace, clearly_full
+from appell.rows import RowSpace, clearly_full
 from appell.simulate.start import check, read
 from appell.tree import Inertia, Joint, loop, place
 from appell.tree.inertia import from_rpy

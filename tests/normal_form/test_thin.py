@@ -16,8 +16,9 @@ from appell.graph import Fn
 from appell.graph.algebra import Value
 from appell.normal_form.flow import acceleration
 from appell.normal_form.parts import elimination
-from appell.normal_form.saddle import SADDLE_C, Policy, solve
+from appell.normal_form.saddle import SADDLE_C
 from appell.normal_form.thin import ThinRows
+from appell.rows import Policy, solve
 from appell.simulate.loop.header import header
 from appell.simulate.loop.in_c import CDEF, rank_text
 from appell.simulate.loop.rank import Guard, turned

@@ -14,8 +14,8 @@ from appell.jets import t as time
 from appell.model import Constraint, System
 from appell.normal_form import solved as solved_module
 from appell.normal_form.flow import acceleration
-from appell.normal_form.saddle import CHOLESKY, LU, RANK
 from appell.normal_form.solved import Solved
+from appell.rows import CHOLESKY, LU, RANK
 from appell.simulate.run import compile
 from appell.simulate.simulate import simulate
 from appell.simulate.start import consistent

@@ -10,7 +10,8 @@ import pytest
 
 from appell.backends.compiler.build import build, c_available
 from appell.errors import Status
-from appell.normal_form.saddle import CHOLESKY, ELIMINATE, LU, RANK, SADDLE_C, Policy, solve
+from appell.normal_form.saddle import SADDLE_C
+from appell.rows import CHOLESKY, ELIMINATE, LU, RANK, Policy, solve
 
 CDEF = """int test_saddle(int kind, int n, int m, int rank, double gamma, const double *M, const double *A, const double *W,
     const double *r, const double *s, double *x, double *lam);"""

@@ -11,7 +11,7 @@ from appell.model import System
 from appell.normal_form import NormalForm
 from appell.normal_form.face_table import FaceTable, face_table
 from appell.normal_form.flow import State, inputs_of
-from appell.normal_form.saddle import Policy
+from appell.rows import Policy
 
 
 @dataclass(frozen=True, eq=False)

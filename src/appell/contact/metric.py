@@ -16,7 +16,7 @@ from appell.graph.algebra import Value, column, symbols, zeros
 from appell.normal_form import NormalForm
 from appell.normal_form.flow import State, inputs_of
 from appell.normal_form.parts import coupled
-from appell.normal_form.saddle import CHOLESKY, LU, Policy
+from appell.rows import CHOLESKY, LU, Policy
 
 Array = NDArray[np.float64]
 

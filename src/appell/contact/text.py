@@ -11,7 +11,7 @@ import numpy as np
 from appell.contact.metric import Metric
 from appell.graph import Fn
 from appell.normal_form.face_table import FaceTable, Shape
-from appell.normal_form.saddle import LU
+from appell.rows import LU
 
 
 def contact_text(table: FaceTable, metric: Metric, emit: Callable[[Fn], str]) -> str:

@@ -10,8 +10,8 @@ from appell.graph.algebra import Value, block_matrix, column, row_major, substit
 from appell.graph.elimination import eliminated
 from appell.normal_form import NormalForm
 from appell.normal_form.flow import Flow, State, inputs_of, short_blocks
-from appell.normal_form.saddle import CHOLESKY
 from appell.remember import remembered
+from appell.rows import CHOLESKY
 from appell.simulate.run import Run
 
 MOST_FACES = 8

@@ -23,8 +23,8 @@ from appell.graph.sizes import sizes
 from appell.model import System
 from appell.normal_form import NormalForm
 from appell.normal_form.flow import Flow, State
-from appell.normal_form.saddle import LU, Policy
 from appell.normal_form.solved import Blocks, Function, Shaped, law_solved, solved
+from appell.rows import LU, Policy
 
 
 class FrictionFlow:

@@ -40,10 +40,10 @@ from appell.graph.algebra import (
 from appell.graph.shorter import shorter
 from appell.normal_form.normal_form import NormalForm
 from appell.normal_form.policy import Policies
-from appell.normal_form.saddle import CHOLESKY, ELIMINATE, SURE
 from appell.normal_form.solved import Blocks, Function, GaussSolved, Shaped, Solved, law_solved, solved
 from appell.normal_form.thin import ThinRows
 from appell.remember import remembered
+from appell.rows import CHOLESKY, ELIMINATE, GRAM_PLAIN
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +131,7 @@ def acceleration(form: NormalForm, policies: Policies) -> Function:
         return _gauss("acceleration", form, inputs, blocks, (form["r"], form["r_a"], form["r_aa"]), finish)
     if form.law is not None:
         return law_solved("acceleration", inputs, blocks, form.law, finish, policies.acceleration)
-    return solved("acceleration", inputs, blocks, finish, policies.acceleration, pivot=SURE)
+    return solved("acceleration", inputs, blocks, finish, policies.acceleration, pivot=GRAM_PLAIN)
 
 
 def flow(form: NormalForm, policies: Policies, pseudo: Mapping[str, Value] | None = None, *, work: bool | None = None) -> Flow:

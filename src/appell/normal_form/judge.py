@@ -16,8 +16,8 @@ from appell.normal_form.door import mechanics
 from appell.normal_form.manifold import normalise, project, relative, residuals
 from appell.normal_form.nearest import nearest
 from appell.normal_form.normal_form import NormalForm, normal_form
-from appell.normal_form.rank import EMPTY
 from appell.normal_form.sampling import finite_samples, random_inputs
+from appell.rows import EMPTY
 
 Array = NDArray[np.float64]
 Sample = tuple[list[Array], dict[str, Array]]

@@ -11,12 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from appell.normal_form.normal_form import NormalForm
-from appell.normal_form.rank import DISPARATE, RowSpace, balanced, disparity, lengths
 from appell.normal_form.sampling import random_state
+from appell.rows import DISPARATE, RowSpace, balanced, disparity, lengths, null_space
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -86,7 +85,7 @@ def _free_directions(N: Array, fixed: Mask | None) -> Array:
     """Z, (nv, k): the steps Δ with (N Δ)_i = 0 for every fixed i."""
     if fixed is None or not fixed.any():
         return np.eye(N.shape[1])
-    return scipy.linalg.null_space(N[fixed])
+    return null_space(N[fixed])
 
 
 def _least_step(M: Array, A: Array, size: Array, f: Array, Z: Array) -> Array:

@@ -12,10 +12,21 @@ from appell.errors import ConstraintError, ModelError, SingularConfiguration
 from appell.graph import Fn
 from appell.normal_form.manifold import find, normalise
 from appell.normal_form.normal_form import NormalForm
-from appell.normal_form.rank import DISPARATE, RowSpace, balanced, clearly_full, disparity, lengths
-from appell.normal_form.saddle import CHOLESKY, ELIMINATE, LU, RANK, Policy
 from appell.normal_form.sampling import finite_samples
 from appell.remember import remembered
+from appell.rows import (
+    CHOLESKY,
+    DISPARATE,
+    ELIMINATE,
+    LU,
+    RANK,
+    Policy,
+    RowSpace,
+    balanced,
+    clearly_full,
+    disparity,
+    lengths,
+)  # fmt: skip
 
 Array = NDArray[np.float64]
 State = tuple[float, Array, Array]

@@ -195,7 +195,7 @@ static int saddle_eliminate(int n, int m, int rank, const double *M, const doubl
         for (int i = k; i < m; i++)
             for (int j = k; j < n; j++) {
                 const double t = fabs(T[i * n + j]);
-                if (t > largest && t > 1e-11 * E[i * n + j]) largest = t, bi = i, bj = j;
+                if (t > largest && t > SADDLE_VANISHED * E[i * n + j]) largest = t, bi = i, bj = j;
             }
         if (!(largest > 0)) return 2;
         if (!isfinite(largest)) return 3;

@@ -1,84 +1,21 @@
-"""The one linear problem behind accelerations, projections and impacts:
+"""The saddle point M x = r + Aᵀλ, A x = s of `rows.saddle_points` on the graph and in generated code.
 
-    M x = r + W λ            A x = s                                                       (saddle point)
-
-    accelerations     r = Q − h,  s = −a0        x = a, λ = Λ
-    position drift    r = 0,      s = −f         x = Δπ with Δq = N Δπ, the least ΔπᵀMΔπ that mends f
-    velocity drift    r = 0,      s = −ḟ         x = Δv
-
-Derivation for W = Aᵀ. If M is positive definite, M = L Lᵀ, Y = L⁻¹Aᵀ and w = L⁻¹r turn the problem into
-
-    G λ = s − Yᵀw,   G = YᵀY = A M⁻¹ Aᵀ          x = L⁻ᵀ(w + Y λ),
-
-which is the LDLᵀ factorisation of [[M, Aᵀ], [A, 0]] in its own order: first the pivots of M, then those of −G.
-If M is singular but positive definite on ker A (massless coordinates), A x = s lets us add γAᵀA x = γAᵀs:
-
-    (M + γAᵀA) x = r + γAᵀs + Aᵀλ                same x, same λ, and M + γAᵀA is positive definite.
-
-Redundant rows. If rank G = k < m, pivoting finds k independent rows I, and A_J = K A_I for the others. G_II y = b_I gives
-the unique x; of all λ with the same Aᵀλ, i.e. Bᵀλ = y with B = [I; K], the one of least norm is λ = B (BᵀB)⁻¹ y.
-
-Masses of any sizes. A M⁻¹ Aᵀ keeps no digits of a heavy body where a light one, of 1e-16 of its mass, stands in the same rows.
-There `eliminate` solves the rows for as many accelerations as they have rank, x_d = p − B x_e, the lightest first (the largest
-entry of A c, c_j = M_jj^(−1/2), is the pivot, so that B is at most of order 1 in these units), and what is left is
-
-    H x_e = Zᵀ(r − M x_p),   H = ZᵀMZ,   Z = [−B; 1],   x_p = [p; 0]            A_dᵀ λ = (M x − r)_d.
-
-A given reaction W ≠ Aᵀ leaves an unsymmetric matrix: elimination with row exchanges.
-
-Implementations agree: `unrolled` on the graph (small systems), `SADDLE_C` (a routine of generated code), `solve` (NumPy).
+`unrolled` writes the elimination of small systems out on the graph; `SADDLE_C` is the routine of generated code for the others.
+`solve` of `rows.saddle_points` is their twin in NumPy, with the same derivation and the same thresholds.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import resources
-
-import numpy as np
-import scipy.linalg
-from numpy.typing import NDArray
 
 from appell.errors import Status
 from appell.graph.algebra import Value, block_matrix, column, smallest, where_finite, zeros
 from appell.graph.elimination import eliminated
+from appell.rows import PIVOT, SHORT, VANISHED, Policy
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
-
-PIVOT = 1e-12
-"""A pivot below this share of its diagonal entry is singular (for G: sin² of the angle between rows)."""
-
-SURE = 1e-9
-"""A pivot of G above this share leaves accelerations six digits; where it is below, a state is looked at more carefully."""
-
-SHORT = 1e-2
-"""Redundant rows: one whose G_ii is below this share of the largest, a row about to vanish, is taken after longer ones."""
-
-CHOLESKY, RANK, LU, ELIMINATE = 0, 1, 2, 3
-
-
-@dataclass(frozen=True)
-class Policy:
-    """How a saddle point is solved, from the generic rank of its rows found at random states of the constraint manifold."""
-
-    kind: int = CHOLESKY
-    rank: int = 0
-    gamma: float = 0.0
-    scales: tuple[float, ...] = ()  # sizes of the rows, where redundant ones differ so much that pivoting has to know
-    metric: tuple[float, ...] = ()  # of ranks, (n,), where masses differ so much that M is none: see `rank.balanced`
-
-    def for_rows(self, rows: NDArray[np.bool_], rank: int) -> Policy:
-        """The policy for a subset of the rows, used for projections: always in the M-metric."""
-        if self.kind == ELIMINATE:
-            return Policy(ELIMINATE, rank, metric=self.metric)
-        kind = CHOLESKY if rank == rows.sum() else RANK
-        scales = tuple(s for s, kept in zip(self.scales, rows, strict=True) if kept) if self.scales and kind == RANK else ()
-        return Policy(kind, rank, self.gamma, scales)
-
-
-SADDLE_C = f"#define SADDLE_PIVOT {PIVOT!r}\n#define SADDLE_SHORT {SHORT!r}\n" + (
+_THRESHOLDS = {"PIVOT": PIVOT, "SHORT": SHORT, "VANISHED": VANISHED}
+SADDLE_C = "".join(f"#define SADDLE_{name} {value!r}\n" for name, value in _THRESHOLDS.items()) + (
     resources.files("appell.normal_form").joinpath("saddle.c").read_text(encoding="utf-8")
 )
 
@@ -104,144 +41,3 @@ def unrolled(
     x = x[[place for _, place in sorted((which, k) for k, which in enumerate(order))], :]
     margin = where_finite(x, smallest(margins), -float(Status.NOT_FINITE)) if checked else smallest(margins)
     return x[:n, :], -x[n:, :], margin
-
-
-def solve(M: Array, A: Array, W: Array, r: Array, s: Array, policy: Policy) -> tuple[Array, Array, Status]:
-    """(x, λ, status), shapes (n,), (m,). NumPy twin of `SADDLE_C`."""
-    n, m = M.shape[0], A.shape[0]
-    failed = np.full(n, np.nan), np.full(m, np.nan)
-    if not all(np.isfinite(block).all() for block in (M, A, W, r, s)):
-        return *failed, Status.NOT_FINITE
-    if policy.kind == LU:
-        return _solve_general(M, A, W, r, s)
-    if policy.kind == ELIMINATE:
-        return eliminate(M, A, r, s, policy.rank)
-    if policy.gamma:
-        M, r = M + policy.gamma * A.T @ A, r + policy.gamma * A.T @ s
-    try:
-        L = np.linalg.cholesky(M)
-    except np.linalg.LinAlgError:
-        return *failed, Status.SINGULAR
-    if (np.diag(L) ** 2 < PIVOT * np.diag(M)).any():
-        return *failed, Status.SINGULAR
-    Y = scipy.linalg.solve_triangular(L, A.T, lower=True) if m else np.zeros((n, 0))
-    w = scipy.linalg.solve_triangular(L, r, lower=True)
-    lam, status = _multipliers(Y.T @ Y, s - Y.T @ w, m if policy.kind == CHOLESKY else policy.rank)
-    if status:
-        return *failed, status
-    return scipy.linalg.solve_triangular(L, w + Y @ lam, lower=True, trans=1), lam, Status.OK
-
-
-def _multipliers(G: Array, b: Array, rank: int) -> tuple[Array, Status]:
-    """λ of least norm with G λ = b on `rank` rows chosen by pivoting; the rest follow."""
-    m = len(b)
-    L, order, status = pivoted_cholesky(G, rank)
-    if status or m == 0:
-        return np.zeros(m), status
-    L11, L21 = L[:rank], L[rank:]
-    y = scipy.linalg.cho_solve((L11, True), b[order[:rank]])
-    K = scipy.linalg.solve_triangular(L11, L21.T, lower=True, trans=1).T  # K L11 = L21
-    return _least(K, y, order), Status.OK
-
-
-def _least(K: Array, y: Array, order: Indices) -> Array:
-    """λ of least norm with the same Aᵀλ as y on the first rows of `order`, A_J = K A_I."""
-    c = np.linalg.solve(np.eye(len(y)) + K.T @ K, y) if len(K) else y
-    lam = np.zeros(len(order))
-    lam[order] = np.concatenate([c, K @ c])
-    return lam
-
-
-VANISHED = 1e-11
-"""An entry below this share of what it was the difference of is rounding, and no pivot."""
-
-
-def eliminate(M: Array, A: Array, r: Array, s: Array, rank: int) -> tuple[Array, Array, Status]:
-    """(x, λ of least norm, status) for W = Aᵀ and masses of any sizes, by elimination of `rank` accelerations."""
-    n, m = len(M), len(A)
-    failed = np.full(n, np.nan), np.full(m, np.nan)
-    mass = np.diag(M)
-    c = 1 / np.sqrt(np.where(mass > 0, mass, mass[mass > 0].min(initial=np.inf) * 2.0**-100))
-    w = np.abs(A * c).max(axis=1, initial=0.0)
-    w[~(w > 0)] = 1.0
-    T = A * c / w[:, None]
-    E, L, rows, cols = np.abs(T), np.zeros((m, rank)), np.arange(m), np.arange(n)
-    for k in range(rank):
-        size = np.where(np.abs(T[k:, k:]) > VANISHED * E[k:, k:], np.abs(T[k:, k:]), 0.0)
-        if not size.max(initial=0.0) > 0:
-            return *failed, Status.SINGULAR
-        i, j = k + np.array(np.unravel_index(int(np.argmax(size)), size.shape))
-        for X in (T, E, L, rows):
-            X[[k, i]] = X[[i, k]]
-        for X in (T.T, E.T, cols):
-            X[[k, j]] = X[[j, k]]
-        L[k, k], L[k + 1 :, k] = 1.0, T[k + 1 :, k] / T[k, k]
-        less = np.outer(L[k + 1 :, k], T[k, k + 1 :])
-        T[k + 1 :, k], T[k + 1 :, k + 1 :] = 0.0, T[k + 1 :, k + 1 :] - less
-        E[k + 1 :, k + 1 :] = np.maximum(E[k + 1 :, k + 1 :], np.abs(less))
-    U, L11 = T[:rank, :rank], L[:rank]
-    p = _triangular(U, _triangular(L11, (s / w)[rows[:rank]], lower=True))
-    Z = np.vstack([-_triangular(U, T[:rank, rank:]), np.eye(n - rank)])
-    M, r = (M * np.outer(c, c))[np.ix_(cols, cols)], (r * c)[cols]
-    x = np.concatenate([p, np.zeros(n - rank)])
-    H, g = Z.T @ M @ Z, Z.T @ (r - M @ x)
-    try:
-        root: Array = np.asarray(np.linalg.cholesky(H), dtype=np.float64)
-    except np.linalg.LinAlgError:
-        return *failed, Status.SINGULAR
-    if (np.diag(root) ** 2 < PIVOT * np.diag(H)).any():
-        return *failed, Status.SINGULAR
-    x = x + Z @ _triangular(root, _triangular(root, g, lower=True), lower=True, trans=1)
-    y = _triangular(L11, _triangular(U, (M @ x - r)[:rank], trans=1), lower=True, trans=1)
-    K = _triangular(L11, L[rank:].T, lower=True, trans=1).T * np.outer(w[rows[rank:]], 1 / w[rows[:rank]])
-    a = np.empty(n)
-    a[cols] = x * c[cols]
-    return a, _least(K, y / w[rows[:rank]], rows), Status.OK
-
-
-def _triangular(T: Array, b: Array, *, lower: bool = False, trans: int = 0) -> Array:
-    """T⁻¹b or T⁻ᵀb; empty where either is."""
-    return scipy.linalg.solve_triangular(T, b, lower=lower, trans=trans) if T.size and b.size else np.zeros(b.shape)
-
-
-def pivoted_cholesky(G: Array, rank: int) -> tuple[Array, Indices, Status]:
-    """(L, order, status) with G[order][:, order] ≈ L Lᵀ, L (m, rank); each pivot is the largest relative to its diagonal,
-    short rows (`SHORT`) last."""
-    m = len(G)
-    order, L = np.arange(m), np.zeros((m, rank))
-    diagonal = np.diag(G).copy()
-    left = diagonal.copy()
-    short = SHORT * diagonal.max(initial=0.0)
-    for k in range(rank):
-        size = diagonal[order[k:]]
-        independent = left[order[k:]] > PIVOT * size
-        if not independent.any():
-            return L, order, Status.SINGULAR
-        best = k + int(np.argmax(np.where(independent, left[order[k:]] / (size + short), 0.0)))
-        order[[k, best]] = order[[best, k]]
-        L[[k, best]] = L[[best, k]]
-        L[k, k] = np.sqrt(left[order[k]])
-        below = slice(k + 1, m)
-        L[below, k] = (G[order[below], order[k]] - L[below, :k] @ L[k, :k]) / L[k, k]
-        left[order[below]] -= L[below, k] ** 2
-    return L, order, Status.OK
-
-
-def _solve_general(M: Array, A: Array, W: Array, r: Array, s: Array) -> tuple[Array, Array, Status]:
-    n, m = M.shape[0], A.shape[0]
-    K = np.block([[M, -W], [A, np.zeros((m, m))]])
-    K, b = equilibrate(K, np.concatenate([r, s]))
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", scipy.linalg.LinAlgWarning)  # a zero pivot is answered with a status
-        lu, pivots = scipy.linalg.lu_factor(K, check_finite=False)
-    if not np.abs(np.diag(lu)).min() > PIVOT:
-        return np.full(n, np.nan), np.full(m, np.nan), Status.SINGULAR
-    x = scipy.linalg.lu_solve((lu, pivots), b)
-    return x[:n], x[n:], Status.OK
-
-
-def equilibrate(K: Array, b: Array) -> tuple[Array, Array]:
-    """Rows scaled to a largest entry of 1, so that pivots have a meaning."""
-    size = np.abs(K).max(axis=1)
-    size[size == 0] = 1
-    return K / size[:, None], b / size

@@ -23,7 +23,8 @@ from appell.graph.composite import Composite, Part, in_order
 from appell.normal_form import gauss
 from appell.normal_form.laws import Law
 from appell.normal_form.parts import elimination
-from appell.normal_form.saddle import CHOLESKY, LU, PIVOT, SADDLE_C, Policy, solve, unrolled
+from appell.normal_form.saddle import SADDLE_C, unrolled
+from appell.rows import CHOLESKY, LU, PIVOT, Policy, solve
 
 Array = NDArray[np.float64]
 Shaped = tuple[Value, tuple[int, ...]]

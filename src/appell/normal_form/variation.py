@@ -36,9 +36,9 @@ from appell.graph.algebra import (
 from appell.normal_form.flow import Flow, flow
 from appell.normal_form.normal_form import NormalForm
 from appell.normal_form.policy import Policies
-from appell.normal_form.saddle import LU
 from appell.normal_form.solved import Solved
 from appell.remember import remembered
+from appell.rows import LU
 
 
 @dataclass(frozen=True, eq=False)

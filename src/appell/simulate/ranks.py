@@ -1,6 +1,6 @@
 """Ranks of the rows along a motion that no guard watched on its way: in contact with walls, in steps of fixed size, …
 
-With Y = L⁻¹Aᵀ/w as at the start (`normal_form.rank`) and σ its smallest singular value of rank r at the steps of the motion,
+With Y = L⁻¹Aᵀ/w as at the start (`rows.row_space`) and σ its smallest singular value of rank r at the steps of the motion,
 
     σ < `LOST` of the largest              the rows are dependent within rounding there: accelerations have no digits
     σ beyond the rank > `RISEN`            rows that were redundant are not any more
@@ -18,8 +18,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.normal_form.rank import ROUNDINGS, RowSpace
 from appell.notes import Note
+from appell.rows import ROUNDINGS, RowSpace
 from appell.simulate.loop.rank import LOST, RISEN
 from appell.simulate.run import Run
 

@@ -23,11 +23,10 @@ from appell.normal_form.flow import Flow, acceleration, flow
 from appell.normal_form.manifold import find
 from appell.normal_form.numbered import numbered
 from appell.normal_form.policy import Policies, choose, judged
-from appell.normal_form.rank import accelerations, broken
-from appell.normal_form.saddle import ELIMINATE, RANK
 from appell.normal_form.solved import GaussSolved, status_of
 from appell.notes import Note
 from appell.remember import remembered
+from appell.rows import ELIMINATE, RANK, accelerations, broken
 from appell.simulate.jacobian import Jacobian, jacobian_of
 from appell.tree import Tree
 

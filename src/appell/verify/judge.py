@@ -21,8 +21,8 @@ from appell.normal_form.flow import acceleration
 from appell.normal_form.gauss import solve as solve_gauss
 from appell.normal_form.manifold import find
 from appell.normal_form.policy import choose
-from appell.normal_form.saddle import Policy
-from appell.normal_form.saddle import solve as solve_saddle
+from appell.rows import Policy
+from appell.rows import solve as solve_saddle
 from appell.verify.exact import exact, exact_state
 
 Array = NDArray[np.float64]

@@ -25,7 +25,7 @@ from scipy.integrate._ivp import dop853_coefficients as dop
 
 from appell.normal_form import NormalForm
 from appell.normal_form.manifold import normalise
-from appell.normal_form.rank import RowSpace
+from appell.rows import RowSpace
 
 Array = NDArray[np.float64]
 

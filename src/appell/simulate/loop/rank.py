@@ -1,6 +1,6 @@
 """The guard of rank: rows that are about to lose rank, or have lost it inside a step, hand the run over to `passage`.
 
-With Y = L⁻¹Aᵀ/s (`normal_form.rank`, s frozen at the start) at both ends of a step and σ the smallest pivot of Y = Q R, a step
+With Y = L⁻¹Aᵀ/s (`rows.row_space`, s frozen at the start) at both ends of a step and σ the smallest pivot of Y = Q R, a step
 is not taken, and the status is RANK, where
 
     σ falls so fast that it would vanish within six steps, below half of what it was
@@ -25,7 +25,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from appell.normal_form.flow import GuardedRows
-from appell.normal_form.rank import RowSpace
+from appell.rows import RowSpace
 
 Array = NDArray[np.float64]
 

@@ -1,0 +1,104 @@
+"""Ranks, kernels and least squares of small dense matrices, each decided by singular values.
+
+    A = U diag(σ) Vᵀ        rank = #{σ_k > lost σ_1}        ker A = span of the other rows of Vᵀ
+
+Where rows are asked about (`rank`, `null_space`, `row_basis`), each is scaled to length 1 first: a row in micrometres counts as
+much as one in tonnes. Where equations are solved (`least_squares`), the caller has chosen their units, which say what «nearest»
+and «least» mean, and `lost` is relative to the largest σ of what is given.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.rows.tolerances import COLUMNS_FULL, GRAM_LOST, MASSLESS, RANK_LOST, ROW_EMPTY
+
+Array = NDArray[np.float64]
+
+
+class Singular(NamedTuple):
+    """A = U[:, :k] diag(σ) Vᵀ[:k] with k = min(m, n): U (m, m), sigma (k,), Vt (n, n); U (m, k), Vt (k, n) where economical."""
+
+    U: Array
+    sigma: Array
+    Vt: Array
+
+
+def singular(A: Array, *, economical: bool = False) -> Singular:
+    """The singular value decomposition of A, (…, m, n)."""
+    return Singular(*np.linalg.svd(A, full_matrices=not economical))
+
+
+def singular_values(A: Array) -> Array:
+    """σ_1 ≥ σ_2 ≥ …, (…, min(m, n))."""
+    return np.asarray(np.linalg.svd(A, compute_uv=False), dtype=np.float64)
+
+
+def unit_rows(A: Array) -> Array:
+    """Each row scaled to length 1; one that is rounding beside the longest (`ROW_EMPTY`) stays as short beside the others."""
+    length = np.linalg.norm(A, axis=1, keepdims=True)
+    longest = length.max(initial=0.0) or 1.0
+    return A / np.where(length > ROW_EMPTY * longest, length, longest)
+
+
+def unit_diagonal(M: Array) -> Array:
+    """M_ij / √|M_ii M_jj|: free of the units of a metric; rows without a diagonal entry stay."""
+    size = np.abs(np.diag(M))
+    root = 1 / np.sqrt(np.where(size > 0, size, 1.0))
+    return M * np.outer(root, root)
+
+
+def rank(A: Array, lost: float = RANK_LOST) -> int:
+    """How many of the rows of A, (m, n), each scaled to length 1, are independent."""
+    return _count(singular_values(unit_rows(A)), lost) if A.size else 0
+
+
+def null_space(A: Array, lost: float = RANK_LOST) -> Array:
+    """Z, (n, n − rank), with orthonormal columns and A Z = 0; all directions where A has no rows."""
+    if not A.size:
+        return np.eye(A.shape[1])
+    found = singular(unit_rows(A))
+    return found.Vt[_count(found.sigma, lost) :].T
+
+
+def row_basis(A: Array, lost: float = RANK_LOST) -> Array:
+    """R, (rank, n), with orthonormal rows that span those of A."""
+    if not A.size:
+        return np.zeros((0, A.shape[1]))
+    found = singular(unit_rows(A), economical=True)
+    return found.Vt[: _count(found.sigma, lost)]
+
+
+def least_squares(A: Array, b: Array, lost: float) -> Array:
+    """x of least norm with A x nearest to b; combinations below `lost` of the largest σ are left alone."""
+    return np.asarray(np.linalg.lstsq(A, b, rcond=lost)[0], dtype=np.float64)
+
+
+def in_columns(A: Array, b: Array) -> Array:
+    """x with A x nearest to b, where the columns of A are independent by construction (bases, N of q̇ = N v)."""
+    return least_squares(A, b, COLUMNS_FULL * max(A.shape))
+
+
+def left_inverse(A: Array) -> Array:
+    """A⁺ with A⁺A = 1, where the columns of A are independent by construction."""
+    return np.asarray(np.linalg.pinv(A, rcond=COLUMNS_FULL * max(A.shape)), dtype=np.float64) if A.size else A.T
+
+
+def inverse_on_range(G: Array, lost: float = GRAM_LOST) -> Array:
+    """A generalized inverse of a symmetric G ≥ 0, (m, m): G⁻ with G G⁻ G = G, that of least norm once its diagonal is 1."""
+    size = np.diag(G)
+    root = np.sqrt(np.where(size > 0, size, 1.0))
+    scale = np.outer(root, root)
+    return np.asarray(np.linalg.pinv(G / scale, rcond=lost, hermitian=True), dtype=np.float64) / scale
+
+
+def regular(M: Array, lost: float = MASSLESS) -> bool:
+    """Whether a symmetric M is regular, whatever the units of its rows."""
+    return not M.size or _count(singular_values(unit_diagonal(M)), lost) == len(M)
+
+
+def _count(sigma: Array, lost: float) -> int:
+    return int((sigma > lost * sigma.max(initial=0.0)).sum())

@@ -1,0 +1,140 @@
+"""How many rows are independent at a state, and how far from dependent they are.
+
+With S_ij the size of the terms in A_ij (`graph.sizes`: rounding takes A_ij by ε S_ij) and M = L Lᵀ,
+
+    |Y_i| = √(A_i M⁻¹ A_iᵀ)      s_i = √(Σ_j S_ij² (M⁻¹)_jj)      Y = L⁻¹ Aᵀ / w,      σ_1 ≥ σ_2 ≥ …  its singular values
+
+with w_i the length |Y_i| of a row, and s_i where rounding is all there is to a row. They are free of units: lengths, masses,
+times, factors of rows and shifts of coordinates drop out. Rounding takes σ by ε s/w; rows are dependent where σ is less than
+that or `DEPENDENT`, independent where it is more than `INDEPENDENT` and ten times that. What is between is neither, and no
+acceleration computed from it has digits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from appell.rows.decompositions import Singular, singular
+from appell.rows.tolerances import DEPENDENT, EMPTY, INDEPENDENT, ROUNDINGS, SEEN
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class RowSpace:
+    """Rows at one state: K = L⁻¹ of M = L Lᵀ, w (m,) called s, Y = K Aᵀ/w (n, m); noise: what rounding leaves of a σ.
+
+    definite: whether M is; otherwise K is that of M with a little added.
+    """
+
+    K: Array
+    s: Array
+    Y: Array
+    noise: float = 0.0
+    definite: bool = True
+
+    @staticmethod
+    def of(M: Array, A: Array, size: Array, gamma: float = 0.0) -> RowSpace:
+        """In the metric of M + γAᵀA."""
+        K, definite = _inverse_root(M + gamma * A.T @ A if gamma else M)
+        Y = K @ A.T
+        terms, length = np.sqrt(size * size @ np.add.reduce(K * K)), np.sqrt(np.add.reduce(Y * Y))
+        w = np.where(length > EMPTY * terms, length, terms)
+        w[~(w > 0)] = 1.0
+        return RowSpace(K, w, Y / w, ROUNDINGS * float((terms / w).max(initial=0.0)), definite)
+
+    @staticmethod
+    def scaled(M: Array, A: Array, s: Array) -> RowSpace:
+        """With sizes of rows that are known."""
+        K, definite = _inverse_root(M)
+        return RowSpace(K, s, K @ (A.T / s), definite=definite)
+
+    @cached_property
+    def svd(self) -> Singular:
+        """U (n, k), σ (k,), Vᵀ (k, m) with k = min(n, m)."""
+        return singular(self.Y, economical=True)
+
+    @property
+    def sigma(self) -> Array:
+        """σ_1 ≥ σ_2 ≥ …, (m,); zeros beyond n."""
+        return np.append(self.svd[1], np.zeros(max(0, self.Y.shape[1] - self.Y.shape[0])))
+
+    @property
+    def independent(self) -> float:
+        """σ above which rows are independent here."""
+        return max(INDEPENDENT, 10 * self.noise)
+
+    @property
+    def rank(self) -> int:
+        return int((self.sigma > self.independent).sum())
+
+    @property
+    def unclear(self) -> Array:
+        """The σ between dependent and independent."""
+        return self.sigma[(self.sigma <= self.independent) & (self.sigma > max(DEPENDENT, self.noise))]
+
+    @property
+    def clear(self) -> bool:
+        """Whether there are none of those."""
+        return len(self.unclear) == 0
+
+    def full_step(self, f: Array) -> Array | None:
+        """Δ with A Δ = −f, least in the metric, where all rows are far from dependent; None where that is not seen at once."""
+        G = self.Y.T @ self.Y
+        try:
+            L = np.linalg.cholesky(G)
+        except np.linalg.LinAlgError:
+            return None
+        if not np.diag(L).min(initial=1.0) > SEEN:
+            return None
+        return -self.K.T @ (self.Y @ np.linalg.solve(G, f / self.s))
+
+    def step(self, f: Array, rank: int) -> Array:
+        """Δ with A Δ = −f on the `rank` strongest combinations of rows, least in the metric."""
+        U, sigma, Vt = self.svd
+        y = U[:, :rank] @ ((Vt[:rank] @ (f / self.s)) / sigma[:rank])
+        return -self.K.T @ y
+
+    def kernel(self, y: Array, rank: int) -> Array:
+        """A velocity with A v = 0 from any y (n,)."""
+        U = self.svd[0][:, :rank]
+        return self.K.T @ (y - U @ (U.T @ y))
+
+    def dependent(self, rank: int) -> list[int]:
+        """The rows that are left when `rank` independent ones have been chosen."""
+        if self.Y.size == 0 or rank == self.Y.shape[1]:
+            return []
+        order: Any = scipy.linalg.qr(self.Y, mode="r", pivoting=True)[-1]
+        return sorted(int(i) for i in order[rank:])
+
+
+_LAPACK: Any = scipy.linalg.get_lapack_funcs(("potrf", "trtri"), dtype=np.float64)
+_POTRF, _TRTRI = _LAPACK
+
+
+def _inverse_root(M: Array) -> tuple[Array, bool]:
+    """L⁻¹ of M = L Lᵀ and True; where M is singular, that of M with a little added to its diagonal, and False."""
+    if (inverse := inverse_cholesky(M)) is not None:
+        return inverse, True
+    size = np.where(np.diag(M) > 0, np.diag(M), np.abs(M).max(initial=0.0) or 1.0)
+    for share in (1e-12, 1e-9, 1e-6):
+        if (inverse := inverse_cholesky(M + share * np.diag(size))) is not None:
+            return inverse, False
+    return np.diag(1 / np.sqrt(size)), False
+
+
+def inverse_cholesky(M: Array) -> Array | None:
+    """L⁻¹ of M = L Lᵀ; None where M is not positive definite. LAPACK itself: NumPy's checks take longer than small matrices."""
+    if not M.size:
+        return np.zeros(M.shape)
+    L, failed = _POTRF(M, lower=1, clean=1)
+    if failed:
+        return None
+    inverse, failed = _TRTRI(L, lower=1)
+    return None if failed else inverse
