@@ -81,7 +81,7 @@ def lanes(n: int) -> Callable[[float], Callable[[Array], Array]]:
 
     def at(tolerance: float) -> Callable[[Array], Array]:
         def ends_of(starts: Array) -> Array:
-            found = ap.simulate_many(run, starts, None, UNTIL, rtol=tolerance, atol=tolerance, threads=1)
+            found = ap.simulate_many(run, starts, UNTIL, rtol=tolerance, atol=tolerance, threads=1).dataset
             return np.stack([found[name].values for name in names], axis=1)
 
         return ends_of
@@ -161,7 +161,7 @@ def _wall(count: int, periods: int) -> Table:
     def many(method: str) -> Callable[[float], Callable[[Array], Array]]:
         def at(tolerance: float) -> Callable[[Array], Array]:
             def ends_of(z: Array) -> Array:
-                found = ap.simulate_many(run, z, None, until, rtol=tolerance, atol=tolerance / 100, method=method, threads=1)
+                found = ap.simulate_many(run, z, until, rtol=tolerance, atol=tolerance / 100, method=method, threads=1).dataset
                 return np.stack([found.x.values, found.x_d.values], axis=1)
 
             return ends_of
@@ -212,7 +212,7 @@ def _robot(count: int, steps: int) -> Table:
     starts = np.hstack([rng.uniform(-1, 1, (count, nv)), np.zeros((count, nv))])
     system = tree.system()
     run = ap.compile(system, dict.fromkeys(system.parameters, 0.0))
-    ours = lambda: ap.simulate_many(run, starts, None, steps * step, step=step, threads=1)
+    ours = lambda: ap.simulate_many(run, starts, steps * step, step=step, threads=1).dataset
     found, spent = best(ours)
     few = starts[: max(1, count // 64)]
     first = np.hstack([np.zeros((len(few), 1)), few])
@@ -241,7 +241,7 @@ def _cores(count: int) -> Table:
     starts = np.hstack([rng.uniform(-1, 1, (count, 2)), np.zeros((count, 2))])
     spent = {}
     for threads in (1, 2):
-        call = lambda threads=threads: ap.simulate_many(run, starts, None, UNTIL, threads=threads)
+        call = lambda threads=threads: ap.simulate_many(run, starts, UNTIL, threads=threads).dataset
         call()
         begins = []
         for _ in range(5):

@@ -79,13 +79,13 @@ def walls(scalar: str, runs: int = 1 << 20, periods: int = 200) -> dict[str, Any
     z = np.stack([rng.uniform(-0.3, 1, runs), rng.uniform(-1, 1, runs)], axis=1)
     step, until = np.pi / 64, periods * np.pi
     kind = np.float32 if scalar == "float" else np.float64
-    few = ap.simulate_many(system, z[:4096], until=20 * np.pi, step=step)
-    gpu = ap.simulate_many(system, z[:4096], until=20 * np.pi, step=step, backend="cuda", dtype=kind)
+    few = ap.simulate_many(system, z[:4096], until=20 * np.pi, step=step).dataset
+    gpu = ap.simulate_many(system, z[:4096], until=20 * np.pi, step=step, backend="cuda", dtype=kind).dataset
     error = max(float(np.abs(few[k].values - gpu[k].values).max() / (1 + np.abs(few[k].values).max())) for k in ("x", "x_d"))
     if not error < (1e-9 if scalar == "double" else 2e-3) or (gpu.status != 0).any():
         raise Disagreement(f"oscillator with a wall, {scalar}: off by {error:.1e}")
     counted = [
-        ap.simulate_many(system, z[:4096], until=20 * np.pi, step=step, keep={"n": ap.reduce.impacts()}, backend=b, dtype=d).n
+        ap.simulate_many(system, z[:4096], 20 * np.pi, step=step, keep={"n": ap.reduce.impacts()}, backend=b, dtype=d)["n"]
         for b, d in (("auto", np.float64), ("cuda", kind))
     ]
     if not (counted[0] == counted[1]).all():
@@ -114,8 +114,8 @@ def many(name: str, system: Any, parameters: Any, spread: float, scalar: str, ru
     z = rng.uniform(-spread, spread, (runs, model.nq + model.nv))
     inputs = read_inputs(model, z, parameters, product=False)
     kind = np.float32 if scalar == "float" else np.float64
-    few = ap.simulate_many(system, z[:8], parameters, until=n * 1e-3, step=1e-3, method=method)
-    gpu = ap.simulate_many(system, z[:8], parameters, until=n * 1e-3, step=1e-3, method=method, backend="cuda", dtype=kind)
+    few = ap.simulate_many(system, z[:8], parameters=parameters, until=n * 1e-3, step=1e-3, method=method).dataset
+    gpu = ap.simulate_many(system, z[:8], n * 1e-3, parameters, step=1e-3, method=method, backend="cuda", dtype=kind).dataset
     names = [name for name in few.data_vars if few[name].dtype.kind == "f"]
     error = max(float(np.abs(few[k].values - gpu[k].values).max() / (1 + np.abs(few[k].values).max())) for k in names)
     if not error < (1e-9 if scalar == "double" else 2e-3) or (gpu.status != 0).any():
@@ -150,7 +150,8 @@ def zoo_parity() -> dict[str, Any]:
             near = [example.start] * 16
         starts = {key: np.array([float(start.get(key, 0.0)) for start in near]) for key in near[0]}
         results = [
-            ap.simulate_many(example.system, starts, example.parameters, 0.2, step=1e-3, backend=b) for b in ("auto", "cuda")
+            ap.simulate_many(example.system, starts, 0.2, example.parameters, step=1e-3, backend=b).dataset
+            for b in ("auto", "cuda")
         ]
         if results[1].attrs["path"].startswith("one by one"):
             alone.append(name)
@@ -195,11 +196,11 @@ def basin(folder: Path, side: int = 1000) -> dict[str, Any]:
     system = ap.System([x, y], (x.d**2 + y.d**2) / 2, V, {x: -0.2 * x.d, y: -0.2 * y.d}, name="magnets")
     line = np.linspace(-2, 2, side)
     starts = ap.outer({y: line, x: line})
-    first = ap.simulate_many(system, {x: line[:64], y: line[:64]}, until=60.0, rtol=1e-8, backend="cuda")  # compiled
+    first = ap.simulate_many(system, {x: line[:64], y: line[:64]}, until=60.0, rtol=1e-8, backend="cuda").dataset  # compiled
     begin = perf_counter()
-    ends = ap.simulate_many(system, starts, until=60.0, rtol=1e-8, backend="cuda")
+    ends = ap.simulate_many(system, starts, until=60.0, rtol=1e-8, backend="cuda").dataset
     whole = perf_counter() - begin
-    few = ap.simulate_many(system, {k: v[:: side * side // 500] for k, v in starts.items()}, until=60.0, rtol=1e-8)
+    few = ap.simulate_many(system, {k: v[:: side * side // 500] for k, v in starts.items()}, until=60.0, rtol=1e-8).dataset
     away = np.hypot(*(few[k].values - ends[k].values[:: side * side // 500] for k in ("x", "y")))
     distances = [np.hypot(ends.x.values - a, ends.y.values - b) for a, b in corners]
     labels = np.argmin(distances, axis=0).astype(np.uint8).reshape(side, side)

@@ -62,7 +62,7 @@ def _starts(count: int, periods: int, sample: int) -> Table:
     starts = np.stack([rng.uniform(STOP, 1.0, count), rng.uniform(-1, 1, count)], axis=1)
 
     def ours(z: Array, method: str, rtol: float) -> Array:
-        ends = ap.simulate_many(run, z, until=until, method=method, rtol=rtol, atol=rtol / 100, threads=1)
+        ends = ap.simulate_many(run, z, until=until, method=method, rtol=rtol, atol=rtol / 100, threads=1).dataset
         return np.stack([ends.x.values, ends.x_d.values], axis=1)
 
     chosen = np.arange(sample)

@@ -18,7 +18,7 @@ figure, axes = plt.subplots(figsize=(5, 4), layout="constrained")
 for method, coarse in (("dop853", 0.6), ("dopri5", 0.15)):
     for system, start, first, halvings in ((located, -0.5, coarse, 2.5), (naive, gap + 0.5, 0.02, 5.0)):
         steps = first / 2 ** np.arange(0, halvings, 0.25)
-        ends = [ap.simulate(system, {x: start}, until, method=method, fixed_step=step)[x][-1] for step in steps]
+        ends = [ap.simulate(system, {x: start}, until, method=method, step=step)[x][-1] for step in steps]
         errors = np.abs((np.array(ends) if system is located else gap - np.abs(ends)) - exact)
         order = np.polyfit(np.log(steps), np.log(errors), 1)[0]
         print(f"{method}, {system.name}: order {order:.2f}, error {errors[-1]:.1e} at step {steps[-1]:.1e} s")

@@ -34,21 +34,21 @@ def test_rests_by_the_second_variation():
 def test_rests_are_the_same_in_any_units(mass, length):
     """A rod pendulum hangs or stands, and nowhere else, be it of 1e-27 kg or 1e8 m long."""
     values, wide = {m: mass, g: 9.81, l: length}, (-2 * length, 2 * length)
-    down, up = ap.equilibria(ROD, values, within={x: wide, y: wide}, starts=12)
+    down, up = ap.equilibria(ROD, values, within={x: wide, y: wide}, attempts=12)
     np.testing.assert_allclose([*down.at.q, *up.at.q], np.array([0, -1, 0, 1]) * length, atol=1e-9 * length)
     assert (down.stability, up.stability) == ("stable", "unstable")
     near = ap.equilibrium(ROD, {x: 0.8 * length, y: -0.6 * length}, values)
     np.testing.assert_allclose(near.q, [0, -length], atol=1e-9 * length)
     pendulum = ap.System([phi], m * l**2 * phi.d**2 / 2, -m * g * l * cos(phi))
     assert ap.equilibrium(pendulum, {phi: 1.0}, values)[phi] == pytest.approx(0, abs=1e-9)
-    steady = ap.steady_motions(pendulum, values, starts=12)
+    steady = ap.steady_motions(pendulum, values, attempts=12)
     assert {round(s[phi], 9) % round(math.pi, 9) for s in steady} == {0.0}
 
 
 def test_a_gyroscopic_force_may_hold_a_maximum():
     """T1 = 5 (x ẏ − y ẋ)/2 on a hilltop: small motions are bounded, so the decrease of V alone decides nothing."""
     hill = lambda spin: ap.System([x, y], (x.d**2 + y.d**2 + spin * (x * y.d - y * x.d)) / 2, -(x**2 + y**2) / 2)
-    found = [ap.equilibria(hill(spin), within={x: (-1, 1), y: (-1, 1)}, starts=3)[0].stability for spin in (5, 1, 0)]
+    found = [ap.equilibria(hill(spin), within={x: (-1, 1), y: (-1, 1)}, attempts=3)[0].stability for spin in (5, 1, 0)]
     assert found == ["undecided", "unstable", "unstable"]  # 5² > 4: held
 
 
@@ -70,7 +70,7 @@ def test_where_the_second_variation_vanishes_nothing_is_guessed(potential):
     import sympy
 
     V = sympy.sympify(potential, locals={"x": x, "y": y})
-    found = ap.equilibria(plane(V), within={x: (-2, 2.1), y: (-2, 2.2)}, starts=60 if "- 1)**2" in potential else 12)
+    found = ap.equilibria(plane(V), within={x: (-2, 2.1), y: (-2, 2.2)}, attempts=60 if "- 1)**2" in potential else 12)
     count, family, flat = DEGENERATE[potential]
     assert len(found) == count
     rest = max(found, key=lambda rest: (rest.at.family, rest.at.flat))
@@ -92,7 +92,7 @@ WRONG = [
     ({"within": {x: (1, -1)}}, "lowest < highest"),
     ({"within": {x: 3}}, "two numbers"),
     ({"within": [1]}, "maps symbols"),
-    ({"starts": 2.5}, "whole number"),
+    ({"attempts": 2.5}, "whole number"),
     ({"parameters": {"c": 1}}, "no parameter 'c'"),
 ]
 

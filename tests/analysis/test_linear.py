@@ -144,7 +144,7 @@ def test_what_is_no_steady_motion_is_refused():
             ap.linearize(system, at={}, **options)
     with pytest.raises(ap.ModelError, match=r"ap\.simulate"):
         ap.linearize(system, motion=3)
-    wrong = {"whole number": {"starts": 0}, "lowest": {"within": {q1: (1, -1)}}, "nan": {"fixed": {q1: math.nan}}}
+    wrong = {"whole number": {"attempts": 0}, "lowest": {"within": {q1: (1, -1)}}, "nan": {"fixed": {q1: math.nan}}}
     for message, options in wrong.items():
         with pytest.raises(ap.ModelError, match=message):
             ap.steady_motions(system, **options)
@@ -196,7 +196,7 @@ def test_an_angle_that_cancels_may_turn():
     body = ap.RigidBody(m, [m * r**2 / 4, m * r**2 / 4, m * r**2 / 2], [x, y, z], [psi, theta, phi])
     disc = ap.System([x, y, z, psi, theta, phi], potential=m * g * z, bodies=[body], constraints=ap.rolling(body, r))
     values, fixed = {m: 1.0, g: 9.81, r: 0.1}, {theta: lean, psi.d: turn}
-    (motion,) = ap.steady_motions(disc, values, fixed=fixed, within={z: (0.05, 0.1)}, starts=6)
+    (motion,) = ap.steady_motions(disc, values, fixed=fixed, within={z: (0.05, 0.1)}, attempts=6)
     s, c = math.sin(lean), math.cos(lean)
     assert motion[phi.d] == pytest.approx(-(9.81 * c + 0.125 * turn**2 * s * c) / (0.15 * turn * s), rel=1e-10)
 
@@ -233,12 +233,12 @@ def test_edges_and_times_that_do_not_matter():
         with pytest.raises(ap.ModelError, match="depends on time"):
             ap.steady_motions(system)
     behind = ap.System([q1], q1.d**2 / 2, q1**2, constraints=[ap.Unilateral(q1 - 1, name="wall")])
-    assert ap.steady_motions(behind, starts=4) == ()
+    assert ap.steady_motions(behind, attempts=4) == ()
 
 
 def test_the_stability_of_a_rest_on_an_edge_is_not_the_mean_of_two():
     """V = max(x, 0)² − x²/4: a valley to the right, a slope to the left; the mean of both stiffnesses is positive."""
-    (rest,) = ap.equilibria(ap.System([x], x.d**2 / 2, sympy.Max(x, 0) ** 2 - x**2 / 4), within={x: (-1, 1)}, starts=5)
+    (rest,) = ap.equilibria(ap.System([x], x.d**2 / 2, sympy.Max(x, 0) ** 2 - x**2 / 4), within={x: (-1, 1)}, attempts=5)
     assert rest.stability == "unknown" and "kink" in rest.at.reason
 
 
@@ -247,7 +247,7 @@ def test_body_rates_that_are_constant_for_a_moment_are_no_steady_motion():
     e = ap.quaternion("e")
     body = ap.RigidBody(m, [A, A, C], [0, 0, 0], e)
     top = ap.System([e], potential=m * g * l * e.rotation[2, 2], bodies=[body])
-    found = ap.steady_motions(top, TOP_VALUES, fixed={e.rates[2]: 40.0}, starts=30)
+    found = ap.steady_motions(top, TOP_VALUES, fixed={e.rates[2]: 40.0}, attempts=30)
     assert found
     for motion in found:
         assert abs(motion[e.rotation[2, 2]]) == pytest.approx(1, abs=1e-9) and motion.stable

@@ -42,7 +42,7 @@ def coupled():
 def errors(system, start, until, method, steps, position=lambda m: np.concatenate([m.q[-1], m.v[-1]])):
     run = ap.compile(system, {})
     exact = position(ap.simulate(run, start, until, rtol=1e-13, atol=1e-15, max_step=0.05))
-    found = [ap.simulate(run, start, until, method=method, fixed_step=h) for h in steps]
+    found = [ap.simulate(run, start, until, method=method, step=h) for h in steps]
     return np.array([np.abs(position(m) - exact).max() for m in found])
 
 
@@ -77,7 +77,7 @@ def test_without_locating_the_switch_the_order_is_one(method):
     steps = 0.02 / 2 ** (np.arange(octaves * points + 1) / points)
     exact = GAP - abs(GAP - ap.simulate(oscillator_with_wall(), {x: -0.5}, UNTIL, rtol=1e-13, atol=1e-15)[x][-1])
     run = ap.compile(folded_with_sign(), {})
-    ends = np.array([ap.simulate(run, {x: 0.7}, UNTIL, method=method, fixed_step=h)[x][-1] for h in steps])
+    ends = np.array([ap.simulate(run, {x: 0.7}, UNTIL, method=method, step=h)[x][-1] for h in steps])
     found = np.abs(GAP - np.abs(ends) - exact)
     largest = (found / steps)[:-1].reshape(octaves, points).max(axis=1)
     assert largest.max() < 20 * largest.min()  # an order of 2 (or of 0) would make this 2^5 over the octaves

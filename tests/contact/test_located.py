@@ -26,7 +26,7 @@ THROWN = ap.System([x], x.d**2 / 2, -a * x, constraints=[ap.Unilateral(x, "wall"
 @pytest.mark.parametrize("force, start, speed", [(1e4, 1e-7, -0.1), (1e6, 1e-7, -1.0)])
 def test_a_dip_at_the_beginning_of_a_long_step(force, start, speed, backend):
     """In and out again within 2e-5 s, the step is 0.01 s: the wall is hit where x + v t + a t²/2 = 0 for the first time."""
-    motion = ap.simulate(THROWN, {x: start, x.d: speed}, 0.05, {a: force}, backend=backend, fixed_step=0.01)
+    motion = ap.simulate(THROWN, {x: start, x.d: speed}, 0.05, {a: force}, backend=backend, step=0.01)
     first = (-speed - np.sqrt(speed**2 - 2 * force * start)) / force
     assert motion.impacts[0].time == pytest.approx(first, rel=1e-9)
     assert motion.impacts[0].before == pytest.approx(speed + force * first, rel=1e-9)
@@ -38,7 +38,7 @@ def test_a_dip_at_the_end_of_a_long_step(backend):
     step, force, depth = 0.01, 1e4, 1e-9
     lowest = step * (1 - 1 / 900)
     start, speed = force * lowest**2 / 2 - depth, -force * lowest
-    motion = ap.simulate(THROWN, {x: start, x.d: speed}, 0.03, {a: force}, backend=backend, fixed_step=step)
+    motion = ap.simulate(THROWN, {x: start, x.d: speed}, 0.03, {a: force}, backend=backend, step=step)
     assert motion.impacts[0].time == pytest.approx(lowest - np.sqrt(2 * depth / force), rel=1e-7)
 
 
@@ -46,7 +46,7 @@ def test_a_dip_at_the_end_of_a_long_step(backend):
 @pytest.mark.parametrize("force, start", [(-300.0, 3e-9), (-1e4, 1e-8)])
 def test_a_crossing_far_shorter_than_the_step(force, start, backend):
     """The way to the wall takes 1e-5 of the step, beyond which x falls by 1e9 times the height that is left."""
-    motion = ap.simulate(THROWN, {x: start}, 0.1, {a: force}, backend=backend, fixed_step=0.1)
+    motion = ap.simulate(THROWN, {x: start}, 0.1, {a: force}, backend=backend, step=0.1)
     assert motion.impacts[0].time == pytest.approx(np.sqrt(-2 * start / force), rel=1e-9)
     assert motion[x].min() > -1e-15
 
@@ -55,11 +55,11 @@ def test_a_crossing_far_shorter_than_the_step(force, start, backend):
 def test_fixed_steps_that_are_too_long_say_so(backend):
     """A wall that oscillates three times in a step: what is missed inside is not seen, but that it may be is."""
     moving = ap.System([x], x.d**2 / 2, constraints=[ap.Unilateral(x - sin(3 * ap.t), "wall")])
-    with pytest.warns(AppellWarning, match=r"fixed_step = 7 is too long to see every touch of 'wall'"):
-        ap.simulate(moving, {x: 0.95}, 50.0, backend=backend, fixed_step=7.0)
+    with pytest.warns(AppellWarning, match=r"step = 7 is too long to see every touch of 'wall'"):
+        ap.simulate(moving, {x: 0.95}, 50.0, backend=backend, step=7.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error", AppellWarning)
-        motion = ap.simulate(moving, {x: 0.95}, 5.0, backend=backend, fixed_step=0.25)
+        motion = ap.simulate(moving, {x: 0.95}, 5.0, backend=backend, step=0.25)
     assert motion.impacts[0].time == pytest.approx(np.arcsin(0.95) / 3, abs=1e-9)
 
 

@@ -175,7 +175,7 @@ REFUSED = {
     "pseudo": (lambda: ap.simulate(ball, {z: 1.0}, 1.0, HALF, pseudo={"u": z.d}), FormNotApplicable, "pseudo="),
     "stiff": (lambda: ap.simulate(ball, {z: 1.0}, 1.0, HALF, method="cvodes"), ModelError, "does not locate impacts"),
     "corner": (lambda: ap.simulate(ball, {z: 1.0}, 1.0, HALF, corner="both"), ModelError, "corner= is one of"),
-    "step": (lambda: ap.simulate(ball, {z: 1.0}, 1.0, HALF, fixed_step=-1.0), ModelError, "fixed_step= must be positive"),
+    "step": (lambda: ap.simulate(ball, {z: 1.0}, 1.0, HALF, step=-1.0), ModelError, "step= must be positive"),
 }  # fmt: skip
 
 

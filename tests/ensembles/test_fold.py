@@ -65,7 +65,7 @@ def test_other_values_and_derivatives_are_not_those_of_the_numbers():
 def test_swept_parameters_stay_parameters():
     starts = {x: 0.3, y: np.array([0.2, 0.4, 0.5])}
     values = {m: 2.0, k: np.array([0.5, 1.0, 1.5]), c: 0.1}
-    many, plain = (ap.simulate_many(COUPLED, starts, values, 2.0, fold=f) for f in (True, False))
+    many, plain = (ap.simulate_many(COUPLED, starts, 2.0, values, fold=f).dataset for f in (True, False))
     assert (many.status == Status.OK).all() and many.attrs["folded"] == "c, m" and "folded" not in plain.attrs
     np.testing.assert_allclose(many.x, plain.x, atol=1e-7)
     one = ap.simulate(COUPLED, {x: 0.3, y: 0.4}, 2.0, {m: 2.0, k: 1.0, c: 0.1}, fold=True)
@@ -77,7 +77,7 @@ def test_swept_parameters_stay_parameters():
 def test_walls_and_inputs_of_a_control():
     wall = ap.System([x], m * x.d**2 / 2, k * x**2 / 2, {x: c}, [ap.Unilateral(x + 0.2, "wall", restitution=0.8)], name="wall")
     values = {m: 2.0, k: 3.0, c: 0.5}
-    one, other = (ap.simulate_many(wall, {x: np.linspace(0.5, 1, 5)}, values, 9.0, fold=f) for f in (True, False))
+    one, other = (ap.simulate_many(wall, {x: np.linspace(0.5, 1, 5)}, 9.0, values, fold=f).dataset for f in (True, False))
     np.testing.assert_allclose(one.x, other.x, atol=1e-7)
     pull = lambda t, q, v: {c: -float(v[0])}
     given = {m: 2.0, k: 3.0}

@@ -60,11 +60,11 @@ def test_the_kernel_makes_the_runs_of_the_lanes(case, tmp_path, monkeypatch):
     near = ({**example.start, speed: float(example.start.get(speed, 0.0)) + d} for d in np.linspace(0, 0.3, 5))
     near = [ap.consistent(example.system, start, parameters=example.parameters) for start in near]
     starts = {key: np.array([start[key] for start in near]) for key in near[0]}
-    arguments = (example.system, starts, example.parameters, 0.4)
-    lanes = ap.simulate_many(*arguments, **how, **more)
+    arguments = (example.system, starts, 0.4, example.parameters)
+    lanes = ap.simulate_many(*arguments, **how, **more).dataset
     seen = []
     monkeypatch.setattr(room, "Ensemble", on_cpu(tmp_path, seen))
-    kernel = ap.simulate_many(*arguments, threads=1, **how, **more)
+    kernel = ap.simulate_many(*arguments, threads=1, **how, **more).dataset
     assert seen and (kernel.status.values == lanes.status.values).all() and (lanes.status == 0).sum() >= 3
     tolerance = 1e-5 if "dtype" in how else 1e-9
     for variable in lanes.data_vars:
@@ -77,10 +77,10 @@ def test_the_kernel_makes_the_runs_of_the_lanes(case, tmp_path, monkeypatch):
 def test_walls(how, tmp_path, monkeypatch):
     force = {x: -x.d / 10 + sympy.cos(2 * ap.t)}
     system = ap.System([x], x.d**2 / 2, x**2 / 2, force, [ap.Unilateral(x + 0.3, "wall", 0.9)])
-    arguments = (system, {x: np.linspace(-0.2, 1, 7), x.d: 0.3}, None, 2 * np.pi)
-    lanes, seen = ap.simulate_many(*arguments, **how), []
+    arguments = (system, {x: np.linspace(-0.2, 1, 7), x.d: 0.3}, 2 * np.pi)
+    lanes, seen = ap.simulate_many(*arguments, **how).dataset, []
     monkeypatch.setattr(room, "Ensemble", on_cpu(tmp_path, seen))
-    kernel = ap.simulate_many(*arguments, threads=1, **how)
+    kernel = ap.simulate_many(*arguments, threads=1, **how).dataset
     assert seen and lanes.attrs["path"] == "lanes" and (kernel.status == 0).all()
     np.testing.assert_allclose(kernel.x.values, lanes.x.values, atol=1e-10)
     assert (kernel.x > -0.3).all() and b"appell_many_kernel" in to_ptx(seen[0])
@@ -90,7 +90,7 @@ def test_landings_end_in_single_precision():
     """Late times have few digits: a landing that cannot be met more exactly is met."""
     system = ap.System([x], x.d**2 / 2, x**2 / 2, {x: -x.d / 10 + sympy.cos(2 * ap.t)}, [ap.Unilateral(x + 0.3, "wall", 0.9)])
     starts = {x: np.linspace(0.2, 1, 16)}
-    one, other = (ap.simulate_many(system, starts, until=30.0, step=np.pi / 64, since=s, dtype=np.float32) for s in (0.0, 0.0))
+    one, other = (ap.simulate_many(system, starts, 30.0, step=np.pi / 64, since=s, dtype=np.float32).dataset for s in (0.0, 0))
     assert (one.status == 0).all() and (one.x == other.x).all() and (one.x >= -0.301).all()
 
 
@@ -99,11 +99,11 @@ def test_reductions_and_sections(tmp_path, monkeypatch):
     starts = {x: 0.3, x.d: np.linspace(0.1, 0.4, 6), y: 0.1}
     keeps = {"top": ap.reduce.max(x), "mean": ap.reduce.mean(y**2), "first": ap.reduce.first_crossing(x)}
     for keep in (keeps, ap.reduce.section(y, count=4)):
-        lanes = ap.simulate_many(system, starts, until=20.0, rtol=1e-9, keep=keep)
+        lanes = ap.simulate_many(system, starts, until=20.0, rtol=1e-9, keep=keep).dataset
         seen = []
         with monkeypatch.context() as patch:
             patch.setattr(room, "Ensemble", on_cpu(tmp_path, seen))
-            kernel = ap.simulate_many(system, starts, until=20.0, rtol=1e-9, keep=keep, threads=1)
+            kernel = ap.simulate_many(system, starts, until=20.0, rtol=1e-9, keep=keep, threads=1).dataset
         assert seen
         for variable in lanes.data_vars:
             if lanes[variable].dtype.kind == "f":

@@ -31,7 +31,7 @@ def exact(starts: dict, parameters: dict, t: np.ndarray) -> np.ndarray:
 
 def test_final_states_have_the_closed_form():
     starts, parameters = spring(37)  # more than two vectors, and not a multiple of one
-    found = ap.simulate_many(SPRING, starts, parameters, 7.0)
+    found = ap.simulate_many(SPRING, starts, 7.0, parameters).dataset
     assert found.sizes == {"run": 37} and (found.status == Status.OK).all() and found.attrs["path"] == "lanes"
     assert found.x.attrs["symbol"] == "x" and found.x_d.attrs["symbol"] == "x.d" and set(found.message.values) == {"finished"}
     np.testing.assert_allclose(found.x, exact(starts, parameters, np.array(7.0)), atol=1e-7)
@@ -41,9 +41,9 @@ def test_final_states_have_the_closed_form():
 
 def test_a_run_depends_neither_on_its_neighbours_nor_on_threads():
     starts, parameters = spring(29)
-    all_of_them = ap.simulate_many(SPRING, starts, parameters, 7.0, threads=2)
-    again = ap.simulate_many(SPRING, starts, parameters, 7.0, threads=1)
-    alone = ap.simulate_many(SPRING, {s: v[11:12] for s, v in starts.items()}, {k: parameters[k][11:12], m: 1.0}, 7.0)
+    all_of_them = ap.simulate_many(SPRING, starts, 7.0, parameters, threads=2).dataset
+    again = ap.simulate_many(SPRING, starts, 7.0, parameters, threads=1).dataset
+    alone = ap.simulate_many(SPRING, {s: v[11:12] for s, v in starts.items()}, 7.0, {k: parameters[k][11:12], m: 1.0}).dataset
     np.testing.assert_array_equal(all_of_them.x_d, again.x_d)
     np.testing.assert_array_equal(all_of_them.x_d[11], alone.x_d[0])
 
@@ -51,12 +51,12 @@ def test_a_run_depends_neither_on_its_neighbours_nor_on_threads():
 def test_times_for_all_and_for_each_run():
     starts, parameters = spring(9)
     times = np.array([0.0, 0.3, 2.0, 5.0])
-    found = ap.simulate_many(SPRING, starts, parameters, 5.0, keep=times)
+    found = ap.simulate_many(SPRING, starts, 5.0, parameters, keep=times).dataset
     assert found.x.dims == ("run", "t")
     for i, t in enumerate(times):
         np.testing.assert_allclose(found.x[:, i], exact(starts, parameters, t), atol=1e-7)
     own = np.linspace(0, 1, 5) * np.linspace(1, 4, 9)[:, None]
-    found = ap.simulate_many(SPRING, starts, parameters, own[:, -1], keep=own)
+    found = ap.simulate_many(SPRING, starts, own[:, -1], parameters, keep=own).dataset
     assert found.x.dims == ("run", "sample")
     np.testing.assert_array_equal(found.t, own)
     for i in range(5):
@@ -68,7 +68,7 @@ def test_fixed_steps_have_their_order(method, steps, order):
     starts, parameters = spring(8)
     error = []
     for n in steps:
-        found = ap.simulate_many(SPRING, starts, parameters, 4.0, step=4.0 / n, method=method)
+        found = ap.simulate_many(SPRING, starts, 4.0, parameters, step=4.0 / n, method=method).dataset
         error.append(np.abs(found.x - exact(starts, parameters, np.array(4.0))).max())
     assert np.log2(error[0] / error[1]) > order - 0.4
 
@@ -76,24 +76,24 @@ def test_fixed_steps_have_their_order(method, steps, order):
 def test_series_in_lanes():
     swing = ap.System([x], x.d**2 / 2, -k * cos(x), name="swing")
     starts, parameters, times = {x: np.linspace(0.1, 2.5, 13)}, {k: np.linspace(1, 2, 13)}, np.linspace(0, 8, 9)
-    series = ap.simulate_many(swing, starts, parameters, 8.0, keep=times, method="taylor")
-    pair = ap.simulate_many(swing, starts, parameters, 8.0, keep=times, rtol=1e-12, atol=1e-14)
+    series = ap.simulate_many(swing, starts, 8.0, parameters, keep=times, method="taylor").dataset
+    pair = ap.simulate_many(swing, starts, 8.0, parameters, keep=times, rtol=1e-12, atol=1e-14).dataset
     assert series.attrs["path"] == "lanes" and (series.status == Status.OK).all()
     np.testing.assert_allclose(series.x, pair.x, atol=1e-7)
 
 
 def test_every_kth_step_and_a_last_step_that_is_shorter():
     starts, parameters = spring(8)
-    found = ap.simulate_many(SPRING, starts, parameters, 1.01, step=0.02, keep=10)
+    found = ap.simulate_many(SPRING, starts, 1.01, parameters, step=0.02, keep=10).dataset
     np.testing.assert_allclose(found.t, [0, 0.2, 0.4, 0.6, 0.8, 1.0])
     np.testing.assert_allclose(found.x[:, -1], exact(starts, parameters, np.array(1.0)), atol=1e-6)
-    end = ap.simulate_many(SPRING, starts, parameters, 1.01, step=0.02)
+    end = ap.simulate_many(SPRING, starts, 1.01, parameters, step=0.02).dataset
     np.testing.assert_allclose(end.x, exact(starts, parameters, np.array(1.01)), atol=1e-6)
 
 
 def test_single_precision_has_its_digits():
     starts, parameters = spring(20)
-    found = ap.simulate_many(SPRING, starts, parameters, 4.0, step=0.01, dtype=np.float32)
+    found = ap.simulate_many(SPRING, starts, 4.0, parameters, step=0.01, dtype=np.float32).dataset
     error = np.abs(found.x - exact(starts, parameters, np.array(4.0))).max()
     assert 1e-9 < error < 1e-4
 
@@ -103,13 +103,13 @@ def test_reductions_have_their_closed_forms():
     w, T = np.sqrt(parameters[k]), 9.0
     amplitude, phase = np.hypot(starts[x], starts[x.d] / w), np.arctan2(-starts[x.d] / w, starts[x])  # x = A cos(w t + phase)
     found = ap.simulate_many(
-        SPRING, starts, parameters, T, max_step=0.5,
+        SPRING, starts, T, parameters, max_step=0.5,
         keep={
             "top": ap.reduce.max(x), "low": ap.reduce.min(x), "square": ap.reduce.mean(x**2), "path": ap.reduce.integral(x.d),
             "falls": ap.reduce.first_crossing(x, -1), "passes": ap.reduce.crossings(x), "pull": ap.reduce.max(x.dd),
             "end": ap.reduce.final(x), "energy": ap.reduce.energy_error(), "blows": ap.reduce.impacts(),
         },
-    )  # fmt: skip
+    ).dataset  # fmt: skip
     assert (found.status == Status.OK).all()
     np.testing.assert_allclose(found.top, amplitude, rtol=1e-8)
     np.testing.assert_allclose(found.low, -amplitude, rtol=1e-8)
@@ -129,8 +129,8 @@ def test_reductions_of_single_runs_are_those_of_lanes():
     starts, parameters = spring(3)
     keep = {"top": ap.reduce.max(x), "square": ap.reduce.mean(x**2), "falls": ap.reduce.first_crossing(x, -1),
             "passes": ap.reduce.crossings(x), "energy": ap.reduce.energy_error()}  # fmt: skip
-    lanes = ap.simulate_many(SPRING, starts, parameters, 9.0, keep=keep)
-    single = ap.simulate_many(SPRING, starts, parameters, 9.0, keep=keep, backend="vm")
+    lanes = ap.simulate_many(SPRING, starts, 9.0, parameters, keep=keep).dataset
+    single = ap.simulate_many(SPRING, starts, 9.0, parameters, keep=keep, backend="vm").dataset
     assert single.attrs["path"].startswith("one by one")
     for name in keep:
         np.testing.assert_allclose(lanes[name], single[name], rtol=1e-6, atol=1e-7)
@@ -140,12 +140,12 @@ def test_points_of_a_section():
     starts, parameters = spring(11)
     w = np.sqrt(parameters[k])
     phase = np.arctan2(-starts[x.d] / w, starts[x])
-    found = ap.simulate_many(SPRING, starts, parameters, 100.0, keep=ap.reduce.section(x, count=3, skip=1))
+    found = ap.simulate_many(SPRING, starts, 100.0, parameters, keep=ap.reduce.section(x, count=3, skip=1)).dataset
     first = np.mod(1.5 * np.pi - phase, 2 * np.pi)
     np.testing.assert_allclose(found.t, (first[:, None] + 2 * np.pi * np.arange(1, 4)) / w[:, None], rtol=1e-7)
     np.testing.assert_allclose(found.x, 0, atol=1e-12)
     assert (found.x_d > 0).all()
-    short = ap.simulate_many(SPRING, starts, parameters, 5.0, keep=ap.reduce.section(x, count=3, skip=1))
+    short = ap.simulate_many(SPRING, starts, 5.0, parameters, keep=ap.reduce.section(x, count=3, skip=1)).dataset
     assert np.isnan(short.x).any() and (short.status == Status.OK).all()
 
 
@@ -164,15 +164,15 @@ def test_requests_that_cannot_be_met_say_why():
     """More combinations than memory, values that are masked, reductions of no expression."""
     P = {k: 1.0, m: 1.0}
     with pytest.raises(ModelError, match=r"4000000 × 4000000 = 16000000000000 combinations take about .* GB.*ap.sweep"):
-        ap.simulate_many(SPRING, {x: np.zeros(4_000_000), x.d: np.zeros(4_000_000)}, P, product=True)
+        ap.simulate_many(SPRING, {x: np.zeros(4_000_000), x.d: np.zeros(4_000_000)}, parameters=P, product=True)
     whole: Any = np.ma.array([[1.0, 2.0]], mask=[[0, 1]])  # type: ignore[arg-type]
     for masked in ({x: whole[0]}, whole):
         with pytest.raises(ModelError, match="must be real numbers"):
-            ap.simulate_many(SPRING, masked, P)
+            ap.simulate_many(SPRING, masked, parameters=P)
     for wrong in ([x], True, "x"):
         with pytest.raises(ModelError, match="a reduction takes an expression"):
             ap.reduce.max(wrong)
-    assert ap.simulate_many(SPRING, {x: 1.0}, P, keep={"two": ap.reduce.max(2)}).two == 2
+    assert ap.simulate_many(SPRING, {x: 1.0}, parameters=P, keep={"two": ap.reduce.max(2)}).dataset.two == 2
 
 
 def test_runs_that_end_where_they_start():
@@ -180,7 +180,7 @@ def test_runs_that_end_where_they_start():
     kept = {"mean": ap.reduce.mean(x), "max": ap.reduce.max(x), "final": ap.reduce.final(x), "integral": ap.reduce.integral(x),
             "error": ap.reduce.energy_error()}  # fmt: skip
     for method in ("dop853", "cvodes"):
-        found = ap.simulate_many(SPRING, {x: [1.5, 2.5]}, {k: 1.0, m: 1.0}, [0.0, 1.0], keep=kept, method=method)
+        found = ap.simulate_many(SPRING, {x: [1.5, 2.5]}, [0.0, 1.0], {k: 1.0, m: 1.0}, keep=kept, method=method).dataset
         assert [float(found[name][0]) for name in kept] == [1.5, 1.5, 1.5, 0.0, 0.0]
         np.testing.assert_allclose(found["mean"][1], 2.5 * np.sin(1), rtol=1e-6)
 
@@ -188,7 +188,7 @@ def test_runs_that_end_where_they_start():
 def test_a_fixed_step_that_jumps_a_singularity_says_so():
     fall = ap.System([x], x.d**2 / 2, -1 / x, name="falling")
     with pytest.warns(ap.AppellWarning, match="1 of 3 runs in steps of 0.01 s did not keep their energy"):
-        found = ap.simulate_many(fall, {x: [1.0, 1.0, 4.0], x.d: [2.0, 0.0, 0.0]}, {}, 3.0, step=0.01)
+        found = ap.simulate_many(fall, {x: [1.0, 1.0, 4.0], x.d: [2.0, 0.0, 0.0]}, 3.0, {}, step=0.01).dataset
     assert "jumped a singularity" in str(found.message[1].values) and set(found.message.values[[0, 2]]) == {"finished"}
 
 
@@ -196,10 +196,10 @@ def test_a_run_that_fails_says_why_and_disturbs_nobody():
     attraction = ap.System([x], x.d**2 / 2, -1 / x, name="falling")
     starts = {x: np.array([1.0, 1.0, 1.0, 2.0, 1.0]), x.d: np.array([2.0, 0.0, 2.0, 2.0, 2.0])}
     with pytest.warns(ap.AppellWarning, match="1 of 5 runs"):
-        found = ap.simulate_many(attraction, starts, {}, 3.0)
+        found = ap.simulate_many(attraction, starts, 3.0, {}).dataset
     assert found.status.values.tolist()[0] == 0 and found.status[1] in (Status.STEP_TOO_SMALL, Status.NOT_FINITE)
     assert "stopped at t = 1.11" in str(found.message[1].values)  # π/(2√2)
-    alone = ap.simulate_many(attraction, {x: 2.0, x.d: 2.0}, {}, 3.0)
+    alone = ap.simulate_many(attraction, {x: 2.0, x.d: 2.0}, 3.0, {}).dataset
     np.testing.assert_array_equal(found.x[3], alone.x[0])
 
 
@@ -207,11 +207,11 @@ def test_starts_that_cannot_be_used():
     y = ap.coordinates("y")
     circle = ap.System([x, y], (x.d**2 + y.d**2) / 2, constraints=[ap.Constraint(x**2 + y**2 - 1, name="circle")])
     with pytest.warns(ap.AppellWarning, match="1 REFUSED"):
-        found = ap.simulate_many(circle, {x: [1.0, 1.1], y.d: [1.0, 1.0]}, {}, 1.0)
+        found = ap.simulate_many(circle, {x: [1.0, 1.1], y.d: [1.0, 1.0]}, 1.0, {}).dataset
     assert found.status.values.tolist() == [Status.OK, Status.REFUSED] and "circle" in str(found.message[1].values)
     np.testing.assert_allclose(found.x[0], np.cos(1.0), rtol=1e-8)
     with pytest.raises(ConstraintError, match=r"run 0: .*circle"):
-        ap.simulate_many(circle, {x: [2.0, 1.1]}, {}, 1.0)
+        ap.simulate_many(circle, {x: [2.0, 1.1]}, 1.0, {})
 
 
 def test_stopping_keeps_what_is_done():
@@ -222,7 +222,8 @@ def test_stopping_keeps_what_is_done():
             raise KeyboardInterrupt
 
     with pytest.warns(ap.AppellWarning, match="stopped"):
-        found = ap.simulate_many(SPRING, starts, parameters, np.linspace(1, 20_000, 4000), progress=interrupt, threads=1)
+        ends = np.linspace(1, 20_000, 4000)
+        found = ap.simulate_many(SPRING, starts, ends, parameters, progress=interrupt, threads=1).dataset
     done = found.status.values == Status.OK
     assert 0 < done.sum() < 4000 and (found.status.values[~done] == Status.CANCELLED).all()
     assert np.isfinite(found.x.values[done]).all() and "stopped" in str(found.message.values[~done][0])
@@ -233,18 +234,18 @@ def test_stopping_ends_runs_that_are_made_one_by_one_on_their_way():
         raise KeyboardInterrupt
 
     with pytest.warns(ap.AppellWarning, match="0 of 3 runs are done"):
-        found = ap.simulate_many(SPRING, *spring(3), 3000.0, backend="vm", progress=interrupt)
+        found = ap.simulate_many(SPRING, spring(3)[0], 3000.0, spring(3)[1], backend="vm", progress=interrupt).dataset
     assert (found.status == Status.CANCELLED).all()
 
 
 def test_progress_ends_with_all_runs():
     seen: list[float] = []
-    ap.simulate_many(SPRING, *spring(5), 1.0, progress=seen.append)
+    ap.simulate_many(SPRING, spring(5)[0], 1.0, spring(5)[1], progress=seen.append)
     assert seen[-1] == 5
 
 
 def test_every_combination():
-    found = ap.simulate_many(SPRING, {x: [1.0, 2.0]}, {k: [1.0, 4.0, 9.0], m: 1.0}, 1.0, product=True)
+    found = ap.simulate_many(SPRING, {x: [1.0, 2.0]}, 1.0, {k: [1.0, 4.0, 9.0], m: 1.0}, product=True).dataset
     np.testing.assert_allclose(found.x, np.outer([1, 2], np.cos([1, 2, 3])).ravel(), rtol=1e-8)
     grid = found.set_index(run=["x_start", "k"]).unstack("run")
     assert grid.x.shape == (2, 3)
@@ -254,7 +255,7 @@ def test_every_combination():
 
 def test_forces_that_depend_on_time_and_runs_backwards():
     driven = ap.System([x], x.d**2 / 2, forces={x: cos(ap.t)}, name="driven")
-    found = ap.simulate_many(driven, {x: [0.0, 1.0]}, {}, np.array([2.0, -2.0]), since=0.5)
+    found = ap.simulate_many(driven, {x: [0.0, 1.0]}, np.array([2.0, -2.0]), {}, since=0.5).dataset
     t = np.array([2.0, -2.0])
     velocity = np.sin(t) - np.sin(0.5)
     np.testing.assert_allclose(found.x_d, velocity, rtol=1e-9)
@@ -264,15 +265,15 @@ def test_prescribed_functions():
     f, w = ap.prescribed("f"), ap.parameters("w", positive=True)
     shaken = ap.System([x], (x.d + f.d) ** 2 / 2, k * x**2 / 2, name="shaken")
     starts, stiff, t = {x: np.array([0.1, 0.4])}, np.array([2.0, 3.0]), np.linspace(0, 3, 300)
-    found = ap.simulate_many(shaken, starts, {k: stiff, f: sin(w * ap.t), w: 2.0}, 2.5)
+    found = ap.simulate_many(shaken, starts, 2.5, {k: stiff, f: sin(w * ap.t), w: 2.0}).dataset
     for i in range(2):
         one = ap.simulate(shaken, {x: starts[x][i]}, 2.5, {k: stiff[i], f: sin(2 * ap.t)})
         np.testing.assert_allclose(found.x[i], one[x][-1], atol=1e-8)
     for value in ((t, np.sin(2 * t)), lambda s: np.sin(2 * s)):
-        again = ap.simulate_many(shaken, starts, {k: stiff, f: value}, 2.5)
+        again = ap.simulate_many(shaken, starts, 2.5, {k: stiff, f: value}).dataset
         np.testing.assert_allclose(again.x, found.x, atol=1e-6)
     with pytest.raises(ModelError, match="here t = 4"):
-        ap.simulate_many(shaken, starts, {k: stiff, f: (t, np.sin(t))}, np.array([1.0, 4.0]))
+        ap.simulate_many(shaken, starts, np.array([1.0, 4.0]), {k: stiff, f: (t, np.sin(t))})
 
 
 BAD = [
@@ -293,7 +294,7 @@ BAD = [
     ({"until": np.inf}, "finite"),
     ({"starts": {x: np.ones(2) * 1j}}, "real numbers"),
     ({"starts": {x: ["1", "2"]}}, "real numbers"),
-    ({"starts": "x"}, "starts are"),
+    ({"starts": "x"}, "start= is"),
     ({"keep": np.array([0.1 + 1j])}, "keep= is"),
     ({"method": "rk4"}, "goes with step="),
     ({"method": "euler"}, "no method"),
@@ -320,12 +321,43 @@ BAD = [
 def test_bad_input(options, words):
     given = {"starts": {x: 1.0}, "parameters": {k: 1.0, m: 1.0}, "until": 1.0, **options}
     with pytest.raises(ModelError, match=words):
-        ap.simulate_many(SPRING, given.pop("starts"), given.pop("parameters"), given.pop("until"), **given)
+        ap.simulate_many(SPRING, given.pop("starts"), given.pop("until"), given.pop("parameters"), **given)
 
 
 def test_more_memory_than_there_is(monkeypatch):
     monkeypatch.setattr("appell.ensembles.memory.free_memory", lambda: 10**6)
     with pytest.raises(ModelError, match=r"GB are free: keep fewer times"):
-        ap.simulate_many(SPRING, {x: np.ones(1000)}, {k: 1.0, m: 1.0}, 1.0, keep=np.linspace(0, 1, 1000))
+        ap.simulate_many(SPRING, {x: np.ones(1000)}, 1.0, {k: 1.0, m: 1.0}, keep=np.linspace(0, 1, 1000))
     with pytest.raises(ModelError, match=r"1e\+12 states of each run"):
-        ap.simulate_many(SPRING, {x: 1.0}, {k: 1.0, m: 1.0}, 1.0, keep=1, step=1e-12)
+        ap.simulate_many(SPRING, {x: 1.0}, 1.0, {k: 1.0, m: 1.0}, keep=1, step=1e-12)
+
+
+def test_the_record_of_many_motions():
+    """`.ok`, `.message`, `["x"]`, `.attrs` read the dataset; attributes that are variables are refused."""
+    starts, parameters = spring(4)
+    motions = ap.simulate_many(SPRING, starts, 1.0, parameters)
+    assert motions.ok and motions.message == "4 of 4 runs reached their end" and motions.attrs["path"] == "lanes"
+    assert (motions["x_d"] == motions.dataset.x_d).all() and (motions[x.d] == motions.dataset.x_d).all()
+    with pytest.raises(AttributeError, match=r"motions\['x'\]"):
+        _ = motions.x
+    with pytest.raises(KeyError, match="have no 'y'"):
+        _ = motions["y"]
+
+
+def test_old_names_and_the_old_order_are_refused_with_the_new_ones():
+    starts, parameters = spring(2)
+    with pytest.raises(ModelError, match="starts= is now called start="):
+        ap.simulate_many(SPRING, starts=starts)  # type: ignore[call-arg]
+    with pytest.raises(ModelError, match=r"the order is \(system, start, until, parameters\)"):
+        ap.simulate_many(SPRING, starts, parameters, 1.0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"keep": np.linspace(0, 1, 5)}, {"keep": {"top": ap.reduce.max(x)}}, {"keep": ap.reduce.section(x.d, count=2)}],
+    ids=["final", "times", "reduction", "section"],
+)
+def test_pictures_of_many_motions(options):
+    starts, parameters = spring(6)
+    assert ap.simulate_many(SPRING, starts, 9.0, parameters, **options).plot().axes
+    assert ap.simulate_many(SPRING, {x: [1.0, 2.0, 3.0]}, 9.0, {k: 1.0, m: 1.0}, **options).plot().axes

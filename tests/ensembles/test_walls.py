@@ -18,7 +18,7 @@ def compared(system, starts, until, rtol=1e-9):
     """Largest difference of final states from `simulate`, and whether the numbers of impacts are the same."""
     symbols = (*system.coordinates, *system.velocities)
     keep = {"blows": ap.reduce.impacts(), **{f"end {s}": ap.reduce.final(s) for s in symbols}}
-    found = ap.simulate_many(system, starts, {}, until, rtol=rtol, keep=keep)
+    found = ap.simulate_many(system, starts, until, {}, rtol=rtol, keep=keep).dataset
     worst, same = 0.0, True
     for k in range(found.sizes["run"]):
         motion = ap.simulate(system, {s: v[k] for s, v in starts.items()}, until, {}, rtol=rtol)
@@ -38,7 +38,7 @@ def test_an_elastic_wall_has_its_closed_form(method):
         "blows": ap.reduce.impacts(), "end": ap.reduce.final(x), "speed": ap.reduce.max(x.d), "low": ap.reduce.min(x),
         "energy": ap.reduce.energy_error(),
     }  # fmt: skip
-    found = ap.simulate_many(OSCILLATOR, {x: start}, {}, until, keep=keep, method=method)
+    found = ap.simulate_many(OSCILLATOR, {x: start}, until, {}, keep=keep, method=method).dataset
     assert found.attrs["path"] == "lanes" and (found.status == Status.OK).all()
     np.testing.assert_array_equal(found.blows, blows)
     np.testing.assert_allclose(found.end, start * np.cos(until - blows * flight), atol=1e-8)
@@ -51,15 +51,15 @@ def test_states_and_expressions_between_impacts():
     system = OSCILLATOR.replace(constraints=[ap.Unilateral(x - 0.5, "wall", restitution=0.9)])
     times = np.linspace(0, 6, 41)
     starts = {x: np.array([1.3, 1.0])}
-    found = ap.simulate_many(system, starts, {}, 6.0, keep=times)
+    found = ap.simulate_many(system, starts, 6.0, {}, keep=times).dataset
     for i in range(2):
         motion = ap.simulate(system, {x: starts[x][i]}, 6.0, {}, times=times)
         np.testing.assert_allclose(found.x[i], motion[x], atol=1e-9)
         np.testing.assert_allclose(found.x_d[i], motion[x.d], atol=1e-9)
     keep = {"low": ap.reduce.min(x.d), "top": ap.reduce.max(x.d), "square": ap.reduce.mean(x**2)}
     keep |= {"passes": ap.reduce.crossings(x - 0.7)}
-    lanes = ap.simulate_many(system, starts, {}, 6.0, keep=keep)
-    single = ap.simulate_many(system, starts, {}, 6.0, keep=keep, backend="vm")
+    lanes = ap.simulate_many(system, starts, 6.0, {}, keep=keep).dataset
+    single = ap.simulate_many(system, starts, 6.0, {}, keep=keep, backend="vm").dataset
     np.testing.assert_allclose(lanes.low, -np.sqrt(starts[x] ** 2 - 0.25), rtol=1e-9)  # just before the first blow
     np.testing.assert_allclose(lanes.top, 0.9 * np.sqrt(starts[x] ** 2 - 0.25), rtol=1e-9)
     np.testing.assert_allclose(lanes.square, single.square, rtol=1e-9)
@@ -86,7 +86,7 @@ def test_walls_that_move_are_met_where_they_are():
     """Free flight between walls that swing: the path is straight, the distance is not."""
     pair = ap.System([x], x.d**2 / 2, constraints=[ap.Between(-1, x - sin(3 * ap.t) / 3, 1, restitution=0.8)], name="pair")
     starts = np.linspace(-0.6, 0.8, 9)
-    found = ap.simulate_many(pair, {x: starts, x.d: 0.7}, {}, 4.0, rtol=1e-8)
+    found = ap.simulate_many(pair, {x: starts, x.d: 0.7}, 4.0, {}, rtol=1e-8).dataset
     ends = [ap.simulate(pair, {x: start, x.d: 0.7}, 4.0, {}, rtol=1e-11)[x][-1] for start in starts]
     assert found.attrs["path"] == "lanes"
     np.testing.assert_allclose(found.x, ends, atol=1e-7)
@@ -119,12 +119,12 @@ def test_rest_and_release(name):
 def test_reactions_do_the_work_of_a_moving_table():
     starts, system = {y: np.array([0.4, 1.0])}, RESTING["table"]
     keep = {"error": ap.reduce.energy_error(), "low": ap.reduce.min(y), "square": ap.reduce.mean(y**2)}
-    lanes, single = (ap.simulate_many(system, starts, {}, 4.0, keep=keep, backend=b) for b in ("auto", "vm"))
+    lanes, single = (ap.simulate_many(system, starts, 4.0, {}, keep=keep, backend=b).dataset for b in ("auto", "vm"))
     assert lanes.attrs["path"] == "lanes" and lanes.error.max() < 1e-9
     np.testing.assert_allclose(lanes.low, single.low, atol=1e-8)
     np.testing.assert_allclose(lanes.square, single.square, rtol=1e-8)
     times = np.linspace(0, 4, 31)
-    found = ap.simulate_many(system, starts, {}, 4.0, keep=times)
+    found = ap.simulate_many(system, starts, 4.0, {}, keep=times).dataset
     motion = ap.simulate(system, {y: 0.4}, 4.0, {}, times=times)
     np.testing.assert_allclose(found.y[0], motion[y], atol=1e-8)
     np.testing.assert_allclose(found.y_d[0], motion[y.d], atol=1e-7)
@@ -154,7 +154,7 @@ def test_impacts_at_the_ends_of_steps(dtype):
         [x], x.d**2 / 2, x**2 / 2, {x: -x.d / 10 + cos(2 * ap.t)}, [ap.Unilateral(x + 0.3, "wall", 0.9)], name="driven"
     )
     starts = {x: np.linspace(-0.2, 1, 24), x.d: np.linspace(-1, 1, 24)}
-    found = ap.simulate_many(driven, starts, {}, 150 * np.pi, step=np.pi / 64, dtype=dtype, method="rk4")
+    found = ap.simulate_many(driven, starts, 150 * np.pi, {}, step=np.pi / 64, dtype=dtype, method="rk4").dataset
     assert (found.status == Status.OK).all() and found.attrs["path"] == "lanes"
     end = ap.simulate(driven, {x: 0.5}, 150 * np.pi, {})  # all of them are drawn to one motion
     assert np.abs(found.x.values - end[x][-1]).max() < (1e-5 if dtype is np.float64 else 1e-4)  # of order 4
@@ -167,8 +167,8 @@ def test_no_lane_tries_for_ever():
     symbols = (*example.system.coordinates, *example.system.velocities)
     start = dict(zip(symbols, (-1.0847847847847847, 1.125125125125125), strict=True))
     many = ap.simulate_many(
-        example.system, {s: [v] for s, v in start.items()}, values, 24 * np.pi / 1.75, rtol=1e-8, atol=1e-10, method="taylor"
-    )
+        example.system, {s: [v] for s, v in start.items()}, 24 * np.pi / 1.75, values, rtol=1e-8, atol=1e-10, method="taylor"
+    ).dataset
     one = ap.simulate(example.system, start, 24 * np.pi / 1.75, values, rtol=1e-8, atol=1e-10, method="taylor")
     assert (many.status == Status.OK).all()
     assert np.abs(many[str(example.system.coordinates[0])].values[0] - one.q[-1, 0]) < 1e-5
@@ -189,8 +189,8 @@ def test_a_run_does_not_know_its_neighbours(system, how):
     above = rng.uniform(0.4, 1.2, n)
     starts = np.stack([above, *([above] if system is BOWL else []), *rng.uniform(-1, 1, (system.nv, n))], axis=1)
     ends = rng.uniform(2.0, 4.0, n)
-    found = ap.simulate_many(system, starts, until=ends, threads=2, **how)
-    again = ap.simulate_many(system, starts[order], until=ends[order], threads=1, **how)
+    found = ap.simulate_many(system, starts, until=ends, threads=2, **how).dataset
+    again = ap.simulate_many(system, starts[order], until=ends[order], threads=1, **how).dataset
     assert found.attrs["path"] == again.attrs["path"] == "lanes"
     for name in ("x", "x_d"):
         assert np.array_equal(found[name].values[order], again[name].values)
@@ -203,6 +203,7 @@ def test_floats_on_a_table_that_shakes_the_body_off():
     starts = np.stack([rng.uniform(0.03, 0.1, n), rng.uniform(-0.3, 0.3, n)], axis=1)
     values = {symbol: value * rng.uniform(0.9, 1.1, n) for symbol, value in example.parameters.items()}
     double, single = (
-        ap.simulate_many(example.system, starts, values, 2.0, step=0.004, dtype=kind) for kind in (np.float64, np.float32)
+        ap.simulate_many(example.system, starts, 2.0, values, step=0.004, dtype=kind).dataset
+        for kind in (np.float64, np.float32)
     )
     assert np.abs(double.z.values - single.z.values).max() < 1e-3

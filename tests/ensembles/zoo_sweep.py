@@ -162,7 +162,7 @@ def compare(name: str, runs: int, seed: int, ways: tuple[str, ...] = WAYS) -> Ve
     names = [str(s) for s in (*system.coordinates, *system.velocities)]
 
     def many(**options: Any) -> np.ndarray:
-        found = ap.simulate_many(system, z, options.pop("p", p), until, **options)
+        found = ap.simulate_many(system, z, until, options.pop("p", p), **options).dataset
         verdict.paths.add(str(found.attrs["path"]))
         by_symbol = {v.attrs.get("symbol"): v.values for v in found.data_vars.values()}
         bad = found.status.values != Status.OK

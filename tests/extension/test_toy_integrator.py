@@ -56,7 +56,7 @@ def test_its_order_is_five_at_the_steps_and_four_between(backend):
     exact = ap.simulate(PENDULUM, **options, rtol=1e-13, atol=1e-14)
     counts, ends, between = np.array([20, 28, 40, 56]), [], []
     for count in counts:
-        motion = ap.simulate(PENDULUM, **options, method="cash-karp", fixed_step=4 / count)
+        motion = ap.simulate(PENDULUM, **options, method="cash-karp", step=4 / count)
         error = np.abs(motion.q - exact.q)[:, 0]
         ends.append(error[-1])
         between.append(error[:-1].max())

@@ -169,7 +169,7 @@ def test_order_eight_is_kept_through_switches():
     system = ap.System([x], x.d**2 / 2, x**2 / 2, constraints=[pad])
     errors = []
     for step in (0.8, 0.4):
-        motion = ap.simulate(system, {x: 2}, until=8.0, fixed_step=step, method="dop853")
+        motion = ap.simulate(system, {x: 2}, until=8.0, step=step, method="dop853")
         exact = 0.3 + 0.5 * np.cos(8 - 2 * np.pi)
         errors.append(abs(motion[x][-1] - exact))
     assert np.log2(errors[0] / errors[1]) > 7 and errors[1] < 1e-7

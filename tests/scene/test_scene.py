@@ -336,7 +336,7 @@ def test_ensembles_are_motions_and_films_lie_over_each_other():
     tip = [length * sin(theta), 0, -length * cos(theta)]
     scene = Scene(system, [Sphere(tip, 0.1), Point([0, 0, 0], 0.05)])
     lengths, times = np.array([0.5, 1.0, 2.0]), np.linspace(0, 1, 11)
-    many = ap.simulate_many(system, {theta: 1.0}, {length: lengths}, until=1.0, keep=times, backend="vm")
+    many = ap.simulate_many(system, {theta: 1.0}, parameters={length: lengths}, until=1.0, keep=times, backend="vm").dataset
     found = runs(many)
     assert len(found) == 3 and [run.parameters["l"] for run in found] == lengths.tolist()
     shown = together(scene, found, frames=11)

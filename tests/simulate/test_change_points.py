@@ -127,15 +127,15 @@ def watched_by_nobody(option: str):
     kinetic = (a.d**2 + b.d**2 + c.d**2) / 2
     system = ap.System([a, b, c], kinetic=kinetic, potential=10 * (sin(a) + sin(b)), forces=forces, constraints=[*rows, *walls])
     options = {
-        "fixed_step": {"fixed_step": 0.03, "backend": "vm"}, "pseudo": {"pseudo": {"w": a.d}, "backend": "vm"},
+        "fixed steps": {"step": 0.03, "backend": "vm"}, "pseudo": {"pseudo": {"w": a.d}, "backend": "vm"},
         "cvodes": {"method": "cvodes", "backend": "vm"}, "wall": {},
         "control": {"control": lambda t, q, v: {u: 0.0}, "rate": 20.0},
-        "times": {"fixed_step": 0.03, "times": [1.0, 4.0], "backend": "vm"},
+        "times": {"step": 0.03, "times": [1.0, 4.0], "backend": "vm"},
     }[option]  # fmt: skip
     return system, a, {a: np.pi / 2, b: np.pi / 2, a.d: -1.0, b.d: -1.0}, options
 
 
-@pytest.mark.parametrize("option", ["fixed_step", "times", "pseudo", "cvodes"])
+@pytest.mark.parametrize("option", ["fixed steps", "times", "pseudo", "cvodes"])
 def test_a_change_point_that_nobody_watched_is_told_afterwards(option):
     """Passed smoothly: a note. Taken to another branch: a doubt. Never silently wrong."""
     system, a, start, options = watched_by_nobody(option)
@@ -191,7 +191,7 @@ def test_impacts_between_and_at_change_points(wall, restitution, controlled):
 def test_regular_motions_in_fixed_steps_are_not_doubted(name):
     example = ap.zoo.ALL[name]()
     for step in (example.until / 200, example.until / 60):
-        motion = ap.simulate(example.system, example.start, example.until, example.parameters, fixed_step=step, backend="vm")
+        motion = ap.simulate(example.system, example.start, example.until, example.parameters, step=step, backend="vm")
         assert motion.ok and not [note for note in motion.notes if note.kind == "change point"]
 
 
@@ -201,5 +201,5 @@ def test_rows_that_are_redundant_no_longer_are_told():
     rows = [y - x * 0, y - Max(x - 1, 0) ** 3]
     system = ap.System([x, y], kinetic=(x.d**2 + y.d**2) / 2, constraints=rows)
     with pytest.warns(UserWarning, match="redundant at the start are not any more"):
-        motion = ap.simulate(system, {x.d: 1.0}, 2.0, backend="vm", fixed_step=0.05)
+        motion = ap.simulate(system, {x.d: 1.0}, 2.0, backend="vm", step=0.05)
     assert not motion.ok

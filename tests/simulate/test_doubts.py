@@ -34,7 +34,7 @@ def test_a_step_that_jumps_a_singularity_is_a_doubt():
     """Straight into the centre of 1/x², and out again anywhere."""
     fall = ap.System([x], kinetic=x.d**2 / 2, potential=-1 / x)
     with pytest.warns(ap.AppellWarning, match="jumped a singularity"):
-        motion = ap.simulate(fall, {x: 1.0}, 3.0, fixed_step=0.01, backend="vm")
+        motion = ap.simulate(fall, {x: 1.0}, 3.0, step=0.01, backend="vm")
     assert not motion.ok and "energy balance is off" in motion.doubts[0]
 
 
@@ -54,7 +54,7 @@ def test_no_false_alarm(name, rtol):
     assert motion.ok
 
 
-@pytest.mark.parametrize("options", [{"fixed_step": 0.3}, {"method": "cvodes"}, {"method": "taylor"}, {"method": "dopri5"}])
+@pytest.mark.parametrize("options", [{"step": 0.3}, {"method": "cvodes"}, {"method": "taylor"}, {"method": "dopri5"}])
 def test_no_false_alarm_whatever_the_method(options):
     system = ap.System([phi], kinetic=phi.d**2 / 2, potential=-cos(phi))
     assert ap.simulate(system, {phi: 1.0}, 5.0, backend="vm", **options).ok

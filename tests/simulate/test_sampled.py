@@ -54,7 +54,7 @@ def controlled(until=3.0, law=law, start=None, system=plant, rate=RATE, **option
 GRID = np.linspace(0, 2.999, 50)
 
 
-OPTIONS = [*({"method": name} for name in methods() if name not in STIFF), {"backend": "vm"}, {"fixed_step": 0.03}]
+OPTIONS = [*({"method": name} for name in methods() if name not in STIFF), {"backend": "vm"}, {"step": 0.03}]
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)

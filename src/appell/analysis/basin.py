@@ -21,6 +21,7 @@ from appell.analysis.shooting import explicit_time, refuse_other_period
 from appell.errors import ModelError
 from appell.model import System
 from appell.model.values import finite
+from appell.renamed import renamed_arguments
 from appell.simulate.progress import reporter
 from appell.simulate.run import Run
 from appell.tree import Tree
@@ -73,12 +74,13 @@ class Basin(Result):
         )
 
 
+@renamed_arguments(grid="over")
 def basin(
     system: System | Tree | Run,
-    grid: Mapping[Any, ArrayLike],
-    *,
+    over: Mapping[Any, ArrayLike],
     start: Mapping[Any, Any] | None = None,
     parameters: Mapping[Any, Any] | None = None,
+    *,
     period: Any = None,
     most: int = 1000,
     tolerance: float = 1e-3,
@@ -95,7 +97,7 @@ def basin(
 
     Parameters
     ----------
-    grid: {coordinate or velocity: values, another: values}.
+    over: {coordinate or velocity: values, another: values}.
     start, parameters, since: the rest of the start, the parameters, the time of the start, s.
     period: s, or an expression in the parameters; that of the forcing by default, 1 s for autonomous systems.
     most: periods after which a start is undecided, or its motion not periodic.
@@ -104,7 +106,7 @@ def basin(
     progress: True for a bar, or a function of the number of starts decided. Ctrl-C returns what is done.
     rtol, atol, method and other options are those of `ap.simulate`; "auto" takes series for small smooth systems.
     """
-    (x, xs), (y, ys) = axis(grid, "the grid", 2)
+    (x, xs), (y, ys) = axis(over, "over=", 2)
     most = whole(most, "most=", 1)
     if not 0 < finite(tolerance, "tolerance=") < 1:
         raise ModelError(f"tolerance = {tolerance:g} must be a share of the extent between 0 and 1")
@@ -112,7 +114,7 @@ def basin(
     model = model_of(system, "basin")
     for name in (x, y):
         state_column(model, name)
-    given_once(start, (x, y), "start=", "the grid")
+    given_once(start, (x, y), "start=", "over=")
     ensemble = Ensemble(
         system, {**(start or {}), x: X.ravel(), y: Y.ravel()}, dict(parameters or {}), X.size, since=since, period=period,
         fallback=1.0, periods=4 * BLOCK, rtol=rtol, atol=atol, method=method, backend=backend, threads=threads, **options,

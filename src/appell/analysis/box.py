@@ -13,7 +13,8 @@ from appell.errors import ModelError
 
 Array = NDArray[np.float64]
 
-STARTS = 60
+ATTEMPTS = 60
+"""Places from which a search begins, unless said otherwise."""
 
 
 def box(symbols: Sequence[Any], within: Mapping[Any, Any] | None, default: Sequence[tuple[float, float]], owner: str) -> Array:
@@ -40,8 +41,8 @@ def _interval(key: Any, value: Any) -> tuple[float, float]:
     return low, high
 
 
-def tries(starts: Any) -> int:
-    """How many starts, a whole number of at least 1."""
-    if isinstance(starts, bool) or not isinstance(starts, Integral) or starts < 1:
-        raise ModelError(f"starts= is a whole number of at least 1, not {starts!r}")
-    return int(starts)
+def whole_attempts(attempts: Any) -> int:
+    """How many attempts, a whole number of at least 1."""
+    if isinstance(attempts, bool) or not isinstance(attempts, Integral) or attempts < 1:
+        raise ModelError(f"attempts= is a whole number of at least 1, not {attempts!r}")
+    return int(attempts)

@@ -101,11 +101,11 @@ class Diagram(Result):
 def bifurcation_diagram(
     system: System | Tree | Run,
     over: Mapping[Any, ArrayLike],
+    start: Mapping[Any, Any] | None = None,
+    parameters: Mapping[Any, Any] | None = None,
     *,
     skip: int = 200,
     keep: int = 100,
-    start: Mapping[Any, Any] | None = None,
-    parameters: Mapping[Any, Any] | None = None,
     period: Any = None,
     section: Any = None,
     direction: int = 1,

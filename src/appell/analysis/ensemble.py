@@ -214,9 +214,9 @@ class Ensemble:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", AppellWarning)  # what ended early is said by the caller
             found = simulate_many(
-                self.system, self.z[part], parameters, times[:, -1], since=since, keep=times, method=self.method,
+                self.system, self.z[part], times[:, -1], parameters, since=since, keep=times, method=self.method,
                 backend=self.run.backend, threads=self.threads, progress=report, **self.options,
-            )  # fmt: skip
+            ).dataset  # fmt: skip
         states[:] = np.stack([found[name].values for name in list(found.data_vars)[: states.shape[2]]], axis=-1)
         status = found.status.values
         made = status != Status.CANCELLED

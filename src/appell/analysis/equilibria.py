@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from appell.analysis.balance import Array
-from appell.analysis.box import STARTS, box, tries
+from appell.analysis.box import ATTEMPTS, box, whole_attempts
 from appell.analysis.equilibrium import Equilibrium, Search
 from appell.analysis.linear import linearize
 from appell.errors import AppellError, ModelError
 from appell.model import System
+from appell.renamed import renamed_arguments
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,23 +65,25 @@ class Rest:
         return f"<Rest of {self.at.system.name}: {where}; {said}>"
 
 
+@renamed_arguments(starts="attempts")
 def equilibria(
     system: System,
     parameters: Mapping[Any, Any] | None = None,
     *,
     within: Mapping[Any, tuple[float, float]] | None = None,
-    starts: int = STARTS,
+    attempts: int = ATTEMPTS,
 ) -> tuple[Rest, ...]:
     """The rests that a search finds, with their stability by the second variation of V − Λ·f; one of each family of rests.
 
-    within: coordinate → (lowest, highest), lowest not included; (−π, π] where not given. starts: how many places are tried.
+    within: coordinate → (lowest, highest), lowest not included; (−π, π] where not given. attempts: how many places
+    are tried.
     """
     search = Search.of(system, parameters, "ap.equilibria")
     system = search.system
     low, high = box(system.coordinates, within, [(-np.pi, np.pi)] * system.nq, system.name).T
     rng, found, reach = np.random.default_rng(0), list[Equilibrium](), (high - low) / 2
     slack = 1e-7 * reach
-    for _ in range(tries(starts)):
+    for _ in range(whole_attempts(attempts)):
         try:
             rest = search(rng.uniform(low, high), reach)
         except ModelError:

@@ -4,7 +4,7 @@
     v_i = 0 for coordinates that T, V or Q contain,      and what the user fixes: values of coordinates, velocities, momenta
 
 Newton's method of least norm from many starts; solutions that agree to 1e-7 are one. Nothing proves that all are found: narrow
-`within=` and raise `starts=` to look closer.
+`within=` and raise `attempts=` to look closer.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.box import STARTS, box, tries
+from appell.analysis.box import ATTEMPTS, box, whole_attempts
 from appell.analysis.linear import linearize, pivots, varying_columns
 from appell.analysis.linearization import Linearization
 from appell.errors import AppellError, ModelError
@@ -28,6 +28,7 @@ from appell.model import System
 from appell.model.friction import refuse_friction
 from appell.model.values import finite
 from appell.normal_form.manifold import normalise
+from appell.renamed import renamed_arguments
 from appell.simulate.run import Run, compile
 
 Array = NDArray[np.float64]
@@ -82,13 +83,14 @@ class SteadyMotion:
         return f"<SteadyMotion of {self.system.name}: {values or 'rest'}>"
 
 
+@renamed_arguments(starts="attempts")
 def steady_motions(
     system: System,
     parameters: Mapping[Any, Any] | None = None,
     *,
     fixed: Mapping[Any, float] | None = None,
     within: Mapping[Any, tuple[float, float]] | None = None,
-    starts: int = STARTS,
+    attempts: int = ATTEMPTS,
 ) -> tuple[SteadyMotion, ...]:
     """The steady motions that a search finds, those of least velocity first.
 
@@ -97,7 +99,7 @@ def steady_motions(
     fixed: coordinate, velocity or expression in them → value. As many as there are ignorable velocities make the motions
         isolated: {theta: 0.5, phi.d + psi.d*cos(theta): 40} for a top.
     within: coordinate or velocity → (lowest, highest) where starts are drawn; (−π, π) and (−10, 10) where not given.
-    starts: how many are tried.
+    attempts: how many starts are tried.
     """
     refuse_friction(system, "ap.steady_motions")
     if not isinstance(system, System):
@@ -106,7 +108,7 @@ def steady_motions(
     system = run.system
     problem = _Problem(run, fixed or {})
     found: list[tuple[Array, Array, Array, float]] = []
-    for q, v in _drawn(system, problem, within, tries(starts)):
+    for q, v in _drawn(system, problem, within, whole_attempts(attempts)):
         solution = problem.solve(q, v)
         if solution is None or any(_same(solution, other) for other in found):
             continue

@@ -141,7 +141,7 @@ def _with_steps(motion: Motion) -> Motion:
     start = dict(zip(symbols, map(float, (*begin.q, *begin.v)), strict=True))
     return simulated(
         motion.run, start, task.t_end, since=task.t0, rtol=task.rtol, atol=float(np.max(task.atol)), method=method,
-        pseudo=pseudo, corner=corner, max_step=task.max_step, max_steps=task.max_steps, fixed_step=task.fixed_step,
+        pseudo=pseudo, corner=corner, max_step=task.max_step, max_steps=task.max_steps, step=task.fixed_step,
     )  # fmt: skip
 
 

@@ -53,6 +53,6 @@ def warn_of(run: Run, step: float, counts: NDArray[np.int_], steps: int) -> None
     for face, count in zip(run.system.unilateral, counts, strict=True):
         if count:
             warn(
-                f"fixed_step = {step:g} is too long to see every touch of '{face.name}': its distance bends too much inside"
+                f"step = {step:g} is too long to see every touch of '{face.name}': its distance bends too much inside"
                 f" {count} of {steps} steps; take shorter ones, or leave the steps to their control"
             )

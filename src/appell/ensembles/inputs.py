@@ -83,7 +83,7 @@ def read_inputs(system: System, starts: Any, parameters: Table | None, *, produc
     if len(set(lengths.values())) > 1:
         said = ", ".join(f"{name}: {n}" for name, n in lengths.items())
         raise ModelError(
-            f"the arrays of starts and parameters must have one length ({said}); for every combination use product=True"
+            f"the arrays of start= and parameters= must have one length ({said}); for every combination use product=True"
         )
     runs = next(iter(lengths.values()), 1)
     if runs == 0:
@@ -101,10 +101,10 @@ def _states(system: System, starts: Any) -> Table:
         symbols = (*system.coordinates, *system.velocities)
         if starts.ndim != 2 or starts.shape[1] != len(symbols):
             shape = f"(runs, {len(symbols)})"
-            raise ModelError(f"starts as an array have the shape {shape}, coordinates then velocities, not {starts.shape}")
+            raise ModelError(f"start= as an array has the shape {shape}, coordinates then velocities, not {starts.shape}")
         return dict(zip(symbols, starts.T, strict=True))
     if not isinstance(starts, Mapping):
-        raise ModelError(f"starts are {{coordinate or velocity: values}}, or an array of states, not {type(starts).__name__}")
+        raise ModelError(f"start= is {{coordinate or velocity: values}}, or an array of states, not {type(starts).__name__}")
     return starts
 
 

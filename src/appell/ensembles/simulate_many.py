@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import count
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,7 @@ from appell.ensembles.kept import read_keep
 from appell.ensembles.lanes import Ensemble, doubtful_ranks, why_not
 from appell.ensembles.memory import refuse_too_large
 from appell.ensembles.methods import fixed_methods
+from appell.ensembles.motions import Motions
 from appell.ensembles.on_gpu import OnGpu
 from appell.ensembles.order import Order
 from appell.ensembles.pool import cores, drive
@@ -30,24 +31,23 @@ from appell.errors import AppellError, ModelError, Status
 from appell.model import System
 from appell.model.prescription import settled
 from appell.model.values import finite, reals
+from appell.renamed import renamed_arguments
 from appell.simulate.arguments import one_of
 from appell.simulate.loop.prepare import CORNERS, methods
 from appell.simulate.progress import Reporter, reporter
 from appell.simulate.run import Run, unjudged
 from appell.tree import Tree
 
-if TYPE_CHECKING:
-    import xarray as xr
-
 Array = NDArray[np.float64]
 GPU = "cuda"
 
 
+@renamed_arguments(starts="start", fixed_step="step")
 def simulate_many(
     system: System | Tree | Run,
-    starts: Mapping[Any, Any] | Array | None = None,
-    parameters: Mapping[Any, Any] | None = None,
+    start: Mapping[Any, Any] | Array | None = None,
     until: ArrayLike = 1.0,
+    parameters: Mapping[Any, Any] | None = None,
     *,
     step: float | None = None,
     rtol: float | None = None,
@@ -64,24 +64,24 @@ def simulate_many(
     max_steps: int = 10_000_000,
     corner: str = "raise",
     fold: bool = False,
-) -> xr.Dataset:
+) -> Motions:
     """Integrate the equations of motion from many starts and with many values of the parameters.
 
         q̇ = N v + n0,    v̇ = a(t, q, v; p_k),    (q, v)(since) = start k,    k = 0 … runs − 1
 
     Smooth systems run in lanes: one run in each lane of a vector, the whole time loop compiled, each lane with its own step and
     error, the next run where one has ended. Constraints are projected, quaternions kept unit and impacts located as in
-    `simulate`. Whatever the lanes are not for (`dataset.attrs["path"]` says it: friction, redundant rows, methods for stiff
+    `simulate`. Whatever the lanes are not for (`motions.attrs["path"]` says it: friction, redundant rows, methods for stiff
     systems) and every run that comes to rest on a wall, to a corner or near a loss of rank is made by the loops of `simulate`,
     one run at a time in each thread: the same answer, later.
 
     Parameters
     ----------
     system: a `System`, a `Tree` as it stands, or what `ap.compile` made (then without parameters and backend).
-    starts: coordinate or velocity → value or array (runs,); unnamed values are 0. Or all states as an array, (runs, nq + nv).
+    start: coordinate or velocity → value or array (runs,); unnamed values are 0. Or all states as an array, (runs, nq + nv).
+    until, since: end, one or (runs,), and beginning, s.
     parameters: symbol → value or array (runs,); of a prescribed function an expression in t, a table (times, values) or a
         function of t, the same for all runs.
-    until, since: end, one or (runs,), and beginning, s.
     step: a fixed step, s, without error control; or
     rtol, atol: tolerances of the step control, 1e-9 and 1e-12 by default.
     method: "rk4" (order 4, with `step` only, and its default), "dopri8" (order 8, the default with `rtol` where final states
@@ -89,7 +89,7 @@ def simulate_many(
         "taylor" (small analytic systems, walls), or another method of `simulate`, one run at a time.
     keep: "final" (states at the end); k (every k-th step); times (k,) or (runs, k); {name: `ap.reduce.…`}; or
         `ap.reduce.section(…)`, the points of a Poincaré section.
-    product: every combination of the arrays in starts and parameters, the last one turning fastest (`ap.outer`).
+    product: every combination of the arrays in start and parameters, the last one turning fastest (`ap.outer`).
     dtype: float64, or float32 with a fixed step: half the time, seven digits.
     threads: all cores by default; results do not depend on it.
     progress: True for a bar, or a function of the number of runs that are done.
@@ -98,11 +98,12 @@ def simulate_many(
 
     Returns
     -------
-    `xarray.Dataset` with the dimension `run` (and `t`, `sample` or `point`): a variable for each coordinate and velocity, named
-    as in `motion.dataset` (x, x_d; attribute `symbol`), or for each reduction; `status` (`ap.Status` as an integer) and
-    `message` of each run; as coordinates the parameters and starts that vary. A run that fails has its last good state, and NaN
-    at times that it did not reach; one that is finished, but in fixed steps that did not keep its energy, says so in its
-    message. Ctrl-C returns what is done; the other runs have the status CANCELLED.
+    `Motions`: `.ok`, `.message`, `.plot()`, and `.dataset`, an `xarray.Dataset` with the dimension `run` (and `t`, `sample` or
+    `point`): a variable for each coordinate and velocity, named as in `motion.dataset` (x, x_d; attribute `symbol`), or for
+    each reduction; `status` (`ap.Status` as an integer) and `message` of each run; as coordinates the parameters and starts
+    that vary. A run that fails has its last good state, and NaN at times that it did not reach; one that is finished, but in
+    fixed steps that did not keep its energy, says so in its message. Ctrl-C returns what is done; the other runs have the
+    status CANCELLED.
     """
     if not isinstance(product, bool | np.bool_):
         raise ModelError(f"product= is True or False, not {product!r}; ap.outer makes combinations of some arrays alone")
@@ -110,7 +111,7 @@ def simulate_many(
     gpu = backend == GPU or (isinstance(system, Run) and system.backend == GPU)
     run, given = _ready(system, parameters, _beside(backend), fold, span(since, until))
     model = run.system
-    inputs = read_inputs(model, starts, given, product=product)
+    inputs = read_inputs(model, start, given, product=product)
     run = replace(run, fold=tuple(i for i in run.fold if str(model.parameters[i]) not in inputs.varied_parameters))
     if method == "auto":
         method = _method(model, step, rtol, keep)
@@ -133,7 +134,7 @@ def simulate_many(
     facts = {"path": path, "seconds": perf_counter() - clock, "threads": threads}
     if run.numbered is not run.form:
         facts["folded"] = ", ".join(str(model.parameters[i]) for i in run.fold)
-    return dataset(run, inputs, order, results, facts)
+    return Motions(dataset(run, inputs, order, results, facts))
 
 
 def _beside(backend: str) -> str:
@@ -207,6 +208,8 @@ def _order(
 
 def _ends(until: Any) -> Array:
     """Ends of all runs, (1,) or (runs,)."""
+    if isinstance(until, Mapping):
+        raise ModelError("until= must be a time, not a mapping: the order is (system, start, until, parameters)")
     try:
         ends = np.atleast_1d(reals(until))
     except (TypeError, ValueError):
@@ -335,7 +338,7 @@ def _tell(results: Results, order: Order) -> None:
         warn(f"stopped: {int((~undone).sum())} of {len(undone)} runs are done, the others have the status CANCELLED")
     elif len(bad):
         kinds = ", ".join(f"{int((bad == s).sum())} {Status(int(s)).name}" for s in np.unique(bad))
-        warn(f"{len(bad)} of {len(undone)} runs did not reach their end ({kinds}); see dataset.message")
+        warn(f"{len(bad)} of {len(undone)} runs did not reach their end ({kinds}); see motions['message']")
 
 
 __all__ = ["simulate_many"]

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.backends import warn
+from appell.ensembles.motions import Motions
 from appell.ensembles.reduce import Reduction
 from appell.ensembles.simulate_many import simulate_many, span
 from appell.ensembles.store import Store
@@ -24,6 +25,7 @@ from appell.model.prescription import settled
 from appell.model.values import finite, reals
 from appell.motion.dataset import Names, json_text, version
 from appell.normal_form import normal_form
+from appell.renamed import renamed_arguments
 from appell.simulate.progress import reporter
 from appell.tree import Tree
 
@@ -70,26 +72,27 @@ class Grid:
         return starts, parameters
 
 
+@renamed_arguments(starts="start", fixed_step="step")
 def sweep(
     system: System | Tree,
     over: Mapping[Any, Any],
-    starts: Mapping[Any, Any] | None = None,
+    start: Mapping[Any, Any] | None = None,
     until: float = 1.0,
+    parameters: Mapping[Any, Any] | None = None,
     *,
     store: str | Path,
-    parameters: Mapping[Any, Any] | None = None,
     client: Any = None,
     chunk: int | None = None,
     progress: bool | Callable[[float], None] = False,
     **options: Any,
-) -> xr.Dataset:
+) -> Motions:
     """Motions over a grid of parameters (or of starts), stored as they are done, and taken up again after an interruption.
 
     Parameters
     ----------
     system: a `System`, or a `Tree` as it stands.
     over: parameter, coordinate or velocity → values, (n,); every combination is a run.
-    starts: other values of the start; arrays of one length are a further dimension, `start`.
+    start: other values of the start; arrays of one length are a further dimension, `start`.
     until: end, s. parameters: the values of all other parameters.
     store: a folder for a Zarr group. Called again with the same question, `sweep` goes on where it was stopped or killed:
         chunks that are complete are neither lost nor made again. A store of another model or question is refused, and so is
@@ -102,7 +105,8 @@ def sweep(
 
     Returns
     -------
-    The `Dataset` of `simulate_many` with the names of `over` as dimensions in place of `run` (`x_start` for a coordinate x).
+    What `simulate_many` returns, with the names of `over` as dimensions of the dataset
+    in place of `run` (`x_start` for a coordinate x).
     Ctrl-C, too, returns what is done; the other runs have the status CANCELLED.
     """
     system = system.system() if isinstance(system, Tree) else system
@@ -111,7 +115,7 @@ def sweep(
     _refuse_options(options)
     until = finite(until, "until=")
     system, parameters = settled(system, parameters, span(options.get("since", 0.0), until))
-    grid = _grid(system, over, starts, parameters)
+    grid = _grid(system, over, start, parameters)
     size = _chunk(chunk, grid.runs)
     task = _Task(system, until, options)
     if not isinstance(store, str | Path):
@@ -137,7 +141,7 @@ def sweep(
             if report is not None:
                 report.finish(made)
                 report.close()
-        return _dataset(grid, probe, place)
+        return Motions(_dataset(grid, probe, place))
 
 
 @dataclass(frozen=True)
@@ -150,7 +154,7 @@ class _Task:
 
     def __call__(self, grid: Grid, first: int, count: int) -> xr.Dataset:
         starts, parameters = grid.part(first, count)
-        return simulate_many(self.system, starts, parameters, self.until, **self.options)
+        return simulate_many(self.system, starts, self.until, parameters, **self.options).dataset
 
 
 def _chunk_of(task: _Task, grid: Grid, first: int, count: int) -> tuple[dict[str, NDArray[Any]], dict[int, str]]:
@@ -222,7 +226,7 @@ def _grid(system: System, over: Any, starts: Any, parameters: Any) -> Grid:
         if array.ndim != 1 or not len(array) or not np.isfinite(array).all():
             raise ModelError(f"the values of {key} in over= are finite numbers in one dimension, not {array.shape}")
         axes[str(key)] = array
-    for table, where in ((starts, "starts="), (parameters, "parameters=")):
+    for table, where in ((starts, "start="), (parameters, "parameters=")):
         if not isinstance(table, Mapping | None):
             raise ModelError(f"{where} of a sweep maps symbols to values, not {type(table).__name__}")
         both = [key for key in table or {} if str(key) in axes]
@@ -231,7 +235,7 @@ def _grid(system: System, over: Any, starts: Any, parameters: Any) -> Grid:
     table = {str(k): v if np.ndim(v) else finite(v, f"the start of {k}") for k, v in (starts or {}).items()}
     lengths = {np.size(v) for v in table.values() if np.ndim(v)}
     if len(lengths) > 1:
-        raise ModelError(f"the arrays of starts must have one length, not {sorted(lengths)}; ap.outer makes all combinations")
+        raise ModelError(f"the arrays of start= must have one length, not {sorted(lengths)}; ap.outer makes all combinations")
     return Grid(axes, table, {str(k): finite(v, f"the parameter {k}") for k, v in (parameters or {}).items()}, system)
 
 

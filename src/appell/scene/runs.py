@@ -40,14 +40,16 @@ class Samples:
 
 
 def runs(given: Any) -> tuple[Any, ...]:
-    """The motions of what is given: a motion, several, or a `Dataset` of `simulate_many` or `sweep` with states over time."""
+    """The motions of what is given: a motion, several, or what `simulate_many` or `sweep` returned, with states over time."""
+    if not hasattr(given, "coordinate_names") and hasattr(given, "dataset"):
+        given = given.dataset
     if hasattr(given, "data_vars"):
         return _of_dataset(given)
     several = tuple(given) if isinstance(given, list | tuple) else (given,)
     wrong = [one for one in several if not hasattr(one, "coordinate_names")]
     if wrong or not several:
         what = type(wrong[0]).__name__ if wrong else "an empty list"
-        raise ModelError(f"a motion, a list of motions or the dataset of ap.simulate_many can be played, not {what}")
+        raise ModelError(f"a motion, a list of motions or what ap.simulate_many returns can be played, not {what}")
     return several
 
 

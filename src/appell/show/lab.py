@@ -18,7 +18,7 @@ def _place(ax: Any, size: tuple[float, float]) -> tuple[Any, Any]:
     return figure, figure.add_subplot()
 
 
-def _letters(name: str) -> str:
+def letters_of(name: str) -> str:
     """A name as it is written beside an axis: omega as ω, theta.d as θ̇; what is no name as it is."""
     letter, _, dots = name.partition(".")
     return typeset.text(letter, len(dots)) if letter.isidentifier() and set(dots) <= {"d"} else name
@@ -40,7 +40,7 @@ def resonance_curve(found: Any, ax: Any = None) -> Any:
     spine = np.where((found.backbone <= 2 * high) & (found.backbone >= 0), found.backbone, np.nan)
     if np.isfinite(spine).any() and low <= high:
         ax.plot(found.values, spine, ":", color="0.4", label="backbone")
-    ax.set_xlabel(_letters(found.name))
+    ax.set_xlabel(letters_of(found.name))
     ax.set_ylabel(f"r, {found.averaged.free.meaning}")
     if ax.get_legend_handles_labels()[0]:
         ax.legend()
@@ -127,8 +127,8 @@ def scatter(
     else:
         size = float(np.clip(6000 / max(len(x), 1), 1, 12))
         ax.scatter(x, y, **{"s": size, "color": "C0", "linewidths": 0, **style})
-    ax.set_xlabel(_letters(x_name))
-    ax.set_ylabel(_letters(y_name))
+    ax.set_xlabel(letters_of(x_name))
+    ax.set_ylabel(letters_of(y_name))
     return figure
 
 
@@ -158,8 +158,8 @@ def branch_curve(
     for kind in dict.fromkeys(one[0] for one in special):
         points = [one[1:] for one in special if one[0] == kind]
         ax.plot(*np.array(points).T, "o", ms=5, label=kind)
-    ax.set_xlabel(_letters(parameter))
-    ax.set_ylabel(_letters(name))
+    ax.set_xlabel(letters_of(parameter))
+    ax.set_ylabel(letters_of(name))
     ax.legend()
     return figure
 
@@ -182,8 +182,8 @@ def basin_map(found: Any, columns: list[int], ax: Any = None) -> Any:
         )  # fmt: skip
     ax.set_xlim(found.axes[0][[0, -1]])
     ax.set_ylim(found.axes[1][[0, -1]])
-    ax.set_xlabel(_letters(found.names[0]))
-    ax.set_ylabel(_letters(found.names[1]))
+    ax.set_xlabel(letters_of(found.names[0]))
+    ax.set_ylabel(letters_of(found.names[1]))
     if found.attractors:
         ax.legend(loc="upper right", framealpha=0.9, markerscale=1.0)
     return figure
@@ -193,4 +193,14 @@ BASINS = ("#4477aa", "#eecc66", "#66aa77", "#cc6677", "#aa88cc", "#88ccee", "#bb
 """Colours that lie side by side without hurting."""
 
 
-__all__ = ["basin_map", "branch_curve", "convergence", "growth", "resonance_curve", "scatter", "slow_flow", "spectrum"]
+__all__ = [
+    "basin_map",
+    "branch_curve",
+    "convergence",
+    "growth",
+    "letters_of",
+    "resonance_curve",
+    "scatter",
+    "slow_flow",
+    "spectrum",
+]

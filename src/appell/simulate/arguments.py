@@ -76,9 +76,9 @@ def fixed(step: Any, method: str) -> float | None:
     if step is None:
         return None
     if method in STIFF:
-        raise ModelError(f"method={method!r} chooses its steps itself; fixed_step= goes with {', '.join(TABLEAUX)}")
-    if not number(step, "fixed_step") > 0:
-        raise ModelError(f"fixed_step= must be positive, not {step}")
+        raise ModelError(f"method={method!r} chooses its steps itself; step= goes with {', '.join(TABLEAUX)}")
+    if not number(step, "step") > 0:
+        raise ModelError(f"step= must be positive, not {step}")
     return float(step)
 
 

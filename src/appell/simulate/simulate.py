@@ -21,6 +21,7 @@ from appell.motion.motion import Motion, State
 from appell.motion.sampler import Sampler, unpack
 from appell.normal_form.flow import Flow
 from appell.notes import Note
+from appell.renamed import renamed_arguments
 from appell.simulate.arguments import (
     count,
     fitting,
@@ -54,6 +55,7 @@ RAISED = (Status.OK, Status.CORNER, Status.CONTROL)
 """Ends of a run that need no warning: it was finished, or an exception tells."""
 
 
+@renamed_arguments(fixed_step="step")
 def simulate(
     system: System | Tree | Run,
     start: Mapping[Any, Any] | None = None,
@@ -72,7 +74,7 @@ def simulate(
     backend: str = "auto",
     max_step: float = np.inf,
     max_steps: int = 10_000_000,
-    fixed_step: float | None = None,
+    step: float | None = None,
     corner: str = "raise",
     fold: bool = False,
 ) -> Motion:
@@ -99,7 +101,7 @@ def simulate(
     pseudo: name → expression in the velocities: integrate the minimal state (q, π) instead of (q, v).
     progress: True for a bar, or a function of the time reached.
     max_step, max_steps: limits of the step control.
-    fixed_step: steps of this size, s, without error control (an impact cuts a step short); for studies of convergence.
+    step: fixed steps of this size, s, without error control (an impact cuts a step short); for studies of convergence.
     corner: what happens where two unilateral constraints that are not orthogonal in the kinetic metric are hit at one instant:
         "raise" (`SingularConfiguration`, which carries the motion until then), or blows in the order of the constraints,
         "first" or "last" first, or one blow on all of them, "together", with ḟ⁺ >= −e ḟ⁻ on each (a block that falls flat).
@@ -132,7 +134,7 @@ def simulate(
     run, sizes = run.judged(t0, q, v)
     chosen = method_for(method, rtol)
     flow, loop = prepare(run, pseudo, chosen, corner)
-    guarded = flow.guarded is not None and chosen not in STIFF and fixed_step is None
+    guarded = flow.guarded is not None and chosen not in STIFF and step is None
     if guarded:
         loop = RankedLoop(loop, run.form, flow, sizes)
     z0 = _pack(run, flow, pseudo, t0, q, v)
@@ -140,7 +142,7 @@ def simulate(
         t0=t0, z0=z0, t_end=t1, p=run.p, rtol=rtol, atol=fitting(atol, len(z0)),
         times=times_between(times, t0, t1), max_step=max_step, max_steps=max_steps,
         keep_steps=times is None or (run.form.m > 0 and not (guarded and not model.unilateral)),
-        fixed_step=fixed(fixed_step, chosen),
+        fixed_step=fixed(step, chosen),
     )  # fmt: skip
     clock = time.perf_counter()
     trace = driven(_under(reader, loop, run, flow), task, reporter(progress, t0, t1), dry_friction(model.forces))

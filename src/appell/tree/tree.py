@@ -392,7 +392,7 @@ class Tree:
 
         Parameters
         ----------
-        motion: a motion of this tree, a list of them, or the dataset of `ap.simulate_many(…, keep=times)` or `ap.sweep`: one
+        motion: a motion of this tree, a list of them, or what `ap.simulate_many(…, keep=times)` or `ap.sweep` returned: one
             run is chosen by a slider, or all are played together.
         scene: what to draw; by default the scene of the tree.
         port, open: as for `ap.studio`.

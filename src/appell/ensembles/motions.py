@@ -1,0 +1,78 @@
+"""What `simulate_many` and `sweep` return: the dataset of all runs, whether they are complete, and a picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from appell.errors import Status
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Motions:
+    """Many motions of one model.
+
+    dataset: an `xarray.Dataset` over `run` (of a sweep: over what was varied), see `simulate_many`. `motions["x"]` and
+    `motions.attrs` read it.
+    """
+
+    dataset: xr.Dataset
+
+    @property
+    def ok(self) -> bool:
+        """Whether every run reached its end."""
+        return bool((self.dataset["status"].values == Status.OK).all())
+
+    @property
+    def message(self) -> str:
+        """How many runs reached their end, and what became of the others."""
+        status = self.dataset["status"].values.ravel()
+        others = [f"{int((status == s).sum())} {Status(int(s)).name}" for s in np.unique(status) if s != Status.OK]
+        done = f"{int((status == Status.OK).sum())} of {len(status)} runs reached their end"
+        return done + (f" ({', '.join(others)}); motions['message'] says why" if others else "")
+
+    @property
+    def attrs(self) -> dict[Any, Any]:
+        """What the dataset says about itself: system, method, tolerances, path, seconds."""
+        return self.dataset.attrs
+
+    def __getitem__(self, name: Any) -> xr.DataArray:
+        """A variable of the dataset, by name or symbol: `motions["x"]`, `motions[x.d]`."""
+        if not isinstance(name, str):
+            named = [key for key, v in self.dataset.variables.items() if v.attrs.get("symbol") == str(name)]
+            name = named[0] if named else str(name)
+        if name not in self.dataset.variables:
+            raise KeyError(f"these motions have no {name!r}; they have {', '.join(map(str, self.dataset.variables))}")
+        return self.dataset[name]
+
+    def __contains__(self, name: Any) -> bool:
+        return str(name) in self.dataset.variables
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_") and name in self.dataset.variables:
+            raise AttributeError(f"read {name!r} of many motions as motions[{name!r}], or motions.dataset.{name}")
+        raise AttributeError(f"many motions have no attribute {name!r}; motions.dataset is an xarray.Dataset with all of them")
+
+    def __repr__(self) -> str:
+        names = ", ".join(map(str, self.dataset.data_vars))
+        return f"<{self.attrs.get('title', 'motions')}: {self.message}; {names}>"
+
+    def _repr_html_(self) -> str:
+        return self.dataset._repr_html_()
+
+    def plot(self, *names: Any, ax: Any = None) -> Any:
+        """A matplotlib figure: each variable over time, over what was varied (two of them: as a map), or over the run.
+
+        names: variables of the dataset, by name or symbol; all coordinates, or all reductions, if none is given.
+        """
+        from appell.show.many_runs import many_motions
+
+        return many_motions(self.dataset, [str(self[name].name) for name in names], ax)
+
+
+__all__ = ["Motions"]

@@ -1,0 +1,98 @@
+"""Pictures of many motions. Loads matplotlib: import it where something is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from appell.errors import ModelError
+from appell.show.lab import letters_of, scatter
+from appell.show.picture import picture
+from appell.show.style import COLOURS, style
+
+LINES = 200  # curves of one panel; more are a grey area, so that some are chosen evenly
+
+
+def many_motions(dataset: Any, names: Sequence[str], ax: Any = None) -> Any:
+    """One panel for each variable.
+
+    States over time are curves, one a run; points of a section a cloud in the plane of the first two states; one number of
+    each run is drawn over what was varied: over one axis as points, over two as a map, over none as its distribution.
+    """
+    shown = [dataset[name] for name in names or _all(dataset)]
+    with style():
+        if "point" in dataset.dims and not names and len(shown) > 1:
+            x, y = (np.ravel(v.values) for v in shown[:2])
+            return scatter(x, y, _symbol(shown[0]), _symbol(shown[1]), ax)
+        if ax is not None and len(shown) > 1:
+            raise ModelError(f"ax= takes one variable, not {len(shown)}; name it: plot({_symbol(shown[0])!r}, ax=ax)")
+        figure = picture((6.4, 2.6 * len(shown))) if ax is None else ax.figure
+        for axes, variable in zip(figure.subplots(len(shown), squeeze=False)[:, 0] if ax is None else [ax], shown, strict=True):
+            _panel(axes, dataset, variable)
+    return figure
+
+
+def _all(dataset: Any) -> list[str]:
+    """The coordinates, or the reductions."""
+    roles = {str(n): v.attrs.get("role", "reduction" if "reduction" in v.attrs else "") for n, v in dataset.data_vars.items()}
+    return [n for n, role in roles.items() if role == "coordinate"] or [n for n, role in roles.items() if role == "reduction"]
+
+
+def _panel(ax: Any, dataset: Any, variable: Any) -> None:
+    along = next((d for d in ("t", "sample", "point") if d in variable.dims), None)
+    axes = [dataset[d] for d in variable.dims if d not in ("run", "start", along)]  # of a sweep
+    varied = [v for v in dataset.coords.values() if v.attrs.get("role") in ("parameter", "start")]
+    if along is not None:
+        _curves(ax, dataset, variable, along)
+    elif len(axes) == 2 and len(variable.dims) == 2:
+        mesh = ax.pcolormesh(axes[1], axes[0], variable.values, shading="nearest", rasterized=True)
+        ax.figure.colorbar(mesh, ax=ax, label=_label(variable))
+        ax.set_xlabel(_label(axes[1]))
+        ax.set_ylabel(_label(axes[0]))
+    elif len(axes) == 1:
+        ax.plot(axes[0], variable.transpose(axes[0].name, ...).values.reshape(axes[0].size, -1), ".-", ms=3, color=COLOURS[0])
+        ax.set_xlabel(_label(axes[0]))
+        ax.set_ylabel(_label(variable))
+    elif not axes and len(varied) == 2:
+        points = ax.scatter(*(v.values for v in varied), c=variable.values, s=9, linewidths=0, rasterized=True)
+        ax.figure.colorbar(points, ax=ax, label=_label(variable))
+        ax.set_xlabel(_label(varied[0]))
+        ax.set_ylabel(_label(varied[1]))
+    elif not axes and len(varied) == 1:
+        ax.plot(varied[0], variable.values, ".", ms=3)
+        ax.set_xlabel(_label(varied[0]))
+        ax.set_ylabel(_label(variable))
+    else:
+        values = variable.values[np.isfinite(variable.values)]
+        ax.hist(values, bins="auto" if np.ptp(values) > 0 else 1)
+        ax.set_xlabel(_label(variable))
+        ax.set_ylabel("runs")
+
+
+def _curves(ax: Any, dataset: Any, variable: Any, along: str) -> None:
+    values = variable.transpose(..., along).values.reshape(-1, variable.sizes[along])
+    t = np.broadcast_to(dataset["t"].transpose(..., along).values, variable.transpose(..., along).shape).reshape(values.shape)
+    chosen = np.unique(np.linspace(0, len(values) - 1, min(len(values), LINES)).astype(int))
+    mark = "." if along == "point" else "-"
+    opaque = float(np.clip(20 / len(chosen), 0.1, 1.0))
+    for k in chosen:
+        ax.plot(t[k], values[k], mark, ms=2, color=COLOURS[0], alpha=opaque, lw=0.9)
+    ax.set_xlabel("t (s)")
+    ax.set_ylabel(_label(variable))
+    if len(chosen) < len(values):
+        ax.set_title(f"{len(chosen)} of {len(values)} runs", loc="right", color="0.4")
+
+
+def _symbol(variable: Any) -> str:
+    return str(variable.attrs.get("symbol", variable.name))
+
+
+def _label(variable: Any) -> str:
+    """Its letters with a unit, where that is known."""
+    units = variable.attrs.get("units", "1")
+    return letters_of(_symbol(variable)) + ("" if units in ("1", "SI") else f" ({units})")
+
+
+__all__ = ["many_motions"]
