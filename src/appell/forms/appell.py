@@ -132,6 +132,7 @@ def _reduced(form: Appell, system: System, pseudo: PseudoVelocities, number: str
         multipliers=lam,
         kinematics=pseudo.kinematics(),
         definitions=pseudo.values(),
+        written_in=pseudo.written_in,
         objects={
             "S": without_free_terms(slopes, pseudo.accelerations),
             "generalized_forces": Pi,

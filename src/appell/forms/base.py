@@ -138,6 +138,8 @@ class Equations:
     objects: what the form is known for, by name (S, Z, …); also read as attributes.
     criterion: with rows nonlinear in the accelerations the equations have several roots; the motion is the one where this
         is least: Z of Gauss in t, q, v and the unknowns, up to terms free of accelerations (½ a·Ma + a·(h − Q)).
+    written_in: the velocities or momenta that the equations are written in, `system.velocities` and `definitions` unless given:
+        with these known, `kinematics` has to give the rate of every other coordinate.
     collected: whether `equations` and `rows` were collected by `tidy` when they were derived.
     shortest: whether `equations` were written in the shortest way that is known.
     """
@@ -153,6 +155,7 @@ class Equations:
     definitions: Mapping[Symbol, Expr] = field(default_factory=lambda: MappingProxyType({}))
     objects: Lazy[Mapping[str, Any]] = Lazy(Later(dict))  # noqa: RUF009
     criterion: Lazy[Expr | None] = Lazy(None)  # noqa: RUF009
+    written_in: tuple[Symbol, ...] | None = None
     collected: bool = False
     shortest: bool = False
 

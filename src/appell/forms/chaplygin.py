@@ -76,6 +76,7 @@ class Chaplygin(Form):
             unknowns=(*system.accelerations, *extra),
             multipliers=lam,
             kinematics=_shown(split, F),
+            written_in=split.written_in,
             objects={"slopes": slopes, "F": F, "split": split},
         )
 
@@ -118,6 +119,13 @@ class Split:
             for k in range(len(self.dependent)):
                 out[m, k] = self.inverse[i, k]
         return out
+
+    @property
+    def written_in(self) -> tuple[Symbol, ...] | None:
+        """q̇_r, in which the others are functions F; None where rows of second order leave all velocities free."""
+        if any(self.rows.at(i) == self.system.accelerations for i in range(len(self.rows.indices))):
+            return None
+        return tuple(self.system.velocities[r] for r in self.independent)
 
     def branches(self) -> tuple[dict[Symbol, Expr], ...]:
         """The solved forms (27) or (33), one dict a branch: affine rows, or one row quadratic in one velocity; else ()."""

@@ -142,6 +142,7 @@ def _with_multipliers(form: Form, system: System) -> Equations:
         multipliers=lam,
         kinematics=canonical.kinematics() or tuple(equation(q.d, velocities[q.d]) for q in system.coordinates),
         definitions=canonical.momenta,
+        written_in=p,
         objects={"H": canonical.H, "p": p, "implied": lifted},
     )
 
@@ -179,6 +180,7 @@ def _reduced(form: Form, pseudo: PseudoVelocities) -> Equations:
         multipliers=lam,
         kinematics=(*canonical.kinematics(), *(equation(q.d, rates[q]) for q in system.coordinates)),
         definitions={**pseudo.values(), **canonical.momenta},
+        written_in=p,
         objects={
             "H": canonical.H,
             "p": p,

@@ -49,6 +49,7 @@ class Maggi(Form):
             multipliers=lam,
             kinematics=chosen.kinematics(),
             definitions=chosen.values(),
+            written_in=chosen.written_in,
             objects={"E": tuple(left), "h": chosen.h, "g": chosen.g, "pseudo": chosen},
         )
 

@@ -141,6 +141,7 @@ class _Group:
             multipliers=lam,
             kinematics=kinematics_of(system) if self.pseudo is None else self.pseudo.kinematics(),
             definitions={} if self.pseudo is None else self.pseudo.values(),
+            written_in=None if self.pseudo is None else self.pseudo.written_in,
             objects={"c": self.c, "L": self.L, "momenta": tuple(p)},
             collected=self.pseudo is None,
         )

@@ -160,6 +160,11 @@ class PseudoVelocities:
         linear = all(is_linear(e, [s for s in jets_of(e) if s.level == 1]) for e in self.definitions)
         return self.rows.affine and linear and len(self.speeds) == len(self.definitions)
 
+    @property
+    def written_in(self) -> tuple[Any, ...]:
+        """The velocities in which equations are written: π̇ where (6) exists, those of the system otherwise."""
+        return self.speeds if self.affine else self.system.velocities
+
     def require_affine(self, form: str) -> None:
         """Refuse definitions that are not affine in the velocities."""
         if not self.affine:

@@ -148,6 +148,7 @@ class _Elimination:
             multipliers=lam,
             kinematics=tuple(equation(system.coordinates[i].d, self.rates[system.coordinates[i]]) for i in self.cyclic),
             definitions=dict(zip(self.c, values, strict=True)),
+            written_in=(*(system.velocities[j] for j in self.others), *self.c),
             objects={
                 "R": self.R,
                 "cyclic": tuple(system.coordinates[i] for i in self.cyclic),

@@ -8,7 +8,7 @@ Each form is derived by its own route and evaluated at random states that satisf
 that of a force is s_i = Σ_j |M_ij| (1 + |a*|) + |h_i| + |Q_i| + |WΛ|_i. The values are compared in 50 digits with the form a*
 that most others agree with, and in float64 with the normal form, which shares no derivation with any of them. They are put into
 what a form shows and does not solve: its kinematics (q̇ = ∂H/∂p), and all equations where it finds its values by more than
-these (Gauss's minimum, a pseudo-inverse).
+these (Gauss's minimum, a pseudo-inverse). What is shown has to determine the motion: an equation that is left out is named.
 """
 
 from __future__ import annotations
@@ -149,11 +149,11 @@ def _try(form: Form, names: tuple[str, ...], system: System, given: Mapping[str,
         seconds = time.perf_counter() - begin
         solutions = [judge.solution(equations, state) for state in judge.states]
         values = [judge.value(equations, solution) for solution in solutions]
-        left = judge.left_over(equations, solutions)
+        left, lacks = judge.left_over(equations, solutions), judge.missing(equations, solutions)
     except FormNotApplicable as error:
         return _Trial(Line(label, reason=str(error)), none)
     found = sum(value is not None for value in values)
-    return _Trial(Line(label, equations.provenance, states=found, seconds=seconds, shown=left), values)
+    return _Trial(Line(label, equations.provenance, states=found, seconds=seconds, shown=left, missing=lacks), values)
 
 
 def _compare(trials: list[_Trial], judge: Judge) -> tuple[Line, ...]:

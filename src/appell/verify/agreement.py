@@ -20,7 +20,7 @@ class Line:
     `a`, `force`: largest disagreement of accelerations and constraint forces with the other forms; `judge_a`, `judge_force`:
     with the normal form; `shown`: what its values leave over in its kinematics, over their terms, and in the equations that
     it shows where the values were not found by solving these. NaN where there is nothing to compare. `states`: where it has a
-    value. `seconds`: to derive.
+    value. `seconds`: to derive. `missing`: what it shows too few equations for.
     """
 
     form: str
@@ -33,6 +33,7 @@ class Line:
     states: int = 0
     seconds: float = 0.0
     reason: str = ""
+    missing: str = ""
 
     @property
     def applies(self) -> bool:
@@ -40,12 +41,12 @@ class Line:
 
     @property
     def worst(self) -> float:
-        """The largest disagreement; infinite where the form had a value at no state, or was not judged.
+        """The largest disagreement; infinite where an equation is missing, or the form was judged at no state.
 
         Forms are compared with each other in 50 digits, where 1e-9 would be a coarse error: those figures count by their
         square roots, so that one number is asked of both.
         """
-        if not self.states or np.isnan(self.judge_a) or np.isnan(self.judge_force):
+        if self.missing or not self.states or np.isnan(self.judge_a) or np.isnan(self.judge_force):
             return float("inf")
         exact = [x**0.5 for x in (self.a, self.force, self.shown) if not np.isnan(x)]
         return max(self.judge_a, self.judge_force, *exact)
@@ -86,7 +87,7 @@ class Agreement:
     def message(self) -> str:
         """The verdict in a sentence, which names the forms that do not agree."""
         applying = [line for line in self.lines if line.applies]
-        wrong = [line.form for line in applying if not line.worst <= AGREEMENT]
+        wrong = [line.form + f" ({line.missing})" * bool(line.missing) for line in applying if not line.worst <= AGREEMENT]
         if not applying:
             return "no form applies, so nothing was compared"
         if not wrong:
@@ -128,4 +129,5 @@ def _cells(line: Line) -> list[str]:
         return [line.form, "–", "–", "–", "–", "–", "–", f"does not apply: {line.reason}"]
     number = lambda x: "–" if np.isnan(x) else f"{x:.1e}"
     values = [number(x) for x in (line.a, line.force, line.judge_a, line.judge_force)]
-    return [line.form, *values, str(line.states), f"{line.seconds:.2f} s", line.provenance]
+    origin = f"{line.missing}; " * bool(line.missing) + line.provenance
+    return [line.form, *values, str(line.states), f"{line.seconds:.2f} s", origin]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import AppellError, SingularConfiguration, Status
-from appell.forms.base import Equations, Form
+from appell.forms.base import Equations
 from appell.forms.manifold import Projection, State
 from appell.forms.numbers import FLOAT, Arithmetic, Tape, arithmetic, magnitude
 from appell.forms.parts import directions
@@ -23,6 +23,7 @@ from appell.normal_form.manifold import find
 from appell.normal_form.policy import choose
 from appell.rows import Policy
 from appell.rows import solve as solve_saddle
+from appell.verify.complete import finds_otherwise, known_symbols, missing, moving
 from appell.verify.exact import exact, exact_state
 
 Array = NDArray[np.float64]
@@ -42,16 +43,17 @@ class Judge:
         self.form = normal_form(said)
         p = np.array([float(parameters[s]) for s in said.parameters])
         project, driving = Projection(system), _Driving(said.prescription)
-        candidates = []
-        for time_, q, v in find(self.form, p, seed, tries=3 * count):
+        candidates, faces = [], Tape([face.function for face in system.unilateral])
+        for time_, q, v in find(self.form, p, seed, tries=(6 if system.unilateral else 3) * count):
             state = driving(exact_state(system, time_, q, v, parameters, self.numbers), self.numbers)
             state = project(state, self.numbers)
             verdict = None if state is None else _verdict(self.form, system, state, p)
             if state is not None and verdict is not None:
-                candidates.append((verdict[0], len(candidates), state, verdict[1:]))
-        candidates.sort(key=lambda c: c[:2])  # the best conditioned, so that float64 can judge
-        self.states: list[State] = [c[2] for c in candidates[:count]]
-        self.answers: list[tuple[Array, Array, Array]] = [c[3] for c in candidates[:count]]
+                behind = any(value < 0 for value in faces(state, self.numbers))
+                candidates.append((behind, verdict[0], len(candidates), state, verdict[1:]))
+        candidates.sort(key=lambda c: c[:3])  # before the walls, and the best conditioned, so that float64 can judge
+        self.states: list[State] = [c[3] for c in candidates[:count]]
+        self.answers: list[tuple[Array, Array, Array]] = [c[4] for c in candidates[:count]]
         if not self.states:
             raise AppellError(
                 f"no state of '{system.name}' was found on its constraints; give parameters= that allow one, or"
@@ -85,10 +87,8 @@ class Judge:
 
         These are the kinematics, and all equations of a form that finds its values otherwise.
         """
-        otherwise = type(equations.route).solve_at is not Form.solve_at
-        known = {*self.states[0], *(q.d for q in self.system.coordinates), *equations.unknowns, *equations.definitions}
-        moving = [e for e in equations.kinematics if e.free_symbols <= known]  # Routh's say what its letters mean
-        shown = [*(e.lhs - e.rhs for e in moving), *(equations.residuals if otherwise else ())]  # type: ignore[operator]
+        kinematics = moving(equations, known_symbols(equations, self.states[0]))
+        shown = [*(e.lhs - e.rhs for e in kinematics), *(equations.residuals if finds_otherwise(equations) else ())]
         tape = Tape([e for residual in shown for e in (residual, magnitude(residual))])
         faces = Tape([face.function for face in self.system.unilateral])
         worst = [float("nan")]
@@ -101,6 +101,11 @@ class Judge:
                 continue
             worst += [float(abs(r) / (size + NOTHING_LEFT)) for r, size in zip(found[::2], found[1::2], strict=True)]
         return float(np.nanmax(worst)) if len(worst) > 1 else float("nan")
+
+
+    def missing(self, equations: Equations, solutions: Sequence[State | None]) -> str:
+        """What the form shows too few equations for, in words; "" where it determines its motion."""
+        return missing(equations, [solution for solution in solutions if solution is not None], self.numbers)
 
 
 class _Driving:

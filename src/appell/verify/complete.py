@@ -1,0 +1,116 @@
+"""Whether what a form shows is complete: an equation that is left out leaves something undetermined.
+
+    equations and rows F(x) = 0    every null vector of ∂F/∂x at the solution moves multipliers alone, and no force W Λ
+    kinematics K(ẏ) = 0            no null vector of ∂K/∂ẏ: with the velocities that the form is written in, they give every q̇
+
+A form that solves its own equations finds the first by itself. One that finds its values otherwise (a pseudo-inverse, a secular
+equation, a sheet of Routh's) has the right values whatever it shows, and its kinematics are read by nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from appell.errors import SingularConfiguration
+from appell.forms.base import Equations, Form
+from appell.forms.derivation import partial
+from appell.forms.linear import Undetermined, solve_with_nullity
+from appell.forms.manifold import State
+from appell.forms.numbers import Arithmetic, Tape
+from appell.forms.parts import directions, nonlinear_rows
+from appell.jets import Prescribed, t
+from appell.model.multiplier import Multiplier
+
+
+def missing(equations: Equations, solutions: Sequence[State], numbers: Arithmetic) -> str:
+    """What the equations and kinematics of a form do not determine at its own solutions, in words; "" for nothing."""
+    return _in_kinematics(equations, solutions, numbers) or _in_equations(equations, solutions, numbers)
+
+
+def finds_otherwise(equations: Equations) -> bool:
+    """Whether the values of a form are not found by solving the equations that it shows."""
+    return type(equations.route).solve_at is not Form.solve_at
+
+
+def moving(equations: Equations, known: set[Any]) -> list[Any]:
+    """The kinematics in known symbols; others, as in Routh's form, say what letters mean."""
+    return [e for e in equations.kinematics if e.free_symbols <= known]
+
+
+def known_symbols(equations: Equations, solution: State) -> set[Any]:
+    """What has a value at a solution."""
+    return {*solution, *(q.d for q in equations.system.coordinates), *equations.unknowns, *equations.definitions}
+
+
+# -- kinematics ----------------------------------------------------------------------------------------------------------
+
+
+def _in_kinematics(equations: Equations, solutions: Sequence[State], numbers: Arithmetic) -> str:
+    system, given = equations.system, equations.written_in
+    written = {*system.velocities, *equations.definitions} if given is None else set(given)
+    rates = [q.d for q in system.coordinates if q.d not in written]
+    if not rates or not solutions:
+        return ""
+    shown = moving(equations, known_symbols(equations, solutions[0]))
+    shown += [e for e in equations.derived if not e.free_symbols & set(equations.unknowns)]  # ẏ = −∂R/∂p of Routh's form
+    fixed = {t, *system.coordinates, *system.parameters, *written, *rates}
+    symbols = set().union(*(e.free_symbols for e in shown))
+    named = sorted((s for s in symbols if s not in fixed and not isinstance(s, Prescribed)), key=str)
+    unknowns = [*rates, *named]
+    K = [partial(s)(e.lhs - e.rhs) for e in shown for s in unknowns]
+    lost = _undetermined(Tape(K), unknowns, [True] * len(unknowns), solutions, numbers)
+    return f"its kinematics leave {lost}" if lost else ""
+
+
+def _undetermined(tape: Tape, unknowns: list[Any], unique: list[bool], solutions: Sequence[State], numbers: Arithmetic) -> str:
+    """What K x = 0 with K = ∂F/∂x at the solutions leaves open at every one of them; "" for nothing."""
+    said = ""
+    for solution in solutions:
+        try:
+            said = _lost(tape(solution, numbers), unknowns, unique, numbers)[0]
+        except SingularConfiguration:
+            continue
+        if not said:
+            return ""
+    return said
+
+
+def _lost(flat: Sequence[Any], unknowns: list[Any], unique: list[bool], numbers: Arithmetic) -> tuple[str, int]:
+    """(what is not determined, number of null vectors) of a matrix, row by row."""
+    n = len(unknowns)
+    K = [list(flat[i : i + n]) for i in range(0, len(flat), n)]
+    if not K:
+        return f"{', '.join(map(str, unknowns))} not determined", n
+    try:
+        return "", solve_with_nullity(K, [0] * len(K), unique, numbers.tolerance, [str(s) for s in unknowns])[1]
+    except Undetermined as error:
+        return str(error).split(" here:")[0], n
+
+
+# -- equations of motion ---------------------------------------------------------------------------------------------------
+
+
+def _in_equations(equations: Equations, solutions: Sequence[State], numbers: Arithmetic) -> str:
+    if not finds_otherwise(equations):
+        return ""
+    system, unknowns = equations.system, list(equations.unknowns)
+    if nonlinear_rows(system) or equations.nonlinear_law:
+        slopes = [partial(x) for x in unknowns]
+        K = Tape([d(f) for f in equations.residuals for d in slopes])
+    else:
+        K = Tape([*equations.coefficients[0]])
+    unique, W = [not isinstance(x, Multiplier) for x in unknowns], Tape([w for row in directions(system) for w in row])
+    said = ""
+    for solution in solutions:
+        try:
+            said, free = _lost(K(solution, numbers), unknowns, unique, numbers)
+            columns, k = W(solution, numbers), len(system.constraints)
+        except SingularConfiguration:
+            continue
+        across = [columns[j * system.nv + i] for i in range(system.nv) for j in range(k)]  # W, (nv, k): Λ that make no force
+        if not said and k and all(not u for u in unique[-k:]) and free > _lost(across, [*range(k)], [False] * k, numbers)[1]:
+            said = "the forces of the constraints not determined"
+        if not said:
+            return ""
+    return f"its equations leave {said}" if said else ""
