@@ -29,8 +29,8 @@ def remembered(make: Callable[Concatenate[Owner, Rest], Result]) -> Callable[Con
     def found(owner: Owner, *rest: Rest.args, **options: Rest.kwargs) -> Result:
         known = kept_in(owner, name)
         key = (*rest, *sorted(options.items())) if options else rest
-        if key not in known:
-            known[key] = make(owner, *rest, **options)
+        if key not in known:  # two threads may both make it; all get the one that was ready first
+            known.setdefault(key, make(owner, *rest, **options))
         return known[key]
 
     return found

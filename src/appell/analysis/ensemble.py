@@ -6,7 +6,6 @@ instruction and on all cores; else one after another through the compiled loop o
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from time import perf_counter
@@ -18,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from appell.analysis.forcing import period_law
 from appell.analysis.jumps import surfaces
 from appell.analysis.result import model_of, state_names
-from appell.backends import AppellWarning, backend_named, vm_function
+from appell.backends import backend_named, silence, vm_function
 from appell.ensembles import simulate_many
 from appell.ensembles.kept import Kept
 from appell.ensembles.lanes import why_not
@@ -211,8 +210,7 @@ class Ensemble:
         since, period, keep = float(self.t[part[0]]), self.period[part, None], states.shape[1]
         times = since + np.arange(count - keep + 1, count + 1) * period
         parameters = {str(p): self.p[part, i] for i, p in enumerate(self.system.parameters)}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", AppellWarning)  # what ended early is said by the caller
+        with silence():  # what ended early is said by the caller
             found = simulate_many(
                 self.system, self.z[part], times[:, -1], parameters, since=since, keep=times, method=self.method,
                 backend=self.run.backend, threads=self.threads, progress=report, **self.options,

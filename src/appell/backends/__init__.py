@@ -11,7 +11,7 @@ from appell.backends.compiler.build import Library, build, c_available
 from appell.backends.compiler.cache import clear_cache
 from appell.backends.compiler.recipe import Recipe, generator, recipe_for
 from appell.backends.lanes.emit import emit_lanes
-from appell.backends.notice import AppellWarning, warn
+from appell.backends.notice import AppellWarning, silence, warn
 from appell.backends.table import BACKENDS, Backend, backend_named, choose_backend, known, register
 from appell.backends.text.c_source import declarations, emit, emit_exports, module
 
@@ -41,6 +41,7 @@ __all__ = [
     "module",
     "recipe_for",
     "register",
+    "silence",
     "vm_function",
     "warn",
 ]

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 _HERE = str(Path(__file__).parents[1])
 _heard: set[str] = set()
+_silent: ContextVar[bool] = ContextVar("_silent", default=False)
 
 
 class AppellWarning(UserWarning):
@@ -16,10 +20,22 @@ class AppellWarning(UserWarning):
 
 def warn(message: str) -> None:
     """Warns with `message` at the innermost line outside the library."""
+    if _silent.get():
+        return
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, AppellWarning, stacklevel=level)
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """No warnings of the library here. Python's filters of Python are shared by all threads, this is not."""
+    before = _silent.set(True)
+    try:
+        yield
+    finally:
+        _silent.reset(before)
 
 
 def notice(topic: str, message: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextvars import copy_context
 from typing import Any
 
 from appell.simulate.progress import Reporter
@@ -26,7 +27,7 @@ def drive(
 ) -> bool:
     """`work()` in each of the threads until it returns; False if Ctrl-C, or a report that raises it, ended it earlier."""
     with ThreadPoolExecutor(threads) as pool:
-        futures = [pool.submit(work) for _ in range(threads)]
+        futures = [pool.submit(copy_context().run, work) for _ in range(threads)]
         try:
             waiting = set(futures)
             while waiting:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import count
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from appell.backends import AppellWarning, choose_backend, warn
+from appell.backends import choose_backend, silence, warn
 from appell.ensembles.doubts import doubt_energies
 from appell.ensembles.inputs import Inputs, read_inputs, refused_starts
 from appell.ensembles.kept import read_keep
@@ -324,8 +323,7 @@ def _one_by_one(
             results.status[k] = one.status
             made[0] = next(finished) + 1
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AppellWarning)
+    with silence():
         drive(work, threads, lambda: made[0], lambda: halt.__setitem__(0, True), report)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.backends import warn
+from appell.backends import silence, warn
 from appell.ensembles.motions import Motions
 from appell.ensembles.reduce import Reduction
 from appell.ensembles.simulate_many import simulate_many, span
@@ -159,10 +159,7 @@ class _Task:
 
 def _chunk_of(task: _Task, grid: Grid, first: int, count: int) -> tuple[dict[str, NDArray[Any]], dict[int, str]]:
     """Arrays over the runs of a chunk, and messages of those that failed."""
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with silence():
         found = task(grid, first, count)
     arrays = {str(name): v.values for name, v in found.variables.items() if _stored(name, v)}
     bad = np.flatnonzero(arrays["status"] != Status.OK)

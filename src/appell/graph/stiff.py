@@ -1,8 +1,17 @@
-"""SUNDIALS through CasADi: CVODES for ż = f(t, z, p), IDAS for ż = f(t, z, y, p), 0 = g(t, z, y, p)."""
+"""SUNDIALS through CasADi: CVODES for ż = f(t, z, p), IDAS for ż = f(t, z, y, p), 0 = g(t, z, y, p).
+
+CasADi's integrators share the memory of their linear solver between calls: two threads in one of them corrupt the heap. Here
+each call has an integrator to itself, borrowed from those that are idle. A call makes a bounded number of steps, and no signal
+handler runs inside it (CasADi would take its exception for a failure of the right-hand side and drop it): Ctrl-C is heard
+between two calls.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from threading import Event, Lock, Thread, current_thread, main_thread
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -21,38 +30,94 @@ FIRST_TIMES = (1e-3, 1e-6, 1.0)
 """Parts of an interval over which IDAS judges its start. Over the whole of it, a pendulum that swings through one has no start;
 over too little, rounding shows."""
 
+MOST_STEPS, FEWEST_STEPS = 2000, 100
+"""Steps of one call: a start anew costs some 50 of them."""
+STEP_OPERATIONS = 10_000_000
+"""Operations of the right-hand side in all steps of one call, about a third of a second with ten evaluations a step."""
+LISTEN = 0.05
+"""Seconds between two looks of the main thread at a call: on some systems Ctrl-C does not end a wait."""
+
+_making = Lock()
+
+
+class Reached(NamedTuple):
+    """z where the call ended, how (BUFFER_FULL: its steps did not suffice, z is unchanged), evaluations, steps, rejected."""
+
+    z: Array
+    status: Status
+    work: tuple[int, int, int]
+
 
 @dataclass(frozen=True, eq=False)
 class Stiff:
-    """Integrates over [t0, t1] mapped to [0, 1]: one compiled problem serves every interval."""
+    """Integrates over [t0, t1] mapped to [0, 1]: one compiled problem serves every interval. Threads may share it."""
 
-    integrators: tuple[ca.Function, ...]  # the same one with other ways to begin, to be tried in turn
-    used: list[ca.Function] = field(default_factory=list)
+    make: Callable[[], tuple[ca.Function, ...]]  # the same integrator with other ways to begin, to be tried in turn
+    steps: int  # of one call at most
+    idle: list[tuple[ca.Function, ...]] = field(default_factory=list)
 
-    def __call__(self, t0: float, t1: float, z: Array, y: Array, p: Array) -> tuple[Array, Status]:
+    def __call__(self, t0: float, t1: float, z: Array, y: Array, p: Array) -> Reached:
         """z at t1 from z at t0 with the algebraic unknowns y at t0; or the status of a failure."""
-        self.used.clear()
-        for integrator in self.integrators:
-            self.used.append(integrator)
-            try:
-                out = integrator(x0=z, z0=y, p=np.concatenate([p, [t0, t1]]))
-            except RuntimeError:
-                continue
-            z1 = np.array(out["xf"]).ravel()
-            return (z1, Status.OK) if np.isfinite(z1).all() else (z, Status.NOT_FINITE)
-        return z, Status.STEP_TOO_SMALL
+        try:
+            own = self.idle.pop()  # atomic: no two threads have one
+        except IndexError:
+            with _making:
+                own = self.make()
+        arguments = {"x0": z, "z0": y, "p": np.concatenate([p, [t0, t1]])}
+        reached = _aside(lambda: _reach(own, arguments, self.steps))
+        self.idle.append(own)  # not after an exception: the call may still be running
+        return reached
 
-    @property
-    def work(self) -> tuple[int, int, int]:
-        """(evaluations, steps, rejected) of the last interval."""
-        found = [integrator.stats() for integrator in self.used]
-        evaluations, steps, rejected = (sum(stats.get(name, 0) for stats in found) for name in COUNTED)
-        return evaluations, steps, rejected
+
+def _reach(integrators: tuple[ca.Function, ...], arguments: dict[str, Any], most: int) -> Reached:
+    for integrator in integrators:
+        try:
+            out = integrator(**arguments)
+        except RuntimeError as failure:  # without statistics: CasADi's are those of the last success
+            if "TOO_MUCH_WORK" in str(failure):
+                return Reached(arguments["x0"], Status.BUFFER_FULL, (most, most, 0))
+            continue
+        counted = integrator.stats()
+        evaluations, steps, rejected = (int(counted[name]) for name in COUNTED)
+        z = np.array(out["xf"]).ravel()
+        status = Status.OK if np.isfinite(z).all() else Status.NOT_FINITE
+        return Reached(z, status, (evaluations, steps, rejected))
+    return Reached(arguments["x0"], Status.STEP_TOO_SMALL, (0, 0, 0))
+
+
+def _aside(call: Callable[[], Reached]) -> Reached:
+    """The result of a call that no signal handler can break into: those run in the main thread, which waits meanwhile."""
+    if current_thread() is not main_thread():
+        return call()
+    answers: list[Reached] = []
+    failures: list[BaseException] = []
+    over = Event()
+
+    def work() -> None:
+        try:
+            answers.append(call())
+        except BaseException as error:
+            failures.append(error)
+        finally:
+            over.set()
+
+    Thread(target=work, name="appell stiff", daemon=True).start()
+    while not over.wait(LISTEN):
+        pass
+    if failures:
+        raise failures[0]
+    return answers[0]
 
 
 @remembered
 def make_stiff(fn: Fn, method: str, rtol: float, atol: float, max_steps: int) -> Stiff:
     """`fn` maps (t, z, p) → zd, … for "cvodes" and (t, z, p, y) → zd, residual for "idas"."""
+    steps = int(np.clip(STEP_OPERATIONS // max(1, fn.operations), FEWEST_STEPS, MOST_STEPS))
+    steps = max(1, min(steps, max_steps))
+    return Stiff(lambda: _integrators(fn, method, rtol, atol, steps), steps)
+
+
+def _integrators(fn: Fn, method: str, rtol: float, atol: float, steps: int) -> tuple[ca.Function, ...]:
     ports = {port.name: port for port in fn.inputs}
     z, p, s = ca.SX.sym("z", ports["z"].size), ca.SX.sym("p", ports["p"].size), ca.SX.sym("s")
     ends = ca.SX.sym("ends", 2)
@@ -64,10 +129,10 @@ def make_stiff(fn: Fn, method: str, rtol: float, atol: float, max_steps: int) ->
         problem.update({"z": y, "ode": span * zd, "alg": residual})
     else:
         problem["ode"] = span * fn.function(t, z, p)[0]
-    options = {"reltol": rtol, "abstol": atol, "max_num_steps": max_steps, "show_eval_warnings": False}
+    options = {"reltol": rtol, "abstol": atol, "max_num_steps": steps, "show_eval_warnings": False}
     options["disable_internal_warnings"] = True  # SUNDIALS would print
     if method == "idas":
         # IDAS looks for consistent ẋ, y to a fraction of the tolerances; an unknown near 0 must not ask for less than rounding
         options |= {"calc_ic": True, "suppress_algebraic": True, "abstol": max(atol, 0.1 * rtol)}
     ways = [{"first_time": time} for time in FIRST_TIMES] if method == "idas" else [{}]
-    return Stiff(tuple(ca.integrator("stiff", method, problem, 0, 1, {**options, **way}) for way in ways))
+    return tuple(ca.integrator("stiff", method, problem, 0, 1, {**options, **way}) for way in ways)

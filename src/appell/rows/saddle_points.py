@@ -31,7 +31,6 @@ Its twins on the graph and in generated code are in `normal_form.saddle`; they a
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -188,9 +187,9 @@ def _solve_general(M: Array, A: Array, W: Array, r: Array, s: Array) -> tuple[Ar
     n, m = M.shape[0], A.shape[0]
     K = np.block([[M, -W], [A, np.zeros((m, m))]])
     K, b = equilibrate(K, np.concatenate([r, s]))
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", scipy.linalg.LinAlgWarning)  # a zero pivot is answered with a status
-        lu, pivots = scipy.linalg.lu_factor(K, check_finite=False)
+    with np.errstate(all="ignore"):
+        (factor,) = scipy.linalg.get_lapack_funcs(("getrf",), (K,))
+        lu, pivots, _ = factor(K)  # a zero pivot is answered with a status
     if not np.abs(np.diag(lu)).min() > PIVOT:
         return np.full(n, np.nan), np.full(m, np.nan), Status.SINGULAR
     x = scipy.linalg.lu_solve((lu, pivots), b)

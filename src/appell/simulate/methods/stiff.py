@@ -1,19 +1,21 @@
 """Stiff systems: the loop on CasADi's CVODES (implicit differential equation) and IDAS (with the multipliers as unknowns).
 
-The integrator runs from one output time to the next, where the state is projected onto the constraints as in every other loop.
+The integrator runs from one output time to the next, in one call or in several, after each of which the state is projected onto
+the constraints as in every other loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
+from math import copysign
 
 import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import ModelError, Status
 from appell.graph.fn import Fn
-from appell.graph.stiff import Stiff, make_stiff
+from appell.graph.stiff import make_stiff
 from appell.normal_form.flow import Flow
 from appell.simulate.loop.task import Task, TrialFailed
 from appell.simulate.loop.trace import Statistics, Trace
@@ -26,6 +28,10 @@ STIFF = ("cvodes", "idas")
 
 POINTS = 201
 """Output times where none are requested."""
+STRETCH = 1.001
+"""A call may be longer than foreseen by the rounding of output times."""
+GROWTH = 10.0
+"""A call is at most so many times as long as the one before; foreseen are half of the steps that it may make."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,15 +45,13 @@ class StiffLoop:
     points: int = POINTS
 
     def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
-        """See `task.Loop.run`; a yield for every output time."""
+        """See `task.Loop.run`; a yield for every output time, and for every call of SUNDIALS between two of them."""
         trace = trace or task.trace()
-        problem = self.flow.implicit() if self.method == "idas" else self.flow.rhs
-        assert isinstance(problem, Fn)
-        step = make_stiff(problem, self.method, task.rtol, float(np.min(task.atol)), task.max_steps)
+        calls = _Calls(self, task, trace)
         times = task.times[trace.passed :]
         grid = times if len(times) else np.linspace(trace.t, task.t_end, self.points)
         for end in [*grid.tolist(), *([task.t_end] if grid[-1] != task.t_end else [])]:
-            status = Status.OK if end == trace.t else self._reach(end, step, task, trace)
+            status = Status.OK if end == trace.t else (yield from calls.reach(end))
             if status is not Status.OK:
                 yield trace.ended(status)
                 return
@@ -57,20 +61,54 @@ class StiffLoop:
                 yield trace.ended(Status.BUFFER_FULL)
         yield trace.ended(Status.OK)
 
-    def _reach(self, end: float, step: Stiff, task: Task, trace: Trace) -> Status:
-        """From one output time to the next."""
-        y = self.unknowns(trace.t, trace.z) if self.method == "idas" else np.zeros(0)
-        z, status = step(trace.t, end, trace.z, y, task.p)
+
+class _Calls:
+    """The calls of one run: from one output time to the next in as many of them as their steps make necessary."""
+
+    def __init__(self, loop: StiffLoop, task: Task, trace: Trace):
+        problem = loop.flow.implicit() if loop.method == "idas" else loop.flow.rhs
+        assert isinstance(problem, Fn)
+        self.step = make_stiff(problem, loop.method, task.rtol, float(np.min(task.atol)), task.max_steps)
+        self.loop, self.task, self.trace = loop, task, trace
+        self.part = abs(task.t_end - trace.t) / (loop.points - 1)  # s, of the next call
+
+    def reach(self, end: float) -> Generator[Trace, None, Status]:
+        """Moves the trace to `end`, if nothing is in the way."""
+        trace = self.trace
+        t, z = trace.t, trace.z.copy()
+        while t != end:
+            left = abs(end - t)  # in two halves rather than with a short rest, over which IDAS finds no start
+            size = left if left <= self.part * STRETCH else min(self.part, 0.5 * left)
+            following = end if size == left else t + copysign(size, end - t)
+            if following == t:
+                return Status.STEP_TOO_SMALL
+            if trace.statistics.accepted >= self.task.max_steps:
+                return Status.MAX_STEPS
+            status, used, z = self._call(t, following, z)
+            if status is Status.OK:
+                self.part = max(self.part, abs(following - t) * min(GROWTH, 0.5 * self.step.steps / max(1, used)))
+                t = following
+            elif status is Status.BUFFER_FULL:
+                self.part = 0.25 * abs(following - t)
+            else:
+                return status
+            if t != end:
+                yield trace.ended(Status.BUFFER_FULL)
+        trace.move(end, z)
+        return Status.OK
+
+    def _call(self, t: float, end: float, z: Array) -> tuple[Status, int, Array]:
+        """How it ended, its steps, and the state then."""
+        y = self.loop.unknowns(t, z) if self.loop.method == "idas" else np.zeros(0)
+        z, status, work = self.step(t, end, z, y, self.task.p)
         defect = 0.0
-        if status is Status.OK and self.project is not None:
+        if status is Status.OK and self.loop.project is not None:
             try:
-                z, defect = self.project(end, z, task.p)
+                z, defect = self.loop.project(end, z, self.task.p)
             except TrialFailed as failure:
                 status = failure.status
-        trace.statistics += Statistics(*step.work, defect)
-        if status is Status.OK:
-            trace.move(end, z)
-        return status
+        self.trace.statistics += Statistics(*work, defect)
+        return status, work[1], z
 
 
 def stiff_loop(
