@@ -35,6 +35,7 @@ from appell.forms.fold.chart import free_name, names_of
 from appell.forms.fold.fold import Fold, fold
 from appell.jets import Coordinate, t
 from appell.model import System
+from appell.model.described import system_of
 from appell.model.friction import refuse_friction
 from appell.model.values import bound
 
@@ -231,9 +232,8 @@ def averaged(system: System, small: Sequence[Any], resonance: tuple[int, int] | 
     -------
     `Averaged`: `.equations`, `.rates(r, theta, parameters)`, `.existence`; `ap.resonance` reads its stationary regimes.
     """
+    system = system_of(system, "ap.averaged")
     refuse_friction(system, "ap.averaged")
-    if not isinstance(system, System):
-        raise ModelError(f"averaged takes a System, not {type(system).__name__}")
     chosen, pair = _small(system, small), _resonance(resonance)
     folded = fold(system, face)
     if folded.chart.y:

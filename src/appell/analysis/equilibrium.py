@@ -30,6 +30,7 @@ from appell.analysis.soft import connected, soft_directions
 from appell.errors import AppellError, ConstraintError, ModelError
 from appell.jets import t as time_symbol
 from appell.model import System
+from appell.model.described import system_of
 from appell.model.friction import refuse_friction
 from appell.model.prescription import settled
 from appell.model.values import finite
@@ -180,10 +181,8 @@ class Search:
     @staticmethod
     def of(system: Any, parameters: Mapping[Any, Any] | None, caller: str) -> Search:
         """The search in a system or tree, with everything checked."""
+        system = system_of(system, caller)
         refuse_friction(system, caller)
-        system = system.system() if isinstance(system, Tree) else system
-        if not isinstance(system, System):
-            raise ModelError(f"{caller} takes a System, not {type(system).__name__}")
         system, parameters = settled(system, parameters)
         values = bind(system, parameters)
         _refuse_time(system)

@@ -28,6 +28,7 @@ from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, along, block_matrix, column, depends, is_zero, jacobian, take
 from appell.jets import Jet
 from appell.model import System
+from appell.model.described import system_of
 from appell.model.friction import refuse_friction
 from appell.model.values import finite
 from appell.motion.motion import Motion
@@ -74,8 +75,7 @@ def linearize(
         probe = _Probe(run, _named(run.system, independent), *states[0])
         parts = [probe(*state) for state in states]
         return probe.linearization([np.array(list(x)) for x in zip(*parts, strict=True)])
-    if not isinstance(system, System):
-        raise ModelError(f"ap.linearize takes a System, not {type(system).__name__}")
+    system = system_of(system, "ap.linearize")
     start = getattr(at, "start", at)
     given = getattr(at, "parameters", None) if parameters is None else parameters
     run = compile(system, given, backend="vm")

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from appell.errors import ModelError, SimulationError, SingularConfiguration
 from appell.model import System
+from appell.model.described import system_of
 from appell.model.values import finite, reals
 from appell.motion.motion import Motion
 from appell.simulate.run import Run
 from appell.simulate.simulate import simulate
-from appell.tree import Tree
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -57,10 +57,7 @@ class Result:
 
 def model_of(system: Any, what: str) -> System:
     """The `System` behind a tree or a compiled run."""
-    model = system.system() if isinstance(system, Tree) else system.system if isinstance(system, Run) else system
-    if not isinstance(model, System):
-        raise ModelError(f"{what} takes a System, a Tree or what ap.compile returns, not {type(system).__name__}")
-    return model
+    return system.system if isinstance(system, Run) else system_of(system, what, also=" or what ap.compile returns")
 
 
 def parameter_named(system: System, key: Any, what: str) -> str:

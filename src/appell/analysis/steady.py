@@ -25,6 +25,7 @@ from appell.graph import make_fn
 from appell.graph.algebra import Value, along, column, depends, jacobian, take
 from appell.jets import expression
 from appell.model import System
+from appell.model.described import system_of
 from appell.model.friction import refuse_friction
 from appell.model.values import finite
 from appell.normal_form.manifold import normalise
@@ -101,9 +102,8 @@ def steady_motions(
     within: coordinate or velocity → (lowest, highest) where starts are drawn; (−π, π) and (−10, 10) where not given.
     attempts: how many starts are tried.
     """
+    system = system_of(system, "ap.steady_motions")
     refuse_friction(system, "ap.steady_motions")
-    if not isinstance(system, System):
-        raise ModelError(f"ap.steady_motions takes a System, not {type(system).__name__}")
     run = compile(system, parameters, backend="vm")
     system = run.system
     problem = _Problem(run, fixed or {})

@@ -28,6 +28,7 @@ from appell.ensembles.single import Halted, make, message_of
 from appell.ensembles.stability import refuse_unstable
 from appell.errors import AppellError, ModelError, Status
 from appell.model import System
+from appell.model.described import system_of
 from appell.model.prescription import settled
 from appell.model.values import finite, reals
 from appell.renamed import renamed_arguments
@@ -151,7 +152,6 @@ def _ready(
     system: System | Tree | Run, parameters: Any, backend: str, fold: bool, times: tuple[float, float]
 ) -> tuple[Run, Any]:
     """The model with the parameters of its first run, prescribed functions written in; and the parameters of all runs."""
-    system = system.system() if isinstance(system, Tree) else system
     if isinstance(system, Run) and system.backend == GPU:
         system = replace(system, backend=choose_backend("auto").name)
     if isinstance(system, Run):
@@ -161,9 +161,8 @@ def _ready(
             raise ModelError("this system was compiled; fold= belongs to ap.compile")
         settled(system.system, None, times)
         return system, system.parameters
-    if not isinstance(system, System):
-        raise ModelError(f"simulate_many takes a System or what ap.compile returns, not {type(system).__name__}")
-    system, parameters = settled(system, parameters, times)
+    model = system_of(system, "ap.simulate_many", also=" or what ap.compile returns")
+    system, parameters = settled(model, parameters, times)
     first = {key: _first(value) for key, value in parameters.items()} if isinstance(parameters, Mapping) else parameters
     return unjudged(system, first, backend, fold=fold), parameters
 

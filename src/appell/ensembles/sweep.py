@@ -21,6 +21,7 @@ from appell.ensembles.simulate_many import simulate_many, span
 from appell.ensembles.store import Store
 from appell.errors import STATUS_TEXT, ModelError, Status
 from appell.model import System
+from appell.model.described import system_of
 from appell.model.prescription import settled
 from appell.model.values import finite, reals
 from appell.motion.dataset import Names, json_text, version
@@ -109,9 +110,7 @@ def sweep(
     in place of `run` (`x_start` for a coordinate x).
     Ctrl-C, too, returns what is done; the other runs have the status CANCELLED.
     """
-    system = system.system() if isinstance(system, Tree) else system
-    if not isinstance(system, System):
-        raise ModelError(f"sweep takes a System, not {type(system).__name__}")
+    system = system_of(system, "ap.sweep")
     _refuse_options(options)
     until = finite(until, "until=")
     system, parameters = settled(system, parameters, span(options.get("since", 0.0), until))

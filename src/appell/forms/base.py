@@ -34,6 +34,7 @@ from appell.forms.numbers import FLOAT, Arithmetic, Tape, arithmetic
 from appell.forms.parts import multiplier_symbols, nonlinear_rows
 from appell.jets import t as time
 from appell.model import System
+from appell.model.described import system_of
 from appell.model.friction import refuse_friction
 from appell.model.multiplier import Multiplier
 from appell.remember import Later, Lazy
@@ -83,8 +84,7 @@ class Form(ABC):
         return laws.closed(self.derive(system, **options))
 
     def __call__(self, system: System, **options: Any) -> Equations:
-        if not isinstance(system, System):
-            raise ModelError(f"ap.forms.{self.name} takes a System, not {type(system).__name__}")
+        system = system_of(system, f"ap.forms.{self.name}")
         refuse_friction(system, f"ap.forms.{self.name}")
         system = system.symbolic()
         reason = self.accepts(system, **options)

@@ -13,6 +13,7 @@ from appell import zoo
 from appell.errors import AppellError, ConstraintError, ModelError
 from appell.forms import FORMS
 from appell.model import System
+from appell.model.described import system_of
 from appell.report import handout, model
 from appell.report.html import missing
 from appell.report.panels import Panels
@@ -23,7 +24,6 @@ from appell.show.packing import Packer, json_text
 from appell.show.web import describe
 from appell.simulate.simulate import simulate
 from appell.simulate.start import consistent
-from appell.tree import Tree
 from appell.zoo.example import Example
 
 FRAMES = 240
@@ -48,9 +48,7 @@ def example_of(given: Any) -> Example:
         if given not in every:
             raise ModelError(f"the zoo has no '{given}'; it has {', '.join(every)}")
         return every[given]()
-    system = given.system() if isinstance(given, Tree) else given
-    if not isinstance(system, System):
-        raise ModelError(f"ap.studio takes a System, a Tree or the name of a zoo system, not {type(given).__name__}")
+    system = system_of(given, "ap.studio", also=" or the name of a zoo system")
     return Example(system=system, parameters={p: 1.0 for p in system.parameters}, start={}, reference="")
 
 

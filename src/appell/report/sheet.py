@@ -13,6 +13,7 @@ from appell.forms.base import Equations
 from appell.letters import Piece, latex
 from appell.letters.rows import filled
 from appell.model import System
+from appell.model.described import system_of
 from appell.report import model, tex
 from appell.report.html import missing, section, split_lines
 from appell.report.panels import Panels
@@ -20,15 +21,12 @@ from appell.scene.film import film
 from appell.show.animate import scene_of
 from appell.show.packing import Packer
 from appell.show.web import describe, page, write
-from appell.tree import Tree
 from appell.tree.system import TreeSystem
 
 
 def write_handout(system: Any, path: Any, *, forms: Iterable[Any], motion: Any, scene: Any, title: str | None) -> Path:
     """See `appell.report.handout`."""
-    system = system.system() if isinstance(system, Tree) else system
-    if not isinstance(system, System):
-        raise ModelError(f"ap.handout takes a System or a Tree, not {type(system).__name__}")
+    system = system_of(system, "ap.handout")
     target = Path(path if path is not None else f"{_file_name(system.name)}.html").expanduser()
     if target.suffix not in (".html", ".tex"):
         raise ModelError(f"a handout is a page or LaTeX: end '{target.name}' with .html or .tex")

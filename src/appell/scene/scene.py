@@ -15,8 +15,8 @@ from appell.errors import ModelError
 from appell.jets import Parameter, Prescribed, expression, t
 from appell.model import System
 from appell.model.bodies import Particle, RigidBody
+from appell.model.described import system_of
 from appell.scene.items import Attached, Item, Parts
-from appell.tree import Tree
 from appell.tree.frame_symbols import FrameJet, FrameSymbols
 from appell.tree.system import TreeSystem
 
@@ -49,9 +49,7 @@ class Scene:
     """
 
     def __init__(self, system: Any, items: Iterable[Item] | None = None, *, view: str | None = None):
-        self.system: System = system.system() if isinstance(system, Tree) else system
-        if not isinstance(self.system, System):
-            raise ModelError(f"a Scene shows a System or a Tree, not {type(system).__name__}")
+        self.system: System = system_of(system, "ap.Scene")
         if view is not None and view not in VIEWS:
             raise ModelError(f"view is one of {', '.join(VIEWS)}; not {view!r}")
         self.notes: tuple[str, ...] = ()
@@ -74,8 +72,8 @@ class Scene:
     @staticmethod
     def of(system: Any) -> Scene:
         """The scene that comes with a system (those of the zoo have one), or the automatic one."""
-        system = system.system() if isinstance(system, Tree) else system
-        if isinstance(system, System) and system in _adopted:
+        system = system_of(system, "ap.Scene")
+        if system in _adopted:
             items, view = _adopted[system]
             return Scene(system, items, view=view)
         return Scene(system)

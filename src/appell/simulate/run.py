@@ -14,6 +14,7 @@ from appell.backends import Call, backend_named, choose_backend, vm_function
 from appell.errors import STATUS_TEXT, BackendUnavailable, ModelError, SingularConfiguration, Status
 from appell.graph import Fn
 from appell.model import System
+from appell.model.described import system_of
 from appell.model.friction import refuse_friction
 from appell.model.jumps import dry_friction
 from appell.model.prescription import settled, tables
@@ -272,9 +273,7 @@ def compile(
         stream, that no other value can use. Derivatives by parameters (`run.jacobian`, `run.jax`) do not change, and friction
         runs the plain equations.
     """
-    system = system.system() if isinstance(system, Tree) else system
-    if not isinstance(system, System):
-        raise ModelError(f"compile takes a System, not {type(system).__name__}")
+    system = system_of(system, "ap.compile")
     run = unjudged(system, parameters, backend, fold=fold)
     run = replace(run, policies=choose(run.form, run.p))
     if ready:

@@ -14,6 +14,7 @@ from appell.backends import backend_named, warn
 from appell.errors import STATUS_TEXT, BackendUnavailable, ModelError, SimulationError, SingularConfiguration, Status
 from appell.graph.fn import Fn
 from appell.model import System
+from appell.model.described import system_of
 from appell.model.jumps import dry_friction
 from appell.model.prescription import settled
 from appell.model.values import as_table
@@ -113,9 +114,7 @@ def simulate(
     `Motion`. A run that cannot be finished returns what it has, with `motion.status` and a warning. A control that raises, or
     whose answer cannot be used, raises `SimulationError`, which carries the motion until then.
     """
-    system = system.system() if isinstance(system, Tree) else system
-    if not isinstance(system, System | Run):
-        raise ModelError(f"simulate takes a System or what ap.compile returns, not {type(system).__name__}")
+    system = system if isinstance(system, Run) else system_of(system, "ap.simulate", also=" or what ap.compile returns")
     t0, t1 = number(since, "since"), number(until, "until")
     if isinstance(system, System):
         system, parameters = settled(system, parameters, (t0, t1))

@@ -13,6 +13,7 @@ from appell.errors import ConstraintError, ModelError
 from appell.graph.algebra import depends
 from appell.jets import Jet
 from appell.model import System
+from appell.model.described import system_of
 from appell.model.prescription import settled
 from appell.model.values import bound, finite
 from appell.normal_form import NormalForm, normal_form
@@ -154,8 +155,7 @@ def consistent(
     -------
     symbol → value for every coordinate and velocity: a `start=` for `ap.simulate`.
     """
-    if not isinstance(system, System):
-        raise ModelError(f"ap.consistent takes a System, not {type(system).__name__}")
+    system = system_of(system, "ap.consistent")
     since = finite(since, "since=")
     system, parameters = settled(system, parameters, (since, since))
     form = normal_form(system)

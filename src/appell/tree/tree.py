@@ -14,6 +14,7 @@ from appell.backends import Call, choose_backend, known
 from appell.backends.cuda.device import lies_there, on_device
 from appell.errors import ModelError
 from appell.graph.fn import Fn
+from appell.model.described import Described
 from appell.model.unilateral import Between, Unilateral
 from appell.model.values import bound
 from appell.tree import functions
@@ -38,7 +39,7 @@ Array = NDArray[np.float64]
 GRAVITY = (0.0, 0.0, -9.81)
 
 
-class Tree:
+class Tree(Described):
     """M(q) v̇ + h(q, v) = τ for rigid bodies joined into a tree.
 
     Conventions are Pinocchio's: a floating joint has q = [x y z qx qy qz qw] and v = [linear, angular] on the axes of

@@ -26,6 +26,7 @@ from appell.errors import FormNotApplicable, ModelError
 from appell.forms import FORMS
 from appell.forms.base import Form
 from appell.model import System
+from appell.model.described import system_of
 from appell.model.friction_modes import modes
 from appell.model.jumps import KINKED
 from appell.model.prescription import driven
@@ -54,8 +55,7 @@ def agree(
     A system with friction is compared in each of its modes, `system.in_mode`, up to `MODES` of them; the mode stands behind the
     form.
     """
-    if not isinstance(system, System):
-        raise ModelError(f"ap.agree takes a System, not {type(system).__name__}")
+    system = system_of(system, "ap.agree")
     _check_whole("states", states, 1)
     _check_whole("seed", seed, 0)
     if system.frictions:

@@ -25,6 +25,7 @@ from appell.forms.display import simplified
 from appell.forms.pseudo import PseudoVelocities, independent_rows, suggest
 from appell.jets import jets_of, t
 from appell.model import System
+from appell.model.described import system_of
 from appell.model.prescription import driven
 from appell.model.unilateral import ChartChoice
 from appell.model.values import finite
@@ -54,8 +55,7 @@ def diagnose(
     start: symbol → value, a state to be judged at the time `since`, s; it needs a value for every parameter.
     parameters: by symbol or name; those not given are random, so that ranks are generic.
     """
-    if not isinstance(system, System):
-        raise ModelError(f"ap.diagnose takes a System, not {type(system).__name__}")
+    system = system_of(system, "ap.diagnose")
     system, parameters = driven(system, parameters)
     vain = list(_vain(system))
     system, given = system.symbolic(), parameters or {}

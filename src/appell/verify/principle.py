@@ -31,7 +31,7 @@ import sympy
 from numpy.typing import ArrayLike, NDArray
 from sympy import Matrix
 
-from appell.errors import FormNotApplicable, ModelError, SingularConfiguration
+from appell.errors import FormNotApplicable, SingularConfiguration
 from appell.forms.derivation import gradient
 from appell.forms.display import simplified
 from appell.forms.lagrange import Lagrange
@@ -41,6 +41,7 @@ from appell.forms.pseudo import PseudoVelocities, Rows, independent_rows, sugges
 from appell.letters import letter
 from appell.letters import text as _text
 from appell.model import System
+from appell.model.described import system_of
 from appell.model.friction import refuse_friction
 from appell.normal_form import normal_form
 from appell.simulate.run import compile
@@ -297,9 +298,8 @@ def principle(system: System) -> Principle:
 
     Prints the three readings of δx; `.at(t, q, v, parameters)` splits the tangent space at a state.
     """
+    system = system_of(system, "ap.principle")
     refuse_friction(system, "ap.principle")
-    if not isinstance(system, System):
-        raise ModelError(f"ap.principle takes a System, not {type(system).__name__}")
     return Principle(system.symbolic())
 
 
