@@ -25,11 +25,11 @@ import sympy
 from sympy import Expr, Symbol
 from sympy.core.assumptions import _assume_defined
 from sympy.core.function import AppliedUndef
-from sympy.core.sympify import _sympify
 from sympy.printing.pretty.stringpict import prettyForm
 
 from appell import typeset
 from appell.errors import ModelError
+from appell.reading import symbolic
 
 t = Symbol("t", real=True)
 """Time, s."""
@@ -215,12 +215,7 @@ def parameters(names: str | Iterable[str], **assumptions: bool) -> Any:
 
 def expression(value: Any, where: object) -> Expr:
     """SymPy expression of a number or an expression; strings and matrices are refused with the place (its text) named."""
-    try:
-        result: Any = _sympify(value)
-    except sympy.SympifyError:
-        raise ModelError(f"{where} must be a SymPy expression or a number, not {value!r}") from None
-    if not isinstance(result, Expr) or getattr(result, "is_Matrix", False):
-        raise ModelError(f"{where} must be a scalar expression, not {type(value).__name__}")
+    result: Any = symbolic(value, where)
     if nodes_of(result, sympy.Derivative):  # d/dt that was written and not yet taken
         result = result.replace(lambda e: isinstance(e, sympy.Derivative) and _has_jet(e), lambda e: e.doit())
     return result

@@ -40,7 +40,7 @@ def test_a_narrow_domain_is_named_by_a_sample(centre):
 
 
 def test_a_sample_is_checked():
-    wrong = (({y: 1, "z": 2}, "names z"), ([1, 2], "maps coordinates"), ({x: "a"}, "numbers"), ({x: np.nan}, "finite"))
+    wrong = (({y: 1, "z": 2}, "names z"), ([1, 2], "maps coordinates"), ({x: "a"}, "must be a number"), ({x: np.nan}, "finite"))
     for sample, why in wrong:
         with pytest.raises(ap.ModelError, match=why):
             ap.System([x, y], T, sample=sample)

@@ -38,6 +38,7 @@ from appell.model import System
 from appell.model.described import system_of
 from appell.model.friction import refuse_friction
 from appell.model.values import bound
+from appell.reading import numeric_function, symbolic
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -178,7 +179,7 @@ class Averaged:
     @cached_property
     def _lambdified(self) -> Any:
         arguments = [self.r, self.theta, *self.system.parameters]
-        return sympy.lambdify(arguments, [self.r_rate, self.theta_rate], "numpy", cse=True)
+        return numeric_function(arguments, [self.r_rate, self.theta_rate], "numpy", cse=True)
 
     def values(self, parameters: Mapping[Any, Any] | None) -> tuple[float, ...]:
         """The values of the parameters in the order of the system; missing or strange ones are refused."""
@@ -201,7 +202,7 @@ class Averaged:
         phase = theta
         if self.resonance is not None:
             n, m = self.resonance
-            omega = float(sympy.lambdify(self.system.parameters, self.omega)(*values))
+            omega = float(numeric_function(self.system.parameters, self.omega)(*values))
             phase = (m * omega * t - theta) / (n * self.free.turns)
         turned = np.mod(phase + np.pi / 2, 2 * np.pi) - np.pi / 2
         sides = [fn(t, turned, r, *values) + 0 * t for fn in self._sides]
@@ -213,7 +214,7 @@ class Averaged:
         q = self.folded.recover[self.folded.chart.coordinate]
         arguments = [t, self.free.phi, self.free.r, *self.system.parameters]
         on = lambda piece: {self.folded.sigma: sympy.Integer(piece.sigma), self.folded.x: piece.X}
-        return [sympy.lambdify(arguments, q.xreplace(on(piece)), "numpy") for piece in self.free.pieces]
+        return [numeric_function(arguments, q.xreplace(on(piece)), "numpy") for piece in self.free.pieces]
 
 
 def averaged(system: System, small: Sequence[Any], resonance: tuple[int, int] | None = None, *, face: Any = None) -> Averaged:
@@ -382,7 +383,7 @@ def _periodic(force: Expr, psi: Symbol, name: str) -> tuple[Expr | None, Expr]:
 
 def _loss(folded: Fold, small: Sequence[Symbol]) -> Expr:
     """1 − e to the first order; e must be 1 without the small parameters."""
-    e = sympy.sympify(folded.restitution)
+    e = symbolic(folded.restitution, "a restitution")
     at_rest = sympy.simplify(e.subs(dict.fromkeys(small, sympy.Integer(0))))
     if at_rest != 1:
         raise ModelError(

@@ -12,12 +12,13 @@ from sympy import Expr, cos, sin
 from appell.errors import ModelError
 from appell.jets import expression, t
 from appell.model import System
+from appell.reading import numeric_function, symbolic
 from appell.tree.system import TreeSystem
 
 
 def base_frequency(parts: Iterable[Any], name: str) -> Expr | None:
     """ω of which all frequencies are multiples; None without time; refused where time stands elsewhere."""
-    parts = [sympy.sympify(part) for part in parts]
+    parts = [symbolic(part, "a part of the system") for part in parts]
     waves = sorted({e for part in parts for e in part.atoms(sin, cos) if e.has(t)}, key=str)
     slopes = [sympy.simplify(sympy.diff(e.args[0], t)) for e in waves]
     outside = [part.xreplace({e: sympy.Dummy() for e in waves}) for part in parts]
@@ -73,7 +74,7 @@ def period_law(system: System, period: Any) -> Any:
     strange = [str(s) for s in symbols if str(s) not in known]
     if strange:
         raise ModelError(f"period= contains {strange[0]}, which is no parameter of '{system.name}'")
-    value = sympy.lambdify(symbols, law)
+    value = numeric_function(symbols, law)
 
     def of(values: Mapping[str, float]) -> float:
         T = float(value(*(values[str(s)] for s in symbols)))

@@ -25,6 +25,7 @@ from appell.model.jumps import KINKED
 from appell.motion.crossings import crossings
 from appell.motion.motion import Motion
 from appell.normal_form import NormalForm
+from appell.reading import symbolic
 from appell.remember import remembered
 from appell.tree.system import TreeSystem
 
@@ -48,7 +49,7 @@ def surfaces(system: System) -> tuple[Any, ...]:
     """The expressions at whose zeros something of the system changes its piece."""
     parts = [*system.forces, *system.residuals, *(face.function for face in system.unilateral), *system.rates.values()]
     parts += [system.potential] if isinstance(system, TreeSystem) else [system.potential, system.kinetic]
-    atoms = {atom for part in parts for atom in sympy.sympify(part).atoms(*KINKED)}
+    atoms = {atom for part in parts for atom in symbolic(part, "a part of the system").atoms(*KINKED)}
     found = {s for atom in sorted(atoms, key=str) for s in _arguments(atom)}
     return tuple(sorted((s for s in found if s.has(t) or jets_of(s)), key=str))
 
@@ -57,8 +58,8 @@ def _arguments(atom: Any) -> Iterator[Any]:
     """The functions that vanish where an atom changes its piece."""
     args: Any = atom.args
     if isinstance(atom, sympy.Piecewise):
-        conditions = {c for _, when in args for c in sympy.sympify(when).atoms(sympy.core.relational.Relational)}
-        yield from (sympy.sympify(c.lhs - c.rhs) for c in conditions)
+        conditions = {c for _, when in args for c in when.atoms(sympy.core.relational.Relational)}
+        yield from (c.lhs - c.rhs for c in conditions)
     elif isinstance(atom, sympy.Max | sympy.Min):
         yield from (a - b for i, a in enumerate(args) for b in args[:i])
     elif isinstance(atom, sympy.floor | sympy.ceiling):

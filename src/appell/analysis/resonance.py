@@ -21,6 +21,7 @@ from appell.analysis.averaging import Averaged
 from appell.analysis.result import Result, axis, given_once, parameter_named, parameter_variable
 from appell.errors import ModelError
 from appell.model import System
+from appell.reading import numeric_function
 
 Array = NDArray[np.float64]
 
@@ -90,7 +91,7 @@ class Resonance(Result):
         A = self.averaged.theta_rate if self.averaged.harmonics is None else self.averaged.harmonics[1][0]
         numerator = sympy.numer(sympy.together(A.subs(self.averaged.theta, 0)))
         arguments = [self.averaged.r, *self.averaged.system.parameters]
-        value = sympy.lambdify(arguments, numerator, "numpy")
+        value = numeric_function(arguments, numerator, "numpy")
         found = np.full(len(self.values), np.nan)
         r = np.geomspace(*WITHIN, 4000) + float(self.averaged.free.least)
         for k, p in enumerate(self._rows()):
@@ -181,15 +182,15 @@ class Finder:
             raise ModelError(f"within={within!r}: give the smallest and the largest amplitude, 0 < smallest < largest")
         self.low, self.high = max(low, self.least * (1 + 1e-9)), high
         arguments = [system.r, system.theta, *p]
-        self.rates = sympy.lambdify(arguments, [system.r_rate, system.theta_rate], "numpy", cse=True)
-        self.jacobian = sympy.lambdify(arguments, system.jacobian, "numpy", cse=True)
+        self.rates = numeric_function(arguments, [system.r_rate, system.theta_rate], "numpy", cse=True)
+        self.jacobian = numeric_function(arguments, system.jacobian, "numpy", cse=True)
         self.parts = self.polynomial = None
         if system.harmonics is None:
             return
         (_, B1, C1), (_, B2, C2) = system.harmonics
         if sympy.simplify(B1 * C2 - B2 * C1) != 0 and system.stationary.is_polynomial(system.r):
-            self.parts = sympy.lambdify([system.r, *p], sympy.Matrix(system.harmonics), "numpy", cse=True)
-            self.polynomial = sympy.lambdify(p, sympy.Poly(system.stationary, system.r).all_coeffs(), "numpy")
+            self.parts = numeric_function([system.r, *p], sympy.Matrix(system.harmonics), "numpy", cse=True)
+            self.polynomial = numeric_function(p, sympy.Poly(system.stationary, system.r).all_coeffs(), "numpy")
 
     def __call__(self, p: tuple[float, ...]) -> list[tuple[float, float, Any]]:
         pairs = self._by_polynomial(p) if self.polynomial is not None else self._on_grid(p)

@@ -9,6 +9,7 @@ from sympy import Eq
 
 from appell import tidy
 from appell.model import System
+from appell.reading import symbolic
 from appell.remember import remembered
 
 
@@ -16,7 +17,7 @@ from appell.remember import remembered
 def has_signs(system: System) -> bool:
     """Whether an absolute value or a sign stands in the energies, forces or constraints."""
     given = [system.kinetic, system.potential, *system.forces, *system.residuals]
-    return any(isinstance(e, sympy.Abs | sympy.sign) for x in given for e in tidy.parts(sympy.sympify(x)))
+    return any(isinstance(e, sympy.Abs | sympy.sign) for x in given for e in tidy.parts(symbolic(x, "a part of the system")))
 
 
 class AbsoluteValues:

@@ -18,6 +18,7 @@ import sympy
 from sympy import Expr, Symbol
 
 from appell.errors import ModelError, SingularConfiguration
+from appell.reading import numeric_function, symbolic
 from appell.tabulated import Tabulated
 from appell.tidy import of_object
 
@@ -112,7 +113,7 @@ class Tape:
     def __init__(self, expressions: Iterable[Any]):
         self._entries: list[_Entry] = []
         self._index: dict[Any, int] = {}
-        self._outputs = [self._place(sympy.sympify(e)) for e in expressions]
+        self._outputs = [self._place(e if isinstance(e, sympy.Basic) else symbolic(e, "an expression")) for e in expressions]
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -215,7 +216,7 @@ def _opaque(entry: _Entry, args: list[Any], values: Mapping[Symbol, Any], number
 
 @lru_cache(maxsize=256)
 def _lambdified(symbols: tuple[Symbol, ...], node: Any) -> Callable[..., Any]:
-    return sympy.lambdify(symbols, node, ["math", "scipy"])
+    return numeric_function(symbols, node, ["math", "scipy"])
 
 
 def _cases(entry: _Entry, args: list[Any], values: Mapping[Symbol, Any], numbers: Arithmetic) -> Any:

@@ -11,12 +11,13 @@ from appell.forms import laws
 from appell.forms.derivation import along, gradient, partial
 from appell.model import Constraint, System
 from appell.model.multiplier import Multiplier
+from appell.reading import symbolic
 from appell.remember import remembered
 
 
 def equation(lhs: Any, rhs: Any) -> Eq:
     """lhs = rhs as written: never evaluated to True."""
-    return Eq(sympy.sympify(lhs), sympy.sympify(rhs), evaluate=False)  # type: ignore[return-value]
+    return Eq(symbolic(lhs, "a left side"), symbolic(rhs, "a right side"), evaluate=False)  # type: ignore[return-value]
 
 
 def multiplier_symbols(system: System) -> tuple[Multiplier, ...]:

@@ -187,8 +187,9 @@ def attitude(value: Any) -> Attitude:
     """What `RigidBody(orientation=…)` accepts: an angle about z, three Euler angles (zxz), a rotation matrix, a quaternion."""
     if isinstance(value, Attitude):
         return value
+    value = value.tolist() if isinstance(value, np.ndarray) else value
     if _is_rows(value):
-        value = Matrix(value)
+        value = Matrix([[expression(e, "an entry of an orientation matrix") for e in row] for row in value])
     if isinstance(value, sympy.MatrixBase):
         if value.shape != (3, 3):
             raise ModelError(f"an orientation matrix is 3 by 3, not {value.shape[0]} by {value.shape[1]}")

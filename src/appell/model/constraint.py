@@ -15,6 +15,7 @@ from sympy import Expr, Symbol
 from appell.errors import ConstraintError
 from appell.jets import Jet, Prescribed, expression, jets_of
 from appell.model.multiplier import Multiplier
+from appell.reading import numeric_function
 
 DIGITS, LINES = 50, 5
 """Digits in which a row is read along lines, and how many of them."""
@@ -126,7 +127,7 @@ def is_linear(f: Expr, jets: Sequence[Jet]) -> bool:
 def _straight(f: Expr, jets: list[Jet]) -> Iterator[bool]:
     """Whether f is affine along each of some lines in the jets, other symbols held; complex values serve too."""
     others = sorted(f.free_symbols - set(jets), key=str)
-    value = sympy.lambdify([*jets, *others], f, "mpmath", cse=True)
+    value = numeric_function([*jets, *others], f, "mpmath", cse=True)
     draw = random.Random(7)
     numbers = lambda count: [mpmath.mpf(draw.randint(-3 * 10**6, 3 * 10**6)) / 1000003 for _ in range(count)]
     with mpmath.workdps(DIGITS):

@@ -21,6 +21,7 @@ from appell.errors import ConstraintError
 from appell.jets import Prescribed, jets_of, t
 from appell.model.outline import Outline, opened
 from appell.model.unilateral import Face, text_of
+from appell.reading import numeric_function
 
 STARTS = 24
 """Random points from which a zero of f is sought."""
@@ -106,7 +107,7 @@ def _differences(value: Values, n: int) -> Values:
 def _evaluator(face: Face, symbols: Sequence[Any], exprs: Sequence[Expr]) -> Values:
     """The expressions as functions of the symbols, refused where one of them cannot be evaluated."""
     try:
-        fn = sympy.lambdify(symbols, exprs, "numpy", cse=True)
+        fn = numeric_function(symbols, exprs, "numpy", cse=True)
         with np.errstate(all="ignore"):
             fn(*np.full(len(symbols), 0.5))
     except (NameError, NotImplementedError) as error:

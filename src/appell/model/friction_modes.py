@@ -18,6 +18,7 @@ from appell.errors import ModelError
 from appell.jets import partial
 from appell.model.constraint import Constraint
 from appell.model.friction import SPEED, Friction
+from appell.reading import symbolic
 
 WORDS = ("stick", "slip+", "slip-", "slip", "off")
 
@@ -45,7 +46,7 @@ def in_mode(system: Any, mode: Mapping[Any, str], signs: Mapping[Any, int] | Non
             for v in system.velocities:
                 push = sum((x * partial(s, v) for x, s in zip(rubbed, fr.slip, strict=True)), sympy.Integer(0))
                 forces[v] = forces.get(v, 0) + push
-    forces = {key: sympy.sympify(value).xreplace(written) for key, value in forces.items()}
+    forces = {key: symbolic(value, "a force").xreplace(written) for key, value in forces.items()}
     name = f"{system.name} ({', '.join(f'{fr.name}: {state}' for fr, state in zip(system.frictions, states, strict=True))})"
     return system.replace(constraints=[*system.constraints, *faces.values(), *sticking, *open_], forces=forces, name=name)
 

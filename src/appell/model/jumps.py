@@ -21,6 +21,7 @@ from sympy import Expr, Symbol
 
 from appell.errors import ModelError
 from appell.jets import jets_of, nodes_of, t
+from appell.reading import numeric_function
 
 JUMPING = (sympy.sign, sympy.Heaviside, sympy.floor, sympy.ceiling, sympy.Mod, sympy.Piecewise)
 KINKED = (sympy.Abs, sympy.Max, sympy.Min, *JUMPING)
@@ -78,7 +79,7 @@ def _between(one: Point, other: Point, share: float) -> Point:
 
 
 def _number(symbols: Sequence[Symbol], expr: Any) -> Callable[[Point], float]:
-    fn = sympy.lambdify(symbols, expr, "math")
+    fn = numeric_function(symbols, expr, "math")
 
     def value(point: Point) -> float:
         try:

@@ -24,6 +24,7 @@ from appell.errors import ModelError
 from appell.jets import Coordinate, Jet, Prescribed, expression, t, total_derivative
 from appell.model.bodies import PlaneAngle, RigidBody, vector
 from appell.model.constraint import Constraint
+from appell.reading import numeric_function
 from appell.tidy import collected
 
 LIMIT = 300
@@ -226,7 +227,7 @@ def _refuse_moving(value: Any, what: str) -> None:
 def _refuse_no_distance(F: Expr, n: Matrix, p: Sequence[Any], name: str) -> None:
     """|∂F/∂p| = 1 at random places: else F is no distance, and p − r n not on the surface."""
     symbols = [*p, *sorted(F.free_symbols - set(p), key=str)]
-    value = sympy.lambdify(symbols, n.dot(n), "numpy")
+    value = numeric_function(symbols, n.dot(n), "numpy")
     rng = np.random.default_rng(2)
     with np.errstate(all="ignore"):
         sizes = [float(value(*rng.uniform(0.3, 1.7, len(symbols)))) for _ in range(6)]

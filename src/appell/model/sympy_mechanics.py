@@ -25,6 +25,7 @@ from appell.errors import ModelError
 from appell.jets import Coordinate, Parameter, Prescribed, Speed, t
 from appell.model.bodies import Particle, RigidBody
 from appell.model.system import System
+from appell.reading import symbolic
 
 
 def convert(model: Any, name: str) -> System:
@@ -48,7 +49,7 @@ class _Translation:
         self.parameters: dict[Symbol, Parameter] = {}
 
     def __call__(self, expr: Any) -> Expr:
-        expr = sympy.sympify(expr).xreplace(self.auxiliary).doit()
+        expr = symbolic(expr, "an expression of the model").xreplace(self.auxiliary).doit()
         table: dict[Any, Any] = {}
         time = dynamicsymbols._t
         for d in expr.atoms(Derivative):
@@ -144,7 +145,7 @@ def _others(rows: list[Any], holonomic: list[Any], rates: Any, velocities: list[
     """The velocity rows that are no combinations of derivatives of the holonomic constraints, nor of rows before them."""
     known = [h.diff(dynamicsymbols._t).xreplace(rates) for h in holonomic]
     kept: list[Any] = []
-    for row in (sympy.sympify(row).xreplace(rates) for row in rows):
+    for row in (symbolic(row, "a constraint").xreplace(rates) for row in rows):
         if _rank([*known, row], velocities) > _rank(known, velocities):
             kept.append(row)
             known.append(row)
@@ -179,7 +180,7 @@ def _from_bodies(
     bodies = list(bodies)
     T = mechanics.kinetic_energy(frame, *bodies) if bodies else sympy.Integer(0)
     substitution = {x: rate for x, rate in rates.items() if isinstance(x, Derivative) and x != rate}
-    inside = lambda e: translate(sympy.sympify(e).xreplace(substitution))
+    inside = lambda e: translate(symbolic(e, "a constraint").xreplace(substitution))
     given: dict[str, Any] = {
         "coordinates": list(translate.coordinates.values()),
         "potential": translate(potential),

@@ -9,7 +9,6 @@ evaluating its normal form at random states (`appell.normal_form.judge`).
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
@@ -31,6 +30,7 @@ from appell.model.shown import shown
 from appell.model.springs import Damper, Spring
 from appell.model.unilateral import Between, Face, Unilateral
 from appell.model.vocabulary import Vocabulary
+from appell.reading import finite
 
 
 class System(Vocabulary):
@@ -179,13 +179,7 @@ class System(Vocabulary):
         unknown = [str(key) for key in given if str(key) not in known]
         if unknown:
             raise ModelError(f"sample= names {unknown[0]}, which is no state of {self.name}; its states are {', '.join(known)}")
-        try:
-            values = {known[str(key)]: float(value) for key, value in given.items()}
-        except (TypeError, ValueError):
-            raise ModelError("sample= maps coordinates to numbers") from None
-        if not all(map(math.isfinite, values.values())):
-            raise ModelError("a value of sample= is not finite")
-        return MappingProxyType(values)
+        return MappingProxyType({known[str(key)]: finite(value, f"sample= of {key}") for key, value in given.items()})
 
     def _forces(self, forces: Mapping[Symbol, Any]) -> tuple[Expr, ...]:
         if not isinstance(forces, Mapping):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from appell.errors import ModelError
+from appell.reading import finite as finite
+from appell.reading import reals as reals
 
 RULES: tuple[tuple[str, Callable[[float], bool]], ...] = (
     ("positive", lambda x: x > 0),
@@ -19,15 +17,6 @@ RULES: tuple[tuple[str, Callable[[float], bool]], ...] = (
     ("nonzero", lambda x: x != 0),
     ("integer", lambda x: x == int(x)),
 )
-
-
-def reals(value: Any) -> NDArray[np.float64]:
-    """As float64; a TypeError or ValueError for text, complex numbers, rows of unequal length and masked values: no imaginary
-    part and no mask is lost."""
-    if np.ma.is_masked(value):
-        raise ValueError("some values are masked")
-    given = np.asarray(value)
-    return given.astype(float, casting="unsafe" if given.dtype.kind == "O" else "same_kind")
 
 
 def bound(
@@ -68,24 +57,8 @@ def as_table(symbols: Iterable[Any], given: Mapping[Any, Any] | None) -> Mapping
 
 def checked(symbol: Any, value: Any) -> float:
     """`value` as a finite number that the symbol's assumptions allow."""
-    try:
-        number = float(value) if not isinstance(value, str | bytes) else float("not a number")
-    except (TypeError, ValueError):
-        raise ModelError(f"the value of parameter '{symbol}' must be a number, not {value!r}") from None
-    if not math.isfinite(number):
-        raise ModelError(f"the value of parameter '{symbol}' is not finite: {number}")
+    found = finite(value, f"the value of parameter '{symbol}'")
     for rule, holds in RULES:
-        if symbol.assumptions0.get(rule) and not holds(number):
-            raise ModelError(f"parameter '{symbol}' was declared {rule}, but its value is {number:g}")
-    return number
-
-
-def finite(value: Any, where: str) -> float:
-    """`value` as a finite number, refused with the place named."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ModelError(f"{where} must be a number, not {value!r}") from None
-    if not math.isfinite(number):
-        raise ModelError(f"{where} must be finite, not {number}")
-    return number
+        if symbol.assumptions0.get(rule) and not holds(found):
+            raise ModelError(f"parameter '{symbol}' was declared {rule}, but its value is {found:g}")
+    return found

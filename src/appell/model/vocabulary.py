@@ -17,6 +17,7 @@ from appell.model.constraint import Constraint
 from appell.model.friction import Friction
 from appell.model.multiplier import Multiplier
 from appell.model.unilateral import Between, Face, Unilateral
+from appell.reading import refuse_large_numbers
 
 
 class Vocabulary:
@@ -132,7 +133,9 @@ class Vocabulary:
         expr = self.in_velocities(expression(value, where))
         if expr.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo, sympy.I):
             raise ModelError(f"{where} contains a value that is not a finite real number: {expr}")
-        undefined = nodes_of(expr, AppliedUndef, sympy.Derivative)
+        nodes = nodes_of(expr, AppliedUndef, sympy.Derivative, sympy.Rational)
+        refuse_large_numbers(nodes, where)
+        undefined = {node for node in nodes if not isinstance(node, sympy.Rational)}
         if undefined:
             raise ModelError(
                 f"{where} contains {sorted(map(str, undefined))[0]}: functions of time are not used here;"

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import sympy
 from scipy.spatial import ConvexHull
 
 from appell.errors import ModelError
 from appell.jets import t as time
+from appell.reading import numeric_function, symbolic
 from appell.scene.items import Numbers
 from appell.scene.scene import Scene
 from appell.scene.shapes import Array, Dot, Line, Shaft, Shape, Solid, Track, Words
@@ -200,7 +200,7 @@ def evaluator(scene: Scene, symbols: tuple[Any, ...]) -> Any:
     made = scene.__dict__.setdefault("_evaluators", {})
     if symbols not in made:
         flat = [e for parts in scene.parts for value in parts.values() for e in _leaves(value)]
-        made[symbols] = sympy.lambdify(symbols, flat, modules="numpy", cse=True)
+        made[symbols] = numeric_function(symbols, flat, cse=True)
     return made[symbols]
 
 
@@ -255,10 +255,10 @@ def _turned(name: str, v: Array, turn: Array) -> Array:
 
 
 def _surface(scene: Scene, sampled: _Sampled, position: Sequence[Any], over: Mapping[Any, Array]) -> Array:
-    entries = [sympy.sympify(x) for x in position]
+    entries = [symbolic(x, "a point of a surface") for x in position]
     known = {**over, time: float(sampled.times[0]), **{p: sampled.parameters[str(p)] for p in scene.system.parameters}}
     symbols = sorted(set().union(*(e.free_symbols for e in entries)), key=str)
-    columns = sympy.lambdify(symbols, entries, modules="numpy")(*(known[s] for s in symbols))
+    columns = numeric_function(symbols, entries)(*(known[s] for s in symbols))
     count = len(next(iter(over.values())))
     points = [np.broadcast_to(np.asarray(c, dtype=float), (count,)) for c in columns]
     return np.stack([*points, *[np.zeros(count)] * (3 - len(points))], axis=1)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from appell.errors import ModelError
 from appell.jets import expression
+from appell.reading import finite, reals, shown
 from appell.simulate.methods.stiff import STIFF
 from appell.simulate.methods.tableaux import TABLEAUX
 
@@ -17,35 +18,31 @@ Array = NDArray[np.float64]
 
 
 def number(value: Any, name: str) -> float:
-    """A finite number; text is none, even where float() would read it."""
-    result = _float(value, name)
-    if not np.isfinite(result):
-        raise ModelError(f"{name}= must be finite, not {result}")
-    return result
+    """A finite number."""
+    return finite(value, f"{name}=")
 
 
 def positive(value: Any, name: str) -> float:
     """A number above zero; infinity is one where nothing else is asked."""
-    result = _float(value, name)
+    result = finite(value, f"{name}=", infinite=True)
     if not result > 0:
-        raise ModelError(f"{name}= must be positive, not {value!r}")
+        raise ModelError(f"{name}= must be positive, not {shown(value)}")
     return result
 
 
-def _float(value: Any, name: str) -> float:
-    if not isinstance(value, str | bytes):
-        try:
-            return float(value)
-        except (TypeError, ValueError):
-            pass
-    raise ModelError(f"{name}= must be a number, not {value!r}")
+def relative(rtol: Any) -> float:
+    """A relative tolerance: the share of a value that an error may be, above 0 and below 1."""
+    result = positive(rtol, "rtol")
+    if result >= 1:
+        raise ModelError(f"rtol= is the share of a value that an error may be, between 0 and 1, not {shown(rtol)}")
+    return result
 
 
 def count(value: Any, name: str) -> int:
     """A whole number above zero; infinity is a very large one."""
     result = positive(value, name)
     if result < 1 or (np.isfinite(result) and result != round(result)):
-        raise ModelError(f"{name}= must be a whole number, not {value!r}")
+        raise ModelError(f"{name}= must be a whole number, not {shown(value)}")
     return int(min(result, 2.0**62))
 
 
@@ -60,15 +57,15 @@ def tolerance(atol: Any) -> Any:
     """A positive number, or one for each entry of the state."""
     if np.ndim(atol) == 0:
         return positive(atol, "atol")
-    return np.array([positive(one, "atol") for one in list(atol)])
+    return np.array([positive(one, "atol") for one in reals(atol, "atol=")])
 
 
 def one_of(value: Any, known: Sequence[str], name: str) -> None:
     """One of the names that there are."""
     if not isinstance(value, str) or value not in known:
         if name == "method":
-            raise ModelError(f"there is no method {value!r}; choose one of {', '.join(known)}")
-        raise ModelError(f"{name}= is one of {', '.join(known)}, not {value!r}")
+            raise ModelError(f"there is no method {shown(value)}; choose one of {', '.join(known)}")
+        raise ModelError(f"{name}= is one of {', '.join(known)}, not {shown(value)}")
 
 
 def fixed(step: Any, method: str) -> float | None:
@@ -86,13 +83,7 @@ def times_between(times: Any, t0: float, t1: float) -> Array:
     """Requested times in the order in which they are passed, (k,)."""
     if times is None:
         return np.zeros(0)
-    try:
-        array = np.atleast_1d(np.asarray(times))
-    except ValueError:  # of several lengths
-        array = np.array(["?"])
-    if array.size and array.dtype.kind not in "fiu":
-        array = np.array([_float(time, "times") if np.ndim(time) == 0 else np.nan for time in array.ravel().tolist()])
-    array = array.astype(float)
+    array = np.atleast_1d(reals(times, "times="))
     direction = 1.0 if t1 >= t0 else -1.0
     if array.ndim != 1 or not np.isfinite(array).all() or (np.diff(array) * direction < 0).any():
         raise ModelError("times= must be finite and in the order in which they are passed")
@@ -111,7 +102,7 @@ def pseudo_velocities(pseudo: Any) -> dict[str, Any] | None:
     if pseudo is None:
         return None
     if not isinstance(pseudo, Mapping) or not pseudo:
-        raise ModelError(f"pseudo= maps names to expressions in the velocities, {{'omega': phi.d}}, not {pseudo!r}")
+        raise ModelError(f"pseudo= maps names to expressions in the velocities, {{'omega': phi.d}}, not {shown(pseudo)}")
     return {str(name): expression(value, f"pseudo-velocity '{name}'") for name, value in pseudo.items()}
 
 
@@ -121,4 +112,4 @@ def told(progress: Any) -> bool | Callable[[float], None]:
         return bool(progress)
     if callable(progress):
         return progress  # pyright: ignore[reportReturnType]
-    raise ModelError(f"progress= is True, False or a function of the time reached, not {progress!r}")
+    raise ModelError(f"progress= is True, False or a function of the time reached, not {shown(progress)}")

@@ -32,6 +32,7 @@ from appell.simulate.arguments import (
     one_of,
     positive,
     pseudo_velocities,
+    relative,
     times_between,
     told,
     tolerance,
@@ -119,7 +120,7 @@ def simulate(
     if isinstance(system, System):
         system, parameters = settled(system, parameters, (t0, t1))
     model = settled(system.system, None, (t0, t1))[0] if isinstance(system, Run) else system
-    rtol, atol = positive(rtol, "rtol"), tolerance(atol)
+    rtol, atol = relative(rtol), tolerance(atol)
     max_step, max_steps = positive(max_step, "max_step"), count(max_steps, "max_steps")
     one_of(method, methods(), "method")
     one_of(corner, CORNERS, "corner")

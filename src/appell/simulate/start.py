@@ -47,12 +47,7 @@ def read(system: System, start: Mapping[Any, Any]) -> tuple[Array, Array]:
         if at in named:
             raise ModelError(f"the start value of {key} is given twice, by symbol and by name")
         named.add(at)
-        try:
-            state[at] = float(value)
-        except (TypeError, ValueError):
-            raise ModelError(f"the start value of {key} must be a number, not {value!r}") from None
-    if not np.isfinite(state).all():
-        raise ModelError(f"the start value of {symbols[int(np.argmin(np.isfinite(state)))]} is not finite")
+        state[at] = finite(value, f"the start value of {symbols[at]}")
     return state[: system.nq], state[system.nq :]
 
 

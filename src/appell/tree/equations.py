@@ -13,6 +13,7 @@ from sympy import Eq, Symbol
 
 from appell import letters
 from appell.errors import ModelError
+from appell.reading import symbolic
 from appell.tree import golubev
 from appell.tree.frames import Node
 from appell.tree.golubev import Base, Body, Hinge, Kin, State
@@ -190,10 +191,10 @@ class GolubevEquations:
         """The equations with all definitions put in: short for plane chains, else long beyond three bodies."""
         values: dict[Any, Any] = {}
         for item in self.definitions:
-            values[item.left] = sympy.sympify(item.right).xreplace(values)
+            values[item.left] = symbolic(item.right, "a side").xreplace(values)
         chosen = [item for item in self.short if item.number == "3.14"] or self.equations
         return tuple(
-            _numbered("", 0, *(sympy.sympify(side).xreplace(values) for side in (item.left, item.right))).equation
+            _numbered("", 0, *(symbolic(side, "a side").xreplace(values) for side in (item.left, item.right))).equation
             for item in chosen
         )
 
@@ -293,7 +294,7 @@ def equations(bodies: Sequence[Body], gravity: Sequence[Any], title: str = "tree
 
 def _named(definitions: list[Numbered], number: str, name: str, value: Any) -> Any:
     """A symbol for a value, its definition noted; 0, ±1, symbols and cos φ need no name."""
-    value = sympy.sympify(value)
+    value = symbolic(value, "a value")
     bare = -value if value.could_extract_minus_sign() else value
     if bare in (0, 1) or bare.is_Symbol or bare.is_Function:
         return value
@@ -316,7 +317,7 @@ def _refuse_taken(bodies: Sequence[Body], gravity: Sequence[Any], made: Sequence
     """A parameter must not have the name of a quantity of the equations."""
     own = lambda b: (b.m, b.armature, b.damping, *b.c, *b.r, *(b.e or ()), *(x for row in b.J for x in row))
     parts = [x for body in bodies for x in own(body)]
-    names = {str(s) for x in (*parts, *gravity) for s in sympy.sympify(x).free_symbols}
+    names = {str(s) for x in (*parts, *gravity) for s in symbolic(x, "a value").free_symbols}
     taken = sorted(names & {str(s) for s in made})
     if taken:
         raise ModelError(f"'{taken[0]}' is a quantity of Golubev's equations; give the parameter another name")
@@ -335,7 +336,7 @@ def _unturned(bodies: Sequence[Body]) -> bool:
 
 
 def _same(a: Sequence[Any], b: Sequence[Any]) -> bool:
-    gaps = [sympy.sympify(x - y) for x, y in zip(a, b, strict=True)]
+    gaps = [symbolic(x - y, "a gap") for x, y in zip(a, b, strict=True)]
     return all(abs(gap) < 1e-12 if gap.is_number else sympy.simplify(gap) == 0 for gap in gaps)
 
 

@@ -9,6 +9,7 @@ Entries are finite numbers (float64), or expressions in parameters (dtype object
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from appell.errors import ModelError
 from appell.jets import Parameter
+from appell.reading import finite, reals, shown, symbolic
 
 Array = NDArray[np.float64]
 ONE = np.eye(3, dtype=int)
@@ -25,12 +27,9 @@ ONE = np.eye(3, dtype=int)
 
 def real_vector(values: Any, what: str, size: int = 3) -> Array:
     """`values` as finite float64, (size,)."""
-    try:
-        array = np.array([float(value) for value in values])
-    except (TypeError, ValueError) as error:
-        raise ModelError(f"{what} must be {size} numbers, not {values!r}") from error
+    array = reals(values.flat() if isinstance(values, sympy.MatrixBase) else values, what)
     if array.shape != (size,) or not np.isfinite(array).all():
-        raise ModelError(f"{what} must be {size} finite numbers, not {values!r}")
+        raise ModelError(f"{what} must be {size} finite numbers, not {shown(values)}")
     return array
 
 
@@ -38,12 +37,23 @@ def has_symbols(values: Any) -> bool:
     """Whether a number or any entry of an array is an expression with symbols."""
     if isinstance(values, np.ndarray) and values.dtype == np.float64:
         return False
-    return any(isinstance(x, sympy.Expr) and bool(x.free_symbols) for x in np.ravel(np.array(values, dtype=object)))
+    return any(isinstance(x, sympy.Expr) and bool(x.free_symbols) for x in leaves(values))
+
+
+def leaves(values: Any) -> Iterator[Any]:
+    """The scalars of numbers that come as lists, tuples, arrays or matrices, nested at most as deep as a matrix."""
+    if isinstance(values, np.ndarray | sympy.MatrixBase):
+        yield from np.ravel(np.array(values, dtype=object))
+    elif isinstance(values, list | tuple):
+        for row in values:
+            yield from row if isinstance(row, list | tuple) else leaves(row)
+    else:
+        yield values
 
 
 def exact(value: Any, what: str) -> Any:
     """An expression in parameters, with 1.0 and 0.0 written as 1 and 0."""
-    x: Any = sympy.sympify(value)
+    x: Any = symbolic(value, what)
     foreign = sorted(str(s) for s in x.free_symbols if not isinstance(s, Parameter))
     if foreign:
         raise ModelError(f"{what} contains '{foreign[0]}'; a tree takes numbers and symbols made by ap.parameters")
@@ -55,20 +65,25 @@ def exact(value: Any, what: str) -> Any:
 def entries(values: Any, what: str, shape: tuple[int, ...] = (3,)) -> Any:
     """`values` as finite float64, or as expressions where one of them holds symbols; `shape`."""
     if has_symbols(values):
-        array = np.array(values, dtype=object)
+        array = objects(values, what)
         array = array.ravel() if array.shape == (*shape, 1) else array  # a column of SymPy
         if array.shape != shape:
             raise ModelError(f"{what} must have the shape {shape}, not {array.shape}")
         return np.array([exact(x, what) for x in array.ravel()], dtype=object).reshape(shape)
     if shape == (3,):
         return real_vector(values, what)
-    try:
-        array = np.array(values, float)
-    except (TypeError, ValueError) as error:
-        raise ModelError(f"{what} must be numbers of the shape {shape}, not {values!r}") from error
+    array = reals(values.tolist() if isinstance(values, sympy.MatrixBase) else values, what)
     if array.shape != shape or not np.isfinite(array).all():
-        raise ModelError(f"{what} must be finite numbers of the shape {shape}, not {array.tolist()}")
+        raise ModelError(f"{what} must be finite numbers of the shape {shape}, not {shown(array)}")
     return array
+
+
+def objects(values: Any, what: str) -> Any:
+    """`values` as an array of objects, rows of equal length."""
+    try:
+        return np.array(values, dtype=object)
+    except Exception:  # rows of unequal length, or an __array__ that does anything
+        raise ModelError(f"{what} must be an array of numbers or expressions, not {shown(values)}") from None
 
 
 def entry(value: Any, what: str) -> Any:
@@ -78,13 +93,10 @@ def entry(value: Any, what: str) -> Any:
         if value.is_negative:
             raise ModelError(f"{what} is {value}, which is negative")
         return value
-    try:
-        number = float(value)
-    except (TypeError, ValueError) as error:
-        raise ModelError(f"{what} must be a number, not {value!r}") from error
-    if not (np.isfinite(number) and number >= 0):
-        raise ModelError(f"{what} is {value}; it must be a finite number >= 0")
-    return number
+    found = finite(value, what)
+    if not found >= 0:
+        raise ModelError(f"{what} is {shown(value)}; it must be a finite number >= 0")
+    return found
 
 
 def hat(r: ArrayLike) -> Array:
@@ -140,11 +152,10 @@ class Placement:
     p: Array
 
     def __post_init__(self) -> None:
-        symbolic = has_symbols(self.p)
-        R, p = np.array(self.R, float), np.array(self.p, object if symbolic else float)
-        if R.shape != (3, 3) or p.shape != (3,) or not (np.isfinite(R).all() and (symbolic or np.isfinite(p).all())):
-            raise ModelError("a placement has a finite rotation matrix (3, 3) and a finite position (3,)")
-        p = entries(p, "the position of a placement") if symbolic else p
+        R = np.array(entries(self.R, "the rotation matrix of a placement", (3, 3)))
+        p = np.array(entries(self.p, "the position of a placement"))
+        if has_symbols(R):
+            raise ModelError("the rotation matrix of a placement must be made of numbers; its position may hold parameters")
         if abs(R @ R.T - np.eye(3)).max() > 1e-9 or np.linalg.det(R) < 0:
             raise ModelError(f"the matrix of a placement is not a rotation:\n{R}")
         R = without_dust(R)

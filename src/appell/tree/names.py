@@ -21,12 +21,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import sympy
 from sympy import Expr, Symbol
 
 from appell.errors import ModelError
 from appell.jets import Coordinate, Jet, Speed
 from appell.model.bodies import Quaternion
+from appell.reading import symbolic
 from appell.tree.exact import without_floats
 from appell.tree.frames import Node
 from appell.tree.joints import JointKind
@@ -50,7 +50,7 @@ class JointSymbols:
         coordinates = (*plain, *(x for ball in balls for x in ball.coordinates))
         own = [Speed(name.format(word)) if name else plain[k].d for k, name in enumerate(called.velocities)]
         velocities = (*own, *(rate for ball in balls for rate in ball.rates))
-        found = (without_floats(sympy.sympify(x)) for x in kind.rate(coordinates, velocities))
+        found = (without_floats(symbolic(x, "a rate of a joint")) for x in kind.rate(coordinates, velocities))
         rates: dict[Symbol, Expr] = dict(zip(coordinates, found, strict=True))
         for ball in balls:
             rates |= ball.kinematics

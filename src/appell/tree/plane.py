@@ -21,6 +21,7 @@ from typing import Any
 import sympy
 from sympy import Expr, Symbol, cos, sin
 
+from appell.reading import symbolic
 from appell.tree.golubev import Body, State, apply, cross, dot, plus, times
 
 SMALL = 60
@@ -138,8 +139,8 @@ def gathered(terms: Sequence[Term]) -> Expr:
     """Σ coefficient · {Σ cos δ (Ω̇ + …) + sin δ (Ω² + …)}, each coefficient and each angle written once."""
     found: dict[Any, dict[Any, list[Any]]] = {}
     for coefficient, function, motion in terms:
-        number, rest = sympy.sympify(coefficient).as_coeff_Mul()
-        sign, angle = sympy.sympify(function).as_coeff_Mul()  # sin(−φ) = −sin φ
+        number, rest = symbolic(coefficient, "a coefficient").as_coeff_Mul()
+        sign, angle = symbolic(function, "a function").as_coeff_Mul()  # sin(−φ) = −sin φ
         if number != 0:
             found.setdefault(rest, {}).setdefault(angle, []).append(sign * number * motion)
     by_angle = lambda parts: sympy.Add(*(angle * sympy.Add(*motion) for angle, motion in parts.items()))

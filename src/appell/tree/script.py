@@ -13,6 +13,7 @@ from typing import Any
 import sympy
 
 from appell import letters
+from appell.reading import symbolic
 from appell.tree.golubev import Body, behind
 
 Line = tuple[str, str]
@@ -37,12 +38,13 @@ class Script:
 
     def scalar(self, value: Any) -> str:
         """A coefficient before a vector: nothing for 1, sums in brackets."""
-        value = sympy.sympify(value)
+        value = symbolic(value, "a value")
         text = self.sum(value)
         return "" if value == 1 else f"({text}) " if isinstance(value, sympy.Add) else f"{text} "
 
     def vector(self, values: Sequence[Any]) -> str:
-        return f"({', '.join(self.sum(sympy.sympify(x)) for x in values)})"
+        entries = [self.sum(symbolic(x, "a value")) for x in values]
+        return f"({', '.join(entries)})"
 
 
 _SUBSCRIPT = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")

@@ -21,6 +21,7 @@ from sympy import Expr, Symbol
 
 from appell.errors import ModelError
 from appell.graph import scalar
+from appell.reading import numeric_function, symbolic
 from appell.tree.spatial import Attitude, Scalar, Six, Slide, Step, Steps, Turn, add
 
 Array = NDArray[np.float64]
@@ -61,14 +62,14 @@ def derived_subspace(
     """From the steps and q̇ = rate(q, v) of a kind of joint."""
     q = tuple(Symbol(f"q_{k}", real=True) for k in range(nq))
     v = tuple(Symbol(f"v_{k}", real=True) for k in range(nv))
-    word, qd = steps(list(q)), [sympy.sympify(x) for x in rate(list(q), list(v))]
+    word, qd = steps(list(q)), [symbolic(x, "a rate of a joint") for x in rate(list(q), list(v))]
     along = lambda x: sympy.Add(*(sympy.diff(x, a) * b for a, b in zip(q, qd, strict=True)))
     V = [sympy.trigsimp(sympy.expand(x)) for x in velocity_of(word, along)]
     S = [[sympy.diff(x, one) for x in V] for one in v]
     if any(x.has(*v) for column in S for x in column):
         raise ModelError("the rate of a joint must be linear in its velocities, q̇ = N(q) v")
     drift = [sympy.Add(*(along(column[n]) * x for column, x in zip(S, v, strict=True))) for n in range(6)]
-    arguments = {f.args[0] for x in _entries(word) for f in sympy.sympify(x).atoms(sympy.cos, sympy.sin)}
+    arguments: set[Any] = {f.args[0] for x in _entries(word) for f in symbolic(x, "a step of a joint").atoms(sympy.cos, sympy.sin)}
     arguments |= {f.args[0] for x in V for f in x.atoms(sympy.cos, sympy.sin)}
     columns, moving = _formulas([x for column in S for x in column], q), any(x != 0 for x in drift)
     axes = tuple(n for column in S for n in range(6) if [float(x) for x in column] == unit(n)) if not moving else ()
@@ -88,9 +89,9 @@ def velocity_of(word: Steps, along: Callable[[Any], Any]) -> Six:
     for step in word:
         own: Six = [sympy.Integer(0)] * 6
         if isinstance(step, Turn):
-            own[step.k] = step.c * along(sympy.sympify(step.s)) - step.s * along(sympy.sympify(step.c))
+            own[step.k] = step.c * along(symbolic(step.s, "a sine")) - step.s * along(symbolic(step.c, "a cosine"))
         elif isinstance(step, Slide):
-            own[3 + step.k] = along(sympy.sympify(step.d))
+            own[3 + step.k] = along(symbolic(step.d, "a distance"))
         elif isinstance(step, Attitude):
             R = sympy.Matrix(step.R)
             W = R.T * R.applyfunc(along)
@@ -121,7 +122,7 @@ def _entries(word: Steps) -> list[Any]:
 def _formulas(exprs: Sequence[Any], letters: Sequence[Symbol]) -> Callable[[Sequence[Scalar]], list[Scalar]]:
     """The expressions as functions of any scalars; numbers among them are floats, 0.0 and 1.0 costing nothing later."""
     moving = [n for n, x in enumerate(exprs) if x.free_symbols]
-    run = sympy.lambdify(list(letters), [exprs[n] for n in moving], modules=[{"cos": scalar.cos, "sin": scalar.sin}])
+    run = numeric_function(list(letters), [exprs[n] for n in moving], [{"cos": scalar.cos, "sin": scalar.sin}])
     numbers = [0.0 if x.free_symbols else float(x) for x in exprs]
 
     def values(at: Sequence[Scalar]) -> list[Scalar]:

@@ -36,6 +36,7 @@ from appell.jets import Coordinate, t, total_derivative
 from appell.model import Face, System
 from appell.normal_form import normal_form
 from appell.normal_form.nearest import states_on
+from appell.reading import numeric_function, symbolic
 from appell.simulate.run import Run
 from appell.verify.exact import exact_parameters, exact_state
 from appell.verify.frobenius import rational, reduced
@@ -136,7 +137,7 @@ def momenta(batch: Batch, given: Mapping[Any, Any]) -> list[Expr]:
         if degree and len(candidates) * len(coefficients) > UNKNOWNS:
             break
         for exact in _null_vectors(batch, candidates, coefficients, given, limit=12 if not given else 1000):
-            at_p = sympy.lambdify(system.parameters, exact, "numpy")(*batch.run.p)
+            at_p = numeric_function(system.parameters, exact, "numpy")(*batch.run.p)
             value = values @ np.array(at_p, dtype=float)
             grown = np.column_stack([spanned, value / max(np.abs(value).max(), 1e-300)])
             if np.abs(value).max() > ZERO and np.linalg.matrix_rank(grown, tol=1e-7) > spanned.shape[1]:
@@ -288,7 +289,8 @@ def _reasons(system: System, batch: Batch) -> list[str]:
 def _loss(system: System, face: Face, given: Mapping[Any, Any]) -> str:
     """What an impact on a face does to the energy; nothing where it is elastic and the face is at rest."""
     values = {str(key): value for key, value in given.items()}
-    e = face.restitution.xreplace({s: sympy.sympify(values[str(s)]) for s in face.restitution.free_symbols if str(s) in values})
+    known = [s for s in face.restitution.free_symbols if str(s) in values]
+    e = face.restitution.xreplace({s: symbolic(values[str(s)], f"the value of parameter '{s}'") for s in known})
     drift = total_derivative(face.function, system.rates).xreplace(dict.fromkeys(system.velocities, sympy.Integer(0)))
     if sympy.simplify(drift) != 0:
         return f"'{face.name}' moves, and a blow of it does work"

@@ -30,6 +30,7 @@ from appell.model.prescription import driven
 from appell.model.unilateral import ChartChoice
 from appell.model.values import finite
 from appell.normal_form.manifold import residuals
+from appell.reading import numeric_function
 from appell.simulate.run import bind, compile
 from appell.simulate.start import TOLERANCE, read
 from appell.verify import conserved, ranks
@@ -317,7 +318,7 @@ def _condition(case: Case, pseudo: Mapping[str, Any]) -> float:
     system, Phi = case.system, PseudoVelocities.of(case.system, pseudo).Phi
     symbols = (t, *system.coordinates, *system.velocities, *system.accelerations, *system.parameters)
     a = np.full(system.nv, 0.5)
-    value = sympy.lambdify(symbols, list(Phi), "numpy", cse=True)
+    value = numeric_function(symbols, list(Phi), "numpy", cse=True)
     with np.errstate(all="ignore"):
         at = [np.array(value(time, *q, *v, *a, *case.p), dtype=float).reshape(Phi.shape) for time, q, v in case.states[:12]]
         unit = [m / np.linalg.norm(m, axis=1, keepdims=True) for m in at]

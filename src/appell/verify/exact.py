@@ -17,6 +17,7 @@ from appell.forms.numbers import Arithmetic
 from appell.jets import Parameter, t
 from appell.model import System
 from appell.model.values import bound
+from appell.reading import symbolic
 
 
 def exact(value: Any) -> Any:
@@ -79,7 +80,8 @@ def exact_parameters(system: System, given: Mapping[Any, Any], seed: int) -> dic
             values[p] = Rational(int(rng.integers(1, 4)))
         if p.is_nonpositive:
             values[p] = -values[p]
-    values.update({by_name[str(key)]: Rational(exact(sympy.sympify(value))) for key, value in given.items()})
+    for key, value in given.items():
+        values[by_name[str(key)]] = Rational(exact(symbolic(value, f"the value of parameter '{key}'")))
     return values
 
 

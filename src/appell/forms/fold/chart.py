@@ -22,6 +22,7 @@ from appell.errors import ConstraintError
 from appell.jets import Coordinate, Parameter, expression, t, total_derivative
 from appell.model import Between, System, Unilateral
 from appell.model.unilateral import DISTANCE, REFLECTION
+from appell.reading import numeric_function
 
 POINTS = 12
 """Random points at which an inverse is tried."""
@@ -133,7 +134,7 @@ def _ranked(system: System, f: Expr) -> list[Coordinate]:
     slopes = [sympy.diff(f, q) for q in inside]
     masses = [sympy.diff(system.kinetic, q.d, 2) for q in inside]
     symbols = sorted(set().union(*(e.free_symbols for e in (*slopes, *masses))), key=str)
-    values = sympy.lambdify(symbols, [*slopes, *masses], "numpy", cse=True)
+    values = numeric_function(symbols, [*slopes, *masses], "numpy", cse=True)
     points = np.array([values(*point) for point in _points(symbols)], dtype=float).reshape(POINTS, 2, len(inside))
     with np.errstate(all="ignore"):
         score = np.nanmean(np.abs(points[:, 0]) / np.sqrt(np.abs(points[:, 1]) + 1e-300), axis=0)
@@ -159,7 +160,7 @@ def _monotone(f: Expr, q: Symbol) -> bool:
     if not slope.free_symbols:
         return slope != 0
     symbols = sorted(slope.free_symbols, key=str)
-    values = sympy.lambdify(symbols, slope, "numpy")
+    values = numeric_function(symbols, slope, "numpy")
     at = symbols.index(q) if q in symbols else None
     with np.errstate(all="ignore"):
         for point in _points(symbols):
@@ -196,8 +197,8 @@ def _residual(expr: Expr, f: Expr, q: Symbol) -> float:
     """The largest value at random points where it is real, s = f there; infinite where there is no such point."""
     symbols = sorted(f.free_symbols | (expr.free_symbols - {DISTANCE}), key=str)
     value_of_f = sympy.Dummy("f")  # a coordinate of the user may be called s
-    values = sympy.lambdify([*symbols, value_of_f], [expr.xreplace({DISTANCE: value_of_f})], "numpy")
-    at_f = sympy.lambdify(symbols, f, "numpy")
+    values = numeric_function([*symbols, value_of_f], [expr.xreplace({DISTANCE: value_of_f})], "numpy")
+    at_f = numeric_function(symbols, f, "numpy")
     found = []
     with np.errstate(all="ignore"):
         for point in _points(symbols, seed=2):

@@ -1,0 +1,221 @@
+"""The one reader of numbers and expressions that come from outside, and the one writer of values in messages.
+
+SymPy's `sympify` runs text as Python code, and so does everything that calls it in silence: `Matrix`, `sin`, `subs`, `diff`,
+`Tuple`. Here numbers, NumPy scalars and SymPy expressions are taken and text is refused by the name of the argument, so that
+nothing that a file, a form or a request contains can be executed. `numeric_function` is the one place where SymPy turns an
+expression into Python code: every name that it writes there is one of the arguments, or a name of Python's grammar.
+"""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import sympy
+from numpy.typing import NDArray
+from sympy import Expr
+from sympy.core.function import AppliedUndef
+from sympy.core.symbol import Str
+from sympy.core.sympify import _sympify
+
+from appell.errors import ModelError
+
+TEXT = (str, bytes, bytearray, memoryview)
+NUMBERS = (int, float, complex, Fraction, Decimal, mpmath.mpf, np.number)
+REMEDY = "text is never read as a number or an expression: write 2*m with m = ap.parameters('m'), and 0.5 without quotes"
+LONG = 100  # characters of one value in a message: a line of a terminal
+LARGEST = int(np.finfo(float).max)
+
+
+# -- values in messages ------------------------------------------------------------------------------------------------
+
+
+def shown(value: Any) -> str:
+    """A value as a message shows it: short, whatever it is. Arrays by shape and type, others by the beginning of their repr."""
+    if isinstance(value, np.ndarray) and value.size > 6:
+        return f"an array of shape {value.shape}, {value.dtype}"
+    try:
+        text = _SHORT.repr(value)
+    except Exception:  # the __repr__ of an object from outside may do anything
+        return f"<{type(value).__name__}>"
+    text = " ".join(text.split())
+    return text if len(text) <= LONG else f"{text[: LONG - 20]} … {text[-12:]}"
+
+
+class _Short(reprlib.Repr):
+    """Containers by their first entries; whole numbers too long to print by their number of digits."""
+
+    def repr_int(self, x: int, level: int) -> str:
+        return repr(int(x)) if x.bit_length() < 200 else f"a whole number of about {int(x.bit_length() * 0.30103) + 1} digits"
+
+    def repr_instance(self, x: Any, level: int) -> str:
+        if isinstance(x, np.ndarray) and x.size > 6:
+            return shown(x)
+        return repr(x)
+
+
+_SHORT = _Short()
+_SHORT.maxstring = _SHORT.maxother = LONG
+_SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = _SHORT.maxset = 6
+
+
+# -- expressions -------------------------------------------------------------------------------------------------------
+
+
+def symbolic(value: Any, where: object) -> Expr:
+    """The SymPy expression of a number or a scalar expression; everything else is refused with the place (its text) named."""
+    if isinstance(value, Expr) and not getattr(value, "is_Matrix", False):
+        return value
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
+    if isinstance(value, TEXT):
+        raise ModelError(f"{where} must be a SymPy expression or a number, not the text {shown(value)}; {REMEDY}")
+    if isinstance(value, Sequence | Mapping | Set | np.ndarray | bool | sympy.Basic) or getattr(value, "is_Matrix", False):
+        raise ModelError(f"{where} must be a scalar expression, not {type(value).__name__}")
+    if not _is_number(value) and not hasattr(value, "_sympy_"):
+        raise ModelError(f"{where} must be a SymPy expression or a number, not {shown(value)}")
+    try:
+        if isinstance(value, int | float | Fraction | Decimal):
+            _refuse_beyond(value, where)
+        result: Any = _sympify(value)
+    except ModelError:
+        raise
+    except Exception:  # conversions of objects from outside may do anything
+        raise ModelError(f"{where} must be a SymPy expression or a number, not {shown(value)}") from None
+    if not isinstance(result, Expr) or getattr(result, "is_Matrix", False):
+        raise ModelError(f"{where} must be a scalar expression, not {type(value).__name__}")
+    return result
+
+
+def _is_number(value: Any) -> bool:
+    """Numbers of Python, NumPy, fractions and decimals: no truth values, no durations."""
+    if isinstance(value, bool | np.bool_ | np.timedelta64):
+        return False
+    return isinstance(value, NUMBERS) or (hasattr(value, "__float__") and not isinstance(value, np.ndarray | sympy.Basic))
+
+
+def _refuse_beyond(value: Any, where: object) -> None:
+    """A number that float64 cannot hold: what is computed with is float64."""
+    if abs(value) > LARGEST and not (isinstance(value, float | Decimal) and math.isinf(value)):
+        raise ModelError(f"{where} is {shown(value)}, beyond what a float64 can hold, 1.8e308; mend its units")
+
+
+def refuse_large_numbers(nodes: Iterable[Any], where: object) -> None:
+    """Whole numbers and fractions among the parts of an expression that float64 cannot hold."""
+    for node in nodes:
+        if isinstance(node, sympy.Rational) and abs(node.p) > LARGEST * node.q:
+            raise ModelError(f"{where} contains {shown(int(node))}, beyond what a float64 can hold, 1.8e308; mend its units")
+
+
+# -- numbers -----------------------------------------------------------------------------------------------------------
+
+
+def finite(value: Any, where: str, *, infinite: bool = False) -> float:
+    """`value` as a real number, finite unless `infinite`: text, truth values, complex numbers and durations are refused."""
+    found = _real(value)
+    if found is None:
+        raise ModelError(f"{where} must be a number, not {_why(value)}")
+    if math.isnan(found) or (math.isinf(found) and not infinite):
+        raise ModelError(f"{where} must be finite, not {_why(value)}")
+    return found
+
+
+def _why(value: Any) -> str:
+    """What a value is that is not taken."""
+    if isinstance(value, TEXT):
+        return f"the text {shown(value)}"
+    if isinstance(value, np.timedelta64 | np.datetime64):
+        return f"{shown(value)}, which is a time with a unit: give seconds"
+    return shown(value)
+
+
+def _real(value: Any) -> float | None:
+    """The float of a real number, infinite where it is too large; None of everything else."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if isinstance(value, (*TEXT, np.datetime64)) or not (_is_number(value) or isinstance(value, Expr)):
+        return None
+    if isinstance(value, complex | np.complexfloating) or (isinstance(value, Expr) and value.free_symbols):
+        return None
+    try:
+        found = float(value)
+    except OverflowError:
+        return math.inf
+    except Exception:  # the __float__ of an object from outside may do anything
+        return None
+    return found if isinstance(found, float) else None
+
+
+def reals(value: Any, where: str = "an array", *, infinite: bool = True) -> NDArray[np.float64]:
+    """An array of real numbers as float64: text, truth values, complex numbers, durations, rows of unequal length and masked
+    values are refused, so that no imaginary part and no mask is lost."""
+    if np.ma.is_masked(value):
+        raise ModelError(f"{where} has masked values; fill them, or leave them out")
+    given = as_array(value, where)
+    if given.dtype.kind == "O":
+        found = [_real(x) for x in given.ravel()]
+        bad = next((x for x, y in zip(given.ravel(), found, strict=True) if y is None), None)
+        if None in found:
+            raise ModelError(f"{where} must be made of numbers, not of {_why(bad)}")
+        given = np.array(found, dtype=float).reshape(given.shape)
+    if given.dtype.kind not in "iuf":
+        kind = {"U": "text", "S": "text", "c": "complex numbers", "b": "truth values", "m": "durations", "M": "dates"}
+        raise ModelError(f"{where} must be made of numbers, not of {kind.get(given.dtype.kind, str(given.dtype))}")
+    if not infinite and not np.isfinite(given).all():
+        raise ModelError(f"{where} must be finite")
+    return given.astype(float)
+
+
+def as_array(value: Any, where: str) -> NDArray[Any]:
+    """`np.asarray` of what may be anything; rows of unequal length, and objects that cannot be read, are refused."""
+    try:
+        given = np.asarray(value)
+    except Exception:  # rows of unequal length, or an __array__ that does anything
+        raise ModelError(f"{where} must be an array of numbers, not {shown(value)}") from None
+    return given
+
+
+# -- expressions as functions ------------------------------------------------------------------------------------------
+
+
+def numeric_function(symbols: Sequence[Any], exprs: Any, modules: Any = "numpy", *, cse: bool = False) -> Callable[..., Any]:
+    """`sympy.lambdify` of expressions in the symbols, the one place where code is made of them.
+
+    An undefined function, or a symbol that is no argument, would stand in that code by its name, whatever it is: refused.
+    """
+    for expr in _flat(exprs):
+        _refuse_names(expr, symbols)
+    return sympy.lambdify(list(symbols), exprs, modules, cse=cse)
+
+
+def _flat(exprs: Any) -> list[Any]:
+    return [leaf for one in exprs for leaf in _flat(one)] if isinstance(exprs, list | tuple) else [exprs]
+
+
+def _refuse_names(expr: Any, symbols: Sequence[Any]) -> None:
+    if not isinstance(expr, sympy.Basic | sympy.MatrixBase):
+        if isinstance(expr, NUMBERS):
+            return
+        raise ModelError(f"a function is made of expressions, not of {_why(expr)}")
+    undefined = sorted(map(str, expr.atoms(AppliedUndef)))
+    if undefined:
+        raise UnknownName(f"{shown(undefined[0])} has no value: it is a function that is not defined", name=undefined[0])
+    strange = sorted(map(str, expr.free_symbols - set(symbols)))
+    bound = {str(s) for s in expr.atoms(sympy.Symbol, Str)} - {str(s) for s in symbols}
+    strange += sorted(name for name in bound if not name.isidentifier())
+    if strange:
+        raise UnknownName(f"'{strange[0]}' has no value here", name=strange[0])
+
+
+class UnknownName(ModelError, NameError):
+    """An expression contains a name that has no value."""
+
+    def __init__(self, message: str, *, name: str):
+        super().__init__(message)
+        self.name = name
