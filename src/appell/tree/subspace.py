@@ -69,7 +69,8 @@ def derived_subspace(
     if any(x.has(*v) for column in S for x in column):
         raise ModelError("the rate of a joint must be linear in its velocities, q̇ = N(q) v")
     drift = [sympy.Add(*(along(column[n]) * x for column, x in zip(S, v, strict=True))) for n in range(6)]
-    arguments: set[Any] = {f.args[0] for x in _entries(word) for f in symbolic(x, "a step of a joint").atoms(sympy.cos, sympy.sin)}
+    entries = [symbolic(x, "a step of a joint") for x in _entries(word)]
+    arguments: set[Any] = {f.args[0] for x in entries for f in x.atoms(sympy.cos, sympy.sin)}
     arguments |= {f.args[0] for x in V for f in x.atoms(sympy.cos, sympy.sin)}
     columns, moving = _formulas([x for column in S for x in column], q), any(x != 0 for x in drift)
     axes = tuple(n for column in S for n in range(6) if [float(x) for x in column] == unit(n)) if not moving else ()
