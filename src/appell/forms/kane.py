@@ -79,7 +79,7 @@ def kane(system: System, pseudo: Mapping[str, Any] | None = None) -> Equations:
 def inertia_forces(
     system: System, rates: Mapping[Any, Expr], speeds: Sequence[Symbol], table: Mapping[Any, Expr] | None = None
 ) -> list[Expr]:
-    """−F*_r = Σ_B m a·∂v/∂u_r + (J α + ω × Jω)·∂ω/∂u_r, with velocities taken along `rates` in the speeds u.
+    """−F*_r = Σ_B (m v)˙·∂v/∂u_r + (J α + J̇ω + ω × Jω)·∂ω/∂u_r, with velocities taken along `rates` in the speeds u.
 
     `table` writes velocities that are not rates (those of quaternions) in the speeds.
     """
@@ -87,10 +87,11 @@ def inertia_forces(
     inside = lambda vector: vector.applyfunc(lambda e: restricted(e, table or {}))
     for body in system.bodies:
         v: Any = inside(body.velocity(rates))
-        pairs: list[tuple[Any, Any]] = [(v, d_dt.matrix(v) * body.mass)]
+        pairs: list[tuple[Any, Any]] = [(v, d_dt.matrix(v) * body.mass + v * d_dt(body.mass))]
         if isinstance(body, RigidBody):
             omega, J = inside(body.omega(rates)), body.inertia
-            pairs.append((omega, product(J, d_dt.matrix(omega)) + cross(omega, product(J, omega))))
+            turning = product(J, d_dt.matrix(omega)) + cross(omega, product(J, omega)) + product(d_dt.matrix(J), omega)
+            pairs.append((omega, turning))
         for velocity, force in pairs:
             slopes = [gradient(entry, speeds) for entry in velocity]
             total = [

@@ -1,9 +1,10 @@
 """What a person writes: systems, constraints, bodies and loads."""
 
-from appell.model.bodies import Euler, Force, Particle, Quaternion, RigidBody, Torque, euler, quaternion
+from appell.model.bodies import Euler, Particle, Quaternion, RigidBody, euler, quaternion
 from appell.model.constraint import Constraint
 from appell.model.friction import Friction
 from appell.model.from_sympy import from_sympy
+from appell.model.loads import Force, Torque
 from appell.model.springs import Damper, Spring
 from appell.model.system import System
 from appell.model.unilateral import Between, Face, Unilateral

@@ -3,7 +3,8 @@
     T = ½ m ṙ·ṙ + ½ ω·Jω            S = ½ m r̈·r̈ + ½ ω̇·Jω̇ + ω̇·(ω × Jω)        (Golubev 1.4, at the centre of mass)
 
 with ω and J on axes fixed in the body. Velocities are taken along the motion with the kinematics of the system,
-q̇ = N u + n0, which is why every function here takes `rates`.
+q̇ = N u + n0, which is why every function here takes `rates`. With m(t), J(t) (`model.carried`) the energies of acceleration are
+those of the momenta, S = … + ṁ ṙ·r̈ + ω̇·J̇ω: ∂S/∂r̈ = (m ṙ)˙ as d/dt ∂T/∂ṙ.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from sympy import Expr, Matrix, Symbol, cos, sin
 
 from appell.errors import ModelError
 from appell.jets import QuaternionComponent, Speed, expression, total_derivative
+from appell.model.carried import check_carried
 
 Rates = Mapping[Symbol, Expr]
 
@@ -207,16 +209,23 @@ def _is_rows(value: Any) -> bool:
 
 @dataclass(frozen=True, init=False)
 class Particle:
-    """A point mass: T = ½ m ṙ·ṙ. `position` has 1 to 3 expressions (m) in t and the coordinates, on inertial axes."""
+    """A point mass: T = ½ m ṙ·ṙ. `position` has 1 to 3 expressions (m) in t and the coordinates, on inertial axes.
+
+    carried: where the mass depends on time, the velocity u of the mass that comes or goes, on inertial axes, m/s, in t, q, q̇:
+        m r̈ = F + ṁ (u − ṙ) (Meshchersky). A rocket has u = ṙ − c, c its exhaust's velocity astern; sand that falls on a belt 0.
+    """
 
     mass: Expr
     position: Matrix
     name: str
+    carried: Matrix | None
 
-    def __init__(self, mass: Any, position: Any, name: str = "particle"):
+    def __init__(self, mass: Any, position: Any, name: str = "particle", *, carried: Any = None):
         object.__setattr__(self, "mass", expression(mass, f"the mass of {name}"))
         object.__setattr__(self, "position", vector(position, f"the position of {name}"))
         object.__setattr__(self, "name", name)
+        object.__setattr__(self, "carried", None if carried is None else vector(carried, f"carried= of {name}"))
+        check_carried(self.mass, carried, f"the mass of {name}", "carried")
 
     def velocity(self, rates: Rates | None = None) -> Matrix:
         """ṙ on inertial axes, (3,), m/s; in q.d, or along `rates` (coordinate → its rate)."""
@@ -227,9 +236,10 @@ class Particle:
         return self.mass * v.dot(v) / 2
 
     def appell(self, rates: Rates) -> Expr:
-        """S = ½ m r̈·r̈."""
-        w = total_derivative(self.velocity(rates), rates)
-        return self.mass * w.dot(w) / 2
+        """S = ½ m r̈·r̈ + ṁ ṙ·r̈."""
+        v = self.velocity(rates)
+        w = total_derivative(v, rates)
+        return self.mass * w.dot(w) / 2 + total_derivative(self.mass) * v.dot(w)
 
 
 @dataclass(frozen=True, init=False)
@@ -244,6 +254,10 @@ class RigidBody:
     position: of the centre of mass on inertial axes, 1 to 3 expressions, m.
     orientation: an angle about z; three Euler angles (z, x', z''), or `ap.euler(angles, axes)`; a rotation matrix
         body → space; or `ap.quaternion(name)`.
+    carried: where the mass depends on time, the velocity u of the mass that comes or goes, on inertial axes, m/s:
+        m r̈ = F + ṁ (u − ṙ); the centre of mass stays where it is in the body.
+    carried_omega: where the inertia depends on time, the angular velocity w of that mass on body axes, rad/s:
+        J ω̇ + ω × Jω = M + J̇ (w − ω). `body.omega()` for mass that leaves with the body's own rotation.
     """
 
     mass: Expr
@@ -251,14 +265,23 @@ class RigidBody:
     position: Matrix
     orientation: Attitude
     name: str
+    carried: Matrix | None
+    carried_omega: Matrix | None
 
-    def __init__(self, mass: Any, inertia: Any, position: Any, orientation: Any, name: str = "body"):
+    def __init__(
+        self, mass: Any, inertia: Any, position: Any, orientation: Any, name: str = "body", *,
+        carried: Any = None, carried_omega: Any = None,
+    ):  # fmt: skip
         set_ = object.__setattr__
         set_(self, "mass", expression(mass, f"the mass of {name}"))
         set_(self, "inertia", _inertia(inertia, name))
         set_(self, "position", vector(position, f"the position of {name}"))
         set_(self, "orientation", attitude(orientation))
         set_(self, "name", name)
+        set_(self, "carried", None if carried is None else vector(carried, f"carried= of {name}"))
+        set_(self, "carried_omega", None if carried_omega is None else _spin(carried_omega, name))
+        check_carried(self.mass, carried, f"the mass of {name}", "carried")
+        check_carried(self.inertia, carried_omega, f"the inertia of {name}", "carried_omega")
 
     def velocity(self, rates: Rates | None = None) -> Matrix:
         """ṙ of the centre of mass on inertial axes, (3,), m/s; in q.d, or along `rates` (coordinate → its rate)."""
@@ -289,11 +312,17 @@ class RigidBody:
         return self.mass * v.dot(v) / 2 + w.dot(self.inertia * w) / 2
 
     def appell(self, rates: Rates) -> Expr:
-        """S = ½ m r̈·r̈ + ½ ω̇·Jω̇ + ω̇·(ω × Jω), terms free of accelerations dropped (Golubev 1.4)."""
-        r_dd = total_derivative(self.velocity(rates), rates)
-        w = self.omega(rates)
-        w_d, K = total_derivative(w, rates), self.inertia * w
-        return self.mass * r_dd.dot(r_dd) / 2 + w_d.dot(self.inertia * w_d) / 2 + w_d.dot(w.cross(K))
+        """S = ½ m r̈·r̈ + ½ ω̇·Jω̇ + ω̇·(ω × Jω) (Golubev 1.4) + ṁ ṙ·r̈ + ω̇·J̇ω, terms free of accelerations dropped."""
+        v, w, J = self.velocity(rates), self.omega(rates), self.inertia
+        r_dd, w_d = total_derivative(v, rates), total_derivative(w, rates)
+        S = self.mass * r_dd.dot(r_dd) / 2 + w_d.dot(J * w_d) / 2 + w_d.dot(w.cross(J * w))
+        return S + total_derivative(self.mass) * v.dot(r_dd) + w_d.dot(total_derivative(J) * w)
+
+
+def _spin(value: Any, name: str) -> Matrix:
+    """An angular velocity on body axes; one number is a turn about z."""
+    plane = not isinstance(value, Sequence | sympy.MatrixBase | np.ndarray)
+    return vector([0, 0, value] if plane else value, f"carried_omega= of {name}")
 
 
 def _inertia(value: Any, name: str) -> Matrix:
@@ -342,62 +371,3 @@ def impossible(body: Particle | RigidBody) -> str:
         if np.isfinite(turn).all() and (abs(turn.T @ turn - np.eye(3)).max() > ROUNDING or np.linalg.det(turn).real < 0):
             return "its orientation is a matrix that is not a rotation, RᵀR = 1 with det R = 1"
     return ""
-
-
-@dataclass(frozen=True, init=False)
-class Force:
-    """A force (N, inertial axes) acting at a point: Q_i = F·∂ṙ/∂v_i. `at` is the position of the point, m."""
-
-    vector: Matrix
-    at: Matrix
-
-    def __init__(self, vector_: Any, at: Any):
-        object.__setattr__(self, "vector", vector(vector_, "a force"))
-        at = at.position if isinstance(at, Particle | RigidBody) else at
-        object.__setattr__(self, "at", vector(at, "the point of a force"))
-
-    potential = sympy.Integer(0)
-
-    @property
-    def expressions(self) -> list[tuple[Expr, int]]:
-        """What it is made of, with the order of derivatives allowed in it."""
-        vector: Any = self.vector
-        at: Any = self.at
-        return [*((e, 1) for e in vector), *((e, 0) for e in at)]
-
-    def generalized(self, rates: Rates, velocities: Sequence[Symbol]) -> list[Expr]:
-        v = total_derivative(self.at, rates)
-        return [self.vector.dot(v.diff(s)) for s in velocities]
-
-
-@dataclass(frozen=True, init=False)
-class Torque:
-    """A torque (N m) on a body: Q_i = τ·∂ω/∂v_i, with τ on inertial axes, or on body axes with frame="body"."""
-
-    vector: Matrix
-    on: RigidBody
-    frame: str
-
-    def __init__(self, vector_: Any, on: RigidBody, *, frame: str = "space"):
-        if not isinstance(on, RigidBody):
-            raise ModelError("a torque acts on a RigidBody: Torque(vector, on=body)")
-        if frame not in ("space", "body"):
-            raise ModelError(f"the frame of a torque is 'space' or 'body', not {frame!r}")
-        if not isinstance(vector_, Sequence | sympy.MatrixBase):
-            vector_ = [0, 0, vector_]  # plane motion: about z
-        object.__setattr__(self, "vector", vector(vector_, "a torque"))
-        object.__setattr__(self, "on", on)
-        object.__setattr__(self, "frame", frame)
-
-    potential = sympy.Integer(0)
-
-    @property
-    def expressions(self) -> list[tuple[Expr, int]]:
-        """What it is made of, with the order of derivatives allowed in it."""
-        vector: Any = self.vector
-        return [(e, 1) for e in vector]
-
-    def generalized(self, rates: Rates, velocities: Sequence[Symbol]) -> list[Expr]:
-        tau = self.vector if self.frame == "body" else self.on.orientation.rotation.T * self.vector
-        w = self.on.omega(rates)
-        return [tau.dot(w.diff(s)) for s in velocities]

@@ -224,12 +224,20 @@ class _Place:
     def body(self, frame: Any, inside: Any) -> Particle | RigidBody:
         """The same in our words."""
         mass = inside(self._body.mass)
+        carried = _at_rest(mass)
         if not isinstance(self._body, mechanics.RigidBody):
-            return Particle(mass, self._position)
+            return Particle(mass, self._position, carried=carried)
         own = self._body.frame
         inertia = self._body.central_inertia.to_matrix(own).applyfunc(lambda e: inside(sympy.trigsimp(e)))
         turned = frame.dcm(own).applyfunc(inside)
-        return RigidBody(mass, inertia, self._position, turned, name=str(self._body.name))
+        return RigidBody(
+            mass, inertia, self._position, turned, name=str(self._body.name), carried=carried, carried_omega=_at_rest(inertia)
+        )
+
+
+def _at_rest(quantity: Any) -> list[int] | None:
+    """u = 0 for m(t): Kane's method of SymPy takes (m v)˙ = F."""
+    return [0, 0, 0] if t in quantity.free_symbols else None
 
 
 def _checked(system: System, kinetic: Expr) -> System:

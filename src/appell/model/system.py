@@ -19,13 +19,14 @@ from sympy import Expr, Symbol
 
 from appell.errors import ModelError
 from appell.jets import Jet, Parameter, Prescribed, t
-from appell.model.bodies import Force, Particle, RigidBody, Torque, impossible
+from appell.model.bodies import Particle, RigidBody, impossible
 from appell.model.constraint import Constraint
 from appell.model.face_check import check_faces
 from appell.model.friction import SPEED, Friction, read_frictions
 from appell.model.friction_modes import in_mode
 from appell.model.jumps import refuse_jumps
 from appell.model.kinematics import read_coordinates, read_velocities
+from appell.model.loads import Force, Torque, momentum_of_mass
 from appell.model.shown import shown
 from appell.model.springs import Damper, Spring
 from appell.model.unilateral import Between, Face, Unilateral
@@ -187,8 +188,8 @@ class System(Vocabulary):
         Q: list[Any] = [sympy.Integer(0)] * len(self.velocities)
         for key, value in forces.items():
             Q[self.velocity_of(key, "forces=")] += self._expression(value, f"the force for {key}", level=1, reactions=True)
-        for load in self.loads:
-            what = f"a {type(load).__name__.lower()}"
+        carried = [(load, f"what the mass of {b.name} carries") for b in self.bodies for load in momentum_of_mass(b)]
+        for load, what in [*((load, f"a {type(load).__name__.lower()}") for load in self.loads), *carried]:
             for entry, level in load.expressions:  # what drops out of Q is read all the same
                 self._expression(entry, what, level=level, reactions=level == 1)
             for i, part in enumerate(load.generalized(self.rates, self.velocities)):

@@ -23,7 +23,7 @@ import numpy as np
 
 from appell.errors import ModelError
 from appell.graph import make_fn
-from appell.graph.algebra import Value, column, gradient, hessian, is_zero, jacobian, substitute, zeros
+from appell.graph.algebra import Value, along, column, gradient, hessian, is_zero, jacobian, substitute, zeros
 from appell.model import RigidBody, System
 from appell.normal_form.kinematics import Kinematics
 from appell.normal_form.sampling import finite_samples
@@ -82,18 +82,23 @@ def _from_bodies(system: System, kin: Kinematics) -> Inertia:
     zero_v = zeros(nv)
 
     def add(inertia: Value, velocity: Value, gyroscopic: Value) -> None:
-        """One body in one kind of motion: velocity (3,), its inertia (3, 3), the force that is free of accelerations."""
+        """One body in one kind of motion: velocity (3,), its inertia (3, 3), the force that is free of accelerations.
+
+        With I(t) the momentum I v changes by İ v, too, and dT/dt = v·(I v)˙ − ½ v·İ v.
+        """
         nonlocal M, h, power
         J = jacobian(velocity, kin.v)
-        free = inertia @ kin.drift(velocity) + gyroscopic
+        free = kin.drift(inertia @ velocity) + gyroscopic
         M, h = M + J.T @ inertia @ J, h + J.T @ free
         power = power + substitute(velocity, [kin.v], [zero_v]).T @ (inertia @ (J @ kin.a) + free)
+        power = power - velocity.T @ along(inertia, [kin.t], [1]) @ velocity / 2
 
     for body in system.bodies:
-        add(kin.lower(body.mass) * _eye(), kin.lower.column(body.velocity(system.rates).flat()), zeros(3))
+        mass = kin.lower(system.in_velocities(body.mass))
+        add(mass * _eye(), kin.lower.column(body.velocity(system.rates).flat()), zeros(3))
         if isinstance(body, RigidBody):
             omega = kin.lower.column(body.omega(system.rates).flat())
-            I = _matrix(kin, body.inertia)
+            I = _matrix(kin, system.in_velocities(body.inertia))
             add(I, omega, _cross(omega, I @ omega))
     T = kin.lower(system.kinetic)
     return Inertia(lambda: (M, h), T, T, power, "bodies")

@@ -126,7 +126,10 @@ def _residual(motion: Motion) -> list[str]:
         return []
     parts = run.evaluate(motion.t, motion.q, motion.v, RESIDUAL_PARTS)
     left = residuals_from(run.form, parts, motion.q, motion.v)
-    levels = (relative(f, size.max(axis=0)) for f, size in ((left.f0, left.f0_scale), (left.f1, left.f1_scale)))
+    # a row at rest in which nothing is but rounding has no size of its own: atol says what counts as nothing there
+    nothing = FACTOR * motion.tolerances["atol"] * np.abs(parts["A"]).sum(axis=-1).max(axis=0)
+    rows = ((left.f0, left.f0_scale, run.form.levels == 0), (left.f1, left.f1_scale, run.form.levels < 2))
+    levels = (relative(np.where(np.abs(f) > nothing[here], f, 0.0), size.max(axis=0)) for f, size, here in rows)
     worst = np.max([level.max(axis=-1, initial=0.0) for level in levels], axis=0)
     over = ~(worst <= 1e-8 + FACTOR * motion.tolerances["rtol"])
     if not over.any():

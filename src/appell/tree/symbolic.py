@@ -54,7 +54,7 @@ class LinkBody(RigidBody):
     T: Expr
 
     def __init__(self, body: RigidBody, h: Matrix, J0: Matrix, u: Matrix, w: Matrix, T: Expr):
-        for name in ("mass", "inertia", "position", "orientation", "name"):
+        for name in ("mass", "inertia", "position", "orientation", "name", "carried", "carried_omega"):
             object.__setattr__(self, name, getattr(body, name))
         for name, value in (("h", h), ("J0", J0), ("u", u), ("w", w), ("T", T)):
             object.__setattr__(self, name, value)

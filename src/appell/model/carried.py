@@ -1,0 +1,41 @@
+"""Mass that comes and goes (Meshchersky 1897): what must be said of it, and what is refused.
+
+    (m ṙ)˙ = F + ṁ u        m r̈ = F + ṁ (u − ṙ)        (J ω)˙ = M + J̇ w        m(t), J(t); u, w carried by the mass
+
+An m(t) alone says no motion: with u = ṙ nothing pushes, with u = 0 the mass takes its momentum from the body, and a rocket has
+u = ṙ − c. Nor does ½ m(t) ṙ·ṙ tell which is meant, and forms that begin with T and with r̈ would take different ones. A mass
+that depends on the position is a mass that stays behind on the way, of which T and S tell even less.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+
+from appell.errors import ModelError
+from appell.jets import Prescribed, jets_of, t
+
+
+def check_carried(quantity: Any, carried: Any, what: str, argument: str) -> None:
+    """Refuse m(q), m(t) without the velocity that the mass carries, and a velocity where no mass comes or goes."""
+    entries = list(quantity.flat()) if isinstance(quantity, sympy.MatrixBase) else [quantity]
+    jets = sorted({s for e in entries for s in jets_of(e) if not isinstance(s, Prescribed)}, key=str)
+    if jets:
+        raise ModelError(
+            f"{what} contains {jets[0]}: a body's mass and inertia are numbers, parameters or functions of time. Write the"
+            " energy of what is not a body in kinetic=, and the momentum that mass brings or takes in forces="
+        )
+    moves = any(t in e.free_symbols or any(isinstance(s, Prescribed) for s in e.free_symbols) for e in entries)
+    if moves and carried is None:
+        raise ModelError(f"{what} depends on time, which says no motion yet: give {argument}=, {_MEANING[argument]}")
+    if carried is not None and not moves:
+        raise ModelError(f"{argument}= is the velocity of mass that comes or goes, but {what} does not depend on time")
+
+
+_MEANING = {
+    "carried": "the velocity of the mass that comes or goes, on inertial axes (for a rocket its own velocity less that of the"
+    " exhaust; 0 for sand that falls on a belt)",
+    "carried_omega": "the angular velocity of the mass that comes or goes, on body axes (body.omega() where it goes with the"
+    " body's own rotation)",
+}
