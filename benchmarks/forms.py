@@ -44,7 +44,7 @@ def _one(case: Case, repeats: int) -> dict[str, Any]:
     refused: dict[str, Any] = {}
     for name, options in _variants(example).items():
         form = FORMS[name.split(",")[0]]
-        reason = form.accepts(example.system, **options)
+        reason = form.reason_against(example.system, **options)
         if reason is None:
             calls[name] = lambda form=form, options=options: _derived(form(case.example().system, **options))
         else:

@@ -62,9 +62,9 @@ def _cpu() -> str:
 
 
 def _compiler() -> str:
-    from appell.backends.compiler.build import c_available, working_compiler
+    from appell.backends.compiler.build import reason_against_c, working_compiler
 
-    return "none" if c_available() else working_compiler().version.splitlines()[0]
+    return "none" if reason_against_c() else working_compiler().version.splitlines()[0]
 
 
 def show(console: Console, table: Table) -> None:

@@ -77,9 +77,9 @@ def _least(call: Any, repeats: int = 50) -> float:
 
 
 if __name__ == "__main__":
-    from appell.backends import c_available, crossing_available
+    from appell.backends import crossing_available, reason_against_c
 
-    c_available()
+    reason_against_c()
     crossing_available()
     what, *arguments = sys.argv[1:]
     answer = ready(arguments[0], arguments[1] == "True") if what == "ready" else chain(int(arguments[0]))

@@ -30,7 +30,7 @@ def derived(example: Any, form: str) -> Any:
     system, route = example.system.symbolic(), FORMS[form]
     for names in sorted(reversed(route.variants), key=lambda names: ("pseudo" in names) != bool(example.pseudo)):
         given = {n: example.pseudo if n == "pseudo" and example.pseudo else route.default(system, n) for n in names}
-        if not route.accepts(system, **given):
+        if not route.reason_against(system, **given):
             return route(system, **given)
     return None
 

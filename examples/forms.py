@@ -8,7 +8,7 @@ options = {"appell": {"pseudo": sleigh.pseudo}, "maggi": {"pseudo": sleigh.pseud
            "chaplygin": {"independent": [x, phi]}, "voronets": {"independent": [x, phi]}}  # fmt: skip
 
 for name, form in ap.forms.FORMS.items():
-    reason = form.accepts(sleigh.system)
+    reason = form.reason_against(sleigh.system)
     if reason:
         print(f"{name} does not apply: {reason}")
     else:

@@ -10,9 +10,9 @@ from benchmarks.__main__ import NAMES, main
 from benchmarks.measure import Disagreement, agree, interleaved
 from benchmarks.pendulum import _ldl_solve
 
-from appell.backends import c_available
+from appell.backends import reason_against_c
 
-needs_c = pytest.mark.skipif(c_available() is not None, reason="the compiled side needs a C compiler")
+needs_c = pytest.mark.skipif(reason_against_c() is not None, reason="the compiled side needs a C compiler")
 
 
 @needs_c

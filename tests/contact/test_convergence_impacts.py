@@ -11,10 +11,10 @@ import pytest
 from sympy import Rational, cos, sign, sin
 
 import appell as ap
-from appell.backends import c_available
+from appell.backends import reason_against_c
 
 x, y = ap.coordinates("x y")
-needs_c = pytest.mark.skipif(c_available() is not None, reason="many small steps: needs a C compiler")
+needs_c = pytest.mark.skipif(reason_against_c() is not None, reason="many small steps: needs a C compiler")
 DAMPING, GAP, DRIVE, OMEGA = 0.05, 0.2, 0.3, 2.1
 UNTIL = 30.0
 

@@ -11,10 +11,10 @@ from scipy.optimize import brentq
 from sympy import Rational, sign, sin
 
 import appell as ap
-from appell.backends import AppellWarning, c_available
+from appell.backends import AppellWarning, reason_against_c
 
 x, y = ap.coordinates("x y")
-BACKENDS = ["vm"] if c_available() else ["c", "vm"]
+BACKENDS = ["vm"] if reason_against_c() else ["c", "vm"]
 both = pytest.mark.parametrize("backend", BACKENDS)
 
 

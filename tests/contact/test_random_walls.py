@@ -16,11 +16,11 @@ from sympy import Matrix, Rational, cos, lambdify, sin
 from tests.reference.events import simulate_events
 
 import appell as ap
-from appell.backends import c_available
+from appell.backends import reason_against_c
 from appell.jets import t
 
 TIGHT = {"rtol": 1e-12, "atol": 1e-14}
-BACKENDS = ["vm"] if c_available() else ["c", "vm"]
+BACKENDS = ["vm"] if reason_against_c() else ["c", "vm"]
 SLOW = 1e-5
 
 

@@ -9,7 +9,7 @@ from sympy import cos, sin
 
 import appell as ap
 from appell import zoo
-from appell.backends import c_available
+from appell.backends import reason_against_c
 from appell.errors import ConstraintError, FormNotApplicable, ModelError, Status
 
 matplotlib.use("Agg")
@@ -18,7 +18,7 @@ g, e = ap.parameters("g e", positive=True)
 floor = ap.Unilateral(z, "floor", e)
 ball = ap.System([z], z.d**2 / 2, g * z, constraints=[floor], name="ball")
 HALF = {g: 10.0, e: 0.5}
-BACKENDS = ["vm"] if c_available() else ["c", "vm"]
+BACKENDS = ["vm"] if reason_against_c() else ["c", "vm"]
 FIRST = np.sqrt(0.2)
 
 

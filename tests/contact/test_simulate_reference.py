@@ -13,11 +13,11 @@ from tests.reference.events import simulate_events
 
 import appell as ap
 from appell import zoo
-from appell.backends import c_available
+from appell.backends import reason_against_c
 
 x, y, phi = ap.coordinates("x y phi")
 TIGHT = {"rtol": 1e-12, "atol": 1e-14}
-BACKENDS = ["vm"] if c_available() else ["c", "vm"]
+BACKENDS = ["vm"] if reason_against_c() else ["c", "vm"]
 
 
 def compared(system, start, until, parameters, *, max_step=0.2, rtol=1e-12, faster=0.0, **options):
@@ -157,7 +157,7 @@ def test_back_ends_agree():
 )
 def test_energy_over_ten_thousand_impacts(name, until):
     """Conservative: to 1e-10 relative at rtol 1e-13 (the rounding of ten thousand impacts and the steps between them)."""
-    if c_available():
+    if reason_against_c():
         pytest.skip("needs a C compiler")
     example = getattr(zoo, name)()
     motion = ap.simulate(example.system, example.start, until, example.parameters, rtol=1e-13, atol=1e-15)

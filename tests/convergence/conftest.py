@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from appell.backends.compiler.build import build, c_available
+from appell.backends.compiler.build import build, reason_against_c
 from appell.errors import SingularConfiguration, Status
 from appell.simulate.loop.header import header
 from appell.simulate.loop.in_c import CDEF, CLoop, loop_source
@@ -177,7 +177,7 @@ def method(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def in_c() -> Callable[..., CLoop]:
     """in_c(problem, method): a compiled loop."""
-    if reason := c_available():
+    if reason := reason_against_c():
         pytest.skip(reason)
     return c_loop
 
@@ -191,6 +191,6 @@ def in_python() -> Callable[..., PyLoop]:
 @pytest.fixture(params=["c", "python"])
 def make_loop(request: pytest.FixtureRequest) -> Callable[..., CLoop | PyLoop]:
     """make_loop(problem, method), in each language in turn."""
-    if request.param == "c" and (reason := c_available()):
+    if request.param == "c" and (reason := reason_against_c()):
         pytest.skip(reason)
     return c_loop if request.param == "c" else py_loop

@@ -10,7 +10,7 @@ from sympy import Rational, cos, sqrt
 
 import appell as ap
 from appell.backends import backend_named
-from appell.backends.compiler.build import build, c_available
+from appell.backends.compiler.build import build, reason_against_c
 from appell.errors import FormNotApplicable, Status
 from appell.graph.taylor import expansion, operations
 from appell.simulate.ends import ends
@@ -32,7 +32,7 @@ backends = pytest.mark.parametrize("backend", ["c", "vm"])
 @pytest.fixture(autouse=True)
 def _compiler(request):
     given = request.node.callspec.params if hasattr(request.node, "callspec") else {}
-    if given.get("backend", "c") == "c" and (reason := c_available()):
+    if given.get("backend", "c") == "c" and (reason := reason_against_c()):
         pytest.skip(reason)
 
 

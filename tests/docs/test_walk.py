@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from appell.backends import c_available
+from appell.backends import reason_against_c
 
 PAGE = Path(__file__).parents[2] / "docs" / "design.md"
 ORDER = ["model", "normal form", "C text", "machine code", "loop", "motion"]
@@ -17,7 +17,7 @@ ORDER = ["model", "normal form", "C text", "machine code", "loop", "motion"]
 
 @pytest.fixture(scope="module")
 def walks() -> dict:
-    if c_available() is not None:
+    if reason_against_c() is not None:
         pytest.skip("the walk leads through the C compiler")
     (code,) = re.findall(r"^```\{code-cell\} ipython3\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     names: dict = {}

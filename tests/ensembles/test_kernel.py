@@ -12,7 +12,7 @@ from tests.backends.cuda.cuda_text import on_host, to_ptx
 
 import appell as ap
 from appell import zoo
-from appell.backends.cuda.device import available
+from appell.backends.cuda.device import reason_against
 from appell.ensembles.cuda import kernel_text
 from appell.ensembles.lanes import Ensemble
 from appell.ensembles.methods import tableau_named
@@ -110,7 +110,7 @@ def test_reductions_and_sections(tmp_path, monkeypatch):
                 np.testing.assert_allclose(kernel[variable].values, lanes[variable].values, rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.skipif(available() is None, reason="there is a GPU")
+@pytest.mark.skipif(reason_against() is None, reason="there is a GPU")
 def test_without_a_gpu_the_reason_is_said():
     with pytest.raises(BackendUnavailable, match=r"cuda.*(CuPy|GPU)"):
         ap.simulate_many(ap.System([x], x.d**2 / 2, x**2 / 2), {x: np.ones(3)}, until=1.0, step=0.1, backend="cuda")

@@ -68,7 +68,7 @@ def function(fn) -> Call:
 def toy():
     """The one call; taken back after each test."""
     asked.clear()
-    yield register(Backend("toy", available=lambda: None, function=function))
+    yield register(Backend("toy", reason_against=lambda: None, function=function))
     del BACKENDS["toy"]
 
 

@@ -17,7 +17,7 @@ class Momenta(Form):
     name = "momenta"
     source = "this test"
 
-    def accepts(self, system, **options):
+    def reason_against(self, system, **options):
         return None if system.holonomic_speeds else "its speeds are no time derivatives; use ap.forms.appell"
 
     def derive(self, system, **options):

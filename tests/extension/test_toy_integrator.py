@@ -11,7 +11,7 @@ import pytest
 from sympy import cos
 
 import appell as ap
-from appell.backends.compiler.build import c_available
+from appell.backends.compiler.build import reason_against_c
 from appell.errors import ModelError
 from appell.simulate.loop.in_python import PyLoop
 from appell.simulate.loop.task import Task
@@ -39,7 +39,7 @@ backends = pytest.mark.parametrize("backend", ["c", "vm"])
 @pytest.fixture(autouse=True)
 def cash_karp(request):
     backend = request.node.callspec.params.get("backend") if hasattr(request.node, "callspec") else None
-    if backend == "c" and (reason := c_available()):
+    if backend == "c" and (reason := reason_against_c()):
         pytest.skip(reason)
     yield register(embedded_pair("cash-karp", A, B, B_HAT, C, order=5, error_order=4))
     del TABLEAUX["cash-karp"]
@@ -89,7 +89,7 @@ def test_constraints_walls_times_and_controls(backend):
 
 
 def test_both_back_ends_make_the_same_steps():
-    if reason := c_available():
+    if reason := reason_against_c():
         pytest.skip(reason)
     options = {"method": "cash-karp", "rtol": 1e-6, "atol": 1e-6}
     c, vm = (ap.simulate(PENDULUM, {theta: 1.0}, 5.0, **options, backend=b) for b in ("c", "vm"))

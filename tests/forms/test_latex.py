@@ -22,7 +22,7 @@ def every_form(example):
     for form in FORMS.values():
         own = {"pseudo": example.pseudo} if example.pseudo else {}
         options = {name: own.get(name) or form.default(system, name) for name in form.variants[-1]}
-        if form.accepts(system, **options) is None:
+        if form.reason_against(system, **options) is None:
             yield form(system, **options)
 
 

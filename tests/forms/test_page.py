@@ -123,7 +123,7 @@ def test_latex_is_read_by_a_parser(name):
     """Each side of each equation of every form that applies, by matplotlib's own TeX grammar."""
     parser, system = matplotlib.mathtext.MathTextParser("path"), ap.zoo.ALL[name]().system
     for form in ap.forms.FORMS.values():
-        if form.accepts(system) is None:
+        if form.reason_against(system) is None:
             equations = form(system)
             for e in lines(equations, "plain"):
                 for side in (e.lhs, e.rhs):

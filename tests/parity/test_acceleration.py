@@ -7,7 +7,7 @@ import pytest
 from sympy import cos, sin, sqrt
 
 from appell import zoo
-from appell.backends.compiler.build import c_available
+from appell.backends.compiler.build import reason_against_c
 from appell.errors import SingularConfiguration
 from appell.jets import coordinates, parameters
 from appell.jets import t as time
@@ -77,7 +77,7 @@ def reference(system, t, q, v):
 
 
 def require(backend: str) -> None:
-    if backend == "c" and (reason := c_available()):
+    if backend == "c" and (reason := reason_against_c()):
         pytest.skip(reason)
 
 

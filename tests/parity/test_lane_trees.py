@@ -7,11 +7,11 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from appell.backends.calls import vectors as lane_call
-from appell.backends.compiler.build import c_available
+from appell.backends.compiler.build import reason_against_c
 from appell.errors import ModelError
 from appell.tree import Chain, ChainLink, Inertia, Joint, Placement, Tree
 
-pytestmark = pytest.mark.skipif(c_available() is not None, reason="vectors are compiled C")
+pytestmark = pytest.mark.skipif(reason_against_c() is not None, reason="vectors are compiled C")
 CLOSE = 1e-13  # of the largest entry: another order of contractions
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from appell.backends.compiler.build import build, c_available
+from appell.backends.compiler.build import build, reason_against_c
 from appell.errors import Status
 from appell.normal_form.saddle import SADDLE_C
 from appell.rows import CHOLESKY, ELIMINATE, LU, RANK, Policy, solve
@@ -25,7 +25,7 @@ int test_saddle(int kind, int n, int m, int rank, double gamma, const double *M,
 @pytest.fixture(scope="module")
 def in_c():
     """(M, A, W, r, s, policy) → (x, λ, status) by the C routine."""
-    if reason := c_available():
+    if reason := reason_against_c():
         pytest.skip(reason)
     library = build(SADDLE_C + ENTRY, CDEF)
 

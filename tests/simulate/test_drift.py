@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from appell import zoo
-from appell.backends.compiler.build import c_available
+from appell.backends.compiler.build import reason_against_c
 from appell.simulate.simulate import simulate
 
 LONG = 1000.0
-needs_compiler = pytest.mark.skipif(bool(c_available()), reason="a thousand seconds take minutes without a compiler")
+needs_compiler = pytest.mark.skipif(bool(reason_against_c()), reason="a thousand seconds take minutes without a compiler")
 
 
 @pytest.fixture(scope="module")

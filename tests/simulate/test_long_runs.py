@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import appell as ap
-from appell.backends.compiler.build import c_available
+from appell.backends.compiler.build import reason_against_c
 from appell.simulate import progress
 from appell.simulate.loop import in_c, in_python, trace
 from appell.simulate.loop.trace import FIRST_PAGE, Pages, Statistics
@@ -14,7 +14,7 @@ from appell.simulate.loop.trace import FIRST_PAGE, Pages, Statistics
 x = ap.coordinates("x")
 OSCILLATOR = ap.System([x], x.d**2 / 2, x**2 / 2, constraints=[ap.Unilateral(x - 0.5, "wall")], name="oscillator")
 HALF = float(np.arccos(0.5))
-compiled = pytest.mark.skipif(c_available() is not None, reason="no compiler")
+compiled = pytest.mark.skipif(reason_against_c() is not None, reason="no compiler")
 
 
 class Clock:

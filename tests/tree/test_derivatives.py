@@ -10,7 +10,7 @@ import pytest
 from tests.tree.chains import random_tree
 from tests.tree.pinocchio_peer import random_state
 
-from appell.backends import c_available, vm_function
+from appell.backends import reason_against_c, vm_function
 from appell.graph import algebra
 from appell.graph.fn import make_fn
 from appell.graph.scalar import scalars, stacked
@@ -127,7 +127,7 @@ def test_branches_between_axes_and_base():
 @pytest.mark.filterwarnings("ignore::appell.backends.notice.AppellWarning")
 def test_large_trees_do_not_wait_for_the_compiler(monkeypatch):
     """ "auto" takes the branches of a humanoid's size, and "c" straight-line code for any."""
-    if c_available() is not None:
+    if reason_against_c() is not None:
         pytest.skip("no compiler here")
     humanoid, tree = star(6, 7), star(2, 3)
     large, small, insisting = (Tree(t.joints, backend=b) for t, b in ((humanoid, "auto"), (tree, "auto"), (humanoid, "c")))

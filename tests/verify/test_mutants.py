@@ -51,8 +51,8 @@ class Mutant(Form):
     def __init__(self, form: Form, i: int, k: int):
         self.form, self.i, self.k, self.name, self.variants = form, i, k, "mutant", form.variants[:1]
 
-    def accepts(self, system, **options):
-        return self.form.accepts(system, **options)
+    def reason_against(self, system, **options):
+        return self.form.reason_against(system, **options)
 
     def default(self, system, option):
         return self.form.default(system, option)

@@ -1,13 +1,14 @@
 """Instruction streams to machine code: a table of back ends, `c` (compiled, cached on disk) and `vm` (CasADi's evaluator) in
 it.
 
-    ap.backends.register(ap.backends.Backend("toy", available=lambda: None, function=lambda fn: ap.backends.Call.of(fn, …)))
+    toy = ap.backends.Backend("toy", reason_against=lambda: None, function=lambda fn: ap.backends.Call.of(fn, …))
+    ap.backends.register(toy)
 """
 
 from appell.backends.calls.call import Call, vm_function
 from appell.backends.calls.crossing import crossing_available
 from appell.backends.calls.machine import c_function, compile_c, compiled_before, in_c
-from appell.backends.compiler.build import Library, build, c_available
+from appell.backends.compiler.build import Library, build, reason_against_c
 from appell.backends.compiler.cache import clear_cache
 from appell.backends.compiler.recipe import Recipe, generator, recipe_for
 from appell.backends.lanes.emit import emit_lanes
@@ -24,7 +25,6 @@ __all__ = [
     "Recipe",
     "backend_named",
     "build",
-    "c_available",
     "c_function",
     "choose_backend",
     "clear_cache",
@@ -39,6 +39,7 @@ __all__ = [
     "in_c",
     "known",
     "module",
+    "reason_against_c",
     "recipe_for",
     "register",
     "silence",

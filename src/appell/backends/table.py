@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from appell.backends.calls.call import Call, vm_function
 from appell.backends.calls.machine import c_function, compiled_before, in_c
-from appell.backends.compiler.build import REMEDY, Library, build, c_available
+from appell.backends.compiler.build import REMEDY, Library, build, reason_against_c
 from appell.backends.compiler.recipe import Recipe
 from appell.backends.cuda import device
 from appell.backends.notice import notice
@@ -36,7 +36,7 @@ class Backend:
     Parameters
     ----------
     name: what users write, `backend="…"`.
-    available: None if it works on this machine, else the reason why not and what to do.
+    reason_against: None if it works on this machine, else the reason why not and what to do.
     function: a graph (`Fn`: its `instructions` are plain records) as a `Call`, which `Call.of(fn, evaluate)` makes of a
     Python function
         of one state. A `Recipe`, whose graph is made when it is asked for, comes where there is `recall`.
@@ -46,7 +46,7 @@ class Backend:
     """
 
     name: str
-    available: Callable[[], str | None]
+    reason_against: Callable[[], str | None]
     function: Callable[[Fn | Recipe], Call]
     program: Callable[..., Library] | None = None
     recall: Callable[[Fn | Recipe], Call | None] | None = None
@@ -55,8 +55,8 @@ class Backend:
     def __post_init__(self) -> None:
         if not (isinstance(self.name, str) and self.name.isidentifier() and self.name != AUTO):
             raise BackendUnavailable(f"{self.name!r} cannot name a back end: use a word such as 'toy', not {AUTO!r}")
-        if not (callable(self.available) and callable(self.function)):
-            raise BackendUnavailable(f"the back end '{self.name}' needs functions available() and function(fn)")
+        if not (callable(self.reason_against) and callable(self.function)):
+            raise BackendUnavailable(f"the back end '{self.name}' needs functions reason_against() and function(fn)")
 
     def load(self, fn: Fn | Recipe | Composite) -> Call:
         """Any function here, those with a routine between graphs too."""
@@ -67,12 +67,16 @@ class Backend:
         return Call.of(fn, fn.over(*(self.function(part).single for part in fn.parts)))
 
 
+def _graph_of(fn: Fn | Composite) -> Fn:
+    return fn if isinstance(fn, Fn) else fn.graph
+
+
 BACKENDS: dict[str, Backend] = {
     backend.name: backend
     for backend in (
-        Backend("c", c_available, in_c, program=build, recall=compiled_before),
-        Backend("vm", lambda: None, lambda fn: vm_function(fn if isinstance(fn, Fn) else fn.graph)),
-        Backend("cuda", device.available, lambda fn: device.cuda_function(fn if isinstance(fn, Fn) else fn.graph), steps=False),
+        Backend("c", reason_against_c, in_c, program=build, recall=compiled_before),
+        Backend("vm", lambda: None, lambda fn: vm_function(_graph_of(fn))),
+        Backend("cuda", device.reason_against, lambda fn: device.cuda_function(_graph_of(fn)), steps=False),
     )
 }
 
@@ -103,11 +107,11 @@ def choose_backend(wanted: str) -> Backend:
     """The one asked for, which must work here; "auto" is "c" where a compiler works, otherwise "vm" with one notice."""
     if wanted != AUTO:
         backend = backend_named(wanted)
-        if (reason := backend.available()) is not None:
+        if (reason := backend.reason_against()) is not None:
             remedy = f"; {REMEDY}" if backend.program is not None else ""
             raise BackendUnavailable(f"backend='{backend.name}' cannot be had: {reason}{remedy}")
         return backend
-    reason = BACKENDS["c"].available()
+    reason = BACKENDS["c"].reason_against()
     if reason is None:
         return BACKENDS["c"]
     notice("no compiler", f"running without machine code, 10 to 100 times slower: {reason}; {COMPILERS}")

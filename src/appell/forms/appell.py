@@ -34,7 +34,7 @@ class Appell(Form):
     source = "Gantmacher §10 (18), (26)"
     variants = ((), ("pseudo",), ("independent",))
 
-    def accepts(self, system: System, **options: Any) -> str | None:
+    def reason_against(self, system: System, **options: Any) -> str | None:
         if system.kinetic_given != 0 and not system.holonomic_speeds:
             return (
                 "its kinetic energy is given in speeds that are not derivatives of coordinates, and holds no accelerations;"

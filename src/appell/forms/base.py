@@ -56,7 +56,7 @@ class Form(ABC):
     """The sets of options with which `agree` tries it: ((), ("pseudo",), ("independent",)) for Appell's."""
 
     @abstractmethod
-    def accepts(self, system: System, **options: Any) -> str | None:
+    def reason_against(self, system: System, **options: Any) -> str | None:
         """None where the form applies; else a sentence that says why not and names a form that does."""
 
     @abstractmethod
@@ -83,11 +83,14 @@ class Form(ABC):
         """What `derive` gives, closed where forces contain multipliers."""
         return laws.closed(self.derive(system, **options))
 
+    def accepts(self, *args: Any, **options: Any) -> Any:
+        raise ModelError("accepts() is now reason_against(): None if the form applies, else the reason why it does not")
+
     def __call__(self, system: System, **options: Any) -> Equations:
         system = system_of(system, f"ap.forms.{self.name}")
         refuse_friction(system, f"ap.forms.{self.name}")
         system = system.symbolic()
-        reason = self.accepts(system, **options)
+        reason = self.reason_against(system, **options)
         if reason is not None:
             raise FormNotApplicable(f"ap.forms.{self.name} does not apply to '{system.name}': {reason}")
         return _with_faces(self.derived(system, **options), self.name)

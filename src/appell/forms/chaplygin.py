@@ -44,7 +44,7 @@ class Chaplygin(Form):
     source = "Deneva (32), (34)"
     variants = (("independent",),)
 
-    def accepts(self, system: System, **options: Any) -> str | None:
+    def reason_against(self, system: System, **options: Any) -> str | None:
         return needs_coordinates(system) or refusal(system, "Chaplygin's form")
 
     def derive(

@@ -44,7 +44,7 @@ class Gauss(Form):
     name = "gauss"
     source = "Gauss; Deneva (17)–(26), Soltakhanov et al. (1.2)"
 
-    def accepts(self, system: System, **options: Any) -> str | None:
+    def reason_against(self, system: System, **options: Any) -> str | None:
         if not system.holonomic_speeds and not _all_bodies(system):
             return "it has speeds of its own and T is not made of bodies; use ap.forms.lagrange, or give bodies="
         given = [c.name for c in system.constraints if c.reaction is not None]

@@ -50,7 +50,7 @@ class Hamel(Form):
     source = "Hamel (1904); Neimark and Fufaev"
     variants = (("pseudo",),)
 
-    def accepts(self, system: System, **options: Any) -> str | None:
+    def reason_against(self, system: System, **options: Any) -> str | None:
         affine = needs_affine(system, "the structure coefficients need affine ones; use ap.forms.maggi")
         if not system.holonomic_speeds and not closes(system):
             return affine or needs_coordinates(system)

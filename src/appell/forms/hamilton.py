@@ -48,7 +48,7 @@ class Hamilton(Form):
     source = "Hamilton (1835); van der Schaft and Maschke (1994)"
     variants = ((), ("pseudo",))
 
-    def accepts(self, system: System, **options: Any) -> str | None:
+    def reason_against(self, system: System, **options: Any) -> str | None:
         if needs_coordinates(system):
             return "its velocities are speeds of their own; use ap.forms.poincare_chetaev"
         if nonlinear_rows(system):

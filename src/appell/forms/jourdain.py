@@ -35,7 +35,7 @@ class Jourdain(Form):
     source = "Jourdain (1909); Deneva (3)–(10)"
     variants = (("independent",),)
 
-    def accepts(self, system: System, **options: Any) -> str | None:
+    def reason_against(self, system: System, **options: Any) -> str | None:
         second = [c.name for c in system.constraints if c.order == 2]
         if second:
             return f"constraint '{second[0]}' is of second order, and velocities are varied here; use ap.forms.gauss"

@@ -32,7 +32,7 @@ class Kane(Form):
     source = "Kane and Levinson (1985), §4.11, §6.1"
     variants = (("pseudo",),)
 
-    def accepts(self, system: System, **options: Any) -> str | None:
+    def reason_against(self, system: System, **options: Any) -> str | None:
         if system.kinetic_given != 0 and not system.holonomic_speeds:
             return (
                 "its kinetic energy is given in speeds that are not derivatives of coordinates, and names no point whose"

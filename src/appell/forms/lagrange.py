@@ -36,7 +36,7 @@ class Lagrange(Form):
     name = "lagrange"
     source = "Deneva (16), (26)"
 
-    def accepts(self, system: System, **options: Any) -> str | None:
+    def reason_against(self, system: System, **options: Any) -> str | None:
         if system.holonomic_speeds or closes(system):
             return None
         return (

@@ -30,7 +30,7 @@ class Maggi(Form):
     source = "Soltakhanov et al. (3.1), (4.4)"
     variants = (("pseudo",),)
 
-    def accepts(self, system: System, **options: Any) -> str | None:
+    def reason_against(self, system: System, **options: Any) -> str | None:
         return needs_coordinates(system) or refusal(system, "Maggi's form")
 
     def derive(self, system: System, *, pseudo: Mapping[str, Any] | None = None, **options: Any) -> Equations:

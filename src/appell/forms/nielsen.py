@@ -21,7 +21,7 @@ class Nielsen(Form):
     name = "nielsen"
     source = "Deneva (15)"
 
-    def accepts(self, system: System, **options: Any) -> str | None:
+    def reason_against(self, system: System, **options: Any) -> str | None:
         return needs_coordinates(system)
 
     def derive(self, system: System, **options: Any) -> Equations:

@@ -39,7 +39,7 @@ class PoincareChetaev(Form):
     source = "Poincaré (1901); Chetaev (1927)"
     variants = ((), ("pseudo",))
 
-    def accepts(self, system: System, **options: Any) -> str | None:
+    def reason_against(self, system: System, **options: Any) -> str | None:
         if nonlinear_rows(system):
             return "a constraint is nonlinear in the accelerations; use ap.forms.gauss"
         if options.get("pseudo") is not None and not system.holonomic_speeds:

@@ -44,7 +44,7 @@ class Routh(Form):
     name = "routh"
     source = "Zhuravlev (10)"
 
-    def accepts(self, system: System, **options: Any) -> str | None:
+    def reason_against(self, system: System, **options: Any) -> str | None:
         sources = list(dict.fromkeys(face.source.name for face in system.unilateral))
         if not sources:
             return "it has no unilateral constraint, so there is nothing to fold; use ap.forms.lagrange"

@@ -37,7 +37,7 @@ class Routhian(Form):
     name = "routhian"
     source = "Routh (1877); Lanczos, The variational principles of mechanics, V.4"
 
-    def accepts(self, system: System, *, cyclic: Iterable[Any] | None = None, **options: Any) -> str | None:
+    def reason_against(self, system: System, *, cyclic: Iterable[Any] | None = None, **options: Any) -> str | None:
         if needs_coordinates(system):
             return needs_coordinates(system)
         if nonlinear_rows(system):

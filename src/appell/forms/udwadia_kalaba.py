@@ -38,7 +38,7 @@ class UdwadiaKalaba(Form):
     name = "udwadia_kalaba"
     source = "Udwadia and Kalaba (1992)"
 
-    def accepts(self, system: System, **options: Any) -> str | None:
+    def reason_against(self, system: System, **options: Any) -> str | None:
         given = [c.name for c in system.constraints if c.reaction is not None]
         if given:
             return f"constraint '{given[0]}' is not ideal (reaction= is given); use ap.forms.lagrange"

@@ -37,7 +37,7 @@ class Voronets(Form):
     source = "Voronets (1901); Neimark and Fufaev"
     variants = (("independent",),)
 
-    def accepts(self, system: System, **options: Any) -> str | None:
+    def reason_against(self, system: System, **options: Any) -> str | None:
         second = [c.name for c in system.constraints if c.order == 2]
         if second:
             return f"constraint '{second[0]}' is of second order, and Voronets solves for velocities; use ap.forms.chaplygin"

@@ -99,7 +99,7 @@ def _derive(system: System, name: str, pseudo: Mapping[str, Any] | None) -> Equa
         symbolic = system.symbolic()
         options: dict[str, Any] = {}
         if ("pseudo",) in form.variants:
-            fits = bool(pseudo) and form.accepts(symbolic, pseudo=pseudo) is None
+            fits = bool(pseudo) and form.reason_against(symbolic, pseudo=pseudo) is None
             options["pseudo"] = pseudo if fits else form.default(symbolic, "pseudo")
         elif ("independent",) in form.variants and () not in form.variants:
             options["independent"] = form.default(symbolic, "independent")

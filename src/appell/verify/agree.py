@@ -138,11 +138,11 @@ def _try(form: Form, names: tuple[str, ...], system: System, given: Mapping[str,
     none: list[Value | None] = [None] * len(judge.states)
     begin = time.perf_counter()
     try:
-        reason = form.accepts(system)
+        reason = form.reason_against(system)
         if reason is not None:
             return _Trial(Line(label, reason=reason), none)
         options = {name: given[name] if name in given else form.default(system, name) for name in names}
-        reason = form.accepts(system, **options)
+        reason = form.reason_against(system, **options)
         if reason is not None:
             return _Trial(Line(label, reason=reason), none)
         equations = form.derived(system, **options)

@@ -373,7 +373,7 @@ def _varied(system: System, order: int) -> tuple[Any, ...]:
 
 def _motion(p: Principle) -> Iterator[str]:
     """(3.2), by Lagrange's operator where it applies and the system is small enough to read."""
-    if p.system.nv > SMALL + 2 or Lagrange().accepts(p.system) is not None:
+    if p.system.nv > SMALL + 2 or Lagrange().reason_against(p.system) is not None:
         yield "(3.2)   M W − Y − Σ Λ ∂f/∂x = 0"
         return
     for e, v in zip(Lagrange()(p.system).equations, p.system.velocities, strict=True):

@@ -11,7 +11,7 @@ import warnings
 
 import pytest
 
-from appell.backends import AppellWarning, build, c_available, choose_backend, clear_cache, notice
+from appell.backends import AppellWarning, build, choose_backend, clear_cache, notice, reason_against_c
 from appell.backends.compiler import cache
 from appell.errors import BackendUnavailable
 
@@ -149,7 +149,7 @@ def test_clear_and_prune_drop_the_longest_unused(folder):
 
 def test_a_missing_compiler_is_told_once_and_by_name_refused(folder, monkeypatch):
     monkeypatch.setenv("APPELL_CC", "/nonexistent/cc")
-    assert "/nonexistent/cc" in (c_available() or "")
+    assert "/nonexistent/cc" in (reason_against_c() or "")
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         assert [choose_backend("auto").name for _ in range(3)] == ["vm"] * 3
@@ -179,7 +179,7 @@ def test_a_broken_compiler_is_no_compiler(folder, monkeypatch, tmp_path, script)
 
 
 def test_with_a_compiler_auto_is_c(folder):
-    assert c_available() is None
+    assert reason_against_c() is None
     assert choose_backend("auto").name == choose_backend("c").name == "c"
     with pytest.raises(BackendUnavailable, match=r"'fortran'.*auto, c, vm"):
         choose_backend("fortran")

@@ -7,13 +7,13 @@ from tests.backends.cuda.cuda_text import call_kernel, on_host, to_ptx
 
 import appell as ap
 from appell import zoo
-from appell.backends.cuda.device import available, lies_there
+from appell.backends.cuda.device import lies_there, reason_against
 from appell.backends.cuda.text import kernel_source
 from appell.errors import BackendUnavailable
 from appell.graph.instructions import ARITY
 from appell.normal_form import normal_form
 
-no_gpu = pytest.mark.skipif(available() is None, reason="there is a GPU")
+no_gpu = pytest.mark.skipif(reason_against() is None, reason="there is a GPU")
 x, y = ap.coordinates("x y")
 ODD = sympy.sign(x) + sympy.Max(x, y**2) + sympy.Abs(y) + sympy.erf(x) * sympy.exp(-(y**2))
 ODD += sympy.Heaviside(x - 1) * sympy.atan2(y, x)

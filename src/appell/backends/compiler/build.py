@@ -156,7 +156,7 @@ def working_compiler() -> Compiler:
     return found
 
 
-def c_available() -> str | None:
+def reason_against_c() -> str | None:
     """None if C can be compiled and loaded here, else why not."""
     found = _compiler(*environment())
     return found if isinstance(found, str) else None

@@ -32,7 +32,7 @@ REMEDY = "pip install 'appell[gpu]' on a machine with an NVIDIA GPU"
 
 
 @cache
-def available() -> str | None:
+def reason_against() -> str | None:
     """None where CuPy sees a GPU; otherwise the reason why not."""
     try:
         import cupy  # pyright: ignore[reportMissingImports]
@@ -47,7 +47,7 @@ def available() -> str | None:
 
 def xp() -> Any:
     """CuPy, on a machine where it works."""
-    if (reason := available()) is not None:
+    if (reason := reason_against()) is not None:
         raise BackendUnavailable(f"backend='cuda' cannot be had: {reason}")
     import cupy  # pyright: ignore[reportMissingImports]
 
@@ -184,4 +184,4 @@ def cuda_function(fn: Fn) -> Call:
     return replace(Call.of(fn, one), many=many)
 
 
-__all__ = ["available", "compiled", "compiled_densely", "cuda_function", "launch", "lies_there", "on_device", "xp"]
+__all__ = ["compiled", "compiled_densely", "cuda_function", "launch", "lies_there", "on_device", "reason_against", "xp"]
