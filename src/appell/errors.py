@@ -47,6 +47,14 @@ class BackendUnavailable(AppellError):
     """A back end was asked for by name and cannot be had on this machine."""
 
 
+class FileError(AppellError, OSError):
+    """A file cannot be read or written; the message names it."""
+
+
+class MissingFile(FileError, FileNotFoundError):
+    """A file or folder is not there."""
+
+
 class Status(IntEnum):
     """What compiled code answers. The numbers are part of the C interface; `STATUS_TEXT` says what to do."""
 

@@ -9,10 +9,12 @@ expression into Python code: every name that it writes there is one of the argum
 from __future__ import annotations
 
 import math
+import os
 import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import mpmath
@@ -24,7 +26,7 @@ from sympy.core.function import AppliedUndef
 from sympy.core.symbol import Str
 from sympy.core.sympify import _sympify
 
-from appell.errors import ModelError
+from appell.errors import FileError, ModelError
 
 TEXT = (str, bytes, bytearray, memoryview)
 NUMBERS = (int, float, complex, Fraction, Decimal, mpmath.mpf, np.number)
@@ -179,6 +181,23 @@ def as_array(value: Any, where: str) -> NDArray[Any]:
     except Exception:  # rows of unequal length, or an __array__ that does anything
         raise ModelError(f"{where} must be an array of numbers, not {shown(value)}") from None
     return given
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def path_of(path: Any, who: str) -> Path:
+    """The path of a file; `~` is the home folder."""
+    if not isinstance(path, str | os.PathLike) or isinstance(path, bytes) or "\0" in str(path):
+        raise ModelError(f"{who} takes the path of a file, not {shown(path)}")
+    try:
+        found = Path(path).expanduser()
+        found.exists()
+    except OSError as error:  # a name that is too long, links that go round, a folder that may not be entered
+        raise FileError(f"{who} cannot use the path {shown(str(path))}: {error.strerror or error}") from None
+    except (RuntimeError, ValueError, TypeError):
+        raise ModelError(f"{who} takes the path of a file, not {shown(path)}") from None
+    return found
 
 
 # -- expressions as functions ------------------------------------------------------------------------------------------

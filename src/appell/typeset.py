@@ -73,6 +73,19 @@ def latex_text(text: str) -> str:
     return "".join("\\" + c if c in "_#$%&{} " else "\\ " if c in "\\^~" else c for c in text)
 
 
+_HARMLESS = {
+    *GREEK, *"dot ddot dddot mathrm mathit mathbf mathsf text tfrac frac sqrt left right quad ldots infty int".split()
+}  # fmt: skip
+_CONTROL = re.compile(r"\\([a-zA-Z]+)")
+
+
+def harmless(source: str, name: str) -> str:
+    """LaTeX from a file, if it is that of a quantity: short, and of commands that only set letters; else the name as text."""
+    commands = _CONTROL.findall(source)
+    plain = len(source) <= 400 and all(word in _HARMLESS for word in commands) and source.count("{") == source.count("}")
+    return source if plain and source.strip() and "$" not in source else rf"\text{{{latex_text(name[:80])}}}"
+
+
 # -- widths -----------------------------------------------------------------------------------------------------------------
 
 PAGE = 330.0

@@ -210,7 +210,7 @@ class Record:
         return f"{self.name}\n{self.verify()}"
 
     def _repr_html_(self) -> str:
-        return f"<b>{self.name}</b>{self.verify()._repr_html_()}"
+        return f"<b>{escape(self.name)}</b>{self.verify()._repr_html_()}"
 
 
 def unknown_name(name: str, owner: str, known: Iterable[str]) -> str:

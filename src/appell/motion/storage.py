@@ -17,17 +17,27 @@ from uuid import uuid4
 import numpy as np
 
 from appell.contact.events import Impact
-from appell.errors import BackendUnavailable, ModelError, Status
+from appell.errors import AppellError, BackendUnavailable, FileError, MissingFile, ModelError, Status
 from appell.friction.mode import Phase
 from appell.jets import Coordinate, Jet, QuaternionComponent, Speed
 from appell.motion.between import interpolated
 from appell.motion.dataset import FORMAT
+from appell.motion.foreign import LARGEST, refuse_strange
 from appell.motion.impact_data import read_impacts
 from appell.motion.record import QUANTITIES, Array, Drift, Record, Series, unknown_name
 from appell.notes import Note
+from appell.reading import finite, path_of, shown
+from appell.typeset import harmless
 
 if TYPE_CHECKING:
     import xarray as xr
+
+CLAIMS = (
+    "t name parameters method statistics tolerances status message redundant notes doubts drift energy work balance residual"
+    " energy_scale multipliers coordinate_names velocity_names input_names reaction_names contact_names dissipated phases"
+    " impacts final"
+).split()
+"""What a motion in a file says of itself."""
 
 JETS: Mapping[str, type[Jet]] = {kind.__name__: kind for kind in (Coordinate, Speed, QuaternionComponent)}
 
@@ -87,17 +97,19 @@ def _format(path: Path) -> Format:
 
 def save(dataset: xr.Dataset, path: str | Path) -> Path:
     """Writes under a temporary name beside `path` and renames at the end: a failure leaves an older file as it was."""
-    path = Path(path).expanduser()
+    path = path_of(path, "motion.save")
     form = _format(path)
     engine = form.engine()
     if path.is_dir() and not _is_zarr(path):
         raise ModelError(f"{path} is a folder that is not a Zarr store; choose another name")
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"the folder {path.parent} does not exist; make it first")
+        raise MissingFile(f"the folder {path.parent} does not exist; make it first")
     draft = path.with_name(f".{path.stem}-{uuid4().hex[:12]}{path.suffix}")
     try:
         form.write(dataset, draft, engine)
         _swap(draft, path)
+    except OSError as error:
+        raise FileError(f"{path} cannot be written: {error.strerror or shown(str(error))}") from error
     finally:
         _remove(draft)
     return path
@@ -130,25 +142,34 @@ def _remove(path: Path) -> None:
             path.unlink()
 
 
-def load(path: str | Path) -> LoadedMotion:
-    """Reads what `motion.save` wrote: values by symbol or name, reactions by constraint or name, energy, plots."""
+def load(path: str | Path, *, largest: int = LARGEST) -> LoadedMotion:
+    """Reads what `motion.save` wrote: values by symbol or name, reactions by constraint or name, energy, plots.
+
+    A file may come from anywhere: it is looked at first (`appell.motion.foreign`), and what is no part of a motion, objects,
+    links, other codecs, is refused before anything is decoded. largest: bytes that its arrays may have, 4 GiB.
+    """
     import xarray as xr
 
-    path = Path(path).expanduser()
+    path = path_of(path, "ap.load")
     form = _format(path)
-    if not path.exists():
-        raise FileNotFoundError(f"there is no {path}")
-    engine = form.engine()
+    if not (path.is_file() or path.is_dir()):
+        raise MissingFile(f"there is no {path}")
+    engine, largest = form.engine(), int(finite(largest, "largest="))
     try:
+        refuse_strange(path, largest)
         dataset = xr.load_dataset(path, engine=engine, decode_times=False, **form.reading)
-    except (OSError, ValueError, KeyError) as error:
-        raise ModelError(f"{path} cannot be read as {path.suffix}: {error}") from error
+    except AppellError:
+        raise
+    except Exception as error:  # what the readers of broken files raise is theirs to choose
+        raise ModelError(f"{path} cannot be read as {path.suffix}: {shown(str(error))}") from error
     version = dataset.attrs.get("appell_format")
     if version is None:
         raise ModelError(f"{path} was not written by motion.save; open it with xarray")
-    if version > FORMAT:
-        raise ModelError(f"{path} was written by a newer appell ({dataset.attrs.get('appell_version')}); update")
-    return LoadedMotion(dataset)
+    if not isinstance(version, int | np.integer) or version > FORMAT:
+        raise ModelError(f"{path} was written by a newer appell ({shown(dataset.attrs.get('appell_version'))}); update")
+    motion = LoadedMotion(dataset)
+    motion.refuse_broken(path)
+    return motion
 
 
 # -- reading back ------------------------------------------------------------------------------------------------------
@@ -191,8 +212,8 @@ class LoadedMotion(Record):
         for attribute in rows if hasattr(key, "residual") or hasattr(key, "restitution") else ("symbol", *rows, "quantity"):
             found = self._table(attribute).get(name := str(getattr(key, "name", key)))
             if found is not None:
-                attrs = found.attrs
-                return Series(name, attrs["latex"], attrs["units"], attrs["long_name"], found.values)
+                latex, units, meaning = (str(found.attrs.get(label, "")) for label in ("latex", "units", "long_name"))
+                return Series(name, harmless(latex, name), units, meaning, found.values)
         raise self._unknown("symbol", key)
 
     def _table(self, attribute: str) -> dict[str, xr.Variable]:
@@ -213,6 +234,16 @@ class LoadedMotion(Record):
 
     def _json(self, name: str) -> Any:
         return json.loads(self.dataset.attrs[name])
+
+    def refuse_broken(self, path: Path) -> None:
+        """Everything that the attributes say is read once: a file that lacks some, or says them wrong, is refused by name."""
+        for name in CLAIMS:
+            try:
+                found = getattr(self, name)
+                assert not isinstance(found, str) or type(found) is str
+            except Exception as error:  # JSON that is none, attributes of another type, arrays of other shapes
+                why = f"{type(error).__name__}: {error}"
+                raise ModelError(f"{path} is not whole: what it says of its {name} cannot be read ({shown(why)})") from None
 
     def _role(self, role: str) -> list[xr.Variable]:
         found = [x for x in self.dataset.variables.values() if x.attrs.get("role") == role]

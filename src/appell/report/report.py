@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import sys
 from collections.abc import Iterable
@@ -11,9 +10,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from appell.errors import AppellError, ModelError
+from appell.errors import AppellError, MissingFile, ModelError
 from appell.forms.base import Equations
 from appell.motion.record import Record
+from appell.reading import path_of
 from appell.report import model
 from appell.report.html import caution, missing, section, table
 from appell.report.panels import Panels
@@ -51,13 +51,11 @@ def report(motion: Record, path: Any, *, scene: Any, forms: Iterable[Any] | None
 
 
 def _target(path: Any) -> Path:
-    if not isinstance(path, str | os.PathLike):
-        raise ModelError(f"a report is written to a file: report('motion.html'), not {path!r}")
-    target = Path(path).expanduser()
+    target = path_of(path, "motion.report")
     if target.suffix.lower() not in (".html", ".htm"):
         raise ModelError(f"a report is a page: end '{target.name}' with .html")
     if not target.parent.is_dir():
-        raise FileNotFoundError(f"the folder {target.parent} does not exist; make it first")
+        raise MissingFile(f"the folder {target.parent} does not exist; make it first")
     return target
 
 

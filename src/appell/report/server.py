@@ -1,17 +1,26 @@
-"""A page of our own on NiceGUI: on the loopback address only, for whoever has the token in its address."""
+"""A page of our own on NiceGUI: on the loopback address only, for whoever has the token in its address.
+
+The token reaches the browser in a file that only this user can read, not on a command line, which every user of the machine
+can (Jupyter's way). Sockets are opened for pages of this address only, and no other page may frame it.
+"""
 
 from __future__ import annotations
 
+import os
 import secrets
 import socket
 import webbrowser
 from collections.abc import Callable
+from contextlib import ExitStack
 from html import escape
-from http.cookies import SimpleCookie
+from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import parse_qs
 
 from appell.errors import BackendUnavailable, ModelError
+from appell.reading import shown
 from appell.show.web import SCRIPTS, asset, three
 
 HOST = "127.0.0.1"
@@ -28,12 +37,37 @@ def framework() -> Any:
     return ui
 
 
+def policy(port: int) -> dict[str, str]:
+    """Headers of every answer: what the page may load, and that nobody may frame it.
+
+    NiceGUI's pages are Vue templates compiled in the browser: scripts inline and `eval` are theirs. Everything comes from here.
+    """
+    sockets = " ".join(f"ws://{name}:{port}" for name in (HOST, "localhost"))
+    allowed = {
+        "default-src": "'self'", "script-src": "'self' 'unsafe-inline' 'unsafe-eval'", "style-src": "'self' 'unsafe-inline'",
+        "img-src": "'self' data: blob:", "font-src": "'self' data:", "connect-src": f"'self' {sockets}", "object-src": "'none'",
+        "base-uri": "'self'", "form-action": "'none'", "frame-ancestors": "'none'",
+    }  # fmt: skip
+    return {
+        "content-security-policy": "; ".join(f"{key} {value}" for key, value in allowed.items()),
+        "x-frame-options": "DENY",
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "no-referrer",
+        "cross-origin-opener-policy": "same-origin",
+    }
+
+
 class Guard:
-    """Lets through who comes with the token, in the address once and in a cookie from then on; HTTP and sockets alike."""
+    """Lets through who comes with the token, in the address once and in a cookie from then on; HTTP and sockets alike.
+
+    What a browser sends for a page of another origin is refused, with the token too: a socket knows no other protection.
+    """
 
     def __init__(self, app: Any, token: str, port: int):
         self.app, self.token, self.port = app, token, port
         self.cookie = f"appell-{port}"
+        self.hosts = {f"{name}:{port}" for name in (HOST, "localhost")}
+        self.headers = [(key.encode("latin-1"), value.encode("latin-1")) for key, value in policy(port).items()]
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -41,26 +75,40 @@ class Guard:
             return
         headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]}
         asked = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [""])[0]
-        kept = SimpleCookie(headers.get("cookie", "")).get(self.cookie)
-        here = headers.get("host", "") in {f"{name}:{self.port}" for name in (HOST, "localhost")}
-        known = any(secrets.compare_digest(x.encode(), self.token.encode()) for x in (asked, kept.value if kept else ""))
-        if not (here and known):
+        known = any(secrets.compare_digest(x.encode(), self.token.encode()) for x in (asked, self._kept(headers)))
+        if not (known and headers.get("host", "") in self.hosts and self._own_page(scope, headers)):
             await self._refuse(scope, send)
             return
 
-        async def with_cookie(message: Any) -> None:
-            if message["type"] == "http.response.start" and asked:
-                line = f"{self.cookie}={self.token}; HttpOnly; SameSite=Strict; Path=/"
-                message = {**message, "headers": [*message["headers"], (b"set-cookie", line.encode("latin-1"))]}
+        async def with_headers(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                line = f"{self.cookie}={self.token}; HttpOnly; SameSite=Strict; Path=/".encode("latin-1")
+                more = [*self.headers, *([(b"set-cookie", line)] if asked else [])]
+                message = {**message, "headers": [*message["headers"], *more]}
             await send(message)
 
-        await self.app(scope, receive, with_cookie)
+        await self.app(scope, receive, with_headers)
+
+    def _kept(self, headers: dict[str, str]) -> str:
+        """The token in the cookie."""
+        try:
+            kept = SimpleCookie(headers.get("cookie", "")).get(self.cookie)
+        except CookieError:
+            return ""
+        return kept.value if kept else ""
+
+    def _own_page(self, scope: Any, headers: dict[str, str]) -> bool:
+        """Whether the Origin, which a browser states for every socket and every request that changes something, is here."""
+        origin = headers.get("origin")
+        if origin is None:
+            return scope["type"] == "http"
+        return origin in {f"http://{host}" for host in self.hosts}
 
     async def _refuse(self, scope: Any, send: Any) -> None:
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
             return
-        plain = [(b"content-type", b"text/plain; charset=utf-8")]
+        plain = [(b"content-type", b"text/plain; charset=utf-8"), *self.headers]
         await send({"type": "http.response.start", "status": 403, "headers": plain})
         await send({"type": "http.response.body", "body": b"the address needs its token"})
 
@@ -68,8 +116,8 @@ class Guard:
 def serve(build: Callable[[Any], None], *, port: int, open: bool, title: str) -> None:
     """Serves the page that `build(ui)` makes for each visitor, until it is interrupted; prints its address."""
     ui = framework()
-    if not isinstance(port, int) or not 0 <= port < 65536:
-        raise ModelError(f"port is a number below 65536 (0: any that is free), not {port!r}")
+    if not isinstance(port, int) or isinstance(port, bool) or not 0 <= port < 65536:
+        raise ModelError(f"port is a number below 65536 (0: any that is free), not {shown(port)}")
     port = port or _free_port()
     token = secrets.token_urlsafe(24)
     from nicegui import app
@@ -84,10 +132,22 @@ def serve(build: Callable[[Any], None], *, port: int, open: bool, title: str) ->
 
     address = f"http://{HOST}:{port}/?token={token}"
     print(f"{title}: {address}  (Ctrl-C ends it)", flush=True)
-    if open:
-        app.on_startup(lambda: webbrowser.open(address))
     quiet = {"show": False, "reload": False, "show_welcome_message": False}
-    ui.run(root, host=HOST, port=port, title=title, dark=None, favicon="⚙", **quiet)
+    with ExitStack() as until_the_end:
+        if open:
+            door = redirect(address, Path(until_the_end.enter_context(TemporaryDirectory(prefix="appell-"))))
+            app.on_startup(lambda: webbrowser.open(door.as_uri()))
+        ui.run(root, host=HOST, port=port, title=title, dark=None, favicon="⚙", **quiet)
+
+
+def redirect(address: str, folder: Path) -> Path:
+    """A page in a folder that leads to the address, readable by this user alone: its name may stand on a command line."""
+    door = folder / "open.html"
+    target = escape(address, quote=True)
+    head = f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={target}">'
+    with os.fdopen(os.open(door, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as stream:
+        stream.write(f'{head}<a href="{target}">appell</a>')
+    return door
 
 
 def _free_port() -> int:
@@ -102,15 +162,15 @@ def slider(
     """A labelled range of the browser's own, with its value; `moved` hears it while it is dragged. `whole`: integers."""
     with ui.row().classes("controls w-full no-wrap"):
         ui.label(name).classes("w-40")
-        label = escape(name, quote=True)
         step = 1 if whole else (high - low) / 400
-        look = f'type=range min={low!r} max={high!r} step={1 if whole else "any"} aria-label="{label}"'
+        look = f"type=range min={low!r} max={high!r} step={1 if whole else 'any'}"
         # not `value`, which every redrawing of the row would put back
         element = ui.element("input").props(f"{look} defaultValue={value!r}").classes("time")
-        shown = ui.label(f"{value:.3g}").classes("clock")
+        element.props["aria-label"] = name  # as it is: a name from a file is no list of properties
+        reading = ui.label(f"{value:.3g}").classes("clock")
 
         def heard(event: Any) -> None:
-            shown.set_text(f"{float(event.args):.3g}")
+            reading.set_text(f"{float(event.args):.3g}")
             moved(float(event.args))
 
         element.on("input", heard, throttle=WAIT, js_handler="(e) => emit(e.target.value)")

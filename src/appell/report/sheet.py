@@ -8,12 +8,13 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from appell.errors import ModelError
+from appell.errors import MissingFile, ModelError
 from appell.forms.base import Equations
 from appell.letters import Piece, latex
 from appell.letters.rows import filled
 from appell.model import System
 from appell.model.described import system_of
+from appell.reading import path_of
 from appell.report import model, tex
 from appell.report.html import missing, section, split_lines
 from appell.report.panels import Panels
@@ -27,11 +28,11 @@ from appell.tree.system import TreeSystem
 def write_handout(system: Any, path: Any, *, forms: Iterable[Any], motion: Any, scene: Any, title: str | None) -> Path:
     """See `appell.report.handout`."""
     system = system_of(system, "ap.handout")
-    target = Path(path if path is not None else f"{_file_name(system.name)}.html").expanduser()
+    target = path_of(path if path is not None else f"{_file_name(system.name)}.html", "ap.handout")
     if target.suffix not in (".html", ".tex"):
         raise ModelError(f"a handout is a page or LaTeX: end '{target.name}' with .html or .tex")
     if not target.parent.is_dir():
-        raise FileNotFoundError(f"the folder {target.parent} does not exist; make it first")
+        raise MissingFile(f"the folder {target.parent} does not exist; make it first")
     found = model.derived(system, [forms] if isinstance(forms, str) else forms, getattr(motion, "pseudo", None))
     heading = title or system.name
     if target.suffix == ".html":

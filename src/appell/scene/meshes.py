@@ -3,27 +3,44 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
-from xml.etree.ElementTree import Element, ParseError, fromstring
+from xml.etree.ElementTree import Element
 
 import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import ModelError
+from appell.reading import shown
 from appell.scene.shapes import Array, Mesh
+from appell.tree.xml import parse_xml
 
 CELLS = 40
 """Vertices that share one of so many cells along the longest side become one, where a mesh has more than `MANY` triangles."""
 MANY = 1500
 
+LARGEST = 64 * 2**20  # bytes of a file: a scan of four million triangles in binary STL has 200 MB, and nobody draws it whole
+TRIANGLES = 2_000_000  # that a file may state: beyond it memory grows to gigabytes for a picture of some thousand
+
 
 def read_mesh(path: str | Path) -> Mesh:
-    """The triangles in a file, thinned; `ModelError` names a file that is missing or cannot be read."""
+    """The triangles in a file, thinned; `ModelError` names a file that is missing, too large or cannot be read."""
     path = Path(path).expanduser()
-    if not path.is_file():
-        raise ModelError(f"the mesh {path} is not there")
-    return _read(path, path.stat().st_mtime_ns)
+    if not is_file(path):
+        raise ModelError(f"the mesh {str(path)[:200]} is not there")
+    found = path.stat()
+    if found.st_size > LARGEST:
+        raise ModelError(f"the mesh {path} has over {LARGEST // 2**20} MB; thin it out, some {MANY} triangles are drawn of it")
+    return _read(path, found.st_mtime_ns)
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is an ordinary file of this name; no name has a zero in it, or thousands of letters."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
 
 
 @lru_cache(maxsize=256)
@@ -34,11 +51,17 @@ def _read(path: Path, _changed: int) -> Mesh:
         raise ModelError(f"the mesh {path.name} is of no known kind; {', '.join(readers)} are read")
     try:
         vertices, triangles = readers[suffix](path.read_bytes())
-    except (ValueError, IndexError, KeyError, AttributeError, struct.error, ParseError) as error:
-        raise ModelError(f"the mesh {path} cannot be read: {error}") from None
-    if not len(triangles) or not np.isfinite(vertices).all():
-        raise ModelError(f"the mesh {path} has no triangles, or points that are not finite")
-    return thinned(vertices, triangles)
+        if not len(triangles) or not abs(vertices).max() < 1e30:  # m; squares of it are finite
+            raise ValueError("it has no triangles, or points that are not finite")
+        return thinned(vertices, triangles)
+    except Exception as error:  # bytes from outside can be wrong in every way
+        raise ModelError(f"the mesh {path} cannot be read: {shown(str(error) or type(error).__name__)}") from None
+
+
+def _counted(sizes: Iterable[int]) -> None:
+    """Refuses what would make more triangles than there may be, before they are made."""
+    if sum(sizes) > TRIANGLES:
+        raise ValueError(f"it has over {TRIANGLES} triangles")
 
 
 def thinned(vertices: Array, triangles: NDArray[np.int_]) -> Mesh:
@@ -79,17 +102,19 @@ def _obj(data: bytes) -> tuple[Array, NDArray[np.int_]]:
         elif word[:1] == ["f"]:
             corner = [int(x.split("/")[0]) for x in word[1:]]
             corner = [k - 1 if k > 0 else len(vertices) + k for k in corner]
+            _counted((len(triangles), len(corner) - 2))
             triangles += [(corner[0], corner[i], corner[i + 1]) for i in range(1, len(corner) - 1)]
     return np.array(vertices, dtype=float).reshape(-1, 3), np.array(triangles, dtype=int).reshape(-1, 3)
 
 
 def _dae(data: bytes) -> tuple[Array, NDArray[np.int_]]:
-    """The geometries that the visual scene instantiates, with their transforms; up axis and unit as the file says."""
-    if b"<!ENTITY" in data:
-        raise ValueError("it declares entities")
-    root = fromstring(data.decode("utf-8", "replace"))
+    """The geometries that the visual scene instantiates, with their transforms; up axis and unit as the file says.
+
+    Read as robots are, without a document type and without namespaces: a long one would be written out for each element.
+    """
+    root = parse_xml(data, "the file")
     for element in root.iter():
-        element.tag = element.tag.rsplit("}", 1)[-1]
+        element.tag = element.tag.rsplit(":", 1)[-1]
     shapes = {g.get("id"): _dae_geometry(g) for g in root.iter("geometry")}
     found: list[tuple[Array, NDArray[np.int_]]] = []
 
@@ -97,6 +122,7 @@ def _dae(data: bytes) -> tuple[Array, NDArray[np.int_]]:
         here = above @ _dae_transform(node)
         for use in node.findall("instance_geometry"):
             vertices, triangles = shapes[(use.get("url") or "").lstrip("#")]
+            _counted((len(triangles), *(len(t) for _, t in found)))
             found.append((vertices @ here[:3, :3].T + here[:3, 3], triangles))
         for child in node.findall("node"):
             visit(child, here)
@@ -157,6 +183,7 @@ def _dae_geometry(geometry: Element) -> tuple[Array, NDArray[np.int_]]:
                 sizes = [3] * (len(index) // 3) if kind == "triangles" else [len(index)]
                 sizes = [int(x) for x in (counts.text or "").split()] if counts is not None else sizes
                 start = 0
+                _counted((len(triangles), *sizes))
                 for size in sizes:
                     face = index[start : start + size]
                     triangles += [[face[0], face[i], face[i + 1]] for i in range(1, size - 1)]

@@ -11,9 +11,10 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from appell.errors import ModelError
+from appell.reading import shown
 from appell.scene import shapes as draw
 from appell.scene.items import Item, Link, Numbers, Parts, Point, Resolve, _placed, _solid
-from appell.scene.meshes import read_mesh
+from appell.scene.meshes import is_file, read_mesh
 from appell.scene.shapes import PALETTE, Array, Mesh, Shape
 from appell.scene.solids import AXES, Box, Cylinder, Sphere
 from appell.tree import Tree
@@ -74,8 +75,10 @@ def _visuals(tree: Tree, notes: list[str]) -> Iterator[Item]:
             continue
         shown = link.findall("visual") or link.findall("collision")
         for visual in shown:
+            R, p = np.eye(3), np.zeros(3)
             try:
                 mesh = _geometry(visual.find("geometry"), path)
+                R, p = _origin(visual.find("origin"))
             except ModelError as error:
                 mesh = _instead(link, path)
                 what = "its collision shape is drawn" if mesh else "it is not drawn"
@@ -84,7 +87,6 @@ def _visuals(tree: Tree, notes: list[str]) -> Iterator[Item]:
                 continue
             material = visual.find("material")
             named = None if material is None else _colour(material) or colours.get(material.get("name"))
-            R, p = _origin(visual.find("origin"))
             yield Visual(frame, mesh, R, p, named or PALETTE[(k * 3 + 6) % len(PALETTE)])
 
 
@@ -97,21 +99,33 @@ def _instead(link: Element, path: Path) -> Mesh | None:
     return None
 
 
-def _floats(text: str | None, default: str) -> Array:
-    return np.array((text or default).split(), dtype=float)
+def _floats(element: Element, key: str, default: str) -> Array:
+    """The numbers of an attribute, as many as the default has; `ModelError` where they are not."""
+    text = element.get(key) or default
+    try:
+        values = np.array([float(word) for word in text.split()])
+    except ValueError:
+        values = np.zeros(0)
+    if len(values) != len(default.split()) or not (abs(values) < 1e30).all():  # squares of lengths in m are finite
+        raise ModelError(f"<{element.tag} {key}={shown(text)}> must be {len(default.split())} finite numbers")
+    return values
 
 
 def _origin(origin: Element | None) -> tuple[Array, Array]:
     if origin is None:
         return np.eye(3), np.zeros(3)
-    return np.asarray(from_rpy(_floats(origin.get("rpy"), "0 0 0").tolist()), dtype=float), _floats(origin.get("xyz"), "0 0 0")
+    return np.asarray(from_rpy(_floats(origin, "rpy", "0 0 0").tolist()), dtype=float), _floats(origin, "xyz", "0 0 0")
 
 
 def _colour(material: Element) -> str | None:
+    """#rrggbb of <color rgba=…>; None where it is missing or no colour."""
     colour = material.find("color")
     if colour is None:
         return None
-    r, g, b = (round(255 * min(max(x, 0.0), 1.0)) for x in _floats(colour.get("rgba"), "0.5 0.5 0.5 1")[:3])
+    try:
+        r, g, b = (round(255 * min(max(x, 0.0), 1.0)) for x in _floats(colour, "rgba", "0.5 0.5 0.5 1")[:3])
+    except ModelError:
+        return None
     return f"#{r:02x}{g:02x}{b:02x}"
 
 
@@ -120,34 +134,67 @@ def _geometry(geometry: Element | None, path: Path) -> Mesh | None:
     if shape is None:
         return None
     if shape.tag == "box":
-        return draw.box(_floats(shape.get("size"), "0.1 0.1 0.1"))
+        return draw.box(_floats(shape, "size", "0.1 0.1 0.1"))
     if shape.tag == "sphere":
-        return draw.sphere(float(shape.get("radius", 0.05)), marks=True)
+        return draw.sphere(float(_floats(shape, "radius", "0.05")[0]), marks=True)
     if shape.tag == "cylinder":
-        return draw.cylinder(float(shape.get("radius", 0.05)), float(shape.get("length", 0.1)), spokes=1)
+        radius, length = _floats(shape, "radius", "0.05"), _floats(shape, "length", "0.1")
+        return draw.cylinder(float(radius[0]), float(length[0]), spokes=1)
     if shape.tag == "mesh":
         mesh = read_mesh(mesh_path(shape.get("filename", ""), path))
-        return Mesh(mesh.vertices * _floats(shape.get("scale"), "1 1 1"), mesh.triangles, mesh.edges)
+        return Mesh(mesh.vertices * _floats(shape, "scale", "1 1 1"), mesh.triangles, mesh.edges)
     raise ModelError(f"the geometry <{shape.tag}> is of no known kind")
 
 
 def mesh_path(name: str, urdf: Path) -> Path:
-    """The file that `package://`, `file://` or a relative name means, seen from the folder of the robot file."""
-    if name.startswith("file://"):
-        return Path(name[7:])
-    if not name.startswith(("package://", "model://")):
-        return (urdf.parent / name) if not Path(name).is_absolute() else Path(name)
-    package, _, rest = name.split("://", 1)[1].partition("/")
-    variables = [os.environ.get(key, "") for key in ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH")]
-    roots = [folder for value in variables for folder in value.split(os.pathsep)]
-    above = urdf.resolve().parents
-    tries = [base / package / rest for base in above] + [base / rest for base in above if base.name == package]
-    tries += [base / "share" / package / rest for base in above]
-    tries += [Path(root) / sub / package / rest for root in roots if root for sub in ("", "share")]
-    found = next((path for path in tries if path.is_file()), None)
+    """The file that `package://`, `file://` or a relative name means, seen from the folder of the robot file.
+
+    A robot file names meshes in its own folder, in its package (the nearest folder above with a package.xml) and those beside
+    it, and in ROS_PACKAGE_PATH and AMENT_PREFIX_PATH. A name that leads elsewhere, by ../ or by links, is refused.
+    """
+    scheme, _, rest = name.partition("://")
+    if scheme in ("package", "model") and rest:
+        tries = _in_packages(rest, urdf)
+    else:
+        tries = [urdf.parent / (rest if scheme == "file" else name)]
+    found = next((path for path in tries if is_file(path)), None)
     if found is None:
-        raise ModelError(f"the mesh {name} is not there (looked from {urdf.parent} upwards and in ROS_PACKAGE_PATH)")
-    return found
+        raise ModelError(f"the mesh {_short(name)} is not there (looked from {urdf.parent} upwards and in ROS_PACKAGE_PATH)")
+    real = found.resolve()
+    if not any(real.is_relative_to(home) for home in _homes(urdf)):
+        raise ModelError(
+            f"the mesh {_short(name)} is not read: it is outside the folder {urdf.parent} and the robot's package (the nearest"
+            " folder above with a package.xml); put it there, or name its folder in ROS_PACKAGE_PATH"
+        )
+    return real
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 200 else f"{name[:200]} …"
+
+
+def _in_packages(rest: str, urdf: Path) -> list[Path]:
+    """Where package://NAME/… may be: in a folder above the robot called NAME, beside its package, or in ROS's folders."""
+    package, _, inside = rest.lstrip("/").partition("/")
+    above = urdf.resolve().parents
+    tries = [base / package / inside for base in above] + [base / inside for base in above if base.name == package]
+    tries += [base / "share" / package / inside for base in above]
+    return tries + [root / sub / package / inside for root in _ros_folders() for sub in ("", "share")]
+
+
+def _homes(urdf: Path) -> list[Path]:
+    """Folders whose files a robot file may name: its own, its package, packages beside it, and ROS's."""
+    own = urdf.resolve().parent
+    packages = [base for base in (own, *own.parents) if (base / "package.xml").is_file()]
+    if packages:
+        beside = [other for other in packages[0].parent.iterdir() if (other / "package.xml").is_file()]
+        return [own, packages[0], *(other.resolve() for other in beside), *_ros_folders()]
+    return [own, *_ros_folders()]
+
+
+def _ros_folders() -> list[Path]:
+    variables = [os.environ.get(key, "") for key in ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH")]
+    return [Path(folder).resolve() for value in variables for folder in value.split(os.pathsep) if folder]
 
 
 # -- a tree without geometry -------------------------------------------------------------------------------------------

@@ -31,6 +31,19 @@ MATHML = (
 )
 """What makes MathML look as the book sets it."""
 
+TAG = re.compile(r'</?([a-z]+)((?:\s+[\w:-]+="[^"<>]*")*)\s*/?>')
+ATTRIBUTE = re.compile(r'([\w:-]+)="')
+ELEMENTS = set(
+    "math mrow mi mo mn mtext mspace mfrac msqrt mroot msub msup msubsup munder mover munderover mtable mtr mtd mpadded"
+    " mphantom menclose mstyle mmultiscripts mprescripts none mfenced".split()
+)
+ATTRIBUTES = set(
+    "xmlns display class lspace rspace width height depth voffset fence stretchy symmetric minsize maxsize form separator"
+    " mathvariant accent accentunder movablelimits largeop linethickness columnalign rowspacing columnspacing displaystyle"
+    " scriptlevel notation rowlines columnlines open close separators columnspan rowspan bevelled mathcolor mathsize".split()
+)
+"""Elements and attributes of MathML that set formulas; links, styles and scripts are none of them."""
+
 
 def available() -> bool:
     """Whether formulas can be translated."""
@@ -48,10 +61,21 @@ def mathml(source: str, *, block: bool) -> str:
     source = ALIGNED.sub(lambda lines: re.sub(r"(?<!\\)&", "", lines[0]), source.strip())
     if block and r"\\" in source and r"\begin" not in source:
         source = rf"\begin{{align*}}{source}\end{{align*}}"
-    result = latex2mathml.converter.convert(source, display="block" if block else "inline")
+    try:
+        result = latex2mathml.converter.convert(source, display="block" if block else "inline")
+    except Exception:  # LaTeX that the translator does not know, as a file may have it
+        return f"<code>{escape(source)}</code>"
     for pattern, replacement in MATHML:
         result = re.sub(pattern, replacement, result)
-    return result
+    return result if is_plain(result) else f"<code>{escape(source)}</code>"
+
+
+def is_plain(result: str) -> bool:
+    """Whether all elements and attributes are those that set a formula: \\href, \\style and \\class would make others."""
+    tags, rest = TAG.findall(result), TAG.sub("", result)
+    attributes = (name for _, inside in tags for name in ATTRIBUTE.findall(inside))
+    known = all(name in ELEMENTS for name, _ in tags) and all(name in ATTRIBUTES for name in attributes)
+    return known and "<" not in rest and ">" not in rest
 
 
 __all__ = ["available", "mathml"]

@@ -22,7 +22,8 @@ from uuid import uuid4
 
 import numpy as np
 
-from appell.errors import ModelError
+from appell.errors import FileError, MissingFile, ModelError
+from appell.reading import path_of
 from appell.scene.film import Film
 from appell.scene.shapes import Array, Dot, Line, Mesh, Shaft, Solid, Track, Words
 from appell.show.camera import Camera
@@ -166,17 +167,17 @@ def player_page(film: Film, title: str) -> str:
 
 def write(path: str | os.PathLike[str], content: bytes | str) -> Path:
     """Writes under another name beside `path` and renames: what cannot be written leaves nothing behind."""
-    target = Path(path).expanduser()
+    target = path_of(path, "a page")
     if target.is_dir():
         raise ModelError(f"{target} is a folder; name a file in it")
     if not target.parent.is_dir():
-        raise FileNotFoundError(f"the folder {target.parent} does not exist; make it first")
+        raise MissingFile(f"the folder {target.parent} does not exist; make it first")
     draft = target.with_name(f".{target.stem}-{uuid4().hex[:12]}{target.suffix}")
     try:
         draft.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
         os.replace(draft, target)
     except OSError as error:
-        raise type(error)(error.errno, f"cannot be written ({error.strerror})", str(target)) from None
+        raise FileError(f"{target} cannot be written: {error.strerror or error}") from None
     finally:
         with suppress(FileNotFoundError):
             draft.unlink()

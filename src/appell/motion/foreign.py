@@ -1,0 +1,255 @@
+"""Files of motions, looked at before anything in them is decoded: they may come from anywhere.
+
+A motion is numbers over t with attributes beside them, and nothing else is read: no objects (whose codecs run what they find),
+no links to other files, no groups in groups, no filters but usual compressors, no sizes beyond `largest`. A compressed chunk
+that would unfold to more than its array says is refused by its header or by unfolding no more than that: memory stays bounded.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import stat
+import struct
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from appell.errors import ModelError
+from appell.reading import shown
+
+LARGEST = 4 * 2**30  # bytes of all arrays of a file, decoded: ten million samples of fifty quantities
+METADATA = 64 * 2**20  # bytes of one description of an array or of the attributes of a file
+CHUNKS = 1_000_000  # files or pieces that one array may be cut into
+NUMBERS = "iufb"  # kinds of NumPy's types that an array of a motion can have
+COMPRESSED = ("zstd", "gzip", "zlib", "blosc")
+
+
+def refuse_strange(path: Path, largest: int = LARGEST) -> None:
+    """`ModelError` that names what in the file is no part of a motion; nothing is decoded."""
+    if path.suffix == ".zarr":
+        _check_zarr(path, largest)
+    else:
+        _check_hdf5(path, largest)
+
+
+class _Budget:
+    """Bytes that the arrays of a file may still have."""
+
+    def __init__(self, path: Path, largest: int):
+        self.path, self.largest, self.used = path, largest, 0
+
+    def take(self, name: str, shape: Sequence[int], chunk: Sequence[int], size: int) -> int:
+        """The bytes of one chunk; refused where the array, the chunk or their number is too large."""
+        if not all(isinstance(n, int) and 0 <= n < 2**62 for n in (*shape, *chunk)) or len(shape) != len(chunk):
+            raise self.refusal(name, f"has the shape {shown(list(shape))} in chunks of {shown(list(chunk))}")
+        whole, one = math.prod(shape) * size, math.prod(max(n, 1) for n in chunk) * size
+        self.used += whole
+        if max(self.used, one) > self.largest:
+            raise self.refusal(
+                name, f"has {shown(list(shape))} numbers: with it the file has over {self.largest / 2**30:.3g} GiB; if that is"
+                " meant, load(path, largest=bytes) takes more",
+            )  # fmt: skip
+        if math.prod(-(-n // max(c, 1)) for n, c in zip(shape, chunk, strict=True)) > CHUNKS:
+            raise self.refusal(name, f"is cut into over {CHUNKS} chunks")
+        return one
+
+    def refusal(self, name: str, why: str) -> ModelError:
+        return ModelError(f"{self.path} is not read: '{shown(name)[1:-1]}' {why}")
+
+
+# -- Zarr --------------------------------------------------------------------------------------------------------------
+
+
+def _check_zarr(path: Path, largest: int) -> None:
+    """A store of versions 2 or 3: a group with arrays of numbers in it."""
+    budget = _Budget(path, largest)
+    if path.is_symlink() or not path.is_dir():
+        raise ModelError(f"{path} is no folder; a Zarr store is one")
+    for entry in os.scandir(path):
+        _refuse_links(budget, entry)
+        if entry.is_dir(follow_symlinks=False):
+            _check_zarr_array(budget, entry.name, Path(entry.path))
+        elif entry.stat(follow_symlinks=False).st_size > METADATA:
+            raise budget.refusal(entry.name, f"has over {METADATA // 2**20} MB of attributes")
+
+
+def _refuse_links(budget: _Budget, entry: os.DirEntry[str]) -> None:
+    mode = entry.stat(follow_symlinks=False).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise budget.refusal(entry.name, "is a link or no ordinary file; a store holds its own files")
+
+
+def _check_zarr_array(budget: _Budget, name: str, folder: Path) -> None:
+    stated = _metadata(budget, folder, name)
+    if stated.get("zarr_format") == 3:
+        if stated.get("node_type") != "array":
+            raise budget.refusal(name, "is a group inside the group; a motion has none")
+        kind, codecs = stated.get("data_type"), _codecs(stated)
+        grid = stated.get("chunk_grid")
+        chunk = grid.get("configuration", {}).get("chunk_shape") if isinstance(grid, Mapping) else None
+    else:
+        kind, chunk = stated.get("dtype"), stated.get("chunks")
+        used = [*(stated.get("filters") or ()), stated.get("compressor")]
+        codecs = ["bytes", *(c.get("id") if isinstance(c, Mapping) else c for c in used if c is not None)]
+    size = _size_of(kind)
+    if size is None:
+        raise budget.refusal(name, f"has the type {shown(kind)}; objects and text are not read, arrays of a motion are numbers")
+    compressors = [c for c in codecs[1:] if c != "crc32c"]
+    if codecs[:1] != ["bytes"] or len(compressors) > 1 or any(c not in COMPRESSED for c in compressors):
+        known = ", ".join(COMPRESSED)
+        raise budget.refusal(name, f"is written with the codecs {shown(codecs)}; numbers are read, with one of {known}")
+    if not isinstance(shape := stated.get("shape"), list) or not isinstance(chunk, list):
+        raise budget.refusal(name, f"has the shape {shown(stated.get('shape'))} in chunks of {shown(chunk)}")
+    limit = budget.take(name, shape, chunk, size)
+    for file in _files(budget, folder):
+        _check_chunk(budget, name, file, compressors[0] if compressors else None, limit)
+
+
+def _metadata(budget: _Budget, folder: Path, name: str) -> Mapping[str, Any]:
+    for file in ("zarr.json", ".zarray"):
+        place = folder / file
+        if place.is_symlink() or not place.is_file():
+            continue
+        if place.stat().st_size > METADATA:
+            raise budget.refusal(name, f"has over {METADATA // 2**20} MB of attributes")
+        try:
+            found = json.loads(place.read_bytes())
+        except (ValueError, RecursionError, OSError) as error:
+            raise budget.refusal(name, f"has a broken description, {file}: {shown(str(error))}") from None
+        if isinstance(found, Mapping):
+            return found
+    raise budget.refusal(name, "is no array: it has neither a zarr.json nor a .zarray")
+
+
+def _codecs(stated: Mapping[str, Any]) -> list[Any]:
+    if stated.get("storage_transformers"):
+        return ["storage_transformers"]
+    codecs = stated.get("codecs")
+    return [c.get("name") if isinstance(c, Mapping) else c for c in codecs] if isinstance(codecs, list) else [codecs]
+
+
+def _size_of(kind: Any) -> int | None:
+    """Bytes of one number of this type; None of everything that is no number."""
+    try:
+        found = np.dtype(kind) if isinstance(kind, str) else None
+    except TypeError:
+        found = None
+    return found.itemsize if found is not None and found.kind in NUMBERS else None
+
+
+def _files(budget: _Budget, folder: Path) -> Iterator[Path]:
+    """The chunks of an array: ordinary files, in folders of numbers, one for each dimension."""
+    waiting, seen = [(folder, 0)], 0
+    while waiting:
+        here, depth = waiting.pop()
+        for entry in os.scandir(here):
+            seen += 1
+            _refuse_links(budget, entry)
+            if seen > CHUNKS or depth > 34:  # NumPy's 32 dimensions, and the folder c
+                raise budget.refusal(folder.name, "has too many files or folders")
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append((Path(entry.path), depth + 1))
+            elif entry.name not in ("zarr.json", ".zarray", ".zattrs"):
+                yield Path(entry.path)
+
+
+def _check_chunk(budget: _Budget, name: str, file: Path, compressor: str | None, limit: int) -> None:
+    size = file.stat().st_size
+    if compressor is None:
+        held = size - 8  # a checksum at most
+    elif compressor in ("zstd", "blosc"):
+        with file.open("rb") as stream:
+            held = UNFOLDED[compressor](stream.read(18))
+    else:
+        held = unfolded_deflate(file.read_bytes(), limit) if size <= limit + 2**16 else size
+    if held > limit:
+        raise budget.refusal(name, f"has a chunk, {file.name}, that unfolds to more than the {limit} bytes of its array")
+
+
+def unfolded_zstd(head: bytes) -> float:
+    """The size that the header of a Zstandard frame states (RFC 8878, 3.1.1.1); infinite where it states none."""
+    if len(head) < 6 or head[:4] != b"\x28\xb5\x2f\xfd":
+        return math.inf
+    flag, single, dictionary = head[4] >> 6, head[4] >> 5 & 1, head[4] & 3
+    start, width = 5 + (not single) + (0, 1, 2, 4)[dictionary], (single, 2, 4, 8)[flag]
+    if width == 0 or len(head) < start + width:
+        return math.inf
+    return int.from_bytes(head[start : start + width], "little") + 256 * (width == 2)
+
+
+def unfolded_blosc(head: bytes) -> float:
+    """The size that the header of a Blosc buffer states."""
+    return struct.unpack("<I", head[4:8])[0] if len(head) >= 16 else math.inf
+
+
+def unfolded_deflate(data: bytes, limit: int) -> int:
+    """The size of what deflate (zlib's or gzip's) unfolds to; unfolds `limit` + 1 bytes at most."""
+    try:
+        return len(zlib.decompressobj(wbits=47).decompress(data, limit + 1))
+    except zlib.error:
+        return 0  # not deflate: the reader will say so
+
+
+UNFOLDED: Mapping[str, Callable[[bytes], float]] = {"zstd": unfolded_zstd, "blosc": unfolded_blosc}
+
+
+# -- NetCDF ------------------------------------------------------------------------------------------------------------
+
+
+def _check_hdf5(path: Path, largest: int) -> None:
+    """A NetCDF-4 file: an HDF5 group with datasets of numbers in it."""
+    import h5py
+
+    budget = _Budget(path, largest)
+    with path.open("rb") as stream:
+        if stream.read(8) != b"\x89HDF\r\n\x1a\n":
+            raise ModelError(f"{path} cannot be read as .nc: it is no NetCDF-4 file, motion.save writes those")
+    with h5py.File(path, "r") as file:
+        _check_attributes(budget, "the file", file)
+        for name in map(str, file):
+            if not isinstance(file.get(name, getlink=True), h5py.HardLink):
+                raise budget.refusal(name, "is a link, to another place or another file; a motion has none")
+            if file.get(name, getclass=True) is not h5py.Dataset:
+                raise budget.refusal(name, "is a group inside the group, or no array; a motion has none")
+            _check_dataset(budget, name, file[name])
+
+
+def _check_attributes(budget: _Budget, name: str, thing: Any) -> None:
+    from h5py import h5a  # type: ignore[attr-defined]
+
+    for i in range(h5a.get_num_attrs(thing.id)):
+        attribute = h5a.open(thing.id, index=i)
+        if attribute.get_storage_size() > METADATA or math.prod(attribute.shape or (0,)) > 2**16:
+            raise budget.refusal(name, f"has an attribute of over {METADATA // 2**20} MB")
+
+
+def _check_dataset(budget: _Budget, name: str, dataset: Any) -> None:
+    from h5py import h5z  # type: ignore[attr-defined]
+
+    _check_attributes(budget, name, dataset)
+    if dataset.shape is None or dataset.dtype.kind not in NUMBERS or dataset.dtype.hasobject:
+        raise budget.refusal(name, f"has the type {dataset.dtype}; arrays of a motion are numbers")
+    if dataset.external or dataset.is_virtual:
+        raise budget.refusal(name, "lies in another file; a motion lies in one")
+    limit = budget.take(name, dataset.shape, dataset.chunks or dataset.shape, dataset.dtype.itemsize)
+    plist = dataset.id.get_create_plist()
+    filters = [plist.get_filter(i)[0] for i in range(plist.get_nfilters())]
+    known = {h5z.FILTER_DEFLATE, h5z.FILTER_SHUFFLE, h5z.FILTER_FLETCHER32}
+    if set(filters) - known or filters.count(h5z.FILTER_DEFLATE) > 1:
+        raise budget.refusal(name, f"is written with the HDF5 filters {filters}; deflate, shuffle and checksums are read")
+    for i in range(dataset.id.get_num_chunks() if filters else 0):
+        stored = dataset.id.get_chunk_info(i)
+        if stored.size > limit + 2**16:
+            raise budget.refusal(name, f"has a chunk of {stored.size} bytes, more than the {limit} of its array")
+        if h5z.FILTER_DEFLATE in filters:
+            _, data = dataset.id.read_direct_chunk(stored.chunk_offset)
+            if unfolded_deflate(data, limit + 4) > limit + 4:  # a checksum of four bytes may be inside
+                raise budget.refusal(name, f"has a chunk that unfolds to more than the {limit} bytes of its array")
+
+
+__all__ = ["LARGEST", "refuse_strange"]
