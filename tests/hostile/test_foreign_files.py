@@ -289,7 +289,7 @@ def test_visual_numbers_that_are_none_are_noted_and_the_rest_is_drawn(tmp_path):
         for xyz, rpy, shape, rgba in [
             ("0 0 0", "0 0 0", '<box size="a b c"/>', "1 0 0 1"), ("0 0", "0 0 0", '<box size="1 1 1"/>', "1 0 0 1"),
             ("0 0 0", "nan 0 0", '<box size="1 1 1"/>', "1 0 0 1"), ("0 0 0", "0 0 0", '<sphere radius="1e999"/>', "x"),
-            ("0 0 0", "0 0 0", '<sphere radius="two"/>', "nan nan nan 1"), ("0 0 0", "0 0 0", '<box size="1 1 1"/>', "nan 2 3 4"),
+            ("0 0 0", "0 0 0", '<sphere radius="two"/>', "nan 0 0 1"), ("0 0 0", "0 0 0", '<box size="1 1 1"/>', "nan 2 3 4"),
         ]
     )  # fmt: skip
     inertial = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'

@@ -14,6 +14,7 @@ from appell.report.server import Guard, policy, redirect
 
 PORT, TOKEN = 8123, "the-token"
 HERE = f"127.0.0.1:{PORT}"
+OPENED = {"http": {"type": "http.response.start", "status": 200, "headers": []}, "websocket": {"type": "websocket.accept"}}
 
 
 def answer(kind: str = "http", *, query: str = f"token={TOKEN}", **headers: str) -> list[dict[str, Any]]:
@@ -21,8 +22,7 @@ def answer(kind: str = "http", *, query: str = f"token={TOKEN}", **headers: str)
     sent: list[dict[str, Any]] = []
 
     async def application(scope: Any, receive: Any, send: Any) -> None:
-        opened = {"http": {"type": "http.response.start", "status": 200, "headers": []}, "websocket": {"type": "websocket.accept"}}
-        await send(opened[kind])
+        await send(OPENED[kind])
 
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)
