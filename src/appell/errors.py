@@ -74,6 +74,7 @@ class Status(IntEnum):
     ACCUMULATION = 14
     REACTION = 15
     FRICTION = 16
+    JUMP = 17  # never from compiled code: at a break of the model something jumps that no motion can follow
     CONTROL = 12  # never from compiled code: the user's function did not answer
     CANCELLED = 20  # of a run among many that was not made, or not finished, when they were stopped
     REFUSED = 21  # of a run among many whose start cannot be used
@@ -101,6 +102,7 @@ STATUS_TEXT = {
     Status.REACTION: "the reactions are not determined: a force contains the multiplier of a constraint, and no reaction, or"
     " more than one, satisfies that law here (I − ∂F/∂Λ is singular, or Newton's iteration for Λ does not settle; Painlevé)",
     Status.FRICTION: "dry friction does not determine the motion any further",
+    Status.JUMP: "a constraint jumps with time: no motion can follow it",
     Status.CONTROL: "the control did not answer with values of its inputs",
     Status.CANCELLED: "not finished: the runs were stopped from outside",
     Status.REFUSED: "the start cannot be used",

@@ -150,8 +150,21 @@ class _Journey:
     def _arrive(self) -> Status:
         """The mode of the start: blows first where it moves into a face, then the contacts that hold."""
         at = self._instant()
+        if self.trace.broken is not None:
+            self._let_go(at, [i for i in self.trace.resting if i not in at.on()])
+            self.trace.broken = None
         status = self._strike_all(at, at.approaching)
         return self._settle() if status is Status.OK else status
+
+    def _let_go(self, at: Instant, faces: list[int]) -> None:
+        """Faces that have jumped away at a break."""
+        trace = self.trace
+        if not faces:
+            return
+        trace.contacts.append((trace.t, tuple(i for i in self.contacts if i not in faces)))
+        trace.asleep = tuple(i for i in trace.asleep if i not in faces)
+        for face in faces:
+            trace.record(face, Kind.LEAVING, 0.0, float(at.g_d[face]), 0.0)
 
     def _switch(self, face: int, kind: Kind) -> Status:
         trace = self.trace

@@ -21,6 +21,7 @@ from appell.ensembles.walls import no_walls, wall_functions
 from appell.errors import ModelError, Status
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, apply, column, depends, substitute, take
+from appell.model.breaks import breaks_of
 from appell.model.jumps import dry_friction
 from appell.normal_form.flow import Flow, State, flow, inputs_of
 from appell.remember import kept_in
@@ -68,6 +69,8 @@ def why_not(run: Run, order: Order) -> str | None:
         return "the system has unilateral constraints and time runs backwards"
     if run.system.frictions:
         return "the system has friction"
+    if breaks_of(run.system):
+        return "forces or constraints jump or bend with time"
     if run.form.law is not None or run.form.face_law is not None:
         return "forces contain multipliers"
     if run.form.gauss:

@@ -17,6 +17,7 @@ from appell.ensembles.reduce import Reduction
 from appell.errors import STATUS_TEXT, AppellError, Status
 from appell.model.jumps import dry_friction
 from appell.normal_form.flow import Flow
+from appell.simulate.loop.broken import BreakLoop
 from appell.simulate.loop.guarded import RankedLoop
 from appell.simulate.loop.prepare import prepare
 from appell.simulate.loop.task import Loop, Task
@@ -82,7 +83,7 @@ def _made(run: Run, order: Order, k: int, q: Array, v: Array, halt: Reporter) ->
     method = "dop853" if order.method == "rk4" else order.method
     flow, loop = prepare(run, None, method, order.corner)
     if flow.guarded is not None and method not in STIFF and not run.system.unilateral:
-        loop = RankedLoop(loop, run.form, flow, sizes)
+        loop = loop.ranked(sizes) if isinstance(loop, BreakLoop) else RankedLoop(loop, run.form, flow, sizes)
     n, watched = run.form.nq + run.form.nv, bool(order.kept.reductions or order.kept.section)
     task = Task(
         t0=t0, z0=np.concatenate([q, v, np.zeros(flow.nz - n)]), t_end=end, p=run.p, rtol=order.rtol, atol=order.atol,

@@ -96,14 +96,17 @@ def look(run: Any) -> Callable[[Array, Array, Array], dict[str, Array]]:
 
 def accelerations_of(run: Any) -> Callable[[ArrayLike, ArrayLike, ArrayLike], tuple[Array, Array]]:
     """(t, q, v) → (a, Λ) of a run, for one state or a batch: in the mode that holds there."""
+    from appell.simulate.loop.broken import BreakLoop
     from appell.simulate.loop.prepare import prepare
 
-    loop = prepare(run, None, "dop853", "raise").loop
+    whole = prepare(run, None, "dop853", "raise").loop
+    loop = whole.loop if isinstance(whole, BreakLoop) else whole
     assert isinstance(loop, FrictionLoop)
 
     def one(t: float, q: Array, v: Array) -> tuple[Array, Array]:
         z = np.concatenate([q, v, np.zeros(loop.functions.flow.nz - len(q) - len(v))])
-        journey = Journey(loop, (task := Task(t0=t, z0=z, t_end=t + 1.0, p=run.p)), task.trace())
+        p = whole.branches.parameters(run.p, t) if isinstance(whole, BreakLoop) else run.p
+        journey = Journey(loop, (task := Task(t0=t, z0=z, t_end=t + 1.0, p=p)), task.trace())
         journey.arrive_without_blows()
         assert journey.answer is not None
         return journey.answer.x, journey.answer.lam[: loop.functions.layout.m]

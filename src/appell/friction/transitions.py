@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +15,7 @@ from appell.friction.decide import Undetermined, decide, dependent
 from appell.friction.directions import refined
 from appell.friction.guards import HIT, SIGN, STOP, Guard
 from appell.friction.mode import STICK, Mode
+from appell.friction.place import AT_REST, SMALL
 from appell.friction.problem import Answer, Problem
 from appell.friction.programme import matters
 from appell.notes import Note
@@ -26,6 +28,9 @@ class Transitions(Blows):
 
     def _arrive(self) -> None:
         """The mode of the start, unless it is known."""
+        if self.trace.modes and self.trace.broken is not None:
+            self._reread(self.trace.broken)
+            return
         if self.trace.modes and self.trace.decided_with is not None and not np.array_equal(self.p, self.trace.decided_with):
             self._settle(set(self.mode.closed), stopped=None)  # under other parameters: what a control gives has changed
             return
@@ -35,6 +40,21 @@ class Transitions(Blows):
         if at.approaching:
             self._strike(at, at.approaching)
         self._settle(set(), stopped=None)
+
+    def _reread(self, before: Array) -> None:
+        """The mode after a break, before which parameters were others: faces whose rate has jumped are struck or let go, and
+        what stuck slides from here on where the jump is one of its slip."""
+        at, nq, nv = self._instant(), self.form.nq, self.form.nv
+        self._problem()
+        slip, sizes, q, v = self.slip, self.sizes, self.trace.z[:nq].copy(), self.trace.z[nq : nq + nv].copy()
+        _, out = self.loop.functions.problem(self.trace.t, q, v, before, SMALL**2 * self.largest)
+        moved = np.abs(slip - out["s"]) > AT_REST * (sizes + out["s_size"])
+        jumped = {i for i in range(self.own.count) if moved[self.own.columns(i)].any()}
+        landed = self._strike(at, at.approaching) if at.approaching else set()
+        now, struck = self._instant(), bool(at.approaching)
+        kept = {i for i in self.mode.closed if i in now.on() and now.g_d[i] <= 2 * now.slow[i]}
+        self.trace.broken = None
+        self._settle({*kept, *landed}, stopped=None, struck=struck, jumped=jumped)
 
     def arrive_without_blows(self) -> None:
         """The mode of a state as it is."""
@@ -61,8 +81,11 @@ class Transitions(Blows):
         kept = {i for i in self.mode.closed if now.g_d[i] <= 2 * now.slow[i]}  # the blow may have lifted others
         self._settle({*kept, *landed}, stopped=None, struck=bool(hits))
 
-    def _settle(self, closed: set[int], stopped: int | None, *, struck: bool = False) -> None:
-        """Slip that has vanished is set to zero, and the next mode is found. After a blow what stuck may slide."""
+    def _settle(
+        self, closed: set[int], stopped: int | None, *, struck: bool = False, jumped: Collection[int] = ()
+    ) -> None:  # fmt: skip
+        """Slip that has vanished is set to zero, and the next mode is found. After a blow what stuck may slide, and so may
+        the frictions whose slip has `jumped`."""
         trace, own = self.trace, self.own
         at = self._instant()
         faces = sorted({i for i in (*closed, *at.on()) if abs(at.g_d[i]) <= at.slow[i] or i in closed})
@@ -70,7 +93,7 @@ class Transitions(Blows):
         was = trace.modes[-1][1].rubs if trace.modes and not struck else None
         resting = [
             i for i in range(own.count) if not own.smooth[i]
-            and (i == stopped or (was is not None and was[i].state == STICK) or self._still(i))
+            and (i == stopped or (was is not None and was[i].state == STICK and i not in jumped) or self._still(i))
         ]  # fmt: skip
         self._stop(problem, resting, faces if not closed else sorted(closed))
         problem = self._problem()

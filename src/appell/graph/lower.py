@@ -48,6 +48,7 @@ FUNCTIONS: dict[type, Callable[..., ca.SX]] = {
     sympy.floor: ca.floor,
     sympy.ceiling: ca.ceil,
     sympy.Mod: lambda a, b: a - b * ca.floor(a / b),
+    sympy.frac: lambda x: x - ca.floor(x),
     sympy.Min: lambda *xs: _fold(ca.fmin, xs),
     sympy.Max: lambda *xs: _fold(ca.fmax, xs),
     sympy.Heaviside: lambda x, half=0.5: ca.if_else(x > 0, 1, ca.if_else(x < 0, 0, half)),

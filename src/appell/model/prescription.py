@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import sympy
@@ -184,18 +184,23 @@ def jets(values: Mapping[Prescribed, Expr]) -> dict[Prescribed, Expr]:
 
 def put(value: Any, table: Mapping[Any, Any]) -> Any:
     """The same thing with expressions written in for symbols, wherever they stand; names stay."""
+    return transformed(value, lambda expr: expr.xreplace(table))
+
+
+def transformed(value: Any, change: Callable[[Any], Any]) -> Any:
+    """The same thing with every expression in it changed; names stay."""
     if isinstance(value, sympy.MatrixBase):
-        return value.applyfunc(lambda entry: entry.xreplace(table))
+        return value.applyfunc(change)
     if isinstance(value, sympy.Basic):
-        return value.xreplace(table)
+        return change(value)
     if isinstance(value, Mapping):
-        return {key: put(entry, table) for key, entry in value.items()}
+        return {key: transformed(entry, change) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)(put(entry, table) for entry in value)
+        return type(value)(transformed(entry, change) for entry in value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         twin = copy.copy(value)
         for field in dataclasses.fields(value):
-            object.__setattr__(twin, field.name, put(getattr(value, field.name), table))
+            object.__setattr__(twin, field.name, transformed(getattr(value, field.name), change))
         return twin
     return value
 

@@ -29,6 +29,7 @@ from appell.motion.reactions import solved
 from appell.motion.record import Array, Drift, Series, subdivided, unknown_name
 from appell.notes import Note
 from appell.simulate.control.held import HeldRun, Readings
+from appell.simulate.loop.branches import Branches, branch_times, branches_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,6 +67,8 @@ class Motion(OfSystem):
     modes: (time, s; what faces and frictions do from then on, `appell.friction.mode.Mode`), where there is friction.
     lost: (k,) work that friction has dissipated, J; found between the samples where it is not given.
     readings: what a control answered, and when.
+    breaks: (n,) times at which forces or constraints jump or bend with time, s, in the order in which they were passed. Of two
+        samples at one of them the first is before it.
     notes: what a reader should know, each a `Note` (a str with .time, .kind, .constraints); those of the run come first.
     doubts: sentences that speak against the motion; `ok` is False where there are any.
     origin: the beginning of the run; the first sample unless given.
@@ -89,6 +92,7 @@ class Motion(OfSystem):
     modes: tuple[tuple[float, Mode], ...] = ()
     lost: Array | None = None
     readings: Readings | None = None
+    breaks: Array = field(default_factory=lambda: np.zeros(0))
     notes: tuple[Note, ...] = ()
     doubts: tuple[str, ...] = ()
     origin: State | None = None
@@ -196,7 +200,7 @@ class Motion(OfSystem):
     def _solved(self) -> tuple[Array, ...]:
         """Accelerations, multipliers of the constraints, of the faces, and of the frictions where there are any."""
         if self.system.frictions:
-            return along(self.run, self.modes, self.t, self.q, self.v, self._held)
+            return along(self._evaluator, self.modes, self.t, self.q, self.v, self._held)
         return solved(self, self._run_at)
 
     def _evaluate(self, *names: str) -> Mapping[str, Array]:
@@ -204,13 +208,29 @@ class Motion(OfSystem):
 
     def _run_at(self, contacts: tuple[int, ...] = (), here: Any = slice(None)) -> Run:
         """What evaluates the samples `here` in contact with some faces, under the inputs that hold there."""
-        run = self.run.in_contact(contacts) if contacts else self.run
+        run = self._evaluator.in_contact(contacts) if contacts else self._evaluator
         return run if self._held is None else HeldRun.of(run, self._held[here])
 
     @cached_property
     def _held(self) -> Array | None:
-        """All parameters at each sample, (k, parameters); None where they are those of the run."""
-        return None if self.readings is None else self.readings.parameters_at(self.t)
+        """All parameters of the evaluator at each sample, (k, parameters); None where they are those of the run."""
+        p = None if self.readings is None else self.readings.parameters_at(self.t)
+        if self._branches is None:
+            return p
+        return self._branches.parameters(self.run.p if p is None else p, branch_times(self.breaks, self._ends, self.t))
+
+    @cached_property
+    def _branches(self) -> Branches | None:
+        return branches_of(self.run) if len(self.breaks) else None
+
+    @property
+    def _evaluator(self) -> Run:
+        """The run, or where breaks were passed that in which branches are data."""
+        return self.run if self._branches is None else self._branches.run
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        return self.span or (float(self.t[0]), float(self.t[-1]))
 
     # -- verification --------------------------------------------------------------------------------------------------
 
@@ -223,7 +243,10 @@ class Motion(OfSystem):
         """T, V, H at the beginning of the run and at the samples, (1 + k,), J."""
         t0, q0, v0 = self._origin
         t, q, v = np.concatenate([[t0], self.t]), np.vstack([q0, self.q]), np.vstack([v0, self.v])
-        run = self.run if self._held is None else HeldRun.of(self.run, np.vstack([self.run.p, self._held]))
+        run, p = self._evaluator, self.run.p
+        if self._branches is not None:
+            p = self._branches.parameters(p, float(branch_times(self.breaks, self._ends, np.array([t0]))[0]))
+        run = run if self._held is None else HeldRun.of(run, np.vstack([p, self._held]))
         return run.evaluate(t, q, v, ("T", "V", "H"))
 
     @property
@@ -271,7 +294,7 @@ class Motion(OfSystem):
 
     def at(self, times: ArrayLike) -> Motion:
         """The motion at other times within the run, s; one time or several, in any order."""
-        first, last = self.span or (float(self.t[0]), float(self.t[-1]))
+        first, last = self._ends
         low, high, way = min(first, last), max(first, last), 1.0 if last >= first else -1.0
         times = np.atleast_1d(np.asarray(times, dtype=float))
         slack = NOISE * max(abs(low), abs(high))

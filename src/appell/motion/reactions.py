@@ -68,7 +68,7 @@ def _by_least_norm(motion: Motion, run: Run, contacts: tuple[int, ...], here: An
     for k in np.flatnonzero(~np.isfinite(lam).all(axis=1)):
         i = here[k]
         p = run.p if run.p.ndim == 1 else run.p[k]
-        at = Instant.at(motion.run.form, float(motion.t[i]), motion.q[i].copy(), motion.v[i].copy(), p)
+        at = Instant.at(motion._evaluator.form, float(motion.t[i]), motion.q[i].copy(), motion.v[i].copy(), p)
         a[i], lam[k] = at.reactions(contacts)
 
 

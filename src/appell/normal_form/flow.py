@@ -137,7 +137,7 @@ def acceleration(form: NormalForm, policies: Policies) -> Function:
 def flow(form: NormalForm, policies: Policies, pseudo: Mapping[str, Value] | None = None, *, work: bool | None = None) -> Flow:
     """The flow of a normal form, in (q, v), made once, or in (q, π); w is kept where something does work, or as `work` says."""
     if pseudo is not None:
-        return _flow(form, policies, State.minimal(form, pseudo), minimal=True)
+        return _flow(form, policies, State.minimal(form, pseudo, work), minimal=True)
     return _full_flow(form, policies, work)
 
 
@@ -198,7 +198,7 @@ class State:
         return State(form.inputs["q"], v, _work(form, work), v, zeros(form.nv), Value.eye(form.nv))
 
     @staticmethod
-    def minimal(form: NormalForm, pseudo: Mapping[str, Value]) -> State:
+    def minimal(form: NormalForm, pseudo: Mapping[str, Value], work: bool | None = None) -> State:
         t, q, v = (form.inputs[x] for x in ("t", "q", "v"))
         expressions = column(*pseudo.values())
         A1, F, rest = form["A1"], jacobian(expressions, v), zeros(form.nv)
@@ -206,7 +206,7 @@ class State:
         u = symbols("pi", expressions.numel())
         right = column(-substitute(form["f1"], [v], [rest]), u - substitute(expressions, [v], [rest]))
         v_of_u = general_solve(column(A1, F), right)
-        return State(q, u, _work(form), v_of_u, along(expressions, [t, q], [1, form["qd"]]), F)
+        return State(q, u, _work(form, work), v_of_u, along(expressions, [t, q], [1, form["qd"]]), F)
 
 
 def _check_pseudo(form: NormalForm, A1: Value, F: Value) -> None:

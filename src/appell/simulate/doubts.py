@@ -43,6 +43,8 @@ def doubts_of(motion: Motion, *, fixed_step: bool) -> tuple[str, ...]:
         if motion.readings is not None:  # a sample at a reading stands before it or after it, which its time does not tell
             return tuple(_balance(motion, fixed_step))
         crossed = [] if fixed_step else _crossed(motion)
+        if len(motion.breaks):  # so does one at a break, unless all samples there are seen
+            return (*_balance(motion, fixed_step), *crossed, *_residual(motion))
         chosen = _spread(len(motion.t), SAMPLES)
         if _surely_fine(motion, chosen, fixed_step):
             return tuple(crossed)
@@ -124,7 +126,7 @@ def _residual(motion: Motion) -> list[str]:
     run = motion.run
     if not run.form.rows:
         return []
-    parts = run.evaluate(motion.t, motion.q, motion.v, RESIDUAL_PARTS)
+    parts = motion._run_at().evaluate(motion.t, motion.q, motion.v, RESIDUAL_PARTS)
     left = residuals_from(run.form, parts, motion.q, motion.v)
     # a row at rest in which nothing is but rounding has no size of its own: atol says what counts as nothing there
     nothing = FACTOR * motion.tolerances["atol"] * np.abs(parts["A"]).sum(axis=-1).max(axis=0)
@@ -147,11 +149,11 @@ def _crossed(motion: Motion) -> list[str]:
         return []
     chosen = _spread(len(motion.t), DISTANCES)
     t, q, v = motion.t[chosen], motion.q[chosen], motion.v[chosen]
-    near = motion.run.evaluate(t, q, v, ("g", "g_scale"))
+    near = motion._run_at(here=chosen).evaluate(t, q, v, ("g", "g_scale"))
     g, allowed = near["g"], (motion.tolerances["rtol"] + 1e-13) * near["g_scale"]
     worst, where = 1.0, None
     for k in np.flatnonzero((-g > CROSSED * allowed).any(axis=1)):  # normals, (faces, nv) a state, there alone
-        slope = np.abs(motion.run.evaluate(t[[k]], q[[k]], v[[k]], ("g_v",))["g_v"][0]).sum(axis=-1)
+        slope = np.abs(motion._run_at(here=chosen[[k]]).evaluate(t[[k]], q[[k]], v[[k]], ("g_v",))["g_v"][0]).sum(axis=-1)
         over = -g[k] / (CROSSED * (allowed[k] + motion.tolerances["atol"] * slope) + 1e-300)
         if over.max() > worst:
             worst, where = over.max(), (k, int(np.argmax(over)))

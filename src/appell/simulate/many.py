@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from appell.contact.functions import contact_functions
 from appell.errors import FormNotApplicable, SingularConfiguration, Status
 from appell.graph.fn import Fn
+from appell.model.breaks import breaks_of
 from appell.normal_form.flow import Flow, flow
 from appell.remember import kept_in
 from appell.simulate.loop.in_c import Call, CLoop
@@ -42,7 +43,7 @@ class Advanced(NamedTuple):
 
 def fitting_method(run: Run, periods: int) -> str:
     """ "taylor" for small smooth systems and much work, else "dop853"."""
-    if run.backend != "c" or periods < SERIES_FROM or run.system.frictions:
+    if run.backend != "c" or periods < SERIES_FROM or run.system.frictions or breaks_of(run.system):
         return "dop853"
     motion = flow(run.form, run.policies, work=False)
     if not isinstance(motion.rhs, Fn) or motion.rhs.operations > SERIES_SIZE:
@@ -86,7 +87,8 @@ class Many:
         self.task = Task(
             t0=0.0, z0=np.zeros(self.nz), t_end=1.0, p=run.p, rtol=rtol, atol=atol, max_steps=max_steps, keep_steps=False
         )
-        loop = None if run.system.frictions else _bare_loop(run, method)  # stick and slip are modes
+        alone = run.system.frictions or breaks_of(run.system)  # stick and slip are modes, and breaks are met one by one
+        loop = None if alone else _bare_loop(run, method)
         self.call = Call(loop, self.task, self.task.trace()) if isinstance(loop, CLoop) else None
         if self.call is not None:
             self.call.give_room(ROOM)

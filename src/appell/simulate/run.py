@@ -14,6 +14,7 @@ from appell.backends import Call, backend_named, choose_backend, vm_function
 from appell.errors import STATUS_TEXT, BackendUnavailable, ModelError, SingularConfiguration, Status
 from appell.graph import Fn
 from appell.model import System
+from appell.model.breaks import BRANCH_TIME
 from appell.model.described import system_of
 from appell.model.friction import refuse_friction
 from appell.model.jumps import dry_friction
@@ -234,7 +235,8 @@ class Run:
         """The differential equation of the state, in velocities or in pseudo-velocities."""
         refuse_friction(self.system, "this")
         lowered = None if pseudo is None else self.form.lowered_values(pseudo, self.system)
-        return flow(self.numbered, self.policies, lowered)
+        jumps = BRANCH_TIME in self.system.potential.free_symbols  # a potential does work at breaks, if at no other time
+        return flow(self.numbered, self.policies, lowered, work=jumps or None)
 
 
 def _restored(

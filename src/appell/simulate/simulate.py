@@ -40,6 +40,7 @@ from appell.simulate.arguments import (
 from appell.simulate.control.reader import Control, Reader
 from appell.simulate.control.sampled import SampledLoop
 from appell.simulate.doubts import doubts_of
+from appell.simulate.loop.broken import BreakLoop
 from appell.simulate.loop.guarded import RankedLoop
 from appell.simulate.loop.prepare import CORNERS, Prepared, methods, prepare
 from appell.simulate.loop.task import Loop, Task
@@ -136,7 +137,7 @@ def simulate(
     flow, loop = prepare(run, pseudo, chosen, corner)
     guarded = flow.guarded is not None and chosen not in STIFF and step is None
     if guarded:
-        loop = RankedLoop(loop, run.form, flow, sizes)
+        loop = loop.ranked(sizes) if isinstance(loop, BreakLoop) else RankedLoop(loop, run.form, flow, sizes)
     z0 = _pack(run, flow, pseudo, t0, q, v)
     task = Task(
         t0=t0, z0=z0, t_end=t1, p=run.p, rtol=rtol, atol=fitting(atol, len(z0)),
@@ -282,7 +283,7 @@ def _motion(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, facts: _
         pseudo=facts.pseudo, origin=facts.origin,
         span=(task.t0, trace.t), events=trace.sorted_events(),
         contacts=tuple(trace.contacts), modes=tuple(trace.modes), lost=z[:, -2].copy() if trace.modes else None,
-        readings=readings,
+        readings=readings, breaks=np.array(trace.breaks),
         notes=(*run.notes, *trace.notes),
     )  # fmt: skip
     if trace.status is Status.OK:

@@ -21,6 +21,8 @@ from appell.friction.steps import served, steps_interface, steps_text
 from appell.normal_form.flow import Flow, flow
 from appell.normal_form.solved import Function, status_of
 from appell.remember import kept_in
+from appell.simulate.loop.branches import branches_of
+from appell.simulate.loop.broken import BreakLoop
 from appell.simulate.loop.header import NEWTON, QUADRATIC, ROUNDING, UNNOTICED
 from appell.simulate.loop.in_c import CDEF, CLoop
 from appell.simulate.loop.in_python import PyLoop
@@ -50,6 +52,13 @@ class Prepared(NamedTuple):
 
 def prepare(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str) -> Prepared:
     """The loop of a system with its parameters."""
+    if (branches := branches_of(run)) is None:
+        return _prepared(run, pseudo, method, corner)
+    flow, loop = _prepared(branches.run, pseudo, method, corner)
+    return Prepared(run.flow(pseudo) if flow.minimal else flow, BreakLoop(loop, branches, flow))
+
+
+def _prepared(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str) -> Prepared:
     laws = run.form.face_law is not None or run.form.law is not None
     if run.system.frictions or (run.system.unilateral and laws):
         return with_friction(run, pseudo, method, corner)

@@ -105,6 +105,8 @@ class Trace:
     landings: (faces,) when each face was last landed on, s, −∞: never; None where compiled code changes no modes.
     stalled, switched: changes of mode at one time, s, and that time.
     touching: free faces on which it stands. switch: (face, kind) behind the status SWITCH.
+    breaks: times at which the model jumped; broken: the parameters before a jump that no loop has answered yet; branch_time: a
+        time inside the stretch between two breaks in which it stands.
     notes: what a reader of the motion should know.
     readings, failure: what a control answered, or why it did not.
     """
@@ -126,6 +128,9 @@ class Trace:
         self.touching: set[int] = set()
         self.switch: tuple[int, Kind] | None = None
         self.counting: tuple[Any, ...] = ()  # impacts, and how soon they follow each other: see `switch.c.in`
+        self.breaks: list[float] = []
+        self.broken: Array | None = None
+        self.branch_time: float | None = None
         self.notes: list[Note] = []
         self.sigma = 0.0  # the largest that the guard of rank has seen
         self.readings: Readings | None = None

@@ -1,0 +1,289 @@
+"""Breaks: times, read off a model, at which something in it jumps or bends.
+
+    Piecewise((F, t < t1), (0, True))    Heaviside(t − t1)    floor(t/T)    Mod(t, T)    |t − t1|    max, min    sign(sin(ω t))
+
+Between two breaks each of these is one smooth branch. Every time loop stops at a break and goes on with the branches after it.
+So that no step reads a branch of the other side, the system that is run (`branched`) decides them at a time τ inside the stretch
+between two breaks, a parameter of its own:
+
+    t < t1  →  τ < t1        floor(t/T)  →  floor(τ/T)        |t − t1|  →  (t − t1) sign(τ − t1)
+
+A break is where a phase u = a t + b reaches zero or, where it is periodic, any whole number; a and b are made of parameters and
+of branches, so that each run may have pulses at times of its own, and pulses may be nested. Knots of tables are breaks, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import sympy
+from sympy import Expr
+from sympy.core.relational import Relational
+
+from appell.jets import Parameter, nodes_of, t
+from appell.model.jumps import KINKED
+from appell.model.prescription import transformed
+from appell.model.system import System
+from appell.remember import remembered
+from appell.tabulated import Pieces, Tabulated
+
+BRANCH_TIME = Parameter("time of branches", real=True)
+"""τ, a time between the last break and the next one, at which branches are decided."""
+FAR = 1e30
+"""A time, s, that stands for none; single precision has it, too."""
+SLACK = 16
+"""A break nearer to t than so many roundings of the terms that it is made of is one at t itself."""
+
+_SWITCHES = (*KINKED, sympy.frac, Relational, Tabulated)
+_INVERSES: dict[Any, Any] = {sympy.exp: sympy.log, sympy.log: sympy.exp, sympy.tanh: sympy.atanh, sympy.atan: sympy.tan,
+                             sympy.sinh: sympy.asinh, sympy.asinh: sympy.sinh, sympy.erf: sympy.erfinv}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Phase:
+    """u = a t + b: a break where it is zero; where `whole`, at every whole number."""
+
+    value: Expr
+    whole: bool = False
+
+
+@dataclass(frozen=True)
+class Breaks:
+    """The breaks of a system: phases, whose own branches are decided at `BRANCH_TIME`, and knots of tables, s.
+
+    `unread`: functions of time alone, and of parameters, whose breaks cannot be read off.
+    """
+
+    phases: tuple[Phase, ...] = ()
+    knots: tuple[float, ...] = ()
+    unread: tuple[Expr, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.phases or self.knots)
+
+    def following(self, direction: int, eps: float) -> tuple[Expr, dict[Any, Any]]:
+        """The first break after t, or before it where direction is −1, in t and letters; letter → expression in t, parameters
+        and the letters before it. ±`FAR` where there is none; eps: the relative spacing of the numbers that compute it.
+        """
+        letters: dict[Any, Any] = {}
+        slack = self._slack(eps, letters)
+        lines = [_line(phase, t + direction * slack, letters) for phase in self.phases]
+        lines += [_Line(sympy.Integer(1), sympy.Float(-knot), False) for knot in self.knots]
+        found = [direction * line.reached(direction, slack) for line in lines]
+        return direction * sympy.Min(*found, sympy.Float(FAR), evaluate=False), letters
+
+    def _slack(self, eps: float, letters: dict[Any, Any]) -> Expr:
+        """How near to t a break is one at t, s."""
+        sizes: list[Any] = [sympy.Float(max(map(abs, self.knots), default=0.0))]
+        for phase in self.phases:
+            a, b, _ = _line(phase, t, letters)
+            size = _letter(letters, sum((sympy.Abs(term) for term in sympy.Add.make_args(letters[b])), sympy.Integer(0)))
+            sizes.append(sympy.Piecewise((size / sympy.Abs(a), sympy.Ne(a, 0)), (0, True)))
+        return _letter(letters, SLACK * sympy.Float(eps) * (sympy.Abs(t) + sympy.Max(*sizes, evaluate=False)))
+
+
+class _Line(NamedTuple):
+    """a t + b with numbers for its branches."""
+
+    a: Any
+    b: Any
+    whole: bool
+
+    def reached(self, direction: int, slack: Any) -> Any:
+        """The first time, further than `slack` from t, at which it is zero, or a whole number; ±FAR where there is none."""
+        a, b, far = self.a, self.b, sympy.Float(direction * FAR)
+        if not self.whole:
+            return sympy.Piecewise((-b / a, direction * (-b / a - t) > slack), (far, True))
+        here, near = a * t + b, sympy.Abs(a) * slack
+        rises, falls = (sympy.floor(here + near) + 1 - b) / a, (sympy.ceiling(here - near) - 1 - b) / a
+        return sympy.Piecewise((rises, direction * a > 0), (falls, direction * a < 0), (far, True))
+
+
+def _line(phase: Phase, time: Any, letters: dict[Any, Any]) -> _Line:
+    """With its branches decided at a time; a and b are letters, so that SymPy divides by no branch in which a is zero."""
+    a, b = phase.value.diff(t), phase.value.xreplace({t: sympy.Integer(0)})
+    return _Line(*(_letter(letters, part.xreplace({BRANCH_TIME: time})) for part in (a, b)), phase.whole)
+
+
+def _letter(letters: dict[Any, Any], expr: Any) -> Any:
+    letter = sympy.Dummy(real=True)
+    letters[letter] = expr
+    return letter
+
+
+@remembered
+def breaks_of(system: System) -> Breaks:
+    """The breaks of a system whose prescribed functions have their values."""
+    return _read(system)[1]
+
+
+@remembered
+def branched(system: System) -> System:
+    """The system with its branches decided at `BRANCH_TIME`, which is one more of its parameters."""
+    return system.replace(**_read(system)[0])
+
+
+@remembered
+def _read(system: System) -> tuple[dict[str, Any], Breaks]:
+    """The arguments of the branched system, and the breaks."""
+    reader = _Reader()
+    written = {key: value for key, value in system._given.items() if key != "prescription"}
+    given = transformed(written, reader)
+    return {**given, "prescription": system.prescription}, reader.breaks
+
+
+class _Reader:
+    """expression → the same with its branches decided at `BRANCH_TIME`; what it meets on the way is kept."""
+
+    def __init__(self):
+        self.phases: dict[Phase, None] = {}
+        self.knots: set[float] = set()
+        self.unread: dict[Expr, None] = {}
+        self.known: dict[Any, Any] = {}
+
+    @property
+    def breaks(self) -> Breaks:
+        return Breaks(tuple(self.phases), tuple(sorted(self.knots)), tuple(self.unread))
+
+    def __call__(self, expr: Any) -> Any:
+        if t not in expr.free_symbols or not any(t in node.free_symbols for node in nodes_of(expr, *_SWITCHES)):
+            return expr
+        if expr not in self.known:
+            self.known[expr] = self._written(expr)
+        return self.known[expr]
+
+    def _written(self, expr: Any) -> Any:
+        if isinstance(expr, Tabulated):
+            self._table(expr)
+            return expr
+        if isinstance(expr, sympy.Mod):
+            a, b = expr.args
+            return self(a) - self(b) * self(sympy.floor(a / b, evaluate=False))
+        if isinstance(expr, sympy.frac):
+            return self(expr.args[0]) - self(sympy.floor(expr.args[0], evaluate=False))
+        args = [self(arg) for arg in expr.args]
+        rebuilt = expr.func(*args)
+        if not isinstance(expr, _SWITCHES) or isinstance(expr, sympy.Piecewise) or not _of_time(expr):
+            return rebuilt
+        phases = _phases(expr, args)
+        if phases is None:
+            self.unread[expr] = None
+            return rebuilt
+        self.phases.update(dict.fromkeys(phases))
+        return _decided(expr, args, rebuilt)
+
+    def _table(self, table: Any) -> None:
+        pieces, x, _ = table.args
+        if x == t:
+            self.knots.update(kinks(pieces))
+        elif _of_time(x):
+            self.unread[table] = None
+
+
+def kinks(pieces: Pieces) -> list[float]:
+    """The knots of a table at which one polynomial gives way to another one, s."""
+    found, size = [float(pieces.breaks[0])], max(1e-300, abs(pieces.coefficients).sum(axis=0).max())
+    for k, knot in enumerate(pieces.breaks[1:-1].tolist(), start=1):
+        beyond = knot + (pieces.breaks[k + 1] - knot) / 2
+        left, right = ((beyond - pieces.centres[j]) / pieces.widths[j] for j in (k - 1, k))
+        powers = range(len(pieces.coefficients))
+        change = sum(pieces.coefficients[j, k] * right**j - pieces.coefficients[j, k - 1] * left**j for j in powers)
+        if abs(change) > NO_KNOT * size:
+            found.append(knot)
+    return [*found, float(pieces.breaks[-1])]
+
+
+NO_KNOT = 1e-13
+"""Share of the largest value of a table: where one polynomial prolongs another that well, their knot is none."""
+
+
+def _of_time(expr: Any) -> bool:
+    """Whether it is made of time and parameters alone."""
+    return all(s == t or isinstance(s, Parameter) for s in expr.free_symbols)
+
+
+def _at_branch_time(expr: Any) -> Any:
+    return expr.xreplace({t: BRANCH_TIME})
+
+
+def _decided(expr: Any, args: list[Any], rebuilt: Any) -> Any:
+    """A function of time on the branch that holds at `BRANCH_TIME`."""
+    if isinstance(expr, sympy.Abs):
+        return args[0] * sympy.sign(_at_branch_time(args[0]))
+    if isinstance(expr, sympy.Max | sympy.Min):
+        above = sympy.Ge if isinstance(expr, sympy.Max) else sympy.Le
+        then = [_at_branch_time(arg) for arg in args]
+        best = [sympy.And(*(above(x, y) for y in then if y is not x)) for x in then]
+        return sympy.Piecewise(*zip(args[:-1], best[:-1], strict=True), (args[-1], True))
+    return _at_branch_time(rebuilt)
+
+
+def _phases(expr: Any, args: list[Any]) -> list[Phase] | None:
+    """Where a function of time changes its branch; None where that cannot be read."""
+    if isinstance(expr, sympy.floor | sympy.ceiling):
+        return ([Phase(args[0], True)] if _affine(args[0]) else None) if t in args[0].free_symbols else []
+    if isinstance(expr, sympy.Max | sympy.Min):
+        pairs = [_zeros(a - b) for a, b in combinations(args, 2)]
+    elif isinstance(expr, Relational):
+        pairs = [_zeros(expr.func(*args, evaluate=False).lhs - expr.func(*args, evaluate=False).rhs)]
+    else:
+        pairs = [_zeros(args[0])]
+    return _all(pairs)
+
+
+def _affine(expr: Any) -> bool:
+    return t not in expr.diff(t).free_symbols
+
+
+def _zeros(expr: Any) -> list[Phase] | None:
+    """The times at which an expression in t, smooth between the branches that it contains, may change its sign."""
+    if t not in expr.free_symbols:
+        return []
+    if isinstance(expr, sympy.Mul) or (isinstance(expr, sympy.Pow) and expr.exp.is_number):  # zeros and poles of its factors
+        return _all(_zeros(factor.as_base_exp()[0]) for factor in sympy.Mul.make_args(expr))
+    if _affine(expr):
+        return [Phase(expr)]
+    if expr.is_polynomial(t) and sympy.degree(expr, t) == 2:
+        c, b, a = sympy.Poly(expr, t).all_coeffs()[::-1]
+        root = sympy.sqrt(b**2 - 4 * a * c)
+        return _real([Phase(t - (-b + sign * root) / (2 * a)) for sign in (-1, 1)])
+    c, moving = expr.as_independent(t, as_Add=True)
+    k, function = moving.as_independent(t, as_Add=False)
+    return _inverted(function, -c / k)
+
+
+def _inverted(function: Any, y: Any) -> list[Phase] | None:
+    """The times at which a function of one argument in t is y."""
+    if _affine(function):
+        return _real([Phase(function - y)])
+    x: Any = function.args[0] if function.args else None
+    if isinstance(function, sympy.sin | sympy.cos) and _affine(x):
+        if y == 0:
+            return [Phase(x / sympy.pi + (sympy.Rational(1, 2) if isinstance(function, sympy.cos) else 0), True)]
+        turns = (sympy.asin(y), sympy.pi - sympy.asin(y)) if isinstance(function, sympy.sin) else (sympy.acos(y), -sympy.acos(y))
+        return _real([Phase((x - turn) / (2 * sympy.pi), True) for turn in turns])
+    if isinstance(function, sympy.tan) and _affine(x):
+        return _real([Phase((x - turn) / sympy.pi, True) for turn in (sympy.atan(y), sympy.pi / 2)])  # zeros and poles
+    if isinstance(function, sympy.Pow) and function.exp.is_Rational and function.exp > 0:
+        n = function.exp
+        size = sympy.Abs(y) ** (1 / n)
+        signs = (1, -1) if n.p % 2 == 0 and n.q == 1 else (sympy.sign(y),)
+        return _all(_inverted(function.base, sign * size) for sign in signs)
+    if type(function) in _INVERSES:
+        return _inverted(x, _INVERSES[type(function)](y))
+    return None
+
+
+def _all(found: Any) -> list[Phase] | None:
+    found = list(found)
+    return None if any(one is None for one in found) else [phase for one in found for phase in one]
+
+
+def _real(phases: list[Phase]) -> list[Phase]:
+    """Without those that no number satisfies: the sine of nothing real is 2."""
+    return [phase for phase in phases if not phase.value.has(sympy.I, sympy.nan, sympy.zoo, sympy.oo)]
+
+
+__all__ = ["BRANCH_TIME", "FAR", "Breaks", "Phase", "branched", "breaks_of", "kinks"]

@@ -1,0 +1,193 @@
+"""The time loop of a system with breaks (`appell.model.breaks`): any other loop from each break to the next.
+
+    stretch     the loop goes to the next break, or to the end, as to any end; branches are decided inside the stretch
+    break       the potential that jumps does work, walls and rows are looked at, and what touches, sticks or presses is found again
+
+A break is a plain end of a step, so that every method, back end and mode takes it; a step never reads both sides of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import ModelError, Status
+from appell.normal_form.flow import Flow
+from appell.simulate.control.holds import Holds
+from appell.simulate.loop.branches import Branches
+from appell.simulate.loop.guarded import RankedLoop
+from appell.simulate.loop.in_c import CLoop
+from appell.simulate.loop.in_python import SECONDS_PER_YIELD
+from appell.simulate.loop.task import Loop, Task
+from appell.simulate.loop.trace import Trace
+from appell.simulate.methods.stiff import StiffLoop
+
+Array = NDArray[np.float64]
+
+TOLERANCE = 1e-9
+"""Share of the size of its terms by which a row or a distance may change at a break without having jumped."""
+
+
+@dataclass(frozen=True, eq=False)
+class BreakLoop:
+    """`Loop` of a system with breaks: `loop`, of the branched system and its `flow`, from each break to the next."""
+
+    loop: Loop
+    branches: Branches
+    flow: Flow
+
+    def ranked(self, size: Array) -> BreakLoop:
+        """The same with a guard of rank; size: of the rows at the start of the run, (m,)."""
+        return replace(self, loop=RankedLoop(self.loop, self.branches.run.form, self.flow, size))
+
+    def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
+        """See `task.Loop.run`."""
+        yield from _Course(self, task, trace or task.trace()).traces()
+
+
+class _Course:
+    """One run, from stretch to stretch."""
+
+    def __init__(self, loop: BreakLoop, task: Task, trace: Trace):
+        self.loop, self.branches, self.trace = loop, loop.branches, trace
+        self.given, self.p = task.p, np.array(self.branches.parameters(task.p, task.t0))
+        self.task, self.times = replace(task, p=self.p), task.direction * task.times
+        inner = loop.loop
+        self.smooth = isinstance(inner.loop if isinstance(inner, RankedLoop) else inner, CLoop)  # neither walls nor friction
+        self.works = self.branches.depends("V") and loop.flow.has_work
+        self.watched = [name for name in ("g", "f0", "f1") if self.branches.depends(name)]
+        self.holds: Holds | None = None
+
+    def traces(self) -> Iterator[Trace]:
+        task, trace, answered = self.task, self.trace, perf_counter()
+        began, crossed = trace.branch_time, Status.OK
+        end = self._enter()
+        if began is not None and self._following(began) != self._following(trace.t):
+            crossed = self._cross(self.branches.parameters(self.given, began))  # what ran before ended at a break
+        status = crossed if crossed is not Status.OK else (yield from self._run(end))
+        while status is Status.OK and trace.t != task.t_end:
+            before = self.p.copy()
+            end = self._enter()
+            status = self._cross(before)
+            if status is not Status.OK:
+                break
+            if not self._holds(end):
+                status = yield from self._run(end, kept=True)
+            if perf_counter() - answered > SECONDS_PER_YIELD:
+                self._leave()
+                yield trace.ended(Status.BUFFER_FULL)
+                answered = perf_counter()
+        self._leave()
+        yield trace.ended(status)
+
+    def _enter(self) -> float:
+        """The end of the stretch that begins here; its branches hold from now on."""
+        task, t = self.task, self.trace.t
+        following = self._following(t)
+        end = following if task.direction * (following - task.t_end) < 0 else task.t_end
+        self.trace.branch_time = (t + end) / 2
+        if self.branches.place is not None:
+            self.p[self.branches.place] = self.trace.branch_time
+        return end
+
+    def _following(self, t: float) -> float:
+        return self.branches.following(t, self.p, self.task.direction)
+
+    def _passed(self, end: float) -> int:
+        """Requested times before the end of a stretch; those at a break belong to what it begins."""
+        way, side = self.task.direction, "right" if end == self.task.t_end else "left"
+        return int(self.times.searchsorted(way * end, side=side))
+
+    def _run(self, end: float, *, kept: bool = False) -> Generator[Trace, None, Status]:
+        """To the end of a stretch by the loop itself, yielding on the way."""
+        task, trace, loop = self.task, self.trace, self.loop.loop
+        self._leave()
+        if kept and self.branches.place is not None:
+            trace.keep()
+        if isinstance(loop, StiffLoop):
+            share = abs(end - trace.t) / abs(task.t_end - task.t0) if task.t_end != task.t0 else 1.0
+            loop = replace(loop, points=2 + int(share * loop.points))
+        passed = self._passed(end)
+        times = task.times if end == task.t_end else task.times[:passed]
+        for _ in loop.run(replace(task, t_end=end, times=times, p=self.p), trace):
+            if trace.status is Status.BUFFER_FULL:
+                yield trace
+        return trace.status
+
+    def _holds(self, end: float) -> bool:
+        """Whether the end of a stretch was reached in one compiled call over memory that is made once."""
+        if not self.smooth:
+            return False
+        if self.holds is None:
+            loop, task = self.loop.loop, self.task
+            if isinstance(loop, RankedLoop):
+                loop, task = loop.loop, task.watching(loop.size)
+            self.holds = Holds(loop, task, self.trace, self.p, np.inf)
+        return self.holds.reach(end, self._passed(end))
+
+    def _leave(self) -> None:
+        if self.holds is not None:
+            self.holds.leave()
+
+    # -- at a break ----------------------------------------------------------------------------------------------------
+
+    def _cross(self, before: Array) -> Status:
+        """From the branches before a break, with those parameters, to those after it."""
+        trace, form = self.trace, self.branches.run.form
+        if self.branches.place is None:
+            return Status.OK
+        trace.breaks.append(trace.t)
+        trace.broken = before
+        if not self.works and not self.watched:
+            return Status.OK
+        q, v = self._state(before)
+        if self.works:
+            potential = form.select("V")
+            after, was = (float(potential(trace.t, q, v, p)["V"]) for p in (self.p, before))
+            trace.z[-1] += after - was
+        if (jump := self._jump(q, v, before)) is not None:
+            trace.failure = ModelError(jump)
+            return Status.JUMP
+        return Status.OK
+
+    def _state(self, p: Array) -> tuple[Array, Array]:
+        flow, trace = self.loop.flow, self.trace
+        if flow.minimal:
+            out = flow.expand(trace.t, trace.z, p)
+            return out["q"], out["v"]
+        return trace.z[: flow.nq].copy(), trace.z[flow.nq : flow.nq + flow.nu].copy()
+
+    def _jump(self, q: Array, v: Array, before: Array) -> str | None:
+        """What jumps here so that no motion can follow, in a sentence."""
+        form, t, system = self.branches.run.form, self.trace.t, self.branches.run.system
+        if "g" in self.watched:
+            after, was = (form.select("g", "g_scale")(t, q, v, p) for p in (self.p, before))
+            inward = was["g"] - after["g"] > TOLERANCE * (was["g_scale"] + after["g_scale"])
+            behind = np.flatnonzero(inward & (after["g"] < -TOLERANCE * after["g_scale"]))
+            if len(behind):
+                face = system.unilateral[int(behind[0])]
+                return (
+                    f"'{face.name}' jumps at t = {t:.9g} to where the motion is already: its distance is"
+                    f" {after['g'][behind[0]]:.6g} after the jump, and no impulse moves a body at once; let the wall move at a"
+                    " finite speed"
+                )
+        for level, name, size in ((0, "f0", "f0_scale"), (1, "f1", "f1_scale")):
+            if name not in self.watched:
+                continue
+            after, was = (form.select(name, size)(t, q, v, p) for p in (self.p, before))
+            off = np.abs(after[name] - was[name]) > TOLERANCE * (after[size] + was[size])
+            if off.any():
+                rows = [row.constraint.name for row in form.rows if row.linear and row.level <= level and row.level < 2]
+                what = "positions" if level == 0 else "velocities"
+                return (
+                    f"constraint '{rows[int(np.argmax(off))]}' jumps at t = {t:.9g}: {what} would have to jump with it, which is"
+                    " a blow that no equation of motion holds; give a continuous function of time"
+                )
+        return None
+
+
+__all__ = ["BreakLoop"]
