@@ -63,6 +63,7 @@ FUNCTIONS: dict[type, Callable[..., ca.SX]] = {
     sympy.And: lambda *xs: _fold(ca.logic_and, xs),
     sympy.Or: lambda *xs: _fold(ca.logic_or, xs),
     sympy.Not: ca.logic_not,
+    sympy.ITE: ca.if_else,
 }
 
 

@@ -3,8 +3,8 @@
     Piecewise((F, t < t1), (0, True))    Heaviside(t − t1)    floor(t/T)    Mod(t, T)    |t − t1|    max, min    sign(sin(ω t))
 
 Between two breaks each of these is one smooth branch. Every time loop stops at a break and goes on with the branches after it.
-So that no step reads a branch of the other side, the system that is run (`branched`) decides them at a time τ inside the stretch
-between two breaks, a parameter of its own:
+So that no step reads a branch of the other side, the system that is run (`branched`) decides them at a time τ inside the
+stretch between two breaks, a parameter of its own:
 
     t < t1  →  τ < t1        floor(t/T)  →  floor(τ/T)        |t − t1|  →  (t − t1) sign(τ − t1)
 
@@ -36,6 +36,9 @@ FAR = 1e30
 SLACK = 16
 """A break nearer to t than so many roundings of the terms that it is made of is one at t itself."""
 
+NO_KNOT = 1e-13
+"""Share of the largest value of a table: where one polynomial prolongs another that well, their knot is none."""
+
 _SWITCHES = (*KINKED, sympy.frac, Relational, Tabulated)
 _INVERSES: dict[Any, Any] = {sympy.exp: sympy.log, sympy.log: sympy.exp, sympy.tanh: sympy.atanh, sympy.atan: sympy.tan,
                              sympy.sinh: sympy.asinh, sympy.asinh: sympy.sinh, sympy.erf: sympy.erfinv}  # fmt: skip
@@ -58,7 +61,7 @@ class Breaks:
 
     phases: tuple[Phase, ...] = ()
     knots: tuple[float, ...] = ()
-    unread: tuple[Expr, ...] = ()
+    unread: tuple[Any, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.phases or self.knots)
@@ -104,7 +107,8 @@ class _Line(NamedTuple):
 def _line(phase: Phase, time: Any, letters: dict[Any, Any]) -> _Line:
     """With its branches decided at a time; a and b are letters, so that SymPy divides by no branch in which a is zero."""
     a, b = phase.value.diff(t), phase.value.xreplace({t: sympy.Integer(0)})
-    return _Line(*(_letter(letters, part.xreplace({BRANCH_TIME: time})) for part in (a, b)), phase.whole)
+    a, b = (_letter(letters, part.xreplace({BRANCH_TIME: time})) for part in (a, b))
+    return _Line(a, b, phase.whole)
 
 
 def _letter(letters: dict[Any, Any], expr: Any) -> Any:
@@ -140,7 +144,7 @@ class _Reader:
     def __init__(self):
         self.phases: dict[Phase, None] = {}
         self.knots: set[float] = set()
-        self.unread: dict[Expr, None] = {}
+        self.unread: dict[Any, None] = {}
         self.known: dict[Any, Any] = {}
 
     @property
@@ -159,20 +163,19 @@ class _Reader:
             self._table(expr)
             return expr
         if isinstance(expr, sympy.Mod):
-            a, b = expr.args
-            return self(a) - self(b) * self(sympy.floor(a / b, evaluate=False))
+            given: Any = expr.args
+            return self(given[0]) - self(given[1]) * self(sympy.floor(given[0] / given[1], evaluate=False))
         if isinstance(expr, sympy.frac):
             return self(expr.args[0]) - self(sympy.floor(expr.args[0], evaluate=False))
         args = [self(arg) for arg in expr.args]
-        rebuilt = expr.func(*args)
         if not isinstance(expr, _SWITCHES) or isinstance(expr, sympy.Piecewise) or not _of_time(expr):
-            return rebuilt
+            return expr.func(*args)
         phases = _phases(expr, args)
         if phases is None:
             self.unread[expr] = None
-            return rebuilt
+            return expr.func(*args)
         self.phases.update(dict.fromkeys(phases))
-        return _decided(expr, args, rebuilt)
+        return _decided(expr, args)
 
     def _table(self, table: Any) -> None:
         pieces, x, _ = table.args
@@ -195,29 +198,21 @@ def kinks(pieces: Pieces) -> list[float]:
     return [*found, float(pieces.breaks[-1])]
 
 
-NO_KNOT = 1e-13
-"""Share of the largest value of a table: where one polynomial prolongs another that well, their knot is none."""
-
-
 def _of_time(expr: Any) -> bool:
     """Whether it is made of time and parameters alone."""
     return all(s == t or isinstance(s, Parameter) for s in expr.free_symbols)
 
 
-def _at_branch_time(expr: Any) -> Any:
-    return expr.xreplace({t: BRANCH_TIME})
-
-
-def _decided(expr: Any, args: list[Any], rebuilt: Any) -> Any:
-    """A function of time on the branch that holds at `BRANCH_TIME`."""
+def _decided(expr: Any, args: list[Any]) -> Any:
+    """A function of time on the branch that holds at `BRANCH_TIME`; args: its arguments on theirs."""
     if isinstance(expr, sympy.Abs):
-        return args[0] * sympy.sign(_at_branch_time(args[0]))
-    if isinstance(expr, sympy.Max | sympy.Min):
-        above = sympy.Ge if isinstance(expr, sympy.Max) else sympy.Le
-        then = [_at_branch_time(arg) for arg in args]
-        best = [sympy.And(*(above(x, y) for y in then if y is not x)) for x in then]
-        return sympy.Piecewise(*zip(args[:-1], best[:-1], strict=True), (args[-1], True))
-    return _at_branch_time(rebuilt)
+        return args[0] * sympy.sign(expr.args[0].xreplace({t: BRANCH_TIME}))
+    if not isinstance(expr, sympy.Max | sympy.Min):
+        return expr.xreplace({t: BRANCH_TIME})
+    above = sympy.Ge if isinstance(expr, sympy.Max) else sympy.Le
+    then = [arg.xreplace({t: BRANCH_TIME}) for arg in expr.args]
+    best = [sympy.And(*(above(one, other) for other in then if other is not one)) for one in then]
+    return sympy.Piecewise(*zip(args[:-1], best[:-1], strict=True), (args[-1], True))
 
 
 def _phases(expr: Any, args: list[Any]) -> list[Phase] | None:
@@ -227,7 +222,7 @@ def _phases(expr: Any, args: list[Any]) -> list[Phase] | None:
     if isinstance(expr, sympy.Max | sympy.Min):
         pairs = [_zeros(a - b) for a, b in combinations(args, 2)]
     elif isinstance(expr, Relational):
-        pairs = [_zeros(expr.func(*args, evaluate=False).lhs - expr.func(*args, evaluate=False).rhs)]
+        pairs = [_zeros(args[0] - args[1])]
     else:
         pairs = [_zeros(args[0])]
     return _all(pairs)
@@ -245,8 +240,8 @@ def _zeros(expr: Any) -> list[Phase] | None:
         return _all(_zeros(factor.as_base_exp()[0]) for factor in sympy.Mul.make_args(expr))
     if _affine(expr):
         return [Phase(expr)]
-    if expr.is_polynomial(t) and sympy.degree(expr, t) == 2:
-        c, b, a = sympy.Poly(expr, t).all_coeffs()[::-1]
+    if expr.is_polynomial(t) and len(coefficients := sympy.Poly(expr, t).all_coeffs()) == 3:
+        a, b, c = coefficients
         root = sympy.sqrt(b**2 - 4 * a * c)
         return _real([Phase(t - (-b + sign * root) / (2 * a)) for sign in (-1, 1)])
     c, moving = expr.as_independent(t, as_Add=True)
@@ -262,12 +257,13 @@ def _inverted(function: Any, y: Any) -> list[Phase] | None:
     if isinstance(function, sympy.sin | sympy.cos) and _affine(x):
         if y == 0:
             return [Phase(x / sympy.pi + (sympy.Rational(1, 2) if isinstance(function, sympy.cos) else 0), True)]
-        turns = (sympy.asin(y), sympy.pi - sympy.asin(y)) if isinstance(function, sympy.sin) else (sympy.acos(y), -sympy.acos(y))
+        turn = sympy.asin(y) if isinstance(function, sympy.sin) else sympy.acos(y)
+        turns = (turn, (sympy.pi if isinstance(function, sympy.sin) else 0) - turn)
         return _real([Phase((x - turn) / (2 * sympy.pi), True) for turn in turns])
     if isinstance(function, sympy.tan) and _affine(x):
         return _real([Phase((x - turn) / sympy.pi, True) for turn in (sympy.atan(y), sympy.pi / 2)])  # zeros and poles
     if isinstance(function, sympy.Pow) and function.exp.is_Rational and function.exp > 0:
-        n = function.exp
+        n: Any = function.exp
         size = sympy.Abs(y) ** (1 / n)
         signs = (1, -1) if n.p % 2 == 0 and n.q == 1 else (sympy.sign(y),)
         return _all(_inverted(function.base, sign * size) for sign in signs)

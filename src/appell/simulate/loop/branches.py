@@ -70,8 +70,8 @@ def branches_of(run: Run) -> Branches | None:
 def branch_times(breaks: Array, span: tuple[float, float], t: Array) -> Array:
     """A time inside the stretch between two breaks to which each sample belongs, (k,).
 
-    breaks: (n,) those that were passed between the ends of `span`, in their order. Of several samples at one of them, all but the
-    last are before it.
+    breaks: (n,) those that were passed between the ends of `span`, in their order. Of several samples at one of them, all but
+    the last are before it.
     """
     way = 1.0 if span[1] >= span[0] else -1.0
     edges = np.concatenate([[span[0]], breaks, [span[1]]])

@@ -1,7 +1,7 @@
 """The time loop of a system with breaks (`appell.model.breaks`): any other loop from each break to the next.
 
     stretch     the loop goes to the next break, or to the end, as to any end; branches are decided inside the stretch
-    break       the potential that jumps does work, walls and rows are looked at, and what touches, sticks or presses is found again
+    break       a potential that jumps does work, walls and rows are looked at, what touches, sticks or presses is found anew
 
 A break is a plain end of a step, so that every method, back end and mode takes it; a step never reads both sides of one.
 """
@@ -184,8 +184,8 @@ class _Course:
                 rows = [row.constraint.name for row in form.rows if row.linear and row.level <= level and row.level < 2]
                 what = "positions" if level == 0 else "velocities"
                 return (
-                    f"constraint '{rows[int(np.argmax(off))]}' jumps at t = {t:.9g}: {what} would have to jump with it, which is"
-                    " a blow that no equation of motion holds; give a continuous function of time"
+                    f"constraint '{rows[int(np.argmax(off))]}' jumps at t = {t:.9g}: {what} would have to jump with it, which"
+                    " is a blow that no equation of motion holds; give a continuous function of time"
                 )
         return None
 
