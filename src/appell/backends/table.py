@@ -67,7 +67,7 @@ class Backend:
         return Call.of(fn, fn.over(*(self.function(part).single for part in fn.parts)))
 
 
-def _graph_of(fn: Fn | Composite) -> Fn:
+def _graph_of(fn: Fn | Recipe) -> Fn:
     return fn if isinstance(fn, Fn) else fn.graph
 
 
