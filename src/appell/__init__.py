@@ -40,6 +40,7 @@ from appell.model import (
     from_sympy,
     quaternion,
 )
+from appell.spelling import did_you_mean
 
 if TYPE_CHECKING:  # the same names as in LATER, for editors and type checkers
     from appell import (  # noqa: F401
@@ -111,15 +112,25 @@ _HOME = {name: module for module, names in LATER.items() for name in names.split
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
-        raise AttributeError(f"module 'appell' has no attribute {name!r}")
+        raise AttributeError(_unknown(name))
     home = _HOME[name]
     value = import_module(f"appell.{name}") if home == "appell" else getattr(import_module(home), name)
     globals()[name] = value
     return value
 
 
+def _unknown(name: str) -> str:
+    """What is said of a name that the package does not have."""
+    if not name.startswith("_"):
+        import sympy
+
+        if isinstance(getattr(sympy, name, None), sympy.FunctionClass) or name in ("sqrt", "pi", "Matrix", "symbols", "diff"):
+            return f"appell has no {name}; it is SymPy's: from sympy import {name}"
+    return f"appell has no attribute {name!r}{did_you_mean(name, __all__)}"
+
+
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
+    return sorted(__all__)
 
 
 class _Package(ModuleType):

@@ -17,6 +17,10 @@ class ModelError(AppellError, ValueError):
     """The description of a system is incomplete or contradicts itself."""
 
 
+class ArgumentError(ModelError, TypeError):
+    """A function was called with an argument that it does not have, or in another order."""
+
+
 class ConstraintError(ModelError):
     """A constraint cannot be honoured: by the model, or by the given start."""
 

@@ -35,10 +35,54 @@ t = Symbol("t", real=True)
 """Time, s."""
 
 
+FUNCTIONS = ("sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "exp", "log", "sqrt", "absolute")
+"""What NumPy asks its arguments for when they are objects."""
+VELOCITIES = ("dot", "v", "vel", "velocity", "speed", "prime", "dt", "qd")
+ACCELERATIONS = ("ddot", "acc", "a", "acceleration", "dot2", "ddt", "qdd")
+
+
+def _missing(symbol: Symbol, name: str) -> Any:
+    """What a symbol answers when it is asked for something that it does not have."""
+    if name in FUNCTIONS:
+        return _refused_function(symbol, name)
+    if name in VELOCITIES:
+        raise AttributeError(f"'{symbol}' has no {name}; its time derivative is {symbol}.d")
+    if name in ACCELERATIONS:
+        raise AttributeError(f"'{symbol}' has no {name}; its second time derivative is {symbol}.dd")
+    raise AttributeError(f"{type(symbol).__name__} '{symbol}' has no attribute {name!r}")
+
+
+def _refused_function(symbol: Symbol, name: str) -> Any:
+    def refuse(*_: Any) -> Any:
+        known = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "absolute": "Abs"}.get(name, name)
+        raise ModelError(f"np.{name} takes numbers, and '{symbol}' is a symbol; in a model write: from sympy import {known}")
+
+    return refuse
+
+
+class Letter(Symbol):
+    """A symbol of a model. Mistakes in its use are answered with what to write instead."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # asked by Python and SymPy all the time
+            raise AttributeError(name)
+        return _missing(self, name)
+
+    def __float__(self) -> float:
+        raise TypeError(f"'{self}' is a symbol and no number; math.sin takes numbers, in a model write: from sympy import sin")
+
+    def __xor__(self, other: Any) -> Any:
+        raise ModelError(f"powers are written {self}**{other}; ^ is no power in Python")
+
+    __rxor__ = __xor__
+
+
 _made: dict[tuple[type, str, int], Jet] = {}  # one object per symbol, so that lookups succeed by identity
 
 
-class Jet(Symbol):
+class Jet(Letter):
     """A member of the jet of a motion: the letter with `order` dots. Prints as x, x.d, x.dd and as x, ẋ, ẍ."""
 
     __slots__ = ("letter", "order")
@@ -147,7 +191,7 @@ class Prescribed(Jet):
         return 0
 
 
-class Parameter(Symbol):
+class Parameter(Letter):
     """A constant of the system whose value is given when it runs."""
 
     __slots__ = ()
@@ -163,7 +207,10 @@ class Parameter(Symbol):
 J = TypeVar("J", bound=Symbol)
 
 
-def _names(text: str | Iterable[str]) -> list[str]:
+def _names(text: str | Iterable[str], more: tuple[Any, ...], maker: str) -> list[str]:
+    if more:
+        together = " ".join(str(name) for name in (text, *more))
+        raise ModelError(f"give all names in one text: {maker}({together!r})")
     if not isinstance(text, str | Iterable):
         raise ModelError(f"names are given as text, 'x y phi', or as a list of texts; not as {type(text).__name__}")
     names = text.replace(",", " ").split() if isinstance(text, str) else [str(name) for name in text]
@@ -186,31 +233,31 @@ def _one_or_tuple(symbols: list[J]) -> Any:
     return symbols[0] if len(symbols) == 1 else tuple(symbols)
 
 
-def coordinates(names: str | Iterable[str]) -> Any:
+def coordinates(names: str | Iterable[str], *more: Any) -> Any:
     """Make coordinates: one name gives one symbol, several a tuple. `coordinates("x y")`, `coordinates("q1:4")`."""
-    return _one_or_tuple([Coordinate(name) for name in _names(names)])
+    return _one_or_tuple([Coordinate(name) for name in _names(names, more, "coordinates")])
 
 
-def speeds(names: str | Iterable[str]) -> Any:
+def speeds(names: str | Iterable[str], *more: Any) -> Any:
     """Make speeds u with q̇ = N(t, q) u + n0(t, q) given as `System(speeds=…, kinematics=…)`."""
-    return _one_or_tuple([Speed(name) for name in _names(names)])
+    return _one_or_tuple([Speed(name) for name in _names(names, more, "speeds")])
 
 
-def prescribed(names: str | Iterable[str]) -> Any:
+def prescribed(names: str | Iterable[str], *more: Any) -> Any:
     """Make prescribed functions of time: `f = prescribed("f")`, with derivatives f.d, f.dd.
 
     They may stand wherever time may. Their values come with the parameters of a run, `parameters={f: …}`: an expression in `t`
     and parameters, a table `(t, values)`, or a function of t; tables and functions are splined, and a note states the error.
     """
-    return _one_or_tuple([Prescribed(name) for name in _names(names)])
+    return _one_or_tuple([Prescribed(name) for name in _names(names, more, "prescribed")])
 
 
-def parameters(names: str | Iterable[str], **assumptions: bool) -> Any:
+def parameters(names: str | Iterable[str], *more: Any, **assumptions: bool) -> Any:
     """Make parameters, real unless said otherwise: `parameters("m l g", positive=True)`."""
     unknown = sorted(set(assumptions) - set(_assume_defined))
     if unknown:
         raise ModelError(f"there is no assumption '{unknown[0]}'; positive, nonnegative, nonzero, integer … are some")
-    return _one_or_tuple([Parameter(name, **{"real": True, **assumptions}) for name in _names(names)])
+    return _one_or_tuple([Parameter(name, **{"real": True, **assumptions}) for name in _names(names, more, "parameters")])
 
 
 def expression(value: Any, where: object) -> Expr:

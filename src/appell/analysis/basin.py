@@ -21,9 +21,9 @@ from appell.analysis.shooting import explicit_time, refuse_other_period
 from appell.errors import ModelError
 from appell.model import System
 from appell.model.values import finite
-from appell.renamed import renamed_arguments
 from appell.simulate.progress import reporter
 from appell.simulate.run import Run
+from appell.spelling import checked_keywords
 from appell.tree import Tree
 
 Array = NDArray[np.float64]
@@ -74,7 +74,7 @@ class Basin(Result):
         )
 
 
-@renamed_arguments(grid="over")
+@checked_keywords(grid="over")
 def basin(
     system: System | Tree | Run,
     over: Mapping[Any, ArrayLike],

@@ -20,7 +20,7 @@ from appell.analysis.equilibrium import Equilibrium, Search
 from appell.analysis.linear import linearize
 from appell.errors import AppellError, ModelError
 from appell.model import System
-from appell.renamed import renamed_arguments
+from appell.spelling import checked_keywords
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class Rest:
         return f"<Rest of {self.at.system.name}: {where}; {said}>"
 
 
-@renamed_arguments(starts="attempts")
+@checked_keywords(starts="attempts")
 def equilibria(
     system: System,
     parameters: Mapping[Any, Any] | None = None,

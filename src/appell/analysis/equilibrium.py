@@ -38,6 +38,7 @@ from appell.normal_form import normal_form
 from appell.normal_form.manifold import normalise
 from appell.simulate.run import bind
 from appell.simulate.start import read
+from appell.spelling import checked_keywords
 from appell.tree import Tree
 from appell.tree.system import TreeSystem
 
@@ -142,6 +143,7 @@ def _directions(count: int) -> str:
     return f"{count} direction{'s' * (count > 1)}"
 
 
+@checked_keywords()
 def equilibrium(
     system: System | Tree,
     start: Mapping[Any, Any],

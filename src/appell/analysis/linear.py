@@ -35,6 +35,7 @@ from appell.motion.motion import Motion
 from appell.normal_form import NormalForm
 from appell.simulate.run import Run, compile
 from appell.simulate.start import check, read
+from appell.spelling import checked_keywords
 
 STEADY = 1e-8
 """Share of the forces that may be left at a steady motion."""
@@ -44,6 +45,7 @@ KERNEL = 1e-9
 """Share of a row's or column's size below which it counts as dependent."""
 
 
+@checked_keywords()
 def linearize(
     system: System | None = None,
     *,

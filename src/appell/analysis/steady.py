@@ -29,8 +29,8 @@ from appell.model.described import system_of
 from appell.model.friction import refuse_friction
 from appell.model.values import finite
 from appell.normal_form.manifold import normalise
-from appell.renamed import renamed_arguments
 from appell.simulate.run import Run, compile
+from appell.spelling import checked_keywords
 
 Array = NDArray[np.float64]
 
@@ -84,7 +84,7 @@ class SteadyMotion:
         return f"<SteadyMotion of {self.system.name}: {values or 'rest'}>"
 
 
-@renamed_arguments(starts="attempts")
+@checked_keywords(starts="attempts")
 def steady_motions(
     system: System,
     parameters: Mapping[Any, Any] | None = None,

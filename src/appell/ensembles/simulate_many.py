@@ -31,18 +31,18 @@ from appell.model import System
 from appell.model.described import system_of
 from appell.model.prescription import settled
 from appell.model.values import finite, reals
-from appell.renamed import renamed_arguments
-from appell.simulate.arguments import one_of
+from appell.simulate.arguments import in_order, one_of
 from appell.simulate.loop.prepare import CORNERS, methods
 from appell.simulate.progress import Reporter, reporter
 from appell.simulate.run import Run, unjudged
+from appell.spelling import checked_keywords
 from appell.tree import Tree
 
 Array = NDArray[np.float64]
 GPU = "cuda"
 
 
-@renamed_arguments(starts="start", fixed_step="step")
+@checked_keywords(starts="start", fixed_step="step")
 def simulate_many(
     system: System | Tree | Run,
     start: Mapping[Any, Any] | Array | None = None,
@@ -108,6 +108,7 @@ def simulate_many(
     if not isinstance(product, bool | np.bool_):
         raise ModelError(f"product= is True or False, not {product!r}; ap.outer makes combinations of some arrays alone")
     one_of(corner, CORNERS, "corner")
+    in_order(start, until, "ap.simulate_many")
     gpu = backend == GPU or (isinstance(system, Run) and system.backend == GPU)
     run, given = _ready(system, parameters, _beside(backend), fold, span(since, until))
     model = run.system
@@ -206,8 +207,6 @@ def _order(
 
 def _ends(until: Any) -> Array:
     """Ends of all runs, (1,) or (runs,)."""
-    if isinstance(until, Mapping):
-        raise ModelError("until= must be a time, not a mapping: the order is (system, start, until, parameters)")
     try:
         ends = np.atleast_1d(reals(until))
     except (TypeError, ValueError):

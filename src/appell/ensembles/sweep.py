@@ -26,8 +26,8 @@ from appell.model.prescription import settled
 from appell.model.values import finite, reals
 from appell.motion.dataset import Names, json_text, version
 from appell.normal_form import normal_form
-from appell.renamed import renamed_arguments
 from appell.simulate.progress import reporter
+from appell.spelling import checked_keywords
 from appell.tree import Tree
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Grid:
         return starts, parameters
 
 
-@renamed_arguments(starts="start", fixed_step="step")
+@checked_keywords(starts="start", fixed_step="step")
 def sweep(
     system: System | Tree,
     over: Mapping[Any, Any],

@@ -3,6 +3,8 @@
 A new form is one file with a `Form` and one line in `FORMS`.
 """
 
+from typing import Any
+
 from appell.forms.appell import Appell, appell
 from appell.forms.base import Equations, Form
 from appell.forms.chaplygin import Chaplygin, chaplygin
@@ -20,6 +22,7 @@ from appell.forms.routhian import Routhian, routhian
 from appell.forms.tsenov import Tsenov, tsenov
 from appell.forms.udwadia_kalaba import UdwadiaKalaba, udwadia_kalaba
 from appell.forms.voronets import Voronets, voronets
+from appell.spelling import did_you_mean
 
 FORMS: dict[str, Form] = {
     form.name: form
@@ -43,6 +46,10 @@ FORMS: dict[str, Form] = {
     )
 }
 """name → form, in the order in which `agree` lists them."""
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(f"there is no form {name!r}; ap.forms has {', '.join(FORMS)}{did_you_mean(name, FORMS)}")
+
 
 __all__ = [
     "FORMS",

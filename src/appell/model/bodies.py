@@ -20,6 +20,7 @@ from sympy import Expr, Matrix, Symbol, cos, sin
 from appell.errors import ModelError
 from appell.jets import QuaternionComponent, Speed, expression, total_derivative
 from appell.model.carried import check_carried
+from appell.spelling import checked_keywords
 
 Rates = Mapping[Symbol, Expr]
 
@@ -207,6 +208,7 @@ def _is_rows(value: Any) -> bool:
     return bool(rows) and all(isinstance(row, list | tuple) and len(row) == len(rows[0]) for row in rows)
 
 
+@checked_keywords()
 @dataclass(frozen=True, init=False)
 class Particle:
     """A point mass: T = ½ m ṙ·ṙ. `position` has 1 to 3 expressions (m) in t and the coordinates, on inertial axes.
@@ -242,6 +244,7 @@ class Particle:
         return self.mass * w.dot(w) / 2 + total_derivative(self.mass) * v.dot(w)
 
 
+@checked_keywords()
 @dataclass(frozen=True, init=False)
 class RigidBody:
     """A rigid body: T = ½ m ṙ·ṙ + ½ ω·Jω with r the centre of mass, ω and J on body axes through it.

@@ -11,11 +11,13 @@ from typing import Any
 import mpmath
 import sympy
 from sympy import Expr, Symbol
+from sympy.core.relational import Relational
 
 from appell.errors import ConstraintError
 from appell.jets import Jet, Prescribed, expression, jets_of
 from appell.model.multiplier import Multiplier
 from appell.reading import numeric_function
+from appell.spelling import checked_keywords
 
 DIGITS, LINES = 50, 5
 """Digits in which a row is read along lines, and how many of them."""
@@ -23,6 +25,7 @@ DIGITS, LINES = 50, 5
 _LEVEL_WORDS = {0: "holonomic", 1: "first order", 2: "second order"}
 
 
+@checked_keywords()
 @dataclass(frozen=True, init=False)
 class Constraint:
     """f = 0 with f(t, q), f(t, q, q̇) or f(t, q, q̇, q̈); order and linearity are read off the residual.
@@ -50,6 +53,13 @@ class Constraint:
             residual = residual.lhs - residual.rhs  # type: ignore[operator]
         if residual is True or residual is sympy.true:
             raise ConstraintError(f"constraint {name or ''} is satisfied identically; drop it")
+        if isinstance(residual, bool):
+            raise ConstraintError(
+                f"a constraint{f' {name!r}' if name else ''} is {residual}: x == y compares two symbols in Python; write the"
+                " difference, x - y, or sympy.Eq(x, y)"
+            )
+        if isinstance(residual, Relational):
+            raise ConstraintError(f"{residual} is an inequality; write ap.Unilateral(f), which means f >= 0")
         f = expression(residual, f"constraint '{name}'" if name else "a constraint")
         name = _text(f) if name is None else str(name)
         order = _order(f, name)

@@ -22,6 +22,7 @@ from appell.letters import latex
 from appell.model.constraint import Constraint, is_linear
 from appell.model.multiplier import Multiplier
 from appell.model.unilateral import Between, Unilateral
+from appell.spelling import checked_keywords
 
 SPEED = Symbol("|s|", nonnegative=True)
 """The speed of slip in a coefficient that is given as a function."""
@@ -29,6 +30,7 @@ SPEED = Symbol("|s|", nonnegative=True)
 LAWS = ("newton", "poisson", "stronge")
 
 
+@checked_keywords()
 @dataclass(frozen=True, init=False)
 class Friction:
     """Dry friction along `slip`: it sticks while |λ_T| <= μ_s |Λ_N| and slides with |λ_T| = μ |Λ_N| against the slip.

@@ -18,6 +18,7 @@ from sympy import Expr, Matrix, Symbol
 from appell.errors import ModelError
 from appell.jets import expression, total_derivative
 from appell.model.bodies import Particle, RigidBody, vector
+from appell.spelling import checked_keywords
 
 Rates = Mapping[Symbol, Expr]
 
@@ -41,6 +42,7 @@ def _point(end: Any, what: str) -> Matrix:
     return Matrix(vector(list(place.flat()) if isinstance(place, sympy.MatrixBase) else place, f"an end of {what}"))
 
 
+@checked_keywords()
 @dataclass(frozen=True, init=False)
 class Spring:
     """A linear spring, V = ½ k (s − s₀)².
@@ -94,6 +96,7 @@ class Spring:
         return []
 
 
+@checked_keywords()
 @dataclass(frozen=True, init=False)
 class Damper:
     """A linear damper, Q_i = −c ṡ ∂ṡ/∂v_i; `between` as in `Spring`, c in N s/m or N m s/rad."""

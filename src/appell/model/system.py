@@ -32,8 +32,20 @@ from appell.model.springs import Damper, Spring
 from appell.model.unilateral import Between, Face, Unilateral
 from appell.model.vocabulary import Vocabulary
 from appell.reading import finite
+from appell.spelling import checked_keywords, did_you_mean
+
+ELSEWHERE = {
+    "equations": "ap.forms.lagrange(system), or another form of ap.forms",
+    **{form: f"ap.forms.{form}(system)" for form in ("lagrange", "appell", "kane", "hamilton", "gauss", "maggi", "nielsen")},
+    **{verb: f"ap.{verb}(system, …)" for verb in ("simulate", "compile", "linearize", "agree", "diagnose", "sweep")},
+    "run": "ap.simulate(system, start, until, parameters), or ap.compile(system, parameters)",
+    "plot": "ap.simulate(system, …).plot()",
+    "mass_matrix": "ap.linearize(system, …).M, or ap.compile(system, …).acceleration",
+}
+"""What is asked of a system and is a function of the library."""
 
 
+@checked_keywords()
 class System(Vocabulary):
     """A constrained mechanical system.
 
@@ -134,6 +146,14 @@ class System(Vocabulary):
 
     def __reduce__(self):
         return _rebuilt, (self._given,)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name in ELSEWHERE:
+            raise AttributeError(f"a System has no '{name}'; write {ELSEWHERE[name]}")
+        public = [word for word in dir(type(self)) if not word.startswith("_")]
+        raise AttributeError(f"a System has no attribute '{name}'{did_you_mean(name, public)}")
 
     def __repr__(self) -> str:
         letters = ", ".join(map(str, self.coordinates))

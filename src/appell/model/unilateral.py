@@ -21,6 +21,7 @@ from appell.errors import ConstraintError
 from appell.jets import Coordinate, Jet, Parameter, Prescribed, expression, jets_of, t
 from appell.model.multiplier import Multiplier
 from appell.model.outline import Outline
+from appell.spelling import checked_keywords
 
 DISTANCE = Symbol("s", real=True)
 """The letter s = f(t, q) in the inverse of a chart."""
@@ -37,6 +38,7 @@ class ChartChoice:
     inverse: Expr | None = None
 
 
+@checked_keywords()
 @dataclass(frozen=True, init=False)
 class Unilateral:
     """f(t, q) >= 0, an ideal constraint that acts on one side only.
@@ -80,6 +82,7 @@ class Unilateral:
         return f"{self.name}: {self.function} >= 0 (unilateral, restitution {self.restitution})"
 
 
+@checked_keywords()
 @dataclass(frozen=True, init=False)
 class Between:
     """lower <= f(t, q) <= upper: two stops, the faces "name:lower" and "name:upper".

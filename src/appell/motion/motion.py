@@ -30,6 +30,7 @@ from appell.motion.record import Array, Drift, Series, subdivided, unknown_name
 from appell.notes import Note
 from appell.simulate.control.held import HeldRun, Readings
 from appell.simulate.loop.branches import Branches, branch_times, branches_of
+from appell.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -133,6 +134,16 @@ class Motion(OfSystem):
         return self.lost if self.lost is not None else self._sampler.states(self.t)[:, -2]  # type: ignore[attr-defined]
 
     # -- values --------------------------------------------------------------------------------------------------------
+
+    def __getattr__(self, name: str) -> Any:
+        run = self.__dict__.get("run")
+        if name.startswith("_") or run is None:
+            raise AttributeError(name)
+        states = {str(s) for s in (*run.system.coordinates, *run.system.velocities)}
+        if name in states:
+            raise AttributeError(f"read '{name}' of a motion as motion[{name}] or motion['{name}']")
+        public = [word for word in dir(type(self)) if not word.startswith("_")]
+        raise AttributeError(f"a motion has no attribute '{name}'{did_you_mean(name, public)}")
 
     def __getitem__(self, key: Any) -> Array:
         """Values (k,), SI, of a coordinate, velocity, acceleration, speed, pseudo-velocity, input or any expression of them.

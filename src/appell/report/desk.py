@@ -24,6 +24,7 @@ from appell.show.packing import Packer, json_text
 from appell.show.web import describe
 from appell.simulate.simulate import simulate
 from appell.simulate.start import consistent
+from appell.spelling import did_you_mean
 from appell.zoo.example import Example
 
 FRAMES = 240
@@ -46,7 +47,7 @@ def example_of(given: Any) -> Example:
         return given
     if isinstance(given, str):
         if given not in every:
-            raise ModelError(f"the zoo has no '{given}'; it has {', '.join(every)}")
+            raise ModelError(f"the zoo has no '{given}'; it has {', '.join(every)}{did_you_mean(given, every)}")
         return every[given]()
     system = system_of(given, "ap.studio", also=" or the name of a zoo system")
     return Example(system=system, parameters={p: 1.0 for p in system.parameters}, start={}, reference="")

@@ -8,13 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.errors import ModelError
+from appell.errors import ArgumentError, ModelError
 from appell.jets import expression
 from appell.reading import finite, reals, shown
 from appell.simulate.methods.stiff import STIFF
 from appell.simulate.methods.tableaux import TABLEAUX
 
 Array = NDArray[np.float64]
+
+
+def in_order(start: Any, until: Any, caller: str) -> None:
+    """Refuses a call in another order than (system, start, until, parameters)."""
+    if isinstance(until, Mapping) or isinstance(start, int | float):
+        raise ArgumentError(f"the order is {caller}(system, start, until, parameters), as in (ball, {{x: 1}}, 10.0, {{m: 2}})")
 
 
 def number(value: Any, name: str) -> float:

@@ -30,6 +30,7 @@ from appell.notes import Note
 from appell.remember import remembered
 from appell.rows import ELIMINATE, RANK, accelerations, broken
 from appell.simulate.jacobian import Jacobian, jacobian_of
+from appell.spelling import checked_keywords
 from appell.tree import Tree
 
 if TYPE_CHECKING:
@@ -256,6 +257,7 @@ def bind(system: System, parameters: Mapping[Any, Any] | None) -> dict[Any, floa
     return bound(system.parameters, parameters, system.name)
 
 
+@checked_keywords()
 def compile(
     system: System | Tree, parameters: Mapping[Any, Any] | None = None, *, backend: str = "auto", ready: bool = True,
     fold: bool = False,

@@ -22,11 +22,11 @@ from appell.motion.motion import Motion, State
 from appell.motion.sampler import Sampler, unpack
 from appell.normal_form.flow import Flow
 from appell.notes import Note
-from appell.renamed import renamed_arguments
 from appell.simulate.arguments import (
     count,
     fitting,
     fixed,
+    in_order,
     method_for,
     number,
     one_of,
@@ -50,6 +50,7 @@ from appell.simulate.progress import Reporter, reporter
 from appell.simulate.ranks import ranks_along
 from appell.simulate.run import Run, unjudged
 from appell.simulate.start import check, read
+from appell.spelling import checked_keywords
 from appell.tree import Tree
 
 Array = NDArray[np.float64]
@@ -58,7 +59,7 @@ RAISED = (Status.OK, Status.CORNER, Status.CONTROL)
 """Ends of a run that need no warning: it was finished, or an exception tells."""
 
 
-@renamed_arguments(fixed_step="step")
+@checked_keywords(fixed_step="step")
 def simulate(
     system: System | Tree | Run,
     start: Mapping[Any, Any] | None = None,
@@ -117,6 +118,7 @@ def simulate(
     whose answer cannot be used, raises `SimulationError`, which carries the motion until then.
     """
     system = system if isinstance(system, Run) else system_of(system, "ap.simulate", also=" or what ap.compile returns")
+    in_order(start, until, "ap.simulate")
     t0, t1 = number(since, "since"), number(until, "until")
     if isinstance(system, System):
         system, parameters = settled(system, parameters, (t0, t1))

@@ -19,6 +19,7 @@ from appell.model.values import bound, finite
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.manifold import RESIDUAL_PARTS, Residuals, project, residuals, residuals_from
 from appell.normal_form.nearest import nearest
+from appell.spelling import checked_keywords, did_you_mean
 
 Array = NDArray[np.float64]
 
@@ -62,7 +63,10 @@ def _unknown(system: System, key: Any) -> str:
     moved = [q for q in system.coordinates if str(key) == f"{q}.d"]
     if moved:
         return f"start names {key}, but the rate of {moved[0]} follows from the speeds; name those: {names}"
-    return f"start names {key}, which is not a state of {system.name}; its states are {names}"
+    if str(key) in map(str, system.parameters):
+        return f"start names {key}, a parameter of {system.name}; give it in parameters=, behind start and until"
+    hint = did_you_mean(key, names.split(", "))
+    return f"start names {key}, which is not a state of {system.name}; its states are {names}{hint}"
 
 
 def check(system: System, form: NormalForm, p: Array, t: float, q: Array, v: Array) -> tuple[Array, Array, float]:
@@ -124,6 +128,7 @@ def _values(system: System, form: NormalForm, parameters: Mapping[Any, Any] | No
     return np.array([values.get(s, np.nan) for s in system.parameters], dtype=float)
 
 
+@checked_keywords()
 def consistent(
     system: System,
     start: Mapping[Any, Any],

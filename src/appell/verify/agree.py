@@ -32,11 +32,13 @@ from appell.model.jumps import KINKED
 from appell.model.prescription import driven
 from appell.normal_form import normal_form
 from appell.normal_form.sampling import finite_samples
+from appell.spelling import checked_keywords
 from appell.verify.agreement import Agreement, Line
 from appell.verify.exact import exact_parameters, exact_system
 from appell.verify.judge import Array, Judge, Value
 
 
+@checked_keywords()
 def agree(
     system: System,
     states: int = 5,

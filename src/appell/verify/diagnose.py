@@ -33,6 +33,7 @@ from appell.normal_form.manifold import residuals
 from appell.reading import numeric_function
 from appell.simulate.run import bind, compile
 from appell.simulate.start import TOLERANCE, read
+from appell.spelling import checked_keywords
 from appell.verify import conserved, ranks
 from appell.verify.case import STATES, Case
 from appell.verify.findings import Diagnosis, Finding
@@ -44,6 +45,7 @@ SMALL = 16
 """Number of coordinates and velocities up to which states of lower rank are sought."""
 
 
+@checked_keywords()
 def diagnose(
     system: System,
     start: Mapping[Any, Any] | None = None,

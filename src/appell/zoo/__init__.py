@@ -10,7 +10,9 @@ energies are no symbolic expressions. `FRICTION` are systems with dry friction, 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+from appell.spelling import did_you_mean
 from appell.zoo.ball import rolling_ball_on_turntable
 from appell.zoo.disc import rolling_coin, rolling_disc
 from appell.zoo.example import Example
@@ -107,6 +109,10 @@ FRICTION: dict[str, Callable[[], Example]] = {
         woodpecker_toy,
     )
 }
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(f"the zoo has no {name!r}{did_you_mean(name, __all__)}")
+
 
 __all__ = [
     "ALL",

@@ -1,0 +1,92 @@
+"""Names that are not known: what was probably meant.
+
+`checked_keywords` is the guard of public functions and classes: a misspelt, an old or another library's keyword is refused
+with the one to use. `did_you_mean` ends the message of every other name that is not found.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from functools import wraps
+from typing import Any, NoReturn, TypeVar, cast
+
+from appell.errors import ArgumentError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+SYNONYMS: Mapping[str, tuple[str, ...]] = {
+    "parameters": ("params", "param", "values", "constants", "p", "args"),
+    "start": ("initial", "initial_conditions", "ic", "x0", "y0", "z0", "q0", "state", "initial_state"),
+    "until": ("t_end", "tend", "end", "tmax", "t_max", "t_final", "tf", "duration", "stop_time", "t_span"),
+    "since": ("t0", "t_start", "t_begin"),
+    "times": ("t_eval", "t", "saveat"),
+    "rtol": ("tol", "tolerance", "reltol"),
+    "atol": ("abstol",),
+    "step": ("dt", "h", "step_size", "stepsize", "timestep"),
+    "method": ("solver", "integrator"),
+    "progress": ("verbose", "show_progress", "progress_bar"),
+    "kinetic": ("T", "kinetic_energy"),
+    "potential": ("V", "potential_energy"),
+    "forces": ("Q", "force"),
+    "constraints": ("constraint",),
+    "coordinates": ("q", "coords", "coordinate"),
+    "restitution": ("e", "cor", "elasticity"),
+    "coefficient": ("mu", "friction", "friction_coefficient"),
+    "backend": ("device", "target"),
+    "threads": ("n_jobs", "workers", "num_threads"),
+}
+"""Keyword here → what it is called elsewhere."""
+
+
+def did_you_mean(word: Any, known: Iterable[Any], *, also: Mapping[str, tuple[str, ...]] | None = None) -> str:
+    """«; did you mean 'phi'?» where one of the known names is near, else nothing."""
+    names, asked = [str(name) for name in known], str(word)
+    meant = [name for name, others in (also or {}).items() if name in names and asked in others]
+    folded = {name.casefold(): name for name in names}
+    near = meant or [folded[close] for close in get_close_matches(asked.casefold(), folded, n=1, cutoff=0.6)]
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def checked_keywords(**renamed: str) -> Callable[[F], F]:
+    """Of a public function or class: keywords that it does not have are refused with the one that was probably meant.
+
+    renamed: old keyword → new one.
+    """
+
+    def guard(target: F) -> F:
+        function = target.__init__ if isinstance(target, type) else target
+        parameters = inspect.signature(function).parameters.values()
+        known = frozenset(p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)) - {"self"}
+        open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters)
+        name = target.__name__
+
+        @wraps(function)
+        def call(*args: Any, **options: Any) -> Any:
+            if not options.keys() <= known:
+                _refuse(name, options.keys() - known, known, renamed, open_ended)
+            return function(*args, **options)
+
+        if isinstance(target, type):
+            target.__init__ = call  # type: ignore[method-assign]
+            return cast(F, target)
+        return cast(F, call)
+
+    return guard
+
+
+def _refuse(name: str, strange: Iterable[str], known: frozenset[str], renamed: Mapping[str, str], open_ended: bool) -> None:
+    for word in sorted(strange):
+        if word in renamed:
+            raise ArgumentError(f"{name}: {word}= is now called {renamed[word]}=")
+        if not open_ended:
+            _unknown(name, word, known)
+
+
+def _unknown(name: str, word: str, known: frozenset[str]) -> NoReturn:
+    hint = did_you_mean(word, sorted(known), also=SYNONYMS)
+    raise ArgumentError(f"{name}() has no argument {word}={hint or '; it has ' + ', '.join(sorted(known))}")
+
+
+__all__ = ["checked_keywords", "did_you_mean"]

@@ -1,0 +1,96 @@
+"""What beginners write, and what they are told: each message names the culprit and what to write instead."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import appell as ap
+
+x, y, theta = ap.coordinates("x y theta")
+g, m = ap.parameters("g m", positive=True)
+BALL: Any = ap.System([x], x.d**2 / 2, g * x, name="ball")
+VALUES = {g: 9.81}
+api: Any = ap
+
+
+def motion() -> Any:
+    return ap.simulate(BALL, {x: 1}, 0.1, VALUES, backend="vm")
+
+
+plane = lambda *constraints: ap.System([x, y], x.d**2 + y.d**2, constraints=list(constraints))
+
+MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
+    "numpy function": (lambda: np.cos(theta), r"np.cos takes numbers, and 'theta' is a symbol.*from sympy import cos"),
+    "numpy inverse": (lambda: np.arctan(theta), r"from sympy import atan"),
+    "math function": (lambda: math.sin(theta), r"'theta' is a symbol.*from sympy import sin"),
+    "dot": (lambda: x.dot, r"its time derivative is x\.d"),
+    "v": (lambda: x.v, r"its time derivative is x\.d"),
+    "velocity": (lambda: theta.velocity, r"its time derivative is theta\.d"),
+    "ddot": (lambda: x.ddot, r"its second time derivative is x\.dd"),
+    "caret": (lambda: x.d ^ 2, r"powers are written x\.d\*\*2"),
+    "caret of a parameter": (lambda: m ^ 2, r"powers are written m\*\*2"),
+    "two texts": (lambda: api.coordinates("x", "y"), r"one text: coordinates\('x y'\)"),
+    "two parameters": (lambda: api.parameters("m", "g"), r"one text: parameters\('m g'\)"),
+    "equality": (lambda: plane(x == y), r"x == y compares two symbols.*x - y"),
+    "inequality": (lambda: plane(x > 0), r"x > 0 is an inequality; write ap.Unilateral"),
+    "order without start": (lambda: api.simulate(BALL, 10.0, VALUES), r"the order is ap.simulate\(system, start, until, param"),
+    "order with parameters second": (lambda: api.simulate(BALL, VALUES, 10.0), r"g, a parameter of ball; give it in param"),
+    "order of many": (lambda: api.simulate_many(BALL, {x: [1.0]}, VALUES, 1.0), r"order is ap.simulate_many\(system, start"),
+    "param": (lambda: api.simulate(BALL, {x: 1}, 1.0, param=VALUES), r"no argument param=; did you mean 'parameters'"),
+    "t_end": (lambda: api.simulate(BALL, {x: 1}, t_end=1.0), r"did you mean 'until'"),
+    "tol": (lambda: api.simulate(BALL, {x: 1}, 1.0, VALUES, tol=1e-6), r"did you mean 'rtol'"),
+    "dt": (lambda: api.simulate(BALL, {x: 1}, 1.0, VALUES, dt=0.01), r"did you mean 'step'"),
+    "fixed_step": (lambda: api.simulate(BALL, {x: 1}, 1.0, VALUES, fixed_step=0.01), r"fixed_step= is now called step="),
+    "e": (lambda: api.Unilateral(x, e=0.5), r"did you mean 'restitution'"),
+    "nam": (lambda: api.Constraint(x, nam="row"), r"did you mean 'name'"),
+    "potentials": (lambda: api.System([x], x.d**2, potentials=x), r"did you mean 'potential'"),
+    "mu": (lambda: api.Friction(x.d, normal="floor", mu=0.3), r"did you mean 'coefficient'"),
+    "simulat": (lambda: api.simulat, r"did you mean 'simulate'"),
+    "system": (lambda: api.system, r"did you mean 'System'"),
+    "sin": (lambda: api.sin, r"from sympy import sin"),
+    "symbols": (lambda: api.symbols, r"from sympy import symbols"),
+    "zoo": (lambda: api.zoo.pendulm(), r"did you mean 'pendulum'"),
+    "form": (lambda: api.forms.lagrang(BALL), r"did you mean 'lagrange'"),
+    "studio": (lambda: api.studio("skte", open=False), r"did you mean 'skate'"),
+    "method of a system": (lambda: BALL.simulate({x: 1}), r"write ap.simulate\(system"),
+    "equations of a system": (lambda: BALL.equations, r"ap.forms.lagrange\(system\)"),
+    "state of a motion": (lambda: motion().x, r"motion\[x\] or motion\['x'\]"),
+    "attribute of a motion": (lambda: motion().energie, r"did you mean 'energy'"),
+    "name in a motion": (lambda: motion()["y"], r"ball has no 'y'.*it has t, x, x\.d"),
+    "reaction of no constraint": (lambda: motion().reaction("floor"), r"'floor' is not a constraint"),
+    "contradiction": (lambda: ap.System([x], x.d**2, constraints=[x - 1, x - 2]), r"'x - 2' contradicts 'x - 1'"),
+    "missing file": (lambda: ap.Tree.from_urdf("nothere.urdf"), r"no file nothere.urdf"),
+    "unknown method": (lambda: ap.simulate(BALL, {x: 1}, 1.0, VALUES, method="rk45"), r"no method 'rk45'.*dop853"),
+    "unknown back end": (lambda: ap.simulate(BALL, {x: 1}, 1.0, VALUES, backend="gpu"), r"no back end 'gpu'.*cuda"),
+    "missing parameter": (lambda: ap.simulate(BALL, {x: 1}, 1.0), r"no value for the parameter g; give parameters="),
+    "misspelt state": (lambda: ap.simulate(BALL, {"x_d": 1}, 1.0, VALUES), r"its states are x, x\.d; did you mean 'x\.d'"),
+    "symbol of SymPy": (lambda: ap.System([sp.Symbol("q")], 1), r"takes symbols made by ap.coordinates; q is not one"),
+    "unknown symbol": (lambda: ap.System([x], sp.Symbol("M") * x.d**2), r"unknown symbol 'M'; make it with ap.parameters"),
+    "function of time": (lambda: ap.System([x], sp.Function("f")(sp.Symbol("t")) * x.d**2), r"write x\.d for its velocity"),
+    "no mass": (lambda: ap.System([x]), r"the kinetic energy is zero.*add its mass"),
+    "text": (lambda: api.System([x], "x.d**2/2"), r"kinetic must be .* not the text"),
+    "forces as a list": (lambda: api.System([x], x.d**2, 0, [-x]), r"forces= maps coordinates .* \{phi: -c\*phi.d\}"),
+    "acceleration in T": (lambda: ap.System([x], x.dd**2), r"kinetic contains x\.dd"),
+    "velocity in V": (lambda: ap.System([x], x.d**2, x.d), r"potential contains the velocity x\.d"),
+    "no name": (lambda: ap.coordinates(""), r"coordinates\('x y phi'\)"),
+    "another time": (lambda: sp.diff(x, sp.Symbol("t")), r"time is ap\.t"),
+    "friction without normal": (lambda: ap.Friction(x.d, coefficient=0.3), r"needs normal="),
+    "text as a time": (lambda: api.simulate(BALL, {x: 1}, "ten", VALUES), r"until= must be a number"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_the_message_names_culprit_and_remedy(mistake):
+    write, words = MISTAKES[mistake]
+    with pytest.raises((ap.AppellError, AttributeError, TypeError), match=words):
+        write()
+
+
+def test_only_public_names_are_listed():
+    assert dir(ap) == sorted(ap.__all__) and all(hasattr(ap, name) for name in ap.__all__)
