@@ -41,6 +41,7 @@ from appell.model import (
     quaternion,
 )
 from appell.spelling import did_you_mean
+from appell.version import __version__
 
 if TYPE_CHECKING:  # the same names as in LATER, for editors and type checkers
     from appell import (  # noqa: F401
@@ -86,8 +87,6 @@ if TYPE_CHECKING:  # the same names as in LATER, for editors and type checkers
     from appell.simulate.start import consistent
     from appell.tree import Chain, Tree, rolling
     from appell.verify import agree, diagnose, principle
-
-__version__ = "0.1.0"
 
 LATER = {
     "appell": "analysis backends contact forms friction graph motion normal_form report scene show tree verify zoo",
@@ -169,6 +168,7 @@ __all__ = [
     "Torque",
     "Tree",
     "Unilateral",
+    "__version__",
     "agree",
     "averaged",
     "basin",

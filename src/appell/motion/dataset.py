@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from appell.jets import Jet
 from appell.motion.impact_data import impact_variables
 from appell.motion.record import QUANTITIES, Series, reaction_latex
+from appell.version import __version__
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -122,10 +122,7 @@ def json_text(value: Any) -> str:
 
 def version() -> str:
     """Of this package."""
-    try:
-        return metadata.version("appell")
-    except metadata.PackageNotFoundError:  # run from a source tree
-        return "unknown"
+    return __version__
 
 
 __all__ = ["FORMAT", "Names", "json_text", "to_dataset", "version"]

@@ -3,31 +3,119 @@
 from __future__ import annotations
 
 import argparse
+import json
+import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from importlib import metadata
 
 from appell.errors import AppellError
+from appell.version import __version__
+
+FIRST_PAGE = f"""\
+appell {__version__}: the dynamics of constrained mechanical systems
+
+  appell studio [name]   a local page: sliders, equations, animation, curves
+  appell zoo             the classical systems that come with the library
+  appell doctor          what is installed: compiler, back ends, extras
+  appell --help          all commands and their options
+
+In Python:
+
+  import appell as ap
+  example = ap.zoo.skate()
+  print(ap.forms.appell(example.system))
+  ap.simulate(example.system, example.start, example.until, example.parameters).report("skate.html")
+"""
+EXTRAS = {
+    "compiler": ("ziglang",), "gpu": ("cupy-cuda12x",), "show": ("imageio-ffmpeg", "latex2mathml", "nicegui"), "jax": ("jax",),
+    "distributed": ("dask", "distributed", "zarr"),
+}  # fmt: skip
+"""Extra → the packages that it brings."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """`appell studio [zoo name] [--port N] [--no-open]`."""
-    parser = argparse.ArgumentParser(prog="appell", description="The dynamics of constrained mechanical systems.")
-    commands = parser.add_subparsers(dest="command", required=True)
-    studio = commands.add_parser("studio", help="a local page: sliders, equations, animation, curves")
-    studio.add_argument("name", nargs="?", help="a system of the zoo, for example skate")
-    studio.add_argument("--port", type=int, default=0, help="0 takes any that is free")
-    studio.add_argument("--no-open", action="store_true", help="print the address only")
+    """`appell studio | zoo | doctor | --version`; 0: done, 2: a mistake in the request, said in one line."""
+    parser = _parser()
     given = parser.parse_args(arguments)
-    from appell.report.desk import open_studio
-
+    if given.command is None:
+        print(FIRST_PAGE, end="")
+        return 0
     try:
-        open_studio(given.name, port=given.port, open=not given.no_open)
+        COMMANDS[given.command](given)
     except AppellError as error:
         print(error, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 0
     return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="appell", description="The dynamics of constrained mechanical systems.")
+    parser.add_argument("--version", action="version", version=f"appell {__version__}")
+    commands = parser.add_subparsers(dest="command")
+    studio = commands.add_parser("studio", help="a local page: sliders, equations, animation, curves")
+    studio.add_argument("name", nargs="?", help="a system of the zoo, for example skate")
+    studio.add_argument("--port", type=int, default=0, help="0 takes any that is free")
+    studio.add_argument("--no-open", action="store_true", help="print the address only")
+    for name, what in (("zoo", "the classical systems that come with the library"), ("doctor", "what is installed")):
+        commands.add_parser(name, help=what).add_argument("--json", action="store_true", help="for programs")
+    return parser
+
+
+def _studio(given: argparse.Namespace) -> None:
+    from appell.report.desk import open_studio
+
+    open_studio(given.name, port=given.port, open=not given.no_open)
+
+
+def _zoo(given: argparse.Namespace) -> None:
+    from appell import zoo
+
+    every = {**zoo.ALL, **zoo.FRICTION, **zoo.ROBOTS}
+    _print({name: (make.__doc__ or "").strip().partition("\n")[0] for name, make in sorted(every.items())}, given.json)
+
+
+def _doctor(given: argparse.Namespace) -> None:
+    _print(condition(), given.json)
+
+
+def condition() -> dict[str, str]:
+    """What this installation can do, by part."""
+    from appell.backends.table import BACKENDS
+
+    found = {
+        "appell": __version__,
+        "Python": f"{platform.python_version()} on {platform.system()} {platform.machine()}",
+        **{name: _installed(name) for name in ("numpy", "scipy", "sympy", "casadi", "xarray", "matplotlib")},
+    }
+    for name, backend in BACKENDS.items():
+        found[f"back end {name}"] = backend.reason_against() or "works"
+    for extra, packages in EXTRAS.items():
+        missing = [name for name in packages if _installed(name) == "not installed"]
+        how = f"not installed ({', '.join(missing)}); pip install 'appell[{extra}]'"
+        found[f"extra [{extra}]"] = how if missing else "installed"
+    return found
+
+
+def _installed(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _print(lines: Mapping[str, str], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(dict(lines), indent=2, ensure_ascii=False))
+        return
+    width = max(map(len, lines))
+    for name, text in lines.items():
+        print(f"{name:<{width}}  {text}")
+
+
+COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {"studio": _studio, "zoo": _zoo, "doctor": _doctor}
 
 
 if __name__ == "__main__":
