@@ -168,7 +168,6 @@ __all__ = [
     "Torque",
     "Tree",
     "Unilateral",
-    "__version__",
     "agree",
     "averaged",
     "basin",
