@@ -41,7 +41,7 @@ from appell.model import (
     quaternion,
 )
 from appell.spelling import did_you_mean
-from appell.version import __version__
+from appell.version import __version__ as __version__
 
 if TYPE_CHECKING:  # the same names as in LATER, for editors and type checkers
     from appell import (  # noqa: F401
