@@ -1,0 +1,53 @@
+"""The rule by which expressions are looked at inside a step, and the numbers that decide when that is enough.
+
+The rule of 7 nodes by Gauss and its extension to 15 by Kronrod (degrees 13 and 22; QUADPACK's QK15, Piessens et al. 1983), with
+both ends of the piece, which have no weight, among the nodes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+_X = (0.991455371120812639206854697526329, 0.949107912342758524526189684047851, 0.864864423359769072789712788640926,
+      0.741531185599394439863864773280788, 0.586087235467691130294144691693013, 0.405845151377397166906606412076961,
+      0.207784955007898467600689403773245)  # fmt: skip
+_KRONROD = (0.022935322010529224963732008058970, 0.063092092629978553290700663189204, 0.104790010322250183839876322541518,
+            0.140653259715525918745189590510238, 0.169004726639267902826583426598550, 0.190350578064785409913256402421014,
+            0.204432940075298892414161999234649)  # fmt: skip
+_GAUSS = (0.0, 0.129484966168869693270611432679082, 0.0, 0.279705391489276667901467771423780, 0.0,
+          0.381830050505118944950369775488975, 0.0)  # fmt: skip
+
+
+def _symmetric(half: tuple[float, ...], middle: float) -> Array:
+    """Weights on [0, 1], with none for the ends."""
+    return np.array([0.0, *half, middle, *half[::-1], 0.0]) / 2
+
+
+NODES: Array = (1 + np.array([-1.0, *(-x for x in _X), 0.0, *_X[::-1], 1.0])) / 2
+KRONROD: Array = _symmetric(_KRONROD, 0.209482141084727828012999174891714)
+GAUSS: Array = _symmetric(_GAUSS, 0.417959183673469387755102040816327)
+
+INFLATION = 1.35
+"""Of the range of a state at 17 nodes, to that over the whole piece: a polynomial of degree 7 rises between them by at most
+1/cos(7π/32) = 1.29 (Ehlich and Zeller 1964)."""
+TOLD = 1e-4
+"""Largest difference of both rules, in units of the mean deviation, at which the nodes tell all of an expression."""
+ROUNDING = 50 * float(np.finfo(float).eps)
+"""Share of the mean |e| that is rounding in the difference of both rules."""
+NARROW = 2.0**-40
+"""Of a step: the narrowest piece. What happens inside is a switch, or not resolved."""
+NARROW_SINGLE = 2.0**-14
+"""The same for numbers of seven digits."""
+JUMP_SHARE, JUMP_SHARE_SINGLE = 1e-6, 1e-2
+"""Of the largest |e|: what it changes more within the narrowest piece is a jump."""
+MOST_PIECES = 20_000
+"""Of a step; then what is not held is said to be not held."""
+PARABOLAS = 8
+"""Steps towards an extreme; each of them about doubles its digits, from two."""
+SAME, SAME_SINGLE = 1e-8, 1e-4
+"""Of a piece: no place of an extreme is known better, for values around it differ by rounding."""
+
+__all__ = ["GAUSS", "INFLATION", "JUMP_SHARE", "KRONROD", "MOST_PIECES", "NARROW", "NODES", "PARABOLAS", "SAME", "TOLD"]
