@@ -1,4 +1,4 @@
-"""Accelerations along the steps of one run, each in the mode that acts there: faces in contact, frictions that stick or slip."""
+"""Accelerations along the steps of one run, each in the mode that acts there: faces in contact, stick or slip of frictions."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""One run of an ensemble as a course: its steps with their dense output, and reductions that are followed along it.
+"""One run of an ensemble as a course: its steps with their dense output, along which reductions are followed.
 
     z(θ) = Σ c_k T_k(2θ − 1)        inside each step, through enough states for the polynomial of the method
 
-An expression is evaluated at states of the course, in the mode that acts there; it is never interpolated itself. A step is looked
-at in pieces, halved until a reduction holds its tolerance: what `reduce.c.in` does in lanes, for all steps at once.
+An expression is evaluated at states of the course, in the mode that acts there; it is never interpolated itself. A step is
+looked at in pieces, halved until a reduction holds its tolerance: what `reduce.c.in` does in lanes, for all steps at once.
 """
 
 from __future__ import annotations
@@ -11,24 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.contact.events import Kind
 from appell.ensembles.accelerations import Modes
-from appell.ensembles.quadrature import (
-    GAUSS, INFLATION, JUMP_SHARE, KRONROD, MOST_PIECES, NARROW, NODES, PARABOLAS, ROUNDING, SAME, TOLD,
-)  # fmt: skip
+from appell.ensembles.quadrature import GAUSS, INFLATION, KRONROD, MOST_PIECES, NARROW, NODES, ROUNDING, TOLD
 from appell.errors import ModelError
 from appell.graph import Fn
 from appell.graph.ranges import ranges
+from appell.remember import kept_in
 from appell.simulate.loop.trace import Trace
 from appell.simulate.run import Run
-
-if TYPE_CHECKING:
-    from appell.ensembles.kinds import Part
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -42,7 +37,7 @@ BLOCK = 2000
 class Course:
     """The steps of a run: begin, length (steps,), s; states (steps, nodes, nz) at `nodes`, Chebyshev's of [0, 1].
 
-    rtol, atol: those of the run.
+    rtol, atol: those of the run. since: when it began, s.
     """
 
     run: Run
@@ -52,6 +47,7 @@ class Course:
     states: Array
     rtol: float
     atol: float
+    since: float
 
     @staticmethod
     def nodes(count: int) -> Array:
@@ -75,7 +71,8 @@ class Course:
         basis = np.polynomial.chebyshev.chebvander(2 * theta - 1, self.states.shape[1] - 1)
         z = np.einsum("mk,mkz->mz", basis, self.coefficients[step])
         z[theta == 0], z[theta == 1] = self.states[step[theta == 0], 0], self.states[step[theta == 1], -1]
-        return self.begin[step] + theta * self.length[step], z
+        t = self.begin[step] + theta * self.length[step]
+        return np.where(theta == 1, np.nextafter(t, self.begin[step]), t), z  # a step may end where forces jump
 
     def look(self, expression: Any, step: Ints, theta: Array) -> Array:
         """The expression at shares θ of some steps, (m,)."""
@@ -88,14 +85,14 @@ class Course:
         fn = lowered(self.run, expression)
         if any(port.name == "a" for port in fn.inputs):
             known["a"] = self.modes.accelerations(t, known["q"], known["v"], step)
-        return self._values(fn, known), known
+        return self.values(fn, known), known
 
-    def _values(self, fn: Fn, known: dict[str, Array]) -> Array:
+    def values(self, fn: Fn, known: dict[str, Array]) -> Array:
         given = [self.run.p if port.name == "p" else known[port.name] for port in fn.inputs]
         with np.errstate(all="ignore"):
             return np.array(np.broadcast_to(self.run._evaluate(fn, given)["value"], known["t"].shape))
 
-    def sample(self, expression: Any, step: Ints, start: Array, width: Array) -> Pieces:
+    def sample(self, expression: Any, step: Ints, start: Array, width: Array) -> StepPieces:
         """Pieces of steps, from a share of each on, so wide."""
         m, n = len(step), len(NODES)
         theta = start[:, None] + width[:, None] * NODES
@@ -115,16 +112,16 @@ class Course:
         with np.errstate(all="ignore"):
             found = self.run._evaluate(fn, given)
         low, high, rough = (np.broadcast_to(np.asarray(found[key]).reshape(-1), m) for key in ("lo", "hi", "rough"))
-        return Pieces(step, start, width, g.reshape(m, n), low, high, rough, np.zeros(m, dtype=bool))
+        return StepPieces(step, start, width, g.reshape(m, n), low, high, rough, np.zeros(m, dtype=bool))
 
-    def pieces(self, expression: Any, held: Callable[[Pieces], Bools]) -> Pieces:
+    def pieces(self, expression: Any, held: Callable[[StepPieces], Bools]) -> StepPieces:
         """All steps in pieces that hold a tolerance, or are as narrow as can be, in the order of time."""
         blocks = np.array_split(np.arange(len(self.begin)), max(1, -(-len(self.begin) // BLOCK)))
         found = [self._halved(expression, block, held) for block in blocks]
-        return Pieces(*(np.concatenate([getattr(one, each.name) for one in found]) for each in fields(Pieces)))
+        return StepPieces(*(np.concatenate([getattr(one, each.name) for one in found]) for each in fields(StepPieces)))
 
-    def _halved(self, expression: Any, step: Ints, held: Callable[[Pieces], Bools]) -> Pieces:
-        start, width, done = np.zeros(len(step)), np.ones(len(step)), list[Pieces]()
+    def _halved(self, expression: Any, step: Ints, held: Callable[[StepPieces], Bools]) -> StepPieces:
+        start, width, done = np.zeros(len(step)), np.ones(len(step)), list[StepPieces]()
         count = np.zeros(len(self.begin), dtype=int)
         while True:
             new = self.sample(expression, step, start, width)
@@ -136,14 +133,17 @@ class Course:
                 break
             step, start, width = np.repeat(step[~over], 2), np.repeat(start[~over], 2), np.repeat(width[~over] / 2, 2)
             start[1::2] += width[1::2]
-        whole = Pieces(*(np.concatenate([getattr(one, each.name) for one in done]) for each in fields(Pieces)))
+        whole = StepPieces(*(np.concatenate([getattr(one, each.name) for one in done]) for each in fields(StepPieces)))
         return whole.some(np.lexsort((whole.start, whole.step)))
 
 
 @dataclass(frozen=True, eq=False)
-class Pieces:
-    """Pieces of steps: from `start` on, `width` wide, in shares of their `step`, (m,); g (m, nodes), the expression at its nodes;
-    low, high, rough: its range over the piece (`graph.ranges`); held: whether the tolerance is."""
+class StepPieces:
+    """Pieces of steps: from `start` on, `width` wide, in shares of their `step`, (m,).
+
+    g (m, nodes): the expression at the nodes; low, high, rough: its range over the piece (`graph.ranges`); held: whether the
+    tolerance is.
+    """
 
     step: Ints
     start: Array
@@ -154,9 +154,9 @@ class Pieces:
     rough: Array
     held: Bools
 
-    def some(self, chosen: Any, held: Bools | None = None) -> Pieces:
+    def some(self, chosen: Any, held: Bools | None = None) -> StepPieces:
         parts = {each.name: getattr(self, each.name)[chosen] for each in fields(self)}
-        return Pieces(**{**parts, **({} if held is None else {"held": held})})
+        return StepPieces(**{**parts, **({} if held is None else {"held": held})})
 
     @property
     def mean(self) -> Array:
@@ -184,231 +184,13 @@ class Pieces:
 
 def lowered(run: Run, expression: Any) -> Fn:
     """The expression as a function of t, q, v, p and accelerations."""
-    fn = run.form.lowered(run.system.in_velocities(expression))
-    if any(port.name == "lam" for port in fn.inputs):
-        raise ModelError(f"{expression} contains a multiplier, which reductions do not see; use ap.simulate")
-    return fn
+    known = kept_in(run.form, "reduced expressions")
+    if expression not in known:
+        fn = run.form.lowered(run.system.in_velocities(expression))
+        if any(port.name == "lam" for port in fn.inputs):
+            raise ModelError(f"{expression} contains a multiplier, which reductions do not see; use ap.simulate")
+        known[expression] = fn
+    return known[expression]
 
 
-# -- parts of reductions ---------------------------------------------------------------------------------------------------
-
-
-def final(course: Course, part: Part) -> tuple[float, bool]:
-    """Where the run ended."""
-    run, trace, fn = course.run, course.trace, lowered(course.run, part.expression)
-    nq, nv, z = run.form.nq, run.form.nv, trace.z[None]
-    known = {"t": np.array([trace.t]), "q": z[:, :nq], "v": z[:, nq : nq + nv]}
-    if any(port.name == "a" for port in fn.inputs):
-        known["a"] = course.modes.last(known["t"], known["q"], known["v"])
-    return float(course._values(fn, known)[0]), True
-
-
-def integral(course: Course, part: Part) -> tuple[float, bool]:
-    """∫ e dt."""
-    if not len(course.begin):
-        return 0.0, True
-    steps, h = np.arange(len(course.begin)), np.abs(course.length)
-    rough = course.sample(part.expression, steps, np.zeros(len(steps)), np.ones(len(steps)))
-    so_far = np.cumsum(np.nan_to_num(rough.size) * h)
-    rtol = course.rtol + 100 * np.finfo(float).eps
-
-    def held(pieces: Pieces) -> Bools:
-        span = pieces.width * h[pieces.step]
-        unit = 0.1 * (rtol * np.maximum(so_far[pieces.step], span * pieces.size) + course.atol)
-        with np.errstate(all="ignore"):
-            told = ((200 * span * pieces.apart) ** 3 <= unit**2 * span * pieces.spread) | (
-                pieces.apart <= ROUNDING * pieces.size
-            )
-            return ((pieces.rough <= 1) & told) | (span * (pieces.high - pieces.low) <= unit)
-
-    found = course.pieces(part.expression, held)
-    return float((found.width * course.length[found.step]) @ found.mean), bool(found.held.all())
-
-
-def peak(course: Course, part: Part) -> tuple[float, bool]:
-    """The largest (way 1) or least (−1) value."""
-    sign = float(part.way)
-    if not len(course.begin):
-        return final(course, part)
-    steps = np.arange(len(course.begin))
-    looked = course.sample(part.expression, steps, np.zeros(len(steps)), np.ones(len(steps)))
-    last = final(course, part)[0]
-    best = max(float(np.nanmax(sign * looked.g)), sign * last) if np.isfinite(looked.g).any() else sign * last
-    rtol = course.rtol + 100 * np.finfo(float).eps
-    most = lambda pieces: pieces.high if sign > 0 else -pieces.low
-    found = course.pieces(part.expression, lambda p: p.clear | (most(p) <= best + rtol * abs(best) + course.atol))
-    best = max(best, float(np.nanmax(sign * found.g)))
-    open_ = found.some(found.clear & (most(found) > best))
-    for j in range(len(NODES)):
-        rows = _high(sign * open_.g, j)
-        rows &= sign * open_.g[:, j] + 2 * _vertex(sign * open_.g, j)[1] > best
-        if rows.any():
-            _, heights, there = _tops(course, part.expression, sign, open_.some(rows), j)
-            best = max(best, float(np.max(heights[there], initial=-np.inf)))
-    return sign * best, bool(found.held.all())
-
-
-def count(course: Course, part: Part) -> tuple[float, bool]:
-    """How often e passes through zero."""
-    found = passes(course, part)
-    return float(len(found.step)), found.held
-
-
-def first(course: Course, part: Part) -> tuple[float, bool]:
-    """When e first passes through zero, s; NaN: never."""
-    found = passes(course, part)
-    return (float(found.times(course)[0]) if len(found.step) else np.nan), found.held
-
-
-def impacts(course: Course, part: Part) -> tuple[float, bool]:
-    """Impacts on unilateral constraints."""
-    return float((course.trace.events.joined()["kind"] == Kind.IMPACT).sum()), True
-
-
-def energy_error(course: Course, part: Part) -> tuple[float, bool]:
-    """max |H − H(0) − ∫ power dt| / E at the ends of steps."""
-    if not len(course.begin):
-        return 0.0, True
-    run, (nq, nv) = course.run, (course.run.form.nq, course.run.form.nv)
-    z = np.vstack([course.states[:1, 0], course.states[:, -1]])
-    t = np.append(course.begin[:1], course.begin + course.length)
-    out = run.evaluate(t, z[:, :nq], z[:, nq : nq + nv], ("H", "T", "V"))
-    work = z[:, -1] if z.shape[1] > nq + nv else np.zeros(len(z))
-    scale = (np.abs(out["T"]) + np.abs(out["V"] - out["V"][0]) + np.abs(work)).max()
-    scale = max(scale, 1e-6 * (np.abs(out["T"]) + np.abs(out["V"])).max())
-    return float(np.abs(out["H"] - out["H"][0] - work).max() / (scale or 1.0)), True
-
-
-# -- extremes -------------------------------------------------------------------------------------------------------------
-
-
-def _high(g: Array, j: int) -> Bools:
-    """Where node j is as high as its neighbours, (m,)."""
-    high = np.ones(len(g), dtype=bool)
-    if j > 0:
-        high &= g[:, j] >= g[:, j - 1]
-    if j < g.shape[1] - 1:
-        high &= g[:, j] >= g[:, j + 1]
-    return high
-
-
-def _vertex(g: Array, j: int) -> tuple[Array, Array]:
-    """Where the parabola through three nodes around j (or the first, the last three) has its top, and how far above node j."""
-    m = min(max(j, 1), g.shape[1] - 2)
-    xa, xb, xc = NODES[m - 1 : m + 2] - NODES[j]
-    first, second = (g[:, m] - g[:, m - 1]) / (xb - xa), (g[:, m + 1] - g[:, m]) / (xc - xb)
-    bend = (second - first) / (xc - xa)
-    slope = first - bend * (xa + xb)
-    down = bend < 0
-    x = -slope / (2 * np.where(down, bend, -1.0))
-    return np.where(down, NODES[j] + x, -1.0), np.where(down, slope * x / 2, 0.0)
-
-
-def _tops(course: Course, expression: Any, sign: float, pieces: Pieces, j: int) -> tuple[Array, Array, Bools]:
-    """Places x in the pieces and heights of tops of sign·e near node j, and whether there is one, (m,) each."""
-    last = len(NODES) - 1
-    value = lambda x: sign * course.look(expression, pieces.step, pieces.start + x * pieces.width)
-    i, k = max(j - 1, 0), min(j + 1, last)
-    g = sign * pieces.g
-    x = _vertex(g, j)[0]
-    there = (x > NODES[i]) & (x < NODES[k]) & (x != NODES[j])
-    x = np.where(there, x, (NODES[i] + NODES[k]) / 2)
-    new = value(x)
-    if j in (0, last):
-        there &= new > g[:, j]
-    a, b, c = (np.full(len(x), NODES[n]) for n in (i, j, k))
-    ga, gb, gc = g[:, i].copy(), g[:, j].copy(), g[:, k].copy()
-    a, b, c, ga, gb, gc = _narrowed(a, b, c, ga, gb, gc, x, new)
-    for _ in range(PARABOLAS):
-        left, right = (b - a) * (gb - gc), (b - c) * (gb - ga)
-        whole = left - right
-        x = b - ((b - a) * left - (b - c) * right) / (2 * np.where(whole == 0, 1.0, whole))
-        aside = np.where(c - b > b - a, b + 0.382 * (c - b), b - 0.382 * (b - a))
-        x = np.where(~((x > a) & (x < c)) | (np.abs(x - b) < SAME), aside, x)
-        a, b, c, ga, gb, gc = _narrowed(a, b, c, ga, gb, gc, x, value(x))
-    return b, gb, there
-
-
-def _narrowed(a: Array, b: Array, c: Array, ga: Array, gb: Array, gc: Array, x: Array, g: Array) -> tuple[Array, ...]:
-    """The bracket of a top after one more value."""
-    higher, before = g > gb, x < b
-    low, g_low = np.where(higher, b, x), np.where(higher, gb, g)
-    left = higher ^ before
-    a, ga = np.where(left, low, a), np.where(left, g_low, ga)
-    c, gc = np.where(left, c, low), np.where(left, gc, g_low)
-    return a, np.where(higher, x, b), c, ga, np.where(higher, g, gb), gc
-
-
-# -- zeros ----------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Passes:
-    """Steps and shares θ of them at which an expression passes through zero, (n,), in the order of time."""
-
-    step: Ints
-    theta: Array
-    held: bool
-
-    def times(self, course: Course) -> Array:
-        return course.begin[self.step] + self.theta * course.length[self.step]
-
-
-def passes(course: Course, part: Part) -> Passes:
-    """Where e passes through zero in the direction of the part: not where it jumps over it."""
-    if not len(course.begin):
-        return Passes(np.zeros(0, dtype=np.intp), np.zeros(0), True)
-    found = course.pieces(part.expression, lambda p: p.clear | (p.low > 0) | (p.high < 0))
-    row, x, g = _points(course, part.expression, found)
-    sign = np.sign(g)
-    known = np.maximum.accumulate(np.where((sign != 0) & (g == g), np.arange(len(g)), 0))
-    before = sign[known[np.maximum(np.arange(len(g)) - 1, 0)]]  # zeros have the sign before them
-    inside = np.append(False, row[1:] == row[:-1])
-    change = inside & (sign != 0) & (before != 0) & (sign != before)
-    if part.way:
-        change &= sign == part.way
-    j = np.flatnonzero(change)
-    size = np.nanmax(np.abs(g), initial=0.0)
-    wide = found.clear[row[j]] | (found.width[row[j]] > NARROW)
-    j = j[wide | (np.abs(g[j] - g[j - 1]) <= JUMP_SHARE * size)]
-    pieces = found.some(row[j])
-    zero = _zeros(course, part.expression, pieces, x[j - 1], x[j], g[j - 1], g[j])
-    wild = ~found.held & ((found.width > NARROW) | ~np.isfinite(found.high - found.low))
-    return Passes(pieces.step, pieces.start + zero * pieces.width, not wild.any())
-
-
-def _points(course: Course, expression: Any, pieces: Pieces) -> tuple[Ints, Array, Array]:
-    """Nodes of all pieces with the extremes between them that lie beyond zero: piece, place in it and value, one after another."""
-    m, n = pieces.g.shape
-    rows, places, values = [np.repeat(np.arange(m), n)], [np.tile(NODES, m)], [pieces.g.ravel()]
-    for sign in (1.0, -1.0):
-        for j in range(n):
-            g = sign * pieces.g
-            near = pieces.clear & (g[:, j] < 0) & _high(g, j) & (g[:, j] + 2 * _vertex(g, j)[1] > 0)
-            if near.any():
-                x, height, there = _tops(course, expression, sign, pieces.some(near), j)
-                there &= height > 0
-                rows.append(np.flatnonzero(near)[there]), places.append(x[there]), values.append(sign * height[there])
-    row, x, g = (np.concatenate(each) for each in (rows, places, values))
-    order = np.lexsort((x, row))
-    return row[order], x[order], g[order]
-
-
-def _zeros(course: Course, expression: Any, pieces: Pieces, a: Array, b: Array, ga: Array, gb: Array) -> Array:
-    """Places in the pieces, (m,), between a and b, at which e vanishes: secants, every third time the middle."""
-    open_ = (ga != 0) & (gb != 0)
-    for k in range(1, 81):
-        if not open_.any():
-            break
-        with np.errstate(all="ignore"):
-            middle, secant = (a + b) / 2, (a * gb - b * ga) / (gb - ga)
-        x = np.where((secant > a) & (secant < b), secant, middle) if k % 3 else middle
-        g = course.look(expression, pieces.step, pieces.start + x * pieces.width)
-        same = (g > 0) == (gb > 0)
-        a, ga = np.where(open_ & ~same, x, a), np.where(open_ & ~same, g, ga)
-        b, gb = np.where(open_ & same, x, b), np.where(open_ & same, g, gb)
-        open_ &= (b - a > 1e-15) & (ga != 0) & (gb != 0)
-    return np.where(ga == 0, a, b)
-
-
-__all__ = ["Course", "Passes", "Pieces", "passes"]
+__all__ = ["Course", "StepPieces", "lowered"]

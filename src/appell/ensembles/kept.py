@@ -31,6 +31,16 @@ class Kept:
     section: Reduction | None = None
 
     @property
+    def named(self) -> Mapping[str, Reduction]:
+        """The reductions, or the section, by name."""
+        return self.reductions if self.section is None else {"section": self.section}
+
+    @property
+    def wanted(self) -> list[Reduction]:
+        """The reductions, or the section."""
+        return list(self.named.values())
+
+    @property
     def rows(self) -> int:
         """States that are kept of each run."""
         if self.section is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,14 +12,15 @@ from appell.backends.calls.vectors import lanes_here
 from appell.contact.numbers import FLOOR
 from appell.ensembles.inputs import Inputs
 from appell.ensembles.kept import Kept
+from appell.ensembles.kinds import ACCUMULATORS, ReductionPart, finished, parts_of
 from appell.ensembles.methods import fixed_methods, tableau_named
 from appell.ensembles.order import Order
 from appell.ensembles.program import CDEF, CLOSE, HANDED, Watch, guarded_flow, many_source
-from appell.ensembles.reduce import Reduction
 from appell.ensembles.walls import no_walls, wall_functions
 from appell.errors import ModelError, Status
 from appell.graph import Fn, make_fn
-from appell.graph.algebra import Value, apply, column, depends, substitute, take
+from appell.graph.algebra import Value, column, depends, substitute, symbols, take
+from appell.graph.ranges import ranges
 from appell.model.breaks import breaks_of
 from appell.model.jumps import dry_friction
 from appell.normal_form.flow import Flow, State, flow, inputs_of
@@ -33,32 +33,6 @@ Array = NDArray[np.float64]
 GROUP_UP_TO = 12
 """Numbers of a state up to which two vectors of runs advance together: while one waits, the other works (one link: 1.3 times
 faster; with more numbers the slopes of both leave the nearest cache)."""
-
-BEGIN = {
-    "max": "s->g[0][{e}]", "min": "s->g[0][{e}]", "mean": "(V) {{}}", "integral": "(V) {{}}", "final": "s->g[0][{e}]",
-    "first_crossing": "ALL((T) NAN)", "crossings": "(V) {{}}", "energy_error": "(V) {{}}", "impacts": "(V) {{}}",
-}  # fmt: skip
-EACH = {
-    "max": "many_reduce_max(s, accept, {r}, {e}, (T) 1);",
-    "min": "many_reduce_max(s, accept, {r}, {e}, (T) -1);",
-    "mean": "many_reduce_integral(s, accept, {r}, {e});",
-    "integral": "many_reduce_integral(s, accept, {r}, {e});",
-    "final": "many_reduce_final(s, accept, {r}, {e});",
-    "first_crossing": "many_reduce_first(s, accept, {r}, {e}, {direction});",
-    "crossings": "many_reduce_count(s, accept, {r}, {e}, {direction});",
-    "energy_error": "many_reduce_energy(s, accept, {r}, {e});",
-    "impacts": "",
-    "section": "full |= many_points(job, s, accept, {e}, {direction});",
-}
-"""C text by kind of reduction: its value at the start of a run, and what a step does to it."""
-JUMP = {
-    "max": "many_reduce_jump(s, lanes, {r}, {e}, (T) 1);",
-    "min": "many_reduce_jump(s, lanes, {r}, {e}, (T) -1);",
-    "final": "s->value[{r}] = lanes_select(lanes, s->g[0][{e}], s->value[{r}]);",
-}
-"""And what a blow does to it, after which velocities are others."""
-NUMBERS = {"energy_error": 2}
-"""Numbers that a reduction carries along, if not one: the largest |balance| and the energy scale."""
 
 
 def why_not(run: Run, order: Order) -> str | None:
@@ -89,49 +63,87 @@ def why_not(run: Run, order: Order) -> str | None:
 
 def lanes_flow(run: Run, order: Order) -> Flow:
     """The flow that the lanes run: with the work of forces only where the energy balance is asked for."""
-    balance = any(r.kind == "energy_error" for r in order.kept.reductions.values())
+    balance = any(part.accumulator == "energy" for reduction in order.kept.wanted for part in parts_of(reduction))
     walls = True if run.system.unilateral else None  # blows do work
     return flow(run.numbered, run.policies, work=walls if balance else False)
 
 
 def watch_of(run: Run, motion: Flow, kept: Kept) -> Watch | None:
     """What the reductions of an ensemble look at."""
-    wanted = [kept.section] if kept.section is not None else list(kept.reductions.values())
-    if not wanted:
+    parts = [part for reduction in kept.wanted for part in parts_of(reduction)]
+    if not parts:
         return None
     state = State.full(run.form, motion.has_work)
-    begin, each, jump, values, r = [], [], [], [], 0
-    for reduction in wanted:
-        places = {"r": r, "e": sum(v.numel() for v in values), "direction": reduction.direction}
-        values.append(_observed(run, motion, state, reduction))
-        if reduction.kind in BEGIN:
-            for k in range(count := NUMBERS.get(reduction.kind, 1)):
-                value = BEGIN[reduction.kind].format(**places)
-                begin.append(f"    s->value[{r + k}] = lanes_select(fresh, {value}, s->value[{r + k}]);")
-            r += count
-        each.append(f"    {EACH[reduction.kind].format(**places)}")
-        jump.append(f"    {JUMP.get(reduction.kind, '').format(**places)}")
-    g = column(*values)
-    observe = make_fn("observe", inputs_of(run.form, state), {"g": (g, (g.numel(),))})
-    return Watch(observe, r, "\n".join(begin), "\n".join(each), "\n".join(jump))
+    follow, ends = _Expressions(run, motion, state), _Expressions(run, motion, state)
+    texts: dict[str, list[str]] = {name: [] for name in ("begin", "held", "update", "each", "jump")}
+    conditions, r = [], 0
+    for part in parts:
+        how = ACCUMULATORS[part.accumulator]
+        places = {"r": r, "e": (follow if how.followed else ends).place(part), "way": part.way}
+        begin = [*how.begin, *(["(V) {{}}"] if how.followed else [])]
+        for k, value in enumerate(begin):
+            text = f"s->value[{r + k}] = lanes_select(fresh, {value.format(**places)}, s->value[{r + k}]);"
+            texts["begin"].append(text)
+        if how.followed:
+            flag = r + len(how.begin)
+            texts["held"].append(f"const I held{r} = {how.held.format(**places)};")
+            conditions.append(f"held{r}")
+            doubted = how.doubted.format(**places)
+            text = f"s->value[{flag}] = lanes_select(done & ~held{r} & ({doubted}), ALL((T) 1), s->value[{flag}]);"
+            texts["update"].append(text)
+        for name in ("update", "each", "jump"):
+            texts[name].append(getattr(how, name).format(**places))
+        r += len(begin)
+    texts["held"].append(f"const I fine = {' & '.join(conditions)};")
+    slopes = follow.slopes or ends.slopes
+    written = {name: "\n".join(f"        {line}" for line in lines if line) for name, lines in texts.items()}
+    looked = follow.fn("follow", slopes)
+    return Watch(
+        follow=looked, ranges=ranges(looked, ("p",)) if looked else None, ends=ends.fn("ends", slopes), slopes=slopes, count=r,
+        **written,
+    )  # fmt: skip
 
 
-def _observed(run: Run, motion: Flow, state: State, reduction: Reduction) -> Value:
-    """The values of the graph that a reduction looks at, a column in the state of the flow."""
-    form = run.form
-    if reduction.kind == "energy_error":
-        work = state.w if motion.has_work else Value(0)
-        return column(form["H"] - work, form["T"], form["V"], work)
-    if reduction.kind == "impacts":
-        return Value(0)
-    value = form.lowered_values({"e": reduction.expression}, run.system)["e"]
-    if depends(value, form.inputs["lam"]):
-        raise ModelError(f"{reduction.expression} contains a multiplier, which reductions do not see; use ap.simulate")
-    if depends(value, form.inputs["a"]):
-        assert isinstance(motion.rhs, Fn)
-        slope = apply(motion.rhs, form.inputs["t"], state.z, form.inputs["p"])["zd"]
-        value = substitute(value, [form.inputs["a"]], [take(slope, range(form.nq, form.nq + form.nv))])
-    return value
+class _Expressions:
+    """Values of the graph that parts look at, each once, as a column in the state of the flow and its slope."""
+
+    def __init__(self, run: Run, motion: Flow, state: State):
+        self.run, self.motion, self.state = run, motion, state
+        self.known: dict[Any, int] = {}
+        self.values: list[Value] = []
+        self.size, self.slopes = 0, False
+
+    def place(self, part: ReductionPart) -> int:
+        """The first of its numbers."""
+        key = part.accumulator if part.expression is None else part.expression
+        if key not in self.known:
+            self.known[key] = self.size
+            self.values.append(self._observed(part))
+            self.size += ACCUMULATORS[part.accumulator].width
+        return self.known[key]
+
+    def _observed(self, part: ReductionPart) -> Value:
+        form = self.run.form
+        if part.expression is None:
+            work = self.state.w if self.motion.has_work else Value(0)
+            return column(form["H"] - work, form["T"], form["V"], work)[: ACCUMULATORS[part.accumulator].width]
+        value = form.lowered_values({"e": part.expression}, self.run.system)["e"]
+        if depends(value, form.inputs["lam"]):
+            raise ModelError(f"{part.expression} contains a multiplier, which reductions do not see; use ap.simulate")
+        self.slopes |= depends(value, form.inputs["a"])
+        return value
+
+    def fn(self, name: str, slopes: bool) -> Fn | None:
+        """(t, z, p[, zd]) → g; None where there is nothing to see."""
+        if not self.size:
+            return None
+        form, g = self.run.form, column(*self.values)
+        inputs = dict(inputs_of(form, self.state))
+        if slopes:
+            zd = symbols("zd", self.state.size)
+            g = substitute(g, [form.inputs["a"]], [take(zd, range(form.nq, form.nq + form.nv))])
+            inputs["zd"] = (zd, (self.state.size,))
+        return make_fn(name, inputs, {"g": (g, (self.size,))})
 
 
 class Ensemble:
@@ -202,34 +214,35 @@ class Ensemble:
         """Runs that are to be made one by one."""
         return np.flatnonzero(self.status == HANDED)
 
-    def reduced(self, kept: Kept, length: Array) -> dict[str, Array]:
-        """The results of the reductions by name, (runs,); length: of the runs, s."""
-        found = finished(list(kept.reductions.items()), self.values, length)
-        for name in (name for name, each in kept.reductions.items() if each.kind == "impacts"):
-            found[name] = self.impacts.astype(float)
+    def reduced(self, kept: Kept, duration: Array) -> dict[str, Array]:
+        """The results of the reductions by name, (runs,); duration: of the runs, s."""
+        found, r = dict[str, Array](), 0
+        for name, reduction in kept.reductions.items():
+            own = list[Array]()
+            for part in parts_of(reduction):
+                how = ACCUMULATORS[part.accumulator]
+                with np.errstate(all="ignore"):
+                    own.append(how.result(self.values[:, r : r + how.numbers]))
+                r += how.numbers
+            found[name] = finished(reduction, own, duration)
         return found
 
-
-def finished(named: Sequence[tuple[str, Reduction]], values: Array, length: Array) -> dict[str, Array]:
-    """Means and relative errors from what was summed up, (runs, numbers)."""
-    found, r = dict[str, Array](), 0
-    for name, reduction in named:
-        value = values[:, r]
-        with np.errstate(all="ignore"):
-            if reduction.kind == "mean":
-                value = value / length
-            if reduction.kind == "energy_error":
-                value = values[:, r] / np.where(values[:, r + 1] > 0, values[:, r + 1], 1.0)
-        found[name] = value
-        r += NUMBERS.get(reduction.kind, 1)
-    return found
+    def not_held(self, kept: Kept) -> dict[str, NDArray[np.bool_]]:
+        """By name of a reduction, the runs in which it was not held to the tolerance, (runs,)."""
+        found, r = dict[str, NDArray[np.bool_]](), 0
+        for name, reduction in kept.named.items():
+            found[name] = np.zeros(len(self.values), dtype=bool)
+            for part in parts_of(reduction):
+                r += ACCUMULATORS[part.accumulator].numbers
+                if ACCUMULATORS[part.accumulator].followed:
+                    found[name] |= self.values[:, r - 1] == 1
+        return found
 
 
 def _library(run: Run, motion: Flow, order: Order, watch: Watch | None) -> Any:
     """The compiled loop, built once for a flow, a method and what is kept."""
     known = kept_in(motion, "lanes")
-    seen = None if watch is None else (watch.observe.digest, watch.begin, watch.each)
-    key = (run.backend, order.method, order.scalar, seen)
+    key = (run.backend, order.method, order.scalar, watch and watch.key)
     if key not in known:
         groups = 2 if motion.nz <= GROUP_UP_TO else 1
         lanes = lanes_here(order.scalar)
@@ -254,4 +267,4 @@ def doubtful_ranks(run: Run, order: Order, inputs: Inputs) -> NDArray[np.bool_]:
         return np.asarray(~(pivots >= CLOSE * np.nanmedian(pivots, axis=0)).all(axis=1))
 
 
-__all__ = ["Ensemble", "doubtful_ranks", "finished", "lanes_flow", "why_not"]
+__all__ = ["Ensemble", "doubtful_ranks", "lanes_flow", "why_not"]

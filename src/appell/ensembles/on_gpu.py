@@ -33,8 +33,7 @@ class OnGpu(Ensemble):
     def load(self, run: Run, order: Order) -> Any:
         self.there: list[tuple[NDArray[Any], Any]] = []  # (array here, the same there)
         self.halted = False
-        seen = None if self.watch is None else (self.watch.observe.digest, self.watch.begin, self.watch.each)
-        known, key = kept_in(self.motion, "gpu"), (order.method, order.scalar, seen)
+        known, key = kept_in(self.motion, "gpu"), (order.method, order.scalar, self.watch and self.watch.key)
         if key not in known:
             walls = wall_functions(run, self.motion)
             source = kernel_text(self.motion, tableau_named(order.method), self.watch, walls, order.scalar)

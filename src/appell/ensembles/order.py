@@ -36,8 +36,3 @@ class Order:
         """Requested times of a run, (k,)."""
         times = self.kept.times
         return np.zeros(0) if times is None else times[run] if times.ndim == 2 else times
-
-    def idle(self, runs: int) -> NDArray[np.bool_]:
-        """(runs,) those that end where they start and are asked for a mean, which is no integral over a time then."""
-        means = any(reduction.kind == "mean" for reduction in self.kept.reductions.values())
-        return np.broadcast_to((self.ends == self.t0) & means, runs)

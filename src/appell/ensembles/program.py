@@ -2,7 +2,7 @@
 
     flow_vectors(t, z, p, zd, margin[, pivots], far, work)      the right-hand side, by `backends.lanes`
     position_vectors, velocity_vectors                          Newton's corrections onto the constraints
-    observe_vectors(t, z, p, g, far, work)                      the expressions of the reductions
+    follow_vectors, ranges_vectors, ends_vectors                the expressions of the reductions, see `Watch`
 
 The same text in another `Language` is another program: nothing in it knows how wide a vector is, or that it is one. On a GPU a
 thread is one lane.
@@ -13,11 +13,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import Any
 
 import numpy as np
 
 from appell.backends.lanes.emit import PRECISIONS, emit_vectors, vector_types
 from appell.backends.text.sincos import Precision
+from appell.ensembles.quadrature import (
+    GAUSS,
+    INFLATION,
+    JUMP_SHARE,
+    JUMP_SHARE_SINGLE,
+    KRONROD,
+    MOST_PIECES,
+    NARROW,
+    NARROW_SINGLE,
+    NODES,
+    PARABOLAS,
+    SAME,
+    SAME_SINGLE,
+    TOLD,
+)  # fmt: skip
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, apply, as_matrix, block_matrix, column, is_zero, symbols, zeros
 from appell.graph.elimination import eliminated
@@ -37,8 +53,6 @@ ACCUMULATING = 1e-5
 """Share of the longest flight between two blows below which a run is left to the loop that knows rest and accumulation."""
 LANDINGS = 12
 """Steps that are meant to end on a face before a run that ends beside it each time is handed over."""
-NODES = 7
-"""Of the rule of Gauss and Lobatto in which expressions are looked at inside a step."""
 
 CDEF = """
 typedef struct {
@@ -76,13 +90,31 @@ int appell_many_run(appell_many *job);
 
 @dataclass(frozen=True)
 class Watch:
-    """What the reductions see: `observe` (t, z, p) → g; C text that begins and that updates them after each step and blow."""
+    """What the reductions see, and C text of what they do with it, see `kinds.Accumulator`.
 
-    observe: Fn
+    follow: (t, z, p[, zd]) → g, expressions that are followed inside steps, and `ranges`, their ranges over boxes of these;
+    ends: the same for what is looked at at the ends of steps. None: there are none. slopes: whether they take zd.
+    """
+
+    follow: Fn | None
+    ranges: Fn | None
+    ends: Fn | None
+    slopes: bool
     count: int
     begin: str
+    held: str
+    update: str
     each: str
     jump: str
+
+    @property
+    def functions(self) -> list[Fn]:
+        return [fn for fn in (self.follow, self.ranges, self.ends) if fn is not None]
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Equal for equal texts."""
+        return (*(fn.digest for fn in self.functions), self.begin, self.held, self.update, self.each, self.jump)
 
 
 @dataclass(frozen=True)
@@ -127,7 +159,7 @@ def many_source(
     precision, rhs = PRECISIONS[scalar], guarded_flow(flow)
     corrections = [step for step in (flow.position, flow.velocity) if step is not None]
     assert all(isinstance(step, Fn) for step in corrections)
-    fns = [rhs, *corrections, *([watch.observe] if watch else [])]
+    fns = [rhs, *corrections, *(watch.functions if watch else [])]
     fns += [walls.guards, walls.blows, walls.hold, walls.settle] if walls else []
     order = tableau.order if isinstance(tableau, Taylor) else 0
     fns += [series(flow, tableau)] if isinstance(tableau, Taylor) else []
@@ -135,7 +167,9 @@ def many_source(
     pivots = rhs.outputs[2].size if len(rhs.outputs) > 2 else 0
     sizes = {
         "NZ": flow.nz, "NP": rhs.inputs[2].size, "HAS_PROJECTION": int(flow.projects), "PIVOTS": pivots, "CLOSE": CLOSE,
-        "HANDED": HANDED, "OBSERVED": watch.observe.outputs[0].size if watch else 0, "PROBES": NODES,
+        "HANDED": HANDED, "OBSERVED": int(watch is not None), "PROBES": len(NODES),
+        "FOLLOWED": watch.follow.outputs[0].size if watch and watch.follow else 0,
+        "ENDS": watch.ends.outputs[0].size if watch and watch.ends else 0, "SLOPES": int(watch is not None and watch.slopes),
         "REDUCTIONS": watch.count if watch else 0, "FACES": walls.guards.outputs[0].size if walls else 0,
         "WORK": int(flow.has_work), "ORDER": order, "ACCUMULATING": ACCUMULATING, "LANDINGS": LANDINGS,
     }  # fmt: skip
@@ -308,26 +342,19 @@ def _unit_text(group: Sequence[int]) -> str:
 
 
 def _reduce_text(watch: Watch, precision: Precision) -> str:
-    nodes, weights = lobatto(NODES)
     listed = lambda numbers: ", ".join(f"{float(x)!r}{precision.suffix}" for x in numbers)
-    text = _template("reduce.c.in").replace("@nodes@", listed(nodes)).replace("@weights@", listed(weights))
-    text = text.replace("@slopes@", ", ".join(f"{{{listed(row)}}}" for row in differentiation(nodes)))
-    return text.replace("@begin@", watch.begin).replace("@each@", watch.each).replace("@jump@", watch.jump)
+    double = precision.scalar == "double"
+    values = {
+        "begin": watch.begin, "held": watch.held, "update": watch.update, "each": watch.each, "jump": watch.jump,
+        "nodes": listed(NODES), "kronrod": listed(KRONROD), "gauss": listed(GAUSS), "inflation": INFLATION, "told": TOLD,
+        "narrow": NARROW if double else NARROW_SINGLE, "same": SAME if double else SAME_SINGLE, "parabolas": PARABOLAS,
+        "jump_share": JUMP_SHARE if double else JUMP_SHARE_SINGLE, "most_pieces": MOST_PIECES,
+        "with_slopes": "zd," if watch.slopes else "", "with_ranges": "slope_lo, slope_hi," if watch.slopes else "",
+    }  # fmt: skip
+    text = _template("reduce.c.in")
+    for name, value in values.items():
+        text = text.replace(f"@{name}@", str(value))
+    return text
 
 
-def lobatto(n: int) -> tuple[Array, Array]:
-    """Nodes and weights of the rule of Gauss and Lobatto on [0, 1], both ends among the nodes: the zeros of P'_{n−1}."""
-    P = np.polynomial.Legendre.basis(n - 1)
-    inner = np.sort(P.deriv().roots().real)
-    x = np.concatenate([[-1.0], inner, [1.0]])
-    return (x + 1) / 2, 1 / (n * (n - 1) * P(x) ** 2)
-
-
-def differentiation(x: Array) -> Array:
-    """D with (D g)_j the derivative at x_j of the polynomial through the points (x_i, g_i)."""
-    V = np.vander(x, increasing=True)
-    powers = np.hstack([np.zeros((len(x), 1)), V[:, :-1] * np.arange(1, len(x))])
-    return powers @ np.linalg.inv(V)
-
-
-__all__ = ["CDEF", "HANDED", "VECTORS", "Language", "WallFunctions", "Watch", "lobatto", "many_source"]
+__all__ = ["CDEF", "HANDED", "VECTORS", "Language", "WallFunctions", "Watch", "many_source"]

@@ -2,18 +2,22 @@
 
     keep={"highest": ap.reduce.max(y), "mean energy": ap.reduce.mean(x.d**2/2), "falls": ap.reduce.first_crossing(y)}
 
-An expression has t, coordinates, velocities, accelerations and parameters. It is followed through every step, on the method's
-own dense output: an extreme or a zero between two steps is found, not guessed from the steps. Only what rises and falls again
-within a seventh of a step can be missed; `max_step=` helps against that.
+An expression has t, coordinates, velocities, accelerations and parameters. Accelerations are those of the mode that acts, with
+the walls that are held and the frictions that stick. The expression is followed through every step on the method's own dense
+output, in pieces: a piece is halved until bounds of the expression over it show that no peak or zero hides between the values
+that were taken (`graph.ranges`). Largest and least values are values of the expression; integrals and means are held to the
+tolerances of the run; what cannot be held (a pole on the way) is said in the message of the run.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sympy import Expr, Float
 
+from appell.ensembles.kinds import KINDS, ReductionKind
 from appell.errors import ModelError
 
 
@@ -45,12 +49,12 @@ def min(expression: Any) -> Reduction:
 
 
 def mean(expression: Any) -> Reduction:
-    """∫ e dt / (t₁ − t₀), by a rule of degree 11 in each step; of a run that ends where it starts, e there."""
+    """∫ e dt / (t₁ − t₀), with the integral held to rtol ∫|e| dt + atol; of a run that ends where it starts, e there."""
     return Reduction("mean", _given(expression))
 
 
 def integral(expression: Any) -> Reduction:
-    """∫ e dt, by a rule of degree 11 in each step."""
+    """∫ e dt, held to rtol ∫|e| dt + atol. What switches (a `Heaviside`, |x|) is cut where it does."""
     return Reduction("integral", _given(expression))
 
 
@@ -62,13 +66,17 @@ def final(expression: Any) -> Reduction:
 def first_crossing(expression: Any, direction: int = 0) -> Reduction:
     """The first time, s, at which e passes through zero: upwards (direction 1), downwards (−1), either way (0); else NaN.
 
-    A run that starts on e = 0 does not cross it by leaving.
+    A run that starts on e = 0 does not cross it by leaving. Where e jumps over zero, as a velocity does in an impact or a phase
+    modulo a turn, there is no state with e = 0, and that is no crossing; nor is a touch after which e has the same sign.
     """
     return Reduction("first_crossing", _given(expression), _direction(direction))
 
 
 def crossings(expression: Any, direction: int = 0) -> Reduction:
-    """How often e passes through zero."""
+    """How often e passes through zero.
+
+    What counts is what counts for `first_crossing`: a velocity that changes its sign in an impact jumps over zero.
+    """
     return Reduction("crossings", _given(expression), _direction(direction))
 
 
@@ -94,6 +102,38 @@ def section(expression: Any, *, count: int, direction: int = 1, skip: int = 0) -
     return Reduction("section", _given(expression), _direction(direction), count, skip)
 
 
+def register(
+    name: str, parts: Callable[[Any], Sequence[Reduction]], finish: Callable[..., Any], *, units: str = "SI"
+) -> Callable[[Any], Reduction]:
+    """A new kind of reduction made of others; returns the function that makes it.
+
+        rms = ap.reduce.register("rms", lambda e: [ap.reduce.mean(e**2)], lambda square: np.sqrt(square))
+        keep={"force": rms(k*x)}
+
+    Parameters
+    ----------
+    name: of the kind; one that is taken is refused.
+    parts: expression → the reductions that it is made of.
+    finish: their results, (runs,) each → its own, (runs,).
+    units: of the result; "SI" for those of the expression.
+
+    It runs wherever its parts do: in lanes, on a GPU, one by one.
+    """
+    if name in KINDS:
+        raise ModelError(f"there is a kind of reduction called {name!r} already; choose another name")
+    if not callable(parts) or not callable(finish):
+        raise ModelError("register takes parts=, a function of the expression, and finish=, a function of their results")
+
+    def made(expression: Any, direction: int) -> Sequence[Reduction]:
+        found = list(parts(expression))
+        if not found or not all(isinstance(part, Reduction) and part.kind != "section" for part in found):
+            raise ModelError(f"the parts of the reduction {name!r} must be reductions such as ap.reduce.max(e), not {found!r}")
+        return found
+
+    KINDS[name] = ReductionKind(name, made, lambda values, duration: finish(*values), units)
+    return lambda expression: Reduction(name, _given(expression))
+
+
 def _given(expression: Any) -> Any:
     if isinstance(expression, int | float) and not isinstance(expression, bool):
         return Float(expression)
@@ -109,5 +149,6 @@ def _direction(direction: Any) -> int:
 
 
 __all__ = [
-    "Reduction", "crossings", "energy_error", "final", "first_crossing", "impacts", "integral", "max", "mean", "min", "section",
+    "Reduction", "crossings", "energy_error", "final", "first_crossing", "impacts", "integral", "max", "mean", "min",
+    "register", "section",
 ]  # fmt: skip

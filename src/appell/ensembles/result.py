@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.ensembles.inputs import Inputs
+from appell.ensembles.kinds import KINDS
 from appell.ensembles.order import Order
 from appell.errors import Status
 from appell.motion.dataset import Names, json_text, version
@@ -60,8 +61,7 @@ def dataset(run: Run, inputs: Inputs, order: Order, results: Results, facts: Map
             attrs = _labels(symbol, f"{role} {symbol}", role)
             variables[names(str(symbol))] = (dims, states[..., i], {**attrs, "latex": latex(symbol)})
     for name, reduction in kept.reductions.items():
-        units = "s" if reduction.kind == "first_crossing" else "1" if reduction.kind in UNITLESS else "SI"
-        attrs = {"reduction": reduction.kind, "long_name": reduction.meaning, "units": units}
+        attrs = {"reduction": reduction.kind, "long_name": reduction.meaning, "units": KINDS[reduction.kind].units}
         variables[names(name)] = ("run", results.values[name], attrs)
     flags = {"flag_values": [int(s) for s in Status], "flag_meanings": " ".join(s.name for s in Status), "long_name": "status"}
     variables["status"] = ("run", results.status, flags)
@@ -76,9 +76,6 @@ def dataset(run: Run, inputs: Inputs, order: Order, results: Results, facts: Map
 
 def _labels(symbol: Any, meaning: str, role: str) -> dict[str, str]:
     return {"symbol": str(symbol), "units": "SI", "long_name": meaning, "role": role}
-
-
-UNITLESS = ("crossings", "impacts", "energy_error")
 
 
 def _layout(order: Order, results: Results) -> tuple[tuple[str, ...], Array, Any]:

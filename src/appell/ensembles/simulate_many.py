@@ -24,7 +24,7 @@ from appell.ensembles.order import Order
 from appell.ensembles.pool import cores, drive
 from appell.ensembles.program import HANDED
 from appell.ensembles.result import Results, dataset
-from appell.ensembles.single import Halted, make, message_of
+from appell.ensembles.single import Halted, doubt_of, make, message_of
 from appell.ensembles.stability import refuse_unstable
 from appell.errors import AppellError, ModelError, Status
 from appell.model import System
@@ -269,7 +269,7 @@ def _make(
         if reason is not None:
             _one_by_one(run, inputs, order, results, todo, threads, report, 0)
             return f"one by one: {reason}"
-        doubtful = doubtful_ranks(run, order, inputs) | order.idle(inputs.runs)
+        doubtful = doubtful_ranks(run, order, inputs)
         ensemble = (OnGpu if order.gpu else Ensemble)(run, inputs, order, todo[~doubtful[todo]])
         finished = drive(ensemble.work, 1 if order.gpu else threads, lambda: ensemble.done, ensemble.stop, report)
         _take(ensemble, inputs, order, results)
@@ -296,6 +296,9 @@ def _take(ensemble: Ensemble, inputs: Inputs, order: Order, results: Results) ->
     for k in map(int, made[ensemble.status[made] != Status.OK]):
         status = Status(int(ensemble.status[k]))
         results.message[k] = message_of(status, float(ensemble.t[k]), order.end_of(k), order)
+    not_held = ensemble.not_held(order.kept)
+    for k in np.flatnonzero(np.any([*not_held.values()], axis=0) & (ensemble.status == Status.OK)) if not_held else ():
+        results.message[k] = doubt_of([name for name, runs in not_held.items() if runs[k]])
 
 
 def _one_by_one(

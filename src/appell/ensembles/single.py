@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.contact.events import Kind
+from appell.ensembles.course import Course
+from appell.ensembles.followed import passes
 from appell.ensembles.inputs import Inputs
+from appell.ensembles.kinds import ACCUMULATORS, finished, parts_of
 from appell.ensembles.order import Order
-from appell.ensembles.program import NODES, lobatto
 from appell.ensembles.reduce import Reduction
 from appell.errors import STATUS_TEXT, AppellError, Status
 from appell.model.jumps import dry_friction
@@ -20,6 +20,7 @@ from appell.normal_form.flow import Flow
 from appell.simulate.loop.broken import BreakLoop
 from appell.simulate.loop.guarded import RankedLoop
 from appell.simulate.loop.prepare import prepare
+from appell.simulate.loop.program import taylor_for
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Trace
 from appell.simulate.methods.stiff import STIFF
@@ -29,6 +30,9 @@ from appell.simulate.simulate import driven
 from appell.simulate.start import check
 
 Array = NDArray[np.float64]
+
+STATES = 9
+"""States of a step through which its dense output is known: polynomials of degree 7 (dop853) or less."""
 
 
 @dataclass(frozen=True)
@@ -84,19 +88,23 @@ def _made(run: Run, order: Order, k: int, q: Array, v: Array, halt: Reporter) ->
     flow, loop = prepare(run, None, method, order.corner)
     if flow.guarded is not None and method not in STIFF and not run.system.unilateral:
         loop = loop.ranked(sizes) if isinstance(loop, BreakLoop) else RankedLoop(loop, run.form, flow, sizes)
-    n, watched = run.form.nq + run.form.nv, bool(order.kept.reductions or order.kept.section)
+    n, watched = run.form.nq + run.form.nv, bool(order.kept.wanted)
     task = Task(
         t0=t0, z0=np.concatenate([q, v, np.zeros(flow.nz - n)]), t_end=end, p=run.p, rtol=order.rtol, atol=order.atol,
         times=order.times_of(k), max_step=order.max_step, max_steps=order.max_steps, keep_steps=watched, fixed_step=order.step,
     )  # fmt: skip
     trace = driven(loop, task, halt, dry_friction(run.system.forces))
     rows, row_times, values = trace.z_times[:, :n], np.zeros(0), dict[str, float]()
+    not_held: list[str] = []
     if watched:
-        path = Path.of(run, flow, loop, task, trace, halt)
-        values = {name: path.reduced(each) for name, each in order.kept.reductions.items()}
+        course = _course(run, flow, loop, task, trace, halt, order)
         if order.kept.section is not None:
-            row_times, rows = path.points(order.kept.section)
+            row_times, rows, not_held = _points(course, order.kept.section, flow, loop, task, halt)
+        else:
+            values, not_held = _reduced(course, order.kept.reductions)
     message = message_of(trace.status, trace.t, end, order, trace)
+    if not_held and trace.status == Status.OK:
+        message = doubt_of(not_held)
     return Single(trace.status, message, trace.t, trace.z[:n], rows, row_times, values)
 
 
@@ -112,121 +120,50 @@ def message_of(status: Status, t: float, end: float, order: Order, trace: Trace 
     return f"stopped at t = {t:.9g}, before {end:g}: {text}"
 
 
-@dataclass(frozen=True, eq=False)
-class Path:
-    """The steps of a run with `NODES` states in each, ends included: t (steps, nodes), z (steps, nodes, nz)."""
-
-    run: Run
-    trace: Trace
-    t: Array
-    z: Array
-    span: float
-
-    @staticmethod
-    def of(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, halt: Reporter) -> Path:
-        """Made a second time with the nodes as requested times, which changes no step."""
-        t, z = trace.t_steps, trace.z_steps
-        long = np.flatnonzero(np.diff(t) != 0)
-        nodes = t[long, None] + np.diff(t)[long, None] * lobatto(NODES)[0]
-        again = replace(task, times=nodes[:, 1:-1].ravel(), keep_steps=False, t_end=float(t[-1]))
-        inner = driven(loop, again, halt, "").z_times
-        nodes, inner = nodes[: len(inner) // (NODES - 2)], inner[: len(inner) // (NODES - 2) * (NODES - 2)]
-        long = long[: len(nodes)]
-        inside = inner.reshape(len(long), NODES - 2, z.shape[1])
-        states = np.concatenate([z[long, None], inside, z[long + 1, None]], axis=1)
-        return Path(run, trace, nodes, states, trace.t - task.t0)
-
-    def values(self, expression: object) -> Array:
-        """(steps, nodes)"""
-        nq, nv = self.run.form.nq, self.run.form.nv
-        flat = self.z.reshape(-1, self.z.shape[2])
-        if not len(flat):
-            return np.zeros((0, NODES))
-        found = self.run.values(expression, self.t.ravel(), flat[:, :nq], flat[:, nq : nq + nv])
-        return np.asarray(found, float).reshape(self.t.shape)
-
-    def reduced(self, reduction: Reduction) -> float:
-        """The value of a reduction, as `reduce.c.in` has it; between nodes by the polynomial through them."""
-        if reduction.kind == "impacts":
-            return float((self.trace.events.joined()["kind"] == Kind.IMPACT).sum())
-        if reduction.kind == "energy_error":
-            return self._energy_error() if len(self.t) else 0.0
-        g, h = self.values(reduction.expression), self.t[:, -1] - self.t[:, 0]
-        if not len(g):
-            return self._at_rest(reduction)
-        if reduction.kind in ("max", "min"):
-            sign = 1.0 if reduction.kind == "max" else -1.0
-            return sign * max(float((sign * g).max()), *(_peak(sign * row) for row in g))
-        if reduction.kind in ("mean", "integral"):
-            total = float((g @ lobatto(NODES)[1]) @ h)
-            return total / self.span if reduction.kind == "mean" else total
-        if reduction.kind == "final":
-            return float(g[-1, -1])
-        found = self._crossings(g, reduction.direction)
-        if reduction.kind == "crossings":
-            return float(len(found))
-        return self.t[found[0][0], 0] + found[0][1] * h[found[0][0]] if found else np.nan
-
-    def _at_rest(self, reduction: Reduction) -> float:
-        """Of a run without steps, from its one state."""
-        if reduction.kind in ("integral", "crossings", "first_crossing"):
-            return np.nan if reduction.kind == "first_crossing" else 0.0
-        nq, nv, z = self.run.form.nq, self.run.form.nv, self.trace.z[None]
-        return float(self.run.values(reduction.expression, np.array([self.trace.t]), z[:, :nq], z[:, nq : nq + nv])[0])
-
-    def points(self, section: Reduction) -> tuple[Array, Array]:
-        """Times (k,) and states (k, nq + nv) of a section."""
-        found = self._crossings(self.values(section.expression), section.direction)[section.skip : section.skip + section.count]
-        n = self.run.form.nq + self.run.form.nv
-        t = np.array([self.t[i, 0] + theta * (self.t[i, -1] - self.t[i, 0]) for i, theta in found])
-        z = np.array([_interpolated(self.z[i, :, :n], theta) for i, theta in found]).reshape(len(found), n)
-        return t, z
-
-    def _crossings(self, g: Array, direction: int) -> list[tuple[int, float]]:
-        """(step, θ) of the zeros in order."""
-        a, b = g[:, :-1], g[:, 1:]
-        up, down = (a < 0) & (b >= 0), (a > 0) & (b <= 0)
-        wanted = up if direction > 0 else down if direction < 0 else up | down
-        return [(int(i), _zero(g[i], int(j))) for i, j in zip(*np.nonzero(wanted), strict=True)]
-
-    def _energy_error(self) -> float:
-        nq, nv = self.run.form.nq, self.run.form.nv
-        z = np.vstack([self.z[:1, 0], self.z[:, -1]])
-        t = np.concatenate([self.t[:1, 0], self.t[:, -1]])
-        out = self.run.evaluate(t, z[:, :nq], z[:, nq : nq + nv], ("H", "T", "V"))
-        work = z[:, -1] if z.shape[1] > nq + nv else np.zeros(len(z))
-        scale = (np.abs(out["T"]) + np.abs(out["V"] - out["V"][0]) + np.abs(work)).max()
-        scale = max(scale, 1e-6 * (np.abs(out["T"]) + np.abs(out["V"])).max())
-        return float(np.abs(out["H"] - out["H"][0] - work).max() / (scale or 1.0))
+def _course(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, halt: Reporter, order: Order) -> Course:
+    """The steps with states inside them: the run is made a second time with these as requested times, which changes no step."""
+    t, z = trace.t_steps, trace.z_steps
+    long = np.flatnonzero(np.diff(t) != 0)
+    count = taylor_for(flow).order + 2 if order.method == "taylor" else STATES
+    nodes = t[long, None] + np.diff(t)[long, None] * Course.nodes(count)
+    again = replace(task, times=nodes[:, 1:-1].ravel(), keep_steps=False, t_end=float(t[-1]))
+    inner = driven(loop, again, halt, "").z_times
+    long = long[: len(inner) // (count - 2)]
+    inside = inner[: len(long) * (count - 2)].reshape(len(long), count - 2, z.shape[1])
+    states = np.concatenate([z[long, None], inside, z[long + 1, None]], axis=1)
+    return Course(run, trace, t[long], t[long + 1] - t[long], states, order.rtol, order.atol, order.t0)
 
 
-_THETA = lobatto(NODES)[0]
-_COEFFICIENTS = np.linalg.inv(np.vander(_THETA, increasing=True))
+def _reduced(course: Course, reductions: Mapping[str, Reduction]) -> tuple[dict[str, float], list[str]]:
+    """The values of the reductions, and the names of those that were not held to the tolerance."""
+    values, not_held = dict[str, float](), list[str]()
+    duration = np.array([course.trace.t - course.since])
+    for name, reduction in reductions.items():
+        parts = [ACCUMULATORS[part.accumulator].follow(course, part) for part in parts_of(reduction)]
+        values[name] = float(finished(reduction, [np.array([value]) for value, _ in parts], duration)[0])
+        if not all(held for _, held in parts):
+            not_held.append(name)
+    return values, not_held
 
 
-def _interpolated(rows: Array, theta: float) -> Array:
-    return theta ** np.arange(NODES) @ (_COEFFICIENTS @ rows)
+def _points(
+    course: Course, section: Reduction, flow: Flow, loop: Loop, task: Task, halt: Reporter
+) -> tuple[Array, Array, list[str]]:  # fmt: skip
+    """Times (k,) and states (k, nq + nv) of a section, and its name where it was not held to the tolerance."""
+    found = passes(course, parts_of(section)[0])
+    chosen = slice(section.skip, section.skip + section.count)
+    t, z = course.at(found.step[chosen], found.theta[chosen])
+    if flow.projects and len(t):
+        z = driven(loop, replace(task, times=t, keep_steps=False), halt, "").z_times
+    return t[: len(z)], z[:, : course.run.form.nq + course.run.form.nv], [] if found.held else ["section"]
 
 
-def _peak(g: Array) -> float:
-    """The largest value inside a step."""
-    polynomial = np.polynomial.Polynomial(_COEFFICIENTS @ g)
-    roots = polynomial.deriv().trim(1e-300).roots() if g.max() > min(g[0], g[-1]) else np.zeros(0)
-    inside = [x.real for x in roots if abs(x.imag) < 1e-6 and 0 < x.real < 1]
-    return max((float(polynomial(x)) for x in inside), default=-np.inf)
+def doubt_of(names: Sequence[str]) -> str:
+    """What the message of a run says of reductions that were not held to its tolerance."""
+    return (
+        f"finished, but {', '.join(names)} could not be held to the tolerance: the expression is singular, or turns too fast,"
+        " on the way"
+    )
 
 
-def _zero(g: Array, j: int) -> float:
-    """θ of the zero between nodes j and j + 1."""
-    from scipy.optimize import brentq
-
-    if g[j + 1] == 0:
-        return float(_THETA[j + 1])
-    coefficients = _COEFFICIENTS @ g
-    value = lambda theta: float(theta ** np.arange(NODES) @ coefficients)
-    a, b = float(_THETA[j]), float(_THETA[j + 1])
-    root: Any = brentq
-    return float(root(value, a, b, xtol=1e-15)) if value(a) * value(b) < 0 else b if abs(g[j + 1]) < abs(g[j]) else a
-
-
-__all__ = ["Single", "make", "message_of"]
+__all__ = ["Single", "doubt_of", "make", "message_of"]

@@ -23,17 +23,20 @@ PASSED = 1e-9
 
 
 def along(
-    run: Any, modes: Sequence[tuple[float, Mode]], t: Array, q: Array, v: Array, p: Array | None = None
-) -> tuple[Array, Array, Array, Array]:
+    run: Any, modes: Sequence[tuple[float, Mode]], t: Array, q: Array, v: Array, p: Array | None = None,
+    which: NDArray[np.intp] | None = None,
+) -> tuple[Array, Array, Array, Array]:  # fmt: skip
     """Accelerations (k, nv), multipliers of the constraints (k, rows), of the faces (k, faces) and of frictions (k, parts).
 
-    p: parameters at each sample, (k, np), where a control gives some of them."""
+    p: parameters at each sample, (k, np), where a control gives some of them. which: the number of the mode at each sample, by
+    default that which holds at its time.
+    """
     functions = friction_functions(run.system, run.form)
     own = functions.layout
     if not modes:  # it never began
         k, lost = len(t), np.nan
         return tuple(np.full((k, n), lost) for n in (v.shape[1], own.m, own.faces, sum(own.parts)))  # type: ignore[return-value]
-    which = modes_at([time for time, _ in modes], t)
+    which = modes_at([time for time, _ in modes], t) if which is None else which
     data = np.array([mode.data(own) for _, mode in modes])[which]
     z = np.hstack([q, v, np.zeros((len(t), functions.flow.nz - q.shape[1] - v.shape[1]))])
     given = np.broadcast_to(run.p, (len(t), len(run.p))) if p is None else p

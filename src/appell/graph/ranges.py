@@ -89,12 +89,14 @@ def ranges(fn: Fn, points: Collection[str] = ()) -> Fn:
 
 def _range(item: Instruction, boxes: list[tuple[Value, Value]], known: dict[int, Range]) -> Range:
     if item.op == "const":
+        assert item.value is not None
         value = ca.SX(item.value)
         return Range(value, value, ca.SX(0))
     if item.op == "input":
         lo, hi = boxes[item.port or 0]
-        value = lo[item.index]
-        return Range(value, value if lo is hi else hi[item.index], ca.SX(0))
+        k = item.index or 0
+        value = lo[k]
+        return Range(value, value if lo is hi else hi[k], ca.SX(0))
     args = [known[arg] for arg in item.args]
     if all(arg.fixed for arg in args):
         value = _value(item.op, *(arg.lo for arg in args))

@@ -168,7 +168,8 @@ class Motion(OfSystem):
             if s != time and s not in self.symbols and s not in self.run.parameters and not isinstance(s, DerivedJet):
                 known = self.symbols if isinstance(s, Jet) else self.run.parameters
                 raise ModelError(f"'{key}' cannot be read: {unknown_name(str(s), self.name, map(str, known))}")
-        known = {"a": self.acceleration} if self.system.frictions else {}  # a state does not tell the mode that it was in
+        moded = self.system.frictions or self.contacts  # a state does not tell the mode that it was in
+        known = {"a": self.acceleration} if moded else {}
         return np.array(np.broadcast_to(self._run_at().values(expr, self.t, self.q, self.v, **known), self.t.shape))
 
     def series(self, key: Any) -> Series:
