@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import math
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import sympy
@@ -19,6 +21,7 @@ from sympy import Expr
 
 from appell.errors import ModelError
 from appell.jets import Parameter, Prescribed, expression, t
+from appell.model.constraint import Constraint
 from appell.model.jumps import KINKED, refuse_jumps
 from appell.model.system import System
 from appell.model.values import as_table
@@ -168,8 +171,14 @@ def with_values(system: System, values: tuple[tuple[Prescribed, Expr], ...]) -> 
     """The system with expressions in t for its prescribed functions."""
     prescription = {**system.prescription, **dict(values)}
     table = jets(dict(values))
-    given = {key: put(value, table) for key, value in system._given.items()}
+    given = {key: put(_with_names(value) if key == "constraints" else value, table) for key, value in system._given.items()}
     return system.replace(**{**given, "prescription": prescription})
+
+
+def _with_names(constraints: Any) -> Any:
+    """Bare expressions as constraints, whose names say f and not what f is."""
+    named = lambda one: Constraint(one) if isinstance(one, Expr) else one
+    return [named(one) for one in constraints] if isinstance(constraints, list | tuple) else named(constraints)
 
 
 def jets(values: Mapping[Prescribed, Expr]) -> dict[Prescribed, Expr]:
@@ -205,12 +214,27 @@ def transformed(value: Any, change: Callable[[Any], Any]) -> Any:
     return value
 
 
-def driven(system: System, parameters: Any) -> tuple[System, Any]:
-    """`settled`, with some function of time for each prescribed one that has no value: for what holds whatever it is."""
+def driven(system: System, parameters: Any, span: Span = None) -> tuple[System, Any]:
+    """`settled`, with some function of time for each prescribed one that has no value: for what holds whatever it is.
+
+    With a span of times these functions keep their names, `stand_in`; without it they are expressions with parameters.
+    """
     if not system.prescribed:
         return system, parameters
-    values, rest = values_of(system, parameters)
-    return with_values(system, tuple((f, values.get(f, _some(f))) for f in system.prescribed)), rest
+    values, rest = values_of(system, parameters, span)
+    some = _some if span is None else lambda f: stand_in(f, span)
+    return with_values(system, tuple((f, values[f] if f in values else some(f)) for f in system.prescribed)), rest
+
+
+def stand_in(f: Prescribed, span: tuple[float, float], order: int = 0) -> Any:
+    """Some smooth function of time over a span, by the name of a prescribed one, or a derivative of it."""
+    return Tabulated(_wave(f.letter, span), t, order)
+
+
+@lru_cache(maxsize=32)
+def _wave(name: str, span: tuple[float, float]) -> Pieces:
+    shift = sum(map(ord, name)) % 7  # functions of different names are different
+    return from_callable(name, lambda s: 0.9 + 0.3 * math.sin(1.3 * s + shift) + 0.1 * math.cos(2.9 * s), span)
 
 
 def generic(system: System) -> System:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from appell.errors import FormNotApplicable, ModelError
 from appell.graph import Fn, Lowering, make_fn
-from appell.graph.algebra import Value, depends, is_zero
+from appell.graph.algebra import Value, depends, is_zero, zeros
 from appell.graph.sizes import sizes
 from appell.model import Constraint, System
 from appell.normal_form.door import mechanics
@@ -172,6 +172,12 @@ class NormalForm:
     def lowered(self, expression: Any) -> Fn:
         """A function (t, q, v, p[, a]) → value of a SymPy expression in the symbols of the system."""
         return make_fn("expression", _inputs(self, [value := self.lower(expression)]), {"value": (value, ())})
+
+    def lowered_table(self, table: Any) -> Fn:
+        """A function (t, q, v, p[, a]) → value of a SymPy matrix in the symbols of the system."""
+        rows, columns = table.shape
+        value = self.lower.column(table.T).reshape((rows, columns)) if rows * columns else zeros(rows, columns)  # by columns
+        return make_fn("table", _inputs(self, [value]), {"value": (value, (rows, columns))})
 
     def lowered_values(self, expressions: Mapping[str, Any], system: System) -> dict[str, Value]:
         """Graph values of named expressions, with the velocities of coordinates written in the speeds."""

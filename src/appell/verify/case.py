@@ -27,7 +27,7 @@ STATES = 40
 
 @dataclass(frozen=True)
 class Case:
-    """A system with parameter values p, and states on its constraints (none where none was found)."""
+    """A system with parameter values p, states on its constraints (none where none was found), the start among them."""
 
     system: System
     form: NormalForm
@@ -35,6 +35,7 @@ class Case:
     p: Array
     states: list[State]
     given: Mapping[Any, Any]
+    start: State | None = None
 
     @staticmethod
     def of(system: System, parameters: Mapping[Any, Any], start: State | None = None, seed: int = 0) -> Case:
@@ -43,15 +44,16 @@ class Case:
         for attempt in range(5 if len(parameters) < len(system.parameters) else 1):
             values = {s: float(x) for s, x in exact_parameters(system, parameters, seed + attempt).items()}
             p = np.array([values[s] for s in system.parameters], dtype=float)
-            states = states_on(form, p, STATES, seed)
+            states, begin = states_on(form, p, STATES, seed), None
             if start is not None:
                 near = project(form, start[0], start[1], start[2], p)
                 if residuals(form, start[0], *near, p).relative < TOLERANCE:
-                    states = [(start[0], *near), *states]
+                    begin = (start[0], *near)
+                    states = [begin, *states]
             if states:
                 states = _generic_first(form, p, states)
                 break
-        return Case(system, form, bind(system, values), p, states, dict(parameters))
+        return Case(system, form, bind(system, values), p, states, dict(parameters), begin)
 
 
 def _generic_first(form: NormalForm, p: Array, states: list[State]) -> list[State]:

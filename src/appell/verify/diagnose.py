@@ -14,23 +14,21 @@ Ranks and conserved quantities are read at random states on the constraints: gen
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import sympy
 from numpy.typing import NDArray
 
-from appell.errors import ConstraintError, FormNotApplicable, ModelError
-from appell.forms.display import simplified
-from appell.forms.pseudo import PseudoVelocities, independent_rows, suggest
-from appell.jets import jets_of, t
+from appell.errors import ConstraintError
+from appell.jets import Prescribed, jets_of, t
 from appell.model import System
 from appell.model.described import system_of
-from appell.model.prescription import driven
+from appell.model.prescription import HIGHEST, driven, stand_in
 from appell.model.unilateral import ChartChoice
 from appell.model.values import finite
 from appell.normal_form.manifold import residuals
-from appell.reading import numeric_function
 from appell.simulate.run import bind, compile
 from appell.simulate.start import TOLERANCE, read
 from appell.spelling import checked_keywords
@@ -38,6 +36,7 @@ from appell.verify import conserved, ranks
 from appell.verify.case import STATES, Case
 from appell.verify.findings import Diagnosis, Finding
 from appell.verify.frobenius import State, affine_rows, flag, integrals
+from appell.verify.suggestion import pseudo_velocities
 
 Array = NDArray[np.float64]
 
@@ -59,21 +58,39 @@ def diagnose(
     parameters: by symbol or name; those not given are random, so that ranks are generic.
     """
     system = system_of(system, "ap.diagnose")
-    system, parameters = driven(system, parameters)
+    now = finite(since, "since=")
+    span, unknown = (now - 1.0, now + 2.0), [f for f in system.prescribed if not _given(f, parameters)]
+    system, parameters = driven(system, parameters, span)
     vain = list(_vain(system))
     system, given = system.symbolic(), parameters or {}
     state = None
     if start is not None:
         bind(system, given)  # complete, or an error that names what is missing
-        state = (finite(since, "since="), *read(system, start))
+        state = (now, *read(system, start))
     case = Case.of(system, given, state)
     findings = [*_natures(system), *vain, *_unilateral(system)]
     if case.states:
         findings += [*_integrability(case), *_rows(case), *_freedom(case)]
-        findings += [*_frictions(case), *([] if system.frictions else _conserved(case)), *_pseudo(case)]
+        findings += [*_frictions(case), *([] if system.frictions else _conserved(case)), *pseudo_velocities(case)]
     else:
-        findings += _contradiction(case)
-    return Diagnosis(system.name, (*findings, *(_start(case, state) if state is not None else ())))
+        findings += list(_without_slope(case)) or list(_contradiction(case))
+    findings += _start(case, state) if state is not None else ()
+    return Diagnosis(system.name, tuple(_in_own_letters(finding, unknown, span) for finding in findings))
+
+
+def _given(f: Prescribed, parameters: Any) -> bool:
+    """Whether a prescribed function has got a value."""
+    return any(str(key) == str(f) for key in (parameters if isinstance(parameters, Mapping) else ()))
+
+
+def _in_own_letters(finding: Finding, functions: list[Prescribed], span: tuple[float, float]) -> Finding:
+    """The finding with f, f.d, f.dd where functions of time that have no value were stood in for."""
+    sentence, expression = finding.sentence, finding.expression
+    for f, order in ((f, order) for f in functions for order in reversed(range(HIGHEST + 1))):
+        stood, own = stand_in(f, span, order), Prescribed(f.letter, order)
+        sentence = sentence.replace(str(stood), str(own))
+        expression = None if expression is None else expression.xreplace({stood: own})
+    return replace(finding, sentence=sentence, expression=expression)
 
 
 # -- each constraint by itself -----------------------------------------------------------------------------------------
@@ -227,6 +244,10 @@ def _rows(case: Case) -> Iterator[Finding]:
     names = [row.constraint.name for row in form.rows if row.linear]
     kept, dependent = ranks.independent(ranks.values(form, case.p, case.states, "A"))
     for i, support in dependent.items():
+        if not support:  # no slope on the constraints: its multiplier does nothing there
+            sentence = f"constraint '{names[i]}' is redundant: where the others hold it has no slope,"
+            yield Finding("redundancy", names[i], f"{sentence} as a square of another row has none; drop it")
+            continue
         sentence = f"constraint '{names[i]}' is redundant: it follows from {_listed(names[j] for j in support)};"
         yield Finding("redundancy", names[i], f"{sentence} accelerations stay unique, of the multipliers only W Λ is")
     if system.nq + system.nv > SMALL:
@@ -243,6 +264,18 @@ def _rows(case: Case) -> Iterator[Finding]:
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"'{name}'" for name in names)
+
+
+def _without_slope(case: Case) -> Iterator[Finding]:
+    """Rows that can be satisfied, and whose slope vanishes where they are: no multiplier keeps them."""
+    for i in ranks.flat_rows(case.form, case.p):
+        c = case.form.rows[i].constraint
+        base = ranks.base_of_power(case.system.residuals[case.system.constraint(c.name)])
+        advice = "it is a square or a sum of squares: write what is squared, one constraint each"
+        if base is not None:
+            advice = f"it is a power: write {base}"
+        sentence = f"constraint '{c.name}' has no slope where it is satisfied, so that no reaction can keep it; {advice}"
+        yield Finding("rank", c.name, sentence)
 
 
 def _contradiction(case: Case) -> Iterator[Finding]:
@@ -275,7 +308,7 @@ def _freedom(case: Case) -> Iterator[Finding]:
     yield Finding("freedom", system.name, sentence)
 
 
-# -- what is conserved, and good velocities ----------------------------------------------------------------------------
+# -- what is conserved --------------------------------------------------------------------------------------------------
 
 
 def _conserved(case: Case) -> Iterator[Finding]:
@@ -295,53 +328,6 @@ def _conserved(case: Case) -> Iterator[Finding]:
         return
     for momentum in conserved.momenta(batch, case.given):
         yield Finding("conserved", system.name, f"the momentum {momentum} is conserved", momentum)
-
-
-def _pseudo(case: Case) -> Iterator[Finding]:
-    """The suggestion of `forms.pseudo`, or one along the constraints where that is better conditioned."""
-    system = case.system
-    try:
-        plain = suggest(system)
-        choices = [(_condition(case, pseudo), pseudo) for pseudo in (plain, _along(system, plain)) if pseudo]
-    except (FormNotApplicable, ModelError):
-        return
-    if not choices or not system.constraints:
-        return
-    condition, best = min(choices, key=lambda one: round(one[0], 6))
-    if not condition < 1 / ranks.SHAKE:
-        return
-    text = ", ".join(f'"{name}": {value}' for name, value in best.items())
-    sentence = f"pseudo={{{text}}} has a condition number of at most {condition:.3g} at states on the constraints"
-    yield Finding("pseudo-velocities", system.name, sentence)
-
-
-def _condition(case: Case, pseudo: Mapping[str, Any]) -> float:
-    """The largest condition number of Φ = ∂(π̇, f)/∂q̇ at the states, rows of length 1."""
-    system, Phi = case.system, PseudoVelocities.of(case.system, pseudo).Phi
-    symbols = (t, *system.coordinates, *system.velocities, *system.accelerations, *system.parameters)
-    a = np.full(system.nv, 0.5)
-    value = numeric_function(symbols, list(Phi), "numpy", cse=True)
-    with np.errstate(all="ignore"):
-        at = [np.array(value(time, *q, *v, *a, *case.p), dtype=float).reshape(Phi.shape) for time, q, v in case.states[:12]]
-        unit = [m / np.linalg.norm(m, axis=1, keepdims=True) for m in at]
-    return max((float(np.linalg.cond(m)) for m in unit if np.isfinite(m).all()), default=np.inf)
-
-
-def _along(system: System, plain: Mapping[str, Any]) -> dict[str, Any]:
-    """a v_i + b v_j in place of v_i or v_j where a row b v_i − a v_j is the only one that contains them."""
-    rows = independent_rows(system)
-    A, pseudo = rows.A, dict(plain)
-    for i in (k for k in range(A.rows) if rows.indices[k] in affine_rows(system)):
-        support = [j for j in range(A.cols) if A[i, j] != 0]
-        if len(support) != 2 or any(A[k, j] != 0 for j in support for k in range(A.rows) if k != i):
-            continue
-        j, k = support
-        combination = simplified(A[i, k] * system.velocities[j] - A[i, j] * system.velocities[k], 0.2)
-        if combination.could_extract_minus_sign():
-            combination = -combination
-        old = [name for name, v in plain.items() if v in (system.velocities[j], system.velocities[k])]
-        pseudo = {name: combination if name in old else v for name, v in pseudo.items()}
-    return pseudo
 
 
 # -- the start ---------------------------------------------------------------------------------------------------------

@@ -14,16 +14,20 @@ than half is not told from zero.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.optimize
+import sympy
 from numpy.typing import NDArray
 
+from appell.graph import Fn
 from appell.graph.algebra import depends
+from appell.jets import jets_of
 from appell.normal_form import NormalForm
 from appell.normal_form.manifold import normalise
 from appell.normal_form.nearest import nearest
+from appell.normal_form.sampling import random_state
 
 Array = NDArray[np.float64]
 State = tuple[float, Array, Array]
@@ -146,3 +150,51 @@ class _Defect:
         unit = [q[list(group)] @ q[list(group)] - 1 for group in self.form.quaternions]
         parts = [w @ out["A"][self.rows] / self.size, out["f0"], out["f1"], unit, [w @ w - 1]]
         return np.nan_to_num(np.concatenate(parts), nan=1e3, posinf=1e3, neginf=-1e3)
+
+
+# -- rows without a slope ----------------------------------------------------------------------------------------------
+
+FLAT = 1e-6
+"""Share of the slope at which it began that Newton's steps leave of a row that is flat where it vanishes."""
+
+NEWTON = 300
+"""Steps towards a row: a power k takes (1 − 1/k) of the way with each of them."""
+
+
+def flat_rows(form: NormalForm, p: Array, seed: int = 0) -> list[int]:
+    """The rows of order 0 and 1 that Newton's steps satisfy, and whose slope vanishes there: squares, sums of squares."""
+    rng, below = np.random.default_rng(seed), [i for i, row in enumerate(form.rows) if row.linear and row.level < 2]
+    holonomic = [i for i in below if form.rows[i].level == 0]
+    found = []
+    for i in below:
+        level = form.rows[i].level
+        fn, place = form.select(f"A{level}", f"f{level}", "N"), (holonomic, below)[level].index(i)
+        starts = [(rng.uniform(0.1, 1.0), *random_state(form.nq, form.nv, rng, form.around)) for _ in range(4)]
+        if any(_goes_flat(form, fn, place, level, state, p) for state in starts):
+            found.append(i)
+    return found
+
+
+def _goes_flat(form: NormalForm, fn: Fn, place: int, level: int, state: State, p: Array) -> bool:
+    t, q, v = state
+    first, last, f, slope = np.inf, np.inf, np.inf, np.inf
+    for k in range(NEWTON):
+        with np.errstate(all="ignore"):
+            out = fn(t, q, v, p)
+            A, f = out[f"A{level}"][place], float(out[f"f{level}"][place])
+            slope = float(np.linalg.norm(A))
+            first = slope if k == 0 else first
+            if not np.isfinite(f) or not np.isfinite(slope) or not slope or abs(f) < 1e-3 * FLAT**2 * first:
+                break
+            step, last = -A * f / slope**2, abs(f)
+        q, v = (normalise(form, q + out["N"] @ step), v) if level == 0 else (q, v + step)
+    return bool(np.isfinite(last) and slope < FLAT * first and abs(f) <= FLAT * first)
+
+
+def base_of_power(f: Any) -> Any:
+    """u of f = c u^k, k > 1; None where f is short enough to be factored and is no power, or too long."""
+    if sympy.count_ops(f) > 60:
+        return None
+    factors: Any = sympy.factor_list(f)[1]
+    powers = [(base, k) for base, k in factors if jets_of(base)]
+    return powers[0][0] if len(powers) == 1 and powers[0][1] > 1 else None
