@@ -104,3 +104,17 @@ def test_wrong_requests(case):
         ap.equilibria(plane(x**2 + y**2), **options)
     with pytest.raises(ap.ModelError, match="takes a System"):
         ap.equilibria(case)  # type: ignore[arg-type]
+
+
+def test_what_a_search_finds_is_a_tuple_with_a_dataset_and_a_picture():
+    import pickle
+
+    found = ap.equilibria(plane((x**2 - 1) ** 2 + y**2), within={x: (-2, 2), y: (-1, 1)}, attempts=20)
+    assert found.ok and len(found) == 3 and found.message == "3 rests of 'system' found in 20 attempts"
+    np.testing.assert_allclose(found.dataset["x"], [rest[x] for rest in found])
+    assert list(found.dataset["stability"].values) == list(found.stability) == ["stable", "unstable", "stable"]
+    assert len(found.plot().axes[0].get_legend().get_texts()) == 2 and found.plot("x").axes
+    again = pickle.loads(pickle.dumps(found))
+    assert again.message == found.message and len(again) == 3
+    none = ap.equilibria(plane(x + y), within={x: (-2, 2), y: (-1, 1)}, attempts=2)
+    assert none == () and not none.ok and none.dataset.sizes["state"] == 0 and "no rests" in none.message

@@ -74,6 +74,17 @@ class Averaged:
     free: FreeMotion
 
     @property
+    def ok(self) -> bool:
+        """Whether there are averaged equations: always, since what cannot be averaged is refused."""
+        return True
+
+    @property
+    def message(self) -> str:
+        """What was averaged, and near which resonance."""
+        near = "far from resonances" if self.resonance is None else "near {1} ω = {0} ν".format(*self.resonance)
+        return f"'{self.system.name}' averaged to the first order in {', '.join(map(str, self.small))}, {near}"
+
+    @property
     def equations(self) -> tuple[Eq, ...]:
         """ṙ = …, θ̇ = … (20)."""
         return Eq(self.r.d, self.r_rate, evaluate=False), Eq(self.theta.d, self.theta_rate, evaluate=False)  # type: ignore[return-value]

@@ -17,6 +17,7 @@ import numpy as np
 from appell.analysis.balance import Array
 from appell.analysis.box import ATTEMPTS, box, whole_attempts
 from appell.analysis.equilibrium import Equilibrium, Search
+from appell.analysis.found_states import FoundStates
 from appell.analysis.linear import linearize
 from appell.errors import AppellError, ModelError
 from appell.model import System
@@ -72,7 +73,7 @@ def equilibria(
     *,
     within: Mapping[Any, tuple[float, float]] | None = None,
     attempts: int = ATTEMPTS,
-) -> tuple[Rest, ...]:
+) -> FoundStates[Rest]:
     """The rests that a search finds, with their stability by the second variation of V − Λ·f; one of each family of rests.
 
     within: coordinate → (lowest, highest), lowest not included; (−π, π] where not given. attempts: how many places
@@ -95,7 +96,7 @@ def equilibria(
             found = [other for other in found if other not in same[1:]]  # it may join what seemed to be two families
             found += [] if same else [rest]
     found.sort(key=lambda rest: tuple(np.round(rest.q / reach, 9)))
-    return tuple(_judged(system, rest) for rest in found)
+    return FoundStates((_judged(system, rest) for rest in found), system, "rest", attempts)
 
 
 def _one(search: Search, one: Equilibrium, other: Equilibrium, reach: Array) -> bool:

@@ -125,6 +125,16 @@ class Linearization:
         states = [*map(str, self.coordinates), *names]
         return xr.Dataset(found, {"velocity": names, "of": states, "by": states}, {"system": self.system.name})
 
+    @property
+    def ok(self) -> bool:
+        """Whether the eigenvalues tell the stability: the matrices do not change with time."""
+        return self.A.ndim == 2 and not self.changing
+
+    @property
+    def message(self) -> str:
+        """What was linearised, and whether small motions grow."""
+        return str(self).partition("\n")[0]
+
     def plot(self, ax: Any = None) -> Any:
         """The eigenvalues in the complex plane; the figure."""
         from appell.show.lab import spectrum

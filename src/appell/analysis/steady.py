@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.analysis.box import ATTEMPTS, box, whole_attempts
+from appell.analysis.found_states import FoundStates
 from appell.analysis.linear import linearize, pivots, varying_columns
 from appell.analysis.linearization import Linearization
 from appell.errors import AppellError, ModelError
@@ -92,7 +93,7 @@ def steady_motions(
     fixed: Mapping[Any, float] | None = None,
     within: Mapping[Any, tuple[float, float]] | None = None,
     attempts: int = ATTEMPTS,
-) -> tuple[SteadyMotion, ...]:
+) -> FoundStates[SteadyMotion]:
     """The steady motions that a search finds, those of least velocity first.
 
     Parameters
@@ -116,7 +117,8 @@ def steady_motions(
             found.append(solution)
     found.sort(key=lambda s: (round(float(np.abs(s[1]).max(initial=0.0)), 9), *np.round(s[0], 9)))
     constant = tuple(system.velocities[i] for i in problem.free)
-    return tuple(SteadyMotion(system, run.parameters, q, v, lam, residual, constant) for q, v, lam, residual in found)
+    motions = (SteadyMotion(system, run.parameters, q, v, lam, residual, constant) for q, v, lam, residual in found)
+    return FoundStates(motions, system, "steady motion", attempts)
 
 
 def _same(one: tuple, other: tuple) -> bool:

@@ -94,6 +94,26 @@ def spectrum(values: Any, ax: Any = None) -> Any:
     return figure
 
 
+def marked_states(columns: list[np.ndarray], names: list[str], stability: tuple[str, ...], ax: Any = None) -> Any:
+    """States in a plane, or on a line: stable ones filled, unstable ones open, others grey."""
+    figure, ax = _place(ax, (5.0, 4.4))
+    x = columns[0]
+    y = columns[1] if len(columns) > 1 else np.zeros_like(x)
+    for kind in dict.fromkeys(stability):
+        face = {"stable": "C0", "unstable": "white"}.get(kind, "0.7")
+        chosen = [one == kind for one in stability]
+        edge = "C3" if kind == "unstable" else face
+        ax.plot(x[chosen], y[chosen], "o", ms=7, mfc=face, mec=edge, label=kind)
+    ax.set_xlabel(letters_of(names[0]))
+    if len(columns) > 1:
+        ax.set_ylabel(letters_of(names[1]))
+    else:
+        ax.set_yticks([])
+    if stability:
+        ax.legend()
+    return figure
+
+
 def _runs(y: np.ndarray) -> bool:
     """Whether a line is seen: two neighbours are there."""
     there = np.isfinite(y)
@@ -199,6 +219,7 @@ __all__ = [
     "convergence",
     "growth",
     "letters_of",
+    "marked_states",
     "resonance_curve",
     "scatter",
     "slow_flow",

@@ -1,0 +1,78 @@
+"""What a search for rests or steady motions returns: the states that it found, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import numpy as np
+
+from appell.analysis.result import state_names, state_variables
+from appell.model import System
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+S = TypeVar("S")
+
+
+class FoundStates(tuple[S, ...], Generic[S]):
+    """The states as a tuple, with `.ok`, `.message`, `.dataset` and `.plot()`. Each has `start` and `stability` or `stable`.
+
+    A search from so many places proves nothing about states that it did not find; the message says how many were tried.
+    """
+
+    system: System
+    message: str
+    ok: bool
+
+    def __new__(cls, states: Iterable[S], system: System, kind: str, attempts: int) -> FoundStates[S]:
+        self = super().__new__(cls, states)  # type: ignore[type-var]
+        self.system, self.ok = system, len(self) > 0
+        count = f"{len(self) or 'no'} {kind}{'' if len(self) == 1 else 's'}"
+        self.message = f"{count} of '{system.name}' found in {attempts} attempts"
+        return self
+
+    def __reduce__(self) -> Any:
+        return _restored, (tuple(self), self.system, self.message)
+
+    @property
+    def stability(self) -> tuple[str, ...]:
+        """Of each state: "stable", "unstable", or what is known instead."""
+        return tuple(_stability(state) for state in self)
+
+    @cached_property
+    def dataset(self) -> xr.Dataset:
+        """Coordinates, velocities and stability over the dimension `state`."""
+        import xarray as xr
+
+        names = state_names(self.system)
+        at: list[dict[str, float]] = [{str(s): float(x) for s, x in state.start.items()} for state in self]  # type: ignore[attr-defined]
+        z = np.array([[one.get(name, 0.0) for name in names] for one in at]).reshape(len(self), len(names))
+        variables = state_variables(self.system, ("state",), z)
+        variables["stability"] = ("state", np.array(self.stability, dtype=object))
+        return xr.Dataset(variables, {"state": np.arange(len(self))}, {"system": self.system.name, "message": self.message})
+
+    def plot(self, *names: Any, ax: Any = None) -> Any:
+        """The states in the plane of two coordinates or velocities (the first two); stable ones filled. A matplotlib figure."""
+        from appell.show.lab import marked_states
+
+        chosen = [str(name) for name in names] or [*state_names(self.system)[:2]]
+        columns = [self.dataset[name.replace(".", "_")].values for name in chosen[:2]]
+        return marked_states(columns, chosen[:2], self.stability, ax)
+
+
+def _stability(state: Any) -> str:
+    """As it says itself; of a steady motion by its linear small motions."""
+    known = getattr(state, "stability", None)
+    return known if known is not None else "stable" if state.stable else "unstable"
+
+
+def _restored(states: tuple[Any, ...], system: System, message: str) -> FoundStates[Any]:
+    made = FoundStates(states, system, "", 0)
+    made.message = message
+    return made
+
+
+__all__ = ["FoundStates"]
