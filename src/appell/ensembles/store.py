@@ -1,30 +1,35 @@
 """The store of a sweep: a Zarr group of arrays over `run`, and beside them who works on it, what it is for, what is done.
 
-    STORE/appell/manifest.json      digests of the model and of the question, versions, values, numbers of runs and chunks
+    STORE/appell/manifest.json      digests of the model and of the question, versions, values, checksums of Zarr's own files
     STORE/appell/lock               held by the process that works on it; the system lets go of it when that process dies
-    STORE/appell/done/000017        chunk 17 is complete: its statuses counted, messages of runs that failed
+    STORE/appell/done/000017        chunk 17 is complete: checksums of its arrays, its statuses counted, messages of runs
 
-A chunk of runs is one chunk of every array, written as a whole; its mark comes after it, in one piece. Whatever is killed in
-between is written again, whatever has its mark never.
+A chunk of runs is one chunk of every array, written as a whole and synced to the disk; its mark comes after it, in one piece.
+Whatever is killed in between is written again. A chunk that has its mark is believed if every array in it has the checksum that
+stands there; what is damaged or lost is made again, and said.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import platform
+import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.ensembles.fingerprint import fingerprint
+from appell.ensembles.sealed import checksum, is_plain, read_plain, remove_plain, seal, sync, unseal, write_whole
+from appell.ensembles.store_lock import StoreLock
 from appell.errors import BackendUnavailable, ModelError, SimulationError, Status
 
 MANIFEST, LOCK, DONE = "appell/manifest.json", "appell/lock", "appell/done"
+FORMAT = 2
+"""Of the store. 1 (appell before checksums) had no entry `format` in its manifest."""
 
 
 def zarr_module() -> Any:
@@ -33,26 +38,57 @@ def zarr_module() -> Any:
         import zarr
     except ImportError:
         raise BackendUnavailable("ap.sweep needs zarr: pip install 'appell[distributed]'") from None
+    if int(zarr.__version__.split(".")[0]) < 3:
+        raise BackendUnavailable(f"ap.sweep needs zarr 3, not {zarr.__version__}: pip install 'appell[distributed]'")
     return zarr
 
 
-class Store:
-    """A folder with one sweep in it, opened for work: `with Store(path, manifest) as store`; dims: of its arrays."""
+class Layout(NamedTuple):
+    """An array over the runs: type and shape of the entry of one run, names of its dimensions with that of the runs first."""
 
-    def __init__(self, path: str | Path, manifest: Mapping[str, Any], dims: Mapping[str, tuple[str, ...]] | None = None):
-        self.zarr, self.dims = zarr_module(), dims or {}
-        self.path, self.manifest = Path(path), dict(manifest)
-        if self.path.exists() and not (self.path / LOCK).exists() and any(self.path.iterdir()):
-            raise ModelError(f"the folder {self.path} holds something else; give a new one as store=")
-        (self.path / DONE).mkdir(parents=True, exist_ok=True)
-        self.lock = _Lock(self.path / LOCK)
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    dims: tuple[str, ...]
+
+    @property
+    def fill(self) -> Any:
+        """What a run has that is not done."""
+        return np.nan if self.dtype.kind == "f" else 0
+
+
+class Store:
+    """A folder with one sweep in it, opened for work: `with Store(path, manifest, layout) as store`.
+
+    values: name → (runs, …), what is done; messages: run → text, where that is not the one of its status.
+    repaired: what was damaged or lost, in words.
+    """
+
+    def __init__(self, path: str | Path, manifest: Mapping[str, Any], layout: Mapping[str, Layout]):
+        self.zarr, self.layout = zarr_module(), layout
+        self.path, self.manifest = Path(path).expanduser(), {**manifest, "format": FORMAT}
+        runs = self.manifest["runs"]
+        self.values = {name: np.full((runs, *one.shape), one.fill, one.dtype) for name, one in layout.items()}
+        if "status" in self.values:
+            self.values["status"][:] = int(Status.CANCELLED)
+        self.messages: dict[int, str] = {}
+        self.repaired: list[str] = []
+        self.finished: set[int] = set()
+        _make_folder(self.path)
+        self.lock = StoreLock(self.path / LOCK)
         self.group: Any = None
 
     def __enter__(self) -> Store:
-        self.lock.take()
+        try:
+            self.lock.take()
+        except OSError as error:
+            raise ModelError(f"the store {self.path} cannot be locked ({error}); give another store=") from error
         try:
             self._agree()
-            self.group = self.zarr.open_group(str(self.path), mode="a")
+            self.group = self.zarr.open_group(str(self.path), mode="r+")
+            self._read()
+        except OSError as error:
+            self.lock.give_back()
+            raise ModelError(f"the store {self.path} cannot be used ({error}); mend that, or give another store=") from error
         except BaseException:
             self.lock.give_back()
             raise
@@ -61,121 +97,209 @@ class Store:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.lock.give_back()
 
+    # -- whose store it is -------------------------------------------------------------------------------------------------
+
     def _agree(self) -> None:
-        """The manifest is written, or found to be that of the same sweep."""
-        file = self.path / MANIFEST
-        if not file.exists():
-            write_whole(file, json.dumps(self.manifest, indent=1))
-            return
-        try:
-            known = json.loads(file.read_text(encoding="utf-8"))
-        except ValueError:
-            raise ModelError(f"{file} is no manifest of a sweep; give another store=") from None
-        for key, what in (("model", "model"), ("question", "question (values, starts, tolerances, keep= or chunk=)")):
-            if known.get(key) != self.manifest[key]:
-                whose = f"another {what}: {known.get('title', '?')}"
-                raise ModelError(f"the store {self.path} belongs to {whose}; give a new folder as store=")
+        """Manifest and Zarr's own files are those of this sweep; what is damaged among them is written again."""
+        file, expected = self.path / MANIFEST, self._documents()
+        text = read_plain(file)
+        known = None if text is None else unseal(text)
+        if text is not None and known is None:
+            known = _earlier(self.path, text)
+        if known is None:
+            if text is not None or self._marks():
+                self.repaired.append("the manifest")
+                self._refuse_strange_marks()
+            known = {**self.manifest, "files": {name: checksum(data) for name, data in expected.items()}}
+            write_whole(file, seal(known))
+        _compare(self.path, known, self.manifest)
+        for name, data in expected.items():
+            there = read_plain(self.path / name)
+            if there is None or checksum(there) not in (checksum(data), known["files"].get(name)):
+                if there is not None or self._marks():
+                    self.repaired.append(name)
+                (self.path / name).parent.mkdir(parents=True, exist_ok=True)
+                write_whole(self.path / name, data)
+
+    def _refuse_strange_marks(self) -> None:
+        """Without a manifest, the marks say whose store it is."""
+        marks = [unseal(read_plain(self._mark(chunk)) or b"") for chunk in self._marks()]
+        if any(mark is not None and mark.get("sweep") != self._sweep for mark in marks):
+            raise ModelError(
+                f"the manifest of the store {self.path} is damaged, and its chunks belong to another model or question; give a"
+                " new folder as store="
+            )
+
+    def _documents(self) -> dict[str, bytes]:
+        """What Zarr writes about a group with these arrays: file → text."""
+        runs, chunk = self.manifest["runs"], self.manifest["chunk"]
+        with tempfile.TemporaryDirectory(prefix="appell-store-") as folder:
+            group = self.zarr.open_group(folder, mode="w")
+            for name, one in self.layout.items():
+                fill = int(Status.CANCELLED) if name == "status" else one.fill
+                group.create_array(
+                    name, shape=(runs, *one.shape), chunks=(min(chunk, runs), *(max(1, n) for n in one.shape)),
+                    dtype=one.dtype, fill_value=fill, dimension_names=one.dims,
+                )  # fmt: skip
+            files = [p for p in Path(folder).rglob("zarr.json") if p.is_file()]
+            return {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(files)}
+
+    # -- chunks ------------------------------------------------------------------------------------------------------------
 
     def done(self) -> set[int]:
-        """Chunks that are complete."""
-        return {int(p.name) for p in (self.path / DONE).iterdir() if p.name.isdigit()}
+        """Chunks that are complete and undamaged."""
+        return set(self.finished)
 
-    def write(self, chunk: int, first: int, arrays: Mapping[str, NDArray[Any]], messages: Mapping[int, str]) -> None:
-        """The runs from `first` on; then the mark."""
-        try:
-            for name, values in arrays.items():
-                self._array(name, values)[first : first + len(values)] = values
-            kinds, numbers = np.unique(arrays["status"], return_counts=True)
-            counts = {Status(int(s)).name: int(n) for s, n in zip(kinds, numbers, strict=True)}
-            said = {str(k): text for k, text in messages.items()}
-            mark = {"chunk": chunk, "first": first, "status": counts, "messages": said}
-            write_whole(self.path / DONE / f"{chunk:06d}", json.dumps(mark))
-        except OSError as error:
-            raise SimulationError(
-                f"chunk {chunk} could not be stored ({error}); {len(self.done())} of {self.manifest['chunks']} chunks are safe"
-                f" in {self.path}: make room and call ap.sweep again, it goes on from there"
-            ) from error
+    def _marks(self) -> list[int]:
+        names = (p.name for p in (self.path / DONE).iterdir() if p.name.isascii() and p.name.isdecimal())
+        return sorted(k for name in names if (k := int(name)) < self.manifest["chunks"] and name == self._mark(k).name)
 
-    def _array(self, name: str, values: NDArray[Any]) -> Any:
-        if name not in self.group:
-            shape = (self.manifest["runs"], *values.shape[1:])
-            fill = int(Status.CANCELLED) if name == "status" else np.nan if values.dtype.kind == "f" else 0
-            self.group.create_array(
-                name, shape=shape, chunks=(self.manifest["chunk"], *values.shape[1:]), dtype=values.dtype, fill_value=fill,
-                dimension_names=self.dims.get(name),
-            )  # fmt: skip
-        return self.group[name]
+    def _read(self) -> None:
+        """Takes the chunks that have their marks, as far as they are undamaged."""
+        bad = []
+        for chunk in self._marks():
+            if self._take(chunk):
+                self.finished.add(chunk)
+            else:
+                remove_plain(self._mark(chunk))
+                bad.append(str(chunk))
+        if bad:
+            which = ", ".join(bad[:10]) + " …" * (len(bad) > 10)
+            self.repaired.append(f"chunk{'s' * (len(bad) > 1)} {which}")
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """All arrays over `run`; what is not done has the status CANCELLED, and NaN."""
-        names = [p.name for p in self.path.iterdir() if (p / "zarr.json").exists() or (p / ".zarray").exists()]
-        return {name: self.group[name][...] for name in sorted(names)}
-
-    def messages(self) -> dict[int, str]:
-        """Run → message, of those that failed."""
-        found: dict[int, str] = {}
-        for mark in sorted((self.path / DONE).iterdir()):
-            if mark.name.isdigit():
-                found |= {int(k): text for k, text in json.loads(mark.read_text(encoding="utf-8"))["messages"].items()}
-        return found
-
-
-def write_whole(file: Path, text: str) -> None:
-    """A file that is there as a whole or not at all."""
-    draft = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        with open(draft, "w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(draft, file)
-    finally:
-        with suppress(FileNotFoundError):
-            draft.unlink()
-
-
-class _Lock:
-    """One process at a time; the file says which."""
-
-    def __init__(self, file: Path):
-        self.file, self.handle = file, None
-
-    def take(self) -> None:
-        handle = open(self.file, "a+", encoding="utf-8")  # noqa: SIM115  # it stays open: closing it lets go
-        if not _locked(handle):
-            handle.seek(0)
-            owner = handle.read().strip() or "another process"
-            handle.close()
-            store = self.file.parents[1]
-            raise ModelError(f"the store {store} is being worked on by {owner}; wait for it, or give another store=")
-        handle.truncate(0)
-        handle.write(f"process {os.getpid()} on {platform.node() or 'this machine'}")
-        handle.flush()
-        self.handle = handle
-
-    def give_back(self) -> None:
-        if self.handle is not None:
-            self.handle.close()
-            self.handle = None
-
-
-def _locked(handle: Any) -> bool:
-    """Whether this process has the file for itself now."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        import msvcrt
-
-        try:
-            msvcrt.locking(handle.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-            return True
-        except OSError:
+    def _take(self, chunk: int) -> bool:
+        """Whether a chunk is what its mark says; then it is among the values."""
+        text = read_plain(self._mark(chunk))
+        mark = None if text is None else unseal(text)
+        if mark is None or mark.get("sweep") != self._sweep or mark.get("chunk") != chunk:
             return False
-    try:
-        fcntl.flock(handle.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        part, found = self._part(chunk), {}
+        for name in self.layout:
+            if os.path.lexists(file := self._file(name, chunk)) and not is_plain(file):
+                return False
+            try:
+                found[name] = np.asarray(self.group[name][part])
+            except Exception:  # whatever Zarr and its codecs make of damaged bytes
+                return False
+            if _checksum(found[name]) != mark["arrays"].get(name):
+                return False
+        for name, values in found.items():
+            self.values[name][part] = values
+        self.messages |= {int(k): text for k, text in mark["messages"].items()}
         return True
-    except OSError:
-        return False
+
+    def write(self, chunk: int, arrays: Mapping[str, NDArray[Any]], messages: Mapping[int, str]) -> None:
+        """The runs of a chunk, on the disk before its mark is."""
+        part = self._part(chunk)
+        try:
+            remove_plain(self._mark(chunk))
+            for name in self.layout:
+                values = _plain_nan(arrays[name])
+                remove_plain(self._file(name, chunk))  # what a kill left there is not read
+                self.group[name][part] = values
+                self.values[name][part] = values
+                self._sync(self._file(name, chunk))
+            kinds, numbers = np.unique(arrays["status"], return_counts=True)
+            mark = {
+                "chunk": chunk, "first": part.start, "sweep": self._sweep,
+                "status": {Status(int(s)).name: int(n) for s, n in zip(kinds, numbers, strict=True)},
+                "messages": {str(k): text for k, text in messages.items()},
+                "arrays": {name: _checksum(self.values[name][part]) for name in self.layout},
+            }  # fmt: skip
+            write_whole(self._mark(chunk), seal(mark))
+        except OSError as error:
+            safe = f"{len(self.finished)} of {self.manifest['chunks']} chunks are safe in {self.path}"
+            raise SimulationError(
+                f"chunk {chunk} could not be stored ({error}); {safe}: make room and call ap.sweep again, it goes on from there"
+            ) from error
+        self.finished.add(chunk)
+        self.messages |= messages
+
+    @property
+    def _sweep(self) -> str:
+        """What all marks of this sweep have in common."""
+        return fingerprint([self.manifest[key] for key in ("model", "question", "versions")])
+
+    def _part(self, chunk: int) -> slice:
+        size = self.manifest["chunk"]
+        return slice(chunk * size, min((chunk + 1) * size, self.manifest["runs"]))
+
+    def _mark(self, chunk: int) -> Path:
+        return self.path / DONE / f"{chunk:06d}"
+
+    def _file(self, name: str, chunk: int) -> Path:
+        """Where Zarr has a chunk of an array."""
+        key = self.group[name].metadata.encode_chunk_key((chunk, *(0 for _ in self.layout[name].shape)))
+        return self.path / name / key
+
+    def _sync(self, file: Path) -> None:
+        """A chunk of an array is on the disk, with the folders that lead to it; Zarr does not write what is all fill."""
+        if is_plain(file):
+            sync(file)
+        for folder in file.parents:
+            if folder.is_dir():
+                sync(folder)
+            if folder == self.path:
+                break
 
 
-__all__ = ["Store", "write_whole"]
+def _make_folder(path: Path) -> None:
+    try:
+        if os.path.lexists(path) and not path.is_dir():
+            raise ModelError(f"{path} is no folder; give another one as store=")
+        if path.is_dir() and not (path / LOCK).exists() and not _is_begun(path):
+            raise ModelError(f"the folder {path} holds something else; give a new one as store=")
+        (path / DONE).mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"the store {path} cannot be made ({error}); give another folder as store=") from error
+
+
+def _is_begun(path: Path) -> bool:
+    """Whether a folder is empty, or a store that a kill left before it had its lock."""
+    return {p.name for p in path.iterdir()} <= {"appell"} and all(p.name == "done" for p in path.glob("appell/*"))
+
+
+def _earlier(path: Path, text: bytes) -> dict[str, Any] | None:
+    """Refuses a manifest of an earlier version; None for one that is damaged."""
+    try:
+        known = json.loads(text)
+    except ValueError:
+        return None
+    if isinstance(known, dict) and "question" in known and "format" not in known and "sha256" not in known:
+        raise ModelError(
+            f"the store {path} was written by an earlier appell, whose chunks have no checksums: read what is in it with"
+            " xarray.open_zarr(store, consolidated=False), and give a new folder as store="
+        )
+    return None
+
+
+def _compare(path: Path, known: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    if known.get("format", 0) > FORMAT:
+        raise ModelError(f"the store {path} was written by a newer appell ({known.get('versions', {}).get('appell')}); update")
+    for key, what in (("model", "model"), ("question", "question (values, starts, tolerances, keep= or chunk=)")):
+        if known.get(key) != wanted[key]:
+            whose = f"another {what}: {known.get('title', '?')}"
+            raise ModelError(f"the store {path} belongs to {whose}; give a new folder as store=")
+    other = [f"{name} {known['versions'].get(name)}, here {number}" for name, number in wanted["versions"].items()
+             if known["versions"].get(name) != number]  # fmt: skip
+    if other:
+        raise ModelError(
+            f"the store {path} was begun with other versions ({'; '.join(other)}), whose numbers may differ: go on with those,"
+            " or give a new folder as store="
+        )
+
+
+def _plain_nan(values: NDArray[Any]) -> NDArray[Any]:
+    """The values with one NaN for all: those that arithmetic makes differ in bits that nobody means."""
+    if values.dtype.kind == "f" and (hole := np.isnan(values)).any():
+        values = values.copy()
+        values[hole] = np.nan
+    return values
+
+
+def _checksum(values: NDArray[Any]) -> str:
+    plain = np.ascontiguousarray(values.astype(values.dtype.newbyteorder("<"), copy=False))
+    return checksum(f"{plain.dtype.str} {plain.shape} ".encode() + plain.tobytes())
+
+
+__all__ = ["Layout", "Store"]

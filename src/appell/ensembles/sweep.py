@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import metadata
@@ -15,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.backends import silence, warn
+from appell.ensembles.fingerprint import fingerprint
 from appell.ensembles.motions import Motions
 from appell.ensembles.reduce import Reduction
 from appell.ensembles.simulate_many import simulate_many, span
-from appell.ensembles.store import Store
+from appell.ensembles.store import Layout, Store
 from appell.errors import STATUS_TEXT, ModelError, Status
 from appell.model import System
 from appell.model.described import system_of
@@ -37,6 +36,10 @@ LOST = 100
 """Chunks that may be made again because a worker died with them."""
 CHUNK = 20_000
 """Runs of a chunk, unless there are fewer than eight such."""
+UNIMPORTANT = ("threads",)
+"""Options on which no number depends."""
+NUMERICAL = ("numpy", "casadi", "sympy", "scipy")
+"""Packages whose versions may change a number."""
 
 
 @dataclass(frozen=True)
@@ -120,8 +123,14 @@ def sweep(
     if not isinstance(store, str | Path):
         raise ModelError(f"store= is the path of a folder, not {store!r}")
     probe = task(grid, 0, 1)  # names, shapes, and bad input, before anything is stored
-    dims = {str(name): tuple(map(str, variable.dims)) for name, variable in probe.variables.items()}
-    with Store(store, _manifest(grid, task, size), dims) as place:
+    layout = {
+        str(name): Layout(variable.dtype, variable.shape[1:], tuple(map(str, variable.dims)))
+        for name, variable in probe.variables.items()
+        if _stored(name, variable)
+    }
+    with Store(store, _manifest(grid, task, size), layout) as place:
+        if place.repaired:
+            warn(f"the store {place.path} was damaged; written again: {'; '.join(place.repaired)}")
         done = place.done()
         left = [k for k in range(-(-grid.runs // size)) if k not in done]
         report = reporter(progress, 0, grid.runs)
@@ -130,7 +139,7 @@ def sweep(
             for k, arrays, messages in _made(task, grid, size, left, client):
                 if (arrays["status"] == Status.CANCELLED).any():
                     raise KeyboardInterrupt
-                place.write(k, k * size, arrays, messages)
+                place.write(k, arrays, messages)
                 made += len(arrays["status"])
                 if report is not None:
                     report(made)
@@ -157,12 +166,13 @@ class _Task:
 
 
 def _chunk_of(task: _Task, grid: Grid, first: int, count: int) -> tuple[dict[str, NDArray[Any]], dict[int, str]]:
-    """Arrays over the runs of a chunk, and messages of those that failed."""
+    """Arrays over the runs of a chunk, and messages of those that have more to say than their status."""
     with silence():
         found = task(grid, first, count)
     arrays = {str(name): v.values for name, v in found.variables.items() if _stored(name, v)}
-    bad = np.flatnonzero(arrays["status"] != Status.OK)
-    return arrays, {first + int(k): str(found.message.values[k]) for k in bad}
+    own = [STATUS_TEXT[Status(int(status))] for status in arrays["status"]]
+    said = map(str, found.message.values)
+    return arrays, {first + k: text for k, (text, usual) in enumerate(zip(said, own, strict=True)) if text != usual}
 
 
 def _stored(name: Any, variable: Any) -> bool:
@@ -253,38 +263,34 @@ def _chunk(chunk: Any, runs: int) -> int:
 
 
 def _manifest(grid: Grid, task: _Task, size: int) -> dict[str, Any]:
-    """What a store is for; equal digests, equal numbers."""
-    asked = {
-        "over": {name: values.tolist() for name, values in grid.axes.items()},
-        "starts": {name: np.asarray(v).tolist() for name, v in grid.starts.items()},
-        "parameters": grid.parameters, "until": task.until, "chunk": size,
-        "options": {k: _plain(v) for k, v in sorted(task.options.items()) if k != "threads"},
-    }  # fmt: skip
+    """What a store is for; equal digests and versions, equal numbers."""
+    options = {name: _as_meant(name, value) for name, value in task.options.items() if name not in UNIMPORTANT}
+    starts = {name: np.asarray(value, dtype=float) for name, value in grid.starts.items()}
+    question = [list(grid.axes.items()), starts, grid.parameters, task.until, size, options]
+    said = {name: str(value)[:200] for name, value in sorted(options.items())}
+    over = {name: f"{len(values)} values" for name, values in grid.axes.items()}
     return {
         "title": f"{grid.runs} motions of {grid.system.name}", "model": model_digest(grid.system),
-        "question": hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest(), "asked": asked, "runs": grid.runs,
-        "chunk": size, "chunks": -(-grid.runs // size),
-        "versions": {"appell": version(), "numpy": np.__version__, "casadi": metadata.version("casadi")},
+        "question": fingerprint(*question), "asked": {"over": over, "until": task.until, "options": said},
+        "runs": grid.runs, "chunk": size, "chunks": -(-grid.runs // size),
+        "versions": {"appell": version(), **{name: metadata.version(name) for name in NUMERICAL}},
     }  # fmt: skip
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, Reduction):
-        return [value.kind, str(value.expression), value.direction, value.count, value.skip]
-    if np.ndim(value):
-        return np.asarray(value).tolist()
-    return value if isinstance(value, int | float | str | bool) else str(value)
+def _as_meant(name: str, value: Any) -> Any:
+    """An option without what is in its writing alone: 1 and 1.0, a list and an array of times."""
+    if name == "dtype":
+        return np.dtype(value).name
+    if isinstance(value, int | float | np.number) and not isinstance(value, bool):
+        return int(value) if name in ("keep", "max_steps") else float(value)
+    return np.asarray(value, dtype=float) if isinstance(value, list | tuple) else value
 
 
 def model_digest(system: System) -> str:
-    """SHA-256 of the equations: equal for equal systems in every process."""
+    """SHA-256 of all that a system is made of, and of its equations (a kind of joint is a function, known by what it gives)."""
     form = normal_form(system)
     names = ("M", "h", "Q", "A", "a0", "W", "N", "n0", "f0", "f1", "g", "g_d", "restitution")
-    text = [form.select(*names).digest, *(str(s) for s in (*system.coordinates, *system.velocities, *system.parameters))]
-    text += [str(fr) for fr in system.frictions]
-    return hashlib.sha256("\n".join(text).encode()).hexdigest()
+    return fingerprint(system, form.select(*names).digest)
 
 
 def _dataset(grid: Grid, probe: xr.Dataset, place: Store) -> xr.Dataset:
@@ -298,15 +304,15 @@ def _dataset(grid: Grid, probe: xr.Dataset, place: Store) -> xr.Dataset:
     states = {str(s) for s in (*grid.system.coordinates, *grid.system.velocities)}
     dims = {names(f"{name}_start" if name in states else name): name for name in grid.axes}
     lead = (*dims, *(("start",) if grid.many else ()))
-    arrays, shape = place.arrays(), grid.shape
+    arrays, shape = place.values, grid.shape
     message = np.full(grid.runs, "", dtype=object)
-    status = arrays.get("status", np.full(grid.runs, int(Status.CANCELLED), np.int32))
+    status = arrays["status"]
     for one in np.unique(status):
         message[status == one] = STATUS_TEXT[Status(int(one))]
-    for k, text in place.messages().items():
+    for k, text in place.messages.items():
         message[k] = text
     variables: dict[str, Any] = {"message": (lead, message.reshape(shape))}
-    for name, values in {**arrays, "status": status}.items():
+    for name, values in arrays.items():
         old = probe.variables[name]
         variables[name] = ((*lead, *old.dims[1:]), values.reshape(*shape, *values.shape[1:]), old.attrs)
     coordinates: dict[str, Any] = {
@@ -316,6 +322,8 @@ def _dataset(grid: Grid, probe: xr.Dataset, place: Store) -> xr.Dataset:
         if variable.dims and variable.dims[0] != "run":
             coordinates[str(name)] = (variable.dims, variable.values, variable.attrs)
     attrs = {**probe.attrs, "title": place.manifest["title"], "parameters": json_text(grid.parameters)}
+    if place.repaired:
+        attrs["repaired"] = "; ".join(place.repaired)
     return xr.Dataset(variables, coordinates, attrs).set_coords([n for n in ("t",) if n in variables])
 
 

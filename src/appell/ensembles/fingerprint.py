@@ -1,0 +1,122 @@
+"""Digests of all that determines an answer: equal for equal things in every process, different where one field differs.
+
+What a thing is made of is found by walking it, not by listing its parts: fields of dataclasses, arguments of SymPy's
+expressions, entries of containers, and of other objects what `pickle` would make them from. A new field cannot be forgotten.
+Each part is written with its type and its length; numbers with all their digits (floats in hexadecimal).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Set
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+import sympy
+
+from appell.errors import ModelError
+
+
+def fingerprint(*things: Any) -> str:
+    """SHA-256 of things and of everything in them."""
+    text = hashlib.sha256()
+    walk = _Walk()
+    for thing in things:
+        text.update(walk(thing))
+    return text.hexdigest()
+
+
+class _Walk:
+    """The digest of a thing, with what was seen on the way: parts that several share are walked once."""
+
+    def __init__(self) -> None:
+        self.known: dict[int, tuple[Any, bytes]] = {}  # the thing is kept, so that no other one gets its address
+        self.inside: set[int] = set()
+        self.dummies: dict[Any, int] = {}
+
+    def __call__(self, thing: Any) -> bytes:
+        if id(thing) in self.known:
+            return self.known[id(thing)][1]
+        if id(thing) in self.inside:
+            raise ModelError(f"a {type(thing).__name__} contains itself: it has no digest")
+        self.inside.add(id(thing))
+        found = self._digest(thing)
+        self.inside.remove(id(thing))
+        self.known[id(thing)] = thing, found
+        return found
+
+    def _digest(self, thing: Any) -> bytes:
+        if thing is None or isinstance(thing, bool | int | str | bytes | float | complex | np.generic | Enum | PurePath | type):
+            return _leaf(thing)
+        if isinstance(thing, np.ndarray):
+            return self._array(thing)
+        if isinstance(thing, sympy.Basic):
+            return self._expression(thing)
+        if isinstance(thing, sympy.MatrixBase):
+            return self._joined("matrix", thing.shape, thing.flat())
+        if isinstance(thing, Mapping):
+            pairs = sorted((self(key), self(value)) for key, value in thing.items())
+            return _hash("mapping", *(part for pair in pairs for part in pair))
+        if isinstance(thing, Set):
+            return _hash("set", *sorted(map(self, thing)))
+        if isinstance(thing, tuple | list):
+            return self._joined("sequence", *thing)
+        if is_dataclass(thing):
+            parts = [part for field in fields(thing) for part in (field.name, getattr(thing, field.name))]
+            return self._joined("record", _name(thing), *parts)
+        return self._object(thing)
+
+    def _joined(self, *parts: Any) -> bytes:
+        return _hash(*map(self, parts))
+
+    def _array(self, array: np.ndarray) -> bytes:
+        if array.dtype.hasobject:
+            return self._joined("array", array.shape, array.ravel().tolist())
+        plain = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<")))
+        return _hash("array", plain.dtype.str, repr(array.shape), plain.tobytes())
+
+    def _expression(self, expr: sympy.Basic) -> bytes:
+        if isinstance(expr, sympy.Dummy):  # its number is another one in each process
+            return self._joined("dummy", expr.name, self.dummies.setdefault(expr, len(self.dummies)))
+        if expr.args:
+            return self._joined("expression", _name(expr), *expr.args)
+        return self._joined("atom", _name(expr), *expr._hashable_content())
+
+    def _object(self, thing: Any) -> bytes:
+        """By what it is made from: (function, arguments) of its own `__reduce__`."""
+        own = type(thing).__reduce__
+        made = None if own is object.__reduce__ or callable(thing) else thing.__reduce__()
+        if not isinstance(made, tuple) or len(made) < 2:
+            raise ModelError(
+                f"a {type(thing).__name__} in the model has no digest, so that a store could not tell it from another one;"
+                " give numbers, expressions or tables"
+            )
+        return self._joined("object", _name(thing), *made[1])
+
+
+def _leaf(thing: Any) -> bytes:
+    if isinstance(thing, Enum):
+        return _hash("enum", _name(thing), thing.name)
+    if isinstance(thing, np.generic):
+        return _hash("numpy", thing.dtype.str, thing.tobytes())
+    if isinstance(thing, float):
+        return _hash("float", thing.hex())
+    return _hash(type(thing).__name__, thing if isinstance(thing, bytes) else repr(thing))
+
+
+def _name(thing: Any) -> str:
+    return f"{type(thing).__module__}.{type(thing).__qualname__}"
+
+
+def _hash(*parts: str | bytes) -> bytes:
+    text = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        text.update(f"{len(data)}:".encode() + data)
+    return text.digest()
+
+
+__all__ = ["fingerprint"]

@@ -1,0 +1,107 @@
+"""Files that are there as a whole or not at all, on the disk when they are said to be, and believed only with their checksum.
+
+Nothing here follows a link that somebody put in the place of a file, or waits at a pipe.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from appell.errors import ModelError
+
+SEAL = "sha256"
+"""Key under which a sealed record has the digest of all its other entries."""
+
+
+def seal(record: Mapping[str, Any]) -> str:
+    """JSON of a record with its checksum."""
+    body = {key: value for key, value in record.items() if key != SEAL}
+    return json.dumps({**body, SEAL: _digest(body)}, indent=1)
+
+
+def unseal(text: bytes) -> dict[str, Any] | None:
+    """The record, or None where it is not what was sealed."""
+    try:
+        record = json.loads(text.decode("utf-8"))
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(record, dict):
+        return None
+    known = record.pop(SEAL, None)
+    return record if known == _digest(record) else None
+
+
+def _digest(body: Mapping[str, Any]) -> str:
+    return checksum(json.dumps(body, sort_keys=True).encode())
+
+
+def checksum(data: bytes | memoryview) -> str:
+    """SHA-256 in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def is_plain(path: Path) -> bool:
+    """Whether a file is there: no link, pipe, folder or device."""
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+def read_plain(path: Path) -> bytes | None:
+    """What is in a file; None if there is none, or something else in its place."""
+    if not is_plain(path):
+        return None
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def remove_plain(path: Path) -> None:
+    """A file (a link, a pipe) is gone, and that is on the disk; a folder in its place is refused."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return
+    except (IsADirectoryError, PermissionError) as error:
+        raise ModelError(f"{path} is in the way ({error.strerror}); move it, or give another store=") from error
+    sync(path.parent)
+
+
+def write_whole(file: Path, text: str | bytes) -> None:
+    """A file that is there as a whole or not at all, and on the disk when this returns."""
+    draft = file.with_name(f".{file.name}.{os.getpid()}")
+    with suppress(FileNotFoundError):
+        draft.unlink()
+    try:
+        with open(draft, "xb") as stream:
+            stream.write(text.encode("utf-8") if isinstance(text, str) else text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(draft, file)
+        sync(file.parent)
+    finally:
+        with suppress(FileNotFoundError):
+            draft.unlink()
+
+
+def sync(path: Path) -> None:
+    """A file's bytes, or a folder's entries, are on the disk when this returns; Windows has no such call for folders."""
+    if os.name != "posix":
+        return
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+__all__ = ["checksum", "is_plain", "read_plain", "remove_plain", "seal", "sync", "unseal", "write_whole"]

@@ -1,0 +1,64 @@
+"""One process at a time works on a store; the file says which."""
+
+from __future__ import annotations
+
+import os
+import platform
+import stat
+from pathlib import Path
+from typing import Any
+
+from appell.errors import ModelError
+
+
+class StoreLock:
+    """Held by one process (and one thread) at a time; the system lets go of it when that process dies."""
+
+    def __init__(self, file: Path):
+        self.file, self.handle = file, None
+
+    def take(self) -> None:
+        """`ModelError` where another one has it."""
+        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
+        number = os.open(self.file, flags, 0o666)
+        if not stat.S_ISREG(os.fstat(number).st_mode):
+            os.close(number)
+            raise ModelError(f"{self.file} is no file; give another store=")
+        handle = os.fdopen(number, "r+", encoding="utf-8", errors="replace")
+        if not _locked(handle):
+            owner = handle.read(200).strip() or "another process"
+            handle.close()
+            store = self.file.parents[1]
+            raise ModelError(f"the store {store} is being worked on by {owner}; wait for it, or give another store=")
+        handle.truncate(0)
+        handle.write(f"process {os.getpid()} on {platform.node() or 'this machine'}")
+        handle.flush()
+        self.handle = handle
+
+    def give_back(self) -> None:
+        """Lets go of it."""
+        if self.handle is not None:
+            self.handle.close()
+            self.handle = None
+
+
+def _locked(handle: Any) -> bool:
+    """Whether this process has the file for itself now."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        import msvcrt
+
+        try:
+            msvcrt.locking(handle.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+            return True
+        except OSError:
+            return False
+    try:
+        fcntl.flock(handle.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except OSError:
+        return False
+
+
+__all__ = ["StoreLock"]
