@@ -2,6 +2,7 @@
 # make test    lint, then the whole test suite in parallel
 # make lint    ruff, pyright, import-linter
 # make fuzz-contact  a thousand bodies falling on floors, into corners and on each other
+# make fuzz-store    a sweep with its files flipped, its calls failing, its process killed, its power cut; ten minutes
 # make fuzz-friction 10,000 random mechanisms and falling bodies with friction: energy, cones, chatter
 # make format  let ruff sort imports and fix what it can
 # make bench   the benchmarks against other libraries
@@ -32,6 +33,10 @@ PYTHON ?= $(shell for p in $(CANDIDATES); do $$p -c '$(IS_ENOUGH)' 2>/dev/null &
 .PHONY: fuzz-contact
 fuzz-contact: $(VENV)/.dev
 	$(BIN)/python -m tests.contact.fuzz --count 1000 --references 100
+
+.PHONY: fuzz-store
+fuzz-store: $(VENV)/.dev
+	$(BIN)/python -m tests.ensembles.fuzz_store
 
 .PHONY: families
 families: $(VENV)/.dev

@@ -23,13 +23,13 @@ from appell.errors import ModelError
 def fingerprint(*things: Any) -> str:
     """SHA-256 of things and of everything in them."""
     text = hashlib.sha256()
-    walk = _Walk()
+    walk = _Parts()
     for thing in things:
         text.update(walk(thing))
     return text.hexdigest()
 
 
-class _Walk:
+class _Parts:
     """The digest of a thing, with what was seen on the way: parts that several share are walked once."""
 
     def __init__(self) -> None:

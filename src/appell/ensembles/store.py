@@ -43,7 +43,7 @@ def zarr_module() -> Any:
     return zarr
 
 
-class Layout(NamedTuple):
+class StoredArray(NamedTuple):
     """An array over the runs: type and shape of the entry of one run, names of its dimensions with that of the runs first."""
 
     dtype: np.dtype[Any]
@@ -63,7 +63,7 @@ class Store:
     repaired: what was damaged or lost, in words.
     """
 
-    def __init__(self, path: str | Path, manifest: Mapping[str, Any], layout: Mapping[str, Layout]):
+    def __init__(self, path: str | Path, manifest: Mapping[str, Any], layout: Mapping[str, StoredArray]):
         self.zarr, self.layout = zarr_module(), layout
         self.path, self.manifest = Path(path).expanduser(), {**manifest, "format": FORMAT}
         runs = self.manifest["runs"]
@@ -73,6 +73,7 @@ class Store:
         self.messages: dict[int, str] = {}
         self.repaired: list[str] = []
         self.finished: set[int] = set()
+        self.settled: set[Path] = set()  # arrays whose own folders are on the disk
         _make_folder(self.path)
         self.lock = StoreLock(self.path / LOCK)
         self.group: Any = None
@@ -198,7 +199,7 @@ class Store:
                 remove_plain(self._file(name, chunk))  # what a kill left there is not read
                 self.group[name][part] = values
                 self.values[name][part] = values
-                self._sync(self._file(name, chunk))
+            self._sync(chunk)
             kinds, numbers = np.unique(arrays["status"], return_counts=True)
             mark = {
                 "chunk": chunk, "first": part.start, "sweep": self._sweep,
@@ -232,15 +233,17 @@ class Store:
         key = self.group[name].metadata.encode_chunk_key((chunk, *(0 for _ in self.layout[name].shape)))
         return self.path / name / key
 
-    def _sync(self, file: Path) -> None:
-        """A chunk of an array is on the disk, with the folders that lead to it; Zarr does not write what is all fill."""
-        if is_plain(file):
-            sync(file)
-        for folder in file.parents:
-            if folder.is_dir():
-                sync(folder)
-            if folder == self.path:
-                break
+    def _sync(self, chunk: int) -> None:
+        """A chunk of every array is on the disk, with the folders that lead to it; Zarr does not write what is all fill."""
+        for name in self.layout:
+            file, top = self._file(name, chunk), self.path / name
+            if is_plain(file):
+                sync(file)
+            inner = [folder for folder in file.parents if top in folder.parents]
+            for folder in inner if top in self.settled else (*inner, top, self.path):
+                if folder.is_dir():
+                    sync(folder)
+            self.settled.add(top)
 
 
 def _make_folder(path: Path) -> None:
@@ -302,4 +305,4 @@ def _checksum(values: NDArray[Any]) -> str:
     return checksum(f"{plain.dtype.str} {plain.shape} ".encode() + plain.tobytes())
 
 
-__all__ = ["Layout", "Store"]
+__all__ = ["Store", "StoredArray"]

@@ -17,7 +17,7 @@ from appell.ensembles.fingerprint import fingerprint
 from appell.ensembles.motions import Motions
 from appell.ensembles.reduce import Reduction
 from appell.ensembles.simulate_many import simulate_many, span
-from appell.ensembles.store import Layout, Store
+from appell.ensembles.store import Store, StoredArray
 from appell.errors import STATUS_TEXT, ModelError, Status
 from appell.model import System
 from appell.model.described import system_of
@@ -124,7 +124,7 @@ def sweep(
         raise ModelError(f"store= is the path of a folder, not {store!r}")
     probe = task(grid, 0, 1)  # names, shapes, and bad input, before anything is stored
     layout = {
-        str(name): Layout(variable.dtype, variable.shape[1:], tuple(map(str, variable.dims)))
+        str(name): StoredArray(variable.dtype, variable.shape[1:], tuple(map(str, variable.dims)))
         for name, variable in probe.variables.items()
         if _stored(name, variable)
     }

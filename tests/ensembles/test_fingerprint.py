@@ -1,0 +1,171 @@
+"""Digests: every field of every model object changes them, and nothing else does."""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy
+
+import appell as ap
+from appell.ensembles.fingerprint import fingerprint
+from appell.ensembles.sweep import model_digest
+from appell.errors import ModelError
+from appell.tree import Inertia, Joint, place
+from appell.tree.description import Limits
+
+x, y, phi = ap.coordinates("x y phi")
+k, m, mu = ap.parameters("k m mu", positive=True)
+u = ap.prescribed("u")
+
+
+def everything() -> list[Any]:
+    """Systems that have between them every kind of model object with every field in use."""
+    floor = ap.Unilateral(y, "floor", restitution=0.1, chart=y)
+    rubbing = ap.Friction(x.d, normal=floor, coefficient=mu, static=0.3, law="poisson", regularise=1e-3, name="sole")
+    brake = ap.Friction(phi.d, limit=2.0, name="brake")
+    rod = ap.Constraint(x + 0.1 * phi, "rod", reaction={x: 1.0, phi: 0.1})
+    bodies = [ap.Particle(m, [x, y, 0.25]), ap.RigidBody(2.0, 0.3, [x, y], phi, name="disc")]
+    loads = [
+        ap.Force([0.0, -9.81, 0.0], [x, y, 0.0]), ap.Spring([[x, y], [0.5, 0.0]], k, 0.2, name="spring"),
+        ap.Damper([[x, y], [0.5, 0.0]], 0.7, name="damper"),
+    ]  # fmt: skip
+    plane = ap.System(
+        [x, y, phi], 0.1 * phi.d**2, 9.81 * y, {phi: -0.01 * phi.d}, [floor, rubbing, brake, rod], bodies=bodies, loads=loads,
+        sample={y: 1.0}, name="everything",
+    )  # fmt: skip
+    stop = ap.Between(-1.0, x, 2.0, "stop", restitution=0.5)
+    driven = ap.System([x], m * x.d**2 / 2, k * (x - u) ** 2 / 2, constraints=[stop])
+    table = (np.linspace(0, 1, 9), np.sin(np.linspace(0, 1, 9)))
+    told = ap.model.prescription.settled(driven, {u: table, k: 1.0, m: 1.0}, (0.0, 1.0))[0]
+    body, limits = Inertia.at_centre(2.0, [0.1, 0, 0.2], np.eye(3)), Limits(-1.0, 1.5, 3.0, 20.0)
+    hip = Joint("hip", "revolute", axis=(0, 1, 0), body=body, armature=0.1, damping=0.2, limits=limits)
+    arm = ap.Tree([hip, Joint("knee", "revolute", "hip", place([0, 0, 0.4]), body=body, link="shin")])
+    ball = ap.quaternion("q")
+    free = ap.System([ball], bodies=[ap.RigidBody(1.0, np.diag([1.0, 2.0, 3.0]), [0, 0, 0], ball)])
+    return [plane, told, free, arm.system(arm.stops())]
+
+
+def parts(thing: Any, seen: set[int]) -> Iterator[Any]:
+    """Every record and system inside a thing, and the thing."""
+    if id(thing) in seen or isinstance(thing, str | bytes | sympy.Basic | np.ndarray):
+        return
+    seen.add(id(thing))
+    if isinstance(thing, ap.System):
+        yield thing
+        yield from parts(thing._given, seen)
+        yield from parts(getattr(thing, "tree", None), seen)
+    elif isinstance(thing, ap.Tree):
+        yield from parts(thing.joints, seen)
+    elif isinstance(thing, Mapping):
+        for value in thing.values():
+            yield from parts(value, seen)
+    elif isinstance(thing, tuple | list):
+        for value in thing:
+            yield from parts(value, seen)
+    elif is_dataclass(thing) and not isinstance(thing, type):
+        yield thing
+        for field in fields(thing):
+            yield from parts(getattr(thing, field.name), seen)
+
+
+def other(value: Any) -> Any:
+    """The least change of a value that can be made."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + 1
+    if isinstance(value, float):
+        return math.nextafter(value, math.inf) if math.isfinite(value) else 1.0
+    if isinstance(value, str):
+        return value + "'"
+    if isinstance(value, sympy.MatrixBase):
+        return value.applyfunc(other)
+    if isinstance(value, sympy.Float):
+        return sympy.Float(math.nextafter(float(value), math.inf))
+    if isinstance(value, sympy.Expr):
+        return value + sympy.Symbol("another")
+    if isinstance(value, np.ndarray):
+        return np.nextafter(value, np.inf) if value.dtype.kind == "f" else np.append(value, value)
+    if isinstance(value, tuple | list):
+        return (*value, 1)
+    if isinstance(value, Mapping):
+        return {**value, "another": 1}
+    return "another"
+
+
+SYSTEMS = everything()
+
+
+@pytest.mark.parametrize("number", range(len(SYSTEMS)))
+def test_every_field_of_every_object_changes_the_digest(number):
+    system = SYSTEMS[number]
+    before, changed = fingerprint(system), 0
+    for part in parts(system, set()):
+        if isinstance(part, ap.System):
+            for name, value in list(part._given.items()):
+                part._given[name] = other(value)
+                assert fingerprint(system) != before, f"{name} of a System"
+                part._given[name], changed = value, changed + 1
+            continue
+        for field in fields(part):
+            value = getattr(part, field.name)
+            if isinstance(value, property) or field.name not in vars(part):
+                continue
+            object.__setattr__(part, field.name, other(value))
+            assert fingerprint(system) != before, f"{field.name} of a {type(part).__name__}"
+            object.__setattr__(part, field.name, value)
+            changed += 1
+    assert changed >= 12 and fingerprint(system) == before
+
+
+def test_every_public_model_object_is_among_them():
+    met = {type(part).__name__ for system in SYSTEMS for part in parts(system, set())}
+    public = ("Constraint", "Unilateral", "Between", "Friction", "Particle", "RigidBody", "Force", "Spring", "Damper", "System")
+    assert met >= {name for name in public if is_dataclass(getattr(ap, name)) or name == "System"}
+
+
+def test_numbers_are_digested_with_all_their_digits():
+    system = lambda number: ap.System([x], x.d**2 / 2, number * x**2)
+    assert model_digest(system(0.1)) == model_digest(system(0.1))
+    assert model_digest(system(0.1)) != model_digest(system(math.nextafter(0.1, 1)))
+    assert model_digest(system(0.1)) != model_digest(system(sympy.Rational(1, 10) + sympy.Rational(1, 10**20)))
+    lists = [(["a", "bc"], ["ab", "c"]), ([[1], 2], [1, [2]]), ({}, [])]
+    for one, another in [(0.0, -0.0), (1, 1.0), (True, 1), ("a", b"a"), *lists]:
+        assert fingerprint(one) != fingerprint(another)
+    assert fingerprint(np.array([1.0, np.nan])) == fingerprint(np.array([1.0, np.nan])[:])
+    assert fingerprint({"a": 1, "b": 2}) == fingerprint({"b": 2, "a": 1})
+
+
+def test_what_has_no_digest_is_refused():
+    with pytest.raises(ModelError, match="has no digest"):
+        fingerprint({"law": lambda s: s})
+    loop: list[Any] = []
+    loop.append(loop)
+    with pytest.raises(ModelError, match="contains itself"):
+        fingerprint(loop)
+
+
+CHILD = """
+import sys
+sys.path.insert(0, {root!r})
+from tests.ensembles.test_fingerprint import SYSTEMS
+from appell.ensembles.fingerprint import fingerprint
+print(*map(fingerprint, SYSTEMS))
+"""
+
+
+def test_digests_are_the_same_in_every_process():
+    root = str(Path(__file__).parents[2])
+    child = [sys.executable, "-c", CHILD.format(root=root)]
+    env = {**os.environ, "PYTHONHASHSEED": "7"}
+    found = subprocess.run(child, capture_output=True, text=True, check=True, env=env).stdout.split()
+    assert found == [fingerprint(system) for system in SYSTEMS]
