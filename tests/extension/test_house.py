@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
 from pathlib import Path
@@ -37,3 +38,34 @@ def test_the_page_tells_what_lives_in_every_room():
 def test_what_the_page_names_is_there():
     for path in re.findall(r"`((?:src|tests|docs)/[\w/.]+)`", PAGE):
         assert (ROOT / path).exists(), path
+
+
+DECISIVE = {"lstsq", "svd", "svdvals", "pinv", "pinvh", "matrix_rank", "null_space", "orth"}
+"""Functions of NumPy and SciPy that decide a rank, each with a tolerance of its own."""
+
+
+def decisive_calls(path: Path) -> list[str]:
+    """Where a file reaches past `appell.rows` for one of them."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Attribute) and node.attr in DECISIVE and ast.unparse(node.value).endswith("linalg"):
+            found.append(f"{path.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node)}")
+        if isinstance(node, ast.ImportFrom) and (node.module or "").endswith("linalg"):
+            found += [f"{path.relative_to(ROOT)}:{node.lineno}: {a.name}" for a in node.names if a.name in DECISIVE]
+    return found
+
+
+def test_ranks_are_decided_in_one_room():
+    """A rank, a kernel or a least-squares step is asked of `appell.rows`, whose tolerances have names and reasons."""
+    rows = ROOT / "src" / "appell" / "rows"
+    assert [call for path in rows.rglob("*.py") for call in decisive_calls(path)]  # the search finds what it looks for
+    elsewhere = (path for path in (ROOT / "src").rglob("*.py") if rows not in path.parents)
+    assert not [call for path in elsewhere for call in decisive_calls(path)]
+
+
+def test_every_tolerance_of_rows_says_what_it_bounds():
+    text = (ROOT / "src" / "appell" / "rows" / "tolerances.py").read_text(encoding="utf-8")
+    body = ast.parse(text).body
+    for node, after in zip(body, [*body[1:], None], strict=True):
+        if isinstance(node, ast.Assign) and (name := ast.unparse(node.targets[0])) != "EPSILON":
+            assert isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant), f"{name} gives no reason"

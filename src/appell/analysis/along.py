@@ -14,6 +14,7 @@ from appell.errors import STATUS_TEXT, ModelError, Status
 from appell.motion.motion import Motion
 from appell.normal_form import NormalForm
 from appell.normal_form.variation import impact_slopes, start_slopes, varied_flow
+from appell.rows import inverse_on_range, left_inverse, regular
 from appell.simulate.loop.prepare import plain_loop
 from appell.simulate.loop.task import Task
 from appell.simulate.run import Run
@@ -286,7 +287,7 @@ class Along:
         out = start_slopes(there.form)(self.begin, q, v, self.p)
         p_columns = list(self.numbers)
         N = out["N"]
-        back = np.linalg.pinv(N) if N.size else N.T
+        back = left_inverse(N)
         G0, G1 = (_answer(out["M"], out[name], out["A"]) for name in ("A0", "A1"))
         dq = np.zeros((self.nq, self.columns))
         dq[:, : self.nq] = N @ back
@@ -305,9 +306,9 @@ def _answer(M: Array, A: Array, rows: Array) -> Array:
     """M⁻¹Aᵀ(A M⁻¹Aᵀ)⁺: the smallest answer in the kinetic metric to a residual of the rows A."""
     if not len(A):
         return np.zeros((M.shape[0], 0))
-    weight = np.trace(M) / max(np.sum(rows**2), np.finfo(float).tiny) if np.linalg.matrix_rank(M) < len(M) else 0.0
+    weight = np.trace(M) / max(np.sum(rows**2), np.finfo(float).tiny) if not regular(M) else 0.0
     X = np.linalg.solve(M + weight * rows.T @ rows, A.T)
-    return X @ np.linalg.pinv(A @ X, rcond=INDEPENDENT, hermitian=True)
+    return X @ inverse_on_range(A @ X)
 
 
 def independent_rows(form: NormalForm, t: float, q: Array, v: Array, p: Array) -> tuple[int, ...]:

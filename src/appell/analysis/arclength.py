@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import AppellError, ModelError
+from appell.rows import singular
 from appell.simulate.progress import reporter
 
 Array = NDArray[np.float64]
@@ -203,7 +204,7 @@ def length(p0: float, to: float) -> float:
 
 def tangent_of(J: Array, like: Array) -> Array:
     """The unit vector in the kernel of J nearest to a direction; in the kernel of nearly dependent rows too."""
-    _, s, Vt = np.linalg.svd(J)
+    _, s, Vt = singular(J)
     s = np.append(s, np.zeros(Vt.shape[0] - len(s)))
     flat = Vt[s <= max(1e-7 * s[0], 30 * s[-1] if len(s) and s[-1] < 1e-6 else 0)]
     candidates = flat if len(flat) else Vt[-1:]

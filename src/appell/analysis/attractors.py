@@ -22,6 +22,7 @@ from appell.analysis.result import state_names
 from appell.analysis.shooting import Shooting, explicit_time
 from appell.analysis.variations import variations
 from appell.errors import AppellError, Status
+from appell.rows import VARIED_LOST, least_squares, range_of_projection
 from appell.simulate.simulate import simulate
 
 Array = NDArray[np.float64]
@@ -213,7 +214,7 @@ class Search:
                 size = float(np.abs(rows.gaps[0] / self.extent).max())
                 if size <= CLOSED:
                     return shooting.orbit(z, period, size, True, "", autonomous=False)
-                z = shooting.back(z + np.linalg.lstsq(Phi - P, -rows.gaps[0], rcond=1e-9)[0])
+                z = shooting.back(z + least_squares(Phi - P, -rows.gaps[0], VARIED_LOST))
                 if not (np.abs(z - begin) <= 0.1 * self.extent).all():
                     return None
         except AppellError:
@@ -303,8 +304,7 @@ class Search:
                 beside = variations(motion, by=[], times=[t + k * T, t + (k + 1) * T])
                 if not beside.ok:
                     return "infinitely many" in beside.message
-                U, s, _ = np.linalg.svd(beside.state[0])
-                R = np.linalg.qr(beside.monodromy @ U[:, s > 0.5])[1]
+                R = np.linalg.qr(beside.monodromy @ range_of_projection(beside.state[0]))[1]
                 growth += float(np.log(np.maximum(np.abs(np.diag(R)), 1e-300)).sum())
                 start = motion.final
         except AppellError:

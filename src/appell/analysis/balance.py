@@ -11,7 +11,6 @@ from __future__ import annotations
 from copy import copy
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from appell.errors import ModelError
@@ -19,22 +18,15 @@ from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, column, depends, jacobian, scatter, substitute_all, zeros
 from appell.normal_form import NormalForm
 from appell.normal_form.manifold import normalise, project
+from appell.rows import NEWTON_LOST, RANK_LOST, least_squares
 
 Array = NDArray[np.float64]
 
 ITERATIONS = 100
-KERNEL = 1e-10
-"""Share of the largest singular value below which a direction counts as free."""
 LEAST = 1e-30
 """A residual with which no step is worth taking: rests without stiffness are neared in many."""
 SHARE = 1e-4
 """Share of the largest force, over √M, against which any other is small: what its rounding may leave."""
-
-
-def kernel(A: Array) -> Array:
-    """Orthonormal columns of the kernel; rows count alike, whatever their units."""
-    size = np.linalg.norm(A, axis=1, keepdims=True)
-    return scipy.linalg.null_space(A / np.where(size > 0, size, 1.0), rcond=KERNEL) if len(A) else np.eye(A.shape[1])
 
 
 def some(sizes: Array) -> Array:
@@ -137,7 +129,7 @@ class Balance:
             near = project(self.form, 0.0, q, np.zeros(self.form.nv), self.p)[0]
         q = near if np.isfinite(near).all() else q
         out = self(q, self.nothing)
-        return q, np.asarray(np.linalg.lstsq(out["W"], -out["applied"], rcond=KERNEL)[0], dtype=np.float64)
+        return q, least_squares(out["W"], -out["applied"], RANK_LOST)
 
     def residual(self, q: Array, lam: Array) -> Array:
         out = self(q, lam)
@@ -173,7 +165,7 @@ class Balance:
         scale = scale / units
         J = J / units
         K = np.vstack([J / scale, damping * np.eye(J.shape[1])]) if damping else J / scale
-        y = np.linalg.lstsq(K, -np.concatenate([F, np.zeros(len(K) - len(F))]), rcond=KERNEL)[0] / scale
+        y = least_squares(K, -np.concatenate([F, np.zeros(len(K) - len(F))]), NEWTON_LOST) / scale
         return y[: self.form.nv], y[self.form.nv :]
 
     def moved(self, q: Array, lam: Array, dpi: Array) -> Array:

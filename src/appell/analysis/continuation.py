@@ -32,6 +32,7 @@ from appell.errors import AppellError, ModelError
 from appell.model import System
 from appell.model.friction import refuse_friction
 from appell.model.values import finite
+from appell.rows import VARIED_LOST, least_squares
 from appell.simulate.run import Run, compile
 from appell.tree import Tree
 
@@ -261,7 +262,7 @@ class _Orbits:
             before = size
             full = np.vstack([J, tangent])
             right = np.concatenate([F, np.zeros(len(J) - len(F)), [plane]])
-            x = x + np.linalg.lstsq(full, -right, rcond=1e-9)[0]
+            x = x + least_squares(full, -right, VARIED_LOST)
             x[: self.nz] = shooting.back(x[: self.nz] * self.scale[: self.nz]) / self.scale[: self.nz]
         raise AppellError("Newton's method does not come back to the branch")
 

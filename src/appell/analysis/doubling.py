@@ -9,13 +9,13 @@ import numpy as np
 from appell.analysis.orbit import Orbit
 from appell.analysis.shooting import periodic_orbit
 from appell.errors import AppellError, ModelError
+from appell.rows import range_of_projection
 
 
 def doubled(branch: Any, orbit: Orbit, at: float, size: float) -> Orbit:
     """Twice the period, from the direction of the multiplier −1; on the side of the parameter where it exists."""
     beside = orbit.variations
-    U, s, _ = np.linalg.svd(beside.state[0])
-    B = U[:, s > 0.5]
+    B = range_of_projection(beside.state[0])
     values, vectors = np.linalg.eig(B.T @ beside.monodromy @ B)
     direction = np.real(B @ vectors[:, int(np.argmin(np.abs(values + 1)))])
     direction = direction / np.linalg.norm(direction)

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.balance import KERNEL, Array, Balance, kernel, newton, some
+from appell.analysis.balance import Array, Balance, newton, some
 from appell.analysis.edges import edge
 from appell.analysis.soft import connected, soft_directions
 from appell.errors import AppellError, ConstraintError, ModelError
@@ -36,6 +36,7 @@ from appell.model.prescription import settled
 from appell.model.values import finite
 from appell.normal_form import normal_form
 from appell.normal_form.manifold import normalise
+from appell.rows import RANK_LOST, left_inverse, null_space
 from appell.simulate.run import bind
 from appell.simulate.start import read
 from appell.spelling import checked_keywords
@@ -311,9 +312,9 @@ def eigenvalues_at(
     if balance.second_order:
         return none, "a constraint of second order is not linearised"
     first = [i for i, row in enumerate([r for r in balance.form.rows if r.level < 2]) if row.level == 1]
-    if np.abs(out["f1_q"][first]).max(initial=0.0) > KERNEL:
+    if np.abs(out["f1_q"][first]).max(initial=0.0) > RANK_LOST:
         return none, "a constraint of first order changes its velocities from place to place"
-    Z0, Z, L = kernel(out["A0"]), kernel(out["A1"]), kernel(out["W"].T)
+    Z0, Z, L = null_space(out["A0"]), null_space(out["A1"]), null_space(out["W"].T)
     inertia = L.T @ out["M"] @ Z
     if not inertia.size:
         return none, RIGID if not Z.size else "the inertia is singular on what the constraints allow"
@@ -322,7 +323,7 @@ def eigenvalues_at(
     stiffness = np.linalg.solve(inertia, L.T @ out["load_q"] @ out["N"] @ Z0)
     if soft is not None and soft.size:
         along = Z0.T @ soft
-        left = stiffness - stiffness @ along @ np.linalg.pinv(along)
+        left = stiffness - stiffness @ along @ left_inverse(along)
         stiffness = np.where(np.abs(left) > 1e-12 * np.abs(stiffness).max(), left, 0.0)
     damping = np.linalg.solve(inertia, L.T @ out["load_v"] @ Z)
     J = np.block([[np.zeros((Z0.shape[1], Z0.shape[1])), Z0.T @ Z], [stiffness, damping]])

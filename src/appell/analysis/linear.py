@@ -33,6 +33,7 @@ from appell.model.friction import refuse_friction
 from appell.model.values import finite
 from appell.motion.motion import Motion
 from appell.normal_form import NormalForm
+from appell.rows import RANK_LOST, in_columns, least_squares, rank, singular, unit_rows
 from appell.simulate.run import Run, compile
 from appell.simulate.start import check, read
 from appell.spelling import checked_keywords
@@ -41,8 +42,6 @@ STEADY = 1e-8
 """Share of the forces that may be left at a steady motion."""
 LATER = (0.37, 1.9, 7.3)
 """Times after that of a rest, s, at which a system in which time stands is looked at again."""
-KERNEL = 1e-9
-"""Share of a row's or column's size below which it counts as dependent."""
 
 
 @checked_keywords()
@@ -151,10 +150,10 @@ class _Probe:
         dependent = pivots(out["A1"] * scale, [moving, ~moving])
         if independent is not None:
             dependent = [i for i in range(nv) if i not in independent]
-            rank = np.linalg.matrix_rank(out["A1"] * scale, tol=KERNEL) if len(out["A1"]) else 0
-            if len(dependent) != rank or (rank and np.linalg.matrix_rank(out["A1"][:, dependent], tol=KERNEL) < rank):
+            rows = unit_rows(out["A1"] * scale)
+            if not len(dependent) == rank(rows) == rank(rows[:, dependent], as_given=True):
                 raise ModelError(
-                    f"independent= must name {nv - rank} velocities that leave the constraints solvable for the others"
+                    f"independent= must name {nv - rank(rows)} velocities that leave the constraints solvable for the others"
                 )
         self.free = [i for i in (independent or range(nv)) if i not in dependent]
         self.dependent = sorted(dependent)
@@ -182,7 +181,7 @@ class _Probe:
         M = both("a") @ Z
         C = both("a") @ Y_b + both("v") @ Z
         K = both("a") @ Y_a + both("q") @ B + both("v") @ Y
-        twist = np.linalg.lstsq(out["N"], out["turning"], rcond=None)[0]
+        twist = in_columns(out["N"], out["turning"])
         top = np.hstack([(Y - twist @ B)[self.z], Z[self.z]])
         bottom = -np.linalg.solve(M, np.hstack([K, C])) if nu else np.zeros((0, nz))
         return M, C, K, np.vstack([top, bottom]), B, a, lam
@@ -287,19 +286,24 @@ def _basis(A: Array, free: Sequence[int], dependent: Sequence[int], nv: int) -> 
     Z = np.zeros((nv, len(free)))
     Z[list(free), range(len(free))] = 1.0
     if len(dependent):
-        Z[list(dependent)] = -np.linalg.lstsq(A[:, list(dependent)], A[:, list(free)], rcond=KERNEL)[0]
+        A = unit_rows(A)
+        Z[list(dependent)] = -least_squares(A[:, list(dependent)], A[:, list(free)], RANK_LOST)
     return Z
 
 
 def _independent(A: Array) -> Array:
     """R, (rank, rows), with the rows of R A independent: each row of A itself where they all are."""
-    rank = np.linalg.matrix_rank(A, tol=KERNEL * np.abs(A).max(initial=0.0)) if A.size else 0
-    return np.eye(len(A)) if rank == len(A) else np.linalg.svd(A)[0][:, :rank].T
+    if (k := rank(A)) == len(A):
+        return np.eye(len(A))
+    size = np.linalg.norm(A, axis=1)
+    return singular(unit_rows(A)).U[:, :k].T / np.where(size > 0, size, 1.0)
 
 
 def _particular(A: Array, right: Array, dependent: Sequence[int], nv: int) -> Array:
     """Y with A Y + right = 0 and entries in the dependent velocities only."""
     Y = np.zeros((nv, right.shape[1]))
     if len(dependent):
-        Y[list(dependent)] = -np.linalg.lstsq(A[:, list(dependent)], right, rcond=KERNEL)[0]
+        size = np.linalg.norm(A, axis=1, keepdims=True)
+        size[size == 0] = 1.0
+        Y[list(dependent)] = -least_squares((A / size)[:, list(dependent)], right / size, RANK_LOST)
     return Y

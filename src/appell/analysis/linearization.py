@@ -12,6 +12,7 @@ from scipy.linalg import matrix_balance
 
 from appell.errors import ModelError
 from appell.model import System
+from appell.rows import singular
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -159,7 +160,7 @@ def _zeros(A: Array) -> int:
     A, count = matrix_balance(A, permute=False)[0] if len(A) else A, 0
     size = np.linalg.norm(A)
     while len(A):
-        _, sizes, V = np.linalg.svd(A)
+        _, sizes, V = singular(A)
         rest = V[sizes > ZERO * size]
         if len(rest) == len(A):
             break

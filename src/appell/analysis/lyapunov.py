@@ -22,6 +22,7 @@ from appell.errors import ModelError, Status
 from appell.model import System
 from appell.model.friction import refuse_friction
 from appell.model.values import finite
+from appell.rows import range_of_projection
 from appell.simulate.progress import reporter
 from appell.simulate.run import Run, compile
 from appell.tree import Tree
@@ -148,8 +149,7 @@ class _Spread:
         if not beside.ok:
             return np.zeros(0), beside.message
         if self.Q is None:
-            U, s, _ = np.linalg.svd(beside.state[0])
-            self.Q = U[:, s > 0.5]
+            self.Q = range_of_projection(beside.state[0])
         self.Q, R = np.linalg.qr(beside.state[-1] @ self.Q)
         size = np.abs(np.diag(R))
         if not (size > 0).all():

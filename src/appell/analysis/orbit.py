@@ -14,6 +14,7 @@ from appell.analysis.result import Result
 from appell.analysis.variations import Variations
 from appell.model import System
 from appell.motion.motion import Motion
+from appell.rows import range_of_projection
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -103,8 +104,7 @@ class Orbit(Result):
 
 def floquet(beside: Variations) -> NDArray[np.complex128]:
     """Eigenvalues of ∂z(T)/∂z(0) on the directions that the constraints allow, the largest first."""
-    U, s, _ = np.linalg.svd(beside.state[0])
-    B = U[:, s > 0.5]
+    B = range_of_projection(beside.state[0])
     values = np.linalg.eigvals(B.T @ beside.monodromy @ B).astype(complex)
     return values[np.argsort(-np.abs(values), kind="stable")]
 

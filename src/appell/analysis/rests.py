@@ -32,6 +32,7 @@ from appell.model import System
 from appell.model.values import checked, finite
 from appell.normal_form import normal_form
 from appell.normal_form.manifold import normalise
+from appell.rows import NEWTON_LOST, in_columns, least_squares, singular
 from appell.simulate.run import Run
 from appell.tree import Tree
 
@@ -228,7 +229,7 @@ class _Rests:
                 break
             before = size
             full, right = np.vstack([J, tangent @ lift]), np.append(F, plane)
-            x = x + lift @ np.linalg.lstsq(full, -right, rcond=1e-11)[0]
+            x = x + lift @ least_squares(full, -right, NEWTON_LOST)
             x[: self.nq] = normalise(self.form, x[: self.nq])
         raise AppellError("Newton's method does not come back to the branch")
 
@@ -291,10 +292,10 @@ class _Rests:
     def other_branch(self, point: Point, size: float) -> Equilibrium:
         """A rest beside a branch point, off the branch on which it was found."""
         _, J, lift = self._equations(point.x)
-        _, s, Vt = np.linalg.svd(J)
+        _, s, Vt = singular(J)
         s = np.append(s, np.zeros(Vt.shape[0] - len(s)))
         flat = Vt[np.argsort(s)[:2]]
-        along = np.linalg.lstsq(lift, point.tangent, rcond=None)[0]
+        along = in_columns(lift, point.tangent)
         aside = flat - np.outer(flat @ along, along) / (along @ along)
         direction = self._lifted(aside[int(np.argmax(np.linalg.norm(aside, axis=1)))], lift)
         for share in (1, -1, 3, -3, 10, -10):

@@ -27,6 +27,7 @@ from appell.model.friction import refuse_friction
 from appell.model.values import finite
 from appell.motion.motion import Motion
 from appell.normal_form import NormalForm
+from appell.rows import FAMILY_LOST, least_squares
 from appell.simulate.run import Run, compile
 from appell.simulate.simulate import simulate
 from appell.simulate.start import consistent
@@ -35,8 +36,6 @@ from appell.tree import Tree
 Array = NDArray[np.float64]
 
 ITERATIONS = 40
-RANK = 1e-7
-"""Share of the largest singular value below which a direction is left alone (along families of orbits): the noise of Φ."""
 STEADY = 1e-2
 """Share of the largest coordinate, or velocity, to which one that hardly changes on the orbit is compared."""
 REPEATS = 1e-6
@@ -297,7 +296,7 @@ class Shooting:
             J[:, -1] = 0
         else:
             J[:, -1] *= (weight := 1 / max(np.linalg.norm(J[:, -1]), 1e-300))
-        found = np.linalg.lstsq(J, -gap, rcond=RANK)[0]
+        found = least_squares(J, -gap, FAMILY_LOST)
         moves = [rows.matrices[k][0] @ (found[n * k : n * (k + 1)] * S) for k in range(N)]
         return moves, 0.0 if fixed else float(found[-1] * weight)
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from appell.analysis.balance import Array, Balance, kernel, newton, some
+from appell.analysis.balance import Array, Balance, newton, some
 from appell.normal_form.manifold import normalise
+from appell.rows import in_columns, null_space, singular
 
 
 @dataclass(frozen=True)
@@ -30,12 +31,12 @@ def soft_directions(balance: Balance, q: Array, lam: Array, tolerance: float) ->
     δ, at the least δ at which it is seen at all; that of higher powers does not.
     """
     out = balance(q, lam)
-    Z0, L = kernel(out["A0"]), kernel(out["W"].T)
+    Z0, L = null_space(out["A0"]), null_space(out["W"].T)
     S = L.T @ (out["load_q"] @ out["N"] / some(balance.sizes(q, lam)[: balance.form.nv])[:, None]) @ Z0
     S = S / some(np.abs(out["N"] @ Z0).T @ (1 / balance.reach))
     if not S.size:
         return Soft(np.zeros((balance.form.nv, 0)))
-    _, values, Vt = np.linalg.svd(S)
+    _, values, Vt = singular(S)
     values = np.append(values, np.zeros(len(Vt) - len(values)))
     kinds = [(Z0 @ e, _kind(balance, q, lam, Z0 @ e, tolerance)) for e, x in zip(Vt, values, strict=True) if x < 1e-2]
     found = [e for e, kind in kinds if kind != "held"]
@@ -62,7 +63,7 @@ def _stays(balance: Balance, q: Array, lam: Array, step: Array, tolerance: float
     """Whether a rest lies beside the place a step away, and not back where it came from."""
     aside = balance.moved(q, lam, step)
     other, force = newton(balance, *balance.first(aside), tolerance)
-    back = np.linalg.lstsq(balance(q, lam)["N"], other - q, rcond=None)[0] @ step / (step @ step)
+    back = in_columns(balance(q, lam)["N"], other - q) @ step / (step @ step)
     return bool(balance.size(other, force) <= tolerance and back > 0.8)
 
 

@@ -30,6 +30,7 @@ from appell.model.described import system_of
 from appell.model.friction import refuse_friction
 from appell.model.values import finite
 from appell.normal_form.manifold import normalise
+from appell.rows import NEWTON_LOST, least_squares
 from appell.simulate.run import Run, compile
 from appell.spelling import checked_keywords
 
@@ -247,7 +248,7 @@ class _Problem:
             J, F = J / np.where(rows > 0, rows, 1.0)[:, None], F / np.where(rows > 0, rows, 1.0)
             scale = np.linalg.norm(J, axis=0)
             scale[scale == 0] = np.inf
-            step = np.linalg.lstsq(J / scale, -F, rcond=1e-11)[0] / scale
+            step = least_squares(J / scale, -F, NEWTON_LOST) / scale
             step *= min(1.0, 1.0 / max(np.abs(step[: self.sizes[0]]).max(initial=0.0), 1e-300))
             zeta, dv, da, dlam = np.split(step, ends[:-1])
             q, v, a, lam = normalise(self.form, q + out["N"] @ zeta), v + dv, a + da, lam + dlam

@@ -19,12 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from appell.contact.instant import Instant, plainly_independent
+from appell.contact.instant import Instant
 from appell.contact.numbers import (
     CERTAIN,
     ENDED,
     NO_RATE,
-    ORTHOGONAL,
     RIDGE,
     ROUNDS,
     SEQUENCE,
@@ -38,6 +37,7 @@ from appell.contact.numbers import RESTS as RESTS
 from appell.contact.numbers import ROUNDING as ROUNDING
 from appell.contact.numbers import SHORT as SHORT
 from appell.errors import SingularConfiguration
+from appell.rows import GRAM_LOST, GRAM_PLAIN, inverse_on_range, least_squares, plainly_independent
 
 Array = NDArray[np.float64]
 
@@ -60,7 +60,7 @@ def blow(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> Blow
         raise SingularConfiguration("bilateral constraints drive it into the face: no impulse answers")
     G, wanted = at.compliance(faces), np.array([-(1 + e) * at.g_d[i] for i, e in hits.items()])
     hit, rest = slice(n), slice(n, None)
-    share = np.linalg.lstsq(G[hit, hit], np.column_stack([G[hit, rest], wanted]), rcond=1e-13)[0]
+    share = least_squares(G[hit, hit], np.column_stack([G[hit, rest], wanted]), GRAM_LOST)
     G_rest = G[rest, rest] - G[rest, hit] @ share[:, :-1]
     rates = at.g_d[list(resting)] + G[rest, hit] @ share[:, -1]
     pushes = np.sqrt(np.maximum(np.diag(G), 0))
@@ -173,9 +173,7 @@ def certain(at: Instant, contacts: Sequence[int]) -> Array:
     G = at.compliance(contacts)
     if not (np.diag(G) > 0).all():
         return np.full(len(contacts), np.inf)
-    size = np.sqrt(np.outer(np.diag(G), np.diag(G)))
-    inverse = np.linalg.pinv(G / size, rcond=ORTHOGONAL, hermitian=True) / size
-    least = CERTAIN * np.abs(inverse) @ at.balance(contacts, G)
+    least = CERTAIN * np.abs(inverse_on_range(G, GRAM_PLAIN)) @ at.balance(contacts, G)
     if len(independent(at, contacts)) == len(contacts):
         return least
     lam = at.solve(contacts, at.force, -at.a0, -at.g_dd0[list(contacts)])[1]
@@ -212,6 +210,6 @@ def independent(at: Instant, faces: Sequence[int]) -> tuple[int, ...]:
     found: list[int] = []
     for i in range(len(faces)):
         left = G[i, i] - G[i, found] @ np.linalg.solve(G[np.ix_(found, found)], G[found, i])
-        if left > ORTHOGONAL * G[i, i]:
+        if left > GRAM_PLAIN * G[i, i]:
             found.append(i)
     return tuple(faces[i] for i in found)

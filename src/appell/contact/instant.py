@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from appell.contact.numbers import BALANCED, ON_FACE, ORTHOGONAL, RESTS, ROUNDING, SHORT, STEADY, STRONGEST, TINY, UNANSWERED
 from appell.normal_form import NormalForm
+from appell.rows import plainly_independent, response, saddle_point
 
 Array = NDArray[np.float64]
 
@@ -113,7 +114,7 @@ class Instant:
                 return np.linalg.inv(self.M * DD) * DD
             except np.linalg.LinAlgError:
                 pass
-        return saddle(self.M, self.A, self.W, np.eye(n), np.zeros((m, n)))[0]
+        return response(self.M, self.A, self.W, np.eye(n))
 
     @cached_property
     def ideal(self) -> bool:
@@ -128,16 +129,16 @@ class Instant:
             P = _solve_independent(N @ X, targets - N @ free)
             if P is not None:
                 return free + X @ P, P
-        right = np.concatenate([rows, targets])[:, None]
-        x, lam = saddle(self.M, np.vstack([self.A, N]), np.hstack([self.W, N.T]), force[:, None], right)
-        return x[:, 0], lam[len(self.A) :, 0]
+        right = np.concatenate([rows, targets])
+        found = saddle_point(self.M, np.vstack([self.A, N]), np.hstack([self.W, N.T]), force, right)
+        return found.x, found.least[len(self.A) :]
 
     def reactions(self, faces: Sequence[int]) -> tuple[Array, Array]:
         """(a, Λ of the rows, then of the faces in contact), of least norm where they depend on each other."""
         N = self.g_v[list(faces)].reshape(len(faces), len(self.M))
-        right = -np.concatenate([self.a0, self.g_dd0[list(faces)]])[:, None]
-        x, lam = saddle(self.M, np.vstack([self.A, N]), np.hstack([self.W, N.T]), self.force[:, None], right)
-        return x[:, 0], lam[:, 0]
+        right = -np.concatenate([self.a0, self.g_dd0[list(faces)]])
+        found = saddle_point(self.M, np.vstack([self.A, N]), np.hstack([self.W, N.T]), self.force, right)
+        return found.x, found.least
 
     def compliance(self, faces: Sequence[int]) -> Array:
         """G = n K nᵀ, (k, k): the rate that a unit impulse on one face gives to another, bilateral rows answering."""
@@ -178,33 +179,3 @@ def _solve_independent(G: Array, right: Array) -> Array | None:
         return None
     found: Any = np.linalg.solve(G, right)
     return found
-
-
-def plainly_independent(G: Array) -> bool:
-    """Whether the normals of faces with the compliance G plainly do not depend on each other."""
-    size = np.diag(G)
-    if not (size > 0).all():
-        return False
-    root = np.sqrt(size)
-    try:
-        L = np.linalg.cholesky(G / (root[:, None] * root))
-    except np.linalg.LinAlgError:
-        return False
-    return bool(np.diag(L).min(initial=1.0) ** 2 > ORTHOGONAL)
-
-
-def saddle(M: Array, A: Array, W: Array, r: Array, s: Array) -> tuple[Array, Array]:
-    """(x, λ) of M x = r + W λ, A x = s, each (…, k): of least norm where rows depend on each other.
-
-    Velocities are measured by their inertia and rows by the longest, so that units do not matter.
-    """
-    n, m = M.shape[0], A.shape[0]
-    inertia = np.diag(M)
-    D = 1 / np.sqrt(np.where(inertia > 0, inertia, np.mean(inertia[inertia > 0]) if (inertia > 0).any() else 1.0))
-    length = np.linalg.norm(A * D, axis=1).max(initial=0.0)
-    L = np.full(m, 1 / (length or 1.0))  # one unit for all: the least norm is that of λ itself
-    K = np.zeros((n + m, n + m))
-    K[:n, :n], K[:n, n:], K[n:, :n] = M * np.outer(D, D), -(W * np.outer(D, L)), A * np.outer(L, D)
-    right = np.vstack([r * D[:, None], s * L[:, None]])
-    x: Any = np.linalg.lstsq(K, right, rcond=1e-13)[0]
-    return x[:n] * D[:, None], x[n:] * L[:, None]

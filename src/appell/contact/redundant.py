@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from appell.normal_form import NormalForm
 from appell.normal_form.manifold import normalise
+from appell.rows import NEWTON_LOST, least_squares
 
 Array = NDArray[np.float64]
 
@@ -36,7 +37,7 @@ def on_faces(
         left = np.concatenate([out["f0"], out["g"][c]])
         scaled = rows * unit
         length = np.linalg.norm(scaled, axis=1)
-        step = unit * np.linalg.lstsq(scaled / length[:, None], -left / length, rcond=1e-12)[0]
+        step = unit * least_squares(scaled / length[:, None], -left / length, NEWTON_LOST)
         q = normalise(form, q + out["N"] @ step)
         if not np.isfinite(q).all():
             return np.full(len(out["g"]), np.nan), size

@@ -35,6 +35,7 @@ from appell.forms.pseudo import (
 )
 from appell.jets import expression
 from appell.model import System
+from appell.rows import rank, unit_rows
 
 
 class Chaplygin(Form):
@@ -170,9 +171,7 @@ class Split:
 
 def _singular(m: np.ndarray) -> bool:
     """Whether a matrix is singular, whatever the units of its rows and columns."""
-    for axis in (1, 0):
-        m = m / (np.linalg.norm(m, axis=axis, keepdims=True) + 1e-300)
-    return bool(np.linalg.svd(m)[1][-1] < 1e-10)
+    return rank(unit_rows(m).T) < len(m)
 
 
 def _works(system: System) -> str:

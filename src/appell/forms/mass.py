@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import sympy
 from sympy import Expr, Matrix, Symbol
 
 from appell.forms.derivation import gradient, restricted
 from appell.forms.matrices import Table, inverse, largest_block, row_times, samples
+from appell.rows import regular
 from appell.tidy import characters, collected
 
 BLOCK = 3
@@ -49,12 +49,7 @@ class Quadratic:
         """Whether det M ≠ 0, at random states."""
         if not self.M.shape[0]:
             return True
-        for m in samples(self.M, count=4):
-            scale = 1 / np.sqrt(np.where(np.abs(np.diag(m)) > 0, np.abs(np.diag(m)), 1))
-            sizes = np.linalg.svd(m * np.outer(scale, scale), compute_uv=False)
-            if sizes[-1] > 1e-10 * sizes[0]:
-                return True
-        return False
+        return any(regular(m) for m in samples(self.M, count=4))
 
     def inverse(self) -> Table:
         """M⁻¹, (n, n); nothing is expanded."""

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import sympy
 from sympy import Expr, Matrix, Symbol
 
@@ -28,9 +27,7 @@ from appell.forms.parts import equation, multiplier_symbols
 from appell.jets import Jet, Prescribed, Speed, expression, jets_of, t
 from appell.model import System
 from appell.model.constraint import is_linear
-
-TOLERANCE = 1e-9
-"""Share of the largest singular value below which a row counts as dependent."""
+from appell.rows import RANK_LOST, singular, unit_rows
 
 
 class PseudoAcceleration(Jet):
@@ -304,9 +301,8 @@ def _dependence(Phi: Table, names: Sequence[str]) -> str | None:
     """None where det Φ ≠ 0 at some random state; else the combination of rows that vanishes, in words."""
     null = None
     for m in samples(Phi, count=4):
-        m = m / (np.linalg.norm(m, axis=1, keepdims=True) + 1e-300)
-        U, sizes, _ = np.linalg.svd(m)
-        if len(sizes) == 0 or sizes[-1] > TOLERANCE * sizes[0]:
+        U, sizes, _ = singular(unit_rows(m))
+        if len(sizes) == 0 or sizes[-1] > RANK_LOST * sizes[0]:
             return None
         null = U[:, -1] if null is None else null
     if null is None:

@@ -19,6 +19,7 @@ from appell.forms.derivation import gradient
 from appell.forms.linear import Undetermined, solve_linear
 from appell.forms.numbers import FLOAT, Arithmetic, Tape
 from appell.remember import remembered
+from appell.rows import NEWTON_LOST, least_squares
 
 if TYPE_CHECKING:
     from appell.forms.base import Equations
@@ -124,10 +125,10 @@ def _newton(at: Callable[[Array], tuple[Array, Array]], x: Array, nv: int) -> Ar
 
 def _steps(at: Callable[[Array], tuple[Array, Array]], x: Array, nv: int) -> Array | None:
     F, J = at(x)
-    x = x + np.concatenate([np.zeros(nv), np.linalg.lstsq(J[:, nv:], -F, rcond=None)[0]])
+    x = x + np.concatenate([np.zeros(nv), least_squares(J[:, nv:], -F, NEWTON_LOST)])
     F, J = at(x)
     for _ in range(ITERATIONS):
-        step = np.linalg.lstsq(J, -F, rcond=1e-13)[0]
+        step = least_squares(J, -F, NEWTON_LOST)
         if np.abs(step).max(initial=0) < 1e-12 * (1 + np.abs(x).max()):
             return x + step if np.abs(F).max() < 1e-8 * (1 + np.abs(x).max() ** 2) else None
         scale, size = 1.0, float(F @ F)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from appell.friction.directions import refined
 from appell.friction.mode import SLIP, STICK, Mode, Rub, chosen
 from appell.friction.problem import Problem
-from appell.friction.saddles import solved
+from appell.rows import saddle_point
 
 Array = NDArray[np.float64]
 
@@ -41,7 +41,7 @@ class _Contacts:
         W, r = problem.columns(sliding)
         right, given = np.column_stack([r, W[:, rows]]), np.zeros((m, 1 + len(rows)))
         given[:, 0] = -problem.c[:m]
-        x, lam = solved(problem.M, problem.J[:m], W[:, :m], right, given)
+        x, lam, *_ = saddle_point(problem.M, problem.J[:m], W[:, :m], right, given)
         y = problem.J[rows] @ x
         y[:, 0] += problem.c[rows]
         return _Contacts(y[:, 0], y[:, 1:], lam[:, 0], lam[:, 1:])

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from appell.rows import NEWTON_LOST, least_squares
+
 Array = NDArray[np.float64]
 
 CLEAR = 1e-4
@@ -123,7 +125,7 @@ def _exactly(bounds: Sequence[Line | Cone], near: Deepest) -> Deepest | None:
         left = np.zeros((d + 1 + len(y), d + 1 + len(y)))
         left[:d, :d], left[:d, d + 1 :], left[d, d + 1 :], left[d + 1 :, :d], left[d + 1 :, d] = bend, slopes.T, 1, slopes, -1
         missed = np.concatenate([y @ slopes, [y.sum() - 1], [line.depth(k) - tau for line in touching]])
-        step = np.linalg.lstsq(left, -missed, rcond=1e-12)[0]
+        step = least_squares(left, -missed, NEWTON_LOST)
         k, tau, y = k + step[:d], tau + float(step[d]), y + step[d + 1 :]
         if np.abs(missed).max() <= EXACT:
             break

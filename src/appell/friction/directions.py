@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from appell.friction.mode import STICK, Mode, Rub
-from appell.friction.saddles import solved
+from appell.rows import DIFFERENCED_LOST, least_squares, saddle_point
 
 if TYPE_CHECKING:
     from appell.friction.problem import Problem
@@ -27,8 +27,6 @@ Array = NDArray[np.float64]
 
 GRID = np.linspace(-np.pi, np.pi, 65)
 """Angles between which a direction is looked for."""
-SINGULAR = 1e-6
-"""Share of the largest slope of the angles below which a combination of them is left as it is."""
 NOTHING = 1e-14
 """Share of their terms in rates that are rounding."""
 SMALL = 1e-9
@@ -54,7 +52,7 @@ class Beginning:
         right = np.column_stack([r, problem.W[:, rows]])
         given = np.zeros((len(held), right.shape[1]))
         given[:, 0] = -problem.c[held]
-        x, lam = solved(problem.M, problem.J[held], W[:, held], right, given)
+        x, lam, *_ = saddle_point(problem.M, problem.J[held], W[:, held], right, given)
         y = problem.J[rows] @ x
         y[:, 0] += problem.c[rows]
         N = np.zeros((len(begin), right.shape[1]))
@@ -121,7 +119,7 @@ class Beginning:
                 return angles
             moved = self.across(angles + step * np.eye(len(angles)))
             try:  # of feet that begin to turn together about a point, one combination of the angles is free at first
-                turn = np.linalg.lstsq((moved - value).T / step, -value, rcond=SINGULAR)[0]
+                turn = least_squares((moved - value).T / step, -value, DIFFERENCED_LOST)
             except np.linalg.LinAlgError:
                 return None
             if not np.isfinite(turn).all():

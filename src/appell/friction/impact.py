@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from appell.friction.decide import Undetermined, consistent
 from appell.friction.layout import Layout
 from appell.friction.problem import Answer, Problem
-from appell.friction.saddles import response
+from appell.rows import response
 
 Array = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from appell.friction.mode import SLIP, STICK, Mode, Rub, chosen
 from appell.friction.problem import Problem
-from appell.friction.saddles import response
+from appell.rows import response
 
 Array = NDArray[np.float64]
 

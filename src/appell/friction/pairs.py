@@ -13,7 +13,7 @@ from appell.friction.directions import with_rubs
 from appell.friction.mode import STICK, Mode
 from appell.friction.place import Place
 from appell.friction.problem import Problem
-from appell.friction.saddles import response
+from appell.rows import NEWTON_LOST, least_squares, response
 
 Array = NDArray[np.float64]
 
@@ -115,7 +115,7 @@ class Pairs(Place):
         for k in range(len(begun)):
             across[2 * k : 2 * k + 2, k] = normal[k]
         stiff = dt * across.T @ moved @ across * bound + np.diag(np.maximum((u * slip).sum(axis=1), 0.0))
-        return np.clip(np.linalg.lstsq(stiff, (normal * slip).sum(axis=1), rcond=1e-13)[0], -0.5, 0.5)
+        return np.clip(least_squares(stiff, (normal * slip).sum(axis=1), NEWTON_LOST), -0.5, 0.5)
 
     def answer_bound(self, at: Problem, i: int, mode: Mode) -> float:
         """μ|Λ_N| or F of a friction that slides."""

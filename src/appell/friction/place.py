@@ -12,6 +12,7 @@ from appell.contact.contact import Instant
 from appell.friction.decide import Undetermined
 from appell.friction.mode import Mode
 from appell.friction.problem import Answer, Problem
+from appell.rows import least_change
 from appell.simulate.loop.task import Task
 from appell.simulate.loop.trace import Trace
 
@@ -163,9 +164,7 @@ class Place:
         held = [*range(own.m), *(own.m + f for f in faces), *rows]
         wanted = np.concatenate([np.zeros(len(held) - len(rows)), -slip])
         J = problem.J[held]
-        root = np.linalg.lstsq(problem.M, J.T, rcond=1e-13)[0]
-        dv = root @ np.linalg.lstsq(J @ root, wanted, rcond=1e-11)[0]
-        self._move(problem.M, dv)
+        self._move(problem.M, least_change(problem.M, J, wanted))
         return True
 
     def _move(self, M: Array, dv: Array, lost: float = 0.0) -> None:

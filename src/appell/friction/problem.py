@@ -22,7 +22,7 @@ from appell.friction.directions import directed
 from appell.friction.layout import Layout
 from appell.friction.mode import SLIP, STICK, Mode, Rub
 from appell.friction.programme import borne, matters
-from appell.friction.saddles import solved, solved_freely
+from appell.rows import NEWTON_LOST, least_squares, response, saddle_point
 
 Array = NDArray[np.float64]
 
@@ -83,7 +83,7 @@ class Problem:
         m, right = self.own.m, np.column_stack([self.r, self.J.T])
         given = np.zeros((m, right.shape[1]))
         given[:, 0] = -self.c[:m]
-        x = solved(self.M, self.J[:m], self.W[:, :m], right, given)[0]
+        x = saddle_point(self.M, self.J[:m], self.W[:, :m], right, given).x
         return x[:, 0], self.J @ x[:, 1:]
 
     @cached_property
@@ -91,7 +91,7 @@ class Problem:
         """Sizes of multipliers and of rows, (R,), (R,), from E = max c²/G, the square of x in the kinetic metric."""
         m = self.own.m
         x, compliance = self._loose
-        loose = np.linalg.lstsq(self.M, self.r, rcond=1e-13)[0]  # what constraints bear is a force too
+        loose = response(self.M, self.J[:0], self.W[:, :0], self.r[:, None])[:, 0]  # what constraints bear is a force too
         terms = np.abs(self.J) @ (np.abs(x) + np.abs(loose)) + np.abs(self.c)
         inertia = np.where(np.diag(self.M) > 0, np.diag(self.M), np.inf)
         G = np.maximum(np.abs(np.diag(compliance)), 1e-9 * (self.J**2 @ (1 / inertia)))
@@ -144,7 +144,7 @@ class Problem:
     def _solve_linear(self, mode: Mode) -> Answer:
         own, held = self.own, [row for row in mode.held(self.own) if row not in self.blind]
         W, r = self.columns(mode)
-        x, lam, free, solvable = solved_freely(self.M, self.J[held], W[:, held], r, -self.c[held])
+        x, lam, free, solvable = saddle_point(self.M, self.J[held], W[:, held], r, -self.c[held])
         full, null = np.zeros(own.rows), np.zeros((own.rows, free.shape[1]))
         full[held], null[held] = lam, free
         return Answer(mode, x, full, self.forces(mode, full), null, solvable)
@@ -196,7 +196,7 @@ class Problem:
         if answer.free.shape[1] and matters(self, answer):
             if guess is not None:
                 size = self.scale[0][:, None]
-                k = np.linalg.lstsq(answer.free / size, (guess - answer.lam) / size[:, 0], rcond=1e-12)[0]
+                k = least_squares(answer.free / size, (guess - answer.lam) / size[:, 0], NEWTON_LOST)
                 lam = answer.lam + answer.free @ k
                 near = replace(answer, lam=lam, force=self.forces(answer.mode, lam))
                 slack, ties = self._slacks(near, resting, faces)

@@ -26,6 +26,7 @@ from appell.jets import Coordinate, Parameter, Prescribed, Speed, t
 from appell.model.bodies import Particle, RigidBody
 from appell.model.system import System
 from appell.reading import symbolic
+from appell.rows import rank
 
 
 def convert(model: Any, name: str) -> System:
@@ -163,8 +164,7 @@ def _rank(rows: list[Any], velocities: list[Any]) -> int:
     for k in range(2):
         place = {s: sympy.Float(0.3 + (17 * i + 29 * k) % 41 / 53, 30) for i, s in enumerate(symbols)}
         numbers = np.array(found.xreplace(place).doit().evalf(30).tolist(), dtype=np.float64)
-        size = np.linalg.norm(numbers, axis=1, keepdims=True)
-        ranks.append(int(np.linalg.matrix_rank(numbers / np.where(size > 0, size, 1), tol=1e-9)))
+        ranks.append(rank(numbers))
     return max(ranks)
 
 

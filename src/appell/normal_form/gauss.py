@@ -34,12 +34,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import Status
+from appell.rows import NEWTON_LOST, RANK_LOST, least_squares, singular
 
 Array = NDArray[np.float64]
 Row = Callable[[Array], Array]
 
-RANK = 1e-10
-"""A singular value below this share of the largest is a redundant row."""
 TIE = 1e-10
 """Two minima whose |y|² differ by less than this share are a tie."""
 STARTS = 32
@@ -115,8 +114,8 @@ def _reduce(M: Array, b: Array, A: Array, a0: Array, rows: tuple[Row, Row, Row])
     length = np.linalg.norm(A, axis=1)
     length[length == 0] = 1
     A, a0 = A / length[:, None], a0 / length
-    U, sizes, Vt = np.linalg.svd(A, full_matrices=True)
-    rank = int((sizes > RANK * sizes.max(initial=0)).sum())
+    U, sizes, Vt = singular(A)
+    rank = int((sizes > RANK_LOST * sizes.max(initial=0)).sum())
     a_p = -Vt[:rank].T @ ((U[:, :rank].T @ a0) / sizes[:rank])
     if np.abs(A @ a_p + a0).max(initial=0) > 1e-7 * (1 + np.abs(a0).max(initial=0)):
         return None, Status.CONTRADICTORY
@@ -134,7 +133,7 @@ def _reduce(M: Array, b: Array, A: Array, a0: Array, rows: tuple[Row, Row, Row])
 
 def _fitted(A: Array, b: Array) -> Array:
     """x of least norm with A x nearest to b."""
-    return np.asarray(np.linalg.lstsq(A, b, rcond=RANK)[0], dtype=np.float64)
+    return least_squares(A, b, RANK_LOST)
 
 
 def _is_quadratic(p: _Reduced) -> bool:
@@ -231,7 +230,7 @@ def _correct(y: Array, mu: float, s: Array, gamma: Array, c: float) -> tuple[Arr
     slope = gamma + s * y
     K = np.block([[np.diag(1 - mu * s), -slope[:, None]], [slope[None, :], np.zeros((1, 1))]])
     F = residual(y, mu)
-    step = np.linalg.lstsq(K, -F, rcond=1e-14)[0]
+    step = least_squares(K, -F, NEWTON_LOST)
     better = np.abs(residual(y + step[:-1], mu + step[-1])).max() < np.abs(F).max()
     return (y + step[:-1], mu + float(step[-1])) if better else (y, mu)
 
@@ -283,7 +282,7 @@ def _stationary(p: _Reduced, y: Array) -> tuple[Array, Array] | None:
             return None
         J = p.slope(y)
         K = np.block([[np.eye(len(y)) - p.curvature(y, mu), -J.T], [J, np.zeros((len(mu), len(mu)))]])
-        step = np.linalg.lstsq(K, -F, rcond=1e-13)[0]
+        step = least_squares(K, -F, NEWTON_LOST)
         if np.abs(step).max() < 1e-13 * (1 + np.abs(y).max() + np.abs(mu).max()):
             return (y, mu) if np.abs(F).max() < 1e-8 * (1 + np.abs(y).max()) else None
         scale = 1.0

@@ -17,14 +17,19 @@ from appell.normal_form.manifold import normalise, project, relative, residuals
 from appell.normal_form.nearest import nearest
 from appell.normal_form.normal_form import NormalForm, normal_form
 from appell.normal_form.sampling import finite_samples, random_inputs
-from appell.rows import EMPTY
+from appell.rows import (
+    EMPTY,
+    MASSLESS,
+    NEWTON_LOST,
+    in_columns,
+    least_squares,
+    null_space,
+    rank,
+    unit_rows,
+)  # fmt: skip
 
 Array = NDArray[np.float64]
 Sample = tuple[list[Array], dict[str, Array]]
-
-MASSLESS = 1e-12
-"""λ_min of M scaled to a unit diagonal below which a motion counts as massless."""
-
 
 NOTHING = 1e-13
 """An entry of a row below this share of its terms is what rounding leaves of them."""
@@ -145,15 +150,15 @@ def _conflict(A: Array, size: Array, f: Array) -> tuple[int, list[int]] | None:
     length = np.where(length > EMPTY * terms, length, terms)
     length[length == 0] = 1.0
     A, f = A / length[:, None], f / length
-    if m < 2 or np.linalg.matrix_rank(A, tol=1e-9) == m:
+    if m < 2 or rank(A, as_given=True) == m:
         return None
     independent: list[int] = []
     for i in range(m):
         rows = A[[*independent, i]]
-        if np.linalg.matrix_rank(rows, tol=1e-9) == len(rows):
+        if rank(rows, as_given=True) == len(rows):
             independent.append(i)
             continue
-        K = np.linalg.lstsq(A[independent].T, A[i], rcond=None)[0]
+        K = in_columns(A[independent].T, A[i])
         if abs(f[i] - K @ f[independent]) > 1e-8 * (1e-4 + np.abs(f).max() + np.abs(K) @ np.abs(f[independent])):
             return i, [j for j, k in zip(independent, K, strict=True) if abs(k) > 1e-9]
     return None
@@ -168,7 +173,7 @@ def _stays(form: NormalForm, sample: Sample, rows: str, residual: str, dependent
         A, f = out[rows][support], out[residual][support]
         if not np.isfinite(f).all():
             return False
-        step = -np.linalg.pinv(A) @ f
+        step = -least_squares(A, f, NEWTON_LOST)
         q, v = (normalise(form, q + out["N"] @ step), v) if residual == "f0" else (q, v + step)
     out = fn(t, q, v, p)
     left = relative(out[residual], out[f"{residual}_scale"])
@@ -194,12 +199,11 @@ def _reactions(form: NormalForm, samples: list[Sample]) -> None:
     given = [f"'{row.constraint.name}'" for row in form.rows if row.linear and row.constraint.reaction is not None]
     if not given:
         return
-    unit = lambda rows: rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
     for _, out in samples:
         M, scale = out["M"], 1 / np.sqrt(np.where(np.diag(out["M"]) > 0, np.diag(out["M"]), 1))
-        A, W = unit(out["A"] * scale), unit(out["W"].T * scale)
+        A, W = unit_rows(out["A"] * scale), unit_rows(out["W"].T * scale)
         K = np.block([[M * np.outer(scale, scale), W.T], [A, np.zeros((len(A), len(A)))]])
-        if np.linalg.matrix_rank(K, tol=1e-9) >= len(M) + np.linalg.matrix_rank(A, tol=1e-9):
+        if rank(K, as_given=True) >= len(M) + rank(A, as_given=True):
             return
     raise ConstraintError(
         f"the given reaction of constraint {' or '.join(given)} cannot keep it: a force along reaction= changes accelerations"
@@ -214,9 +218,7 @@ def _mass(system: System, samples: list[Sample]) -> None:
         M = out["M"]
         A = np.vstack([out["A"], out.get("r_a", np.zeros((0, len(M))))])
         scale = 1 / np.sqrt(np.where(np.abs(np.diag(M)) > 0, np.abs(np.diag(M)), 1))
-        _, sizes, Vh = np.linalg.svd(A * scale, full_matrices=True)
-        rank = int((sizes > 1e-10 * max(sizes.max(initial=0), 1e-300)).sum())
-        Z = Vh[rank:].T
+        Z = null_space(A * scale)
         values, vectors = np.linalg.eigh(Z.T @ (M * np.outer(scale, scale)) @ Z)
         lowest.append((values.min(initial=1.0), scale * (Z @ vectors[:, 0]) if len(values) else scale))
     worst = max(value for value, _ in lowest)

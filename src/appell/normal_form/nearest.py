@@ -16,12 +16,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from appell.normal_form.manifold import normalise, residuals
 from appell.normal_form.normal_form import NormalForm
 from appell.normal_form.sampling import FAR, random_state
+from appell.rows import NEWTON_LOST, SLIDING_LOST, in_columns, left_inverse, null_space, row_basis, singular
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -35,9 +35,6 @@ ARRIVED = 1e-15
 
 NORMAL = 1e-10
 """Tangential part of x − x₀, relative to its length and to the size of a state, that counts as zero."""
-
-DEPENDENT = 1e-7
-"""Share of the largest singular value below which a row is taken to follow from the others while sliding."""
 
 MASSLESS = 1e-9
 """What a massless motion weighs, as a share of the mean: it goes first, and not infinitely far."""
@@ -119,7 +116,7 @@ def _positions(form: NormalForm, t: float, q0: Array, v: Array, p: Array, fixed:
 
     def apart(q: Array) -> Array:
         across = fn(t, q, v, p)["N"] @ free @ root
-        return np.asarray(np.linalg.lstsq(across, q - q0, rcond=None)[0], dtype=np.float64)
+        return in_columns(across, q - q0)
 
     return Level(rows, move, apart)
 
@@ -133,13 +130,13 @@ def _velocities(form: NormalForm, t: float, q: Array, v0: Array, p: Array, fixed
         out = fn(t, q, v, p)
         return out["f1"], out["f1_scale"], out["A1"] @ across
 
-    back = np.linalg.pinv(across)
+    back = left_inverse(across)
     return Level(rows, lambda v, dx: v + across @ dx, lambda v: back @ (v - v0))
 
 
 def _unfixed(N: Array, fixed: Mask | None) -> Array:
     """Z, (nv, k): the steps δ with (N δ)_i = 0 for every fixed i."""
-    return np.eye(N.shape[1]) if fixed is None or not fixed.any() else scipy.linalg.null_space(N[fixed])
+    return np.eye(N.shape[1]) if fixed is None or not fixed.any() else null_space(N[fixed])
 
 
 def _root(M: Array) -> Array:
@@ -193,11 +190,11 @@ def _damped(
 ) -> tuple[Array, Array, Array, Array, float, bool]:
     """One step of Levenberg and Marquardt's: min |f + A dx|² + (damping |A|)² |dx|², damped more until |f| falls."""
     g, J = f / weights, A / weights[:, None]
-    U, sizes, Vh = np.linalg.svd(J, full_matrices=False)
+    U, sizes, Vh = singular(J, economical=True)
     here = float(np.linalg.norm(g))
     for _ in range(40):
         cut = damping * sizes[0]
-        gains = np.where(sizes > 1e-13 * sizes[0], sizes, 0) / (sizes**2 + cut**2)
+        gains = np.where(sizes > NEWTON_LOST * sizes[0], sizes, 0) / (sizes**2 + cut**2)
         trial = level.move(z, -Vh.T @ (gains * (U.T @ g)))
         f_new, scale, A_new = level.rows(trial)
         if np.isfinite(f_new).all() and np.isfinite(A_new).all() and float(np.linalg.norm(f_new / weights)) < here:
@@ -240,8 +237,5 @@ def _kept(level: Level, z: Array) -> bool:
 
 def _tangent(A: Array, x: Array) -> Array:
     """(I − A⁺A) x."""
-    if not len(A):
-        return x
-    _, sizes, Vh = np.linalg.svd(A / np.maximum(np.linalg.norm(A, axis=1, keepdims=True), 1e-300), full_matrices=False)
-    rows = Vh[sizes > DEPENDENT * sizes.max(initial=0.0)]
+    rows = row_basis(A, SLIDING_LOST)
     return x - rows.T @ (rows @ x)

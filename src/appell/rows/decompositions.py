@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.rows.tolerances import COLUMNS_FULL, GRAM_LOST, MASSLESS, RANK_LOST, ROW_EMPTY
+from appell.rows.tolerances import COLUMNS_FULL, GRAM_LOST, GRAM_PLAIN, MASSLESS, RANK_LOST, ROW_EMPTY
 
 Array = NDArray[np.float64]
 
@@ -51,16 +51,19 @@ def unit_diagonal(M: Array) -> Array:
     return M * np.outer(root, root)
 
 
-def rank(A: Array, lost: float = RANK_LOST) -> int:
-    """How many of the rows of A, (m, n), each scaled to length 1, are independent."""
-    return _count(singular_values(unit_rows(A)), lost) if A.size else 0
+def rank(A: Array, lost: float = RANK_LOST, *, as_given: bool = False) -> int:
+    """How many of the rows of A, (m, n), each scaled to length 1, are independent.
+
+    as_given: they are in sizes that compare already, so that a short one is what rounding left of it.
+    """
+    return _count(singular_values(A if as_given else unit_rows(A)), lost) if A.size else 0
 
 
-def null_space(A: Array, lost: float = RANK_LOST) -> Array:
-    """Z, (n, n − rank), with orthonormal columns and A Z = 0; all directions where A has no rows."""
+def null_space(A: Array, lost: float = RANK_LOST, *, as_given: bool = False) -> Array:
+    """Z, (n, n − rank), with orthonormal columns and A Z = 0; all directions where A has no rows. as_given: see `rank`."""
     if not A.size:
         return np.eye(A.shape[1])
-    found = singular(unit_rows(A))
+    found = singular(A if as_given else unit_rows(A))
     return found.Vt[_count(found.sigma, lost) :].T
 
 
@@ -70,6 +73,12 @@ def row_basis(A: Array, lost: float = RANK_LOST) -> Array:
         return np.zeros((0, A.shape[1]))
     found = singular(unit_rows(A), economical=True)
     return found.Vt[: _count(found.sigma, lost)]
+
+
+def range_of_projection(P: Array) -> Array:
+    """Orthonormal columns of what a projection P, (n, n), leaves: its singular values are 0, or 1 and more."""
+    found = singular(P)
+    return found.U[:, found.sigma > 0.5]
 
 
 def least_squares(A: Array, b: Array, lost: float) -> Array:
@@ -98,6 +107,17 @@ def inverse_on_range(G: Array, lost: float = GRAM_LOST) -> Array:
 def regular(M: Array, lost: float = MASSLESS) -> bool:
     """Whether a symmetric M is regular, whatever the units of its rows."""
     return not M.size or _count(singular_values(unit_diagonal(M)), lost) == len(M)
+
+
+def plainly_independent(G: Array) -> bool:
+    """Whether rows with the Gram matrix G = A M⁻¹ Aᵀ plainly do not depend on each other."""
+    if not (np.diag(G) > 0).all():
+        return False
+    try:
+        L = np.linalg.cholesky(unit_diagonal(G))
+    except np.linalg.LinAlgError:
+        return False
+    return bool(np.diag(L).min(initial=1.0) ** 2 > GRAM_PLAIN)
 
 
 def _count(sigma: Array, lost: float) -> int:

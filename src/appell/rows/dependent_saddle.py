@@ -4,7 +4,8 @@
     [ A   0 ] [λ] = [s]         where its singular values are those of M, and about σ² of the rows (`GRAM_LOST`)
 
 Policies (`saddle_points`) fix a rank once for a whole motion. Here it is found at each call, for the few states at which
-contacts and frictions begin and end. Of all λ with the same W λ the least, |λ| in the units of the caller, is returned.
+contacts and frictions begin and end. Of all λ with the same W λ two are offered: `lam`, the least in units of the rows, so that
+it does not matter how a constraint was written, for decisions; and `least`, the least |λ| itself, as reactions are reported.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Array = NDArray[np.float64]
 
 
 class SaddlePoint(NamedTuple):
-    """x (n, k) and λ (m, k) of least norm for k right-hand sides; free (m, f): the λ that change no force, W free = 0.
+    """x (n, k) and λ (m, k), least in units of the rows, for k right-hand sides; free (m, f): the λ with W λ = 0.
 
     determined: whether x is, and the rows that depend on each other agree.
     """
@@ -31,9 +32,20 @@ class SaddlePoint(NamedTuple):
     free: Array
     determined: bool
 
+    @property
+    def least(self) -> Array:
+        """λ of least norm in the units of the caller."""
+        if not self.free.size:
+            return self.lam
+        basis = np.linalg.qr(self.free)[0]
+        return self.lam - basis @ (basis.T @ self.lam)
+
 
 def saddle_point(M: Array, A: Array, W: Array, r: Array, s: Array) -> SaddlePoint:
-    """M x = r + W λ, A x = s with r (n, k), s (m, k)."""
+    """M x = r + W λ, A x = s with r (n, k), s (m, k), or (n,), (m,) for one right-hand side."""
+    if r.ndim == 1:
+        found = saddle_point(M, A, W, r[:, None], s[:, None])
+        return found._replace(x=found.x[:, 0], lam=found.lam[:, 0])
     n = len(M)
     K, D, L = _scaled(M, A, W)
     right = np.vstack([r * D[:, None], s * L[:, None]])
@@ -42,11 +54,28 @@ def saddle_point(M: Array, A: Array, W: Array, r: Array, s: Array) -> SaddlePoin
     U, sigma, span, null = U[:, :rank].T, sigma[:rank, None], Vt[:rank].T, Vt[rank:].T
     y = span @ (U @ right / sigma)
     y += span @ (U @ (right - K @ y) / sigma)  # Vᵀ is orthogonal to ε only, and λ may be far larger than r
-    lam, free = y[n:] * L[:, None], null[n:] * L[:, None]
     missed = np.abs(right - K @ y).max(axis=0, initial=0.0)
     terms = (np.abs(right) + np.abs(K) @ np.abs(y)).max(axis=0, initial=0.0)
-    determined = bool((missed <= NOT_BORNE * terms).all()) and np.abs(null[:n]).max(initial=0.0) <= UNDETERMINED
-    return SaddlePoint(y[:n] * D[:, None], _least(lam, free), free, determined)
+    fixed = bool(np.abs(null[:n]).max(initial=0.0) <= UNDETERMINED)
+    free = null[n:] if fixed else _spanned(null[n:])
+    determined = fixed and bool((missed <= NOT_BORNE * terms).all())
+    return SaddlePoint(y[:n] * D[:, None], y[n:] * L[:, None], free * L[:, None], determined)
+
+
+def _spanned(part: Array) -> Array:
+    """An orthonormal basis of the columns of a part of unit vectors: those that lie in the other part leave none."""
+    found = singular(part, economical=True)
+    return found.U[:, found.sigma > UNDETERMINED]
+
+
+def response(M: Array, A: Array, W: Array, r: Array, s: Array | None = None) -> Array:
+    """x of M x = r + W λ, A x = s (or 0), (n, k)."""
+    return saddle_point(M, A, W, r, np.zeros((len(A), r.shape[1])) if s is None else s[:, None]).x
+
+
+def least_change(M: Array, A: Array, s: Array) -> Array:
+    """Δ (n,) with A Δ = s, least in the metric M; where rows depend on each other, nearest to that."""
+    return saddle_point(M, A, A.T, np.zeros(len(M)), s).x
 
 
 def _scaled(M: Array, A: Array, W: Array) -> tuple[Array, Array, Array]:
@@ -60,11 +89,3 @@ def _scaled(M: Array, A: Array, W: Array) -> tuple[Array, Array, Array]:
     K = np.zeros((n + m, n + m))
     K[:n, :n], K[:n, n:], K[n:, :n] = M * np.outer(D, D), -(W * np.outer(D, L)), A * np.outer(L, D)
     return K, D, L
-
-
-def _least(lam: Array, free: Array) -> Array:
-    """λ without its part along the free directions: least in the units of the caller, not in those of the rows."""
-    if not free.size:
-        return lam
-    basis = np.linalg.qr(free)[0]
-    return lam - basis @ (basis.T @ lam)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from appell import typeset
+from appell.rows import singular_values
 from appell.show.picture import Picture
 
 
@@ -123,7 +124,7 @@ def _runs(y: np.ndarray) -> bool:
 def growth(found: Any, ax: Any = None) -> Any:
     """The singular values of Φ over time."""
     figure, ax = _place(ax, (6.4, 4.0))
-    values = np.linalg.svd(found.state, compute_uv=False)
+    values = singular_values(found.state)
     ax.semilogy(found.t, np.where(values > 1e-14 * values.max(initial=0.0), values, np.nan))
     ax.set_xlabel("t, s")
     ax.set_ylabel("singular values of ∂z(t)/∂z(0)")

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.notes import Note
-from appell.rows import ROUNDINGS, RowSpace
+from appell.rows import ROUNDINGS, RowSpace, in_columns, singular, singular_values
 from appell.simulate.loop.rank import LOST, RISEN
 from appell.simulate.run import Run
 
@@ -96,7 +96,7 @@ class _Along:
             L = np.array([np.diag(np.sqrt(np.abs(np.diag(one)) + 1e-300)) for one in M])
         Y = np.asarray(np.linalg.solve(L, np.swapaxes(A, 1, 2)), dtype=np.float64)
         sigma = np.zeros((len(Y), Y.shape[2]))
-        found = np.linalg.svd(Y, compute_uv=False)
+        found = singular_values(Y)
         sigma[:, : found.shape[1]] = found
         return Y, sigma
 
@@ -116,7 +116,7 @@ class _Along:
 
     def _turned(self) -> NDArray[np.bool_]:
         """Between which neighbours of those looked at rank may have been lost: min Re eig of the symmetric part < 0.2."""
-        U, sigma, Vt = np.linalg.svd(self.seen.Y[:-1], full_matrices=False)
+        U, sigma, Vt = singular(self.seen.Y[:-1], economical=True)
         r = self.rank
         V = np.swapaxes(Vt[:, :r], 1, 2)
         there = self.seen.Y[1:] @ V
@@ -164,7 +164,7 @@ class _Along:
 
     def _names(self, Y: Array) -> list[str]:
         """The rows of the combination that vanishes."""
-        u = np.linalg.svd(Y, full_matrices=False)[2][self.rank - 1]
+        u = singular(Y, economical=True).Vt[self.rank - 1]
         return [name for name, share in zip(self.names, np.abs(u), strict=True) if share > 0.1]
 
     def _crossings(self) -> list[tuple[float, Array, bool]]:
@@ -213,5 +213,5 @@ class _Along:
 
 def _least_eigenvalue(at: Array, there: Array, rank: int) -> float:
     """min Re eig(Y⁺ Y′) on the combinations of rows that are independent at Y."""
-    V = np.linalg.svd(at, full_matrices=False)[2][:rank].T
-    return float(np.linalg.eigvals(np.linalg.lstsq(at @ V, there @ V, rcond=None)[0]).real.min())
+    V = singular(at, economical=True).Vt[:rank].T
+    return float(np.linalg.eigvals(in_columns(at @ V, there @ V)).real.min())

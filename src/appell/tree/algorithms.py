@@ -16,6 +16,7 @@ from math import isfinite
 
 import numpy as np
 
+from appell.rows import RANK_LOST, singular_values
 from appell.tree.frames import Layout, Link, Node, size_of
 from appell.tree.inertia import Array, Inertia
 from appell.tree.spatial import (
@@ -303,7 +304,7 @@ def _missing(link: Link, whole: Array) -> str:
     kernel = vectors[:, values <= 1e-12 * max(values)]
     turns = [i for i, axis in enumerate(link.node.kind.subspace.axes or ()) if axis < 3]
     lost = kernel.shape[1]
-    if len(turns) < 3 or lost in (0, len(values)) or np.linalg.matrix_rank(kernel[turns]) < lost:
+    if len(turns) < 3 or lost in (0, len(values)) or (singular_values(kernel[turns]) > RANK_LOST).sum() < lost:
         return "nothing: the bodies behind it have no inertia along it"
     if lost > 1:
         return f"point masses: the bodies behind it have no moments of inertia about {lost} axes"

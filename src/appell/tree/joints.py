@@ -24,6 +24,7 @@ import numpy as np
 
 from appell.errors import ModelError
 from appell.graph.scalar import Scalar, cos, sin
+from appell.rows import rank
 from appell.tree.inertia import Inertia
 from appell.tree.spatial import Attitude, Matrix, Six, Slide, Step, Turn
 from appell.tree.subspace import Subspace, constant_subspace, derived_subspace, word_of
@@ -252,7 +253,7 @@ def _check(kind: JointKind) -> None:
     if len(kind.rate(q, v)) != kind.nq:
         raise ModelError(f"{where}: rate(q, v) gives {len(kind.rate(q, v))} numbers for {kind.nq} coordinates")
     S = np.array([[float(x) for x in column] for column in kind.columns(q)]).reshape(-1, 6)
-    if len(S) != kind.nv or np.linalg.matrix_rank(S) < kind.nv:
+    if len(S) != kind.nv or rank(S) < kind.nv:
         raise ModelError(f"{where}: its {kind.nv} velocities do not move it in {kind.nv} different ways; S = {S.tolist()}")
     h, qd = 1e-6, np.array(kind.rate(q, v), float)
     (R1, p1), (R0, p0) = (word_of(kind.steps(list(np.array(q) + sign * h * qd))) for sign in (1, -1))

@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 import sympy
 from numpy.typing import NDArray
 from sympy import Expr
@@ -37,6 +36,7 @@ from appell.model import Face, System
 from appell.normal_form import normal_form
 from appell.normal_form.nearest import states_on
 from appell.reading import numeric_function, symbolic
+from appell.rows import null_space, rank, response
 from appell.simulate.run import Run
 from appell.verify.exact import exact_parameters, exact_state
 from appell.verify.frobenius import rational, reduced
@@ -140,7 +140,7 @@ def momenta(batch: Batch, given: Mapping[Any, Any]) -> list[Expr]:
             at_p = numeric_function(system.parameters, exact, "numpy")(*batch.run.p)
             value = values @ np.array(at_p, dtype=float)
             grown = np.column_stack([spanned, value / max(np.abs(value).max(), 1e-300)])
-            if np.abs(value).max() > ZERO and np.linalg.matrix_rank(grown, tol=1e-7) > spanned.shape[1]:
+            if np.abs(value).max() > ZERO and rank(grown.T) > spanned.shape[1]:
                 momentum = sympy.Add(*(c * e for c, e in zip(exact, candidates, strict=True)))
                 if confirm(momentum):
                     spanned = grown
@@ -179,7 +179,7 @@ def _null_vectors(
         return []
     relative = rates[:, keep] / size[keep]
     alone = np.eye(len(keep))[np.abs(relative).max(axis=0, initial=0.0) < ZERO]
-    mixed = reduced(scipy.linalg.null_space(relative, rcond=ZERO).T / size[keep])
+    mixed = reduced(null_space(relative, as_given=True).T / size[keep])
     vectors = []
     for c in (*alone, *sorted(mixed, key=lambda c: np.count_nonzero(np.abs(c) > 1e-7))):
         exact = rational(c, limit)
@@ -223,9 +223,7 @@ def _jumps(batch: Batch, face: int, exprs: Sequence[Expr]) -> Array:
 
 def _blow(M: Array, A: Array, W: Array) -> Array:
     """Δv of M Δv = n + W λ, A Δv = 0, with the normal n as the last row of A."""
-    n, m = len(M), len(A) - 1
-    K = np.block([[M, -W[:, :m]], [A[:m], np.zeros((m, m))]])
-    return np.asarray(np.linalg.lstsq(K, np.concatenate([A[m], np.zeros(m)]), rcond=1e-12)[0][:n], dtype=np.float64)
+    return response(M, A[:-1], W[:, :-1], A[-1][:, None])[:, 0]
 
 
 def _confirmation(system: System, given: Mapping[Any, Any]) -> Callable[[Expr], bool]:

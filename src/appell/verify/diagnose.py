@@ -29,6 +29,7 @@ from appell.model.prescription import HIGHEST, driven, stand_in
 from appell.model.unilateral import ChartChoice
 from appell.model.values import finite
 from appell.normal_form.manifold import residuals
+from appell.rows import rank
 from appell.simulate.run import bind, compile
 from appell.simulate.start import TOLERANCE, read
 from appell.spelling import checked_keywords
@@ -150,7 +151,6 @@ def _frictions(case: Case) -> Iterator[Finding]:
         for state in case.states:
             D = np.array([float(fn(*state, case.p)["value"]) for fn in rows]).reshape(slip.shape)
             A = form.select("A1")(*state, case.p)["A1"]
-            rank = lambda x: np.linalg.matrix_rank(x, tol=1e-9 * max(np.abs(x).max(initial=0.0), 1e-300))
             free = free or bool(rank(np.vstack([A, D])) > rank(A))
         by = f"limit {fr.limit}" if normal is None else f"normal '{getattr(fr.normal, 'name', fr.normal)}'"
         can = "can slide" if free else "cannot slide: the bilateral constraints determine its slip"

@@ -37,6 +37,7 @@ from appell.jets import jets_of, t
 from appell.model import System
 from appell.normal_form import NormalForm, normal_form
 from appell.reading import symbolic
+from appell.rows import null_space
 from appell.verify.exact import exact
 from appell.verify.ranks import Sample, rank, shaken
 
@@ -265,7 +266,7 @@ def _closed_combinations(forms: dict[int, list[Expr]], x: Sequence[Symbol]) -> I
     points = samples(curls, count=6)
     if not points:
         return
-    null = scipy.linalg.null_space(np.vstack(points), rcond=1e-9)
+    null = null_space(np.vstack(points), as_given=True)
     for c in reduced(null.T):
         if all(abs(float(r) - value) < 1e-7 for r, value in zip(rational(c), c, strict=True)):
             yield {i: r for i, r in zip(rest, rational(c), strict=True) if r != 0}

@@ -21,7 +21,7 @@ from appell.normal_form.flow import acceleration
 from appell.normal_form.gauss import solve as solve_gauss
 from appell.normal_form.manifold import find
 from appell.normal_form.policy import choose
-from appell.rows import Policy
+from appell.rows import Policy, singular_values, unit_rows
 from appell.rows import solve as solve_saddle
 from appell.verify.complete import finds_otherwise, known_symbols, missing, moving
 from appell.verify.exact import exact, exact_state
@@ -177,9 +177,7 @@ def _with_a(form: NormalForm, name: str, inputs: tuple, a: Array) -> list[Any]:
 def _condition(M: Array, A: Array, rank: int) -> float:
     """Condition of the scaled saddle matrix on its independent rows."""
     scale = 1 / np.sqrt(np.where(np.abs(np.diag(M)) > 0, np.abs(np.diag(M)), 1))
-    A = A * scale
-    length = np.linalg.norm(A, axis=1)
-    A = A / np.where(length > 0, length, 1)[:, None]
+    A = unit_rows(A * scale)
     K = np.block([[M * np.outer(scale, scale), A.T], [A, np.zeros((len(A), len(A)))]])
-    sizes = np.linalg.svd(K, compute_uv=False)
+    sizes = singular_values(K)
     return float(sizes[0] / max(sizes[len(M) + rank - 1], 1e-300))

@@ -44,6 +44,7 @@ from appell.model import System
 from appell.model.described import system_of
 from appell.model.friction import refuse_friction
 from appell.normal_form import normal_form
+from appell.rows import null_space, range_of_projection, regular
 from appell.simulate.run import compile
 
 Array = NDArray[np.float64]
@@ -140,7 +141,7 @@ class Principle:
             raise FormNotApplicable(f"projectors are written for up to {SMALL} velocities, not {n}; use principle.at(t, q, v)")
         if not A.rows:
             return sympy.zeros(n, n)
-        if all(np.linalg.matrix_rank(M) < n for M in samples(self.metric)):
+        if not any(regular(M) for M in samples(self.metric)):
             raise FormNotApplicable("the mass matrix is singular, so the metric has no inverse; use principle.at(t, q, v)")
         inverse = self.metric.inv(method="ADJ")
         P = A.T * (A * inverse * A.T).inv(method="ADJ") * A * inverse
@@ -236,7 +237,7 @@ class Decomposition:
 
         Where massless coordinates leave the metric singular there, its length is that of the coordinates.
         """
-        basis = scipy.linalg.orth(self.projector.T, rcond=1e-10)
+        basis = range_of_projection(self.projector.T)
         gram = basis.T @ self.M @ basis
         if not basis.size or np.linalg.eigvalsh(gram).min() < 1e-12 * np.trace(gram):
             return basis
@@ -289,8 +290,7 @@ class Decomposition:
 
 def _kernel(A: Array) -> Array:
     """An orthonormal basis of {z : A z = 0}, (nv, l)."""
-    A = A / np.maximum(np.linalg.norm(A, axis=1, keepdims=True), 1e-300)
-    return scipy.linalg.null_space(A, rcond=ROUNDING) if len(A) else np.eye(A.shape[1])
+    return null_space(A)
 
 
 def principle(system: System) -> Principle:

@@ -28,12 +28,13 @@ from appell.normal_form import NormalForm
 from appell.normal_form.manifold import normalise
 from appell.normal_form.nearest import nearest
 from appell.normal_form.sampling import random_state
+from appell.rows import RANK_LOST, least_squares, singular, singular_values, unit_rows
 
 Array = NDArray[np.float64]
 State = tuple[float, Array, Array]
 
-DEPENDENT = 1e-9
-"""Share of a row's size below which its part outside the others counts as rounding."""
+MOVES = 0.1
+"""Part of a unit step along ker A0 that is left once the state is back on the constraints, where it moves at all."""
 
 SHAKE = 1e-5
 """Change of a state, relative to its size, that a small singular value must withstand."""
@@ -61,9 +62,9 @@ def rank(sample: Sample) -> int:
     if not sample.rows.size:
         return 0
     size = np.maximum(np.linalg.norm(sample.rows, axis=1, keepdims=True), 1e-300)
-    here, there = (np.linalg.svd(rows / size, compute_uv=False) for rows in sample)
+    here, there = (singular_values(rows / size) for rows in sample)
     certain = (here > np.sqrt(SHAKE)) | (np.abs(here - there) < here / 2)
-    return int(((here > DEPENDENT) & certain).sum())
+    return int(((here > RANK_LOST) & certain).sum())
 
 
 def shaken(form: NormalForm, state: State) -> State:
@@ -91,7 +92,7 @@ def independent(samples: Sequence[Sample]) -> tuple[list[int], dict[int, list[in
             kept.append(i)
         else:
             A = usual[0].rows
-            K = np.linalg.lstsq(A[kept].T, A[i], rcond=np.sqrt(SHAKE))[0]
+            K = least_squares(A[kept].T, A[i], np.sqrt(SHAKE))
             dependent[i] = [j for j, k in zip(kept, K, strict=True) if abs(k) > np.sqrt(SHAKE)]
     return kept, dependent
 
@@ -104,11 +105,10 @@ def movable(form: NormalForm, p: Array, state: State) -> tuple[int, int]:
     t, q, v = state
     out = form.select("A0", "N")(t, q, v, p)
     (sample,) = values(form, p, [state], "A0")
-    _, _, Vh = np.linalg.svd(sample.rows / np.maximum(np.linalg.norm(sample.rows, axis=1, keepdims=True), 1e-300))
-    free, step = Vh[rank(sample) :], 1e-2
+    free, step = singular(unit_rows(sample.rows)).Vt[rank(sample) :], 1e-2
     moves = [nearest(form, t, q + step * out["N"] @ u, v, p)[0] - q for u in free]
     moves = [move / step for move in moves if np.isfinite(move).all()]
-    return len(free), int(np.linalg.matrix_rank(np.array(moves), tol=0.1)) if moves else 0
+    return len(free), int((singular_values(np.array(moves)) > MOVES).sum()) if moves else 0
 
 
 def losses(form: NormalForm, p: Array, states: Sequence[State], rows: Sequence[int]) -> list[tuple[State, Array]]:
@@ -142,7 +142,7 @@ class _Defect:
 
     def weights(self, time: float, q: Array, v: Array) -> Array:
         """λ of the smallest |λᵀA| at a state."""
-        return np.linalg.svd(self.fn(time, q, v, self.p)["A"][self.rows])[0][:, -1]
+        return singular(self.fn(time, q, v, self.p)["A"][self.rows]).U[:, -1]
 
     def __call__(self, z: Array, time: float) -> Array:
         q, v, w = self.split(z)

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.rows import inverse_on_range
+
 Array = NDArray[np.float64]
 
 
@@ -36,7 +38,7 @@ def allowed_inverse(M: Array, A: Array) -> Array:
     if len(A) == 0:
         return K
     KA = K @ A.T
-    return np.asarray(K - KA @ np.linalg.pinv(A @ KA, rcond=1e-12, hermitian=True) @ KA.T, dtype=np.float64)
+    return np.asarray(K - KA @ inverse_on_range(A @ KA) @ KA.T, dtype=np.float64)
 
 
 def reflected(M: Array, n: Array, v: Array, rate: float, restitution: float, A: Array | None = None) -> Impact:

@@ -19,13 +19,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 from scipy.integrate._ivp import dop853_coefficients as dop
 
 from appell.normal_form import NormalForm
 from appell.normal_form.manifold import normalise
-from appell.rows import RowSpace
+from appell.rows import DIFFERENCED_LOST, RowSpace, least_squares, null_space
 
 Array = NDArray[np.float64]
 
@@ -268,7 +267,7 @@ class Passage:
             rows = self.rows_of(out)
         U, _, Vt = rows.svd
         weak = Vt[strong:r]
-        Z = rows.K.T @ scipy.linalg.null_space(U[:, :strong].T) if strong else rows.K.T
+        Z = rows.K.T @ null_space(U[:, :strong].T) if strong else rows.K.T
         A = lambda q: self.blocks(t, q, v)["A"] / self.s[:, None]
         length = 1e-3 * abs(t1 - t0) * float(np.linalg.norm(np.linalg.solve(rows.K.T, v)))
         G = A(q)
@@ -277,7 +276,7 @@ class Passage:
         for u in weak:
             g = Z.T @ (G.T @ u)
             H = np.array([Z.T @ (S.T @ u) for S in slopes])
-            y = -np.linalg.lstsq((H + H.T) / 2, g, rcond=1e-6)[0]
+            y = -least_squares((H + H.T) / 2, g, DIFFERENCED_LOST)
             values.append(u @ (out["f0"] / self.s) + g @ y / 2)
         noise = EPS * float(np.linalg.norm(2 * np.maximum(step.start.out["f0_scale"], step.end.out["f0_scale"]) / self.s))
         return t, r - strong, float(np.linalg.norm(values)), noise, names
