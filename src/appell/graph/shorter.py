@@ -17,9 +17,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.graph.horner import HornerScheme
 from appell.graph.instructions import ARITY, Instruction, count_operations, instructions_of
 from appell.graph.polynomials import Expansion, Leaves, Polynomial, TooLong, turned
-from appell.graph.sharing import Sharing
 from appell.graph.sizes import VALUES
 
 Array = NDArray[np.float64]
@@ -88,7 +88,7 @@ def _rewritten(
     made = _made(results, leaves)
     outputs = [item for item in stream if item.op == "output"]
     for horner in (True, False):
-        sharing = Sharing(leaves, horner)
+        sharing = HornerScheme(leaves, horner)
         for leaf in made:
             sharing.make(leaf)
         for result in results:

@@ -12,7 +12,8 @@ from sympy import Pow
 
 
 class Sharing:
-    """share(expression) is the equal one whose parts are those of all that were shared before.
+    """share(expression) is the equal one whose parts are those of all that were shared before; `parts` are these, inner
+    ones first, each once and with its own parts: none of what is no sum, product or power.
 
     A sum, a product or a power is known by its own parts, all else by itself.
     """
@@ -21,6 +22,7 @@ class Sharing:
         self._one: dict[int, Any] = {}  # of an object → the one that stands for all equal ones
         self._equal: dict[Any, Any] = {}
         self._alive: list[Any] = []  # so that no other object has one of the ids
+        self.parts: list[tuple[Any, tuple[Any, ...]]] = []
 
     def __call__(self, top: Any) -> Any:
         self._alive.append(top)
@@ -34,8 +36,14 @@ class Sharing:
                 stack.append((e, True))
                 stack.extend((x, False) for x in e.args)
             else:
-                self._one[id(e)] = self._of_parts(e) if nested else self._equal.setdefault(e, e)
+                self._one[id(e)] = self._of_parts(e) if nested else self._leaf(e)
         return self._one[id(top)]
+
+    def _leaf(self, e: Any) -> Any:
+        if e not in self._equal:
+            self._equal[e] = e
+            self.parts.append((e, ()))
+        return self._equal[e]
 
     def _of_parts(self, e: Any) -> Any:
         parts = [self._one[id(x)] for x in e.args]
@@ -45,4 +53,5 @@ class Sharing:
             made = e if same else Pow(*parts, evaluate=False) if e.is_Pow else e._from_args(parts, e.is_commutative)
             self._equal[key] = self._one[id(made)] = made
             self._alive.append(made)
+            self.parts.append((made, tuple(parts)))
         return self._equal[key]

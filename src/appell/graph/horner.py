@@ -20,7 +20,7 @@ Term = tuple[float, Monomial]
 Key = tuple[Term, ...]
 
 
-class Sharing:
+class HornerScheme:
     """Literals: the leaves, products of two literals, numbers times a literal, and sums, each once."""
 
     def __init__(self, leaves: Leaves, horner: bool):
