@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sympy import Abs, Heaviside, Mod, Piecewise, floor, sign, sin
+from tests.measures import extrapolated_slope
 
 import appell as ap
 from appell.analysis.jumps import surfaces
@@ -20,11 +21,6 @@ def end(system, z, until, parameters):
     return np.concatenate([motion.q[-1], motion.v[-1]])
 
 
-def slope(f, h):
-    central = lambda d: (f(d) - f(-d)) / (2 * d)
-    return (4 * central(h / 2) - central(h)) / 3
-
-
 def compare(system, start, until, parameters, tolerance=2e-7, motion=None):
     """Φ and Ψ at the end against extrapolated differences of motions."""
     found = ap.variations(motion, **TIGHT) if motion else ap.variations(system, start, until, parameters, **TIGHT)
@@ -32,10 +28,10 @@ def compare(system, start, until, parameters, tolerance=2e-7, motion=None):
     z = np.array([float(start.get(s, 0)) for s in (*system.coordinates, *system.velocities)])
     named = {str(p): v for p, v in parameters.items()}
     for j, d in enumerate(found.state[0].T):
-        column = slope(lambda h, d=d: end(system, z + h * d, until, parameters), 5e-5)
+        column = extrapolated_slope(lambda h, d=d: end(system, z + h * d, until, parameters), 5e-5)
         assert np.abs(found.monodromy[:, j] - column).max() < tolerance * max(1, np.abs(column).max()), j
     for j, name in enumerate(found.parameter_names):
-        column = slope(lambda h, n=name: end(system, z, until, {**named, n: named[n] + h}), 5e-5)
+        column = extrapolated_slope(lambda h, n=name: end(system, z, until, {**named, n: named[n] + h}), 5e-5)
         assert np.abs(found.parameters[-1][:, j] - column).max() < tolerance * max(1, np.abs(column).max()), name
     return found
 

@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 from sympy import sin
+from tests.measures import order_of
 
 import appell as ap
 from appell import zoo
@@ -109,7 +110,7 @@ def test_the_error_is_of_the_first_order():
     errors = np.array([abs(r - r0) / r0 for r, r0, _ in rows])
     motions = np.array([difference / r0 for _, r0, difference in rows])
     for error in (errors, motions):
-        slope = np.polyfit(np.log(scales), np.log(error), 1)[0]
+        slope = order_of(scales, error)
         assert 0.8 < slope < 2.5 and error[-1] < 0.1, error
 
 

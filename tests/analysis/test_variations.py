@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sympy import cos, sin
+from tests.measures import extrapolated_slope
 
 import appell as ap
 from appell import zoo
@@ -21,11 +22,6 @@ def end(system, state, until, parameters, free):
     return np.concatenate([motion.q[-1], motion.v[-1]])
 
 
-def slope(f, e=2e-4):
-    central = lambda h: (f(h) - f(-h)) / (2 * h)
-    return (4 * central(e / 2) - central(e)) / 3
-
-
 def compare(system, start, until, parameters, tolerance=1e-8, by=None):
     """Φ along the tangent directions of the start, and Ψ, at the end."""
     found = ap.variations(system, start, until, parameters, by=by, **TIGHT)
@@ -35,13 +31,13 @@ def compare(system, start, until, parameters, tolerance=1e-8, by=None):
     free = not system.constraints and not system.quaternions
     P = found.state[0]
     assert pytest.approx(P, abs=1e-12) == P @ P
-    Phi = np.array([slope(lambda h, d=d: end(system, z + h * d, until, named, free)) for d in P.T]).T
+    Phi = np.array([extrapolated_slope(lambda h, d=d: end(system, z + h * d, until, named, free), 2e-4) for d in P.T]).T
     scale = max(1.0, np.abs(Phi).max())
     assert np.abs(found.monodromy - Phi).max() < tolerance * scale
     if free:
         for j, name in enumerate(found.parameter_names):
             step = lambda h, name=name: end(system, z, until, {**named, name: named[name] + h}, True)
-            column = slope(step, 1e-4 * max(abs(named[name]), 1))
+            column = extrapolated_slope(step, 1e-4 * max(abs(named[name]), 1))
             assert np.abs(found.parameters[-1][:, j] - column).max() < tolerance * max(1.0, np.abs(column).max()), name
     return found
 

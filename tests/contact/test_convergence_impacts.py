@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sympy import Rational, cos, sign, sin
+from tests.measures import order_of
 
 import appell as ap
 from appell.backends import reason_against_c
@@ -46,10 +47,6 @@ def errors(system, start, until, method, steps, position=lambda m: np.concatenat
     return np.array([np.abs(position(m) - exact).max() for m in found])
 
 
-def slope(steps, found):
-    return float(np.polyfit(np.log(steps), np.log(found), 1)[0])
-
-
 @needs_c
 @pytest.mark.compiler
 @pytest.mark.parametrize("method, order, coarse", [("dop853", 8, 0.6), ("dopri5", 5, 0.15)])
@@ -61,7 +58,7 @@ def test_order_is_kept_through_impacts(method, order, coarse, case):
     found = errors(system, start, UNTIL if case == "oscillator" else 10.0, method, steps)
     keep = (found > 2e-12) & (found < 1e-3)
     assert keep.sum() >= 5
-    assert slope(steps[keep], found[keep]) > order - 0.5
+    assert order_of(steps[keep], found[keep]) > order - 0.5
 
 
 @needs_c
@@ -81,7 +78,7 @@ def test_without_locating_the_switch_the_order_is_one(method):
     found = np.abs(GAP - np.abs(ends) - exact)
     largest = (found / steps)[:-1].reshape(octaves, points).max(axis=1)
     assert largest.max() < 20 * largest.min()  # an order of 2 (or of 0) would make this 2^5 over the octaves
-    assert 0.6 < slope(steps[: -1 : points], largest * steps[: -1 : points]) < 1.4
+    assert 0.6 < order_of(steps[: -1 : points], largest * steps[: -1 : points]) < 1.4
     halved = found[:-points] / found[points:]
     assert (halved < 1).mean() > 0.15 and (halved > 4).mean() > 0.15  # erratic: worse, or better than second order
     located = errors(oscillator_with_wall(), {x: -0.5}, UNTIL, method, steps[:1])

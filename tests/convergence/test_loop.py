@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.measures import order_of
 
 from appell.errors import Status
 from appell.simulate.loop import in_c as c_module
@@ -187,7 +188,7 @@ def test_projection_does_not_spoil_the_order(method, in_c, last):
     exact = last(loop, **task, fixed_step=2 / 4000).z
     counts = np.array([40, 56, 80, 112]) if method == "dop853" else np.array([100, 140, 200, 280])
     errors = [np.max(abs(last(loop, **task, fixed_step=2 / n).z - exact)) for n in counts]
-    assert order - 0.5 < -np.polyfit(np.log(counts), np.log(errors), 1)[0] < order + 1
+    assert order - 0.5 < -order_of(counts, errors) < order + 1
 
 
 def test_the_slope_belongs_to_the_projected_state(method, make_loop, last):

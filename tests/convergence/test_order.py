@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.measures import order_of
 
 from appell.errors import Status
 from appell.simulate.methods.tableaux import TABLEAUX
 
 PENDULUM = {"t0": 0.0, "z0": [1.0, 0.3], "t_end": 4.0, "p": [2.0]}
 DOUBLE = {"t0": 0.0, "z0": [1.0, 1.2, 0.3, -0.2], "t_end": 5.0, "p": [9.81]}
-
-
-def slope(steps, errors) -> float:
-    """The exponent of errors ~ steps^exponent by least squares."""
-    return float(np.polyfit(np.log(steps), np.log(errors), 1)[0])
 
 
 @pytest.mark.parametrize("method", TABLEAUX)
@@ -40,7 +36,7 @@ def test_order_of_the_step(method, in_c, last):
         assert leg.status is Status.OK and leg.statistics.accepted == count
         errors.append(np.max(abs(leg.z - exact)))
     assert min(errors) > 1e-12  # above rounding, or the slope means nothing
-    assert order - 0.4 < slope(4 / counts, errors) < order + 0.7
+    assert order - 0.4 < order_of(4 / counts, errors) < order + 0.7
 
 
 def test_order_of_the_dense_output(method, in_c, last):
@@ -54,7 +50,7 @@ def test_order_of_the_dense_output(method, in_c, last):
         exact = last(loop, **{**PENDULUM, "t_end": h}, fixed_step=h / 300, times=theta * h)
         errors.append(np.max(abs(leg.z_times - exact.z_times)))
     assert min(errors) > 1e-13
-    assert order + 1 - 0.4 < slope(sizes, errors) < order + 1 + 0.8
+    assert order + 1 - 0.4 < order_of(sizes, errors) < order + 1 + 0.8
 
 
 def test_error_is_proportional_to_the_tolerance(method, make_loop, last):
@@ -62,7 +58,7 @@ def test_error_is_proportional_to_the_tolerance(method, make_loop, last):
     exact = last(loop, **DOUBLE, rtol=1e-13, atol=1e-13).z
     tolerances = np.array([1e-5, 1e-6, 1e-7, 1e-8, 1e-9])
     errors = [np.max(abs(last(loop, **DOUBLE, rtol=tol, atol=tol).z - exact)) for tol in tolerances]
-    assert 0.75 < slope(tolerances, errors) < 1.4  # dop853 judges by h⁸ and errs by h⁹: 9/8
+    assert 0.75 < order_of(tolerances, errors) < 1.4  # dop853 judges by h⁸ and errs by h⁹: 9/8
     assert np.all(np.array(errors) < 100 * tolerances)
 
 

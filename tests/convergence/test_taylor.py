@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sympy import Rational, cos, sqrt
+from tests.measures import order_of
 
 import appell as ap
 from appell.backends import backend_named
@@ -54,10 +55,6 @@ def last(loop, **task):
     return leg
 
 
-def slope(sizes, errors):
-    return float(np.polyfit(np.log(sizes), np.log(errors), 1)[0])
-
-
 START = {"t0": 0.0, "z0": [1.0, 0.3, 0.0], "t_end": 4.0}
 
 
@@ -74,8 +71,8 @@ def test_order_of_the_step_and_between(order):
         ends.append(np.max(abs(leg.z - exact.z)))
         between.append(np.max(abs(leg.z_times - exact.z_times)))
     assert min(ends) > 1e-13
-    assert order - 0.5 < slope(4 / counts, ends) < order + 0.8
-    assert order - 0.7 < slope(4 / counts, between) < order + 1.2
+    assert order - 0.5 < order_of(4 / counts, ends) < order + 0.8
+    assert order - 0.7 < order_of(4 / counts, between) < order + 1.2
 
 
 @backends
@@ -85,7 +82,7 @@ def test_error_follows_the_tolerance(backend):
     exact = last(loop_of(KEPLER, 20), **task, rtol=1e-15, atol=1e-15).z
     tolerances = np.array([1e-5, 1e-7, 1e-9, 1e-11])
     errors = np.array([np.max(abs(last(loop, **task, rtol=tol, atol=tol).z - exact)) for tol in tolerances])
-    assert np.all(errors < 100 * tolerances) and 0.75 < slope(tolerances, errors) < 1.35
+    assert np.all(errors < 100 * tolerances) and 0.75 < order_of(tolerances, errors) < 1.35
 
 
 def test_c_agrees_with_its_python_twin():

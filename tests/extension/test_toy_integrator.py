@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sympy import cos
+from tests.measures import order_of
 
 import appell as ap
 from appell.backends.compiler.build import reason_against_c
@@ -45,10 +46,6 @@ def cash_karp(request):
     del TABLEAUX["cash-karp"]
 
 
-def slope(sizes, errors):
-    return float(np.polyfit(np.log(sizes), np.log(errors), 1)[0])
-
-
 @backends
 def test_its_order_is_five_at_the_steps_and_four_between(backend):
     times = np.array([0.37, 1.23, 2.71, 3.9, 4.0])
@@ -60,8 +57,8 @@ def test_its_order_is_five_at_the_steps_and_four_between(backend):
         error = np.abs(motion.q - exact.q)[:, 0]
         ends.append(error[-1])
         between.append(error[:-1].max())
-    assert 4.6 < slope(4 / counts, ends) < 6 and min(ends) > 1e-12
-    assert 4.5 < slope(4 / counts, between) < 6  # z(θ) is of order 4: local error h⁵
+    assert 4.6 < order_of(4 / counts, ends) < 6 and min(ends) > 1e-12
+    assert 4.5 < order_of(4 / counts, between) < 6  # z(θ) is of order 4: local error h⁵
 
 
 @backends
@@ -128,7 +125,7 @@ def test_dense_output_of_any_order_is_made_of_slopes(order):
         *_, one = loop.run(Task(**task, fixed_step=h))
         *_, exact = loop.run(Task(**task, fixed_step=h / 8))
         errors.append(np.abs(one.z_times - exact.z_times).max())
-    assert order + 0.5 < slope(sizes, errors) < order + 1.5 and errors[0] < 1e-4 * 0.2 ** (order - 3)
+    assert order + 0.5 < order_of(sizes, errors) < order + 1.5 and errors[0] < 1e-4 * 0.2 ** (order - 3)
 
 
 def test_what_is_no_pair_is_refused():
