@@ -1,4 +1,4 @@
-"""A classical form from outside the package: one class, one row of the table."""
+"""A classical form from outside the package: one class, one call."""
 
 from __future__ import annotations
 
@@ -28,8 +28,28 @@ class Momenta(Form):
 
 
 @pytest.fixture(autouse=True)
-def row(monkeypatch):
-    monkeypatch.setitem(FORMS, "momenta", Momenta())
+def row():
+    yield ap.forms.register(Momenta())
+    del FORMS["momenta"]
+
+
+def test_it_is_called_by_its_name(row):
+    assert ap.forms.momenta is row and "ṗ" in ap.forms.momenta(ap.zoo.skate().system).provenance
+
+
+def test_what_is_no_form_is_refused():
+    class Nameless(Momenta):
+        name = ""
+
+    class Spaced(Momenta):
+        name = "two words"
+
+    wrong_ones = {"an instance": Momenta, "already": Momenta(), "no name": Nameless(), "plain name": Spaced()}
+    for complaint, wrong in wrong_ones.items():
+        with pytest.raises(ap.ModelError, match=complaint):
+            ap.forms.register(wrong)
+    with pytest.raises(AttributeError, match="there are lagrange"):
+        _ = ap.forms.newton
 
 
 @pytest.mark.parametrize("name", ["skate", "sliding_rod"])

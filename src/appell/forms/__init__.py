@@ -1,6 +1,6 @@
 """The classical forms of the equations of motion, each derived by its own route; `ap.agree` compares them.
 
-A new form is one file with a `Form` and one line in `FORMS`.
+A new form is one file with a `Form` and one `register`; from outside, `ap.forms.register(MyForm())` is enough.
 """
 
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 from appell.forms.appell import Appell, appell
 from appell.forms.base import Equations, Form
 from appell.forms.chaplygin import Chaplygin, chaplygin
+from appell.forms.form_table import FORMS, register
 from appell.forms.gauss import Gauss, gauss
 from appell.forms.hamel import Hamel, hamel
 from appell.forms.hamilton import Hamilton, hamilton
@@ -24,28 +25,33 @@ from appell.forms.udwadia_kalaba import UdwadiaKalaba, udwadia_kalaba
 from appell.forms.voronets import Voronets, voronets
 from appell.spelling import did_you_mean
 
-FORMS: dict[str, Form] = {
-    form.name: form
-    for form in (
-        Lagrange(),
-        Nielsen(),
-        Tsenov(),
-        Gauss(),
-        UdwadiaKalaba(),
-        Appell(),
-        Kane(),
-        Jourdain(),
-        Maggi(),
-        Hamel(),
-        PoincareChetaev(),
-        Chaplygin(),
-        Voronets(),
-        Hamilton(),
-        Routhian(),
-        Routh(),
-    )
-}
-"""name → form, in the order in which `agree` lists them."""
+for _form in (
+    Lagrange(),
+    Nielsen(),
+    Tsenov(),
+    Gauss(),
+    UdwadiaKalaba(),
+    Appell(),
+    Kane(),
+    Jourdain(),
+    Maggi(),
+    Hamel(),
+    PoincareChetaev(),
+    Chaplygin(),
+    Voronets(),
+    Hamilton(),
+    Routhian(),
+    Routh(),
+):
+    register(_form)
+
+
+def __getattr__(name: str) -> Form:
+    """A form that was registered from outside."""
+    if name in FORMS:
+        return FORMS[name]
+    raise AttributeError(f"there is no form 'ap.forms.{name}'; there are {', '.join(FORMS)}")
+
 
 def __getattr__(name: str) -> Any:
     raise AttributeError(f"there is no form {name!r}; ap.forms has {', '.join(FORMS)}{did_you_mean(name, FORMS)}")
@@ -66,6 +72,7 @@ __all__ = [
     "maggi",
     "nielsen",
     "poincare_chetaev",
+    "register",
     "routh",
     "routhian",
     "tsenov",

@@ -1,0 +1,28 @@
+"""The table of forms: name → form, in the order in which `agree` lists them. One call adds a form, from inside or outside."""
+
+from __future__ import annotations
+
+from appell.errors import ModelError
+from appell.forms.base import Form
+
+FORMS: dict[str, Form] = {}
+"""name → form, in the order in which `agree` lists them."""
+
+
+def register(form: Form) -> Form:
+    """Make a form known by its name: `agree`, reports and `ap.forms.NAME` then find it; returns it.
+
+    A name must be an identifier that is not taken, and `source` says which equation of which book the form writes.
+    """
+    if not isinstance(form, Form):
+        raise ModelError(f"register takes an instance of ap.forms.Form, not {form!r}")
+    kind = type(form).__name__
+    for label in ("name", "source"):
+        if not isinstance(getattr(form, label, None), str) or not getattr(form, label):
+            raise ModelError(f"the form {kind} has no {label}: give the class {label} = \"…\"")
+    if not form.name.isidentifier():
+        raise ModelError(f"the form {kind} is called {form.name!r}, which cannot be written as ap.forms.NAME; use a plain name")
+    if form.name in FORMS:
+        raise ModelError(f"there is a form '{form.name}' already, {type(FORMS[form.name]).__name__}; give yours another name")
+    FORMS[form.name] = form
+    return form
