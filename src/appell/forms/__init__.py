@@ -46,14 +46,10 @@ for _form in (
     register(_form)
 
 
-def __getattr__(name: str) -> Form:
+def __getattr__(name: str) -> Any:
     """A form that was registered from outside."""
     if name in FORMS:
         return FORMS[name]
-    raise AttributeError(f"there is no form 'ap.forms.{name}'; there are {', '.join(FORMS)}")
-
-
-def __getattr__(name: str) -> Any:
     raise AttributeError(f"there is no form {name!r}; ap.forms has {', '.join(FORMS)}{did_you_mean(name, FORMS)}")
 
 
