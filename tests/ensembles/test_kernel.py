@@ -14,7 +14,7 @@ import appell as ap
 from appell import zoo
 from appell.backends.cuda.device import reason_against
 from appell.ensembles.cuda import kernel_text
-from appell.ensembles.lanes import Ensemble
+from appell.ensembles.lanes import Ensemble, stops_of
 from appell.ensembles.methods import tableau_named
 from appell.ensembles.program import CDEF
 from appell.ensembles.walls import wall_functions
@@ -30,7 +30,8 @@ def on_cpu(folder, seen):
     class OnCpu(Ensemble):
         def load(self, run, order):
             walls = wall_functions(run, self.motion)
-            text = kernel_text(self.motion, tableau_named(order.method), self.watch, walls, order.scalar)
+            stops = stops_of(self.branches, order)
+            text = kernel_text(self.motion, tableau_named(order.method), self.watch, walls, order.scalar, stops)
             seen.append(text)
             self.kernel = on_host(text, folder).appell_many_kernel
             ffi = cffi.FFI()
@@ -70,6 +71,25 @@ def test_the_kernel_makes_the_runs_of_the_lanes(case, tmp_path, monkeypatch):
     for variable in lanes.data_vars:
         if lanes[variable].dtype.kind == "f":
             np.testing.assert_allclose(kernel[variable].values, lanes[variable].values, rtol=tolerance, atol=tolerance)
+    assert b"appell_many_kernel" in to_ptx(seen[0])
+
+
+@pytest.mark.parametrize("how", [{"rtol": 1e-9}, {"step": 0.3}], ids=["adaptive", "fixed"])
+@pytest.mark.parametrize("wall", [False, True], ids=["free", "wall"])
+def test_breaks(how, wall, tmp_path, monkeypatch):
+    """Each run has pulses at times of its own: v = F Δt after them, and the wall is far away."""
+    begins, size = ap.parameters("begins size", positive=True)
+    push = sympy.Piecewise((size, sympy.Mod(ap.t - begins, 10) < sympy.Rational(1, 100)), (0, True))
+    walls = [ap.Unilateral(x + 1, "wall", 0.9)] if wall else []
+    system = ap.System([x], x.d**2 / 2, 0, {x: push}, walls)
+    begin, strength = np.linspace(1, 9, 5), np.linspace(1, 100, 5)
+    arguments = (system, {x: np.zeros(5)}, 25.0, {begins: begin, size: strength})
+    seen = []
+    monkeypatch.setattr(room, "Ensemble", on_cpu(tmp_path, seen))
+    kernel = ap.simulate_many(*arguments, threads=1, **how).dataset
+    pushes = np.array([sum(b + 10 * k < 25 for k in range(3)) for b in begin])
+    assert seen and (kernel.status == 0).all() and kernel.attrs["path"] == "lanes"
+    np.testing.assert_allclose(kernel.x_d.values, strength * pushes / 100, rtol=1e-11)
     assert b"appell_many_kernel" in to_ptx(seen[0])
 
 

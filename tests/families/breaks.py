@@ -15,7 +15,7 @@ import appell as ap
 
 x, y = ap.coordinates("x y")
 t = ap.t
-begins, lasts, push, every = ap.parameters("begins lasts push every", positive=True)
+begins, lasts, push = ap.parameters("begins lasts push", positive=True)
 
 PATHS = (("vm", "dop853"), ("c", "dop853"), ("c", "dopri5"), ("c", "taylor"), ("vm", "taylor"), ("vm", "dopri5"))
 
@@ -177,3 +177,23 @@ def potentials(seed: int) -> None:
     wanted = here * math.cos(2 * w2) + speed / w2 * math.sin(2 * w2)
     assert motion.ok, motion.doubts
     assert abs(motion[x][-1] - wanted) < 1e-6 * (1 + w1 / w2)
+
+
+@family(count=12, sample=(0, 4))
+def ensembles(seed: int) -> None:
+    """Each run of an ensemble has a pulse of its own: x and ẋ in closed form in lanes, in fixed steps, one by one."""
+    draw = np.random.default_rng(seed)
+    runs = 32
+    start, length, size = (10 ** draw.uniform(low, high, runs) for low, high in ((-1, 3), (-4, 1), (-2, 4)))
+    if seed == 0:
+        start[:], length[:], size[:] = 50.0, 0.1, 1000.0
+    how = [{}, {"method": "dop853"}, {"method": "taylor"}, {"method": "dopri5"}, {"step": 0.37}, {"backend": "vm"}][seed % 6]
+    ends = start + length + draw.uniform(0.1, 5, runs)
+    system = ap.System([x], x.d**2 / 2, forces={x: pulse(seed, begins, lasts, push)})
+    made = ap.simulate_many(system, {x: np.zeros(runs)}, ends, {begins: start, lasts: length, push: size}, **how)
+    assert made.attrs["path"].startswith("one by one" if "backend" in how else "lanes"), made.attrs["path"]
+    for k in range(runs):
+        wanted = pushed(size[k], start[k], length[k], ends[k])
+        scale = abs(wanted[0]) + abs(wanted[1]) + 1e-7 * size[k] * start[k] * (1 + ends[k] - start[k])
+        same(float(made["x"][k]), wanted[0], scale, f"x of run {k}")
+        same(float(made["x_d"][k]), wanted[1], scale, f"x.d of run {k}")

@@ -11,7 +11,7 @@ from appell.backends.cuda.text import PRECISIONS, WHOLE, Constants, prelude
 from appell.backends.lanes.emit import ONE_BY_ONE, dialect_of, one_by_one
 from appell.backends.text.c_source import emit_plan, plan_of
 from appell.backends.text.sincos import Precision
-from appell.ensembles.program import Language, WallFunctions, Watch, many_source
+from appell.ensembles.program import Language, Stops, WallFunctions, Watch, many_source
 from appell.graph import Fn
 from appell.normal_form.flow import Flow
 from appell.simulate.methods.tableaux import Tableau
@@ -21,11 +21,12 @@ OPERATIONS = {"if_else_zero": "lanes_select({0} != 0, {1}, ALL(0))", "inv": "V(a
 
 
 def kernel_text(
-    flow: Flow, tableau: Tableau, watch: Watch | None, walls: WallFunctions | None = None, scalar: str = "double"
-) -> str:
+    flow: Flow, tableau: Tableau, watch: Watch | None, walls: WallFunctions | None = None, scalar: str = "double",
+    breaks: Stops | None = None,
+) -> str:  # fmt: skip
     """The whole file, with `appell_many_kernel(appell_many *)`."""
     language = _language(Constants(PRECISIONS[scalar]))
-    return many_source(flow, tableau, watch, walls, lanes=1, groups=1, scalar=scalar, language=language)
+    return many_source(flow, tableau, watch, walls, breaks, lanes=1, groups=1, scalar=scalar, language=language)
 
 
 def _language(constants: Constants) -> Language:

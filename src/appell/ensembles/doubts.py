@@ -50,7 +50,8 @@ def doubt_energies(run: Run, inputs: Inputs, order: Order, results: Results) -> 
 def _keeps_energy(run: Run) -> bool:
     """Whether H is constant between blows, and no wall pushes."""
     form = run.form
-    return not run.system.frictions and is_zero(form["power"]) and not depends(form["g"], form.inputs["t"])
+    steady = not depends(form["g"], form.inputs["t"]) and not depends(form["V"], form.inputs["t"])
+    return not run.system.frictions and is_zero(form["power"]) and steady
 
 
 def _changes(run: Run, inputs: Inputs, order: Order, results: Results, chosen: NDArray[np.intp]) -> Array:

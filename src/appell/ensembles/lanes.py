@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,16 +16,17 @@ from appell.ensembles.kept import Kept
 from appell.ensembles.kinds import ACCUMULATORS, ReductionPart, finished, parts_of
 from appell.ensembles.methods import fixed_methods, tableau_named
 from appell.ensembles.order import Order
-from appell.ensembles.program import CDEF, CLOSE, HANDED, Watch, guarded_flow, many_source
+from appell.ensembles.program import CDEF, CLOSE, HANDED, Stops, Watch, guarded_flow, many_source
 from appell.ensembles.walls import no_walls, wall_functions
 from appell.errors import ModelError, Status
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, column, depends, substitute, symbols, take
 from appell.graph.ranges import ranges
-from appell.model.breaks import breaks_of
 from appell.model.jumps import dry_friction
 from appell.normal_form.flow import Flow, State, flow, inputs_of
+from appell.normal_form.next_break import next_break
 from appell.remember import kept_in
+from appell.simulate.loop.branches import Branches, branches_of
 from appell.simulate.loop.program import taylor_for
 from appell.simulate.run import Run
 
@@ -43,8 +45,6 @@ def why_not(run: Run, order: Order) -> str | None:
         return "the system has unilateral constraints and time runs backwards"
     if run.system.frictions:
         return "the system has friction"
-    if breaks_of(run.system):
-        return "forces or constraints jump or bend with time"
     if run.form.law is not None or run.form.face_law is not None:
         return "forces contain multipliers"
     if run.form.gauss:
@@ -55,10 +55,27 @@ def why_not(run: Run, order: Order) -> str | None:
         return f"method={order.method!r} has no lanes"
     if run.system.unilateral and (reason := no_walls(run)):
         return reason
+    if (branches := branches_of(run)) is not None and (reason := _jumps(branches, order)):
+        return reason
     motion = lanes_flow(run, order)
     if not isinstance(motion.rhs, Fn) or not all(x is None or isinstance(x, Fn) for x in (motion.position, motion.velocity)):
         return "the accelerations are not written out (more than 16 velocities and constraints, or redundant ones)"
     return None
+
+
+def _jumps(branches: Branches, order: Order) -> str | None:
+    """What jumps or bends with time that lanes do not look at, if anything does."""
+    if branches.depends("g", "f0", "f1"):
+        return "a constraint jumps or bends with time"
+    balance = any(part.accumulator == "energy" for reduction in order.kept.wanted for part in parts_of(reduction))
+    return "the potential jumps with time" if balance and branches.depends("V") else None
+
+
+def stops_of(branches: Branches | None, order: Order) -> Stops | None:
+    """The breaks at which lanes stop."""
+    if branches is None:
+        return None
+    return Stops(next_break(branches.run.form, branches.breaks, order.scalar), branches.place)
 
 
 def lanes_flow(run: Run, order: Order) -> Flow:
@@ -150,6 +167,9 @@ class Ensemble:
     """The C struct of all runs over the memory of their results; every thread calls `work` once."""
 
     def __init__(self, run: Run, inputs: Inputs, order: Order, chosen: NDArray[np.int64]):
+        self.branches = branches_of(run)
+        if self.branches is not None:
+            run, inputs = self.branches.run, replace(inputs, p=self.branches.parameters(inputs.p, order.t0))
         self.motion = lanes_flow(run, order)
         self.watch = watch_of(run, self.motion, order.kept)
         self.library = self.load(run, order)
@@ -190,7 +210,7 @@ class Ensemble:
 
     def load(self, run: Run, order: Order) -> Any:
         """What has `ffi` for the struct and, in `lib`, the compiled loop."""
-        return _library(run, self.motion, order, self.watch)
+        return _library(run, self.motion, order, self.watch, stops_of(self.branches, order))
 
     def _pointer(self, array: NDArray[Any], kind: str = "double[]") -> Any:
         array = np.ascontiguousarray(array, np.float64 if kind == "double[]" else None)
@@ -239,7 +259,7 @@ class Ensemble:
         return found
 
 
-def _library(run: Run, motion: Flow, order: Order, watch: Watch | None) -> Any:
+def _library(run: Run, motion: Flow, order: Order, watch: Watch | None, breaks: Stops | None) -> Any:
     """The compiled loop, built once for a flow, a method and what is kept."""
     known = kept_in(motion, "lanes")
     key = (run.backend, order.method, order.scalar, watch and watch.key)
@@ -248,7 +268,7 @@ def _library(run: Run, motion: Flow, order: Order, watch: Watch | None) -> Any:
         lanes = lanes_here(order.scalar)
         method = taylor_for(motion) if order.method == "taylor" else tableau_named(order.method)
         walls = wall_functions(run, motion)
-        source = many_source(motion, method, watch, walls, lanes=lanes, groups=groups, scalar=order.scalar)
+        source = many_source(motion, method, watch, walls, breaks, lanes=lanes, groups=groups, scalar=order.scalar)
         program = backend_named(run.backend).program
         assert program is not None
         known[key] = program(source, CDEF, optimise="loop")
@@ -267,4 +287,4 @@ def doubtful_ranks(run: Run, order: Order, inputs: Inputs) -> NDArray[np.bool_]:
         return np.asarray(~(pivots >= CLOSE * np.nanmedian(pivots, axis=0)).all(axis=1))
 
 
-__all__ = ["Ensemble", "doubtful_ranks", "lanes_flow", "why_not"]
+__all__ = ["Ensemble", "doubtful_ranks", "lanes_flow", "stops_of", "why_not"]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from appell.backends.cuda.device import compiled_densely, xp
 from appell.ensembles.cuda import kernel_text
-from appell.ensembles.lanes import Ensemble
+from appell.ensembles.lanes import Ensemble, stops_of
 from appell.ensembles.methods import tableau_named
 from appell.ensembles.order import Order
 from appell.ensembles.program import CDEF
@@ -36,7 +36,9 @@ class OnGpu(Ensemble):
         known, key = kept_in(self.motion, "gpu"), (order.method, order.scalar, self.watch and self.watch.key)
         if key not in known:
             walls = wall_functions(run, self.motion)
-            source = kernel_text(self.motion, tableau_named(order.method), self.watch, walls, order.scalar)
+            source = kernel_text(
+                self.motion, tableau_named(order.method), self.watch, walls, order.scalar, stops_of(self.branches, order)
+            )
             known[key] = compiled_densely(source, "appell_many_kernel", **({"up_to": GLIDING} if walls else {}))
         self.kernel = known[key]
         ffi = cffi.FFI()

@@ -131,6 +131,14 @@ class WallFunctions:
 
 
 @dataclass(frozen=True)
+class Stops:
+    """next (t, p) → next, last: the breaks around a time; place: of the time at which branches are decided, among p."""
+
+    next: Fn
+    place: int | None
+
+
+@dataclass(frozen=True)
 class Language:
     """How a loop over lanes is written: types V and I, functions over them, what is particular to the machine, the entry."""
 
@@ -152,8 +160,8 @@ VECTORS = Language(vector_types, emit_vectors, "c.in")
 
 
 def many_source(
-    flow: Flow, tableau: Tableau | Taylor, watch: Watch | None, walls: WallFunctions | None = None, *, lanes: int, groups: int,
-    scalar: str = "double", language: Language = VECTORS,
+    flow: Flow, tableau: Tableau | Taylor, watch: Watch | None, walls: WallFunctions | None = None,
+    breaks: Stops | None = None, *, lanes: int, groups: int, scalar: str = "double", language: Language = VECTORS,
 ) -> str:  # fmt: skip
     """The whole file, with the entry of the language: `appell_many_run` of `CDEF`, or a kernel over its struct."""
     precision, rhs = PRECISIONS[scalar], guarded_flow(flow)
@@ -161,6 +169,7 @@ def many_source(
     assert all(isinstance(step, Fn) for step in corrections)
     fns = [rhs, *corrections, *(watch.functions if watch else [])]
     fns += [walls.guards, walls.blows, walls.hold, walls.settle] if walls else []
+    fns += [breaks.next] if breaks else []
     order = tableau.order if isinstance(tableau, Taylor) else 0
     fns += [series(flow, tableau)] if isinstance(tableau, Taylor) else []
     texts = [language.emit(fn, precision) for fn in fns]
@@ -171,6 +180,7 @@ def many_source(
         "FOLLOWED": watch.follow.outputs[0].size if watch and watch.follow else 0,
         "ENDS": watch.ends.outputs[0].size if watch and watch.ends else 0, "SLOPES": int(watch is not None and watch.slopes),
         "REDUCTIONS": watch.count if watch else 0, "FACES": walls.guards.outputs[0].size if walls else 0,
+        "BREAKS": int(breaks is not None), "BRANCH": breaks.place if breaks and breaks.place is not None else -1,
         "WORK": int(flow.has_work), "ORDER": order, "ACCUMULATING": ACCUMULATING, "LANDINGS": LANDINGS,
     }  # fmt: skip
     method = _series_text(tableau) if isinstance(tableau, Taylor) else _tableau_text(tableau, precision)
@@ -357,4 +367,4 @@ def _reduce_text(watch: Watch, precision: Precision) -> str:
     return text
 
 
-__all__ = ["CDEF", "HANDED", "VECTORS", "Language", "WallFunctions", "Watch", "many_source"]
+__all__ = ["CDEF", "HANDED", "VECTORS", "Language", "Stops", "WallFunctions", "Watch", "many_source"]

@@ -1,4 +1,4 @@
-"""The next break of a system (`appell.model.breaks`) as a function of the graph: (t, p) → next, s."""
+"""The breaks around a time (`appell.model.breaks`) as a function of the graph: (t, p) → next, last, s."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ EPSILON = {"double": 2.0**-52, "float": 2.0**-23}
 
 
 @remembered
-def next_break(form: NormalForm, breaks: Breaks, direction: int, scalar: str = "double") -> Fn:
-    """The first break after t in a direction, ±1, and ±`FAR` where there is none; `form`: of the branched system."""
-    expression, letters = breaks.following(direction, EPSILON[scalar])
-    for letter, meaning in letters.items():
-        form.lower.bind({letter: form.lower(meaning)})
-    value, p = form.lower(expression), form.inputs["p"]
-    return make_fn("next_break", {"t": (form.inputs["t"], ()), "p": (p, (p.numel(),))}, {"next": (value, ())})
+def next_break(form: NormalForm, breaks: Breaks, scalar: str = "double") -> Fn:
+    """The first break after t, and the last one before it; ±`FAR` where there is none. `form`: of the branched system."""
+    found, p = {}, form.inputs["p"]
+    for name, direction in (("next", 1), ("last", -1)):
+        expression, letters = breaks.following(direction, EPSILON[scalar])
+        for letter, meaning in letters.items():
+            form.lower.bind({letter: form.lower(meaning)})
+        found[name] = (form.lower(expression), ())
+    return make_fn("next_break", {"t": (form.inputs["t"], ()), "p": (p, (p.numel(),))}, found)
 
 
 __all__ = ["next_break"]

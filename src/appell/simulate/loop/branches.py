@@ -32,8 +32,8 @@ class Branches:
     breaks: Breaks
 
     @cached_property
-    def _following(self) -> dict[int, Callable[..., Any]]:
-        return {way: vm_function(next_break(self.run.form, self.breaks, way)).single for way in (1, -1)}
+    def _around(self) -> Callable[..., Any]:
+        return vm_function(next_break(self.run.form, self.breaks)).single
 
     def parameters(self, p: Array, time: Any) -> Array:
         """Those of the branched system, (np + 1,) or (k, np + 1), with branches decided at a time, or at k of them."""
@@ -43,8 +43,8 @@ class Branches:
 
     def following(self, t: float, p: Array, direction: float) -> float:
         """The first break after t in a direction, ±`FAR` where there is none; p: of the branched system."""
-        (found,) = self._following[int(direction)](t, p)
-        return float(found)
+        following, last = self._around(t, p)
+        return float(following if direction > 0 else last)
 
     def depends(self, *names: str) -> bool:
         """Whether outputs of the normal form are others on other branches."""
