@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from appell.contact.contact import Instant
 from appell.errors import AppellError
 from appell.friction.along import along
+from appell.simulate.control.held import HeldRun
+from appell.simulate.loop.branches import Branches, branches_of
 from appell.simulate.loop.trace import Trace
 from appell.simulate.run import Run
 
@@ -20,11 +22,17 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Modes:
-    """The modes of a run, and which of them acts in each step, (steps,)."""
+    """The modes of a run, and which of them acts in each step, (steps,); where the model has breaks, its branches.
+
+    middle (steps,): times inside the steps, at which branches are decided; end: one inside the last stretch between breaks.
+    """
 
     run: Run
     modes: Sequence[tuple[float, Any]]  # (time from which it acts, faces in contact or a mode of friction)
     which: NDArray[np.intp]
+    branches: Branches | None
+    middle: Array
+    end: float
 
     @staticmethod
     def of(run: Run, trace: Trace, middle: Array) -> Modes:
@@ -33,27 +41,39 @@ class Modes:
         free: list[tuple[float, Any]] = [] if run.system.frictions else [(-way * np.inf, ())]
         modes = [*free, *(trace.modes if run.system.frictions else trace.contacts)]
         times = np.array([time for time, _ in modes])
-        return Modes(run, modes, np.clip(np.searchsorted(way * times, way * middle, side="right") - 1, 0, None))
+        which = np.clip(np.searchsorted(way * times, way * middle, side="right") - 1, 0, None)
+        end = trace.t if trace.branch_time is None else trace.branch_time
+        return Modes(run, modes, which, branches_of(run), middle, end)
 
     def accelerations(self, t: Array, q: Array, v: Array, step: NDArray[np.intp]) -> Array:
         """(m, nv) at states of some steps, (m,)."""
-        return self._in_modes(t, q, v, self.which[step])
+        return self._in_modes(t, q, v, self.which[step], self.middle[step])
 
     def last(self, t: Array, q: Array, v: Array) -> Array:
         """In the mode in which the run has ended."""
-        return self._in_modes(t, q, v, np.full(len(t), len(self.modes) - 1))
+        return self._in_modes(t, q, v, np.full(len(t), len(self.modes) - 1), np.full(len(t), self.end))
 
-    def _in_modes(self, t: Array, q: Array, v: Array, which: NDArray[np.intp]) -> Array:
+    def _in_modes(self, t: Array, q: Array, v: Array, which: NDArray[np.intp], branch: Array) -> Array:
+        run = self.run
+        if self.branches is not None:
+            run = HeldRun.of(self.branches.run, self.branches.parameters(run.p, branch))
         if self.run.system.frictions:
-            return along(self.run, self.modes, t, q, v, which=which)[0]
+            return along(run, self.modes, t, q, v, run.p if run is not self.run else None, which=which)[0]
         a = np.full(v.shape, np.nan)
         for contacts in {self.modes[k][1] for k in np.unique(which)}:
             here = np.flatnonzero([self.modes[k][1] == contacts for k in which])
-            a[here] = self._touching(contacts, t[here], q[here], v[here])
+            a[here] = self._touching(contacts, t[here], q[here], v[here], None if run is self.run else run.p[here])
         return a
 
-    def _touching(self, contacts: tuple[int, ...], t: Array, q: Array, v: Array) -> Array:
-        """In contact with some faces; NaN where there is no acceleration."""
+    def _touching(self, contacts: tuple[int, ...], t: Array, q: Array, v: Array, p: Array | None) -> Array:
+        """In contact with some faces; NaN where there is no acceleration. p: at each state, where it has branches."""
+        if p is not None:
+            assert self.branches is not None
+            found = HeldRun.of(self.branches.run.in_contact(contacts), p).acceleration(t, q, v)[0]
+            for i in np.flatnonzero(~np.isfinite(found).all(axis=1)) if contacts else ():
+                at = Instant.at(self.branches.run.form, float(t[i]), q[i].copy(), v[i].copy(), p[i])
+                found[i] = at.reactions(contacts)[0]
+            return found
         run, a = self.run.in_contact(contacts), np.full(v.shape, np.nan)
         try:
             return run.acceleration(t, q, v)[0]
