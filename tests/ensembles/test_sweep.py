@@ -16,6 +16,7 @@ import pytest
 import xarray as xr
 
 import appell as ap
+from appell.ensembles.sealed import seal
 from appell.ensembles.store import Store
 from appell.errors import ModelError, SimulationError, Status
 
@@ -156,3 +157,33 @@ def test_workers_that_die(tmp_path):
         victim = next(iter(cluster.workers.values())).pid
         found = study(tmp_path / "a.zarr", client=client, progress=lambda done: os.kill(victim, 9) if done == 2 else None)
     assert found.identical(study(tmp_path / "b.zarr").assign_attrs(found.attrs))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pipes in the file system there")
+def test_a_store_that_is_no_folder_is_refused_and_never_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "file").write_text("")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    for name in ("pipe", "file", "loop", "dangling", "file/below", "x" * 300):
+        with pytest.raises(ModelError, match=r"no folder|cannot be made"):
+            study(tmp_path / name)
+    (tmp_path / "a" / "appell").mkdir(parents=True)
+    os.mkfifo(tmp_path / "a" / "appell" / "lock")
+    with pytest.raises(ModelError, match="no file"):
+        study(tmp_path / "a")
+
+
+def test_a_store_of_an_earlier_format_or_other_versions_says_what_to_do(tmp_path):
+    study(tmp_path / "a.zarr")
+    file = tmp_path / "a.zarr" / "appell" / "manifest.json"
+    known = json.loads(file.read_text())
+    del known["sha256"], known["format"], known["files"]
+    file.write_text(json.dumps(known))
+    with pytest.raises(ModelError, match=r"earlier appell.*open_zarr.*new folder"):
+        study(tmp_path / "a.zarr")
+    others = {**known["versions"], "casadi": "1.0"}
+    for change, words in (({"versions": others}, r"casadi 1\.0, here"), ({"format": 99}, "newer")):
+        file.write_text(seal({**known, "format": 2, "files": {}, **change}))
+        with pytest.raises(ModelError, match=words):
+            study(tmp_path / "a.zarr")

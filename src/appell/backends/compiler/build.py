@@ -13,6 +13,7 @@ import os
 import platform
 import shlex
 import shutil
+import stat
 import subprocess
 import sys
 import time
@@ -51,6 +52,7 @@ DYNAMIC = {"darwin": ("-undefined", "dynamic_lookup")}  # an extension module fi
 CPU_FLAGS = (("-march=native",), ())  # the first that the compiler accepts
 CANDIDATES = ("gcc", "clang", "cc")
 REMEDY = "install gcc or clang (or name one in APPELL_CC), or pip install 'appell[compiler]', or use backend='vm'"
+PATIENCE = 30.0  # seconds in which a compiler says its version
 PROBE = "double appell_probe(double x) { return 2.0*x; }\n"
 
 
@@ -227,6 +229,7 @@ def _compile(command: tuple[str, ...], flags: tuple[str, ...], source: str, fold
     answer = subprocess.run(
         [*command, *flags, text.name, "-o", target.name, "-lm"],
         cwd=folder,
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         errors="replace",
@@ -245,8 +248,8 @@ def environment() -> tuple[str, str, str]:
 @once
 def _compiler(appell_cc: str, cc: str, search_path: str) -> Compiler | str:
     """The first candidate that works, or the reason why none does. `APPELL_CC` has no substitute."""
-    names = [appell_cc] if appell_cc else [name for name in (cc, *CANDIDATES) if name]
-    candidates = [tuple(shlex.split(name)) for name in names]
+    names = [appell_cc] if appell_cc.strip() else [name for name in (cc, *CANDIDATES) if name.strip()]
+    candidates = [_command(name, search_path) for name in names]
     if not appell_cc and (zig := from_registry()) is not None:
         candidates.append(zig)
     reasons = []
@@ -256,6 +259,17 @@ def _compiler(appell_cc: str, cc: str, search_path: str) -> Compiler | str:
             return found
         reasons.append(found)
     return "; ".join(reasons)
+
+
+def _command(name: str, search_path: str) -> tuple[str, ...]:
+    """A program with its options; a path with spaces in it is one program."""
+    try:
+        parts = [name] if shutil.which(name, path=search_path) else shlex.split(name)
+    except ValueError:  # a quotation mark without its partner
+        parts = [name]
+    if parts and os.path.dirname(parts[0]):
+        parts[0] = os.path.abspath(parts[0])  # it is called from other folders
+    return tuple(parts)
 
 
 def from_registry() -> tuple[str, ...] | None:
@@ -270,9 +284,12 @@ def from_registry() -> tuple[str, ...] | None:
 def _probe(command: tuple[str, ...], search_path: str) -> Compiler | str:
     """A compiler that builds and loads a trivial object, or why it does not. One that did is remembered by its file."""
     program = shutil.which(command[0], path=search_path) if command else None
-    if program is None:
+    try:
+        file = os.stat(program or "")
+    except OSError:
         return f"no compiler {shlex.join(command)!r} on this machine"
-    file = os.stat(program)
+    if program is None or not stat.S_ISREG(file.st_mode):
+        return f"{shlex.join(command)} is no program"
     key = disk.digest("compiler", *command, os.path.realpath(program), f"{file.st_size} {file.st_mtime_ns}", _cpu())
     try:
         version, *cpu_flags = json.loads(disk.recall(key) or "[]")
@@ -286,8 +303,16 @@ def _probe(command: tuple[str, ...], search_path: str) -> Compiler | str:
 
 def _tried(command: tuple[str, ...]) -> Compiler | str:
     try:
-        version = subprocess.run([*command, "--version"], capture_output=True, text=True, errors="replace").stdout
-    except OSError as error:
+        answer = subprocess.run(
+            [*command, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=PATIENCE,
+        )
+        version = answer.stdout
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         return f"{shlex.join(command)} does not run ({error})"
     reason = ""
     for cpu_flags in CPU_FLAGS:

@@ -5,6 +5,9 @@
 
 One name carries both, so an entry appears by a single atomic rename: processes that build the same object at the same
 time are both right, whoever comes last. The folder is ours alone (0700); failing that, a temporary one serves.
+
+What is removed is what has such a name and is a file, and the folders `.building-…` with nothing but our own files in them:
+whatever else somebody keeps there stays, and no link is followed.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 import atexit
 import hashlib
 import os
+import re
 import shutil
 import stat
 import sys
@@ -23,23 +27,29 @@ from functools import cache
 from pathlib import Path
 
 from appell.backends.notice import notice
+from appell.errors import BackendUnavailable
 
 LIMIT = 512 * 2**20  # bytes
 STALE = 86400.0  # seconds after which the working folder of a process that died is swept up
 OBJECT, NOTE = ".so", ".note"
 WORKING = ".building-"
+ENTRY = re.compile(r"[0-9a-f]{64}-[0-9a-f]{64}\.(so|note)")
+SCRATCH = re.compile(r"\.building-\w+")
+SCRATCH_FILES = frozenset({"source.c", "object.so", "text.note"})
+"""All that is ever in a working folder."""
 
 
 def cache_folder() -> Path:
     """A folder with mode 0700 that belongs to us: `$APPELL_CACHE`, else the user's cache, else a temporary one."""
-    wanted = _wanted_folder()
-    obstacle = _make_private(wanted)
-    if obstacle is None:
-        return wanted
-    notice(
-        "cache",
-        f"compiled code is kept for this process only: {wanted} {obstacle}; set APPELL_CACHE to a folder of yours",
-    )
+    try:
+        wanted = _wanted_folder()
+        obstacle = _make_private(wanted)
+        if obstacle is None:
+            return wanted
+        reason = f"{wanted} {obstacle}"
+    except RuntimeError as error:  # ~ without a home
+        reason = str(error)
+    notice("cache", f"compiled code is kept for this process only: {reason}; set APPELL_CACHE to a folder of yours")
     return _temporary_folder(os.getpid())
 
 
@@ -83,17 +93,17 @@ def store(key: str, built: Path) -> Path:
 
 
 def recall(key: str) -> str | None:
-    """The note for `key`."""
-    path = find(key, NOTE)
+    """The note for `key`; None also where there is no place for notes."""
     try:
+        path = find(key, NOTE)
         return None if path is None else path.read_text(encoding="utf-8")
-    except OSError:  # dropped this instant
+    except (OSError, BackendUnavailable):  # dropped this instant
         return None
 
 
 def remember(key: str, text: str) -> None:
     """Keeps a note in place of any older one. Without a place to keep it, it has to be found out again."""
-    with suppress(OSError), workshop() as folder:
+    with suppress(OSError, BackendUnavailable), workshop() as folder:
         (folder / f"text{NOTE}").write_text(text, encoding="utf-8")
         kept = store(key, folder / f"text{NOTE}")
         for path in _entries(kept.parent, NOTE, key):
@@ -102,41 +112,79 @@ def remember(key: str, text: str) -> None:
 
 
 def clear_cache() -> None:
-    """Removes every compiled object. Those already loaded go on working."""
+    """Removes every compiled object and note, and nothing else. Those already loaded go on working."""
+    folder = cache_folder()
     for suffix in (OBJECT, NOTE):
-        for path in _entries(cache_folder(), suffix):
+        for path in _entries(folder, suffix):
             _drop(path)
 
 
 def prune(folder: Path, *, limit: int = LIMIT, keep: Path | None = None) -> None:
     """Drops the objects used longest ago until `limit` bytes suffice, and what dead builds left behind."""
-    files = (file for suffix in (OBJECT, NOTE) for file in _stats(folder, f"*{suffix}"))
-    entries = sorted(((info.st_mtime, info.st_size, path) for path, info in files), reverse=True)
+    paths = [path for suffix in (OBJECT, NOTE) for path in _entries(folder, suffix)]
+    entries = sorted(((info.st_mtime, info.st_size, path) for path, info in _stats(paths)), reverse=True)
     total = 0
     for _, size, path in entries:
         total += size
         if total > limit and path != keep:
             _drop(path)
-    for path, info in _stats(folder, f"{WORKING}*"):
-        if time.time() - info.st_mtime > STALE:
-            shutil.rmtree(path, ignore_errors=True)
+    for path, info in _stats([path for path in folder.iterdir() if SCRATCH.fullmatch(path.name)]):
+        if stat.S_ISDIR(info.st_mode) and time.time() - info.st_mtime > STALE:
+            _drop_scratch(path)
 
 
 def _entries(folder: Path, suffix: str, key: str = "") -> list[Path]:
-    """In a fixed order. A pattern with the key in it would be compiled for each: half a millisecond."""
-    return [folder / name for name in sorted(x for x in os.listdir(folder) if x.startswith(key) and x.endswith(suffix))]
+    """Files that this module has written, in a fixed order."""
+    try:
+        names = sorted(x for x in os.listdir(folder) if x.startswith(key) and x.endswith(suffix) and ENTRY.fullmatch(x))
+    except OSError:  # somebody removed the folder
+        return []
+    return [folder / name for name in names if _is_file(folder / name)]
+
+
+def _is_file(path: Path) -> bool:
+    """Whether a file is there: a link may lead anywhere, and a pipe would never end."""
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+def _drop_scratch(folder: Path) -> None:
+    """A working folder that a process left when it died, if nobody has put anything of theirs into it."""
+    with suppress(OSError):
+        if all(path.name in SCRATCH_FILES and _is_file(path) for path in folder.iterdir()):
+            shutil.rmtree(folder)
 
 
 def _wanted_folder() -> Path:
-    if folder := os.environ.get("APPELL_CACHE"):
-        return Path(folder).expanduser().absolute()
-    if folder := os.environ.get("XDG_CACHE_HOME"):
+    """`RuntimeError` where the user has no folder."""
+    if folder := os.environ.get("APPELL_CACHE", "").strip():
+        return _expanded(folder).absolute()
+    folder = os.environ.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(folder):  # by its specification, another one is to be ignored
         return Path(folder) / "appell"
     if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", "~")).expanduser() / "appell" / "cache"
-    if sys.platform == "darwin":
-        return Path("~/Library/Caches/appell").expanduser()
-    return Path("~/.cache/appell").expanduser()
+        return _expanded(os.environ.get("LOCALAPPDATA", "~")) / "appell" / "cache"
+    return _home() / ("Library/Caches/appell" if sys.platform == "darwin" else ".cache/appell")
+
+
+def _expanded(folder: str) -> Path:
+    """With ~ as the home."""
+    parts = Path(folder).parts
+    return Path(_home(), *parts[1:]) if parts[:1] == ("~",) else Path(folder).expanduser()
+
+
+def _home() -> Path:
+    """The user's folder: `$HOME` if that is a path, else as the system has it."""
+    if os.name != "posix" or os.path.isabs(os.environ.get("HOME", "")):
+        return Path.home()
+    import pwd
+
+    try:
+        return Path(pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:
+        raise RuntimeError("this user has no home") from None
 
 
 def _make_private(folder: Path) -> str | None:
@@ -149,27 +197,33 @@ def _make_private(folder: Path) -> str | None:
                 return "belongs to another user"
             if info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
                 return "can be written by other users"
-            if stat.S_IMODE(info.st_mode) != 0o700:
-                folder.chmod(0o700)
+            if stat.S_IMODE(info.st_mode) != 0o700 and all(ENTRY.fullmatch(name) for name in os.listdir(folder)):
+                folder.chmod(0o700)  # not where somebody keeps other things, too
         with tempfile.TemporaryFile(dir=folder):
             return None
-    except (OSError, RuntimeError) as error:
+    except (OSError, RuntimeError, ValueError) as error:
         return f"cannot be used ({error})"
 
 
 @cache
 def _temporary_folder(process: int) -> Path:
     """One for each process (a forked child makes its own), removed when that process ends."""
-    folder = Path(tempfile.mkdtemp(prefix="appell-"))
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="appell-"))
+    except OSError as error:
+        raise BackendUnavailable(
+            f"there is no place for compiled code, not even a temporary one ({error}); set APPELL_CACHE or TMPDIR to a folder"
+            " of yours, or use backend='vm'"
+        ) from error
     atexit.register(lambda: shutil.rmtree(folder, ignore_errors=True) if os.getpid() == process else None)
     return folder
 
 
-def _stats(folder: Path, pattern: str) -> Iterator[tuple[Path, os.stat_result]]:
+def _stats(paths: list[Path]) -> Iterator[tuple[Path, os.stat_result]]:
     """Entries may vanish under our feet: another process prunes too."""
-    for path in folder.glob(pattern):
+    for path in paths:
         try:
-            yield path, path.stat()
+            yield path, path.lstat()
         except FileNotFoundError:
             continue
 
