@@ -5,32 +5,36 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from appell.contact.metric import Metric, metric_of
-from appell.graph import Fn, make_fn
+from appell.graph import Fn
 from appell.graph.algebra import depends
 from appell.model import System
 from appell.normal_form import NormalForm
 from appell.normal_form.face_table import FaceTable, face_table
-from appell.normal_form.flow import State, inputs_of
+from appell.normal_form.flow import State
+from appell.remember import remembered
+from appell.roots.guard import guard_function
 from appell.rows import Policy
 
 
 @dataclass(frozen=True, eq=False)
 class ContactFunctions:
-    """The tables of the faces, the metric, and `distances`: (t, z, p) → g, g_d of all faces, for a method by series."""
+    """The tables of the faces, and the metric."""
 
     faces: FaceTable
     metric: Metric
-    distances: Fn
 
 
 def contact_functions(system: System, form: NormalForm, policy: Policy, *, work: bool = True) -> ContactFunctions:
     """Of a system whose state is (q, v, w), or (q, v) without the work of all forces."""
-    state, n = State.full(form, work), len(system.unilateral)
-    return ContactFunctions(
-        face_table(system, form, state.size),
-        metric_of(form, policy, state),
-        make_fn("faces", inputs_of(form, state), {"g": (form["g"], (n,)), "g_d": (form["g_d"], (n,))}),
-    )
+    state = State.full(form, work)
+    return ContactFunctions(face_table(system, form, state.size), metric_of(form, policy, state))
+
+
+@remembered
+def gap_functions(form: NormalForm) -> list[Fn]:
+    """The distance of each face as a guard: (t, q, p, td, qd) → (g, its rate)."""
+    t, q, p = (form.inputs[x] for x in "tqp")
+    return [guard_function(f"gap_{i}", form["g"][i], t, q, p) for i in range(form["g"].numel())]
 
 
 def bends_with_speed(form: NormalForm) -> bool:

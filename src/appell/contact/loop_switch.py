@@ -1,11 +1,12 @@
 """Python twin of `switch.c.in`: a loop with unilateral constraints on SciPy's steppers.
 
-A step of the plain loop is tried, looked at through its distances g and reactions Λ at both ends, and kept as a whole or up to
+A step of the plain loop is tried, looked at through its distances g, by a bound, and reactions Λ, and kept as a whole or up to
 the first crossing. It is not written for speed: states inside a step are taken by stepping to them again.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from appell.contact.contact import Instant, blow
 from appell.contact.events import Kind
+from appell.contact.functions import gap_functions
 from appell.contact.mode import FLIGHT, FREE, Mode, floor_of
 from appell.contact.numbers import (
     AHEAD,
@@ -41,9 +43,10 @@ from appell.contact.numbers import (
     TOGETHER,
     TOUCH,
 )
-from appell.contact.sight import SEEN_AT, Crossing, Guards, Seen, Shape, lowest_point, root_of
+from appell.contact.sight import SEEN_AT, Crossing, Guards, Seen, lowest_point, root_of
 from appell.errors import SingularConfiguration, Status
 from appell.normal_form import NormalForm
+from appell.roots.guard import LOOKS, Found, GuardAlong, Polynomial, Terms
 from appell.simulate.loop.in_python import PyLoop
 from appell.simulate.loop.task import Task, TrialFailed
 from appell.simulate.loop.trace import Trace
@@ -178,15 +181,16 @@ class _Flight:
         start, end, h = self.guards(self.t, self.z), self.guards(there.t, there.z), there.t - self.t
         near = (self.states == FREE) | (start.g > -BELOW * start.noise)
         self.level = np.where(near, np.minimum(start.g, 0.0), 0.0)
-        shapes = {i: Shape.of(start, end, i, h, self.level[i]) for i in self.free}
-        stretch = min((s.allowed(end.noise[i]) for i, s in shapes.items()), default=GROWTH)
-        self.seen = self._look_inside(there.t)
+        stretch, self.seen = GROWTH, self._look_inside(there.t)
         if h > BLUNT * self.usual:
-            stretch = min(stretch, *(s.allowed(end.noise[i]) for i, s in self.seen.items()), GROWTH)
+            stretch = min(*(s.allowed(end.noise[i]) for i, s in self.seen.items()), GROWTH, GROWTH)
+        roots = self._roots(there.t, start, end) if stretch >= CAUTION or task.fixed_step is not None else {}
+        if any(root.lost for root in roots.values()):
+            stretch = 0.5 * CAUTION
         if stretch < CAUTION and task.fixed_step is None:
             self.h = h * max(stretch, 0.2)
             return Status.OK if self.h > 10 * np.spacing(self.t) else Status.STEP_TOO_SMALL
-        hit = self._first_crossing(there.t, start, end, shapes)
+        hit = self._first_crossing(there.t, start, end, roots)
         if hit is None:
             self._advance(there.t, there)
             self.h, self.usual = min(self.h or h, h * stretch), max(h, FORGOTTEN * self.usual)
@@ -208,22 +212,45 @@ class _Flight:
         here = hit.kind is Kind.HIT and not self.owner.mode.blows_outside
         return self._impact(hit.number) if here else Status.SWITCH
 
-    def _first_crossing(self, end: float, one: Guards, two: Guards, shapes: dict[int, Shape]) -> Crossing | None:
+    def _roots(self, end: float, one: Guards, two: Guards) -> dict[int, Found]:
+        """The first roots of the distances of free faces inside the step that has just been tried."""
+        if not self.free:
+            return {}
+        degree, h, nq = self.loop.method.degree, end - self.t, self.owner.form.nq
+        theta = (1 - np.cos(np.pi * np.arange(degree + 1) / degree)) / 2
+        step = Polynomial.through(theta, self._between(self.t + h * theta, end)[:, :nq], self.t, h)
+        gaps, found = gap_functions(self.owner.form), {}
+        looks = LOOKS if self.task.fixed_step is None else sys.maxsize
+        for i in self.free:
+            zero, noise, touch = float(self.level[i]), float(two.noise[i]), self._touch(one, two, i)
+            start, d, rate = one.g[i] - zero, one.d[i], h * float(one.d[i]) if self.touching[i] else None
+            leaves = self.touching[i] and (d >= 0 or d**2 <= 2 * one.dd[i] * touch)  # see loop_leaves
+            risen = bool((start if rate is None else rate) > noise)
+            end_value = float(two.g[i] - zero)
+            terms = Terms(zero, noise, touch, risen, leaves, looks, float(start), end_value, rate if risen else None)
+            found[i] = GuardAlong(gaps[i], step, self.task.p).first_root(terms)
+            if found[i].theta is None and end_value < -noise:
+                found[i] = Found(theta=1.0)
+            if found[i].theta is None and found[i].graze is not None and touch < min(start, end_value):
+                self.trace.record(i, Kind.GRAZE, time=self.t + float(found[i].graze or 0.0) * h)
+        return found
+
+    def _first_crossing(self, end: float, one: Guards, two: Guards, roots: dict[int, Found]) -> Crossing | None:
         """The earliest crossing in the step that has just been tried."""
-        found = []
-        for i in (*self.free, *self.owner.mode.held):
-            free, noise = i in shapes, float(two.noise[i])
-            near = shapes[i].least <= self._touch(one, two, i) if free else self._low(i, one.g[i], two.g[i])
+        h = end - self.t
+        found = [(self.t + root.theta * h, i) for i, root in roots.items() if root.theta is not None]
+        for i in self.owner.mode.held:
+            noise = float(two.noise[i])
             if two.g[i] - self.level[i] < -noise:
                 found.append((self._before(i, end, end, one, noise), i))
-            elif near and (time := self._dip(i, end, one, two, noise)) is not None:
+            elif self._low(i, one.g[i], two.g[i]) and (time := self._dip(i, end, one, noise)) is not None:
                 found.append((time, i))
         if not found:
             return None
         time, i = min(found)
         near = lambda j: j == i or self._guard(j, time, end) <= TOGETHER * max(one.noise[j], two.noise[j])
-        together = tuple(j for _, j in found if j in shapes and near(j))
-        kind = Kind.LEAVING if i not in shapes else Kind.HIT if together == (i,) else Kind.CORNER
+        together = tuple(j for _, j in found if j in roots and near(j))
+        kind = Kind.LEAVING if i not in roots else Kind.HIT if together == (i,) else Kind.CORNER
         return Crossing(time, i, kind, together)
 
     @staticmethod
@@ -247,13 +274,9 @@ class _Flight:
         return {i: Seen.of(x, values[:, k]) for k, i in enumerate(held)}
 
     def _before(self, i: int, high: float, end: float, one: Guards, noise: float) -> float:
-        """The crossing before `high`, where the guard is negative; where the step does not start clearly above zero, after it
-        has risen above rounding; the start of the step if it never does."""
-        touching, start = self.touching[i], one.g[i] - self.level[i]
-        if touching and (end - self.t) * one.d[i] > noise:
-            rise = lambda t: self._guard(i, t, end) / (t - self.t) if t > self.t else float(one.d[i])
-            return root_of(rise, self.t, high)
-        if start > noise and not touching:
+        """The crossing before `high`, where the reaction is negative; where the step does not start clearly above zero, after
+        it has risen above rounding; the start of the step if it never does."""
+        if one.g[i] - self.level[i] > noise:
             return root_of(lambda t: self._guard(i, t, end), self.t, high)
         nearest = high
         for share in 0.5 ** np.arange(1, 41):
@@ -264,26 +287,18 @@ class _Flight:
             nearest = low if g < 0 else nearest
         return self.t
 
-    def _dip(self, i: int, end: float, one: Guards, two: Guards, noise: float) -> float | None:
-        """The crossing of a guard that is positive at the end of the step again."""
+    def _dip(self, i: int, end: float, one: Guards, noise: float) -> float | None:
+        """The crossing of a reaction that is positive at the end of the step again."""
         times = self.t + (end - self.t) * np.arange(SAMPLES + 1) / SAMPLES
-        free, low = self.states[i] == FREE, self._touch(one, two, i)
-        leaves = self.touching[i] and (one.d[i] >= 0 or one.d[i] ** 2 <= 2 * one.dd[i] * low)  # see loop_leaves
-        g = [-np.inf if leaves else float(one.g[i] - self.level[i])]
+        g = [float(one.g[i] - self.level[i])]
         for k in range(1, SAMPLES + 1):
             g.append(self._guard(i, times[k], end))
             if g[k] < -noise:
                 return self._before(i, times[k], end, one, noise)
-            first = k == 1 and free and not leaves and one.d[i] < 0 and g[1] >= g[0]
-            last = k == SAMPLES and free and two.d[i] > 0 and g[k] <= g[k - 1]
-            inside = k > 1 and g[k - 1] <= g[k - 2] and g[k - 1] <= g[k]
-            if not (first or last or inside):
-                continue  # the outermost parts have their rates at the ends
-            lowest, least = lowest_point(lambda t: self._guard(i, t, end), times[k - 1 - inside], times[k])
-            if least < -noise:
-                return self._before(i, lowest, end, one, noise)
-            if free and least <= low < min(one.g[i], two.g[i]):
-                self.trace.record(i, Kind.GRAZE, time=lowest)
+            if k > 1 and g[k - 1] <= g[k - 2] and g[k - 1] <= g[k]:
+                lowest, least = lowest_point(lambda t: self._guard(i, t, end), times[k - 2], times[k])
+                if least < -noise:
+                    return self._before(i, lowest, end, one, noise)
         return None
 
     # -- moving on -----------------------------------------------------------------------------------------------------

@@ -116,29 +116,12 @@ LATEST = 1e-12
 """Part of a step: a guard that has not risen by then never does."""
 ROOTS = 200
 """Evaluations of a guard in search of its root."""
-POLISHED = 1e-13
-"""Part of a step to which the crossing of a distance is located; Newton's step in time makes the rest."""
 EXACT = 4e-16
-"""And that of a reaction, which has no such step."""
-POLISHES = 4
-"""Newton's steps in time onto a face."""
+"""Part of a step to which the crossing of a reaction is located; a distance has Newton's step in time besides."""
 BESIDE = 1e-4
-"""Part of a step: Newton's step in time is not longer."""
-ASTRAY = 1e-8
-"""Part of a step: where Newton's is longer, the series of a distance has left its wall."""
-
-# -- series of distances -----------------------------------------------------------------------------------------------
-
-PIECES = 8
-"""Intervals of a step in which the root of a series is looked for first,"""
-HALVINGS = 9
-"""and how often they are halved."""
-QUADRATIC = 1e-3
-"""Newton's steps that shrink by so much are followed by one at rounding level: `loop_split` makes it."""
-FOLLOWS = 1e3
-"""So many times what its series promises, a distance may differ from it at the end of a step,"""
-FOLLOWS_ATOL = 100.0
-"""besides so many times atol."""
+"""Part of a step: Newton's step in time onto a face is not longer."""
+SKETCHES = 64
+"""Intervals of a distance that are looked at on the cubic through both ends of a step, before its dense output is made."""
 
 TINY = 2.2250738585072014e-308
 """The smallest normal number."""

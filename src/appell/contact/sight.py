@@ -1,9 +1,7 @@
-"""What is known of guards inside a step: Python twin of `sight_pair.c.in`."""
+"""What is known of reactions inside a step: Python twin of a part of `sight.c.in`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,42 +50,6 @@ class Crossing(NamedTuple):
     number: int
     kind: Kind
     together: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class Shape:
-    """A distance inside a step of size h: the cubic through both ends, and how far the quintic is from it."""
-
-    g0: float
-    d0: float
-    g1: float
-    a: float
-    b: float
-    m0: float
-    m1: float
-
-    @staticmethod
-    def of(one: Guards, two: Guards, i: int, h: float, level: float) -> Shape:
-        g0, g1, d0, d1 = one.g[i] - level, two.g[i] - level, h * one.d[i], h * two.d[i]
-        a, b = d0 + d1 - 2 * (g1 - g0), 3 * (g1 - g0) - 2 * d0 - d1
-        return Shape(g0, d0, g1, a, b, h * h * one.dd[i] / 2 - b, h * h * two.dd[i] / 2 - b - 3 * a)
-
-    def cubic(self, x: Array) -> Array:
-        return self.g0 + x * (self.d0 + x * (self.b + x * self.a))
-
-    @cached_property
-    def least(self) -> float:
-        """The least that it may be inside the step."""
-        extremes = np.roots([3 * self.a, 2 * self.b, self.d0])
-        extremes = extremes[np.isreal(extremes)].real
-        x = np.concatenate([np.linspace(0, 1, 65)[1:-1], extremes[(extremes > 0) & (extremes < 1)]])
-        return float(np.min(self.cubic(x.astype(float)) - 2 * (x * (1 - x)) ** 2 * np.abs(self.m0 * (1 - x) + self.m1 * x)))
-
-    def allowed(self, noise: float) -> float:
-        """By which factor the step may change so that the cubic follows the distance."""
-        size = max(abs(self.g0), abs(self.g1), abs(float(self.cubic(np.array(0.5))))) + UNSEEN * noise
-        missed = (abs(self.m0) + abs(self.m1)) / 32
-        return min(CAUTION * (RESOLVED * size / missed) ** 0.25, GROWTH) if missed > 0 else GROWTH
 
 
 def root_of(f: Any, a: float, b: float) -> float:

@@ -11,15 +11,22 @@ import numpy as np
 from appell.contact.metric import Metric
 from appell.graph import Fn
 from appell.normal_form.face_table import FaceTable, Shape
+from appell.roots.text import GuardShape, finder_text, interval_text
 from appell.rows import LU
 
 
-def contact_text(table: FaceTable, metric: Metric, emit: Callable[[Fn], str]) -> str:
-    """Everything that the loop of a system with walls needs besides its right-hand side and its projection."""
+def contact_text(table: FaceTable, metric: Metric, emit: Callable[[Fn], str], degree: int) -> str:
+    """Everything that the loop of a system with walls needs besides its flow and its projection; degree: of a step."""
     template = files("appell.contact").joinpath("contact.c.in").read_text(encoding="utf-8")
     body = template.replace("@faces@", _faces(table))
     shapes = "\n".join(emit(shape.fn) for shape in table.shapes)
-    return "\n".join([shapes, emit(metric.blocks), emit(metric.displace), _sizes(table, metric), body])
+    finder = [interval_text(), finder_text(gap_shapes(table), table.nz, degree)]
+    return "\n".join([shapes, emit(metric.blocks), emit(metric.displace), _sizes(table, metric), body, *finder])
+
+
+def gap_shapes(table: FaceTable) -> tuple[GuardShape, ...]:
+    """The distances of the faces as guards."""
+    return tuple(GuardShape(shape.gap, shape.faces, shape.gap_inputs, shape.constants) for shape in table.shapes)
 
 
 def _sizes(table: FaceTable, metric: Metric) -> str:

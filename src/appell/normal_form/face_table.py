@@ -4,7 +4,8 @@
 
 Fifty discs in a box have 1,425 faces and five shapes. Two faces are alike if their expressions differ only in numbers and in
 coordinates and parameters that stand at the same places; a coordinate whose rate is not a velocity of its own (of a quaternion,
-say) is alike only to itself. n = ∂ġ/∂v has a few entries, in the columns `columns_k` of v.
+say) is alike only to itself. n = ∂ġ/∂v has a few entries, in the columns `columns_k` of v. `gap` is g alone, with its rate
+along any motion of what it contains: (x, ẋ, c) → (g, ∂g/∂x·ẋ).
 """
 
 from __future__ import annotations
@@ -34,13 +35,15 @@ HEAD = ("g", "size", "g_d", "g_dd0", "restitution")
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """`fn`: x (nx,), c (nc,) → y (5 + nn,), with a row of each table for each of its faces."""
+    """`fn`: x (nx,), c (nc,) → y (5 + nn,), `gap`: x (ng,), xd (ng,), c (nc,) → y (2,); each face has a row of every table."""
 
     fn: Fn
     faces: Table  # (k,) numbers of the faces
     inputs: Table  # (k, nx) places in s
     constants: Array  # (k, nc)
     columns: Table  # (k, nn) places in v
+    gap: Fn
+    gap_inputs: Table  # (k, ng) places in s
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,10 +112,12 @@ def _shape(
     x_places = [(kind, i) for kind, values in (("t", t), ("q", q), ("v", v), ("p", p)) for i in used(y, values)]
     x = column(*(form.inputs[kind][i] for kind, i in x_places)) if x_places else zeros(0)
     fn = make_fn(name, {"x": (x, (len(x_places),)), "c": (c, (len(letters),))}, {"y": (y, (y.numel(),))})
-    inputs, columns = [], []
+    gap, g_places = _gap(f"gap_{name}", form, y[0], c)
+    inputs, columns, gap_inputs = [], [], []
     for _, other in members:
         move = _moved(where, outline, other)
         inputs.append([where.first[kind] + move[kind].get(i, i) for kind, i in x_places])
+        gap_inputs.append([where.first[kind] + move[kind].get(i, i) for kind, i in g_places])
         columns.append([move["v"].get(i, i) for i in n_places])
     return Shape(
         fn,
@@ -120,7 +125,19 @@ def _shape(
         np.array(inputs, dtype=np.int32).reshape(len(members), len(x_places)),
         np.array([other.numbers for _, other in members], dtype=float).reshape(len(members), len(letters)),
         np.array(columns, dtype=np.int32).reshape(len(members), len(n_places)),
+        gap,
+        np.array(gap_inputs, dtype=np.int32).reshape(len(members), len(g_places)),
     )
+
+
+def _gap(name: str, form: NormalForm, g: Value, c: Value) -> tuple[Fn, list[tuple[str, int]]]:
+    """(x, ẋ, c) → (g, ∂g/∂x·ẋ), and what x is: places in t, q, p."""
+    places = [(kind, i) for kind in "tqp" for i in used(g, form.inputs[kind])]
+    x = column(*(form.inputs[kind][i] for kind, i in places)) if places else zeros(0)
+    xd = symbols("xd", len(places))
+    y = column(g, along(g, [x], [xd]) if places else zeros(1))
+    ports = {"x": (x, (len(places),)), "xd": (xd, (len(places),)), "c": (c, (c.numel(),))}
+    return make_fn(name, ports, {"y": (y, (2,))}), places
 
 
 def _moved(where: _Places, one: Outline, two: Outline) -> dict[str, dict[int, int]]:

@@ -6,7 +6,7 @@
     static int rhs(double t, const double *z, const double *p, double *zd);
     static int project(double t, double *z, const double *p, double *defect);      with projection only
 
-    static void expansion(t, z, p, c, [g,] margin);                                with a method by series only
+    static void expansion(t, z, p, c, margin);                                      with a method by series only
 
 The first two return a `Status`. What is particular to a method stands in `methods`. `CLoop` drives the result.
 """
@@ -120,7 +120,7 @@ def loop_source(
 ) -> str:
     """The C text of the loop: CDEF's struct and `appell_advance`, to follow the text of rhs (and project, expansion)."""
     values = {
-        **(series_text(method, faces) if isinstance(method, Taylor) else pair_text(method, nz)),
+        **(series_text(method) if isinstance(method, Taylor) else pair_text(method, nz)),
         "name": method.name,
         "lanes": 2 if nz <= 2 else 4,
         "exponent": repr(1 / (method.error_order + 1)),
@@ -136,7 +136,7 @@ def loop_source(
     text = text.replace("@transition@", _template("contact/transition.c.in") if faces else "")
     text = text.replace("@rank_rows@", rank_text(guarded) if guarded else "#define RANK_R 0\n")
     text = text.replace("@rank@", _template("simulate/loop/rank.c.in") if guarded else "")
-    text = text.replace("@sight@", _template(values.pop("sight")))
+    text = text.replace("@sight@", _template("contact/sight.c.in"))
     text = text.replace("@many@", _template("simulate/loop/many.c.in"))
     for name, value in values.items():
         text = text.replace(f"@{name}@", str(value))

@@ -33,9 +33,9 @@ def loop_module(flow: Flow, method: Tableau | Taylor, contact: ContactFunctions 
     if flow.projects:
         parts.append(_project(flow))
     if contact is not None:
-        parts.append(contact_text(contact.faces, contact.metric, emit))
+        parts.append(contact_text(contact.faces, contact.metric, emit, method.degree))
     if isinstance(method, Taylor):
-        parts.append(emit(series(flow, method, contact)))
+        parts.append(emit(series(flow, method)))
     if flow.guarded is not None:
         parts.append(emit(flow.guarded.rows))
     parts.append(loop_source(method, flow.nz, flow.projects, contact.faces.count if contact else 0, flow.guarded))
@@ -54,9 +54,9 @@ def taylor_for(flow: Flow) -> Taylor:
     return linear if more <= 1.3 * cost else method  # p operations, not p²
 
 
-def series(flow: Flow, method: Taylor, contact: ContactFunctions | None = None) -> Fn:
-    """(t, z, p) → c, margin and, with walls, g: the coefficients of Taylor's method."""
-    return expansion(_straight(flow), method.order, contact.distances if contact else None)
+def series(flow: Flow, method: Taylor) -> Fn:
+    """(t, z, p) → c, margin: the coefficients of Taylor's method."""
+    return expansion(_straight(flow), method.order)
 
 
 def _straight(flow: Flow) -> Fn:

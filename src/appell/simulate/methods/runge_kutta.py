@@ -6,7 +6,7 @@ vector types)."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ FRESH_APART = 12  # states up to here add the newest slope one by one, see _upda
 
 MEMORY = """\
 #define LOOP_FORESIGHT 0
+#define LOOP_SKETCH {sketch}
 typedef struct {{
     LoopRow F[{rows}];         /* dense output */
 }} LoopMemory;"""
@@ -26,11 +27,15 @@ typedef struct {{
 
 def pair_text(tableau: Tableau, nz: int) -> dict[str, Any]:
     """What stands for the names in `runge_kutta.c.in` and in the loop around it."""
-    d, e = len(tableau.D), range(len(tableau.E))
+    d, e, sketch = len(tableau.D), range(len(tableau.E)), sketch_of(tableau)
+    slope = "        missed = fmax(missed, fabs(h*s->k[{0}].x[i] - (d0 + {1}*(2*b + {1}*3*a))));"
+    stages = () if sketch is None else sketch.stages
     return {
+        "sketch": "\n".join(slope.format(i, repr(float(tableau.C[i]))) for i in stages),
+        "sketch_off": repr(0.0 if sketch is None else sketch.value),
+        "sketch_off_d": repr(0.0 if sketch is None else sketch.rate),
         "method": "simulate/methods/runge_kutta.c.in",
-        "sight": "contact/sight_pair.c.in",
-        "memory": MEMORY.format(rows=3 + d),
+        "memory": MEMORY.format(rows=3 + d, sketch=int(sketch is not None)),
         "rows": tableau.stages + 1 + len(tableau.A_extra),
         "end": tableau.stages,
         "end_slope_in_error": int(tableau.end_slope_in_error),
@@ -46,6 +51,39 @@ def pair_text(tableau: Tableau, nz: int) -> dict[str, Any]:
         "factor": _factor(tableau),
         "grow": repr(tableau.grow),
     }
+
+
+SLOPES_AGREE = 2.0
+"""Slopes of stages are those of the dense output within this factor of what they differ from a cubic."""
+LATE = 0.1
+"""Part of a step before which slopes of stages are of a low order."""
+
+
+class Sketch(NamedTuple):
+    """How far z(θ) may be from the cubic through both ends, and its rate, per unit of what slopes of `stages` miss it by."""
+
+    stages: tuple[int, ...]
+    value: float
+    rate: float
+
+
+def sketch_of(tableau: Tableau) -> Sketch | None:
+    """None where the dense output costs no slopes, or stages tell too little.
+
+    z(θ) less the cubic is θ²(1 − θ)² times a polynomial, found from its slopes at the stages by least squares; the bounds are
+    the largest sums of absolute weights on [0, 1].
+    """
+    if not len(tableau.C_extra):
+        return None
+    P = np.polynomial.Polynomial
+    bubbles = [P([0, 0, 1]) * P([1, -1]) ** 2 * P.basis(j) for j in range(len(tableau.D))]
+    stages = tuple(i for i in range(1, tableau.stages) if LATE <= tableau.C[i] < 1)
+    slopes = np.array([[b.deriv()(tableau.C[i]) for b in bubbles] for i in stages]).reshape(len(stages), len(bubbles))
+    if not len(bubbles) or np.linalg.matrix_rank(slopes) < len(bubbles):
+        return None
+    x, found = np.linspace(0, 1, 401), np.linalg.pinv(slopes)
+    most = lambda table: SLOPES_AGREE * float(np.abs(np.array(table).T @ found).sum(axis=1).max())
+    return Sketch(stages, most([b(x) for b in bubbles]), most([b.deriv()(x) for b in bubbles]))
 
 
 def _combination(coefficients: Array) -> str:

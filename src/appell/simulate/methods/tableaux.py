@@ -73,6 +73,11 @@ class Tableau:
         return len(self.B)
 
     @property
+    def degree(self) -> int:
+        """Of the polynomial z(θ) inside a step."""
+        return 3 + len(self.D)
+
+    @property
     def end_slope_in_error(self) -> bool:
         """Whether the error estimate needs k_{s+1}: then it is computed before the step is judged."""
         return bool(np.any(self.E[:, -1] != 0))

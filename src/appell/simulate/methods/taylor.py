@@ -5,8 +5,8 @@
 Before a step the two highest coefficients tell how far the series reaches: h = min_k ‖c_k/w‖^(−1/k), k = p − 1, p, with the
 weights w = atol + rtol |z|. After it the slope of the series is compared with that of the flow: it misses the latter by
 (p + 1) c_{p+1} hᵖ, so that h ‖ż(h) − f‖/(p + 1) is the error, and a step in which it is too large is taken again, shorter.
-Between the ends the series is the dense output, and the distance from a wall is a polynomial whose first root is isolated
-by bounds.
+Between the ends the series is the dense output, on which the first root of a distance from a wall is sought by
+a bound (`roots`).
 
 It costs about p²/2 products for each product in f, where a pair of order 8 evaluates f twelve times for a step half as
 long: it pays where f is small or nearly linear (oscillators with walls), not for a robot.
@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import comb
 from typing import Any
 
 import numpy as np
@@ -52,36 +51,30 @@ class Taylor:
         """error ~ h^(p + 1)."""
         return self.order
 
+    @property
+    def degree(self) -> int:
+        """Of the polynomial z(θ) inside a step."""
+        return self.order
 
-def series_text(method: Taylor, free: int) -> dict[str, Any]:
+
+def series_text(method: Taylor) -> dict[str, Any]:
     """What stands for the names in `taylor.c.in` and in the loop around it."""
-    distances = "double g[(LOOP_ORDER + 1)*LOOP_FACES];        /* of the distances */\n    "
-    distances += "double distance[LOOP_FACES][LOOP_ORDER + 1]; /* the same per step, see loop_look */\n    "
     memory = f"""\
 #define LOOP_ORDER {method.order}
 #define LOOP_FORESIGHT 1
-#define LOOP_DISTANCES {"s->m.g," if free else ""}
+#define LOOP_SKETCH 0
 typedef struct {{
     double c[LOOP_ORDER*NZ];        /* coefficients of z from the first on */
-    {distances if free else ""}double h;
+    double h;
     int expanded;
 }} LoopMemory;"""
     return {
         "method": "simulate/methods/taylor.c.in",
-        "sight": "contact/sight_series.c.in",
         "memory": memory,
         "rows": 2,
         "end": 1,
         "end_slope_in_error": 1,
-        "bernstein": ",\n".join(_bernstein(method.order)),
     }
-
-
-def _bernstein(p: int) -> list[str]:
-    """Rows k = 0 … p of binomial(i, k)/binomial(p, k), i = 0 … p; beyond, the last one again."""
-    width = 8 * ((p + 8) // 8)
-    entry = lambda k, i: comb(min(i, p), k) / comb(p, k)
-    return [f"    {{{', '.join(repr(entry(k, i)) for i in range(width))}}}" for k in range(p + 1)]
 
 
 class SeriesSteps:

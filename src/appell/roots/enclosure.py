@@ -1,0 +1,264 @@
+"""Intervals in NumPy over the instruction stream: twin of `interval.c.in` and `functions.c.in`, for many boxes at once.
+
+    enclosure(fn)(x_lo, x_hi, …) → intervals of the outputs, and whether the first of them may jump
+
+Every value of the function over a box lies in its interval; what has no bound is the whole line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import erf, erfinv
+
+from appell.graph.fn import Fn
+from appell.remember import remembered
+from appell.roots.stream import RangedFunction, ranged
+
+Array = NDArray[np.float64]
+
+EPSILON = float(np.finfo(float).eps)
+ULPS = 8 * EPSILON
+"""What a function of a library may miss, as a share of its value."""
+FAR = 1e15
+"""Arguments beyond which a period is not resolved."""
+
+
+class Interval(NamedTuple):
+    """[lo, hi], arrays of one shape."""
+
+    lo: Array
+    hi: Array
+
+
+def _out(lo: Any, hi: Any, ulps: float = EPSILON) -> Interval:
+    return Interval(lo - ulps * np.abs(lo), hi + ulps * np.abs(hi))
+
+
+def _unless(unbounded: Any, x: Interval) -> Interval:
+    return Interval(np.where(unbounded, -np.inf, x.lo), np.where(unbounded, np.inf, x.hi))
+
+
+def _corners(*values: Array) -> Interval:
+    total = sum(values)
+    least, most = np.minimum.reduce(values), np.maximum.reduce(values)
+    return _unless(np.isnan(total), _out(least, most, ULPS))
+
+
+def _mul(x: Interval, y: Interval) -> Interval:
+    products = (x.lo * y.lo, x.lo * y.hi, x.hi * y.lo, x.hi * y.hi)
+    return _unless(np.isnan(sum(products)), _out(np.minimum.reduce(products), np.maximum.reduce(products)))
+
+
+def _inv(x: Interval) -> Interval:
+    return _unless(~((x.lo > 0) | (x.hi < 0)), _out(1 / x.hi, 1 / x.lo))
+
+
+def _fabs(x: Interval) -> Interval:
+    a, b = np.abs(x.lo), np.abs(x.hi)
+    return Interval(np.where((x.lo > 0) | (x.hi < 0), np.minimum(a, b), 0.0), np.maximum(a, b))
+
+
+def _sq(x: Interval) -> Interval:
+    a = _fabs(x)
+    return _out(a.lo * a.lo, a.hi * a.hi)
+
+
+def _neg(x: Interval) -> Interval:
+    return Interval(-x.hi, -x.lo)
+
+
+def _truth(surely: Any, never: Any) -> Interval:
+    return Interval(np.where(surely, 1.0, 0.0), np.where(never, 0.0, 1.0))
+
+
+def _flip(x: Interval) -> Interval:
+    return Interval(1 - x.hi, 1 - x.lo)
+
+
+def _eq(x: Interval, y: Interval) -> Interval:
+    return _truth((x.lo == x.hi) & (y.lo == y.hi) & (x.lo == y.lo), (x.hi < y.lo) | (y.hi < x.lo))
+
+
+def _not(x: Interval) -> Interval:
+    return _truth((x.lo == 0) & (x.hi == 0), (x.lo > 0) | (x.hi < 0))
+
+
+def _choose(c: Interval, x: Interval, y: Interval) -> Interval:
+    holds = _flip(_not(c))
+    yes, none = holds.lo > 0, holds.hi == 0
+    lo, hi = np.minimum(x.lo, y.lo), np.maximum(x.hi, y.hi)
+    both = _unless(np.isnan(lo + hi), Interval(lo, hi))
+    return Interval(np.where(yes, x.lo, np.where(none, y.lo, both.lo)), np.where(yes, x.hi, np.where(none, y.hi, both.hi)))
+
+
+def _wave(f: Callable[[Array], Array], slope: Callable[[Array], Array]) -> Callable[[Interval], Interval]:
+    """sin(m + d) within |cos m| w + w²/2 of sin m for |d| <= w; the same of cos."""
+
+    def over(x: Interval) -> Interval:
+        m = 0.5 * x.lo + 0.5 * x.hi
+        w = np.maximum(m - x.lo, x.hi - m)
+        near = np.abs(m) < FAR
+        m = np.where(near, m, 0.0)
+        r = (np.abs(slope(m)) + 0.5 * w) * w * (1 + ULPS) + ULPS
+        lo, hi = np.maximum(f(m) - r, -1.0), np.minimum(f(m) + r, 1.0)
+        return Interval(np.where(near, lo, -1.0), np.where(near, hi, 1.0))
+
+    return over
+
+
+def _rises(f: Callable[[Array], Array], least: float = -np.inf, most: float = np.inf) -> Callable[[Interval], Interval]:
+    """A rising function: at both ends, those of its domain where the interval leaves it."""
+
+    def over(x: Interval) -> Interval:
+        lo, hi = f(np.maximum(x.lo, least)), f(np.minimum(x.hi, most))
+        return _unless(~(lo <= hi), _out(lo, hi, ULPS))
+
+    return over
+
+
+def _tan(x: Interval) -> Interval:
+    pole = np.floor(x.lo / np.pi + 0.5) != np.floor(x.hi / np.pi + 0.5)
+    pole |= ~(np.maximum(np.abs(x.lo), np.abs(x.hi)) < FAR) | (np.tan(x.lo) > np.tan(x.hi))
+    return _unless(pole, _out(np.tan(x.lo), np.tan(x.hi), ULPS))
+
+
+def _pow(x: Interval, y: Interval) -> Interval:
+    whole = (y.lo == y.hi) & (y.lo == np.floor(y.lo)) & (np.abs(y.lo) < 1e9)
+    even, a = whole & (np.mod(y.lo, 2) == 0), _fabs(x)
+    positive = (x.lo > 0) | ((x.lo == 0) & (y.lo > 0))
+    lo, hi = np.where(even & ~positive, a.lo, x.lo), np.where(even & ~positive, a.hi, x.hi)
+    found = _corners(lo**y.lo, lo**y.hi, hi**y.lo, hi**y.hi)
+    return _unless(~positive & (~whole | ((y.lo < 0) & (x.hi >= 0))), found)
+
+
+def _atan2(y: Interval, x: Interval) -> Interval:
+    found = _corners(*(np.arctan2(b, a) for b in y for a in x))
+    off = (x.lo > 0) | (y.lo > 0) | (y.hi < 0)
+    return Interval(np.where(off, found.lo, -3.1415926535897936), np.where(off, found.hi, 3.1415926535897936))
+
+
+def _fmod(x: Interval, y: Interval) -> Interval:
+    m = np.maximum(np.abs(y.lo), np.abs(y.hi))
+    same = (y.lo == y.hi) & ((x.lo >= 0) | (x.hi <= 0)) & (np.trunc(x.lo / m) == np.trunc(x.hi / m))
+    found = _out(np.fmod(x.lo, m), np.fmod(x.hi, m), ULPS)
+    low, high = np.where(x.lo >= 0, 0.0, -m), np.where(x.hi <= 0, 0.0, m)
+    return Interval(np.where(same, found.lo, low), np.where(same, found.hi, high))
+
+
+def _remainder(x: Interval, y: Interval) -> Interval:
+    m = np.maximum(np.abs(y.lo), np.abs(y.hi))
+    lo, hi = x.lo - m * np.rint(x.lo / m), x.hi - m * np.rint(x.hi / m)
+    same = (y.lo == y.hi) & (np.rint(x.lo / m) == np.rint(x.hi / m)) & (lo <= hi)
+    found = _out(lo, hi, ULPS)
+    return Interval(np.where(same, found.lo, -m / 2), np.where(same, found.hi, m / 2))
+
+
+def _copysign(x: Interval, y: Interval) -> Interval:
+    a = _fabs(x)
+    return Interval(np.where(y.lo > 0, a.lo, -a.hi), np.where(y.hi < 0, -a.lo, a.hi))
+
+
+def _sign(x: Interval) -> Interval:
+    return Interval(np.sign(x.lo), np.sign(x.hi))
+
+
+def _point(x: Any) -> Interval:
+    return Interval(x, x)
+
+
+ZERO = _point(np.float64(0.0))
+
+OPERATIONS: dict[str, Callable[..., Interval]] = {
+    "add": lambda x, y: _out(x.lo + y.lo, x.hi + y.hi),
+    "sub": lambda x, y: _out(x.lo - y.hi, x.hi - y.lo),
+    "mul": _mul,
+    "div": lambda x, y: _mul(x, _inv(y)),
+    "neg": _neg,
+    "sq": _sq,
+    "twice": lambda x: Interval(2 * x.lo, 2 * x.hi),
+    "inv": _inv,
+    "fabs": _fabs,
+    "sign": _sign,
+    "sqrt": lambda x: _unless(~(x.hi >= 0), _out(np.sqrt(np.maximum(x.lo, 0.0)), np.sqrt(x.hi))),
+    "fmin": lambda x, y: Interval(np.minimum(x.lo, y.lo), np.minimum(x.hi, y.hi)),
+    "fmax": lambda x, y: Interval(np.maximum(x.lo, y.lo), np.maximum(x.hi, y.hi)),
+    "lt": lambda x, y: _truth(x.hi < y.lo, x.lo >= y.hi),
+    "le": lambda x, y: _truth(x.hi <= y.lo, x.lo > y.hi),
+    "eq": _eq,
+    "ne": lambda x, y: _flip(_eq(x, y)),
+    "not": _not,
+    "and": lambda x, y: OPERATIONS["fmin"](_flip(_not(x)), _flip(_not(y))),
+    "or": lambda x, y: OPERATIONS["fmax"](_flip(_not(x)), _flip(_not(y))),
+    "choose": _choose,
+    "if_else_zero": lambda c, x: _choose(c, x, ZERO),
+    "copysign": _copysign,
+    "sin": _wave(np.sin, np.cos),
+    "cos": _wave(np.cos, np.sin),
+    "tan": _tan,
+    "exp": _rises(np.exp),
+    "log": _rises(np.log, 0.0),
+    "expm1": _rises(np.expm1),
+    "log1p": _rises(np.log1p, -1.0),
+    "asin": _rises(np.arcsin, -1.0, 1.0),
+    "acos": lambda x: _neg(_rises(lambda a: -np.arccos(a), -1.0, 1.0)(x)),
+    "atan": _rises(np.arctan),
+    "sinh": _rises(np.sinh),
+    "cosh": lambda x: _rises(np.cosh)(_fabs(x)),
+    "tanh": _rises(np.tanh),
+    "asinh": _rises(np.arcsinh),
+    "acosh": _rises(np.arccosh, 1.0),
+    "atanh": _rises(np.arctanh, -1.0, 1.0),
+    "erf": _rises(erf),
+    "erfinv": _rises(erfinv, -1.0, 1.0),
+    "floor": lambda x: Interval(np.floor(x.lo), np.floor(x.hi)),
+    "ceil": lambda x: Interval(np.ceil(x.lo), np.ceil(x.hi)),
+    "hypot": lambda x, y: OPERATIONS["sqrt"](OPERATIONS["add"](_sq(x), _sq(y))),
+    "pow": _pow,
+    "constpow": _pow,
+    "atan2": _atan2,
+    "fmod": _fmod,
+    "remainder": _remainder,
+    "jumps": lambda x: _point(np.where(x.lo == x.hi, 0.0, 1.0)),
+    "broken": lambda x: _point(np.ones_like(x.lo)),
+    "cut": lambda x: _point(np.where(x.hi - x.lo < 6.28, 0.0, 1.0)),
+}
+"""Of the operations of an instruction stream, and of those that `stream.ranged` adds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Enclosure:
+    """A function over boxes: each input an `Interval` of shape (size, …boxes); outputs likewise, `jumps` (1, …) last."""
+
+    function: RangedFunction
+
+    def __call__(self, *inputs: Interval) -> list[Interval]:
+        outputs: list[list[Any]] = [[None] * port.size for port in self.function.outputs]
+        value: dict[int, Interval] = {}
+        with np.errstate(all="ignore"):
+            for item in self.function.instructions:
+                if item.op == "input":
+                    box = inputs[item.port or 0]
+                    value[item.out] = Interval(box.lo[item.index], box.hi[item.index])
+                elif item.op == "const":
+                    value[item.out] = _point(np.float64(item.value or 0.0))
+                elif item.op == "output":
+                    outputs[item.port or 0][item.index or 0] = value[item.args[0]]
+                else:
+                    value[item.out] = OPERATIONS[item.op](*(value[arg] for arg in item.args))
+        shape = np.broadcast_shapes(*(np.shape(box.lo)[1:] for box in inputs))
+        spread = lambda parts: np.array([np.broadcast_to(x, shape) for x in parts]).reshape(len(parts), *shape)
+        return [Interval(spread([x.lo for x in port]), spread([x.hi for x in port])) for port in outputs]
+
+
+@remembered
+def enclosure(fn: Fn) -> Enclosure:
+    """The function over intervals."""
+    return Enclosure(ranged(fn, f"{fn.name}_range"))
+
+
+__all__ = ["Enclosure", "Interval", "enclosure"]
