@@ -94,6 +94,7 @@ def finder_text(shapes: Sequence[GuardShape], nz: int, degree: int) -> str:
     place = {int(i): (k, j) for k, shape in enumerate(shapes) for j, i in enumerate(shape.numbers)}
     cases = "\n".join(f"    case {k}: guard_range{k}(r, GUARD_AT[guard], a, b, y, jumps); return;" for k in range(len(shapes)))
     shares = ", ".join("{" + _list([1 / comb(n, min(k, n)) for k in range(degree + 1)]) + "}" for n in range(degree + 1))
+    binomials = ", ".join("{" + _list([float(comb(n, k)) for k in range(degree + 1)]) + "}" for n in range(degree + 1))
     guards = f"""\
 static const int GUARD_SHAPE[] = {{{_list(place[i][0] for i in range(len(place)))}}};
 static const int GUARD_AT[] = {{{_list(place[i][1] for i in range(len(place)))}}};
@@ -109,6 +110,7 @@ static void guard_range(const RootStep *r, int guard, double a, double b, Interv
         *(emit_ranges(shape.fn, f"guard_shape{k}") for k, shape in enumerate(shapes)),
         f"#define ROOT_N {max(len(used), 1)}", f"#define ROOT_USED {len(used)}", f"#define ROOT_DEGREE {degree}",
         f"static const int ROOT_Z[] = {{{_list(used)}}};",
+        f"static const double ROOT_BINOMIAL[][{degree + 1}] = {{{binomials}}};",
         f"static const double ROOT_SHARE[][{degree + 1}] = {{{shares}}};",
         _template("finder.c.in").replace("@guards@", INPUT + guards),
     ])  # fmt: skip
@@ -121,6 +123,7 @@ static void root_input(const RootStep *r, int code, double a, double b, Interval
     if (code == 0) *x = iv_hull(iv_point(r->t + a*r->h), iv_point(r->t + b*r->h)), *xd = iv_point(r->h);
     else if (code > ROOT_USED) *x = iv_point(r->p[code - 1 - ROOT_USED]), *xd = iv_point(0);
     else if (a == 0 && b == 1) *x = r->whole[code - 1], *xd = r->whole_d[code - 1];
+    else if (a == b) root_point(r, code - 1, a, x, xd);
     else root_component(r, code - 1, a, b, x, xd);
 }
 

@@ -6,6 +6,7 @@ vector types)."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,8 +56,8 @@ def pair_text(tableau: Tableau, nz: int) -> dict[str, Any]:
 
 SLOPES_AGREE = 2.0
 """Slopes of stages are those of the dense output within this factor of what they differ from a cubic."""
-LATE = 0.1
-"""Part of a step before which slopes of stages are of a low order."""
+EARLY, LATE = 0.1, 0.99
+"""Parts of a step before which slopes of stages are of a low order, and beyond which they tell as much as the end."""
 
 
 class Sketch(NamedTuple):
@@ -70,20 +71,24 @@ class Sketch(NamedTuple):
 def sketch_of(tableau: Tableau) -> Sketch | None:
     """None where the dense output costs no slopes, or stages tell too little.
 
-    z(θ) less the cubic is θ²(1 − θ)² times a polynomial, found from its slopes at the stages by least squares; the bounds are
-    the largest sums of absolute weights on [0, 1].
+    z(θ) less the cubic is θ²(1 − θ)² times a polynomial, found from its slopes at as many stages as it has coefficients; the
+    bounds are the largest sums of absolute weights on [0, 1], for the stages for which these are least.
     """
     if not len(tableau.C_extra):
         return None
-    P = np.polynomial.Polynomial
+    P, x = np.polynomial.Polynomial, np.linspace(0, 1, 201)
     bubbles = [P([0, 0, 1]) * P([1, -1]) ** 2 * P.basis(j) for j in range(len(tableau.D))]
-    stages = tuple(i for i in range(1, tableau.stages) if LATE <= tableau.C[i] < 1)
-    slopes = np.array([[b.deriv()(tableau.C[i]) for b in bubbles] for i in stages]).reshape(len(stages), len(bubbles))
-    if not len(bubbles) or np.linalg.matrix_rank(slopes) < len(bubbles):
-        return None
-    x, found = np.linspace(0, 1, 401), np.linalg.pinv(slopes)
-    most = lambda table: SLOPES_AGREE * float(np.abs(np.array(table).T @ found).sum(axis=1).max())
-    return Sketch(stages, most([b(x) for b in bubbles]), most([b.deriv()(x) for b in bubbles]))
+    inside = [i for i in range(1, tableau.stages) if EARLY <= tableau.C[i] <= LATE]
+    best: Sketch | None = None
+    for stages in combinations(inside, len(bubbles)):
+        slopes = np.array([[b.deriv()(tableau.C[i]) for b in bubbles] for i in stages])
+        if not bubbles or np.linalg.cond(slopes) > 1e6:
+            continue
+        weights = np.linalg.inv(slopes)
+        most = lambda table: SLOPES_AGREE * float(np.abs(np.array(table).T @ weights).sum(axis=1).max())  # noqa: B023
+        found = Sketch(stages, most([b(x) for b in bubbles]), most([b.deriv()(x) for b in bubbles]))
+        best = found if best is None or found.rate < best.rate else best
+    return best
 
 
 def _combination(coefficients: Array) -> str:
