@@ -98,18 +98,38 @@ static int saddle_multipliers(int m, int rank, double *G, double *b, double *lam
     return saddle_least(m, rank, L, y, lam, B, order);
 }
 
+/* Elimination with row exchanges. `unit` measures velocities by their inertia and rows by the longest of their terms, so that the
+   pivots do not know the units of mass, length and time; see `units` in rows/saddle_points.py. */
 static int saddle_general(int n, int m, const double *M, const double *A, const double *W, const double *r,
                           const double *s, double *x, double *lam, double *K)
 {
     const int N = n + m, stride = N + 1;
+    double *unit = K + N * stride, mean = 0;
+    int massive = 0;
+    for (int i = 0; i < n; i++) if (M[i * n + i] > 0) mean += M[i * n + i], massive++;
+    mean = massive ? mean / massive : 1;
+    for (int i = 0; i < n; i++) unit[i] = 1 / sqrt(M[i * n + i] > 0 ? M[i * n + i] : mean);
+    for (int k = 0; k < m; k++) {
+        double size = 0;
+        for (int j = 0; j < n; j++) size = fmax(size, fabs(A[k * n + j]) * unit[j]);
+        unit[n + k] = size > 0 ? 1 / size : 1;
+    }
     for (int i = 0; i < N; i++) {
         double *row = K + i * stride, size = 0;
         for (int j = 0; j < N; j++) {
             row[j] = i < n ? (j < n ? M[i * n + j] : -W[i * m + j - n]) : (j < n ? A[(i - n) * n + j] : 0);
+            row[j] *= unit[i] * unit[j];
             if (fabs(row[j]) > size) size = fabs(row[j]);
         }
-        row[N] = i < n ? r[i] : s[i - n];
+        row[N] = (i < n ? r[i] : s[i - n]) * unit[i];
         for (int j = 0; j <= N && size > 0; j++) row[j] /= size;
+    }
+    for (int j = 0; j < N; j++) {
+        double size = 0;
+        for (int i = 0; i < N; i++) size = fmax(size, fabs(K[i * stride + j]));
+        if (!(size > 0)) continue;
+        unit[j] /= size;
+        for (int i = 0; i < N; i++) K[i * stride + j] /= size;
     }
     for (int k = 0; k < N; k++) {
         int best = k;
@@ -132,8 +152,8 @@ static int saddle_general(int n, int m, const double *M, const double *A, const 
         for (int j = i + 1; j < N; j++) sum -= K[i * stride + j] * K[j * stride + N];
         K[i * stride + N] = sum / K[i * stride + i];
     }
-    for (int i = 0; i < n; i++) x[i] = K[i * stride + N];
-    for (int k = 0; k < m; k++) lam[k] = K[(n + k) * stride + N];
+    for (int i = 0; i < n; i++) x[i] = K[i * stride + N] * unit[i];
+    for (int k = 0; k < m; k++) lam[k] = K[(n + k) * stride + N] * unit[n + k];
     return 0;
 }
 

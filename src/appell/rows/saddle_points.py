@@ -24,7 +24,7 @@ entry of A c, c_j = M_jj^(−1/2), is the pivot, so that B is at most of order 1
 
     H x_e = Zᵀ(r − M x_p),   H = ZᵀMZ,   Z = [−B; 1],   x_p = [p; 0]            A_dᵀ λ = (M x − r)_d.
 
-A given reaction W ≠ Aᵀ leaves an unsymmetric matrix: elimination with row exchanges.
+A given reaction W ≠ Aᵀ leaves an unsymmetric matrix: elimination with row exchanges, in units of the system itself (`units`).
 
 Its twins on the graph and in generated code are in `normal_form.saddle`; they agree.
 """
@@ -185,15 +185,29 @@ def pivoted_cholesky(G: Array, rank: int) -> tuple[Array, Indices, Status]:
 
 def _solve_general(M: Array, A: Array, W: Array, r: Array, s: Array) -> tuple[Array, Array, Status]:
     n, m = M.shape[0], A.shape[0]
-    K = np.block([[M, -W], [A, np.zeros((m, m))]])
-    K, b = equilibrate(K, np.concatenate([r, s]))
-    with np.errstate(all="ignore"):
-        (factor,) = scipy.linalg.get_lapack_funcs(("getrf",), (K,))
-        lu, pivots, _ = factor(K)  # a zero pivot is answered with a status
-    if not np.abs(np.diag(lu)).min() > PIVOT:
+    unit = units(M, A)
+    K = np.block([[M, -W], [A, np.zeros((m, m))]]) * np.outer(unit, unit)
+    K, b = equilibrate(K, np.concatenate([r, s]) * unit)
+    size = np.abs(K).max(axis=0, initial=0.0)
+    size[size == 0] = 1
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", scipy.linalg.LinAlgWarning)  # a zero pivot is answered with a status
+        lu, pivots = scipy.linalg.lu_factor(K / size, check_finite=False)
+    if not np.abs(np.diag(lu)).min(initial=1.0) > PIVOT:
         return np.full(n, np.nan), np.full(m, np.nan), Status.SINGULAR
-    x = scipy.linalg.lu_solve((lu, pivots), b)
+    x = scipy.linalg.lu_solve((lu, pivots), b) * unit / size
     return x[:n], x[n:], Status.OK
+
+
+def units(M: Array, A: Array) -> Array:
+    """Measures of x and λ, (n + m,), that make the saddle point free of units: velocities by their inertia (those without any by
+    the mean of the others), rows by the longest of their terms. With u of them, u_i K_ij u_j is a number."""
+    inertia = np.diag(M)
+    massive = inertia > 0
+    mean = inertia[massive].mean() if massive.any() else 1.0
+    by_inertia = 1 / np.sqrt(np.where(massive, inertia, mean))
+    longest = np.abs(A * by_inertia).max(axis=1, initial=0.0)
+    return np.concatenate([by_inertia, 1 / np.where(longest > 0, longest, 1.0)])
 
 
 def equilibrate(K: Array, b: Array) -> tuple[Array, Array]:
