@@ -7,7 +7,8 @@
 A row that does not act is kept in the saddle point as a dummy: (1 − act) y = 0 with y = (1 − act) λ, so that its multiplier is
 zero and one compiled function serves all modes. σ is the sign of Λ_N and u the direction of slip: of one part a sign, of a pair
 s/|s|, or a given direction where slip begins. Besides v̇ the flow integrates what guards read, reactions, bounds and rates of
-distances, so that the step control follows them where nothing moves: a block that sticks while its load grows.
+distances, so that the step control follows them where nothing moves: a block that sticks while its load grows. Forces are read as
+the accelerations that they give to their rows alone, λ Σ J²/M, so that one `atol` of rates serves them whatever the masses are.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 from appell.friction.layout import Layout
 from appell.friction.pieces import TINY, Forces, ModeNumbers, Rubbing, Slips
 from appell.graph import Fn, make_fn
-from appell.graph.algebra import Value, block_matrix, column, diagonal, largest, substitute, symbols, take, zeros
+from appell.graph.algebra import Value, block_matrix, column, diagonal, largest, substitute, symbols, take, where, zeros
 from appell.graph.sizes import sizes
 from appell.model import System
 from appell.normal_form import NormalForm
@@ -51,7 +52,7 @@ class FrictionFlow:
     def blocks(self) -> Blocks:
         """The saddle point of all modes."""
         form, own, mode, W, r = self.form, self.own, self.mode, Value(self.given.W), self.given.r
-        J = column(form["A"], form["g_v"], self.slips.D)
+        J = self._rows
         for i, one in enumerate(self.rubbing):
             push = self.given.W[:, own.own_rows(i)] @ one.u
             if (row := own.normals[i]) is None:
@@ -60,6 +61,20 @@ class FrictionFlow:
                 W[:, row] -= mode.slide[i] * mode.sign[i] * one.moving * push
         gamma = column(form["a0"], form["g_dd0"], self.slips.gamma)
         return _with_dummies(form["M"], J, W, r, -gamma, mode.act)
+
+    @cached_property
+    def given_by_unit_force(self) -> Value:
+        """Σ J²/M of each row, (rows,): its acceleration by a unit force, velocities without inertia having the mean one."""
+        M, J = self.form["M"], self._rows
+        inertia = [M[i, i] for i in range(self.form.nv)]
+        mean = sum(inertia, Value(0)) / self.form.nv
+        answers = column(*(1 / where(one > 0, one, mean) for one in inertia))
+        return (J * J) @ answers
+
+    @property
+    def _rows(self) -> Value:
+        """J = (A; n; D), (rows, nv)."""
+        return column(self.form["A"], self.form["g_v"], self.slips.D)
 
     def rubbed(self, lam: Value) -> Value:
         """λ of the frictions, (parts,)."""
@@ -86,7 +101,9 @@ class FrictionFlow:
         parts = [own.columns(i) for i in range(own.count)]
         lost = sum((-mode.slide[i] * rub[k].T @ self.slips.s[k] for i, k in enumerate(parts)), Value(0))
         open_ = column(zeros(own.m), form["g_d"], zeros(sum(own.parts)))
-        watch = column(lam + (1 - mode.act) * open_, *(one.bound(lam, static=True) for one in self.rubbing))
+        given = self.given_by_unit_force
+        holds = (given[own.own_rows(i)[0]] * one.bound(lam, static=True) for i, one in enumerate(self.rubbing))
+        watch = column(given * lam + (1 - mode.act) * open_, *holds)
         return {"zd": (column(form["qd"], a, watch, lost, power), (self.state.size,))}
 
     def seen(self, x: Value, lam: Value) -> dict[str, Shaped]:

@@ -27,15 +27,35 @@ KEPT = 4
 """Problems that are remembered."""
 SMALL = 1e-2
 """Share of the largest accelerations so far that is the size of those at an instant where they vanish."""
+TINY = 1e-300
+"""An energy above zero where there is none."""
 AT_REST = 1e-11
 """Share of its terms below which a slip is none."""
+
+
+def tolerances(loop: FrictionLoop, task: Task) -> Array:
+    """atol (nz,) with that of the energies which the state carries: what atol of q and of v make of forces and momenta,
+
+        Σ √(E M_ii) atol_q + M_ii |v_i| atol_v,  J        E: the square of the accelerations in the kinetic metric
+    """
+    nq, nv, atol = loop.form.nq, loop.form.nv, np.array(task.atol, dtype=float)
+    q, v = task.z0[:nq].copy(), task.z0[nq : nq + nv].copy()
+    problem, out = loop.functions.problem(task.t0, q, v, task.p)
+    if not all(np.isfinite(x).all() for x in out.values()):
+        return atol  # the run says so itself
+    inertia, of_q, of_v = np.maximum(np.diag(problem.M), 0.0), atol[:nq], atol[nq : nq + nv]
+    of_q = of_q if nq == nv else np.full(nv, of_q.min())
+    energy = np.sqrt(problem.scale[2] * inertia) @ of_q + (inertia * np.abs(v)) @ of_v
+    atol[-2:] = max(float(energy), TINY)
+    return atol
 
 
 class Place:
     """One run: the mode that it is in, and the trace of all modes."""
 
     def __init__(self, loop: FrictionLoop, task: Task, trace: Trace):
-        self.loop, self.task, self.trace = loop, task, trace
+        self.loop, self.trace = loop, trace
+        self.task = replace(task, atol=tolerances(loop, task))
         self.own, self.form = loop.functions.layout, loop.form
         self.names = [fr.name for fr in loop.system.frictions]
         self.p = task.p

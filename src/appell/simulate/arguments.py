@@ -52,10 +52,15 @@ def count(value: Any, name: str) -> int:
     return int(min(result, 2.0**62))
 
 
-def fitting(atol: Any, nz: int) -> Any:
-    """A tolerance with as many entries as the state has, or one."""
-    if np.ndim(atol) and len(atol) not in (1, nz):
-        raise ModelError(f"atol= has {len(atol)} entries, and the state has {nz}: give one, or as many")
+def fitting(atol: Any, nz: int, state: int | None = None) -> Any:
+    """A tolerance with as many entries as z has, or one.
+
+    state: entries of (q, v), nz by default; what z carries besides, work among it, has the least of their tolerances."""
+    state = nz if state is None else state
+    if np.ndim(atol) and len(atol) not in (1, nz, state):
+        raise ModelError(f"atol= has {len(atol)} entries, and the state (q, v) has {state}: give one, or as many")
+    if np.ndim(atol) and len(atol) == state < nz:
+        return np.append(atol, np.full(nz - state, np.min(atol)))
     return atol
 
 

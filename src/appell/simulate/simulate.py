@@ -94,7 +94,7 @@ def simulate(
         one that is further off raises `ConstraintError`.
     until, since: end and beginning, s. Backwards is allowed.
     parameters: symbol → value; of a prescribed function an expression in t, a table (times, values) or a function of t.
-    rtol, atol: tolerances of the step control.
+    rtol, atol: tolerances of the step control; atol one number, or one for each coordinate and velocity, (nq + nv,), in its unit.
     method: "dop853" (order 8), "dopri5" (order 5), "taylor" (series of order 16, for small analytic systems), "cvodes" or
         "idas" (stiff), or "auto".
     times: times to return, (k,), s; the steps themselves by default.
@@ -142,7 +142,7 @@ def simulate(
         loop = loop.ranked(sizes) if isinstance(loop, BreakLoop) else RankedLoop(loop, run.form, flow, sizes)
     z0 = _pack(run, flow, pseudo, t0, q, v)
     task = Task(
-        t0=t0, z0=z0, t_end=t1, p=run.p, rtol=rtol, atol=fitting(atol, len(z0)),
+        t0=t0, z0=z0, t_end=t1, p=run.p, rtol=rtol, atol=fitting(atol, len(z0), flow.nq + flow.nu),
         times=times_between(times, t0, t1), max_step=max_step, max_steps=max_steps,
         keep_steps=times is None or (run.form.m > 0 and not (guarded and not model.unilateral)),
         fixed_step=fixed(step, chosen),
