@@ -6,9 +6,9 @@
 
 A row that does not act is kept in the saddle point as a dummy: (1 − act) y = 0 with y = (1 − act) λ, so that its multiplier is
 zero and one compiled function serves all modes. σ is the sign of Λ_N and u the direction of slip: of one part a sign, of a pair
-s/|s|, or a given direction where slip begins. Besides v̇ the flow integrates what guards read, reactions, bounds and rates of
-distances, so that the step control follows them where nothing moves: a block that sticks while its load grows. Forces are read as
-the accelerations that they give to their rows alone, λ Σ J²/M, so that one `atol` of rates serves them whatever the masses are.
+s/|s|, or a given direction where slip begins. Besides v̇ the flow integrates what guards read, so that the step control follows
+it where nothing moves, a block that sticks while its load grows: reactions and bounds as the accelerations that they give to
+their rows alone, λ Σ J²/M, and g̈ of open faces. All of them are rates then, with the `atol` of velocities, whatever the units.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class FrictionFlow:
         power += self.given.power(form, rows, v)
         parts = [own.columns(i) for i in range(own.count)]
         lost = sum((-mode.slide[i] * rub[k].T @ self.slips.s[k] for i, k in enumerate(parts)), Value(0))
-        open_ = column(zeros(own.m), form["g_d"], zeros(sum(own.parts)))
+        open_ = column(zeros(own.m), form["g_v"] @ a + form["g_dd0"], zeros(sum(own.parts)))
         given = self.given_by_unit_force
         holds = (given[own.own_rows(i)[0]] * one.bound(lam, static=True) for i, one in enumerate(self.rubbing))
         watch = column(given * lam + (1 - mode.act) * open_, *holds)

@@ -20,6 +20,13 @@ from appell.rows import response
 Array = NDArray[np.float64]
 
 PIVOTS = 2000
+"""Exchanges after which the method is given up."""
+SLIDES = 1e-9
+"""Share of the size of its row above which a slip begins."""
+ENTRY = 1e-11
+"""An entry of the tableau below this, of a problem without units, is no pivot."""
+LEVEL = 1e-13
+"""Ratios of the tableau that differ by less are equal."""
 
 
 def proposed(
@@ -53,17 +60,20 @@ def proposed(
         [-G[t, n], -G[t, t], G[t, t], eye],
         [bound, -eye, -eye, 0 * eye],
     ])  # fmt: skip
-    z = lemke(M, np.concatenate([c[n], c[t], -c[t], limit]))
+    force, rate = (size[rows] for size in problem.scale[:2])
+    of_z, of_w = (np.concatenate([x[n], x[t], x[t], y[t]]) for x, y in ((force, rate), (rate, force)))
+    z = lemke(M * np.outer(1 / of_w, of_z), np.concatenate([c[n], c[t], -c[t], limit]) / of_w)  # a problem without units
     if z is None:
         return None
+    z = z * of_z
     pushes = z[n] * np.sqrt(np.abs(np.diag(G)[n]))
     closed = tuple(f for f, push in zip(faces, pushes, strict=True) if push > 1e-10 * pushes.max(initial=0.0))
-    speeds, size = z[nf + 2 * nr :], np.abs(c).max(initial=0.0)
+    speeds = z[nf + 2 * nr :] / rate[t]
     ways = np.sign(z[nf + nr : nf + 2 * nr] - z[nf : nf + nr])  # against the force
 
     def decided(i: int) -> Rub:
         k = list(resting).index(i)
-        return Rub(SLIP, (float(ways[k]),)) if speeds[k] > 1e-9 * size and ways[k] else Rub(STICK)
+        return Rub(SLIP, (float(ways[k]),)) if speeds[k] > SLIDES and ways[k] else Rub(STICK)
 
     return chosen(own, closed, slipping, decided)
 
@@ -88,10 +98,10 @@ def lemke(M: Array, q: Array) -> Array | None:
             return np.maximum(z[k : 2 * k], 0.0)
         entering = leaving + k if leaving < k else leaving - k
         column = T[:, entering]
-        ratios = np.where(column > 1e-11, T[:, -1] / np.where(column > 1e-11, column, 1.0), np.inf)
+        ratios = np.where(column > ENTRY, T[:, -1] / np.where(column > ENTRY, column, 1.0), np.inf)
         if not np.isfinite(ratios).any():
             return None
-        ties = np.flatnonzero(ratios <= ratios.min() + 1e-13 * (1 + abs(ratios.min())))
+        ties = np.flatnonzero(ratios <= ratios.min() + LEVEL * (1 + abs(ratios.min())))
         row = next((int(i) for i in ties if basis[i] == 2 * k), int(ties[0]))
     return None
 

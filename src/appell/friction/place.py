@@ -34,9 +34,10 @@ AT_REST = 1e-11
 
 
 def tolerances(loop: FrictionLoop, task: Task) -> Array:
-    """atol (nz,) with that of the energies which the state carries: what atol of q and of v make of forces and momenta,
+    """atol (nz,), that of q and v as it is, and what follows from it for what else the state carries:
 
-        Σ √(E M_ii) atol_q + M_ii |v_i| atol_v,  J        E: the square of the accelerations in the kinetic metric
+        watched     |J| atol_v                                     rates of rows, see `FrictionFlow`
+        energies    Σ √(E M_ii) atol_q + M_ii |v_i| atol_v,  J     E: the square of the accelerations in the kinetic metric
     """
     nq, nv, atol = loop.form.nq, loop.form.nv, np.array(task.atol, dtype=float)
     q, v = task.z0[:nq].copy(), task.z0[nq : nq + nv].copy()
@@ -46,7 +47,9 @@ def tolerances(loop: FrictionLoop, task: Task) -> Array:
     inertia, of_q, of_v = np.maximum(np.diag(problem.M), 0.0), atol[:nq], atol[nq : nq + nv]
     of_q = of_q if nq == nv else np.full(nv, of_q.min())
     energy = np.sqrt(problem.scale[2] * inertia) @ of_q + (inertia * np.abs(v)) @ of_v
-    atol[-2:] = max(float(energy), TINY)
+    own, rows = loop.functions.layout, np.abs(problem.J) @ of_v
+    rows = np.where(rows > 0, rows, of_v.min())
+    atol[nq + nv :] = [*rows, *(rows[own.own_rows(i)[0]] for i in range(own.count)), *[max(float(energy), TINY)] * 2]
     return atol
 
 

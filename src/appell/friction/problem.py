@@ -96,7 +96,7 @@ class Problem:
         inertia = np.where(np.diag(self.M) > 0, np.diag(self.M), np.inf)
         G = np.maximum(np.abs(np.diag(compliance)), 1e-9 * (self.J**2 @ (1 / inertia)))
         G[:m] = np.maximum(G[:m], self.J[:m] ** 2 @ (1 / inertia))
-        G = np.where(G > 0, G, 1.0)
+        G = np.where(G > 0, G, G.max(initial=0.0) or 1.0)  # a row that nothing moves is measured by the others
         limits = [self.mu_static[i] ** 2 * G[row] for i, n in enumerate(self.own.normals) if n is None
                   for row in self.own.own_rows(i)]  # fmt: skip
         E = max(float(np.max(terms**2 / G, initial=0.0)), max(limits, default=0.0), self.least, 1e-300)

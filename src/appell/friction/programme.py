@@ -37,7 +37,9 @@ def matters(problem: Problem, answer: Answer) -> bool:
 
 def borne(problem: Problem, answer: Answer, resting: Sequence[int], faces: Sequence[int], tolerance: float) -> Answer:
     """The answer with reactions as deep inside all cones as there are, and its slack."""
-    own, mode, (_, row_size, _) = problem.own, answer.mode, problem.scale
+    own, mode, (force_size, row_size, _) = problem.own, answer.mode, problem.scale
+    largest = np.abs(answer.free / force_size[:, None]).max(axis=0, initial=0.0)
+    answer = replace(answer, free=answer.free / np.where(largest > 0, largest, 1.0))  # steps of k as large as the forces
     bilateral = sorted({n for i, n in enumerate(own.normals) if n is not None and n < own.m and mode.rubs[i].state == STICK})
     found: list[tuple[Deepest, list[int]]] = []
     for signs in product((1, -1), repeat=len(bilateral)):

@@ -190,9 +190,9 @@ def _solve_general(M: Array, A: Array, W: Array, r: Array, s: Array) -> tuple[Ar
     K, b = equilibrate(K, np.concatenate([r, s]) * unit)
     size = np.abs(K).max(axis=0, initial=0.0)
     size[size == 0] = 1
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", scipy.linalg.LinAlgWarning)  # a zero pivot is answered with a status
-        lu, pivots = scipy.linalg.lu_factor(K / size, check_finite=False)
+    with np.errstate(all="ignore"):
+        (factor,) = scipy.linalg.get_lapack_funcs(("getrf",), (K,))
+        lu, pivots, _ = factor(K / size)  # a zero pivot is answered with a status
     if not np.abs(np.diag(lu)).min(initial=1.0) > PIVOT:
         return np.full(n, np.nan), np.full(m, np.nan), Status.SINGULAR
     x = scipy.linalg.lu_solve((lu, pivots), b) * unit / size
@@ -200,8 +200,8 @@ def _solve_general(M: Array, A: Array, W: Array, r: Array, s: Array) -> tuple[Ar
 
 
 def units(M: Array, A: Array) -> Array:
-    """Measures of x and λ, (n + m,), that make the saddle point free of units: velocities by their inertia (those without any by
-    the mean of the others), rows by the longest of their terms. With u of them, u_i K_ij u_j is a number."""
+    """Measures u of x and λ, (n + m,), with which u_i K_ij u_j are numbers without units: velocities by their inertia (those
+    without any by the mean of the others), rows by the longest of their terms."""
     inertia = np.diag(M)
     massive = inertia > 0
     mean = inertia[massive].mean() if massive.any() else 1.0

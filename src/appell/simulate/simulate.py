@@ -94,7 +94,7 @@ def simulate(
         one that is further off raises `ConstraintError`.
     until, since: end and beginning, s. Backwards is allowed.
     parameters: symbol → value; of a prescribed function an expression in t, a table (times, values) or a function of t.
-    rtol, atol: tolerances of the step control; atol one number, or one for each coordinate and velocity, (nq + nv,), in its unit.
+    rtol, atol: tolerances of the step control; atol one number, or one for each coordinate and velocity, (nq + nv,).
     method: "dop853" (order 8), "dopri5" (order 5), "taylor" (series of order 16, for small analytic systems), "cvodes" or
         "idas" (stiff), or "auto".
     times: times to return, (k,), s; the steps themselves by default.
