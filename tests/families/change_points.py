@@ -1,0 +1,78 @@
+"""Through change points the tolerance is kept: linkages in angles against the same motions in minimal coordinates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sympy import cos, sin
+from tests.families.family import family
+
+import appell as ap
+
+
+class Seen:
+    """The draws of the member that was seen: cranks 1 and 0.7, grounds 2 and 1, masses 1."""
+
+    def __init__(self):
+        self.draws = iter([1.0, 2.0, np.ones(3), 0.7, 1.0, np.ones(3), 1.0, np.array([1.2, 1.5]), np.array([2.0, 2.0])])
+
+    def uniform(self, low: float, high: float, count: int = 1) -> Any:
+        return next(self.draws)
+
+    def choice(self, values: Any) -> Any:
+        return -1
+
+
+def parallelograms(rng: Any, count: int, gravity: float) -> tuple[ap.System, ap.System, dict, dict]:
+    """(linkages in three angles each, the same in one angle each, their starts), coupled by springs between the cranks."""
+    q: list[Any] = []
+    rows: list[Any] = []
+    kinetic: Any = 0
+    potential: Any = 0
+    cranks = ap.coordinates([f"u{i}" for i in range(count)])
+    cranks = cranks if isinstance(cranks, tuple) else (cranks,)
+    flat: dict[Any, Any] = {}
+    for i in range(count):
+        a, b, c = ap.coordinates(f"a{i} b{i} c{i}")
+        crank, ground, m = rng.uniform(0.6, 1.4), rng.uniform(1.5, 2.5), rng.uniform(0.5, 2.0, 3)
+        q += [a, b, c]
+        rows += [crank * cos(a) + ground * cos(b) - ground - crank * cos(c), crank * sin(a) + ground * sin(b) - crank * sin(c)]
+        centres = [
+            (crank * cos(a) / 2, crank * sin(a) / 2),
+            (crank * cos(a) + ground * cos(b) / 2, crank * sin(a) + ground * sin(b) / 2),
+            (ground + crank * cos(c) / 2, crank * sin(c) / 2),
+        ]
+        for mass, (x, y) in zip(m, centres, strict=True):
+            kinetic += mass * (ap.total_derivative(x) ** 2 + ap.total_derivative(y) ** 2) / 2
+            potential += mass * gravity * y
+        kinetic += (m[0] * a.d**2 + m[1] * b.d**2 + m[2] * c.d**2) / 12
+        flat |= {a: cranks[i], b: 0, c: cranks[i], a.d: cranks[i].d, b.d: 0, c.d: cranks[i].d}
+    stiff = rng.uniform(0.2, 1.0)
+    potential += sum(stiff * (q[3 * i] - q[3 * i + 3]) ** 2 / 2 for i in range(count - 1))
+    angles = rng.uniform(0.9, 1.6, count)
+    rates = rng.choice([-1, 1]) * rng.uniform(1.0, 4.0, count)
+    whole, start = ap.System(q, kinetic, potential, constraints=rows), {}
+    for i in range(count):
+        start |= {q[3 * i]: angles[i], q[3 * i + 2]: angles[i], q[3 * i].d: rates[i], q[3 * i + 2].d: rates[i]}
+    single = ap.System(list(cranks), kinetic.xreplace(flat), potential.xreplace(flat))
+    minimal = {u: x for u, x in zip(cranks, angles, strict=True)} | {u.d: x for u, x in zip(cranks, rates, strict=True)}
+    return whole, single, start, minimal
+
+
+@family(sample=(3, 9))
+def order_kept(seed: int) -> None:
+    """Two parallelograms, 20 s at rtol 1e-10: the error is that of the motion in minimal coordinates at the same tolerance."""
+    rng = np.random.default_rng(seed) if seed else Seen()
+    count, gravity = (2, 2, 1, 3)[seed % 4], (9.81, 3.0, 0.0)[seed % 3]
+    rtol, backend, until = (1e-10, 1e-8, 1e-10)[seed % 3], ("auto", "vm")[seed % 2], 20.0 if seed % 2 == 0 else 5.0
+    whole, single, start, minimal = parallelograms(rng, count, gravity)
+    times = np.linspace(0, until, 41)
+    exact = ap.simulate(single, minimal, until, times=times, rtol=1e-14, atol=1e-15, method="taylor")
+    plain = ap.simulate(single, minimal, until, times=times, rtol=rtol, atol=rtol / 100, method="dop853")
+    motion = ap.simulate(whole, start, until, times=times, rtol=rtol, atol=rtol / 100, backend=backend)
+    error = np.abs(motion.q[:, ::3] - exact.q).max()
+    usual = np.abs(plain.q - exact.q).max()
+    assert motion.ok, motion.message
+    assert sum(note.kind == "change point" for note in motion.notes) >= 3
+    assert error < 4 * usual + 10 * rtol, (error, usual)
