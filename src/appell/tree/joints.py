@@ -21,10 +21,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from appell.errors import ModelError
 from appell.graph.scalar import Scalar, cos, sin
 from appell.rows import rank
+from appell.tree import groups
 from appell.tree.inertia import Inertia
 from appell.tree.spatial import Attitude, Matrix, Six, Slide, Step, Turn
 from appell.tree.subspace import Subspace, constant_subspace, derived_subspace, word_of
@@ -32,6 +34,7 @@ from appell.tree.subspace import Subspace, constant_subspace, derived_subspace, 
 Rate = Callable[[Sequence[Scalar], Sequence[Scalar]], list[Scalar]]
 StepsOf = Callable[[Sequence[Scalar]], tuple[Step, ...]]
 Passed = Callable[[Inertia], Inertia]
+Moved = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
 
 
 def rotation_of(quaternion: Sequence[Scalar]) -> Matrix:
@@ -104,6 +107,8 @@ class JointKind:
         by default S follows from steps and rate.
     names: of coordinates and velocities; `name` or `name_1`, `name_2` … by default.
     passed: what of the successor's inertia may be booked on the predecessor.
+    moved, between: (q, w) → where the constant velocity w leads in unit time, and (q0, q1) → the w that leads from q0 to q1,
+        arrays with leading axes (`groups`); q + w and q1 − q0 where q̇ = v.
     axial: whether `Joint(axis=…)` directs its z.
     urdf: its type in URDF files, "" if they do not know it.
     """
@@ -115,6 +120,8 @@ class JointKind:
     axes: tuple[int, ...] | None = None
     names: Names | None = None
     passed: Passed = nothing
+    moved: Moved | None = None
+    between: Moved | None = None
     axial: bool = True
     urdf: str = ""
 
@@ -148,6 +155,15 @@ class JointKind:
     def slide(self) -> bool:
         """Whether it is a slide along z by q: its frame may be anywhere."""
         return self.nq == 1 and self.rate is same_rate and self.subspace.axes == (5,)
+
+    @property
+    def group(self) -> tuple[Moved, Moved]:
+        """`moved` and `between`, or those of a line."""
+        if self.moved is not None and self.between is not None:
+            return self.moved, self.between
+        if self.rate is not same_rate:
+            raise ModelError(f"joints of the kind '{self.name}' have no moved= and between=: no ways lead between places")
+        return groups.add, groups.subtract
 
     @property
     def free(self) -> bool:
@@ -200,22 +216,24 @@ _UNIT = (0.0, 0.0, 0.0, 1.0)
 _HINGE = {"steps": lambda q: (turn_z(q[0]),), "axes": (2,), "passed": _hinge_passed}
 TABLE = (
     JointKind("revolute", **_HINGE, urdf="revolute"),
-    JointKind("continuous", **_HINGE, urdf="continuous"),
+    JointKind("continuous", **_HINGE, moved=groups.add, between=groups.around, urdf="continuous"),
     JointKind(
         "prismatic", lambda q: (Slide(2, q[0]),), axes=(5,), urdf="prismatic",
         passed=lambda body: Inertia(0.0, 0 * body.h, body.P),  # the whole second moment: both sides turn alike
     ),
     JointKind(
         "planar", _planar_steps, (0.0, 0.0, 0.0), _planar_rate, axes=(3, 4, 2), urdf="planar",
+        moved=groups.move_in_plane, between=groups.plane_between,
         names=Names(("x_{}", "y_{}", "{}"), ("v_{}_x", "v_{}_y", "")),
     ),
     JointKind(
         "spherical", lambda q: (Attitude(rotation_of(q)),), _UNIT, quaternion_rate, axes=(0, 1, 2), axial=False,
-        names=Names((), (), quaternion=True), passed=lambda body: Inertia(body.m, 0 * body.h, 0 * body.P),
+        moved=groups.turn, between=groups.turn_between, names=Names((), (), quaternion=True),
+        passed=lambda body: Inertia(body.m, 0 * body.h, 0 * body.P),
     ),
     JointKind(
         "floating", _floating_steps, (0.0, 0.0, 0.0, *_UNIT), _floating_rate, axes=(3, 4, 5, 0, 1, 2), axial=False,
-        urdf="floating",
+        urdf="floating", moved=groups.move, between=groups.move_between,
         names=Names(("x_{}", "y_{}", "z_{}"), ("v_{}_x", "v_{}_y", "v_{}_z"), quaternion=True, alone=("x", "y", "z")),
     ),
     JointKind("fixed", lambda q: (), (), axes=(), passed=lambda body: body, axial=False, urdf="fixed"),

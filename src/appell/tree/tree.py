@@ -22,6 +22,7 @@ from appell.tree.actuators import inputs, stops
 from appell.tree.algorithms import immovable
 from appell.tree.answers import LARGE, answer, answered, ready
 from appell.tree.branches import Branches
+from appell.tree.configuration import ConfigurationSpace
 from appell.tree.description import WORLD, Frame, Joint, Limits, Skeleton, skeleton
 from appell.tree.equations import GolubevEquations, bodies_of, equations
 from appell.tree.frame_symbols import FrameSymbols
@@ -39,7 +40,7 @@ Array = NDArray[np.float64]
 GRAVITY = (0.0, 0.0, -9.81)
 
 
-class Tree(Described):
+class Tree(ConfigurationSpace, Described):
     """M(q) v̇ + h(q, v) = τ for rigid bodies joined into a tree.
 
     Conventions are Pinocchio's: a floating joint has q = [x y z qx qy qz qw] and v = [linear, angular] on the axes of
@@ -123,16 +124,6 @@ class Tree(Described):
         """Frames by name: every joint and every link; "joint NAME", "link NAME" where two places share the name."""
         return dict(self._skeleton.frames)
 
-    @property
-    def nq(self) -> int:
-        """Length of q."""
-        return self._skeleton.nq
-
-    @property
-    def nv(self) -> int:
-        """Length of v, tau and a."""
-        return self._skeleton.nv
-
     @cached_property
     def _symbols(self) -> tuple[JointSymbols, ...]:
         """Coordinates and velocities of every node, for `system(…)`."""
@@ -143,11 +134,6 @@ class Tree(Described):
         """Of all that moves, kg."""
         self._refuse_symbols("its mass needs")
         return float(sum(node.inertia.m for node in self.nodes))
-
-    @cached_property
-    def neutral(self) -> Array:
-        """q at which every joint's two frames agree, (nq,)."""
-        return np.array([x for node in self.nodes for x in node.kind.neutral])
 
     @cached_property
     def layout(self) -> Layout:

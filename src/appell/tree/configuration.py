@@ -1,0 +1,223 @@
+"""The configurations of a tree as a space: random ones, ways between them, distances, names, and other libraries' vectors.
+
+    integrate(q, w) = q exp(w)        difference(q0, q1) = log(q0⁻¹ q1)        integrate(q0, difference(q0, q1)) = q1
+
+joint by joint (`JointKind.group`): angles and lengths add, unit quaternions and floating bases move along constant twists, as
+in Pinocchio. Every function takes one configuration (nq,) or a batch with the batch first.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from appell.errors import ModelError
+from appell.reading import finite, reals, shown
+from appell.spelling import did_you_mean
+from appell.tree.description import Limits
+from appell.tree.frames import Node, size_of
+
+Array = NDArray[np.float64]
+
+
+class ConfigurationSpace:
+    """What can be said of q and v alone."""
+
+    name: str
+
+    @property
+    @abstractmethod
+    def nodes(self) -> tuple[Node, ...]:
+        """The joints that move, in the order of q and v: `name`, `kind`, and `iq`, `iv` where their entries begin."""
+
+    @property
+    @abstractmethod
+    def limits(self) -> dict[str, Limits]:
+        """What the joints are built for, of those that say it."""
+
+    @property
+    def nq(self) -> int:
+        """Length of q."""
+        return sum(node.kind.nq for node in self.nodes)
+
+    @property
+    def nv(self) -> int:
+        """Length of v, tau and a."""
+        return sum(node.kind.nv for node in self.nodes)
+
+    @cached_property
+    def neutral(self) -> Array:
+        """q at which every joint's two frames agree, (nq,)."""
+        return np.array([x for node in self.nodes for x in node.kind.neutral])
+
+    # --- names -------------------------------------------------------------------------------------------------------
+
+    def indices(self, joint: str) -> tuple[slice, slice]:
+        """Where the entries of a joint stand in q and in v."""
+        node = self._node(joint)
+        return slice(node.iq, node.iq + node.kind.nq), slice(node.iv, node.iv + node.kind.nv)
+
+    def configuration(self, values: Mapping[str, Any]) -> Array:
+        """q (nq,) from joint → value, or values where the joint has several; joints that are not named are neutral."""
+        if not isinstance(values, Mapping):
+            raise ModelError(f"a configuration is given as {{joint: value, …}}, not as {shown(values)}")
+        q = self.neutral.copy()
+        for joint, value in values.items():
+            node = self._node(joint)
+            given = np.atleast_1d(reals(value, f"the value of joint '{joint}'"))
+            if given.shape != (node.kind.nq,) or not np.isfinite(given).all():
+                raise ModelError(f"joint '{joint}' has {node.kind.nq} coordinates, finite numbers; not {shown(value)}")
+            q[node.iq : node.iq + node.kind.nq] = given
+        return q
+
+    def named(self, q: ArrayLike) -> dict[str, Any]:
+        """joint → value, or (n,) where the joint has several; of one configuration."""
+        q = self._states(q, "q", self.nq)
+        if q.ndim != 1:
+            raise ModelError("named takes one configuration, (nq,)")
+        parts = {node.name: q[node.iq : node.iq + node.kind.nq] for node in self.nodes}
+        return {name: float(part[0]) if len(part) == 1 else part.copy() for name, part in parts.items()}
+
+    def _node(self, joint: Any) -> Node:
+        found = [node for node in self.nodes if node.name == joint]
+        if not found:
+            names = [node.name for node in self.nodes]
+            hint = did_you_mean(joint, names)
+            raise ModelError(f"{self.name} has no joint {shown(joint)} that moves; it has {', '.join(names)}{hint}")
+        return found[0]
+
+    def _states(self, values: ArrayLike, what: str, length: int) -> Array:
+        array = reals(values, what)
+        if array.ndim < 1 or array.shape[-1] != length:
+            raise ModelError(f"{what} of {self.name} has the shape ({length},) or (batch, {length}), not {array.shape}")
+        return array
+
+    # --- the space ---------------------------------------------------------------------------------------------------
+
+    def random(self, rng: Any = None, count: int | None = None) -> Array:
+        """Random configurations within the limits of the joints, (nq,) or (count, nq).
+
+        Angles without limits are drawn from (−π, π), lengths without limits within the size of the tree, unit quaternions
+        evenly over all rotations. rng: a `numpy.random.Generator`, or a seed.
+        """
+        rng = np.random.default_rng(rng)
+        batch = () if count is None else (int(finite(count, "count=")),)
+        q = np.empty((*batch, self.nq))
+        size = size_of(self.nodes)
+        for node in self.nodes:
+            where = slice(node.iq, node.iq + node.kind.nq)
+            limit = self.limits.get(node.name, Limits())
+            plain = node.kind.nq - 4 * node.kind.called.quaternion
+            for k in range(plain):
+                reach = size if k in node.kind.lengths else np.pi
+                low, high = (limit.lower, limit.upper) if node.kind.nq == 1 else (-np.inf, np.inf)
+                low = low if np.isfinite(low) else min(-reach, high - reach)
+                high = high if np.isfinite(high) else max(reach, low + reach)
+                if low > high:
+                    raise ModelError(f"joint '{node.name}' has the limits {low:g} and {high:g}, which leave it no place")
+                q[..., node.iq + k] = rng.uniform(low, high, batch)
+            if node.kind.called.quaternion:
+                four = rng.normal(size=(*batch, 4))
+                q[..., where][..., plain:] = four / np.linalg.norm(four, axis=-1, keepdims=True)
+        return q
+
+    def integrate(self, q: ArrayLike, w: ArrayLike) -> Array:
+        """Where the constant velocity w (nv,) leads from q in unit time, (nq,)."""
+        q, w = self._states(q, "q", self.nq), self._states(w, "the velocity", self.nv)
+        parts = [node.kind.group[0](*self._own(node, q, w)) for node in self.nodes]
+        return _joined(parts, np.broadcast_shapes(q.shape[:-1], w.shape[:-1]))
+
+    def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
+        """The velocity (nv,) that leads from q0 to q1 in unit time; by the shorter turn where there are two."""
+        q0, q1 = self._states(q0, "q0", self.nq), self._states(q1, "q1", self.nq)
+        parts = [
+            node.kind.group[1](*(q[..., node.iq : node.iq + node.kind.nq] for q in (q0, q1))) for node in self.nodes
+        ]
+        return _joined(parts, np.broadcast_shapes(q0.shape[:-1], q1.shape[:-1]))
+
+    def distance(self, q0: ArrayLike, q1: ArrayLike) -> Any:
+        """The length of `difference`: radians and metres together, as in Pinocchio."""
+        return np.linalg.norm(self.difference(q0, q1), axis=-1)[()]
+
+    def interpolate(self, q0: ArrayLike, q1: ArrayLike, s: ArrayLike) -> Array:
+        """From q0 (s = 0) to q1 (s = 1) along a constant velocity; s a number, or (n,) for a path (n, nq)."""
+        share = reals(s, "s")
+        return self.integrate(q0, share[..., None] * self.difference(q0, q1))
+
+    def _own(self, node: Node, q: Array, v: Array) -> tuple[Array, Array]:
+        return q[..., node.iq : node.iq + node.kind.nq], v[..., node.iv : node.iv + node.kind.nv]
+
+    # --- other libraries ---------------------------------------------------------------------------------------------
+
+    def to_pinocchio(self, q: ArrayLike) -> Array:
+        """q as Pinocchio stores it: continuous joints as (cos, sin), planar ones as (x, y, cos, sin)."""
+        q, parts = self._states(q, "q", self.nq), []
+        for node in self.nodes:
+            own = q[..., node.iq : node.iq + node.kind.nq]
+            if node.kind.name in CIRCULAR:
+                own = np.concatenate([own[..., :-1], np.cos(own[..., -1:]), np.sin(own[..., -1:])], axis=-1)
+            parts.append(own)
+        return _joined(parts, q.shape[:-1])
+
+    def from_pinocchio(self, q: ArrayLike) -> Array:
+        """q (nq,) from Pinocchio's; angles of continuous and planar joints in (−π, π]."""
+        extra = sum(node.kind.name in CIRCULAR for node in self.nodes)
+        q, parts, k = self._states(q, "Pinocchio's q", self.nq + extra), [], 0
+        for node in self.nodes:
+            circular = node.kind.name in CIRCULAR
+            own = q[..., k : k + node.kind.nq + circular]
+            k += node.kind.nq + circular
+            if circular:
+                own = np.concatenate([own[..., :-2], np.arctan2(own[..., -1:], own[..., -2:-1])], axis=-1)
+            parts.append(own)
+        return _joined(parts, q.shape[:-1])
+
+    def to_mujoco(self, q: ArrayLike, v: ArrayLike | None = None) -> Any:
+        """q as MuJoCo stores it, quaternions (w, x, y, z); with v also v, linear of free bodies on the world's axes."""
+        q = self._states(q, "q", self.nq)
+        place = _joined([_wxyz(node, q, back=False) for node in self.nodes], q.shape[:-1])
+        return place if v is None else (place, self._linear(q, self._states(v, "v", self.nv), back=False))
+
+    def from_mujoco(self, q: ArrayLike, v: ArrayLike | None = None) -> Any:
+        """q, or (q, v), from MuJoCo's."""
+        q = self._states(q, "MuJoCo's q", self.nq)
+        ours = _joined([_wxyz(node, q, back=True) for node in self.nodes], q.shape[:-1])
+        return ours if v is None else (ours, self._linear(ours, self._states(v, "v", self.nv), back=True))
+
+    def _linear(self, q: Array, v: Array, *, back: bool) -> Array:
+        """v with the linear velocities of floating joints turned from the body's axes to the world's, or back."""
+        from appell.tree.groups import conjugate, rotated
+
+        v = v.copy()
+        for node in self.nodes:
+            if node.kind.free:
+                turn = q[..., node.iq + 3 : node.iq + 7]
+                own = slice(node.iv, node.iv + 3)
+                v[..., own] = rotated(conjugate(turn) if back else turn, v[..., own])
+        return v
+
+
+CIRCULAR = ("continuous", "planar")
+"""Kinds whose last coordinate is an angle that Pinocchio stores as its cosine and sine."""
+
+
+def _wxyz(node: Node, q: Array, *, back: bool) -> Array:
+    own = q[..., node.iq : node.iq + node.kind.nq]
+    if not node.kind.called.quaternion:
+        return own
+    four = own[..., -4:]
+    turned = np.roll(four, -1 if back else 1, axis=-1)
+    return np.concatenate([own[..., :-4], turned], axis=-1)
+
+
+def _joined(parts: list[Array], batch: tuple[int, ...]) -> Array:
+    whole = [np.broadcast_to(part, (*batch, part.shape[-1])) for part in parts]
+    return np.concatenate(whole, axis=-1) if whole else np.zeros((*batch, 0))
+
+
+__all__ = ["ConfigurationSpace"]
