@@ -61,7 +61,11 @@ def transported(steps: Steps, before: Motion, joint: Six, drift: Six | None) -> 
 
 def own_force(body: Inertia, motion: Motion) -> Six:
     """[moment | force] that gives one body this motion."""
-    m, h, P = moments(body)
+    return force_parts(*moments(body), motion)
+
+
+def force_parts(m: Scalar, h: Vector, P: Matrix, motion: Motion) -> Six:
+    """The same for the ten numbers of a body."""
     U, a = motion.second_rate(), motion.a
     return [*add(cross(h, a), _moment(U, P)), *(m * a[n] + dot(U[n], h) for n in range(3))]
 
@@ -80,18 +84,23 @@ def moments(body: Inertia) -> tuple[float, Vector, Matrix]:
     return float(body.m), [float(x) for x in body.h], [[float(x) for x in row] for row in body.P]
 
 
-def rnea(layout: Layout, gravity: Scalars, q: Scalars, v: Scalars, a: Scalars) -> list[Scalar]:
-    """τ of M a + h(q, v) = τ: motions outwards, forces inwards."""
-    ground, motions, words, columns, forces = ground_motion(gravity), [], [], [], []
+def outward_motions(layout: Layout, gravity: Scalars, q: Scalars, v: Scalars, a: Scalars) -> tuple[list[Steps], list[Motion]]:
+    """The steps to each link, and the motion of each, gravity as an acceleration of the ground."""
+    ground, motions, words = ground_motion(gravity), [], []
     for link in layout.links:
         before = ground if link.node.parent < 0 else motions[link.node.parent]
         steps, S = link.steps(q), link.columns(q)
         moved, rate = transported(steps, before, link.spread(S, v), link.drift(q, v)), link.spread(S, a)
-        columns.append(S)
-        motion = Motion(moved.w, add(moved.al, rate[:3]), add(moved.a, rate[3:]))
-        motions.append(motion)
+        motions.append(Motion(moved.w, add(moved.al, rate[:3]), add(moved.a, rate[3:])))
         words.append(steps)
-        forces.append(own_force(link.inertia, motion))
+    return words, motions
+
+
+def rnea(layout: Layout, gravity: Scalars, q: Scalars, v: Scalars, a: Scalars) -> list[Scalar]:
+    """τ of M a + h(q, v) = τ: motions outwards, forces inwards."""
+    words, motions = outward_motions(layout, gravity, q, v, a)
+    columns = [link.columns(q) for link in layout.links]
+    forces = [own_force(link.inertia, motion) for link, motion in zip(layout.links, motions, strict=True)]
     tau: list[Scalar] = [0.0] * sum(link.node.kind.nv for link in layout.links)
     for n in reversed(range(len(layout.links))):
         link = layout.links[n]

@@ -86,8 +86,8 @@ class Layout:
     ground: Inertia
 
 
-def lay_out(nodes: Sequence[Node]) -> Layout:
-    """Chosen frames Z (in the given joint frames), constant words between them, inertias passed inwards."""
+def lay_out(nodes: Sequence[Node], *, booked: bool = True) -> Layout:
+    """Chosen frames Z (in the given joint frames), constant words between them, inertias passed inwards if `booked`."""
     successors: list[list[int]] = [[] for _ in nodes]
     for n, node in enumerate(nodes):
         if node.parent >= 0:
@@ -99,7 +99,7 @@ def lay_out(nodes: Sequence[Node]) -> Layout:
         elif node.kind.hinge:
             chosen[n] = _slid(chosen, nodes, n, successors[n])
             chosen[n] = _turned(chosen, nodes, n, successors[n])
-    return _booked(nodes, chosen)
+    return _booked(nodes, chosen, booked)
 
 
 def size_of(nodes: Sequence[Node]) -> float:
@@ -116,15 +116,16 @@ def _extent(chosen: Sequence[Placement], nodes: Sequence[Node], n: int) -> float
     return max(float(abs(X.p).max()) for X in around)
 
 
-def _booked(nodes: Sequence[Node], chosen: Sequence[Placement]) -> Layout:
+def _booked(nodes: Sequence[Node], chosen: Sequence[Placement], booked: bool) -> Layout:
     """From the tips inwards, what a joint leaves alone goes to the predecessor."""
     own = [node.inertia.seen_from(Z.inverse) for node, Z in zip(nodes, chosen, strict=True)]
     ground, links = Inertia.zero(), []
     for n in reversed(range(len(nodes))):
         node, X = nodes[n], _between(chosen, nodes, n)
         spelling = spell(X, _extent(chosen, nodes, n))
-        passed = node.kind.passed(own[n])
-        own[n] = cleaned(own[n] + Inertia(-passed.m, -passed.h, -passed.P), own[n])
+        passed = node.kind.passed(own[n]) if booked else Inertia.zero()
+        if booked:
+            own[n] = cleaned(own[n] + Inertia(-passed.m, -passed.h, -passed.P), own[n])
         outer = passed.seen_from(X)
         if node.parent >= 0:
             own[node.parent] = own[node.parent] + outer

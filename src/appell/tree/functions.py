@@ -15,7 +15,7 @@ from appell.graph import algebra
 from appell.graph.algebra import Value
 from appell.graph.fn import Fn, make_fn
 from appell.graph.scalar import Scalar, is_constant_zero, scalars, stacked
-from appell.tree import kinematics
+from appell.tree import carried, kinematics
 from appell.tree.algorithms import aba, crba, rnea
 from appell.tree.derivatives import Rows, rnea_derivatives, solved
 from appell.tree.description import Frame
@@ -30,6 +30,7 @@ class Subject:
     """What a graph needs to know of a tree."""
 
     layout: Layout
+    stated: Layout  # every body where it is given, for what joints carry
     gravity: tuple[float, float, float]
     nq: int
     nv: int
@@ -156,6 +157,42 @@ def _inverse_parts(s: Subject, q: Value, v: Value, a: Value) -> tuple[Rows, Rows
     return tau_q, tau_v, M
 
 
+def _wrenches(s: Subject, q: Value, v: Value, a: Value) -> dict[str, Part]:
+    return {"f": _matrix(carried.wrenches(s.stated, s.gravity, scalars(q), scalars(v), scalars(a)))}
+
+
+def _regressor(s: Subject, q: Value, v: Value, a: Value) -> dict[str, Part]:
+    return {"Y": _matrix(carried.regressor(s.stated, s.gravity, scalars(q), scalars(v), scalars(a)))}
+
+
+def _coriolis(s: Subject, q: Value, v: Value) -> dict[str, Part]:
+    return {"C": _matrix(carried.coriolis(s.layout, scalars(q), scalars(v)))}
+
+
+def _centroidal(s: Subject, q: Value) -> dict[str, Part]:
+    """∂[linear | angular momentum]/∂v: the momentum is linear in v."""
+    v = algebra.symbols("v", s.nv)
+    A = algebra.jacobian(_momentum(s, q, v)["p"][0], v)
+    (A,) = algebra.substitute_all([A], [v], [algebra.zeros(s.nv)])
+    return {"A": (algebra.row_major(A), (6, s.nv))}
+
+
+def _centroidal_bias(s: Subject, q: Value, v: Value) -> dict[str, Part]:
+    """Ȧ v = ∂(A v)/∂q N v with v held: the rate of the momentum without accelerations."""
+    return {"b": (algebra.along(_momentum(s, q, v)["p"][0], [q], [_rate(s, q, v)["qd"][0]]), (6,))}
+
+
+def frame_bias(subject: Subject, frame: Frame, reference: str) -> Fn:
+    """J̇ v of a frame, (6,): ∂(J v)/∂q N v with v held."""
+    q, v = algebra.symbols("q", subject.nq), algebra.symbols("v", subject.nv)
+    J = kinematics.frame_jacobian(subject.layout, frame.node, frame.placement, scalars(q), reference)
+    vs = scalars(v)
+    velocity = stacked([sum((x * y for x, y in zip(row, vs, strict=True)), 0.0) for row in J])
+    bias = algebra.along(velocity, [q], [_rate(subject, q, v)["qd"][0]])
+    inputs = {"q": q, "v": v}
+    return make_fn("bias_acceleration", _shaped(inputs), _heard(inputs, {"b": (bias, (6,))}))
+
+
 QUESTIONS: dict[str, tuple[str, Callable[..., dict[str, Part]]]] = {
     "forward_dynamics": ("q v tau", _forward),
     "inverse_dynamics": ("q v a", _inverse),
@@ -166,6 +203,11 @@ QUESTIONS: dict[str, tuple[str, Callable[..., dict[str, Part]]]] = {
     "centre_of_mass": ("q", _centre_of_mass),
     "momentum": ("q v", _momentum),
     "rate": ("q v", _rate),
+    "wrenches": ("q v a", _wrenches),
+    "regressor": ("q v a", _regressor),
+    "coriolis": ("q v", _coriolis),
+    "centroidal": ("q", _centroidal),
+    "centroidal_bias": ("q v", _centroidal_bias),
     "forward_dynamics_derivatives": ("q v tau", _forward_derivatives),
     "inverse_dynamics_derivatives": ("q v a", _inverse_derivatives),
 }

@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from appell.backends import Call, choose_backend, known
-from appell.backends.cuda.device import lies_there, on_device
+from appell.backends import Call, known
 from appell.errors import ModelError
 from appell.graph.fn import Fn
 from appell.model.described import Described
 from appell.model.unilateral import Between, Unilateral
 from appell.model.values import bound
-from appell.tree import functions
 from appell.tree.actuators import inputs, stops
-from appell.tree.algorithms import immovable
-from appell.tree.answers import LARGE, answer, answered, ready
-from appell.tree.branches import Branches
-from appell.tree.configuration import ConfigurationSpace
 from appell.tree.description import WORLD, Frame, Joint, Limits, Skeleton, skeleton
+from appell.tree.dynamics import TreeDynamics
 from appell.tree.equations import GolubevEquations, bodies_of, equations
 from appell.tree.frame_symbols import FrameSymbols
-from appell.tree.frames import Layout, Node, lay_out
+from appell.tree.frames import Node
 from appell.tree.inertia import Inertia, entries
-from appell.tree.limbs import limbs_of
 from appell.tree.names import JointSymbols, symbols_of
 from appell.tree.parameters import symbols_in, with_numbers
-from appell.tree.recipes import recipe_key
 from appell.tree.shown import table
 from appell.tree.system import TreeSystem, joint_symbols
 from appell.tree.urdf import read_urdf
@@ -40,7 +33,7 @@ Array = NDArray[np.float64]
 GRAVITY = (0.0, 0.0, -9.81)
 
 
-class Tree(ConfigurationSpace, Described):
+class Tree(TreeDynamics, Described):
     """M(q) v̇ + h(q, v) = τ for rigid bodies joined into a tree.
 
     Conventions are Pinocchio's: a floating joint has q = [x y z qx qy qz qw] and v = [linear, angular] on the axes of
@@ -129,18 +122,6 @@ class Tree(ConfigurationSpace, Described):
         """Coordinates and velocities of every node, for `system(…)`."""
         return symbols_of(self.nodes)
 
-    @cached_property
-    def mass(self) -> float:
-        """Of all that moves, kg."""
-        self._refuse_symbols("its mass needs")
-        return float(sum(node.inertia.m for node in self.nodes))
-
-    @cached_property
-    def layout(self) -> Layout:
-        """The bodies in the frames chosen for them."""
-        self._refuse_symbols("its motions and forces need")
-        return lay_out(self.nodes)
-
     # --- parameters ----------------------------------------------------------------------------------------------
 
     @cached_property
@@ -167,156 +148,6 @@ class Tree(ConfigurationSpace, Described):
                 f"{self.name} has symbols for {names}; {wanted} numbers: "
                 f"{type(self).__name__.lower()}.with_parameters({{{self.parameters[0]}: …}}) has them"
             )
-
-    # --- graphs and compiled functions ---------------------------------------------------------------------------
-
-    def function(self, question: str) -> Fn:
-        """The graph behind a method: "forward_dynamics", "inverse_dynamics", "mass_matrix", "bias", …"""
-        if question not in functions.QUESTIONS:
-            raise ModelError(f"a tree has no function {question!r}; it has {', '.join(functions.QUESTIONS)}")
-        if question not in self._fns:
-            if question.startswith("forward"):
-                self.refuse_massless()
-            self._fns[question] = functions.function(self._subject, question)
-        return self._fns[question]
-
-    @cached_property
-    def _subject(self) -> functions.Subject:
-        return functions.Subject(self.layout, self.gravity, self.nq, self.nv, self.mass)
-
-    def refuse_massless(self) -> None:
-        """A joint whose articulated inertia vanishes has no determined acceleration."""
-        stuck = immovable(self.layout)
-        if stuck is not None:
-            raise ModelError(f"joint '{stuck[0].name}' {stuck[1]}")
-
-    def _call(self, question: str) -> Call:
-        """The function that answers one of `functions.QUESTIONS`."""
-        if question not in self._calls:
-            key = lambda: recipe_key(self.nodes, self.gravity, question)
-            self._calls[question] = ready(self._backend, key, lambda: self.function(question), question, self.name)
-        return self._calls[question]
-
-    def _answer(self, question: str, *arrays: ArrayLike, out: Array | None = None) -> tuple[Array, ...]:
-        if any(map(lies_there, arrays)):
-            fn = self.function(question)
-            return on_device(fn, arrays, out=out, limbs=partial(limbs_of, self.layout, fn))
-        return answer(self._call(question), *arrays, out=out)
-
-    def entry(self, question: str, otherwise: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-        """The way into the function that answers a question, for one state and for batches; see `answered`."""
-        if question == "forward_dynamics_derivatives" and self._branches is not None:
-            return otherwise
-        return self._call(question).crossing(otherwise, batches=True, **options) or otherwise
-
-    # --- dynamics ------------------------------------------------------------------------------------------------
-
-    @answered("forward_dynamics")
-    def forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, out: Array | None = None) -> Array:
-        """v̇ of M v̇ + h = τ, (nv,), by articulated bodies in O(n)."""
-        return self._answer("forward_dynamics", q, v, tau, out=out)[0]
-
-    @answered("inverse_dynamics")
-    def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, out: Array | None = None) -> Array:
-        """τ = M a + h, (nv,)."""
-        return self._answer("inverse_dynamics", q, v, a, out=out)[0]
-
-    @answered("mass_matrix")
-    def mass_matrix(self, q: ArrayLike, *, out: Array | None = None) -> Array:
-        """M(q), (nv, nv), rotors included."""
-        return self._answer("mass_matrix", q, out=out)[0]
-
-    @answered("mass_triangle")
-    def mass_triangle(self, q: ArrayLike, *, out: Array | None = None) -> Array:
-        """The lower triangle of M(q) row by row, (nv (nv + 1)/2,): half of the memory in large batches."""
-        return self._answer("mass_triangle", q, out=out)[0]
-
-    @answered("bias")
-    def bias(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
-        """h(q, v), (nv,): inertia, gravity and, where given, damping."""
-        return self._answer("bias", q, v, out=out)[0]
-
-    def energy(self, q: ArrayLike, v: ArrayLike) -> Array:
-        """T + V, J; V is zero where the centre of mass is at the height of the world's origin."""
-        T, V = self._answer("energy", q, v)
-        return T + V
-
-    @answered("energy")
-    def kinetic_energy(self, q: ArrayLike, v: ArrayLike) -> Array:
-        """T = ½ vᵀ M v, J."""
-        return self._answer("energy", q, v)[0]
-
-    @answered("centre_of_mass")
-    def centre_of_mass(self, q: ArrayLike) -> Array:
-        """Of all that moves, (3,), m, on the world's axes."""
-        return self._answer("centre_of_mass", q)[0]
-
-    @answered("momentum")
-    def momentum(self, q: ArrayLike, v: ArrayLike) -> Array:
-        """[linear | angular about the centre of mass], (6,), on the world's axes."""
-        return self._answer("momentum", q, v)[0]
-
-    @answered("rate")
-    def rate(self, q: ArrayLike, v: ArrayLike) -> Array:
-        """q̇ = N(q) v, (nq,)."""
-        return self._answer("rate", q, v)[0]
-
-    @answered("forward_dynamics_derivatives", first=False)
-    def forward_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> tuple[Array, ...]:
-        """(∂a/∂q N, ∂a/∂v, ∂a/∂τ), each (nv, nv)."""
-        if self._branches is None:
-            return self._answer("forward_dynamics_derivatives", q, v, tau)
-        a = self.forward_dynamics(q, v, tau)
-        return self._branches.accelerations(*self.inverse_dynamics_derivatives(q, v, a))
-
-    @cached_property
-    def _branches(self) -> Branches | None:
-        """What solves for the derivatives of forward dynamics where nobody would wait for the compiler; else the graph does."""
-        if self._backend != "auto" or choose_backend("auto").program is None:
-            return None
-        branches = Branches.of(self.layout)
-        return branches if branches.operations > LARGE else None
-
-    @answered("inverse_dynamics_derivatives", first=False)
-    def inverse_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> tuple[Array, ...]:
-        """(∂τ/∂q N, ∂τ/∂v, M), each (nv, nv)."""
-        return self._answer("inverse_dynamics_derivatives", q, v, a)
-
-    # --- frames --------------------------------------------------------------------------------------------------
-
-    def placement(self, frame: str, q: ArrayLike) -> tuple[Array, Array]:
-        """(R, p) of a frame in the world: R (3, 3), p (3,) in m."""
-        R, p = self._frame_answer(frame, "placement", "", q)
-        return R, p
-
-    def jacobian(self, frame: str, q: ArrayLike, *, reference: str = "aligned") -> Array:
-        """(6, nv): [linear | angular] velocity of a frame by v.
-
-        reference="local" on the frame's axes, "aligned" at its origin on the world's axes, "world" at the world's
-        origin (Pinocchio's LOCAL, LOCAL_WORLD_ALIGNED, WORLD).
-        """
-        if reference not in ("local", "aligned", "world"):
-            raise ModelError(f"reference={reference!r}; choose 'local', 'aligned' or 'world'")
-        return self._frame_answer(frame, "jacobian", reference, q)[0]
-
-    def frame_function(self, frame: str, question: str, reference: str = "aligned") -> Fn:
-        """The graph of "placement" or "jacobian" of one frame."""
-        at = self._skeleton.frame(frame)
-        key = (frame, question, reference)
-        if key not in self._fns:
-            self._fns[key] = functions.frame_function(self._subject, at, question, reference)
-        return self._fns[key]
-
-    def _frame_answer(self, frame: str, question: str, reference: str, q: ArrayLike) -> tuple[Array, ...]:
-        key = (frame, question, reference)
-        entry = self._entries.get(key) if isinstance(frame, str) else None
-        if entry is None:
-            at = self._skeleton.frame(frame)
-            make = lambda: self.frame_function(frame, question, reference)
-            digest = lambda: recipe_key(self.nodes, self.gravity, question, reference, frame=at)
-            call = ready(self._backend, digest, make, question, self.name)
-            entry = self._entries[key] = call.entry(partial(answer, call), batches=True)
-        return entry(q)
 
     # --- constraints ---------------------------------------------------------------------------------------------
 

@@ -1,0 +1,292 @@
+"""Motions and forces of a tree, answered by compiled functions: dynamics, what joints carry, frames."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from appell.backends import Call, choose_backend
+from appell.backends.cuda.device import lies_there, on_device
+from appell.errors import ModelError
+from appell.graph.fn import Fn
+from appell.reading import reals
+from appell.tree import functions
+from appell.tree.algorithms import immovable
+from appell.tree.answers import LARGE, answer, answered, ready
+from appell.tree.branches import Branches
+from appell.tree.carried import ten_of
+from appell.tree.configuration import ConfigurationSpace
+from appell.tree.description import Skeleton
+from appell.tree.frames import Layout, lay_out
+from appell.tree.limbs import limbs_of
+from appell.tree.recipes import recipe_key
+
+Array = NDArray[np.float64]
+REFERENCES = ("local", "aligned", "world")
+
+
+class TreeDynamics(ConfigurationSpace):
+    """M(q) v̇ + h(q, v) = τ. Every method takes one state, q (nq,), v, tau, a (nv,), or a batch with the batch first, and
+    compiles itself on first use. SI units, radians."""
+
+    gravity: tuple[float, float, float]
+    _skeleton: Skeleton
+    _backend: str
+    _calls: dict[object, Call]
+    _entries: dict[object, Callable[..., Any]]
+    _fns: dict[object, Fn]
+
+    @abstractmethod
+    def _refuse_symbols(self, wanted: str) -> None:
+        """`ModelError` where masses or lengths are symbols."""
+
+    @cached_property
+    def mass(self) -> float:
+        """Of all that moves, kg."""
+        self._refuse_symbols("its mass needs")
+        return float(sum(node.inertia.m for node in self.nodes))
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The bodies in the frames chosen for them."""
+        self._refuse_symbols("its motions and forces need")
+        return lay_out(self.nodes)
+
+    # --- graphs and compiled functions ---------------------------------------------------------------------------
+
+    def function(self, question: str) -> Fn:
+        """The graph behind a method: "forward_dynamics", "inverse_dynamics", "mass_matrix", "bias", …"""
+        if question not in functions.QUESTIONS:
+            raise ModelError(f"a tree has no function {question!r}; it has {', '.join(functions.QUESTIONS)}")
+        if question not in self._fns:
+            if question.startswith("forward"):
+                self.refuse_massless()
+            self._fns[question] = functions.function(self._subject, question)
+        return self._fns[question]
+
+    @cached_property
+    def _subject(self) -> functions.Subject:
+        return functions.Subject(self.layout, lay_out(self.nodes, booked=False), self.gravity, self.nq, self.nv, self.mass)
+
+    def refuse_massless(self) -> None:
+        """A joint whose articulated inertia vanishes has no determined acceleration."""
+        stuck = immovable(self.layout)
+        if stuck is not None:
+            raise ModelError(f"joint '{stuck[0].name}' {stuck[1]}")
+
+    def _call(self, question: str) -> Call:
+        """The function that answers one of `functions.QUESTIONS`."""
+        if question not in self._calls:
+            key = lambda: recipe_key(self.nodes, self.gravity, question)
+            self._calls[question] = ready(self._backend, key, lambda: self.function(question), question, self.name)
+        return self._calls[question]
+
+    def _answer(self, question: str, *arrays: ArrayLike, out: Array | None = None) -> tuple[Array, ...]:
+        if any(map(lies_there, arrays)):
+            fn = self.function(question)
+            return on_device(fn, arrays, out=out, limbs=partial(limbs_of, self.layout, fn))
+        return answer(self._call(question), *arrays, out=out)
+
+    def entry(self, question: str, otherwise: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+        """The way into the function that answers a question, for one state and for batches; see `answered`."""
+        if question == "forward_dynamics_derivatives" and self._branches is not None:
+            return otherwise
+        return self._call(question).crossing(otherwise, batches=True, **options) or otherwise
+
+    # --- dynamics ------------------------------------------------------------------------------------------------
+
+    @answered("forward_dynamics")
+    def forward_dynamics(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, external: Mapping[str, ArrayLike] | None = None,
+        out: Array | None = None,
+    ) -> Array:  # fmt: skip
+        """v̇ of M v̇ + h = τ + Σ Jᵀ w, (nv,), by articulated bodies in O(n).
+
+        external: frame → wrench w that acts on its body, [force | moment], (6,), N and N m, at the frame's origin on the
+        world's axes.
+        """
+        if external is not None:
+            tau = reals(tau, "tau") + self._external(q, external)
+        return self._answer("forward_dynamics", q, v, tau, out=out)[0]
+
+    @answered("inverse_dynamics")
+    def inverse_dynamics(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, external: Mapping[str, ArrayLike] | None = None,
+        out: Array | None = None,
+    ) -> Array:  # fmt: skip
+        """τ = M a + h − Σ Jᵀ w, (nv,); external as in `forward_dynamics`."""
+        tau = self._answer("inverse_dynamics", q, v, a, out=out)[0]
+        if external is not None:
+            tau -= self._external(q, external)
+        return tau
+
+    def _external(self, q: ArrayLike, external: Mapping[str, ArrayLike]) -> Array:
+        """Σ Jᵀ w."""
+        if not isinstance(external, Mapping):
+            raise ModelError("external= maps frames to wrenches, {'tool': [Fx, Fy, Fz, Mx, My, Mz]}")
+        total: Any = 0.0
+        for frame, wrench in external.items():
+            w = reals(wrench, f"the wrench at frame '{frame}'")
+            if w.shape[-1:] != (6,) or not np.isfinite(w).all():
+                raise ModelError(f"the wrench at frame '{frame}' is [force | moment], six finite numbers, not {w.shape}")
+            total = total + (np.swapaxes(self.jacobian(frame, q), -1, -2) @ w[..., None])[..., 0]
+        return np.asarray(total)
+
+    @answered("mass_matrix")
+    def mass_matrix(self, q: ArrayLike, *, out: Array | None = None) -> Array:
+        """M(q), (nv, nv), rotors included."""
+        return self._answer("mass_matrix", q, out=out)[0]
+
+    @answered("mass_triangle")
+    def mass_triangle(self, q: ArrayLike, *, out: Array | None = None) -> Array:
+        """The lower triangle of M(q) row by row, (nv (nv + 1)/2,): half of the memory in large batches."""
+        return self._answer("mass_triangle", q, out=out)[0]
+
+    @answered("bias")
+    def bias(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
+        """h(q, v), (nv,): inertia, gravity and, where given, damping."""
+        return self._answer("bias", q, v, out=out)[0]
+
+    def energy(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """T + V, J; V is zero where the centre of mass is at the height of the world's origin."""
+        T, V = self._answer("energy", q, v)
+        return T + V
+
+    @answered("energy")
+    def kinetic_energy(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """T = ½ vᵀ M v, J."""
+        return self._answer("energy", q, v)[0]
+
+    @answered("centre_of_mass")
+    def centre_of_mass(self, q: ArrayLike) -> Array:
+        """Of all that moves, (3,), m, on the world's axes."""
+        return self._answer("centre_of_mass", q)[0]
+
+    @answered("momentum")
+    def momentum(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """[linear | angular about the centre of mass], (6,), on the world's axes."""
+        return self._answer("momentum", q, v)[0]
+
+    @answered("rate")
+    def rate(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """q̇ = N(q) v, (nq,)."""
+        return self._answer("rate", q, v)[0]
+
+    @answered("wrenches")
+    def wrenches(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+        """(joints, 6): [force | moment] that each joint's successor receives through the joint, N and N m.
+
+        At the joint's origin and on the successor's axes, as Pinocchio's `data.f`; joints in the order of `nodes`. Rotors and
+        damping act along the joint's own axis and are not in it.
+        """
+        return self._answer("wrenches", q, v, a)[0]
+
+    @answered("regressor")
+    def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+        """Y (nv, 10 n) of τ = Y π for n moving bodies, fixed links merged: rotors and damping are not in it.
+
+        A body has m, m c (three) and J about the joint's origin on its axes: xx, xy, yy, xz, yz, zz, as in Pinocchio;
+        `dynamic_parameters` are the values of this tree.
+        """
+        return self._answer("regressor", q, v, a)[0]
+
+    @cached_property
+    def dynamic_parameters(self) -> Array:
+        """π, (10 n,): kg, kg m, kg m²; see `regressor`."""
+        self._refuse_symbols("its parameters need")
+        return np.concatenate([*(ten_of(node.inertia) for node in self.nodes), np.zeros(0)])
+
+    @answered("coriolis")
+    def coriolis(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """C(q, v), (nv, nv), of Christoffel's symbols: M a + C v + g(q) = τ and Ṁ = C + Cᵀ; without damping."""
+        return self._answer("coriolis", q, v)[0]
+
+    @answered("centroidal")
+    def centroidal(self, q: ArrayLike) -> Array:
+        """A(q), (6, nv), of the momentum [linear | angular about the centre of mass] = A v, on the world's axes."""
+        return self._answer("centroidal", q)[0]
+
+    @answered("centroidal_bias")
+    def centroidal_bias(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Ȧ v, (6,): the rate of the momentum is A a + Ȧ v."""
+        return self._answer("centroidal_bias", q, v)[0]
+
+    def centre_of_mass_jacobian(self, q: ArrayLike) -> Array:
+        """(3, nv): the velocity of the centre of mass by v, on the world's axes."""
+        return self.centroidal(q)[..., :3, :] / self.mass
+
+    @answered("forward_dynamics_derivatives", first=False)
+    def forward_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> tuple[Array, ...]:
+        """(∂a/∂q N, ∂a/∂v, ∂a/∂τ), each (nv, nv)."""
+        if self._branches is None:
+            return self._answer("forward_dynamics_derivatives", q, v, tau)
+        a = self.forward_dynamics(q, v, tau)
+        return self._branches.accelerations(*self.inverse_dynamics_derivatives(q, v, a))
+
+    @cached_property
+    def _branches(self) -> Branches | None:
+        """What solves for the derivatives of forward dynamics where nobody would wait for the compiler; else the graph does."""
+        if self._backend != "auto" or choose_backend("auto").program is None:
+            return None
+        branches = Branches.of(self.layout)
+        return branches if branches.operations > LARGE else None
+
+    @answered("inverse_dynamics_derivatives", first=False)
+    def inverse_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> tuple[Array, ...]:
+        """(∂τ/∂q N, ∂τ/∂v, M), each (nv, nv)."""
+        return self._answer("inverse_dynamics_derivatives", q, v, a)
+
+    # --- frames --------------------------------------------------------------------------------------------------
+
+    def placement(self, frame: str, q: ArrayLike) -> tuple[Array, Array]:
+        """(R, p) of a frame in the world: R (3, 3), p (3,) in m."""
+        R, p = self._frame_answer(frame, "placement", "", q)
+        return R, p
+
+    def jacobian(self, frame: str, q: ArrayLike, *, reference: str = "aligned") -> Array:
+        """(6, nv): [linear | angular] velocity of a frame by v.
+
+        reference="local" on the frame's axes, "aligned" at its origin on the world's axes, "world" at the world's
+        origin (Pinocchio's LOCAL, LOCAL_WORLD_ALIGNED, WORLD).
+        """
+        return self._frame_answer(frame, "jacobian", _checked(reference), q)[0]
+
+    def bias_acceleration(self, frame: str, q: ArrayLike, v: ArrayLike, *, reference: str = "aligned") -> Array:
+        """J̇ v, (6,): the acceleration of a frame is J a + J̇ v; reference as in `jacobian`."""
+        return self._frame_answer(frame, "bias_acceleration", _checked(reference), q, v)[0]
+
+    def frame_function(self, frame: str, question: str, reference: str = "aligned") -> Fn:
+        """The graph of "placement", "jacobian" or "bias_acceleration" of one frame."""
+        at = self._skeleton.frame(frame)
+        key = (frame, question, reference)
+        if key not in self._fns:
+            if question == "bias_acceleration":
+                self._fns[key] = functions.frame_bias(self._subject, at, reference)
+            else:
+                self._fns[key] = functions.frame_function(self._subject, at, question, reference)
+        return self._fns[key]
+
+    def _frame_answer(self, frame: str, question: str, reference: str, *state: ArrayLike) -> tuple[Array, ...]:
+        key = (frame, question, reference)
+        entry = self._entries.get(key) if isinstance(frame, str) else None
+        if entry is None:
+            at = self._skeleton.frame(frame)
+            make = lambda: self.frame_function(frame, question, reference)
+            digest = lambda: recipe_key(self.nodes, self.gravity, question, reference, frame=at)
+            call = ready(self._backend, digest, make, question, self.name)
+            entry = self._entries[key] = call.entry(partial(answer, call), batches=True)
+        return entry(*state)
+
+
+def _checked(reference: str) -> str:
+    if reference not in REFERENCES:
+        raise ModelError(f"reference={reference!r}; choose 'local', 'aligned' or 'world'")
+    return reference
+
+
+__all__ = ["TreeDynamics"]
