@@ -8,9 +8,20 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any
 
+LONGEST = 3000
+"""Characters of a message: what is longer was made of a value that is longer."""
+
 
 class AppellError(Exception):
     """Base of every error this library raises on purpose."""
+
+    def __init__(self, *args: Any):
+        super().__init__(*(shortened(arg) if isinstance(arg, str) else arg for arg in args))
+
+
+def shortened(text: str, most: int = LONGEST) -> str:
+    """The beginning and the end of a text that is too long."""
+    return text if len(text) <= most else f"{text[: 3 * most // 4]} … {text[-most // 6 :]}"
 
 
 class ModelError(AppellError, ValueError):

@@ -18,6 +18,8 @@ order in which they are written: diff(T, x.d, t) = d/dt ∂T/∂ẋ. SymPy by it
 from __future__ import annotations
 
 import keyword
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -29,7 +31,7 @@ from sympy.printing.pretty.stringpict import prettyForm
 
 from appell import typeset
 from appell.errors import ModelError
-from appell.reading import symbolic
+from appell.reading import items_of, name_in, shown, symbolic, table_of
 
 t = Symbol("t", real=True)
 """Time, s."""
@@ -209,12 +211,12 @@ J = TypeVar("J", bound=Symbol)
 
 def _names(text: str | Iterable[str], more: tuple[Any, ...], maker: str) -> list[str]:
     if more:
-        together = " ".join(str(name) for name in (text, *more))
+        together = " ".join(name_in(name) for name in (text, *more))
         raise ModelError(f"give all names in one text: {maker}({together!r})")
     if not isinstance(text, str | Iterable):
         raise ModelError(f"names are given as text, 'x y phi', or as a list of texts; not as {type(text).__name__}")
-    names = text.replace(",", " ").split() if isinstance(text, str) else [str(name) for name in text]
-    names = [str(s) for name in names for s in sympy.symbols(name, seq=True)]  # ranges: q1:4
+    given = text.replace(",", " ").split() if isinstance(text, str) else [name_in(name) for name in items_of(text, "names")]
+    names = [name for one in given for name in _range(one)]
     if not names:
         raise ModelError("no name given; write for example coordinates('x y phi')")
     for name in names:
@@ -224,9 +226,28 @@ def _names(text: str | Iterable[str], more: tuple[Any, ...], maker: str) -> list
             raise ModelError(f"'{name}' cannot be the name of a symbol; use letters, digits and underscores")
         if name == "t":
             raise ModelError("'t' is time (ap.t); choose another name")
-        if names.count(name) > 1:
-            raise ModelError(f"the name '{name}' is given twice")
+    twice = next((name for name, times in Counter(names).items() if times > 1), None)
+    if twice is not None:
+        raise ModelError(f"the name '{twice}' is given twice")
     return names
+
+
+MOST = 10_000
+"""Symbols that one call makes: equations in more are not written by anybody."""
+
+
+def _range(name: str) -> list[str]:
+    """The names that one with a range stands for: q1:4 → q1, q2, q3."""
+    count = 1
+    for low, high in re.findall(r"(\d*):(\d+)", name[:200]):
+        count *= max(int(high) - int(low or 0), 1)
+    if count > MOST or len(name) > 200:
+        many = f"stands for {count} names" if count > MOST else f"has {len(name)} letters"
+        raise ModelError(f"'{name[:60]}' {many}; {MOST} symbols of up to 200 letters are made at once")
+    try:
+        return [str(s) for s in sympy.symbols(name, seq=True)] if ":" in name else [name]
+    except Exception as error:  # SymPy's grammar of ranges is its own
+        raise ModelError(f"'{name}' is no range of names, as q1:4 is: {error}") from None
 
 
 def _one_or_tuple(symbols: list[J]) -> Any:
@@ -254,6 +275,9 @@ def prescribed(names: str | Iterable[str], *more: Any) -> Any:
 
 def parameters(names: str | Iterable[str], *more: Any, **assumptions: bool) -> Any:
     """Make parameters, real unless said otherwise: `parameters("m l g", positive=True)`."""
+    for word, value in assumptions.items():
+        if not isinstance(value, bool | None):
+            raise ModelError(f"parameters(…, {word}=) is True or False, not {shown(value)}")
     unknown = sorted(set(assumptions) - set(_assume_defined))
     if unknown:
         raise ModelError(f"there is no assumption '{unknown[0]}'; positive, nonnegative, nonzero, integer … are some")
@@ -302,10 +326,14 @@ def total_derivative(expr: Any, rates: Mapping[Symbol, Expr] | None = None) -> A
     """dF/dt = ∂F/∂t + Σ ∂F/∂s·ṡ along the motion; ṡ is s.d, or `rates[s]` where given (q̇ = N u + n0). Matrices by entry."""
     if isinstance(expr, sympy.MatrixBase | sympy.NDimArray):
         return expr.applyfunc(lambda entry: total_derivative(entry, rates))
-    expr = expression(expr, "the argument of total_derivative")
-    rates = rates or {}
-    terms = [partial(expr, t)] + [sympy.diff(expr, s) * rates.get(s, s.d) for s in jets_of(expr)]
+    expr, rates = expression(expr, "the argument of total_derivative"), table_of(rates, "rates of total_derivative")
+    terms = [partial(expr, t)] + [sympy.diff(expr, s) * _rate(rates, s) for s in jets_of(expr)]
     return sympy.Add(*terms)
+
+
+def _rate(rates: Mapping[Symbol, Expr], s: Jet) -> Expr:
+    rate = rates.get(s, s.d)
+    return rate if isinstance(rate, Expr) else symbolic(rate, f"the rate of {s}")
 
 
 def _along_the_motion(usual: Any) -> Any:

@@ -14,6 +14,7 @@ import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from decimal import Decimal
 from fractions import Fraction
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,7 @@ _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = _SHORT.maxset = 6
 
 def symbolic(value: Any, where: object) -> Expr:
     """The SymPy expression of a number or a scalar expression; everything else is refused with the place (its text) named."""
-    if isinstance(value, Expr) and not getattr(value, "is_Matrix", False):
+    if isinstance(value, Expr) and not getattr(value, "is_Matrix", False) and not isinstance(value, sympy.Lambda):
         return value
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
@@ -124,7 +125,7 @@ def finite(value: Any, where: str, *, infinite: bool = False) -> float:
     if found is None:
         raise ModelError(f"{where} must be a number, not {_why(value)}")
     if math.isnan(found) or (math.isinf(found) and not infinite):
-        raise ModelError(f"{where} must be finite, not {_why(value)}")
+        raise ModelError(f"{where} must be {'a number' if infinite else 'finite'}, not {_why(value)}")
     return found
 
 
@@ -160,6 +161,7 @@ def reals(value: Any, where: str = "an array", *, infinite: bool = True) -> NDAr
     if np.ma.is_masked(value):
         raise ModelError(f"{where} has masked values; fill them, or leave them out")
     given = as_array(value, where)
+    refuse_large(given, where)
     if given.dtype.kind == "O":
         found = [_real(x) for x in given.ravel()]
         bad = next((x for x, y in zip(given.ravel(), found, strict=True) if y is None), None)
@@ -176,11 +178,71 @@ def reals(value: Any, where: str = "an array", *, infinite: bool = True) -> NDAr
 
 def as_array(value: Any, where: str) -> NDArray[Any]:
     """`np.asarray` of what may be anything; rows of unequal length, and objects that cannot be read, are refused."""
+    refuse_large(value, where)
     try:
         given = np.asarray(value)
     except Exception:  # rows of unequal length, or an __array__ that does anything
         raise ModelError(f"{where} must be an array of numbers, not {shown(value)}") from None
     return given
+
+
+def memory() -> int:
+    """Bytes of this machine; what has more entries than fit there is never made."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        return 2**36
+
+
+def refuse_large(array: Any, where: object, *, width: int = 8) -> None:
+    """An array that has more entries than memory has room for, as `np.broadcast_to` makes them of nothing."""
+    count = getattr(array, "size", 0)
+    if isinstance(count, int | np.integer) and int(count) * width > memory():
+        size = f"{int(count) * width / 2**30:.3g} GiB"
+        raise ModelError(f"{where} has {int(count)} entries, {size}, more than this machine's memory")
+
+
+def items_of(values: Any, where: object, *, most: int = 10**6) -> list[Any]:
+    """The entries of a list, tuple, array, matrix or iterator; text, mappings and what cannot be gone through are refused."""
+    if isinstance(values, (*TEXT, Mapping)) or not (isinstance(values, Iterable) or hasattr(values, "__getitem__")):
+        raise ModelError(f"{where} must be a list, not {_why(values)}")
+    refuse_large(values, where)
+    try:
+        found = list(islice(iter(values), most + 1))
+    except Exception:  # an iterator from outside may do anything
+        raise ModelError(f"{where} must be a list, not {shown(values)}") from None
+    if len(found) > most:
+        raise ModelError(f"{where} has over {most} entries")
+    return found
+
+
+def table_of(values: Any, where: object) -> Mapping[Any, Any]:
+    """A mapping, or nothing for None."""
+    if values is None:
+        return {}
+    if not isinstance(values, Mapping):
+        raise ModelError(f"{where} is a mapping, {{symbol: value, …}}, not {_why(values)}")
+    return values
+
+
+def one_of(value: Any, known: Iterable[str], before: str) -> str:
+    """One of the words that there are; a message begins with `before` and what was given: "base='flying'"."""
+    words = list(known)
+    if not isinstance(value, str) or value not in words:
+        raise ModelError(f"{before}{shown(value)}; choose one of {', '.join(map(repr, words))}")
+    return value
+
+
+def name_in(value: Any) -> str:
+    """The name of an object, or a text, or what else it is, as messages and tables name it; short."""
+    found = getattr(value, "name", value)
+    if isinstance(found, str):
+        return found if len(found) <= LONG else f"{found[: LONG - 20]} …"
+    try:
+        text = str(found) if isinstance(found, sympy.Basic) else shown(found)
+    except Exception:  # the __str__ of an object from outside may do anything
+        return f"<{type(found).__name__}>"
+    return text if len(text) <= LONG else f"{text[: LONG - 20]} …"
 
 
 # -- files -------------------------------------------------------------------------------------------------------------

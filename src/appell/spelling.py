@@ -1,18 +1,24 @@
-"""Names that are not known: what was probably meant.
+"""Names that are not known, what was probably meant, and arguments of the wrong kind.
 
 `checked_keywords` is the guard of public functions and classes: a misspelt, an old or another library's keyword is refused
-with the one to use. `did_you_mean` ends the message of every other name that is not found.
+with the one to use, and so is what is no text or truth value where one is annotated. `did_you_mean` ends the message
+of every other name that is not found.
 """
 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import wraps
+from itertools import chain
 from typing import Any, NoReturn, TypeVar, cast
 
-from appell.errors import ArgumentError
+import numpy as np
+
+from appell.errors import ArgumentError, ModelError
+from appell.reading import shown
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -49,8 +55,29 @@ def did_you_mean(word: Any, known: Iterable[Any], *, also: Mapping[str, tuple[st
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
+KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
+    "str": ((str,), "a text"),
+    "bool": ((bool, np.bool_), "True or False"),
+}
+"""Annotation → the types that it takes, and how a message calls them."""
+
+
+def kind_of(annotation: Any) -> tuple[tuple[type, ...], str] | None:
+    """What is checked of an argument by its annotation: `str` and `bool`, each also with None."""
+    text = str(annotation)
+    while "[" in (shorter := re.sub(r"\[[^\[\]]*\]", "", text)) and shorter != text:
+        text = shorter
+    words = [word.strip() for word in shorter.split("|")]
+    found = [KINDS[word] for word in words if word in KINDS]
+    if len(found) != 1 or set(words) - {*KINDS, "None"}:
+        return None
+    types, said = found[0]
+    return ((*types, type(None)), said) if "None" in words else (types, said)
+
+
 def checked_keywords(**renamed: str) -> Callable[[F], F]:
-    """Of a public function or class: keywords that it does not have are refused with the one that was probably meant.
+    """Of a public function or class: keywords that it does not have are refused with the one that was probably meant, and so
+    are texts and truth values that are none (`KINDS`).
 
     renamed: old keyword → new one.
     """
@@ -60,12 +87,16 @@ def checked_keywords(**renamed: str) -> Callable[[F], F]:
         parameters = inspect.signature(function).parameters.values()
         known = frozenset(p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)) - {"self"}
         open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters)
-        name = target.__name__
+        name, order = target.__name__, [p.name for p in parameters]
+        kinds = {p.name: kind for p in parameters if (kind := kind_of(p.annotation)) is not None}
 
         @wraps(function)
         def call(*args: Any, **options: Any) -> Any:
             if not options.keys() <= known:
                 _refuse(name, options.keys() - known, known, renamed, open_ended)
+            for word, value in chain(zip(order, args, strict=False), options.items()):
+                if word in kinds and not isinstance(value, kinds[word][0]):
+                    raise ModelError(f"{name}: {word}= is {kinds[word][1]}, not {shown(value)}")
             return function(*args, **options)
 
         if isinstance(target, type):

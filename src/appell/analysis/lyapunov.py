@@ -22,6 +22,7 @@ from appell.errors import ModelError, Status
 from appell.model import System
 from appell.model.friction import refuse_friction
 from appell.model.values import finite
+from appell.reading import table_of
 from appell.rows import range_of_projection
 from appell.simulate.progress import reporter
 from appell.simulate.run import Run, compile
@@ -103,7 +104,7 @@ def lyapunov(
     refuse_friction(system, "ap.lyapunov")
     run = system if isinstance(system, Run) else compile(system, parameters, backend=options.pop("backend", "auto"))
     times, settle = _schedule(until, every, skip, since)
-    spread, rows, message = _Spread(run, dict(start or {}), options), [], ""
+    spread, rows, message = _Spread(run, dict(table_of(start, "start=")), options), [], ""
     report = reporter(progress, float(times[0]), float(times[-1]))
     try:
         for begin, end in pairwise(times):

@@ -25,6 +25,7 @@ from appell.model.friction import refuse_friction
 from appell.model.values import finite
 from appell.motion.crossings import crossings
 from appell.motion.motion import Motion
+from appell.reading import table_of
 from appell.simulate.progress import reporter
 from appell.simulate.run import Run, compile
 from appell.tree import Tree
@@ -120,7 +121,7 @@ def poincare(
     collector = _Collector(run, section, direction, count + skip, options)
     report = reporter(progress, 0, count + skip)
     try:
-        return collector.collect(dict(start or {}), since, until, skip, report)
+        return collector.collect(dict(table_of(start, "start=")), since, until, skip, report)
     finally:
         if report is not None:
             report.close()

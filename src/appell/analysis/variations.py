@@ -24,9 +24,11 @@ from numpy.typing import ArrayLike, NDArray
 from appell.analysis.along import Along
 from appell.analysis.result import Result, simulated, state_names
 from appell.errors import ModelError
+from appell.jets import Parameter
 from appell.model import System
 from appell.model.friction import refuse_friction
 from appell.motion.motion import Motion
+from appell.reading import items_of, name_in
 from appell.simulate.run import Run
 from appell.tree import Tree
 
@@ -149,7 +151,7 @@ def _chosen(motion: Motion, by: Iterable[Any] | None) -> tuple[int, ...]:
     names = [str(p) for p in motion.system.parameters]
     if by is None:
         return tuple(range(len(names)))
-    asked = [str(p) for p in ([by] if isinstance(by, str) else by)]
+    asked = [name_in(p) for p in ([by] if isinstance(by, str | Parameter) else items_of(by, "by="))]
     unknown = [name for name in asked if name not in names]
     if unknown:
         raise ModelError(f"by= names {unknown[0]}, which is no parameter of {motion.name}; it has {', '.join(names) or 'none'}")

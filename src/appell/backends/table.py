@@ -24,6 +24,7 @@ from appell.backends.text.c_source import declarations, module
 from appell.errors import BackendUnavailable
 from appell.graph.composite import Composite
 from appell.graph.fn import Fn
+from appell.reading import shown
 
 AUTO = "auto"
 COMPILERS = "install gcc or clang, or pip install 'appell[compiler]'"
@@ -94,18 +95,18 @@ def register(backend: Backend) -> Backend:
 def backend_named(name: str) -> Backend:
     """The row of a name, whether it works here or not."""
     if not isinstance(name, str) or name not in BACKENDS:
-        raise BackendUnavailable(f"there is no back end {name!r}; choose one of {', '.join((AUTO, *BACKENDS))}")
+        raise BackendUnavailable(f"there is no back end {shown(name)}; choose one of {', '.join((AUTO, *BACKENDS))}")
     return BACKENDS[name]
 
 
 def known(wanted: str) -> str:
     """`wanted`, if it names a back end or leaves the choice."""
-    return wanted if wanted == AUTO else backend_named(wanted).name
+    return wanted if isinstance(wanted, str) and wanted == AUTO else backend_named(wanted).name
 
 
 def choose_backend(wanted: str) -> Backend:
     """The one asked for, which must work here; "auto" is "c" where a compiler works, otherwise "vm" with one notice."""
-    if wanted != AUTO:
+    if not isinstance(wanted, str) or wanted != AUTO:
         backend = backend_named(wanted)
         if (reason := backend.reason_against()) is not None:
             remedy = f"; {REMEDY}" if backend.program is not None else ""

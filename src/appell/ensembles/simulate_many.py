@@ -31,6 +31,8 @@ from appell.model import System
 from appell.model.described import system_of
 from appell.model.prescription import settled
 from appell.model.values import finite, reals
+from appell.reading import shown
+from appell.simulate.arguments import count as whole_count
 from appell.simulate.arguments import in_order, one_of
 from appell.simulate.loop.prepare import CORNERS, methods
 from appell.simulate.progress import Reporter, reporter
@@ -200,7 +202,7 @@ def _order(
     return Order(
         t0=t0, ends=ends, step=step, method=method, scalar=scalar, corner=corner, gpu=gpu,
         rtol=1e-9 if rtol is None else _positive(rtol, "rtol"), atol=1e-12 if atol is None else _positive(atol, "atol"),
-        max_step=_positive(max_step, "max_step"), max_steps=int(_positive(max_steps, "max_steps")),
+        max_step=_positive(max_step, "max_step"), max_steps=whole_count(max_steps, "max_steps"),
         kept=read_keep(keep, inputs.runs, t0, ends, step),
     )  # fmt: skip
 
@@ -210,7 +212,7 @@ def _ends(until: Any) -> Array:
     try:
         ends = np.atleast_1d(reals(until))
     except (TypeError, ValueError):
-        raise ModelError(f"until= must be a time or one for each run, not {until!r}") from None
+        raise ModelError(f"until= must be a time or one for each run, not {shown(until)}") from None
     if ends.ndim != 1 or not len(ends):
         raise ModelError(f"until= has the shape {ends.shape}; give one time, or one for each run")
     if not np.isfinite(ends).all():
@@ -219,12 +221,11 @@ def _ends(until: Any) -> Array:
 
 
 def _positive(value: Any, name: str) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ModelError(f"{name}= must be a number, not {value!r}") from None
+    number = finite(value, f"{name}=", infinite=True)
     if not number > 0 or (name == "step" and not np.isfinite(number)):
-        raise ModelError(f"{name}= must be positive{' and finite' if name == 'step' else ''}, not {value!r}")
+        raise ModelError(f"{name}= must be positive{' and finite' if name == 'step' else ''}, not {shown(value)}")
+    if name == "rtol" and number >= 1:
+        raise ModelError(f"rtol= is the share of a value that an error may be, between 0 and 1, not {shown(value)}")
     return number
 
 
@@ -232,7 +233,7 @@ def _scalar(dtype: Any, step: float | None) -> str:
     try:
         kind = np.dtype(dtype)
     except TypeError:
-        raise ModelError(f"dtype= is float64 or float32, not {dtype!r}") from None
+        raise ModelError(f"dtype= is float64 or float32, not {shown(dtype)}") from None
     if kind == np.float64:
         return "double"
     if kind != np.float32:

@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from appell.errors import ModelError
 from appell.graph.instructions import Instruction, count_operations, instructions_of
+from appell.reading import refuse_large, shown
 
 Shape = tuple[int, ...]
 Shaped = ca.SX | tuple[ca.SX, Shape]
@@ -154,7 +155,11 @@ def as_array(value: ArrayLike, port: Port) -> NDArray[np.float64]:
 
 def real_array(value: ArrayLike, port: Port) -> NDArray[np.float64]:
     """`value` as float64 of any shape; anything but real numbers is refused under the port's name."""
-    array = np.asarray(value)
+    refuse_large(value, f"'{port.name}'")
+    try:
+        array = np.asarray(value)
+    except Exception:  # rows of different lengths, or an __array__ that does anything
+        raise ModelError(f"'{port.name}' is {shown(value)}, expected real numbers") from None
     if array.dtype.kind not in "fiub" and array.size:
         raise ModelError(f"'{port.name}' is an array of {array.dtype}, expected real numbers")
     return array.astype(FLOAT, copy=False)

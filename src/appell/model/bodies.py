@@ -20,6 +20,7 @@ from sympy import Expr, Matrix, Symbol, cos, sin
 from appell.errors import ModelError
 from appell.jets import QuaternionComponent, Speed, expression, total_derivative
 from appell.model.carried import check_carried
+from appell.reading import TEXT, items_of, name_in, refuse_large, shown
 from appell.spelling import checked_keywords
 
 Rates = Mapping[Symbol, Expr]
@@ -29,9 +30,11 @@ _AXES = {"x": Matrix([1, 0, 0]), "y": Matrix([0, 1, 0]), "z": Matrix([0, 0, 1])}
 
 def vector(values: Any, where: str) -> Matrix:
     """A 3-vector of expressions; one or two entries are a motion in a line or a plane."""
-    values = values.tolist() if isinstance(values, np.ndarray) else values
-    if not isinstance(values, Sequence | sympy.MatrixBase):
+    if isinstance(values, np.ndarray) and values.ndim == 0:
+        values = values.item()
+    if not isinstance(values, Sequence | sympy.MatrixBase | np.ndarray) or isinstance(values, TEXT):
         values = [values]
+    values = items_of(values, where)
     entries = [expression(value, f"an entry of {where}") for value in values]
     if not 1 <= len(entries) <= 3:
         raise ModelError(f"{where} must have 1, 2 or 3 entries, not {len(entries)}")
@@ -166,20 +169,23 @@ class PlaneAngle:
         return Matrix([0, 0, total_derivative(self.angle, rates)])
 
 
+@checked_keywords()
 def euler(angles: Sequence[Any], axes: str | None = None) -> Euler:
     """Attitude by Euler angles: `ap.euler([psi, theta, phi])`, `ap.euler([yaw, pitch], "zy")`.
 
     Up to three turns, each about an axis of the body as the turns before have left it; "zxz", as far as there are angles, where
     no axes are given.
     """
-    angles = tuple(angles) if isinstance(angles, Sequence | sympy.MatrixBase) else (angles,)
-    return Euler(angles, "zxz"[: len(angles)] if axes is None else axes)
+    several = isinstance(angles, Sequence | sympy.MatrixBase) and not isinstance(angles, TEXT)
+    turns: tuple[Any, ...] = tuple(items_of(angles, "Euler angles")) if several else (angles,)
+    return Euler(turns, "zxz"[: len(turns)] if axes is None else axes)
 
 
+@checked_keywords()
 def quaternion(name: str) -> Quaternion:
     """Attitude without singular positions: four coordinates `name_x … name_w` and three body rates `omega_name_x …`."""
     if not isinstance(name, str) or not name.isidentifier():
-        raise ModelError(f"'{name}' cannot be the name of a quaternion; use letters, digits and underscores")
+        raise ModelError(f"'{name_in(name)}' cannot be the name of a quaternion; use letters, digits and underscores")
     return Quaternion(name)
 
 
@@ -190,6 +196,7 @@ def attitude(value: Any) -> Attitude:
     """What `RigidBody(orientation=…)` accepts: an angle about z, three Euler angles (zxz), a rotation matrix, a quaternion."""
     if isinstance(value, Attitude):
         return value
+    refuse_large(value, "orientation")
     value = value.tolist() if isinstance(value, np.ndarray) else value
     if _is_rows(value):
         value = Matrix([[expression(e, "an entry of an orientation matrix") for e in row] for row in value])
@@ -197,8 +204,8 @@ def attitude(value: Any) -> Attitude:
         if value.shape != (3, 3):
             raise ModelError(f"an orientation matrix is 3 by 3, not {value.shape[0]} by {value.shape[1]}")
         return RotationMatrix(Matrix(value))
-    if isinstance(value, Sequence):
-        return Euler(tuple(value))
+    if isinstance(value, Sequence) and not isinstance(value, TEXT):
+        return Euler(tuple(items_of(value, "orientation")))
     return PlaneAngle(expression(value, "orientation"))
 
 
@@ -298,6 +305,7 @@ class RigidBody:
         """Where the point at `xyz` on the body axes from the centre of mass is, on inertial axes, (3,), m."""
         return self.position + self.orientation.rotation * vector(xyz, f"a point of {self.name}")
 
+    @checked_keywords()
     def point_velocity(self, xyz: Any, *, frame: str = "body") -> Matrix:
         """v + ω × ρ of the point of the body at ρ from its centre of mass, on inertial axes, (3,), m/s.
 
@@ -329,11 +337,14 @@ def _spin(value: Any, name: str) -> Matrix:
 
 
 def _inertia(value: Any, name: str) -> Matrix:
-    value = value.tolist() if isinstance(value, np.ndarray) else value
-    if isinstance(value, str):
-        raise ModelError(f"the inertia of {name} is a number, three principal moments or a 3 by 3 matrix, not {value!r}")
-    if isinstance(value, sympy.MatrixBase) or (isinstance(value, Sequence) and value and isinstance(value[0], Sequence)):
-        rows = value.tolist() if isinstance(value, sympy.MatrixBase) else value
+    refuse_large(value, f"the inertia of {name}")
+    value = value.tolist() if isinstance(value, np.ndarray | sympy.MatrixBase) else value
+    if isinstance(value, TEXT):
+        raise ModelError(f"the inertia of {name} is a number, three principal moments or a 3 by 3 matrix, not {shown(value)}")
+    if isinstance(value, Sequence):
+        value = items_of(value, f"the inertia of {name}")
+    if isinstance(value, list) and any(isinstance(row, list | tuple) for row in value):
+        rows = [items_of(row, f"a row of the inertia of {name}") for row in value]
         if [len(row) for row in rows] != [3, 3, 3]:
             raise ModelError(f"the inertia of {name} is a number, three principal moments or a 3 by 3 matrix")
         J = Matrix([[expression(e, f"an entry of the inertia of {name}") for e in row] for row in rows])

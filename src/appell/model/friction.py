@@ -22,6 +22,7 @@ from appell.letters import latex
 from appell.model.constraint import Constraint, is_linear
 from appell.model.multiplier import Multiplier
 from appell.model.unilateral import Between, Unilateral
+from appell.reading import shown
 from appell.spelling import checked_keywords
 
 SPEED = Symbol("|s|", nonnegative=True)
@@ -81,7 +82,7 @@ class Friction:
         where = f"friction '{name}'"
         _check_kind(where, normal, coefficient, static, limit)
         if law not in LAWS:
-            raise ConstraintError(f"law= of {where} is one of {', '.join(LAWS)}, not {law!r}")
+            raise ConstraintError(f"law= of {where} is one of {', '.join(LAWS)}, not {shown(law)}")
         set_ = object.__setattr__
         set_(self, "slip", parts)
         set_(self, "normal", normal)
@@ -204,7 +205,8 @@ def _width(given: Any, where: str) -> Expr | None:
         return None
     width = expression(given, f"regularise= of {where}")
     if jets_of(width) or not width.is_positive:
-        raise ConstraintError(f"regularise= of {where} is a speed above zero, a number or positive parameters, not {given!r}")
+        said = "a speed above zero, a number or positive parameters"
+        raise ConstraintError(f"regularise= of {where} is {said}, not {shown(given)}")
     return width
 
 

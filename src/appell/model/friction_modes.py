@@ -18,7 +18,7 @@ from appell.errors import ModelError
 from appell.jets import partial
 from appell.model.constraint import Constraint
 from appell.model.friction import SPEED, Friction
-from appell.reading import symbolic
+from appell.reading import finite, shown, symbolic, table_of
 
 WORDS = ("stick", "slip+", "slip-", "slip", "off")
 
@@ -26,7 +26,7 @@ WORDS = ("stick", "slip+", "slip-", "slip", "off")
 def in_mode(system: Any, mode: Mapping[Any, str], signs: Mapping[Any, int] | None = None) -> Any:
     """See `System.in_mode`."""
     states = _states(system, mode)
-    sigma = {system.friction(key): int(sign) for key, sign in (signs or {}).items()}
+    sigma = {system.friction(key): whole_sign(sign) for key, sign in table_of(signs, "signs= of in_mode").items()}
     closed = {n[1] for n, state in zip(system.normals, states, strict=True) if n and n[0] == "face" and state != "off"}
     faces = {i: Constraint(system.unilateral[i].function, system.unilateral[i].name) for i in sorted(closed)}
     open_ = dict.fromkeys(face.source for i, face in enumerate(system.unilateral) if i not in closed)
@@ -67,8 +67,16 @@ def modes(system: Any) -> Iterator[dict[str, str]]:
             yield dict(zip(names, chosen, strict=True))
 
 
+def whole_sign(sign: Any) -> int:
+    """σ of a normal force, +1 or −1."""
+    found = finite(sign, "a sign of in_mode")
+    if found not in (1.0, -1.0):
+        raise ModelError(f"a sign of in_mode is 1 or -1, not {shown(sign)}")
+    return int(found)
+
+
 def _states(system: Any, mode: Mapping[Any, str]) -> list[str]:
-    given = {system.friction(key): word for key, word in mode.items()}
+    given = {system.friction(key): word for key, word in table_of(mode, "the mode").items()}
     missing = [fr.name for i, fr in enumerate(system.frictions) if i not in given]
     if missing:
         raise ModelError(f"in_mode says nothing about friction '{missing[0]}'; it is one of {', '.join(WORDS)}")
@@ -76,8 +84,8 @@ def _states(system: Any, mode: Mapping[Any, str]) -> list[str]:
         fr = system.frictions[i]
         smooth = fr.regularise is not None
         words = ("slip", "off") if smooth else ("stick", "slip+", "slip-", "off") if fr.parts == 1 else ("stick", "slip", "off")
-        if word not in words:
-            raise ModelError(f"the mode of friction '{fr.name}' is one of {', '.join(words)}, not {word!r}")
+        if not isinstance(word, str) or word not in words:
+            raise ModelError(f"the mode of friction '{fr.name}' is one of {', '.join(words)}, not {shown(word)}")
     return [given[i] for i in range(len(system.frictions))]
 
 

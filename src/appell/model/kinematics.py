@@ -14,6 +14,7 @@ from sympy import Expr, Symbol
 from appell.errors import ModelError
 from appell.jets import Coordinate, Jet, Parameter, Prescribed, QuaternionComponent, expression, t
 from appell.model.bodies import Quaternion
+from appell.reading import items_of, name_in, table_of
 
 
 def read_coordinates(given: Iterable[Any]) -> tuple[tuple[Coordinate, ...], tuple[Quaternion, ...], dict]:
@@ -22,11 +23,11 @@ def read_coordinates(given: Iterable[Any]) -> tuple[tuple[Coordinate, ...], tupl
         given = [given]
     coordinates: list[Coordinate] = []
     quaternions: dict[str, Quaternion] = {}
-    for item in given:
+    for item in items_of(given, "coordinates="):
         for q in item.coordinates if isinstance(item, Quaternion) else [item]:
             if not isinstance(q, Coordinate) or q.order:
                 what = "a velocity; list the coordinate" if isinstance(q, Coordinate) else "not one"
-                raise ModelError(f"coordinates= takes symbols made by ap.coordinates; {q} is {what}")
+                raise ModelError(f"coordinates= takes symbols made by ap.coordinates; {name_in(q)} is {what}")
             if q in coordinates:
                 raise ModelError(f"the coordinate {q} is listed twice")
             coordinates.append(q)
@@ -52,16 +53,16 @@ def read_velocities(
 ) -> tuple[tuple[Jet, ...], dict[Symbol, Expr]]:
     """Velocities in order and the rate of each coordinate, affine in them."""
     rates: dict[Symbol, Expr] = {q: rate for ball in quaternions for q, rate in ball.kinematics.items()}
-    for key, rate in (kinematics or {}).items():
+    for key, rate in table_of(kinematics, "kinematics=").items():
         q = Coordinate(key.letter) if isinstance(key, Coordinate) and key.order == 1 else key
-        if q not in coordinates:
-            raise ModelError(f"kinematics= names {key}, which is not a coordinate of the system")
+        if not isinstance(q, Symbol) or q not in coordinates:
+            raise ModelError(f"kinematics= names {name_in(key)}, which is not a coordinate of the system")
         if not (isinstance(q, QuaternionComponent) and q in rates):
             rates[q] = expression(rate, f"the rate of {q}")
-    given = tuple([speeds] if isinstance(speeds, Jet) else speeds or ())
+    given = () if speeds is None else tuple([speeds] if isinstance(speeds, Jet) else items_of(speeds, "speeds="))
     for u in given:
         if not isinstance(u, Jet) or u.level != 1:
-            raise ModelError(f"speeds= takes symbols made by ap.speeds (or velocities such as x.d), not {u}")
+            raise ModelError(f"speeds= takes symbols made by ap.speeds (or velocities such as x.d), not {name_in(u)}")
     if len(set(given)) < len(given):
         raise ModelError("a speed is listed twice")
     quaternion_rates = {w for ball in quaternions for w in ball.rates}

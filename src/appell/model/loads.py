@@ -12,6 +12,8 @@ from sympy import Expr, Matrix, Symbol
 from appell.errors import ModelError
 from appell.jets import total_derivative
 from appell.model.bodies import Particle, Rates, RigidBody, vector
+from appell.reading import shown
+from appell.spelling import checked_keywords
 
 
 @dataclass(frozen=True, init=False)
@@ -40,6 +42,7 @@ class Force:
         return [self.vector.dot(v.diff(s)) for s in velocities]
 
 
+@checked_keywords()
 @dataclass(frozen=True, init=False)
 class Torque:
     """A torque (N m) on a body: Q_i = τ·∂ω/∂v_i, with τ on inertial axes, or on body axes with frame="body"."""
@@ -52,7 +55,7 @@ class Torque:
         if not isinstance(on, RigidBody):
             raise ModelError("a torque acts on a RigidBody: Torque(vector, on=body)")
         if frame not in ("space", "body"):
-            raise ModelError(f"the frame of a torque is 'space' or 'body', not {frame!r}")
+            raise ModelError(f"the frame of a torque is 'space' or 'body', not {shown(frame)}")
         if not isinstance(vector_, Sequence | sympy.MatrixBase):
             vector_ = [0, 0, vector_]  # plane motion: about z
         object.__setattr__(self, "vector", vector(vector_, "a torque"))

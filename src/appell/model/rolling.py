@@ -24,7 +24,7 @@ from appell.errors import ModelError
 from appell.jets import Coordinate, Jet, Prescribed, expression, t, total_derivative
 from appell.model.bodies import PlaneAngle, RigidBody, vector
 from appell.model.constraint import Constraint
-from appell.reading import numeric_function
+from appell.reading import items_of, numeric_function, shown
 from appell.tidy import collected
 
 LIMIT = 300
@@ -174,21 +174,23 @@ class _OnPoints(_Contact):
 def _contact(body: RigidBody, r: Expr, on: Any, up: Any, height: Any, belt: Sequence[Any], name: str) -> _Contact:
     if on is None:
         place = None if height is None else expression(height, f"the height of the plane under '{name}'")
-        if not isinstance(belt, Sequence | sympy.MatrixBase) or isinstance(belt, str) or len(belt) != 2:
-            raise ModelError(f"belt= under '{name}' has two components, along the plane, not {belt!r}")
+        listed = isinstance(belt, Sequence | sympy.MatrixBase) and not isinstance(belt, str)
+        belt = items_of(belt, f"belt= under '{name}'") if listed else ()
+        if len(belt) != 2:
+            raise ModelError(f"belt= under '{name}' has two components, along the plane: belt=(vx, vy)")
         moves = [expression(b, f"belt= under '{name}'") for b in belt]
         n = _unit(up, f"up= of the plane under '{name}'")
         _refuse_moving(n, f"up= of the plane under '{name}'")
         return _OnPlane(body, r, n, place, Matrix([*moves]))
-    if height != 0 or any(b != 0 for b in belt):
+    if not (isinstance(height, int | float) and height == 0) or items_of(belt, f"belt= under '{name}'") != [0, 0]:
         raise ModelError(f"height= and belt= under '{name}' are for planes; write them into the surface on=")
     if callable(on) and not isinstance(on, sympy.Basic):
         return _OnDistance(body, r, on, name)
     try:
         given: Any = on
         (u, w), place = given
-    except (TypeError, ValueError):
-        raise ModelError(f"on= under '{name}' is a function of (x, y, z), or ((u, w), [x, y, z]); not {on!r}") from None
+    except Exception:  # whatever was given cannot be taken apart
+        raise ModelError(f"on= under '{name}' is a function of (x, y, z), or ((u, w), [x, y, z]); not {shown(on)}") from None
     if not all(isinstance(c, Coordinate) and not c.order for c in (u, w)):
         raise ModelError(f"the surface under '{name}' needs two ap.coordinates that follow the contact, not {u}, {w}")
     return _OnPoints(body, r, vector(place, f"the surface under '{name}'"), u, w)
@@ -197,10 +199,10 @@ def _contact(body: RigidBody, r: Expr, on: Any, up: Any, height: Any, belt: Sequ
 def _unit(given: Any, what: str, entries: Sequence[int] = (2, 3)) -> Matrix:
     if isinstance(given, str):
         if given not in ("x", "y", "z"):
-            raise ModelError(f"{what} is {given!r}; write 'x', 'y', 'z' or three components")
+            raise ModelError(f"{what} is {shown(given)}; write 'x', 'y', 'z' or three components")
         return Matrix([int(given == i) for i in "xyz"])
-    if not isinstance(given, Sequence | sympy.MatrixBase) or len(given) not in entries:
-        raise ModelError(f"{what} is {given!r}; write 'x', 'y', 'z' or three components")
+    if not isinstance(given, Sequence | sympy.MatrixBase) or len(items_of(given, what)) not in entries:
+        raise ModelError(f"{what} is {shown(given)}; write 'x', 'y', 'z' or three components")
     e = _finite(vector(given, what), what)
     if all(c == 0 for c in e):
         raise ModelError(f"{what} has length 0; axis=None is for a ball")

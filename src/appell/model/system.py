@@ -31,7 +31,7 @@ from appell.model.shown import shown
 from appell.model.springs import Damper, Spring
 from appell.model.unilateral import Between, Face, Unilateral
 from appell.model.vocabulary import Vocabulary
-from appell.reading import finite
+from appell.reading import finite, items_of
 from appell.spelling import checked_keywords, did_you_mean
 
 ELSEWHERE = {
@@ -115,8 +115,7 @@ class System(Vocabulary):
         self.velocities, rates = read_velocities(self.coordinates, self.quaternions, own, speeds, kinematics)
         self.rates: Mapping[Any, Expr] = MappingProxyType(rates)
         self.accelerations: tuple[Jet, ...] = tuple(v.d for v in self.velocities)
-        self.bodies = tuple(bodies)
-        self.loads = tuple(loads)
+        self.bodies, self.loads = tuple(items_of(bodies, "bodies=")), tuple(items_of(loads, "loads="))
         self.kinetic_given = self._expression(kinetic, "kinetic", level=1)
         self.kinetic: Expr = self.kinetic_given + sum((self._body_kinetic(b) for b in self.bodies), sympy.Integer(0))
         self.potential_given = self._expression(potential, "potential", level=0)
@@ -125,7 +124,7 @@ class System(Vocabulary):
         refuse_jumps(self.potential, "the potential", time=False)
         self.sample = None if sample is None else self._state(sample)
         self._restrict(constraints)
-        self.forces = self._forces(forces or {})
+        self.forces = self._forces({} if forces is None else forces)
         self._finish()
 
     def __setattr__(self, key: str, value: Any):
@@ -314,7 +313,8 @@ def _judge_driven(system: System) -> None:
 
 def _kinds(given: Iterable[Any]) -> tuple[list[Any], tuple[Face, ...], tuple[Friction, ...]]:
     """The bilateral constraints as they were given, the faces of the unilateral ones, and the frictions."""
-    items = [given] if isinstance(given, Constraint | Unilateral | Between | Friction | Expr) else list(given)
+    one = isinstance(given, Constraint | Unilateral | Between | Friction | Expr)
+    items = [given] if one else items_of(given, "constraints=")
     one_sided = [item for item in items if isinstance(item, Unilateral | Between)]
     rubbing = tuple(item for item in items if isinstance(item, Friction))
     bilateral = [item for item in items if not isinstance(item, Unilateral | Between | Friction)]

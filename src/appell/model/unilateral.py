@@ -21,6 +21,7 @@ from appell.errors import ConstraintError
 from appell.jets import Coordinate, Jet, Parameter, Prescribed, expression, jets_of, t
 from appell.model.multiplier import Multiplier
 from appell.model.outline import Outline
+from appell.reading import shown
 from appell.spelling import checked_keywords
 
 DISTANCE = Symbol("s", real=True)
@@ -233,7 +234,7 @@ def _restitution(given: Any, name: str) -> Expr:
 def _chart(given: Any, f: Expr, name: str) -> ChartChoice | str | None:
     """A coordinate, {coordinate: inverse}, "reflection", or nothing."""
     where = f"chart= of unilateral constraint '{name}'"
-    if given is None or isinstance(given, ChartChoice) or given == REFLECTION:
+    if given is None or isinstance(given, ChartChoice) or (isinstance(given, str) and given == REFLECTION):
         return given
     if isinstance(given, Mapping) and len(given) == 1:
         ((coordinate, inverse),) = given.items()
@@ -241,7 +242,7 @@ def _chart(given: Any, f: Expr, name: str) -> ChartChoice | str | None:
         coordinate, inverse = given, None
     if not isinstance(coordinate, Coordinate) or coordinate.order:
         raise ConstraintError(
-            f"{where} must be a coordinate, {{coordinate: inverse in s}} or {REFLECTION!r}; it is {given!r}"
+            f"{where} must be a coordinate, {{coordinate: inverse in s}} or {REFLECTION!r}; it is {shown(given)}"
         )
     if coordinate not in f.free_symbols:
         raise ConstraintError(f"{where} names {coordinate}, which f does not contain: {text_of(f)}")

@@ -7,6 +7,7 @@ from typing import Any
 
 from appell.errors import ModelError
 from appell.reading import finite as finite
+from appell.reading import name_in
 from appell.reading import reals as reals
 
 RULES: tuple[tuple[str, Callable[[float], bool]], ...] = (
@@ -33,8 +34,9 @@ def bound(
     """
     known = {str(s): s for s in symbols}
     table = as_table(known, given)
-    values = {str(key): value for key, value in table.items()}
-    twice = [name for name in values if sum(str(key) == name for key in table) > 1]
+    names = [name_in(key) for key in table]
+    values = dict(zip(names, table.values(), strict=True))
+    twice = [name for name in values if names.count(name) > 1]
     if twice:
         raise ModelError(f"the value of parameter '{twice[0]}' is given twice, by symbol and by name")
     unknown = [name for name in values if name not in known]

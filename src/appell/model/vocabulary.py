@@ -17,7 +17,7 @@ from appell.model.constraint import Constraint
 from appell.model.friction import Friction
 from appell.model.multiplier import Multiplier
 from appell.model.unilateral import Between, Face, Unilateral
-from appell.reading import refuse_large_numbers
+from appell.reading import name_in, refuse_large_numbers
 
 
 class Vocabulary:
@@ -59,29 +59,30 @@ class Vocabulary:
     def constraint(self, key: Constraint | str) -> int:
         """The row of a constraint, by the object or its name."""
         for i, c in enumerate(self.constraints):
-            if c is key or c.name == key:
+            if c is key or (isinstance(key, str) and c.name == key):
                 return i
         for i, c in enumerate(self.constraints):
             if isinstance(key, Constraint) and c.residual == key.residual:
                 return i
         known = ", ".join(f"'{c.name}'" for c in (*self.constraints, *self.unilateral)) or "none"
-        raise ModelError(f"'{getattr(key, 'name', key)}' is not a constraint of {self.name}; it has: {known}")
+        raise ModelError(f"'{name_in(key)}' is not a constraint of {self.name}; it has: {known}")
 
     def face(self, key: Face | Unilateral | Between | str) -> int:
         """The number of a face of `unilateral`, by itself, its name, or the object that it came from."""
         first, *more = self.faces(key)
         if more:
             names = " or ".join(f"'{self.unilateral[i].name}'" for i in (first, *more))
-            raise ModelError(f"'{getattr(key, 'name', key)}' has two faces; name {names}")
+            raise ModelError(f"'{name_in(key)}' has two faces; name {names}")
         return first
 
     def faces(self, key: Face | Unilateral | Between | str) -> tuple[int, ...]:
         """The numbers of the faces that a key stands for: both of them for a `Between`."""
+        key = key if isinstance(key, str | Face | Unilateral | Between) else name_in(key)
         same = [i for i, face in enumerate(self.unilateral) if key in (face, face.name)]
         same = same or [i for i, face in enumerate(self.unilateral) if key in (face.source, face.source.name)]
         if not same:
             known = ", ".join(f"'{face.name}'" for face in self.unilateral) or "none"
-            raise ModelError(f"'{getattr(key, 'name', key)}' is not a unilateral constraint of {self.name}; it has: {known}")
+            raise ModelError(f"'{name_in(key)}' is not a unilateral constraint of {self.name}; it has: {known}")
         return tuple(same)
 
     def friction(self, key: Friction | str) -> int:
@@ -90,19 +91,19 @@ class Vocabulary:
             if fr is key or fr.name == (key if isinstance(key, str) else getattr(key, "name", None)):
                 return i
         known = ", ".join(f"'{fr.name}'" for fr in self.frictions) or "none"
-        raise ModelError(f"'{getattr(key, 'name', key)}' is not a friction of {self.name}; it has: {known}")
+        raise ModelError(f"'{name_in(key)}' is not a friction of {self.name}; it has: {known}")
 
     def velocity_of(self, key: Any, where: str) -> int:
         """The index of the velocity that a coordinate, velocity or speed, or its name, stands for."""
         key = self._named(key, where) if isinstance(key, str) else key
         for i, v in enumerate(self.velocities):
-            if key == v or (isinstance(key, Coordinate) and key.d == v):
+            if isinstance(key, Symbol) and (key == v or (isinstance(key, Coordinate) and key.d == v)):
                 return i
-        if key in self.coordinates:
+        if isinstance(key, Symbol) and key in self.coordinates:
             speeds = ", ".join(map(str, self.velocities))
             raise ModelError(f"{where} names {key}, whose rate is made of speeds; name one of the speeds: {speeds}")
         known = ", ".join(map(str, self.velocities[:12]))
-        raise ModelError(f"{where} names {key}, which is not a coordinate of the system; its velocities are {known}")
+        raise ModelError(f"{where} names {name_in(key)}, which is not a coordinate of the system; its velocities are {known}")
 
     def _named(self, name: str, where: str) -> Any:
         """The coordinate or velocity of this name, or the name itself where there is none."""

@@ -10,6 +10,7 @@ import numpy as np
 from appell.errors import ModelError
 from appell.motion.record import Array
 from appell.notes import Note
+from appell.reading import reals
 
 if TYPE_CHECKING:
     from appell.motion.storage import LoadedMotion
@@ -19,7 +20,7 @@ def interpolated(motion: LoadedMotion, times: Any) -> Any:
     """The motion at other times; see `LoadedMotion.at`."""
     from xarray import Variable
 
-    t, wanted = motion.t, np.atleast_1d(np.asarray(times, dtype=float))
+    t, wanted = motion.t, np.atleast_1d(reals(times, "times of a motion"))
     way = 1.0 if t[-1] >= t[0] else -1.0
     outside = ~((wanted * way >= t[0] * way) & (wanted * way <= t[-1] * way))
     if outside.any():

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from appell.errors import ModelError
 from appell.jets import Jet, Prescribed
 from appell.jets import t as time
 from appell.motion.record import QUANTITIES, Series, reaction_latex
+from appell.reading import shown
 
 if TYPE_CHECKING:
     from appell.motion.motion import Motion
@@ -16,6 +18,8 @@ def labelled(motion: Motion, key: Any) -> Series:
     """See `Record.series`. Where names are shared, a symbol goes before a constraint, and both before a quantity."""
     from appell.show.style import latex
 
+    if not isinstance(key, str) and not hasattr(key, "name") and not hasattr(key, "free_symbols"):
+        raise ModelError(f"a motion is read by symbols, names and constraints, not by {shown(key)}")
     taken = {*map(str, motion.symbols), *(motion.pseudo or ()), *motion.input_names}
     if isinstance(key, str) and key in QUANTITIES and key not in taken:
         return Series(key, *QUANTITIES[key], getattr(motion, key))

@@ -28,6 +28,7 @@ from appell.motion.names import OfSystem
 from appell.motion.reactions import solved
 from appell.motion.record import Array, Drift, Series, subdivided, unknown_name
 from appell.notes import Note
+from appell.reading import reals, shown
 from appell.simulate.control.held import HeldRun, Readings
 from appell.simulate.loop.branches import Branches, branch_times, branches_of
 from appell.spelling import did_you_mean
@@ -154,7 +155,9 @@ class Motion(OfSystem):
             return np.stack([self[one] for one in key], axis=-1)
         symbol = self.symbol(key) if isinstance(key, str) else key
         if isinstance(symbol, int | float | complex | slice | np.generic | np.ndarray):
-            raise ModelError(f"a motion is read by symbols, motion[x]; for the sample {key!r} index motion[x][{key!r}]")
+            sample = shown(key)
+            raise ModelError(f"a motion is read by symbols, motion[x]; for the sample {sample} index motion[x][{sample}]")
+        symbol = symbol if isinstance(symbol, Jet) else expression(symbol, "what is read from a motion")
         if symbol == time:
             return self.t.copy()
         if symbol in self.symbols:
@@ -308,7 +311,9 @@ class Motion(OfSystem):
         """The motion at other times within the run, s; one time or several, in any order."""
         first, last = self._ends
         low, high, way = min(first, last), max(first, last), 1.0 if last >= first else -1.0
-        times = np.atleast_1d(np.asarray(times, dtype=float))
+        times = np.atleast_1d(reals(times, "times of a motion"))
+        if times.ndim != 1:
+            raise ModelError(f"times of a motion are one number or a list of them, not an array of shape {times.shape}")
         slack = NOISE * max(abs(low), abs(high))
         outside = ~((times >= low - slack) & (times <= high + slack))
         if outside.any():

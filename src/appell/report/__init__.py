@@ -6,7 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from appell.spelling import checked_keywords
 
+
+@checked_keywords()
 def handout(
     system: Any,
     path: Any = None,

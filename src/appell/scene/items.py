@@ -19,6 +19,7 @@ import numpy as np
 import sympy
 
 from appell.errors import ModelError
+from appell.reading import shown
 from appell.scene import shapes as draw
 from appell.scene.shapes import INK, Array, Shape, still
 
@@ -75,7 +76,7 @@ class Item:
     @property
     def title(self) -> str:
         """How errors call it."""
-        return f"{type(self).__name__}({', '.join(repr(getattr(self, f.name)) for f in fields(self)[:1])})"
+        return f"{type(self).__name__}({', '.join(shown(getattr(self, f.name)) for f in fields(self)[:1])})"
 
 
 def _placed(resolve: Resolve, at: Any, turned: Any = None, prefix: str = "") -> Parts:

@@ -16,6 +16,7 @@ from appell.jets import Parameter, Prescribed, expression, t
 from appell.model import System
 from appell.model.bodies import Particle, RigidBody
 from appell.model.described import system_of
+from appell.reading import items_of, shown
 from appell.scene.items import Attached, Item, Parts
 from appell.tree.frame_symbols import FrameJet, FrameSymbols
 from appell.tree.system import TreeSystem
@@ -50,17 +51,17 @@ class Scene:
 
     def __init__(self, system: Any, items: Iterable[Item] | None = None, *, view: str | None = None):
         self.system: System = system_of(system, "ap.Scene")
-        if view is not None and view not in VIEWS:
-            raise ModelError(f"view is one of {', '.join(VIEWS)}; not {view!r}")
+        if view is not None and (not isinstance(view, str) or view not in VIEWS):
+            raise ModelError(f"view is one of {', '.join(VIEWS)}; not {shown(view)}")
         self.notes: tuple[str, ...] = ()
         if items is None:
             from appell.scene.automatic import automatic
 
             items, view, self.notes = automatic(self.system, view)
-        self.items: tuple[Item, ...] = tuple([items] if isinstance(items, Item) else items)
+        self.items: tuple[Item, ...] = tuple([items] if isinstance(items, Item) else items_of(items, "the items of a Scene"))
         for item in self.items:
             if not isinstance(item, Item):
-                raise ModelError(f"a Scene is made of items such as ap.scene.Point and ap.scene.Link, not of {item!r}")
+                raise ModelError(f"a Scene is made of items such as ap.scene.Point and ap.scene.Link, not of {shown(item)}")
         self._in_plane = True
         self._checks: dict[Expr, Expr] = {}  # of expressions: joints are the ends of several links
         self.parts: tuple[Parts, ...] = tuple(self._parts(item) for item in self.items)

@@ -27,6 +27,7 @@ from appell.normal_form.numbered import numbered
 from appell.normal_form.policy import Policies, choose, judged
 from appell.normal_form.solved import GaussSolved, status_of
 from appell.notes import Note
+from appell.reading import as_array, shown
 from appell.remember import remembered
 from appell.rows import ELIMINATE, RANK, accelerations, broken
 from appell.simulate.jacobian import Jacobian, jacobian_of
@@ -87,6 +88,7 @@ class Run:
 
     def _carefully(self, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
         """The same for lists and batches, and with an error where the state is singular."""
+        t, q, v = (as_array(x, what) for x, what in ((t, "t"), (q, "q"), (v, "v")))
         if np.ndim(q) == 2 or np.ndim(v) == 2:
             return self._batch(t, q, v)
         a, lam, margin = self._call.single(t, q, v, self.p)
@@ -288,7 +290,7 @@ def compile(
 def unjudged(system: System, parameters: Mapping[Any, Any] | None, backend: str, *, fold: bool = False) -> Run:
     """A run whose ranks are still to be judged, `run.started`."""
     if not isinstance(fold, bool | np.bool_):
-        raise ModelError(f"fold= is True or False, not {fold!r}")
+        raise ModelError(f"fold= is True or False, not {shown(fold)}")
     system, parameters = settled(system, parameters)
     values = bind(system, parameters)
     p = np.array([values[s] for s in system.parameters], dtype=float)

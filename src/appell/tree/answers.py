@@ -20,6 +20,7 @@ from appell.backends import Call, backend_named, choose_backend, recipe_for
 from appell.backends.notice import notice
 from appell.errors import ModelError
 from appell.graph.fn import Fn
+from appell.reading import shown
 
 Array = NDArray[np.float64]
 M = TypeVar("M", bound=Callable[..., Any])
@@ -83,5 +84,5 @@ def answer(call: Call, *arrays: ArrayLike, out: Array | None = None) -> tuple[Ar
 def _axes(array: ArrayLike, call: Call) -> int:
     try:
         return np.ndim(array)
-    except ValueError:
-        raise ModelError(f"'{call.fn.name}' was given rows of different lengths: {array!r}") from None
+    except Exception:  # rows of different lengths, or an __array__ that does anything
+        raise ModelError(f"'{call.fn.name}' was given rows of different lengths: {shown(array)}") from None

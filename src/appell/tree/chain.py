@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from appell.errors import ModelError
+from appell.reading import items_of, name_in, one_of, shown
 from appell.tree.description import Joint
-from appell.tree.inertia import Inertia, Placement, entries
+from appell.tree.inertia import Inertia, Placement, entries, objects
 from appell.tree.parameters import symbols_in, with_numbers
 from appell.tree.tree import GRAVITY, Tree
 
@@ -41,7 +42,7 @@ class ChainLink:
 
     def inertia(self, name: str) -> Inertia:
         """The ten numbers about the inbound hinge."""
-        J = np.array(self.J, dtype=object)
+        J = objects(self.J, f"J of {name}")
         return Inertia.at_hinge(self.mass, self.c, np.diag(J) if J.shape == (3,) else J, name)
 
 
@@ -51,8 +52,9 @@ def as_link(given: ChainLink | Mapping[str, Any], where: str) -> ChainLink:
         return given
     names = [field.name for field in fields(ChainLink)]
     if not isinstance(given, Mapping):
-        raise ModelError(f"{where} of a chain is an ap.tree.ChainLink, or a mapping with {', '.join(names)}; not {given!r}")
-    unknown = [str(name) for name in given if name not in names]
+        said = f"an ap.tree.ChainLink, or a mapping with {', '.join(names)}"
+        raise ModelError(f"{where} of a chain is {said}; not {shown(given)}")
+    unknown = [name_in(name) for name in given if not isinstance(name, str) or name not in names]
     missing = [name for name in names[:3] if name not in given]
     if unknown or missing:
         wrong = f"has no {', '.join(missing)}" if missing else f"has an unknown {', '.join(unknown)}"
@@ -77,11 +79,10 @@ class Chain(Tree):
         name: str = "chain",
         backend: str = "auto",
     ):
-        if base not in ("fixed", "floating"):
-            raise ModelError(f"base={base!r}; choose 'fixed' or 'floating'")
+        one_of(base, ("fixed", "floating"), "base=")
         if isinstance(links, ChainLink | Mapping | str) or not isinstance(links, Iterable):
-            raise ModelError(f"a chain is made of a list of ap.tree.ChainLink, Chain([link, …]), not of {links!r}")
-        links = tuple(links)
+            raise ModelError(f"a chain is made of a list of ap.tree.ChainLink, Chain([link, …]), not of {shown(links)}")
+        links = tuple(items_of(links, "the links of a chain"))
         if not links:
             raise ModelError("a chain needs at least one link")
         self.links, self.base = tuple(as_link(link, f"link {n}") for n, link in enumerate(links, start=1)), base

@@ -13,6 +13,7 @@ import sympy
 
 from appell.errors import ModelError
 from appell.model.bodies import RigidBody
+from appell.reading import finite, name_in, shown
 from appell.tree.frames import Node
 from appell.tree.inertia import DUST, HERE, Inertia, Placement, entries, entry, has_symbols
 from appell.tree.joints import JOINTS, JointKind
@@ -34,10 +35,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name in ("lower", "upper", "velocity", "effort"):
-            value = getattr(self, name)
-            if not isinstance(value, int | float | np.number) or math.isnan(value):
-                raise ModelError(f"{name} of a joint's limits must be a number, not {value!r}")
-            object.__setattr__(self, name, float(value))
+            object.__setattr__(self, name, finite(getattr(self, name), f"{name} of a joint's limits", infinite=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +97,7 @@ class Skeleton:
         """A frame by its name; "world" is the ground, unless a joint or a link is called so."""
         known = {WORLD: Frame(WORLD, -1, HERE), **self.frames}
         if not isinstance(name, str) or name not in known:
+            name = name_in(name)
             both = [f"'{what}'" for what in (f"joint {name}", f"link {name}") if what in known]
             why = f"a joint and a link elsewhere have this name: say {' or '.join(both)}"
             near = get_close_matches(str(name), known, n=1)
@@ -130,7 +129,7 @@ def inertia_of(body: RigidBody | Inertia | None, where: str) -> Inertia:
     if isinstance(body, Inertia):
         return body.checked(f"the body of {where}")
     if not isinstance(body, RigidBody):
-        raise ModelError(f"the body of {where} must be an ap.RigidBody or an ap.tree.Inertia, not {body!r}")
+        raise ModelError(f"the body of {where} must be an ap.RigidBody or an ap.tree.Inertia, not {shown(body)}")
     R, J = (np.array(matrix.tolist(), dtype=object) for matrix in (body.orientation.rotation, body.inertia))
     return Inertia.at_centre(body.mass, body.position.flat(), R @ J @ R.T, where)
 
@@ -201,24 +200,24 @@ def _with_inertia(node: Node, inertia: Inertia) -> Node:
 
 def _checked(joint: Joint, known: Mapping[str, Any]) -> tuple[JointKind, str]:
     if not isinstance(joint, Joint):
-        raise ModelError(f"a tree is made of ap.tree.Joint, not of {joint!r}")
+        raise ModelError(f"a tree is made of ap.tree.Joint, not of {shown(joint)}")
     if not (isinstance(joint.name, str) and joint.name):
-        raise ModelError(f"the name of a joint must be a text, not {joint.name!r}")
-    where = f"joint '{joint.name}'"
+        raise ModelError(f"the name of a joint must be a text, not {shown(joint.name)}")
+    where = f"joint '{name_in(joint.name)}'"
     if not isinstance(joint.kind, str) or joint.kind not in JOINTS:
-        raise ModelError(f"{where} is of the unknown kind {joint.kind!r}; choose one of {', '.join(JOINTS)}")
+        raise ModelError(f"{where} is of the unknown kind {shown(joint.kind)}; choose one of {', '.join(JOINTS)}")
     if not isinstance(joint.placement, Placement):
-        raise ModelError(f"the placement of {where} must be made by ap.tree.place(xyz, rpy), not {joint.placement!r}")
+        raise ModelError(f"the placement of {where} must be made by ap.tree.place(xyz, rpy), not {shown(joint.placement)}")
     if joint.name in known:
         raise ModelError(f"two joints have the name '{joint.name}'")
     for what, name in (("parent", joint.parent), ("link", joint.link)):
         if name is not None and not (isinstance(name, str) and name):
-            given = f"a joint: give parent='{name.name}'" if isinstance(name, Joint) else repr(name)
+            given = f"a joint: give parent='{name.name}'" if isinstance(name, Joint) else shown(name)
             raise ModelError(f"the {what} of {where} must be a name, not {given}")
     if joint.parent is not None and joint.parent not in known:
-        raise ModelError(f"{where} is mounted on '{joint.parent}', which no earlier joint has as its name")
+        raise ModelError(f"{where} is mounted on '{name_in(joint.parent)}', which no earlier joint has as its name")
     if joint.limits is not None and not isinstance(joint.limits, Limits):
-        raise ModelError(f"the limits of {where} must be ap.tree.Limits(lower, upper, …), not {joint.limits!r}")
+        raise ModelError(f"the limits of {where} must be ap.tree.Limits(lower, upper, …), not {shown(joint.limits)}")
     for what, value in (("armature", joint.armature), ("damping", joint.damping)):
         entry(value, f"the {what} of {where}")
     return JOINTS[joint.kind], where

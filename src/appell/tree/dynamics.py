@@ -14,7 +14,7 @@ from appell.backends import Call, choose_backend
 from appell.backends.cuda.device import lies_there, on_device
 from appell.errors import ModelError
 from appell.graph.fn import Fn
-from appell.reading import reals
+from appell.reading import one_of, reals
 from appell.tree import functions
 from appell.tree.algorithms import immovable
 from appell.tree.answers import LARGE, answer, answered, ready
@@ -61,8 +61,7 @@ class TreeDynamics(ConfigurationSpace):
 
     def function(self, question: str) -> Fn:
         """The graph behind a method: "forward_dynamics", "inverse_dynamics", "mass_matrix", "bias", …"""
-        if question not in functions.QUESTIONS:
-            raise ModelError(f"a tree has no function {question!r}; it has {', '.join(functions.QUESTIONS)}")
+        one_of(question, functions.QUESTIONS, "a tree has no function ")
         if question not in self._fns:
             if question.startswith("forward"):
                 self.refuse_massless()
@@ -284,9 +283,7 @@ class TreeDynamics(ConfigurationSpace):
 
 
 def _checked(reference: str) -> str:
-    if reference not in REFERENCES:
-        raise ModelError(f"reference={reference!r}; choose 'local', 'aligned' or 'world'")
-    return reference
+    return one_of(reference, REFERENCES, "reference=")
 
 
 __all__ = ["TreeDynamics"]

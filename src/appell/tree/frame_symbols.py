@@ -17,6 +17,8 @@ from sympy import ImmutableMatrix, Integer, Matrix, nan, oo, zeros, zoo
 
 from appell.errors import ModelError
 from appell.jets import DerivedJet, expression
+from appell.reading import items_of, shown
+from appell.spelling import checked_keywords
 from appell.tree.inertia import from_rpy
 
 AXES = "xyz"
@@ -78,6 +80,7 @@ class FrameSymbols:
         """R e, (3, 1): a direction fixed in the frame, by its components or as "x", "y", "z"."""
         return self.rotation * vector(direction, f"a direction of frame '{self.name}'")
 
+    @checked_keywords()
     def at(self, xyz: Sequence[Any] = (0, 0, 0), rpy: Sequence[float] = (0, 0, 0), *, name: str | None = None) -> FrameSymbols:
         """The frame fixed to this one at xyz (m; numbers or parameters), turned by roll, pitch, yaw (rad)."""
         arm, turn = self.rotation * vector(xyz, f"a point of frame '{self.name}'"), from_rpy(rpy)
@@ -95,15 +98,15 @@ def vector(given: Sequence[Any] | str, what: str) -> Matrix:
     """Three scalars as a column; "x", "y", "z" are unit vectors."""
     if isinstance(given, str):
         if given not in ("x", "y", "z"):
-            raise ModelError(f"{what} is {given!r}; write 'x', 'y', 'z' or three components")
+            raise ModelError(f"{what} is {shown(given)}; write 'x', 'y', 'z' or three components")
         return Matrix([int(given == i) for i in AXES])
     try:
-        entries = list(given)
-    except TypeError:
-        raise ModelError(f"{what} has three components, [x, y, z]; it is {given!r}") from None
+        entries = items_of(given, what)
+    except ModelError:
+        raise ModelError(f"{what} has three components, [x, y, z]; it is {shown(given)}") from None
     if len(entries) != 3:
         raise ModelError(f"{what} has {len(entries)} components, not 3")
-    column = Matrix([expression(x.item() if isinstance(x, np.generic) else x, what) for x in entries])
+    column = Matrix([expression(x, what) for x in entries])
     if column.has(nan, oo, -oo, zoo):
-        raise ModelError(f"{what} is not finite: {entries}")
+        raise ModelError(f"{what} is not finite: {shown(entries)}")
     return column

@@ -19,7 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from appell.errors import ModelError
 from appell.jets import Parameter
-from appell.reading import finite, reals, shown, symbolic
+from appell.reading import finite, reals, refuse_large, shown, symbolic
+from appell.spelling import checked_keywords
 
 Array = NDArray[np.float64]
 ONE = np.eye(3, dtype=int)
@@ -42,11 +43,12 @@ def has_symbols(values: Any) -> bool:
 
 def leaves(values: Any) -> Iterator[Any]:
     """The scalars of numbers that come as lists, tuples, arrays or matrices, nested at most as deep as a matrix."""
+    refuse_large(values, "an array")
     if isinstance(values, np.ndarray | sympy.MatrixBase):
         yield from np.ravel(np.array(values, dtype=object))
     elif isinstance(values, list | tuple):
         for row in values:
-            yield from row if isinstance(row, list | tuple) else leaves(row)
+            yield from row if isinstance(row, list | tuple) else (row,) if isinstance(row, np.ndarray) else leaves(row)
     else:
         yield values
 
@@ -80,6 +82,8 @@ def entries(values: Any, what: str, shape: tuple[int, ...] = (3,)) -> Any:
 
 def objects(values: Any, what: str) -> Any:
     """`values` as an array of objects, rows of equal length."""
+    for x in leaves(values):
+        refuse_large(x, what)
     try:
         return np.array(values, dtype=object)
     except Exception:  # rows of unequal length, or an __array__ that does anything
@@ -111,6 +115,8 @@ DUST = 1e-15
 
 def cos_sin(angle: float) -> tuple[float, float]:
     """cos and sin, exactly 0, ±½ and ±1 where they are, and equal to each other at 45°: cos(π/2) is not 6e-17."""
+    if abs(angle) > 1e15:  # rad; the next float is more than a turn away
+        raise ModelError(f"the angle {angle:g} rad is no direction: give one of a few turns")
     n = round(angle / (np.pi / 12))
     if abs(angle - n * (np.pi / 12)) > DUST * (1 + abs(angle)):
         return float(np.cos(angle)), float(np.sin(angle))
@@ -195,6 +201,7 @@ class Inertia:
     as_stated: bool = False
 
     @staticmethod
+    @checked_keywords()
     def at_centre(mass: Any, centre: Any, J: Any, what: str = "the body", *, as_stated: bool = False) -> Inertia:
         """From the mass, the centre of mass (3,) and the inertia matrix (3, 3) about it."""
         m, c, J = _ten(mass, centre, J, what)
@@ -204,6 +211,7 @@ class Inertia:
         return Inertia(m, m * c, P + m * np.outer(c, c), as_stated)
 
     @staticmethod
+    @checked_keywords()
     def at_hinge(mass: Any, centre: Any, J: Any, what: str = "the body") -> Inertia:
         """From the mass, the centre of mass (3,) and the inertia matrix (3, 3) about the origin of the frame."""
         m, c, J = _ten(mass, centre, J, what)
@@ -242,7 +250,7 @@ class Inertia:
         if any(map(has_symbols, (m, h, P))):
             return ""
         size = float(abs(P).max())
-        if not np.isfinite([m, *h, *P.flat, 1e6 * size]).all():
+        if not np.isfinite(np.array([m, *h, *P.flat, 1e6 * size], dtype=float)).all():
             return "its moments overflow; mend their units"
         if abs(P - P.T).max() > ROUNDING * size:
             return f"its second moment must be symmetric, not {P.tolist()}"

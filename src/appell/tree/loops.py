@@ -32,6 +32,8 @@ from appell.model.constraint import Constraint
 from appell.model.friction import Friction
 from appell.model.rolling import roll
 from appell.model.unilateral import Unilateral
+from appell.reading import items_of, one_of, shown
+from appell.spelling import checked_keywords
 from appell.tree.frame_symbols import FrameSymbols, vector
 
 Axes = tuple[Matrix, Matrix, Matrix]
@@ -62,6 +64,7 @@ LOOPS: dict[str, str] = {
 """Kind of joint → its rows."""
 
 
+@checked_keywords()
 def loop(
     a: FrameSymbols, b: FrameSymbols, kind: str = "spherical", *, name: str | None = None, distance: Any = None
 ) -> list[Constraint]:
@@ -69,8 +72,7 @@ def loop(
 
     name: before the rows' names; "a-b" by default. distance: l of kind "distance", m.
     """
-    if kind != "distance" and kind not in LOOPS:
-        raise ModelError(f"there is no loop of kind {kind!r}; choose one of distance, {', '.join(LOOPS)}")
+    one_of(kind, ("distance", *LOOPS), "there is no loop of kind ")
     if (kind == "distance") != (distance is not None):
         raise ModelError("loop(…, kind='distance', distance=l) needs l, and only that kind takes it")
     _refuse_names(a, b)
@@ -89,7 +91,7 @@ def loop(
 def _refuse_names(*frames: Any) -> None:
     for frame in frames:
         if not isinstance(frame, FrameSymbols):
-            raise ModelError(f"a constraint takes frames in symbols, tree.frame(name), not {frame!r}")
+            raise ModelError(f"a constraint takes frames in symbols, tree.frame(name), not {shown(frame)}")
 
 
 def _finite(value: Any, what: str) -> Expr:
@@ -117,7 +119,7 @@ class Plane:
     def of(floor: FrameSymbols | None, height: Any, belt: Sequence[Any], what: str) -> Plane:
         floor = FrameSymbols.ground("world", np.eye(3, dtype=int), np.zeros(3, dtype=int)) if floor is None else floor
         _refuse_names(floor)
-        speeds = vector([*belt, 0], f"belt= under {what}, with a third 0,")
+        speeds = vector([*items_of(belt, f"belt= under {what}"), 0], f"belt= under {what}, with a third 0,")
         return Plane(floor, None if height is None else _finite(height, f"the height of the plane under {what}"), speeds)
 
     @property
@@ -134,6 +136,7 @@ class Plane:
         return velocity - moved - self.floor.rotation * self.belt
 
 
+@checked_keywords()
 def rolling(
     wheel: FrameSymbols | RigidBody,
     radius: Any,
@@ -181,13 +184,13 @@ def rolling(
             raise ModelError("floor= is a frame of a tree; the plane under a body is given by up=, height= and belt=")
         if friction is not None or static is not None:
             raise ModelError("friction= is for wheels of trees; a body that may slide has ap.Friction on its point_velocity")
-        own = "z" if axis == "own" else axis
+        own = "z" if isinstance(axis, str) and axis == "own" else axis
         return [*roll(wheel, radius, axis=own, on=on, up=up, height=height, sideways=sideways, belt=belt, name=name)]
     if on is not None or up is not None:
         raise ModelError("on= and up= are for bodies of a System; the plane under a wheel of a tree is that of floor=")
     _refuse_names(wheel)
     name = name or wheel.name
-    disc = _Wheel.of(wheel, radius, "y" if axis == "own" else axis, name)
+    disc = _Wheel.of(wheel, radius, "y" if isinstance(axis, str) and axis == "own" else axis, name)
     plane = Plane.of(floor, height, belt, f"wheel '{name}'")
     height_above, slip = disc.on(plane)
     rows = {} if plane.height is None else {"height": height_above}

@@ -16,6 +16,8 @@ from appell.graph.fn import Fn
 from appell.model.described import Described
 from appell.model.unilateral import Between, Unilateral
 from appell.model.values import bound
+from appell.reading import items_of, shown
+from appell.spelling import checked_keywords
 from appell.tree.actuators import inputs, stops
 from appell.tree.description import WORLD, Frame, Joint, Limits, Skeleton, skeleton
 from appell.tree.dynamics import TreeDynamics
@@ -52,6 +54,7 @@ class Tree(TreeDynamics, Described):
     backend: "auto", "c", "vm" or another one of `ap.backends.BACKENDS`.
     """
 
+    @checked_keywords()
     def __init__(
         self,
         joints: Sequence[Joint],
@@ -62,8 +65,9 @@ class Tree(TreeDynamics, Described):
         backend: str = "auto",
     ):
         if isinstance(joints, Joint) or not isinstance(joints, Iterable):
-            raise ModelError(f"a tree is made of a list of ap.tree.Joint, not of {joints!r}")
-        self.name, self.joints, self.notes = name, tuple(joints), tuple(notes)
+            raise ModelError(f"a tree is made of a list of ap.tree.Joint, not of {shown(joints)}")
+        self.name, self.joints = name, tuple(items_of(joints, "the joints of a tree"))
+        self.notes = tuple(map(str, items_of(notes, "notes=")))
         x, y, z = entries(gravity, "gravity").tolist()
         self.gravity = (x, y, z)
         self.source: Path | None = None  # the robot file, for its geometry
@@ -98,7 +102,7 @@ class Tree(TreeDynamics, Described):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in ("gravity", "joints", "links", "base") and name in vars(self):
-            raise ModelError(f"{self.name} does not change: make another {type(self).__name__} with {name}={value!r}")
+            raise ModelError(f"{self.name} does not change: make another {type(self).__name__} with {name}={shown(value)}")
         super().__setattr__(name, value)
 
     def __reduce__(self):
@@ -138,7 +142,7 @@ class Tree(TreeDynamics, Described):
 
     def _bound(self, values: Mapping[Any, Any]) -> dict[Any, float]:
         if not isinstance(values, Mapping):
-            raise ModelError(f"with_parameters takes {{symbol: number, …}}, not {values!r}")
+            raise ModelError(f"with_parameters takes {{symbol: number, …}}, not {shown(values)}")
         return bound(self.parameters, values, self.name, hint="with_parameters({symbol: number, …})")
 
     def _refuse_symbols(self, wanted: str) -> None:
@@ -198,7 +202,7 @@ class Tree(TreeDynamics, Described):
 
     def frame(self, name: str) -> FrameSymbols:
         """A frame in symbols for residuals and forces: position, rotation, velocity, angular_velocity; "world" stands."""
-        if name == WORLD and name not in self._skeleton.frames:
+        if isinstance(name, str) and name == WORLD and name not in self._skeleton.frames:
             return FrameSymbols.ground(name, np.eye(3), np.zeros(3))
         frame = self._skeleton.frame(name)
         if frame.node < 0:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from appell.errors import FormNotApplicable, ModelError
 from appell.model import System
 from appell.model.values import RULES, checked
+from appell.reading import finite, shown
 
 Array = NDArray[np.float64]
 Control = Callable[[float, Array, Array], Mapping[Any, float]]
@@ -29,13 +30,13 @@ class Reader:
 
     def __init__(self, system: System, control: Any, rate: Any):
         if control is None:
-            raise ModelError(f"rate={rate!r} is the rate of a control; give control=(t, q, v) → {{input: value}} with it")
+            raise ModelError(f"rate={shown(rate)} is the rate of a control; give control=(t, q, v) → {{input: value}} with it")
         if not callable(control):
             raise ModelError(f"control= must be a function of (t, q, v), not {type(control).__name__}")
         if rate is None:
             raise ModelError("a control is read at a fixed rate; give rate= in readings per second")
-        if not (isinstance(rate, int | float | np.number) and isfinite(rate) and rate > 0):
-            raise ModelError(f"rate= must be a positive number of readings per second, not {rate!r}")
+        if not finite(rate, "rate= (readings per second)") > 0:
+            raise ModelError(f"rate= must be a positive number of readings per second, not {shown(rate)}")
         self.system, self.control, self.rate = system, control, float(rate)
         self.places: dict[Any, int] = {key: i for i, s in enumerate(system.parameters) for key in (s, str(s))}
         self.ruled = {i for i, s in enumerate(system.parameters) if any(s.assumptions0.get(rule) for rule, _ in RULES)}
