@@ -156,7 +156,9 @@ def main() -> int:
         print(f"{len(calls):6d}  {problem}\n        {calls[0][:300]}")
     bad = sum(map(len, wrong.values()))
     took = time.monotonic() - began
-    print(f"{made} calls from {given.start} on in {took:.0f} s, {bad} of {len(wrong)} kinds went wrong; next: {given.start + made}")
+    print(
+        f"{made} calls from {given.start} on in {took:.0f} s, {bad} wrong in {len(wrong)} ways; next: {given.start + made}"
+    )
     return 1 if wrong else 0
 
 
