@@ -8,7 +8,7 @@ import warnings
 from typing import Any
 
 import numpy as np
-from sympy import Abs, Expr, Heaviside, Max, Min, Mod, Piecewise, Rational, ceiling, floor, sign, sin
+from sympy import Abs, Expr, Heaviside, Max, Min, Mod, Piecewise, Rational, ceiling, cos, exp, floor, lambdify, sign, sin, sqrt
 from tests.families.family import family
 
 import appell as ap
@@ -197,3 +197,26 @@ def ensembles(seed: int) -> None:
         scale = abs(wanted[0]) + abs(wanted[1]) + 1e-7 * size[k] * start[k] * (1 + ends[k] - start[k])
         same(float(made["x"][k]), wanted[0], scale, f"x of run {k}")
         same(float(made["x_d"][k]), wanted[1], scale, f"x.d of run {k}")
+
+
+@family(count=12, sample=(0, 1))
+def located(seed: int) -> None:
+    """Functions of time whose breaks cannot be read off are searched by bounds: ẋ against a sum over a million samples."""
+    draw = random.Random(seed)
+    a, b = (Rational(draw.uniform(0.5, 3)) for _ in range(2))
+    forces = [
+        1000 * Heaviside(sin(t) + sin(sqrt(2) * t) - Rational(199, 100)), floor(3 * sin(a * t)), sign(t**3 - 12 * a * t - b),
+        Piecewise((1, t * exp(-t) > Rational(1, 3)), (0, True)), Abs(sin(t) + t / 10 - 1), Max(sin(a * t), cos(b * t)),
+        Heaviside(sin(a * t**2)), Piecewise((1, sin(a * t) * exp(-t / 9) > Rational(1, 5)), (-1, True)),
+        ceiling(2 * cos(a * t) + sin(b * t)), Heaviside(Abs(sin(a * t)) - Rational(1, 2)), Min(sin(a * t), Rational(1, 3)) ** 2,
+        sign(sin(a * t) - t / 20),
+    ]  # fmt: skip
+    force, end = forces[seed % len(forces)], 60.0 if seed == 0 else 20.0
+    backend, method = PATHS[seed % len(PATHS)]
+    motion = ap.simulate(ap.System([x], x.d**2 / 2, forces={x: force}), {}, end, backend=backend, method=method)
+    n = 1_000_000
+    value = lambdify(t, force, ["numpy", {"Heaviside": lambda u, half=0.5: np.heaviside(u, half)}])
+    known = np.broadcast_to(value((np.arange(n) + 0.5) * end / n), n)
+    assert motion.ok and len(motion.breaks), motion.message
+    most = np.abs(known).max() * (len(motion.breaks) + 1) * end / n  # a sample at each jump is on the wrong side, at most
+    assert abs(motion[x.d][-1] - known.mean() * end) < most + 1e-6

@@ -22,6 +22,7 @@ from appell.errors import ModelError
 from appell.graph import Fn
 from appell.graph.ranges import ranges
 from appell.remember import kept_in
+from appell.simulate.loop.branches import inside
 from appell.simulate.loop.trace import Trace
 from appell.simulate.run import Run
 
@@ -64,7 +65,7 @@ class Course:
     @cached_property
     def modes(self) -> Modes:
         """What acts in each step."""
-        return Modes.of(self.run, self.trace, self.begin + self.length / 2)
+        return Modes.of(self.run, self.trace, inside(self.begin, self.begin + self.length))
 
     def at(self, step: Ints, theta: Array) -> tuple[Array, Array]:
         """Times (m,) and states (m, nz) at shares θ of some steps, the ends of a step exactly."""

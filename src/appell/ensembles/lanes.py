@@ -65,6 +65,8 @@ def why_not(run: Run, order: Order) -> str | None:
 
 def _jumps(branches: Branches, order: Order) -> str | None:
     """What jumps or bends with time that lanes do not look at, if anything does."""
+    if branches.breaks.located:
+        return f"a branch is decided by {branches.breaks.located[0]}, whose zeros are looked for"
     if branches.depends("g", "f0", "f1"):
         return "a constraint jumps or bends with time"
     balance = any(part.accumulator == "energy" for reduction in order.kept.wanted for part in parts_of(reduction))

@@ -38,6 +38,7 @@ from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, apply, as_matrix, block_matrix, column, is_zero, symbols, zeros
 from appell.graph.elimination import eliminated
 from appell.graph.scalar import scalars
+from appell.model.breaks import INSIDE
 from appell.normal_form.flow import Flow, GuardedRows
 from appell.remember import remembered
 from appell.simulate.loop.header import header
@@ -186,7 +187,7 @@ def many_source(
     method = _series_text(tableau) if isinstance(tableau, Taylor) else _tableau_text(tableau, precision)
     values = {
         **method, **_number_text(precision, lanes),
-        "name": tableau.name, "groups": groups, "gathered": GATHERED, "patient": PATIENT,
+        "inside": repr(INSIDE), "name": tableau.name, "groups": groups, "gathered": GATHERED, "patient": PATIENT,
         "stride": STRIDE[scalar], "unrolled": STRIDE[scalar] if len(rhs.instructions) <= SHORT else 1,
         "work": max(1, *(work for _, work in texts)), "interface": CDEF,
         "project": _project_text(flow) if flow.projects else "", "reduce": _reduce_text(watch, precision) if watch else "",

@@ -31,8 +31,13 @@ from appell.tabulated import Pieces, Tabulated
 
 BRANCH_TIME = Parameter("time of branches", real=True)
 """τ, a time between the last break and the next one, at which branches are decided."""
+INSIDE = 0.3819660112501051
+"""Where in a stretch τ lies, as a share of it: the golden section, at which no symmetry puts a place that is an exception, as
+floor(3 sin t) has one halfway."""
 FAR = 1e30
 """A time, s, that stands for none; single precision has it, too."""
+SMALLEST = 1e-35
+"""A time, s, after t = 0, at which it is told which branch holds from there on; single precision has it, too."""
 SLACK = 16
 """A break nearer to t than so many roundings of the terms that it is made of is one at t itself."""
 
@@ -56,15 +61,16 @@ class Phase:
 class Breaks:
     """The breaks of a system: phases, whose own branches are decided at `BRANCH_TIME`, and knots of tables, s.
 
-    `unread`: functions of time alone, and of parameters, whose breaks cannot be read off.
+    `located`: functions of time and parameters whose zeros are breaks that cannot be read off, sin t + sin √2 t; when the
+    parameters are known, they are found by bounds (`appell.simulate.loop.branches`).
     """
 
     phases: tuple[Phase, ...] = ()
     knots: tuple[float, ...] = ()
-    unread: tuple[Any, ...] = ()
+    located: tuple[Any, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.phases or self.knots)
+        return bool(self.phases or self.knots or self.located)
 
     def following(self, direction: int, eps: float) -> tuple[Expr, dict[Any, Any]]:
         """The first break after t, or before it where direction is −1, in t and letters; letter → expression in t, parameters
@@ -83,8 +89,10 @@ class Breaks:
         for phase in self.phases:
             a, b, _ = _line(phase, t, letters)
             size = _letter(letters, sum((sympy.Abs(term) for term in sympy.Add.make_args(letters[b])), sympy.Integer(0)))
-            sizes.append(sympy.Piecewise((size / sympy.Abs(a), sympy.Ne(a, 0)), (0, True)))
-        return _letter(letters, SLACK * sympy.Float(eps) * (sympy.Abs(t) + sympy.Max(*sizes, evaluate=False)))
+            ratio = _letter(letters, size / sympy.Abs(a))
+            sizes.append(sympy.Piecewise((ratio, ratio < FAR), (0, True)))  # not where a is zero, or a branch has no value
+        slack = SLACK * sympy.Float(eps) * (sympy.Abs(t) + sympy.Max(*sizes, evaluate=False)) + sympy.Float(SMALLEST)
+        return _letter(letters, slack)
 
 
 class _Line(NamedTuple):
@@ -101,7 +109,8 @@ class _Line(NamedTuple):
             return sympy.Piecewise((-b / a, direction * (-b / a - t) > slack), (far, True))
         here, near = a * t + b, sympy.Abs(a) * slack
         rises, falls = (sympy.floor(here + near) + 1 - b) / a, (sympy.ceiling(here - near) - 1 - b) / a
-        return sympy.Piecewise((rises, direction * a > 0), (falls, direction * a < 0), (far, True))
+        there = sympy.Piecewise((rises, direction * a > 0), (falls, direction * a < 0), (far, True))
+        return sympy.Piecewise((there, sympy.Abs(there) < FAR), (far, True))  # not where a branch has no value
 
 
 def _line(phase: Phase, time: Any, letters: dict[Any, Any]) -> _Line:
@@ -144,12 +153,12 @@ class _Reader:
     def __init__(self):
         self.phases: dict[Phase, None] = {}
         self.knots: set[float] = set()
-        self.unread: dict[Any, None] = {}
+        self.located: dict[Any, None] = {}
         self.known: dict[Any, Any] = {}
 
     @property
     def breaks(self) -> Breaks:
-        return Breaks(tuple(self.phases), tuple(sorted(self.knots)), tuple(self.unread))
+        return Breaks(tuple(self.phases), tuple(sorted(self.knots)), tuple(self.located))
 
     def __call__(self, expr: Any) -> Any:
         if t not in expr.free_symbols or not any(t in node.free_symbols for node in nodes_of(expr, *_SWITCHES)):
@@ -172,17 +181,15 @@ class _Reader:
             return expr.func(*args)
         phases = _phases(expr, args)
         if phases is None:
-            self.unread[expr] = None
-            return expr.func(*args)
-        self.phases.update(dict.fromkeys(phases))
+            self.located.update(dict.fromkeys(_guards(expr)))
+        else:
+            self.phases.update(dict.fromkeys(phases))
         return _decided(expr, args)
 
     def _table(self, table: Any) -> None:
         pieces, x, _ = table.args
         if x == t:
             self.knots.update(kinks(pieces))
-        elif _of_time(x):
-            self.unread[table] = None
 
 
 def kinks(pieces: Pieces) -> list[float]:
@@ -226,6 +233,15 @@ def _phases(expr: Any, args: list[Any]) -> list[Phase] | None:
     else:
         pairs = [_zeros(args[0])]
     return _all(pairs)
+
+
+def _guards(expr: Any) -> list[Any]:
+    """Functions that are zero where a function of time changes its branch."""
+    if isinstance(expr, sympy.floor | sympy.ceiling):
+        return [sympy.sin(sympy.pi * expr.args[0])]
+    if isinstance(expr, sympy.Max | sympy.Min):
+        return [a - b for a, b in combinations(expr.args, 2)]  # type: ignore[operator]
+    return [expr.args[0] - expr.args[1]] if isinstance(expr, Relational) else [expr.args[0]]  # type: ignore[operator]
 
 
 def _affine(expr: Any) -> bool:
@@ -282,4 +298,4 @@ def _real(phases: list[Phase]) -> list[Phase]:
     return [phase for phase in phases if not phase.value.has(sympy.I, sympy.nan, sympy.zoo, sympy.oo)]
 
 
-__all__ = ["BRANCH_TIME", "FAR", "Breaks", "Phase", "branched", "breaks_of", "kinks"]
+__all__ = ["BRANCH_TIME", "FAR", "INSIDE", "Breaks", "Phase", "branched", "breaks_of", "kinks"]

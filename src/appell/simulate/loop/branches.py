@@ -11,13 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.backends import vm_function
+from appell.errors import ModelError
+from appell.graph import Fn, make_fn
 from appell.graph.algebra import depends
-from appell.model.breaks import BRANCH_TIME, Breaks, branched, breaks_of
-from appell.normal_form import normal_form
+from appell.graph.ranges import ranges
+from appell.model.breaks import BRANCH_TIME, INSIDE, Breaks, branched, breaks_of
+from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.next_break import next_break
+from appell.remember import remembered
 from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
+
+PARTS = 64
+"""Intervals in which the search for a break begins."""
+NARROW = 1e-9
+"""Share of a run whose rounding is that of times near zero."""
+MOST = 200_000
+"""Intervals beyond which the zeros of a function of time are not looked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +57,55 @@ class Branches:
         following, last = self._around(t, p)
         return float(following if direction > 0 else last)
 
+    def located(self, first: float, last: float, p: Array) -> Array:
+        """Breaks that are found as zeros of functions of time, between two times, in their order; p: of the branched system."""
+        found = [_zeros(*_guard(self.run.form, one), *sorted((first, last)), p) for one in self.breaks.located]
+        times = np.unique(np.concatenate([*found, np.zeros(0)]))
+        return times if last >= first else times[::-1]
+
     def depends(self, *names: str) -> bool:
         """Whether outputs of the normal form are others on other branches."""
         form = self.run.form
         return self.place is not None and any(depends(form[name], form.inputs["p"][self.place]) for name in names)
+
+
+@remembered
+def _guard(form: NormalForm, expression: Any) -> tuple[Fn, Fn]:
+    """A function of time, (t, p) → value, and its bounds between two times, (t⁻, t⁺, p) → lo, hi."""
+    p = form.inputs["p"]
+    inputs = {"t": (form.inputs["t"], ()), "p": (p, (p.numel(),))}
+    fn = make_fn("guard", inputs, {"value": (form.lower(expression), ())})
+    return fn, ranges(fn, ("p",))
+
+
+def _zeros(function: Fn, bounds: Fn, first: float, last: float, p: Array) -> Array:
+    """Zeros of a function of time: intervals are halved until bounds exclude one, or they are as short as numbers are."""
+    value, call = vm_function(function).batch, vm_function(bounds).batch
+    names = [port.name for port in bounds.outputs]
+    edges = np.linspace(first, last, PARTS + 1)
+    low, high, done = edges[:-1], edges[1:], np.zeros(0)
+    size = np.finfo(float).eps * max(abs(first), abs(last), NARROW * (last - first))
+    while len(low):
+        if len(low) + len(done) > MOST:
+            raise ModelError(
+                f"a function of time that decides a branch is near zero at more than {MOST} times between t = {first:g} and"
+                f" {last:g}: give it as one that is read off (sign(sin(w*t)), Mod, floor), or run in parts"
+            )
+        all_p = np.broadcast_to(p, (len(low), len(p)))
+        out = dict(zip(names, call(low, high, all_p), strict=True))
+        lo, hi = (np.ravel(out[name]) for name in ("lo", "hi"))
+        changes = np.sign(np.ravel(value(low, all_p)[0])) * np.sign(np.ravel(value(high, all_p)[0])) <= 0
+        kept = ~((lo > 0) | (hi < 0)) | changes  # bounds are rounded, and signs at both ends are not
+        kept &= ~((lo == 0) & (hi == 0))  # what is zero for a while changes no branch there
+        low, high = low[kept], high[kept]
+        short = high - low <= 4 * np.maximum(size, np.finfo(float).eps * np.maximum(np.abs(low), np.abs(high)))
+        done = np.append(done, (low[short] + high[short]) / 2)
+        low, high = low[~short], high[~short]
+        middle = (low + high) / 2
+        low, high = np.append(low, middle), np.append(middle, high)
+    done.sort()
+    apart = np.diff(done, prepend=-np.inf) > 64 * np.maximum(size, np.finfo(float).eps * np.abs(done))
+    return done[apart & (done > first + 64 * size) & (done < last - 64 * size)]
 
 
 def branches_of(run: Run) -> Branches | None:
@@ -78,7 +134,12 @@ def branch_times(breaks: Array, span: tuple[float, float], t: Array) -> Array:
     which = np.searchsorted(way * breaks, way * t, side="right")
     before = np.flatnonzero(np.diff(t) == 0)
     which[before] = np.searchsorted(way * breaks, way * t[before], side="left")
-    return (edges[which] + edges[which + 1]) / 2
+    return inside(edges[which], edges[which + 1])
 
 
-__all__ = ["Branches", "branch_times", "branches_of"]
+def inside(begin: Any, end: Any) -> Any:
+    """A time inside a stretch, at which its branches are decided."""
+    return begin + INSIDE * (end - begin)
+
+
+__all__ = ["Branches", "branch_times", "branches_of", "inside"]

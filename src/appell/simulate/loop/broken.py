@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from appell.errors import ModelError, Status
 from appell.normal_form.flow import Flow
 from appell.simulate.control.holds import Holds
-from appell.simulate.loop.branches import Branches
+from appell.simulate.loop.branches import Branches, inside
 from appell.simulate.loop.guarded import RankedLoop
 from appell.simulate.loop.in_c import CLoop
 from appell.simulate.loop.in_python import SECONDS_PER_YIELD
@@ -61,6 +61,7 @@ class _Course:
         self.works = self.branches.depends("V") and loop.flow.has_work
         self.watched = [name for name in ("g", "f0", "f1") if self.branches.depends(name)]
         self.holds: Holds | None = None
+        self.located = self.branches.located(task.t0, task.t_end, self.p)
 
     def traces(self) -> Iterator[Trace]:
         task, trace, answered = self.task, self.trace, perf_counter()
@@ -89,13 +90,17 @@ class _Course:
         task, t = self.task, self.trace.t
         following = self._following(t)
         end = following if task.direction * (following - task.t_end) < 0 else task.t_end
-        self.trace.branch_time = (t + end) / 2
+        self.trace.branch_time = inside(t, end)
         if self.branches.place is not None:
             self.p[self.branches.place] = self.trace.branch_time
         return end
 
     def _following(self, t: float) -> float:
-        return self.branches.following(t, self.p, self.task.direction)
+        found, way = self.branches.following(t, self.p, self.task.direction), self.task.direction
+        if len(self.located):
+            k = int((way * self.located).searchsorted(way * t, side="right"))
+            found = way * min(way * found, way * float(self.located[k])) if k < len(self.located) else found
+        return found
 
     def _passed(self, end: float) -> int:
         """Requested times before the end of a stretch; those at a break belong to what it begins."""
