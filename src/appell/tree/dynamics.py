@@ -24,6 +24,7 @@ from appell.tree.configuration import ConfigurationSpace
 from appell.tree.description import Skeleton
 from appell.tree.frames import Layout, lay_out
 from appell.tree.limbs import limbs_of
+from appell.tree.reach import Reached, reach
 from appell.tree.recipes import recipe_key
 
 Array = NDArray[np.float64]
@@ -258,6 +259,26 @@ class TreeDynamics(ConfigurationSpace):
     def bias_acceleration(self, frame: str, q: ArrayLike, v: ArrayLike, *, reference: str = "aligned") -> Array:
         """J̇ v, (6,): the acceleration of a frame is J a + J̇ v; reference as in `jacobian`."""
         return self._frame_answer(frame, "bias_acceleration", _checked(reference), q, v)[0]
+
+    def reach(
+        self, targets: Mapping[str, Any], near: ArrayLike | None = None, *, limits: bool = True, attempts: int = 10,
+        tolerance: float = 1e-9, seed: int = 0,
+    ) -> Reached:  # fmt: skip
+        """A configuration at which frames are where they shall be, within the joints' limits and as near to `near` as it can.
+
+        Parameters
+        ----------
+        targets: frame → position (3,), m; rotation (3, 3); (R, p); or a matrix (4, 4), all in the world.
+        near: where to begin, (nq,), and what to stay near to; `neutral` by default.
+        limits: whether joints keep the limits that the tree states.
+        attempts: searches, the first from `near`, the others from random configurations until one succeeds; seed: of those.
+        tolerance: m and rad.
+
+        Returns
+        -------
+        `Reached`: `.q`, `.error`, `.ok`, `.message`, `.errors`. Out of reach: the best found, and by how much it misses.
+        """
+        return reach(self, targets, near, limits=limits, attempts=attempts, tolerance=tolerance, seed=seed)
 
     def frame_function(self, frame: str, question: str, reference: str = "aligned") -> Fn:
         """The graph of "placement", "jacobian" or "bias_acceleration" of one frame."""

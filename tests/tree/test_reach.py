@@ -1,0 +1,81 @@
+"""Inverse kinematics: targets are met, limits kept, no other configuration that meets them is nearer, misses are measured."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import appell as ap
+
+pytest.importorskip("pinocchio")
+peer = pytest.importorskip("tests.tree.pinocchio_peer")
+
+
+@pytest.fixture(scope="module")
+def panda():
+    return peer.load("panda_description/urdf/panda.urdf", floating=False, backend="vm").tree
+
+
+@pytest.fixture(scope="module")
+def anymal():
+    return peer.load("anymal_b_simple_description/robots/anymal.urdf", floating=True, backend="vm").tree
+
+
+def inside(tree, q):
+    return all(l.lower - 1e-12 <= q[tree.indices(j)[0]][0] <= l.upper + 1e-12 for j, l in tree.limits.items())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_poses_of_an_arm(panda, seed):
+    goal, near = panda.random(seed), panda.random(seed + 50)
+    found = panda.reach({"panda_hand": panda.placement("panda_hand", goal)}, near=near)
+    R, p = panda.placement("panda_hand", found.q)
+    assert found.ok and found.error < 1e-9 and inside(panda, found.q)
+    for ours, wanted in zip((R, p), panda.placement("panda_hand", goal), strict=True):
+        np.testing.assert_allclose(ours, wanted, atol=1e-8)
+
+
+def test_the_way_is_the_shortest_nearby(panda):
+    """Seven joints and six conditions leave a family: moving along it leads away from `near`."""
+    near = panda.random(3)
+    R, p = panda.placement("panda_hand", near)
+    found = panda.reach({"panda_hand": (R, p + np.array([0.05, -0.03, 0.04]))}, near=near)
+    way = panda.difference(found.q, near)
+    J = panda.jacobian("panda_hand", found.q)
+    free = [k for k in range(panda.nv) if np.abs(J[:, k]).max() > 1e-12]
+    kernel = np.linalg.svd(J[:, free])[2][6:]
+    assert found.ok and np.abs(kernel @ way[free]).max() < 1e-6
+
+
+def test_feet_of_a_floating_robot(anymal):
+    """Four feet stand while the base moves: several targets, a quaternion among the unknowns."""
+    q = anymal.random(1)
+    q[:7] = [0, 0, 0.5, 0, 0, 0, 1]
+    feet = {foot: anymal.placement(foot, q)[1] for foot in ("LF_FOOT", "RF_FOOT", "LH_FOOT", "RH_FOOT")}
+    moved = anymal.integrate(q, [0.03, -0.02, 0.02, 0.05, -0.04, 0.1, *np.zeros(12)])
+    base = {"base": anymal.placement("base", moved)}
+    found = anymal.reach({**feet, **base}, near=q)
+    assert found.ok and len(found.errors) == 5 and np.isnan(found.errors["LF_FOOT"][1])
+    np.testing.assert_allclose(anymal.placement("RH_FOOT", found.q)[1], feet["RH_FOOT"], atol=1e-9)
+
+
+def test_what_is_out_of_reach_is_measured(panda):
+    found = panda.reach({"panda_link8": [5.0, 0.0, 0.3]}, attempts=3)
+    reach = np.linalg.norm(panda.placement("panda_link8", found.q)[1] - [5.0, 0.0, 0.3])
+    assert not found.ok and found.error == pytest.approx(reach) and "misses its target by" in found.message
+    assert inside(panda, found.q)
+    others = [np.linalg.norm(panda.placement("panda_link8", q)[1] - [5.0, 0.0, 0.3]) for q in panda.random(0, count=300)]
+    assert reach < min(others)
+
+
+def test_wrong_requests(panda):
+    wrong = {
+        "there is no frame 'hand'": ({"hand": [0, 0, 0]}, {}),
+        "a position \\(3,\\)": ({"panda_hand": [0, 0]}, {}),
+        "no rotation": ({"panda_hand": 2 * np.eye(3)}, {}),
+        "near= is a configuration": ({"panda_hand": [0, 0, 1]}, {"near": [0.0]}),
+        "reach takes": ({}, {}),
+    }
+    for words, (targets, options) in wrong.items():
+        with pytest.raises(ap.ModelError, match=words):
+            panda.reach(targets, **options)
