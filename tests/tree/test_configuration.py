@@ -89,3 +89,30 @@ def test_states_of_mujoco_and_back():
     np.testing.assert_allclose(there[1][0, :3], on_the_world, atol=1e-12)
     for ours, again in zip((q, v), tree.from_mujoco(*there), strict=True):
         np.testing.assert_allclose(again, ours, atol=1e-13)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_locked_joints_stay_where_they_are(seed):
+    """Frames are where they were, and M is the block of the joints that are left (rotors of locked joints do not turn)."""
+    tree = random_tree(5, seed, kinds=("revolute", "prismatic", "spherical", "planar"))
+    rng = np.random.default_rng(seed)
+    q = tree.random(rng)
+    chosen = [node.name for node in tree.nodes[1:4:2]]
+    rest = tree.lock({name: q[tree.indices(name)[0]] for name in chosen})
+    left = [node for node in tree.nodes if node.name not in chosen]
+    assert [node.name for node in rest.nodes] == [node.name for node in left]
+    own = np.concatenate([q[tree.indices(node.name)[0]] for node in left])
+    rows = np.concatenate([np.arange(tree.nv)[tree.indices(node.name)[1]] for node in left])
+    for name in tree.frames:
+        for ours, theirs in zip(rest.placement(name, own), tree.placement(name, q), strict=True):
+            np.testing.assert_allclose(ours, theirs, atol=1e-12)
+    M = tree.mass_matrix(q)[np.ix_(rows, rows)]
+    np.testing.assert_allclose(rest.mass_matrix(own), M, atol=1e-11 * abs(M).max())
+
+
+def test_print_shows_the_tree():
+    tree = peer.load(FILES["ur5"], floating=False, backend="vm").tree
+    lines = str(tree).splitlines()
+    assert lines[0].startswith("ur5") and any("elbow_joint (revolute, " in line for line in lines)
+    depth = {line.split()[0]: len(line) - len(line.lstrip()) for line in lines[1:] if "(" in line}
+    assert depth["wrist_1_joint"] > depth["elbow_joint"] > depth["shoulder_lift_joint"]

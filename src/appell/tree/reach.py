@@ -6,8 +6,8 @@ e stacks p − p* (in units of the size of the tree) and the turn log(R*ᵀ R) o
 
     min |d − n|²   with   J d = −e,   lower − q <= d <= upper − q        n = difference(q, near)
 
-as a bounded least-squares problem in which the rows of J weigh `WEIGHT` times as much, and is cut to the trust radius; away from
-a solution, or where there is none, it is the Gauss–Newton step with the same bounds. Searches that end in a local minimum
+as a bounded least-squares problem in which the rows of J weigh `WEIGHT` times as much, and is cut to the trust radius; away
+from a solution, or where there is none, it is the Gauss–Newton step with the same bounds. Searches that end in a local minimum
 begin again from random configurations.
 """
 

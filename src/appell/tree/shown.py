@@ -1,8 +1,9 @@
-"""What a notebook shows of a tree: its joints in a table."""
+"""What print and notebooks show of a tree."""
 
 from __future__ import annotations
 
 from html import escape
+from math import inf
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,6 +11,19 @@ if TYPE_CHECKING:
 
 MOST = 40
 """Joints that are listed."""
+
+
+def outline(tree: Tree) -> str:
+    """The joints below each other, each with its kind, limits, and the mass behind it; then the notes."""
+    lines = [f"{tree.name}: nq = {tree.nq}, nv = {tree.nv}"]
+    depth: dict[str, int] = {}
+    for joint in tree.joints:
+        depth[joint.name] = 0 if joint.parent is None else depth[joint.parent] + 1
+        body = f" → {joint.link}" if joint.link else ""
+        limit = tree.limits.get(joint.name)
+        said = f", {limit.lower:g} … {limit.upper:g}" if limit is not None and limit.lower > -inf and limit.upper < inf else ""
+        lines.append(f"{'  ' * (depth[joint.name] + 1)}{joint.name} ({joint.kind}{said}){body}")
+    return "\n".join([*lines, *(f"note: {note}" for note in tree.notes)])
 
 
 def table(tree: Tree) -> str:

@@ -25,9 +25,10 @@ from appell.tree.equations import GolubevEquations, bodies_of, equations
 from appell.tree.frame_symbols import FrameSymbols
 from appell.tree.frames import Node
 from appell.tree.inertia import Inertia, entries
+from appell.tree.locked import locked
 from appell.tree.names import JointSymbols, symbols_of
 from appell.tree.parameters import symbols_in, with_numbers
-from appell.tree.shown import table
+from appell.tree.shown import outline, table
 from appell.tree.system import TreeSystem, joint_symbols
 from appell.tree.urdf import read_urdf
 
@@ -111,6 +112,9 @@ class Tree(TreeDynamics, Described):
     def __repr__(self) -> str:
         return f"Tree({self.name!r}: {len(self.nodes)} joints, nq = {self.nq}, nv = {self.nv})"
 
+    def __str__(self) -> str:
+        return outline(self)
+
     @property
     def nodes(self) -> tuple[Node, ...]:
         """The joints that move, in the order of q and v: `name`, `kind`, and `iq`, `iv` where their entries begin."""
@@ -179,6 +183,13 @@ class Tree(TreeDynamics, Described):
     def speeds(self, name: str) -> tuple[Any, ...]:
         """The velocities of a joint in symbols, in the order of v."""
         return joint_symbols(self, name)[1]
+
+    def lock(self, values: Mapping[str, Any]) -> Tree:
+        """The same tree with some joints welded at these values: joint → value, or values where it has several."""
+        joints = locked(self, values)
+        tree = Tree(joints, gravity=self.gravity, name=self.name, notes=self.notes, backend=self._backend)
+        tree.source = self.source
+        return tree
 
     @property
     def limits(self) -> dict[str, Limits]:

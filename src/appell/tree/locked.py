@@ -1,0 +1,35 @@
+"""Joints that no longer move: welded where they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from appell.tree.description import Joint, unit_axis
+from appell.tree.frames import basis
+from appell.tree.inertia import Placement
+from appell.tree.joints import JOINTS
+from appell.tree.subspace import word_of
+
+if TYPE_CHECKING:
+    from appell.tree.tree import Tree
+
+
+def locked(tree: Tree, values: Mapping[str, Any]) -> list[Joint]:
+    """The joints of a tree, those that are named fixed: each at the placement that its steps reach at its value."""
+    q = tree.configuration(values)
+    return [_fixed(joint, q[tree.indices(joint.name)[0]]) if joint.name in values else joint for joint in tree.joints]
+
+
+def _fixed(joint: Joint, value: np.ndarray) -> Joint:
+    kind = JOINTS[joint.kind]
+    R, p = (np.asarray(part, dtype=float) for part in word_of(kind.steps([float(x) for x in value])))
+    B = basis(unit_axis(joint.axis, f"joint '{joint.name}'")) if kind.axial else np.eye(3)
+    there = Placement(B @ R @ B.T, B @ p)
+    return replace(joint, kind="fixed", placement=joint.placement @ there, limits=None, armature=0.0, damping=0.0)
+
+
+__all__ = ["locked"]
