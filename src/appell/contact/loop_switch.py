@@ -91,7 +91,7 @@ class PySwitchLoop:
                 z, left = plain.project(t, z, p) if plain.project else (z.copy(), 0.0)
                 at = split(t, z, p)
                 g = at.g[list(held)]
-                defect = max(left, np.max(np.abs(g) / (1 + at.g_scale[list(held)]))) if k == 0 else defect
+                defect = max(left, float(np.abs(g).max())) if k == 0 else defect
                 worst = np.max(np.abs(g) / (at.noise[list(held)] + TINY))
                 if worst > 0:
                     z[:nq] += form.select("N")(t, z[:nq], z[nq:end], p)["N"] @ correct(at, -g)
@@ -102,7 +102,7 @@ class PySwitchLoop:
                 raise TrialFailed(Status.PROJECTION_FAILED)
             at = split(t, z, p)
             z[nq:end] += correct(at, -at.g_d[list(held)])
-            return z, float(defect)
+            return z, float(max(defect, np.abs(at.g_d[list(held)]).max()))
 
         return replace(plain, rhs=rhs, project=project, guarded=None)
 

@@ -168,7 +168,7 @@ def _mend(form: NormalForm, state: State, inputs: dict[str, Shaped], name: str, 
         x = take(x, range(form.nv))
         moved = (form["N"] @ x, zeros(form.nv)) if name == "position" else (zeros(form.nq), x)
         rest = zeros(state.size - form.nq - form.nv)
-        return {"dz": (column(*moved, rest), (state.size,)), "size": (left, ())}
+        return {"dz": (column(*moved, rest), (state.size,)), "size": (left, ()), "residual": (largest(act * f), ())}
 
     return solved(name, inputs, blocks, finish, Policy(LU))
 

@@ -18,6 +18,7 @@ from appell.friction.problem import TOLERANCE
 from appell.friction.programme import matters
 from appell.friction.transitions import Transitions
 from appell.simulate.loop.task import Task
+from appell.simulate.loop.trace import Statistics, Trace
 
 Array = NDArray[np.float64]
 
@@ -57,7 +58,7 @@ class Stretches(Transitions):
         self.speed = np.maximum(
             self.speed, out["s_size"][samples <= (t[-1] if event is None else event[0])].max(axis=0, initial=0.0)
         )
-        trace.statistics += there.statistics
+        trace.statistics += there.statistics if event is None else self._kept(plain, there, int((t[1:] < event[0]).sum()))
         if event is not None:
             return self._cut(event, (t, z), plain, wanted)
         for k in range(1, len(t)):
@@ -65,6 +66,14 @@ class Stretches(Transitions):
         trace.pass_times(states[np.searchsorted(samples, wanted)])
         trace.next_step = there.next_step
         return status, None
+
+    def _kept(self, plain: Task, there: Trace, count: int) -> Statistics:
+        """The work of a stretch of which the first steps are kept: those beyond an event are not of the motion."""
+        first = Statistics()
+        if count:
+            *_, trace = self.loop.plain.run(replace(plain, max_steps=count, keep_steps=False))
+            first = trace.statistics
+        return replace(there.statistics, accepted=count, largest_defect=first.largest_defect)
 
     def _watch(self, mode: Mode) -> Watch:
         problem = self._problem()
@@ -159,6 +168,7 @@ class Stretches(Transitions):
             *_, there = self.loop.plain.run(task)
             if there.status is not Status.OK:
                 return there.status, None
+            trace.statistics += there.statistics
             trace.pass_times(there.z_times)
             trace.move(*self._onto(guard, time, there.z, time - trace.t))
         return Status.OK, guard

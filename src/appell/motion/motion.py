@@ -301,7 +301,7 @@ class Motion(OfSystem):
 
     @property
     def drift(self) -> Drift:
-        """Largest |f| of positions and of velocities over all samples, SI, and the largest one before projection."""
+        """Largest |f| of positions and of velocities over all samples, and the largest before projection, SI; see `Drift`."""
         position, velocity = (float(level.max(initial=0.0)) for level in self._levels)
         return Drift(position, velocity, self.statistics.get("largest_defect"))
 

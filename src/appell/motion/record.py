@@ -40,7 +40,8 @@ class Series(NamedTuple):
 
 @dataclass(frozen=True)
 class Drift:
-    """Largest |f| over all rows and samples: of positions, of velocities, and of both before they were projected."""
+    """Largest |f| over all rows, SI: of positions and of velocities at the samples; before: of both at the ends of the steps,
+    as they were before projection, while they were held also of faces (distances and rates) and of slips that stick."""
 
     position: float
     velocity: float

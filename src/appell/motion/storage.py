@@ -307,7 +307,7 @@ class LoadedMotion(Record):
 
     @property
     def drift(self) -> Drift:
-        """Largest |f| of positions and of velocities over all samples, SI, and the largest one before projection."""
+        """Largest |f| of positions and of velocities over all samples, and the largest before projection, SI; see `Drift`."""
         return Drift(**self._json("drift"))
 
     @property

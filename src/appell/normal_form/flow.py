@@ -334,7 +334,7 @@ def _position(form: NormalForm, policies: Policies, state: State) -> Fn | Solved
 
     def finish(x: Value, _: Value) -> dict[str, Shaped]:
         rest = zeros(state.size - form.nq)
-        return {"dz": (column(N @ x, rest), (state.size,)), "size": (size, ())}
+        return {"dz": (column(N @ x, rest), (state.size,)), "size": (size, ()), "residual": (largest(f0), ())}
 
     blocks = Blocks(M, A0, A0.T, zeros(form.nv), -f0)
     return solved("position", inputs_of(form, state), blocks, finish, policies.position)
@@ -347,7 +347,8 @@ def _velocity(form: NormalForm, policies: Policies, state: State) -> Fn | Solved
 
     def finish(x: Value, _: Value) -> dict[str, Shaped]:
         work = zeros(int(state.has_work))
-        return {"dz": (column(zeros(form.nq), x, work), (state.size,)), "size": (size, ())}
+        dz = column(zeros(form.nq), x, work)
+        return {"dz": (dz, (state.size,)), "size": (size, ()), "residual": (largest(form["f1"]), ())}
 
     blocks = Blocks(short_blocks(form).M, form["A1"], form["A1"].T, zeros(form.nv), -form["f1"])
     return solved("velocity", inputs_of(form, state), blocks, finish, policies.velocity)

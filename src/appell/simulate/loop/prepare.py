@@ -222,7 +222,7 @@ def _python_project(flow: Flow, backend: Backend) -> Callable[[float, Array, Arr
                 size = float(out["size"])
                 if size > 0.5 * last and moved <= UNNOTICED * np.abs(z).max():
                     break
-                defect = max(defect, size) if k == 0 else defect
+                defect = max(defect, float(out["residual"])) if k == 0 else defect
                 if size <= ROUNDING:
                     break
                 if not (out["margin"] > 0 and np.isfinite(size)):

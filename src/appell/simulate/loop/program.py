@@ -108,17 +108,17 @@ static void make_unit(double *z)
 {units}
 }}
 
-typedef void Correction(const double *, const double *, const double *, double *, double *, double *);
+typedef void Correction(const double *, const double *, const double *, double *, double *, double *, double *);
 
 /* Newton: z += dz until the residual is rounding against its terms; or, where the terms themselves are rounding (a body at
    rest), until a step that z hardly notices no longer halves it */
 static inline int correct(Correction *step, double t, double *z, const double *p, double *defect)
 {{
-    double dz[NZ], size, margin, last = INFINITY, moved = INFINITY, large = 0;
+    double dz[NZ], size, residual, margin, last = INFINITY, moved = INFINITY, large = 0;
     for (int k = 0; k < LOOP_NEWTON; k++) {{
-        step(&t, z, p, dz, &size, &margin);
+        step(&t, z, p, dz, &size, &residual, &margin);
         if (size > 0.5*last && moved <= LOOP_UNNOTICED*large) return LOOP_OK;
-        if (k == 0 && size > *defect) *defect = size;
+        if (k == 0 && residual > *defect) *defect = residual;
         if (size <= LOOP_ROUNDING) return LOOP_OK;
         if (margin_status(margin)) return margin_status(margin);
         if (!(size < INFINITY)) return LOOP_NOT_FINITE;
