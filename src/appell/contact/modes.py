@@ -229,8 +229,8 @@ class _Journey:
             if at.compliance([face])[0, 0] <= 1e-9 * free.compliance([face])[0, 0]:
                 name = self.loop.compiled.system.unilateral[face].name
                 warn(
-                    f"at t = {self.trace.t:.9g} the bilateral constraints drive the motion into '{name}', and no impulse can"
-                    " stop it"
+                    f"at t = {self.trace.clock:.9g} the bilateral constraints drive the motion into '{name}', and no impulse"
+                    " can stop it"
                 )
 
     def _strike(self, at: Instant, faces: list[int]) -> Status:

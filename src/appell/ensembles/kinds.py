@@ -35,7 +35,7 @@ class Accumulator:
     held: C condition under which a piece of a step is small enough; doubted: under which one that is as narrow as can be, and
         not held, is said to be so. update: C statement for a piece that is; each: for a step;
         jump: after a blow or a change of mode.
-    result: (runs, numbers) → what the lanes have come to, (runs,).
+    result: (runs, numbers) → what the lanes have come to, (runs,). is_time: whether that is a time, not a duration.
     In the texts {r} is the first number, {e} the expression, {way} the direction of the part.
     """
 
@@ -49,6 +49,7 @@ class Accumulator:
     each: str = ""
     jump: str = ""
     result: Callable[[Array], Array] = lambda numbers: numbers[:, 0]
+    is_time: bool = False
 
     @property
     def numbers(self) -> int:
@@ -81,6 +82,7 @@ ACCUMULATORS: dict[str, Accumulator] = {
     "first crossing": Accumulator(
         followed.first, (NONE, SIGN, SIZE), held="many_zeros_held(s, {e})", doubted=WILD,
         update="many_reduce_first(s, done, {r}, {e}, {way});", jump="many_jump_sign(s, lanes, {r} + 1, {e});",
+        is_time=True,
     ),
     "points": Accumulator(
         followed.count, (SIGN, SIZE), held="many_zeros_held(s, {e})", doubted=WILD,

@@ -43,6 +43,8 @@ def why_not(run: Run, order: Order) -> str | None:
         return f"backend={run.backend!r} compiles no time loops"
     if run.system.unilateral and (order.ends < order.t0).any():
         return "the system has unilateral constraints and time runs backwards"
+    if not order.digits_suffice:
+        return "single precision has too few digits for the times of these steps"
     if run.system.frictions:
         return "the system has friction"
     if run.form.law is not None or run.form.face_law is not None:
@@ -172,7 +174,7 @@ class Ensemble:
         self.branches = branches_of(run)
         if self.branches is not None:
             run, inputs = self.branches.run, replace(inputs, p=self.branches.parameters(inputs.p, order.t0))
-        self.motion = lanes_flow(run, order)
+        self.motion, self.origin = lanes_flow(run, order), order.origin
         self.watch = watch_of(run, self.motion, order.kept)
         self.library = self.load(run, order)
         self.alive: list[Any] = []  # arrays that the struct points to
@@ -244,7 +246,7 @@ class Ensemble:
             for part in parts_of(reduction):
                 how = ACCUMULATORS[part.accumulator]
                 with np.errstate(all="ignore"):
-                    own.append(how.result(self.values[:, r : r + how.numbers]))
+                    own.append(how.result(self.values[:, r : r + how.numbers]) + self.origin * how.is_time)
                 r += how.numbers
             found[name] = finished(reduction, own, duration)
         return found

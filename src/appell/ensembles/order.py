@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,18 @@ from appell.ensembles.kept import Kept
 
 Array = NDArray[np.float64]
 
+SINGLE = 2.0**-23
+"""Spacing of the numbers of single precision near 1."""
+COARSEST = 0.05
+"""Share of a step to which its time is known at least: its size is the difference of two times."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """From t0 to ends, (runs,) or (1,), by steps of `step`, or with error control where that is None."""
+    """From t0 to ends, (runs,) or (1,), by steps of `step`, or with error control where that is None.
+
+    All times are counted from `origin`.
+    """
 
     t0: float
     ends: Array
@@ -28,6 +36,18 @@ class Order:
     kept: Kept
     scalar: str  # "double" or "float"
     gpu: bool = False
+    origin: float = 0.0
+
+    def counted_from(self, origin: float) -> Order:
+        """The same order with its times counted from another one."""
+        kept = self.kept if self.kept.times is None else replace(self.kept, times=self.kept.times - origin)
+        return replace(self, t0=self.t0 - origin, ends=self.ends - origin, kept=kept, origin=self.origin + origin)
+
+    @property
+    def digits_suffice(self) -> bool:
+        """Whether the times of two steps differ in the numbers of the loop."""
+        furthest = max(abs(self.t0), float(np.abs(self.ends).max()))
+        return self.scalar == "double" or self.step is None or furthest * SINGLE < COARSEST * self.step
 
     def end_of(self, run: int) -> float:
         return float(self.ends[run if len(self.ends) > 1 else 0])

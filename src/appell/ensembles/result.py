@@ -34,6 +34,15 @@ class Results:
         self.row_times = np.full((runs, kept.rows if kept.section else 0), np.nan)
         self.values = {name: np.full(runs, np.nan) for name in kept.reductions}
 
+    def on_the_clock(self, counted: Order, order: Order, made: NDArray[np.int64]) -> None:
+        """Times of the runs that were made, as the order has them, in place of those counted from its origin."""
+        if counted.origin == order.origin:
+            return
+        ends = np.broadcast_to(order.ends, self.t.shape)[made]
+        over = self.t[made] == np.broadcast_to(counted.ends, self.t.shape)[made]
+        self.t[made] = np.where(over, ends, self.t[made] + counted.origin)
+        self.row_times[made] += counted.origin
+
     @staticmethod
     def size(runs: int, order: Order, nz: int) -> int:
         """Bytes that the results and starts take while runs are made: those of the lanes and those that are handed out."""

@@ -28,6 +28,7 @@ from appell.ensembles.single import Halted, doubt_of, make, message_of
 from appell.ensembles.stability import refuse_unstable
 from appell.errors import AppellError, ModelError, Status
 from appell.model import System
+from appell.model.autonomous import is_autonomous, is_timeless, origin_for
 from appell.model.described import system_of
 from appell.model.prescription import settled
 from appell.model.values import finite, reals
@@ -131,13 +132,22 @@ def simulate_many(
     todo = np.setdiff1d(np.arange(inputs.runs, dtype=np.int64), np.fromiter(refused, np.int64, len(refused)))
     if order.step is not None:
         refuse_unstable(run, inputs, order, todo)
-    path = _make(_started(run, inputs, order, todo), inputs, order, results, todo, threads, reporter(progress, 0, inputs.runs))
+    ready, counted = _started(run, inputs, order, todo), _counted(model, order)
+    path = _make(ready, inputs, counted, results, todo, threads, reporter(progress, 0, inputs.runs))
+    results.on_the_clock(counted, order, todo)
     doubt_energies(run, inputs, order, results)
     _tell(results, order)
     facts = {"path": path, "seconds": perf_counter() - clock, "threads": threads}
     if run.numbered is not run.form:
         facts["folded"] = ", ".join(str(model.parameters[i]) for i in run.fold)
     return Motions(dataset(run, inputs, order, results, facts))
+
+
+def _counted(model: System, order: Order) -> Order:
+    """With times counted from where digits suffice, where time stands neither in the model nor in what is kept."""
+    origin = origin_for(order.t0, order.ends - order.t0)
+    kept = (reduction.expression for reduction in order.kept.wanted)
+    return order.counted_from(origin) if origin and is_timeless(kept) and is_autonomous(model) else order
 
 
 def _beside(backend: str) -> str:

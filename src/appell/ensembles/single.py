@@ -82,8 +82,8 @@ def make(run: Run, inputs: Inputs, order: Order, k: int, halted: Callable[[], bo
 
 def _made(run: Run, order: Order, k: int, q: Array, v: Array, halt: Reporter) -> Single:
     t0, end = order.t0, order.end_of(k)
-    q, v, _ = check(run.system, run.form, run.p, t0, q, v)
-    run, sizes = run.judged(t0, q, v)
+    q, v, _ = check(run.system, run.form, run.p, order.origin + t0, q, v)
+    run, sizes = run.judged(order.origin + t0, q, v)
     method = "dop853" if order.method == "rk4" else order.method
     flow, loop = prepare(run, None, method, order.corner)
     if flow.guarded is not None and method not in STIFF and not run.system.unilateral:
@@ -101,7 +101,7 @@ def _made(run: Run, order: Order, k: int, q: Array, v: Array, halt: Reporter) ->
         if order.kept.section is not None:
             row_times, rows, not_held = _points(course, order.kept.section, flow, loop, task, halt)
         else:
-            values, not_held = _reduced(course, order.kept.reductions)
+            values, not_held = _reduced(course, order.kept.reductions, order.origin)
     message = message_of(trace.status, trace.t, end, order, trace)
     if not_held and trace.status == Status.OK:
         message = doubt_of(not_held)
@@ -117,7 +117,7 @@ def message_of(status: Status, t: float, end: float, order: Order, trace: Trace 
         text = str(trace.failure)
     if order.step is not None and status is Status.NOT_FINITE:
         text += f"; with step={order.step:g} the method may be unstable: shorten it, or use rtol="
-    return f"stopped at t = {t:.9g}, before {end:g}: {text}"
+    return f"stopped at t = {order.origin + t:.9g}, before {order.origin + end:g}: {text}"
 
 
 def _course(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, halt: Reporter, order: Order) -> Course:
@@ -134,13 +134,17 @@ def _course(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, halt: Re
     return Course(run, trace, t[long], t[long + 1] - t[long], states, order.rtol, order.atol, order.t0)
 
 
-def _reduced(course: Course, reductions: Mapping[str, Reduction]) -> tuple[dict[str, float], list[str]]:
+def _reduced(
+    course: Course, reductions: Mapping[str, Reduction], origin: float
+) -> tuple[dict[str, float], list[str]]:  # fmt: skip
     """The values of the reductions, and the names of those that were not held to the tolerance."""
     values, not_held = dict[str, float](), list[str]()
     duration = np.array([course.trace.t - course.since])
     for name, reduction in reductions.items():
-        parts = [ACCUMULATORS[part.accumulator].follow(course, part) for part in parts_of(reduction)]
-        values[name] = float(finished(reduction, [np.array([value]) for value, _ in parts], duration)[0])
+        kinds = [ACCUMULATORS[part.accumulator] for part in parts_of(reduction)]
+        parts = [kind.follow(course, part) for kind, part in zip(kinds, parts_of(reduction), strict=True)]
+        found = [np.array([value + origin * kind.is_time]) for kind, (value, _) in zip(kinds, parts, strict=True)]
+        values[name] = float(finished(reduction, found, duration)[0])
         if not all(held for _, held in parts):
             not_held.append(name)
     return values, not_held

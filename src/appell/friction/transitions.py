@@ -125,7 +125,7 @@ class Transitions(Blows):
             return
         text = "reactions are not unique; whether they hold is decided by a linear programme over the cones"
         listed = ", ".join(f"'{name}'" for name in names)
-        self.trace.notes.append(Note(f"{listed}: {text}", time=self.trace.t, kind="indeterminate", constraints=names))
+        self.trace.notes.append(Note(f"{listed}: {text}", time=self.trace.clock, kind="indeterminate", constraints=names))
 
     def _ahead(self, mode: Mode, part: float, resting: list[int], faces: list[int]) -> float:
         """The slack of a mode after a part of its first step."""

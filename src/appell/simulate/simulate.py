@@ -14,6 +14,7 @@ from appell.backends import backend_named, warn
 from appell.errors import STATUS_TEXT, BackendUnavailable, ModelError, SimulationError, SingularConfiguration, Status
 from appell.graph.fn import Fn
 from appell.model import System
+from appell.model.autonomous import is_autonomous, is_timeless, origin_for
 from appell.model.described import system_of
 from appell.model.jumps import dry_friction
 from appell.model.prescription import settled
@@ -148,7 +149,9 @@ def simulate(
         fixed_step=fixed(step, chosen),
     )  # fmt: skip
     clock = time.perf_counter()
-    trace = driven(_under(reader, loop, run, flow), task, reporter(progress, t0, t1), dry_friction(model.forces))
+    timeless = reader is None and is_timeless((pseudo or {}).values()) and is_autonomous(model)
+    origin = origin_for(t0, [t1 - t0]) if timeless else 0.0
+    trace = driven(_under(reader, loop, run, flow), task, reporter(progress, t0, t1), dry_friction(model.forces), origin)
     seconds = time.perf_counter() - clock
     facts = _Facts(chosen, moved, seconds, State(t0, q, v), pseudo, times is not None, corner, guarded)
     return _motion(run, flow, loop, task, trace, facts)
@@ -198,23 +201,27 @@ def _under(reader: Reader | None, loop: Loop, run: Run, flow: Flow) -> Loop:
     return SampledLoop(loop, run, flow, reader)
 
 
-def driven(loop: Loop, task: Task, report: Reporter | None, jump: str) -> Trace:
-    """The run from beginning to end; `jump`: what in the forces may stop it, if anything does."""
-    trace = task.trace()
-    advancing = _Advance(task, trace, jump)
-    if report is None:
-        for _ in loop.run(task, trace):
-            if not advancing():
-                break
-        return trace
+def driven(loop: Loop, task: Task, report: Reporter | None, jump: str, origin: float = 0.0) -> Trace:
+    """The run from beginning to end; `jump`: what in the forces may stop it, if anything does.
+
+    origin: a time from which the loop is to count its own, s, where time does not stand in the model.
+    """
+    counted = task.counted_from(origin)
+    trace = counted.trace()
+    trace.origin = origin
+    advancing = _Advance(counted, trace, jump)
     try:
-        for _ in loop.run(task, trace):
-            report(trace.t)
+        for _ in loop.run(counted, trace):
+            if report is not None:
+                report(trace.clock)
             if not advancing():
                 break
-        report.finish(trace.t)
+        trace.on_the_clock(task.t_end, counted.t_end)
+        if report is not None:
+            report.finish(trace.t)
     finally:
-        report.close()
+        if report is not None:
+            report.close()
     return trace
 
 

@@ -108,8 +108,8 @@ class _Way:
             status = self._steps()
         except (Lost, np.linalg.LinAlgError) as reason:
             status = Status.SINGULAR
-            text = f"stopped near a loss of rank at t = {self.trace.t:.9g}: {reason}"
-            self.trace.notes.append(Note(text, time=self.trace.t, kind="singular", constraints=tuple(self.passage.names)))
+            text = f"stopped near a loss of rank at t = {self.trace.clock:.9g}: {reason}"
+            self.trace.notes.append(Note(text, time=self.trace.clock, kind="singular", constraints=tuple(self.passage.names)))
         self.trace.sigma = max(self.trace.sigma, self.reference)
         done = Statistics(self.passage.evaluations, 0, self.passage.rejected)
         self.trace.statistics = self.trace.statistics + done
@@ -241,16 +241,16 @@ class _Way:
     def _tell(self, met: Passed) -> None:
         if self.direction * (met.time - self.task.t_end) > 0:  # the step goes beyond the end: not yet passed
             return
-        names = ", ".join(f"'{name}'" for name in met.rows)
+        names, time = ", ".join(f"'{name}'" for name in met.rows), self.trace.origin + met.time
         if met.meets:
             text = (
-                f"change point at t = {met.time:.9g}: constraints ({names}) lose rank, and branches of the motion meet; it went"
+                f"change point at t = {time:.9g}: constraints ({names}) lose rank, and branches of the motion meet; it went"
                 " on smoothly. A small error in lengths would lead to another branch, and reactions are not defined there"
             )
         else:
-            text = f"near miss at t = {met.time:.9g}: constraints ({names}) come near a loss of rank; accuracy is less there"
+            text = f"near miss at t = {time:.9g}: constraints ({names}) come near a loss of rank; accuracy is less there"
         kind = "change point" if met.meets else "near miss"
-        self.trace.notes.append(Note(text, time=met.time, kind=kind, constraints=met.rows))
+        self.trace.notes.append(Note(text, time=time, kind=kind, constraints=met.rows))
 
     def _move(self, step: Step) -> bool:
         """The trace goes on to the end of a step, or to the end of the task inside it: then True."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Protocol
 
@@ -64,6 +64,10 @@ class Task:
             way = np.concatenate(([self.t0], self.times, [self.t_end])) * self.direction
             if not np.all(way[1:] >= way[:-1]):
                 raise ValueError(f"times must run in order from t0 = {self.t0} to t_end = {self.t_end}")
+
+    def counted_from(self, origin: float) -> Task:
+        """The same task with its times counted from another one."""
+        return replace(self, t0=self.t0 - origin, t_end=self.t_end - origin, times=self.times - origin) if origin else self
 
     def watching(self, row_size: Array, quiet: float = np.inf) -> Task:
         """The same task with a guard of rank."""

@@ -96,6 +96,7 @@ class Trace:
     Attributes
     ----------
     status: BUFFER_FULL while it is running; then how it ended.
+    origin: what t, and all other times here but those of notes, are counted from while it is running, s.
     t, z (nz,): where it stands. `z` is one piece of memory that changes: copy what you keep.
     next_step: the size that the step control would take from here, s; None: unknown.
     statistics: the work done.
@@ -114,6 +115,7 @@ class Trace:
     def __init__(self, t: float, z: Array, next_step: float | None = None, *, times: int = 0, keep_steps: bool = True):
         self.status = Status.BUFFER_FULL
         self.t, self.z, self.next_step = t, np.array(z, dtype=float), next_step
+        self.origin = 0.0
         self.statistics = Statistics()
         self.keep_steps = keep_steps
         self.steps = Pages(float, 1 + len(self.z))  # t, z
@@ -175,6 +177,25 @@ class Trace:
             (held.add if there else held.discard)(face)
             if last:
                 self.contacts.append((time, tuple(sorted(held))))
+
+    @property
+    def clock(self) -> float:
+        """The time where it stands, whatever the loop counts from, s."""
+        return self.origin + self.t
+
+    def on_the_clock(self, end: float, counted_end: float) -> None:
+        """All times in place of those counted from `origin`; end: of the task, which is counted_end to the loop."""
+        if not self.origin:
+            return
+        given = lambda time: end if time == counted_end else self.origin + time
+        for page in (*self.steps.full, self.steps.page[: self.steps.used]):
+            page[:, 0] = np.where(page[:, 0] == counted_end, end, page[:, 0] + self.origin)
+        for page in (*self.events.full, self.events.page[: self.events.used]):
+            page["time"] += self.origin
+        self.contacts = [(given(time), faces) for time, faces in self.contacts]
+        self.modes = [(given(time), mode) for time, mode in self.modes]
+        self.breaks = [given(time) for time in self.breaks]
+        self.t, self.switched, self.origin = given(self.t), given(self.switched), 0.0
 
     def ended(self, status: Status) -> Trace:
         """The same trace with a status."""

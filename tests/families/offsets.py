@@ -1,0 +1,120 @@
+"""Times far from zero: a motion in which time itself has no part is the same at every time, to the last digit."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import sympy
+from tests.families.family import family
+
+import appell as ap
+
+x, y, phi = ap.coordinates("x y phi")
+k, m = ap.parameters("k m", positive=True)
+SPRING = ap.System([x], m * x.d**2 / 2, k * x**2 / 2, name="spring")
+BALL = ap.System([y], m * y.d**2 / 2, k * y, constraints=[ap.Unilateral(y, "floor", restitution=0.8)], name="ball")
+BRAKED = ap.System([x], m * x.d**2 / 2, k * x**2 / 2, constraints=[ap.Friction(x.d, limit=0.05, name="brake")], name="braked")
+ROD = ap.System([x, y], m * (x.d**2 + y.d**2) / 2, k * y, constraints=[ap.Constraint(x**2 + y**2 - 1, "rod")], name="rod")
+SHAKEN = ap.System([x], m * x.d**2 / 2, k * x**2 / 2, {x: sympy.sin(3 * ap.t)}, name="shaken")
+VALUES = {k: 2.0, m: 1.0}
+STARTS: dict[ap.System, dict[str, float]] = {
+    SPRING: {"x": 1.0}, BALL: {"y": 1.0}, BRAKED: {"x": 1.0}, ROD: {"x": 1.0, "y": 0.0}, SHAKEN: {"x": 1.0},
+}  # fmt: skip
+LENGTH = 4.0  # s; until = since + 4 is exact for all of them
+
+
+def many(system: ap.System, since: float, **options: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ap.AppellWarning)
+        start = {name: np.full(3, value) for name, value in STARTS[system].items()}
+        return ap.simulate_many(system, start, since + LENGTH, VALUES, since=since, threads=1, **options)
+
+
+def single(system: ap.System, since: float, **options: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ap.AppellWarning)
+        return ap.simulate(system, STARTS[system], since + LENGTH, VALUES, since=since, **options)
+
+
+def ends_of_many(system: ap.System, since: float, **options: Any) -> np.ndarray:
+    found = many(system, since, **options)
+    assert found.ok, found.message
+    return np.array([found[name].values for name in STARTS[system]])
+
+
+def end_of_single(system: ap.System, since: float, **options: Any) -> np.ndarray:
+    motion = single(system, since, **options)
+    assert motion.ok and motion.t[0] == since and motion.t[-1] == since + LENGTH
+    return np.concatenate([motion.q[-1], motion.v[-1], motion.events["time"] - since])
+
+
+SINGLE = {"step": 2.0**-6, "dtype": np.float32}
+TRIALS: list[tuple[Callable[..., np.ndarray], ap.System, float, dict[str, Any]]] = [
+    (ends_of_many, SPRING, 1e8, SINGLE),
+    (end_of_single, BALL, 1e9, {}),
+    (ends_of_many, BALL, 1e9, {**SINGLE, "step": 2.0**-8}),
+    (ends_of_many, SPRING, -3e8, SINGLE),
+    (ends_of_many, SPRING, 1e12, {"rtol": 1e-9}),
+    (ends_of_many, ROD, 1e7, SINGLE),
+    (ends_of_many, BRAKED, 1.7e9, {}),
+    (end_of_single, BRAKED, 1.7e9, {"backend": "vm"}),
+    (end_of_single, ROD, -1e10, {}),
+    (end_of_single, ROD, 1e10, {"method": "idas"}),
+    (end_of_single, SPRING, 1e10, {"method": "cvodes"}),
+    (end_of_single, SPRING, 1e14, {"method": "taylor"}),
+    (end_of_single, BALL, 1e11, {"backend": "vm", "method": "dopri5"}),
+    (end_of_single, SPRING, 1e9, {"step": 2.0**-5, "method": "dopri5"}),
+]  # fmt: skip
+
+
+@family(count=len(TRIALS), sample=(0, 1))
+def a_motion_is_the_same_at_every_time(seed: int) -> None:
+    """States are those of since = 0 to the last digit; times of events to the digits that they have there."""
+    trial, system, since, options = TRIALS[seed]
+    far, near = trial(system, since, **options), trial(system, 0.0, **options)
+    states = near.shape[0] if near.ndim == 2 else 2 * system.nq
+    np.testing.assert_array_equal(far[:states], near[:states])
+    np.testing.assert_allclose(far[states:], near[states:], atol=4 * np.spacing(abs(since) + LENGTH), rtol=0)
+
+
+@family(count=12, sample=(1, 2))
+def what_is_asked_of_far_times_is_answered_in_them(seed: int) -> None:
+    """Crossings, sections, samples, messages and notes have the times of the user, whatever a loop counts."""
+    since = (1e8, 1e9, -1e9, 1.7e9)[seed % 4]
+    atol = 8 * np.spacing(abs(since))
+    first = np.pi / 2 / np.sqrt(2.0)
+    if seed % 3 == 0:
+        for options in ({"rtol": 1e-9}, {"rtol": 1e-9, "method": "cvodes"}, {"rtol": 1e-9, "backend": "vm"})[: 1 + seed // 3]:
+            found = many(SPRING, since, keep={"first": ap.reduce.first_crossing(x), "late": ap.reduce.max(x * ap.t)}, **options)
+            np.testing.assert_allclose(found["first"], since + first, atol=atol + 1e-7)
+            assert (np.abs(found["late"]) > 0.5 * abs(since)).all()
+    elif seed % 3 == 1:
+        section = many(SPRING, since, keep=ap.reduce.section(x, count=2, direction=-1), rtol=1e-9)
+        times = section.dataset[next(n for n in section.dataset.variables if n in ("t", "time", "point_time"))].values
+        np.testing.assert_allclose(times[:, 0], since + first, atol=atol + 1e-8)
+        kept = many(SPRING, since, keep=since + np.linspace(0, LENGTH, 5), rtol=1e-9)
+        near = many(SPRING, 0.0, keep=np.linspace(0, LENGTH, 5), rtol=1e-9)
+        np.testing.assert_allclose(kept["x"], near["x"], atol=1e-12)
+    else:
+        motion = single(BALL, since, times=since + np.linspace(0, LENGTH, 9))
+        near = single(BALL, 0.0, times=np.linspace(0, LENGTH, 9))
+        np.testing.assert_array_equal(motion.q, near.q)
+        assert ((motion.events["time"] > since) & (motion.events["time"] < since + LENGTH)).all()
+        stopped = single(SPRING, since, max_steps=3)
+        assert not stopped.ok and since < stopped.t[-1] < since + LENGTH and f"{stopped.t[-1]:.9g}" in stopped.message
+        told: list[float] = []
+        single(SPRING, since, progress=told.append)
+        assert told and all(since <= t <= since + LENGTH for t in told)
+
+
+@family(count=12, sample=(0,))
+def single_precision_has_the_digits_of_its_times_or_is_not_used(seed: int) -> None:
+    """A force sin 3t at times for which seven digits are too few: the runs are made in double precision."""
+    since, step = (1e8, 1e7, 1e6, 2e7, -1e8, 3e5)[seed % 6], (2.0**-6, 2.0**-8)[seed // 6]
+    found = many(SHAKEN, since, step=step, dtype=np.float32)
+    exact = many(SHAKEN, since, rtol=1e-10)
+    assert "digits" in found.attrs["path"]
+    np.testing.assert_allclose(found["x"], exact["x"], atol=1e-6)
