@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.contact.functions import contact_functions
 from appell.errors import FormNotApplicable, SingularConfiguration, Status
 from appell.graph.fn import Fn
 from appell.model.breaks import breaks_of
@@ -50,14 +49,13 @@ def fitting_method(run: Run, periods: int) -> str:
         return "dop853"
     known = kept_in(motion, "fitting method")
     if "name" not in known:
-        known["name"] = "taylor" if _has_series(run, motion) else "dop853"
+        known["name"] = "taylor" if _has_series(motion) else "dop853"
     return known["name"]
 
 
-def _has_series(run: Run, motion: Flow) -> bool:
-    faces = contact_functions(run.system, run.form, run.policies.acceleration, work=False) if run.system.unilateral else None
+def _has_series(motion: Flow) -> bool:
     try:
-        series(motion, taylor_for(motion), faces)
+        series(motion, taylor_for(motion))
     except FormNotApplicable:
         return False
     return True
