@@ -1,5 +1,6 @@
 # make demo    derive, verify and simulate a nonholonomic system; results under out/
 # make test    lint, then the whole test suite in parallel
+# make check   what a change is tried with: lint of what changed, the quick tests of every room (tests/quick.txt); two minutes
 # make lint    ruff, pyright, import-linter
 # make fuzz-contact  a thousand bodies falling on floors, into corners and on each other
 # make fuzz-store    a sweep with its files flipped, its calls failing, its process killed, its power cut; ten minutes
@@ -56,6 +57,16 @@ demo: $(VENV)/.dev
 
 test: lint
 	$(BIN)/python -m pytest -n auto
+
+# Types of the files that differ from main alone: all of them take as long as the tests, and `make test` asks for them.
+.PHONY: check
+BASE ?= $(shell git merge-base HEAD main 2>/dev/null || echo HEAD)
+CHANGED = $(shell git diff --name-only --diff-filter=d $(BASE) -- 'src/*.py' 2>/dev/null)
+check: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+	$(if $(CHANGED),$(BIN)/pyright $(CHANGED))
+	$(BIN)/python -m pytest -n auto -q -m "not slow" $$(grep -v '^#' tests/quick.txt)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

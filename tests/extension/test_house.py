@@ -69,3 +69,13 @@ def test_every_tolerance_of_rows_says_what_it_bounds():
     for node, after in zip(body, [*body[1:], None], strict=True):
         if isinstance(node, ast.Assign) and (name := ast.unparse(node.targets[0])) != "EPSILON":
             assert isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant), f"{name} gives no reason"
+
+
+def test_the_fast_tier_visits_every_room():
+    """Every room is named in the headings of `quick.txt`, above files that exist."""
+    text = (ROOT / "tests" / "quick.txt").read_text(encoding="utf-8")
+    paths = [line for line in text.splitlines() if line and not line.startswith("#")]
+    assert paths and all((ROOT / path).exists() for path in paths)
+    told = set(re.findall(r"\w+", "".join(line for line in text.splitlines() if line.startswith("#"))))
+    folders = {path.parent.name for path in (ROOT / "src" / "appell").glob("*/__init__.py")}
+    assert folders - told <= {"letters"}  # letters are printed by every test of a page
