@@ -119,6 +119,13 @@ def test_external_wrenches_and_batches():
     power = w @ tree.jacobian(frame, q[1]) @ v[1]
     free = tree.forward_dynamics(q[1], v[1], tau[1])
     assert v[1] @ tree.mass_matrix(q[1]) @ (one - free) == pytest.approx(power, rel=1e-8)
+    f = tree.wrenches(q, v, a, external={frame: w})
+    for n, node in enumerate(tree.nodes):  # along its own axes a joint gives tau, but for rotors and damping
+        if node.kind.name in ("revolute", "continuous", "prismatic"):
+            axis = np.concatenate([np.zeros(3), node.axis] if node.kind.name != "prismatic" else [node.axis, np.zeros(3)])
+            k = node.iv
+            own = f[:, n] @ axis + node.armature[0] * a[:, k] + node.damping[0] * v[:, k]
+            np.testing.assert_allclose(own, tau[:, k], atol=1e-8)
     for question in (tree.wrenches, tree.regressor):
         np.testing.assert_allclose(question(q, v, a)[2], question(q[2], v[2], a[2]), rtol=1e-12, atol=1e-12)
     with pytest.raises(ap.ModelError, match="six finite numbers"):

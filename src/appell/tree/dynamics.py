@@ -127,15 +127,22 @@ class TreeDynamics(ConfigurationSpace):
 
     def _external(self, q: ArrayLike, external: Mapping[str, ArrayLike]) -> Array:
         """Σ Jᵀ w."""
+        total: Any = 0.0
+        for frame, w in self._acting(external):
+            total = total + (np.swapaxes(self.jacobian(frame, q), -1, -2) @ w[..., None])[..., 0]
+        return np.asarray(total)
+
+    def _acting(self, external: Mapping[str, ArrayLike]) -> list[tuple[str, Array]]:
+        """(frame, wrench), checked."""
         if not isinstance(external, Mapping):
             raise ModelError("external= maps frames to wrenches, {'tool': [Fx, Fy, Fz, Mx, My, Mz]}")
-        total: Any = 0.0
+        found = []
         for frame, wrench in external.items():
             w = reals(wrench, f"the wrench at frame '{frame}'")
             if w.shape[-1:] != (6,) or not np.isfinite(w).all():
                 raise ModelError(f"the wrench at frame '{frame}' is [force | moment], six finite numbers, not {w.shape}")
-            total = total + (np.swapaxes(self.jacobian(frame, q), -1, -2) @ w[..., None])[..., 0]
-        return np.asarray(total)
+            found.append((frame, w))
+        return found
 
     @answered("mass_matrix")
     def mass_matrix(self, q: ArrayLike, *, out: Array | None = None) -> Array:
@@ -178,13 +185,32 @@ class TreeDynamics(ConfigurationSpace):
         return self._answer("rate", q, v)[0]
 
     @answered("wrenches")
-    def wrenches(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+    def wrenches(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, external: Mapping[str, ArrayLike] | None = None
+    ) -> Array:
         """(joints, 6): [force | moment] that each joint's successor receives through the joint, N and N m.
 
         At the joint's origin and on the successor's axes, as Pinocchio's `data.f`; joints in the order of `nodes`. Rotors and
-        damping act along the joint's own axis and are not in it.
+        damping act along the joint's own axis and are not in it. external: as in `forward_dynamics`, and taken into account.
         """
-        return self._answer("wrenches", q, v, a)[0]
+        found = self._answer("wrenches", q, v, a)[0]
+        if external is not None:
+            found = found - self._brought(q, external)
+        return found
+
+    def _brought(self, q: ArrayLike, external: Mapping[str, ArrayLike]) -> Array:
+        """(joints, 6): what external wrenches bring to the bodies behind each joint."""
+        total = np.zeros((*np.shape(q)[:-1], len(self.nodes), 6))
+        for frame, w in self._acting(external):
+            _, at = self.placement(frame, q)
+            n = self._skeleton.frame(frame).node
+            while n >= 0:
+                R, p = self.placement(self.nodes[n].name, q)
+                moment = w[..., 3:] + np.cross(at - p, w[..., :3])
+                for part, x in ((slice(0, 3), w[..., :3]), (slice(3, 6), moment)):
+                    total[..., n, part] += (np.swapaxes(R, -1, -2) @ x[..., None])[..., 0]
+                n = self.nodes[n].parent
+        return total
 
     @answered("regressor")
     def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
