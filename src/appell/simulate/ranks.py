@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.notes import Note
-from appell.rows import ROUNDINGS, RowSpace, in_columns, singular, singular_values
+from appell.rows import ROUNDINGS, RowSpace, in_columns, null_space, singular, singular_values
 from appell.simulate.loop.rank import LOST, RISEN
+from appell.simulate.loop.vanishing import NEUTRAL, growth
 from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
@@ -35,6 +36,9 @@ SMALL = 0.1
 
 INSIDE = 8
 """Places between two steps at which rows that turned are looked at."""
+
+FARTHER = 3
+"""Steps before rows on velocities vanish at which it is asked whether motions part there: t* is known to a part of a step."""
 
 JUMP = 0.05
 """Share of the speed by which velocities may change across a change point, besides what they do at the rate around it."""
@@ -146,9 +150,12 @@ class _Along:
                 f"constraints that were redundant at the start are not any more at t = {self.t[seen.at[k]]:.6g}: the rank of"
                 " the rows rises, and the motion keeps only some of them"
             )
-        for time, Y, smooth in self._crossings():
-            if smooth:
-                names = self._names(Y)
+        for time, Y, smooth, gamma in self._crossings():
+            names = self._names(Y)
+            if smooth and gamma > NEUTRAL:
+                many = f", and many motions leave this point (they part as |t − t*|^{gamma:.3g}): one of them was followed"
+                doubts.append(self._said("vanish with the velocities", time, Y) + many)
+            elif smooth:
                 text = (
                     f"change point at t = {time:.6g}: constraints ({', '.join(names)}) lose rank, and branches of the motion"
                     " meet; it went on smoothly"
@@ -167,11 +174,12 @@ class _Along:
         u = singular(Y, economical=True).Vt[self.rank - 1]
         return [name for name, share in zip(self.names, np.abs(u), strict=True) if share > 0.1]
 
-    def _crossings(self) -> list[tuple[float, Array, bool]]:
-        """(time, Y, whether the velocities go on smoothly) of each loss of rank between two steps."""
-        found: list[tuple[float, Array, bool]] = []
+    def _crossings(self) -> list[tuple[float, Array, bool, float]]:
+        """(time, Y, whether the velocities go on smoothly, γ of `vanishing`) of each loss of rank between two steps."""
+        found: list[tuple[float, Array, bool, float]] = []
         seen, least = self.seen, self.least
-        for k in np.flatnonzero(self._turned() & (np.diff(seen.at) == 1)):
+        unresolved = self._unresolved()
+        for k in np.flatnonzero((self._turned() | unresolved) & (np.diff(seen.at) == 1)):
             i = int(seen.at[k])
             if self.t[i] == self.t[i + 1]:  # a blow: rows that turn with the velocities go another way than the straight one
                 continue
@@ -180,11 +188,39 @@ class _Along:
             t, Y, sigma = self._inside(i)
             j, ends = int(np.argmin(sigma)), min(least[k], least[k + 1])
             sign = _least_eigenvalue(seen.Y[k], seen.Y[k + 1], self.rank)
-            if (sign < 0 and sigma[j] < 0.5 * ends) or (sigma[j] < 0.1 * ends and sigma[j] < 1e-3 * least.max()):
+            # rows that were turned round vanished between the steps, be it next to one of them; those that only turned did not
+            reversed_ = sign < 0 and min(sigma[j], ends) < 0.5 * max(least[k], least[k + 1])
+            if reversed_ or unresolved[k] or (sigma[j] < 0.1 * ends and sigma[j] < 1e-3 * least.max()):
                 near = found and abs(t[j] - found[-1][0]) < 3 * abs(self.t[i + 1] - self.t[i])
                 if not near:
-                    found.append((float(t[j]), Y[j], self._smooth(i)))
+                    share = least[k] / max(least[k] + least[k + 1], 1e-300)  # a row that is turned round vanishes linearly
+                    vanished = float(self.t[i] + share * (self.t[i + 1] - self.t[i])) if reversed_ else float(t[j])
+                    found.append((float(t[j]), Y[j], self._smooth(i), self._growth(i, seen.Y[k], vanished)))
         return found
+
+    def _unresolved(self) -> NDArray[np.bool_]:
+        """Between which neighbours small rows on velocities changed by more than they are: they may have vanished there."""
+        least, Y = self.least, self.seen.Y
+        larger = np.maximum(least[:-1], least[1:])
+        change = np.linalg.norm(Y[1:] - Y[:-1], axis=(1, 2))
+        small = np.flatnonzero((change > 0.9 * larger) & (larger < SMALL * least.max()))
+        mask = np.zeros(len(larger), dtype=bool)
+        mask[[k for k in small if not self._holonomic(Y[k])]] = True
+        return mask
+
+    def _holonomic(self, Y: Array) -> bool:
+        """Whether a constraint on positions is in the combination that is weakest."""
+        positions = {row.constraint.name for row in self.run.form.rows if row.level == 0}
+        return bool(positions & set(self._names(Y)))
+
+    def _growth(self, i: int, Y: Array, time: float) -> float:
+        """γ at the step i before rows on velocities vanish; 0 for holonomic rows, which the positions decide."""
+        if self._holonomic(Y):
+            return 0.0
+        i = max(i - FARTHER, 0)
+        A = self.run.evaluate(self.t[[i]], self.q[[i]], self.v[[i]], ("A",))["A"][0] / self.w[:, None]
+        acceleration = lambda v: self.run.acceleration(self.t[i], self.q[i], v)[0]
+        return growth(acceleration, self.v[i], null_space(A), time - float(self.t[i]))
 
     def _inside(self, i: int) -> tuple[Array, Array, Array]:
         """(t, Y, σ_r) between the steps i and i + 1, on the cubic through their coordinates and rates."""

@@ -17,9 +17,9 @@ def appell_hamel() -> Example:
 
         ṡ = −ε a g/(1 + a²),        z̈ = −a² g/(1 + a²),        Λ = m ṡ/(2 a² s),
 
-    so that a rising mass comes to rest in finite time, where ∂f/∂q̇ = 0 and the motion is not determined. The start
-    falls (ε = −1). Chetaev's rule is an assumption about the realisation: the wheel of Appell and Hamel with its
-    linear constraints moves otherwise.
+    so that a rising mass comes to rest in finite time, where ∂f/∂q̇ = 0. The smooth motion goes on through s = 0 and falls
+    back the way it came; a run passes the point and says so. The start falls (ε = −1). Chetaev's rule is an assumption
+    about the realisation: the wheel of Appell and Hamel with its linear constraints moves otherwise.
     """
     x, y, z = coordinates("x y z")
     m, g, a = parameters("m g a", positive=True)

@@ -235,14 +235,19 @@ class _Way:
             passage.rejected += 1
             self.hold = 3
             return h
-        self._tell(Passed(t, rows, True, gap))
+        self._tell(Passed(t, rows, True, gap, on_velocities=not passage.holonomic.all()))
         return None
 
     def _tell(self, met: Passed) -> None:
         if self.direction * (met.time - self.task.t_end) > 0:  # the step goes beyond the end: not yet passed
             return
         names, time = ", ".join(f"'{name}'" for name in met.rows), self.trace.origin + met.time
-        if met.meets:
+        if met.meets and met.on_velocities:
+            text = (
+                f"change point at t = {time:.9g}: the rows of constraints ({names}) vanish with the velocities and come back"
+                " in the same direction; the motion went on smoothly. Reactions are not defined there"
+            )
+        elif met.meets:
             text = (
                 f"change point at t = {time:.9g}: constraints ({names}) lose rank, and branches of the motion meet; it went"
                 " on smoothly. A small error in lengths would lead to another branch, and reactions are not defined there"

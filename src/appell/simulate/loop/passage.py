@@ -9,6 +9,9 @@ out of the estimate of the error where there is nothing but noise in them.
     Y = L⁻¹Aᵀ/s,  σ_r its smallest singular value of rank r          t* = zero of min Re eig(Y_n⁺ Y(t)) along q + s q̇ + s² a/2
     c = saddle value of each vanishing combination u of rows: uᵀf + ½ g·y, H y = −g, after the other rows have been satisfied
 
+Rows on velocities that vanish with these (a mass of Appell and Hamel at the top of its rise) have no f(q) to meet: they are
+passed where their direction and the accelerations are continuous.
+
 The branches meet where |c| is rounding; where it is more, they miss each other and the step has to follow its own: it is taken
 again, shorter. σ_r that falls below 6e-6 of its largest value is a singular configuration: the run stops.
 """
@@ -24,7 +27,8 @@ from scipy.integrate._ivp import dop853_coefficients as dop
 
 from appell.normal_form import NormalForm
 from appell.normal_form.manifold import normalise
-from appell.rows import DIFFERENCED_LOST, RowSpace, least_squares, null_space
+from appell.rows import DIFFERENCED_LOST, RowSpace, least_squares, null_space, singular_values
+from appell.simulate.loop.vanishing import NEUTRAL, growth
 
 Array = NDArray[np.float64]
 
@@ -35,6 +39,8 @@ RISEN = 1e-8  # σ of a dependent combination of rows above which it is not depe
 TURNED = 0.1  # share of σ by which rows may turn while a state is projected
 MEETING = 30  # saddle values up to so many roundings: the branches meet
 MOST_STEPS = 3000
+NEARER = 0.25  # share of the distance at which continuity is looked at for the second time
+CONTINUOUS = 1e-3  # turn of a direction, or share of an acceleration, that the error of the steps makes by itself
 
 
 class Lost(Exception):
@@ -43,12 +49,13 @@ class Lost(Exception):
 
 @dataclass(frozen=True)
 class Passed:
-    """A change point: when, which rows, how near the branches come."""
+    """A change point: when, which rows, how near the branches come; `on_velocities`: rows that vanish with the velocities."""
 
     time: float
     rows: tuple[str, ...]
     meets: bool
     gap: float
+    on_velocities: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,7 +266,11 @@ class Passage:
         if strong == r:
             return t, 0, np.inf, EPS, names
         if not self.holonomic.all():
-            raise Lost("constraints on velocities lose rank together with others, and no rule says how the motion goes on")
+            shares = np.abs(rows.svd[2][strong:r]).max(axis=0, initial=0)
+            if (shares[self.holonomic] > 0.1).any():
+                raise Lost("constraints on velocities lose rank together with others, and no rule says how the motion goes on")
+            self.require_smooth(step, t, strong)
+            return t, r - strong, 0.0, EPS, names
         q, v = (x.copy() for x in self.split(z))
         for _ in range(3):
             q = normalise(self.form, q + out["N"] @ rows.step(out["f0"], strong))
@@ -280,6 +291,46 @@ class Passage:
             values.append(u @ (out["f0"] / self.s) + g @ y / 2)
         noise = EPS * float(np.linalg.norm(2 * np.maximum(step.start.out["f0_scale"], step.end.out["f0_scale"]) / self.s))
         return t, r - strong, float(np.linalg.norm(values)), noise, names
+
+
+    def require_smooth(self, step: Step, t: float, strong: int) -> None:
+        """Raise `Lost` where velocity rows that vanish at t come back in another direction, or with another acceleration.
+
+        A row ∂f/∂q̇ that vanishes with the velocities, as of a²(ẋ² + ẏ²) = ż² at the top of a rise, has a direction on both
+        sides. If that is one and the same line in the limit, and the acceleration one vector, there is one smooth motion
+        through the point. Both are looked at twice, the second time nearer: what is continuous shrinks with the distance.
+        """
+        room = min(abs(t - step.start.t), abs(step.end.t - t))
+        turns, kicks = [], []
+        for distance in (room / 2, room / 2 * NEARER):
+            before, after = (self.here(s, step.at(s)) for s in (t - distance, t + distance))
+            lines = [there.rows.svd[0][:, strong : self.rank] for there in (before, after)]
+            cosine = float(singular_values(lines[0].T @ lines[1]).min())
+            turns.append(np.sqrt(max(0.0, 1.0 - cosine**2)))
+            kicks.append(float(np.abs(after.a - before.a).max() / max(np.abs(after.a).max(), np.abs(before.a).max(), 1e-300)))
+        noise = CONTINUOUS + 100 * self.rtol
+        if turns[1] > max(0.5 * turns[0], noise) or kicks[1] > max(0.5 * kicks[0], noise):
+            what = "their direction jumps" if turns[1] > max(0.5 * turns[0], noise) else "the accelerations jump"
+            raise Lost(f"constraints on velocities vanish and {what} there: the motion is not determined")
+        gamma = self.growth(step, t, room / 2)
+        if gamma > NEUTRAL:
+            raise Lost(
+                f"constraints on velocities vanish, and many motions leave this point (they part as |t − t*|^{gamma:.3g}): the"
+                " motion is not determined"
+            )
+
+    def growth(self, step: Step, t: float, distance: float) -> float:
+        """γ of `vanishing.growth` at a state before t."""
+        since = t - distance * float(np.sign(step.end.t - step.start.t))
+        before = self.here(since, step.at(since))
+
+        def acceleration(v: Array) -> Array:
+            z = before.z.copy()
+            z[self.nq : self.nq + self.nv] = v
+            return self.here(since, z).a
+
+        tangent = before.rows.K.T @ null_space(before.rows.svd[0][:, : self.rank].T)  # A η = 0
+        return growth(acceleration, self.split(before.z)[1], tangent, t - since)
 
 
 __all__ = ["EPS", "LOST", "MEETING", "MOST_STEPS", "RISEN", "Here", "Lost", "Passage", "Passed", "Step"]
