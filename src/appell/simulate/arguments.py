@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 
 def in_order(start: Any, until: Any, caller: str) -> None:
     """Refuses a call in another order than (system, start, until, parameters)."""
-    if isinstance(until, Mapping) or isinstance(start, int | float):
+    if isinstance(until, Mapping) or (isinstance(start, int | float) and not isinstance(until, int | float)):
         raise ArgumentError(f"the order is {caller}(system, start, until, parameters), as in (ball, {{x: 1}}, 10.0, {{m: 2}})")
 
 
