@@ -168,6 +168,8 @@ def test_a_store_that_is_no_folder_is_refused_and_never_waited_for(tmp_path):
     for name in ("pipe", "file", "loop", "dangling", "file/below", "x" * 300):
         with pytest.raises(ModelError, match=r"no folder|cannot be made"):
             study(tmp_path / name)
+    with pytest.raises(ModelError, match=r"cannot be made"):
+        study("~nobody-has-this-name/store")
     (tmp_path / "a" / "appell").mkdir(parents=True)
     os.mkfifo(tmp_path / "a" / "appell" / "lock")
     with pytest.raises(ModelError, match="no file"):

@@ -65,7 +65,7 @@ class Store:
 
     def __init__(self, path: str | Path, manifest: Mapping[str, Any], layout: Mapping[str, StoredArray]):
         self.zarr, self.layout = zarr_module(), layout
-        self.path, self.manifest = Path(path).expanduser(), {**manifest, "format": FORMAT}
+        self.path, self.manifest = _expanded(path), {**manifest, "format": FORMAT}
         runs = self.manifest["runs"]
         self.values = {name: np.full((runs, *one.shape), one.fill, one.dtype) for name, one in layout.items()}
         if "status" in self.values:
@@ -244,6 +244,13 @@ class Store:
                 if folder.is_dir():
                     sync(folder)
             self.settled.add(top)
+
+
+def _expanded(path: str | Path) -> Path:
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:  # ~ of nobody
+        raise ModelError(f"the store {path} cannot be made ({error}); give another folder as store=") from error
 
 
 def _make_folder(path: Path) -> None:
