@@ -220,3 +220,34 @@ def located(seed: int) -> None:
     assert motion.ok and len(motion.breaks), motion.message
     most = np.abs(known).max() * (len(motion.breaks) + 1) * end / n  # a sample at each jump is on the wrong side, at most
     assert abs(motion[x.d][-1] - known.mean() * end) < most + 1e-6
+
+
+@family(count=14, sample=(0, 2))
+def regions(seed: int) -> None:
+    """A force in a narrow region that is crossed at speed: v² = v₀² + 2 F (way inside), in one and two dimensions."""
+    draw = random.Random(seed)
+    narrow = -5 if seed % 7 < 4 else -2
+    far, wide, v0 = (10 ** draw.uniform(low, high) for low, high in ((-1, 2), (narrow, 0), (-1, 2)))
+    if seed == 0:
+        far, wide, v0 = 0.5, 0.001, 2.0
+    force = -500.0 * v0**2 / 2 / wide / 1000 if seed % 2 == 0 else 10 ** draw.uniform(-2, 3) * v0**2
+    a, w, f = (Rational(value) for value in (far, wide, force))
+    backend, method = ("c", "vm")[seed % 2], ("dop853", "dopri5")[seed % 3 == 1]
+    if seed % 7 < 4:
+        region = [
+            Piecewise((f, (x > a) & (x < a + w)), (0, True)), f * (Heaviside(x - a) - Heaviside(x - a - w)),
+            f * (sign(x - a) - sign(x - a - w)) / 2, f * Heaviside(w / 2 - Abs(x - a - w / 2)),
+        ][seed % 4]  # fmt: skip
+        system, inside, start = ap.System([x], x.d**2 / 2, forces={x: region}), wide, {x.d: v0}
+    else:  # a disc of radius w, crossed beside its middle
+        beside = draw.uniform(-0.9, 0.9) * wide
+        region = Piecewise((f, (x - a) ** 2 + y**2 < w**2), (0, True))
+        system = ap.System([x, y], (x.d**2 + y.d**2) / 2, forces={x: region})
+        inside, start = 2 * math.sqrt(wide**2 - beside**2), {x.d: v0, y: beside}
+    end = 3 * (far + 2 * wide) / v0
+    motion = ap.simulate(system, start, end, backend=backend, method=method)
+    assert motion.ok and not motion.impacts, motion.message
+    wanted = v0**2 + 2 * force * inside
+    same(motion[x.d][-1] ** 2, wanted, v0**2 + abs(force) * inside * (1 + far / wide * 1e-7), "v²")
+    made = ap.simulate_many(system, {key: np.full(2, value) for key, value in start.items()}, end)
+    same(float(made["x_d"][0]) ** 2, wanted, v0**2 + abs(force) * inside * (1 + far / wide * 1e-7), "v² of an ensemble")

@@ -23,6 +23,7 @@ from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, column, depends, substitute, symbols, take
 from appell.graph.ranges import ranges
 from appell.model.jumps import dry_friction
+from appell.model.sides import sided
 from appell.normal_form.flow import Flow, State, flow, inputs_of
 from appell.normal_form.next_break import next_break
 from appell.remember import kept_in
@@ -51,6 +52,8 @@ def why_not(run: Run, order: Order) -> str | None:
         return "forces contain multipliers"
     if run.form.gauss:
         return "a constraint is nonlinear in the accelerations"
+    if (sides := sided(run.system)) is not None and sides.jumps:
+        return "forces jump with positions"
     if jump := dry_friction(run.system.forces):
         return f"forces jump: {jump}"
     if order.method not in fixed_methods() and (order.method != "taylor" or order.gpu or run.form.rows):

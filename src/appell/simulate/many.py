@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from appell.errors import FormNotApplicable, SingularConfiguration, Status
 from appell.graph.fn import Fn
+from appell.model import System
 from appell.model.breaks import breaks_of
+from appell.model.sides import sided
 from appell.normal_form.flow import Flow, flow
 from appell.remember import kept_in
 from appell.simulate.loop.in_c import Call, CLoop
@@ -42,7 +44,7 @@ class Advanced(NamedTuple):
 
 def fitting_method(run: Run, periods: int) -> str:
     """ "taylor" for small smooth systems and much work, else "dop853"."""
-    if run.backend != "c" or periods < SERIES_FROM or run.system.frictions or breaks_of(run.system):
+    if run.backend != "c" or periods < SERIES_FROM or run.system.frictions or breaks_of(run.system) or _jumps(run.system):
         return "dop853"
     motion = flow(run.form, run.policies, work=False)
     if not isinstance(motion.rhs, Fn) or motion.rhs.operations > SERIES_SIZE:
@@ -59,6 +61,12 @@ def _has_series(motion: Flow) -> bool:
     except FormNotApplicable:
         return False
     return True
+
+
+def _jumps(system: System) -> bool:
+    """Whether forces jump with positions, at surfaces that are located."""
+    sides = sided(system)
+    return sides is not None and sides.jumps
 
 
 def _bare_loop(run: Run, method: str) -> Loop:
@@ -85,7 +93,7 @@ class Many:
         self.task = Task(
             t0=0.0, z0=np.zeros(self.nz), t_end=1.0, p=run.p, rtol=rtol, atol=atol, max_steps=max_steps, keep_steps=False
         )
-        alone = run.system.frictions or breaks_of(run.system)  # stick and slip are modes, and breaks are met one by one
+        alone = run.system.frictions or breaks_of(run.system) or _jumps(run.system)  # modes, stops and sides are met there
         loop = None if alone else _bare_loop(run, method)
         self.call = Call(loop, self.task, self.task.trace()) if isinstance(loop, CLoop) else None
         if self.call is not None:

@@ -19,6 +19,7 @@ from appell.model.described import system_of
 from appell.model.friction import refuse_friction
 from appell.model.jumps import dry_friction
 from appell.model.prescription import settled, tables
+from appell.model.sides import unlocated
 from appell.model.values import bound
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.flow import Flow, acceleration, flow
@@ -230,8 +231,8 @@ class Run:
                 rows = [row.constraint.name for row in self.form.rows if not row.linear]
                 text = "Gauss's minimum was sought from many starts: it is not proven to be the global one"
                 notes.append(Note(text, kind="minimum", constraints=rows))
-        if friction := dry_friction(self.system.forces):
-            notes.append(Note(friction, kind="jump"))
+        for jump in (dry_friction(self.system.forces), unlocated(self.system)):
+            notes += [Note(jump, kind="jump")] if jump else []
         return tuple(notes)
 
     def flow(self, pseudo: Mapping[str, Any] | None = None) -> Flow:

@@ -59,7 +59,8 @@ class Branches:
 
     def located(self, first: float, last: float, p: Array) -> Array:
         """Breaks that are found as zeros of functions of time, between two times, in their order; p: of the branched system."""
-        found = [_zeros(*_guard(self.run.form, one), *sorted((first, last)), p) for one in self.breaks.located]
+        low, high = sorted((first, last))
+        found = [_zeros(*_guard(self.run.form, one), low, high, p) for one in self.breaks.located]
         times = np.unique(np.concatenate([*found, np.zeros(0)]))
         return times if last >= first else times[::-1]
 

@@ -23,6 +23,7 @@ from appell.normal_form.solved import Function, status_of
 from appell.remember import kept_in
 from appell.simulate.loop.branches import branches_of
 from appell.simulate.loop.broken import BreakLoop
+from appell.simulate.loop.crossed import SideLoop, sides_of
 from appell.simulate.loop.header import NEWTON, QUADRATIC, ROUNDING, UNNOTICED
 from appell.simulate.loop.in_c import CDEF, CLoop
 from appell.simulate.loop.in_python import PyLoop
@@ -64,6 +65,10 @@ def _prepared(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: s
         return with_friction(run, pseudo, method, corner)
     if run.system.unilateral:
         return _with_modes(run, pseudo, method, corner)
+    if pseudo is None and method in TABLEAUX and not run.form.gauss and (sides := sides_of(run)) is not None:
+        motion, flight = flight_loop(sides.run, method)
+        plain = lambda: plain_loop(run, flow(run.numbered, run.policies, work=True), method)
+        return Prepared(motion, SideLoop(flight, plain, sides))
     return Prepared(z := run.flow(pseudo), plain_loop(run, z, method))
 
 

@@ -1,0 +1,162 @@
+"""The time loop of a system in which conditions on positions decide forces (`appell.model.sides`): each is located and passed.
+
+flight      the loop of the system with its sides as faces, located as walls are, on one side of each surface
+crossing    the side changes its sign; positions and velocities go on as they are
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.contact.events import Kind
+from appell.contact.instant import Instant
+from appell.contact.mode import Mode, floor_of
+from appell.errors import ModelError, Status
+from appell.model.sides import sided
+from appell.normal_form import normal_form
+from appell.simulate.loop.task import Loop, Task
+from appell.simulate.loop.trace import Trace
+from appell.simulate.run import Run
+
+Array = NDArray[np.float64]
+
+AGAIN = 100
+"""Crossings in a row that come each time sooner than half of the one before: they do not lead anywhere."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """`run`: that of the system with sides, which stand at `places` among its parameters, in the order of its faces."""
+
+    run: Run
+    places: tuple[int, ...]
+
+    def parameters(self, p: Array, sides: Array) -> Array:
+        """Those of the system with sides, (np + n,)."""
+        found = np.empty(len(p) + len(self.places))
+        mine = np.zeros(len(found), dtype=bool)
+        mine[list(self.places)] = True
+        found[~mine] = p
+        found[list(self.places)] = sides
+        return found
+
+
+def sides_of(run: Run) -> Sides | None:
+    """The sides of a run; None where no condition on positions can be located."""
+    found = sided(run.system)
+    if found is None:
+        return None
+    system, symbols, _ = found
+    places = tuple(system.parameters.index(s) for s in symbols)
+    sides = Sides(run, places)
+    p = sides.parameters(run.p, np.ones(len(places)))
+    values = dict(zip(system.parameters, map(float, p), strict=True))
+    rest = [i for i in range(len(p)) if i not in places]
+    fold = tuple(rest[i] for i in run.fold)
+    return Sides(Run(system, normal_form(system), values, p, run.backend, run.policies, fold=fold), places)
+
+
+@dataclass(frozen=True, eq=False)
+class SideLoop:
+    """`Loop` that passes the surfaces of a system one by one. flight: of the system with sides; plain: of the system as it is,
+    for runs backwards in time."""
+
+    flight: Any  # CLoop or PySwitchLoop
+    plain: Callable[[], Loop]
+    sides: Sides
+
+    def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
+        """See `task.Loop.run`."""
+        trace = trace or task.trace()
+        if task.t_end < task.t0:
+            yield from self.plain().run(task, trace)
+        else:
+            yield from _Passage(self, task, trace).traces()
+
+
+class _Passage:
+    """One run, from surface to surface."""
+
+    def __init__(self, loop: SideLoop, task: Task, trace: Trace):
+        self.trace, self.sides = trace, loop.sides
+        self.p = self.sides.parameters(task.p, np.ones(len(self.sides.places)))
+        self.task = replace(task, p=self.p)
+        self.loop = replace(loop.flight, mode=Mode(blows_outside=True))
+        self.sides_now, self.crossed, self.sooner, self.lasted = np.ones(len(self.sides.places)), trace.t, 0, np.inf
+        for _ in self.sides_now:  # a condition may be made of others, which come before it
+            self.sides_now = self._here()
+        self._enter(set())
+
+    def _at(self) -> Instant:
+        form, z, p = self.sides.run.form, self.trace.z, self.p.copy()
+        p[list(self.sides.places)] = self.sides_now
+        q, v = z[: form.nq].copy(), z[form.nq : form.nq + form.nv].copy()
+        return Instant.at(form, self.trace.t, q, v, p, floor_of(np.asarray(self.task.atol), form.nq))
+
+    def _here(self) -> Array:
+        """The sides of the state; of a surface on which it stands, that into which it moves."""
+        at = self._at()
+        found = np.where(at.g >= 0, 1.0, -1.0)
+        for i in at_surface(at):
+            rate = at.g_d[i] if abs(at.g_d[i]) > at.slow[i] else at.g_v[i] @ at.flight + at.g_dd0[i]
+            found[i] = found[i] if rate == 0 else np.sign(rate)
+        return self.sides_now * found
+
+    def _enter(self, touching: set[int]) -> None:
+        self.p[list(self.sides.places)] = self.sides_now
+        self.task = replace(self.task, p=self.p)
+        self.trace.touching = touching
+
+    def traces(self) -> Iterator[Trace]:
+        trace = self.trace
+        while True:
+            for _ in self.loop.run(self.task, trace):
+                trace.events.clear()  # they are no impacts
+                if trace.status is Status.BUFFER_FULL:
+                    yield trace
+            if trace.status is not Status.SWITCH:
+                break
+            status = self._cross()
+            if status is not Status.OK:
+                trace.ended(status)
+                break
+        trace.touching = set()
+        yield trace
+
+    def _cross(self) -> Status:
+        """On the other side of the surfaces that are met."""
+        trace = self.trace
+        assert trace.switch is not None
+        face, kind = trace.switch
+        met = {face} if kind is not Kind.CORNER else {face, *trace.touching}
+        lasted, self.crossed = trace.t - self.crossed, trace.t
+        self.sooner, self.lasted = (self.sooner + 1 if lasted <= 0.5 * self.lasted else 0), max(lasted, 0.0)
+        if self.sooner > AGAIN or (lasted == 0 and self.sooner > len(self.sides_now) + 2):
+            trace.failure = ModelError(self._stays(face))
+            return Status.JUMP
+        for i in met:
+            self.sides_now[i] *= -1
+        trace.keep()
+        self._enter(met)
+        return Status.OK
+
+    def _stays(self, face: int) -> str:
+        name = self.sides.run.system.unilateral[face].name.removeprefix("side of ")
+        return (
+            f"both sides push onto {name} = 0, where a force jumps: the motion does not pass it but stays there, which no value"
+            " of the force on either side says; dry friction is ap.Friction, a wall ap.Unilateral, and tanh(x/w) in place of"
+            " sign(x), w a small length, is smooth"
+        )
+
+
+def at_surface(at: Instant) -> list[int]:
+    """The surfaces on which a state stands."""
+    return [int(i) for i in np.flatnonzero(np.abs(at.g) <= 1e3 * at.noise)]
+
+
+__all__ = ["SideLoop", "Sides", "sides_of"]
