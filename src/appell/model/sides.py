@@ -62,9 +62,9 @@ def unlocated(system: System) -> str:
     if not reader.jumps or sided(system) is not None:
         return ""
     return (
-        f"a force jumps where {next(iter(reader.sides))} = 0, and such places are not located beside walls and friction, or where"
-        " the function has no gradient: a step that is longer than a region in which a force acts may not see it. Give max_step=,"
-        " or a smooth function"
+        f"a force jumps where {next(iter(reader.sides))} = 0, and such places are not located beside walls and friction, or"
+        " where the function has no gradient: a step that is longer than a region in which a force acts may not see it."
+        " Give max_step=, or a smooth function"
     )
 
 
