@@ -92,6 +92,10 @@ class Bench:
         if not right:
             self.wrong.append(f"{kind}: {what}: {found[:100]}")
 
+    def tell(self) -> None:
+        """Prints what has come out so far."""
+        print(", ".join(f"{outcome} {count}" for outcome, count in sorted(self.outcomes.items())), flush=True)
+
     def calls(self) -> int:
         """Calls of the file system that a whole study makes."""
         count = self.folder / "count"
@@ -187,17 +191,19 @@ def served(shim: Path, every: int, flips: int, kills: int) -> int:
     memory = Path("/dev/shm")  # where a sync costs nothing; what it promises is played by `cut_power`
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         bench = Bench(Path(folder).resolve(), shim)
-        for kind in ERRORS:
-            for number in range(1 + int(rng.integers(every)), bench.calls() + 1, every):
-                bench.fault(kind, number)
         for _ in range(flips):
             bench.damage(rng, (flip,))
         for _ in range(flips // 4):
             bench.damage(rng, DAMAGES[1:])
         for _ in range(kills):
             bench.kill(rng)
-    for outcome, count in sorted(bench.outcomes.items()):
-        print(f"{outcome} {count}", flush=True)
+        bench.tell()
+        total = bench.calls()
+        print(f"{total} calls of the file system in a sweep")
+        for kind in ERRORS:
+            for number in range(1 + int(rng.integers(every)), total + 1, every):
+                bench.fault(kind, number)
+            bench.tell()
     print("\n".join(bench.wrong[:20]))
     print(f"{sum(bench.outcomes.values())} trials, {len(bench.wrong)} wrong")
     return 1 if bench.wrong else 0

@@ -15,6 +15,7 @@ from appell.backends import choose_backend, silence, warn
 from appell.ensembles.doubts import doubt_energies
 from appell.ensembles.inputs import Inputs, read_inputs, refused_starts
 from appell.ensembles.kept import read_keep
+from appell.ensembles.kinds import parts_of
 from appell.ensembles.lanes import Ensemble, doubtful_ranks, why_not
 from appell.ensembles.memory import refuse_too_large
 from appell.ensembles.methods import fixed_methods
@@ -146,7 +147,7 @@ def simulate_many(
 def _counted(model: System, order: Order) -> Order:
     """With times counted from where digits suffice, where time stands neither in the model nor in what is kept."""
     origin = origin_for(order.t0, order.ends - order.t0)
-    kept = (reduction.expression for reduction in order.kept.wanted)
+    kept = (part.expression for reduction in order.kept.wanted for part in parts_of(reduction))
     return order.counted_from(origin) if origin and is_timeless(kept) and is_autonomous(model) else order
 
 

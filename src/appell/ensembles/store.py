@@ -15,6 +15,7 @@ import json
 import os
 import tempfile
 from collections.abc import Mapping
+from math import prod
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.ensembles.fingerprint import fingerprint
+from appell.ensembles.free_memory import free_memory
 from appell.ensembles.sealed import checksum, is_plain, read_plain, remove_plain, seal, sync, unseal, write_whole
 from appell.ensembles.store_lock import StoreLock
 from appell.errors import BackendUnavailable, ModelError, SimulationError, Status
@@ -67,6 +69,7 @@ class Store:
         self.zarr, self.layout = zarr_module(), layout
         self.path, self.manifest = _expanded(path), {**manifest, "format": FORMAT}
         runs = self.manifest["runs"]
+        _refuse_too_large(runs, layout)
         self.values = {name: np.full((runs, *one.shape), one.fill, one.dtype) for name, one in layout.items()}
         if "status" in self.values:
             self.values["status"][:] = int(Status.CANCELLED)
@@ -244,6 +247,15 @@ class Store:
                 if folder.is_dir():
                     sync(folder)
             self.settled.add(top)
+
+
+def _refuse_too_large(runs: int, layout: Mapping[str, StoredArray]) -> None:
+    needed, free = sum(runs * prod(one.shape) * one.dtype.itemsize for one in layout.values()), free_memory()
+    if free is not None and needed > 0.9 * free:
+        raise ModelError(
+            f"the results of {runs} runs take {needed / 1e9:.3g} GB, and {free / 1e9:.3g} GB are free: keep less of each run"
+            " (final states, or reductions), or make several sweeps"
+        )
 
 
 def _expanded(path: str | Path) -> Path:
