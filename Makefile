@@ -5,6 +5,8 @@
 # make fuzz-contact  a thousand bodies falling on floors, into corners and on each other
 # make fuzz-store    a sweep with its files flipped, its calls failing, its process killed, its power cut; ten minutes
 # make fuzz-friction 10,000 random mechanisms and falling bodies with friction: energy, cones, chatter
+# make fuzz-api      a million hostile calls of the public API (COUNT=, START= to go on): only refusals, nothing executed
+# make fuzz-files    20,000 damaged robots, meshes and motions (COUNT=, START=)
 # make format  let ruff sort imports and fix what it can
 # make bench   the benchmarks against other libraries
 # make families      kinds of systems that once went wrong: every member of each
@@ -38,6 +40,16 @@ fuzz-contact: $(VENV)/.dev
 .PHONY: fuzz-store
 fuzz-store: $(VENV)/.dev
 	$(BIN)/python -m tests.ensembles.fuzz_store
+
+COUNT ?=
+START ?= 0
+
+.PHONY: fuzz-api fuzz-files
+fuzz-api: $(VENV)/.dev
+	$(BIN)/python -m tests.hostile.fuzz_api --start $(START) $(if $(COUNT),--count $(COUNT))
+
+fuzz-files: $(VENV)/.dev
+	$(BIN)/python -m tests.hostile.fuzz_files --start $(START) $(if $(COUNT),--count $(COUNT))
 
 .PHONY: families
 families: $(VENV)/.dev

@@ -241,6 +241,7 @@ def _range(name: str) -> list[str]:
     count = 1
     for low, high in re.findall(r"(\d*):(\d+)", name[:200]):
         count *= max(int(high) - int(low or 0), 1)
+    count *= 26 ** len(re.findall(r":[a-zA-Z]", name[:200]))  # a:d is a range of letters
     if count > MOST or len(name) > 200:
         many = f"stands for {count} names" if count > MOST else f"has {len(name)} letters"
         raise ModelError(f"'{name[:60]}' {many}; {MOST} symbols of up to 200 letters are made at once")

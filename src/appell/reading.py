@@ -197,9 +197,15 @@ def memory() -> int:
 def refuse_large(array: Any, where: object, *, width: int = 8) -> None:
     """An array that has more entries than memory has room for, as `np.broadcast_to` makes them of nothing."""
     count = getattr(array, "size", 0)
-    if isinstance(count, int | np.integer) and int(count) * width > memory():
-        size = f"{int(count) * width / 2**30:.3g} GiB"
-        raise ModelError(f"{where} has {int(count)} entries, {size}, more than this machine's memory")
+    if isinstance(count, int | np.integer):
+        refuse_many(int(count), f"{where}: {int(count)} entries", width=width)
+
+
+def refuse_many(count: int, what: str, *, width: int = 8) -> None:
+    """So many numbers of `width` bytes, where memory has no room for them; `what` begins the message."""
+    if count * width > memory():
+        here = f"{memory() / 2**30:.3g} GiB"
+        raise ModelError(f"{what} take {count * width / 2**30:.3g} GiB, and this machine has {here}; ask for fewer")
 
 
 def items_of(values: Any, where: object, *, most: int = 10**6) -> list[Any]:

@@ -1,8 +1,8 @@
 """Hostile calls of the public API: `python -m tests.hostile.fuzz_api --count 100000 --start 0`.
 
 Call number n is a function of n alone: a public callable, one of its arguments or entries, and a value that no request should
-contain. Only `AppellError`s may leave, or the TypeError with which Python itself refuses a call; nothing may be executed, and
-no call may take longer than `LIMIT` or more memory than `MEMORY`.
+contain. Only `AppellError`s may leave, or the TypeError with which Python itself refuses a call, ours or that of a function
+that was given; nothing may be executed, and no call may take longer than `LIMIT` or more memory than `MEMORY`.
 """
 
 from __future__ import annotations
@@ -114,7 +114,8 @@ def outcome(number: int) -> tuple[str, str]:
             return f"{name}: over {LIMIT:g} s", asked
         except Exception as error:
             frames = traceback.extract_tb(error.__traceback__)
-            if not (isinstance(error, TypeError) and len(frames) == 1) and not _of_the_value(frames):
+            bound = isinstance(error, TypeError) and (len(frames) == 1 or "positional argument" in str(error))
+            if not bound and not _of_the_value(frames):
                 return f"{name}: {type(error).__name__} at {_where(frames)}: {str(error)[:100]}", asked
     return (f"{name}: text was executed: {executed[0][:60]}", asked) if executed else ("", asked)
 

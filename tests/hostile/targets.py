@@ -64,6 +64,16 @@ def arm() -> ap.Tree:
 
 
 @cache
+def bounced() -> Any:
+    return ap.simulate(ball(), {x: 1.0}, 0.5, {m: 1.0}, backend="vm")
+
+
+@cache
+def saved() -> Path:
+    return bounced().save(folder() / "saved.nc")
+
+
+@cache
 def folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="appell-fuzz-"))
 
@@ -233,9 +243,15 @@ def _runs() -> dict[str, Target]:
     }
     return {
         "compile": Target(ap.compile, {"system": oscillator(), "parameters": VALUES, "backend": "vm", "ready": True}, 2),
-        "consistent": Target(ap.consistent, {"system": skate(), "start": {"x": 1.0}, "since": 0.0, "hold": ["x"]}, 2),
+        "consistent": Target(
+            ap.consistent,
+            {"system": skate(), "start": {"x": 1.0}, "parameters": {"J": 1.0, "a": 0.1, "m": 1.0}, "since": 0.0, "hold": ["x"]},
+            2,
+        ),
         "simulate": Target(ap.simulate, simulated, 5),
-        "simulate fixed": Target(ap.simulate, {"system": run(), "start": {"x": 1.0}, "until": 0.1, "step": 0.01}, 2),
+        "simulate fixed": Target(
+            ap.simulate, {"system": run(), "start": {"x": 1.0}, "until": 0.1, "step": 0.01, "max_steps": 1000}, 2
+        ),
         "simulate a wall": Target(
             ap.simulate,
             {"system": ball(), "start": {x: 1.0}, "until": 0.3, "parameters": {m: 1.0}, "corner": "first", "backend": "vm"},
@@ -283,7 +299,6 @@ def _runs() -> dict[str, Target]:
         ),
         "outer": Target(lambda a, b: ap.outer(a, b), {"a": {"x": [1.0, 2.0]}, "b": {"y": [3.0]}}, 2),
         "run.acceleration": Target(run().acceleration, {"t": 0.0, "q": [1.0], "v": [0.0]}, 2),
-        "run.with_parameters": Target(run().with_parameters, {"parameters": {"k": 2.0}}, 2),
         "linearize": Target(ap.linearize, {"system": oscillator(), "at": {x: 0.0}, "parameters": VALUES, "time": 0.0}, 1),
         "equilibrium": Target(
             ap.equilibrium, {"system": oscillator(), "start": {x: 0.3}, "parameters": VALUES, "tolerance": 1e-8}, 1
@@ -300,16 +315,18 @@ def _runs() -> dict[str, Target]:
         "lyapunov": Target(
             ap.lyapunov, {"system": run(), "start": {x: 1.0}, "until": 2.0, "every": 0.5, "skip": 0.0, "since": 0.0}, 0.3
         ),
-        "variations": Target(ap.variations, {"motion": run(), "start": {x: 1.0}, "until": 0.2, "by": ["x"], "rtol": 1e-6}, 0.3),
+        "variations": Target(ap.variations, {"motion": run(), "start": {x: 1.0}, "until": 0.2, "by": ["k"], "rtol": 1e-6}, 0.3),
         "agree": Target(
             ap.agree, {"system": oscillator(), "states": 1, "parameters": VALUES, "seed": 0, "forms": ["lagrange"]}, 0.3
         ),
         "diagnose": Target(ap.diagnose, {"system": oscillator(), "start": {x: 1.0}, "parameters": VALUES, "since": 0.0}, 0.3),
         "principle": Target(ap.principle, {"system": oscillator()}, 0.3),
         "lagrange": Target(ap.forms.lagrange, {"system": oscillator()}, 0.5),
-        "maggi": Target(ap.forms.maggi, {"system": skate(), "pseudo": {"v": x.d}}, 0.5),
+        "maggi": Target(ap.forms.maggi, {"system": skate(), "pseudo": {"v": x.d, "w": phi.d}}, 0.5),
         "basin": Target(
-            ap.basin, {"system": run(), "over": {"x": [0.5, 1.0]}, "start": {}, "period": 1.0, "most": 2, "tolerance": 0.1}, 0.2
+            ap.basin,
+            {"system": run(), "over": {"x": [0.5, 1.0], "x.d": [0.0]}, "start": {}, "period": 1.0, "most": 2, "tolerance": 0.1},
+            0.2,
         ),
     }
 
@@ -320,10 +337,10 @@ def _results() -> dict[str, Target]:
         "motion[]": Target(motion().__getitem__, {"key": x}, 3),
         "motion.at": Target(motion().at, {"times": [0.1, 0.5]}, 3),
         "motion.series": Target(motion().series, {"key": "x"}, 2),
-        "motion.reaction": Target(motion().reaction, {"constraint": "a"}, 1),
+        "motion.reaction": Target(bounced().reaction, {"constraint": "floor"}, 1),
         "motion.save": Target(motion().save, {"path": folder() / "m.nc"}, 0.2),
-        "load": Target(ap.load, {"path": folder() / "none.nc"}, 1),
-        "motion.plot": Target(motion().plot, {"what": "x"}, 0.2),
+        "load": Target(ap.load, {"path": saved()}, 1),
+        "motion.plot": Target(lambda what: motion().plot(what), {"what": "x"}, 0.2),
         "motion.report": Target(motion().report, {"path": page}, 0.1),
         "Scene": Target(ap.Scene, {"system": oscillator(), "items": [ap.scene.Point([x, 0], 0.1)], "view": "flat"}, 1),
         "scene.Point": Target(ap.scene.Point, {"at": [x, 0], "radius": 0.1, "colour": "#ff0000", "name": "p"}, 2),

@@ -21,12 +21,16 @@ from appell.analysis.shooting import explicit_time, refuse_other_period
 from appell.errors import ModelError
 from appell.model import System
 from appell.model.values import finite
+from appell.reading import refuse_many
 from appell.simulate.progress import reporter
 from appell.simulate.run import Run
 from appell.spelling import checked_keywords
 from appell.tree import Tree
 
 Array = NDArray[np.float64]
+
+
+STATE = 64  # bytes of a start at least: its two coordinates, its time, its step, its label
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +114,7 @@ def basin(
     most = whole(most, "most=", 1)
     if not 0 < finite(tolerance, "tolerance=") < 1:
         raise ModelError(f"tolerance = {tolerance:g} must be a share of the extent between 0 and 1")
+    refuse_many(len(xs) * len(ys), f"a basin of {len(xs)} × {len(ys)} = {len(xs) * len(ys)} starts", width=STATE)
     X, Y = np.meshgrid(xs, ys, indexing="ij")
     model = model_of(system, "basin")
     for name in (x, y):

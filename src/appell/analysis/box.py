@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import ModelError
+from appell.reading import reals, shown
 
 Array = NDArray[np.float64]
 
@@ -32,10 +33,10 @@ def box(symbols: Sequence[Any], within: Mapping[Any, Any] | None, default: Seque
 
 
 def _interval(key: Any, value: Any) -> tuple[float, float]:
-    try:
-        low, high = (float(x) for x in value)
-    except (TypeError, ValueError):
-        raise ModelError(f"within= gives {key} an interval of two numbers, (lowest, highest), not {value!r}") from None
+    ends = reals(value, f"within= of {key}")
+    if ends.shape != (2,):
+        raise ModelError(f"within= gives {key} an interval of two numbers, (lowest, highest), not {shown(value)}")
+    low, high = map(float, ends)
     if not (np.isfinite([low, high]).all() and low < high):
         raise ModelError(f"within= gives {key} the interval ({low:g}, {high:g}); lowest < highest, both finite")
     return low, high

@@ -14,6 +14,7 @@ from appell.model import System
 from appell.model.described import system_of
 from appell.model.values import finite, reals
 from appell.motion.motion import Motion
+from appell.reading import name_in, refuse_large, shown, table_of
 from appell.simulate.run import Run
 from appell.simulate.simulate import simulate
 
@@ -70,7 +71,7 @@ def parameter_named(system: System, key: Any, what: str) -> str:
 
 def given_once(given: Mapping[Any, Any] | None, keys: Iterable[str], here: str, there: str) -> None:
     """Refuses what is said in two arguments."""
-    twice = sorted(set(keys) & {str(k) for k in given or {}})
+    twice = sorted(set(keys) & {name_in(k) for k in table_of(given, there)})
     if twice:
         raise ModelError(f"{twice[0]} is given in {here} and in {there}; give it once")
 
@@ -79,13 +80,14 @@ def axis(over: Any, what: str, count: int) -> list[tuple[str, Array]]:
     """(name, values) of a request {symbol: values} with so many entries."""
     if not isinstance(over, Mapping) or len(over) != count:
         word = "one entry" if count == 1 else f"{count} entries"
-        raise ModelError(f"{what} takes {word}, symbol → values, not {over!r}")
+        raise ModelError(f"{what} takes {word}, symbol → values, not {shown(over)}")
     found = []
     for key, given in over.items():
+        refuse_large(given, f"the values of {key}")
         try:
             values = reals(given)
         except (TypeError, ValueError):
-            raise ModelError(f"the values of {key} must be a list of finite numbers, not {given!r}") from None
+            raise ModelError(f"the values of {key} must be a list of finite numbers, not {shown(given)}") from None
         if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
             raise ModelError(f"the values of {key} must be a list of finite numbers")
         found.append((str(key), values))
@@ -96,7 +98,7 @@ def whole(value: Any, where: str, least: int) -> int:
     """`value` as a whole number, at least `least`."""
     number = finite(value, where)
     if number != int(number) or number < least:
-        raise ModelError(f"{where} must be a whole number, at least {least}, not {value!r}")
+        raise ModelError(f"{where} must be a whole number, at least {least}, not {shown(value)}")
     return int(number)
 
 

@@ -16,6 +16,7 @@ from appell.model import System
 from appell.model.values import as_table, bound, reals
 from appell.normal_form import NormalForm
 from appell.normal_form.manifold import RESIDUAL_PARTS, relative, residuals_from
+from appell.reading import refuse_large, shown
 from appell.simulate.run import Run
 from appell.simulate.start import TOLERANCE, read
 
@@ -109,10 +110,11 @@ def _states(system: System, starts: Any) -> Table:
 
 
 def _column(key: Any, value: Any) -> Array:
+    refuse_large(value, f"the values of {key}")
     try:
         array = reals(value)
     except (TypeError, ValueError):
-        raise ModelError(f"the values of {key} must be real numbers, not {value!r}") from None
+        raise ModelError(f"the values of {key} must be real numbers, not {shown(value)}") from None
     if array.ndim > 1:
         raise ModelError(f"the values of {key} have the shape {array.shape}; flatten them, one value a run (ap.outer does)")
     return array

@@ -13,6 +13,7 @@ from appell.ensembles.free_memory import free_memory
 from appell.ensembles.reduce import Reduction
 from appell.errors import ModelError
 from appell.model.values import reals
+from appell.reading import refuse_large, shown
 
 Array = NDArray[np.float64]
 
@@ -52,7 +53,7 @@ def read_keep(keep: Any, runs: int, t0: float, ends: Array, step: float | None) 
     """`keep=` of `simulate_many`; ends: (runs,) or (1,)."""
     if isinstance(keep, str | bool | np.bool_):
         if keep != "final":
-            raise ModelError(f"{HOW}, not {keep!r}")
+            raise ModelError(f"{HOW}, not {shown(keep)}")
         return Kept()
     if isinstance(keep, Reduction):
         if keep.kind != "section":
@@ -100,10 +101,11 @@ def _every(k: int, t0: float, ends: Array, step: float | None) -> Array:
 
 
 def _times(keep: Any, runs: int, t0: float, ends: Array) -> Array:
+    refuse_large(keep, "keep=")
     try:
         times = np.atleast_1d(reals(keep))
     except (TypeError, ValueError):
-        raise ModelError(f"{HOW}, not {keep!r}") from None
+        raise ModelError(f"{HOW}, not {shown(keep)}") from None
     if times.ndim > 2 or times.shape[-1] == 0 or (times.ndim == 2 and len(times) != runs):
         raise ModelError(f"times to keep have the shape (k,), or ({runs}, k) for each run its own, not {times.shape}")
     way = np.where(ends >= t0, 1.0, -1.0)[:, None]

@@ -33,7 +33,7 @@ from appell.model.autonomous import is_autonomous, is_timeless, origin_for
 from appell.model.described import system_of
 from appell.model.prescription import settled
 from appell.model.values import finite, reals
-from appell.reading import shown
+from appell.reading import refuse_large, shown
 from appell.simulate.arguments import count as whole_count
 from appell.simulate.arguments import in_order, one_of
 from appell.simulate.loop.prepare import CORNERS, methods
@@ -182,6 +182,7 @@ def _ready(
 
 
 def _first(value: Any) -> Any:
+    refuse_large(value, "the values of a parameter")
     flat = np.ravel(np.asarray(value, dtype=object))
     return flat[0] if len(flat) else value
 

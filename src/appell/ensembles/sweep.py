@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import metadata
@@ -25,6 +26,7 @@ from appell.model.prescription import settled
 from appell.model.values import finite, reals
 from appell.motion.dataset import Names, json_text, version
 from appell.normal_form import normal_form
+from appell.reading import refuse_large, refuse_many, shown
 from appell.simulate.progress import reporter
 from appell.spelling import checked_keywords
 from appell.tree import Tree
@@ -222,16 +224,20 @@ def _grid(system: System, over: Any, starts: Any, parameters: Any) -> Grid:
     known = {str(s) for s in (*system.parameters, *system.coordinates, *system.velocities)}
     axes = {}
     for key, values in over.items():
+        refuse_large(values, f"the values of {key} in over=")
         try:
             array = reals(values)
         except (TypeError, ValueError):
-            raise ModelError(f"the values of {key} in over= must be real numbers, not {values!r}") from None
+            raise ModelError(f"the values of {key} in over= must be real numbers, not {shown(values)}") from None
         if str(key) not in known:
             names = ", ".join(sorted(known))
             raise ModelError(f"over= names {key}, which is neither a parameter nor a state of {system.name}; it has {names}")
         if array.ndim != 1 or not len(array) or not np.isfinite(array).all():
             raise ModelError(f"the values of {key} in over= are finite numbers in one dimension, not {array.shape}")
         axes[str(key)] = array
+    runs = math.prod(len(values) for values in axes.values())
+    said = " × ".join(str(len(values)) for values in axes.values())
+    refuse_many(runs, f"a sweep of {said} = {runs} runs", width=8 * (len(axes) + system.nq + system.nv + 2))
     for table, where in ((starts, "start="), (parameters, "parameters=")):
         if not isinstance(table, Mapping | None):
             raise ModelError(f"{where} of a sweep maps symbols to values, not {type(table).__name__}")
@@ -258,7 +264,7 @@ def _chunk(chunk: Any, runs: int) -> int:
     if chunk is None:
         return max(1, min(CHUNK, -(-runs // 8)))
     if not (isinstance(chunk, int) and not isinstance(chunk, bool) and chunk >= 1):
-        raise ModelError(f"chunk= is a number of runs, at least 1, not {chunk!r}")
+        raise ModelError(f"chunk= is a number of runs, at least 1, not {shown(chunk)}")
     return chunk
 
 

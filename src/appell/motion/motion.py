@@ -152,6 +152,8 @@ class Motion(OfSystem):
         A symbol, its name, or a SymPy expression in time, jets and parameters. Several, `motion[x, y]`, give (k, 2).
         """
         if isinstance(key, tuple | list):
+            if not key:
+                raise ModelError("a motion is read by symbols, motion[x] or motion[x, y]; none was given")
             return np.stack([self[one] for one in key], axis=-1)
         symbol = self.symbol(key) if isinstance(key, str) else key
         if isinstance(symbol, int | float | complex | slice | np.generic | np.ndarray):

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,6 +75,7 @@ class Record:
     """Reading a motion, fresh or loaded from a file: what `Motion` and `LoadedMotion` have in common."""
 
     t: Array
+    dataset: Any
     status: Status
     message: str
     method: str
@@ -202,6 +204,18 @@ class Record:
         from appell.report.report import report
 
         return report(self, path, scene=scene, forms=forms, title=title)
+
+    def to_csv(self, path: Any) -> Path:
+        """Writes the samples as a table, one row a sample, SI: t, coordinates, velocities, reactions, energy …"""
+        from appell.motion.samples import write_csv
+
+        return write_csv(self.dataset, path)
+
+    def to_pandas(self) -> Any:
+        """The samples as a `pandas.DataFrame` over t, (k, columns), SI; impacts are in `impacts`."""
+        from appell.motion.samples import frame
+
+        return frame(self.dataset)
 
     def __repr__(self) -> str:
         status = "" if self.ok else ", doubtful" if self.status == Status.OK else f", {self.status.name}"

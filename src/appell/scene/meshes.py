@@ -88,6 +88,8 @@ def _stl(data: bytes) -> tuple[Array, NDArray[np.int_]]:
     else:
         lines = data.decode("ascii", "replace").splitlines()
         words = [line.split()[1:4] for line in lines if line.strip().startswith("vertex")]
+        if any(len(word) != 3 for word in words):
+            raise ValueError("a vertex has not three numbers")
         vertices = np.array(words, dtype=float).reshape(-1, 3)
     return vertices, np.arange(len(vertices) // 3 * 3).reshape(-1, 3)
 

@@ -143,11 +143,13 @@ class Scene:
         return self._components(where, item)
 
     def _components(self, where: Any, item: Item) -> Attached:
-        if not isinstance(where, Sequence | sympy.MatrixBase) or not 1 <= len(where) <= 3:
+        listed = isinstance(where, Sequence | sympy.MatrixBase)
+        places = items_of(where, f"a place of {item.title}") if listed else []
+        if not 1 <= len(places) <= 3:
             raise ModelError(
-                f"{item.title}: a place is two or three expressions, a body, a frame or the name of one; not {where!r}"
+                f"{item.title}: a place is two or three expressions, a body, a frame or the name of one; not {shown(where)}"
             )
-        entries = [self._read(x, item) for x in where]
+        entries = [self._read(x, item) for x in places]
         flat = len(entries) < 3 or entries[2] == 0
         return Attached((*entries, *[sympy.Integer(0)] * (3 - len(entries))), None, flat)
 

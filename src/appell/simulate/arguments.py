@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from appell.errors import ArgumentError, ModelError
 from appell.jets import expression
-from appell.reading import finite, reals, shown
+from appell.reading import as_array, finite, reals, shown
 from appell.simulate.methods.stiff import STIFF
 from appell.simulate.methods.tableaux import TABLEAUX
 
@@ -66,9 +66,10 @@ def fitting(atol: Any, nz: int, state: int | None = None) -> Any:
 
 def tolerance(atol: Any) -> Any:
     """A positive number, or one for each entry of the state."""
-    if np.ndim(atol) == 0:
+    given = as_array(atol, "atol=")
+    if given.ndim == 0:
         return positive(atol, "atol")
-    return np.array([positive(one, "atol") for one in reals(atol, "atol=")])
+    return np.array([positive(one, "atol") for one in reals(given, "atol=").ravel()])
 
 
 def one_of(value: Any, known: Sequence[str], name: str) -> None:

@@ -19,6 +19,7 @@ from appell.model.values import bound, finite
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.manifold import RESIDUAL_PARTS, Residuals, project, residuals, residuals_from
 from appell.normal_form.nearest import nearest
+from appell.reading import items_of, name_in
 from appell.spelling import checked_keywords, did_you_mean
 
 Array = NDArray[np.float64]
@@ -43,7 +44,7 @@ def read(system: System, start: Mapping[Any, Any]) -> tuple[Array, Array]:
     state = np.array([s.start for s in symbols], dtype=float)
     for key, value in start.items():
         at = place.get(key)
-        if at is None and (at := place.get(str(key))) is None:
+        if at is None and (at := place.get(name_in(key))) is None:
             raise ModelError(_unknown(system, key))
         if at in named:
             raise ModelError(f"the start value of {key} is given twice, by symbol and by name")
@@ -60,13 +61,13 @@ def _places(symbols: tuple[Any, ...]) -> Mapping[Any, int]:
 
 def _unknown(system: System, key: Any) -> str:
     names = ", ".join(map(str, (*system.coordinates, *system.velocities)))
-    moved = [q for q in system.coordinates if str(key) == f"{q}.d"]
+    moved = [q for q in system.coordinates if name_in(key) == f"{q}.d"]
     if moved:
-        return f"start names {key}, but the rate of {moved[0]} follows from the speeds; name those: {names}"
+        return f"start names {name_in(key)}, but the rate of {moved[0]} follows from the speeds; name those: {names}"
     if str(key) in map(str, system.parameters):
-        return f"start names {key}, a parameter of {system.name}; give it in parameters=, behind start and until"
+        return f"start names {name_in(key)}, a parameter of {system.name}; give it in parameters=, behind start and until"
     hint = did_you_mean(key, names.split(", "))
-    return f"start names {key}, which is not a state of {system.name}; its states are {names}{hint}"
+    return f"start names {name_in(key)}, which is not a state of {system.name}; its states are {names}{hint}"
 
 
 def check(system: System, form: NormalForm, p: Array, t: float, q: Array, v: Array) -> tuple[Array, Array, float]:
@@ -161,7 +162,8 @@ def consistent(
     form = normal_form(system)
     p = _values(system, form, parameters)
     q, v = read(system, start)
-    held = [str(key) for key in ([hold] if isinstance(hold, str | Jet) else hold or ())]
+    listed = [] if hold is None else [hold] if isinstance(hold, str | Jet) else items_of(hold, "hold=")
+    held = [name_in(key) for key in listed]
     known = {str(s) for s in (*system.coordinates, *system.velocities)}
     if set(held) - known:
         raise ModelError(f"hold= names {sorted(set(held) - known)[0]}, which is not a state of {system.name}")

@@ -249,8 +249,9 @@ class Inertia:
         m, h, P = self.m, self.h, self.P
         if any(map(has_symbols, (m, h, P))):
             return ""
+        h, P = np.array(h, dtype=float), np.array(P, dtype=float)  # of a body with parameters elsewhere they are objects
         size = float(abs(P).max())
-        if not np.isfinite(np.array([m, *h, *P.flat, 1e6 * size], dtype=float)).all():
+        if not np.isfinite([m, *h, *P.flat, 1e6 * size]).all():
             return "its moments overflow; mend their units"
         if abs(P - P.T).max() > ROUNDING * size:
             return f"its second moment must be symmetric, not {P.tolist()}"

@@ -235,6 +235,7 @@ class _Wheel:
         return plane.height_of(frame.position) - r * s, {"along": along.dot(w), "across": across.dot(w)}
 
 
+@checked_keywords()
 def contact_point(
     frame: FrameSymbols,
     point: Sequence[Any] = (0, 0, 0),

@@ -19,6 +19,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from appell.errors import ModelError
+from appell.reading import shown
 from appell.tree.description import Joint, Limits, unit_axis
 from appell.tree.inertia import HERE, Inertia, Placement, entry, place
 from appell.tree.joints import JOINTS, JointKind
@@ -54,7 +55,7 @@ class _Row:
 def read_urdf(path: str | Path, *, floating: bool, damping: bool, quarter_turns: float = 0.0) -> Urdf:
     """The robot in the file, its root link welded to the ground or free."""
     if not isinstance(path, str | PathLike):
-        raise ModelError(f"from_urdf takes the path of a file, not {path!r}")
+        raise ModelError(f"from_urdf takes the path of a file, not {shown(path)}")
     path = Path(path)
     if not _is_file(path):
         text = str(path)

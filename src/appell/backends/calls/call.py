@@ -163,7 +163,7 @@ def _entry(
         targets, run, copies, margin, _ = memory
         try:
             list(map(setitem, targets, places, arrays))  # a loop without Python's own steps
-        except (TypeError, ValueError, ModelError):
+        except Exception:  # lists, batches, and objects whose __float__ does anything: read with care
             idle.append(memory)
             return otherwise(*arrays)
         run()

@@ -1,0 +1,204 @@
+"""Damaged files: `python -m tests.hostile.fuzz_files --count 20000 --start 0`.
+
+File number n is a function of n alone: a robot, a mesh, a motion in NetCDF or Zarr that is whole, with bytes flipped, cut out,
+doubled, moved or exchanged for numbers and names that no file should contain. Reading it succeeds, or an `AppellError` leaves.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import random
+import re
+import resource
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tests.hostile.fuzz_api import MEMORY, TooLong, limited
+
+import appell as ap
+from appell.scene.meshes import read_mesh
+
+LIMIT = 20.0  # s of one file
+
+INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+VISUAL = '<visual><origin xyz="0 0 1" rpy="0 0 0"/><geometry><box size="1 2 3"/></geometry></visual>'
+ROBOT = (
+    f'<?xml version="1.0"?><robot name="r"><link name="base"/><link name="arm">{INERTIAL}{VISUAL}</link>'
+    f'<link name="hand">{INERTIAL}'
+    '<visual><geometry><mesh filename="part.obj" scale="1 1 1"/></geometry></visual></link><joint name="a" type="revolute">'
+    '<parent link="base"/><child link="arm"/><axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="1" velocity="1"/></joint>'
+    '<joint name="b" type="prismatic"><origin xyz="1 0 0" rpy="0 1.5708 0"/><parent link="arm"/><child link="hand"/>'
+    '<axis xyz="1 0 0"/><dynamics damping="0.1"/></joint></robot>'
+)
+CORNERS = ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))
+FACES = ((1, 2, 3), (1, 2, 4), (2, 3, 4), (1, 3, 4))
+OBJ = "".join(f"v {x} {y} {z}\n" for x, y, z in CORNERS) + "".join(f"f {a} {b} {c}\n" for a, b, c in FACES)
+STL = "solid s\n" + "".join(
+    "facet normal 0 0 0\n" + "".join("vertex {} {} {}\n".format(*CORNERS[k - 1]) for k in face) + "endfacet\n" for face in FACES
+)
+DAE = (
+    '<?xml version="1.0"?><COLLADA xmlns="http://www.collada.org"><asset><unit meter="0.1"/><up_axis>Y_UP</up_axis></asset>'
+    '<library_geometries><geometry id="g"><mesh><source id="s">'
+    '<float_array id="f" count="12">0 0 0 1 0 0 0 1 0 0 0 1</float_array>'
+    '</source><vertices id="v"><input semantic="POSITION" source="#s"/></vertices><triangles count="2"><input semantic="VERTEX"'
+    ' source="#v" offset="0"/><p>0 1 2 0 1 3</p></triangles></mesh></geometry></library_geometries><library_visual_scenes>'
+    '<visual_scene id="x"><node><rotate>0 0 1 90</rotate><instance_geometry url="#g"/></node></visual_scene>'
+    "</library_visual_scenes></COLLADA>"
+)
+NUMBERS = "nan inf -inf 1e999 -1 0 1e308 99999999999999999999 0x10 1_0 ۱ 1,5 2**9 __import__('os') ../../x javascript:x".split()
+
+
+def _binary_stl() -> bytes:
+    points = np.array([[CORNERS[k - 1] for k in face] for face in FACES], dtype="<f4")
+    records = b"".join(np.zeros(3, "<f4").tobytes() + one.tobytes() + b"\0\0" for one in points)
+    return b"\0" * 80 + len(points).to_bytes(4, "little") + records
+
+
+@cache
+def whole() -> Path:
+    """A folder with one whole file of each kind."""
+    folder = Path(tempfile.mkdtemp(prefix="appell-files-"))
+    for name, content in {"r.urdf": ROBOT, "part.obj": OBJ, "t.stl": STL, "d.dae": DAE}.items():
+        (folder / name).write_text(content, encoding="utf-8")
+    (folder / "b.stl").write_bytes(_binary_stl())
+    example = ap.zoo.bouncing_ball()
+    motion = ap.simulate(example.system, example.start, 1.0, example.parameters, backend="vm")
+    motion.save(folder / "m.nc")
+    motion.save(folder / "m.zarr")
+    return folder
+
+
+def read_robot(path: Path) -> None:
+    tree = ap.Tree.from_urdf(path, backend="vm")
+    ap.Scene(tree)
+    tree._repr_html_()
+
+
+def read_motion(path: Path) -> None:
+    motion = ap.load(path)
+    str(motion.verify()), motion._repr_html_(), repr(motion)
+    for name in (*motion.coordinate_names, *motion.velocity_names):
+        motion.series(name)
+
+
+KINDS: dict[str, Callable[[Path], Any]] = {
+    "r.urdf": read_robot, "part.obj": read_mesh, "t.stl": read_mesh, "b.stl": read_mesh, "d.dae": read_mesh,
+    "m.nc": read_motion, "m.zarr": read_motion,
+}  # fmt: skip
+
+
+def flipped(data: bytes, rng: random.Random) -> bytes:
+    """Bytes with some damage."""
+    changed = bytearray(data)
+    for _ in range(rng.choice((1, 1, 2, 5, 20))):
+        at, length = rng.randrange(len(changed) + 1), rng.choice((1, 1, 2, 8, 100))
+        kind = rng.randrange(5)
+        if kind == 0 and at < len(changed):
+            changed[at] ^= 1 << rng.randrange(8)
+        elif kind == 1:
+            del changed[at : at + length]
+        elif kind == 2:
+            changed[at:at] = changed[at : at + length] * rng.choice((1, 2, 50))
+        elif kind == 3:
+            changed[at : at + length] = rng.randbytes(length)
+        else:
+            del changed[at:]
+    return bytes(changed)
+
+
+def reworded(data: bytes, rng: random.Random) -> bytes:
+    """A text with one or more of its numbers, names or elements exchanged."""
+    text = data.decode("latin-1")
+    for _ in range(rng.choice((1, 1, 2, 4))):
+        words = list(re.finditer(r"-?\d+\.?\d*|\"[^\"]*\"|<[^<>]*>|\w+", text))
+        if not words:
+            break
+        one, other = rng.choice(words), rng.choice(words)
+        new = rng.choice((rng.choice(NUMBERS), rng.choice(NUMBERS), other[0], "", one[0] * 3))
+        quoted = f'"{new}"' if one[0].startswith('"') and not new.startswith('"') else new
+        text = text[: one.start()] + quoted + text[one.end() :]
+    return text.encode("latin-1", "replace")
+
+
+def damaged(number: int, folder: Path) -> tuple[str, Path]:
+    """(kind, path) of file `number`, written into the folder."""
+    rng = random.Random(number)
+    name = rng.choice(list(KINDS))
+    target = folder / name
+    for old in folder.iterdir():
+        shutil.rmtree(old) if old.is_dir() else old.unlink()
+    if name == "m.zarr":
+        shutil.copytree(whole() / name, target)
+        victim = rng.choice(sorted(path for path in target.rglob("*") if path.is_file()))
+        if rng.random() < 0.1:
+            victim.unlink()
+            return name, target
+    else:
+        shutil.copy(whole() / name, target)
+        shutil.copy(whole() / "part.obj", folder / "part.obj")
+        victim = target
+    data = victim.read_bytes()
+    text = name in ("r.urdf", "part.obj", "t.stl", "d.dae") or victim.name == "zarr.json"
+    victim.write_bytes(reworded(data, rng) if text and rng.random() < 0.7 else flipped(data, rng))
+    return name, target
+
+
+def outcome(number: int, folder: Path) -> str:
+    """What went wrong with file `number`, or nothing."""
+    name, path = damaged(number, folder)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            with limited(LIMIT):
+                KINDS[name](path)
+        except ap.AppellError as error:
+            return f"{name}: a message of {len(str(error))} characters" if len(str(error)) > 4000 else ""
+        except TooLong:
+            return f"{name}: over {LIMIT:g} s"
+        except Exception as error:
+            own = [f for f in traceback.extract_tb(error.__traceback__) if "/appell/" in f.filename]
+            where = f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own else "?"
+            return f"{name}: {type(error).__name__} at {where}: {str(error)[:100]}"
+    return ""
+
+
+def fuzz(start: int, count: int, seconds: float = float("inf")) -> tuple[int, dict[str, list[int]]]:
+    """(files read, what went wrong → their numbers)."""
+    wrong: dict[str, list[int]] = collections.defaultdict(list)
+    end, made = time.monotonic() + seconds, 0
+    with tempfile.TemporaryDirectory(prefix="appell-damaged-") as folder:
+        for number in range(start, start + count):
+            if time.monotonic() > end:
+                break
+            if problem := outcome(number, Path(folder)):
+                wrong[problem].append(number)
+            made += 1
+    return made, dict(wrong)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="damaged robots, meshes and motions")
+    parser.add_argument("--count", type=int, default=20_000)
+    parser.add_argument("--start", type=int, default=0, help="the number of the first file: go on where a run ended")
+    parser.add_argument("--seconds", type=float, default=float("inf"))
+    given = parser.parse_args()
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    made, wrong = fuzz(given.start, given.count, given.seconds)
+    for problem, numbers in sorted(wrong.items(), key=lambda item: -len(item[1])):
+        print(f"{len(numbers):6d}  {problem}  (files {numbers[:5]})")
+    print(f"{made} files from {given.start} on, {sum(map(len, wrong.values()))} went wrong; next: {given.start + made}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
