@@ -13,7 +13,7 @@ from appell.contact.contact import Instant
 from appell.errors import AppellError
 from appell.friction.along import along
 from appell.simulate.control.held import HeldRun
-from appell.simulate.loop.branches import Branches, branches_of
+from appell.simulate.loop.branching import TimeBranches, branches_of
 from appell.simulate.loop.trace import Trace
 from appell.simulate.run import Run
 
@@ -30,7 +30,7 @@ class Modes:
     run: Run
     modes: Sequence[tuple[float, Any]]  # (time from which it acts, faces in contact or a mode of friction)
     which: NDArray[np.intp]
-    branches: Branches | None
+    branches: TimeBranches | None
     middle: Array
     end: float
 

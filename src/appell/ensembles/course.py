@@ -22,7 +22,7 @@ from appell.errors import ModelError
 from appell.graph import Fn
 from appell.graph.ranges import ranges
 from appell.remember import kept_in
-from appell.simulate.loop.branches import inside
+from appell.simulate.loop.branching import inside
 from appell.simulate.loop.trace import Trace
 from appell.simulate.run import Run
 

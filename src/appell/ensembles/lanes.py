@@ -27,7 +27,7 @@ from appell.model.sides import sided
 from appell.normal_form.flow import Flow, State, flow, inputs_of
 from appell.normal_form.next_break import next_break
 from appell.remember import kept_in
-from appell.simulate.loop.branches import Branches, branches_of
+from appell.simulate.loop.branching import TimeBranches, branches_of
 from appell.simulate.loop.program import taylor_for
 from appell.simulate.run import Run
 
@@ -68,7 +68,7 @@ def why_not(run: Run, order: Order) -> str | None:
     return None
 
 
-def _jumps(branches: Branches, order: Order) -> str | None:
+def _jumps(branches: TimeBranches, order: Order) -> str | None:
     """What jumps or bends with time that lanes do not look at, if anything does."""
     if branches.breaks.located:
         return f"a branch is decided by {branches.breaks.located[0]}, whose zeros are looked for"
@@ -78,7 +78,7 @@ def _jumps(branches: Branches, order: Order) -> str | None:
     return "the potential jumps with time" if balance and branches.depends("V") else None
 
 
-def stops_of(branches: Branches | None, order: Order) -> Stops | None:
+def stops_of(branches: TimeBranches | None, order: Order) -> Stops | None:
     """The breaks at which lanes stop."""
     if branches is None:
         return None

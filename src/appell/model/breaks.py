@@ -50,7 +50,7 @@ _INVERSES: dict[Any, Any] = {sympy.exp: sympy.log, sympy.log: sympy.exp, sympy.t
 
 
 @dataclass(frozen=True)
-class Phase:
+class BreakPhase:
     """u = a t + b: a break where it is zero; where `whole`, at every whole number."""
 
     value: Expr
@@ -62,10 +62,10 @@ class Breaks:
     """The breaks of a system: phases, whose own branches are decided at `BRANCH_TIME`, and knots of tables, s.
 
     `located`: functions of time and parameters whose zeros are breaks that cannot be read off, sin t + sin √2 t; when the
-    parameters are known, they are found by bounds (`appell.simulate.loop.branches`).
+    parameters are known, they are found by bounds (`appell.simulate.loop.branching`).
     """
 
-    phases: tuple[Phase, ...] = ()
+    phases: tuple[BreakPhase, ...] = ()
     knots: tuple[float, ...] = ()
     located: tuple[Any, ...] = ()
 
@@ -113,7 +113,7 @@ class _Line(NamedTuple):
         return sympy.Piecewise((there, sympy.Abs(there) < FAR), (far, True))  # not where a branch has no value
 
 
-def _line(phase: Phase, time: Any, letters: dict[Any, Any]) -> _Line:
+def _line(phase: BreakPhase, time: Any, letters: dict[Any, Any]) -> _Line:
     """With its branches decided at a time; a and b are letters, so that SymPy divides by no branch in which a is zero."""
     a, b = phase.value.diff(t), phase.value.xreplace({t: sympy.Integer(0)})
     a, b = (_letter(letters, part.xreplace({BRANCH_TIME: time})) for part in (a, b))
@@ -151,7 +151,7 @@ class _Reader:
     """expression → the same with its branches decided at `BRANCH_TIME`; what it meets on the way is kept."""
 
     def __init__(self):
-        self.phases: dict[Phase, None] = {}
+        self.phases: dict[BreakPhase, None] = {}
         self.knots: set[float] = set()
         self.located: dict[Any, None] = {}
         self.known: dict[Any, Any] = {}
@@ -222,10 +222,10 @@ def _decided(expr: Any, args: list[Any]) -> Any:
     return sympy.Piecewise(*zip(args[:-1], best[:-1], strict=True), (args[-1], True))
 
 
-def _phases(expr: Any, args: list[Any]) -> list[Phase] | None:
+def _phases(expr: Any, args: list[Any]) -> list[BreakPhase] | None:
     """Where a function of time changes its branch; None where that cannot be read."""
     if isinstance(expr, sympy.floor | sympy.ceiling):
-        return ([Phase(args[0], True)] if _affine(args[0]) else None) if t in args[0].free_symbols else []
+        return ([BreakPhase(args[0], True)] if _affine(args[0]) else None) if t in args[0].free_symbols else []
     if isinstance(expr, sympy.Max | sympy.Min):
         pairs = [_zeros(a - b) for a, b in combinations(args, 2)]
     elif isinstance(expr, Relational):
@@ -248,36 +248,36 @@ def _affine(expr: Any) -> bool:
     return t not in expr.diff(t).free_symbols
 
 
-def _zeros(expr: Any) -> list[Phase] | None:
+def _zeros(expr: Any) -> list[BreakPhase] | None:
     """The times at which an expression in t, smooth between the branches that it contains, may change its sign."""
     if t not in expr.free_symbols:
         return []
     if isinstance(expr, sympy.Mul) or (isinstance(expr, sympy.Pow) and expr.exp.is_number):  # zeros and poles of its factors
         return _all(_zeros(factor.as_base_exp()[0]) for factor in sympy.Mul.make_args(expr))
     if _affine(expr):
-        return [Phase(expr)]
+        return [BreakPhase(expr)]
     if expr.is_polynomial(t) and len(coefficients := sympy.Poly(expr, t).all_coeffs()) == 3:
         a, b, c = coefficients
         root = sympy.sqrt(b**2 - 4 * a * c)
-        return _real([Phase(t - (-b + sign * root) / (2 * a)) for sign in (-1, 1)])
+        return _real([BreakPhase(t - (-b + sign * root) / (2 * a)) for sign in (-1, 1)])
     c, moving = expr.as_independent(t, as_Add=True)
     k, function = moving.as_independent(t, as_Add=False)
     return _inverted(function, -c / k)
 
 
-def _inverted(function: Any, y: Any) -> list[Phase] | None:
+def _inverted(function: Any, y: Any) -> list[BreakPhase] | None:
     """The times at which a function of one argument in t is y."""
     if _affine(function):
-        return _real([Phase(function - y)])
+        return _real([BreakPhase(function - y)])
     x: Any = function.args[0] if function.args else None
     if isinstance(function, sympy.sin | sympy.cos) and _affine(x):
         if y == 0:
-            return [Phase(x / sympy.pi + (sympy.Rational(1, 2) if isinstance(function, sympy.cos) else 0), True)]
+            return [BreakPhase(x / sympy.pi + (sympy.Rational(1, 2) if isinstance(function, sympy.cos) else 0), True)]
         turn = sympy.asin(y) if isinstance(function, sympy.sin) else sympy.acos(y)
         turns = (turn, (sympy.pi if isinstance(function, sympy.sin) else 0) - turn)
-        return _real([Phase((x - turn) / (2 * sympy.pi), True) for turn in turns])
+        return _real([BreakPhase((x - turn) / (2 * sympy.pi), True) for turn in turns])
     if isinstance(function, sympy.tan) and _affine(x):
-        return _real([Phase((x - turn) / sympy.pi, True) for turn in (sympy.atan(y), sympy.pi / 2)])  # zeros and poles
+        return _real([BreakPhase((x - turn) / sympy.pi, True) for turn in (sympy.atan(y), sympy.pi / 2)])  # zeros and poles
     if isinstance(function, sympy.Pow) and function.exp.is_Rational and function.exp > 0:
         n: Any = function.exp
         size = sympy.Abs(y) ** (1 / n)
@@ -288,14 +288,14 @@ def _inverted(function: Any, y: Any) -> list[Phase] | None:
     return None
 
 
-def _all(found: Any) -> list[Phase] | None:
+def _all(found: Any) -> list[BreakPhase] | None:
     found = list(found)
     return None if any(one is None for one in found) else [phase for one in found for phase in one]
 
 
-def _real(phases: list[Phase]) -> list[Phase]:
+def _real(phases: list[BreakPhase]) -> list[BreakPhase]:
     """Without those that no number satisfies: the sine of nothing real is 2."""
     return [phase for phase in phases if not phase.value.has(sympy.I, sympy.nan, sympy.zoo, sympy.oo)]
 
 
-__all__ = ["BRANCH_TIME", "FAR", "INSIDE", "Breaks", "Phase", "branched", "breaks_of", "kinks"]
+__all__ = ["BRANCH_TIME", "FAR", "INSIDE", "BreakPhase", "Breaks", "branched", "breaks_of", "kinks"]

@@ -30,7 +30,7 @@ from appell.motion.record import Array, Drift, Series, subdivided, unknown_name
 from appell.notes import Note
 from appell.reading import reals, shown
 from appell.simulate.control.held import HeldRun, Readings
-from appell.simulate.loop.branches import Branches, branch_times, branches_of
+from appell.simulate.loop.branching import TimeBranches, branch_times, branches_of
 from appell.spelling import did_you_mean
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ class Motion(OfSystem):
         return self._branches.parameters(self.run.p if p is None else p, branch_times(self.breaks, self._ends, self.t))
 
     @cached_property
-    def _branches(self) -> Branches | None:
+    def _branches(self) -> TimeBranches | None:
         return branches_of(self.run) if len(self.breaks) else None
 
     @property

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from appell.errors import ModelError, Status
 from appell.normal_form.flow import Flow
 from appell.simulate.control.holds import Holds
-from appell.simulate.loop.branches import Branches, inside
+from appell.simulate.loop.branching import TimeBranches, inside
 from appell.simulate.loop.guarded import RankedLoop
 from appell.simulate.loop.in_c import CLoop
 from appell.simulate.loop.in_python import SECONDS_PER_YIELD
@@ -37,7 +37,7 @@ class BreakLoop:
     """`Loop` of a system with breaks: `loop`, of the branched system and its `flow`, from each break to the next."""
 
     loop: Loop
-    branches: Branches
+    branches: TimeBranches
     flow: Flow
 
     def ranked(self, size: Array) -> BreakLoop:

@@ -21,7 +21,7 @@ from appell.friction.steps import served, steps_interface, steps_text
 from appell.normal_form.flow import Flow, flow
 from appell.normal_form.solved import Function, status_of
 from appell.remember import kept_in
-from appell.simulate.loop.branches import branches_of
+from appell.simulate.loop.branching import branches_of
 from appell.simulate.loop.broken import BreakLoop
 from appell.simulate.loop.crossed import SideLoop, sides_of
 from appell.simulate.loop.header import NEWTON, QUADRATIC, ROUNDING, UNNOTICED

@@ -32,7 +32,7 @@ MOST = 200_000
 
 
 @dataclass(frozen=True, eq=False)
-class Branches:
+class TimeBranches:
     """`run`: that of the branched system, whose parameters are those of the system and, at `place`, the time of its branches.
 
     Where all breaks are knots of tables nothing jumps: there are no branches, `place` is None and `run` the run itself.
@@ -109,19 +109,19 @@ def _zeros(function: Fn, bounds: Fn, first: float, last: float, p: Array) -> Arr
     return done[apart & (done > first + 64 * size) & (done < last - 64 * size)]
 
 
-def branches_of(run: Run) -> Branches | None:
+def branches_of(run: Run) -> TimeBranches | None:
     """The branches of a run; None where its system has no breaks."""
     breaks = breaks_of(run.system)
     if not breaks or BRANCH_TIME in run.system.parameters:
         return None
     system = branched(run.system)
     if BRANCH_TIME not in system.parameters:  # nothing but knots of tables
-        return Branches(run, None, breaks)
+        return TimeBranches(run, None, breaks)
     place = system.parameters.index(BRANCH_TIME)
     p = np.insert(run.p, place, 0.0)
     values = dict(zip(system.parameters, map(float, p), strict=True))
     fold = tuple(i + (i >= place) for i in run.fold)
-    return Branches(Run(system, normal_form(system), values, p, run.backend, run.policies, fold=fold), place, breaks)
+    return TimeBranches(Run(system, normal_form(system), values, p, run.backend, run.policies, fold=fold), place, breaks)
 
 
 def branch_times(breaks: Array, span: tuple[float, float], t: Array) -> Array:
@@ -143,4 +143,4 @@ def inside(begin: Any, end: Any) -> Any:
     return begin + INSIDE * (end - begin)
 
 
-__all__ = ["Branches", "branch_times", "branches_of", "inside"]
+__all__ = ["TimeBranches", "branch_times", "branches_of", "inside"]
