@@ -27,6 +27,7 @@ class Blows(Pairs):
         now = at.moved(one.dv)
         after = now.g_d
         rests = [i for i in hits if after[i] <= 2 * now.slow[i] or self._rests(at, i, float(after[i]))]
+        self._end_bouncing(at, [i for i in rests if after[i] > 0], after)
         if any(after[i] > 0 for i in rests):
             one = self._blow(at, hits, closed, np.where([i in rests for i in range(len(before))], 0.0, at.restitution))
             after = at.moved(one.dv).g_d
@@ -34,6 +35,16 @@ class Blows(Pairs):
             self.trace.record(i, Kind.IMPACT, float(before[i]), float(after[i]), float(one.impulses[self.own.m + i]))
         self._move(at.M, one.dv, one.lost)
         return set(rests)
+
+    def _end_bouncing(self, at: Instant, faces: Sequence[int], rates: Array) -> None:
+        """Flights that are not followed, each e times the one before, last 2 ġ/|g̈|/(1 − e) more: then it lands on the faces."""
+        problem = self._problem()
+        x = problem.solve(self.mode.directed(self.own, self.slip)).x if self.trace.modes else at.flight
+        for i in faces:
+            row, e = self.own.m + i, float(at.restitution[i])
+            pressing = -float(problem.J[row] @ x + problem.c[row])
+            more = 2 * float(rates[i]) / pressing / (1 - e) if e < 1 and pressing > 0 else 0.0
+            self.bounced[i] = min(self.trace.t + more, self.task.t_end)
 
     def _blow(self, at: Instant, hits: list[int], closed: Sequence[int], e: Array) -> Blow:
         problem, own = self._problem(), self.own

@@ -65,6 +65,7 @@ class Place:
         self.atol = float(np.min(task.atol))
         self.speed = np.zeros(sum(self.own.parts))  # the largest terms of each slip so far
         self.level = np.zeros(self.own.count)  # slip of each pair below which it may have stopped; it only rises in a mode
+        self.bounced: dict[int, float] = {}  # face → when its last bounces, which are not followed, would have ended
         self.stalled, self.stretch = 0, FIRST_STRETCH
         self.before = 0  # steps kept before the last event: of what follows at its instant the last state is kept
         self.largest = 0.0  # square of the largest acceleration so far, in the kinetic metric

@@ -9,16 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.contact.events import Kind
+from appell.contact.numbers import LEFT
 from appell.errors import AppellError
 from appell.friction.blows import Blows
 from appell.friction.decide import Undetermined, decide, dependent
 from appell.friction.directions import refined
 from appell.friction.guards import HIT, SIGN, STOP, Guard
-from appell.friction.mode import STICK, Mode
+from appell.friction.mode import SLIP, STICK, Mode
 from appell.friction.place import AT_REST, SMALL
 from appell.friction.problem import Answer, Problem
 from appell.friction.programme import matters
 from appell.notes import Note
+from appell.rows import saddle_point
 
 Array = NDArray[np.float64]
 
@@ -106,10 +108,29 @@ class Transitions(Blows):
         for face in sorted(set(before) - set(mode.closed)):
             trace.record(face, Kind.LEAVING, 0.0, float(at.g_d[face]), 0.0)
         for face in sorted(set(mode.closed) - set(before)):
-            trace.record(face, Kind.LANDING, float(at.g_d[face]), 0.0, 0.0)
+            trace.record(face, Kind.LANDING, float(at.g_d[face]), 0.0, 0.0, self.bounced.get(face))
+        self.bounced.clear()
         self._note(problem, answer)
+        self._press()
         if any(rub.fixed for rub in mode.rubs):
             self._begin()
+
+    def _press(self) -> None:
+        """Rates that count as none, of faces that are closed now, become none by impulses as the mode has them, Coulomb's law
+        among them: what bouncing that is not followed any more would have given, beside the reactions of the contact."""
+        at, own, problem = self._instant(), self.own, self._problem()
+        mode = self.mode.directed(own, self.slip)
+        if not any(abs(at.g_d[f]) > LEFT * at.slow[f] for f in mode.closed):
+            return
+        rates = np.concatenate([np.zeros(own.m), at.g_d, self.slip])
+        held, sliding = mode.acting(own), [i for i, rub in enumerate(mode.rubs) if rub.state == SLIP and not own.smooth[i]]
+        for W in (problem.columns(mode)[0], problem.J.T):  # by ideal impulses where friction would be pulled through its stop
+            dv = saddle_point(problem.M, problem.J[held], W[:, held], np.zeros(len(at.v)), -rates[held]).x
+            after = rates + problem.J @ dv
+            if all(after[own.own_rows(i)] @ rates[own.own_rows(i)] > 0 for i in sliding):
+                break
+        self._move(problem.M, dv)
+        self.answer = None
 
     def _note(self, problem: Problem, answer: Answer) -> None:
         """Says once where forces of friction are not unique."""
