@@ -41,8 +41,10 @@ from appell.graph.scalar import scalars
 from appell.model.breaks import INSIDE
 from appell.normal_form.flow import Flow, GuardedRows
 from appell.remember import remembered
+from appell.roots.text import GuardShape, finder_text, interval_text
 from appell.simulate.loop.header import header
 from appell.simulate.loop.program import series
+from appell.simulate.methods.runge_kutta import sketch_of
 from appell.simulate.methods.tableaux import Array, Tableau
 from appell.simulate.methods.taylor import Taylor
 
@@ -123,12 +125,15 @@ class WallFunctions:
     """guards (t, z, p, zd) → g, d, dd, noise, length (faces,); blows (t, z, p) → dz (faces, nz), of a blow on each face.
 
     hold (t, z, p, zd) → dzd (faces, nz), push, hidden (faces,): contact; settle (t, z, p) → position, velocity (faces, nz).
+    bounds (boxes of t, q, their rates, p) → lo, hi, rough (2 faces,): of distances and their rates; shapes: the same as guards.
     """
 
     guards: Fn
     blows: Fn
     hold: Fn
     settle: Fn
+    bounds: Fn
+    shapes: tuple[GuardShape, ...]
 
 
 @dataclass(frozen=True)
@@ -169,7 +174,7 @@ def many_source(
     corrections = [step for step in (flow.position, flow.velocity) if step is not None]
     assert all(isinstance(step, Fn) for step in corrections)
     fns = [rhs, *corrections, *(watch.functions if watch else [])]
-    fns += [walls.guards, walls.blows, walls.hold, walls.settle] if walls else []
+    fns += [walls.guards, walls.blows, walls.hold, walls.settle, walls.bounds] if walls else []
     fns += [breaks.next] if breaks else []
     order = tableau.order if isinstance(tableau, Taylor) else 0
     fns += [series(flow, tableau)] if isinstance(tableau, Taylor) else []
@@ -182,6 +187,7 @@ def many_source(
         "ENDS": watch.ends.outputs[0].size if watch and watch.ends else 0, "SLOPES": int(watch is not None and watch.slopes),
         "REDUCTIONS": watch.count if watch else 0, "FACES": walls.guards.outputs[0].size if walls else 0,
         "BREAKS": int(breaks is not None), "BRANCH": breaks.place if breaks and breaks.place is not None else -1,
+        "NQ": walls.bounds.inputs[2].size if walls else 0,
         "WORK": int(flow.has_work), "ORDER": order, "ACCUMULATING": ACCUMULATING, "LANDINGS": LANDINGS,
     }  # fmt: skip
     method = _series_text(tableau) if isinstance(tableau, Taylor) else _tableau_text(tableau, precision)
@@ -200,7 +206,8 @@ def many_source(
     for name, value in values.items():
         text = text.replace(f"@{name}@", str(value))
     defines = "\n".join(f"#define {name} {value}" for name, value in sizes.items())
-    whole = [language.types(fns, lanes, precision), header(), *(each for each, _ in texts), defines, text]
+    finder = [interval_text(), finder_text(walls.shapes, flow.nz, tableau.degree)] if walls else []
+    whole = [language.types(fns, lanes, precision), header(), *(each for each, _ in texts), *finder, defines, text]
     return language.finish("\n".join(whole))
 
 
@@ -288,11 +295,16 @@ def _tableau_text(tableau: Tableau, precision: Precision) -> dict[str, object]:
         f"    many_slope(s, s->t + {number(c)}*s->step, s->y, k[{i}]);"
         for i, (c, a) in enumerate(zip(tableau.C_extra, tableau.A_extra, strict=True), start=tableau.stages + 1)
     ]
-    d, errors = len(tableau.D), [row for row in tableau.E if np.any(row)]
+    d, errors, sketch = len(tableau.D), [row for row in tableau.E if np.any(row)], sketch_of(tableau)
+    missed = "        missed = many_max(lanes_fabs(h*s->k[{0}][i] - (d0 + {1}*((T) 2*b + {1}*3*a))), missed);"
+    stages_seen = sketch.stages if sketch else ()
     exponent = 1 / (tableau.error_order + 1)
     previous = f"*many_power(s->previous, {number(tableau.beta / 2)})" if tableau.beta else ""
     return {
         "rows": tableau.stages + 1 + len(tableau.A_extra), "end": tableau.stages, "dense": 3 + d, "errors": len(errors),
+        "sketch": int(sketch is not None), "sketch_off": number(sketch.value if sketch else 0.0),
+        "sketch_off_d": number(sketch.rate if sketch else 0.0),
+        "sketch_missed": "\n".join(missed.format(i, number(tableau.C[i])) for i in stages_seen),
         "end_slope_in_error": int(tableau.end_slope_in_error), "stages": "\n".join(stages), "extra": "\n".join(extra),
         "dense_rows": "\n".join(f"        s->F[{3 + j}][i] = h*({combination(tableau.D[j])});" for j in range(d)),
         "sums": ", ".join(f"sum{j} = {{}}" for j in range(len(errors))),
@@ -324,6 +336,7 @@ def _series_text(method: Taylor) -> dict[str, object]:
         many_slope(s, s->t1, s->z1, s->k[END]);
     }"""
     return {
+        "sketch": 0, "sketch_off": "(T) 0", "sketch_off_d": "(T) 0", "sketch_missed": "",
         "rows": 3, "end": 2, "dense": 1, "errors": 1, "end_slope_in_error": 1, "stages": stage, "extra": "", "dense_rows": "",
         "sums": "sum0 = {}", "error_rows": "        const V e0 = (k[END][i] - s->tail[i])*scale;\n        sum0 += e0*e0;",
         "error_norm": f"s->step*s->step*sum0*(T) ({exponent**2!r}/NZ)",

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from appell.contact.functions import bends_with_speed
 from appell.contact.numbers import HIDDEN, ROUNDING
+from appell.contact.text import gap_shapes
 from appell.ensembles.program import WallFunctions
 from appell.graph import Fn, make_fn
-from appell.graph.algebra import Value, block_matrix, column, row_major, substitute, symbols, take, zeros
+from appell.graph.algebra import Value, along, block_matrix, column, row_major, substitute, symbols, take, zeros
 from appell.graph.elimination import eliminated
+from appell.graph.ranges import ranges
+from appell.model import System
 from appell.normal_form import NormalForm
+from appell.normal_form.face_table import face_table
 from appell.normal_form.flow import Flow, State, inputs_of, short_blocks
 from appell.remember import remembered
 from appell.rows import CHOLESKY
@@ -32,13 +38,25 @@ def no_walls(run: Run) -> str | None:
 
 def wall_functions(run: Run, motion: Flow) -> WallFunctions | None:
     """Those of the faces of a system; None where there are none."""
-    return _made(run.numbered, motion) if run.system.unilateral else None
+    return _made(run.numbered, run.system, motion) if run.system.unilateral else None
 
 
 @remembered
-def _made(form: NormalForm, motion: Flow) -> WallFunctions:
+def _made(form: NormalForm, system: System, motion: Flow) -> WallFunctions:
     state = State.full(form, motion.has_work)
-    return WallFunctions(_guards(form, state), _blows(form, state), _hold(form, state), _settle(form, state))
+    shapes = gap_shapes(face_table(system, form, state.size))
+    functions = (make(form, state) for make in (_guards, _blows, _hold, _settle, _bounds))
+    return WallFunctions(*functions, shapes)
+
+
+def _bounds(form: NormalForm, state: State) -> Fn:
+    """Ranges of g and of its rate of all faces, (2 faces,), over boxes of t, q and of their rates td, qd."""
+    t, q, p = (form.inputs[x] for x in "tqp")
+    td, qd = symbols("td", 1), symbols("qd", form.nq)
+    y = column(form["g"], along(form["g"], [t, q], [td, qd]))
+    ports = {"t": (t, ()), "q": (q, (form.nq,)), "td": (td, ()), "qd": (qd, (form.nq,)), "p": (p, (p.numel(),))}
+    found = ranges(make_fn("gaps", ports, {"y": (y, (y.numel(),))}), ("td", "p"))
+    return replace(found, name="bounds")
 
 
 def _guards(form: NormalForm, state: State) -> Fn:

@@ -22,11 +22,13 @@ from appell.roots.stream import ranged
 
 SCALAR = {
     "N": "double", "M": "int", "Interval": "Interval", "iv": "iv", "inline": "static inline", "pick": "IV_PICK", "no": "!",
-    "all": "(double) ", "one": "1.0", "half": "0.5", "epsilon": "DBL_EPSILON",
+    "all": "(double) ", "one": "1.0", "half": "0.5", "epsilon": "ROOT_EPSILON",
 }  # fmt: skip
 """What the names of `interval.c.in` stand for where a number is a double."""
 NUMBER_OF = {**ARITY, "choose": 3, "jumps": 1, "broken": 1, "cut": 1}
 EXTRA = """
+#define ROOT_EPSILON 2.220446049250313e-16
+#define ROOT_LEAST 2.2250738585072014e-308
 #define IV_PICK(mask, x, y) ((mask) ? (x) : (y))
 """
 OWN = """
@@ -49,8 +51,7 @@ def filled(template: str, values: dict[str, str]) -> str:
 
 def interval_text() -> str:
     """C text of the type `Interval` and of all operations over doubles, after `SCALAR_C`."""
-    head = "#include <float.h>\n#include <math.h>\n" + EXTRA
-    return "\n".join([head, filled(_template("interval.c.in"), SCALAR), _template("functions.c.in"), OWN])
+    return "\n".join([EXTRA, filled(_template("interval.c.in"), SCALAR), _template("functions.c.in"), OWN])
 
 
 def _call(op: str) -> str:
