@@ -45,8 +45,8 @@ def wall_functions(run: Run, motion: Flow) -> WallFunctions | None:
 def _made(form: NormalForm, system: System, motion: Flow) -> WallFunctions:
     state = State.full(form, motion.has_work)
     shapes = gap_shapes(face_table(system, form, state.size))
-    functions = (make(form, state) for make in (_guards, _blows, _hold, _settle, _bounds))
-    return WallFunctions(*functions, shapes)
+    guards, blows, hold = _guards(form, state), _blows(form, state), _hold(form, state)
+    return WallFunctions(guards, blows, hold, _settle(form, state), _bounds(form, state), shapes)
 
 
 def _bounds(form: NormalForm, state: State) -> Fn:

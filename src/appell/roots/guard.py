@@ -145,6 +145,10 @@ class GuardAlong:
             if smooth and gc - slope * w > g.touch:
                 risen, up = True, b
                 continue
+            if boxes.lo[0] - g.zero >= -fall or (smooth and gc - slope * w >= -fall):  # a touch at most
+                least, graze = (gc, c) if gc < least else (least, graze)
+                risen, up = (True, c) if gc > (g.touch if g.leaves else g.noise) else (risen, up)
+                continue
             rises, falls = smooth and rates.lo[0] >= 0, smooth and rates.hi[0] <= 0
             if not (rises or falls or w <= NARROW or (smooth and slope * w <= 0.5 * g.noise)):
                 stack += [(c, b), (a, c)]
@@ -158,7 +162,7 @@ class GuardAlong:
                 least, graze = low, at
             for value, place in ((ga, a), (gb, b)):
                 if value > g.noise:
-                    risen, up = True, place
+                    risen, up = risen or value > (g.touch if g.leaves else g.noise), place
         return Found(graze=graze if least <= g.touch else None)
 
     def _level(self, g: Terms, theta: float) -> float:
