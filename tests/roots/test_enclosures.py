@@ -6,7 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from appell.backends.compiler.build import build, c_available
+from appell.backends.compiler.build import build, reason_against_c
 from appell.backends.text.dialect import SCALAR_C
 from appell.graph import make_fn
 from appell.graph.instructions import ARITY
@@ -61,7 +61,7 @@ def test_every_operation_has_an_interval():
     assert set(ARITY) <= set(OPERATIONS)
 
 
-@pytest.mark.skipif(c_available() is not None, reason="no C compiler")
+@pytest.mark.skipif(reason_against_c() is not None, reason="no C compiler")
 def test_c_and_numpy_are_twins():
     fns = [random_function(seed)[1] for seed in range(25)]
     texts = [emit_ranges(fn, f"f{k}") for k, fn in enumerate(fns)]
