@@ -56,3 +56,4 @@ def test_the_version_stands_in_one_place():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     assert "version" in project["project"]["dynamic"] and project["tool"]["hatch"]["version"]["path"] == "src/appell/version.py"
     assert f"version: {ap.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+    assert f"{{{ap.__version__}}}" in (ROOT / "docs" / "citing.md").read_text()
