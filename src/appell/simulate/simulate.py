@@ -50,6 +50,7 @@ from appell.simulate.methods.stiff import STIFF
 from appell.simulate.progress import Reporter, reporter
 from appell.simulate.ranks import ranks_along
 from appell.simulate.run import Run, unjudged
+from appell.simulate.second_run import differences
 from appell.simulate.start import check, read
 from appell.spelling import checked_keywords
 from appell.tree import Tree
@@ -153,7 +154,10 @@ def simulate(
     origin = origin_for(t0, [t1 - t0]) if timeless else 0.0
     trace = driven(_under(reader, loop, run, flow), task, reporter(progress, t0, t1), dry_friction(model.forces), origin)
     seconds = time.perf_counter() - clock
-    facts = _Facts(chosen, moved, seconds, State(t0, q, v), pseudo, times is not None, corner, guarded)
+    more: list[str] = []
+    if chosen in STIFF and reader is None and trace.status is Status.OK:  # a control may not be asked twice
+        more = differences(lambda other: driven(loop, other, None, "", origin), task, trace, chosen, flow.nq + flow.nu)
+    facts = _Facts(chosen, moved, seconds, State(t0, q, v), pseudo, times is not None, corner, guarded, tuple(more))
     return _motion(run, flow, loop, task, trace, facts)
 
 
@@ -259,6 +263,7 @@ class _Facts:
     requested: bool
     corner: str
     guarded: bool  # whether the rank of the rows was watched on the way
+    doubts: tuple[str, ...] = ()  # what a second run says against this one
 
 
 def _motion(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, facts: _Facts) -> Motion:
@@ -296,7 +301,8 @@ def _motion(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, facts: _
         notes=(*run.notes, *trace.notes),
     )  # fmt: skip
     if trace.status is Status.OK:
-        motion = _with_doubts(motion, *_ranks(run, flow, trace, facts), fixed_step=task.fixed_step is not None)
+        notes, doubts = _ranks(run, flow, trace, facts)
+        motion = _with_doubts(motion, notes, [*doubts, *facts.doubts], fixed_step=task.fixed_step is not None)
     if trace.status is Status.CORNER:
         raise SingularConfiguration(message, time=trace.t, state=run.named(q[-1], v[-1]), motion=motion)
     if trace.status is Status.CONTROL:
