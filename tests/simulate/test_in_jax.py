@@ -175,3 +175,12 @@ def test_without_the_header(monkeypatch, tmp_path):
     with pytest.warns(ap.backends.AppellWarning, match="callbacks"):
         slope = jax.jacfwd(lambda q: f(0.0, q, [0.0]))(np.ones(1))
     np.testing.assert_allclose(slope, [[-12 * 2 / 7 / 3]], rtol=1e-14)
+
+
+def test_walls_are_refused():
+    wall = ap.Unilateral(x, "floor", 0.5)
+    ball = ap.compile(ap.System([x], x.d**2 / 2, 9.81 * x, constraints=[wall], name="ball"))
+    f = ball.jax()
+    np.testing.assert_allclose(f.acceleration(0.0, [1.0], [0.0]), [-9.81])
+    with pytest.raises(ModelError, match=r"knows no walls, and 'ball' has 'floor'.*ap\.simulate"):
+        f.motion([1.0], [0.0], step=0.01, steps=200)

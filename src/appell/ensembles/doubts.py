@@ -8,6 +8,8 @@ and its message says that it is not to be trusted.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,7 +18,10 @@ from appell.ensembles.inputs import Inputs
 from appell.ensembles.order import Order
 from appell.ensembles.result import Results
 from appell.errors import Status
-from appell.graph.algebra import depends, is_zero
+from appell.graph import Fn, make_fn
+from appell.graph.algebra import Value, depends, greater, is_zero, substitute_all, symbols, take
+from appell.normal_form import NormalForm
+from appell.remember import remembered
 from appell.simulate.doubts import COARSE
 from appell.simulate.run import Run
 
@@ -24,27 +29,24 @@ Array = NDArray[np.float64]
 
 OFFSET = 1e-3
 """Share of |T| + |V| that the energies have at least: a run that ends where it turns has T = 0 and V = V(t₀)."""
-CHUNK = 1_000_000
-"""Runs that are looked at together."""
 
 
 def doubt_energies(run: Run, inputs: Inputs, order: Order, results: Results) -> None:
     """Tells, in its message, of each run that is finished and has not kept its energy."""
     if order.step is None or not _keeps_energy(run):
         return
-    done = np.flatnonzero(results.status == Status.OK)
-    doubted = 0
-    for chosen in np.array_split(done, max(1, -(-len(done) // CHUNK))):
-        share = _changes(run, inputs, order, results, chosen)
-        for k, size in zip(chosen[share > COARSE], share[share > COARSE], strict=True):
-            results.message[k] = (
-                f"finished, but its energy changed by {size:.2g} of the energies: step={order.step:g} is too long, or jumped a"
-                " singularity; shorten it, or use rtol="
-            )
-            doubted += 1
-    if doubted:
-        runs = f"{doubted} of {len(results.status)} runs"
-        warn(f"{runs} in steps of {order.step:g} s did not keep their energy; see dataset.message")
+    good = results.status == Status.OK
+    chosen: Any = slice(None) if good.all() else np.flatnonzero(good)
+    share = _changes(run, inputs, order, results, chosen)
+    doubted = np.flatnonzero(share > COARSE)
+    for k, size in zip(doubted if good.all() else chosen[doubted], share[doubted], strict=True):
+        results.message[k] = (
+            f"finished, but its energy changed by {size:.2g} of the energies: step={order.step:g} is too long, or jumped a"
+            " singularity; shorten it, or use rtol="
+        )
+    if len(doubted):
+        runs = f"{len(doubted)} of {len(results.status)} runs"
+        warn(f"{runs} in steps of {order.step:g} s did not keep their energy; see motions['message']")
 
 
 def _keeps_energy(run: Run) -> bool:
@@ -54,20 +56,31 @@ def _keeps_energy(run: Run) -> bool:
     return not run.system.frictions and is_zero(form["power"]) and steady
 
 
-def _changes(run: Run, inputs: Inputs, order: Order, results: Results, chosen: NDArray[np.intp]) -> Array:
-    """The change of H in units of the energies, (chosen,)."""
+def _changes(run: Run, inputs: Inputs, order: Order, results: Results, chosen: Any) -> Array:
+    """The change of H in units of the energies, (chosen,); NaN where an energy has no value."""
     p = inputs.p if inputs.p.ndim == 1 else inputs.p[chosen]
-    nq, n = run.form.nq, run.form.nq + run.form.nv
-    fn = run.form.select("T", "V", "H")
-    starts = np.full(len(chosen), order.t0), inputs.q[chosen], inputs.v[chosen]
-    ends = results.t[chosen], results.z[chosen, :nq], results.z[chosen, nq:n]
+    given = [order.t0, inputs.q[chosen], inputs.v[chosen], results.t[chosen], results.z[chosen], p]
+    if len(given[1]) == 0:
+        return np.zeros(0)
     with np.errstate(all="ignore"):
-        before, after = (run._evaluate(fn, [*at, p]) for at in (starts, ends))
-        change = after["H"] - before["H"]
-        change = np.maximum(change, 0.0) if run.system.unilateral else np.abs(change)
-        moved = np.maximum(np.abs(before["T"]), np.abs(after["T"]) + np.abs(after["V"] - before["V"]))
-        whole = sum(np.abs(at[name]) for at in (before, after) for name in ("T", "V"))
-        return np.nan_to_num(change / np.maximum(moved, OFFSET * whole + 1e-300), nan=0.0)
+        return run._evaluate(_change(run.form, bool(run.system.unilateral)), given)["share"]
+
+
+@remembered
+def _change(form: NormalForm, struck: bool) -> Fn:
+    """(t₀, q₀, v₀, t₁, z₁, p) → the change of H, after blows its gain, as a share of the energies."""
+    own = [form.inputs[name] for name in ("t", "q", "v")]
+    t, z = symbols("t1", 1), symbols("z", form.nq + form.nv)
+    then = [t, take(z, range(form.nq)), take(z, range(form.nq, form.nq + form.nv))]
+    before = [form[name] for name in ("T", "V", "H")]
+    T0, V0, H0 = before
+    T1, V1, H1 = substitute_all(before, own, then)
+    change = greater(H1 - H0, Value(0)) if struck else (H1 - H0).fabs()
+    moved = greater(T0.fabs(), T1.fabs() + (V1 - V0).fabs())
+    whole = T0.fabs() + V0.fabs() + T1.fabs() + V1.fabs()
+    inputs = {"t": (own[0], ()), "q": (own[1], (form.nq,)), "v": (own[2], (form.nv,)), "t1": (t, ())}
+    inputs |= {"z": (z, (form.nq + form.nv,)), "p": (form.inputs["p"], (form.inputs["p"].numel(),))}
+    return make_fn("energies", inputs, {"share": (change / greater(moved, OFFSET * whole + 1e-300), ())})
 
 
 __all__ = ["doubt_energies"]

@@ -26,8 +26,12 @@ Table = Mapping[Any, Any]
 
 @dataclass(frozen=True)
 class Inputs:
-    """q (runs, nq), v (runs, nv), p (runs, np) or (np,) where no parameter varies; `varied`: name → values (runs,)."""
+    """States, of which q (runs, nq) and v (runs, nv) are views; p (runs, np), or (np,) where no parameter varies.
 
+    `varied`: name → values (runs,).
+    """
+
+    states: Array  # (runs, nq + nv)
     q: Array
     v: Array
     p: Array
@@ -89,10 +93,10 @@ def read_inputs(system: System, starts: Any, parameters: Table | None, *, produc
     runs = next(iter(lengths.values()), 1)
     if runs == 0:
         raise ModelError("there is no run to make: the arrays are empty")
-    q, v = _fill_starts(system, given, runs)
+    states = _fill_starts(system, given, runs)
     p = _fill_parameters(system, values, runs)
     varied = [{str(key): value for key, value in table.items() if value.ndim} for table in (given, values)]
-    return Inputs(q, v, p, *varied)
+    return Inputs(states, states[:, : system.nq], states[:, system.nq :], p, *varied)
 
 
 def _states(system: System, starts: Any) -> Table:
@@ -120,7 +124,7 @@ def _column(key: Any, value: Any) -> Array:
     return array
 
 
-def _fill_starts(system: System, given: Mapping[Any, Array], runs: int) -> tuple[Array, Array]:
+def _fill_starts(system: System, given: Mapping[Any, Array], runs: int) -> Array:
     first = read(system, {key: 0.0 for key in given} if isinstance(given, Mapping) else given)
     state = np.empty((runs, system.nq + system.nv))
     state[:] = np.concatenate(first)
@@ -128,7 +132,7 @@ def _fill_starts(system: System, given: Mapping[Any, Array], runs: int) -> tuple
     for key, value in given.items():
         _refuse_infinite(f"the start value of {key}", value)
         state[:, place[str(key)]] = value
-    return state[:, : system.nq], state[:, system.nq :]
+    return state
 
 
 def _fill_parameters(system: System, values: Mapping[Any, Array], runs: int) -> Array:

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from appell.ensembles.free_memory import free_memory
 from appell.ensembles.reduce import Reduction
 from appell.errors import ModelError
+from appell.model import System
 from appell.model.values import reals
+from appell.motion.dataset import Names
 from appell.reading import refuse_large, shown
 
 Array = NDArray[np.float64]
@@ -76,9 +78,24 @@ def _reductions(keep: Mapping[Any, Any]) -> dict[str, Reduction]:
             raise ModelError(f"keep={{'{name}': …}} must be a reduction such as ap.reduce.max(x), not {reduction!r}")
         if reduction.kind == "section":
             raise ModelError(f"'{name}' is a section, which is kept alone: keep=ap.reduce.section(…)")
-        if name in ("status", "message", "t", "run"):
-            raise ModelError(f"'{name}' is a name of the result itself; call the reduction otherwise")
     return dict(keep)
+
+
+def refuse_names(kept: Kept, system: System) -> None:
+    """`ModelError` where two reductions, or one and something of the system, have one name in the result.
+
+    A name becomes one of letters, digits and underscores there: "a b" and "a_b" are the same.
+    """
+    taken = {name: "the result itself" for name in ("run", "t", "status", "message", "sample", "point", "start")}
+    states = [*system.coordinates, *system.velocities]
+    taken |= {Names.cleaned(str(s)): f"{s} of the system" for s in (*system.parameters, *states)}
+    taken |= {Names.cleaned(f"{s}_start"): f"the start of {s}" for s in states}
+    for name in kept.reductions:
+        clean = Names.cleaned(name)
+        if clean in taken:
+            same = f"is called {clean!r} in the result, which" if clean != name else "is a name that"
+            raise ModelError(f"the reduction {name!r} {same} belongs to {taken[clean]}; call it otherwise")
+        taken[clean] = f"the reduction {name!r}"
 
 
 def _every(k: int, t0: float, ends: Array, step: float | None) -> Array:
@@ -119,4 +136,4 @@ def _times(keep: Any, runs: int, t0: float, ends: Array) -> Array:
     return times
 
 
-__all__ = ["Kept", "read_keep"]
+__all__ = ["Kept", "read_keep", "refuse_names"]

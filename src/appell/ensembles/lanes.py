@@ -17,8 +17,9 @@ from appell.ensembles.kinds import ACCUMULATORS, ReductionPart, finished, parts_
 from appell.ensembles.methods import fixed_methods, tableau_named
 from appell.ensembles.order import Order
 from appell.ensembles.program import CDEF, CLOSE, HANDED, Stops, Watch, guarded_flow, many_source
+from appell.ensembles.result import Results
 from appell.ensembles.walls import no_walls, wall_functions
-from appell.errors import ModelError, Status
+from appell.errors import Status
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, column, depends, substitute, symbols, take
 from appell.graph.ranges import ranges
@@ -152,8 +153,6 @@ class _Expressions:
             work = self.state.w if self.motion.has_work else Value(0)
             return column(form["H"] - work, form["T"], form["V"], work)[: ACCUMULATORS[part.accumulator].width]
         value = form.lowered_values({"e": part.expression}, self.run.system)["e"]
-        if depends(value, form.inputs["lam"]):
-            raise ModelError(f"{part.expression} contains a multiplier, which reductions do not see; use ap.simulate")
         self.slopes |= depends(value, form.inputs["a"])
         return value
 
@@ -173,7 +172,7 @@ class _Expressions:
 class Ensemble:
     """The C struct of all runs over the memory of their results; every thread calls `work` once."""
 
-    def __init__(self, run: Run, inputs: Inputs, order: Order, chosen: NDArray[np.int64]):
+    def __init__(self, run: Run, inputs: Inputs, order: Order, chosen: NDArray[np.int64], results: Results):
         self.branches = branches_of(run)
         if self.branches is not None:
             run, inputs = self.branches.run, replace(inputs, p=self.branches.parameters(inputs.p, order.t0))
@@ -182,15 +181,16 @@ class Ensemble:
         self.library = self.load(run, order)
         self.alive: list[Any] = []  # arrays that the struct points to
         runs, nz = inputs.runs, self.motion.nz
-        z0 = np.zeros((runs, nz))
-        z0[:, : run.form.nq], z0[:, run.form.nq : run.form.nq + run.form.nv] = inputs.q, inputs.v
-        self.z, self.t, self.defect = np.full((runs, nz), np.nan), np.full(runs, np.nan), np.zeros(runs)
+        z0 = inputs.states
+        if z0.shape[1] < nz:
+            z0 = np.hstack([z0, np.zeros((runs, nz - z0.shape[1]))])
+        same = nz == results.z.shape[1]  # then the lanes write the results where they are wanted
+        self.t, self.z, self.defect = results.t, results.z if same else np.empty((runs, nz)), np.zeros(runs)
         self.status = np.full(runs, int(Status.CANCELLED), np.int32)
-        self.values = np.full((runs, self.watch.count if self.watch else 0), np.nan)
+        self.values = np.zeros((runs, self.watch.count if self.watch else 0))
         self.steps, self.rejected, self.impacts = (np.zeros(runs, np.int64) for _ in range(3))
-        kept = order.kept
-        self.rows = np.full((runs, kept.rows if kept.times is not None or kept.section else 0, nz), np.nan)
-        self.row_times = np.full((runs, kept.section.count if kept.section else 0), np.nan)
+        self.rows = results.rows if same else np.full((*results.rows.shape[:2], nz), np.nan)
+        self.row_times = results.row_times
         self.struct = self._struct(inputs, order, chosen, z0)
 
     def _struct(self, inputs: Inputs, order: Order, chosen: NDArray[np.int64], z0: Array) -> Any:
@@ -237,12 +237,12 @@ class Ensemble:
         return self.struct.done
 
     @property
-    def handed(self) -> NDArray[np.int64]:
-        """Runs that are to be made one by one."""
-        return np.flatnonzero(self.status == HANDED)
+    def handed(self) -> NDArray[np.bool_]:
+        """(runs,) whether they are to be made one by one."""
+        return self.status == HANDED
 
-    def reduced(self, kept: Kept, duration: Array) -> dict[str, Array]:
-        """The results of the reductions by name, (runs,); duration: of the runs, s."""
+    def reduced(self, kept: Kept, since: float) -> dict[str, Array]:
+        """The results of the reductions by name, (runs,); since: when the runs began, s."""
         found, r = dict[str, Array](), 0
         for name, reduction in kept.reductions.items():
             own = list[Array]()
@@ -251,7 +251,8 @@ class Ensemble:
                 with np.errstate(all="ignore"):
                     own.append(how.result(self.values[:, r : r + how.numbers]) + self.origin * how.is_time)
                 r += how.numbers
-            found[name] = finished(reduction, own, duration)
+            with np.errstate(all="ignore"):  # runs that are not made have no numbers yet
+                found[name] = finished(reduction, own, self.t - since)
         return found
 
     def not_held(self, kept: Kept) -> dict[str, NDArray[np.bool_]]:

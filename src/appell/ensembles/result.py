@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from appell.ensembles.inputs import Inputs
 from appell.ensembles.kinds import KINDS
 from appell.ensembles.order import Order
-from appell.errors import Status
+from appell.errors import STATUS_TEXT, Status
 from appell.motion.dataset import Names, json_text, version
 from appell.simulate.run import Run
 
@@ -28,7 +28,7 @@ class Results:
         kept = order.kept
         many = kept.times is not None or kept.section is not None
         self.status = np.full(runs, int(Status.CANCELLED), np.int32)
-        self.message = np.full(runs, "", dtype=object)
+        self.message = np.full(runs, STATUS_TEXT[Status.OK], dtype=object)
         self.t, self.z = np.full(runs, np.nan), np.full((runs, nz), np.nan)
         self.rows = np.full((runs, kept.rows if many else 0, nz), np.nan)
         self.row_times = np.full((runs, kept.rows if kept.section else 0), np.nan)

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.backends import choose_backend, silence, warn
+from appell.ensembles.course import lowered
 from appell.ensembles.doubts import doubt_energies
 from appell.ensembles.inputs import Inputs, read_inputs, refused_starts
-from appell.ensembles.kept import read_keep
+from appell.ensembles.kept import read_keep, refuse_names
 from appell.ensembles.kinds import parts_of
 from appell.ensembles.lanes import Ensemble, doubtful_ranks, why_not
 from appell.ensembles.memory import refuse_too_large
@@ -121,6 +122,9 @@ def simulate_many(
     if method == "auto":
         method = _method(model, step, rtol, keep)
     order = _order(inputs, until, step, rtol, atol, method, since, keep, dtype, max_step, max_steps, corner, gpu)
+    refuse_names(order.kept, model)
+    for part in (part for reduction in order.kept.wanted for part in parts_of(reduction) if part.expression is not None):
+        lowered(run, part.expression)  # refuses what it cannot read
     refuse_too_large(inputs, order, model.nq + model.nv)
     threads = min(_threads(threads), inputs.runs)
     clock = perf_counter()
@@ -130,7 +134,9 @@ def simulate_many(
     for k, why in refused.items():
         results.status[k], results.message[k], results.t[k] = Status.REFUSED, why, order.t0
         results.z[k] = np.concatenate([inputs.q[k], inputs.v[k]])
-    todo = np.setdiff1d(np.arange(inputs.runs, dtype=np.int64), np.fromiter(refused, np.int64, len(refused)))
+    todo = np.arange(inputs.runs)
+    if refused:
+        todo = np.delete(todo, list(refused))
     if order.step is not None:
         refuse_unstable(run, inputs, order, todo)
     ready, counted = _started(run, inputs, order, todo), _counted(model, order)
@@ -183,7 +189,7 @@ def _ready(
 
 def _first(value: Any) -> Any:
     refuse_large(value, "the values of a parameter")
-    flat = np.ravel(np.asarray(value, dtype=object))
+    flat = value.flat if isinstance(value, np.ndarray) else np.ravel(np.asarray(value, dtype=object))
     return flat[0] if len(flat) else value
 
 
@@ -283,10 +289,11 @@ def _make(
             _one_by_one(run, inputs, order, results, todo, threads, report, 0)
             return f"one by one: {reason}"
         doubtful = doubtful_ranks(run, order, inputs)
-        ensemble = (OnGpu if order.gpu else Ensemble)(run, inputs, order, todo[~doubtful[todo]])
+        chosen = todo[~doubtful[todo]] if doubtful.any() else todo
+        ensemble = (OnGpu if order.gpu else Ensemble)(run, inputs, order, chosen, results)
         finished = drive(ensemble.work, 1 if order.gpu else threads, lambda: ensemble.done, ensemble.stop, report)
         _take(ensemble, inputs, order, results)
-        left = np.union1d(ensemble.handed, todo[doubtful[todo]])
+        left = np.union1d(np.flatnonzero(ensemble.handed), todo[doubtful[todo]] if doubtful.any() else todo[:0])
         if finished and len(left):
             _one_by_one(run, inputs, order, results, left, threads, report, inputs.runs - len(left))
         path = GPU if order.gpu else "lanes"
@@ -299,16 +306,19 @@ def _make(
 
 def _take(ensemble: Ensemble, inputs: Inputs, order: Order, results: Results) -> None:
     """What the lanes have finished."""
-    n = results.z.shape[1]
-    made = np.flatnonzero((ensemble.status != Status.CANCELLED) & (ensemble.status != HANDED))
-    results.status[made], results.t[made], results.z[made] = ensemble.status[made], ensemble.t[made], ensemble.z[made, :n]
-    results.rows[made], results.row_times[made] = ensemble.rows[made, :, :n], ensemble.row_times[made]
-    for name, value in ensemble.reduced(order.kept, ensemble.t - order.t0).items():
+    n, status = results.z.shape[1], ensemble.status
+    done = (status != Status.CANCELLED) & (status != HANDED)
+    made: Any = slice(None) if done.all() else done
+    results.status[made] = status[made]
+    if ensemble.z is not results.z:
+        results.z[made], results.rows[made] = ensemble.z[made, :n], ensemble.rows[made, :, :n]
+    if not done.all():  # what runs that are handed over have left behind
+        for array in (results.t, results.z, results.rows, results.row_times):
+            array[status == HANDED] = np.nan
+    for name, value in ensemble.reduced(order.kept, order.t0).items():
         results.values[name][made] = value[made]
-    results.message[made] = message_of(Status.OK, 0, 0, order)
-    for k in map(int, made[ensemble.status[made] != Status.OK]):
-        status = Status(int(ensemble.status[k]))
-        results.message[k] = message_of(status, float(ensemble.t[k]), order.end_of(k), order)
+    for k in map(int, np.flatnonzero(done & (status != Status.OK))):
+        results.message[k] = message_of(Status(int(status[k])), float(ensemble.t[k]), order.end_of(k), order)
     not_held = ensemble.not_held(order.kept)
     for k in np.flatnonzero(np.any([*not_held.values()], axis=0) & (ensemble.status == Status.OK)) if not_held else ():
         results.message[k] = doubt_of([name for name, runs in not_held.items() if runs[k]])
@@ -344,9 +354,9 @@ def _one_by_one(
 def _tell(results: Results, order: Order) -> None:
     """Messages of runs that were not made, and one warning where something went wrong."""
     undone = results.status == Status.CANCELLED
-    results.message[undone] = message_of(Status.CANCELLED, 0, 0, order)
     bad = results.status[~undone & (results.status != Status.OK)]
     if undone.any():
+        results.message[undone] = message_of(Status.CANCELLED, 0, 0, order)
         warn(f"stopped: {int((~undone).sum())} of {len(undone)} runs are done, the others have the status CANCELLED")
     elif len(bad):
         kinds = ", ".join(f"{int((bad == s).sum())} {Status(int(s)).name}" for s in np.unique(bad))

@@ -110,6 +110,11 @@ def smallest(values: Sequence[Value]) -> Value:
     return result
 
 
+def greater(x: Value, y: Value) -> Value:
+    """The greater of two values."""
+    return ca.fmax(x, y)
+
+
 def largest(values: Value) -> Value:
     """max |y_i| of a column; 0 if it is empty."""
     result = ca.SX(0)

@@ -66,8 +66,13 @@ class Names:
     def __init__(self) -> None:
         self.used = {"t"}
 
+    @staticmethod
+    def cleaned(text: str) -> str:
+        """Letters, digits and single underscores."""
+        return re.sub(r"\W+", "_", text).strip("_") or "value"
+
     def __call__(self, text: str) -> str:
-        name = re.sub(r"\W+", "_", text).strip("_") or "value"
+        name = self.cleaned(text)
         while name in self.used:
             name += "_"
         self.used.add(name)

@@ -56,13 +56,20 @@ class InJax:
     __call__ = acceleration
 
     def motion(self, q: Any, v: Any, p: Any = None, *, step: Any, steps: int, since: Any = 0.0) -> tuple[Any, Any]:
-        """(q, v) after so many steps of the classical method of order 4; no projection onto constraints, no walls.
+        """(q, v) after so many steps of the classical method of order 4; no projection onto constraints.
 
-        The step and the first time may be arrays of JAX too, and be differentiated by.
+        A system with unilateral constraints is refused: these steps know no impacts. The step and the first time may be arrays
+        of JAX too, and be differentiated by.
         """
         import jax
         import jax.numpy as jnp
 
+        faces = [face.name for face in self.run.system.unilateral]
+        if faces:
+            raise ModelError(
+                f"f.motion knows no walls, and '{self.run.system.name}' has '{faces[0]}': its steps would pass through; use"
+                " ap.simulate or ap.simulate_many, or leave the unilateral constraints out of the model"
+            )
         if not isinstance(steps, int | np.integer) or isinstance(steps, bool) or steps < 0:
             raise ModelError(f"a motion takes a number of steps, a whole one from 0 on, not {steps!r}")
         t, z, p = self._arrays(since, q, v, p)
