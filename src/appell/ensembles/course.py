@@ -112,8 +112,8 @@ class Course:
             given += [lo, hi]
         with np.errstate(all="ignore"):
             found = self.run._evaluate(fn, given)
-        low, high, rough = (np.broadcast_to(np.asarray(found[key]).reshape(-1), m) for key in ("lo", "hi", "rough"))
-        return StepPieces(step, start, width, g.reshape(m, n), low, high, rough, np.zeros(m, dtype=bool))
+        low, high, rough, size = (np.broadcast_to(found[key].reshape(-1), m) for key in ("lo", "hi", "rough", "size"))
+        return StepPieces(step, start, width, g.reshape(m, n), low, high, rough, size, np.zeros(m, dtype=bool))
 
     def pieces(self, expression: Any, held: Callable[[StepPieces], Bools]) -> StepPieces:
         """All steps in pieces that hold a tolerance, or are as narrow as can be, in the order of time."""
@@ -142,8 +142,8 @@ class Course:
 class StepPieces:
     """Pieces of steps: from `start` on, `width` wide, in shares of their `step`, (m,).
 
-    g (m, nodes): the expression at the nodes; low, high, rough: its range over the piece (`graph.ranges`); held: whether the
-    tolerance is.
+    g (m, nodes): the expression at the nodes; low, high, rough, terms: its range over the piece and the size of its terms
+    (`graph.ranges`); held: whether the tolerance is.
     """
 
     step: Ints
@@ -153,6 +153,7 @@ class StepPieces:
     low: Array
     high: Array
     rough: Array
+    terms: Array
     held: Bools
 
     def some(self, chosen: Any, held: Bools | None = None) -> StepPieces:
@@ -180,7 +181,12 @@ class StepPieces:
     def clear(self) -> Bools:
         """Where the nodes tell all of the expression."""
         with np.errstate(invalid="ignore"):
-            return (self.rough <= 1) & (self.apart <= TOLD * self.spread + ROUNDING * self.size)
+            return (self.rough <= 1) & (self.apart <= TOLD * self.spread + self.rounding)
+
+    @property
+    def rounding(self) -> Array:
+        """What rounding leaves of the difference of both rules, (m,)."""
+        return ROUNDING * np.fmax(self.size, self.terms)
 
 
 def lowered(run: Run, expression: Any) -> Fn:

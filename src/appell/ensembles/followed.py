@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.contact.events import Kind
+from appell.contact.numbers import FLOOR
 from appell.ensembles.course import Course, StepPieces, lowered
-from appell.ensembles.quadrature import JUMP_SHARE, NARROW, NODES, PARABOLAS, ROUNDING, SAME
+from appell.ensembles.quadrature import JUMP_SHARE, NARROW, NODES, NOISE, PARABOLAS, ROUNDING, SAME
 
 if TYPE_CHECKING:
     from appell.ensembles.kinds import ReductionPart
@@ -46,13 +47,15 @@ def integral(course: Course, part: ReductionPart) -> tuple[float, bool]:
         span = pieces.width * h[pieces.step]
         unit = 0.1 * (rtol * np.maximum(so_far[pieces.step], span * pieces.size) + course.atol)
         with np.errstate(all="ignore"):
-            told = ((200 * span * pieces.apart) ** 3 <= unit**2 * span * pieces.spread) | (
-                pieces.apart <= ROUNDING * pieces.size
-            )
+            told = (200 * span * pieces.apart) ** 3 <= unit**2 * span * pieces.spread
+            told |= pieces.apart <= pieces.rounding
             return ((pieces.rough <= 1) & told) | (span * (pieces.high - pieces.low) <= unit)
 
     found = course.pieces(part.expression, held)
-    return float((found.width * course.length[found.step]) @ found.mean), bool(found.held.all())
+    span, open_ = found.width * course.length[found.step], ~found.held
+    with np.errstate(all="ignore"):
+        missed = np.sum(np.abs(span[open_]) * (found.high - found.low)[open_])
+    return float(span @ found.mean), bool(missed <= rtol * (np.abs(span) @ found.size) + course.atol)
 
 
 def peak(course: Course, part: ReductionPart) -> tuple[float, bool]:
@@ -66,7 +69,8 @@ def peak(course: Course, part: ReductionPart) -> tuple[float, bool]:
     best = max(float(np.nanmax(sign * looked.g)), sign * last) if np.isfinite(looked.g).any() else sign * last
     rtol = course.rtol + 100 * np.finfo(float).eps
     most = lambda pieces: pieces.high if sign > 0 else -pieces.low
-    found = course.pieces(part.expression, lambda p: p.clear | (most(p) <= best + rtol * abs(best) + course.atol))
+    unit = lambda p: rtol * abs(best) + course.atol + ROUNDING * p.terms
+    found = course.pieces(part.expression, lambda p: p.clear | (most(p) <= best + unit(p)))
     best = max(best, float(np.nanmax(sign * found.g)))
     open_ = found.some(found.clear & (most(found) > best))
     for j in range(len(NODES)):
@@ -75,7 +79,7 @@ def peak(course: Course, part: ReductionPart) -> tuple[float, bool]:
         if rows.any():
             _, heights, there = _tops(course, part.expression, sign, open_.some(rows), j)
             best = max(best, float(np.max(heights[there], initial=-np.inf)))
-    return sign * best, bool(found.held.all())
+    return sign * best, bool(np.all(most(found)[~found.held] <= best + rtol * abs(best) + course.atol))
 
 
 def count(course: Course, part: ReductionPart) -> tuple[float, bool]:
@@ -188,10 +192,15 @@ def passes(course: Course, part: ReductionPart) -> Passes:
     """Where e passes through zero in the direction of the part: not where it jumps over it."""
     if not len(course.begin):
         return Passes(np.zeros(0, dtype=np.intp), np.zeros(0), True)
-    found = course.pieces(part.expression, lambda p: p.clear | (p.low > 0) | (p.high < 0))
+    steps = np.arange(len(course.begin))
+    looked = course.sample(part.expression, steps, np.zeros(len(steps)), np.ones(len(steps)))
+    largest = np.fmax.accumulate(np.abs(looked.g).max(axis=1))  # so far
+    unknown = lambda p: np.fmax(np.fmax(ROUNDING * p.terms, NOISE * largest[p.step]), FLOOR * course.atol)
+    nothing = lambda p: (p.low > 0) | (p.high < 0) | ((p.low > -unknown(p)) & (p.high < unknown(p)))
+    found = course.pieces(part.expression, lambda p: p.clear | nothing(p))
     row, x, g = _points(course, part.expression, found)
-    sign = np.sign(g)
-    known = np.maximum.accumulate(np.where((sign != 0) & (g == g), np.arange(len(g)), 0))
+    sign = np.where(np.abs(g) > unknown(found)[row], np.sign(g), 0.0)
+    known = np.maximum.accumulate(np.where(sign != 0, np.arange(len(g)), 0))
     before = sign[known[np.maximum(np.arange(len(g)) - 1, 0)]]  # zeros have the sign before them
     inside = np.append(False, row[1:] == row[:-1])
     change = inside & (sign != 0) & (before != 0) & (sign != before)
@@ -228,7 +237,8 @@ def _points(course: Course, expression: Any, pieces: StepPieces) -> tuple[Ints, 
 
 def _zeros(course: Course, expression: Any, pieces: StepPieces, a: Array, b: Array, ga: Array, gb: Array) -> Array:
     """Places in the pieces, (m,), between a and b, at which e vanishes: secants, every third time the middle."""
-    open_ = (ga != 0) & (gb != 0)
+    before = (ga == 0) | (np.sign(ga) == np.sign(gb))  # it has vanished at a, up to its last digits
+    open_ = ~before & (gb != 0)
     for k in range(1, 81):
         if not open_.any():
             break
@@ -240,7 +250,7 @@ def _zeros(course: Course, expression: Any, pieces: StepPieces, a: Array, b: Arr
         a, ga = np.where(open_ & ~same, x, a), np.where(open_ & ~same, g, ga)
         b, gb = np.where(open_ & same, x, b), np.where(open_ & same, g, gb)
         open_ &= (b - a > 1e-15) & (ga != 0) & (gb != 0)
-    return np.where(ga == 0, a, b)
+    return np.where((ga == 0) | before, a, b)
 
 
 __all__ = ["Passes", "count", "energy_error", "final", "first", "impacts", "integral", "passes", "peak"]

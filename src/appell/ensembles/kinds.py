@@ -19,9 +19,7 @@ from appell.ensembles.course import Course
 
 Array = NDArray[np.float64]
 
-SIGN = "lanes_select(s->g[0][{e}] > 0, ALL((T) 1), lanes_select(s->g[0][{e}] < 0, ALL((T) -1), (V) {{}}))"
-WILD = "(s->width > (T) @narrow@) | ~(s->high[{e}] - s->low[{e}] < (T) INFINITY)"  # not just a switch
-SIZE, ZERO, NONE = "lanes_fabs(s->g[0][{e}])", "(V) {{}}", "ALL((T) NAN)"
+ZERO, NAN, LEAST = "(V) {{}}", "ALL((T) NAN)", "ALL((T) -INFINITY)"
 
 
 @dataclass(frozen=True)
@@ -30,12 +28,11 @@ class Accumulator:
 
     follow: (course, part) → what it comes to, and whether that is held to the tolerance of the run.
     followed: whether the expression is looked at inside steps; else at their ends. width: numbers of the expression.
-    begin: C expressions, one for each number that is carried along, of which the first is the result; the last one of what is
-        followed says whether the tolerance was not held.
-    held: C condition under which a piece of a step is small enough; doubted: under which one that is as narrow as can be, and
-        not held, is said to be so. update: C statement for a piece that is; each: for a step;
-        jump: after a blow or a change of mode.
+    begin: C expressions, one for each number that is carried along.
+    held: C condition under which a piece of a step is small enough. update: C statement for a piece that is done; doubt: for
+        one that is as narrow as can be, and not held; each: for a step; jump: after a blow or a change of mode.
     result: (runs, numbers) → what the lanes have come to, (runs,). is_time: whether that is a time, not a duration.
+    lost: (numbers, way, rtol, atol) → whether the tolerance is not held, (runs,).
     In the texts {r} is the first number, {e} the expression, {way} the direction of the part.
     """
 
@@ -44,17 +41,13 @@ class Accumulator:
     followed: bool = True
     width: int = 1
     held: str = ""
-    doubted: str = "~(I) {{}}"
     update: str = ""
+    doubt: str = ""
     each: str = ""
     jump: str = ""
     result: Callable[[Array], Array] = lambda numbers: numbers[:, 0]
+    lost: Callable[[Array, int, float, float], Any] = lambda numbers, way, rtol, atol: numbers[:, -1] > 0
     is_time: bool = False
-
-    @property
-    def numbers(self) -> int:
-        """Carried along, with that of the tolerance."""
-        return len(self.begin) + self.followed
 
 
 @dataclass(frozen=True)
@@ -66,28 +59,36 @@ class ReductionPart:
     way: int = 0
 
 
+def _peak_lost(numbers: Array, way: int, rtol: float, atol: float) -> Any:
+    """Whether a piece that was not held may have more."""
+    best = way * numbers[:, 0]
+    return ~(numbers[:, 1] <= best + rtol * np.abs(best) + atol)
+
+
 ACCUMULATORS: dict[str, Accumulator] = {
     "peak": Accumulator(
-        followed.peak, ("s->g[0][{e}]",), held="many_peak_held(job, s, {r}, {e}, (T) {way})",
+        followed.peak, ("s->g[0][{e}]", LEAST), held="many_peak_held(job, s, {r}, {e}, (T) {way})",
         update="many_reduce_peak(s, done, {r}, {e}, (T) {way});", jump="many_jump_peak(s, lanes, {r}, {e}, (T) {way});",
+        doubt="many_peak_doubt(s, {lanes}, {r} + 1, {e}, (T) {way});", lost=_peak_lost,
     ),
     "integral": Accumulator(
-        followed.integral, (ZERO, ZERO), held="many_integral_held(job, s, {r}, {e})",
-        update="many_reduce_integral(s, done, {r}, {e});",
+        followed.integral, (ZERO, ZERO, ZERO), held="many_integral_held(job, s, {r}, {e})",
+        update="many_reduce_integral(s, done, {r}, {e});", doubt="many_integral_doubt(s, {lanes}, {r} + 2, {e});",
+        lost=lambda numbers, way, rtol, atol: ~(numbers[:, 2] <= rtol * numbers[:, 1] + atol),
     ),
     "crossings": Accumulator(
-        followed.count, (ZERO, SIGN, SIZE), held="many_zeros_held(s, {e})", doubted=WILD,
-        update="many_reduce_crossings(s, done, {r}, {e}, {way});", jump="many_jump_sign(s, lanes, {r} + 1, {e});",
+        followed.count, (ZERO, ZERO, ZERO, ZERO), held="many_zeros_held(job, s, {r} + 1, {e})",
+        update="many_reduce_crossings(job, s, done, {r}, {e}, {way});", doubt="many_zeros_doubt(s, {lanes}, {r} + 3, {e});",
     ),
     "first crossing": Accumulator(
-        followed.first, (NONE, SIGN, SIZE), held="many_zeros_held(s, {e})", doubted=WILD,
-        update="many_reduce_first(s, done, {r}, {e}, {way});", jump="many_jump_sign(s, lanes, {r} + 1, {e});",
+        followed.first, (NAN, ZERO, ZERO, ZERO), held="many_zeros_held(job, s, {r} + 1, {e})",
+        update="many_reduce_first(job, s, done, {r}, {e}, {way});", doubt="many_zeros_doubt(s, {lanes}, {r} + 3, {e});",
         is_time=True,
     ),
     "points": Accumulator(
-        followed.count, (SIGN, SIZE), held="many_zeros_held(s, {e})", doubted=WILD,
-        update="many_points(job, s, done, {r}, {e}, {way});",
-        each="full |= many_full(job, s);", jump="many_jump_sign(s, lanes, {r}, {e});",
+        followed.count, (ZERO, ZERO, ZERO), held="many_zeros_held(job, s, {r}, {e})",
+        update="many_points(job, s, done, {r}, {e}, {way});", doubt="many_zeros_doubt(s, {lanes}, {r} + 2, {e});",
+        each="full |= many_full(job, s);",
     ),
     "value": Accumulator(
         followed.final, ("s->at[{e}]",), followed=False,

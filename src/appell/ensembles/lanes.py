@@ -105,20 +105,16 @@ def watch_of(run: Run, motion: Flow, kept: Kept) -> Watch | None:
     for part in parts:
         how = ACCUMULATORS[part.accumulator]
         places = {"r": r, "e": (follow if how.followed else ends).place(part), "way": part.way}
-        begin = [*how.begin, *(["(V) {{}}"] if how.followed else [])]
-        for k, value in enumerate(begin):
+        for k, value in enumerate(how.begin):
             text = f"s->value[{r + k}] = lanes_select(fresh, {value.format(**places)}, s->value[{r + k}]);"
             texts["begin"].append(text)
         if how.followed:
-            flag = r + len(how.begin)
             texts["held"].append(f"const I held{r} = {how.held.format(**places)};")
             conditions.append(f"held{r}")
-            doubted = how.doubted.format(**places)
-            text = f"s->value[{flag}] = lanes_select(done & ~held{r} & ({doubted}), ALL((T) 1), s->value[{flag}]);"
-            texts["update"].append(text)
+            texts["update"].append(how.doubt.format(**places, lanes=f"done & ~held{r}"))
         for name in ("update", "each", "jump"):
             texts[name].append(getattr(how, name).format(**places))
-        r += len(begin)
+        r += len(how.begin)
     texts["held"].append(f"const I fine = {' & '.join(conditions)};")
     slopes = follow.slopes or ends.slopes
     written = {name: "\n".join(f"        {line}" for line in lines if line) for name, lines in texts.items()}
@@ -249,21 +245,22 @@ class Ensemble:
             for part in parts_of(reduction):
                 how = ACCUMULATORS[part.accumulator]
                 with np.errstate(all="ignore"):
-                    own.append(how.result(self.values[:, r : r + how.numbers]) + self.origin * how.is_time)
-                r += how.numbers
+                    own.append(how.result(self.values[:, r : r + len(how.begin)]) + self.origin * how.is_time)
+                r += len(how.begin)
             with np.errstate(all="ignore"):  # runs that are not made have no numbers yet
                 found[name] = finished(reduction, own, self.t - since)
         return found
 
-    def not_held(self, kept: Kept) -> dict[str, NDArray[np.bool_]]:
+    def not_held(self, order: Order) -> dict[str, NDArray[np.bool_]]:
         """By name of a reduction, the runs in which it was not held to the tolerance, (runs,)."""
         found, r = dict[str, NDArray[np.bool_]](), 0
-        for name, reduction in kept.named.items():
+        for name, reduction in order.kept.named.items():
             found[name] = np.zeros(len(self.values), dtype=bool)
             for part in parts_of(reduction):
-                r += ACCUMULATORS[part.accumulator].numbers
-                if ACCUMULATORS[part.accumulator].followed:
-                    found[name] |= self.values[:, r - 1] == 1
+                how = ACCUMULATORS[part.accumulator]
+                if how.followed:
+                    found[name] |= how.lost(self.values[:, r : r + len(how.begin)], part.way, order.rtol, order.atol)
+                r += len(how.begin)
         return found
 
 

@@ -29,6 +29,8 @@ from appell.ensembles.quadrature import (
     NARROW,
     NARROW_SINGLE,
     NODES,
+    NOISE,
+    NOISE_SINGLE,
     PARABOLAS,
     SAME,
     SAME_SINGLE,
@@ -373,6 +375,7 @@ def _reduce_text(watch: Watch, precision: Precision) -> str:
         "nodes": listed(NODES), "kronrod": listed(KRONROD), "gauss": listed(GAUSS), "inflation": INFLATION, "told": TOLD,
         "narrow": NARROW if double else NARROW_SINGLE, "same": SAME if double else SAME_SINGLE, "parabolas": PARABOLAS,
         "jump_share": JUMP_SHARE if double else JUMP_SHARE_SINGLE, "most_pieces": MOST_PIECES,
+        "noise": NOISE if double else NOISE_SINGLE,
         "with_slopes": "zd," if watch.slopes else "", "with_ranges": "slope_lo, slope_hi," if watch.slopes else "",
     }  # fmt: skip
     text = _template("reduce.c.in")

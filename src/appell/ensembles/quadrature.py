@@ -43,6 +43,8 @@ NARROW_SINGLE = 2.0**-14
 """The same for numbers of seven digits."""
 JUMP_SHARE, JUMP_SHARE_SINGLE = 1e-6, 1e-2
 """Of the largest |e|: what it changes more within the narrowest piece is a jump."""
+NOISE, NOISE_SINGLE = 1e-12, 1e-6
+"""Of the largest |e| so far: below that its sign is not read."""
 MOST_PIECES = 20_000
 """Of a step; then what is not held is said to be not held."""
 PARABOLAS = 8

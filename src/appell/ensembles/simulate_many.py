@@ -319,7 +319,7 @@ def _take(ensemble: Ensemble, inputs: Inputs, order: Order, results: Results) ->
         results.values[name][made] = value[made]
     for k in map(int, np.flatnonzero(done & (status != Status.OK))):
         results.message[k] = message_of(Status(int(status[k])), float(ensemble.t[k]), order.end_of(k), order)
-    not_held = ensemble.not_held(order.kept)
+    not_held = ensemble.not_held(order)
     for k in np.flatnonzero(np.any([*not_held.values()], axis=0) & (ensemble.status == Status.OK)) if not_held else ():
         results.message[k] = doubt_of([name for name, runs in not_held.items() if runs[k]])
 

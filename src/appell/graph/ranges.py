@@ -34,11 +34,17 @@ INF = ca.SX(float("inf"))
 
 
 class Range(NamedTuple):
-    """lo ≤ value ≤ hi, and r of the value; of a value that does not vary, lo is hi."""
+    """lo ≤ value ≤ hi, r of the value, and the size of the terms of a sum; of a value that does not vary, lo is hi."""
 
     lo: Value
     hi: Value
     rough: Value
+    terms: Value | None = None
+
+    @property
+    def size(self) -> Value:
+        """Of the terms; of a value that is no sum, its own: what rounding and the tolerances of states are relative to."""
+        return self.most if self.terms is None else self.terms
 
     @property
     def fixed(self) -> bool:
@@ -66,7 +72,7 @@ class Range(NamedTuple):
 
 @remembered
 def ranges(fn: Fn, points: Collection[str] = ()) -> Fn:
-    """(x_1⁻, x_1⁺, …) → lo, hi, rough, each of the size of the one output of `fn`; inputs named in `points` do not vary."""
+    """(x_1⁻, x_1⁺, …) → lo, hi, rough, size, each as long as the one output of `fn`; inputs named in `points` do not vary."""
     (out,) = fn.outputs
     inputs, boxes = {}, []
     for port in fn.inputs:
@@ -83,8 +89,8 @@ def ranges(fn: Fn, points: Collection[str] = ()) -> Fn:
         else:
             choice = _choice(item, stream)
             known[item.out] = _chosen(*(known[arg] for arg in choice)) if choice else _range(item, boxes, known)
-    parts = zip(("lo", "hi", "rough"), zip(*found, strict=True), strict=True)
-    return make_fn("ranges", inputs, {name: (ca.vertcat(*values), (out.size,)) for name, values in parts})
+    values = {name: ca.vertcat(*(getattr(one, name) for one in found)) for name in ("lo", "hi", "rough", "size")}
+    return make_fn("ranges", inputs, {name: (value, (out.size,)) for name, value in values.items()})
 
 
 def _range(item: Instruction, boxes: list[tuple[Value, Value]], known: dict[int, Range]) -> Range:
@@ -158,7 +164,7 @@ def _corners(op: Callable[..., Value], a: Range, b: Range) -> tuple[Value, Value
 
 
 def _product(a: Range, b: Range) -> Range:
-    return Range(*_corners(lambda x, y: x * y, a, b), _worst(a, b))
+    return Range(*_corners(lambda x, y: x * y, a, b), _worst(a, b), a.size * b.size)
 
 
 def _square(a: Range) -> Range:
@@ -342,9 +348,10 @@ _within_one = lambda a: _distant(1 - a.most, a.width)
 _beside_i = lambda a: a.width / ((FACTOR - 1) * ca.fmax(1, a.least))
 
 RULES: dict[str, Callable[..., Range]] = {
-    "add": lambda a, b: Range(a.lo + b.lo, a.hi + b.hi, _worst(a, b)),
-    "sub": lambda a, b: Range(a.lo - b.hi, a.hi - b.lo, _worst(a, b)),
-    "neg": lambda a: Range(-a.hi, -a.lo, a.rough), "twice": lambda a: Range(2 * a.lo, 2 * a.hi, a.rough),
+    "add": lambda a, b: Range(a.lo + b.lo, a.hi + b.hi, _worst(a, b), a.size + b.size),
+    "sub": lambda a, b: Range(a.lo - b.hi, a.hi - b.lo, _worst(a, b), a.size + b.size),
+    "neg": lambda a: Range(-a.hi, -a.lo, a.rough, a.size),
+    "twice": lambda a: Range(2 * a.lo, 2 * a.hi, a.rough, 2 * a.size),
     "mul": _product, "sq": _square, "div": _quotient, "inv": _inverse, "pow": _power, "constpow": _power,
     "sqrt": _rising("sqrt", _above(0), 0), "log": _rising("log", _above(0), 0), "log1p": _rising("log1p", _above(-1), -1),
     "exp": _rising("exp", _over(SPAN)), "expm1": _rising("expm1", _over(SPAN)), "sinh": _rising("sinh", _over(SPAN)),
