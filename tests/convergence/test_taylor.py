@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from sympy import Rational, cos, sqrt
@@ -18,7 +16,7 @@ from appell.simulate.ends import ends
 from appell.simulate.loop.in_c import CDEF, Call, CLoop
 from appell.simulate.loop.in_python import PyLoop
 from appell.simulate.loop.prepare import _python_project, _python_rhs, evaluator
-from appell.simulate.loop.program import loop_module, series
+from appell.simulate.loop.program import loop_module
 from appell.simulate.loop.task import Task
 from appell.simulate.methods.taylor import Taylor
 
@@ -45,8 +43,7 @@ def loop_of(system, order=16, backend="c"):
         library = build(loop_module(flow, method), CDEF, optimise="loop")
         return CLoop(library.lib, library.ffi, flow.nz)
     table = backend_named(backend)
-    expand = evaluator(series(flow, method), table)
-    bound = replace(method, expand=lambda t, z, p: expand(t, z, p)["c"])
+    bound = method.bound(flow, lambda fn: evaluator(fn, table))
     return PyLoop(bound, _python_rhs(flow, table), _python_project(flow, table) if flow.projects else None)
 
 

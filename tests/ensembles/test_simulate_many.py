@@ -353,7 +353,7 @@ def test_old_names_and_the_old_order_are_refused_with_the_new_ones():
     starts, parameters = spring(2)
     with pytest.raises(ModelError, match="starts= is now called start="):
         ap.simulate_many(SPRING, starts=starts)  # type: ignore[call-arg]
-    with pytest.raises(ModelError, match=r"the order is \(system, start, until, parameters\)"):
+    with pytest.raises(ModelError, match=r"the order is ap.simulate_many\(system, start, until, parameters\)"):
         ap.simulate_many(SPRING, starts, parameters, 1.0)  # type: ignore[arg-type]
 
 

@@ -17,7 +17,7 @@ import pytest
 import appell as ap
 from appell.errors import Status
 from appell.graph.stiff import make_stiff
-from appell.simulate.loop.prepare import methods
+from appell.simulate.methods.method_table import methods
 
 pytestmark = pytest.mark.compiler
 THREADS = 4

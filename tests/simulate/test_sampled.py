@@ -12,7 +12,7 @@ from sympy import cos, sin
 import appell as ap
 from appell.errors import ModelError, SimulationError, Status
 from appell.motion.storage import LoadedMotion
-from appell.simulate.loop.prepare import methods
+from appell.simulate.methods.method_table import methods
 from appell.simulate.methods.stiff import STIFF
 
 matplotlib.use("Agg")

@@ -14,7 +14,7 @@ from appell.backends import AppellWarning
 from appell.errors import FormNotApplicable, ModelError, Status
 from appell.jets import coordinates, parameters, t
 from appell.model import Constraint, System
-from appell.simulate.loop.prepare import methods
+from appell.simulate.methods.method_table import methods
 from appell.simulate.run import compile
 from appell.simulate.simulate import simulate
 

@@ -14,7 +14,7 @@ from appell.contact.numbers import FLOOR
 from appell.ensembles.inputs import Inputs
 from appell.ensembles.kept import Kept
 from appell.ensembles.kinds import ACCUMULATORS, ReductionPart, finished, parts_of
-from appell.ensembles.methods import fixed_methods, tableau_named
+from appell.ensembles.methods import fixed_methods, lane_method
 from appell.ensembles.order import Order
 from appell.ensembles.program import CDEF, CLOSE, HANDED, Stops, Watch, guarded_flow, many_source
 from appell.ensembles.result import Results
@@ -29,7 +29,7 @@ from appell.normal_form.flow import Flow, State, flow, inputs_of
 from appell.normal_form.next_break import next_break
 from appell.remember import kept_in
 from appell.simulate.loop.branching import TimeBranches, branches_of
-from appell.simulate.loop.program import taylor_for
+from appell.simulate.methods.taylor import SERIES
 from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
@@ -57,7 +57,7 @@ def why_not(run: Run, order: Order) -> str | None:
         return "forces jump with positions"
     if jump := dry_friction(run.system.forces):
         return f"forces jump: {jump}"
-    if order.method not in fixed_methods() and (order.method != "taylor" or order.gpu or run.form.rows):
+    if order.method not in fixed_methods() and (order.method not in SERIES or order.gpu or run.form.rows):
         return f"method={order.method!r} has no lanes"
     if run.system.unilateral and (reason := no_walls(run)):
         return reason
@@ -271,7 +271,7 @@ def _library(run: Run, motion: Flow, order: Order, watch: Watch | None, breaks: 
     if key not in known:
         groups = 2 if motion.nz <= GROUP_UP_TO else 1
         lanes = lanes_here(order.scalar)
-        method = taylor_for(motion) if order.method == "taylor" else tableau_named(order.method)
+        method = lane_method(order.method).fitted(motion)
         walls = wall_functions(run, motion)
         source = many_source(motion, method, watch, walls, breaks, lanes=lanes, groups=groups, scalar=order.scalar)
         program = backend_named(run.backend).program

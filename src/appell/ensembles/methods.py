@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from appell.simulate.methods.method_table import stepping_method
 from appell.simulate.methods.tableaux import TABLEAUX, Tableau
+from appell.simulate.methods.taylor import Taylor
 
 rk4 = Tableau(
     name="rk4",
@@ -31,9 +33,14 @@ def tableau_named(name: str) -> Tableau:
     return rk4 if name == "rk4" else TABLEAUX[name]
 
 
+def lane_method(name: str) -> Tableau | Taylor:
+    """The record of a method that runs in lanes."""
+    return rk4 if name == "rk4" else stepping_method(name)
+
+
 def fixed_methods() -> tuple[str, ...]:
     """Those that run with `step=`."""
     return ("rk4", *TABLEAUX)
 
 
-__all__ = ["fixed_methods", "rk4", "tableau_named"]
+__all__ = ["fixed_methods", "lane_method", "rk4", "tableau_named"]

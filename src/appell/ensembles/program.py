@@ -45,7 +45,6 @@ from appell.normal_form.flow import Flow, GuardedRows
 from appell.remember import remembered
 from appell.roots.text import GuardShape, finder_text, interval_text
 from appell.simulate.loop.header import header
-from appell.simulate.loop.program import series
 from appell.simulate.methods.runge_kutta import sketch_of
 from appell.simulate.methods.tableaux import Array, Tableau
 from appell.simulate.methods.taylor import Taylor
@@ -178,8 +177,7 @@ def many_source(
     fns = [rhs, *corrections, *(watch.functions if watch else [])]
     fns += [walls.guards, walls.blows, walls.hold, walls.settle, walls.bounds] if walls else []
     fns += [breaks.next] if breaks else []
-    order = tableau.order if isinstance(tableau, Taylor) else 0
-    fns += [series(flow, tableau)] if isinstance(tableau, Taylor) else []
+    fns += tableau.functions(flow)
     texts = [language.emit(fn, precision) for fn in fns]
     pivots = rhs.outputs[2].size if len(rhs.outputs) > 2 else 0
     sizes = {
@@ -190,7 +188,7 @@ def many_source(
         "REDUCTIONS": watch.count if watch else 0, "FACES": walls.guards.outputs[0].size if walls else 0,
         "BREAKS": int(breaks is not None), "BRANCH": breaks.place if breaks and breaks.place is not None else -1,
         "NQ": walls.bounds.inputs[2].size if walls else 0,
-        "WORK": int(flow.has_work), "ORDER": order, "ACCUMULATING": ACCUMULATING, "LANDINGS": LANDINGS,
+        "WORK": int(flow.has_work), "ORDER": tableau.series_order, "ACCUMULATING": ACCUMULATING, "LANDINGS": LANDINGS,
     }  # fmt: skip
     method = _series_text(tableau) if isinstance(tableau, Taylor) else _tableau_text(tableau, precision)
     values = {

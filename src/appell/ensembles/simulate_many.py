@@ -37,7 +37,8 @@ from appell.model.values import finite, reals
 from appell.reading import refuse_large, shown
 from appell.simulate.arguments import count as whole_count
 from appell.simulate.arguments import in_order, one_of
-from appell.simulate.loop.prepare import CORNERS, methods
+from appell.simulate.loop.prepare import CORNERS
+from appell.simulate.methods.method_table import methods
 from appell.simulate.progress import Reporter, reporter
 from appell.simulate.run import Run, unjudged
 from appell.spelling import checked_keywords

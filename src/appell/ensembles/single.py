@@ -12,6 +12,7 @@ from appell.ensembles.course import Course
 from appell.ensembles.followed import passes
 from appell.ensembles.inputs import Inputs
 from appell.ensembles.kinds import ACCUMULATORS, finished, parts_of
+from appell.ensembles.methods import lane_method
 from appell.ensembles.order import Order
 from appell.ensembles.reduce import Reduction
 from appell.errors import STATUS_TEXT, AppellError, Status
@@ -20,7 +21,6 @@ from appell.normal_form.flow import Flow
 from appell.simulate.loop.broken import BreakLoop
 from appell.simulate.loop.guarded import RankedLoop
 from appell.simulate.loop.prepare import prepare
-from appell.simulate.loop.program import taylor_for
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Trace
 from appell.simulate.methods.stiff import STIFF
@@ -124,7 +124,7 @@ def _course(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, halt: Re
     """The steps with states inside them: the run is made a second time with these as requested times, which changes no step."""
     t, z = trace.t_steps, trace.z_steps
     long = np.flatnonzero(np.diff(t) != 0)
-    count = taylor_for(flow).order + 2 if order.method == "taylor" else STATES
+    count = n + 2 if (n := lane_method(order.method).fitted(flow).series_order) else STATES
     nodes = t[long, None] + np.diff(t)[long, None] * Course.nodes(count)
     again = replace(task, times=nodes[:, 1:-1].ravel(), keep_steps=False, t_end=float(t[-1]))
     inner = driven(loop, again, halt, "").z_times

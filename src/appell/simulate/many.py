@@ -21,8 +21,8 @@ from appell.normal_form.flow import Flow, flow
 from appell.remember import kept_in
 from appell.simulate.loop.in_c import Call, CLoop
 from appell.simulate.loop.prepare import flight_loop, plain_loop, prepare
-from appell.simulate.loop.program import series, taylor_for
 from appell.simulate.loop.task import Loop, Task
+from appell.simulate.methods.taylor import SERIES
 from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
@@ -57,7 +57,7 @@ def fitting_method(run: Run, periods: int) -> str:
 
 def _has_series(motion: Flow) -> bool:
     try:
-        series(motion, taylor_for(motion))
+        SERIES["taylor"].fitted(motion).functions(motion)
     except FormNotApplicable:
         return False
     return True

@@ -43,9 +43,10 @@ from appell.simulate.control.sampled import SampledLoop
 from appell.simulate.doubts import doubts_of
 from appell.simulate.loop.broken import BreakLoop
 from appell.simulate.loop.guarded import RankedLoop
-from appell.simulate.loop.prepare import CORNERS, Prepared, methods, prepare
+from appell.simulate.loop.prepare import CORNERS, Prepared, prepare
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Trace
+from appell.simulate.methods.method_table import methods
 from appell.simulate.methods.stiff import STIFF
 from appell.simulate.progress import Reporter, reporter
 from appell.simulate.ranks import ranks_along

@@ -30,9 +30,8 @@ from appell.simulate.loop.in_python import SECONDS_PER_YIELD
 from appell.simulate.loop.rank import CLOSE, INSIDE, LOST, PATIENCE, RISEN, SAME
 from appell.simulate.loop.task import Task
 from appell.simulate.loop.trace import Statistics, Trace
-from appell.simulate.methods.runge_kutta import pair_text
 from appell.simulate.methods.tableaux import Array, Tableau
-from appell.simulate.methods.taylor import Taylor, series_text
+from appell.simulate.methods.taylor import Taylor
 
 CDEF = """
 typedef struct {
@@ -120,7 +119,7 @@ def loop_source(
 ) -> str:
     """The C text of the loop: CDEF's struct and `appell_advance`, to follow the text of rhs (and project, expansion)."""
     values = {
-        **(series_text(method) if isinstance(method, Taylor) else pair_text(method, nz)),
+        **method.loop_text(nz),
         "name": method.name,
         "lanes": 2 if nz <= 2 else 4,
         "exponent": repr(1 / (method.error_order + 1)),

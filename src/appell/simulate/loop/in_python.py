@@ -25,9 +25,8 @@ from appell.simulate.loop.header import MOVED, STRETCH, TINY
 from appell.simulate.loop.rank import Guard
 from appell.simulate.loop.task import Task, TrialFailed
 from appell.simulate.loop.trace import Statistics, Trace
-from appell.simulate.methods.runge_kutta import PairSteps
 from appell.simulate.methods.tableaux import Array, Tableau
-from appell.simulate.methods.taylor import SeriesSteps, Taylor
+from appell.simulate.methods.taylor import Taylor
 
 SECONDS_PER_YIELD = 0.05  # between two answers of a running loop: progress moves, Ctrl-C is heard
 
@@ -86,7 +85,7 @@ class _Steps:
         self.slope = np.zeros_like(trace.z)
         self.guard: Guard | None = None
         method = loop.method
-        self.method: Any = SeriesSteps(method, self) if isinstance(method, Taylor) else PairSteps(method, self)
+        self.method: Any = method.steps(self)
 
     @property
     def t(self) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,8 +26,9 @@ from appell.simulate.loop.crossed import SideLoop, sides_of
 from appell.simulate.loop.header import NEWTON, QUADRATIC, ROUNDING, UNNOTICED
 from appell.simulate.loop.in_c import CDEF, CLoop
 from appell.simulate.loop.in_python import PyLoop
-from appell.simulate.loop.program import loop_module, series, taylor_for
+from appell.simulate.loop.program import loop_module
 from appell.simulate.loop.task import Loop, TrialFailed
+from appell.simulate.methods.method_table import stepping_method
 from appell.simulate.methods.stiff import STIFF, stiff_loop
 from appell.simulate.methods.tableaux import TABLEAUX, Tableau
 from appell.simulate.methods.taylor import Taylor
@@ -37,11 +37,6 @@ from appell.simulate.run import Run
 Array = NDArray[np.float64]
 
 CORNERS = ("raise", "first", "last", "together")
-
-
-def methods() -> tuple[str, ...]:
-    """Names of all methods, those that were registered too."""
-    return ("auto", *TABLEAUX, "taylor", *STIFF)
 
 
 class Prepared(NamedTuple):
@@ -81,7 +76,8 @@ def _with_modes(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner:
         raise ConstraintError("constraints nonlinear in the accelerations and unilateral ones do not go together")
     _check_restitutions(run)
     motion, flight = flight_loop(run, method)
-    held = flight_loop(run, "dop853")[1] if method == "taylor" else flight  # reactions along a step are no polynomials
+    other = stepping_method(method).in_contact
+    held = flight if other == method else flight_loop(run, other)[1]
     return Prepared(motion, ModeLoop(run, flight, held, corner, bends_with_speed(run.form)))
 
 
@@ -147,26 +143,13 @@ def plain_loop(run: Run, flow: Flow, method: str) -> Loop:
         return stiff_loop(flow, method, project, _unknowns(run, flow), run.policies.redundant)
     if backend.program is not None:
         return _compiled(backend, flow, (method,), lambda: loop_module(flow, _method(method, flow)), 0)
-    known = _python_series(flow, backend) if method == "taylor" else TABLEAUX[method]
+    known = _method(method, flow).bound(flow, lambda fn: evaluator(fn, backend))
     project = _python_project(flow, backend) if flow.projects else None
     return PyLoop(known, _python_rhs(flow, backend), project, flow.guarded)
 
 
 def _method(name: str, flow: Flow) -> Tableau | Taylor:
-    return taylor_for(flow) if name == "taylor" else TABLEAUX[name]
-
-
-def _python_series(flow: Flow, backend: Backend) -> Taylor:
-    method = taylor_for(flow)
-    evaluate = evaluator(series(flow, method), backend)
-
-    def expand(t: float, z: Array, p: Array) -> Array:
-        out = evaluate(t, z, p)
-        if not out["margin"] > 0:
-            raise TrialFailed(status_of(float(out["margin"])))
-        return out["c"]
-
-    return replace(method, expand=expand)
+    return stepping_method(name).fitted(flow)
 
 
 def _compiled(

@@ -10,18 +10,12 @@ from __future__ import annotations
 from appell.backends.text.c_source import PRELUDE, emit, emit_function
 from appell.contact.functions import ContactFunctions
 from appell.contact.text import contact_text
-from appell.errors import FormNotApplicable
-from appell.graph import Fn
-from appell.graph.taylor import expansion, operations
 from appell.normal_form.flow import Flow
 from appell.normal_form.saddle import SADDLE_C
 from appell.simulate.loop.header import header
 from appell.simulate.loop.in_c import loop_source
 from appell.simulate.methods.tableaux import Tableau
-from appell.simulate.methods.taylor import LINEAR_ORDER, Taylor
-
-LARGEST_SERIES = 30_000
-"""Operations of the expansion beyond which Taylor's method is refused: a heavy top has 21,000, compiled in seconds."""
+from appell.simulate.methods.taylor import Taylor
 
 
 def loop_module(flow: Flow, method: Tableau | Taylor, contact: ContactFunctions | None = None) -> str:
@@ -34,38 +28,11 @@ def loop_module(flow: Flow, method: Tableau | Taylor, contact: ContactFunctions 
         parts.append(_project(flow))
     if contact is not None:
         parts.append(contact_text(contact.faces, contact.metric, emit, method.degree))
-    if isinstance(method, Taylor):
-        parts.append(emit(series(flow, method)))
+    parts += [emit(fn) for fn in method.functions(flow)]
     if flow.guarded is not None:
         parts.append(emit(flow.guarded.rows))
     parts.append(loop_source(method, flow.nz, flow.projects, contact.faces.count if contact else 0, flow.guarded))
     return "\n".join(parts)
-
-
-def taylor_for(flow: Flow) -> Taylor:
-    """Taylor's method at the order that suits a flow."""
-    rhs, method, linear = _straight(flow), Taylor(), Taylor(order=LINEAR_ORDER)
-    cost, more = (operations(rhs, each.order) for each in (method, linear))
-    if cost > LARGEST_SERIES:
-        raise FormNotApplicable(
-            f"the series of this system takes {cost:,.0f} operations a step, minutes to compile and more than a step of order 8"
-            " saves; use method='dop853'"
-        )
-    return linear if more <= 1.3 * cost else method  # p operations, not p²
-
-
-def series(flow: Flow, method: Taylor) -> Fn:
-    """(t, z, p) → c, margin: the coefficients of Taylor's method."""
-    return expansion(_straight(flow), method.order)
-
-
-def _straight(flow: Flow) -> Fn:
-    if not isinstance(flow.rhs, Fn):
-        raise FormNotApplicable(
-            "method='taylor' needs accelerations written out (at most 16 velocities and constraints, none of them redundant or"
-            " nonlinear in the accelerations); use method='dop853'"
-        )
-    return flow.rhs
 
 
 STATUS_C = """

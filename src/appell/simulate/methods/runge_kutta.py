@@ -7,13 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from appell.errors import AppellError
 from appell.simulate.loop.header import TINY
-from appell.simulate.methods.tableaux import Array, Tableau
+
+if TYPE_CHECKING:
+    from appell.simulate.methods.tableaux import Tableau
+
+Array = NDArray[np.float64]
 
 FRESH_APART = 12  # states up to here add the newest slope one by one, see _update (measured at 4, 10 and 20)
 

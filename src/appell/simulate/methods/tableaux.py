@@ -23,14 +23,18 @@ II.4 (step size), II.5 (the methods), II.6 (dense output).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import DOP853, RK45
 
 from appell.errors import ModelError
+from appell.graph import Fn
+from appell.simulate.methods.runge_kutta import PairSteps, pair_text
 
 Array = NDArray[np.float64]
 
@@ -81,6 +85,36 @@ class Tableau:
     def end_slope_in_error(self) -> bool:
         """Whether the error estimate needs k_{s+1}: then it is computed before the step is judged."""
         return bool(np.any(self.E[:, -1] != 0))
+
+    # -- what a time loop asks of a method (`Taylor` answers the same) --------------------------------------------------
+
+    series_order = 0
+    """Coefficients of a series that the loop keeps: none."""
+
+    @property
+    def in_contact(self) -> str:
+        """The method that takes the steps while a contact holds: itself."""
+        return self.name
+
+    def fitted(self, flow: Any) -> Tableau:
+        """The coefficients for a flow: those of the table."""
+        return self
+
+    def functions(self, flow: Any) -> tuple[Fn, ...]:
+        """What the text of a loop calls beside the right-hand side."""
+        return ()
+
+    def bound(self, flow: Any, evaluator: Callable[[Fn], Any]) -> Tableau:
+        """The method for the loop in Python."""
+        return self
+
+    def loop_text(self, nz: int) -> dict[str, Any]:
+        """What stands for the names in the loop in C."""
+        return pair_text(self, nz)
+
+    def steps(self, run: Any) -> PairSteps:
+        """The steps of the loop in Python."""
+        return PairSteps(self, run)
 
 
 def _as_rows(*rows: Array) -> Array:
@@ -139,18 +173,7 @@ its coefficients only those of θ⁴ are needed here, since both ends and both s
 """
 
 TABLEAUX = {tableau.name: tableau for tableau in (dop853, dopri5)}
-"""Embedded pairs by name: a row is a method of `simulate`. Others are registered below."""
-
-
-def register(tableau: Tableau) -> Tableau:
-    """A pair becomes a method of `simulate`, on every back end, under its name; returns it."""
-    if tableau.name in RESERVED or TABLEAUX.get(tableau.name, tableau) is not tableau:
-        raise ModelError(f"there is a method '{tableau.name}' already; give yours another name")
-    TABLEAUX[tableau.name] = tableau
-    return tableau
-
-
-RESERVED = ("auto", "taylor", "cvodes", "idas")
+"""Embedded pairs by name: a row is a method of `simulate`. Others are registered (`method_table`)."""
 
 
 def embedded_pair(
@@ -244,11 +267,9 @@ _PRINCE = _triangle(
     " 465885868/322736535 53011238/667516719 2/45 0 0",
 )
 
-dopri8 = register(
-    embedded_pair(
-        "dopri8", _PRINCE[:13, :13], _PRINCE[13, :13], _PRINCE[14, :13], _PRINCE[:13].sum(axis=1), order=8, error_order=7,
-        safety=0.65,
-    )
+dopri8 = embedded_pair(
+    "dopri8", _PRINCE[:13, :13], _PRINCE[13, :13], _PRINCE[14, :13], _PRINCE[:13].sum(axis=1), order=8, error_order=7,
+    safety=0.65,
 )  # fmt: skip
 """Order 8(7) in 13 stages, by P. J. Prince and J. R. Dormand (J. Comp. Appl. Math. 7 (1981) 67–75), RK8(7)13M.
 
@@ -256,3 +277,5 @@ Evaluations at the same largest error, against those of `dop853`: 64 double pend
 1e-11, five links 14 % at 1e-8, Kepler's problem 16 %; Hénon and Heiles's as many, a heavy top 5 % more. It has no dense output
 of its own: the one made here takes ten stages, so that `dop853` is the better one where states inside steps are wanted.
 """
+
+TABLEAUX[dopri8.name] = dopri8

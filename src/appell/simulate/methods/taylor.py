@@ -18,17 +18,24 @@ Experimental Mathematics 14 (2005) 99–117; the error by the defect: W. H. Enri
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from appell.errors import Status
+from appell.errors import FormNotApplicable, Status
+from appell.graph import Fn
+from appell.graph.taylor import expansion, operations
+from appell.normal_form.flow import Flow
+from appell.normal_form.solved import status_of
 from appell.simulate.loop.header import TINY
 from appell.simulate.loop.task import TrialFailed
 from appell.simulate.methods.tableaux import Array
 
 LINEAR_ORDER = 20
+
+LARGEST_SERIES = 30_000
+"""Operations of the expansion beyond which Taylor's method is refused: a heavy top has 21,000, compiled in seconds."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +43,11 @@ class Taylor:
     """The method of order p; `expand` (t, z, p) → c (order, nz) is what the loop in Python calls.
 
     With 16 the steps of nonlinear systems cost least at tolerances from 1e-6 to 1e-13; where f is linear, and a step costs p
-    products instead of p², 20 is better (10,000 starts of a driven oscillator with a wall: 15 %).
+    products instead of p², `linear_order` is better (10,000 starts of a driven oscillator with a wall: 15 %).
     """
 
     order: int = 16
+    linear_order: int | None = LINEAR_ORDER
     expand: Callable[[float, Array, Array], Array] | None = None
     name: str = "taylor"
     stages: int = 1
@@ -55,6 +63,64 @@ class Taylor:
     def degree(self) -> int:
         """Of the polynomial z(θ) inside a step."""
         return self.order
+
+    @property
+    def series_order(self) -> int:
+        """Coefficients of the series that the loop keeps."""
+        return self.order
+
+    @property
+    def in_contact(self) -> str:
+        """The method that takes the steps while a contact holds: reactions along a step are no polynomials."""
+        return "dop853"
+
+    def fitted(self, flow: Flow) -> Taylor:
+        """The method at the order that suits a flow."""
+        rhs, linear = self._straight(flow), replace(self, order=self.linear_order or self.order)
+        cost, more = (operations(rhs, each.order) for each in (self, linear))
+        if cost > LARGEST_SERIES:
+            raise FormNotApplicable(
+                f"the series of this system takes {cost:,.0f} operations a step, minutes to compile and more than a step of"
+                " order 8 saves; use method='dop853'"
+            )
+        return linear if more <= 1.3 * cost else self  # p operations, not p²
+
+    def functions(self, flow: Flow) -> tuple[Fn, ...]:
+        """(t, z, p) → c, margin: the coefficients of the series."""
+        return (expansion(self._straight(flow), self.order),)
+
+    def bound(self, flow: Flow, evaluator: Callable[[Fn], Any]) -> Taylor:
+        """The method for the loop in Python, with its series."""
+        (series,) = self.functions(flow)
+        evaluate = evaluator(series)
+
+        def expand(t: float, z: Array, p: Array) -> Array:
+            out = evaluate(t, z, p)
+            if not out["margin"] > 0:
+                raise TrialFailed(status_of(float(out["margin"])))
+            return out["c"]
+
+        return replace(self, expand=expand)
+
+    def loop_text(self, nz: int) -> dict[str, Any]:
+        """What stands for the names in the loop in C."""
+        return series_text(self)
+
+    def steps(self, run: Any) -> SeriesSteps:
+        """The steps of the loop in Python."""
+        return SeriesSteps(self, run)
+
+    def _straight(self, flow: Flow) -> Fn:
+        if not isinstance(flow.rhs, Fn):
+            raise FormNotApplicable(
+                f"method={self.name!r} needs accelerations written out (at most 16 velocities and constraints, none of them"
+                " redundant or nonlinear in the accelerations); use method='dop853'"
+            )
+        return flow.rhs
+
+
+SERIES = {method.name: method for method in (Taylor(),)}
+"""Methods by series by name. Others are registered (`method_table`): `Taylor(order=8, linear_order=None, name="taylor-8")`."""
 
 
 def series_text(method: Taylor) -> dict[str, Any]:
