@@ -12,7 +12,6 @@ from appell.ensembles.course import Course
 from appell.ensembles.followed import passes
 from appell.ensembles.inputs import Inputs
 from appell.ensembles.kinds import ACCUMULATORS, finished, parts_of
-from appell.ensembles.methods import lane_method
 from appell.ensembles.order import Order
 from appell.ensembles.reduce import Reduction
 from appell.errors import STATUS_TEXT, AppellError, Status
@@ -24,6 +23,7 @@ from appell.simulate.loop.prepare import prepare
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Trace
 from appell.simulate.methods.stiff import STIFF
+from appell.simulate.methods.taylor import SERIES
 from appell.simulate.progress import Reporter
 from appell.simulate.run import Run
 from appell.simulate.simulate import driven
@@ -124,7 +124,7 @@ def _course(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, halt: Re
     """The steps with states inside them: the run is made a second time with these as requested times, which changes no step."""
     t, z = trace.t_steps, trace.z_steps
     long = np.flatnonzero(np.diff(t) != 0)
-    count = n + 2 if (n := lane_method(order.method).fitted(flow).series_order) else STATES
+    count = SERIES[order.method].fitted(flow).order + 2 if order.method in SERIES else STATES
     nodes = t[long, None] + np.diff(t)[long, None] * Course.nodes(count)
     again = replace(task, times=nodes[:, 1:-1].ravel(), keep_steps=False, t_end=float(t[-1]))
     inner = driven(loop, again, halt, "").z_times
