@@ -155,3 +155,17 @@ def pairs_of_discs_collide(seed: int) -> None:
         motion = ap.simulate(system, {key: float(v[k]) for key, v in start.items()}, until[k], {r: float(radius[k])}, **options)
         impacts = [event.time for event in motion.impacts if event.kind == "impact"]
         assert len(impacts) == 1 and abs(impacts[0] - first[k]) <= 1e-9 * until[k]
+
+
+@family(count=12, sample=(0,))
+def sections_of_small_sets_are_crossed(seed: int) -> None:
+    """A straight flight through a circle of a millionth of its length crosses it twice, on any of its ways to be written."""
+    rng = np.random.default_rng(seed)
+    D = float(rng.uniform(2, 9))
+    size = D * 10 ** float(rng.uniform(-5 if seed % 2 else -7, -3))  # a square below 1e-12 of the largest counts as zero
+    offset = float(rng.uniform(-0.9, 0.9)) * size
+    gap = ROUND[("root", "square")[seed % 2]].subs({X: D, Y: offset, r: size})
+    system = ap.System([x, y], (x.d**2 + y.d**2) / 2, name="free")
+    found = ap.poincare(system, gap, {x: 0.0, y: 0.0, x.d: 1.0, y.d: 0.0}, 12.0, count=5, direction=0)
+    half = np.sqrt(size**2 - offset**2)
+    assert len(found) == 2 and np.abs(found.t - [D - half, D + half]).max() <= 1e-3 * size + 1e-13 * D

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +65,16 @@ class Dense:
             share = share / share.sum(axis=1, keepdims=True)
         share = np.where(on.any(axis=1, keepdims=True), on, share)
         return np.einsum("tj,tjz->tz", share, self.z[k])
+
+    def powers(self) -> Array | None:
+        """The steps in powers of the share of each that has passed, (degree + 1, nz, steps); None where polynomials of a high
+        degree have no digits in powers."""
+        count = len(self.weights)
+        if count > POINTS[0]:
+            return None
+        share = (1 - np.cos((2 * np.arange(count) + 1) * np.pi / (2 * count))) / 2
+        found: Any = np.linalg.solve(np.vander(share, increasing=True), self.z.transpose(1, 2, 0).reshape(count, -1))
+        return found.reshape(count, self.z.shape[2], self.z.shape[0])
 
     def __call__(self, times: Array) -> Motion:
         """The motion at times within the run, in any order."""

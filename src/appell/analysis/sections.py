@@ -3,8 +3,9 @@
     s(t, q, v) = 0,  crossed upwards (direction 1), downwards (−1) or either way (0)
 
 A section is any expression of t, coordinates, velocities and parameters, or a unilateral constraint: its impacts, with the
-state after the blow. All changes of sign are found however fast the section turns (`motion.crossings`), to rounding. A
-section that jumps, as a phase modulo a turn does, is crossed where it is continuous only.
+state after the blow. All changes of sign are found, to rounding: they are isolated by a bound along the steps (`roots.isolate`)
+where the section is a function of the state, and followed by its values however fast it turns (`motion.crossings`). Values
+below 1e-12 of the largest count as zero. A section that jumps, as a phase modulo a turn does, is crossed where it is continuous only.
 """
 
 from __future__ import annotations
@@ -19,13 +20,16 @@ from numpy.typing import NDArray
 from appell.analysis.dense import Dense
 from appell.analysis.result import Result, simulated, state_column, state_variables, whole
 from appell.errors import ModelError, Status
-from appell.jets import expression
+from appell.graph.algebra import column
+from appell.jets import expression, t
 from appell.model import Between, System, Unilateral
 from appell.model.friction import refuse_friction
 from appell.model.values import finite
 from appell.motion.crossings import crossings
 from appell.motion.motion import Motion
 from appell.reading import table_of
+from appell.roots.guard import guard_function
+from appell.roots.isolate import isolating
 from appell.simulate.progress import reporter
 from appell.simulate.run import Run, compile
 from appell.tree import Tree
@@ -193,7 +197,7 @@ class _Collector:
         dense = Dense(motion, again)
         value = lambda times: self._value(dense(way * times))
         times = np.unique(way * motion.t)
-        at = crossings(value, times)
+        at = crossings(value, np.union1d(times, self._isolating(dense)))
         if not len(at):
             return []
         beside = np.concatenate([[times[0]], (at[:-1] + at[1:]) / 2, [times[-1]]])  # its sign is its own between two changes
@@ -206,6 +210,21 @@ class _Collector:
             return []
         state = again(way * at[wanted])
         return [(float(t), q, v) for t, q, v in zip(state.t, state.q, state.v, strict=True)]
+
+    def _isolating(self, dense: Dense) -> Array:
+        """Times between which the section changes its sign once at most, by a bound; none where it is no function of the state,
+        or the steps are polynomials of a high degree: then it is followed by its values alone."""
+        run, powers = self.run, dense.powers()
+        form, p = run.form, np.asarray(run.p, float)
+        known = {t, *run.system.coordinates, *run.system.velocities, *run.parameters}
+        if powers is None or self.expression is None or form.inputs["p"].numel() != len(p):
+            return np.zeros(0)
+        if not self.expression.free_symbols <= known:
+            return np.zeros(0)
+        z = column(form.inputs["q"], form.inputs["v"])
+        guard = guard_function("section", form.lower(self.expression), form.inputs["t"], z, form.inputs["p"])
+        low, width = dense.breaks[:-1], np.diff(dense.breaks)
+        return np.unique(dense.way * isolating(guard, powers, dense.way * low, dense.way * width, p))
 
     def _value(self, motion: Motion) -> Array:
         value = np.asarray(motion[self.expression], float)

@@ -218,7 +218,8 @@ class _Flight:
             return {}
         degree, h, nq = self.loop.method.degree, end - self.t, self.owner.form.nq
         theta = (1 - np.cos(np.pi * np.arange(degree + 1) / degree)) / 2
-        step = Polynomial.through(theta, self._between(self.t + h * theta, end)[:, :nq], self.t, h)
+        times = np.append(np.minimum(self.t + h * theta[:-1], end), end)  # rounding goes beyond no end
+        step = Polynomial.through(theta, self._between(times, end)[:, :nq], self.t, h)
         gaps, found = gap_functions(self.owner.form), {}
         looks = LOOKS if self.task.fixed_step is None else sys.maxsize
         for i in self.free:

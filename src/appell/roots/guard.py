@@ -50,9 +50,11 @@ class Polynomial(NamedTuple):
         return total
 
     def over(self, a: Array, b: Array) -> tuple[Interval, Interval]:
-        """Intervals of the numbers and of their rates in θ over [a, b], (n, k) each: powers about the middles."""
+        """Intervals of the numbers and of their rates in θ over [a, b], (n, k) each: powers about the middles.
+
+        With c (degree + 1, n, k) each interval belongs to a polynomial of its own."""
         m, w, degree = 0.5 * (a + b), 0.5 * (b - a), len(self.c) - 1
-        d = np.repeat(self.c[:, :, None], len(m), axis=2)
+        d = np.repeat(self.c[:, :, None], len(m), axis=2) if self.c.ndim == 2 else self.c.copy()
         for j in range(degree):
             for k in range(degree - 1, j - 1, -1):
                 d[k] += m * d[k + 1]
