@@ -5,7 +5,8 @@
 A section is any expression of t, coordinates, velocities and parameters, or a unilateral constraint: its impacts, with the
 state after the blow. All changes of sign are found, to rounding: they are isolated by a bound along the steps (`roots.isolate`)
 where the section is a function of the state, and followed by its values however fast it turns (`motion.crossings`). Values
-below 1e-12 of the largest count as zero. A section that jumps, as a phase modulo a turn does, is crossed where it is continuous only.
+below 1e-12 of the largest count as zero. A section that jumps, as a phase modulo a turn does,
+is crossed where it is continuous only.
 """
 
 from __future__ import annotations
