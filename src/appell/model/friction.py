@@ -13,11 +13,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import sympy
 from sympy import Expr, Symbol
 
 from appell.errors import ConstraintError, FormNotApplicable, ModelError
-from appell.jets import expression, jets_of
+from appell.jets import expression, jets_of, total_derivative
 from appell.letters import latex
 from appell.model.constraint import Constraint, is_linear
 from appell.model.multiplier import Multiplier
@@ -221,7 +222,10 @@ def read_frictions(system: Any, given: tuple[Friction, ...]) -> tuple[tuple[Fric
     for fr in frictions:
         if names.count(fr.name) > 1:
             raise ModelError(f"two constraints are called '{fr.name}'; give them different names")
-    return frictions, tuple(_normal(system, fr) for fr in frictions)
+    normals = tuple(_normal(system, fr) for fr in frictions)
+    for fr, normal in zip(frictions, normals, strict=True):
+        _refuse_slip_along_normal(system, fr, normal)
+    return frictions, normals
 
 
 def _read(system: Any, fr: Friction) -> Friction:
@@ -250,6 +254,43 @@ def _normal(system: Any, fr: Friction) -> tuple[str, int] | None:
         f"normal= of friction '{fr.name}' is '{getattr(fr.normal, 'name', fr.normal)}', which is not a constraint of"
         f" {system.name}; put it into constraints= too. It has: {known}"
     )
+
+
+def _refuse_slip_along_normal(system: Any, fr: Friction, normal: tuple[str, int] | None) -> None:
+    """`ModelError` where a part of the slip is the rate of its normal: nothing slides along what presses.
+
+    Of a constraint any multiple is refused, as it leaves no slip. Of a face only the rate itself, up to its sign: in few
+    coordinates an oblique face has both along one velocity.
+    """
+    if normal is None:
+        return
+    kind, number = normal
+    row = system.constraints[number] if kind == "constraint" else system.unilateral[number]
+    f: Any = row.residual if kind == "constraint" else row.function
+    rate: Any = system.in_velocities(f if kind == "constraint" and row.order == 1 else total_derivative(f))
+    if kind == "constraint" and rate.xreplace(dict.fromkeys(system.velocities, sympy.Integer(0))) != 0:
+        return  # it moves by itself
+    n = [sympy.diff(rate, v) for v in system.velocities]
+    for part in fr.slip:
+        if _parallel([sympy.diff(part, v) for v in system.velocities], n, any_length=kind == "constraint"):
+            raise ModelError(
+                f"the slip of friction '{fr.name}', {part}, is along its own normal '{row.name}': nothing slides in the"
+                " direction in which it presses; give the velocity along the face, at right angles to the normal"
+            )
+
+
+def _parallel(a: list[Any], b: list[Any], *, any_length: bool) -> bool:
+    """Whether two rows are multiples of each other, or equal up to their sign: at a few places, to rounding."""
+    symbols = sorted({s for e in (*a, *b) for s in e.free_symbols}, key=str)
+    value, rng = sympy.lambdify(symbols, [a, b], "numpy"), np.random.default_rng(3)
+    with np.errstate(all="ignore"):
+        for _ in range(4):
+            x, y = np.array(value(*rng.uniform(0.2, 0.9, len(symbols))), dtype=float)
+            size = float(np.linalg.norm(x) * np.linalg.norm(y))
+            parallel = np.isfinite(size) and size > 0 and abs(abs(x @ y) - size) <= 1e-12 * size
+            if not (parallel and (any_length or abs(x @ x - y @ y) <= 1e-12 * size)):
+                return False
+    return True
 
 
 def refuse_friction(system: Any, what: str) -> None:

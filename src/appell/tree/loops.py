@@ -182,10 +182,11 @@ def rolling(
     if isinstance(wheel, RigidBody):
         if floor is not None:
             raise ModelError("floor= is a frame of a tree; the plane under a body is given by up=, height= and belt=")
-        if friction is not None or static is not None:
-            raise ModelError("friction= is for wheels of trees; a body that may slide has ap.Friction on its point_velocity")
         own = "z" if isinstance(axis, str) and axis == "own" else axis
-        return [*roll(wheel, radius, axis=own, on=on, up=up, height=height, sideways=sideways, belt=belt, name=name)]
+        rows = roll(wheel, radius, axis=own, on=on, up=up, height=height, sideways=sideways, belt=belt, name=name)
+        if friction is None and static is None:
+            return [*rows]
+        return _body_that_slides(rows, on, friction, static, name or wheel.name)
     if on is not None or up is not None:
         raise ModelError("on= and up= are for bodies of a System; the plane under a wheel of a tree is that of floor=")
     _refuse_names(wheel)
@@ -201,6 +202,20 @@ def rolling(
         raise ModelError(f"friction= of wheel '{name}' needs its height, which presses it onto the floor; it is None")
     normal = Constraint(height_above, f"{name}: height")
     return [normal, _friction(tuple(ways.values()), normal, friction, static, name)]
+
+
+def _body_that_slides(rows: list[Constraint], on: Any, friction: Any, static: Any, name: str) -> list[Constraint | Friction]:
+    """The height of a body on a plane, and a friction along the other rows of its contact, which the height presses."""
+    if on is not None:
+        raise ModelError(f"friction= of '{name}' is for planes; on a curved surface write ap.Friction along its tangents")
+    if friction is None:
+        raise ModelError(f"static= of '{name}' is the coefficient at rest beside friction=; give both")
+    normal = next((row for row in rows if row.name == f"{name}: height"), None)
+    if normal is None:
+        raise ModelError(
+            f"friction= of '{name}' needs its height, which presses it onto the plane; height= is None, or holds by itself"
+        )
+    return [normal, _friction(tuple(row.residual for row in rows if row is not normal), normal, friction, static, name)]
 
 
 @dataclass(frozen=True)
