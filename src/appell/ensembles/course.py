@@ -99,7 +99,7 @@ class Course:
         theta = start[:, None] + width[:, None] * NODES
         theta[:, -1] = start + width
         g, known = self._inputs(expression, np.repeat(step, n), theta.ravel())
-        fn, given = ranges(lowered(self.run, expression), ("p",)), []
+        fn, given = ranges(lowered(self.run, expression), ("p",), True), []
         for port in lowered(self.run, expression).inputs:
             if port.name == "p":
                 given.append(self.run.p)

@@ -71,8 +71,11 @@ class Range(NamedTuple):
 
 
 @remembered
-def ranges(fn: Fn, points: Collection[str] = ()) -> Fn:
-    """(x_1⁻, x_1⁺, …) → lo, hi, rough, size, each as long as the one output of `fn`; inputs named in `points` do not vary."""
+def ranges(fn: Fn, points: Collection[str] = (), sizes: bool = False) -> Fn:
+    """(x_1⁻, x_1⁺, …) → lo, hi, rough, each as long as the one output of `fn`; inputs named in `points` do not vary.
+
+    sizes: whether the sizes of the terms follow, `size`.
+    """
     (out,) = fn.outputs
     inputs, boxes = {}, []
     for port in fn.inputs:
@@ -89,7 +92,8 @@ def ranges(fn: Fn, points: Collection[str] = ()) -> Fn:
         else:
             choice = _choice(item, stream)
             known[item.out] = _chosen(*(known[arg] for arg in choice)) if choice else _range(item, boxes, known)
-    values = {name: ca.vertcat(*(getattr(one, name) for one in found)) for name in ("lo", "hi", "rough", "size")}
+    names = ("lo", "hi", "rough", *(["size"] if sizes else []))
+    values = {name: ca.vertcat(*(getattr(one, name) for one in found)) for name in names}
     return make_fn("ranges", inputs, {name: (value, (out.size,)) for name, value in values.items()})
 
 
