@@ -31,8 +31,10 @@ def test_a_domain_away_from_zero_is_found(name):
 @pytest.mark.parametrize("centre", [40, -60])
 def test_a_narrow_domain_is_named_by_a_sample(centre):
     row, start = y + sqrt(1 - (x - centre) ** 2), {x: centre, y: -1, x.d: 0.1}
+    unplaced = ap.System([x, y], T, y, constraints=[row])
     with pytest.raises(ap.ModelError, match=r"System\(…, sample=\{x: …"):
-        ap.System([x, y], T, y, constraints=[row])
+        ap.compile(unplaced)
+    assert np.max(ap.simulate(unplaced, start, 0.2).energy_error) < 1e-7  # a start says it, too
     system = ap.System([x, y], T, y, constraints=[row], sample={x: centre} if centre > 0 else {"x": centre})
     again = pickle.loads(pickle.dumps(system))
     assert again.sample == system.sample == system.replace(name="other").sample

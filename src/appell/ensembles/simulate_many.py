@@ -32,6 +32,7 @@ from appell.errors import AppellError, ModelError, Status
 from appell.model import System
 from appell.model.autonomous import is_autonomous, is_timeless, origin_for
 from appell.model.described import system_of
+from appell.model.placed import placed
 from appell.model.prescription import settled
 from appell.model.values import finite, reals
 from appell.reading import refuse_large, shown
@@ -116,7 +117,7 @@ def simulate_many(
     one_of(corner, CORNERS, "corner")
     in_order(start, until, "ap.simulate_many")
     gpu = backend == GPU or (isinstance(system, Run) and system.backend == GPU)
-    run, given = _ready(system, parameters, _beside(backend), fold, span(since, until))
+    run, given = _ready(system, start, parameters, _beside(backend), fold, span(since, until))
     model = run.system
     inputs = read_inputs(model, start, given, product=product)
     run = replace(run, fold=tuple(i for i in run.fold if str(model.parameters[i]) not in inputs.varied_parameters))
@@ -170,7 +171,7 @@ def span(since: Any, until: ArrayLike) -> tuple[float, float]:
 
 
 def _ready(
-    system: System | Tree | Run, parameters: Any, backend: str, fold: bool, times: tuple[float, float]
+    system: System | Tree | Run, start: Any, parameters: Any, backend: str, fold: bool, times: tuple[float, float]
 ) -> tuple[Run, Any]:
     """The model with the parameters of its first run, prescribed functions written in; and the parameters of all runs."""
     if isinstance(system, Run) and system.backend == GPU:
@@ -184,6 +185,7 @@ def _ready(
         return system, system.parameters
     model = system_of(system, "ap.simulate_many", also=" or what ap.compile returns")
     system, parameters = settled(model, parameters, times)
+    system = placed(system, start, parameters)
     first = {key: _first(value) for key, value in parameters.items()} if isinstance(parameters, Mapping) else parameters
     return unjudged(system, first, backend, fold=fold), parameters
 

@@ -27,6 +27,7 @@ from appell.model.friction_modes import in_mode
 from appell.model.jumps import refuse_jumps
 from appell.model.kinematics import read_coordinates, read_velocities
 from appell.model.loads import Force, Torque, momentum_of_mass
+from appell.model.placed import may_have_values
 from appell.model.shown import shown
 from appell.model.springs import Damper, Spring
 from appell.model.unilateral import Between, Face, Unilateral
@@ -63,8 +64,9 @@ class System(Vocabulary):
     speeds: velocities that are not derivatives of coordinates, `ap.speeds`.
     kinematics: coordinate → its rate, affine in the speeds. A coordinate without an entry keeps its own velocity x.d,
         which follows the speeds in the list of velocities.
-    sample: coordinate or velocity → value, a state near which the system is judged, for energies and constraints that have no
-        values near zero: `y + sqrt(1 - (x - 3)**2)` with `sample={x: 3}`. Unnamed values are 0; random states serve without it.
+    sample: coordinate, velocity or parameter → value, a state near which the system is judged, for energies and constraints
+        that have no values near zero: `y + sqrt(1 - (x - 3)**2)` with `sample={x: 3}`. Unnamed states are 0; random states
+        serve without it, and where these have no values the start of a run.
     prescription: prescribed function → its expression in t and parameters, where the others have it written in already;
         values given to `ap.compile` and others as parameters= come here by themselves.
     name: used in reports.
@@ -122,7 +124,6 @@ class System(Vocabulary):
         self.potential: Expr = self.potential_given + sum(map(self._load_potential, self.loads), sympy.Integer(0))
         refuse_jumps(self.kinetic, "the kinetic energy")
         refuse_jumps(self.potential, "the potential", time=False)
-        self.sample = None if sample is None else self._state(sample)
         self._restrict(constraints)
         self.forces = self._forces({} if forces is None else forces)
         self._finish()
@@ -189,11 +190,13 @@ class System(Vocabulary):
         return self._expression(load.potential, f"a {type(load).__name__.lower()}", level=0)
 
     sample: Mapping[Any, float] | None = None
+    unplaced: str = ""
+    """Why it has not been judged yet: its rows have values in a small part of the states, and a start has to say where."""
     prescribed: tuple[Prescribed, ...] = ()
 
     def _state(self, given: Any) -> Mapping[Any, float]:
-        """Values by symbol, of symbols or names of the state."""
-        known = {str(s): s for s in (*self.coordinates, *self.velocities)}
+        """Values by symbol, of symbols or names of the state and of parameters."""
+        known = {str(s): s for s in (*self.coordinates, *self.velocities, *self.parameters)}
         if not isinstance(given, Mapping):
             raise ModelError(f"sample= maps coordinates to values, {{{self.coordinates[0]}: 1.0}}, not {type(given).__name__}")
         unknown = [str(key) for key in given if str(key) not in known]
@@ -251,11 +254,12 @@ class System(Vocabulary):
     def _finish(self) -> None:
         """Collects the parameters, closes the system to changes and judges it."""
         self.parameters: tuple[Parameter, ...] = self._parameters()
+        sample = self._given["sample"]
+        self.sample = None if sample is None else self._state(sample)
+        self.unplaced = ""
         self._frozen = True
-        if self.prescribed:
-            _judge_driven(self)
-        else:
-            _judge(self)
+        said = _judge_driven(self) if self.prescribed else _judge(self)
+        object.__setattr__(self, "unplaced", said)
 
     def _expressions(self) -> list[Expr]:
         """What says the energies and forces."""
@@ -297,18 +301,28 @@ def _rebuilt(given: Mapping[str, Any]) -> System:
     return System(**given)
 
 
-def _judge(system: System) -> None:
-    """Rank, degree and kinematics at random states: the one place where the model asks the normal form."""
-    from appell.normal_form.judge import judge
+def _judge(system: System) -> str:
+    """Rank, degree and kinematics at random states: the one place where the model asks the normal form.
 
-    judge(system)
+    A system without a value at any of them, which may have some where its roots and logarithms are real, is judged with a
+    start; the sentence that asks for one comes back.
+    """
+    from appell.normal_form.judge import NoValues, judge
+
+    try:
+        judge(system)
+    except NoValues as nowhere:
+        if system.sample is not None or not may_have_values(system):
+            raise
+        return str(nowhere)
+    return ""
 
 
-def _judge_driven(system: System) -> None:
+def _judge_driven(system: System) -> str:
     """A system whose functions of time want values is judged with some that are as good as any."""
     from appell.model.prescription import generic
 
-    generic(system)
+    return generic(system).unplaced
 
 
 def _kinds(given: Iterable[Any]) -> tuple[list[Any], tuple[Face, ...], tuple[Friction, ...]]:

@@ -35,6 +35,10 @@ NOTHING = 1e-13
 """An entry of a row below this share of its terms is what rounding leaves of them."""
 
 
+class NoValues(ModelError):
+    """Energies or constraints have no finite value at any random state."""
+
+
 def judge(system: System) -> None:
     """Raise `ModelError` or `ConstraintError` where the system cannot be meant."""
     moves = mechanics(system).massive(MASSLESS)
@@ -45,7 +49,7 @@ def judge(system: System) -> None:
     names = ["A", "A_size", "a0", "W", "A0", "f0", "A1", "f1", *(["r", "r_a"] if form.gauss else []), *([] if moves else ["M"])]
     samples = list(finite_samples(form.select(*names), count=6, quaternions=form.quaternions, around=form.around))
     if not samples:
-        raise ModelError(
+        raise NoValues(
             f"the energies or constraints of {system.name} have no finite value at any random state; is there a division by"
             " zero, or a root or logarithm of a negative number? If they have values elsewhere, say where it is to be judged:"
             f" System(…, sample={{{', '.join(f'{q}: …' for q in system.coordinates[:3])}}})"

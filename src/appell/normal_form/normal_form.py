@@ -259,5 +259,7 @@ def _place(system: System) -> Around:
     """Where the system is to be judged: what its `sample` names, other values as a start has them."""
     if system.sample is None:
         return None
-    return {name: np.array([system.sample.get(s, s.start) for s in symbols], dtype=float)
-            for name, symbols in (("q", system.coordinates), ("v", system.velocities))}  # fmt: skip
+    sample = system.sample
+    place = {name: np.array([sample.get(s, s.start) for s in symbols], dtype=float)
+             for name, symbols in (("q", system.coordinates), ("v", system.velocities))}  # fmt: skip
+    return place | {"p": np.array([sample.get(s, np.nan) for s in system.parameters], dtype=float)}  # NaN: any value

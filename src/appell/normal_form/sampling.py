@@ -36,7 +36,9 @@ def random_inputs(
     values = []
     for port in fn.inputs:
         if port.name == "p":
-            values.append(rng.uniform(0.5, 1.5, port.shape) if parameters is None else parameters)
+            some = rng.uniform(0.5, 1.5, port.shape)
+            known = some if around is None or "p" not in around else np.where(np.isnan(around["p"]), some, around["p"])
+            values.append(known if parameters is None else parameters)
         elif around is not None and port.name in around:
             place = np.asarray(around[port.name], dtype=float)
             values.append(_near(place, rng.uniform(-1, 1, port.shape), rng))

@@ -18,6 +18,7 @@ from appell.model.breaks import BRANCH_TIME
 from appell.model.described import system_of
 from appell.model.friction import refuse_friction
 from appell.model.jumps import dry_friction
+from appell.model.placed import placed, require_placed
 from appell.model.prescription import settled, tables
 from appell.model.sides import unlocated
 from appell.model.values import bound
@@ -294,6 +295,8 @@ def unjudged(system: System, parameters: Mapping[Any, Any] | None, backend: str,
         raise ModelError(f"fold= is True or False, not {shown(fold)}")
     system, parameters = settled(system, parameters)
     values = bind(system, parameters)
+    system = placed(system, None, values)
+    require_placed(system)
     p = np.array([values[s] for s in system.parameters], dtype=float)
     form = normal_form(system)
     places = tuple(range(len(p))) if fold and not system.frictions else ()

@@ -17,6 +17,7 @@ from appell.model import System
 from appell.model.autonomous import is_autonomous, is_timeless, origin_for
 from appell.model.described import system_of
 from appell.model.jumps import dry_friction
+from appell.model.placed import placed
 from appell.model.prescription import settled
 from appell.model.values import as_table
 from appell.motion.motion import Motion, State
@@ -125,6 +126,7 @@ def simulate(
     t0, t1 = number(since, "since"), number(until, "until")
     if isinstance(system, System):
         system, parameters = settled(system, parameters, (t0, t1))
+        system = placed(system, start, parameters)
     model = settled(system.system, None, (t0, t1))[0] if isinstance(system, Run) else system
     rtol, atol = relative(rtol), tolerance(atol)
     max_step, max_steps = positive(max_step, "max_step"), count(max_steps, "max_steps")

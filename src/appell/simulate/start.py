@@ -14,6 +14,7 @@ from appell.graph.algebra import depends
 from appell.jets import Jet
 from appell.model import System
 from appell.model.described import system_of
+from appell.model.placed import placed
 from appell.model.prescription import settled
 from appell.model.values import bound, finite
 from appell.normal_form import NormalForm, normal_form
@@ -159,6 +160,7 @@ def consistent(
     system = system_of(system, "ap.consistent")
     since = finite(since, "since=")
     system, parameters = settled(system, parameters, (since, since))
+    system = placed(system, start, parameters)
     form = normal_form(system)
     p = _values(system, form, parameters)
     q, v = read(system, start)

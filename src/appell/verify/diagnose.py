@@ -25,6 +25,7 @@ from appell.errors import ConstraintError
 from appell.jets import Prescribed, jets_of, t
 from appell.model import System
 from appell.model.described import system_of
+from appell.model.placed import placed, require_placed
 from appell.model.prescription import HIGHEST, driven, stand_in
 from appell.model.unilateral import ChartChoice
 from appell.model.values import finite
@@ -62,6 +63,8 @@ def diagnose(
     now = finite(since, "since=")
     span, unknown = (now - 1.0, now + 2.0), [f for f in system.prescribed if not _given(f, parameters)]
     system, parameters = driven(system, parameters, span)
+    system = placed(system, start, parameters)
+    require_placed(system)
     vain = list(_vain(system))
     system, given = system.symbolic(), parameters or {}
     state = None
