@@ -68,6 +68,7 @@ def first_crossing(expression: Any, direction: int = 0) -> Reduction:
 
     A run that starts on e = 0 does not cross it by leaving. Where e jumps over zero, as a velocity does in an impact or a phase
     modulo a turn, there is no state with e = 0, and that is no crossing; nor is a touch after which e has the same sign.
+    Values below rounding, or below 1e-12 of the largest so far, count as zero.
     """
     return Reduction("first_crossing", _given(expression), _direction(direction))
 
