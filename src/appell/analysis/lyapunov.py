@@ -22,7 +22,7 @@ from appell.errors import ModelError, Status
 from appell.model import System
 from appell.model.friction import refuse_friction
 from appell.model.values import finite
-from appell.reading import table_of
+from appell.reading import refuse_many, table_of
 from appell.rows import range_of_projection
 from appell.simulate.progress import reporter
 from appell.simulate.run import Run, compile
@@ -131,6 +131,7 @@ def _schedule(until: Any, every: Any, skip: Any, since: Any) -> tuple[Array, int
     if not (every > 0 and until > since + skip >= since):
         raise ModelError(f"every = {every:g} must be positive, and until = {until:g} behind since + skip = {since + skip:g}")
     settle, count = (max(least, round(span / every)) for span, least in ((skip, 0), (until - since - skip, 1)))
+    refuse_many(settle + count, f"{settle + count} renormalisations", width=8 * 4)
     early = np.linspace(since, since + skip, settle + 1)[:-1] if settle else np.zeros(0)
     return np.append(early, np.linspace(since + skip, until, count + 1)), settle
 

@@ -28,7 +28,7 @@ from appell.model.friction import refuse_friction
 from appell.model.values import finite
 from appell.motion.crossings import crossings
 from appell.motion.motion import Motion
-from appell.reading import table_of
+from appell.reading import shown, table_of
 from appell.roots.guard import guard_function
 from appell.roots.isolate import isolating
 from appell.simulate.progress import reporter
@@ -120,8 +120,8 @@ def poincare(
     refuse_friction(system, "ap.poincare")
     count, skip, since = whole(count, "count=", 1), whole(skip, "skip=", 0), finite(since, "since=")
     until = None if until is None else finite(until, "until=")
-    if direction not in (-1, 0, 1):
-        raise ModelError(f"direction = {direction!r} must be 1, −1 or 0")
+    if not isinstance(direction, int | float | np.number) or direction not in (-1, 0, 1):
+        raise ModelError(f"direction = {shown(direction)} must be 1, −1 or 0")
     run = system if isinstance(system, Run) else compile(system, parameters, backend=options.pop("backend", "auto"))
     collector = _Collector(run, section, direction, count + skip, options)
     report = reporter(progress, 0, count + skip)

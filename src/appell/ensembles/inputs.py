@@ -16,7 +16,7 @@ from appell.model import System
 from appell.model.values import as_table, bound, reals
 from appell.normal_form import NormalForm
 from appell.normal_form.manifold import RESIDUAL_PARTS, relative, residuals_from
-from appell.reading import refuse_large, shown
+from appell.reading import name_in, refuse_large, shown
 from appell.simulate.run import Run
 from appell.simulate.start import TOLERANCE, read
 
@@ -114,6 +114,7 @@ def _states(system: System, starts: Any) -> Table:
 
 
 def _column(key: Any, value: Any) -> Array:
+    key = name_in(key)
     refuse_large(value, f"the values of {key}")
     try:
         array = reals(value)

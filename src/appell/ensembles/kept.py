@@ -63,7 +63,7 @@ def read_keep(keep: Any, runs: int, t0: float, ends: Array, step: float | None) 
         return Kept(section=keep)
     if isinstance(keep, Mapping):
         return Kept(reductions=_reductions(keep))
-    if isinstance(keep, int | np.integer) and not isinstance(keep, bool):
+    if isinstance(keep, int | np.integer) and not isinstance(keep, bool | np.timedelta64):
         return Kept(times=_every(int(keep), t0, ends, step))
     return Kept(times=_times(keep, runs, t0, ends))
 

@@ -123,7 +123,7 @@ def sweep(
     size = _chunk(chunk, grid.runs)
     task = _Task(system, until, options)
     if not isinstance(store, str | Path):
-        raise ModelError(f"store= is the path of a folder, not {store!r}")
+        raise ModelError(f"store= is the path of a folder, not {shown(store)}")
     probe = task(grid, 0, 1)  # names, shapes, and bad input, before anything is stored
     layout = {
         str(name): StoredArray(variable.dtype, variable.shape[1:], tuple(map(str, variable.dims)))

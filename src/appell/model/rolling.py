@@ -178,11 +178,12 @@ def _contact(body: RigidBody, r: Expr, on: Any, up: Any, height: Any, belt: Sequ
         belt = items_of(belt, f"belt= under '{name}'") if listed else ()
         if len(belt) != 2:
             raise ModelError(f"belt= under '{name}' has two components, along the plane: belt=(vx, vy)")
-        moves = [expression(b, f"belt= under '{name}'") for b in belt]
+        moves = [_finite(expression(b, f"belt= under '{name}'"), f"belt= under '{name}'") for b in belt]
         n = _unit(up, f"up= of the plane under '{name}'")
         _refuse_moving(n, f"up= of the plane under '{name}'")
         return _OnPlane(body, r, n, place, Matrix([*moves]))
-    if not (isinstance(height, int | float) and height == 0) or items_of(belt, f"belt= under '{name}'") != [0, 0]:
+    level = height is not None and expression(height, f"the height of the plane under '{name}'") == 0
+    if not level or any(expression(b, f"belt= under '{name}'") != 0 for b in items_of(belt, f"belt= under '{name}'")):
         raise ModelError(f"height= and belt= under '{name}' are for planes; write them into the surface on=")
     if callable(on) and not isinstance(on, sympy.Basic):
         return _OnDistance(body, r, on, name)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from appell.errors import ArgumentError, ModelError
 from appell.jets import expression
-from appell.reading import as_array, finite, reals, shown
+from appell.reading import as_array, finite, name_in, reals, shown
 from appell.simulate.methods.stiff import STIFF
 from appell.simulate.methods.tableaux import TABLEAUX
 
@@ -115,7 +115,7 @@ def pseudo_velocities(pseudo: Any) -> dict[str, Any] | None:
         return None
     if not isinstance(pseudo, Mapping) or not pseudo:
         raise ModelError(f"pseudo= maps names to expressions in the velocities, {{'omega': phi.d}}, not {shown(pseudo)}")
-    return {str(name): expression(value, f"pseudo-velocity '{name}'") for name, value in pseudo.items()}
+    return {name_in(name): expression(value, f"pseudo-velocity '{name_in(name)}'") for name, value in pseudo.items()}
 
 
 def told(progress: Any) -> bool | Callable[[float], None]:

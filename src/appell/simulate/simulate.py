@@ -24,6 +24,7 @@ from appell.motion.motion import Motion, State
 from appell.motion.sampler import Sampler, unpack
 from appell.normal_form.flow import Flow
 from appell.notes import Note
+from appell.reading import name_in
 from appell.simulate.arguments import (
     count,
     fitting,
@@ -170,7 +171,7 @@ def _ready(
     """The system with its parameters, and with the inputs as a control gives them at the start, which are never folded."""
     if isinstance(system, System):
         given = as_table(system.parameters, parameters)
-        names = {str(key) for key in given}
+        names = {name_in(key) for key in given}
         both = [str(key) for key in inputs if str(key) in names]
         if both:
             raise ModelError(f"parameter '{both[0]}' is given by parameters= and by the control; leave it to one of them")

@@ -65,9 +65,9 @@ def _unknown(system: System, key: Any) -> str:
     moved = [q for q in system.coordinates if name_in(key) == f"{q}.d"]
     if moved:
         return f"start names {name_in(key)}, but the rate of {moved[0]} follows from the speeds; name those: {names}"
-    if str(key) in map(str, system.parameters):
+    if name_in(key) in map(str, system.parameters):
         return f"start names {name_in(key)}, a parameter of {system.name}; give it in parameters=, behind start and until"
-    hint = did_you_mean(key, names.split(", "))
+    hint = did_you_mean(name_in(key), names.split(", "))
     return f"start names {name_in(key)}, which is not a state of {system.name}; its states are {names}{hint}"
 
 

@@ -32,6 +32,7 @@ from appell.model.jumps import KINKED
 from appell.model.prescription import driven
 from appell.normal_form import normal_form
 from appell.normal_form.sampling import finite_samples
+from appell.reading import shown
 from appell.spelling import checked_keywords
 from appell.verify.agreement import Agreement, Line
 from appell.verify.exact import exact_parameters, exact_system
@@ -78,7 +79,7 @@ def agree(
 
 def _check_whole(name: str, value: Any, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ModelError(f"{name}= of ap.agree is a whole number of at least {least}, not {value!r}")
+        raise ModelError(f"{name}= of ap.agree is a whole number of at least {least}, not {shown(value)}")
 
 
 CASES = 8

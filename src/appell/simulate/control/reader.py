@@ -35,7 +35,11 @@ class Reader:
             raise ModelError(f"control= must be a function of (t, q, v), not {type(control).__name__}")
         if rate is None:
             raise ModelError("a control is read at a fixed rate; give rate= in readings per second")
-        if not finite(rate, "rate= (readings per second)") > 0:
+        try:
+            positive = finite(rate, "rate=") > 0
+        except ModelError:
+            positive = False
+        if not positive:
             raise ModelError(f"rate= must be a positive number of readings per second, not {shown(rate)}")
         self.system, self.control, self.rate = system, control, float(rate)
         self.places: dict[Any, int] = {key: i for i, s in enumerate(system.parameters) for key in (s, str(s))}

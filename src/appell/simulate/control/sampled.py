@@ -19,6 +19,7 @@ from appell.backends import backend_named
 from appell.errors import ModelError, Status
 from appell.motion.sampler import velocities
 from appell.normal_form.flow import Flow
+from appell.reading import refuse_many
 from appell.simulate.control.held import HeldRun, Readings
 from appell.simulate.control.holds import Holds
 from appell.simulate.control.reader import Reader
@@ -70,6 +71,7 @@ class _Journey:
             trace.steps.clear()  # the state at each reading is kept, the first one too
         self.columns = np.array(loop.reader.columns, dtype=int)
         samples = (task.t_end - task.t0) * loop.reader.rate
+        refuse_many(int(min(samples, 1e300)), f"{samples:.3g} readings of the control", width=8 * (len(self.columns) + 1))
         self.readings = task.t0 + np.arange(max(1, ceil(samples * (1 - 1e-12) - 1e-9))) / loop.reader.rate
         self.ends = [*self.readings[1:].tolist(), task.t_end]
         passed = np.searchsorted(task.times, self.readings)  # a reading belongs to what it begins
