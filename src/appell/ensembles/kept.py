@@ -15,7 +15,7 @@ from appell.errors import ModelError
 from appell.model import System
 from appell.model.values import reals
 from appell.motion.dataset import Names
-from appell.reading import refuse_large, shown
+from appell.reading import finite, refuse_large, shown
 
 Array = NDArray[np.float64]
 
@@ -64,7 +64,7 @@ def read_keep(keep: Any, runs: int, t0: float, ends: Array, step: float | None) 
     if isinstance(keep, Mapping):
         return Kept(reductions=_reductions(keep))
     if isinstance(keep, int | np.integer) and not isinstance(keep, bool | np.timedelta64):
-        return Kept(times=_every(int(keep), t0, ends, step))
+        return Kept(times=_every(int(finite(keep, "keep=")), t0, ends, step))
     return Kept(times=_times(keep, runs, t0, ends))
 
 

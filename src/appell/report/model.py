@@ -15,6 +15,7 @@ from appell.jets import t
 from appell.letters import latex
 from appell.model import Friction, System
 from appell.model.friction import bound_latex
+from appell.reading import items_of, name_in
 from appell.report.html import equation_block, formula, inline, missing, split_lines, table, without_style
 from appell.tree.system import TreeSystem
 from appell.typeset import latex_text
@@ -83,8 +84,8 @@ def derived(system: System, forms: Iterable[Any] | None, pseudo: Mapping[str, An
     """
     if isinstance(system, TreeSystem) and system.nv > READABLE and forms is None:
         return [f"the equations of {system.nv} velocities are too long to be read; give forms=[…] to derive them all the same"]
-    chosen = list(forms) if forms is not None else _usual(system)
-    return [form if isinstance(form, Equations) else _derive(system, str(form), pseudo) for form in chosen]
+    chosen = items_of(forms, "forms=") if forms is not None else _usual(system)
+    return [form if isinstance(form, Equations) else _derive(system, name_in(form), pseudo) for form in chosen]
 
 
 def _usual(system: System) -> list[str]:

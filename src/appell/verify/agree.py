@@ -32,7 +32,7 @@ from appell.model.jumps import KINKED
 from appell.model.prescription import driven
 from appell.normal_form import normal_form
 from appell.normal_form.sampling import finite_samples
-from appell.reading import shown
+from appell.reading import items_of, shown
 from appell.spelling import checked_keywords
 from appell.verify.agreement import Agreement, Line
 from appell.verify.exact import exact_parameters, exact_system
@@ -114,7 +114,7 @@ def _chosen(forms: Any) -> list[Form]:
         return list(FORMS.values())
     if not isinstance(forms, str | Form | Iterable):
         raise ModelError(f"forms= of ap.agree takes names of forms, ['lagrange', 'appell'], not {type(forms).__name__}")
-    chosen = [_form(form) for form in ([forms] if isinstance(forms, str | Form) else forms)]
+    chosen = [_form(form) for form in ([forms] if isinstance(forms, str | Form) else items_of(forms, "forms="))]
     if not chosen:
         raise ModelError("forms= of ap.agree is empty, so there is nothing to compare; leave it out for all of them")
     return chosen
