@@ -23,7 +23,7 @@ from appell.letters import latex
 from appell.model.constraint import Constraint, is_linear
 from appell.model.multiplier import Multiplier
 from appell.model.unilateral import Between, Unilateral
-from appell.reading import shown
+from appell.reading import numeric_function, shown
 from appell.spelling import checked_keywords
 
 SPEED = Symbol("|s|", nonnegative=True)
@@ -285,7 +285,7 @@ def _refuse_slip_along_normal(system: Any, fr: Friction, normal: tuple[str, int]
 def _parallel(a: list[Any], b: list[Any], *, any_length: bool) -> bool:
     """Whether two rows are multiples of each other, or equal up to their sign: at a few places, to rounding."""
     symbols = sorted({s for e in (*a, *b) for s in e.free_symbols}, key=str)
-    value, rng = sympy.lambdify(symbols, [a, b], "numpy"), np.random.default_rng(3)
+    value, rng = numeric_function(symbols, [a, b]), np.random.default_rng(3)
     with np.errstate(all="ignore"):
         for _ in range(4):
             x, y = np.array(value(*rng.uniform(0.2, 0.9, len(symbols))), dtype=float)
