@@ -254,7 +254,7 @@ class System(Vocabulary):
     def _finish(self) -> None:
         """Collects the parameters, closes the system to changes and judges it."""
         self.parameters: tuple[Parameter, ...] = self._parameters()
-        sample = self._given["sample"]
+        sample = self._given.get("sample")  # a tree has none
         self.sample = None if sample is None else self._state(sample)
         self.unplaced = ""
         self._frozen = True
