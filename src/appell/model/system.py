@@ -312,7 +312,7 @@ def _judge(system: System) -> str:
     try:
         judge(system)
     except NoValues as nowhere:
-        if system.sample is not None or not may_have_values(system):
+        if "sample" not in system._given or system.sample is not None or not may_have_values(system):  # a tree has none
             raise
         return str(nowhere)
     return ""
