@@ -47,11 +47,10 @@ if TYPE_CHECKING:  # the same names as in LATER, for editors and type checkers
     from appell import (  # noqa: F401
         analysis,
         backends,
-        contact,
         forms,
-        friction,
         graph,
         motion,
+        nonsmooth,
         normal_form,
         report,
         scene,
@@ -89,7 +88,7 @@ if TYPE_CHECKING:  # the same names as in LATER, for editors and type checkers
     from appell.verify import agree, diagnose, principle
 
 LATER = {
-    "appell": "analysis backends contact forms friction graph motion normal_form report scene show tree verify zoo",
+    "appell": "analysis backends forms graph motion nonsmooth normal_form report scene show tree verify zoo",
     "appell.analysis": "averaged basin bifurcation_diagram continue_equilibrium continue_orbit equilibria equilibrium linearize"
     " lyapunov periodic_orbit poincare resonance steady_motions variations",
     "appell.backends": "AppellWarning clear_cache",
@@ -120,6 +119,8 @@ def __getattr__(name: str) -> Any:
 
 def _unknown(name: str) -> str:
     """What is said of a name that the package does not have."""
+    if name in ("contact", "friction"):
+        return f"ap.{name} is now ap.nonsmooth.{name}; models are written with ap.Unilateral, ap.Between and ap.Friction"
     if not name.startswith("_"):
         import sympy
 

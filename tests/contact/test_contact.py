@@ -13,8 +13,8 @@ from sympy import Rational, cos, pi, sin, sqrt
 import appell as ap
 from appell import zoo
 from appell.backends import reason_against_c
-from appell.contact.contact import Instant, blow, contact_set
 from appell.errors import Status
+from appell.nonsmooth.contact.contact import Instant, blow, contact_set
 
 x, y, z, r, theta = ap.coordinates("x y z r theta")
 TIGHT = {"rtol": 1e-12, "atol": 1e-14}

@@ -13,7 +13,7 @@ import pytest
 from sympy import Rational, sin
 
 import appell as ap
-from appell.contact.contact import Instant, bearing, complementary, contact_set, sequence, well_posed
+from appell.nonsmooth.contact.contact import Instant, bearing, complementary, contact_set, sequence, well_posed
 
 x, y, z, phi, alpha, beta = ap.coordinates("x y z phi alpha beta")
 TIGHT = {"rtol": 1e-12, "atol": 1e-14}

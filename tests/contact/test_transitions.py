@@ -8,7 +8,7 @@ from sympy import cos, sin
 from tests.contact.fuzz import boxes, in_wedge, piles
 
 import appell as ap
-from appell.contact import modes
+from appell.nonsmooth.contact import modes
 
 x, y = ap.coordinates("x y")
 A, w, e = ap.parameters("A w e")

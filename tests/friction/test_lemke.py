@@ -8,8 +8,8 @@ from sympy import Rational
 from tests.friction.random_systems import draw_body, run
 
 import appell as ap
-from appell.friction import decide
-from appell.friction.lemke import lemke
+from appell.nonsmooth.friction import decide
+from appell.nonsmooth.friction.lemke import lemke
 
 
 def test_complementarity_problems():

@@ -9,9 +9,9 @@ from sympy import Matrix, Rational, cos, sin
 from tests.friction.random_systems import broken
 
 import appell as ap
-from appell.friction.along import _stopped
-from appell.friction.layout import Layout
-from appell.friction.mode import Mode, Rub
+from appell.nonsmooth.friction.along import _stopped
+from appell.nonsmooth.friction.layout import Layout
+from appell.nonsmooth.friction.mode import Mode, Rub
 from appell.tree import Inertia, Joint, Tree, contact_point, place, rolling
 
 G = 9.81

@@ -9,10 +9,10 @@ import pytest
 from sympy import cos, sin
 
 import appell as ap
-from appell.contact import contact
-from appell.contact.contact import CERTAIN, Instant, certain, contact_set
-from appell.contact.modes import ModeLoop
 from appell.errors import ModelError, SimulationError
+from appell.nonsmooth.contact import contact
+from appell.nonsmooth.contact.contact import CERTAIN, Instant, certain, contact_set
+from appell.nonsmooth.contact.modes import ModeLoop
 from appell.simulate.control import holds
 from appell.simulate.control.reader import Reader
 from appell.simulate.loop import trace

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.contact.contact import Instant
 from appell.errors import AppellError
-from appell.friction.along import along
+from appell.nonsmooth.contact.contact import Instant
+from appell.nonsmooth.friction.along import along
 from appell.simulate.control.held import HeldRun
 from appell.simulate.loop.branching import TimeBranches, branches_of
 from appell.simulate.loop.trace import Trace

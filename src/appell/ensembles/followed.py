@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.contact.events import Kind
-from appell.contact.numbers import FLOOR
 from appell.ensembles.course import Course, StepPieces, lowered
 from appell.ensembles.quadrature import JUMP_SHARE, NARROW, NODES, NOISE, PARABOLAS, ROUNDING, SAME
+from appell.nonsmooth.contact.events import Kind
+from appell.nonsmooth.contact.numbers import FLOOR
 
 if TYPE_CHECKING:
     from appell.ensembles.kinds import ReductionPart

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from appell.backends import backend_named
 from appell.backends.calls.vectors import lanes_here
-from appell.contact.numbers import FLOOR
 from appell.ensembles.inputs import Inputs
 from appell.ensembles.kept import Kept
 from appell.ensembles.kinds import ACCUMULATORS, ReductionPart, finished, parts_of
@@ -25,6 +24,7 @@ from appell.graph.algebra import Value, column, depends, substitute, symbols, ta
 from appell.graph.ranges import ranges
 from appell.model.jumps import dry_friction
 from appell.model.sides import sided
+from appell.nonsmooth.contact.numbers import FLOOR
 from appell.normal_form.flow import Flow, State, flow, inputs_of
 from appell.normal_form.next_break import next_break
 from appell.remember import kept_in

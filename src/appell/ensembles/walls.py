@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from appell.contact.functions import bends_with_speed
-from appell.contact.numbers import HIDDEN, ROUNDING
-from appell.contact.text import gap_shapes
 from appell.ensembles.program import WallFunctions
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, along, block_matrix, column, row_major, substitute, symbols, take, zeros
 from appell.graph.elimination import eliminated
 from appell.graph.ranges import ranges
 from appell.model import System
+from appell.nonsmooth.contact.functions import bends_with_speed
+from appell.nonsmooth.contact.numbers import HIDDEN, ROUNDING
+from appell.nonsmooth.contact.text import gap_shapes
 from appell.normal_form import NormalForm
 from appell.normal_form.face_table import face_table
 from appell.normal_form.flow import Flow, State, inputs_of, short_blocks

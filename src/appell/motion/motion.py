@@ -15,10 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from appell.contact.events import EVENT, Impact, impacts
 from appell.errors import AppellError, ModelError, Status
-from appell.friction.along import along
-from appell.friction.mode import Mode, Phase, phases
 from appell.jets import DerivedJet, Jet, expression
 from appell.jets import t as time
 from appell.model import Friction
@@ -27,6 +24,9 @@ from appell.motion.labels import labelled
 from appell.motion.names import OfSystem
 from appell.motion.reactions import solved
 from appell.motion.record import Array, Drift, Series, subdivided, unknown_name
+from appell.nonsmooth.contact.events import EVENT, Impact, impacts
+from appell.nonsmooth.friction.along import along
+from appell.nonsmooth.friction.mode import Mode, Phase, phases
 from appell.notes import Note
 from appell.reading import reals, shown
 from appell.simulate.control.held import HeldRun, Readings
@@ -64,9 +64,9 @@ class Motion(OfSystem):
     tolerances: rtol, atol and what else decides the accuracy.
     sampler: times (k,) → (q, v, work), the states at any times within `span`; in the order of the run.
     pseudo: name → expression of the pseudo-velocities that were integrated.
-    events: what happened at the faces in the order of time, (n,) of dtype `appell.contact.events.EVENT`.
+    events: what happened at the faces in the order of time, (n,) of dtype `appell.nonsmooth.contact.events.EVENT`.
     contacts: (time, s; numbers of the faces of `system.unilateral` in contact from then on), in the order of time.
-    modes: (time, s; what faces and frictions do from then on, `appell.friction.mode.Mode`), where there is friction.
+    modes: (time, s; what faces and frictions do from then on, `appell.nonsmooth.friction.mode.Mode`), where there is friction.
     lost: (k,) work that friction has dissipated, J; found between the samples where it is not given.
     readings: what a control answered, and when.
     breaks: (n,) times at which forces or constraints jump or bend with time, s, in the order in which they were passed. Of two

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.backends import warn
-from appell.contact.contact import Instant
 from appell.errors import AppellError
 from appell.motion.record import Array
+from appell.nonsmooth.contact.contact import Instant
 from appell.simulate.control.held import last_change
 
 if TYPE_CHECKING:

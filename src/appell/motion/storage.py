@@ -16,15 +16,15 @@ from uuid import uuid4
 
 import numpy as np
 
-from appell.contact.events import Impact
 from appell.errors import AppellError, BackendUnavailable, FileError, MissingFile, ModelError, Status
-from appell.friction.mode import Phase
 from appell.jets import Coordinate, Jet, QuaternionComponent, Speed
 from appell.motion.between import interpolated
 from appell.motion.dataset import FORMAT
 from appell.motion.foreign import LARGEST, refuse_strange
 from appell.motion.impact_data import read_impacts
 from appell.motion.record import QUANTITIES, Array, Drift, Record, Series, unknown_name
+from appell.nonsmooth.contact.events import Impact
+from appell.nonsmooth.friction.mode import Phase
 from appell.notes import Note
 from appell.reading import finite, path_of, shown
 from appell.typeset import harmless

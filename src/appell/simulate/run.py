@@ -80,7 +80,7 @@ class Run:
         is +Λ ∂f/∂q (∂f/∂q̇, ∂f/∂q̈ by the order of the constraint).
         """
         if self.system.frictions:  # the mode is part of the question
-            from appell.friction.along import accelerations_of
+            from appell.nonsmooth.friction.along import accelerations_of
 
             return accelerations_of(self)
         if self.policies.acceleration.kind in (RANK, ELIMINATE):  # a state may have a rank of its own

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.contact.contact import Instant, certain, independent
-from appell.contact.modes import ModeLoop
 from appell.errors import Status
+from appell.nonsmooth.contact.contact import Instant, certain, independent
+from appell.nonsmooth.contact.modes import ModeLoop
 from appell.simulate.loop.in_c import FIRST_TRIALS, CLoop, Hold
 from appell.simulate.loop.in_python import SECONDS_PER_YIELD
 from appell.simulate.loop.task import Loop, Task

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.contact.events import Kind
-from appell.contact.instant import Instant
-from appell.contact.mode import Mode, floor_of
 from appell.errors import ModelError, Status
 from appell.model.sides import sided
+from appell.nonsmooth.contact.events import Kind
+from appell.nonsmooth.contact.instant import Instant
+from appell.nonsmooth.contact.mode import Mode, floor_of
 from appell.normal_form import normal_form
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Trace

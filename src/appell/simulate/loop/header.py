@@ -1,13 +1,13 @@
 """The numbers that both twins of the time loop decide by, and the C header that is made of them.
 
-Statuses and kinds of events are `appell.errors.Status` and `appell.contact.events.Kind`; nothing is typed twice.
+Statuses and kinds of events are `appell.errors.Status` and `appell.nonsmooth.contact.events.Kind`; nothing is typed twice.
 """
 
 from __future__ import annotations
 
-from appell.contact.events import Kind
-from appell.contact.numbers import defines
 from appell.errors import Status
+from appell.nonsmooth.contact.events import Kind
+from appell.nonsmooth.contact.numbers import defines
 
 STRETCH = 1 + 1e-6
 """The last step may be so much longer than wanted, rather than leave a remainder of rounding."""

@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from appell.contact.events import CHANGE, Kind
-from appell.contact.mode import ASLEEP, FLIGHT, Mode, floor_of
-from appell.contact.numbers import FIRST_MARK
 from appell.errors import Status
+from appell.nonsmooth.contact.events import CHANGE, Kind
+from appell.nonsmooth.contact.mode import ASLEEP, FLIGHT, Mode, floor_of
+from appell.nonsmooth.contact.numbers import FIRST_MARK
 from appell.normal_form.flow import GuardedRows
 from appell.simulate.loop.in_python import SECONDS_PER_YIELD
 from appell.simulate.loop.rank import CLOSE, INSIDE, LOST, PATIENCE, RISEN, SAME
@@ -131,11 +131,11 @@ def loop_source(
     }
     text = _template("simulate/loop/loop.c.in")
     text = text.replace("@method@", _template(values.pop("method")))
-    text = text.replace("@switch@", _template("contact/switch.c.in") if faces else "")
-    text = text.replace("@transition@", _template("contact/transition.c.in") if faces else "")
+    text = text.replace("@switch@", _template("nonsmooth/contact/switch.c.in") if faces else "")
+    text = text.replace("@transition@", _template("nonsmooth/contact/transition.c.in") if faces else "")
     text = text.replace("@rank_rows@", rank_text(guarded) if guarded else "#define RANK_R 0\n")
     text = text.replace("@rank@", _template("simulate/loop/rank.c.in") if guarded else "")
-    text = text.replace("@sight@", _template("contact/sight.c.in"))
+    text = text.replace("@sight@", _template("nonsmooth/contact/sight.c.in"))
     text = text.replace("@many@", _template("simulate/loop/many.c.in"))
     for name, value in values.items():
         text = text.replace(f"@{name}@", str(value))

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from appell.backends import Backend, backend_named
 from appell.backends.calls.machine import c_function
-from appell.contact.functions import bends_with_speed, contact_functions
-from appell.contact.loop_switch import PySwitchLoop
-from appell.contact.modes import ModeLoop
 from appell.errors import ConstraintError, FormNotApplicable, ModelError, Status
-from appell.friction.functions import friction_functions
-from appell.friction.loop import FrictionLoop
-from appell.friction.steps import served, steps_interface, steps_text
+from appell.nonsmooth.contact.functions import bends_with_speed, contact_functions
+from appell.nonsmooth.contact.loop_switch import PySwitchLoop
+from appell.nonsmooth.contact.modes import ModeLoop
+from appell.nonsmooth.friction.functions import friction_functions
+from appell.nonsmooth.friction.loop import FrictionLoop
+from appell.nonsmooth.friction.steps import served, steps_interface, steps_text
 from appell.normal_form.flow import Flow, flow
 from appell.normal_form.solved import Function, status_of
 from appell.remember import kept_in
@@ -100,7 +100,7 @@ def with_friction(run: Run, pseudo: Mapping[str, Any] | None, method: str, corne
     if run.system.unilateral:
         _check_restitutions(run)
     functions = friction_functions(run.system, run.form)
-    from appell.friction.along import look
+    from appell.nonsmooth.friction.along import look
 
     backend, compiled = backend_named(run.backend), None
     if backend.program is not None and served(functions):

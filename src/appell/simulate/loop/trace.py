@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.contact.events import EVENT, Kind
 from appell.errors import Status
+from appell.nonsmooth.contact.events import EVENT, Kind
 from appell.notes import Note
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class Trace:
     statistics: the work done.
     passed: how many of the requested times.
     contacts: (time, faces in contact from then on); `asleep`: faces that lie on g = 0 without bearing a load.
-    modes: (time, mode of a system with friction from then on), see `appell.friction.mode`.
+    modes: (time, mode of a system with friction from then on), see `appell.nonsmooth.friction.mode`.
     landings: (faces,) when each face was last landed on, s, −∞: never; None where compiled code changes no modes.
     stalled, switched: changes of mode at one time, s, and that time.
     touching: free faces on which it stands. switch: (face, kind) behind the status SWITCH.

@@ -1,0 +1,62 @@
+"""Impacts under rows f(t, q, v) = 0 that are nonlinear in the velocities.
+
+During the blow q stands still and the reactions of the rows turn with the velocities (Chetaev: W = f_vᵀ at every moment), so
+the blow is followed along its impulse P, as Darboux and Keller do:
+
+    M dv = nᵀ dP + f_vᵀ dλ,  f_v dv = 0        dv/dP = K(v) nᵀ        from ġ⁻ to ġ⁺ = −e ġ⁻
+
+f(t, q, v) is constant along it, and the kinetic energy changes by the work of both impulses, ½ v⁺·Mv⁺ − ½ v⁻·Mv⁻. For rows
+linear in v the direction K nᵀ does not turn, and this is Newton's blow. Faces at rest answer at every moment:
+0 <= dP_j ⟂ dġ_j >= 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import count
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.integrate import solve_ivp
+
+from appell.errors import SingularConfiguration
+from appell.nonsmooth.contact.contact import Blow, Instant, complementary
+from appell.nonsmooth.contact.numbers import NO_RATE, TINY
+
+Array = NDArray[np.float64]
+
+MOST_LOOKS = 1500
+"""Directions that are looked at: a blow that exists needs some hundred, one that ends at a singular velocity never ends."""
+
+NO_BLOW = (
+    "the rows that are nonlinear in the velocities admit no blow with this restitution: their reactions turn against it, and"
+    " the velocities that would follow lie on another branch"
+)
+
+
+def bent_blow(instant: Callable[[Array], Instant], at: Instant, face: int, resting: Sequence[int]) -> Blow:
+    """The blow on a face while resting on others; instant: the same state with other velocities."""
+    before, e = float(at.g_d[face]), float(at.restitution[face])
+    faces, looks = [face, *resting], count()
+
+    def direction(_: float, y: Array) -> Array:
+        """(dv, dP)/dġ of the face."""
+        here = instant(y[: len(at.v)])
+        if not (np.isfinite(here.v).all() and here.answered([face])):
+            raise SingularConfiguration("rows nonlinear in the velocities leave no answer: it moves straight into the face")
+        if next(looks) > MOST_LOOKS:
+            raise SingularConfiguration(NO_BLOW)
+        G = here.compliance(faces)
+        share = G[0, 1:] / G[0, 0]
+        others = np.asarray(G[1:, 1:] - np.outer(G[1:, 0], share), dtype=float)
+        push = complementary(others, G[1:, 0] / G[0, 0], NO_RATE * np.sqrt(np.diag(G)[1:]) + TINY)
+        P = np.concatenate([[1 / G[0, 0] - share @ push], push])
+        return np.concatenate([here.answers(faces).T @ P, P])
+
+    start = np.concatenate([at.v, np.zeros(len(faces))])
+    size = np.abs(at.v).max(initial=0.0)
+    path = solve_ivp(direction, (0.0, -(1 + e) * before), start, "DOP853", rtol=1e-12, atol=1e-14 * size)
+    if not path.success or not np.isfinite(path.y[:, -1]).all():
+        raise SingularConfiguration(NO_BLOW)
+    v = path.y[: len(at.v), -1]
+    return Blow(v - at.v, dict(zip(faces, map(float, path.y[len(at.v) :, -1]), strict=True)), (face,))

@@ -1,0 +1,215 @@
+"""Impacts on several faces and contact sets at one state, in NumPy: what a time loop asks when a mode changes.
+
+    impact        M Δv = W λ + Σ n_i P_i,  A Δv = 0,  n_i Δv = −(1 + e_i) ġ_i            on the faces that are hit; P_j >= 0
+    contact set   M a + h = Q + W λ + Σ n_j Λ_j,  A a + a0 = 0,  g̈_j = 0, Λ_j >= 0       on the faces in contact,
+                  g̈_i >= 0                                                               on those that are let go
+
+The second is a linear complementarity problem, 0 <= Λ ⟂ G Λ + c >= 0 with G = n K nᵀ, K the inverse of M on what A allows. G is
+positive definite unless faces are redundant (two walls in one place, the third leg of a beam): the motion is unique in any
+case, and of the Λ that bear it the one of least norm is taken. A face on the verge of leaving leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import permutations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+from appell.errors import SingularConfiguration
+from appell.nonsmooth.contact.instant import Instant
+from appell.nonsmooth.contact.numbers import (
+    CERTAIN,
+    ENDED,
+    NO_RATE,
+    RIDGE,
+    ROUNDS,
+    SEQUENCE,
+    SMALL_SHARE,
+    STEADY,
+    TINY,
+    WELL_POSED,
+)
+from appell.nonsmooth.contact.numbers import FLOOR as FLOOR
+from appell.nonsmooth.contact.numbers import RESTS as RESTS
+from appell.nonsmooth.contact.numbers import ROUNDING as ROUNDING
+from appell.nonsmooth.contact.numbers import SHORT as SHORT
+from appell.rows import GRAM_LOST, GRAM_PLAIN, inverse_on_range, least_squares, plainly_independent
+
+Array = NDArray[np.float64]
+
+
+class Blow(NamedTuple):
+    """Δv, (nv,), and face → impulse of one blow; `hits` are the faces that were hit."""
+
+    dv: Array
+    impulses: dict[int, float]
+    hits: tuple[int, ...]
+
+
+def blow(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> Blow:
+    """A blow on the faces `hits` (face → e) while resting on others, which may lift off (Newton's law):
+
+        ġ_i⁺ = −e_i ġ_i⁻ on those that are hit,        0 <= P_j ⟂ ġ_j⁺ >= 0 on the others.
+    """
+    faces, n = [*hits, *resting], len(hits)
+    if not at.answered(list(hits)):
+        raise SingularConfiguration("bilateral constraints drive it into the face: no impulse answers")
+    G, wanted = at.compliance(faces), np.array([-(1 + e) * at.g_d[i] for i, e in hits.items()])
+    hit, rest = slice(n), slice(n, None)
+    share = least_squares(G[hit, hit], np.column_stack([G[hit, rest], wanted]), GRAM_LOST)
+    G_rest = G[rest, rest] - G[rest, hit] @ share[:, :-1]
+    rates = at.g_d[list(resting)] + G[rest, hit] @ share[:, -1]
+    pushes = np.sqrt(np.maximum(np.diag(G), 0))
+    strength = float(np.max(np.abs(wanted) / np.maximum(pushes[:n], TINY), initial=0.0))
+    P = complementary(G_rest, rates, NO_RATE * strength * pushes[rest] + TINY)
+    impulses = np.concatenate([share[:, -1] - share[:, :-1] @ P, P])
+    dv = at.answers(faces).T @ impulses
+    missed, allowed = np.abs((at.g_v @ dv)[list(hits)] - wanted), 1e-6 * np.abs(wanted) + 1e3 * STEADY * at.speeds[list(hits)]
+    if np.any(missed > allowed):
+        raise SingularConfiguration("bilateral constraints, or faces that contradict each other, leave no impulse")
+    pressed = [*hits, *(j for j, push in zip(resting, P, strict=True) if push > 0)]
+    return Blow(dv, {i: float(impulses[faces.index(i)]) for i in pressed}, tuple(hits))
+
+
+def together(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> Blow:
+    """A blow on several faces at once: 0 <= P ⟂ ġ⁺ + e ġ⁻ >= 0 on those that are hit (face → e), e = 0 on those at rest."""
+    faces = [*hits, *resting]
+    e = np.array([*hits.values(), *np.zeros(len(resting))])
+    G, rates = at.compliance(faces), at.g_d[faces]
+    pushes = np.sqrt(np.maximum(np.diag(G), 0))
+    strength = float(np.max(np.abs(rates) / np.maximum(pushes, TINY), initial=0.0))
+    P = complementary(G, (1 + e) * rates, NO_RATE * strength * pushes + TINY)
+    dv = at.answers(faces).T @ P
+    return Blow(dv, dict(zip(faces, map(float, P), strict=True)), tuple(hits))
+
+
+def sequence(at: Instant, order: Sequence[int], resting: Sequence[int]) -> list[Blow] | None:
+    """Blows one at a time, each on the first face of the order that is approached, until none is; None where there is no end.
+
+    With e < 1 they may accumulate: then all impulses together bring the rates to zero, as one blow with e = 0 does.
+    """
+    blows: list[Blow] = []
+    bound = {i: max(at.slow[i], ENDED * abs(at.g_d[i])) for i in order}
+    for _ in range(SEQUENCE):
+        approached = next((i for i in order if at.g_d[i] < -bound[i]), None)
+        if approached is None:
+            break
+        blows.append(blow(at, {approached: float(at.restitution[approached])}, resting))
+        at = at.moved(blows[-1].dv)
+    else:
+        if (at.restitution[list(order)] == 1).any():
+            return None
+    if any(at.g_d[i] < -at.slow[i] for i in order):
+        blows.append(together(at, dict.fromkeys(order, 0.0), resting))
+    return blows
+
+
+def well_posed(at: Instant, faces: Sequence[int], resting: Sequence[int]) -> bool:
+    """Whether blows in every order have one result: then the motion through the corner is continuous in its start."""
+    orders = list(permutations(faces)) if len(faces) <= 3 else [(*faces[k:], *faces[:k]) for k in range(len(faces))]
+    found = [sequence(at, order, resting) for order in orders]
+    ends = [sum((one.dv for one in blows), np.zeros(len(at.v))) for blows in found if blows is not None]
+    allowed = WELL_POSED**2 * max(at.energy(at.v), max((at.energy(end) for end in ends), default=0.0))
+    return len(ends) == len(orders) and all(at.energy(end - ends[0]) <= allowed for end in ends)
+
+
+def complementary(G: Array, c: Array, tolerance: Array) -> Array:
+    """Λ of 0 <= Λ ⟂ G Λ + c >= 0, (k,), for a positive semidefinite G: least ΛᵀGΛ/2 + c·Λ.
+
+    The face that lacks most is held as well, then those that would pull are let go one by one (Lawson and Hanson, ch. 23).
+    """
+    k = len(c)
+    lam, held = np.zeros(k), np.zeros(k, dtype=bool)
+    ridge = np.diag(RIDGE * (np.diag(G) + TINY))  # redundant faces that contradict each other: one of them is let go
+    for _ in range(ROUNDS * k + 1):
+        lacks = np.where(held, np.inf, (G @ lam + c) / tolerance)
+        if k == 0 or lacks.min() >= -1:
+            return lam
+        held[worst := int(np.argmin(lacks))] = True
+        if not G[worst, worst] > 0:  # bilateral constraints drive it into the face
+            break
+        while held.any():
+            block, near = G[np.ix_(held, held)], (G + ridge)[np.ix_(held, held)]
+            wanted = np.linalg.solve(near, -c[held])
+            wanted += np.linalg.solve(near, -c[held] - block @ wanted)
+            if (wanted > 0).all():
+                lam[held] = wanted
+                break
+            now = lam[held]
+            pulls = wanted <= 0
+            share = np.min(now[pulls] / (now[pulls] - wanted[pulls]), initial=1.0)
+            lam[held] = np.where(pulls & (now <= share * (now - wanted)), 0.0, now + share * (wanted - now))
+            held &= lam > 0
+    raise SingularConfiguration(
+        "no set of contacts is consistent at this state: the faces that it rests on are redundant or contradict each other"
+    )
+
+
+def contact_set(at: Instant, candidates: Sequence[int], holding: int | None = None) -> tuple[int, ...]:
+    """The faces among the candidates that stay in contact; `holding` is in contact if it can be, even without a reaction."""
+    faces = list(candidates)
+    G, c = at.compliance(faces), (at.g_v @ at.flight + at.g_dd0)[faces]
+    tolerance = at.balance(faces, G)
+    if holding in faces and G[k := faces.index(holding), k] > 0:
+        others = np.array([i for i in range(len(faces)) if i != k], dtype=int)
+        share = G[k, others] / G[k, k]
+        rest = G[np.ix_(others, others)] - np.outer(share, G[k, others])
+        lam = complementary(rest, c[others] - share * c[k], tolerance[others])
+        if -(c[k] + G[k, others] @ lam) >= -tolerance[k]:
+            return tuple(sorted([holding, *(faces[i] for i in others[lam > 0])]))
+    return tuple(sorted(faces[i] for i in np.flatnonzero(complementary(G, c, tolerance) > 0)))
+
+
+def certain(at: Instant, contacts: Sequence[int]) -> Array:
+    """Reactions from which on the contacts are found again, (contacts,): here and, if not much changes, further on.
+
+    `contact_set` stops at fewer of them where −g̈ of the others is below their tolerance. As Λ = −G⁺ g̈, then
+    Λ_j <= Σ_k |G⁺|_jk tolerance_k. Of those that depend on each other, `bearing` leaves out the ones with a small share.
+    """
+    G = at.compliance(contacts)
+    if not (np.diag(G) > 0).all():
+        return np.full(len(contacts), np.inf)
+    least = CERTAIN * np.abs(inverse_on_range(G, GRAM_PLAIN)) @ at.balance(contacts, G)
+    if len(independent(at, contacts)) == len(contacts):
+        return least
+    lam = at.solve(contacts, at.force, -at.a0, -at.g_dd0[list(contacts)])[1]
+    return np.maximum(least, 1e3 * SMALL_SHARE * lam.max())
+
+
+def bearing(at: Instant, contacts: Sequence[int], candidates: Sequence[int]) -> tuple[int, ...]:
+    """The faces that bear the load where more than the contacts can, as their g̈ is zero too: Λ >= 0 of least norm."""
+    pool = [*contacts, *(i for i in candidates if i not in contacts)]
+    if not contacts or len(independent(at, pool)) == len(pool):
+        return tuple(contacts)
+    a, lam = at.solve(contacts, at.force, -at.a0, -at.g_dd0[list(contacts)])
+    still = dict(zip(pool, 10 * at.balance(pool, at.compliance(pool)) + 1e-9 * (np.abs(at.g_v[pool]) @ np.abs(a)), strict=True))
+    bend = at.g_v @ a + at.g_dd0
+    faces = [*contacts, *(i for i in pool[len(contacts) :] if abs(bend[i]) <= still[i])]
+    if not contacts or len(independent(at, faces)) == len(faces):
+        return tuple(contacts)
+    values, vectors = np.linalg.eigh(at.compliance(faces))
+    B = 1e4 * (vectors * np.sqrt(np.maximum(values / values.max(), 0))).T  # BᵀB ~ G: the same BΛ is the same motion
+    load = np.concatenate([B[:, : len(contacts)] @ lam, np.zeros(len(faces))])
+    shares = nnls(np.vstack([B, np.eye(len(faces))]), load)[0]
+    chosen = tuple(sorted(faces[i] for i in np.flatnonzero(shares > SMALL_SHARE * shares.max())))
+    a, least = at.solve(chosen, at.force, -at.a0, -at.g_dd0[list(chosen)])
+    bend = at.g_v @ a + at.g_dd0
+    holds = all(abs(bend[i]) <= still[i] for i in faces)
+    return chosen if (least >= 0).all() and holds else tuple(contacts)
+
+
+def independent(at: Instant, faces: Sequence[int]) -> tuple[int, ...]:
+    """The first faces whose normals do not depend on those before them."""
+    G = at.compliance(faces)
+    if at.ideal and plainly_independent(G):
+        return tuple(faces)
+    found: list[int] = []
+    for i in range(len(faces)):
+        left = G[i, i] - G[i, found] @ np.linalg.solve(G[np.ix_(found, found)], G[found, i])
+        if left > GRAM_PLAIN * G[i, i]:
+            found.append(i)
+    return tuple(faces[i] for i in found)

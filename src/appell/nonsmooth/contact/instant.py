@@ -1,0 +1,192 @@
+"""A state with the blocks of its normal form and its faces: how velocities answer to impulses, and sizes of what is compared.
+
+    M x = r + W λ + n P,  A x = s,  n x = targets            x = K r of r alone,  G = n K nᵀ
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.nonsmooth.contact.numbers import (
+    BALANCED,
+    ON_FACE,
+    ORTHOGONAL,
+    RESTS,
+    ROUNDING,
+    SHORT,
+    STEADY,
+    STRONGEST,
+    TINY,
+    UNANSWERED,
+)
+from appell.normal_form import NormalForm
+from appell.rows import plainly_independent, response, saddle_point
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Instant:
+    """A state with the blocks of its normal form and its faces."""
+
+    M: Array
+    A: Array
+    W: Array
+    force: Array  # Q − h
+    a0: Array
+    g: Array
+    g_scale: Array
+    g_d: Array
+    g_v: Array
+    g_dd0: Array
+    restitution: Array
+    v: Array
+    t: float = 0.0
+    floor: float = 0.0
+
+    @staticmethod
+    def at(form: NormalForm, t: float, q: Array, v: Array, p: Array, floor: float = 0.0) -> Instant:
+        """`floor`: no distance is finer, per unit of its normal."""
+        names = ("M", "A", "W", "a0", "g", "g_scale", "g_d", "g_v", "g_dd0", "restitution")
+        out = form.select(*names, "Q", "h")(t, q, v, p)
+        return Instant(**{name: out[name] for name in names}, force=out["Q"] - out["h"], v=v, t=t, floor=floor)
+
+    # -- the sizes of what is compared, (faces,) ------------------------------------------------------------------------
+
+    @cached_property
+    def noise(self) -> Array:
+        """What rounding leaves of a distance: of its terms and of the time; nothing finer than `floor` is meant, either."""
+        return ROUNDING * (self.g_scale + np.abs(self.t * self.g_d)) + self.floor * np.abs(self.g_v).sum(axis=1)
+
+    @cached_property
+    def flight(self) -> Array:
+        """The accelerations without contacts, (nv,)."""
+        return self.solve((), self.force, -self.a0, np.zeros(0))[0]
+
+    @cached_property
+    def bends(self) -> Array:
+        """Σ|n_j a_j| + |g̈ at a = 0|: the terms of g̈ in flight."""
+        return np.abs(self.g_v) @ np.abs(self.flight) + np.abs(self.g_dd0)
+
+    @cached_property
+    def speeds(self) -> Array:
+        """Rates that velocities of this energy could have along the normals, about √(v·Mv n·M⁻¹n), and those of the faces."""
+        inertia = self.M.diagonal()
+        inertia = np.where(inertia > 0, inertia, np.inf)
+        along = np.sqrt(max(self.energy(self.v), 0.0) * (self.g_v**2 @ (1 / inertia)))
+        return along + np.abs(self.g_d - self.g_v @ self.v)
+
+    @cached_property
+    def slow(self) -> Array:
+        """Rates that count as none: they are rounding, or lead to a height or to a flight, 2 ġ/|g̈|, that is."""
+        shortest = SHORT * float(np.spacing(abs(self.t)))
+        return STEADY * self.speeds + np.sqrt(2 * RESTS * self.bends * self.noise) + 0.5 * shortest * self.bends
+
+    def on(self) -> list[int]:
+        """The faces on which the state stands."""
+        return [int(i) for i in np.flatnonzero(self.g <= ON_FACE * self.noise)]
+
+    @property
+    def resting(self) -> list[int]:
+        """Those on which it rests."""
+        return [i for i in self.on() if abs(self.g_d[i]) <= self.slow[i]]
+
+    @property
+    def approaching(self) -> list[int]:
+        """Those into which it moves."""
+        return [i for i in self.on() if self.g_d[i] < -self.slow[i]]
+
+    def pressing(self, face: int, held: Sequence[int] = ()) -> float:
+        """−g̈ in contact with the faces held."""
+        a = self.solve(held, self.force, -self.a0, -self.g_dd0[list(held)])[0] if held else self.flight
+        return -float(self.g_v[face] @ a + self.g_dd0[face])
+
+    def balance(self, faces: Sequence[int], G: Array) -> Array:
+        """g̈ that counts as none, (len(faces),), G their compliance."""
+        root, size = np.sqrt(np.maximum(np.diag(G), 0)), self.bends[list(faces)]
+        share = np.divide(size, root, out=np.zeros_like(size), where=root > 0)
+        return BALANCED * (size + STRONGEST * root * share.max(initial=0.0)) + TINY
+
+    @cached_property
+    def K(self) -> Array:
+        """x = K r of M x = r + W λ, A x = 0, (nv, nv)."""
+        n, m = self.M.shape[0], self.A.shape[0]
+        if not m and (np.diag(self.M) > 0).all():
+            D = 1 / np.sqrt(np.diag(self.M))
+            DD = D[:, None] * D
+            try:
+                np.linalg.cholesky(self.M * DD)
+                return np.linalg.inv(self.M * DD) * DD
+            except np.linalg.LinAlgError:
+                pass
+        return response(self.M, self.A, self.W, np.eye(n))
+
+    @cached_property
+    def ideal(self) -> bool:
+        """Whether the reactions of the rows are W = Aᵀ."""
+        return not self.A.size or bool((self.W == self.A.T).all())
+
+    def solve(self, faces: Sequence[int], force: Array, rows: Array, targets: Array) -> tuple[Array, Array]:
+        """(x, P) of M x = force + W λ + n P with A x = rows and n x = targets on the faces; P of least norm."""
+        N = self.g_v[list(faces)].reshape(len(faces), len(self.M))
+        if not self.A.size:
+            free, X = self.K @ force, self.K @ N.T
+            P = _solve_independent(N @ X, targets - N @ free)
+            if P is not None:
+                return free + X @ P, P
+        right = np.concatenate([rows, targets])
+        found = saddle_point(self.M, np.vstack([self.A, N]), np.hstack([self.W, N.T]), force, right)
+        return found.x, found.least[len(self.A) :]
+
+    def reactions(self, faces: Sequence[int]) -> tuple[Array, Array]:
+        """(a, Λ of the rows, then of the faces in contact), of least norm where they depend on each other."""
+        N = self.g_v[list(faces)].reshape(len(faces), len(self.M))
+        right = -np.concatenate([self.a0, self.g_dd0[list(faces)]])
+        found = saddle_point(self.M, np.vstack([self.A, N]), np.hstack([self.W, N.T]), self.force, right)
+        return found.x, found.least
+
+    def compliance(self, faces: Sequence[int]) -> Array:
+        """G = n K nᵀ, (k, k): the rate that a unit impulse on one face gives to another, bilateral rows answering."""
+        N = self.g_v[list(faces)]
+        return N @ self.K @ N.T
+
+    def answers(self, faces: Sequence[int]) -> Array:
+        """K nᵀ of the faces, (k, nv): the velocities that unit impulses give."""
+        return self.g_v[list(faces)] @ self.K.T
+
+    def answered(self, faces: Sequence[int]) -> bool:
+        """Whether bilateral constraints leave an answer to an impulse on each of the faces."""
+        inertia = np.where(np.diag(self.M) > 0, np.diag(self.M), np.inf)
+        return bool(np.all(np.diag(self.compliance(faces)) > UNANSWERED * (self.g_v[list(faces)] ** 2 @ (1 / inertia))))
+
+    def moved(self, dv: Array) -> Instant:
+        """The same instant with the velocities v + Δv."""
+        there = replace(self, v=self.v + dv, g_d=self.g_d + self.g_v @ dv)
+        there.__dict__["K"] = self.K
+        return there
+
+    def energy(self, dv: Array) -> float:
+        """Δv·MΔv."""
+        return float(dv @ self.M @ dv)
+
+    def orthogonal(self, faces: Sequence[int]) -> bool:
+        """Whether no blow on one of the faces is felt by another."""
+        G = self.compliance(faces)
+        size = np.sqrt(np.outer(np.diag(G), np.diag(G)))
+        return bool((np.abs(G - np.diag(np.diag(G))) <= ORTHOGONAL * size).all())
+
+
+def _solve_independent(G: Array, right: Array) -> Array | None:
+    """P of G P = right where the faces are independent; None where they are not."""
+    if len(G) == 0:
+        return np.zeros(0)
+    if not plainly_independent(G):
+        return None
+    found: Any = np.linalg.solve(G, right)
+    return found

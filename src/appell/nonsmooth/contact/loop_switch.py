@@ -1,0 +1,367 @@
+"""Python twin of `switch.c.in`: a loop with unilateral constraints on SciPy's steppers.
+
+A step of the plain loop is tried, looked at through its distances g, by a bound, and reactions Λ, and kept as a whole or up to
+the first crossing. It is not written for speed: states inside a step are taken by stepping to them again.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import SingularConfiguration, Status
+from appell.nonsmooth.contact.contact import Instant, blow
+from appell.nonsmooth.contact.events import Kind
+from appell.nonsmooth.contact.functions import gap_functions
+from appell.nonsmooth.contact.mode import FLIGHT, FREE, Mode, floor_of
+from appell.nonsmooth.contact.numbers import (
+    AHEAD,
+    BELOW,
+    BLUNT,
+    BLUR,
+    CAUTION,
+    CORRECTIONS,
+    DOUBLINGS,
+    FIRST_MARK,
+    FORGOTTEN,
+    GROWTH,
+    HALVED,
+    HIDDEN,
+    LIFTED,
+    LOW,
+    NO_RATE,
+    RESTS,
+    SAMPLES,
+    SHORT,
+    SOONER,
+    STANDING,
+    STEADY,
+    TINY,
+    TOGETHER,
+    TOUCH,
+)
+from appell.nonsmooth.contact.sight import SEEN_AT, Crossing, Guards, Seen, lowest_point, root_of
+from appell.normal_form import NormalForm
+from appell.roots.guard import LOOKS, Found, GuardAlong, Polynomial, Terms
+from appell.simulate.loop.in_python import PyLoop
+from appell.simulate.loop.task import Task, TrialFailed
+from appell.simulate.loop.trace import Trace
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PySwitchLoop:
+    """Steps of `loop`, split where a face is crossed; impacts are done here, other changes of mode are answered with SWITCH."""
+
+    loop: PyLoop
+    form: NormalForm
+    mode: Mode = FLIGHT
+
+    def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
+        """See `task.Loop.run`."""
+        yield from _Flight(self, task, trace or task.trace()).traces()
+
+    def in_contact(self, floor: float) -> PyLoop:
+        """The plain loop with the rows of the faces held: twin of `contact.c.in`."""
+        form, held, plain = self.form, self.mode.held, self.loop
+        if not held:
+            return plain
+        nq, end = form.nq, form.nq + form.nv
+        split = lambda t, z, p: Instant.at(form, t, z[:nq], z[nq:end], p, floor)
+
+        def rhs(t: float, z: Array, p: Array) -> Array:
+            zd, at = np.array(plain.rhs(t, z, p), dtype=float), split(t, z, p)
+            a, _ = at.solve(held, at.force, -at.a0, -at.g_dd0[list(held)])
+            if len(z) > end:
+                zd[-1] += float(at.v @ at.M @ (a - zd[nq:end]))
+            zd[nq:end] = a
+            return zd
+
+        def correct(at: Instant, wanted: Array) -> Array:
+            return at.solve(held, np.zeros(form.nv), np.zeros(len(at.A)), wanted)[0]
+
+        def project(t: float, z: Array, p: Array) -> tuple[Array, float]:
+            defect, before = 0.0, np.inf
+            for k in range(CORRECTIONS):
+                z, left = plain.project(t, z, p) if plain.project else (z.copy(), 0.0)
+                at = split(t, z, p)
+                g = at.g[list(held)]
+                defect = max(left, float(np.abs(g).max())) if k == 0 else defect
+                worst = np.max(np.abs(g) / (at.noise[list(held)] + TINY))
+                if worst > 0:
+                    z[:nq] += form.select("N")(t, z[:nq], z[nq:end], p)["N"] @ correct(at, -g)
+                if worst <= 1 or (k and worst >= HALVED * before and worst < BLUR):
+                    break
+                before = worst
+            else:
+                raise TrialFailed(Status.PROJECTION_FAILED)
+            at = split(t, z, p)
+            z[nq:end] += correct(at, -at.g_d[list(held)])
+            return z, float(max(defect, np.abs(at.g_d[list(held)]).max()))
+
+        return replace(plain, rhs=rhs, project=project, guarded=None)
+
+
+class _Flight:
+    def __init__(self, owner: PySwitchLoop, task: Task, trace: Trace):
+        self.owner, self.task, self.trace = owner, task, trace
+        self.floor = floor_of(np.asarray(task.atol), owner.form.nq)
+        if len(task.z0) > owner.form.nq + owner.form.nv:
+            self.task = replace(task, atol=owner.mode.weights(np.asarray(task.atol)))
+        self.loop = owner.in_contact(self.floor)
+        self.t, self.z, self.h = trace.t, trace.z.copy(), trace.next_step
+        self.n = owner.form["g"].numel()
+        self.states = owner.mode.states(self.n)[: self.n]
+        self.free = [i for i in range(self.n) if self.states[i] == FREE]
+        self.touching = [i in trace.touching for i in range(self.n)]
+        self.switch: tuple[int, Kind] | None = None
+        self.standing, self.usual = 0, 0.0
+        self.seen: dict[int, Seen] = {}
+        self.level = np.zeros(self.n)
+
+    def traces(self) -> Iterator[Trace]:
+        status, trace = Status.OK, self.trace
+        while status is Status.OK and self.t != self.task.t_end:
+            status = Status.MAX_STEPS if trace.statistics.accepted >= self.task.max_steps else self._step()
+        trace.next_step = self.h
+        trace.touching = {i for i in self.free if self.touching[i]}
+        trace.switch = self.switch if status is Status.SWITCH else None
+        yield trace.ended(status)
+
+    # -- guards --------------------------------------------------------------------------------------------------------
+
+    def _instant(self, t: float, z: Array) -> Instant:
+        form = self.owner.form
+        return Instant.at(form, t, z[: form.nq].copy(), z[form.nq : form.nq + form.nv].copy(), self.task.p, self.floor)
+
+    def guards(self, t: float, z: Array) -> Guards:
+        at, held = self._instant(t, z), list(self.owner.mode.held)
+        a, lam = at.solve(held, at.force, -at.a0, -at.g_dd0[held])
+        g, noise = np.where(self.states == FREE, at.g, np.inf), at.noise.copy()
+        if held:
+            g[held] = lam
+            noise[held] = HIDDEN * at.bends[held] / np.diag(at.compliance(held))
+        return Guards(g, at.g_d, at.g_v @ a + at.g_dd0, noise)
+
+    def _guard(self, i: int, t: float, end: float) -> float:
+        """One guard at a time inside the step that has just been tried."""
+        z = self._between(np.array([t]), end)[0]
+        at = self._instant(t, z)
+        if self.states[i] == FREE:
+            return float(at.g[i]) - self.level[i]
+        held = self.owner.mode.held
+        lam = at.solve(held, at.force, -at.a0, -at.g_dd0[list(held)])[1]
+        return float(lam[held.index(i)]) - self.level[i]
+
+    def _between(self, times: Array, end: float) -> Array:
+        task = replace(
+            self.task, t0=self.t, z0=self.z, t_end=end, first_step=end - self.t, times=times, keep_steps=False,
+            max_steps=self.task.max_steps, row_size=None,
+        )  # fmt: skip
+        *_, there = self.loop.run(task)
+        return there.z_times
+
+    # -- one step ------------------------------------------------------------------------------------------------------
+
+    def _step(self) -> Status:
+        """One step of the plain loop, kept as a whole or up to the first crossing."""
+        task = self.task
+        trial = replace(task, t0=self.t, z0=self.z, first_step=self.h, max_steps=1, keep_steps=True, times=np.zeros(0))
+        there = trial.trace()
+        there.sigma = self.trace.sigma
+        *_, there = self.loop.run(trial, there)
+        self.trace.sigma = there.sigma
+        if there.status not in (Status.OK, Status.MAX_STEPS) or there.t == self.t:
+            return there.status
+        start, end, h = self.guards(self.t, self.z), self.guards(there.t, there.z), there.t - self.t
+        near = (self.states == FREE) | (start.g > -BELOW * start.noise)
+        self.level = np.where(near, np.minimum(start.g, 0.0), 0.0)
+        stretch, self.seen = GROWTH, self._look_inside(there.t)
+        if h > BLUNT * self.usual:
+            stretch = min(*(s.allowed(end.noise[i]) for i, s in self.seen.items()), GROWTH, GROWTH)
+        roots = self._roots(there.t, start, end) if stretch >= CAUTION or task.fixed_step is not None else {}
+        if any(root.lost for root in roots.values()):
+            stretch = 0.5 * CAUTION
+        if stretch < CAUTION and task.fixed_step is None:
+            self.h = h * max(stretch, 0.2)
+            return Status.OK if self.h > 10 * np.spacing(self.t) else Status.STEP_TOO_SMALL
+        hit = self._first_crossing(there.t, start, end, roots)
+        if hit is None:
+            self._advance(there.t, there)
+            self.h, self.usual = min(self.h or h, h * stretch), max(h, FORGOTTEN * self.usual)
+            self.touching = [False] * self.n
+            return Status.OK
+        return self._cross(hit, trial)
+
+    def _cross(self, hit: Crossing, trial: Task) -> Status:
+        self.standing = 0 if hit.time > self.t else self.standing + 1
+        if self.standing > STANDING:
+            return Status.STEP_TOO_SMALL
+        if hit.time > self.t:
+            *_, there = self.loop.run(replace(trial, t_end=hit.time, max_steps=self.task.max_steps, row_size=None))
+            if there.status is not Status.OK:
+                return there.status
+            self._advance(hit.time, there, keep_h=True)
+        self.touching = [self.states[i] == FREE and (i == hit.number or i in hit.together) for i in range(self.n)]
+        self.switch = (hit.number, hit.kind)
+        here = hit.kind is Kind.HIT and not self.owner.mode.blows_outside
+        return self._impact(hit.number) if here else Status.SWITCH
+
+    def _roots(self, end: float, one: Guards, two: Guards) -> dict[int, Found]:
+        """The first roots of the distances of free faces inside the step that has just been tried."""
+        if not self.free:
+            return {}
+        degree, h, nq = self.loop.method.degree, end - self.t, self.owner.form.nq
+        theta = (1 - np.cos(np.pi * np.arange(degree + 1) / degree)) / 2
+        times = np.append(np.minimum(self.t + h * theta[:-1], end), end)  # rounding goes beyond no end
+        step = Polynomial.through(theta, self._between(times, end)[:, :nq], self.t, h)
+        gaps, found = gap_functions(self.owner.form), {}
+        looks = LOOKS if self.task.fixed_step is None else sys.maxsize
+        for i in self.free:
+            zero, noise, touch = float(self.level[i]), float(two.noise[i]), self._touch(one, two, i)
+            start, d, rate = one.g[i] - zero, one.d[i], h * float(one.d[i]) if self.touching[i] else None
+            leaves = self.touching[i] and (d >= 0 or d**2 <= 2 * one.dd[i] * touch)  # see loop_leaves
+            risen = bool((start if rate is None else rate) > noise)
+            end_value = float(two.g[i] - zero)
+            terms = Terms(zero, noise, touch, risen, leaves, looks, float(start), end_value, rate if risen else None)
+            found[i] = GuardAlong(gaps[i], step, self.task.p).first_root(terms)
+            if found[i].theta is None and end_value < -noise:
+                found[i] = Found(theta=1.0)
+            if found[i].theta is None and found[i].graze is not None and touch < min(start, end_value):
+                self.trace.record(i, Kind.GRAZE, time=self.t + float(found[i].graze or 0.0) * h)
+        return found
+
+    def _first_crossing(self, end: float, one: Guards, two: Guards, roots: dict[int, Found]) -> Crossing | None:
+        """The earliest crossing in the step that has just been tried."""
+        h = end - self.t
+        found = [(self.t + root.theta * h, i) for i, root in roots.items() if root.theta is not None]
+        for i in self.owner.mode.held:
+            noise = float(two.noise[i])
+            if two.g[i] - self.level[i] < -noise:
+                found.append((self._before(i, end, end, one, noise), i))
+            elif self._low(i, one.g[i], two.g[i]) and (time := self._dip(i, end, one, noise)) is not None:
+                found.append((time, i))
+        if not found:
+            return None
+        time, i = min(found)
+        near = lambda j: j == i or self._guard(j, time, end) <= TOGETHER * max(one.noise[j], two.noise[j])
+        together = tuple(j for _, j in found if j in roots and near(j))
+        kind = Kind.LEAVING if i not in roots else Kind.HIT if together == (i,) else Kind.CORNER
+        return Crossing(time, i, kind, together)
+
+    @staticmethod
+    def _touch(one: Guards, two: Guards, i: int) -> float:
+        """A distance below which a face is touched."""
+        return TOUCH * max(float(one.noise[i]), float(two.noise[i]))
+
+    def _low(self, i: int, g0: float, g1: float) -> bool:
+        """Whether a reaction may be zero inside the step."""
+        return self.seen[i].least - self.level[i] - 2 * self.seen[i].missed < LOW * min(g0, g1)
+
+    def _look_inside(self, end: float) -> dict[int, Seen]:
+        """The reactions inside the step that has just been tried: face → what was seen of it."""
+        held = list(self.owner.mode.held)
+        if not held:
+            return {}
+        x = np.array(SEEN_AT)
+        times = self.t + (end - self.t) * x
+        states = [self._instant(t, z) for t, z in zip(times, self._between(times, end), strict=True)]
+        values = np.array([at.solve(held, at.force, -at.a0, -at.g_dd0[held])[1] for at in states])
+        return {i: Seen.of(x, values[:, k]) for k, i in enumerate(held)}
+
+    def _before(self, i: int, high: float, end: float, one: Guards, noise: float) -> float:
+        """The crossing before `high`, where the reaction is negative; where the step does not start clearly above zero, after
+        it has risen above rounding; the start of the step if it never does."""
+        if one.g[i] - self.level[i] > noise:
+            return root_of(lambda t: self._guard(i, t, end), self.t, high)
+        nearest = high
+        for share in 0.5 ** np.arange(1, 41):
+            low = self.t + share * (high - self.t)
+            g = self._guard(i, low, end)
+            if g > noise:
+                return root_of(lambda t: self._guard(i, t, end), low, nearest)
+            nearest = low if g < 0 else nearest
+        return self.t
+
+    def _dip(self, i: int, end: float, one: Guards, noise: float) -> float | None:
+        """The crossing of a reaction that is positive at the end of the step again."""
+        times = self.t + (end - self.t) * np.arange(SAMPLES + 1) / SAMPLES
+        g = [float(one.g[i] - self.level[i])]
+        for k in range(1, SAMPLES + 1):
+            g.append(self._guard(i, times[k], end))
+            if g[k] < -noise:
+                return self._before(i, times[k], end, one, noise)
+            if k > 1 and g[k - 1] <= g[k - 2] and g[k - 1] <= g[k]:
+                lowest, least = lowest_point(lambda t: self._guard(i, t, end), times[k - 2], times[k])
+                if least < -noise:
+                    return self._before(i, lowest, end, one, noise)
+        return None
+
+    # -- moving on -----------------------------------------------------------------------------------------------------
+
+    def _advance(self, t: float, there: Trace, keep_h: bool = False) -> None:
+        """Moves to where a step of the plain loop has come."""
+        times = self.task.times[self.trace.passed :]
+        inside = times[(times >= self.t) & (times <= t)]
+        if len(inside):
+            self.trace.pass_times(self._between(inside, t))
+        self.t, self.z = t, there.z.copy()
+        self.h = self.h if keep_h else there.next_step or self.h
+        self.trace.move(self.t, self.z)
+        self.trace.statistics += there.statistics
+
+    def _impact(self, i: int) -> Status:
+        at, mode, form = self._instant(self.t, self.z), self.owner.mode, self.owner.form
+        resting = sorted((*mode.held, *mode.asleep))
+        before = after = float(at.g_d[i]) if abs(at.g_d[i]) > STEADY * at.speeds[i] else 0.0  # rounding is no blow
+        self.switch = (i, Kind.LANDING)
+        if not before < 0 and self.standing:  # no blow and no flight: it begins to press on the face
+            return Status.SWITCH
+        lifted, impulse = False, 0.0
+        if before < 0:
+            try:
+                one = blow(at, {i: float(at.restitution[i])}, resting)
+            except (SingularConfiguration, np.linalg.LinAlgError):
+                return Status.SINGULAR
+            end = form.nq + form.nv
+            self.z = self.z.copy()
+            self.z[form.nq : end] += one.dv
+            if len(self.z) > end:
+                self.z[-1] += float((at.v + one.dv / 2) @ at.M @ one.dv)
+            now = at.moved(one.dv)
+            after, impulse = float(now.g_d[i]), one.impulses[i]
+            G, wanted = at.compliance([i, *resting]), (1 + at.restitution[i]) * abs(before)
+            no_rate = dict(zip(resting, NO_RATE * wanted * np.sqrt(np.diag(G)[1:] / G[0, 0]) + TINY, strict=True))
+            lifted = any(j not in one.impulses and now.g_d[j] > LIFTED * no_rate[j] for j in resting)
+        self.trace.move(self.t, self.z)
+        self.trace.change_times(self.task.times)
+        self.trace.record(i, Kind.IMPACT if before < 0 else Kind.GRAZE, before, after, impulse)
+        if self._accumulates(-before):
+            return Status.ACCUMULATION
+        if lifted:  # what presses is another matter now
+            self.switch = (i, Kind.IMPACT)
+        return Status.SWITCH if lifted or self._rests(i, after) else Status.OK
+
+    def _accumulates(self, speed: float) -> bool:
+        """Twin of `loop_accumulates`."""
+        impacts, mark, doublings, time, lasted, fastest = self.trace.counting or (0, FIRST_MARK, 0, self.task.t0, np.inf, 0.0)
+        if (impacts := impacts + 1) >= mark:
+            now = self.t - time
+            doublings = doublings + 1 if now < SOONER * lasted and speed >= fastest else 0
+            mark, time, lasted, fastest = 2 * impacts, self.t, now, speed
+        self.trace.counting = (impacts, mark, doublings, time, lasted, fastest)
+        return doublings >= DOUBLINGS and self.t + AHEAD * lasted < self.task.t_end
+
+    def _rests(self, i: int, after: float) -> bool:
+        """A flight of 2 ġ/|g̈|, and a quarter of that times ġ high: whether it does not show in t or in g."""
+        at = self.guards(self.t, self.z)
+        pressing = -float(at.dd[i])
+        if not pressing > 0:
+            return False
+        flight = 2 * after / pressing
+        return bool(flight <= SHORT * np.spacing(abs(self.t)) or 0.25 * flight * after <= RESTS * at.noise[i])

@@ -1,0 +1,137 @@
+"""Accelerations and reactions of a system with friction: along a motion, each sample in its own mode, and at a state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from appell.errors import SingularConfiguration
+from appell.nonsmooth.friction.functions import friction_functions
+from appell.nonsmooth.friction.layout import Layout
+from appell.nonsmooth.friction.loop import FrictionLoop, Journey
+from appell.nonsmooth.friction.mode import SLIP, Mode
+from appell.simulate.loop.task import Task
+
+Array = NDArray[np.float64]
+
+PASSED = 1e-9
+"""Of the largest slip of a motion: less than that beyond zero is where a slip has stopped."""
+
+
+def along(
+    run: Any, modes: Sequence[tuple[float, Mode]], t: Array, q: Array, v: Array, p: Array | None = None,
+    which: NDArray[np.intp] | None = None,
+) -> tuple[Array, Array, Array, Array]:  # fmt: skip
+    """Accelerations (k, nv), multipliers of the constraints (k, rows), of the faces (k, faces) and of frictions (k, parts).
+
+    p: parameters at each sample, (k, np), where a control gives some of them. which: the number of the mode at each sample, by
+    default that which holds at its time.
+    """
+    functions = friction_functions(run.system, run.form)
+    own = functions.layout
+    if not modes:  # it never began
+        k, lost = len(t), np.nan
+        return tuple(np.full((k, n), lost) for n in (v.shape[1], own.m, own.faces, sum(own.parts)))  # type: ignore[return-value]
+    which = modes_at([time for time, _ in modes], t) if which is None else which
+    data = np.array([mode.data(own) for _, mode in modes])[which]
+    z = np.hstack([q, v, np.zeros((len(t), functions.flow.nz - q.shape[1] - v.shape[1]))])
+    given = np.broadcast_to(run.p, (len(t), len(run.p))) if p is None else p
+    out = look(run)(t, z, np.hstack([given, data]))
+    if stopped := _stopped(own, [mode for _, mode in modes], which, out["s"]):
+        k = np.array(list(stopped))
+        again = look(run)(t[k], z[k], np.hstack([given[k], [mode.data(own) for mode in stopped.values()]]))
+        out = {name: np.array(values) for name, values in out.items()}
+        for name, values in again.items():
+            out[name][k] = values
+    rows, force = out["reactions"].copy(), out["force"].copy()
+    for k in np.flatnonzero([bool(modes[i][1].idle) for i in which]):
+        problem, _ = functions.problem(float(t[k]), q[k], v[k], given[k])
+        mode = modes[which[k]][1].directed(own, out["s"][k])
+        answer = problem.checked(problem.solve(mode), (), mode.closed)
+        rows[k], force[k] = answer.lam, answer.force
+    return out["a"], rows[:, : own.m], rows[:, own.m : own.m + own.faces], force
+
+
+def _stopped(own: Layout, modes: Sequence[Mode], which: NDArray[np.intp], s: Array) -> dict[int, Mode]:
+    """Samples at which the slip of a pair has passed zero by rounding, where its stretch ends: each with its mode, in which the
+    pair keeps the direction of the last sample before that."""
+    found: dict[int, Mode] = {}
+    for i in (i for i in range(own.count) if own.parts[i] == 2):
+        slip = s[:, own.columns(i)]
+        size = np.linalg.norm(slip, axis=1)
+        turns = np.array([mode.rubs[i].state == SLIP and not mode.rubs[i].fixed for mode in modes])[which[1:]]
+        near = turns & (which[1:] == which[:-1]) & (size[1:] <= PASSED * size.max(initial=0.0))
+        last: tuple[int, Array] = (-1, slip[0])
+        for k in (np.flatnonzero(near) + 1).tolist():
+            before = last[1] if last[0] == k - 1 else slip[k - 1]
+            if slip[k] @ before >= 0:
+                continue
+            last = k, before
+            mode: Mode = found.get(k, modes[int(which[k])])
+            kept = mode.rubs[i]._replace(u=tuple((before / np.linalg.norm(before)).tolist()), fixed=True)
+            found[k] = replace(mode, rubs=(*mode.rubs[:i], kept, *mode.rubs[i + 1 :]))
+    return found
+
+
+def modes_at(changes: Sequence[float], t: Array) -> NDArray[np.intp]:
+    """The number of the mode at each sample; of several samples at one time, those before the last are before the change."""
+    before = np.append(t[1:] == t[:-1], False) if len(t) else np.zeros(0, dtype=bool)
+    after = np.searchsorted(changes, t, side="right") - 1
+    return np.clip(np.where(before, np.searchsorted(changes, t, side="left") - 1, after), 0, None)
+
+
+def look(run: Any) -> Callable[[Array, Array, Array], dict[str, Array]]:
+    """`FrictionFunctions.look` on the run's back end, at a batch."""
+    from appell.backends import backend_named
+    from appell.remember import kept_in
+
+    functions = friction_functions(run.system, run.form)
+    known = kept_in(functions, "look")
+    if run.backend not in known:
+        known[run.backend] = backend_named(run.backend).load(functions.look)
+    names = [port.name for port in functions.look.outputs]
+    return lambda t, z, p: dict(zip(names, known[run.backend].batch(t, z, p), strict=True))
+
+
+def accelerations_of(run: Any) -> Callable[[ArrayLike, ArrayLike, ArrayLike], tuple[Array, Array]]:
+    """(t, q, v) → (a, Λ) of a run, for one state or a batch: in the mode that holds there."""
+    from appell.simulate.loop.broken import BreakLoop
+    from appell.simulate.loop.prepare import prepare
+
+    whole = prepare(run, None, "dop853", "raise").loop
+    loop = whole.loop if isinstance(whole, BreakLoop) else whole
+    assert isinstance(loop, FrictionLoop)
+
+    def one(t: float, q: Array, v: Array) -> tuple[Array, Array]:
+        z = np.concatenate([q, v, np.zeros(loop.functions.flow.nz - len(q) - len(v))])
+        p = whole.branches.parameters(run.p, t) if isinstance(whole, BreakLoop) else run.p
+        journey = Journey(loop, (task := Task(t0=t, z0=z, t_end=t + 1.0, p=p)), task.trace())
+        journey.arrive_without_blows()
+        assert journey.answer is not None
+        return journey.answer.x, journey.answer.lam[: loop.functions.layout.m]
+
+    def acceleration(t: ArrayLike, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+        """(a, Λ) with friction in the mode that holds at the state; `SingularConfiguration` where none does, or several."""
+        from appell.nonsmooth.friction.decide import Undetermined
+
+        try:
+            q, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
+            if q.ndim == 1 and v.ndim == 1:
+                return one(float(np.asarray(t)), q, v)
+            count = len(q) if q.ndim == 2 else len(v)
+            times = np.broadcast_to(np.asarray(t, dtype=float), (count,))
+            q, v = (np.broadcast_to(x, (count, x.shape[-1])) for x in (q, v))
+            states = zip(times, q, v, strict=True)
+            found = [one(float(time), a, b) for time, a, b in states]
+        except Undetermined as error:
+            raise SingularConfiguration(str(error)) from None
+        return np.array([a for a, _ in found]), np.array([lam for _, lam in found])
+
+    return acceleration
+
+
+__all__ = ["accelerations_of", "along", "look"]

@@ -1,0 +1,59 @@
+"""All modes that an instant may have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+import numpy as np
+
+from appell.nonsmooth.friction.layout import Layout
+from appell.nonsmooth.friction.mode import OFF, SLIP, STICK, Mode, Rub
+
+
+def choices(
+    own: Layout, faces: Sequence[int], resting: Sequence[int], slipping: dict[int, tuple[float, ...]]
+) -> Iterator[Mode]:
+    """Every mode: `faces` closed or open, `resting` frictions stuck or sliding either way, the others `slipping`; those
+    with the most contacts and the most that sticks first."""
+    pressed = sorted({row for row in own.normals if row is not None and row < own.m})
+    for closed in sorted(_subsets(faces), key=lambda c: -len(c)):
+        options: list[list[Rub]] = []
+        for i in range(own.count):
+            face, row = own.face_of(i), own.normals[i]
+            signs = (1, -1) if row in pressed else (1,)
+            if face is not None and face not in closed:
+                options.append([Rub(OFF)])
+            elif own.smooth[i]:
+                options.append([Rub(SLIP, (0.0,) * own.parts[i], s) for s in signs])
+            elif i in resting and own.parts[i] == 1:
+                options.append([Rub(STICK), *(Rub(SLIP, (u,), s) for s in signs for u in (1.0, -1.0))])
+            elif i in resting:
+                options.append([Rub(STICK), *(Rub(SLIP, (0.0, 0.0), s, True) for s in signs)])
+            else:
+                options.append([Rub(SLIP, slipping[i], s) for s in signs])
+        for rubs in _most_sticking_first(options):
+            if _one_sign(own, rubs):
+                yield Mode(tuple(sorted(closed)), rubs)
+
+
+def _one_sign(own: Layout, rubs: Sequence[Rub]) -> bool:
+    """Whether frictions of one normal that slide agree about its sign."""
+    signs: dict[int | None, int] = {}
+    sliding = [(own.normals[i], rub.sign) for i, rub in enumerate(rubs) if rub.state == SLIP]
+    return all(signs.setdefault(row, sign) == sign for row, sign in sliding)
+
+
+def _most_sticking_first(options: Sequence[Sequence[Rub]]) -> Iterator[tuple[Rub, ...]]:
+    """Every choice, those with the most that sticks first; very many in their own order, in which all that sticks is first."""
+    every = product(*options)
+    if np.prod([float(len(one)) for one in options]) > 1e5:
+        return every
+    return iter(sorted(every, key=lambda rubs: -sum(rub.state == STICK for rub in rubs)))
+
+
+def _subsets(items: Sequence[int]) -> list[tuple[int, ...]]:
+    return [tuple(x for x, keep in zip(items, kept, strict=True) if keep) for kept in product((True, False), repeat=len(items))]
+
+
+__all__ = ["choices"]

@@ -1,0 +1,114 @@
+"""A mode proposed by projections onto the cones, where pairs begin together and there are too many modes to try them all.
+
+    Λ ← max(0, Λ − (n x + c)/G_nn),      λ ← λ − (D x + c)/|G_tt|, cut to |λ| <= μ|Λ_N|        (Gauss–Seidel over the contacts)
+
+(Jourdan, Alart and Jean 1998). What it proposes is checked like any other mode: the iteration need not converge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.nonsmooth.friction.directions import refined
+from appell.nonsmooth.friction.mode import SLIP, STICK, Mode, Rub, chosen
+from appell.nonsmooth.friction.problem import Problem
+from appell.rows import saddle_point
+
+Array = NDArray[np.float64]
+
+SWEEPS = 400
+CONVERGED = 1e-10
+ON_THE_CONE = (1e-6, 1e-3)
+"""Shares of the bound within which a force is taken for one of slip."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Contacts:
+    """Rates y = b + B z of the faces and resting frictions with forces z, and reactions N = a + A z of the constraints."""
+
+    b: Array
+    B: Array
+    a: Array
+    A: Array
+
+    @staticmethod
+    def of(problem: Problem, rows: Sequence[int], sliding: Mode) -> _Contacts:
+        m = problem.own.m
+        W, r = problem.columns(sliding)
+        right, given = np.column_stack([r, W[:, rows]]), np.zeros((m, 1 + len(rows)))
+        given[:, 0] = -problem.c[:m]
+        x, lam, *_ = saddle_point(problem.M, problem.J[:m], W[:, :m], right, given)
+        y = problem.J[rows] @ x
+        y[:, 0] += problem.c[rows]
+        return _Contacts(y[:, 0], y[:, 1:], lam[:, 0], lam[:, 1:])
+
+
+def proposals(
+    problem: Problem, faces: Sequence[int], resting: Sequence[int], slipping: dict[int, tuple[float, ...]]
+) -> Iterator[Mode]:
+    """Modes that may hold; with the coefficients at rest first, then with those of sliding."""
+    for mu in (problem.mu_static, problem.mu):
+        forces = _forces(problem, faces, resting, slipping, mu)
+        for share in ON_THE_CONE:
+            mode = _mode(problem, faces, resting, slipping, forces, share)
+            if (exact := refined(problem, mode)) is not None:
+                yield exact
+        if np.array_equal(problem.mu_static, problem.mu):
+            return
+
+
+def _forces(
+    problem: Problem, faces: Sequence[int], resting: Sequence[int], slipping: dict[int, tuple[float, ...]], mu: Array
+) -> list[tuple[float, Array]]:
+    """(reaction of each face, ()) and (bound, λ) of each resting friction after many sweeps."""
+    own = problem.own
+    rows = [*(own.m + f for f in faces), *(row for i in resting for row in own.own_rows(i))]
+    sliding = Mode(tuple(faces), tuple(Rub(SLIP, slipping[i]) if i in slipping else Rub(STICK) for i in range(own.count)))
+    at = _Contacts.of(problem, rows, sliding)
+    parts = {i: [rows.index(row) for row in own.own_rows(i)] for i in resting}
+    stiff = {i: np.linalg.norm(at.B[np.ix_(p, p)], 2) or 1.0 for i, p in parts.items()}
+    diagonal = np.where(np.diag(at.B) > 0, np.diag(at.B), 1.0)
+    z = np.zeros(len(rows))
+
+    def bound(i: int) -> float:
+        row = own.normals[i]
+        if row is None:
+            return float(mu[i])
+        if row < own.m:
+            return float(mu[i] * abs(at.a[row] + at.A[row] @ z))
+        return float(mu[i] * z[list(faces).index(row - own.m)]) if row - own.m in faces else 0.0
+
+    for _ in range(SWEEPS):
+        before = z.copy()
+        for k in range(len(faces)):
+            z[k] = max(0.0, z[k] - (at.b[k] + at.B[k] @ z) / diagonal[k])
+        for i, p in parts.items():
+            force = z[p] - (at.b[p] + at.B[p] @ z) / stiff[i]
+            most, size = bound(i), float(np.linalg.norm(force))
+            z[p] = force if size <= most else force * (most / size)
+        if np.abs(z - before).max(initial=0.0) <= CONVERGED * np.abs(z).max(initial=0.0):
+            break
+    return [*((float(z[k]), np.zeros(0)) for k in range(len(faces))), *((bound(i), z[p]) for i, p in parts.items())]
+
+
+def _mode(
+    problem: Problem, faces: Sequence[int], resting: Sequence[int], slipping: dict[int, tuple[float, ...]],
+    forces: list[tuple[float, Array]], share: float,
+) -> Mode:  # fmt: skip
+    pressing = [force for force, _ in forces[: len(faces)]]
+    closed = [f for f, force in zip(faces, pressing, strict=True) if force > 1e-8 * max(pressing)]
+
+    def decided(i: int) -> Rub:
+        most, force = forces[len(faces) + list(resting).index(i)]
+        size = float(np.linalg.norm(force))
+        stuck = size < (1 - share) * most or size == 0
+        return Rub(STICK) if stuck else Rub(SLIP, tuple((-force / size).tolist()), 1, len(force) == 2)
+
+    return chosen(problem.own, closed, slipping, decided)
+
+
+__all__ = ["proposals"]

@@ -1,0 +1,214 @@
+"""From an instant to the mode that holds after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain, islice, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import AppellError
+from appell.nonsmooth.friction.choices import choices
+from appell.nonsmooth.friction.cones import proposals
+from appell.nonsmooth.friction.directions import refined
+from appell.nonsmooth.friction.layout import Layout
+from appell.nonsmooth.friction.lemke import proposed
+from appell.nonsmooth.friction.mode import OFF, SLIP, STICK, Mode, Rub
+from appell.nonsmooth.friction.problem import FEW, Answer, Problem
+
+Array = NDArray[np.float64]
+
+AHEAD = (1e-4, 1e-3, 1e-2, 1e-1)
+"""Parts of a step after which ties are looked at again."""
+VARIANTS = 300
+"""Other choices at ties that are tried, where there are many."""
+LEVEL = 1e-12
+"""Slack that is none."""
+INDEPENDENT = 1e-9
+"""Share of a row that must be left after those before it."""
+
+
+class Undetermined(AppellError):
+    """Friction leaves no acceleration, or several."""
+
+
+def decide(
+    problem: Problem,
+    faces: Sequence[int],
+    resting: Sequence[int],
+    slipping: dict[int, tuple[float, ...]],
+    ahead: Callable[[Mode, float], float],
+    names: Sequence[str],
+) -> Answer:
+    """The mode after an instant: faces that may press, frictions without slip, directions of the others.
+
+    All modes are tried where they are few, so that several accelerations are noticed; else the first consistent one is taken.
+
+    ahead(mode, part): the slack of the mode after a part of a step. Of several consistent modes with one acceleration, the
+    first that is still consistent a little later, most contacts and most sticking first.
+    """
+    found = consistent(problem, faces, resting, slipping)
+    if not found:
+        raise Undetermined(_nothing(names, resting, slipping))
+    kinds = _different(problem, found)
+    if len(kinds) > 1:
+        kinds = _strictly(kinds) or kinds
+    if len(kinds) > 1 and not _at_rest(problem, resting):
+        pressing = Mode(tuple(sorted({f for kind in kinds for f in kind[0].mode.closed})), (Rub(OFF),) * problem.own.count)
+        if dependent(problem, pressing):
+            raise Undetermined(
+                "normal reactions are not unique, and neither is a motion with friction"
+                f" ({_listed(names, resting, slipping)}): more contacts press than a rigid body needs"
+                "; give it fewer, or springs"
+            )
+        raise Undetermined(
+            f"friction allows {len(kinds)} different accelerations ({_listed(names, resting, slipping)}): a configuration of"
+            " Painlevé, in which rigid bodies do not tell which one is taken"
+        )
+    alike = [answer for kind in kinds for answer in kind] if _at_rest(problem, resting) else kinds[0]
+    chosen = _later(alike, ahead)
+    idle = dependent(problem, chosen.mode)
+    rubs = tuple(_signed(problem.own, rub, i, chosen.lam) for i, rub in enumerate(chosen.mode.rubs))
+    return replace(chosen, mode=Mode(chosen.mode.closed, rubs, idle))
+
+
+def _signed(own: Layout, rub: Rub, i: int, lam: Array) -> Rub:
+    """A friction that sticks with the sign of its normal reaction."""
+    row = own.normals[i]
+    if rub.state != STICK or row is None or row >= own.m:
+        return rub
+    return rub._replace(sign=-1 if lam[row] < 0 else 1)
+
+
+def consistent(problem: Problem, faces: Sequence[int], resting: Sequence[int], slipping: dict) -> list[Answer]:
+    """Answers that satisfy every line of the problem: all of them where there are few modes, else those of one."""
+    found: list[Answer] = []
+    pairs = sum(problem.own.parts[i] == 2 for i in resting)
+    many = 2 ** len(faces) * 3 ** len(resting) > FEW or pairs > 1
+    first = _proposals(problem, faces, resting, slipping) if many else []
+    for mode in chain(first, choices(problem.own, faces, resting, slipping)):
+        found += [answer for answer in problem.answers(mode, resting, faces) if answer.consistent]
+        if many and found:
+            break
+    if not (many and found and found[0].ties):
+        return found
+    variants = islice(_variants(problem, found[0], faces, resting), VARIANTS)
+    answers = [answer for mode in variants for answer in problem.answers(mode, resting, faces) if answer.consistent]
+    held = lambda answer: len(answer.mode.closed) + sum(rub.state == STICK for rub in answer.mode.rubs)
+    return sorted(answers, key=held, reverse=True) or found
+
+
+def _proposals(problem: Problem, faces: Sequence[int], resting: Sequence[int], slipping: dict) -> Iterator[Mode]:
+    """All that may stick does; then by Lemke's method where it applies, else by projections onto the cones."""
+    yield next(choices(problem.own, faces, resting, slipping))
+    first = proposed(problem, faces, resting, slipping)
+    if first is not None:
+        yield first
+    if first is None or any(problem.own.parts[i] == 2 for i in resting):
+        yield from proposals(problem, faces, resting, slipping)
+
+
+def _variants(problem: Problem, answer: Answer, faces: Sequence[int], resting: Sequence[int]) -> Iterator[Mode]:
+    """The mode of an answer with every other choice where it is tied; pairs without unique reactions yield together."""
+    own, mode, together = problem.own, answer.mode, answer.yielding
+    if together is not None and (exact := refined(problem, together)) is not None:
+        yield exact
+    loose = [f for f in faces if own.m + f in answer.ties]
+    tied = [i for i in resting if own.own_rows(i)[0] in answer.ties and (own.parts[i] == 1 or together is None)]
+    for shut in product((True, False), repeat=len(loose)):
+        closed = {f for f in mode.closed if f not in loose} | {f for f, kept in zip(loose, shut, strict=True) if kept}
+        for choice in product(*([Rub(STICK), *_slides(own, answer, i)] for i in tied)):
+            rubs = [choice[tied.index(i)] if i in tied else rub for i, rub in enumerate(mode.rubs)]
+            for i, rub in enumerate(rubs):
+                face = own.face_of(i)
+                if face is not None and face not in closed:
+                    rubs[i] = Rub(OFF)
+                elif rub.state == OFF:
+                    rubs[i] = Rub(STICK)
+            if (exact := refined(problem, Mode(tuple(sorted(closed)), tuple(rubs)))) is not None:
+                yield exact
+
+
+def _slides(own: Layout, answer: Answer, i: int) -> list[Rub]:
+    """The ways in which a friction that is tied may slide: a pair against its force."""
+    sign = _signed(own, Rub(STICK), i, answer.lam).sign
+    if own.parts[i] == 1:
+        return [Rub(SLIP, (1.0,), sign), Rub(SLIP, (-1.0,), sign)]
+    force = answer.force[own.columns(i)]
+    size = float(np.linalg.norm(force))
+    return [Rub(SLIP, tuple((-force / size).tolist()), sign, True)] if size > 0 else []
+
+
+def _different(problem: Problem, answers: list[Answer]) -> list[list[Answer]]:
+    """Answers with the same accelerations together."""
+    kinds: list[list[Answer]] = []
+    for answer in answers:
+        for kind in kinds:
+            if problem.same(answer.x, kind[0].x):
+                kind.append(answer)
+                break
+        else:
+            kinds.append([answer])
+    return kinds
+
+
+def _strictly(kinds: list[list[Answer]]) -> list[list[Answer]]:
+    """Those that are not held by a tie alone."""
+    return [kind for kind in kinds if any(answer.strict or not answer.ties for answer in kind)]
+
+
+def _at_rest(problem: Problem, resting: Sequence[int]) -> bool:
+    """Whether a larger coefficient at rest allows both: then what sticks goes on sticking while it can."""
+    return any(problem.mu_static[i] > problem.mu[i] for i in resting)
+
+
+def _later(answers: list[Answer], ahead: Callable[[Mode, float], float]) -> Answer:
+    if len(answers) == 1 and not answers[0].ties:
+        return answers[0]
+    if not answers[0].ties:
+        return answers[0]
+    best = answers[0]
+    for part in AHEAD:
+        slack = [ahead(answer.mode, part) for answer in answers]
+        good = [k for k, value in enumerate(slack) if value >= -LEVEL]
+        best = answers[good[0]] if good else answers[int(np.argmax(slack))]
+        if good and max(map(abs, slack)) > 100 * LEVEL:
+            break
+    return best
+
+
+def dependent(problem: Problem, mode: Mode) -> tuple[int, ...]:
+    """Rows of a mode that hold because those before them do."""
+    held = mode.held(problem.own)
+    inertia = np.where(np.diag(problem.M) > 0, np.diag(problem.M), np.inf)
+    scale = 1 / np.sqrt(inertia)
+    scale = np.where(scale > 0, scale, scale.max(initial=1.0) or 1.0)
+    basis: list[Array] = []
+    found = []
+    for row in held:
+        y = problem.J[row] * scale
+        size = np.linalg.norm(y)
+        for e in (*basis, *basis):
+            y = y - (e @ y) * e
+        if np.linalg.norm(y) <= INDEPENDENT * size or size == 0:
+            found.append(row)
+        else:
+            basis.append(y / np.linalg.norm(y))
+    return tuple(found)
+
+
+def _listed(names: Sequence[str], resting: Sequence[int], slipping: dict) -> str:
+    return ", ".join(f"'{names[i]}'" for i in sorted({*resting, *slipping}))
+
+
+def _nothing(names: Sequence[str], resting: Sequence[int], slipping: dict) -> str:
+    return (
+        f"no acceleration satisfies Coulomb's law of friction ({_listed(names, resting, slipping)}): a configuration of"
+        " Painlevé, constraints that jam, or normal reactions that are not determined. Rigid bodies have no continuous motion"
+        " from here"
+    )
+
+
+__all__ = ["Undetermined", "consistent", "decide", "dependent"]

@@ -1,0 +1,189 @@
+"""Directions in which pairs begin to slide: u ∥ y = D x + c with u·y >= 0.
+
+While they begin, the rest of the mode is linear, so that normal reactions and rates are affine in the forces of the pairs,
+
+    N = a + A λ,     y = b + B λ,     λ_i = −μ_i σ_i N_i u_i   (N_i = 1 and μ_i = F_i with a limit)
+
+and a direction costs a small linear system in place of a saddle point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+from appell.nonsmooth.friction.mode import STICK, Mode, Rub
+from appell.rows import DIFFERENCED_LOST, least_squares, saddle_point
+
+if TYPE_CHECKING:
+    from appell.nonsmooth.friction.problem import Problem
+
+Array = NDArray[np.float64]
+
+GRID = np.linspace(-np.pi, np.pi, 65)
+"""Angles between which a direction is looked for."""
+NOTHING = 1e-14
+"""Share of their terms in rates that are rounding."""
+SMALL = 1e-9
+"""Share of the rates by which a slip that begins may seem to go backwards."""
+
+
+@dataclass(frozen=True, eq=False)
+class Beginning:
+    """k pairs that begin: a (k,), A (k, 2k), b (2k,), B (2k, 2k), and μσ, (k,)."""
+
+    a: Array
+    A: Array
+    b: Array
+    B: Array
+    mu: Array
+
+    @staticmethod
+    def of(problem: Problem, mode: Mode, begin: Sequence[int]) -> Beginning:
+        own = problem.own
+        rest = with_rubs(mode, {i: mode.rubs[i]._replace(u=(0.0, 0.0)) for i in begin})
+        W, r = problem.columns(rest)
+        held, rows = mode.held(own), [row for i in begin for row in own.own_rows(i)]
+        right = np.column_stack([r, problem.W[:, rows]])
+        given = np.zeros((len(held), right.shape[1]))
+        given[:, 0] = -problem.c[held]
+        x, lam, *_ = saddle_point(problem.M, problem.J[held], W[:, held], right, given)
+        y = problem.J[rows] @ x
+        y[:, 0] += problem.c[rows]
+        N = np.zeros((len(begin), right.shape[1]))
+        for k, i in enumerate(begin):
+            if (row := own.normals[i]) is None:
+                N[k, 0] = 1.0
+            else:
+                N[k] = lam[held.index(row)]
+        signs = np.array([float(mode.rubs[i].sign) for i in begin])
+        return Beginning(N[:, 0], N[:, 1:], y[:, 0], y[:, 1:], problem.mu[list(begin)] * signs)
+
+    def rates(self, angles: Array) -> Array:
+        """y of all pairs, (…, k, 2), where they begin at angles (…, k)."""
+        k = len(self.a)
+        u = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
+        push = np.zeros((*angles.shape[:-1], 2 * k, k))  # λ = −push N
+        for i in range(k):
+            push[..., 2 * i : 2 * i + 2, i] = self.mu[i] * u[..., i, :]
+        N = np.linalg.solve(np.eye(k) + self.A @ push, np.broadcast_to(self.a, angles.shape)[..., None])
+        y = self.b - (self.B @ (push @ N))[..., 0]
+        return y.reshape(*angles.shape, 2)
+
+    def across(self, angles: Array) -> Array:
+        """The parts of y at right angles to the directions, (…, k)."""
+        y = self.rates(angles)
+        return np.cos(angles) * y[..., 1] - np.sin(angles) * y[..., 0]
+
+    def forward(self, angles: Array, sizes: Array) -> bool:
+        """Whether every pair begins in its direction and not against it."""
+        y = self.rates(angles)
+        return bool((np.cos(angles) * y[..., 0] + np.sin(angles) * y[..., 1] >= -SMALL * sizes).all())
+
+    def parallel(self, i: int, angles: Array) -> list[float]:
+        """All angles of pair i for which y_i has its direction, the others given."""
+        every = np.tile(angles, (len(GRID), 1))
+        every[:, i] = GRID
+        try:
+            values = self.across(every)[:, i]
+        except np.linalg.LinAlgError:
+            return []
+
+        def value(theta: float) -> float:
+            at = angles.copy()
+            at[i] = theta
+            return float(self.across(at)[i])
+
+        fall = np.isfinite(values[:-1]) & np.isfinite(values[1:]) & ((values[:-1] > 0) != (values[1:] > 0))
+        return [float(brentq(value, GRID[k], GRID[k + 1], xtol=1e-15, rtol=1e-14))  # type: ignore[arg-type]
+                for k in np.flatnonzero(fall)]  # fmt: skip
+
+    def together(self, angles: Array) -> Array | None:
+        """Angles of all pairs near given ones: Newton's method, or one pair after the other."""
+        for start in (angles, self._in_turn(angles)):
+            if start is not None and (found := self._newton(start)) is not None:
+                return found
+        return None
+
+    def _newton(self, angles: Array) -> Array | None:
+        step = 1e-7
+        none = NOTHING * (np.abs(self.b) + np.abs(self.B) @ np.repeat(np.abs(self.mu * self.a), 2)).max()
+        for _ in range(40):
+            value = self.across(angles)
+            if np.abs(value).max() <= none:  # where what sticks leaves one way to begin, slopes are rounding, too
+                return angles
+            moved = self.across(angles + step * np.eye(len(angles)))
+            try:  # of feet that begin to turn together about a point, one combination of the angles is free at first
+                turn = least_squares((moved - value).T / step, -value, DIFFERENCED_LOST)
+            except np.linalg.LinAlgError:
+                return None
+            if not np.isfinite(turn).all():
+                return None
+            angles = angles + np.clip(turn, -0.5, 0.5)
+            if np.abs(turn).max() < 1e-13:
+                return angles
+        return angles if np.abs(turn).max() < 1e-9 else None
+
+    def _in_turn(self, angles: Array) -> Array | None:
+        angles = angles.copy()
+        for _ in range(60):
+            before = angles.copy()
+            for i in range(len(angles)):
+                found = self.parallel(i, angles)
+                if not found:
+                    return None
+                angles[i] = min(found, key=lambda theta, i=i: abs(_turn(theta - before[i])))
+            if np.abs(_turn(angles - before)).max() < 1e-6:
+                return angles
+        return angles
+
+
+def directed(problem: Problem, mode: Mode, begin: Sequence[int]) -> list[Mode]:
+    """The mode with directions in which the pairs `begin`: all of them for one pair, one for several."""
+    way = Beginning.of(problem, mode, begin)
+    sizes = problem.scale[1][[problem.own.own_rows(i)[0] for i in begin]]
+    if len(begin) == 1:
+        angles = [np.array([theta]) for theta in way.parallel(0, np.zeros(1))]
+    else:
+        found = way.together(_against_stick(problem, mode, begin))
+        angles = [] if found is None else [found]
+    return [_towards(mode, begin, one) for one in angles if way.forward(one, sizes)]
+
+
+def refined(problem: Problem, mode: Mode) -> Mode | None:
+    """A mode whose pairs begin about in its directions, with these made exact; None where there are none near."""
+    begin = [i for i, rub in enumerate(mode.rubs) if rub.fixed]
+    if not begin:
+        return mode
+    guess = np.array([np.arctan2(mode.rubs[i].u[1], mode.rubs[i].u[0]) for i in begin])
+    found = Beginning.of(problem, mode, begin).together(guess)
+    return None if found is None else _towards(mode, begin, found)
+
+
+def _against_stick(problem: Problem, mode: Mode, begin: Sequence[int]) -> Array:
+    """Angles against the forces with which they would stick."""
+    force = problem.solve(with_rubs(mode, {i: Rub(STICK) for i in begin})).force
+    parts = [force[problem.own.columns(i)] for i in begin]
+    return np.array([np.arctan2(-y, -x) for x, y in parts])
+
+
+def with_rubs(mode: Mode, rubs: dict[int, Rub]) -> Mode:
+    """The mode with some frictions changed."""
+    return replace(mode, rubs=tuple(rubs.get(i, rub) for i, rub in enumerate(mode.rubs)))
+
+
+def _towards(mode: Mode, begin: Sequence[int], angles: Array) -> Mode:
+    u = [(float(np.cos(x)), float(np.sin(x))) for x in angles]
+    return with_rubs(mode, {i: mode.rubs[i]._replace(u=way) for i, way in zip(begin, u, strict=True)})
+
+
+def _turn(angle: Array) -> Array:
+    return (angle + np.pi) % (2 * np.pi) - np.pi
+
+
+__all__ = ["Beginning", "directed", "refined", "with_rubs"]

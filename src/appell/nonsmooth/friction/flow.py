@@ -1,0 +1,194 @@
+"""The flow of a system with friction in every mode, the mode being data among the parameters, and what guards read along it.
+
+    M a + h = Q + Σ_b w_b Λ_b + Σ_f n_f Λ_f + Σ_i D_iᵀ λ_i           rows that act:  J a + γ = 0,     J = (A; n; D)
+    stick   λ_i is a multiplier of the row D_i a + γ_i = 0
+    slip    λ_i = −μ_i σ_i Λ_N u_i, so that the column of Λ_N becomes n − μ σ Dᵀu; with a limit, λ_i = −F_i u_i
+
+A row that does not act is kept in the saddle point as a dummy: (1 − act) y = 0 with y = (1 − act) λ, so that its multiplier is
+zero and one compiled function serves all modes. σ is the sign of Λ_N and u the direction of slip: of one part a sign, of a pair
+s/|s|, or a given direction where slip begins. Besides v̇ the flow integrates what guards read, so that the step control follows
+it where nothing moves, a block that sticks while its load grows: reactions and bounds as the accelerations that they give to
+their rows alone, λ Σ J²/M, and g̈ of open faces. All of them are rates then, with the `atol` of velocities, whatever the units.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from appell.graph import Fn, make_fn
+from appell.graph.algebra import Value, block_matrix, column, diagonal, largest, substitute, symbols, take, where, zeros
+from appell.graph.sizes import sizes
+from appell.model import System
+from appell.nonsmooth.friction.layout import Layout
+from appell.nonsmooth.friction.pieces import TINY, Forces, ModeNumbers, Rubbing, Slips
+from appell.normal_form import NormalForm
+from appell.normal_form.flow import Flow, State
+from appell.normal_form.solved import Blocks, Function, Shaped, law_solved, solved
+from appell.rows import LU, Policy
+
+
+class FrictionFlow:
+    """The flow of z = (q, v, watched, dissipated, work) with p = (parameters, mode)."""
+
+    def __init__(self, system: System, form: NormalForm, own: Layout, slips: Slips):
+        self.form, self.own, self.slips, self.mode = form, own, slips, ModeNumbers(own)
+        self.base = State.full(form)
+        extra = symbols("w", self.watched + 2)
+        self.state = State(self.base.q, self.base.u, extra, self.base.v, self.base.u_free, self.base.u_a)
+        self.given = Forces.of(form, slips)
+        self.rubbing = [Rubbing.of(system, form, own, slips, self.mode, i) for i in range(own.count)]
+
+    @property
+    def watched(self) -> int:
+        return self.own.rows + self.own.count
+
+    @cached_property
+    def inputs(self) -> dict[str, Shaped]:
+        p = column(self.form.inputs["p"], self.mode.all)
+        return {"t": (self.form.inputs["t"], ()), "z": (self.state.z, (self.state.size,)), "p": (p, (p.numel(),))}
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """The saddle point of all modes."""
+        form, own, mode, W, r = self.form, self.own, self.mode, Value(self.given.W), self.given.r
+        J = self._rows
+        for i, one in enumerate(self.rubbing):
+            push = self.given.W[:, own.own_rows(i)] @ one.u
+            if (row := own.normals[i]) is None:
+                r = r - mode.slide[i] * one.moving * push
+            else:
+                W[:, row] -= mode.slide[i] * mode.sign[i] * one.moving * push
+        gamma = column(form["a0"], form["g_dd0"], self.slips.gamma)
+        return _with_dummies(form["M"], J, W, r, -gamma, mode.act)
+
+    @cached_property
+    def given_by_unit_force(self) -> Value:
+        """Σ J²/M of each row, (rows,): its acceleration by a unit force, velocities without inertia having the mean one."""
+        M, J = self.form["M"], self._rows
+        inertia = [M[i, i] for i in range(self.form.nv)]
+        mean = sum(inertia, Value(0)) / self.form.nv
+        answers = column(*(1 / where(one > 0, one, mean) for one in inertia))
+        return (J * J) @ answers
+
+    @property
+    def _rows(self) -> Value:
+        """J = (A; n; D), (rows, nv)."""
+        return column(self.form["A"], self.form["g_v"], self.slips.D)
+
+    def rubbed(self, lam: Value) -> Value:
+        """λ of the frictions, (parts,)."""
+        own, mode = self.own, self.mode
+        return column(*(
+            take(lam, own.own_rows(i)) - mode.slide[i] * one.bound(lam) * one.u for i, one in enumerate(self.rubbing)
+        ))  # fmt: skip
+
+    def function(self, name: str, finish: Any) -> Function:
+        """`finish` of the solution of the saddle point, and of the law where forces contain multipliers nonlinearly."""
+        law = self.given.law(self.own, self.form.nv + self.own.rows, self.rubbed)
+        if law is None:
+            return solved(name, self.inputs, self.blocks, finish, Policy(LU))
+        return law_solved(name, self.inputs, self.blocks, law, finish, Policy(LU))
+
+    def rates(self, x: Value, lam: Value) -> dict[str, Shaped]:
+        """ż."""
+        form, own, mode, v = self.form, self.own, self.mode, self.base.v
+        a, rub = take(x, range(form.nv)), self.rubbed(lam)
+        power = substitute(form["power"], [form.inputs["a"], form.inputs["lam"]], [a, take(lam, range(own.m))])
+        rows = column(take(lam, range(own.m + own.faces)), rub)
+        power += take(rows, range(own.m, own.rows)).T @ (self.given.W[:, own.m :].T @ v)
+        power += self.given.power(form, rows, v)
+        parts = [own.columns(i) for i in range(own.count)]
+        lost = sum((-mode.slide[i] * rub[k].T @ self.slips.s[k] for i, k in enumerate(parts)), Value(0))
+        open_ = column(zeros(own.m), form["g_v"] @ a + form["g_dd0"], zeros(sum(own.parts)))
+        given = self.given_by_unit_force
+        holds = (given[own.own_rows(i)[0]] * one.bound(lam, static=True) for i, one in enumerate(self.rubbing))
+        watch = column(given * lam + (1 - mode.act) * open_, *holds)
+        return {"zd": (column(form["qd"], a, watch, lost, power), (self.state.size,))}
+
+    def seen(self, x: Value, lam: Value) -> dict[str, Shaped]:
+        """Everything that guards read."""
+        form, own, slips = self.form, self.own, self.slips
+        a, K, F, count = take(x, range(form.nv)), sum(own.parts), own.faces, own.count
+        return {
+            "a": (a, (form.nv,)),
+            "reactions": (lam, (own.rows,)),
+            "force": (self.rubbed(lam), (K,)),
+            "mu": (column(*(one.moving for one in self.rubbing)), (count,)),
+            "hold": (column(*(one.bound(lam, static=True) for one in self.rubbing)), (count,)),
+            "s": (slips.s, (K,)),
+            "s_size": (slips.size, (K,)),
+            "s_d": (slips.D @ a + slips.gamma, (K,)),
+            **{name: (form[name], (F,)) for name in ("g", "g_scale", "g_d")},
+            "g_dd": (form["g_v"] @ a + form["g_dd0"], (F,)),
+        }
+
+    def flow(self) -> Flow:
+        form, own, mode, state = self.form, self.own, self.mode, self.state
+        return Flow(
+            rhs=self.function("flow", self.rates),
+            expand=make_fn("expand", self.inputs, {"q": (state.q, (form.nq,)), "v": (state.v, (form.nv,))}),
+            position=_position(form, own, mode, state, self.inputs),
+            velocity=_velocity(form, own, mode, state, self.inputs, self.slips),
+            quaternions=form.quaternions,
+            nq=form.nq,
+            nu=form.nv,
+            has_work=True,
+            minimal=False,
+            guarded=None,
+            implicit=_no_implicit,
+            extra=self.watched + 1,
+        )
+
+
+def _no_implicit() -> Fn:
+    raise NotImplementedError("a flow with modes has no implicit form")
+
+
+def _with_dummies(M: Value, J: Value, W: Value, r: Value, s: Value, act: Value) -> Blocks:
+    """The saddle point in which the rows that do not act are dummies."""
+    n, m = M.shape[0], J.shape[0]
+    on, off, eye = diagonal(act), diagonal(1 - act), Value.eye(m)
+    return Blocks(
+        block_matrix([[M, zeros(n, m)], [zeros(m, n), eye]]),
+        block_matrix([[on @ J, off]]),
+        column(W @ on, off),
+        column(r, zeros(m)),
+        act * s,
+    )
+
+
+def _mend(form: NormalForm, state: State, inputs: dict[str, Shaped], name: str, rows: tuple[Value, Value, Value, Value]):
+    """A correction of positions or velocities by rows (J, f, size, act) that hold."""
+    J, f, scale, act = rows
+    left = largest(act * f / (scale + TINY))
+    blocks = _with_dummies(form["M"], J, J.T, zeros(form.nv), -f, act)
+
+    def finish(x: Value, _: Value) -> dict[str, Shaped]:
+        x = take(x, range(form.nv))
+        moved = (form["N"] @ x, zeros(form.nv)) if name == "position" else (zeros(form.nq), x)
+        rest = zeros(state.size - form.nq - form.nv)
+        return {"dz": (column(*moved, rest), (state.size,)), "size": (left, ()), "residual": (largest(act * f), ())}
+
+    return solved(name, inputs, blocks, finish, Policy(LU))
+
+
+def _position(form: NormalForm, own: Layout, mode: ModeNumbers, state: State, inputs: dict[str, Shaped]):
+    level = [i for i, k in enumerate(form.levels) if k == 0]
+    if not level and not own.faces:
+        return None
+    act = take(mode.act, [*level, *range(own.m, own.m + own.faces)])
+    J, f = column(form["A0"], form["g_v"]), column(form["f0"], form["g"])
+    return _mend(form, state, inputs, "position", (J, f, column(form["f0_scale"], form["g_scale"]), act))
+
+
+def _velocity(form: NormalForm, own: Layout, mode: ModeNumbers, state: State, inputs: dict[str, Shaped], slips: Slips):
+    level = [i for i, k in enumerate(form.levels) if k < 2]
+    act = take(mode.act, [*level, *range(own.m, own.rows)])
+    J, f = column(form["A1"], form["g_v"], slips.D), column(form["f1"], form["g_d"], slips.s)
+    v = form.inputs["v"]
+    rates = sizes([form["g_d"]], [form.inputs[x] for x in "tqvp"])[0] + abs(form["g_v"]) @ abs(v)
+    return _mend(form, state, inputs, "velocity", (J, f, column(form["f1_scale"], rates, slips.size), act))
+
+
+__all__ = ["FrictionFlow"]

@@ -1,0 +1,102 @@
+"""What a time loop needs of a system with friction, compiled once for all its modes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.graph import Fn, make_fn
+from appell.graph.algebra import column
+from appell.model import System
+from appell.nonsmooth.friction.flow import FrictionFlow
+from appell.nonsmooth.friction.layout import Layout
+from appell.nonsmooth.friction.pieces import Forces, Slips, bounds, regularised
+from appell.nonsmooth.friction.problem import Problem
+from appell.normal_form import NormalForm
+from appell.normal_form.flow import Flow
+from appell.normal_form.solved import Function, Shaped
+from appell.remember import remembered
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class FrictionFunctions:
+    """`flow`: of z = (q, v, watched, dissipated, work) with p = (parameters, mode).
+    `look`: (t, z, p) → everything that guards read.
+    `blocks`: (t, q, v, parameters) → what decides about a mode.
+    `law`: (t, q, v, parameters, λ of all rows) → F, ∂F/∂λ of forces that contain multipliers nonlinearly; None without such."""
+
+    layout: Layout
+    flow: Flow
+    look: Function
+    blocks: Fn
+    law: Fn | None
+
+    def problem(self, t: float, q: Array, v: Array, p: Array, least: float = 0.0) -> tuple[Problem, dict[str, Array]]:
+        """The problem of accelerations at a state, and the outputs of `blocks`."""
+        out, fn = self.blocks(t, q, v, p), self.law
+
+        def law(lam: Array) -> tuple[Array, Array]:
+            assert fn is not None
+            found = fn(t, q, v, p, lam)
+            return found["F"], found["slope"]
+
+        problem = Problem(
+            self.layout, out["M"], out["r"], out["J"], out["W"], out["gamma"], out["mu"], out["mu_static"], least,
+            None if fn is None else law, out.get("u"),
+        )  # fmt: skip
+        return problem, out
+
+
+@remembered
+def friction_functions(system: System, form: NormalForm) -> FrictionFunctions:
+    """Made once."""
+    own, slips = Layout.of(system, form), Slips.of(system, form)
+    whole = FrictionFlow(system, form, own, slips)
+    look, given = whole.function("look", whole.seen), whole.given
+    return FrictionFunctions(own, whole.flow(), look, _blocks(system, form, own, slips, given), _law(form, own, given))
+
+
+def _blocks(system: System, form: NormalForm, own: Layout, slips: Slips, given: Forces) -> Fn:
+    mu, rest = [], []
+    for i, fr in enumerate(system.frictions):
+        s = slips.s[own.columns(i)]
+        speed = abs(s) if own.parts[i] == 1 else (s.T @ s) ** 0.5
+        moving, static = bounds(form, fr, speed)
+        mu.append(moving)
+        rest.append(static)
+    R, nv, K, nf = own.rows, form.nv, sum(own.parts), own.count
+    outputs = {
+        "M": (form["M"], (nv, nv)),
+        "r": (given.r, (nv,)),
+        "J": (column(form["A"], form["g_v"], slips.D), (R, nv)),
+        "W": (given.W, (nv, R)),
+        "gamma": (column(form["a0"], form["g_dd0"], slips.gamma), (R,)),
+        "s": (slips.s, (K,)),
+        "s_size": (slips.size, (K,)),
+        "mu": (column(*mu), (nf,)),
+        "mu_static": (column(*rest), (nf,)),
+        "e": (form["restitution"], (own.faces,)),
+    }
+    if any(own.smooth):
+        u = [regularised(form, fr, slips.s[own.columns(i)]) for i, fr in enumerate(system.frictions)]
+        outputs["u"] = (column(*u), (K,))
+    return make_fn("friction_blocks", _inputs(form), outputs)
+
+
+def _law(form: NormalForm, own: Layout, given: Forces) -> Fn | None:
+    if given.F is None:
+        return None
+    F, slope = given.at(form)
+    inputs = {**_inputs(form), "lam": (given.lam, (own.rows,))}
+    return make_fn("friction_law", inputs, {"F": (F, (form.nv,)), "slope": (slope, (form.nv, own.rows))})
+
+
+def _inputs(form: NormalForm) -> dict[str, Shaped]:
+    return {"t": (form.inputs["t"], ()), **{x: (form.inputs[x], (form.inputs[x].numel(),)) for x in "qvp"}}
+
+
+__all__ = ["FrictionFunctions", "friction_functions"]

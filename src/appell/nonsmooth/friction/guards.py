@@ -1,0 +1,177 @@
+"""What ends a mode: guards that fall through zero, along a stretch of motion.
+
+hit g of an open face      leave Λ of a closed one      break μ_s|Λ_N| − |λ| of what sticks      stop u·s of what slides
+kink σΛ of a constraint that presses on what slides      jam det(J M⁻¹ W)/det(J M⁻¹ Jᵀ) of what slides (Painlevé)
+sign μ or F of what slides, which would drive below zero
+hold the margin of the linear programme, where reactions are not unique; drift of rows that hold because others do
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.nonsmooth.contact.contact import FLOOR, ROUNDING
+from appell.nonsmooth.friction.layout import Layout
+from appell.nonsmooth.friction.mode import SLIP, STICK, Mode
+
+Array = NDArray[np.float64]
+Out = dict[str, Array]
+
+HIT, LEAVE, BREAK, STOP, KINK, SIGN = "hit", "leave", "break", "stop", "kink", "sign"
+JAM, HOLD, DRIFT = "jam", "hold", "drift"
+
+SLOW = 1e-9
+"""Share of its terms at which it is looked at whether the slip of a pair stops."""
+DRIFTED = 1e-7
+"""Share of its terms by which a row that holds because of others may be off."""
+
+
+class Guard(NamedTuple):
+    """A kind, and the number of the face, friction or row that it watches."""
+
+    kind: str
+    number: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Watch:
+    """The guards of a mode: `force_size` (R,) sizes of multipliers; `margin`, `jam`: (t (k,), z (k, nz)) → values (k,)."""
+
+    own: Layout
+    mode: Mode
+    force_size: Array
+    atol: float
+    speed: Array  # (parts,) largest slip terms so far
+    level: Array  # (frictions,) slip of a pair below which it may have stopped
+    margin: Callable[[Array, Array], Array] | None
+    jam: Callable[[Array, Array], Array] | None
+    guards: tuple[Guard, ...] = ()
+
+    @staticmethod
+    def of(
+        own: Layout, mode: Mode, force_size: Array, atol: float, speed: Array, level: Array, margin: Any, jam: Any
+    ) -> Watch:
+        """With what there is to watch in the mode."""
+        found = [Guard(HIT, f) for f in range(own.faces) if f not in mode.closed]
+        if margin is None:
+            found += [Guard(LEAVE, f) for f in mode.closed if own.m + f not in mode.idle]
+        for i, rub in enumerate(mode.rubs):
+            row = own.normals[i]
+            if rub.state == SLIP and row is not None and row < own.m:
+                found.append(Guard(KINK, i))
+            if rub.state == SLIP:
+                found.append(Guard(SIGN, i))
+            if rub.state == SLIP and not own.smooth[i] and not rub.fixed:
+                found.append(Guard(STOP, i))
+            if rub.state == STICK and margin is None:
+                found.append(Guard(BREAK, i))
+        found += [Guard(DRIFT, row) for row in mode.idle if row >= own.m]
+        found += [Guard(HOLD)] if margin else []
+        found += [Guard(JAM)] if jam else []
+        return Watch(own, mode, force_size, atol, speed, level, margin, jam, tuple(found))
+
+    def values(self, t: Array, z: Array, out: Out) -> tuple[Array, Array]:
+        """All guards, (k, guards), and what rounding leaves of them, of the same shape."""
+        shape = (len(t), len(self.guards))
+        values, noises = np.zeros(shape), np.zeros(shape)
+        for k, guard in enumerate(self.guards):
+            values[:, k], noises[:, k] = self._one(guard, t, z, out)
+        return values, noises
+
+    def _one(self, guard: Guard, t: Array, z: Array, out: Out) -> tuple[Array, Any]:
+        own, (kind, i) = self.own, guard
+        if kind == HIT:
+            noise = ROUNDING * (out["g_scale"][:, i] + np.abs(t * out["g_d"][:, i])) + FLOOR * self.atol
+            return out["g"][:, i], noise
+        if kind == LEAVE:
+            return out["reactions"][:, own.m + i], 1e-12 * self.force_size[own.m + i]
+        if kind == KINK:
+            row = own.normals[i]
+            return self.mode.rubs[i].sign * out["reactions"][:, row], 1e-12 * self.force_size[row]
+        if kind == SIGN:
+            return out["mu"][:, i], 1e-13 * np.abs(out["mu"][:, i]).max()
+        if kind == BREAK:
+            size = self.force_size[own.own_rows(i)[0]]
+            return out["hold"][:, i] - np.linalg.norm(out["force"][:, own.columns(i)], axis=1), 1e-12 * size
+        if kind == STOP:
+            s, size = out["s"][:, own.columns(i)], float(self.speed[own.columns(i)].max())
+            if own.parts[i] == 1:
+                return self.mode.rubs[i].u[0] * s[:, 0], 1e-15 * size
+            return np.linalg.norm(s, axis=1) - self.level[i], 1e-3 * self.level[i]
+        if kind == DRIFT:
+            return self._drift(i, out), 0.0
+        return (self.margin if kind == HOLD else self.jam)(t, z), 1e-12  # type: ignore[misc]
+
+    def _drift(self, row: int, out: Out) -> Array:
+        own = self.own
+        if row < own.m + own.faces:
+            f = row - own.m
+            return DRIFTED * (out["g_scale"][:, f] + self.atol) - np.abs(out["g"][:, f])
+        k = row - own.m - own.faces
+        return DRIFTED * (self.speed[k] + self.atol) - np.abs(out["s"][:, k])
+
+
+class Crossing(NamedTuple):
+    """A guard falls through zero between the samples `low` and `high`; `inside`: at a dip between samples low … high."""
+
+    guard: int
+    low: int
+    high: int
+    inside: bool = False
+
+
+def crossings(watch: Watch, values: Array, noise: Array, grid: NDArray[np.intp]) -> list[Crossing]:
+    """For each guard, (k, guards), the first place where it falls below zero, and dips before it that may; a guard that starts
+    at zero has to rise first, or to fall below its noise. grid: (steps, PARTS + 1), the samples in equal parts of each step."""
+    found = []
+    for j, guard in enumerate(watch.guards):
+        y, eps = values[:, j], noise[:, j]
+        pair = guard.kind == STOP and watch.own.parts[guard.number] == 2
+        risen = np.maximum.accumulate(y > eps)
+        falls = np.flatnonzero((y[1:] < 0) & (risen[:-1] | (y[1:] < -10 * eps[1:]))) + 1
+        end = int(falls[0]) if len(falls) else len(y)
+        if guard.kind not in (HOLD, JAM, DRIFT):
+            dips = _dips(y**2 if pair else y, grid)  # |s| of a pair is no polynomial where it is small
+            found += [Crossing(j, low, high, True) for low, high in dips if high < end and risen[low]]
+        if len(falls):
+            found.append(Crossing(j, end - 1 if risen[end - 1] else 0, end))
+    return found
+
+
+def _fine() -> Array:
+    """(4 PARTS + 1, PARTS + 1): from values in equal parts of a step to the polynomial through them, four values to a part."""
+    at, fine = np.arange(PARTS + 1.0), np.arange(4 * PARTS + 1) / 4
+    weights = [np.prod([(fine - x) / (one - x) for x in at if x != one], axis=0) for one in at]
+    return np.array(weights).T
+
+
+PARTS = 8
+"""Parts of a step at whose ends guards are read."""
+FINE = _fine()
+DIP = 0.1
+"""Share of its values beside a lowest point, below which a guard is looked at closer there."""
+
+
+def _dips(y: Array, grid: NDArray[np.intp]) -> list[tuple[int, int]]:
+    """Samples between which a guard has a lowest point near zero, by a parabola through fine values around it."""
+    v = y[grid] @ FINE.T
+    a, b, c = v[:, :-2], v[:, 1:-1], v[:, 2:]
+    bend, slope = a - 2 * b + c, (c - a) / 2
+    with np.errstate(all="ignore"):
+        at, least = -slope / bend, b - slope**2 / (2 * bend)
+    at_end = np.zeros(b.shape[1], dtype=bool)
+    at_end[[0, -1]] = True
+    inside = (bend > 0) & (np.abs(at) <= np.where(at_end, 1.0, 0.5000001)) & (least < DIP * np.maximum(a, c))
+    found = []
+    for step, k in np.argwhere(inside):
+        part = int(np.clip((k + 1 + at[step, k]) // 4, 0, PARTS - 1))
+        found.append((int(grid[step, part]), int(grid[step, part + 1])))
+    return found
+
+
+__all__ = ["Crossing", "Guard", "Watch", "crossings"]

@@ -1,0 +1,244 @@
+"""Blows with friction: what impulses at faces, constraints and frictions do to the velocities.
+
+    newton     0 <= P ⟂ ġ⁺ + e ġ⁻ >= 0 with Coulomb's law for the impulses, |P_T| <= μ P_N, against the slip s⁺ after the blow:
+               the problem of `problem.Problem` with x = Δv. Where normal and slip are coupled it may gain energy, which is
+               refused.
+    phases     Poisson's law for several contacts at once (Glocker and Pfeiffer 1995): compression is the problem of newton with
+               e = 0, and gives P_c; expansion adds P_e >= e P_c ⟂ ġ⁺ >= 0, again with Coulomb's law, |P_T| <= μ P_e against s⁺.
+    poisson    along the process of the impact (Routh 1905, Keller 1986), with the normal impulse P as its time:
+               d(ġ, s)/dP = G (1, λ), λ = −μ s/|s| or what keeps s = 0. Compression ends at ġ = 0 with P_c; restitution adds
+               P_r = e P_c.
+    stronge    the same process; restitution ends where the work of P has returned e² of what compression took (Stronge 1990).
+               Of several contacts at once it says nothing: their order and their stiffnesses matter (Liu, Zhao and Brogliato
+               2008), which a coefficient does not tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.nonsmooth.friction.decide import Undetermined, consistent
+from appell.nonsmooth.friction.layout import Layout
+from appell.nonsmooth.friction.problem import Answer, Problem
+from appell.rows import response
+
+Array = NDArray[np.float64]
+
+GAINED = 1e-9
+"""Share of the energies of a blow that rounding may add."""
+
+
+class Blow(NamedTuple):
+    """Δv (nv,), impulses of all rows (R,), of the frictions (parts,), and what friction dissipated, J."""
+
+    dv: Array
+    impulses: Array
+    rubbed: Array
+    lost: float
+
+
+@dataclass(frozen=True, eq=False)
+class Impact:
+    """The rates of rows before a blow: `rates` (R,) of faces ġ and of slips s; `e` (faces,) restitutions."""
+
+    problem: Problem
+    rates: Array
+    e: Array
+    names: Sequence[str]
+
+    def by_newton(self, hits: Sequence[int], resting: Sequence[int]) -> Blow:
+        """One blow on the faces `hits` while it rests on others."""
+        own, faces = self.problem.own, sorted({*hits, *resting})
+        c = self.rates.copy()
+        c[: own.m + own.faces] = 0.0
+        for f in faces:
+            c[own.m + f] = (1 + (self.e[f] if f in hits else 0.0)) * self.rates[own.m + f]
+        answer = self._phase(self._blow(c), faces)
+        return self._checked(answer.x, answer.lam, answer.force)
+
+    def by_phases(self, hits: Sequence[int], resting: Sequence[int]) -> Blow:
+        """Compression, then expansion, of several contacts at once."""
+        own, faces = self.problem.own, sorted({*hits, *resting})
+        c = self.rates.copy()
+        c[: own.m] = 0.0
+        first = self._phase(self._blow(c), faces)
+        again = np.zeros(own.rows)  # e P_c
+        again[[own.m + f for f in hits]] = [self.e[f] * first.lam[own.m + f] for f in hits]
+        after = self.rates + self.problem.J @ first.x
+        after[: own.m] = 0.0
+        second = _Expansion(self._blow(after), again)
+        last = self._phase(second.problem, faces, second.slipping(self))
+        lam, rubbed = first.lam + again + last.lam[: own.rows], first.force + second.joined(last.force)
+        return self._checked(first.x + last.x, lam, rubbed)
+
+    def _blow(self, c: Array) -> Problem:
+        """The problem of impulses: no forces, and limits bear none."""
+        p = self.problem
+        mu = np.array([0.0 if row is None else mu for row, mu in zip(p.own.normals, p.mu, strict=True)])
+        return Problem(p.own, p.M, np.zeros(len(p.M)), p.J, p.W, c, mu, mu)
+
+    def _phase(self, blow: Problem, faces: Sequence[int], slipping: dict[int, tuple[float, ...]] | None = None) -> Answer:
+        """The one result of a problem of impulses. slipping: frictions that keep a direction; limits and smooth ones."""
+        own = self.problem.own
+        if slipping is None:
+            slipping = {i: self._towards(i) for i in range(own.count) if own.normals[i] is None or own.smooth[i]}
+        rubbing = [i for i in range(blow.own.count) if i not in slipping]
+        found = consistent(blow, faces, rubbing, slipping)
+        if not found:
+            raise Undetermined(f"no impulses satisfy Coulomb's law in a blow ({', '.join(self.names)})")
+        if not all(blow.same(found[0].x, answer.x) for answer in found):
+            raise Undetermined(f"Coulomb's law allows several results of a blow ({', '.join(self.names)})")
+        return found[0]
+
+    def _towards(self, i: int) -> tuple[float, ...]:
+        s = self.rates[self.problem.own.own_rows(i)]
+        return tuple((s / (np.linalg.norm(s) or 1.0)).tolist())
+
+    def _checked(self, dv: Array, lam: Array, rubbed: Array) -> Blow:
+        """The blow, unless it gains energy on the way from the rates before to those after it."""
+        own, J = self.problem.own, self.problem.J
+        between = self.rates + J @ dv / 2
+        normal = lam[own.m : own.m + own.faces] * between[own.m : own.m + own.faces]
+        tangential = rubbed * between[own.m + own.faces :]
+        gained, size = float(normal.sum() + tangential.sum()), float(np.abs(normal).sum() + np.abs(tangential).sum())
+        if gained > GAINED * max(size, float(dv @ self.problem.M @ dv)):
+            raise Undetermined(
+                f"restitution with Coulomb's law would gain {gained:.3g} J in a blow ({', '.join(self.names)}): normal and slip"
+                " are coupled; choose law='poisson', or law='stronge' for one contact"
+            )
+        return Blow(dv, lam, rubbed, float(np.clip(-tangential.sum(), 0.0, max(-gained, 0.0))))
+
+    # -- along the process of the impact ---------------------------------------------------------------------------------
+
+    def by_process(self, face: int, friction: int, law: str) -> Blow:
+        """A blow on one face with one friction of one part, by Poisson's or Stronge's restitution."""
+        own, p = self.problem.own, self.problem
+        n, (row,) = own.m + face, own.own_rows(friction)
+        x = response(p.M, p.J[: own.m], p.W[:, : own.m], p.W[:, [n, row]])
+        G = p.J[[n, row]] @ x
+        way = _Process(G, float(p.mu[friction]), self.rates[[n, row]].copy())
+        way.compress()
+        if law == "poisson":
+            way.restore_impulse(float(self.e[face]) * way.P[0])
+        else:
+            way.restore_work(float(self.e[face]) ** 2 * -way.work)
+        dv = x @ way.P
+        lam = np.zeros(own.rows)
+        lam[[n, row]] = way.P
+        rubbed = np.zeros(sum(own.parts))
+        rubbed[own.columns(friction)] = way.P[1]
+        return Blow(dv, lam, rubbed, way.lost)
+
+
+class _Expansion:
+    """The second phase of a blow, in which P_e = e P_c + P', P' >= 0: beside every friction of a face one along the same slip
+    with the limit μ e P_c, so that both together bear μ P_e."""
+
+    def __init__(self, blow: Problem, again: Array):
+        own = self.own = blow.own
+        self.given = [i for i in range(own.count) if (n := own.normals[i]) is not None and again[n] > 0]
+        rows = [row for i in self.given for row in own.own_rows(i)]
+        wide = Layout(
+            own.m, own.faces, (*own.parts, *(own.parts[i] for i in self.given)), (*own.normals, *(None for _ in self.given)),
+            (*own.smooth, *(own.smooth[i] for i in self.given)),
+        )  # fmt: skip
+        mu = np.append(blow.mu, [blow.mu[i] * again[own.normals[i]] for i in self.given])
+        self.problem = Problem(
+            wide, blow.M, blow.W @ again, np.vstack([blow.J, blow.J[rows]]), np.hstack([blow.W, blow.W[:, rows]]),
+            np.append(blow.c, blow.c[rows]), mu, mu,
+        )  # fmt: skip
+
+    def slipping(self, impact: Impact) -> dict[int, tuple[float, ...]]:
+        """Frictions that keep their direction: limits of the system, and smooth ones."""
+        own = self.own
+        kept = {i: impact._towards(i) for i in range(own.count) if own.normals[i] is None or own.smooth[i]}
+        return kept | {own.count + k: kept[i] for k, i in enumerate(self.given) if i in kept}
+
+    def joined(self, force: Array) -> Array:
+        """The impulses of the frictions of the system, (parts,)."""
+        own, wide = self.own, self.problem.own
+        found = force[: sum(own.parts)].copy()
+        for k, i in enumerate(self.given):
+            found[own.columns(i)] += force[wide.columns(own.count + k)]
+        return found
+
+
+class _Process:
+    """Rates (ġ, s) and impulses P = (P_N, P_T) as functions of P_N, piece by piece linear; work of P_N, loss by P_T."""
+
+    def __init__(self, G: Array, mu: float, rates: Array):
+        self.G, self.mu, self.y = G, mu, rates
+        self.P, self.work, self.lost = np.zeros(2), 0.0, 0.0
+        self.energy = float(rates[0] ** 2 / G[0, 0])
+
+    def _direction(self) -> Array:
+        """dP/dP_N: (1, λ)."""
+        G, mu, s = self.G, self.mu, self.y[1]
+        small = 1e-13 * np.sqrt(G[1, 1] * max(self.energy, 1e-300))
+        if abs(s) > small:
+            return np.array([1.0, -mu * np.sign(s)])
+        self.y[1] = 0.0
+        stick = -G[1, 0] / G[1, 1] if G[1, 1] > 0 else 0.0
+        return np.array([1.0, stick if abs(stick) <= mu else -mu * np.sign(G[1, 0])])
+
+    def _go(self, until: float, way: Array) -> None:
+        """So much more normal impulse in a direction."""
+        rate = self.G @ way
+        after = self.y + until * rate
+        self.work += until * (self.y[0] + after[0]) / 2
+        self.lost -= until * way[1] * (self.y[1] + after[1]) / 2
+        self.P += until * way
+        self.y = after
+
+    def _piece(self) -> tuple[Array, Array, float]:
+        """Direction, rates of (ġ, s), and the impulse after which slip stops."""
+        way = self._direction()
+        rate = self.G @ way
+        stops = -self.y[1] / rate[1] if self.y[1] * rate[1] < 0 else np.inf
+        return way, rate, stops
+
+    def compress(self) -> None:
+        """Until ġ = 0."""
+        for _ in range(8):
+            way, rate, stops = self._piece()
+            ends = -self.y[0] / rate[0] if rate[0] > 0 else np.inf
+            if not np.isfinite(min(ends, stops)):
+                raise Undetermined("friction jams a blow: no normal impulse ends its compression")
+            self._go(min(ends, stops), way)
+            if ends <= stops:
+                self.y[0] = 0.0
+                return
+            self.y[1] = 0.0
+        raise Undetermined("friction jams a blow: its compression does not end")
+
+    def restore_impulse(self, more: float) -> None:
+        """P_r = `more`."""
+        for _ in range(8):
+            way, _, stops = self._piece()
+            self._go(step := min(more, stops), way)
+            more -= step
+            if not more > 0:
+                return
+            self.y[1] = 0.0
+
+    def restore_work(self, more: float) -> None:
+        """Until the work of P has grown by `more`: y0 P + rate P²/2."""
+        for _ in range(8):
+            if not more > 0:
+                return
+            way, rate, stops = self._piece()
+            needed = (np.sqrt(self.y[0] ** 2 + 2 * rate[0] * more) - self.y[0]) / rate[0] if rate[0] > 0 else np.inf
+            if not np.isfinite(min(needed, stops)):
+                raise Undetermined("friction jams a blow: its restitution does not end")
+            before = self.work
+            self._go(min(needed, stops), way)
+            more = 0.0 if needed <= stops else more - (self.work - before)
+            self.y[1] = self.y[1] if needed <= stops else 0.0
+
+
+__all__ = ["Blow", "Impact"]

@@ -1,0 +1,109 @@
+"""A mode proposed by Lemke's method, where there are too many to try them all.
+
+    z = (Λ, β⁺, β⁻, γ) >= 0,   w = (n x + c,  D x + c + γ,  −(D x + c) + γ,  bound − β⁺ − β⁻) >= 0,   z·w = 0,     λ = β⁺ − β⁻
+
+(Stewart and Trinkle 1996; Lemke 1965). What it proposes is checked like any other mode: the method may end on a ray, and a
+coefficient that is larger at rest is not part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.nonsmooth.friction.mode import SLIP, STICK, Mode, Rub, chosen
+from appell.nonsmooth.friction.problem import Problem
+from appell.rows import response
+
+Array = NDArray[np.float64]
+
+PIVOTS = 2000
+"""Exchanges after which the method is given up."""
+SLIDES = 1e-9
+"""Share of the size of its row above which a slip begins."""
+ENTRY = 1e-11
+"""An entry of the tableau below this, of a problem without units, is no pivot."""
+LEVEL = 1e-13
+"""Ratios of the tableau that differ by less are equal."""
+
+
+def proposed(
+    problem: Problem, faces: Sequence[int], resting: Sequence[int], slipping: dict[int, tuple[float, ...]]
+) -> Mode | None:
+    """A mode of frictions of one part whose normals are faces or limits; None for others, or where the method ends on a ray."""
+    own = problem.own
+    bilateral = any(row is not None and row < own.m for row in own.normals)
+    if bilateral or any(own.parts[i] > 1 for i in resting):
+        return None
+    sliding = tuple(Rub(SLIP, slipping[i]) if i in slipping else Rub(STICK) for i in range(own.count))
+    W, r = problem.columns(Mode(tuple(faces), sliding))
+    rows = [*(own.m + f for f in faces), *(own.own_rows(i)[0] for i in resting)]
+    A, A_W = problem.J[: own.m], W[:, : own.m]
+    X = response(problem.M, A, A_W, W[:, rows])
+    x0 = response(problem.M, A, A_W, r[:, None], -problem.c[: own.m])[:, 0]
+    G, c = problem.J[rows] @ X, problem.J[rows] @ x0 + problem.c[rows]
+    nf, nr = len(faces), len(resting)
+    n, t = slice(0, nf), slice(nf, nf + nr)
+    bound, limit = np.zeros((nr, nf)), np.zeros(nr)
+    for k, i in enumerate(resting):
+        face = own.face_of(i)
+        if face is None:
+            limit[k] = problem.mu[i]
+        elif face in faces:
+            bound[k, list(faces).index(face)] = problem.mu[i]
+    eye, none = np.eye(nr), np.zeros((nf, nr))
+    M = np.block([
+        [G[n, n], G[n, t], -G[n, t], none],
+        [G[t, n], G[t, t], -G[t, t], eye],
+        [-G[t, n], -G[t, t], G[t, t], eye],
+        [bound, -eye, -eye, 0 * eye],
+    ])  # fmt: skip
+    force, rate = (size[rows] for size in problem.scale[:2])
+    of_z, of_w = (np.concatenate([x[n], x[t], x[t], y[t]]) for x, y in ((force, rate), (rate, force)))
+    z = lemke(M * np.outer(1 / of_w, of_z), np.concatenate([c[n], c[t], -c[t], limit]) / of_w)  # a problem without units
+    if z is None:
+        return None
+    z = z * of_z
+    pushes = z[n] * np.sqrt(np.abs(np.diag(G)[n]))
+    closed = tuple(f for f, push in zip(faces, pushes, strict=True) if push > 1e-10 * pushes.max(initial=0.0))
+    speeds = z[nf + 2 * nr :] / rate[t]
+    ways = np.sign(z[nf + nr : nf + 2 * nr] - z[nf : nf + nr])  # against the force
+
+    def decided(i: int) -> Rub:
+        k = list(resting).index(i)
+        return Rub(SLIP, (float(ways[k]),)) if speeds[k] > SLIDES and ways[k] else Rub(STICK)
+
+    return chosen(own, closed, slipping, decided)
+
+
+def lemke(M: Array, q: Array) -> Array | None:
+    """z of z >= 0, M z + q >= 0, z·(M z + q) = 0; None where the method ends on a ray."""
+    k = len(q)
+    if k == 0 or q.min() >= 0:
+        return np.zeros(k)
+    T = np.hstack([np.eye(k), -M, -np.ones((k, 1)), q[:, None]])  # w − M z − z0 = q
+    basis = list(range(k))
+    row, entering = int(np.argmin(q)), 2 * k
+    for _ in range(PIVOTS):
+        leaving = basis[row]
+        T[row] /= T[row, entering]
+        others = np.arange(k) != row
+        T[others] -= np.outer(T[others, entering], T[row])
+        basis[row] = entering
+        if leaving == 2 * k:
+            z = np.zeros(2 * k + 1)
+            z[basis] = T[:, -1]
+            return np.maximum(z[k : 2 * k], 0.0)
+        entering = leaving + k if leaving < k else leaving - k
+        column = T[:, entering]
+        ratios = np.where(column > ENTRY, T[:, -1] / np.where(column > ENTRY, column, 1.0), np.inf)
+        if not np.isfinite(ratios).any():
+            return None
+        ties = np.flatnonzero(ratios <= ratios.min() + LEVEL * (1 + abs(ratios.min())))
+        row = next((int(i) for i in ties if basis[i] == 2 * k), int(ties[0]))
+    return None
+
+
+__all__ = ["lemke", "proposed"]

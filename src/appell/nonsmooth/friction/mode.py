@@ -1,0 +1,131 @@
+"""A mode with friction as data: which faces press, which frictions stick, slide and in which direction, which rows act."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.nonsmooth.friction.layout import Layout
+
+Array = NDArray[np.float64]
+
+OFF, STICK, SLIP = "off", "stick", "slip"
+
+
+class Rub(NamedTuple):
+    """What a friction does: OFF, STICK or SLIP with a direction u, (1,) or (2,); the sign of its Λ_N, +1 or −1.
+
+    fixed: whether a pair keeps the direction u (where its slip begins), else it is that of the slip itself.
+    """
+
+    state: str
+    u: tuple[float, ...] = ()
+    sign: int = 1
+    fixed: bool = False
+
+    @property
+    def direction(self) -> tuple[float, ...] | float:
+        return self.u[0] if len(self.u) == 1 else self.u
+
+
+@dataclass(frozen=True)
+class Mode:
+    """`closed`: faces in contact; `rubs`: of each friction; `idle`: rows that hold because of others and do not act."""
+
+    closed: tuple[int, ...]
+    rubs: tuple[Rub, ...]
+    idle: tuple[int, ...] = ()
+
+    @staticmethod
+    def of(own: Layout, data: Array) -> Mode:
+        """The mode without idle rows of the numbers of `Layout.data`."""
+        act, slide, sign, _, u = np.split(data, np.cumsum([own.rows, own.count, own.count, own.count]))
+        rubs = []
+        for i in range(own.count):
+            if slide[i]:
+                rubs.append(Rub(SLIP, tuple(u[own.columns(i)].tolist()), int(sign[i])))
+            else:
+                rubs.append(Rub(STICK, (), int(sign[i])) if act[own.own_rows(i)[0]] else Rub(OFF))
+        return Mode(tuple(np.flatnonzero(act[own.m : own.m + own.faces]).tolist()), tuple(rubs))
+
+    def held(self, own: Layout) -> list[int]:
+        """Rows that hold: constraints, closed faces, what sticks."""
+        sticking = [row for i, rub in enumerate(self.rubs) if rub.state == STICK for row in own.own_rows(i)]
+        return [*range(own.m), *(own.m + f for f in self.closed), *sticking]
+
+    def acting(self, own: Layout) -> list[int]:
+        """Those of them that act."""
+        return [row for row in self.held(own) if row not in self.idle]
+
+    def directed(self, own: Layout, slip: Array) -> Mode:
+        """The mode with the directions in which its pairs slide where the slips (parts,) are those."""
+        rubs = []
+        for i, rub in enumerate(self.rubs):
+            s = slip[own.columns(i)]
+            turns = rub.state == SLIP and len(s) == 2 and not rub.fixed and not own.smooth[i] and np.linalg.norm(s) > 0
+            rubs.append(rub._replace(u=tuple((s / np.linalg.norm(s)).tolist())) if turns else rub)
+        return replace(self, rubs=tuple(rubs))
+
+    def data(self, own: Layout) -> Array:
+        """The numbers of `Layout.data`."""
+        act = np.zeros(own.rows)
+        act[self.acting(own)] = 1
+        slide = [float(rub.state == SLIP) for rub in self.rubs]
+        sign, fixed = [float(rub.sign) for rub in self.rubs], [float(rub.fixed) for rub in self.rubs]
+        direction = [x for rub, n in zip(self.rubs, own.parts, strict=True) for x in (rub.u or (0.0,) * n)]
+        return np.concatenate([act, slide, sign, fixed, direction])
+
+
+def chosen(
+    own: Layout, closed: Sequence[int], slipping: dict[int, tuple[float, ...]], decided: Callable[[int], Rub]
+) -> Mode:
+    """The mode in which faces are closed: frictions on open ones are off, those `slipping` slide, the others are `decided`."""
+    rubs = []
+    for i in range(own.count):
+        face = own.face_of(i)
+        if face is not None and face not in closed:
+            rubs.append(Rub(OFF))
+        else:
+            rubs.append(Rub(SLIP, slipping[i]) if i in slipping else decided(i))
+    return Mode(tuple(sorted(closed)), tuple(rubs))
+
+
+class Phase(NamedTuple):
+    """Between `start` and `end`, s, a friction (its name) is in "stick", "slip" or "off"; direction: of slip at its start, ±1
+    or a pair of unit length; 0 where it does not slide."""
+
+    start: float
+    end: float
+    friction: str
+    state: str
+    direction: float | tuple[float, ...]
+
+
+def phases(modes: Sequence[tuple[float, Mode]], names: Sequence[str], end: float) -> tuple[Phase, ...]:
+    """The phases of all frictions in the order of their starts; modes: (time from which it holds, mode)."""
+    found: list[Phase] = []
+    for i, name in enumerate(names):
+        start: float = 0.0
+        last: Rub | None = None
+        for time, mode in modes:
+            rub = mode.rubs[i]
+            key = (rub.state, rub.u if len(rub.u) == 1 else ())
+            if last is not None and key == (last.state, last.u if len(last.u) == 1 else ()):
+                continue
+            if last is not None and time > start:
+                found.append(_phase(start, time, name, last))
+            start, last = time, rub
+        if last is not None and (end > start or not any(p.friction == name for p in found)):
+            found.append(_phase(start, end, name, last))
+    return tuple(sorted(found, key=lambda p: (p.start, names.index(p.friction))))
+
+
+def _phase(start: float, end: float, name: str, rub: Rub) -> Phase:
+    return Phase(start, end, name, rub.state, rub.direction if rub.state == SLIP else 0.0)
+
+
+__all__ = ["OFF", "SLIP", "STICK", "Mode", "Phase", "Rub", "chosen", "phases"]

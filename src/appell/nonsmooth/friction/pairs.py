@@ -1,0 +1,130 @@
+"""Pairs of slips: where they stop, and how they begin."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import Status
+from appell.nonsmooth.friction.decide import Undetermined
+from appell.nonsmooth.friction.directions import with_rubs
+from appell.nonsmooth.friction.mode import STICK, Mode
+from appell.nonsmooth.friction.place import Place
+from appell.nonsmooth.friction.problem import Problem
+from appell.rows import NEWTON_LOST, least_squares, response
+
+Array = NDArray[np.float64]
+
+GONE = 1e-13
+"""Share of its terms at which it has stopped in any case."""
+FIRST_WAY = 1e-6
+"""Part of a step in which a pair that begins to slide keeps its direction."""
+BEGINNING, PIECES = 2e-2, 25
+"""Part of a step in which a pair that breaks away without a jump of its acceleration is led, and in how many pieces."""
+ASTRAY = 1e-6
+"""A turn that is not the last one of a direction."""
+NOWHERE = "a pair of slips does not begin to slide in any direction"
+
+
+class Pairs(Place):
+    """What pairs do that one slip does not: s/|s| has no value where they stop and begin."""
+
+    def _stops(self, i: int) -> bool:
+        """Whether a pair that is slow stops, as what sticks holds; then it is moved to where its slip is zero,
+        t* = t − s·s/(s·ṡ). Else it passes zero by."""
+        problem, own, mode, trace = self._problem(), self.own, self.mode, self.trace
+        s, part = self.slip[own.columns(i)], own.columns(i)
+        moving = mode.directed(own, self.slip)
+        held = with_rubs(moving, {i: moving.rubs[i]._replace(state=STICK, u=())})
+        answer = replace_mu(problem).checked(replace_mu(problem).solve(held), [], mode.closed)
+        if not answer.consistent:
+            return bool(np.linalg.norm(s) <= 2 * GONE * self.speed[part].max())
+        rate = (problem.J @ problem.solve(moving).x + problem.c)[own.own_rows(i)]
+        if s @ rate < 0:
+            dt = float(-(s @ s) / (s @ rate))
+            time = min(trace.t + dt, self.task.t_end)
+            out = self._slopes(trace.t, trace.z, mode)
+            trace.pass_times(np.array([trace.z + (x - trace.t) * out for x in self.task.times[trace.passed :] if x <= time])
+                             .reshape(-1, len(trace.z)))  # fmt: skip
+            trace.z[:] += (time - trace.t) * out
+            trace.t = time
+            resting = [k for k, rub in enumerate(mode.rubs) if rub.state == STICK or k == i]
+            if not self._stop(self._problem(), resting, list(mode.closed)):
+                self._keep()
+        return True
+
+    def _begin(self) -> None:
+        """Where pairs begin to slide, u = s/|s| has no value: they are led along directions that are those of the slip in the
+        middle of each piece of the way. One short piece where slip accelerates at once, many where it breaks away."""
+        begun = [i for i, rub in enumerate(self.mode.rubs) if rub.fixed]
+        problem = self._problem()
+        rates = problem.J @ self._answer().x + problem.c
+        sizes = problem.scale[1]
+        at_once = all(np.linalg.norm(rates[self.own.own_rows(i)]) > 1e-5 * sizes[self.own.own_rows(i)[0]] for i in begun)
+        h = self._step_of(self.mode)
+        part, pieces = (FIRST_WAY, 1) if at_once else (BEGINNING, PIECES)
+        for _ in range(pieces):
+            end = min(self.trace.t + part * h / pieces, self.task.t_end)
+            if end > self.trace.t:
+                self._lead(begun, end)
+        rubs = tuple(rub._replace(fixed=False) for rub in self.mode.rubs)
+        self.trace.modes.append((self.trace.t, replace(self.mode, rubs=rubs)))
+
+    def _lead(self, begun: list[int], end: float) -> None:
+        """A piece of the way with fixed directions, u ∥ s before + s after."""
+        trace, own, mode = self.trace, self.own, self.mode
+        self._problem()
+        before = self.slip.copy()
+        for _ in range(50):
+            task = replace(self.task, t0=trace.t, z0=trace.z, t_end=end, p=np.append(self.p, mode.data(own)), times=np.zeros(0),
+                           first_step=end - trace.t, keep_steps=False)  # fmt: skip
+            *_, there = self.loop.plain.run(task)
+            if there.status is not Status.OK:
+                raise Undetermined(NOWHERE)
+            self._problem(end, there.z)
+            turns = self._turns(begun, mode, before + self.slip, end - trace.t)
+            rubs = list(mode.rubs)
+            for i, turn in zip(begun, turns, strict=True):
+                angle = float(np.arctan2(rubs[i].u[1], rubs[i].u[0])) + float(turn)
+                rubs[i] = rubs[i]._replace(u=(float(np.cos(angle)), float(np.sin(angle))))
+            mode = replace(mode, rubs=tuple(rubs))
+            if np.abs(turns).max() < 1e-12:
+                break
+        if np.abs(turns).max() > ASTRAY:
+            raise Undetermined(NOWHERE)
+        trace.modes.append((trace.t, mode))
+        if len(self.task.times) > trace.passed:
+            inside = self.task.times[trace.passed :]
+            inside = inside[inside <= end]
+            *_, there = self.loop.plain.run(replace(task, times=inside))
+            trace.pass_times(there.z_times)
+        trace.move(end, there.z)
+
+    def _turns(self, begun: list[int], mode: Mode, mean: Array, dt: float) -> Array:
+        """By how much directions turn to become those of the slips `mean`: Newton's step, the forces turning with them."""
+        at, own = self._problem(), self.own
+        rows = [row for i in begun for row in own.own_rows(i)]
+        acting = mode.acting(own)
+        moved = at.J[rows] @ response(at.M, at.J[acting], at.W[:, acting], at.W[:, rows])
+        u = np.array([mode.rubs[i].u for i in begun])
+        normal, slip = np.column_stack([-u[:, 1], u[:, 0]]), np.array([mean[own.columns(i)] for i in begun])
+        bound = np.array([max(self.answer_bound(at, i, mode), 0.0) for i in begun])
+        across = np.zeros((2 * len(begun), len(begun)))
+        for k in range(len(begun)):
+            across[2 * k : 2 * k + 2, k] = normal[k]
+        stiff = dt * across.T @ moved @ across * bound + np.diag(np.maximum((u * slip).sum(axis=1), 0.0))
+        return np.clip(least_squares(stiff, (normal * slip).sum(axis=1), NEWTON_LOST), -0.5, 0.5)
+
+    def answer_bound(self, at: Problem, i: int, mode: Mode) -> float:
+        """μ|Λ_N| or F of a friction that slides."""
+        return at.bound(i, at.solve(mode.directed(self.own, self.slip)).lam, float(mode.rubs[i].sign), static=False)
+
+
+def replace_mu(problem: Problem) -> Problem:
+    """The problem with the coefficients of sliding at rest too."""
+    return replace(problem, mu_static=problem.mu)
+
+
+__all__ = ["GONE", "Pairs"]

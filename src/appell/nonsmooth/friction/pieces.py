@@ -1,0 +1,155 @@
+"""What a flow with friction is made of, on the graph: slips, the numbers of a mode, bound and direction of each friction, and
+forces that contain multipliers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sympy import Dummy, Integer
+
+from appell.graph.algebra import Value, along, block_matrix, column, jacobian, pattern, substitute, symbols, take, used, zeros
+from appell.graph.sizes import sizes
+from appell.model import System
+from appell.model.friction import SPEED, Friction
+from appell.nonsmooth.friction.layout import Layout
+from appell.normal_form import NormalForm
+from appell.normal_form.laws import Law
+
+TINY = 1e-140
+
+
+@dataclass(frozen=True, eq=False)
+class Slips:
+    """Slip s and its sizes of all frictions on the graph, (parts,): s = D v + …, ṡ = D a + γ."""
+
+    s: Value
+    D: Value
+    gamma: Value
+    size: Value
+
+    @staticmethod
+    def of(system: System, form: NormalForm) -> Slips:
+        t, q, v, qd = form.inputs["t"], form.inputs["q"], form.inputs["v"], form["qd"]
+        s = column(*(form.lower(e) for fr in system.frictions for e in fr.slip))
+        size = sizes([s], [form.inputs[x] for x in "tqvp"])[0]
+        return Slips(s, jacobian(s, v), along(s, [t, q], [1, qd]), size)
+
+
+@dataclass(frozen=True, eq=False)
+class Forces:
+    """M a = r + E F(λ) + W λ with λ of all rows, (R,): W with the slopes of laws that are affine in λ, F the others' forces.
+
+    Parameters
+    ----------
+    W: (nv, R), directions of the reactions of constraints, faces and frictions. r: (nv,), Q − h without the law.
+    lam, F, places: a nonlinear law, its forces at the velocities `places` as functions of `lam` (R,); None without one.
+    """
+
+    W: Value
+    r: Value
+    lam: Value
+    F: Value | None = None
+    places: tuple[int, ...] = ()
+
+    @staticmethod
+    def of(form: NormalForm, slips: Slips) -> Forces:
+        rub = slips.D.T if form.friction_law is None else slips.D.T + form.friction_law.slope
+        whole = form.open_forces
+        if whole is None:
+            return Forces(block_matrix([[form["W"], form["g_w"], rub]]), form["Q"] - form["h"], zeros(0))
+        W = form["W"] if form.law is None else form["W"] - form.law.slope
+        pull = form["Q"] - (form["forces"] if form.law is None else form.law.rest)
+        places = tuple(sorted({i for i, _ in pattern(jacobian(whole.forces, whole.lam))}))
+        rest = column(*(Value(0) if i in places else whole.forces[i] for i in range(form.nv)))
+        F = column(*(whole.forces[i] for i in places))
+        return Forces(block_matrix([[W, form["g_v"].T, slips.D.T]]), pull + rest - form["h"], whole.lam, F, places)
+
+    def law(self, own: Layout, n: int, rubbed: Any) -> Law | None:
+        """The nonlinear law of a saddle point with n velocities, in its own multipliers; rubbed: these → λ of the frictions."""
+        if self.F is None:
+            return None
+        lam = symbols("lam_rows", own.rows)
+        rows = column(take(lam, range(own.m + own.faces)), rubbed(lam))
+        F = substitute(self.F, [self.lam], [rows])
+        return Law(lam, tuple(used(F, lam)), self.places, F, False, zeros(n), zeros(n, own.rows), True)
+
+    def at(self, form: NormalForm) -> tuple[Value, Value]:
+        """(F, ∂F/∂λ) at all velocities, (nv,) and (nv, R)."""
+        assert self.F is not None
+        E = zeros(form.nv, len(self.places))
+        for k, i in enumerate(self.places):
+            E[i, k] = 1
+        return E @ self.F, E @ jacobian(self.F, self.lam)
+
+    def power(self, form: NormalForm, rows: Value, v: Value) -> Value:
+        """Power of a nonlinear law beside that in `form["power"]`, where faces and frictions have no reactions; rows: λ of all
+        rows."""
+        if self.F is None:
+            return Value(0)
+        idle = column(take(rows, range(form.m)), zeros(self.lam.numel() - form.m))
+        more = substitute(self.F, [self.lam], [rows]) - substitute(self.F, [self.lam], [idle])
+        return sum((more[k] * v[i] for k, i in enumerate(self.places)), Value(0))
+
+
+class ModeNumbers:
+    """The numbers of a mode on the graph."""
+
+    def __init__(self, own: Layout):
+        self.all = symbols("mode", own.data)
+        places = np.cumsum([0, own.rows, own.count, own.count, own.count, sum(own.parts)])
+        part = lambda k: self.all[int(places[k]) : int(places[k + 1])]
+        self.act, self.slide, self.sign, self.fixed, self.direction = (part(k) for k in range(5))
+
+
+def _at_speed(form: NormalForm, e: Any, speed: Value) -> Value:
+    """An expression in which the speed of slip stands for itself."""
+    if SPEED not in e.free_symbols:
+        return form.lower(e)
+    letter = Dummy(nonnegative=True)
+    form.lower.bind({letter: speed})
+    return form.lower(e.xreplace({SPEED: letter}))
+
+
+def bounds(form: NormalForm, fr: Friction, speed: Value) -> tuple[Value, Value]:
+    """μ or F while it slides, and at rest."""
+    moving: Any = fr.coefficient if fr.limit is None else fr.limit
+    rest: Any = moving if fr.static is None else fr.static
+    return _at_speed(form, moving, speed), _at_speed(form, rest.xreplace({SPEED: Integer(0)}), speed)
+
+
+def regularised(form: NormalForm, fr: Friction, s: Value) -> Value:
+    """s/√(|s|² + ε²) of a regularised friction; zero of others."""
+    return 0 * s if fr.regularise is None else s / (s.T @ s + form.lower(fr.regularise) ** 2) ** 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Rubbing:
+    """u and μ (or F) of a friction, while it slides and at rest."""
+
+    u: Value
+    moving: Value
+    static: Value
+    normal: int | None
+    sign: Value
+
+    @staticmethod
+    def of(system: System, form: NormalForm, own: Layout, slips: Slips, mode: ModeNumbers, i: int) -> Rubbing:
+        fr, s, given = system.frictions[i], slips.s[own.columns(i)], mode.direction[own.columns(i)]
+        if fr.regularise is not None:
+            u, speed = regularised(form, fr, s), (s.T @ s + TINY**2) ** 0.5
+        elif own.parts[i] == 1:
+            u, speed = given, given * s
+        else:
+            speed = (s.T @ s + TINY**2) ** 0.5
+            u = mode.fixed[i] * given + (1 - mode.fixed[i]) * s / speed
+        return Rubbing(u, *bounds(form, fr, speed), own.normals[i], mode.sign[i])
+
+    def bound(self, lam: Value, *, static: bool = False) -> Value:
+        """μ σ Λ_N or F."""
+        size = self.static if static else self.moving
+        return size if self.normal is None else size * self.sign * lam[self.normal]
+
+
+__all__ = ["TINY", "Forces", "ModeNumbers", "Rubbing", "Slips", "bounds", "regularised"]

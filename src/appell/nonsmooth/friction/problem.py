@@ -1,0 +1,230 @@
+"""Which mode holds at an instant: a complementarity problem, for accelerations and for impulses.
+
+    M x = r + Σ W_j λ_j           x = a: r = Q − h, c = γ          x = Δv: r = 0, c = rates before, (1 + e) ġ⁻ on faces
+    constraints                   J x + c = 0
+    faces                         0 <= Λ ⟂ n x + c >= 0
+    frictions                     y = D x + c:   y = 0 and |λ| <= bound,   or λ = −bound u, u·y >= 0        bound = μ|Λ_N| or F
+
+A mode says which of the two holds everywhere; then the problem is linear. All choices are tried where they are few; else
+Lemke's method proposes one, and nothing is believed that does not satisfy every line above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.nonsmooth.friction.directions import directed
+from appell.nonsmooth.friction.layout import Layout
+from appell.nonsmooth.friction.mode import SLIP, STICK, Mode, Rub
+from appell.nonsmooth.friction.programme import borne, matters
+from appell.rows import NEWTON_LOST, least_squares, response, saddle_point
+
+Array = NDArray[np.float64]
+
+TOLERANCE = 1e-9
+"""Share of the sizes of a problem below which a guard is a tie."""
+DIFFERENT = 1e-6
+"""Share of the accelerations by which two solutions differ."""
+NEWTON, SETTLED = 30, 1e-12
+"""Steps for a law that is not affine, and the last of them as a share of the sizes of multipliers."""
+FEW = 730
+"""Choices that are all tried."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """x, multipliers of all rows (R,), friction forces (parts,), and directions in which the multipliers are free, (R, d)."""
+
+    mode: Mode
+    x: Array
+    lam: Array
+    force: Array
+    free: Array
+    solvable: bool
+    slack: float = np.inf  # the smallest of all inequalities, in units of their sizes
+    ties: tuple[int, ...] = ()
+    yielding: Mode | None = None  # the mode in which reactions that are not unique give way where they are at their bounds
+
+    @property
+    def consistent(self) -> bool:
+        return self.solvable and self.slack >= -TOLERANCE
+
+    @property
+    def strict(self) -> bool:
+        return self.solvable and self.slack > TOLERANCE
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """The numbers of the problem at an instant; `mu`, `mu_static`: coefficients or limits of the frictions."""
+
+    own: Layout
+    M: Array
+    r: Array
+    J: Array
+    W: Array
+    c: Array
+    mu: Array
+    mu_static: Array
+    least: float = 0.0  # E is not less: what is small for a motion may be all that there is at an instant
+    law: Callable[[Array], tuple[Array, Array]] | None = None  # λ of all rows → F (nv,), ∂F/∂λ of forces beside r and W
+    smooth: Array | None = None  # s/√(|s|² + ε²) of the frictions that are regularised, (parts,)
+
+    # -- sizes ---------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _loose(self) -> tuple[Array, Array]:
+        """x under the constraints alone, (nv,), and G = J K Jᵀ, (R, R): K the inverse of M on what they allow."""
+        m, right = self.own.m, np.column_stack([self.r, self.J.T])
+        given = np.zeros((m, right.shape[1]))
+        given[:, 0] = -self.c[:m]
+        x = saddle_point(self.M, self.J[:m], self.W[:, :m], right, given).x
+        return x[:, 0], self.J @ x[:, 1:]
+
+    @cached_property
+    def scale(self) -> tuple[Array, Array, float]:
+        """Sizes of multipliers and of rows, (R,), (R,), from E = max c²/G, the square of x in the kinetic metric."""
+        m = self.own.m
+        x, compliance = self._loose
+        loose = response(self.M, self.J[:0], self.W[:, :0], self.r[:, None])[:, 0]  # what constraints bear is a force too
+        terms = np.abs(self.J) @ (np.abs(x) + np.abs(loose)) + np.abs(self.c)
+        inertia = np.where(np.diag(self.M) > 0, np.diag(self.M), np.inf)
+        G = np.maximum(np.abs(np.diag(compliance)), 1e-9 * (self.J**2 @ (1 / inertia)))
+        G[:m] = np.maximum(G[:m], self.J[:m] ** 2 @ (1 / inertia))
+        G = np.where(G > 0, G, G.max(initial=0.0) or 1.0)  # a row that nothing moves is measured by the others
+        limits = [self.mu_static[i] ** 2 * G[row] for i, n in enumerate(self.own.normals) if n is None
+                  for row in self.own.own_rows(i)]  # fmt: skip
+        E = max(float(np.max(terms**2 / G, initial=0.0)), max(limits, default=0.0), self.least, 1e-300)
+        return np.sqrt(E / G), np.sqrt(E * G), E
+
+    @cached_property
+    def blind(self) -> frozenset[int]:
+        """Parts of pairs along which nothing can move (across a wheel in a plane): there is no friction along them."""
+        found = set()
+        for i, parts in enumerate(self.own.parts):
+            rows = self.own.own_rows(i)
+            size = np.linalg.norm(self.J[rows], axis=1)
+            least, most = int(size.argmin()), int(size.argmax())
+            still = abs(self.c[rows[least]]) <= 1e-13 * self.scale[1][rows[most]]
+            if parts == 2 and still and size[least] <= 1e-13 * size[most]:
+                found.add(rows[least])
+        return frozenset(found)
+
+    def same(self, x: Array, y: Array) -> bool:
+        """Whether two answers are one motion."""
+        return float((x - y) @ self.M @ (x - y)) <= DIFFERENT**2 * max(self.scale[2], float(x @ self.M @ x))
+
+    # -- one choice ----------------------------------------------------------------------------------------------------
+
+    def solve(self, mode: Mode) -> Answer:
+        """The problem of a mode, rows that depend on others among its own: linear, or by Newton's method with a law."""
+        answer = self._solve_linear(mode)
+        if self.law is None:
+            return answer
+        split = self.own.m + self.own.faces
+        for _ in range(NEWTON):
+            lam = np.append(answer.lam[:split], answer.force)
+            F, slope = self.law(lam)
+            if not (np.isfinite(F).all() and np.isfinite(slope).all()):
+                break
+            near = replace(self, law=None, r=self.r + F - slope @ lam, W=self.W + slope)
+            last, answer = answer, near._solve_linear(mode)
+            moved = np.abs(answer.lam - last.lam) <= SETTLED * self.scale[0]
+            if not answer.solvable:
+                break
+            if moved.all():
+                return answer
+        return replace(answer, solvable=False)
+
+    def _solve_linear(self, mode: Mode) -> Answer:
+        own, held = self.own, [row for row in mode.held(self.own) if row not in self.blind]
+        W, r = self.columns(mode)
+        x, lam, free, solvable = saddle_point(self.M, self.J[held], W[:, held], r, -self.c[held])
+        full, null = np.zeros(own.rows), np.zeros((own.rows, free.shape[1]))
+        full[held], null[held] = lam, free
+        return Answer(mode, x, full, self.forces(mode, full), null, solvable)
+
+    def answers(self, mode: Mode, resting: Sequence[int], faces: Sequence[int]) -> list[Answer]:
+        """The answers of a mode, checked: one, or several directions in which pairs begin to slide."""
+        begin = [i for i, rub in enumerate(mode.rubs) if rub.fixed and not any(rub.u)]
+        modes = directed(self, mode, begin) if begin else [mode]
+        return [self.checked(self.solve(one), resting, faces) for one in modes]
+
+    def columns(self, mode: Mode) -> tuple[Array, Array]:
+        """W with the columns of sliding, and r with the forces of limits."""
+        own, W, r = self.own, self.W.copy(), self.r.copy()
+        for i, rub in enumerate(mode.rubs):
+            if rub.state != SLIP:
+                continue
+            push = self.W[:, own.own_rows(i)] @ self._along(i, rub)
+            if own.normals[i] is None:
+                r -= self.mu[i] * push
+            else:
+                W[:, own.normals[i]] -= rub.sign * self.mu[i] * push
+        return W, r
+
+    def forces(self, mode: Mode, lam: Array) -> Array:
+        """λ of all frictions, (parts,)."""
+        own = self.own
+        force = lam[own.m + own.faces :].copy()
+        for i, rub in enumerate(mode.rubs):
+            if rub.state == SLIP:
+                force[own.columns(i)] = -self.bound(i, lam, rub.sign, static=False) * self._along(i, rub)
+        return force
+
+    def _along(self, i: int, rub: Rub) -> Array:
+        """u of a friction that slides, shorter than 1 where it is regularised."""
+        return np.array(rub.u) if self.smooth is None or not self.own.smooth[i] else self.smooth[self.own.columns(i)]
+
+    def bound(self, i: int, lam: Array, sign: float, *, static: bool) -> float:
+        """μ σ Λ_N or F of friction i."""
+        size = float((self.mu_static if static else self.mu)[i])
+        row = self.own.normals[i]
+        return size if row is None else size * sign * float(lam[row])
+
+    def checked(self, answer: Answer, resting: Sequence[int], faces: Sequence[int], guess: Array | None = None) -> Answer:
+        """The answer with its slack: `resting` are the frictions without slip, `faces` those that may press.
+
+        guess: multipliers of a state nearby; where those nearest to them lie inside the cones, they are as good as any."""
+        if not answer.solvable:
+            return answer
+        if answer.free.shape[1] and matters(self, answer):
+            if guess is not None:
+                size = self.scale[0][:, None]
+                k = least_squares(answer.free / size, (guess - answer.lam) / size[:, 0], NEWTON_LOST)
+                lam = answer.lam + answer.free @ k
+                near = replace(answer, lam=lam, force=self.forces(answer.mode, lam))
+                slack, ties = self._slacks(near, resting, faces)
+                if slack > TOLERANCE:
+                    return replace(near, slack=slack, ties=ties)
+            return borne(self, answer, resting, faces, TOLERANCE)
+        slack, ties = self._slacks(answer, resting, faces)
+        return Answer(answer.mode, answer.x, answer.lam, answer.force, answer.free, True, slack, ties)
+
+    def _slacks(self, answer: Answer, resting: Sequence[int], faces: Sequence[int]) -> tuple[float, tuple[int, ...]]:
+        own, lam, mode = self.own, answer.lam, answer.mode
+        force_size, row_size, _ = self.scale
+        rates = self.J @ answer.x + self.c
+        values = [(row, lam[row] / force_size[row] if f in mode.closed else rates[row] / row_size[row])
+                  for f in faces for row in [own.m + f]]  # fmt: skip
+        for i, rub in enumerate(mode.rubs):
+            rows = own.own_rows(i)
+            normal = own.normals[i]
+            if rub.state == SLIP and normal is not None and normal < own.m:
+                values.append((normal, rub.sign * lam[normal] / force_size[normal]))
+            if rub.state == STICK:
+                sign = np.sign(lam[normal]) if normal is not None and normal < own.m else 1
+                bound = self.bound(i, lam, float(sign), static=True)
+                values.append((rows[0], (bound - np.linalg.norm(lam[rows])) / force_size[rows[0]]))
+            if rub.state == SLIP and i in resting and not own.smooth[i]:
+                values.append((rows[0], np.array(rub.u) @ rates[rows] / row_size[rows[0]]))
+        slack = min((value for _, value in values), default=np.inf)
+        return float(slack), tuple(sorted({row for row, value in values if abs(value) <= TOLERANCE}))
+
+
+__all__ = ["Answer", "Problem"]

@@ -1,0 +1,109 @@
+"""Reactions that are not unique: whether some of them bear a mode is a programme over the cones, a linear
+one where there are no pairs.
+
+    max τ    with   Λ >= τ,   |λ| + τ <= μ_s Λ_N    over    λ + free·k
+
+Forces of least norm would decide wrongly: the wall of a ladder would bear nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.nonsmooth.friction.deepest import SHARE, Cone, Deepest, Line, deepest
+from appell.nonsmooth.friction.mode import SLIP, STICK, Mode, Rub, chosen
+
+if TYPE_CHECKING:
+    from appell.nonsmooth.friction.layout import Layout
+    from appell.nonsmooth.friction.problem import Answer, Problem
+
+Array = NDArray[np.float64]
+
+
+def matters(problem: Problem, answer: Answer) -> bool:
+    """Whether what is free in the multipliers touches faces or frictions."""
+    own, force_size = problem.own, problem.scale[0]
+    watched = sorted({n for n in own.normals if n is not None} | set(range(own.m, own.rows)))
+    part = answer.free[watched] / force_size[watched, None]
+    whole = np.abs(answer.free / force_size[:, None]).max(initial=0.0)
+    return bool(np.abs(part).max(initial=0.0) > 1e-9 * whole)
+
+
+def borne(problem: Problem, answer: Answer, resting: Sequence[int], faces: Sequence[int], tolerance: float) -> Answer:
+    """The answer with reactions as deep inside all cones as there are, and its slack."""
+    own, mode, (force_size, row_size, _) = problem.own, answer.mode, problem.scale
+    largest = np.abs(answer.free / force_size[:, None]).max(axis=0, initial=0.0)
+    answer = replace(answer, free=answer.free / np.where(largest > 0, largest, 1.0))  # steps of k as large as the forces
+    bilateral = sorted({n for i, n in enumerate(own.normals) if n is not None and n < own.m and mode.rubs[i].state == STICK})
+    found: list[tuple[Deepest, list[int]]] = []
+    for signs in product((1, -1), repeat=len(bilateral)):
+        rows, bounds = _bounds(problem, answer, dict(zip(bilateral, signs, strict=True)))
+        if (one := deepest(bounds, answer.free.shape[1])) is not None:
+            found.append((one, rows))
+    if not found:
+        return replace(answer, solvable=False)
+    best, rows = max(found, key=lambda one: one[0].tau)
+    lam = answer.lam + answer.free @ best.k
+    rates = problem.J @ answer.x + problem.c
+    open_ = [rates[own.m + f] / row_size[own.m + f] for f in faces if f not in mode.closed]
+    begun = [np.array(rub.u) @ rates[own.own_rows(i)] / row_size[own.own_rows(i)[0]]
+             for i, rub in enumerate(mode.rubs) if rub.state == SLIP and i in resting and not own.smooth[i]]  # fmt: skip
+    slack = float(min([best.tau, *open_, *begun]))
+    answer = replace(answer, lam=lam, force=problem.forces(mode, lam), slack=slack)
+    if abs(best.tau) > tolerance:
+        return answer
+    ties = tuple(own.own_rows(i)[0] for i, rub in enumerate(mode.rubs) if rub.state == STICK)
+    bearing = {row for row, weight in zip(rows, best.weights, strict=True) if weight > SHARE}
+    return replace(answer, ties=ties, yielding=_yielding(own, answer, bearing))
+
+
+def _yielding(own: Layout, answer: Answer, bearing: set[int]) -> Mode | None:
+    """The mode in which it gives way where reactions are at their bounds: what bears weight in the programme is the mechanism
+    that begins to move, by the duality of limit analysis (Drucker, Prager and Greenberg 1952)."""
+    mode, lam = answer.mode, answer.lam
+    closed = [f for f in mode.closed if own.m + f not in bearing]
+
+    def rub(i: int) -> Rub:
+        force = lam[own.own_rows(i)]
+        size = float(np.linalg.norm(force))
+        if mode.rubs[i].state != STICK or own.own_rows(i)[0] not in bearing or size == 0:
+            return mode.rubs[i]
+        sign = -1 if (n := own.normals[i]) is not None and n < own.m and lam[n] < 0 else 1
+        return Rub(SLIP, tuple((-force / size).tolist()), sign, len(force) == 2)
+
+    found = chosen(own, closed, {}, rub)
+    return None if found == mode else found
+
+
+def _bounds(problem: Problem, answer: Answer, signs: dict[int, int]) -> tuple[list[int], list[Line | Cone]]:
+    """What reactions λ + free·k must satisfy, each with its row and in units of its size; signs: of the constraints that press
+    on what sticks."""
+    own, mode, free, lam, size = problem.own, answer.mode, answer.free, answer.lam, problem.scale[0]
+    pressing = [*signs.items(), *((own.m + f, 1) for f in mode.closed)]
+    pressing += [(n, rub.sign) for i, rub in enumerate(mode.rubs)
+                 if rub.state == SLIP and (n := own.normals[i]) is not None and n < own.m]  # fmt: skip
+    found: list[tuple[int, Line | Cone]] = [
+        (row, Line(sign * free[row] / size[row], float(sign * lam[row] / size[row]))) for row, sign in pressing
+    ]
+    for i, rub in enumerate(mode.rubs):
+        if rub.state != STICK:
+            continue
+        rows, n = own.own_rows(i), own.normals[i]
+        unit, mu = size[rows[0]], float(problem.mu_static[i])
+        slope = np.zeros(free.shape[1]) if n is None else mu * signs.get(n, 1) * free[n] / unit
+        value = (mu if n is None else mu * signs.get(n, 1) * float(lam[n])) / unit
+        F, f = free[rows] / unit, lam[rows] / unit
+        if len(rows) == 2:
+            found.append((rows[0], Cone(slope, value, F, f)))
+        else:
+            found += [(rows[0], Line(slope - sign * F[0], value - sign * float(f[0]))) for sign in (1.0, -1.0)]
+    return [row for row, _ in found], [bound for _, bound in found]
+
+
+__all__ = ["borne", "matters"]

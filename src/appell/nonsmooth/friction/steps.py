@@ -1,0 +1,162 @@
+"""Steps of a run with friction in compiled code, through the transitions in which one slip stops or breaks away.
+
+`steps.c.in` watches the guards of a mode inside each step and finds the next mode where that is clear; everything else (blows,
+ties, pairs that stop, reactions that are not unique) it hands over to `stretches` and `transitions`, which are its twins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.backends.text.c_source import declarations, emit, emit_exports, emit_function
+from appell.errors import Status
+from appell.nonsmooth.contact.events import Kind
+from appell.nonsmooth.friction.functions import FrictionFunctions
+from appell.nonsmooth.friction.guards import BREAK, DIP, FINE, HIT, JAM, KINK, LEAVE, PARTS, SIGN, SLOW, STOP, Guard
+from appell.nonsmooth.friction.impact import GAINED
+from appell.nonsmooth.friction.mode import Mode
+from appell.nonsmooth.friction.pairs import GONE
+from appell.nonsmooth.friction.place import AT_REST, SMALL
+from appell.nonsmooth.friction.problem import TOLERANCE
+from appell.simulate.loop.in_c import Call
+from appell.simulate.methods.tableaux import Tableau
+
+if TYPE_CHECKING:
+    from appell.nonsmooth.friction.place import Place
+
+Array = NDArray[np.float64]
+
+CDEF = """
+typedef struct {
+    double *p;                          /* parameters, and behind them the numbers of the mode */
+    double *speed;                      /* (parts,) largest terms of each slip so far */
+    double *level;                      /* (frictions,) slip of a pair below which it may have stopped */
+    double largest, least;              /* square of the largest acceleration so far, and the share of it that is not small */
+    double atol;
+    int arrives;                        /* whether the mode of the start is not known */
+    double *modes;                      /* (capacity, 1 + numbers) time and numbers of the modes that were entered */
+    int64_t capacity, n_modes;
+    double *blows;                      /* (blow_capacity, 5) time, face, rates before and after, impulse */
+    int64_t blow_capacity, n_blows;
+    int event_kind, event_number;       /* the guard behind SWITCH; −1: a step to look at closer */
+} appell_rubs;
+
+int appell_rub(appell_run *run, appell_rubs *all, int64_t trials);
+"""
+
+KINDS = (HIT, LEAVE, BREAK, STOP, KINK, SIGN, JAM)
+"""In the order of their numbers in C."""
+LARGEST = 48
+"""Velocities and rows up to which saddle points are solved on the stack."""
+TRIALS = 512
+"""Steps, and changes of mode, in one call."""
+
+
+def served(functions: FrictionFunctions) -> bool:
+    """Whether a system has compiled steps: no law that is not affine in multipliers, nothing regularised, not too large."""
+    own = functions.layout
+    small = functions.flow.nu + own.rows <= LARGEST
+    return functions.law is None and not any(own.smooth) and own.count > 0 and small
+
+
+def steps_interface(functions: FrictionFunctions) -> str:
+    """The declarations of `steps_text`, the function that guards read among them."""
+    return CDEF + declarations([functions.look])
+
+
+def steps_text(functions: FrictionFunctions, method: Tableau, *, newton: bool) -> str:
+    """The C text, to follow that of the time loop of the flow; newton: whether blows have Newton's law."""
+    own, flow = functions.layout, functions.flow
+    parameters = next(port.size for port in functions.blocks.inputs if port.name == "p")
+    first = [own.columns(i).start for i in range(own.count)]
+    sizes = {
+        "NQ": flow.nq, "NV": flow.nu, "NP": parameters, "RUB_M": own.m, "RUB_FACES": own.faces, "RUB_COUNT": own.count,
+        "RUB_PARTS": sum(own.parts), "RUB_ROWS": own.rows, "RUB_SAMPLES": PARTS, "RUB_NEWTON": int(newton),
+    }  # fmt: skip
+    tables = {"RUB_FIRST": first, "RUB_WIDTH": own.parts, "RUB_NORMAL": [-1 if n is None else n for n in own.normals]}
+    numbers = {
+        "dip": DIP, "slow": SLOW, "gone": GONE, "at_rest": AT_REST, "tolerance": TOLERANCE, "gained": GAINED,
+        "shrink": method.shrink, "safety": method.safety, "exponent": 1 / (method.error_order + 1),
+    }  # fmt: skip
+    fine = ("{" + ", ".join(map(repr, row)) + "}" for row in FINE.tolist())
+    read = lambda name: files("appell").joinpath(f"nonsmooth/friction/{name}.c.in").read_text(encoding="utf-8")
+    text = read("steps").replace("@problem@", read("problem")).replace("@settle@", read("settle"))
+    for name, value in numbers.items():
+        text = text.replace(f"@{name}@", repr(value))
+    return "\n".join([
+        emit_function(functions.look), emit_exports(functions.look), emit(functions.blocks), CDEF,
+        *(f"#define {name} {value}" for name, value in sizes.items()),
+        f"static const double RUB_FINE[][{PARTS + 1}] = {{{', '.join(fine)}}};",
+        *(f"static const int {name}[] = {{{', '.join(map(str, values))}}};" for name, values in tables.items()), text,
+    ])  # fmt: skip
+
+
+class Steps:
+    """The compiled steps of one run."""
+
+    def __init__(self, place: Place):
+        loop, own = place.loop.compiled, place.own
+        assert loop is not None
+        self.place = place
+        task = replace(place.task, p=np.append(place.p, np.zeros(own.data)))
+        self.call, self.numbers = Call(loop, task, place.trace), task.p[len(place.p) :]
+        self.speed, self.modes = np.zeros(sum(own.parts)), np.zeros((TRIALS + 1, 1 + own.data))
+        self.blows, self.level = np.zeros((TRIALS, 5)), np.zeros(own.count)
+        self.struct: Any = loop.ffi.new("appell_rubs *")
+        struct, pointer = self.struct, self.call.pointer
+        struct.p, struct.speed, struct.modes = pointer(task.p), pointer(self.speed), pointer(self.modes)
+        struct.capacity, struct.least, struct.atol = len(self.modes), SMALL**2, place.atol
+        struct.level = pointer(self.level)
+        struct.blows, struct.blow_capacity = pointer(self.blows), len(self.blows)
+        self.known: dict[bytes, Mode] = {}
+
+    def takes(self) -> bool:
+        """Whether the mode is one for compiled steps: no row depends on others, and slips have their own directions."""
+        mode = self.place.mode
+        return not mode.idle and not any(rub.fixed for rub in mode.rubs)
+
+    def arrive(self) -> bool:
+        """The mode of the start, and the way from there; whether it is found."""
+        self.numbers[:] = 0.0
+        self.numbers[: self.place.own.m] = 1.0
+        self.struct.arrives = 1
+        self._advance(0)
+        found = not self.struct.arrives
+        self.struct.arrives = 0
+        return found
+
+    def go(self) -> tuple[Status, Guard | None] | None:
+        """As far as one call goes: how it ended, and the event at which it stands; None where a step is looked at closer."""
+        self.numbers[:] = self.place.mode.data(self.place.own)
+        status = self._advance(TRIALS)
+        if status is not Status.SWITCH:
+            return (Status.OK if status is Status.BUFFER_FULL else status), None
+        kind = self.struct.event_kind
+        return None if kind < 0 else (Status.OK, Guard(KINDS[kind], self.struct.event_number))
+
+    def _advance(self, trials: int) -> Status:
+        place, call, struct = self.place, self.call, self.struct
+        self.speed[:], self.level[:] = place.speed, place.level
+        struct.largest, struct.n_modes, struct.n_blows = place.largest, 0, 0
+        call.resume()
+        call.struct.started = call.struct.rejected = 0
+        call.give_room(TRIALS)
+        status = Status(call.loop.lib.appell_rub(call.struct, struct, trials))
+        call.take()
+        place.speed, place.largest = self.speed.copy(), struct.largest
+        for row in self.modes[: struct.n_modes]:
+            key = row[1:].tobytes()
+            mode = self.known.setdefault(key, Mode.of(place.own, row[1:]))
+            place.enter(float(row[0]), mode)
+        place.level = self.level.copy()
+        for time, face, before, after, impulse in self.blows[: struct.n_blows].tolist():
+            place.trace.record(int(face), Kind.IMPACT, before, after, impulse, time)
+        return status
+
+
+__all__ = ["Steps", "served", "steps_interface", "steps_text"]

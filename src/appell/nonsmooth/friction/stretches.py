@@ -1,0 +1,206 @@
+"""A stretch of motion in one mode: guards are read along it, the first crossing is located, and the last step ends there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.backends import vm_function
+from appell.errors import Status
+from appell.nonsmooth.friction.guards import HIT, PARTS, SLOW, STOP, Guard, Watch, crossings
+from appell.nonsmooth.friction.locate import located
+from appell.nonsmooth.friction.mode import SLIP, Mode
+from appell.nonsmooth.friction.pairs import GONE
+from appell.nonsmooth.friction.problem import TOLERANCE
+from appell.nonsmooth.friction.programme import matters
+from appell.nonsmooth.friction.transitions import Transitions
+from appell.simulate.loop.task import Task
+from appell.simulate.loop.trace import Statistics, Trace
+
+Array = NDArray[np.float64]
+
+NEARLY = 1e-3
+"""Slack of reactions that are not unique below which it is a guard that falls to zero; above, it says that they hold."""
+
+
+
+class Stretches(Transitions):
+    """Some steps of the plain loop, or as many as there are before an event."""
+
+    def _run_stretch(self) -> tuple[Status, Guard | None]:
+        """Some steps, or as many as there are before an event."""
+        trace, task, mode = self.trace, self.task, self.mode
+        plain = replace(
+            task, t0=trace.t, z0=trace.z, p=self._numbers(mode), first_step=trace.next_step,
+            times=np.zeros(0), max_steps=self.stretch, keep_steps=True,
+        )  # fmt: skip
+        *_, there = self.loop.plain.run(plain)
+        t, z = there.t_steps, there.z_steps
+        status = Status.OK if there.status is Status.MAX_STEPS else there.status
+        if len(t) < 2:
+            return (status if status is not Status.OK else Status.STEP_TOO_SMALL), None
+        first = float(t[1] - t[0])
+        wanted = task.times[trace.passed :]
+        wanted = wanted[wanted <= t[-1]]
+        parts = _subdivided(t, PARTS)
+        samples = np.union1d(parts, wanted)
+        again = replace(plain, first_step=first, t_end=float(t[-1]), times=samples, max_steps=task.max_steps, keep_steps=False)
+        *_, finely = self.loop.plain.run(again)
+        samples, states = samples[: finely.passed], finely.z_times
+        watch, out = self._watch(mode), self._look(samples, states, mode)
+        values, noise = watch.values(samples, states, out)
+        grid = np.searchsorted(samples, parts[parts <= samples[-1]])
+        grid = grid[np.arange((len(grid) - 1) // PARTS)[:, None] * PARTS + np.arange(PARTS + 1)]
+        event = self._first(watch, (values, noise, samples, grid), (t, z), plain)
+        self.speed = np.maximum(
+            self.speed, out["s_size"][samples <= (t[-1] if event is None else event[0])].max(axis=0, initial=0.0)
+        )
+        trace.statistics += there.statistics if event is None else self._kept(plain, there, int((t[1:] < event[0]).sum()))
+        if event is not None:
+            return self._cut(event, (t, z), plain, wanted)
+        for k in range(1, len(t)):
+            trace.move(float(t[k]), z[k])
+        trace.pass_times(states[np.searchsorted(samples, wanted)])
+        trace.next_step = there.next_step
+        return status, None
+
+    def _kept(self, plain: Task, there: Trace, count: int) -> Statistics:
+        """The work of a stretch of which the first steps are kept: those beyond an event are not of the motion."""
+        first = Statistics()
+        if count:
+            *_, trace = self.loop.plain.run(replace(plain, max_steps=count, keep_steps=False))
+            first = trace.statistics
+        return replace(there.statistics, accepted=count, largest_defect=first.largest_defect)
+
+    def _watch(self, mode: Mode) -> Watch:
+        problem = self._problem()
+        self.speed = np.maximum(self.speed, self.sizes)
+        answer = self._answer()
+        several = answer.free.shape[1] and matters(problem, answer)
+        slides = [i for i, rub in enumerate(mode.rubs) if rub.state == SLIP and self.own.normals[i] is not None]
+        return Watch.of(
+            self.own, mode, problem.scale[0], self.atol, self.speed, self._levels(), self._margins if several else None,
+            self._jams if slides else None,
+        )  # fmt: skip
+
+    def _levels(self) -> Array:
+        """The slip of each pair below which it may have stopped: less than it had when that was found first, since a slip that
+        stops falls by less than that from step to step."""
+        found = self.level.copy()
+        for i in range(self.own.count):
+            part = self.own.columns(i)
+            size = float(self.speed[part].max())
+            found[i] = max(found[i], min(SLOW * size, 0.1 * float(np.linalg.norm(self.slip[part]))), GONE * size)
+        self.level = found
+        return found
+
+    def _margins(self, t: Array, z: Array) -> Array:
+        """The slack of the mode where reactions are not unique."""
+        found, guess = [], self._answer().lam
+        for time, state in zip(t, z, strict=True):
+            problem = self._problem(float(time), state)
+            mode = self.mode.directed(self.own, self.slip)
+            answer = problem.checked(problem.solve(mode), [], list(mode.closed), guess)
+            inside = answer.solvable and answer.slack > TOLERANCE
+            found.append(-1.0 if not answer.solvable else 1.0 if answer.slack > NEARLY else answer.slack)
+            guess = answer.lam if inside else guess
+        self._problem()
+        return np.array(found)
+
+    def _jams(self, t: Array, z: Array) -> Array:
+        """det of the saddle point with what slides over that without friction: falls to 0 in a configuration of Painlevé."""
+        own, mode, form = self.own, self.mode, self.form
+        names = [port.name for port in self.loop.functions.blocks.outputs]
+        q, v = z[:, : form.nq], z[:, form.nq : form.nq + form.nv]
+        out = dict(zip(names, vm_function(self.loop.functions.blocks).batch(t, q, v, self.p), strict=True))
+        rows, W = mode.acting(own), np.array(out["W"])
+        for i, rub in enumerate(mode.rubs):
+            if rub.state != SLIP or own.normals[i] is None:
+                continue
+            s = out["s"][:, own.columns(i)]
+            turns = own.parts[i] == 2 and not rub.fixed
+            u = s / np.maximum(np.linalg.norm(s, axis=1), 1e-300)[:, None] if turns else np.broadcast_to(rub.u, s.shape)
+            push = np.einsum("kvp,kp->kv", out["W"][:, :, own.own_rows(i)], u)
+            W[:, :, own.normals[i]] -= rub.sign * out["mu"][:, i, None] * push
+        J = out["J"][:, rows]
+        return _determinants(out["M"], J, W[:, :, rows]) / _determinants(out["M"], J, out["W"][:, :, rows])
+
+    def _first(
+        self, watch: Watch, seen: tuple[Array, Array, Array, Any], steps: tuple[Array, Array], plain: Task
+    ) -> tuple[float, Guard] | None:
+        """The earliest event, its time and its guard; seen: values of the guards, their noise, times, `grid` of `crossings`."""
+        found: list[tuple[float, Guard]] = []
+        values, noise, samples, grid = seen
+        for one in sorted(crossings(watch, values, noise, grid), key=lambda c: c.low):
+            if found and samples[one.low] > min(found)[0]:
+                break
+            one_guard = replace(watch, guards=(watch.guards[one.guard],))
+
+            def many(times: Array, one_guard: Watch = one_guard) -> tuple[Array, Array]:
+                z = self._states(times, steps, plain)
+                y, eps = one_guard.values(times, z, self._look(times, z, watch.mode))
+                return y[:, 0], eps[:, 0]
+
+            time = located(many, one, values[:, one.guard], noise[:, one.guard], samples)
+            if time is not None:
+                found.append((time, watch.guards[one.guard]))
+        return min(found, key=lambda pair: pair[0]) if found else None
+
+    def _cut(
+        self, event: tuple[float, Guard], steps: tuple[Array, Array], plain: Task, wanted: Array
+    ) -> tuple[Status, Guard | None]:
+        """The steps up to the event; the last one is taken again up to it."""
+        (time, guard), (t, z), trace = event, steps, self.trace
+        for k in range(1, len(t)):
+            if t[k] < time:
+                trace.move(float(t[k]), z[k])
+        inside = wanted[wanted <= time]
+        early = inside[inside <= trace.t]
+        if len(early):
+            trace.pass_times(self._states(early, steps, plain))
+        if time > trace.t:
+            late = inside[inside > trace.t] if len(early) < len(inside) else np.zeros(0)
+            task = replace(plain, t0=trace.t, z0=trace.z, t_end=time, first_step=time - trace.t, times=late,
+                           max_steps=self.task.max_steps)  # fmt: skip
+            *_, there = self.loop.plain.run(task)
+            if there.status is not Status.OK:
+                return there.status, None
+            trace.statistics += there.statistics
+            trace.pass_times(there.z_times)
+            trace.move(*self._onto(guard, time, there.z, time - trace.t))
+        return Status.OK, guard
+
+    def _onto(self, guard: Guard, t: float, z: Array, h: float) -> tuple[float, Array]:
+        """The end of a step of h, moved along its slope onto the zero of a distance or of a slip."""
+        out = self._look(np.array([t]), z[None], self.mode)
+        if guard.kind == HIT:
+            value, rate = out["g"][0, guard.number], out["g_d"][0, guard.number]
+        elif guard.kind == STOP and self.own.parts[guard.number] == 1:
+            k = self.own.columns(guard.number).start
+            value, rate = out["s"][0, k], out["s_d"][0, k]
+        else:
+            return t, z
+        dt = -value / rate if rate else 0.0
+        if not abs(dt) <= 1e-4 * h or t + dt > self.task.t_end:
+            return t, z
+        return float(t + dt), z + dt * self._slopes(t, z, self.mode)
+
+
+def _subdivided(t: Array, parts: int) -> Array:
+    """The times t with `parts` − 1 more in each interval."""
+    inside = t[:-1, None] + np.diff(t)[:, None] * (np.arange(parts) / parts)
+    return np.append(inside.ravel(), t[-1])
+
+
+def _determinants(M: Array, J: Array, W: Array) -> Array:
+    """det of [[M, −W], [J, 0]] at each state, (k,)."""
+    n, m = M.shape[1], J.shape[1]
+    K = np.zeros((len(M), n + m, n + m))
+    K[:, :n, :n], K[:, :n, n:], K[:, n:, :n] = M, -W, J
+    return np.linalg.det(K)
+
+
+__all__ = ["Stretches"]
