@@ -25,7 +25,7 @@ MILLION = np.ones(10**6)
     "value",
     ["1.0", b"1", True, 1j, np.complex128(2), np.timedelta64(1, "s"), np.datetime64("2020"), None, [1.0, 2.0],
      10**400, Decimal("1e400"), OddFloat(RuntimeError), OddFloat("1"), float("nan"), object()],
-    ids=str,
+    ids=lambda value: type(value).__name__,
 )  # fmt: skip
 def test_a_start_a_parameter_and_a_tolerance_refuse_the_same(value):
     with pytest.raises(ModelError, match="start value of x"):
