@@ -95,16 +95,6 @@ def test_series_sums_to_the_solution():
     assert sum(c[k - 1] * 0.4**k for k in range(1, 31)) == pytest.approx(np.tan(0.4), abs=1e-14)
 
 
-def test_guards_along_the_motion():
-    """g = z² − cos t along ż = z."""
-    t, z = ca.SX.sym("t"), ca.SX.sym("z", 1)
-    guards = function(z, z, t)
-    guards = make_fn("faces", {"t": (t, ()), "z": (z, (1,)), "p": (ca.SX.sym("p", 0), (0,))}, {"g": (z**2 - ca.cos(t), (1,))})
-    g = expansion(function(z, z, t), ORDER, guards)(0.2, np.array([1.5]), np.zeros(0))["g"][:, 0]
-    exact = mpmath.taylor(lambda s: (1.5 * mpmath.exp(s)) ** 2 - mpmath.cos(mpmath.mpf("0.2") + s), 0, ORDER)
-    assert g == pytest.approx([float(x) for x in exact], rel=1e-10)
-
-
 def test_structural_zeros_cost_nothing():
     """A spring driven by cos ωt: a few operations an order, not a convolution."""
     t, z, p = ca.SX.sym("t"), ca.SX.sym("z", 2), ca.SX.sym("p", 2)

@@ -32,21 +32,15 @@ LOW, COUNTED = (2, 4, 6), 300  # orders that tell the cost of higher ones, where
 LARGEST_POWER = 16  # integer powers up to here are products: they may vanish, where a^b has no recurrence
 
 
-def expansion(rhs: Fn, order: int, guards: Fn | None = None) -> Fn:
-    """(t, z, p) → c (order, nz), the coefficients c_1 … c_order, and `margin` of the right-hand side at (t, z).
-
-    `guards` (t, z, p) → g, … adds g (order + 1, n): the coefficients of its first output along the same motion.
-    """
+def expansion(rhs: Fn, order: int) -> Fn:
+    """(t, z, p) → c (order, nz), the coefficients c_1 … c_order, and `margin` of the right-hand side at (t, z)."""
     ports = {port.name: port.size for port in rhs.inputs}
     symbols = {name: ca.SX.sym(name, size) for name, size in ports.items()}
     motion = _Along(symbols["t"], symbols["z"], symbols["p"])
     slopes = motion.outputs_of(rhs, "zd")
-    distances = motion.outputs_of(guards, "g") if guards is not None else []
     motion.advance(slopes, order)
     rows = lambda series, first: stacked([s[k] for k in range(first, order + 1) for s in series])
     outputs: dict[str, Shaped] = {"c": (rows(motion.z, 1), (order, len(motion.z)))}
-    if guards is not None:
-        outputs["g"] = (rows(distances, 0), (order + 1, len(distances)))
     margin = [port.name for port in rhs.outputs].index("margin")
     outputs["margin"] = (rhs.function(*symbols.values())[margin], ())
     return make_fn("expansion", {port.name: (symbols[port.name], port.shape) for port in rhs.inputs}, outputs)

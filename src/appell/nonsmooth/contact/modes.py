@@ -36,7 +36,6 @@ from appell.nonsmooth.contact.events import Kind
 from appell.nonsmooth.contact.mode import Mode, floor_of
 from appell.nonsmooth.contact.numbers import JAMMED, JUST_LEFT, LEFT, NEGLIGIBLE, SEQUENCE, SHARP, STALLED
 from appell.nonsmooth.contact.redundant import on_faces
-from appell.nonsmooth.contact.resolution import unresolved, warn_of
 from appell.simulate.loop.in_c import CLoop
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Trace
@@ -95,7 +94,6 @@ class _Journey:
     def __init__(self, loop: ModeLoop, task: Task, trace: Trace):
         self.loop, self.task, self.trace = loop, task, trace
         self.floor = floor_of(np.asarray(task.atol), loop.compiled.form.nq)
-        self.first, self.mode = len(trace.steps) - 1, max(len(trace.contacts) - 1, 0)  # the step and the mode where it begins
         faces = len(loop.compiled.system.unilateral)
         self.landings = np.full(faces, -np.inf)  # when each face was last landed on
         self.trace.landings = self.landings if loop.inside else None
@@ -117,9 +115,6 @@ class _Journey:
                 status = self._guarded(self._jam)
         if status in (Status.SINGULAR, Status.STEP_TOO_SMALL, Status.NOT_FINITE, Status.ACCUMULATION):
             self._explain()
-        if self.task.fixed_step and trace.keep_steps:
-            unseen = unresolved(self.loop.compiled, trace.contacts[self.mode :], trace.steps.joined(self.first))
-            warn_of(self.loop.compiled, self.task.fixed_step, unseen, trace.statistics.accepted)
         yield trace.ended(status)
 
     def _guarded(self, action: Any, *arguments: Any) -> Status:

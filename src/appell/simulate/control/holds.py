@@ -34,8 +34,7 @@ class Holds:
         self.modes: dict[tuple[int, ...], Hold] = {}
         self.current: Hold | None = None
         self.trials, self.too_few = FIRST_TRIALS, False
-        unseen = self._walled is not None and task.fixed_step is not None  # touches, which the loop itself counts
-        self.open = isinstance(self._loop(()), CLoop) and not unseen
+        self.open = isinstance(self._loop(()), CLoop)
 
     def reach(self, t_end: float, passed: int) -> bool:
         """Whether t_end was reached, until which so many of the requested times are passed; else it stands where it stood."""
