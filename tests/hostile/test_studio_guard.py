@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -29,7 +30,8 @@ def answer(kind: str = "http", *, query: str = f"token={TOKEN}", **headers: str)
 
     given = [(key.encode(), value.encode()) for key, value in {"host": HERE, **headers}.items()]
     scope = {"type": kind, "headers": given, "query_string": query.encode()}
-    asyncio.run(Guard(application, TOKEN, PORT)(scope, None, send))
+    with ThreadPoolExecutor(1) as aside:  # a browser of other tests may have left an event loop running in this thread
+        aside.submit(asyncio.run, Guard(application, TOKEN, PORT)(scope, None, send)).result()
     return sent
 
 

@@ -81,7 +81,7 @@ def test_bad_input(skate, tmp_path):
         motion.report(tmp_path / "x.pdf")
     with pytest.raises(FileNotFoundError, match="make it first"):
         motion.report(tmp_path / "no" / "x.html")
-    with pytest.raises(ap.ModelError, match="written to a file"):
+    with pytest.raises(ap.ModelError, match="takes the path of a file"):
         motion.report(None)
     with pytest.raises(ap.ModelError, match=r"scene= takes an ap\.Scene"):
         motion.report(tmp_path / "x.html", scene="skate")

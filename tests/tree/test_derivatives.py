@@ -15,7 +15,7 @@ from appell.graph import algebra
 from appell.graph.fn import make_fn
 from appell.graph.scalar import scalars, stacked
 from appell.tree import Tree
-from appell.tree import tree as tree_module
+from appell.tree import dynamics as tree_module
 from appell.tree.algorithms import aba, moments, rnea
 from appell.tree.branches import Branches
 from appell.tree.derivatives import Sums, force_cross, motion_cross, rnea_derivatives, solved
