@@ -85,6 +85,7 @@ class Terms(NamedTuple):
     start: float | None = None
     end: float | None = None
     rate: float | None = None
+    fine: float = 0.0
 
 
 class Found(NamedTuple):
@@ -152,7 +153,7 @@ class GuardAlong:
                 risen, up = (True, c) if gc > (g.touch if g.leaves else g.noise) else (risen, up)
                 continue
             rises, falls = smooth and rates.lo[0] >= 0, smooth and rates.hi[0] <= 0
-            if not (rises or falls or w <= NARROW or (smooth and slope * w <= 0.5 * g.noise)):
+            if not (rises or falls or w <= NARROW or (smooth and slope * w <= max(0.5 * g.noise, g.fine))):
                 stack += [(c, b), (a, c)]
                 continue
             ga, gb = self._level(g, a), self._level(g, b)

@@ -26,6 +26,7 @@ from appell.nonsmooth.contact.numbers import (
     CAUTION,
     CORRECTIONS,
     DOUBLINGS,
+    FINE,
     FIRST_MARK,
     FORGOTTEN,
     GROWTH,
@@ -228,7 +229,8 @@ class _Flight:
             leaves = self.touching[i] and (d >= 0 or d**2 <= 2 * one.dd[i] * touch)  # see loop_leaves
             risen = bool((start if rate is None else rate) > noise)
             end_value = float(two.g[i] - zero)
-            terms = Terms(zero, noise, touch, risen, leaves, looks, float(start), end_value, rate if risen else None)
+            fine = 0.0 if self.task.fixed_step is not None else FINE * self.task.rtol / np.finfo(float).eps * noise
+            terms = Terms(zero, noise, touch, risen, leaves, looks, float(start), end_value, rate if risen else None, fine)
             found[i] = GuardAlong(gaps[i], step, self.task.p).first_root(terms)
             if found[i].theta is None and end_value < -noise:
                 found[i] = Found(theta=1.0)

@@ -94,6 +94,9 @@ BLUR = 1e6
 
 CAUTION = 0.9
 """Part of the step that would just be resolved."""
+FINE = 1e-3
+"""Share of the tolerance by which a distance may change in an interval that its values alone decide: far below the error of
+the step. A corner that hovers on the floor beside others that rest there would be looked at a billion times."""
 RESOLVED = 0.1
 """Share of a distance, or of a reaction, by which the cubic through both ends of a step may miss it."""
 UNSEEN = 1e4
