@@ -19,10 +19,10 @@ from appell.tree import functions
 from appell.tree.algorithms import immovable
 from appell.tree.answers import LARGE, answer, answered, ready
 from appell.tree.branches import Branches
-from appell.tree.carried import ten_of
 from appell.tree.configuration import ConfigurationSpace
 from appell.tree.description import Skeleton
 from appell.tree.frames import Layout, lay_out
+from appell.tree.joint_loads import ten_of
 from appell.tree.limbs import limbs_of
 from appell.tree.reach import Reached, reach
 from appell.tree.recipes import recipe_key

@@ -15,7 +15,7 @@ from appell.graph import algebra
 from appell.graph.algebra import Value
 from appell.graph.fn import Fn, make_fn
 from appell.graph.scalar import Scalar, is_constant_zero, scalars, stacked
-from appell.tree import carried, kinematics
+from appell.tree import joint_loads, kinematics
 from appell.tree.algorithms import aba, crba, rnea
 from appell.tree.derivatives import Rows, rnea_derivatives, solved
 from appell.tree.description import Frame
@@ -158,15 +158,15 @@ def _inverse_parts(s: Subject, q: Value, v: Value, a: Value) -> tuple[Rows, Rows
 
 
 def _wrenches(s: Subject, q: Value, v: Value, a: Value) -> dict[str, Part]:
-    return {"f": _matrix(carried.wrenches(s.stated, s.gravity, scalars(q), scalars(v), scalars(a)))}
+    return {"f": _matrix(joint_loads.wrenches(s.stated, s.gravity, scalars(q), scalars(v), scalars(a)))}
 
 
 def _regressor(s: Subject, q: Value, v: Value, a: Value) -> dict[str, Part]:
-    return {"Y": _matrix(carried.regressor(s.stated, s.gravity, scalars(q), scalars(v), scalars(a)))}
+    return {"Y": _matrix(joint_loads.regressor(s.stated, s.gravity, scalars(q), scalars(v), scalars(a)))}
 
 
 def _coriolis(s: Subject, q: Value, v: Value) -> dict[str, Part]:
-    return {"C": _matrix(carried.coriolis(s.layout, scalars(q), scalars(v)))}
+    return {"C": _matrix(joint_loads.coriolis(s.layout, scalars(q), scalars(v)))}
 
 
 def _centroidal(s: Subject, q: Value) -> dict[str, Part]:
