@@ -31,60 +31,16 @@ from sympy.printing.pretty.stringpict import prettyForm
 
 from appell import typeset
 from appell.errors import ModelError
+from appell.model_symbol import ModelSymbol
 from appell.reading import items_of, name_in, shown, symbolic, table_of
 
 t = Symbol("t", real=True)
 """Time, s."""
 
-
-FUNCTIONS = ("sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "exp", "log", "sqrt", "absolute")
-"""What NumPy asks its arguments for when they are objects."""
-VELOCITIES = ("dot", "v", "vel", "velocity", "speed", "prime", "dt", "qd")
-ACCELERATIONS = ("ddot", "acc", "a", "acceleration", "dot2", "ddt", "qdd")
-
-
-def _missing(symbol: Symbol, name: str) -> Any:
-    """What a symbol answers when it is asked for something that it does not have."""
-    if name in FUNCTIONS:
-        return _refused_function(symbol, name)
-    if name in VELOCITIES:
-        raise AttributeError(f"'{symbol}' has no {name}; its time derivative is {symbol}.d")
-    if name in ACCELERATIONS:
-        raise AttributeError(f"'{symbol}' has no {name}; its second time derivative is {symbol}.dd")
-    raise AttributeError(f"{type(symbol).__name__} '{symbol}' has no attribute {name!r}")
-
-
-def _refused_function(symbol: Symbol, name: str) -> Any:
-    def refuse(*_: Any) -> Any:
-        known = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "absolute": "Abs"}.get(name, name)
-        raise ModelError(f"np.{name} takes numbers, and '{symbol}' is a symbol; in a model write: from sympy import {known}")
-
-    return refuse
-
-
-class Letter(Symbol):
-    """A symbol of a model. Mistakes in its use are answered with what to write instead."""
-
-    __slots__ = ()
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # asked by Python and SymPy all the time
-            raise AttributeError(name)
-        return _missing(self, name)
-
-    def __float__(self) -> float:
-        raise TypeError(f"'{self}' is a symbol and no number; math.sin takes numbers, in a model write: from sympy import sin")
-
-    def __xor__(self, other: Any) -> Any:
-        raise ModelError(f"powers are written {self}**{other}; ^ is no power in Python")
-
-    __rxor__ = __xor__
-
-
 _made: dict[tuple[type, str, int], Jet] = {}  # one object per symbol, so that lookups succeed by identity
 
 
-class Jet(Letter):
+class Jet(ModelSymbol):
     """A member of the jet of a motion: the letter with `order` dots. Prints as x, x.d, x.dd and as x, ẋ, ẍ."""
 
     __slots__ = ("letter", "order")
@@ -193,7 +149,7 @@ class Prescribed(Jet):
         return 0
 
 
-class Parameter(Letter):
+class Parameter(ModelSymbol):
     """A constant of the system whose value is given when it runs."""
 
     __slots__ = ()

@@ -1,7 +1,7 @@
 """What follows from a system beside its motions: equilibria, averaged equations, resonances, derivatives, orbits, sections."""
 
 from appell.analysis.attractors import Attractor
-from appell.analysis.averaging import Averaged, averaged
+from appell.analysis.averaging import averaged
 from appell.analysis.basin import Basin, basin
 from appell.analysis.continuation import Branch, continue_orbit
 from appell.analysis.diagram import Diagram, bifurcation_diagram
@@ -15,6 +15,7 @@ from appell.analysis.resonance import Resonance, resonance
 from appell.analysis.rests import RestBranch, SpecialRest, continue_equilibrium
 from appell.analysis.sections import Section, poincare
 from appell.analysis.shooting import periodic_orbit
+from appell.analysis.slow_motion import Averaged
 from appell.analysis.steady import SteadyMotion, steady_motions
 from appell.analysis.variations import Variations, variations
 

@@ -16,20 +16,20 @@ to the first order in the small parameters, taken exactly: on each sheet the sig
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import replace
 from math import gcd
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import sympy
-from numpy.typing import ArrayLike, NDArray
-from sympy import Eq, Expr, Symbol, cos, sin
+from numpy.typing import NDArray
+from sympy import Expr, Symbol, cos, sin
 
 from appell.analysis.forcing import base_frequency
 from appell.analysis.free_motion import FreeMotion, free_motion
 from appell.analysis.means import integral
+from appell.analysis.slow_motion import Averaged
 from appell.errors import ModelError
 from appell.forms.fold.chart import free_name, names_of
 from appell.forms.fold.fold import Fold, fold
@@ -37,196 +37,9 @@ from appell.jets import Coordinate, t
 from appell.model import System
 from appell.model.described import system_of
 from appell.model.friction import refuse_friction
-from appell.model.values import bound
-from appell.reading import numeric_function, symbolic
-
-if TYPE_CHECKING:
-    import xarray as xr
+from appell.reading import symbolic
 
 Array = NDArray[np.float64]
-
-AT_GIVEN = "ap.resonance finds its roots at given parameters"
-
-
-@dataclass(frozen=True, eq=False)
-class Averaged:
-    """The slow motion of a vibro-impact system, ṙ and θ̇ in r, θ; `ap.averaged` makes it.
-
-    Attributes
-    ----------
-    system, small: what was averaged, and the parameters in which it is of the first order.
-    resonance: (n, m) of m ω = n ν; None for the motion far from resonances, where θ is the phase φ itself.
-    r, theta: the slow variables; r is the amplitude (`free.meaning`), θ = m ωt − n (ν/Ω) φ.
-    omega: the frequency of the forcing, None where nothing depends on time.
-    r_rate, theta_rate: the right sides of (20).
-    folded, free: the fold and the motion that averaging starts from.
-    """
-
-    system: System
-    small: tuple[Symbol, ...]
-    resonance: tuple[int, int] | None
-    r: Coordinate
-    theta: Coordinate
-    omega: Expr | None
-    r_rate: Expr
-    theta_rate: Expr
-    folded: Fold
-    free: FreeMotion
-
-    @property
-    def ok(self) -> bool:
-        """Whether there are averaged equations: always, since what cannot be averaged is refused."""
-        return True
-
-    @property
-    def message(self) -> str:
-        """What was averaged, and near which resonance."""
-        near = "far from resonances" if self.resonance is None else "near {1} ω = {0} ν".format(*self.resonance)
-        return f"'{self.system.name}' averaged to the first order in {', '.join(map(str, self.small))}, {near}"
-
-    @property
-    def equations(self) -> tuple[Eq, ...]:
-        """ṙ = …, θ̇ = … (20)."""
-        return Eq(self.r.d, self.r_rate, evaluate=False), Eq(self.theta.d, self.theta_rate, evaluate=False)  # type: ignore[return-value]
-
-    def latex(self) -> str:
-        """The equations in LaTeX, one `align*`."""
-        rows = r" \\ ".join(f"{sympy.latex(e.lhs)} &= {sympy.latex(e.rhs)}" for e in self.equations)
-        return rf"\begin{{align*}} {rows} \end{{align*}}"
-
-    def _repr_latex_(self) -> str:
-        return self.latex()
-
-    def __str__(self) -> str:
-        rows = "\n".join(f"    {e.lhs} = {e.rhs}" for e in self.equations)
-        where = "far from resonances" if self.resonance is None else "near {1} ω = {0} ν".format(*self.resonance)
-        return f"'{self.system.name}' averaged {where}, first order in {', '.join(map(str, self.small))}:\n{rows}"
-
-    @cached_property
-    def jacobian(self) -> sympy.Matrix:
-        """∂(ṙ, θ̇)/∂(r, θ), (2, 2): its eigenvalues at a stationary regime tell of stability."""
-        return sympy.Matrix([self.r_rate, self.theta_rate]).jacobian([self.r, self.theta])
-
-    @cached_property
-    def characteristic(self) -> Expr:
-        """The characteristic polynomial λ² − tr λ + det of the variations at a regime, in r, θ and the symbol lambda."""
-        lam, J = Symbol("lambda"), self.jacobian
-        return lam**2 - J.trace() * lam + J.det()
-
-    @cached_property
-    def harmonics(self) -> tuple[tuple[Expr, Expr, Expr], ...] | None:
-        """((A, B, C) of ṙ, of θ̇) with rate = A + B cos θ + C sin θ in r; None where higher harmonics of θ occur."""
-        found = []
-        for rate in (self.r_rate, self.theta_rate):
-            expanded = sympy.expand(sympy.expand_trig(rate))
-            B, C = expanded.coeff(cos(self.theta), 1), expanded.coeff(sin(self.theta), 1)
-            A = sympy.expand(expanded - B * cos(self.theta) - C * sin(self.theta))
-            if any(part.has(self.theta) for part in (A, B, C)):
-                return None
-            found.append((A, B, C))
-        return tuple(found)
-
-    @cached_property
-    def stationary(self) -> Expr:
-        """G(r) whose zeros are the stationary amplitudes: cos² θ + sin² θ = 1 with both from ṙ = θ̇ = 0 (21).
-
-        Numerator of (A₁C₂ − A₂C₁)² + (A₂B₁ − A₁B₂)² − (B₁C₂ − B₂C₁)².
-        """
-        if self.harmonics is None:
-            raise ModelError("the slow equations contain higher harmonics of θ: there is no one equation for r")
-        (A1, B1, C1), (A2, B2, C2) = self.harmonics
-        G = (A1 * C2 - A2 * C1) ** 2 + (A2 * B1 - A1 * B2) ** 2 - (B1 * C2 - B2 * C1) ** 2
-        numerator = sympy.numer(sympy.together(sympy.expand(G)))
-        kept = [f for f, _ in sympy.factor_list(numerator)[1] if f.has(self.r)]
-        return sympy.expand(sympy.Mul(*kept)) if kept else sympy.expand(numerator)
-
-    @cached_property
-    def existence(self) -> Any:
-        """When a stationary regime with r > 0 exists, in the parameters; a SymPy condition.
-
-        For P r² + 2Q r + R = 0 with P > 0: Q² − PR >= 0 and (R < 0 or Q < 0). With one wall this is, corrected, the condition
-        after (21), ε²/(4k² − 1)² >= Ω⁴Δ²h²/(h² + 4χ²), and r₀ > 0.
-        """
-        G = sympy.Poly(self._without_roots(self.stationary), self.r)
-        if G.degree() != 2:
-            raise ModelError(f"the equation for r is of degree {G.degree()}, not 2; {AT_GIVEN}")
-        P, twice_Q, R = G.all_coeffs()  # P is a sum of squares: the sum of both slopes of the rates in r
-        discriminant = sympy.factor(twice_Q**2 / 4 - P * R)
-        return sympy.And(_positive_part(discriminant) >= 0, sympy.Or(_positive_part(R) < 0, _positive_part(twice_Q) < 0))
-
-    def _without_roots(self, G: Expr) -> Expr:
-        if not G.is_polynomial(self.r):
-            raise ModelError(f"the equation for r is not a polynomial: {G} = 0; {AT_GIVEN}")
-        return G
-
-    @cached_property
-    def dataset(self) -> xr.Dataset:
-        """The rates as text, `r_rate` and `theta_rate` (attribute `latex`), and what they are the means of."""
-        import xarray as xr
-
-        rates = {"r_rate": (self.r_rate, "rate of the amplitude"), "theta_rate": (self.theta_rate, "rate of the slow phase")}
-        said = lambda rate, meaning: {"units": "SI/s", "long_name": meaning, "latex": sympy.latex(rate)}
-        about = {"system": self.system.name, "small": ", ".join(map(str, self.small)), "r": self.free.meaning}
-        where = "far from resonances" if self.resonance is None else "{1} omega = {0} nu".format(*self.resonance)
-        return xr.Dataset({name: ((), str(rate), said(rate, meaning)) for name, (rate, meaning) in rates.items()},
-                          attrs={**about, "resonance": where})  # fmt: skip
-
-    def regimes(self, parameters: Mapping[Any, Any] | None = None) -> list[tuple[float, float, Array]]:
-        """(r, θ, eigenvalues) of the stationary regimes at given parameters, the largest r first; see `ap.resonance`."""
-        from appell.analysis.resonance import WITHIN, Finder
-
-        return Finder(self, WITHIN)(self.values(parameters))
-
-    def plot(self, parameters: Mapping[Any, Any] | None = None, *, largest: float | None = None, ax: Any = None) -> Any:
-        """The slow flow at given parameters in the plane (r cos θ, r sin θ), with its stationary regimes; far from resonances
-        ṙ over r. `largest`: the amplitude up to which it is drawn. The figure."""
-        from appell.show.lab import slow_flow
-
-        self.values(parameters)
-        return slow_flow(self, parameters, largest, ax)
-
-    # -- in numbers ----------------------------------------------------------------------------------------------------
-
-    @cached_property
-    def _lambdified(self) -> Any:
-        arguments = [self.r, self.theta, *self.system.parameters]
-        return numeric_function(arguments, [self.r_rate, self.theta_rate], "numpy", cse=True)
-
-    def values(self, parameters: Mapping[Any, Any] | None) -> tuple[float, ...]:
-        """The values of the parameters in the order of the system; missing or strange ones are refused."""
-        given = bound(self.system.parameters, parameters, self.system.name)
-        return tuple(given[p] for p in self.system.parameters)
-
-    def rates(self, r: ArrayLike, theta: ArrayLike, parameters: Mapping[Any, Any] | None = None) -> tuple[Array, Array]:
-        """(ṙ, θ̇) at r and θ (numbers or arrays of one shape), with values of the system's parameters; 1/s."""
-        r, theta = np.broadcast_arrays(np.asarray(r, float), np.asarray(theta, float))
-        found = self._lambdified(r, theta, *self.values(parameters))
-        return tuple(np.broadcast_to(np.asarray(rate, float), r.shape).copy()[()] for rate in found)  # type: ignore[return-value]
-
-    def coordinate(self, t: ArrayLike, r: ArrayLike, theta: ArrayLike, parameters: Mapping[Any, Any] | None = None) -> Array:
-        """The folded coordinate of the system at the times t, s: x = X(φ, r) with φ from θ (19), and q of it; (k,).
-
-        For the oscillator with a wall s = Δ − r |cos((ωt − θ)/2k)|. Far from resonances θ is φ itself.
-        """
-        t, r, theta = np.broadcast_arrays(np.asarray(t, float), np.asarray(r, float), np.asarray(theta, float))
-        values = self.values(parameters)
-        phase = theta
-        if self.resonance is not None:
-            n, m = self.resonance
-            omega = float(numeric_function(self.system.parameters, self.omega)(*values))
-            phase = (m * omega * t - theta) / (n * self.free.turns)
-        turned = np.mod(phase + np.pi / 2, 2 * np.pi) - np.pi / 2
-        sides = [fn(t, turned, r, *values) + 0 * t for fn in self._sides]
-        return np.where(turned <= np.pi / 2, *sides)
-
-    @cached_property
-    def _sides(self) -> list[Any]:
-        """q(t, φ, r) on both sheets."""
-        q = self.folded.recover[self.folded.chart.coordinate]
-        arguments = [t, self.free.phi, self.free.r, *self.system.parameters]
-        on = lambda piece: {self.folded.sigma: sympy.Integer(piece.sigma), self.folded.x: piece.X}
-        return [numeric_function(arguments, q.xreplace(on(piece)), "numpy") for piece in self.free.pieces]
-
 
 def averaged(system: System, small: Sequence[Any], resonance: tuple[int, int] | None = None, *, face: Any = None) -> Averaged:
     """The slow equations of a vibro-impact system to the first order in its small parameters.
@@ -402,8 +215,3 @@ def _loss(folded: Fold, small: Sequence[Symbol]) -> Expr:
             " elastic impacts: write restitution=1 − mu with mu in small="
         )
     return -_first_order(e, small)
-
-
-def _positive_part(expr: Expr) -> Expr:
-    """The expression without factors that are known to be positive."""
-    return sympy.Mul(*(factor for factor in sympy.Mul.make_args(sympy.factor(expr)) if not factor.is_positive))

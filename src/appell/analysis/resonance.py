@@ -17,8 +17,8 @@ import numpy as np
 import sympy
 from numpy.typing import ArrayLike, NDArray
 
-from appell.analysis.averaging import Averaged
 from appell.analysis.result import Result, axis, given_once, parameter_named, parameter_variable
+from appell.analysis.slow_motion import Averaged
 from appell.errors import ModelError
 from appell.model import System
 from appell.reading import numeric_function

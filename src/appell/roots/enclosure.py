@@ -17,11 +17,11 @@ from scipy.special import erf, erfinv
 
 from appell.graph.fn import Fn
 from appell.remember import remembered
+from appell.roots.limits import EPSILON
 from appell.roots.stream import RangedFunction, ranged
 
 Array = NDArray[np.float64]
 
-EPSILON = float(np.finfo(float).eps)
 ULPS = 8 * EPSILON
 """What a function of a library may miss, as a share of its value."""
 FAR = 1e15

@@ -19,14 +19,9 @@ from numpy.typing import NDArray
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, along, column, symbols
 from appell.roots.enclosure import Interval, enclosure
+from appell.roots.limits import EPSILON, LOOKS, NARROW
 
 Array = NDArray[np.float64]
-
-NARROW = 1e-12
-"""Part of a step below which an interval is a point: the step's own error is larger."""
-LOOKS = 4000
-"""Intervals of one guard in one step, after which a shorter step is asked for."""
-EPSILON = float(np.finfo(float).eps)
 
 
 class Polynomial(NamedTuple):

@@ -18,6 +18,7 @@ from appell.backends.text.c_source import PIECE, emit_plan, plan_of
 from appell.backends.text.dialect import C, Dialect, c_literal
 from appell.graph.fn import Fn
 from appell.graph.instructions import ARITY
+from appell.roots.limits import limit_defines
 from appell.roots.stream import ranged
 
 SCALAR = {
@@ -26,9 +27,8 @@ SCALAR = {
 }  # fmt: skip
 """What the names of `interval.c.in` stand for where a number is a double."""
 NUMBER_OF = {**ARITY, "choose": 3, "jumps": 1, "broken": 1, "cut": 1}
-EXTRA = """
-#define ROOT_EPSILON 2.220446049250313e-16
-#define ROOT_LEAST 2.2250738585072014e-308
+EXTRA = f"""
+{limit_defines()}
 #define IV_PICK(mask, x, y) ((mask) ? (x) : (y))
 """
 OWN = """

@@ -85,14 +85,6 @@ class Skeleton:
     frames: Mapping[str, Frame]
     ground: Inertia
 
-    @property
-    def nq(self) -> int:
-        return sum(node.kind.nq for node in self.nodes)
-
-    @property
-    def nv(self) -> int:
-        return sum(node.kind.nv for node in self.nodes)
-
     def frame(self, name: str) -> Frame:
         """A frame by its name; "world" is the ground, unless a joint or a link is called so."""
         known = {WORLD: Frame(WORLD, -1, HERE), **self.frames}

@@ -1,0 +1,52 @@
+"""The symbol that every letter of a model is: what beginners write with it is answered with what to write instead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sympy import Symbol
+
+from appell.errors import ModelError
+
+FUNCTIONS = ("sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "exp", "log", "sqrt", "absolute")
+"""What NumPy asks its arguments for when they are objects."""
+VELOCITIES = ("dot", "v", "vel", "velocity", "speed", "prime", "dt", "qd")
+ACCELERATIONS = ("ddot", "acc", "a", "acceleration", "dot2", "ddt", "qdd")
+
+
+def _missing(symbol: Symbol, name: str) -> Any:
+    """What a symbol answers when it is asked for something that it does not have."""
+    if name in FUNCTIONS:
+        return _refused_function(symbol, name)
+    if name in VELOCITIES:
+        raise AttributeError(f"'{symbol}' has no {name}; its time derivative is {symbol}.d")
+    if name in ACCELERATIONS:
+        raise AttributeError(f"'{symbol}' has no {name}; its second time derivative is {symbol}.dd")
+    raise AttributeError(f"{type(symbol).__name__} '{symbol}' has no attribute {name!r}")
+
+
+def _refused_function(symbol: Symbol, name: str) -> Any:
+    def refuse(*_: Any) -> Any:
+        known = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "absolute": "Abs"}.get(name, name)
+        raise ModelError(f"np.{name} takes numbers, and '{symbol}' is a symbol; in a model write: from sympy import {known}")
+
+    return refuse
+
+
+class ModelSymbol(Symbol):
+    """A symbol of a model. Mistakes in its use are answered with what to write instead."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # asked by Python and SymPy all the time
+            raise AttributeError(name)
+        return _missing(self, name)
+
+    def __float__(self) -> float:
+        raise TypeError(f"'{self}' is a symbol and no number; math.sin takes numbers, in a model write: from sympy import sin")
+
+    def __xor__(self, other: Any) -> Any:
+        raise ModelError(f"powers are written {self}**{other}; ^ is no power in Python")
+
+    __rxor__ = __xor__
