@@ -4,6 +4,7 @@ import copy
 import pickle
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -54,9 +55,12 @@ CALLS = {
     "rpy .* must be 3": lambda: place((0, 0, 0), (0, 1)),
     "link 1 of a chain": lambda: ap.Chain([3]),  # type: ignore[list-item]
     "read by ap.Tree.from_urdf": lambda: ap.Chain.from_urdf("robot.urdf"),
-    "takes the path of a file, not None": lambda: Tree.from_urdf(None),  # type: ignore[arg-type]
-    "not its text": lambda: Tree.from_urdf("<robot name='r'/>"),
-    "not its text: <robot>  .* …": lambda: Tree.from_urdf(f"<robot>{' ' * 5000}</robot>"),
+    "takes the path of a file, .* not None": lambda: Tree.from_urdf(None),
+    "the robot has no <link>": lambda: Tree.from_urdf("<robot name='r'/>"),
+    "n{99} cannot be read: File name too long": lambda: Tree.from_urdf("n" * 5000),
+    "read\\(\\) of .* gives 3": lambda: Tree.from_urdf(SimpleNamespace(read=lambda size: 3)),
+    "no reader of robots knows <svg>; there are urdf": lambda: Tree.from_file("<svg/>"),
+    "there is no reader of robots 'arms'": lambda: Tree.from_file("<robot/>", kind="arms"),
     "did you mean 'tip'": lambda: arm().placement("tips", [0, 0]),
     "takes frames in symbols": lambda: loop("a", "b"),  # type: ignore[arg-type]
     "radius of wheel 'tip' is -1": lambda: rolling(arm().frame("tip"), -1),

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from appell.errors import ModelError
 from appell.reading import shown
 from appell.scene.shapes import Array, Mesh
-from appell.tree.xml import parse_xml
+from appell.tree.readers.xml import parse_xml
 
 CELLS = 40
 """Vertices that share one of so many cells along the longest side become one, where a mesh has more than `MANY` triangles."""

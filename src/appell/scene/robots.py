@@ -1,26 +1,22 @@
-"""Scenes of trees: the visual geometry of a URDF file, or links between joints."""
+"""Scenes of trees: the geometry that a robot file states, or links between joints."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import Element
 
 import numpy as np
 
 from appell.errors import ModelError
-from appell.reading import shown
 from appell.scene import shapes as draw
 from appell.scene.items import Item, Link, Numbers, Parts, Point, Resolve, _placed, _solid
-from appell.scene.meshes import is_file, read_mesh
+from appell.scene.meshes import is_file, read_mesh, thinned
 from appell.scene.shapes import PALETTE, Array, Mesh, Shape
 from appell.scene.solids import AXES, Box, Cylinder, Sphere
-from appell.tree import Tree
-from appell.tree.inertia import from_rpy
+from appell.tree import LinkShape, Tree
 from appell.tree.system import TreeSystem
-from appell.tree.xml import read_xml
 
 
 class Visual(Item):
@@ -54,96 +50,87 @@ def robot_items(system: TreeSystem) -> tuple[list[Item], tuple[str, ...]]:
     """The geometry of the file where it has some, and links between joints elsewhere; notes name what is missing."""
     tree = system.tree
     notes: list[str] = []
-    items = list(_visuals(tree, notes)) if tree.source is not None else []
-    return items or skeleton(tree), tuple(notes)
+    return list(_visuals(tree, notes)) or skeleton(tree), tuple(notes)
 
 
-# -- the visual geometry of a file -------------------------------------------------------------------------------------
+# -- the geometry that a file states -----------------------------------------------------------------------------------
 
 
 def _visuals(tree: Tree, notes: list[str]) -> Iterator[Item]:
-    path = Path(tree.source or "")
-    if not path.is_file():
-        notes.append(f"the robot file {path.name} is no longer there: links are drawn between joints")
-        return
-    robot = read_xml(path)
-    colours = {m.get("name"): c for m in robot.findall("material") if (c := _colour(m))}
-    for k, link in enumerate(robot.findall("link")):
-        name = link.get("name", "")
+    links = list(dict.fromkeys(shape.link for shape in tree.shapes))
+    spare = {link: [s for s in tree.shapes if s.link == link and s.collision] for link in links}
+    for shape in tree.shapes:
+        name = shape.link
         frame = next((f for f in (name, f"link {name}") if f in tree.frames), None)
-        if frame is None:
+        if frame is None or shape.collision:
             continue
-        shown = link.findall("visual") or link.findall("collision")
-        for visual in shown:
-            R, p = np.eye(3), np.zeros(3)
-            try:
-                mesh = _geometry(visual.find("geometry"), path)
-                R, p = _origin(visual.find("origin"))
-            except ModelError as error:
-                mesh = _instead(link, path)
-                what = "its collision shape is drawn" if mesh else "it is not drawn"
-                notes.append(f"link {name}: {error}; {what}")
-            if mesh is None:
-                continue
-            material = visual.find("material")
-            named = None if material is None else _colour(material) or colours.get(material.get("name"))
-            yield Visual(frame, mesh, R, p, named or PALETTE[(k * 3 + 6) % len(PALETTE)])
-
-
-def _instead(link: Element, path: Path) -> Mesh | None:
-    for collision in link.findall("collision"):
+        drawn, mesh = shape, None
         try:
-            return _geometry(collision.find("geometry"), path)
+            mesh = mesh_of(shape, tree.source)
+        except ModelError as error:
+            drawn, mesh = _instead(spare[name], tree.source)
+            notes.append(f"link {name}: {error}; {'its collision shape is drawn' if mesh else 'it is not drawn'}")
+        if mesh is not None and drawn is not None:
+            colour = shape.colour or PALETTE[(links.index(name) * 3 + 6) % len(PALETTE)]
+            yield Visual(frame, mesh, drawn.placement.R, drawn.placement.p, colour)
+
+
+def _instead(spare: list[LinkShape], source: Path | None) -> tuple[LinkShape | None, Mesh | None]:
+    """The first shape for collisions that can be drawn."""
+    for shape in spare:
+        try:
+            return shape, mesh_of(shape, source)
         except ModelError:
             continue
-    return None
+    return None, None
 
 
-def _floats(element: Element, key: str, default: str) -> Array:
-    """The numbers of an attribute, as many as the default has; `ModelError` where they are not."""
-    text = element.get(key) or default
-    try:
-        values = np.array([float(word) for word in text.split()])
-    except ValueError:
-        values = np.zeros(0)
-    if len(values) != len(default.split()) or not (abs(values) < 1e30).all():  # squares of lengths in m are finite
-        raise ModelError(f"<{element.tag} {key}={shown(text)}> must be {len(default.split())} finite numbers")
-    return values
+def mesh_of(shape: LinkShape, source: Path | None) -> Mesh:
+    """The triangles of a shape; `ModelError` says why there are none."""
+    if shape.problem:
+        raise ModelError(shape.problem)
+    if shape.kind not in MESHES:
+        raise ModelError(f"the geometry '{shape.kind}' is of no known kind")
+    return MESHES[shape.kind](shape, source)
 
 
-def _origin(origin: Element | None) -> tuple[Array, Array]:
-    if origin is None:
-        return np.eye(3), np.zeros(3)
-    return np.asarray(from_rpy(_floats(origin, "rpy", "0 0 0").tolist()), dtype=float), _floats(origin, "xyz", "0 0 0")
+def _file_mesh(shape: LinkShape, source: Path | None) -> Mesh:
+    if source is None:
+        raise ModelError(f"the mesh {_short(shape.file)} is not looked for: the robot was given as text, in no folder")
+    mesh = read_mesh(mesh_path(shape.file, source))
+    return Mesh(mesh.vertices * np.array(shape.size), mesh.triangles, mesh.edges)
 
 
-def _colour(material: Element) -> str | None:
-    """#rrggbb of <color rgba=…>; None where it is missing or no colour."""
-    colour = material.find("color")
-    if colour is None:
-        return None
-    try:
-        r, g, b = (round(255 * min(max(x, 0.0), 1.0)) for x in _floats(colour, "rgba", "0.5 0.5 0.5 1")[:3])
-    except ModelError:
-        return None
-    return f"#{r:02x}{g:02x}{b:02x}"
+def _triangles(shape: LinkShape, source: Path | None) -> Mesh:
+    if shape.vertices is None or shape.triangles is None:
+        raise ModelError("a shape of triangles has none")
+    return thinned(shape.vertices, shape.triangles)
 
 
-def _geometry(geometry: Element | None, path: Path) -> Mesh | None:
-    shape = geometry[0] if geometry is not None and len(geometry) else None
-    if shape is None:
-        return None
-    if shape.tag == "box":
-        return draw.box(_floats(shape, "size", "0.1 0.1 0.1"))
-    if shape.tag == "sphere":
-        return draw.sphere(float(_floats(shape, "radius", "0.05")[0]), marks=True)
-    if shape.tag == "cylinder":
-        radius, length = _floats(shape, "radius", "0.05"), _floats(shape, "length", "0.1")
-        return draw.cylinder(float(radius[0]), float(length[0]), spokes=1)
-    if shape.tag == "mesh":
-        mesh = read_mesh(mesh_path(shape.get("filename", ""), path))
-        return Mesh(mesh.vertices * _floats(shape, "scale", "1 1 1"), mesh.triangles, mesh.edges)
-    raise ModelError(f"the geometry <{shape.tag}> is of no known kind")
+def _capsule(shape: LinkShape, source: Path | None) -> Mesh:
+    """A ball whose halves are drawn apart."""
+    radius, length = shape.size
+    ball = draw.sphere(radius)
+    apart = ball.vertices + np.where(ball.vertices[:, 2:] >= 0, 0.5, -0.5) * [0.0, 0.0, length]
+    return Mesh(apart, ball.triangles, smooth=True)
+
+
+def _ellipsoid(shape: LinkShape, source: Path | None) -> Mesh:
+    ball = draw.sphere(1.0)
+    stretched = lambda points: points * np.array(shape.size)
+    return Mesh(stretched(ball.vertices), ball.triangles, ball.edges, tuple(map(stretched, ball.outlines)), (), ball.smooth)
+
+
+MESHES: dict[str, Callable[[LinkShape, Path | None], Mesh]] = {
+    "box": lambda shape, source: draw.box(np.array(shape.size)),
+    "sphere": lambda shape, source: draw.sphere(shape.size[0], marks=True),
+    "cylinder": lambda shape, source: draw.cylinder(shape.size[0], shape.size[1], spokes=1),
+    "capsule": _capsule,
+    "ellipsoid": _ellipsoid,
+    "mesh": _file_mesh,
+    "triangles": _triangles,
+}
+"""Kind of shape → its triangles."""
 
 
 def mesh_path(name: str, urdf: Path) -> Path:

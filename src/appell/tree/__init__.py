@@ -8,12 +8,16 @@ from appell.tree.free_body import FreeBody, free_motion
 from appell.tree.inertia import Inertia, Placement, place
 from appell.tree.joints import JointKind, Names, register
 from appell.tree.loops import contact_point, loop, rolling
+from appell.tree.readers.document import Document
+from appell.tree.readers.robot import LinkShape, Robot
+from appell.tree.readers.robot_readers import RobotReader, register_reader
 from appell.tree.system import TreeSystem
 from appell.tree.tree import Tree
 
 __all__ = [
     "Chain",
     "ChainLink",
+    "Document",
     "Frame",
     "FrameSymbols",
     "FreeBody",
@@ -21,8 +25,11 @@ __all__ = [
     "Joint",
     "JointKind",
     "Limits",
+    "LinkShape",
     "Names",
     "Placement",
+    "Robot",
+    "RobotReader",
     "Tree",
     "TreeSystem",
     "contact_point",
@@ -30,5 +37,6 @@ __all__ = [
     "loop",
     "place",
     "register",
+    "register_reader",
     "rolling",
 ]

@@ -99,8 +99,8 @@ class Chain(Tree):
         super().__init__(joints, gravity=gravity, name=name, backend=backend)
 
     @classmethod
-    def from_urdf(cls, *_: Any, **__: Any) -> Tree:
-        raise ModelError("a robot file is read by ap.Tree.from_urdf; a Chain is given by its links")
+    def _read(cls, *arguments: Any, **_: Any) -> Tree:
+        raise ModelError(f"a robot file is read by ap.Tree.{arguments[2]}; a Chain is given by its links")
 
     def __reduce__(self):
         return _rebuilt, (self.links, self.base, self.gravity, self.name, self._backend)

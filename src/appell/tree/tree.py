@@ -28,9 +28,10 @@ from appell.tree.inertia import Inertia, entries
 from appell.tree.locked import locked
 from appell.tree.names import JointSymbols, symbols_of
 from appell.tree.parameters import symbols_in, with_numbers
+from appell.tree.readers.robot import LinkShape
+from appell.tree.readers.robot_readers import read_robot
 from appell.tree.shown import outline, table
 from appell.tree.system import TreeSystem, joint_symbols
-from appell.tree.urdf import read_urdf
 
 Array = NDArray[np.float64]
 GRAVITY = (0.0, 0.0, -9.81)
@@ -71,7 +72,8 @@ class Tree(TreeDynamics, Described):
         self.notes = tuple(map(str, items_of(notes, "notes=")))
         x, y, z = entries(gravity, "gravity").tolist()
         self.gravity = (x, y, z)
-        self.source: Path | None = None  # the robot file, for its geometry
+        self.source: Path | None = None  # the robot file, from which meshes are looked for
+        self.shapes: tuple[LinkShape, ...] = ()  # what a file says that links look like
         self._skeleton: Skeleton = skeleton(self.joints)
         self._backend = known(backend)
         self._calls: dict[object, Call] = {}
@@ -79,9 +81,10 @@ class Tree(TreeDynamics, Described):
         self._fns: dict[object, Fn] = {}
 
     @classmethod
+    @checked_keywords()
     def from_urdf(
         cls,
-        path: str | Path,
+        path: Any,
         floating: bool = False,
         *,
         damping: bool = False,
@@ -91,14 +94,48 @@ class Tree(TreeDynamics, Described):
     ) -> Tree:
         """The robot in a URDF file, its root link welded to the ground or floating; `notes` tells what is not used.
 
+        path: of the file; or an open file, or the text of one.
+
         The joint damping that the file states is applied with damping=True (Pinocchio does not apply it); limits are not:
         `tree.stops()` makes constraints of them. Angles within
         `quarter_turns` (rad) of a multiple of π/2 are taken for it: files write 1.5708, and exact quarter turns cost
         no arithmetic; with the default 0 the file is taken by its digits.
         """
-        urdf = read_urdf(path, floating=floating, damping=damping, quarter_turns=quarter_turns)
-        tree = cls(urdf.joints, gravity=gravity, name=urdf.name, notes=urdf.notes, backend=backend)
-        tree.source = Path(path).resolve()
+        options = {"floating": floating, "damping": damping, "quarter_turns": quarter_turns}
+        return cls._read(path, "urdf", "from_urdf", gravity, backend, **options)
+
+    @classmethod
+    @checked_keywords()
+    def from_file(
+        cls,
+        path: Any,
+        *,
+        kind: str | None = None,
+        gravity: Sequence[float] | None = None,
+        backend: str = "auto",
+        **options: Any,
+    ) -> Tree:
+        """The robot in a file of any kind that a reader is registered for (`ap.tree.RobotReader`).
+
+        Parameters
+        ----------
+        path: of the file; or an open file, or the text of one.
+        kind: of the description, "urdf" or a registered one; by default the one for its first element or the
+            ending of its name.
+        gravity: acceleration (3,), m/s²; by default the one that the file states, or (0, 0, −9.81).
+        options: those of the reader, such as floating=True for URDF.
+        """
+        return cls._read(path, kind, "from_file", gravity, backend, **options)
+
+    @classmethod
+    def _read(
+        cls, source: Any, kind: str | None, caller: str, gravity: Sequence[float] | None, backend: str, **options: Any
+    ) -> Tree:
+        """What a reader of robots gives, as a tree."""
+        robot, document = read_robot(source, kind, caller, **options)
+        chosen = (robot.gravity or GRAVITY) if gravity is None else gravity
+        tree = cls(robot.joints, gravity=chosen, name=robot.name, notes=robot.notes, backend=backend)
+        tree.source, tree.shapes = document.path, tuple(robot.shapes)
         return tree
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -107,7 +144,8 @@ class Tree(TreeDynamics, Described):
         super().__setattr__(name, value)
 
     def __reduce__(self):
-        return _rebuilt, (self.joints, self.gravity, self.name, self.notes, self._backend), {"source": self.source}
+        drawn = {"source": self.source, "shapes": self.shapes}
+        return _rebuilt, (self.joints, self.gravity, self.name, self.notes, self._backend), drawn
 
     def __repr__(self) -> str:
         return f"Tree({self.name!r}: {len(self.nodes)} joints, nq = {self.nq}, nv = {self.nv})"
@@ -142,7 +180,13 @@ class Tree(TreeDynamics, Described):
         """The same tree with numbers for all its `parameters`, by symbol or name."""
         table = self._bound(values)
         joints, gravity = [with_numbers(joint, table) for joint in self.joints], with_numbers(self.gravity, table)
-        return Tree(joints, gravity=gravity, name=self.name, notes=self.notes, backend=self._backend)
+        return self._like(joints, gravity)
+
+    def _like(self, joints: Sequence[Joint], gravity: Sequence[Any]) -> Tree:
+        """A tree of other joints or numbers, with all else that this one says."""
+        tree = Tree(joints, gravity=gravity, name=self.name, notes=self.notes, backend=self._backend)
+        tree.source, tree.shapes = self.source, self.shapes
+        return tree
 
     def _bound(self, values: Mapping[Any, Any]) -> dict[Any, float]:
         if not isinstance(values, Mapping):
@@ -186,10 +230,7 @@ class Tree(TreeDynamics, Described):
 
     def lock(self, values: Mapping[str, Any]) -> Tree:
         """The same tree with some joints welded at these values: joint → value, or values where it has several."""
-        joints = locked(self, values)
-        tree = Tree(joints, gravity=self.gravity, name=self.name, notes=self.notes, backend=self._backend)
-        tree.source = self.source
-        return tree
+        return self._like(locked(self, values), self.gravity)
 
     @property
     def limits(self) -> dict[str, Limits]:

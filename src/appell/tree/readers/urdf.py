@@ -11,19 +11,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from os import PathLike
-from pathlib import Path
 from typing import NoReturn
 from xml.etree.ElementTree import Element
 
 import numpy as np
 
 from appell.errors import ModelError
-from appell.reading import shown
+from appell.spelling import checked_keywords
 from appell.tree.description import Joint, Limits, unit_axis
 from appell.tree.inertia import HERE, Inertia, Placement, entry, place
 from appell.tree.joints import JOINTS, JointKind
-from appell.tree.xml import read_xml
+from appell.tree.readers.document import Document
+from appell.tree.readers.robot import Robot
+from appell.tree.readers.urdf_shapes import link_shapes
+from appell.tree.readers.xml import parse_xml
 
 ROOT_JOINT = "root_joint"
 KNOWN = {
@@ -35,15 +36,6 @@ CUT = "a URDF is a tree: leave one of these joints out and close the loop by ap.
 
 
 @dataclass(frozen=True, eq=False)
-class Urdf:
-    """The joints of a file, parents first; `notes` says what the file states and the tree does not use."""
-
-    name: str
-    joints: tuple[Joint, ...]
-    notes: tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False)
 class _Row:
     """One <joint> element."""
 
@@ -52,21 +44,16 @@ class _Row:
     child: str
 
 
-def read_urdf(path: str | Path, *, floating: bool, damping: bool, quarter_turns: float = 0.0) -> Urdf:
+@checked_keywords()
+def read_urdf(document: Document, *, floating: bool = False, damping: bool = False, quarter_turns: float = 0.0) -> Robot:
     """The robot in the file, its root link welded to the ground or free."""
-    if not isinstance(path, str | PathLike):
-        raise ModelError(f"from_urdf takes the path of a file, not {shown(path)}")
-    path = Path(path)
-    if not _is_file(path):
-        text = str(path)
-        what = "from_urdf takes the path of a file, not its text: " if "<" in text else "there is no file "
-        raise ModelError(what + (text if len(text) < 200 else f"{text[:200]} …"))
-    robot = read_xml(path)
+    where = document.where
+    robot = parse_xml(document.data, where, "utf-8" if document.decoded else None)
     if robot.tag != "robot":
-        raise ModelError(f"{path}: the root element is <{robot.tag}>, expected <robot>")
+        raise ModelError(f"{where}: the root element is <{robot.tag}>, expected <robot>")
     macros = [element.tag for element in robot.iter() if ":" in element.tag and element.tag.startswith("xacro")]
     if macros:
-        raise ModelError(f"{path} contains <{macros[0]}>: it is a macro file; expand it with xacro first")
+        raise ModelError(f"{where} contains <{macros[0]}>: it is a macro file; expand it with xacro first")
     within = entry(quarter_turns, "quarter_turns (rad)")
     if within:
         _round_angles(robot, within)
@@ -77,14 +64,8 @@ def read_urdf(path: str | Path, *, floating: bool, damping: bool, quarter_turns:
     while base in names:
         base += "_"
     first = Joint(base, "floating" if floating else "fixed", body=links[root], link=root)
-    return Urdf(robot.get("name", "robot"), (first, *_in_order(rows, links, root, base)), tuple(notes))
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # the text of a robot is too long for a name
-        return False
+    joints = (first, *_in_order(rows, links, root, base))
+    return Robot(robot.get("name", "robot"), joints, tuple(notes), tuple(link_shapes(robot)))
 
 
 def _round_angles(robot: Element, within: float) -> None:

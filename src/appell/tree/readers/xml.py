@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import NoReturn
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
@@ -13,19 +12,9 @@ LARGEST = 64 * 2**20  # bytes; robots are far smaller
 DEEPEST = 200  # nested elements
 
 
-def read_xml(path: Path) -> Element:
-    """The root element of the file. A DOCTYPE, where all entity tricks live, is refused."""
-    try:
-        if path.stat().st_size > LARGEST:
-            raise ModelError(f"{path} has over {LARGEST // 2**20} MB, too large for a robot description")
-        data = path.read_bytes()
-    except OSError as error:
-        raise ModelError(f"{path} cannot be read: {error.strerror or error}") from error
-    return parse_xml(data, str(path))
-
-
-def parse_xml(data: bytes, where: str) -> Element:
-    builder, parser, depth = TreeBuilder(), expat.ParserCreate(), 0
+def parse_xml(data: bytes, where: str, encoding: str | None = None) -> Element:
+    """The root element. A DOCTYPE, where all entity tricks live, is refused. encoding: in place of the one that is stated."""
+    builder, parser, depth = TreeBuilder(), expat.ParserCreate(encoding), 0
 
     def refuse(*_: object) -> NoReturn:
         raise ModelError(

@@ -1,0 +1,75 @@
+"""What a reader of robots is given: the bytes of a file, and what they are called in messages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from appell.errors import ModelError
+from appell.reading import shown
+from appell.tree.readers.xml import LARGEST
+
+
+@dataclass(frozen=True, eq=False)
+class Document:
+    """A robot description as it lies there.
+
+    data: its bytes. where: the path, or what a message calls it. path: the file, whose folder meshes are looked for in; None
+    for text. decoded: it came as text, so that its bytes are UTF-8 whatever it states.
+    """
+
+    data: bytes
+    where: str
+    path: Path | None = None
+    decoded: bool = False
+
+    @staticmethod
+    def of(source: Any, caller: str) -> Document:
+        """From a path, a text (it has a < in it, and no path has), bytes, or an open file."""
+        if isinstance(source, bytes | bytearray):
+            return _sized(bytes(source), "the description", None)
+        if isinstance(source, str) and "<" in source:
+            return _sized(source.encode("utf-8", "replace"), "the description", None, decoded=True)
+        if hasattr(source, "read"):
+            return _from_open(source, caller)
+        if not isinstance(source, str | PathLike):
+            raise ModelError(f"{caller} takes the path of a file, an open file or the text of one, not {shown(source)}")
+        return _from_path(Path(source))
+
+
+def _from_path(path: Path) -> Document:
+    name = str(path)
+    try:
+        if not path.is_file():
+            raise ModelError(f"there is no file {name if len(name) < 200 else f'{name[:200]} …'}")
+        with path.open("rb") as file:
+            return _sized(file.read(LARGEST + 1), name, path.resolve())
+    except (OSError, ValueError) as error:  # ValueError: a zero in the name
+        reason = getattr(error, "strerror", None) or error
+        raise ModelError(f"{name[:200]} cannot be read: {reason}") from error
+
+
+def _from_open(file: Any, caller: str) -> Document:
+    """Of an open file: text or bytes; its name, if it has one, is where meshes are looked for."""
+    name = getattr(file, "name", None)
+    try:
+        content = file.read(LARGEST + 1)
+    except Exception as error:  # what has a read() from outside may do anything in it
+        raise ModelError(f"{caller}: {shown(name or file)} cannot be read: {error}") from error
+    if not isinstance(content, str | bytes):
+        raise ModelError(f"{caller}: read() of {shown(file)} gives {shown(content)}, neither text nor bytes")
+    path = Path(name) if isinstance(name, str) else None
+    path = path.resolve() if path is not None and path.is_file() else None
+    data = content.encode("utf-8", "replace") if isinstance(content, str) else content
+    return _sized(data, str(path or name or "the open file"), path, decoded=isinstance(content, str))
+
+
+def _sized(data: bytes, where: str, path: Path | None, *, decoded: bool = False) -> Document:
+    if len(data) > LARGEST:
+        raise ModelError(f"{where} has over {LARGEST // 2**20} MB, too large for a robot description")
+    return Document(data, where, path, decoded)
+
+
+__all__ = ["Document"]

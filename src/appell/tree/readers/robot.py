@@ -1,0 +1,60 @@
+"""What a reader of robots gives: joints, what a link looks like, and notes on what is not used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.tree.description import Joint
+from appell.tree.inertia import HERE, Placement
+
+
+@dataclass(frozen=True, eq=False)
+class LinkShape:
+    """A shape fixed to a link, for pictures.
+
+    Parameters
+    ----------
+    link: whose frame it is fixed to.
+    kind: "box" (three sides), "sphere" (radius), "cylinder" (radius, length along z), "capsule" (radius, length of its
+        cylinder along z), "ellipsoid" (three half axes), "mesh" (a file, with three scales) or "triangles"; m.
+    size: the numbers of the kind.
+    placement: in the frame of the link.
+    colour: #rrggbb, or None.
+    file: of a mesh, as the description writes it.
+    vertices, triangles: (n, 3), m, and indices (k, 3), of triangles that the description itself holds.
+    collision: it stands in for a shape of the link that cannot be drawn.
+    problem: why it cannot be drawn, "" where it can.
+    """
+
+    link: str
+    kind: str
+    size: tuple[float, ...] = ()
+    placement: Placement = HERE
+    colour: str | None = None
+    file: str = ""
+    vertices: NDArray[np.float64] | None = None
+    triangles: NDArray[np.int_] | None = None
+    collision: bool = False
+    problem: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Robot:
+    """The joints of a description, parents first.
+
+    shapes: what links look like, in the order in which they are stated. notes: what is stated and not used. gravity: m/s²,
+    where the description states it.
+    """
+
+    name: str
+    joints: Sequence[Joint]
+    notes: Sequence[str] = ()
+    shapes: Sequence[LinkShape] = ()
+    gravity: tuple[float, float, float] | None = None
+
+
+__all__ = ["LinkShape", "Robot"]

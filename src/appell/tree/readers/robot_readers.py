@@ -1,0 +1,100 @@
+"""The readers of robot descriptions, a table: `Tree.from_urdf` and the like are its rows, `Tree.from_file` chooses one.
+
+A `RobotReader` turns a `Document` into a `Robot`. Another one is another row of `READERS`, or one call from outside:
+
+    register_reader(RobotReader("arms", read_arms, endings=(".arm",)))
+    tree = Tree.from_file("robot.arm")                                     # by its ending, or kind="arms"
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from appell.errors import ModelError
+from appell.reading import one_of, shown
+from appell.tree.readers.document import Document
+from appell.tree.readers.robot import Robot
+from appell.tree.readers.urdf import read_urdf
+
+HEAD = 4096
+"""Bytes in which the first element of a file is looked for: comments before it are shorter."""
+
+
+@dataclass(frozen=True, eq=False)
+class RobotReader:
+    """A reader of one kind of description.
+
+    Parameters
+    ----------
+    name: what `Tree.from_file(…, kind=…)` says.
+    read: (document, **options) → `Robot`; it refuses what it cannot read by `ModelError`, which names the element.
+    endings: of the names of its files, ".urdf".
+    element: the first element of its files where they are XML.
+    """
+
+    name: str
+    read: Callable[..., Robot]
+    endings: tuple[str, ...] = ()
+    element: str = ""
+
+
+READERS: dict[str, RobotReader] = {
+    "urdf": RobotReader("urdf", read_urdf, (".urdf",), "robot"),
+}
+
+
+def register_reader(reader: RobotReader) -> RobotReader:
+    """Make a reader known to `Tree.from_file` by its name, the endings of its files and their first element."""
+    if not isinstance(reader, RobotReader):
+        raise ModelError(f"register_reader takes an ap.tree.RobotReader, not {shown(reader)}")
+    if not (isinstance(reader.name, str) and reader.name) or not callable(reader.read):
+        raise ModelError(f"a reader of robots has a name and a function read(document, …), not {shown(reader)}")
+    if READERS.get(reader.name) is reader:
+        return reader
+    for other in READERS.values():
+        same = [ending for ending in reader.endings if ending in other.endings]
+        same += [f"<{reader.element}>"] if reader.element and reader.element == other.element else []
+        same += [f"kind '{reader.name}'"] if reader.name == other.name else []
+        if same:
+            raise ModelError(f"the reader '{other.name}' reads {same[0]} already; choose another one")
+    READERS[reader.name] = reader
+    return reader
+
+
+def reader_of(document: Document, kind: str | None) -> RobotReader:
+    """The reader that is named, or the one for the ending of the file or for its first element."""
+    if kind is not None:
+        return READERS[one_of(kind, READERS, "there is no reader of robots ")]
+    ending = document.path.suffix.lower() if document.path is not None else ""
+    element = first_element(document.data)
+    for reader in READERS.values():
+        if (element and reader.element == element) or (not element and ending in reader.endings):
+            return reader
+    for reader in READERS.values():
+        if ending in reader.endings:
+            return reader
+    known = ", ".join(f"{one.name} ({' '.join([*one.endings, *([f'<{one.element}>'] if one.element else [])])})"
+                      for one in READERS.values())  # fmt: skip
+    what = f"<{element}>" if element else f"'{ending}'" if ending else "text"
+    raise ModelError(f"{document.where}: no reader of robots knows {what}; there are {known}; say kind=")
+
+
+def first_element(data: bytes) -> str:
+    """The name of the first element of an XML text, "" where it has none near its head."""
+    found = re.search(rb"<([A-Za-z_][\w.:-]*)", re.sub(rb"<!--.*?-->", b"", data[:HEAD], flags=re.DOTALL))
+    return found[1].decode("ascii", "replace") if found else ""
+
+
+def read_robot(source: Any, kind: str | None, caller: str, **options: Any) -> tuple[Robot, Document]:
+    """The robot in a path, a text or an open file, and the document it was read from."""
+    document = Document.of(source, caller)
+    robot = reader_of(document, kind).read(document, **options)
+    if not isinstance(robot, Robot):
+        raise ModelError(f"{caller}: the reader gives {shown(robot)}, not an ap.tree.Robot")
+    return robot, document
+
+
+__all__ = ["READERS", "RobotReader", "read_robot", "reader_of", "register_reader"]
