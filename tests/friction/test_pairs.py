@@ -207,7 +207,7 @@ def test_a_regularised_friction_beside_another():
 
 def test_samples_beyond_a_stop_keep_the_last_direction():
     """Of samples at which a slip has passed zero by rounding, all keep the direction from before, not only the first."""
-    own = Layout(0, 0, (2,), (None,), (False,))
+    own = Layout(0, 0, (2,), (None,), (False,), ((),), (False,))
     slip = np.array([[1.0, 0], [1e-12, 0], [-1e-12, 0], [-5e-13, 0]])
     found = _stopped(own, [Mode((), (Rub("slip", (1.0, 0.0)),))], np.zeros(4, dtype=int), slip)
     assert {k: mode.rubs[0].u for k, mode in found.items()} == {2: (1.0, 0.0), 3: (1.0, 0.0)}

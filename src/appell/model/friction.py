@@ -2,6 +2,7 @@
 
     stick    s = 0,   |λ_T| <= μ_s |Λ_N|  (or <= F)                     s = D v + d0, the slip
     slip     λ_T = −μ |Λ_N| s/|s|         (or −F s/|s|)                 the force on the system is Dᵀ λ_T
+             |Λ_N| = √(Λ₁² + Λ₂² + …)     where several constraints press; F may contain multipliers
 
 Λ_N is the multiplier of the normal constraint as it is written, λ_T that of the slip as it is written: the function of the
 normal must be a length and the slip a speed, or μ is not the coefficient of friction. Nothing is rescaled: with 2 f in place of
@@ -21,6 +22,7 @@ from appell.errors import ConstraintError, FormNotApplicable, ModelError
 from appell.jets import expression, jets_of, total_derivative
 from appell.letters import latex
 from appell.model.constraint import Constraint, is_linear
+from appell.model.friction_load import refuse_multipliers, rows_of_resultant, without_multipliers
 from appell.model.multiplier import Multiplier
 from appell.model.unilateral import Between, Unilateral
 from appell.reading import numeric_function, shown
@@ -39,14 +41,17 @@ class Friction:
 
     Parameters
     ----------
-    slip: one expression linear in the velocities, m/s, or a pair of them (in a plane, at right angles, isotropic); it may
-        contain t and coordinates (`x.d - v` on a belt, `x.d - r*phi.d` under a wheel).
-    normal: the `Constraint` or `Unilateral` of the same system that presses, or its name; its function is a length, m.
+    slip: one expression linear in the velocities, m/s, or two or three of them (at right angles, isotropic: a foot in a
+        plane, a ball in its socket); it may contain t and coordinates (`x.d - v` on a belt, `x.d - r*phi.d` under a wheel).
+    normal: the `Constraint` or `Unilateral` of the same system that presses, or its name; its function is a length, m. A list
+        of `Constraint`s (at right angles) presses with the resultant √(Λ₁² + Λ₂² + …): a bead on a wire in space, a journal,
+        a spherical joint.
     coefficient: μ >= 0, a number or an expression of t, coordinates, velocities and parameters, or a function of the slip
         speed, `lambda s: 0.2 + 0.1*exp(-s/v0)`.
     static: μ_s >= μ, the coefficient at rest; μ by default.
     limit: in place of normal and coefficient, the largest force of friction, N (N m where slip is an angular rate): a number or
-        an expression of t, coordinates, velocities and parameters.
+        an expression of t, coordinates, velocities, parameters and multipliers of bilateral constraints,
+        `mu*(guide.multiplier + abs(rope.multiplier))`.
     law: of impacts on the normal: "newton" (ġ⁺ = −e ġ⁻ with Coulomb's law for the impulses; Kane and Levinson 1985 show that it
         may gain energy where normal and slip are coupled, then the run stops and says so), "poisson" (restitution of impulses,
         P_r = e P_c, along Routh's process of the impact, Routh 1905, Keller 1986; of several contacts at once, or a pair, in
@@ -58,7 +63,7 @@ class Friction:
     """
 
     slip: tuple[Expr, ...]
-    normal: Constraint | Unilateral | str | None
+    normal: Constraint | Unilateral | str | tuple[Constraint | str, ...] | None
     coefficient: Expr | None
     static: Expr | None
     limit: Expr | None
@@ -81,6 +86,7 @@ class Friction:
         parts = _slip(slip, name)
         name = _text(parts) if name is None else str(name)
         where = f"friction '{name}'"
+        normal = _several(where, normal)
         _check_kind(where, normal, coefficient, static, limit)
         if law not in LAWS:
             raise ConstraintError(f"law= of {where} is one of {', '.join(LAWS)}, not {shown(law)}")
@@ -101,7 +107,7 @@ class Friction:
 
     @property
     def parts(self) -> int:
-        """1, or 2 for a pair."""
+        """1, or 2 or 3 for a slip in a plane or in space."""
         return len(self.slip)
 
     @property
@@ -127,7 +133,7 @@ class Friction:
         )  # fmt: skip
 
     def __str__(self) -> str:
-        size = f"{self.coefficient}·|Λ|" if self.limit is None else str(self.limit)
+        size = f"{self.coefficient}·|Λ|" if self.limit is None else str(self.limit)  # |Λ|: of several constraints the resultant
         return f"{self.name}: friction along {', '.join(map(str, self.slip))}, at most {size}"
 
 
@@ -146,8 +152,8 @@ def _text(parts: tuple[Expr, ...]) -> str:
 def _slip(given: Any, name: str | None) -> tuple[Expr, ...]:
     where = f"the slip of friction '{name}'" if name else "the slip of a friction"
     given = tuple(given) if isinstance(given, list | tuple | sympy.MatrixBase | sympy.Tuple) else (given,)  # type: ignore[arg-type]
-    if len(given) not in (1, 2):
-        raise ConstraintError(f"{where} has {len(given)} parts; it is one expression, or a pair of them in a plane")
+    if len(given) not in (1, 2, 3):
+        raise ConstraintError(f"{where} has {len(given)} parts; it is one expression, two in a plane or three in space")
     parts = tuple(expression(one, where) for one in given)
     for part in parts:
         jets = jets_of(part)
@@ -159,8 +165,9 @@ def _slip(given: Any, name: str | None) -> tuple[Expr, ...]:
             raise ConstraintError(f"{where}, {part}, contains no velocity; it is the velocity with which surfaces slide")
         if not is_linear(part, rates):
             raise ConstraintError(f"{where}, {part}, is not linear in the velocities")
-    if len(parts) == 2 and parts[0] == parts[1]:
-        raise ConstraintError(f"both parts of {where} are {parts[0]}; they are velocities at right angles")
+    twice = [part for k, part in enumerate(parts) if part in parts[:k]]
+    if twice:
+        raise ConstraintError(f"two parts of {where} are {twice[0]}; they are velocities at right angles")
     return parts
 
 
@@ -179,10 +186,27 @@ def _check_kind(where: str, normal: Any, coefficient: Any, static: Any, limit: A
             f"normal= of {where} is '{normal.name}' with two faces; name one of them, '{normal.name}:lower', and give each a"
             " friction of its own"
         )
-    if not isinstance(normal, Constraint | Unilateral | str):
+    if not isinstance(normal, Constraint | Unilateral | str | tuple):
         raise ConstraintError(
             f"normal= of {where} is a Constraint or a Unilateral of the system, or its name, not {type(normal).__name__}"
         )
+
+
+def _several(where: str, normal: Any) -> Any:
+    """What presses: a list of one is that one, several are a tuple of bilateral constraints."""
+    if not isinstance(normal, list | tuple):
+        return normal
+    if not normal:
+        raise ConstraintError(f"normal= of {where} is an empty list; name the constraints that press")
+    for one in normal:
+        if isinstance(one, Unilateral | Between):
+            raise ConstraintError(
+                f"normal= of {where} lists '{one.name}', which is one-sided: a resultant is one of bilateral constraints. Two"
+                " faces are two contacts: give each a friction of its own"
+            )
+        if not isinstance(one, Constraint | str):
+            raise ConstraintError(f"normal= of {where} lists constraints or their names, not {shown(one)}")
+    return normal[0] if len(normal) == 1 else tuple(normal)
 
 
 def _size(given: Any, where: str) -> Expr | None:
@@ -219,7 +243,7 @@ def _width(given: Any, where: str) -> Expr | None:
 
 def read_frictions(system: Any, given: tuple[Friction, ...]) -> tuple[tuple[Friction, ...], tuple[Any, ...]]:
     """The frictions with their expressions in the velocities of the system, every symbol known, and what presses on each:
-    ("constraint", row), ("face", number) or None."""
+    ("constraint", row), ("face", number), ("constraints", rows) or None."""
     frictions = tuple(_read(system, fr) for fr in given)
     names = [one.name for one in (*system.constraints, *system.unilateral, *frictions)]
     for fr in frictions:
@@ -235,15 +259,19 @@ def _read(system: Any, fr: Friction) -> Friction:
     read: dict[str, Any] = {}
     for word in ("coefficient", "static", "limit", "regularise"):
         if (e := getattr(fr, word)) is not None:
-            system._expression(e.xreplace({SPEED: system.coordinates[0]}), f"{word} of friction '{fr.name}'", level=1)
+            where = f"{word} of friction '{fr.name}'"
+            refuse_multipliers(system, e, where, allowed=word == "limit")
+            system._expression(without_multipliers(e.xreplace({SPEED: system.coordinates[0]})), where, level=1)
             read[word] = system.in_velocities(e)
     slip: tuple[Any, ...] = tuple(system._expression(s, f"the slip of friction '{fr.name}'", level=1) for s in fr.slip)
     return Friction(slip if len(slip) > 1 else next(iter(slip)), normal=fr.normal, law=fr.law, name=fr.name, **read)
 
 
-def _normal(system: Any, fr: Friction) -> tuple[str, int] | None:
+def _normal(system: Any, fr: Friction) -> tuple[str, Any] | None:
     if fr.normal is None:
         return None
+    if isinstance(fr.normal, tuple):
+        return "constraints", rows_of_resultant(system, fr)
     rows = [i for i, c in enumerate(system.constraints) if c is fr.normal or c == fr.normal or c.name == fr.normal]
     faces = [i for i, f in enumerate(system.unilateral) if fr.normal in (f.source, f.name)]
     if rows and system.constraints[rows[0]].order < 2:
@@ -259,7 +287,7 @@ def _normal(system: Any, fr: Friction) -> tuple[str, int] | None:
     )
 
 
-def _refuse_slip_along_normal(system: Any, fr: Friction, normal: tuple[str, int] | None) -> None:
+def _refuse_slip_along_normal(system: Any, fr: Friction, normal: tuple[str, Any] | None) -> None:
     """`ModelError` where a part of the slip is the rate of its normal: nothing slides along what presses.
 
     Of a constraint any multiple is refused, as it leaves no slip. Of a face only the rate itself, up to its sign: in few
@@ -268,6 +296,10 @@ def _refuse_slip_along_normal(system: Any, fr: Friction, normal: tuple[str, int]
     if normal is None:
         return
     kind, number = normal
+    if kind == "constraints":
+        for one in number:
+            _refuse_slip_along_normal(system, fr, ("constraint", one))
+        return
     row = system.constraints[number] if kind == "constraint" else system.unilateral[number]
     f: Any = row.residual if kind == "constraint" else row.function
     rate: Any = system.in_velocities(f if kind == "constraint" and row.order == 1 else total_derivative(f))

@@ -18,6 +18,7 @@ from appell.errors import ModelError
 from appell.jets import partial
 from appell.model.constraint import Constraint
 from appell.model.friction import SPEED, Friction
+from appell.model.friction_load import load_of
 from appell.reading import finite, shown, symbolic, table_of
 
 WORDS = ("stick", "slip+", "slip-", "slip", "off")
@@ -99,8 +100,10 @@ def _sliding(system: Any, i: int, fr: Friction, state: str, faces: Mapping[int, 
         u, speed = [sympy.Integer(way)], way * fr.slip[0]
     else:
         u = [s / speed for s in fr.slip]
-    if fr.coefficient is None:
-        bound: Any = fr.limit
+    if (load := load_of(system, i)) is not None:
+        bound: Any = load if fr.coefficient is None else fr.coefficient * load
+    elif fr.coefficient is None:
+        bound = fr.limit
     else:
         kind, row = system.normals[i]
         normal = system.constraints[row] if kind == "constraint" else faces[row]

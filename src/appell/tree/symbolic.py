@@ -277,7 +277,8 @@ def _friction(fr: Friction, write: _Frames) -> Friction | None:
     sizes = {word: e if e is None else write(e) for word in ("coefficient", "static", "limit", "regularise")
              for e in [getattr(fr, word)]}  # fmt: skip
     slip: tuple[Any, ...] = tuple(s for part in fr.slip if (s := write(part)) != 0)  # across a wheel in a plane nothing moves
-    normal = None if fr.normal is None else getattr(fr.normal, "name", fr.normal)
+    name = lambda one: getattr(one, "name", one)
+    normal = [name(one) for one in fr.normal] if isinstance(fr.normal, tuple) else name(fr.normal)
     if not slip:
         return None
     whole: Any = slip if len(slip) > 1 else next(iter(slip))

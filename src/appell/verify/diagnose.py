@@ -155,7 +155,9 @@ def _frictions(case: Case) -> Iterator[Finding]:
             D = np.array([float(fn(*state, case.p)["value"]) for fn in rows]).reshape(slip.shape)
             A = form.select("A1")(*state, case.p)["A1"]
             free = free or bool(rank(np.vstack([A, D])) > rank(A))
-        by = f"limit {fr.limit}" if normal is None else f"normal '{getattr(fr.normal, 'name', fr.normal)}'"
+        several = fr.normal if isinstance(fr.normal, tuple) else (fr.normal,)
+        pressing = " and ".join(f"'{getattr(one, 'name', one)}'" for one in several)
+        by = f"limit {fr.limit}" if normal is None else f"normal {pressing}"
         can = "can slide" if free else "cannot slide: the bilateral constraints determine its slip"
         yield Finding("friction", fr.name, f"friction '{fr.name}' ({by}) {can}; energy is lost while it does")
 

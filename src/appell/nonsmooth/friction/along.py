@@ -60,7 +60,7 @@ def _stopped(own: Layout, modes: Sequence[Mode], which: NDArray[np.intp], s: Arr
     """Samples at which the slip of a pair has passed zero by rounding, where its stretch ends: each with its mode, in which the
     pair keeps the direction of the last sample before that."""
     found: dict[int, Mode] = {}
-    for i in (i for i in range(own.count) if own.parts[i] == 2):
+    for i in (i for i in range(own.count) if own.parts[i] > 1):
         slip = s[:, own.columns(i)]
         size = np.linalg.norm(slip, axis=1)
         turns = np.array([mode.rubs[i].state == SLIP and not mode.rubs[i].fixed for mode in modes])[which[1:]]

@@ -59,7 +59,7 @@ class Blows(Pairs):
         if laws <= {"newton"}:
             return impact.by_newton(hits, others)
         rubbing = [i for i in range(own.count) if own.face_of(i) == hits[0]]
-        bound = [i for i in range(own.count) if own.normals[i] is not None and own.face_of(i) is None]
+        bound = [i for i in range(own.count) if not own.limited(i) and own.face_of(i) is None]
         several = len(hits) > 1 or others or len(rubbing) > 1 or bound
         if not (several or own.parts[rubbing[0]] > 1 or own.smooth[rubbing[0]]):
             return impact.by_process(hits[0], rubbing[0], *laws)

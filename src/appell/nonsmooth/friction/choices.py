@@ -29,7 +29,7 @@ def choices(
             elif i in resting and own.parts[i] == 1:
                 options.append([Rub(STICK), *(Rub(SLIP, (u,), s) for s in signs for u in (1.0, -1.0))])
             elif i in resting:
-                options.append([Rub(STICK), *(Rub(SLIP, (0.0, 0.0), s, True) for s in signs)])
+                options.append([Rub(STICK), *(Rub(SLIP, (0.0,) * own.parts[i], s, True) for s in signs)])
             else:
                 options.append([Rub(SLIP, slipping[i], s) for s in signs])
         for rubs in _most_sticking_first(options):

@@ -76,6 +76,9 @@ def _forces(
 
     def bound(i: int) -> float:
         row = own.normals[i]
+        if own.loads[i]:
+            assert problem.load is not None
+            return float(mu[i] * problem.load(np.append(at.a + at.A @ z, np.zeros(own.rows - own.m)), False)[0][i])
         if row is None:
             return float(mu[i])
         if row < own.m:
@@ -106,7 +109,7 @@ def _mode(
         most, force = forces[len(faces) + list(resting).index(i)]
         size = float(np.linalg.norm(force))
         stuck = size < (1 - share) * most or size == 0
-        return Rub(STICK) if stuck else Rub(SLIP, tuple((-force / size).tolist()), 1, len(force) == 2)
+        return Rub(STICK) if stuck else Rub(SLIP, tuple((-force / size).tolist()), 1, len(force) > 1)
 
     return chosen(problem.own, closed, slipping, decided)
 

@@ -85,7 +85,7 @@ def _signed(own: Layout, rub: Rub, i: int, lam: Array) -> Rub:
 def consistent(problem: Problem, faces: Sequence[int], resting: Sequence[int], slipping: dict) -> list[Answer]:
     """Answers that satisfy every line of the problem: all of them where there are few modes, else those of one."""
     found: list[Answer] = []
-    pairs = sum(problem.own.parts[i] == 2 for i in resting)
+    pairs = sum(problem.own.parts[i] > 1 for i in resting)
     many = 2 ** len(faces) * 3 ** len(resting) > FEW or pairs > 1
     first = _proposals(problem, faces, resting, slipping) if many else []
     for mode in chain(first, choices(problem.own, faces, resting, slipping)):
@@ -106,7 +106,7 @@ def _proposals(problem: Problem, faces: Sequence[int], resting: Sequence[int], s
     first = proposed(problem, faces, resting, slipping)
     if first is not None:
         yield first
-    if first is None or any(problem.own.parts[i] == 2 for i in resting):
+    if first is None or any(problem.own.parts[i] > 1 for i in resting):
         yield from proposals(problem, faces, resting, slipping)
 
 

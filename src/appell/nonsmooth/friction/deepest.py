@@ -9,6 +9,7 @@ other and near zero, where the sign of τ decides, the conditions of the maximum
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -46,7 +47,7 @@ class Line(NamedTuple):
 
 
 class Cone(NamedTuple):
-    """slope·k + value − |F k + f| >= τ, F (2, d)."""
+    """slope·k + value − |F k + f| >= τ, F (parts, d)."""
 
     slope: Array
     value: float
@@ -68,8 +69,8 @@ class Cone(NamedTuple):
         """Second derivatives of the depth, (d, d)."""
         force = self.F @ k + self.f
         size = float(np.linalg.norm(force)) or 1.0
-        across = np.array([-force[1], force[0]]) @ self.F / size
-        return -np.outer(across, across) / size
+        across = self.F - np.outer(force / size, force @ self.F / size)  # at right angles to the force
+        return -(across.T @ across) / size
 
 
 class Deepest(NamedTuple):
@@ -82,10 +83,9 @@ class Deepest(NamedTuple):
 
 def deepest(bounds: Sequence[Line | Cone], d: int) -> Deepest | None:
     """The deepest point in d unknowns, or None where there is none."""
-    around = [np.array([np.cos(angle), np.sin(angle)]) for angle in np.pi / 4 * np.arange(8)]
     lines = [(i, bound) for i, bound in enumerate(bounds) if isinstance(bound, Line)]
     cones = [(i, bound) for i, bound in enumerate(bounds) if isinstance(bound, Cone)]
-    lines += [(i, cone.touched(u)) for i, cone in cones for u in around]
+    lines += [(i, cone.touched(u)) for i, cone in cones for u in _around(len(cone.f))]
     best: Deepest | None = None
     for _ in range(CUTS):
         found = _linear([line for _, line in lines], d)
@@ -103,6 +103,11 @@ def deepest(bounds: Sequence[Line | Cone], d: int) -> Deepest | None:
             return exact
         lines += [(i, cone.at(k)) for i, cone in cones if cone.depth(k) < tau - EXACT]
     return best
+
+
+def _around(parts: int) -> list[Array]:
+    """Directions in a plane, or in space: to the sides, edges and corners of a square or cube."""
+    return [np.array(u, dtype=float) for u in product((-1, 0, 1), repeat=parts) if any(u)]
 
 
 def _linear(lines: Sequence[Line], d: int) -> tuple[float, Array, Array] | None:

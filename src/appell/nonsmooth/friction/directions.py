@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from appell.nonsmooth.friction.mode import STICK, Mode, Rub
+from appell.nonsmooth.friction.directions_in_space import Ways
+from appell.nonsmooth.friction.mode import SLIP, STICK, Mode, Rub
 from appell.rows import DIFFERENCED_LOST, least_squares, saddle_point
 
 if TYPE_CHECKING:
@@ -145,6 +146,8 @@ class Beginning:
 
 def directed(problem: Problem, mode: Mode, begin: Sequence[int]) -> list[Mode]:
     """The mode with directions in which the pairs `begin`: all of them for one pair, one for several."""
+    if _beyond_angles(problem, mode, begin):
+        return Ways(problem, mode, tuple(begin)).every()
     way = Beginning.of(problem, mode, begin)
     sizes = problem.scale[1][[problem.own.own_rows(i)[0] for i in begin]]
     if len(begin) == 1:
@@ -160,9 +163,19 @@ def refined(problem: Problem, mode: Mode) -> Mode | None:
     begin = [i for i, rub in enumerate(mode.rubs) if rub.fixed]
     if not begin:
         return mode
+    if _beyond_angles(problem, mode, begin):
+        ways = Ways(problem, mode, tuple(begin))
+        u = ways.near([np.array(mode.rubs[i].u) for i in begin])
+        return None if u is None else ways.towards(u)
     guess = np.array([np.arctan2(mode.rubs[i].u[1], mode.rubs[i].u[0]) for i in begin])
     found = Beginning.of(problem, mode, begin).together(guess)
     return None if found is None else _towards(mode, begin, found)
+
+
+def _beyond_angles(problem: Problem, mode: Mode, begin: Sequence[int]) -> bool:
+    """Whether a slip in space begins, or forces are not affine in those of the pairs."""
+    loaded = any(problem.own.loads[i] for i, rub in enumerate(mode.rubs) if rub.state == SLIP)
+    return loaded or problem.law is not None or any(problem.own.parts[i] > 2 for i in begin)
 
 
 def _against_stick(problem: Problem, mode: Mode, begin: Sequence[int]) -> Array:

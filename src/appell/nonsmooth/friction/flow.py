@@ -2,7 +2,8 @@
 
     M a + h = Q + Σ_b w_b Λ_b + Σ_f n_f Λ_f + Σ_i D_iᵀ λ_i           rows that act:  J a + γ = 0,     J = (A; n; D)
     stick   λ_i is a multiplier of the row D_i a + γ_i = 0
-    slip    λ_i = −μ_i σ_i Λ_N u_i, so that the column of Λ_N becomes n − μ σ Dᵀu; with a limit, λ_i = −F_i u_i
+    slip    λ_i = −μ_i σ_i Λ_N u_i, so that the column of Λ_N becomes n − μ σ Dᵀu; with a limit, λ_i = −F_i u_i;
+            λ_i = −μ_i L_i(λ) u_i with a load of several reactions, which is a law that is solved by Newton's method
 
 A row that does not act is kept in the saddle point as a dummy: (1 − act) y = 0 with y = (1 − act) λ, so that its multiplier is
 zero and one compiled function serves all modes. σ is the sign of Λ_N and u the direction of slip: of one part a sign, of a pair
@@ -55,6 +56,8 @@ class FrictionFlow:
         J = self._rows
         for i, one in enumerate(self.rubbing):
             push = self.given.W[:, own.own_rows(i)] @ one.u
+            if own.loads[i]:
+                continue  # not affine in λ: see `pushed`
             if (row := own.normals[i]) is None:
                 r = r - mode.slide[i] * one.moving * push
             else:
@@ -83,9 +86,17 @@ class FrictionFlow:
             take(lam, own.own_rows(i)) - mode.slide[i] * one.bound(lam) * one.u for i, one in enumerate(self.rubbing)
         ))  # fmt: skip
 
+    def pushed(self, lam: Value) -> Value:
+        """Forces (nv,) of the frictions that slide under a load of several reactions."""
+        own, whole = self.own, zeros(self.form.nv)
+        for i, one in enumerate(self.rubbing):
+            if own.loads[i]:
+                whole -= self.mode.slide[i] * one.bound(lam) * (self.given.W[:, own.own_rows(i)] @ one.u)
+        return whole
+
     def function(self, name: str, finish: Any) -> Function:
         """`finish` of the solution of the saddle point, and of the law where forces contain multipliers nonlinearly."""
-        law = self.given.law(self.own, self.form.nv + self.own.rows, self.rubbed)
+        law = self.given.law(self.own, self.form.nv + self.own.rows, self.rubbed, self.pushed)
         if law is None:
             return solved(name, self.inputs, self.blocks, finish, Policy(LU))
         return law_solved(name, self.inputs, self.blocks, law, finish, Policy(LU))
@@ -114,7 +125,7 @@ class FrictionFlow:
             "a": (a, (form.nv,)),
             "reactions": (lam, (own.rows,)),
             "force": (self.rubbed(lam), (K,)),
-            "mu": (column(*(one.moving for one in self.rubbing)), (count,)),
+            "mu": (column(*(one.moving if one.loads is None else one.bound(lam) for one in self.rubbing)), (count,)),
             "hold": (column(*(one.bound(lam, static=True) for one in self.rubbing)), (count,)),
             "s": (slips.s, (K,)),
             "s_size": (slips.size, (K,)),

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.graph import Fn, make_fn
-from appell.graph.algebra import column
+from appell.graph.algebra import Value, column, jacobian, symbols
 from appell.model import System
 from appell.nonsmooth.friction.flow import FrictionFlow
 from appell.nonsmooth.friction.layout import Layout
-from appell.nonsmooth.friction.pieces import Forces, Slips, bounds, regularised
+from appell.nonsmooth.friction.pieces import Forces, Slips, bounds, load, regularised
 from appell.nonsmooth.friction.problem import Problem
 from appell.normal_form import NormalForm
 from appell.normal_form.flow import Flow
@@ -27,13 +27,15 @@ class FrictionFunctions:
     """`flow`: of z = (q, v, watched, dissipated, work) with p = (parameters, mode).
     `look`: (t, z, p) → everything that guards read.
     `blocks`: (t, q, v, parameters) → what decides about a mode.
-    `law`: (t, q, v, parameters, λ of all rows) → F, ∂F/∂λ of forces that contain multipliers nonlinearly; None without such."""
+    `law`: (t, q, v, parameters, λ of all rows) → F, ∂F/∂λ of forces that contain multipliers nonlinearly; None without such.
+    `loads`: the same inputs → L, ∂L/∂λ of all frictions (1, 0 of those under a single reaction), and at rest; None without."""
 
     layout: Layout
     flow: Flow
     look: Function
     blocks: Fn
     law: Fn | None
+    loads: Fn | None
 
     def problem(self, t: float, q: Array, v: Array, p: Array, least: float = 0.0) -> tuple[Problem, dict[str, Array]]:
         """The problem of accelerations at a state, and the outputs of `blocks`."""
@@ -44,9 +46,14 @@ class FrictionFunctions:
             found = fn(t, q, v, p, lam)
             return found["F"], found["slope"]
 
+        def load(lam: Array, static: bool) -> tuple[Array, Array]:
+            assert self.loads is not None
+            found = self.loads(t, q, v, p, lam)
+            return (found["rest"], found["rest_slope"]) if static else (found["moving"], found["moving_slope"])
+
         problem = Problem(
             self.layout, out["M"], out["r"], out["J"], out["W"], out["gamma"], out["mu"], out["mu_static"], least,
-            None if fn is None else law, out.get("u"),
+            None if fn is None else law, out.get("u"), None if self.loads is None else load,
         )  # fmt: skip
         return problem, out
 
@@ -57,15 +64,14 @@ def friction_functions(system: System, form: NormalForm) -> FrictionFunctions:
     own, slips = Layout.of(system, form), Slips.of(system, form)
     whole = FrictionFlow(system, form, own, slips)
     look, given = whole.function("look", whole.seen), whole.given
-    return FrictionFunctions(own, whole.flow(), look, _blocks(system, form, own, slips, given), _law(form, own, given))
+    blocks, law, loads = _blocks(system, form, own, slips, given), _law(form, own, given), _loads(system, form, own, slips)
+    return FrictionFunctions(own, whole.flow(), look, blocks, law, loads)
 
 
 def _blocks(system: System, form: NormalForm, own: Layout, slips: Slips, given: Forces) -> Fn:
     mu, rest = [], []
     for i, fr in enumerate(system.frictions):
-        s = slips.s[own.columns(i)]
-        speed = abs(s) if own.parts[i] == 1 else (s.T @ s) ** 0.5
-        moving, static = bounds(form, fr, speed)
+        moving, static = bounds(form, fr, _speed(own, slips, i))
         mu.append(moving)
         rest.append(static)
     R, nv, K, nf = own.rows, form.nv, sum(own.parts), own.count
@@ -93,6 +99,24 @@ def _law(form: NormalForm, own: Layout, given: Forces) -> Fn | None:
     F, slope = given.at(form)
     inputs = {**_inputs(form), "lam": (given.lam, (own.rows,))}
     return make_fn("friction_law", inputs, {"F": (F, (form.nv,)), "slope": (slope, (form.nv, own.rows))})
+
+
+def _speed(own: Layout, slips: Slips, i: int) -> Value:
+    s = slips.s[own.columns(i)]
+    return abs(s) if own.parts[i] == 1 else (s.T @ s) ** 0.5
+
+
+def _loads(system: System, form: NormalForm, own: Layout, slips: Slips) -> Fn | None:
+    if not own.loaded:
+        return None
+    lam = symbols("lam", own.rows)
+    found = [load(system, form, i, _speed(own, slips, i), lam) or (Value(1), Value(1)) for i in range(own.count)]
+    inputs = {**_inputs(form), "lam": (lam, (own.rows,))}
+    outputs = {}
+    for k, name in enumerate(("moving", "rest")):
+        L = column(*(pair[k] for pair in found))
+        outputs |= {name: (L, (own.count,)), f"{name}_slope": (jacobian(L, lam), (own.count, own.rows))}
+    return make_fn("friction_loads", inputs, outputs)
 
 
 def _inputs(form: NormalForm) -> dict[str, Shaped]:

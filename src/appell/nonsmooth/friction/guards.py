@@ -1,7 +1,8 @@
 """What ends a mode: guards that fall through zero, along a stretch of motion.
 
 hit g of an open face      leave Λ of a closed one      break μ_s|Λ_N| − |λ| of what sticks      stop u·s of what slides
-kink σΛ of a constraint that presses on what slides      jam det(J M⁻¹ W)/det(J M⁻¹ Jᵀ) of what slides (Painlevé)
+kink σΛ of a constraint that presses on what slides      zero the same of constraints that press together
+jam det(J M⁻¹ W)/det(J M⁻¹ Jᵀ) of what slides (Painlevé)
 sign μ or F of what slides, which would drive below zero
 hold the margin of the linear programme, where reactions are not unique; drift of rows that hold because others do
 """
@@ -9,7 +10,7 @@ hold the margin of the linear programme, where reactions are not unique; drift o
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from appell.nonsmooth.friction.mode import SLIP, STICK, Mode
 Array = NDArray[np.float64]
 Out = dict[str, Array]
 
-HIT, LEAVE, BREAK, STOP, KINK, SIGN = "hit", "leave", "break", "stop", "kink", "sign"
+HIT, LEAVE, BREAK, STOP, KINK, SIGN, ZERO = "hit", "leave", "break", "stop", "kink", "sign", "zero"
 JAM, HOLD, DRIFT = "jam", "hold", "drift"
 
 SLOW = 1e-9
@@ -51,6 +52,7 @@ class Watch:
     margin: Callable[[Array, Array], Array] | None
     jam: Callable[[Array, Array], Array] | None
     guards: tuple[Guard, ...] = ()
+    signs: Array = field(default_factory=lambda: np.zeros(0))  # (R,) of the reactions, where they are first clear
 
     @staticmethod
     def of(
@@ -66,6 +68,7 @@ class Watch:
                 found.append(Guard(KINK, i))
             if rub.state == SLIP:
                 found.append(Guard(SIGN, i))
+                found += [Guard(ZERO, row) for row in own.loads[i] if Guard(ZERO, row) not in found]
             if rub.state == SLIP and not own.smooth[i] and not rub.fixed:
                 found.append(Guard(STOP, i))
             if rub.state == STICK and margin is None:
@@ -74,6 +77,12 @@ class Watch:
         found += [Guard(HOLD)] if margin else []
         found += [Guard(JAM)] if jam else []
         return Watch(own, mode, force_size, atol, speed, level, margin, jam, tuple(found))
+
+    def signed(self, reactions: Array) -> Watch:
+        """With the signs of the reactions (k, R) of a stretch: |Λ| has a kink at zero, where the stretch is cut."""
+        clear = np.abs(reactions) > 1e-11 * self.force_size
+        first = reactions[clear.argmax(axis=0), np.arange(reactions.shape[1])]
+        return replace(self, signs=np.where(clear.any(axis=0), np.sign(first), 1.0))
 
     def values(self, t: Array, z: Array, out: Out) -> tuple[Array, Array]:
         """All guards, (k, guards), and what rounding leaves of them, of the same shape."""
@@ -93,6 +102,8 @@ class Watch:
         if kind == KINK:
             row = own.normals[i]
             return self.mode.rubs[i].sign * out["reactions"][:, row], 1e-12 * self.force_size[row]
+        if kind == ZERO:
+            return self.signs[i] * out["reactions"][:, i], 1e-12 * self.force_size[i]
         if kind == SIGN:
             return out["mu"][:, i], 1e-13 * np.abs(out["mu"][:, i]).max()
         if kind == BREAK:
@@ -131,7 +142,7 @@ def crossings(watch: Watch, values: Array, noise: Array, grid: NDArray[np.intp])
     found = []
     for j, guard in enumerate(watch.guards):
         y, eps = values[:, j], noise[:, j]
-        pair = guard.kind == STOP and watch.own.parts[guard.number] == 2
+        pair = guard.kind == STOP and watch.own.parts[guard.number] > 1
         risen = np.maximum.accumulate(y > eps)
         falls = np.flatnonzero((y[1:] < 0) & (risen[:-1] | (y[1:] < -10 * eps[1:]))) + 1
         end = int(falls[0]) if len(falls) else len(y)

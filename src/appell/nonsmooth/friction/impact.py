@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,14 +79,19 @@ class Impact:
     def _blow(self, c: Array) -> Problem:
         """The problem of impulses: no forces, and limits bear none."""
         p = self.problem
-        mu = np.array([0.0 if row is None else mu for row, mu in zip(p.own.normals, p.mu, strict=True)])
-        return Problem(p.own, p.M, np.zeros(len(p.M)), p.J, p.W, c, mu, mu)
+        mu = np.array([0.0 if self._idle(i) else mu for i, mu in enumerate(p.mu)])
+        return Problem(p.own, p.M, np.zeros(len(p.M)), p.J, p.W, c, mu, mu, load=p.load)
+
+    def _idle(self, i: int) -> bool:
+        """Whether friction i bears no impulses: a limit does not, unless it grows with the reactions."""
+        own = self.problem.own
+        return own.normals[i] is None and not own.impulsive[i]
 
     def _phase(self, blow: Problem, faces: Sequence[int], slipping: dict[int, tuple[float, ...]] | None = None) -> Answer:
         """The one result of a problem of impulses. slipping: frictions that keep a direction; limits and smooth ones."""
         own = self.problem.own
         if slipping is None:
-            slipping = {i: self._towards(i) for i in range(own.count) if own.normals[i] is None or own.smooth[i]}
+            slipping = {i: self._towards(i) for i in range(own.count) if self._idle(i) or own.smooth[i]}
         rubbing = [i for i in range(blow.own.count) if i not in slipping]
         found = consistent(blow, faces, rubbing, slipping)
         if not found:
@@ -102,6 +107,7 @@ class Impact:
     def _checked(self, dv: Array, lam: Array, rubbed: Array) -> Blow:
         """The blow, unless it gains energy on the way from the rates before to those after it."""
         own, J = self.problem.own, self.problem.J
+        self._refuse_loads(lam)
         between = self.rates + J @ dv / 2
         normal = lam[own.m : own.m + own.faces] * between[own.m : own.m + own.faces]
         tangential = rubbed * between[own.m + own.faces :]
@@ -112,6 +118,17 @@ class Impact:
                 " are coupled; choose law='poisson', or law='stronge' for one contact"
             )
         return Blow(dv, lam, rubbed, float(np.clip(-tangential.sum(), 0.0, max(-gained, 0.0))))
+
+    def _refuse_loads(self, lam: Array) -> None:
+        """`Undetermined` where impulses press on a friction whose limit does not tell what it does to them."""
+        own, size = self.problem.own, self.problem.scale[0]
+        pushes = np.abs(lam) / size
+        for i, rows in enumerate(own.loads):
+            if rows and not own.impulsive[i] and pushes[list(rows)].max() > GAINED * pushes.max():
+                raise Undetermined(
+                    f"a blow: the limit of friction '{self.names[i]}' is not proportional to the reactions in it, and does not"
+                    " tell what impulses it bears"
+                )
 
     # -- along the process of the impact ---------------------------------------------------------------------------------
 
@@ -145,18 +162,29 @@ class _Expansion:
         rows = [row for i in self.given for row in own.own_rows(i)]
         wide = Layout(
             own.m, own.faces, (*own.parts, *(own.parts[i] for i in self.given)), (*own.normals, *(None for _ in self.given)),
-            (*own.smooth, *(own.smooth[i] for i in self.given)),
+            (*own.smooth, *(own.smooth[i] for i in self.given)), (*own.loads, *(() for _ in self.given)),
+            (*own.impulsive, *(False for _ in self.given)),
         )  # fmt: skip
         mu = np.append(blow.mu, [blow.mu[i] * again[own.normals[i]] for i in self.given])
         self.problem = Problem(
             wide, blow.M, blow.W @ again, np.vstack([blow.J, blow.J[rows]]), np.hstack([blow.W, blow.W[:, rows]]),
-            np.append(blow.c, blow.c[rows]), mu, mu,
+            np.append(blow.c, blow.c[rows]), mu, mu, load=None if blow.load is None else self._load(blow.load),
         )  # fmt: skip
+
+    def _load(self, load: Any) -> Any:
+        """The loads of the system's frictions in the multipliers of the wider problem."""
+        own, more = self.own, len(self.given)
+
+        def wide(lam: Array, static: bool) -> tuple[Array, Array]:
+            L, slope = load(lam[: own.rows], static)
+            return np.append(L, np.ones(more)), np.pad(slope, ((0, more), (0, len(lam) - own.rows)))
+
+        return wide
 
     def slipping(self, impact: Impact) -> dict[int, tuple[float, ...]]:
         """Frictions that keep their direction: limits of the system, and smooth ones."""
         own = self.own
-        kept = {i: impact._towards(i) for i in range(own.count) if own.normals[i] is None or own.smooth[i]}
+        kept = {i: impact._towards(i) for i in range(own.count) if impact._idle(i) or own.smooth[i]}
         return kept | {own.count + k: kept[i] for k, i in enumerate(self.given) if i in kept}
 
     def joined(self, force: Array) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from appell.model import System
+from appell.model.friction_load import homogeneous, load_of, multipliers_in
 from appell.normal_form import NormalForm
 
 
@@ -14,19 +15,25 @@ class Layout:
 
     m: int
     faces: int
-    parts: tuple[int, ...]  # 1 or 2 of each friction
-    normals: tuple[int | None, ...]  # row that presses on it
+    parts: tuple[int, ...]  # 1 to 3 of each friction
+    normals: tuple[int | None, ...]  # row that presses on it; None with a limit, or where a load of several rows does
     smooth: tuple[bool, ...]  # regularised
+    loads: tuple[tuple[int, ...], ...]  # rows that press on it together, see `model.friction_load`; () where one does
+    impulsive: tuple[bool, ...]  # whether its load bounds impulses too
 
     @staticmethod
     def of(system: System, form: NormalForm) -> Layout:
         first = {"constraint": 0, "face": form.m}
+        loads = [load_of(system, i) for i in range(len(system.frictions))]
+        rows = {c.multiplier: row for row, c in enumerate(system.constraints)}
         return Layout(
             form.m,
             len(system.unilateral),
             tuple(fr.parts for fr in system.frictions),
-            tuple(None if n is None else first[n[0]] + n[1] for n in system.normals),
+            tuple(None if n is None or n[0] not in first else first[n[0]] + n[1] for n in system.normals),
             tuple(fr.regularise is not None for fr in system.frictions),
+            tuple(tuple(rows[x] for x in multipliers_in(load)) for load in loads),
+            tuple(load is not None and homogeneous(load) for load in loads),
         )
 
     @property
@@ -46,6 +53,15 @@ class Layout:
     def own_rows(self, i: int) -> list[int]:
         """The rows of friction i."""
         return [self.m + self.faces + k for k in range(*self.columns(i).indices(sum(self.parts)))]
+
+    @property
+    def loaded(self) -> bool:
+        """Whether some friction is pressed by a load of several reactions."""
+        return any(self.loads)
+
+    def limited(self, i: int) -> bool:
+        """Whether friction i has a limit that no reaction changes."""
+        return self.normals[i] is None and not self.loads[i]
 
     def face_of(self, i: int) -> int | None:
         """The face that presses on friction i, if it is one."""

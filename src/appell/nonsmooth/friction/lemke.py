@@ -35,7 +35,7 @@ def proposed(
     """A mode of frictions of one part whose normals are faces or limits; None for others, or where the method ends on a ray."""
     own = problem.own
     bilateral = any(row is not None and row < own.m for row in own.normals)
-    if bilateral or any(own.parts[i] > 1 for i in resting):
+    if bilateral or own.loaded or any(own.parts[i] > 1 for i in resting):
         return None
     sliding = tuple(Rub(SLIP, slipping[i]) if i in slipping else Rub(STICK) for i in range(own.count))
     W, r = problem.columns(Mode(tuple(faces), sliding))

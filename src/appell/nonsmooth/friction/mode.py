@@ -17,7 +17,7 @@ OFF, STICK, SLIP = "off", "stick", "slip"
 
 
 class Rub(NamedTuple):
-    """What a friction does: OFF, STICK or SLIP with a direction u, (1,) or (2,); the sign of its Λ_N, +1 or −1.
+    """What a friction does: OFF, STICK or SLIP with a direction u, of 1 to 3 parts; the sign of its Λ_N, +1 or −1.
 
     fixed: whether a pair keeps the direction u (where its slip begins), else it is that of the slip itself.
     """
@@ -66,7 +66,7 @@ class Mode:
         rubs = []
         for i, rub in enumerate(self.rubs):
             s = slip[own.columns(i)]
-            turns = rub.state == SLIP and len(s) == 2 and not rub.fixed and not own.smooth[i] and np.linalg.norm(s) > 0
+            turns = rub.state == SLIP and len(s) > 1 and not rub.fixed and not own.smooth[i] and np.linalg.norm(s) > 0
             rubs.append(rub._replace(u=tuple((s / np.linalg.norm(s)).tolist())) if turns else rub)
         return replace(self, rubs=tuple(rubs))
 
@@ -96,7 +96,7 @@ def chosen(
 
 class Phase(NamedTuple):
     """Between `start` and `end`, s, a friction (its name) is in "stick", "slip" or "off"; direction: of slip at its start, ±1
-    or a pair of unit length; 0 where it does not slide."""
+    or two or three numbers of unit length; 0 where it does not slide."""
 
     start: float
     end: float

@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import block_diag
 
 from appell.errors import Status
 from appell.nonsmooth.friction.decide import Undetermined
 from appell.nonsmooth.friction.directions import with_rubs
+from appell.nonsmooth.friction.directions_in_space import tangents, turned
 from appell.nonsmooth.friction.mode import STICK, Mode
 from appell.nonsmooth.friction.place import Place
 from appell.nonsmooth.friction.problem import Problem
@@ -87,12 +89,12 @@ class Pairs(Place):
             turns = self._turns(begun, mode, before + self.slip, end - trace.t)
             rubs = list(mode.rubs)
             for i, turn in zip(begun, turns, strict=True):
-                angle = float(np.arctan2(rubs[i].u[1], rubs[i].u[0])) + float(turn)
-                rubs[i] = rubs[i]._replace(u=(float(np.cos(angle)), float(np.sin(angle))))
+                rubs[i] = rubs[i]._replace(u=tuple(turned(np.array(rubs[i].u), turn).tolist()))
             mode = replace(mode, rubs=tuple(rubs))
-            if np.abs(turns).max() < 1e-12:
+            largest = max(float(np.abs(turn).max()) for turn in turns)
+            if largest < 1e-12:
                 break
-        if np.abs(turns).max() > ASTRAY:
+        if largest > ASTRAY:
             raise Undetermined(NOWHERE)
         trace.modes.append((trace.t, mode))
         if len(self.task.times) > trace.passed:
@@ -102,20 +104,22 @@ class Pairs(Place):
             trace.pass_times(there.z_times)
         trace.move(end, there.z)
 
-    def _turns(self, begun: list[int], mode: Mode, mean: Array, dt: float) -> Array:
-        """By how much directions turn to become those of the slips `mean`: Newton's step, the forces turning with them."""
+    def _turns(self, begun: list[int], mode: Mode, mean: Array, dt: float) -> list[Array]:
+        """By how much directions turn, along their tangents, to become those of the slips `mean`: Newton's step, the forces
+        turning with them."""
         at, own = self._problem(), self.own
         rows = [row for i in begun for row in own.own_rows(i)]
         acting = mode.acting(own)
         moved = at.J[rows] @ response(at.M, at.J[acting], at.W[:, acting], at.W[:, rows])
-        u = np.array([mode.rubs[i].u for i in begun])
-        normal, slip = np.column_stack([-u[:, 1], u[:, 0]]), np.array([mean[own.columns(i)] for i in begun])
-        bound = np.array([max(self.answer_bound(at, i, mode), 0.0) for i in begun])
-        across = np.zeros((2 * len(begun), len(begun)))
-        for k in range(len(begun)):
-            across[2 * k : 2 * k + 2, k] = normal[k]
-        stiff = dt * across.T @ moved @ across * bound + np.diag(np.maximum((u * slip).sum(axis=1), 0.0))
-        return np.clip(least_squares(stiff, (normal * slip).sum(axis=1), NEWTON_LOST), -0.5, 0.5)
+        u, slip = [np.array(mode.rubs[i].u) for i in begun], [mean[own.columns(i)] for i in begun]
+        axes = [tangents(one) for one in u]
+        of_each = [T.shape[1] for T in axes]
+        bound = np.repeat([max(self.answer_bound(at, i, mode), 0.0) for i in begun], of_each)
+        along = np.repeat([max(float(a @ b), 0.0) for a, b in zip(u, slip, strict=True)], of_each)
+        across: Array = np.asarray(block_diag(*axes), dtype=float)
+        stiff = dt * across.T @ moved @ across * bound + np.diag(along)
+        turn = np.clip(least_squares(stiff, across.T @ np.concatenate(slip), NEWTON_LOST), -0.5, 0.5)
+        return np.split(turn, np.cumsum(of_each)[:-1])
 
     def answer_bound(self, at: Problem, i: int, mode: Mode) -> float:
         """μ|Λ_N| or F of a friction that slides."""

@@ -13,6 +13,7 @@ from appell.graph.algebra import Value, along, block_matrix, column, jacobian, p
 from appell.graph.sizes import sizes
 from appell.model import System
 from appell.model.friction import SPEED, Friction
+from appell.model.friction_load import load_of, multipliers_in, with_slope
 from appell.nonsmooth.friction.layout import Layout
 from appell.normal_form import NormalForm
 from appell.normal_form.laws import Law
@@ -66,14 +67,22 @@ class Forces:
         F = column(*(whole.forces[i] for i in places))
         return Forces(block_matrix([[W, form["g_v"].T, slips.D.T]]), pull + rest - form["h"], whole.lam, F, places)
 
-    def law(self, own: Layout, n: int, rubbed: Any) -> Law | None:
-        """The nonlinear law of a saddle point with n velocities, in its own multipliers; rubbed: these → λ of the frictions."""
-        if self.F is None:
+    def law(self, own: Layout, n: int, rubbed: Any, pushed: Any) -> Law | None:
+        """The nonlinear law of a saddle point with n velocities, in its own multipliers.
+
+        rubbed: these → λ of the frictions. pushed: these → forces (nv,) of the frictions that slide under a load of several.
+        """
+        if self.F is None and not own.loaded:
             return None
         lam = symbols("lam_rows", own.rows)
-        rows = column(take(lam, range(own.m + own.faces)), rubbed(lam))
-        F = substitute(self.F, [self.lam], [rows])
-        return Law(lam, tuple(used(F, lam)), self.places, F, False, zeros(n), zeros(n, own.rows), True)
+        whole = pushed(lam)
+        if self.F is not None:
+            F = substitute(self.F, [self.lam], [column(take(lam, range(own.m + own.faces)), rubbed(lam))])
+            for k, i in enumerate(self.places):
+                whole[i] += F[k]
+        places = tuple(sorted({i for i, _ in pattern(jacobian(whole, lam))} | set(self.places)))
+        F = take(whole, places)
+        return Law(lam, tuple(used(F, lam)), places, F, False, zeros(n), zeros(n, own.rows), True)
 
     def at(self, form: NormalForm) -> tuple[Value, Value]:
         """(F, ∂F/∂λ) at all velocities, (nv,) and (nv, R)."""
@@ -113,10 +122,25 @@ def _at_speed(form: NormalForm, e: Any, speed: Value) -> Value:
 
 
 def bounds(form: NormalForm, fr: Friction, speed: Value) -> tuple[Value, Value]:
-    """μ or F while it slides, and at rest."""
+    """μ or F while it slides, and at rest; 1 of a limit with multipliers, which is a load."""
+    if multipliers_in(fr.limit):
+        return Value(1), Value(1)
     moving: Any = fr.coefficient if fr.limit is None else fr.limit
     rest: Any = moving if fr.static is None else fr.static
     return _at_speed(form, moving, speed), _at_speed(form, rest.xreplace({SPEED: Integer(0)}), speed)
+
+
+def load(system: System, form: NormalForm, i: int, speed: Value, lam: Value) -> tuple[Value, Value] | None:
+    """L of friction i while it slides and at rest, λ of all rows being `lam` (R,); None where a single reaction presses."""
+    said = load_of(system, i)
+    if said is None:
+        return None
+    rows = {c.multiplier: row for row, c in enumerate(system.constraints)}
+    letters: dict[Any, Any] = {x: Dummy(real=True) for x in multipliers_in(said)}
+    form.lower.bind({letter: lam[rows[x]] for x, letter in letters.items()})
+    written: Any = with_slope(said)
+    moving, rest = (_at_speed(form, e.xreplace(letters), speed) for e in (written, written.xreplace({SPEED: Integer(0)})))
+    return moving, rest
 
 
 def regularised(form: NormalForm, fr: Friction, s: Value) -> Value:
@@ -133,6 +157,8 @@ class Rubbing:
     static: Value
     normal: int | None
     sign: Value
+    lam: Value  # (R,), of which the loads are functions
+    loads: tuple[Value, Value] | None  # L while it slides and at rest
 
     @staticmethod
     def of(system: System, form: NormalForm, own: Layout, slips: Slips, mode: ModeNumbers, i: int) -> Rubbing:
@@ -144,12 +170,17 @@ class Rubbing:
         else:
             speed = (s.T @ s + TINY**2) ** 0.5
             u = mode.fixed[i] * given + (1 - mode.fixed[i]) * s / speed
-        return Rubbing(u, *bounds(form, fr, speed), own.normals[i], mode.sign[i])
+        lam = symbols("lam_load", own.rows)
+        return Rubbing(
+            u, *bounds(form, fr, speed), own.normals[i], mode.sign[i], lam, load(system, form, i, speed, lam)
+        )  # fmt: skip
 
     def bound(self, lam: Value, *, static: bool = False) -> Value:
-        """μ σ Λ_N or F."""
+        """μ σ Λ_N, μ L(λ) or F."""
         size = self.static if static else self.moving
+        if self.loads is not None:
+            return size * substitute(self.loads[int(static)], [self.lam], [lam])
         return size if self.normal is None else size * self.sign * lam[self.normal]
 
 
-__all__ = ["TINY", "Forces", "ModeNumbers", "Rubbing", "Slips", "bounds", "regularised"]
+__all__ = ["TINY", "Forces", "ModeNumbers", "Rubbing", "Slips", "bounds", "load", "regularised"]

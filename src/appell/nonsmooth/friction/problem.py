@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from appell.nonsmooth.friction.directions import directed
 from appell.nonsmooth.friction.layout import Layout
 from appell.nonsmooth.friction.mode import SLIP, STICK, Mode, Rub
-from appell.nonsmooth.friction.programme import borne, matters
+from appell.nonsmooth.friction.programme import borne, matters, pressed_freely
 from appell.rows import NEWTON_LOST, least_squares, response, saddle_point
 
 Array = NDArray[np.float64]
@@ -74,6 +74,8 @@ class Problem:
     least: float = 0.0  # E is not less: what is small for a motion may be all that there is at an instant
     law: Callable[[Array], tuple[Array, Array]] | None = None  # λ of all rows → F (nv,), ∂F/∂λ of forces beside r and W
     smooth: Array | None = None  # s/√(|s|² + ε²) of the frictions that are regularised, (parts,)
+    load: Callable[[Array, bool], tuple[Array, Array]] | None = None  # (λ, at rest) → L (frictions,), ∂L/∂λ: `Layout.loads`
+    tangent: tuple[Array, Array] | None = None  # L ≈ value + slope·λ of the frictions with loads, (frictions,), (frictions, R)
 
     # -- sizes ---------------------------------------------------------------------------------------------------------
 
@@ -97,22 +99,21 @@ class Problem:
         G = np.maximum(np.abs(np.diag(compliance)), 1e-9 * (self.J**2 @ (1 / inertia)))
         G[:m] = np.maximum(G[:m], self.J[:m] ** 2 @ (1 / inertia))
         G = np.where(G > 0, G, G.max(initial=0.0) or 1.0)  # a row that nothing moves is measured by the others
-        limits = [self.mu_static[i] ** 2 * G[row] for i, n in enumerate(self.own.normals) if n is None
+        limits = [self.mu_static[i] ** 2 * G[row] for i in range(self.own.count) if self.own.limited(i)
                   for row in self.own.own_rows(i)]  # fmt: skip
         E = max(float(np.max(terms**2 / G, initial=0.0)), max(limits, default=0.0), self.least, 1e-300)
         return np.sqrt(E / G), np.sqrt(E * G), E
 
     @cached_property
     def blind(self) -> frozenset[int]:
-        """Parts of pairs along which nothing can move (across a wheel in a plane): there is no friction along them."""
+        """Parts of a slip along which nothing can move (across a wheel in a plane): there is no friction along them."""
         found = set()
-        for i, parts in enumerate(self.own.parts):
+        for i in range(self.own.count):
             rows = self.own.own_rows(i)
             size = np.linalg.norm(self.J[rows], axis=1)
-            least, most = int(size.argmin()), int(size.argmax())
-            still = abs(self.c[rows[least]]) <= 1e-13 * self.scale[1][rows[most]]
-            if parts == 2 and still and size[least] <= 1e-13 * size[most]:
-                found.add(rows[least])
+            most = int(size.argmax())
+            none = [k for k in range(len(rows)) if size[k] <= 1e-13 * size[most] and k != most]
+            found |= {rows[k] for k in none if abs(self.c[rows[k]]) <= 1e-13 * self.scale[1][rows[most]]}
         return frozenset(found)
 
     def same(self, x: Array, y: Array) -> bool:
@@ -124,15 +125,11 @@ class Problem:
     def solve(self, mode: Mode) -> Answer:
         """The problem of a mode, rows that depend on others among its own: linear, or by Newton's method with a law."""
         answer = self._solve_linear(mode)
-        if self.law is None:
+        if self.law is None and not any(self.own.loads[i] for i, rub in enumerate(mode.rubs) if rub.state == SLIP):
             return answer
-        split = self.own.m + self.own.faces
         for _ in range(NEWTON):
-            lam = np.append(answer.lam[:split], answer.force)
-            F, slope = self.law(lam)
-            if not (np.isfinite(F).all() and np.isfinite(slope).all()):
+            if (near := self._affine(answer)) is None:
                 break
-            near = replace(self, law=None, r=self.r + F - slope @ lam, W=self.W + slope)
             last, answer = answer, near._solve_linear(mode)
             moved = np.abs(answer.lam - last.lam) <= SETTLED * self.scale[0]
             if not answer.solvable:
@@ -140,6 +137,22 @@ class Problem:
             if moved.all():
                 return answer
         return replace(answer, solvable=False)
+
+    def _affine(self, at: Answer) -> Problem | None:
+        """The problem with law and loads that are affine in λ near those of an answer; None where they have no value there."""
+        near, split = self, self.own.m + self.own.faces
+        if self.law is not None:
+            lam = np.append(at.lam[:split], at.force)
+            F, slope = self.law(lam)
+            if not (np.isfinite(F).all() and np.isfinite(slope).all()):
+                return None
+            near = replace(near, law=None, r=self.r + F - slope @ lam, W=self.W + slope)
+        if self.load is not None:
+            L, slope = self.load(at.lam, False)
+            if not (np.isfinite(L).all() and np.isfinite(slope).all()):
+                return None
+            near = replace(near, tangent=(L - slope @ at.lam, slope))
+        return near
 
     def _solve_linear(self, mode: Mode) -> Answer:
         own, held = self.own, [row for row in mode.held(self.own) if row not in self.blind]
@@ -162,7 +175,11 @@ class Problem:
             if rub.state != SLIP:
                 continue
             push = self.W[:, own.own_rows(i)] @ self._along(i, rub)
-            if own.normals[i] is None:
+            if own.loads[i]:
+                if self.tangent is not None:
+                    r -= self.mu[i] * self.tangent[0][i] * push
+                    W -= self.mu[i] * np.outer(push, self.tangent[1][i])
+            elif own.normals[i] is None:
                 r -= self.mu[i] * push
             else:
                 W[:, own.normals[i]] -= rub.sign * self.mu[i] * push
@@ -182,9 +199,12 @@ class Problem:
         return np.array(rub.u) if self.smooth is None or not self.own.smooth[i] else self.smooth[self.own.columns(i)]
 
     def bound(self, i: int, lam: Array, sign: float, *, static: bool) -> float:
-        """μ σ Λ_N or F of friction i."""
+        """μ σ Λ_N, μ L(λ) or F of friction i."""
         size = float((self.mu_static if static else self.mu)[i])
         row = self.own.normals[i]
+        if self.own.loads[i]:
+            assert self.load is not None
+            return size * float(self.load(lam, static)[0][i])
         return size if row is None else size * sign * float(lam[row])
 
     def checked(self, answer: Answer, resting: Sequence[int], faces: Sequence[int], guess: Array | None = None) -> Answer:
@@ -194,6 +214,8 @@ class Problem:
         if not answer.solvable:
             return answer
         if answer.free.shape[1] and matters(self, answer):
+            if pressed_freely(self, answer):
+                return replace(answer, solvable=False)
             if guess is not None:
                 size = self.scale[0][:, None]
                 k = least_squares(answer.free / size, (guess - answer.lam) / size[:, 0], NEWTON_LOST)
@@ -221,6 +243,8 @@ class Problem:
                 sign = np.sign(lam[normal]) if normal is not None and normal < own.m else 1
                 bound = self.bound(i, lam, float(sign), static=True)
                 values.append((rows[0], (bound - np.linalg.norm(lam[rows])) / force_size[rows[0]]))
+            if rub.state == SLIP and own.loads[i]:
+                values.append((rows[0], self.bound(i, lam, 1.0, static=False) / force_size[rows[0]]))
             if rub.state == SLIP and i in resting and not own.smooth[i]:
                 values.append((rows[0], np.array(rub.u) @ rates[rows] / row_size[rows[0]]))
         slack = min((value for _, value in values), default=np.inf)

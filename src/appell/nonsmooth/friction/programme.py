@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.nonsmooth.friction.deepest import SHARE, Cone, Deepest, Line, deepest
-from appell.nonsmooth.friction.mode import SLIP, STICK, Mode, Rub, chosen
+from appell.nonsmooth.friction.mode import OFF, SLIP, STICK, Mode, Rub, chosen
 
 if TYPE_CHECKING:
     from appell.nonsmooth.friction.layout import Layout
@@ -29,10 +29,20 @@ Array = NDArray[np.float64]
 def matters(problem: Problem, answer: Answer) -> bool:
     """Whether what is free in the multipliers touches faces or frictions."""
     own, force_size = problem.own, problem.scale[0]
-    watched = sorted({n for n in own.normals if n is not None} | set(range(own.m, own.rows)))
-    part = answer.free[watched] / force_size[watched, None]
-    whole = np.abs(answer.free / force_size[:, None]).max(initial=0.0)
-    return bool(np.abs(part).max(initial=0.0) > 1e-9 * whole)
+    pressing = {n for n in own.normals if n is not None}.union(*own.loads)
+    return _touched(answer.free / force_size[:, None], sorted(pressing | set(range(own.m, own.rows))))
+
+
+def pressed_freely(problem: Problem, answer: Answer) -> bool:
+    """Whether what is free in the multipliers changes a load of several reactions: no programme over convex cones decides."""
+    mode, own = answer.mode, problem.own
+    rows = sorted({row for i, rub in enumerate(mode.rubs) if rub.state != OFF for row in own.loads[i]})
+    return _touched(answer.free / problem.scale[0][:, None], rows)
+
+
+def _touched(free: Array, rows: Sequence[int]) -> bool:
+    """Whether some of the rows are moved by what is free, (R, d), to more than rounding."""
+    return bool(np.abs(free[rows]).max(initial=0.0) > 1e-9 * np.abs(free).max(initial=0.0))
 
 
 def borne(problem: Problem, answer: Answer, resting: Sequence[int], faces: Sequence[int], tolerance: float) -> Answer:
@@ -75,7 +85,7 @@ def _yielding(own: Layout, answer: Answer, bearing: set[int]) -> Mode | None:
         if mode.rubs[i].state != STICK or own.own_rows(i)[0] not in bearing or size == 0:
             return mode.rubs[i]
         sign = -1 if (n := own.normals[i]) is not None and n < own.m and lam[n] < 0 else 1
-        return Rub(SLIP, tuple((-force / size).tolist()), sign, len(force) == 2)
+        return Rub(SLIP, tuple((-force / size).tolist()), sign, len(force) > 1)
 
     found = chosen(own, closed, {}, rub)
     return None if found == mode else found
@@ -97,13 +107,13 @@ def _bounds(problem: Problem, answer: Answer, signs: dict[int, int]) -> tuple[li
         rows, n = own.own_rows(i), own.normals[i]
         unit, mu = size[rows[0]], float(problem.mu_static[i])
         slope = np.zeros(free.shape[1]) if n is None else mu * signs.get(n, 1) * free[n] / unit
-        value = (mu if n is None else mu * signs.get(n, 1) * float(lam[n])) / unit
+        value = (problem.bound(i, lam, 1.0, static=True) if n is None else mu * signs.get(n, 1) * float(lam[n])) / unit
         F, f = free[rows] / unit, lam[rows] / unit
-        if len(rows) == 2:
+        if len(rows) > 1:
             found.append((rows[0], Cone(slope, value, F, f)))
         else:
             found += [(rows[0], Line(slope - sign * F[0], value - sign * float(f[0]))) for sign in (1.0, -1.0)]
     return [row for row, _ in found], [bound for _, bound in found]
 
 
-__all__ = ["borne", "matters"]
+__all__ = ["borne", "matters", "pressed_freely"]

@@ -58,10 +58,12 @@ TRIALS = 512
 
 
 def served(functions: FrictionFunctions) -> bool:
-    """Whether a system has compiled steps: no law that is not affine in multipliers, nothing regularised, not too large."""
+    """Whether a system has compiled steps: no law or load that is not affine in multipliers, nothing regularised, no slip of
+    three parts, not too large."""
     own = functions.layout
     small = functions.flow.nu + own.rows <= LARGEST
-    return functions.law is None and not any(own.smooth) and own.count > 0 and small
+    plain = functions.law is None and not own.loaded and not any(own.smooth)
+    return plain and own.count > 0 and max(own.parts) < 3 and small
 
 
 def steps_interface(functions: FrictionFunctions) -> str:

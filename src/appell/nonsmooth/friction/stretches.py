@@ -50,7 +50,8 @@ class Stretches(Transitions):
         again = replace(plain, first_step=first, t_end=float(t[-1]), times=samples, max_steps=task.max_steps, keep_steps=False)
         *_, finely = self.loop.plain.run(again)
         samples, states = samples[: finely.passed], finely.z_times
-        watch, out = self._watch(mode), self._look(samples, states, mode)
+        out = self._look(samples, states, mode)
+        watch = self._watch(mode).signed(out["reactions"])
         values, noise = watch.values(samples, states, out)
         grid = np.searchsorted(samples, parts[parts <= samples[-1]])
         grid = grid[np.arange((len(grid) - 1) // PARTS)[:, None] * PARTS + np.arange(PARTS + 1)]
@@ -121,7 +122,7 @@ class Stretches(Transitions):
             if rub.state != SLIP or own.normals[i] is None:
                 continue
             s = out["s"][:, own.columns(i)]
-            turns = own.parts[i] == 2 and not rub.fixed
+            turns = own.parts[i] > 1 and not rub.fixed
             u = s / np.maximum(np.linalg.norm(s, axis=1), 1e-300)[:, None] if turns else np.broadcast_to(rub.u, s.shape)
             push = np.einsum("kvp,kp->kv", out["W"][:, :, own.own_rows(i)], u)
             W[:, :, own.normals[i]] -= rub.sign * out["mu"][:, i, None] * push

@@ -69,7 +69,7 @@ class Transitions(Blows):
         if event.kind == HIT:
             self._hit(event.number)
             return
-        if event.kind == STOP and self.own.parts[event.number] == 2 and not self._stops(event.number):
+        if event.kind == STOP and self.own.parts[event.number] > 1 and not self._stops(event.number):
             self.level[event.number] = 0.0
             return
         self._settle(set(self.mode.closed), stopped=event.number if event.kind == STOP else None)

@@ -93,10 +93,6 @@ def with_friction(run: Run, pseudo: Mapping[str, Any] | None, method: str, corne
         )
     if run.form.gauss:
         raise ConstraintError("constraints nonlinear in the accelerations and friction do not go together")
-    if run.form.open_forces is not None and any(fr.parts == 2 for fr in run.system.frictions):
-        raise FormNotApplicable(
-            "a force is not affine in the multipliers, which is run with frictions of one part, not with a pair in a plane"
-        )
     if run.system.unilateral:
         _check_restitutions(run)
     functions = friction_functions(run.system, run.form)

@@ -1,0 +1,106 @@
+"""What presses on a friction where that is no single reaction: a resultant, or multipliers in its limit.
+
+    bound = μ L(Λ),   L = √(Λ₁² + Λ₂² + …)            bound = L(t, q, v, Λ), the limit itself
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import sympy
+from sympy import Dummy, Expr
+
+from appell.errors import ModelError
+from appell.model.multiplier import Multiplier
+from appell.reading import numeric_function
+
+if TYPE_CHECKING:
+    from appell.model.friction import Friction
+
+TINY = 1e-280
+"""Added below roots of multipliers, so that they have a slope where nothing presses: far below the square of any force."""
+
+
+def multipliers_in(e: Expr | None) -> tuple[Multiplier, ...]:
+    """The multipliers in an expression, by name."""
+    return () if e is None else tuple(sorted((s for s in e.free_symbols if isinstance(s, Multiplier)), key=str))
+
+
+def without_multipliers(e: Any) -> Any:
+    """The expression with a number in place of each multiplier, so that its other symbols can be checked."""
+    return e.xreplace({s: sympy.Rational(k + 3, 7) for k, s in enumerate(multipliers_in(e))})
+
+
+def refuse_multipliers(system: Any, e: Expr, where: str, *, allowed: bool) -> None:
+    """`ModelError` for multipliers where there may be none, and for others than those of bilateral constraints."""
+    for s in multipliers_in(e):
+        if not allowed:
+            raise ModelError(f"{where} contains {s}, the multiplier of a constraint; say the whole bound as limit=")
+        if s in {c.multiplier for c in system.constraints if c.order < 2}:
+            continue
+        if s in {c.multiplier for c in system.constraints}:
+            raise ModelError(f"{where} contains {s}: a constraint of second order presses on nothing")
+        if s in {face.multiplier for face in system.unilateral}:
+            raise ModelError(
+                f"{where} contains {s}, the reaction of a one-sided constraint, with which the friction comes and goes: give"
+                " normal= and coefficient=, one friction for each face"
+            )
+        names = ", ".join(f"'{c.name}'" for c in system.constraints) or "none"
+        raise ModelError(f"{where} contains {s}, but no bilateral constraint is called '{s.label}'; there are: {names}")
+
+
+def rows_of_resultant(system: Any, fr: Friction) -> tuple[int, ...]:
+    """The numbers of the constraints that press on a friction together."""
+    found: list[int] = []
+    assert isinstance(fr.normal, tuple)
+    for one in fr.normal:
+        name = getattr(one, "name", one)
+        rows = [i for i, c in enumerate(system.constraints) if c is one or c == one or c.name == one]
+        if not rows:
+            faces = [face.name for face in system.unilateral if one in (face.source, face.name)]
+            known = ", ".join(f"'{c.name}'" for c in system.constraints) or "none"
+            why = "is one-sided: two faces are two contacts, each with a friction of its own" if faces else (
+                f"is not a constraint of {system.name}; put it into constraints= too. Its bilateral ones are: {known}"
+            )  # fmt: skip
+            raise ModelError(f"normal= of friction '{fr.name}' lists '{name}', which {why}")
+        if system.constraints[rows[0]].order > 1:
+            raise ModelError(f"normal= of friction '{fr.name}' lists '{name}' of second order, which presses on nothing")
+        if rows[0] in found:
+            raise ModelError(f"normal= of friction '{fr.name}' lists '{name}' twice")
+        found.append(rows[0])
+    return tuple(found)
+
+
+def load_of(system: Any, i: int) -> Expr | None:
+    """L of friction i in multipliers of constraints; None where a single reaction presses, or a limit without multipliers."""
+    fr, normal = system.frictions[i], system.normals[i]
+    if normal is not None and normal[0] == "constraints":
+        return sympy.sqrt(sum((system.constraints[row].multiplier ** 2 for row in normal[1]), sympy.Integer(0)))
+    return fr.limit if multipliers_in(fr.limit) else None
+
+
+def with_slope(load: Expr) -> Any:
+    """L with `TINY` below its roots of multipliers."""
+    rooted = lambda e: e.is_Pow and e.exp == sympy.S.Half and bool(multipliers_in(e.base))
+    return load.replace(rooted, lambda e: sympy.sqrt(e.base + sympy.Float(TINY)))
+
+
+def homogeneous(load: Expr) -> bool:
+    """Whether L(c Λ) = c L(Λ) for c > 0, at a few places: then it bounds impulses as it bounds forces."""
+    letters = {s: Dummy() for s in multipliers_in(load)}
+    others = sorted(load.free_symbols - set(letters), key=str)
+    value = numeric_function([*letters.values(), *others], [load.xreplace(letters)])
+    rng, k = np.random.default_rng(5), len(letters)
+    for _ in range(4):
+        lam, rest = rng.normal(size=k), rng.uniform(0.2, 0.9, len(others))
+        with np.errstate(all="ignore"):
+            first, scaled = (float(np.asarray(value(*(c * lam), *rest)).ravel()[0]) for c in (1.0, 3.7))
+        if not abs(scaled - 3.7 * first) <= 1e-11 * abs(scaled):
+            return False
+    return True
+
+
+__all__ = [
+    "homogeneous", "load_of", "multipliers_in", "refuse_multipliers", "rows_of_resultant", "with_slope", "without_multipliers"
+]  # fmt: skip

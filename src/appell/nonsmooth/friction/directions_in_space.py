@@ -1,0 +1,150 @@
+"""Directions in which slips begin where no angle says them, or bounds are not affine in the forces: u ∥ y(u), u·y >= 0.
+
+    y(u) = D x(u) + c, x the solution of the whole problem with the directions u            Newton's method on spheres:
+    Tᵀ y(u exp(T τ)) = 0, T the directions at right angles to u                             u ← cos|τ| u + sin|τ| T τ/|τ|
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.nonsmooth.friction.mode import STICK, Mode, Rub
+from appell.rows import DIFFERENCED_LOST, least_squares
+
+if TYPE_CHECKING:
+    from appell.nonsmooth.friction.problem import Problem
+
+Array = NDArray[np.float64]
+
+NOTHING = 1e-14
+"""Share of the sizes of rows in rates that are rounding."""
+BACKWARDS = 1e-9
+"""Share of the sizes of rows by which a slip that begins may seem to go backwards."""
+STEP, STEPS = 1e-7, 40
+"""Turn by which slopes are differenced, and steps of Newton's method."""
+LONGEST_TURN = 0.5
+"""rad, in one step."""
+SAME = 1e-6
+"""Directions that differ by less are one."""
+
+
+def tangents(u: Array) -> Array:
+    """Directions at right angles to u, (parts, parts − 1); of a plane (−u₂, u₁)."""
+    if len(u) == 2:
+        return np.array([[-u[1]], [u[0]]])
+    k = int(np.abs(u).argmin())
+    first: Array = np.cross(u, np.eye(3)[k]).astype(float)
+    first = first / np.linalg.norm(first)
+    second: Array = np.cross(u, first).astype(float)
+    return np.column_stack([first, second])
+
+
+def turned(u: Array, turn: Array) -> Array:
+    """u after a turn (parts − 1,) along its tangents, rad."""
+    angle = float(np.linalg.norm(turn))
+    if angle == 0.0:
+        return u
+    return np.cos(angle) * u + np.sin(angle) * (tangents(u) @ turn) / angle
+
+
+@dataclass(frozen=True, eq=False)
+class Ways:
+    """Frictions `begin` of a mode that begin to slide in directions that are looked for."""
+
+    problem: Problem
+    mode: Mode
+    begin: tuple[int, ...]
+
+    def towards(self, u: Sequence[Array]) -> Mode:
+        """The mode with these directions."""
+        found = {i: self.mode.rubs[i]._replace(u=tuple(map(float, one))) for i, one in zip(self.begin, u, strict=True)}
+        return replace(self.mode, rubs=tuple(found.get(i, rub) for i, rub in enumerate(self.mode.rubs)))
+
+    def rates(self, u: Sequence[Array]) -> list[Array] | None:
+        """y of each, or None where the problem has no solution."""
+        answer = self.problem.solve(self.towards(u))
+        if not answer.solvable:
+            return None
+        y = self.problem.J @ answer.x + self.problem.c
+        return [y[self.problem.own.own_rows(i)] for i in self.begin]
+
+    def across(self, u: Sequence[Array], axes: Sequence[Array]) -> Array | None:
+        """y along given axes of each friction, one after the other."""
+        y = self.rates(u)
+        return None if y is None else np.concatenate([T.T @ one for T, one in zip(axes, y, strict=True)])
+
+    def near(self, u: Sequence[Array]) -> list[Array] | None:
+        """Directions near given ones."""
+        none = NOTHING * max(self.sizes)
+        for _ in range(STEPS):
+            axes = [tangents(one) for one in u]
+            value = self.across(u, axes)
+            if value is None:
+                return None
+            if np.abs(value).max() <= none:
+                return list(u)
+            slopes = np.zeros((len(value), len(value)))
+            for k in range(len(value)):
+                moved = self.across(self._turned(u, STEP * np.eye(len(value))[k]), axes)
+                if moved is None:
+                    return None
+                slopes[:, k] = (moved - value) / STEP
+            turn = least_squares(slopes, -value, DIFFERENCED_LOST)
+            if not np.isfinite(turn).all():
+                return None
+            u = self._turned(u, turn * min(1.0, LONGEST_TURN / max(float(np.abs(turn).max()), 1e-300)))
+            if np.abs(turn).max() < 1e-12:
+                return list(u)
+        return list(u) if np.abs(turn).max() < 1e-8 else None
+
+    def forward(self, u: Sequence[Array]) -> bool:
+        """Whether every slip begins in its direction and not against it."""
+        y = self.rates(u)
+        return y is not None and all(a @ b >= -BACKWARDS * size for a, b, size in zip(u, y, self.sizes, strict=True))
+
+    @property
+    def sizes(self) -> list[float]:
+        rows = [self.problem.own.own_rows(i)[0] for i in self.begin]
+        return self.problem.scale[1][rows].tolist()
+
+    def _turned(self, u: Sequence[Array], turn: Array) -> list[Array]:
+        ends = np.cumsum([len(one) - 1 for one in u])[:-1]
+        return [turned(one, part) for one, part in zip(u, np.split(turn, ends), strict=True)]
+
+    def against_stick(self) -> list[Array]:
+        """Against the forces with which they would stick, or along an axis where there are none."""
+        stuck = replace(
+            self.mode, rubs=tuple(Rub(STICK) if i in self.begin else rub for i, rub in enumerate(self.mode.rubs))
+        )  # fmt: skip
+        force = self.problem.solve(stuck).force
+        found = []
+        for i in self.begin:
+            part = -force[self.problem.own.columns(i)]
+            size = float(np.linalg.norm(part))
+            found.append(part / size if size > 0 and np.isfinite(size) else np.eye(len(part))[0])
+        return found
+
+    def every(self) -> list[Mode]:
+        """The mode with directions that begin forward: of one friction all that are found, of several one."""
+        first = self.against_stick()
+        starts = [first]
+        if len(first) == 1:
+            starts += [[sign * axis] for axis in np.eye(len(first[0])) for sign in (1.0, -1.0)]
+        found: list[list[Array]] = []
+        for start in starts:
+            u = self.near(start)
+            if u is not None and self.forward(u) and not any(_alike(u, other) for other in found):
+                found.append(u)
+        return [self.towards(u) for u in found]
+
+
+def _alike(a: Sequence[Array], b: Sequence[Array]) -> bool:
+    return all(float(np.abs(x - y).max()) < SAME for x, y in zip(a, b, strict=True))
+
+
+__all__ = ["Ways", "tangents", "turned"]
