@@ -39,6 +39,7 @@ from appell.model import (
     euler,
     from_sympy,
     quaternion,
+    sampled,
 )
 from appell.spelling import did_you_mean
 from appell.version import __version__ as __version__
@@ -199,6 +200,7 @@ __all__ = [
     "reduce",
     "resonance",
     "rolling",
+    "sampled",
     "scene",
     "simulate",
     "simulate_many",

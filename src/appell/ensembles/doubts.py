@@ -53,6 +53,7 @@ def _keeps_energy(run: Run) -> bool:
     """Whether H is constant between blows, and no wall pushes."""
     form = run.form
     steady = not depends(form["g"], form.inputs["t"]) and not depends(form["V"], form.inputs["t"])
+    steady &= run.schedule is None
     return not run.system.frictions and is_zero(form["power"]) and steady
 
 

@@ -83,7 +83,9 @@ def stops_of(branches: TimeBranches | None, order: Order) -> Stops | None:
     """The breaks at which lanes stop."""
     if branches is None:
         return None
-    return Stops(next_break(branches.run.form, branches.breaks, order.scalar), branches.place)
+    timed = branches.breaks.phases or branches.breaks.knots
+    columns = branches.schedule.columns if branches.schedule is not None else ()
+    return Stops(next_break(branches.run.form, branches.breaks, order.scalar) if timed else None, branches.place, columns)
 
 
 def lanes_flow(run: Run, order: Order) -> Flow:
@@ -188,6 +190,7 @@ class Ensemble:
         self.rows = results.rows if same else np.full((*results.rows.shape[:2], nz), np.nan)
         self.row_times = results.row_times
         self.struct = self._struct(inputs, order, chosen, z0)
+        self._put_schedule(inputs)
 
     def _struct(self, inputs: Inputs, order: Order, chosen: NDArray[np.int64], z0: Array) -> Any:
         job, kept = self.library.ffi.new("appell_many *"), order.kept
@@ -210,6 +213,14 @@ class Ensemble:
         job.floor = FLOOR * order.atol
         job.status = self._pointer(self.status, "int32_t[]")
         return job
+
+    def _put_schedule(self, inputs: Inputs) -> None:
+        """Knots, and values of parameters between them, where there are any."""
+        if self.branches is None or self.branches.schedule is None:
+            return
+        job, schedule = self.struct, self.branches.schedule
+        job.knots, job.n_knots = self._pointer(schedule.knots), len(schedule.knots)
+        job.rows, job.rows_stride = self._pointer(schedule.rows), 0
 
     def load(self, run: Run, order: Order) -> Any:
         """What has `ffi` for the struct and, in `lib`, the compiled loop."""
@@ -267,7 +278,7 @@ class Ensemble:
 def _library(run: Run, motion: Flow, order: Order, watch: Watch | None, breaks: Stops | None) -> Any:
     """The compiled loop, built once for a flow, a method and what is kept."""
     known = kept_in(motion, "lanes")
-    key = (run.backend, order.method, order.scalar, watch and watch.key)
+    key = (run.backend, order.method, order.scalar, watch and watch.key, breaks and breaks.columns)
     if key not in known:
         groups = 2 if motion.nz <= GROUP_UP_TO else 1
         lanes = lanes_here(order.scalar)

@@ -33,12 +33,12 @@ class OnGpu(Ensemble):
     def load(self, run: Run, order: Order) -> Any:
         self.there: list[tuple[NDArray[Any], Any]] = []  # (array here, the same there)
         self.halted = False
-        known, key = kept_in(self.motion, "gpu"), (order.method, order.scalar, self.watch and self.watch.key)
+        stops = stops_of(self.branches, order)
+        key = (order.method, order.scalar, self.watch and self.watch.key, stops and stops.columns)
+        known = kept_in(self.motion, "gpu")
         if key not in known:
             walls = wall_functions(run, self.motion)
-            source = kernel_text(
-                self.motion, tableau_named(order.method), self.watch, walls, order.scalar, stops_of(self.branches, order)
-            )
+            source = kernel_text(self.motion, tableau_named(order.method), self.watch, walls, order.scalar, stops)
             known[key] = compiled_densely(source, "appell_many_kernel", **({"up_to": GLIDING} if walls else {}))
         self.kernel = known[key]
         ffi = cffi.FFI()

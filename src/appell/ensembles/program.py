@@ -79,6 +79,10 @@ typedef struct {
     int64_t n_points, skip;             /* points of a section: kept, and passed over before them */
     double *points, *point_times;       /* (runs, n_points, NZ), (runs, n_points) */
 
+    const double *knots;                /* (n_knots,): times at which some parameters change, and their values between, */
+    int64_t n_knots, rows_stride;
+    const double *rows;                 /* (runs, n_knots - 1, SCHEDULED), or of one run with rows_stride 0 */
+
     double floor;                       /* no distance from a wall is meant to be finer, per unit of its normal */
     double *z, *t, *defect, *values;    /* (runs, NZ), (runs,), (runs,), (runs, reductions) */
     int64_t *steps, *rejected, *impacts;        /* (runs,) */
@@ -139,10 +143,14 @@ class WallFunctions:
 
 @dataclass(frozen=True)
 class Stops:
-    """next (t, p) → next, last: the breaks around a time; place: of the time at which branches are decided, among p."""
+    """next (t, p) → next, last: the breaks around a time; place: of the time at which branches are decided, among p.
 
-    next: Fn
+    columns: places of the parameters whose values change at the knots of a schedule, which are data of a run.
+    """
+
+    next: Fn | None
     place: int | None
+    columns: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -176,7 +184,7 @@ def many_source(
     assert all(isinstance(step, Fn) for step in corrections)
     fns = [rhs, *corrections, *(watch.functions if watch else [])]
     fns += [walls.guards, walls.blows, walls.hold, walls.settle, walls.bounds] if walls else []
-    fns += [breaks.next] if breaks else []
+    fns += [breaks.next] if breaks and breaks.next else []
     fns += tableau.functions(flow)
     texts = [language.emit(fn, precision) for fn in fns]
     pivots = rhs.outputs[2].size if len(rhs.outputs) > 2 else 0
@@ -187,12 +195,14 @@ def many_source(
         "ENDS": watch.ends.outputs[0].size if watch and watch.ends else 0, "SLOPES": int(watch is not None and watch.slopes),
         "REDUCTIONS": watch.count if watch else 0, "FACES": walls.guards.outputs[0].size if walls else 0,
         "BREAKS": int(breaks is not None), "BRANCH": breaks.place if breaks and breaks.place is not None else -1,
+        "TIMED": int(bool(breaks and breaks.next)), "SCHEDULED": len(breaks.columns) if breaks else 0,
         "NQ": walls.bounds.inputs[2].size if walls else 0,
         "WORK": int(flow.has_work), "ORDER": tableau.series_order, "ACCUMULATING": ACCUMULATING, "LANDINGS": LANDINGS,
     }  # fmt: skip
     method = _series_text(tableau) if isinstance(tableau, Taylor) else _tableau_text(tableau, precision)
     values = {
         **method, **_number_text(precision, lanes),
+        "scheduled": _schedule_text(breaks.columns if breaks else ()),
         "inside": repr(INSIDE), "name": tableau.name, "groups": groups, "gathered": GATHERED, "patient": PATIENT,
         "stride": STRIDE[scalar], "unrolled": STRIDE[scalar] if len(rhs.instructions) <= SHORT else 1,
         "work": max(1, *(work for _, work in texts)), "interface": CDEF,
@@ -245,6 +255,10 @@ def _matrices(guarded: GuardedRows, blocks: Mapping[str, Value]) -> tuple[Value,
         if not is_zero(x):
             A[i, j] = x
     return M, A
+
+
+def _schedule_text(columns: Sequence[int]) -> str:
+    return "\n".join(f"    s->p[{column}][lane] = (T) row[{k}];" for k, column in enumerate(columns))
 
 
 def _template(name: str) -> str:

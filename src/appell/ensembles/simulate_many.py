@@ -120,6 +120,7 @@ def simulate_many(
     run, given = _ready(system, start, parameters, _beside(backend), fold, span(since, until))
     model = run.system
     inputs = read_inputs(model, start, given, product=product)
+    inputs = replace(inputs, p=replace(run, p=inputs.p).p_at(finite(since, "since=")))
     run = replace(run, fold=tuple(i for i in run.fold if str(model.parameters[i]) not in inputs.varied_parameters))
     if method == "auto":
         method = _method(model, step, rtol, keep)

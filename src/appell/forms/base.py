@@ -27,7 +27,7 @@ from appell.errors import FormNotApplicable, ModelError, SingularConfiguration
 from appell.forms import display, laws, stationary, symbolic
 from appell.forms.derivation import Replacement, partial
 from appell.forms.effort import Effort
-from appell.forms.given import Values, finite, parameter_values, prescribed_values, vector
+from appell.forms.given import Values, finite, parameter_values, prescribed_values, recorded_values, vector
 from appell.forms.linear import Undetermined, solve_with_nullity
 from appell.forms.manifold import usual_nullity
 from appell.forms.numbers import FLOAT, Arithmetic, Tape, arithmetic
@@ -250,6 +250,7 @@ class Equations:
         values = {time: finite("t", t), **vector("q", self.system.coordinates, q)}
         values |= vector("v", self.system.velocities, v)
         values |= parameter_values(self.system, parameters)
+        values |= recorded_values(values)
         values |= prescribed_values(self.system, parameters, values)
         a, lam = self._evaluate(values, FLOAT)
         return np.array(a, dtype=np.float64), np.array(lam, dtype=np.float64)

@@ -14,6 +14,7 @@ from appell.errors import ModelError
 from appell.forms.numbers import FLOAT, Tape
 from appell.jets import t as time
 from appell.model import System
+from appell.model.measured import letters_of, schedule_of
 from appell.model.prescription import moments, values_of
 from appell.model.values import bound
 
@@ -40,6 +41,15 @@ def prescribed_values(system: System, given: Mapping[Any, Any] | None, values: V
         raise ModelError(f"no value for the prescribed function '{missing[0]}'; give parameters={{{missing[0]}: …}}")
     symbols, formulas = moments(functions)
     return dict(zip(symbols, Tape(formulas)(values, FLOAT), strict=True))
+
+
+def recorded_values(values: Values) -> Values:
+    """The numbers of measured records at the time among the values."""
+    letters = tuple(letters_of(values))
+    schedule = schedule_of(letters)
+    if schedule is None:
+        return {}
+    return dict(zip(letters, schedule.put(np.zeros(len(letters)), values[time]).tolist(), strict=True))
 
 
 def finite(name: str, value: Any) -> float:

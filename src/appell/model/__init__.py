@@ -5,6 +5,7 @@ from appell.model.constraint import Constraint
 from appell.model.friction import Friction
 from appell.model.from_sympy import from_sympy
 from appell.model.loads import Force, Torque
+from appell.model.measured import sampled
 from appell.model.springs import Damper, Spring
 from appell.model.system import System
 from appell.model.unilateral import Between, Face, Unilateral
@@ -27,4 +28,5 @@ __all__ = [
     "euler",
     "from_sympy",
     "quaternion",
+    "sampled",
 ]

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from appell.jets import t
+from appell.model.measured import letters_of
 from appell.model.system import System
 
 
@@ -16,7 +17,8 @@ def is_autonomous(system: System) -> bool:
     parts += [part for reaction in system.reactions if reaction is not None for part in reaction]
     parts += [part for friction in system.frictions for part in friction.expressions]
     parts += [getattr(body, name, None) for body in system.bodies for name in ("mass", "inertia", "carried", "carried_omega")]
-    return not system.prescribed and not system.prescription and is_timeless(parts)
+    given = system.prescribed or system.prescription or letters_of(system.parameters)
+    return not given and is_timeless(parts)
 
 
 def is_timeless(expressions: Iterable[Any]) -> bool:

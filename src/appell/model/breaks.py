@@ -14,7 +14,7 @@ of branches, so that each run may have pulses at times of its own, and pulses ma
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ from sympy.core.relational import Relational
 
 from appell.jets import Parameter, nodes_of, t
 from appell.model.jumps import KINKED
+from appell.model.measured import letters_of
 from appell.model.prescription import transformed
 from appell.model.system import System
 from appell.remember import remembered
@@ -62,15 +63,17 @@ class Breaks:
     """The breaks of a system: phases, whose own branches are decided at `BRANCH_TIME`, and knots of tables, s.
 
     `located`: functions of time and parameters whose zeros are breaks that cannot be read off, sin t + sin √2 t; when the
-    parameters are known, they are found by bounds (`appell.simulate.loop.branching`).
+    parameters are known, they are found by bounds (`appell.simulate.loop.branching`). `records`: whether there are samples of
+    measured records among the breaks; their times are data of a run (`appell.model.measured.Schedule`).
     """
 
     phases: tuple[BreakPhase, ...] = ()
     knots: tuple[float, ...] = ()
     located: tuple[Any, ...] = ()
+    records: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.phases or self.knots or self.located)
+        return bool(self.phases or self.knots or self.located or self.records)
 
     def following(self, direction: int, eps: float) -> tuple[Expr, dict[Any, Any]]:
         """The first break after t, or before it where direction is −1, in t and letters; letter → expression in t, parameters
@@ -129,7 +132,7 @@ def _letter(letters: dict[Any, Any], expr: Any) -> Any:
 @remembered
 def breaks_of(system: System) -> Breaks:
     """The breaks of a system whose prescribed functions have their values."""
-    return _read(system)[1]
+    return replace(_read(system)[1], records=bool(letters_of(system.parameters)))
 
 
 @remembered

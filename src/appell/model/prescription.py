@@ -23,8 +23,9 @@ from appell.errors import ModelError
 from appell.jets import Parameter, Prescribed, expression, t
 from appell.model.constraint import Constraint
 from appell.model.jumps import KINKED, refuse_jumps
+from appell.model.measured import records_of, refuse_outside
 from appell.model.system import System
-from appell.model.values import as_table
+from appell.model.values import RULES, as_table
 from appell.remember import remembered
 from appell.tabulated import Pieces, Tabulated, from_callable, from_table
 
@@ -45,6 +46,7 @@ def settled(system: S, parameters: Any, span: Span = None) -> tuple[S, Any]:
     """
     if not isinstance(system, System):
         return system, parameters
+    system, parameters = _with_records(system, parameters)
     if not system.prescribed:
         _check_span(system, span)
         return system, parameters
@@ -59,6 +61,31 @@ def settled(system: S, parameters: Any, span: Span = None) -> tuple[S, Any]:
     found = with_values(system, tuple(values.items()))
     _check_span(found, span)
     return found, rest
+
+
+def _with_records(system: System, parameters: Any) -> tuple[System, Any]:
+    """With measured records written in for parameters that have them as values, an input u for example."""
+    if not isinstance(parameters, Mapping):
+        return system, parameters
+    held = {key: value for key, value in parameters.items() if isinstance(value, Expr) and records_of(value.free_symbols)}
+    known = {str(s): s for s in system.parameters}
+    table = {known[str(key)]: value for key, value in held.items() if str(key) in known}
+    if not table:
+        return system, parameters
+    for symbol, value in table.items():
+        if any(symbol.assumptions0.get(rule) for rule, _ in RULES):
+            raise ModelError(f"parameter '{symbol}' was declared with an assumption, which no record is checked for; drop it")
+        strange = [s for s in value.free_symbols if s != t and not isinstance(s, Parameter)]
+        if strange:
+            raise ModelError(f"the value of '{symbol}' contains {strange[0]}; it is made of records, ap.t and parameters")
+    names = set(map(str, table))
+    return _recorded(system, tuple(table.items())), {key: x for key, x in parameters.items() if str(key) not in names}
+
+
+@remembered
+def _recorded(system: System, values: tuple[tuple[Any, Expr], ...]) -> System:
+    given = {key: put(value, dict(values)) for key, value in system._given.items() if key != "prescription"}
+    return system.replace(**given, prescription=system.prescription)
 
 
 def values_of(system: System, parameters: Any, span: Span = None) -> tuple[dict[Prescribed, Expr], dict[Any, Any]]:
@@ -126,6 +153,13 @@ def _smooth(value: Expr, f: Prescribed, order: int) -> Expr:
 
     Its cases are said by `Piecewise`, whose derivatives hold no δ(t) that anything would multiply by zero.
     """
+    for record in records_of(value.free_symbols):
+        if order - 1 > record.smooth:
+            what = ("its values jump", "its slope jumps", "", "its third derivative jumps")[record.smooth + 1]
+            raise ModelError(
+                f"'{f}' is needed with {order} derivatives, and the record given for it has hold={record.hold!r}: {what} at"
+                " every sample, which would be a blow; use hold='cubic', or leave out the noise first"
+            )
     if order and value.has(*KINKED):
         value = value.rewrite(sympy.Piecewise)  # type: ignore[assignment]
     for k in range(order):
@@ -147,9 +181,10 @@ def needed(system: System, f: Prescribed) -> int:
 
 
 def _check_span(system: System, span: Span) -> None:
-    """Every table has values over the whole span."""
+    """Every table and record has values over the whole span."""
     if span is None:
         return
+    refuse_outside(records_of(system.parameters), span)
     for pieces in tables(system):
         first, last = pieces.range
         slack = 1e-9 * (last - first)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from appell.errors import ModelError
+from appell.model.measured import letters_of
 from appell.reading import finite as finite
 from appell.reading import name_in
 from appell.reading import reals as reals
@@ -32,8 +34,11 @@ def bound(
 
     Unknown, missing and doubled names are refused, and so are values that are not finite or against an assumption.
     """
-    known = {str(s): s for s in symbols}
-    table = as_table(known, given)
+    symbols = tuple(symbols)
+    recorded = letters_of(symbols)  # a run puts their numbers in as it goes; until then they are none
+    known = {str(s): s for s in symbols if s not in recorded}
+    own = {str(s) for s in recorded}
+    table = {key: value for key, value in as_table(known, given).items() if name_in(key) not in own}
     names = [name_in(key) for key in table]
     values = dict(zip(names, table.values(), strict=True))
     twice = [name for name in values if names.count(name) > 1]
@@ -46,7 +51,8 @@ def bound(
     missing = [name for name in known if name not in values and name not in free]
     if missing:
         raise ModelError(f"no value for the parameter{'s' * (len(missing) > 1)} {', '.join(missing)}; give {hint}")
-    return {symbol: checked(symbol, values[name]) for name, symbol in known.items() if name in values}
+    found = {symbol: checked(symbol, values[name]) for name, symbol in known.items() if name in values}
+    return {s: math.nan if s in recorded else found[s] for s in symbols if s in recorded or s in found}
 
 
 def as_table(symbols: Iterable[Any], given: Mapping[Any, Any] | None) -> Mapping[Any, Any]:

@@ -238,7 +238,7 @@ class Motion(OfSystem):
 
     @cached_property
     def _branches(self) -> TimeBranches | None:
-        return branches_of(self.run) if len(self.breaks) else None
+        return branches_of(self.run) if len(self.breaks) or self.run.schedule is not None else None
 
     @property
     def _evaluator(self) -> Run:

@@ -33,7 +33,7 @@ def velocities(run: Run, flow: Flow, t: Array, z: Array) -> Array:
     """v of states z, (k, nv)."""
     if not flow.minimal:
         return z[:, flow.nq : flow.nq + flow.nu].copy()
-    _, v = vm_function(flow.expand).batch(t, z, run.p)
+    _, v = vm_function(flow.expand).batch(t, z, run.p_at(t))
     return v
 
 

@@ -43,7 +43,7 @@ def doubts_of(motion: Motion, *, fixed_step: bool) -> tuple[str, ...]:
         if motion.readings is not None:  # a sample at a reading stands before it or after it, which its time does not tell
             return tuple(_balance(motion, fixed_step))
         crossed = [] if fixed_step else _crossed(motion)
-        if len(motion.breaks):  # so does one at a break, unless all samples there are seen
+        if len(motion.breaks) or motion.run.schedule is not None:  # so does one at a break, unless all samples there are seen
             return (*_balance(motion, fixed_step), *crossed, *_residual(motion))
         chosen = _spread(len(motion.t), SAMPLES)
         if _surely_fine(motion, chosen, fixed_step):

@@ -18,6 +18,7 @@ from appell.model.breaks import BRANCH_TIME
 from appell.model.described import system_of
 from appell.model.friction import refuse_friction
 from appell.model.jumps import dry_friction
+from appell.model.measured import Schedule, letters_of, records_of, schedule_of
 from appell.model.placed import placed, require_placed
 from appell.model.prescription import settled, tables
 from appell.model.sides import unlocated
@@ -35,6 +36,7 @@ from appell.rows import ELIMINATE, RANK, accelerations, broken
 from appell.simulate.jacobian import Jacobian, jacobian_of
 from appell.spelling import checked_keywords
 from appell.tree import Tree
+from appell.tree.system import TreeSystem
 
 if TYPE_CHECKING:
     from appell.simulate.in_jax import InJax
@@ -56,6 +58,7 @@ class Run:
     backend: str
     policies: Policies
     fold: tuple[int, ...] = field(default=(), kw_only=True)  # places in p of the parameters whose numbers are compiled in
+    schedule: Schedule | None = field(default=None, kw_only=True)  # of measured records, whose places in p hold NaN
 
     @property
     def numbered(self) -> NormalForm:
@@ -64,7 +67,8 @@ class Run:
 
     def __reduce__(self):
         """A run travels as its system and its values; normal form and compiled functions are made again where it arrives."""
-        return _restored, (self.system, dict(self.parameters), self.p, self.backend, self.policies, self.fold)
+        own = (self.system, dict(self.parameters), self.p, self.backend, self.policies, self.fold, self.schedule)
+        return _restored, own
 
     @cached_property
     def acceleration(self) -> Callable[[ArrayLike, ArrayLike, ArrayLike], tuple[Array, Array]]:
@@ -83,10 +87,39 @@ class Run:
             from appell.nonsmooth.friction.along import accelerations_of
 
             return accelerations_of(self)
+        if self.schedule is not None:
+            return self._on_schedule
         if self.policies.acceleration.kind in (RANK, ELIMINATE):  # a state may have a rank of its own
             return self._carefully
         call = self._call
         return call.entry(self._carefully, kept=len(call.fn.outputs) - 1, guarded=True, fixed={"p": self.p})
+
+    def p_at(self, t: Any) -> Array:
+        """All parameters at a time, (np,), or at several, (k, np): with the numbers of records that hold from then on."""
+        return self.p if self.schedule is None else self.schedule.put(self.p, t)
+
+    @property
+    def _some_p(self) -> Array:
+        """Parameters at a time at which everything has a value."""
+        return self.p if self.schedule is None else self.p_at(self.schedule.middle)
+
+    def at(self, t: float) -> Run:
+        """The run with the numbers that its records have at one time."""
+        if self.schedule is None:
+            return self
+        moment = replace(self, p=self.p_at(t), schedule=None)
+        moment.__dict__["_call"] = self._call
+        return moment
+
+    def _on_schedule(self, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+        """(a, Λ) under the records of the run."""
+        t = as_array(t, "t")
+        if np.ndim(t) == 0:
+            return self.at(float(t)).acceleration(t, q, v)
+        given = ((q, "q", self.form.nq), (v, "v", self.form.nv))
+        q, v = (np.broadcast_to(as_array(x, what), (len(t), n)) for x, what, n in given)
+        found = [self.at(float(now)).acceleration(float(now), *state) for now, *state in zip(t, q, v, strict=True)]
+        return np.array([a for a, _ in found]), np.array([lam for _, lam in found])
 
     def _carefully(self, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
         """The same for lists and batches, and with an error where the state is singular."""
@@ -185,7 +218,7 @@ class Run:
         extra = {}
         if any(port.name in ("a", "lam") for port in fn.inputs):
             extra["a"], extra["lam"] = self.acceleration(t, q, v)
-        known = {"t": t, "q": q, "v": v, "p": self.p, **extra}
+        known = {"t": t, "q": q, "v": v, "p": self.p_at(t), **extra}
         return self._evaluate(fn, [known[port.name] for port in fn.inputs])
 
     def values(self, expression: Any, t: ArrayLike, q: ArrayLike, v: ArrayLike, a: Array | None = None) -> Array:
@@ -193,7 +226,7 @@ class Run:
         fn = self.form.lowered(self.system.in_velocities(expression))
         if a is None and any(port.name == "a" for port in fn.inputs):
             a = self.acceleration(t, q, v)[0]
-        known = {"t": t, "q": q, "v": v, "p": self.p, "a": a}
+        known = {"t": t, "q": q, "v": v, "p": self.p_at(t), "a": a}
         return self._evaluate(fn, [known[port.name] for port in fn.inputs])["value"]
 
     def _evaluate(self, fn: Fn, arrays: list[Any]) -> dict[str, Array]:
@@ -211,7 +244,7 @@ class Run:
         """`started`, and the sizes of the rows at the start, (m,)."""
         if not self.form.rows:
             return self, np.zeros(0)
-        policies, sizes = judged(self.form, self.p, (t, q, v))
+        policies, sizes = judged(self.form, self.p_at(t), (t, q, v))
         return (self if policies is self.policies or policies == self.policies else replace(self, policies=policies)), sizes
 
     def in_contact(self, contacts: tuple[int, ...]) -> Run:
@@ -221,14 +254,15 @@ class Run:
     @cached_property
     def notes(self) -> tuple[Note, ...]:
         """What a reader of the results should know: redundant rows, minima that are not proven to be global."""
-        notes = [Note(pieces.said, kind="table") for pieces in tables(self.system)]
+        given = [*tables(self.system), *records_of(self.system.parameters)]
+        notes = [Note(one.said, kind="table") for one in given]
         if self.policies.redundant:
             names = ", ".join(f"'{name}'" for name in self.policies.redundant)
             text = f"redundant constraints ({names}): accelerations are unique, multipliers are those of least norm"
             notes.append(Note(text, kind="redundant", constraints=self.policies.redundant))
         if isinstance(fn := acceleration(self.form, self.policies), GaussSolved):
-            states = find(self.form, self.p, seed=1, tries=3)
-            if not all(fn.minimum(*state, self.p).proven for state in states):
+            states = find(self.form, self._some_p, seed=1, tries=3)
+            if not all(fn.minimum(*state, self._some_p).proven for state in states):
                 rows = [row.constraint.name for row in self.form.rows if not row.linear]
                 text = "Gauss's minimum was sought from many starts: it is not proven to be the global one"
                 notes.append(Note(text, kind="minimum", constraints=rows))
@@ -240,20 +274,23 @@ class Run:
         """The differential equation of the state, in velocities or in pseudo-velocities."""
         refuse_friction(self.system, "this")
         lowered = None if pseudo is None else self.form.lowered_values(pseudo, self.system)
-        jumps = BRANCH_TIME in self.system.potential.free_symbols  # a potential does work at breaks, if at no other time
+        inside = self.system.potential.free_symbols
+        jumps = BRANCH_TIME in inside or bool(letters_of(inside))  # a potential does work at breaks, if at no other time
         return flow(self.numbered, self.policies, lowered, work=jumps or None)
 
 
 def _restored(
-    system: System, parameters: Mapping[Any, float], p: Array, backend: str, policies: Policies, fold: tuple[int, ...] = ()
-) -> Run:
-    return Run(system, normal_form(system), parameters, p, backend, policies, fold=fold)
+    system: System, parameters: Mapping[Any, float], p: Array, backend: str, policies: Policies, fold: tuple[int, ...] = (),
+    schedule: Schedule | None = None,
+) -> Run:  # fmt: skip
+    return Run(system, normal_form(system), parameters, p, backend, policies, fold=fold, schedule=schedule)
 
 
 @remembered
 def _in_contact(run: Run, contacts: tuple[int, ...]) -> Run:
     form = normal_form(run.system, contacts)
-    return Run(run.system, form, run.parameters, run.p, run.backend, choose(form, run.p), fold=run.fold)
+    policies = choose(form, run._some_p)
+    return Run(run.system, form, run.parameters, run.p, run.backend, policies, fold=run.fold, schedule=run.schedule)
 
 
 def bind(system: System, parameters: Mapping[Any, Any] | None) -> dict[Any, float]:
@@ -283,7 +320,7 @@ def compile(
     """
     system = system_of(system, "ap.compile")
     run = unjudged(system, parameters, backend, fold=fold)
-    run = replace(run, policies=choose(run.form, run.p))
+    run = replace(run, policies=choose(run.form, run._some_p))
     if ready:
         run._call  # noqa: B018
     return run
@@ -291,6 +328,7 @@ def compile(
 
 def unjudged(system: System, parameters: Mapping[Any, Any] | None, backend: str, *, fold: bool = False) -> Run:
     """A run whose ranks are still to be judged, `run.started`."""
+    _refuse_records(system)
     if not isinstance(fold, bool | np.bool_):
         raise ModelError(f"fold= is True or False, not {shown(fold)}")
     system, parameters = settled(system, parameters)
@@ -299,8 +337,26 @@ def unjudged(system: System, parameters: Mapping[Any, Any] | None, backend: str,
     require_placed(system)
     p = np.array([values[s] for s in system.parameters], dtype=float)
     form = normal_form(system)
-    places = tuple(range(len(p))) if fold and not system.frictions else ()
-    return Run(system, form, values, p, _backend(form, backend), Policies.none(), fold=places)
+    places = tuple(i for i in range(len(p)) if not np.isnan(p[i])) if fold and not system.frictions else ()
+    schedule = schedule_of(system.parameters)
+    return Run(system, form, values, p, _backend(form, backend), Policies.none(), fold=places, schedule=schedule)
+
+
+def _refuse_records(system: System) -> None:
+    """Records stand in forces and potentials; elsewhere it counts how smooth they are, which prescribed functions check."""
+    if not letters_of(system.parameters):
+        return
+    kinetic = [] if isinstance(system, TreeSystem) else [system.kinetic]
+    parts = {"the kinetic energy": kinetic, "a constraint": system.residuals, "the kinematics": system.rates.values()}
+    parts["a unilateral constraint"] = [face.function for face in system.unilateral]
+    known = {s for value in system.prescription.values() for s in value.free_symbols}
+    for where, expressions in parts.items():
+        found = records_of(s for expr in expressions for s in expr.free_symbols if s not in known)
+        if found:
+            raise ModelError(
+                f"the record '{found[0].name}' stands in {where}, where jumps of its slope would be blows: write f ="
+                f" ap.prescribed('f') there, and give parameters={{f: record}}"
+            )
 
 
 def _backend(form: NormalForm, wanted: str) -> str:

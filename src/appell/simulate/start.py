@@ -14,6 +14,7 @@ from appell.graph.algebra import depends
 from appell.jets import Jet
 from appell.model import System
 from appell.model.described import system_of
+from appell.model.measured import schedule_of
 from appell.model.placed import placed
 from appell.model.prescription import settled
 from appell.model.values import bound, finite
@@ -121,13 +122,15 @@ def _how_far(form: NormalForm, left: Residuals) -> str:
     )
 
 
-def _values(system: System, form: NormalForm, parameters: Mapping[Any, Any] | None) -> Array:
+def _values(system: System, form: NormalForm, parameters: Mapping[Any, Any] | None, since: float) -> Array:
     """p, (np,); NaN for parameters that are not given and that no constraint and no inertia contains, such as inputs."""
     p = form.inputs["p"]
     graphs = [form[name] for name in PROJECTED if depends(form[name], p)]
     idle = [s for k, s in enumerate(system.parameters) if not any(depends(graph, p[k]) for graph in graphs)]
     values = bound(system.parameters, parameters, system.name, optional=idle)
-    return np.array([values.get(s, np.nan) for s in system.parameters], dtype=float)
+    found = np.array([values.get(s, np.nan) for s in system.parameters], dtype=float)
+    schedule = schedule_of(system.parameters)
+    return found if schedule is None else schedule.put(found, since)
 
 
 @checked_keywords()
@@ -162,7 +165,7 @@ def consistent(
     system, parameters = settled(system, parameters, (since, since))
     system = placed(system, start, parameters)
     form = normal_form(system)
-    p = _values(system, form, parameters)
+    p = _values(system, form, parameters, since)
     q, v = read(system, start)
     listed = [] if hold is None else [hold] if isinstance(hold, str | Jet) else items_of(hold, "hold=")
     held = [name_in(key) for key in listed]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,8 @@ from appell.errors import ModelError
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import depends
 from appell.graph.ranges import ranges
-from appell.model.breaks import BRANCH_TIME, INSIDE, Breaks, branched, breaks_of
+from appell.model.breaks import BRANCH_TIME, FAR, INSIDE, Breaks, branched, breaks_of
+from appell.model.measured import Schedule
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.next_break import next_break
 from appell.remember import remembered
@@ -36,11 +37,18 @@ class TimeBranches:
     """`run`: that of the branched system, whose parameters are those of the system and, at `place`, the time of its branches.
 
     Where all breaks are knots of tables nothing jumps: there are no branches, `place` is None and `run` the run itself.
+    `schedule`: the numbers of measured records and sampled inputs among the parameters, from each knot to the next.
     """
 
     run: Run
     place: int | None
     breaks: Breaks
+    schedule: Schedule | None = None
+
+    @property
+    def jumping(self) -> bool:
+        """Whether anything but the polynomial of a table changes at a break."""
+        return self.place is not None or self.schedule is not None
 
     @cached_property
     def _around(self) -> Callable[..., Any]:
@@ -50,12 +58,26 @@ class TimeBranches:
         """Those of the branched system, (np + 1,) or (k, np + 1), with branches decided at a time, or at k of them."""
         if np.ndim(time):
             p = np.broadcast_to(p, (len(time), np.shape(p)[-1]))
-        return p if self.place is None else np.insert(p, self.place, time, axis=-1)
+        p = p if self.place is None else np.insert(p, self.place, time, axis=-1)
+        return p if self.schedule is None else self.schedule.put(p, time)
+
+    def decide(self, p: Array, time: float) -> None:
+        """The branches that hold at a time, and the numbers of records there, into the parameters of the branched system."""
+        if self.place is not None:
+            p[self.place] = time
+        if self.schedule is not None:
+            self.schedule.put_into(p, time)
 
     def following(self, t: float, p: Array, direction: float) -> float:
         """The first break after t in a direction, ±`FAR` where there is none; p: of the branched system."""
-        following, last = self._around(t, p)
-        return float(following if direction > 0 else last)
+        found = direction * FAR
+        if self.breaks.phases or self.breaks.knots:
+            following, last = self._around(t, p)
+            found = float(following if direction > 0 else last)
+        if self.schedule is None:
+            return found
+        knot = self.schedule.following(t, direction, FAR)
+        return knot if direction * (knot - found) < 0 else found
 
     def located(self, first: float, last: float, p: Array) -> Array:
         """Breaks that are found as zeros of functions of time, between two times, in their order; p: of the branched system."""
@@ -66,8 +88,9 @@ class TimeBranches:
 
     def depends(self, *names: str) -> bool:
         """Whether outputs of the normal form are others on other branches."""
-        form = self.run.form
-        return self.place is not None and any(depends(form[name], form.inputs["p"][self.place]) for name in names)
+        form, places = self.run.form, [] if self.place is None else [self.place]
+        places += [] if self.schedule is None else self.schedule.columns
+        return any(depends(form[name], form.inputs["p"][place]) for name in names for place in places)
 
 
 @remembered
@@ -111,17 +134,19 @@ def _zeros(function: Fn, bounds: Fn, first: float, last: float, p: Array) -> Arr
 
 def branches_of(run: Run) -> TimeBranches | None:
     """The branches of a run; None where its system has no breaks."""
-    breaks = breaks_of(run.system)
-    if not breaks or BRANCH_TIME in run.system.parameters:
+    breaks, schedule = breaks_of(run.system), run.schedule
+    if not (breaks or schedule is not None) or BRANCH_TIME in run.system.parameters:
         return None
     system = branched(run.system)
-    if BRANCH_TIME not in system.parameters:  # nothing but knots of tables
-        return TimeBranches(run, None, breaks)
+    if BRANCH_TIME not in system.parameters:  # nothing but knots of tables and samples of records
+        plain = run if schedule is None else replace(run, p=run._some_p, schedule=None)
+        return TimeBranches(plain, None, breaks, schedule)
     place = system.parameters.index(BRANCH_TIME)
-    p = np.insert(run.p, place, 0.0)
+    p = np.insert(run._some_p, place, 0.0)
     values = dict(zip(system.parameters, map(float, p), strict=True))
     fold = tuple(i + (i >= place) for i in run.fold)
-    return TimeBranches(Run(system, normal_form(system), values, p, run.backend, run.policies, fold=fold), place, breaks)
+    inner = Run(system, normal_form(system), values, p, run.backend, run.policies, fold=fold)
+    return TimeBranches(inner, place, breaks, None if schedule is None else schedule.shifted(place))
 
 
 def branch_times(breaks: Array, span: tuple[float, float], t: Array) -> Array:

@@ -91,8 +91,7 @@ class _Course:
         following = self._following(t)
         end = following if task.direction * (following - task.t_end) < 0 else task.t_end
         self.trace.branch_time = inside(t, end)
-        if self.branches.place is not None:
-            self.p[self.branches.place] = self.trace.branch_time
+        self.branches.decide(self.p, self.trace.branch_time)
         return end
 
     def _following(self, t: float) -> float:
@@ -111,7 +110,7 @@ class _Course:
         """To the end of a stretch by the loop itself, yielding on the way."""
         task, trace, loop = self.task, self.trace, self.loop.loop
         self._leave()
-        if kept and self.branches.place is not None:
+        if kept and self.branches.jumping:
             trace.keep()
         if isinstance(loop, StiffLoop):
             share = abs(end - trace.t) / abs(task.t_end - task.t0) if task.t_end != task.t0 else 1.0
@@ -143,7 +142,7 @@ class _Course:
     def _cross(self, before: Array) -> Status:
         """From the branches before a break, with those parameters, to those after it."""
         trace, form = self.trace, self.branches.run.form
-        if self.branches.place is None:
+        if not self.branches.jumping:
             return Status.OK
         trace.breaks.append(trace.t)
         trace.broken = before

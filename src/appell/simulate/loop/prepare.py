@@ -164,7 +164,7 @@ def _unknowns(run: Run, flow: Flow) -> Callable[[float, Array], Array]:
     """(t, z) → (a, λ)."""
 
     def unknowns(t: float, z: Array) -> Array:
-        state = flow.expand(t, z, run.p)
+        state = flow.expand(t, z, run.p_at(t))
         return np.concatenate(run.acceleration(t, state["q"], state["v"]))
 
     return unknowns

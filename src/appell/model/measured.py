@@ -1,0 +1,318 @@
+"""Measured records: functions of time known at samples, of any length.
+
+    f(t) = c_0 + c_1 (t − t_k) + … + c_d (t − t_k)^d,        t_k <= t < t_k+1,        d = 0, 1 or 3
+
+In a model a record is this polynomial in letters, c_0 … c_d and t_k, whatever the number of its samples: equations and compiled
+code do not know the numbers. Every time loop stops at each sample and puts the numbers of the next piece in their place
+(`Schedule`), so that no step reads both sides of a kink.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import sympy
+from numpy.typing import NDArray
+from sympy import Symbol
+
+from appell.errors import ModelError
+from appell.jets import Parameter, t
+from appell.reading import refuse_large, shown
+
+Array = NDArray[np.float64]
+
+HOLDS = {"zero": 0, "linear": 1, "cubic": 3}
+"""Between two samples: the value of the first one, the straight line, the cubic spline (not-a-knot). Degrees of the pieces."""
+SLACK = 1e-9
+"""Share of its length by which a time may lie outside a record: rounding of sums of steps."""
+
+NEAR = 16 * float(np.finfo(float).eps)
+"""Share of the times of a record within which a knot is one at the time itself; `many.c.in` has the same."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MeasuredRecord:
+    """The pieces of a record.
+
+    knots: (k + 1,) times, s. rows: (k, degree + 1) coefficients, the constant first, and for degrees above 0 the time t_k last.
+    """
+
+    name: str
+    hold: str
+    knots: Array
+    rows: Array
+
+    @cached_property
+    def digest(self) -> str:
+        return hashlib.sha256(b"|".join([self.hold.encode(), self.knots.tobytes(), self.rows.tobytes()])).hexdigest()
+
+    @property
+    def smooth(self) -> int:
+        """Derivatives that are continuous; −1 where not even the values are."""
+        return {"zero": -1, "linear": 0, "cubic": 2}[self.hold]
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Where it has values, s."""
+        return float(self.knots[0]), float(self.knots[-1])
+
+    @property
+    def said(self) -> str:
+        first, last = self.range
+        return f"{self.name} is a record of {len(self.rows)} intervals over {first:g} … {last:g} s, hold={self.hold!r}"
+
+    def letter(self, column: int) -> MeasuredLetter:
+        return MeasuredLetter(self, column)
+
+    def __reduce__(self):
+        return type(self), (self.name, self.hold, self.knots, self.rows)
+
+    def __repr__(self) -> str:
+        return f"<{self.said}>"
+
+
+class MeasuredLetter(Parameter):
+    """A number of the piece of a record that holds at the time: a coefficient, or the time at which the piece begins."""
+
+    __slots__ = ("column", "record")
+    record: MeasuredRecord
+    column: int
+
+    def __new__(cls, record: MeasuredRecord, column: int) -> Any:
+        last = record.rows.shape[1] - 1
+        part = "t" if column == last and last else f"c{column}"
+        self = Symbol.__xnew__(cls, f"{record.name}_{record.digest[:8]}_{part}", real=True)
+        self.record, self.column = record, column
+        return self
+
+    def __reduce__(self):
+        return type(self), (self.record, self.column)
+
+    def __getnewargs_ex__(self):
+        return (self.record, self.column), {}
+
+    def __setstate__(self, state):  # everything is in the arguments of __new__
+        pass
+
+
+def sampled(times: Any, values: Any, hold: str = "linear", *, name: str = "record") -> sympy.Expr:
+    """A measured record as a function of time: (t_k, y_k) of any length and noise.
+
+        f(t) = y_k                                              hold="zero"
+        f(t) = y_k + (y_k+1 − y_k)(t − t_k)/(t_k+1 − t_k)       hold="linear"
+        f(t) = the cubic spline through all samples             hold="cubic"
+
+    It is an expression in `ap.t`: a value for a prescribed function, `parameters={f: ap.sampled(t, y)}`, or part of a force or
+    potential. Runs stop at every sample, so that tolerances and energy balances hold across kinks and jumps; compiled code does
+    not contain the samples, and other records run without a compiler. A linear record has no acceleration: what prescribes a
+    position needs hold="cubic".
+
+    Parameters
+    ----------
+    times: (n,) s, increasing. With hold="zero" the last value is held as long as the one before it, or until a last time that
+        comes without a value, (n + 1,).
+    values: (n,), SI. A gap (NaN) is refused: leave the sample out, or fill it.
+    name: how it is called in messages.
+    """
+    if hold not in HOLDS:
+        raise ModelError(f"hold= is one of {', '.join(map(repr, HOLDS))}, not {shown(hold)}")
+    if not (isinstance(name, str) and name.isidentifier()):
+        raise ModelError(f"name= must be an identifier, such as 'road', not {shown(name)}")
+    y, x = _column(values, name, "values"), _column(times, name, "times")
+    ends = hold == "zero" and len(x) == len(y) + 1
+    if len(x) != len(y) and not ends:
+        raise ModelError(f"the record '{name}' has {len(x)} times and {len(y)} values")
+    if len(x) < 2:
+        raise ModelError(f"the record '{name}' has {len(x)} sample{'s' * (len(x) != 1)}; it needs two at least")
+    late = np.flatnonzero(np.diff(x) <= 0)
+    if len(late):
+        k = int(late[0])
+        how = "repeats the time of" if x[k + 1] == x[k] else "comes before"
+        raise ModelError(
+            f"the times of the record '{name}' must increase: sample {k + 1} (t = {x[k + 1]:g}) {how} sample {k} (t = {x[k]:g})"
+        )
+    record = MeasuredRecord(name, hold, *_pieces(x, y, hold))
+    if hold == "zero":
+        return record.letter(0)
+    s, degree = t - record.letter(HOLDS[hold] + 1), HOLDS[hold]
+    return sympy.Add(*(record.letter(j) * s**j for j in range(degree + 1)))
+
+
+def _pieces(x: Array, y: Array, hold: str) -> tuple[Array, Array]:
+    """Knots (k + 1,) and rows of the pieces."""
+    if hold == "zero":
+        knots = x if len(x) == len(y) + 1 else np.append(x, 2 * x[-1] - x[-2])
+        return knots, y[:, None].copy()
+    if hold == "linear":
+        return x, np.column_stack([y[:-1], np.diff(y) / np.diff(x), x[:-1]])
+    from scipy.interpolate import CubicSpline
+
+    return x, np.column_stack([CubicSpline(x, y).c[::-1].T, x[:-1]])
+
+
+def _column(given: Any, name: str, what: str) -> Array:
+    refuse_large(given, f"the {what} of the record '{name}'")
+    try:
+        array = np.array(given, dtype=float) if np.asarray(given).dtype.kind in "fiub" else None
+    except (TypeError, ValueError):
+        array = None
+    if array is None:
+        raise ModelError(f"the {what} of the record '{name}' must be real numbers")
+    if array.ndim != 1:
+        raise ModelError(
+            f"the {what} of the record '{name}' must have shape (n,), not {array.shape}; several channels are several records"
+        )
+    bad = np.flatnonzero(~np.isfinite(array))
+    if len(bad):
+        more = f", and so are {len(bad) - 1} more" if len(bad) > 1 else ""
+        gap = "a gap" if np.isnan(array[bad[0]]) else "not finite"
+        raise ModelError(
+            f"sample {bad[0]} of the record '{name}' is {gap} among its {what}{more}; leave it out, or fill it, before the run"
+        )
+    return array
+
+
+# -- the numbers while a run goes on ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """Values of some parameters from each knot to the next.
+
+        p[columns] = rows[k]        knots[k] <= t < knots[k + 1]
+
+    knots: (k + 1,) s. rows: (k, r). columns: (r,) places among the parameters.
+    """
+
+    knots: Array
+    rows: Array
+    columns: tuple[int, ...]
+
+    @cached_property
+    def _times(self) -> list[float]:
+        return self.knots.tolist()
+
+    @cached_property
+    def _slack(self) -> float:
+        return SLACK * float(self.knots[-1] - self.knots[0])
+
+    def following(self, time: float, direction: float, far: float) -> float:
+        """The first knot after a time in a direction, ±far where there is none; one within rounding of it is not after it."""
+        near = NEAR * (abs(time) + abs(self._times[0]) + abs(self._times[-1]))
+        if direction > 0:
+            k = bisect_right(self._times, time + near)
+            return self._times[k] if k < len(self._times) else far
+        k = bisect_left(self._times, time - near)
+        return self._times[k - 1] if k else -far
+
+    def row(self, time: Any) -> Array:
+        """Values at a time, (r,), or at several, (m, r); NaN outside the record."""
+        time = np.asarray(time, dtype=float)
+        k = np.clip(np.searchsorted(self.knots, time, side="right") - 1, 0, len(self.rows) - 1)
+        found = self.rows[k]
+        outside = ~((time >= self.knots[0] - self._slack) & (time <= self.knots[-1] + self._slack))
+        return np.where(outside[..., None], np.nan, found) if outside.any() else found
+
+    @cached_property
+    def _places(self) -> NDArray[np.intp]:
+        return np.array(self.columns, dtype=np.intp)
+
+    def put_into(self, p: Array, time: float) -> None:
+        """The values at one time into parameters, (np,)."""
+        times, slack = self._times, self._slack
+        if not times[0] - slack <= time <= times[-1] + slack:
+            p[self._places] = np.nan
+            return
+        p[self._places] = self.rows[min(max(bisect_right(times, time) - 1, 0), len(times) - 2)]
+
+    def put(self, p: Array, time: Any) -> Array:
+        """A copy of parameters, (np,) or (m, np), with the values at a time, or at m of them, in their places."""
+        if np.ndim(time) and np.ndim(p) == 1:
+            p = np.broadcast_to(p, (len(time), len(p)))
+        p = np.array(p, dtype=float)
+        p[..., list(self.columns)] = self.row(time)
+        return p
+
+    @property
+    def middle(self) -> float:
+        """A time inside, s."""
+        return float(self.knots[0] + 0.382 * (self.knots[-1] - self.knots[0]))
+
+    def shifted(self, place: int | None) -> Schedule:
+        """With one more parameter inserted at a place."""
+        if place is None:
+            return self
+        return Schedule(self.knots, self.rows, tuple(i + (i >= place) for i in self.columns))
+
+    def beside(self, other: Schedule | None) -> Schedule:
+        """Both at once: the knots of both, where both have values."""
+        if other is None:
+            return self
+        knots, rows = _together([(self.knots, self.rows), (other.knots, other.rows)])
+        return Schedule(knots, rows, (*self.columns, *other.columns))
+
+
+def _together(tables: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+    """(knots, rows) of several tables over the union of their knots, where all have values."""
+    if len(tables) == 1:
+        return tables[0]
+    first, last = max(knots[0] for knots, _ in tables), min(knots[-1] for knots, _ in tables)
+    if not last > first:
+        raise ModelError(f"the records have no time in common: one begins at {first:g} s, another one ends at {last:g} s")
+    knots = np.unique(np.concatenate([knots for knots, _ in tables]))
+    knots = knots[(knots >= first) & (knots <= last)]
+    middle = (knots[:-1] + knots[1:]) / 2
+    return knots, np.hstack([rows[np.searchsorted(own, middle) - 1] for own, rows in tables])
+
+
+def letters_of(symbols: Iterable[Any]) -> list[MeasuredLetter]:
+    """Those among the symbols that belong to records."""
+    return [s for s in symbols if isinstance(s, MeasuredLetter)]
+
+
+def records_of(symbols: Iterable[Any]) -> list[MeasuredRecord]:
+    """The records whose letters are among the symbols."""
+    found = {letter.record.digest + letter.record.name: letter.record for letter in letters_of(symbols)}
+    return [found[key] for key in sorted(found)]
+
+
+def schedule_of(symbols: tuple[Any, ...]) -> Schedule | None:
+    """The schedule of the records among parameters; None where there are none."""
+    letters = letters_of(symbols)
+    if not letters:
+        return None
+    tables, columns = [], []
+    for record in records_of(letters):
+        own = [letter for letter in letters if letter.name.startswith(f"{record.name}_{record.digest[:8]}_")]
+        tables.append((record.knots, record.rows[:, [letter.column for letter in own]]))
+        columns += [symbols.index(letter) for letter in own]
+    return Schedule(*_together(tables), tuple(columns))
+
+
+def refuse_outside(records: Iterable[MeasuredRecord], span: tuple[float, float]) -> None:
+    """`ModelError` where a run leaves a record."""
+    for record in records:
+        first, last = record.range
+        slack = SLACK * (last - first)
+        outside = [x for x in span if not first - slack <= x <= last + slack]
+        if outside:
+            raise ModelError(f"{record.said}; the run needs t = {outside[0]:g}")
+
+
+__all__ = [
+    "HOLDS",
+    "MeasuredLetter",
+    "MeasuredRecord",
+    "Schedule",
+    "letters_of",
+    "records_of",
+    "refuse_outside",
+    "sampled",
+    "schedule_of",
+]
