@@ -23,7 +23,7 @@ from appell.errors import (
     SingularConfiguration,
     Status,
 )
-from appell.jets import coordinates, parameters, prescribed, speeds, t, total_derivative
+from appell.jets import coordinates, parameters, prescribed, speeds, states, t, total_derivative
 from appell.model import (
     Between,
     Constraint,
@@ -205,6 +205,7 @@ __all__ = [
     "simulate",
     "simulate_many",
     "speeds",
+    "states",
     "steady_motions",
     "studio",
     "sweep",

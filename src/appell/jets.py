@@ -149,6 +149,17 @@ class Prescribed(Jet):
         return 0
 
 
+class StateVariable(Jet):
+    """A state s of first order, ṡ = g(t, q, v, s): a current, an integral, a temperature. s.d is its rate."""
+
+    __slots__ = ()
+
+    @property
+    def value(self) -> StateVariable:
+        """The state itself, of its rate too."""
+        return StateVariable(self.letter)
+
+
 class Parameter(ModelSymbol):
     """A constant of the system whose value is given when it runs."""
 
@@ -219,6 +230,15 @@ def coordinates(names: str | Iterable[str], *more: Any) -> Any:
 def speeds(names: str | Iterable[str], *more: Any) -> Any:
     """Make speeds u with q̇ = N(t, q) u + n0(t, q) given as `System(speeds=…, kinematics=…)`."""
     return _one_or_tuple([Speed(name) for name in _names(names, more, "speeds")])
+
+
+def states(names: str | Iterable[str], *more: Any) -> Any:
+    """Make states of first order, ṡ = g(t, q, v, s), whose rates are given as `System(…, rates={s: g})`.
+
+    Motor currents, integrators of controllers, Maxwell elements, temperatures, bristles: they may stand in forces, potentials,
+    constraints and walls, and have starts as coordinates do, 0 unless given. `motion[s]` and `motion[s.d]` read them.
+    """
+    return _one_or_tuple([StateVariable(name) for name in _names(names, more, "states")])
 
 
 def prescribed(names: str | Iterable[str], *more: Any) -> Any:

@@ -292,9 +292,12 @@ class Along:
         dq = np.zeros((self.nq, self.columns))
         dq[:, : self.nq] = N @ back
         pi = back @ dq
-        pi -= G0 @ (out["A0"] @ pi)
+        states = np.zeros((self.nq, self.columns))
+        beside = range(self.nq - there.form.states, self.nq)
+        states[beside, beside] = 1.0  # a state of first order may start anywhere; what rows ask for, coordinates give
+        pi -= G0 @ (out["A0"] @ pi + out["f0_q"] @ states)
         pi[:, self.nz :] -= G0 @ out["f0_p"][:, p_columns]
-        dq = N @ pi
+        dq = N @ pi + states
         dv = np.zeros((self.nv, self.columns))
         dv[:, self.nq : self.nz] = np.eye(self.nv)
         moved = out["A1"] @ dv + out["f1_q"] @ dq

@@ -93,7 +93,7 @@ class Search:
         self.extent = np.ones(ensemble.z.shape[1])
         self.hopeless: set[int] = set()  # starts whose orbit does not attract
         names = state_names(ensemble.system)
-        self.symbols = dict(zip(names, (*ensemble.system.coordinates, *ensemble.system.velocities), strict=True))
+        self.symbols = dict(zip(names, (*ensemble.system.positions, *ensemble.system.velocities), strict=True))
 
     def run(self, most: int, report: Any) -> str:
         """Blocks of periods until every start is decided; why not, if one is not."""

@@ -36,6 +36,7 @@ from appell.forms.fold.fold import Fold, fold
 from appell.jets import Coordinate, t
 from appell.model import System
 from appell.model.described import system_of
+from appell.model.first_order import refuse_first_order
 from appell.model.friction import refuse_friction
 from appell.reading import symbolic
 
@@ -59,6 +60,7 @@ def averaged(system: System, small: Sequence[Any], resonance: tuple[int, int] | 
     """
     system = system_of(system, "ap.averaged")
     refuse_friction(system, "ap.averaged")
+    refuse_first_order(system, "ap.averaged")
     chosen, pair = _small(system, small), _resonance(resonance)
     folded = fold(system, face)
     if folded.chart.y:

@@ -35,7 +35,11 @@ def some(sizes: Array) -> Array:
 
 
 class Balance:
-    """F(q, Λ) = (Q − h + WΛ, conditions at rest) with its derivatives in (π, Λ), δq = N δπ; built on the graph."""
+    """F(q, Λ) = (Q − h + WΛ, conditions at rest) with its derivatives in (π, Λ), δq = N δπ; built on the graph.
+
+    States of first order are at rest where their rates, the last of the conditions, vanish: N has a column for each here, and
+    A0 the derivative of the rows by it.
+    """
 
     def __init__(self, form: NormalForm, p: Array):
         form.require_known_forces("the search for equilibria")
@@ -44,14 +48,15 @@ class Balance:
         W, second = self._directions(), self._second()
         load = form["Q"] - form["h"] + W @ lam
         rest = [zeros(form.nv), zeros(form.nv)]
-        conditions = column(form["f0"], form["f1"], second, form["n0"])
+        conditions, rates = column(form["f0"], form["f1"], second, form["n0"]), form.state_rates
         at_rest = lambda *values: substitute_all(list(values), [v, a], rest)
         outputs = at_rest(
-            load, conditions, W, form["N"], form["M"], form["A0"], form["A1"],
+            load, conditions, W, form.moves, form["M"], jacobian(form["f0"], q) @ form.moves, form["A1"],
             jacobian(load, q), jacobian(load, v), jacobian(conditions, q), jacobian(form["f1"], q), form["Q"] - form["h"],
             jacobian(load, form.inputs["p"]), jacobian(conditions, form.inputs["p"]),
+            jacobian(rates, q), jacobian(rates, v),
         )  # fmt: skip
-        names = "load conditions W N M A0 A1 load_q load_v conditions_q f1_q applied load_p conditions_p".split()
+        names = "load conditions W N M A0 A1 load_q load_v conditions_q f1_q applied load_p conditions_p rate_q rate_v".split()
         self.fn = self._function(dict(zip(names, outputs, strict=True)))
         self.second_order = any(row.level == 2 for row in form.rows)
         self.floor = np.zeros(form.nv), np.zeros(conditions.numel())
@@ -166,7 +171,12 @@ class Balance:
         J = J / units
         K = np.vstack([J / scale, damping * np.eye(J.shape[1])]) if damping else J / scale
         y = least_squares(K, -np.concatenate([F, np.zeros(len(K) - len(F))]), NEWTON_LOST) / scale
-        return y[: self.form.nv], y[self.form.nv :]
+        return y[: self.moves], y[self.moves :]
+
+    @property
+    def moves(self) -> int:
+        """Number of directions in which q may be changed."""
+        return self.form.nv + self.form.states
 
     def moved(self, q: Array, lam: Array, dpi: Array) -> Array:
         """q + N δπ, quaternions normalised."""

@@ -84,7 +84,7 @@ class Branch(Result):
             "stable": ("point", self.stable, {"long_name": "asymptotically stable"}),
             "multiplier": ("point", largest, {"units": "1", "long_name": "largest Floquet multiplier, absolute value"}),
         }
-        for i, q in enumerate(self.system.coordinates):
+        for i, q in enumerate(self.system.positions):
             for end, of in (("max", np.max), ("min", np.min)):
                 values = np.array([of(orbit.motion.q[:, i]) for orbit in self.orbits])
                 said = {"units": "SI", "symbol": str(q), "long_name": f"{'largest' if end == 'max' else 'smallest'} {q}"}
@@ -96,7 +96,7 @@ class Branch(Result):
         from appell.show.lab import branch_curve
 
         number = of or (lambda orbit: float(orbit.motion.q[:, 0].max()))
-        name = f"largest {self.system.coordinates[0]}" if of is None else ""
+        name = f"largest {self.system.positions[0]}" if of is None else ""
         y = np.array([number(orbit) for orbit in self.orbits])
         special = [(one.kind, one.value, number(one.orbit)) for one in self.special]
         return branch_curve(self.values, y, self.stable, special, self.parameter, name, ax)
@@ -235,7 +235,7 @@ class _Orbits:
 
     def first(self) -> Point:
         """The orbit where the branch begins."""
-        z0 = np.array([self.orbit.start[s] for s in (*self.system.coordinates, *self.system.velocities)])
+        z0 = np.array([self.orbit.start[s] for s in (*self.system.positions, *self.system.velocities)])
         x0 = np.concatenate([z0, [self.orbit.period, self.p0]]) / self.scale
         towards = np.zeros(len(x0))
         towards[-1] = np.sign(self.to - self.p0)

@@ -86,7 +86,7 @@ class Diagram(Result):
         """A coordinate or velocity over the parameter, by default the first coordinate; the figure."""
         from appell.show.lab import scatter
 
-        of = of if of is not None else self.system.coordinates[0]
+        of = of if of is not None else self.system.positions[0]
         y = self[of]
         x = np.broadcast_to(self.values[:, None], y.shape)
         return scatter(x.ravel(), y.ravel(), self.parameter, str(of), ax, figsize=(7.2, 4.4), **style)
@@ -227,7 +227,7 @@ def _later(found: Section, parameters: Mapping[Any, Any], looks: Mapping[str, An
     """State and time half a step behind the last crossing, away from a wall that moves with the parameter."""
     system, begin = found.system, float(found.t[-1])
     until = begin + 0.5 * float(found.t[-1] - found.t[-2])
-    state = dict(zip((*system.coordinates, *system.velocities), map(float, (*found.q[-1], *found.v[-1])), strict=True))
+    state = dict(zip((*system.positions, *system.velocities), map(float, (*found.q[-1], *found.v[-1])), strict=True))
     return simulate(system, state, until, parameters, **{**looks, "since": begin}).final, until
 
 

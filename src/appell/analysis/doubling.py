@@ -19,7 +19,7 @@ def doubled(branch: Any, orbit: Orbit, at: float, size: float) -> Orbit:
     values, vectors = np.linalg.eig(B.T @ beside.monodromy @ B)
     direction = np.real(B @ vectors[:, int(np.argmin(np.abs(values + 1)))])
     direction = direction / np.linalg.norm(direction)
-    symbols = (*branch.system.coordinates, *branch.system.velocities)
+    symbols = (*branch.system.positions, *branch.system.velocities)
     z = np.array([orbit.start[s] for s in symbols])
     extent = np.concatenate([np.ptp(orbit.motion.q, axis=0), np.ptp(orbit.motion.v, axis=0)])
     reach = float(np.abs(branch.values - at).max()) or 1.0

@@ -58,11 +58,11 @@ def _broken(values: list[Array]) -> bool:
 
 
 def _atoms(system: System) -> list[Any]:
-    parts = [*system.symbolic()._expressions(), *system.symbolic().residuals]
+    parts = [*system.symbolic()._expressions(), *system.symbolic().residuals, *system.symbolic().rates.values()]
     return sorted({atom for part in parts for atom in nodes_of(part, *KINKED)}, key=str)
 
 
 def _changes(system: System, atom: Any, p: Array, t: float, one: Any, other: Any) -> bool:
-    symbols = [time, *system.coordinates, *system.velocities, *system.parameters]
+    symbols = [time, *system.positions, *system.velocities, *system.parameters]
     piece = piece_of(symbols, atom)
     return piece([t, *one[0], *one[1], *p]) != piece([t, *other[0], *other[1], *p])

@@ -170,7 +170,7 @@ class Ensemble:
         nq, names = self.run.form.nq, [str(p) for p in self.system.parameters]
         try:
             if self.system.constraints or self.system.quaternions:
-                symbols = (*self.system.coordinates, *self.system.velocities)
+                symbols = (*self.system.positions, *self.system.velocities)
                 near = dict(zip(symbols, map(float, z), strict=True))
                 found = consistent(self.system, near, dict(zip(names, self.p[row], strict=True)), since=float(self.t[row]))
                 z = np.array([float(found[s]) for s in symbols])

@@ -61,7 +61,7 @@ class Rest:
         return "unstable" if values.min() < -1e-12 and not self.gyroscopic else self.at.stability
 
     def __repr__(self) -> str:
-        where = ", ".join(f"{q} = {x:.6g}" for q, x in zip(self.at.system.coordinates, self.at.q, strict=True))
+        where = ", ".join(f"{q} = {x:.6g}" for q, x in zip(self.at.system.positions, self.at.q, strict=True))
         said = f"{self.stability}: {self.at.degeneracy}" if self.at.degeneracy else self.stability
         return f"<Rest of {self.at.system.name}: {where}; {said}>"
 
@@ -81,7 +81,7 @@ def equilibria(
     """
     search = Search.of(system, parameters, "ap.equilibria")
     system = search.system
-    low, high = box(system.coordinates, within, [(-np.pi, np.pi)] * system.nq, system.name).T
+    low, high = box(system.positions, within, [(-np.pi, np.pi)] * system.nq, system.name).T
     rng, found, reach = np.random.default_rng(0), list[Equilibrium](), (high - low) / 2
     slack = 1e-7 * reach
     for _ in range(whole_attempts(attempts)):

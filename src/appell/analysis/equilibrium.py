@@ -77,7 +77,7 @@ class Equilibrium:
 
     def __getitem__(self, key: Any) -> float:
         """The value of a coordinate, by symbol or name; velocities are 0."""
-        names = [str(q) for q in self.system.coordinates]
+        names = [str(q) for q in self.system.positions]
         if str(key) in map(str, self.system.velocities):
             return 0.0
         if str(key) not in names:
@@ -99,7 +99,7 @@ class Equilibrium:
     def start(self) -> dict[Any, float]:
         """symbol → value: a start for `ap.simulate`, at rest."""
         at_rest = dict.fromkeys(self.system.velocities, 0.0)
-        return {**dict(zip(self.system.coordinates, map(float, self.q), strict=True)), **at_rest}
+        return {**dict(zip(self.system.positions, map(float, self.q), strict=True)), **at_rest}
 
     @cached_property
     def free(self) -> int:
@@ -127,7 +127,7 @@ class Equilibrium:
         return " and ".join([*said, f"the stiffness vanishes along {_directions(self.flat)}"] if self.flat else said)
 
     def __str__(self) -> str:
-        where = ", ".join(f"{q} = {x:.9g}" for q, x in zip(self.system.coordinates, self.q, strict=True))
+        where = ", ".join(f"{q} = {x:.9g}" for q, x in zip(self.system.positions, self.q, strict=True))
         reactions = [f"  Λ of '{c.name}' = {x:.9g}" for c, x in zip(self.system.constraints, self.multipliers, strict=True)]
         reactions += [f"  Λ of '{f.name}' = {x:.9g}" for f, x in zip(self.system.unilateral, self.faces, strict=True) if x]
         hint = f"  {self.stability}" + (f": {self.reason}" if self.reason else " by the linearised motion")
@@ -273,7 +273,7 @@ def _unbalanced(system: System, balance: Balance, q: Array, lam: Array) -> str:
     out = balance(q, lam)
     broken = np.abs(out["conditions"]).max(initial=0.0)
     i = int(np.argmax(np.abs(out["load"])))
-    where = ", ".join(f"{s} = {x:.4g}" for s, x in zip(system.coordinates, q, strict=True))
+    where = ", ".join(f"{s} = {x:.4g}" for s, x in zip(system.positions, q, strict=True))
     return (
         f"no equilibrium of {system.name} was found near this start: at {where} a force {out['load'][i]:.4g} along"
         f" {system.velocities[i]} is left, and the constraints are off by {broken:.2g}. Start nearer, or add what holds it"
@@ -326,6 +326,12 @@ def eigenvalues_at(
         left = stiffness - stiffness @ along @ left_inverse(along)
         stiffness = np.where(np.abs(left) > 1e-12 * np.abs(stiffness).max(), left, 0.0)
     damping = np.linalg.solve(inertia, L.T @ out["load_v"] @ Z)
-    J = np.block([[np.zeros((Z0.shape[1], Z0.shape[1])), Z0.T @ Z], [stiffness, damping]])
+    moving = np.vstack([Z, np.zeros((balance.form.states, Z.shape[1]))])
+    top = np.hstack([np.zeros((Z0.shape[1], Z0.shape[1])), Z0.T @ moving])
+    if balance.form.states:  # ṡ along displacements and velocities that the rows allow
+        change = np.vstack([np.zeros((balance.form.nv, len(q))), out["rate_q"]]) @ out["N"] @ Z0
+        drive = np.vstack([np.zeros_like(Z), out["rate_v"] @ Z])
+        top += Z0.T @ np.hstack([change, drive])
+    J = np.block([[top], [stiffness, damping]])
     values = np.asarray(np.linalg.eigvals(J) if J.size else none, dtype=np.complex128)
     return values[np.argsort(-values.real, kind="stable")], ""

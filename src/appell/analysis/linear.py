@@ -9,7 +9,8 @@ perturbations of some independent velocities themselves, z those of their coordi
 with F = M a + h − Q − WΛ (M stands for ∂F/∂a) at the accelerations and reactions of the motion, D and K symmetric (damping,
 stiffness), G and N antisymmetric (gyroscopic, circulatory). Rows of second order restrict no velocity: L loses as many columns
 as there are of them, and their own variations r_a δa + r_v δv + r_q δq = 0 stand as the last equations in M, D + G and K + N.
-Derivatives are exact, by the graph. A is the matrix of (z, u)˙ = A (z, u).
+States of first order are the last entries of z, their rates rows of A. Derivatives are exact, by the graph. A is the matrix of
+(z, u)˙ = A (z, u).
 """
 
 from __future__ import annotations
@@ -124,12 +125,14 @@ class _Derivatives:
         rows = take(all_rows, below)
         second = column(take(all_rows, [k for k, level in enumerate(form.levels) if level == 2]), form["r"])
         turning = along(N, [t, q], [1, form["qd"]]) - jacobian(form["qd"], q) @ N
+        moves, rates, states = form.moves, form.state_rates, take(q, range(form.nq - form.states, form.nq))
         values: dict[str, Value] = {
             "M": form["M"], "W": block_matrix([[form["W"], form["r_a"].T]]), "A0": form["A0"], "A1": form["A1"], "N": N,
-            "turning": turning, "F_a": jacobian(load, a), "F_q": jacobian(load, q) @ N, "F_v": jacobian(load, v),
-            "r_a": jacobian(rows, a), "r_q": jacobian(rows, q) @ N, "r_v": jacobian(rows, v),
-            "f_q": jacobian(form["f1"], q) @ N,
-            "s_a": jacobian(second, a), "s_q": jacobian(second, q) @ N, "s_v": jacobian(second, v),
+            "turning": turning, "F_a": jacobian(load, a), "F_q": jacobian(load, q) @ moves, "F_v": jacobian(load, v),
+            "r_a": jacobian(rows, a), "r_q": jacobian(rows, q) @ moves, "r_v": jacobian(rows, v),
+            "f0_s": jacobian(form["f0"], states), "f_q": jacobian(form["f1"], q) @ moves,
+            "s_a": jacobian(second, a), "s_q": jacobian(second, q) @ moves, "s_v": jacobian(second, v),
+            "g_s": jacobian(rates, q), "g_q": jacobian(rates, q) @ moves, "g_v": jacobian(rates, v),
         }  # fmt: skip
         inputs = {name: (x, (x.numel(),)) for name, x in (("q", q), ("v", v), ("p", p), ("a", a), ("lam", lam))}
         return _Derivatives(make_fn("linear", {"t": (t, ()), **inputs}, {k: (x, x.shape) for k, x in values.items()}))
@@ -167,8 +170,11 @@ class _Probe:
         """M, C, K (nu, nz), A, B, a, Λ at a state."""
         a, lam = self.run.acceleration(t, q, v)
         out = self.derivatives.fn(t, q, v, self.run.p, a, lam)
-        nv, nu, nz = self.system.nv, len(self.free), len(self.z)
-        B = _basis(out["A0"], self.z, self.bound, nv)
+        nv, nu, states = self.system.nv, len(self.free), self.form.states
+        own = _basis(out["A0"], self.z, self.bound, nv)
+        followed = _particular(out["A0"], out["f0_s"], self.bound, nv)
+        B = np.block([[own, followed], [np.zeros((states, own.shape[1])), np.eye(states)]])
+        nz = B.shape[1]
         Z = _basis(out["A1"], self.free, self.dependent, nv)
         held = [self.free[k] for k in self.held]
         first = np.isin(np.arange(nv), [*self.dependent, *held])  # where reactions push: not these for all that are given
@@ -182,9 +188,10 @@ class _Probe:
         C = both("a") @ Y_b + both("v") @ Z
         K = both("a") @ Y_a + both("q") @ B + both("v") @ Y
         twist = in_columns(out["N"], out["turning"])
-        top = np.hstack([(Y - twist @ B)[self.z], Z[self.z]])
+        top = np.hstack([(Y - twist @ B[:nv])[self.z], Z[self.z]])
+        rates = np.hstack([out["g_q"] @ B + out["g_v"] @ Y, out["g_v"] @ Z])
         bottom = -np.linalg.solve(M, np.hstack([K, C])) if nu else np.zeros((0, nz))
-        return M, C, K, np.vstack([top, bottom]), B, a, lam
+        return M, C, K, np.vstack([top, rates, bottom]), B[:nv], a, lam
 
     def linearization(self, parts: Sequence[Array]) -> Linearization:
         M, C, K, A, B, a, lam = parts
@@ -194,7 +201,7 @@ class _Probe:
         names = {v: q for q in self.system.coordinates for v in (self.system.rates[q],) if v == q.d}
         return Linearization(
             system=self.system, velocities=velocities,
-            coordinates=tuple(names.get(self.system.velocities[i], self.system.velocities[i]) for i in self.z),
+            coordinates=(*(names.get(v, v) for v in (self.system.velocities[i] for i in self.z)), *self.system.states),
             M=M, D=(C + swap(C)) / 2, G=(C - swap(C)) / 2, K=(own + swap(own)) / 2, N=(own - swap(own)) / 2,
             follow=K[..., nu:], A=A, B=B, a=a, multipliers=lam,
         )  # fmt: skip
@@ -203,6 +210,7 @@ class _Probe:
         """Refuse a state where independent velocities change."""
         a, lam = self.run.acceleration(t, q, v)
         out = self.form.select("M", "h", "Q")(t, q, v, self.run.p) | self.derivatives.fn(t, q, v, self.run.p, a, lam)
+        self._require_still(t, q, v, out)
         size = 1e-3 * np.abs(out["F_q"]).sum(axis=1) + np.abs(out["h"]) + np.abs(out["Q"])
         order = sorted(range(len(self.form.rows)), key=lambda i: not self.form.rows[i].linear)  # that of the columns of W
         size += np.abs(out["M"]) @ np.abs(a) + np.abs(out["W"]) @ np.abs(lam[order])
@@ -218,14 +226,33 @@ class _Probe:
                 " other velocities, which may be constant"
             )
 
+    def _way(self, t: float, q: Array, v: Array) -> Array:
+        """q̇ of the coordinates; states of first order are at rest, which `require_steady` sees to."""
+        way = self.form.select("qd")(t, q, v, self.run.p)["qd"]
+        way[self.form.nq - self.form.states :] = 0.0
+        return way
+
+    def _require_still(self, t: float, q: Array, v: Array, out: Mapping[str, Array]) -> None:
+        """Refuse a state of first order that moves, against the terms of its rate."""
+        own = self.form.nq - self.form.states
+        rate = self.form.select("qd")(t, q, v, self.run.p)["qd"][own:]
+        size = np.abs(out["g_s"]) @ np.abs(q) + np.abs(out["g_v"]) @ np.abs(v)
+        for s, now, most in zip(self.system.states, rate, size, strict=True):
+            if abs(now) > STEADY * max(most, np.finfo(float).tiny):
+                raise ModelError(
+                    f"this is no rest or steady motion of {self.system.name}: {s.d} = {now:.4g} there. ap.equilibrium finds a"
+                    " rest; motion= linearises along any motion"
+                )
+
     def require_constant(self, here: Linearization, t: float, q: Array, v: Array) -> None:
         """Refuse a motion along which the coefficients change, seen a moment later."""
         core, size = here._core, np.abs(here.A).max(initial=0.0)
-        rate = np.abs(self.form.select("qd")(t, q, v, self.run.p)["qd"])
+        way = self._way(t, q, v)
+        rate = np.abs(way)
         if not len(core) or not rate.max(initial=0.0):
             return
         moment = 1e-5 / max(size, rate.max())
-        after = q + moment * self.form.select("qd")(t, q, v, self.run.p)["qd"], v + moment * here.a
+        after = q + moment * way, v + moment * here.a
         _, _, _, later, _, a, _ = self(t + moment, *after)
         drift, most = np.abs(a - here.a)[self.free], np.abs(v).max(initial=0.0)
         if (drift > 1e-3 * moment * size * rate.max() + 1e-11 * size * most).any():
@@ -243,7 +270,7 @@ class _Probe:
     def with_time(self, here: Linearization, t: float, q: Array, v: Array) -> Linearization:
         """A rest of a system in which time stands is one at other times too; its coefficients may change."""
         parts = [value.reshape((-1, 1)) for value in (self.form[x] for x in ("M", "h", "Q", "W", "A", "a0", "r", "N"))]
-        if not depends(column(*parts), self.form.inputs["t"]) or self.form.select("qd")(t, q, v, self.run.p)["qd"].any():
+        if not depends(column(*parts), self.form.inputs["t"]) or self._way(t, q, v).any():
             return here
         changing = False
         for later in LATER:

@@ -31,7 +31,7 @@ class Linearization:
     Attributes
     ----------
     velocities: the independent velocities that u belongs to, (nu,).
-    coordinates: what z belongs to, those of `velocities` first, (nz,).
+    coordinates: what z belongs to, those of `velocities` first, states of first order last, (nz,).
     M, D, G, K, N: (nu, nu); with constraints of second order their variations are the last rows.
     follow: (nu, nz − nu), stiffness of the coordinates that only follow; zero for ignorable ones.
     A: (nz + nu, nz + nu), of (z, u)˙ = A (z, u), 1/s.

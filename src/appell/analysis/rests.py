@@ -93,7 +93,7 @@ class RestBranch(Result):
 
     def variables(self) -> Mapping[str, Any]:
         columns: dict[str, Any] = {self.parameter: parameter_variable("point", self.parameter, self.values)}
-        for i, q in enumerate(self.system.coordinates):
+        for i, q in enumerate(self.system.positions):
             columns[str(q)] = ("point", self.q[:, i], {"units": "SI", "symbol": str(q), "long_name": str(q)})
         for i, one in enumerate(self.system.constraints):
             said = {"units": "SI", "long_name": f"reaction of {one.name}"}
@@ -106,7 +106,7 @@ class RestBranch(Result):
         """A coordinate over the parameter, by default the first one: stable solid, unstable dashed; the figure."""
         from appell.show.lab import branch_curve
 
-        of = of if of is not None else self.system.coordinates[0]
+        of = of if of is not None else self.system.positions[0]
         special = [(s.kind, s.value, s.rest[of]) for s in self.special]
         return branch_curve(self.values, self[of], self.stable, special, self.parameter, str(of), ax)
 
@@ -174,7 +174,7 @@ class _Rests:
         self.contacts = tuple(names.index(name) for name in rest.contacts)
         self.form = normal_form(system, self.contacts)
         self.balance = Balance(self.form, self.p)
-        self.nq, self.nv, self.m = self.form.nq, self.form.nv, len(self.form.rows)
+        self.nq, self.moves, self.m = self.form.nq, self.balance.moves, len(self.form.rows)
         lam = np.concatenate([rest.multipliers, rest.faces[list(self.contacts)]])
         force = max(np.abs(lam).max(initial=0.0), np.abs(self.balance(rest.q, lam)["applied"]).max(initial=0.0), 1e-12)
         self.scale = np.concatenate([np.ones(self.nq), np.full(self.m, force), [self.span]])
@@ -206,9 +206,9 @@ class _Rests:
         bottom = [out["conditions_q"] @ N, np.zeros((len(out["conditions"]), self.m)), out["conditions_p"][:, [k]] * S[-1]]
         J, F = np.vstack([np.hstack(top), np.hstack(bottom)]), np.concatenate([out["load"], out["conditions"]])
         size = np.maximum(np.linalg.norm(J, axis=1), 1e-300)
-        lift = np.zeros((len(S), self.nv + self.m + 1))
-        lift[: self.nq, : self.nv] = N
-        lift[self.nq :, self.nv :] = np.eye(self.m + 1)
+        lift = np.zeros((len(S), self.moves + self.m + 1))
+        lift[: self.nq, : self.moves] = N
+        lift[self.nq :, self.moves :] = np.eye(self.m + 1)
         return F / size, J / size[:, None], lift
 
     @staticmethod

@@ -119,7 +119,7 @@ def parameter_variable(dim: str, name: str, values: Array) -> tuple[str, Array, 
 
 def state_names(system: System) -> tuple[str, ...]:
     """Coordinates, then velocities."""
-    return tuple(str(s) for s in (*system.coordinates, *system.velocities))
+    return tuple(str(s) for s in (*system.positions, *system.velocities))
 
 
 def state_column(system: System, key: Any) -> int:

@@ -83,7 +83,7 @@ class Section(Result):
         from appell.show.lab import scatter
 
         system = self.system
-        x, y = x if x is not None else system.coordinates[0], y if y is not None else system.velocities[0]
+        x, y = x if x is not None else system.positions[0], y if y is not None else system.velocities[0]
         return scatter(self[x], self[y], str(x), str(y), ax, **style)
 
     def __str__(self) -> str:
@@ -217,7 +217,7 @@ class _Collector:
         or the steps are polynomials of a high degree: then it is followed by its values alone."""
         run, powers = self.run, dense.powers()
         form, p = run.form, np.asarray(run.p, float)
-        known = {t, *run.system.coordinates, *run.system.velocities, *run.parameters}
+        known = {t, *run.system.positions, *run.system.velocities, *run.parameters}
         if powers is None or self.expression is None or form.inputs["p"].numel() != len(p):
             return np.zeros(0)
         if not self.expression.free_symbols <= known:

@@ -132,7 +132,7 @@ def refuse_other_period(run: Run, z: Array, since: float, T: float) -> None:
 def _turns(system: System, modulo: Mapping[Any, float] | None, free: Iterable[Any]) -> Array:
     """The length of a turn of each entry of z; infinite where it has to come back itself, 0 where it need not."""
     turns = np.full(system.nq + system.nv, np.inf)
-    names = [str(q) for q in system.coordinates]
+    names = [str(q) for q in system.positions]
     for key, length in (modulo or {}).items():
         if str(key) not in names:
             raise ModelError(f"modulo= names {key}, which is no coordinate of '{system.name}'")
@@ -155,7 +155,7 @@ class Shooting:
     ):  # fmt: skip
         self.run, self.since, self.segments, self.turns, self.by = run, since, segments, turns, by
         self.options = {"rtol": rtol, "atol": atol, **options}
-        self.symbols = (*run.system.coordinates, *run.system.velocities)
+        self.symbols = (*run.system.positions, *run.system.velocities)
         self.nq, self.nz = run.system.nq, run.system.nq + run.system.nv
         self.least = np.zeros(self.nz)  # of the scale: an orbit may shrink to a rest
 

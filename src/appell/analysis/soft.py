@@ -32,16 +32,18 @@ def soft_directions(balance: Balance, q: Array, lam: Array, tolerance: float) ->
     """
     out = balance(q, lam)
     Z0, L = null_space(out["A0"]), null_space(out["W"].T)
-    S = L.T @ (out["load_q"] @ out["N"] / some(balance.sizes(q, lam)[: balance.form.nv])[:, None]) @ Z0
+    sizes, states = some(balance.sizes(q, lam)), balance.form.states
+    S = L.T @ (out["load_q"] @ out["N"] / sizes[: balance.form.nv][:, None]) @ Z0
+    S = np.vstack([S, out["rate_q"] @ out["N"] @ Z0 / sizes[len(sizes) - states :][:, None]])
     S = S / some(np.abs(out["N"] @ Z0).T @ (1 / balance.reach))
     if not S.size:
-        return Soft(np.zeros((balance.form.nv, 0)))
+        return Soft(np.zeros((balance.moves, 0)))
     _, values, Vt = singular(S)
     values = np.append(values, np.zeros(len(Vt) - len(values)))
     kinds = [(Z0 @ e, _kind(balance, q, lam, Z0 @ e, tolerance)) for e, x in zip(Vt, values, strict=True) if x < 1e-2]
     found = [e for e, kind in kinds if kind != "held"]
     family = sum(kind == "family" for _, kind in kinds)
-    return Soft(np.array(found).reshape(-1, balance.form.nv).T, family, len(found) - family)
+    return Soft(np.array(found).reshape(-1, balance.moves).T, family, len(found) - family)
 
 
 def _kind(balance: Balance, q: Array, lam: Array, e: Array, tolerance: float) -> str:
@@ -50,7 +52,13 @@ def _kind(balance: Balance, q: Array, lam: Array, e: Array, tolerance: float) ->
     if all(_stays(balance, q, lam, share * unit * e, tolerance) for share in (1e-2, 3e-3)):
         return "family"
     step, most = 1e-9 * unit, 0.1 * unit
-    force = lambda step: balance.relative(*balance.first(balance.moved(q, lam, step * e)))[: balance.form.nv]
+    nv, states = balance.form.nv, balance.form.states
+
+    def force(step: float) -> Array:
+        """Unbalanced forces, and the rates of states."""
+        left = balance.relative(*balance.first(balance.moved(q, lam, step * e)))
+        return np.append(left[:nv], left[len(left) - states :])
+
     while step < most and np.abs(force(step)).max() < 1e-9:
         step *= 2
     one, half, back = force(step), force(step / 2), force(-step)

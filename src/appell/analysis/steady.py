@@ -27,6 +27,7 @@ from appell.graph.algebra import Value, along, column, depends, jacobian, take
 from appell.jets import expression
 from appell.model import System
 from appell.model.described import system_of
+from appell.model.first_order import refuse_first_order
 from appell.model.friction import refuse_friction
 from appell.model.values import finite
 from appell.normal_form.manifold import normalise
@@ -59,7 +60,7 @@ class SteadyMotion:
     @property
     def start(self) -> dict[Any, float]:
         """symbol → value: a start for `ap.simulate`."""
-        symbols = (*self.system.coordinates, *self.system.velocities)
+        symbols = (*self.system.positions, *self.system.velocities)
         return dict(zip(symbols, map(float, (*self.q, *self.v)), strict=True))
 
     def __getitem__(self, key: Any) -> float:
@@ -106,6 +107,7 @@ def steady_motions(
     """
     system = system_of(system, "ap.steady_motions")
     refuse_friction(system, "ap.steady_motions")
+    refuse_first_order(system, "ap.steady_motions")
     run = compile(system, parameters, backend="vm")
     system = run.system
     problem = _Problem(run, fixed or {})
@@ -130,10 +132,10 @@ def _same(one: tuple, other: tuple) -> bool:
 def _drawn(system: System, problem: _Problem, within: Mapping[Any, Any] | None, count: int) -> Iterable[tuple]:
     rng = np.random.default_rng(0)
     default = [(-np.pi, np.pi)] * system.nq + [(-10.0, 10.0)] * system.nv
-    bounds = box((*system.coordinates, *system.velocities), within, default, system.name)
+    bounds = box((*system.positions, *system.velocities), within, default, system.name)
     for k in range(count):
         x = rng.uniform(bounds[:, 0], bounds[:, 1]) * (1.0 if k % 3 else 0.1)
-        q = np.where(problem.turning, [s.start for s in system.coordinates], x[: system.nq])
+        q = np.where(problem.turning, [s.start for s in system.positions], x[: system.nq])
         yield normalise(problem.form, q), x[system.nq :]
 
 
@@ -193,7 +195,7 @@ class _Problem:
     def _velocities(self, system: System) -> tuple[list[int], list[int]]:
         """Velocities that vanish, and independent ones that are constant."""
         own = {v: i for i, v in enumerate(system.velocities)}
-        still = [own[q.d] for i, q in enumerate(system.coordinates) if not self.turning[i] and q.d in own]
+        still = [own[q.d] for i, q in enumerate(system.positions) if not self.turning[i] and q.d in own]
         if not self.form.rows:
             return still, list(range(self.form.nv))
         fn = self.form.select("A1", "M")
@@ -258,7 +260,7 @@ class _Problem:
     def turning_velocities(self) -> NDArray[np.bool_]:
         """Velocities of coordinates that turn: these coordinates stay where they start."""
         system = self.run.system
-        turning = {q.d for q, turns in zip(system.coordinates, self.turning, strict=True) if turns}
+        turning = {q.d for q, turns in zip(system.positions, self.turning, strict=True) if turns}
         return np.array([v in turning for v in system.velocities])
 
 
@@ -272,7 +274,7 @@ def _runge_kutta(slope: Callable[[Array, Array], tuple[Array, Array]], q: Array,
 
 
 def _expression(system: System, key: Any) -> Any:
-    named = {str(s): s for s in (*system.coordinates, *system.velocities)}
+    named = {str(s): s for s in (*system.positions, *system.velocities)}
     if isinstance(key, str):
         if key not in named:
             raise ModelError(f"fixed= names '{key}', which is not a coordinate or velocity of {system.name}")

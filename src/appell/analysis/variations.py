@@ -138,7 +138,7 @@ def _with_steps(motion: Motion) -> Motion:
         return motion
     sampler: Any = motion.sampler
     task, (pseudo, method, corner), begin = sampler.task, sampler.how, motion.origin
-    symbols = (*motion.system.coordinates, *motion.system.velocities)
+    symbols = (*motion.system.positions, *motion.system.velocities)
     assert begin is not None
     start = dict(zip(symbols, map(float, (*begin.q, *begin.v)), strict=True))
     return simulated(

@@ -103,7 +103,7 @@ def _states(system: System, starts: Any) -> Table:
     if starts is None:
         return {}
     if isinstance(starts, np.ndarray):
-        symbols = (*system.coordinates, *system.velocities)
+        symbols = (*system.positions, *system.velocities)
         if starts.ndim != 2 or starts.shape[1] != len(symbols):
             shape = f"(runs, {len(symbols)})"
             raise ModelError(f"start= as an array has the shape {shape}, coordinates then velocities, not {starts.shape}")
@@ -129,7 +129,7 @@ def _fill_starts(system: System, given: Mapping[Any, Array], runs: int) -> Array
     first = read(system, {key: 0.0 for key in given} if isinstance(given, Mapping) else given)
     state = np.empty((runs, system.nq + system.nv))
     state[:] = np.concatenate(first)
-    place = {str(s): i for i, s in enumerate((*system.coordinates, *system.velocities))}
+    place = {str(s): i for i, s in enumerate((*system.positions, *system.velocities))}
     for key, value in given.items():
         _refuse_infinite(f"the start value of {key}", value)
         state[:, place[str(key)]] = value

@@ -87,7 +87,7 @@ def refuse_names(kept: Kept, system: System) -> None:
     A name becomes one of letters, digits and underscores there: "a b" and "a_b" are the same.
     """
     taken = {name: "the result itself" for name in ("run", "t", "status", "message", "sample", "point", "start")}
-    states = [*system.coordinates, *system.velocities]
+    states = [*system.positions, *system.velocities]
     taken |= {Names.cleaned(str(s)): f"{s} of the system" for s in (*system.parameters, *states)}
     taken |= {Names.cleaned(f"{s}_start"): f"the start of {s}" for s in states}
     for name in kept.reductions:

@@ -63,7 +63,7 @@ def dataset(run: Run, inputs: Inputs, order: Order, results: Results, facts: Map
     dims, states, time = _layout(order, results)
     variables: dict[str, Any] = {}
     if not kept.reductions:
-        symbols = (*run.system.coordinates, *run.system.velocities)
+        symbols = (*run.system.positions, *run.system.velocities)
         for i, symbol in enumerate(symbols):
             level = min(symbol.level, 1)
             role = ("coordinate", "velocity")[level]

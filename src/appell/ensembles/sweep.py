@@ -70,7 +70,7 @@ class Grid:
     def part(self, first: int, count: int) -> tuple[dict[Any, Any], dict[Any, Any]]:
         """Starts and parameters of some runs."""
         index = np.unravel_index(np.arange(first, min(first + count, self.runs)), self.shape or (1,))
-        states = {str(s) for s in (*self.system.coordinates, *self.system.velocities)}
+        states = {str(s) for s in (*self.system.positions, *self.system.velocities)}
         starts: dict[Any, Any] = {str(k): np.asarray(v)[index[-1]] if np.ndim(v) else v for k, v in self.starts.items()}
         parameters: dict[Any, Any] = {str(k): v for k, v in self.parameters.items()}
         for (name, values), where in zip(self.axes.items(), index, strict=False):
@@ -221,7 +221,7 @@ def _made(
 def _grid(system: System, over: Any, starts: Any, parameters: Any) -> Grid:
     if not isinstance(over, Mapping) or not over:
         raise ModelError("over= maps parameters (or coordinates and velocities) to values, over={k: np.linspace(1, 2, 50)}")
-    known = {str(s) for s in (*system.parameters, *system.coordinates, *system.velocities)}
+    known = {str(s) for s in (*system.parameters, *system.positions, *system.velocities)}
     axes = {}
     for key, values in over.items():
         refuse_large(values, f"the values of {key} in over=")
@@ -307,7 +307,7 @@ def _dataset(grid: Grid, probe: xr.Dataset, place: Store) -> xr.Dataset:
     for taken, variable in probe.variables.items():
         if variable.attrs.get("role") not in ("parameter", "start"):
             names(str(taken))
-    states = {str(s) for s in (*grid.system.coordinates, *grid.system.velocities)}
+    states = {str(s) for s in (*grid.system.positions, *grid.system.velocities)}
     dims = {names(f"{name}_start" if name in states else name): name for name in grid.axes}
     lead = (*dims, *(("start",) if grid.many else ()))
     arrays, shape = place.values, grid.shape

@@ -247,7 +247,7 @@ class Equations:
 
         t in s, q (nq,), v (nv,); parameters by symbol or name. `SingularConfiguration` where a is not determined.
         """
-        values = {time: finite("t", t), **vector("q", self.system.coordinates, q)}
+        values = {time: finite("t", t), **vector("q", self.system.positions, q)}
         values |= vector("v", self.system.velocities, v)
         values |= parameter_values(self.system, parameters)
         values |= recorded_values(values)

@@ -23,7 +23,7 @@ from appell.forms.derivation import gradient, restricted
 from appell.forms.lagrange import euler_lagrange
 from appell.forms.matrices import Table, inverse, row_times, samples
 from appell.forms.numbers import magnitude
-from appell.forms.parts import equation, generalized_forces
+from appell.forms.parts import equation, generalized_forces, kinematics_of
 from appell.forms.pseudo import (
     Rows,
     best_independent,
@@ -179,10 +179,11 @@ def _works(system: System) -> str:
 
 
 def _shown(split: Split, branches: Sequence[Mapping[Symbol, Expr]]) -> tuple[Any, ...]:
-    """q̇_μ = F_μ where F has one branch, the constraints themselves otherwise."""
+    """q̇_μ = F_μ where F has one branch, the constraints themselves otherwise; then the rates of states of first order."""
+    beside = kinematics_of(split.system)
     if len(branches) == 1:
-        return tuple(equation(s, f) for s, f in branches[0].items())
-    return tuple(equation(f, 0) for f in split.rows.first)
+        return (*(equation(s, f) for s, f in branches[0].items()), *beside)
+    return (*(equation(f, 0) for f in split.rows.first), *beside)
 
 
 def _given(system: System, solved: Mapping[Symbol, Any]) -> dict[Symbol, Expr]:

@@ -29,7 +29,7 @@ from appell.forms.base import Equations, Form
 from appell.forms.derivation import along, gradient, partial, restricted
 from appell.forms.lagrange import closes, shortened, twist
 from appell.forms.matrices import row_times
-from appell.forms.parts import equation, generalized_forces
+from appell.forms.parts import equation, generalized_forces, reason_against_states_in_rows
 from appell.forms.pseudo import (
     PseudoVelocities,
     liberated_from,
@@ -52,6 +52,7 @@ class Hamel(Form):
 
     def reason_against(self, system: System, **options: Any) -> str | None:
         affine = needs_affine(system, "the structure coefficients need affine ones; use ap.forms.maggi")
+        affine = affine or reason_against_states_in_rows(system, "the structure coefficients are functions of t and q")
         if not system.holonomic_speeds and not closes(system):
             return affine or needs_coordinates(system)
         return affine or refusal(system, "the Boltzmann–Hamel form")
@@ -172,9 +173,9 @@ class SpeedFrame(Frame):
     """The same for w = F u + f_0 in speeds u with q̇ = N u + n0."""
 
     def shifts(self, expr: Expr) -> list[Expr]:
-        slopes = gradient(expr, self.system.coordinates)
+        slopes, rates = gradient(expr, self.system.coordinates), [self.system.rates[q] for q in self.system.coordinates]
         return [
-            sympy.Add(*(partial(u)(rate) * d for rate, d in zip(self.system.rates.values(), slopes, strict=True) if d != 0))
+            sympy.Add(*(partial(u)(rate) * d for rate, d in zip(rates, slopes, strict=True) if d != 0))
             for u in self.system.velocities
         ]
 

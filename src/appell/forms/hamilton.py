@@ -27,7 +27,16 @@ from appell.forms.base import Equations, Form
 from appell.forms.derivation import Derivation, along, gradient, partial, restricted
 from appell.forms.mass import Quadratic, is_short
 from appell.forms.matrices import Table, row_times
-from appell.forms.parts import acceleration_rows, directions, equation, generalized_forces, multiplier_symbols, nonlinear_rows
+from appell.forms.parts import (
+    acceleration_rows,
+    directions,
+    equation,
+    generalized_forces,
+    multiplier_symbols,
+    nonlinear_rows,
+    reason_against_states_in_rows,
+    state_rates,
+)
 from appell.forms.pseudo import (
     PseudoVelocities,
     check_names,
@@ -55,6 +64,7 @@ class Hamilton(Form):
             return "a constraint is nonlinear in the accelerations; use ap.forms.gauss"
         if options.get("pseudo") is not None:
             affine = needs_affine(system, "quasi-momenta need q̇ affine in the pseudo-velocities; leave pseudo= out")
+            affine = affine or reason_against_states_in_rows(system, "brackets of fields are functions of t and q")
             return affine or refusal(system, "Hamilton's form with quasi-momenta")
         if not Quadratic.of(system.kinetic, system.velocities).regular():
             return "its mass matrix is singular, so that q̇ does not follow from p; use ap.forms.lagrange"
@@ -131,7 +141,8 @@ def _with_multipliers(form: Form, system: System) -> Equations:
         force + in_p(Q) + sympy.Add(*(x * in_p(W_k[i]) for x, W_k in zip(lam, W, strict=True)))
         for i, (force, Q) in enumerate(zip(canonical.forces(system.coordinates), system.forces, strict=True))
     ]
-    lifted = canonical.lifted(system.accelerations, along({q: velocities[q.d] for q in system.coordinates}))
+    rates = {q: velocities[q.d] for q in system.coordinates} | state_rates(system, velocities)
+    lifted = canonical.lifted(system.accelerations, along(rates))
     return Equations(
         route=form,
         system=system,
@@ -140,11 +151,18 @@ def _with_multipliers(form: Form, system: System) -> Equations:
         rows=(*lifted, *(equation(in_p(r), 0) for r in acceleration_rows(system))),
         unknowns=(*system.accelerations, *(p_i.d for p_i in p), *lam),
         multipliers=lam,
-        kinematics=canonical.kinematics() or tuple(equation(q.d, velocities[q.d]) for q in system.coordinates),
+        kinematics=_shown(canonical, system, rates),
         definitions=canonical.momenta,
         written_in=p,
         objects={"H": canonical.H, "p": p, "implied": lifted},
     )
+
+
+def _shown(canonical: Canonical, system: System, rates: Mapping[Any, Expr]) -> tuple[Any, ...]:
+    """q̇ = ∂H/∂p, or p = M w + b where w are named; then the rates of states."""
+    sums = canonical.kinematics()
+    first = sums or tuple(equation(q.d, rates[q]) for q in system.coordinates)
+    return (*first, *(equation(s.d, rates[s]) for s in system.states))
 
 
 # -- in quasi-momenta --------------------------------------------------------------------------------------------------
@@ -166,7 +184,7 @@ def _reduced(form: Form, pseudo: PseudoVelocities) -> Equations:
         + sympy.Add(*(w_k * curving(k, s) for k, w_k in enumerate(w.values())))
         for s in range(n)
     ]  # fmt: skip
-    rates = {q: restricted(rate, w) for q, rate in pseudo.rates.items()}
+    rates: dict[Any, Expr] = {q: restricted(rate, w) for q, rate in pseudo.rates.items()}
     lifted = canonical.lifted(pseudo.accelerations, along(rates))
     lam, rows, extra = liberated(pseudo, _newton(system))
     new = [a for a in pseudo.accelerations if a not in system.accelerations]
@@ -178,7 +196,7 @@ def _reduced(form: Form, pseudo: PseudoVelocities) -> Equations:
         rows=(*lifted, *pseudo.closing(), *rows),
         unknowns=(*system.accelerations, *new, *(p_s.d for p_s in p), *extra),
         multipliers=lam,
-        kinematics=(*canonical.kinematics(), *(equation(q.d, rates[q]) for q in system.coordinates)),
+        kinematics=(*canonical.kinematics(), *(equation(q.d, rate) for q, rate in rates.items())),
         definitions={**pseudo.values(), **canonical.momenta},
         written_in=p,
         objects={

@@ -84,7 +84,7 @@ def twist(system: System) -> tuple[sympy.Matrix, sympy.Matrix, sympy.Matrix]:
 
     Quaternions make NᵀN a multiple of the identity, which cancels in C.
     """
-    rates = list(system.rates.values())
+    rates = [system.rates[q] for q in system.coordinates]
     N, rates_q = (sympy.Matrix([gradient(rate, by) for rate in rates]) for by in (system.velocities, system.coordinates))
     D = along(system.rates).matrix(N) - rates_q * N
     gram, turned = (matrix.applyfunc(tidy.collected) for matrix in (N.T * N, N.T * D))

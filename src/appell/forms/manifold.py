@@ -69,7 +69,7 @@ def usual_nullity(system: System, state: Mapping[Symbol, Any], nullity: Callable
     """The least nullity at three states of the manifold around this one, in float64; large where none is found."""
     rng, projection, found = random.Random(0), Projection(system), []
     floats = {s: float(x) for s, x in state.items()}
-    moved = (*system.coordinates, *system.velocities)
+    moved = (*system.positions, *system.velocities)
     for _ in range(12):
         near = {s: x + rng.uniform(-0.3, 0.3) * (1 + abs(x)) if s in moved else x for s, x in floats.items()}
         at = projection(near, FLOAT)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import sympy
 from sympy import Eq, Expr
 
 from appell.forms import laws
-from appell.forms.derivation import along, gradient, partial
+from appell.forms.derivation import along, gradient, partial, restricted
 from appell.model import Constraint, System
 from appell.model.multiplier import Multiplier
 from appell.reading import symbolic
@@ -37,7 +38,7 @@ def multiplier_symbols(system: System) -> tuple[Multiplier, ...]:
 def generalized_forces(system: System) -> tuple[Expr, ...]:
     """Q_i = forces_i − Σ_j ∂V/∂q_j ∂q̇_j/∂v_i, (nv,)."""
     V_q = dict(zip(system.coordinates, gradient(system.potential, system.coordinates), strict=True))
-    rates = [(V_q[q], rate) for q, rate in system.rates.items() if V_q[q] != 0]
+    rates = [(slope, system.rates[q]) for q, slope in V_q.items() if slope != 0]
     return tuple(
         Q - sympy.Add(*(slope * partial(v)(rate) for slope, rate in rates))
         for Q, v in zip(system.forces, system.velocities, strict=True)
@@ -75,6 +76,20 @@ def nonlinear_rows(system: System) -> tuple[int, ...]:
     return tuple(i for i, c in enumerate(system.constraints) if c.order == 2 and not c.linear)
 
 
+def reason_against_states_in_rows(system: System, why: str) -> str | None:
+    """The constraint that contains a state of first order, and `why` a form has no place for that."""
+    for c, f in zip(system.constraints, system.residuals, strict=True):
+        found = sorted(map(str, f.free_symbols & set(system.states)))
+        if found:
+            return f"constraint '{c.name}' contains {found[0]}, a state of first order, and {why}; use ap.forms.lagrange"
+    return None
+
+
+def state_rates(system: System, velocities: Mapping[Any, Expr]) -> dict[Any, Expr]:
+    """State of first order → its rate, with these values for the velocities."""
+    return {s: restricted(system.rates[s], velocities) for s in system.states}
+
+
 def kinematics_of(system: System) -> tuple[Eq, ...]:
-    """q̇ = N v + n0 for the coordinates that have kinematics of their own; empty for v = q̇."""
+    """q̇ = N v + n0 for coordinates with kinematics of their own, and ṡ of states of first order; empty for v = q̇ alone."""
     return tuple(equation(q.d, rate) for q, rate in system.rates.items() if rate != q.d)

@@ -82,7 +82,7 @@ class _Group:
         self.inside = (lambda e: e) if pseudo is None else (lambda e: restricted(e, {**pseudo.lifted, **pseudo.velocities}))
         self.L = tidy.collected(self.inside(system.kinetic)) - system.potential
         rest = dict.fromkeys(self.u, sympy.Integer(0))
-        q, rates = system.coordinates, list(self.rates.values())
+        q, rates = system.coordinates, [self.rates[q] for q in system.coordinates]
         self.X: Any = Matrix([[restricted(e, rest) for e in gradient(rate, self.u)] for rate in rates])
         self.X0: Any = Matrix([restricted(rate, rest) for rate in rates])
         self.slopes = [[gradient(self.X[i, s], q) for i in range(len(q))] for s in range(len(self.u))]

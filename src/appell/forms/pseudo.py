@@ -235,7 +235,8 @@ class PseudoVelocities:
     def kinematics(self) -> tuple[Any, ...]:
         """(6), where it exists."""
         rates = self.rates if self.affine else self.system.rates
-        return tuple(equation(q.d, rates[q]) for q in self.system.coordinates if q.d != rates[q])
+        moved: list[tuple[Any, Expr]] = list(rates.items())
+        return tuple(equation(q.d, rate) for q, rate in moved if q.d != rate)
 
     def values(self) -> dict[Symbol, Expr]:
         """π̇ → its value (5) in the velocities, for those that are not velocities themselves."""
@@ -270,7 +271,7 @@ def _definition(system: System, name: Any, value: Any) -> Expr:
 
 
 def check_names(system: System, symbols: Sequence[Jet]) -> None:
-    taken = {str(s) for s in (*system.coordinates, *system.velocities, *system.accelerations, *system.parameters, t)}
+    taken = {str(s) for s in (*system.positions, *system.velocities, *system.accelerations, *system.parameters, t)}
     for s in symbols:
         if not s.letter.isidentifier():
             raise ModelError(f"'{s.letter}' cannot be the name of a pseudo-velocity; use letters, digits, underscores")

@@ -24,7 +24,7 @@ from appell.forms.hamilton import momentum_symbols
 from appell.forms.mass import Quadratic
 from appell.forms.matrices import row_times
 from appell.forms.numbers import Tape, arithmetic, magnitude
-from appell.forms.parts import acceleration_rows, directions, equation, multiplier_symbols, nonlinear_rows
+from appell.forms.parts import acceleration_rows, directions, equation, multiplier_symbols, nonlinear_rows, state_rates
 from appell.forms.pseudo import needs_coordinates
 from appell.forms.symbolic import STEPWISE, probe
 from appell.model import System
@@ -124,6 +124,7 @@ class _Elimination:
         """q̇ with those of the ignorable coordinates by q̇_α = −∂R/∂c_α, and ċ = 0."""
         rates: dict[Any, Expr] = dict(self.system.rates)
         rates.update({self.system.coordinates[i]: -partial(c)(self.R) for i, c in zip(self.cyclic, self.c, strict=True)})
+        rates.update(state_rates(self.system, self.velocities))
         return {**rates, **dict.fromkeys(self.c, sympy.Integer(0))}
 
     def equations(self, form: Form) -> Equations:
@@ -137,7 +138,8 @@ class _Elimination:
             own.append(equation(collected(d_dt(partial(v)(self.R)) - slope[q](self.R)), collected(right)))
         turning = [equation(system.accelerations[i], d_dt(self.rates[system.coordinates[i]])) for i in self.cyclic]
         values = gradient(system.kinetic, [system.velocities[i] for i in self.cyclic])
-        names = ", ".join(str(system.coordinates[i]) for i in self.cyclic)
+        chosen = tuple(system.coordinates[i] for i in self.cyclic)
+        names = ", ".join(map(str, chosen))
         return Equations(
             route=form,
             system=system,
@@ -146,12 +148,12 @@ class _Elimination:
             rows=(*turning, *(equation(inside(r), 0) for r in acceleration_rows(system))),
             unknowns=(*system.accelerations, *lam),
             multipliers=lam,
-            kinematics=tuple(equation(system.coordinates[i].d, self.rates[system.coordinates[i]]) for i in self.cyclic),
+            kinematics=tuple(equation(q.d, self.rates[q]) for q in (*chosen, *system.states)),
             definitions=dict(zip(self.c, values, strict=True)),
             written_in=(*(system.velocities[j] for j in self.others), *self.c),
             objects={
                 "R": self.R,
-                "cyclic": tuple(system.coordinates[i] for i in self.cyclic),
+                "cyclic": chosen,
                 "momenta": dict(zip(self.c, values, strict=True)),
                 "implied": tuple(turning),
             },

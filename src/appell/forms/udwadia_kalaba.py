@@ -26,7 +26,14 @@ from appell.forms.linear import Undetermined, solve_linear
 from appell.forms.mass import Quadratic, is_short
 from appell.forms.matrices import row_times
 from appell.forms.numbers import FLOAT, Arithmetic, Tape, arithmetic
-from appell.forms.parts import acceleration_rows, equation, generalized_forces, multiplier_symbols, nonlinear_rows
+from appell.forms.parts import (
+    acceleration_rows,
+    equation,
+    generalized_forces,
+    kinematics_of,
+    multiplier_symbols,
+    nonlinear_rows,
+)
 from appell.forms.pseudo import PseudoAcceleration, check_names, needs_coordinates
 from appell.jets import t
 from appell.model import System
@@ -101,6 +108,7 @@ def _explicit(form: Form, system: System, inverse: Any) -> Equations:
         rows=tuple(equation(sums[i], b[i] - row_times(A, i, free)) for i in range(k)),
         unknowns=(*system.accelerations, *lam),
         multipliers=lam,
+        kinematics=kinematics_of(system),
         objects=_objects(M, A, b, F, tuple(free)),
     )
 
@@ -123,6 +131,7 @@ def _with_free(form: Form, system: System) -> Equations:
         rows=tuple(equation(lhs, rhs) for lhs, rhs in (*rows, *zip(times(A, a), b, strict=True))),
         unknowns=(*a, *free, *pulled, *lam),
         multipliers=lam,
+        kinematics=kinematics_of(system),
         objects={**_objects(M, A, b, F, free), "names": (*free, *pulled)},
     )
 

@@ -25,7 +25,7 @@ from appell.forms.base import Equations, Form
 from appell.forms.chaplygin import Split
 from appell.forms.derivation import along, gradient, partial, restricted
 from appell.forms.matrices import row_times
-from appell.forms.parts import equation, generalized_forces
+from appell.forms.parts import equation, generalized_forces, kinematics_of, state_rates
 from appell.forms.pseudo import best_independent, liberated_by, needs_coordinates, refusal
 from appell.model import System
 
@@ -78,6 +78,7 @@ class _Reduced:
         self.system, self.split = system, split
         self.F: dict[Symbol, Expr] = split.branches()[0] if split.dependent else {}
         self.rates: dict[Symbol, Expr] = {q: restricted(q.d, self.F) for q in system.coordinates}
+        self.rates |= state_rates(system, self.F)
         self.T = restricted(system.kinetic, self.F)
         self.momenta = [restricted(partial(system.velocities[m])(system.kinetic), self.F) for m in split.dependent]
         self.along = along(self.rates)
@@ -86,8 +87,9 @@ class _Reduced:
         self.Q = [restricted(Q, self.F) for Q in generalized_forces(system)]
 
     def kinematics(self) -> tuple[Any, ...]:
-        """q̇_μ = F_μ."""
-        return tuple(equation(s, f) for s, f in self.F.items())
+        """q̇_μ = F_μ, and the rates of states."""
+        beside = {s.d: self.rates[s] for s in self.system.states}
+        return tuple(equation(s, f) for s, f in {**self.F, **beside}.items())
 
     def shift(self, expr: Expr, j: int) -> Expr:
         """∂/∂q_r + Σ_μ B_μr ∂/∂q_μ: the derivative along the r-th virtual displacement."""
@@ -135,7 +137,7 @@ class _Implicit(_Reduced):
         self.F_q = Matrix(k, len(q), entries)
 
     def kinematics(self) -> tuple[Any, ...]:
-        return tuple(equation(f, 0) for f in self.split.rows.first)
+        return (*(equation(f, 0) for f in self.split.rows.first), *kinematics_of(self.system))
 
     def along_displacement(self, row: Any, j: int) -> Expr:
         """row_r + Σ_μ row_μ B_μr for a row of slopes by q."""

@@ -14,7 +14,7 @@ from sympy import Expr, Symbol
 from sympy.core.relational import Relational
 
 from appell.errors import ConstraintError
-from appell.jets import Jet, Prescribed, expression, jets_of
+from appell.jets import Jet, Prescribed, StateVariable, expression, jets_of
 from appell.model.multiplier import Multiplier
 from appell.reading import numeric_function
 from appell.spelling import checked_keywords
@@ -99,7 +99,7 @@ def _order(f: Expr, name: str) -> int:
     jets = [s for s in jets_of(f) if not isinstance(s, Prescribed)]
     if f.is_zero:
         raise ConstraintError(f"constraint '{name}' is satisfied identically; drop it")
-    if not jets:
+    if all(isinstance(s, StateVariable) for s in jets):
         raise ConstraintError(f"constraint '{name}' contains no coordinate, so it restricts nothing (or everything)")
     if f.is_zero is False:
         raise ConstraintError(f"constraint '{name}' is contradictory: {_text(f)} is never zero")

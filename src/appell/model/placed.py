@@ -22,7 +22,7 @@ PARTIAL = (sympy.log, sympy.asin, sympy.acos, sympy.acosh, sympy.atanh)
 
 def may_have_values(system: System) -> bool:
     """Whether a root or a logarithm of coordinates stands in the system that is not without a value everywhere."""
-    parts = [*system._expressions(), *system.residuals, *(face.function for face in system.unilateral)]
+    parts = [*system._expressions(), *system.residuals, *system.rates.values(), *(face.function for face in system.unilateral)]
     arguments = [node.args[0] for part in parts for node in nodes_of(part, *PARTIAL)]
     powers = [node for part in parts for node in nodes_of(part, sympy.Pow)]
     roots = [node.base for node in powers if not (node.exp.is_Rational and node.exp.q % 2)]
@@ -35,7 +35,7 @@ def placed(system: S, start: Any, parameters: Any = None) -> S:
     if not getattr(system, "unplaced", ""):
         return system
     whole: Any = system
-    known = {str(s): s for s in (*whole.coordinates, *whole.velocities, *whole.parameters)}
+    known = {str(s): s for s in (*whole.positions, *whole.velocities, *whole.parameters)}
     sample: dict[Any, float] = {}
     for given in (start, parameters):
         for key, value in (given or {}).items() if isinstance(given, Mapping) or given is None else ():

@@ -16,7 +16,7 @@ import sympy
 from sympy.core.relational import Relational
 
 from appell.errors import AppellError
-from appell.jets import Coordinate, Parameter, jets_of, nodes_of, t
+from appell.jets import Coordinate, Parameter, StateVariable, jets_of, nodes_of, t
 from appell.model.constraint import Constraint
 from appell.model.prescription import transformed
 from appell.model.system import System
@@ -24,7 +24,7 @@ from appell.model.unilateral import Unilateral
 from appell.remember import remembered
 
 _SWITCHES = (sympy.sign, sympy.Heaviside, sympy.Abs, sympy.Max, sympy.Min, Relational)
-_DECIDED = ("potential", "forces", "loads")
+_DECIDED = ("potential", "forces", "loads", "rates")
 """What of a system is looked at: energies of motion and constraints are smooth."""
 
 
@@ -57,7 +57,7 @@ def sided(system: System) -> Sided | None:
 def unlocated(system: System) -> str:
     """What in the forces jumps with positions and is not located, in a sentence; nothing where nothing does."""
     reader = _Reader()
-    for value in (system.potential, *system.forces):
+    for value in (system.potential, *system.forces, *(system.rates[s] for s in system.states)):
         reader(value)
     if not reader.jumps or sided(system) is not None:
         return ""
@@ -103,7 +103,7 @@ class _Reader:
 def _of_positions(expr: Any) -> bool:
     """Whether it is decided by coordinates, with time and parameters, and by nothing else."""
     jets = jets_of(expr)
-    known = all(s == t or isinstance(s, Parameter | Coordinate) for s in expr.free_symbols)
+    known = all(s == t or isinstance(s, Parameter | Coordinate | StateVariable) for s in expr.free_symbols)
     return known and bool(jets) and all(s.level == 0 for s in jets)
 
 

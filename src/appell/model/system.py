@@ -1,6 +1,6 @@
 """What a person writes: a constrained mechanical system.
 
-    q̇ = N(t, q) v + n0(t, q)      T(t, q, v)      V(t, q)      Q(t, q, v)      f(t, q, v, v̇) = 0
+    q̇ = N(t, q) v + n0(t, q)      T(t, q, v)      V(t, q)      Q(t, q, v)      f(t, q, v, v̇) = 0      ṡ = g(t, q, v, s)
 
 Without `speeds` the velocities v are the q̇ themselves. A `System` is immutable and valid: everything that can be
 checked without a start and without parameter values is checked when it is made, by reading the symbols here and by
@@ -22,6 +22,7 @@ from appell.jets import Jet, Parameter, Prescribed, t
 from appell.model.bodies import Particle, RigidBody, impossible
 from appell.model.constraint import Constraint
 from appell.model.face_check import check_faces
+from appell.model.first_order import check_row, read_states, refuse_states
 from appell.model.friction import SPEED, Friction, read_frictions
 from appell.model.friction_modes import in_mode
 from appell.model.jumps import refuse_jumps
@@ -64,6 +65,7 @@ class System(Vocabulary):
     speeds: velocities that are not derivatives of coordinates, `ap.speeds`.
     kinematics: coordinate → its rate, affine in the speeds. A coordinate without an entry keeps its own velocity x.d,
         which follows the speeds in the list of velocities.
+    rates: state of first order (`ap.states`) → its rate ṡ in t, q, velocities and states: currents, integrators, temperatures.
     sample: coordinate, velocity or parameter → value, a state near which the system is judged, for energies and constraints
         that have no values near zero: `y + sqrt(1 - (x - 3)**2)` with `sample={x: 3}`. Unnamed states are 0; random states
         serve without it, and where these have no values the start of a run.
@@ -74,7 +76,8 @@ class System(Vocabulary):
     Attributes
     ----------
     coordinates, velocities, accelerations: tuples of symbols, (nq,), (nv,), (nv,).
-    rates: coordinate → its rate in the velocities.
+    states: tuple of the states of first order; positions: (nq,) coordinates, then states, as they stand in q.
+    rates: coordinate or state → its rate in the velocities.
     kinetic, potential: total T and V; forces: (nv,) tuple of Q without −∂V/∂q.
     constraints, residuals: (rows,) the bilateral constraints and their residuals written in the velocities.
     unilateral: (faces,) tuple of `Face`, each f(t, q) >= 0; a `Between` gives two.
@@ -97,6 +100,7 @@ class System(Vocabulary):
         loads: Iterable[Force | Torque | Spring | Damper] = (),
         speeds: Iterable[Any] | None = None,
         kinematics: Mapping[Symbol, Any] | None = None,
+        rates: Mapping[Symbol, Any] | None = None,
         sample: Mapping[Any, Any] | None = None,
         prescription: Mapping[Any, Expr] | None = None,
         name: str = "system",
@@ -104,25 +108,26 @@ class System(Vocabulary):
         coordinates, constraints, bodies, loads = _kept(coordinates), *map(_some, (constraints, bodies, loads))
         if coordinates is None:
             raise ModelError("coordinates= is missing: a list of ap.coordinates, System([x, y], …)")
-        forces, speeds, kinematics = map(_kept, (forces, speeds, kinematics))
+        forces, speeds, kinematics, rates = map(_kept, (forces, speeds, kinematics, rates))
         sample = _kept(sample)
         self._given = {
             "coordinates": coordinates, "kinetic": kinetic, "potential": potential, "forces": forces,
             "constraints": constraints, "bodies": bodies, "loads": loads, "speeds": speeds, "kinematics": kinematics,
-            "sample": sample, "prescription": prescription, "name": name,
+            "rates": rates, "sample": sample, "prescription": prescription, "name": name,
         }  # fmt: skip
         self.name = str(name)
         self.prescription = MappingProxyType(dict(prescription or {}))
         self.coordinates, self.quaternions, own = read_coordinates(coordinates)
-        self.velocities, rates = read_velocities(self.coordinates, self.quaternions, own, speeds, kinematics)
-        self.rates: Mapping[Any, Expr] = MappingProxyType(rates)
+        self.velocities, moved = read_velocities(self.coordinates, self.quaternions, own, speeds, kinematics)
         self.accelerations: tuple[Jet, ...] = tuple(v.d for v in self.velocities)
+        self._add_states(moved, rates)
         self.bodies, self.loads = tuple(items_of(bodies, "bodies=")), tuple(items_of(loads, "loads="))
         self.kinetic_given = self._expression(kinetic, "kinetic", level=1)
         self.kinetic: Expr = self.kinetic_given + sum((self._body_kinetic(b) for b in self.bodies), sympy.Integer(0))
         self.potential_given = self._expression(potential, "potential", level=0)
         self.potential: Expr = self.potential_given + sum(map(self._load_potential, self.loads), sympy.Integer(0))
         refuse_jumps(self.kinetic, "the kinetic energy")
+        refuse_states(self.kinetic, "the kinetic energy")
         refuse_jumps(self.potential, "the potential", time=False)
         self._restrict(constraints)
         self.forces = self._forces({} if forces is None else forces)
@@ -156,7 +161,7 @@ class System(Vocabulary):
         raise AttributeError(f"a System has no attribute '{name}'{did_you_mean(name, public)}")
 
     def __repr__(self) -> str:
-        letters = ", ".join(map(str, self.coordinates))
+        letters = ", ".join(map(str, self.coordinates)) + "; " * bool(self.states) + ", ".join(map(str, self.states))
         faces = f", {len(self.unilateral)} unilateral" if self.unilateral else ""
         return f"<System {self.name}: ({letters}), {len(self.constraints)} constraints{faces}>"
 
@@ -177,6 +182,14 @@ class System(Vocabulary):
 
     # -- reading what was given ----------------------------------------------------------------------------------------
 
+    def _add_states(self, moved: Mapping[Any, Expr], given: Mapping[Any, Any] | None) -> None:
+        """The rates of coordinates, and of the states of first order."""
+        own = read_states(given, moved)
+        self.states = tuple(own)
+        self.rates: Mapping[Any, Expr] = MappingProxyType({**moved, **own})
+        for state, rate in own.items():
+            self._expression(rate, f"the rate of {state}", level=1)
+
     def _body_kinetic(self, body: Particle | RigidBody) -> Expr:
         if not isinstance(body, Particle | RigidBody):
             raise ModelError(f"bodies= takes Particle and RigidBody, not {type(body).__name__}")
@@ -196,7 +209,7 @@ class System(Vocabulary):
 
     def _state(self, given: Any) -> Mapping[Any, float]:
         """Values by symbol, of symbols or names of the state and of parameters."""
-        known = {str(s): s for s in (*self.coordinates, *self.velocities, *self.parameters)}
+        known = {str(s): s for s in (*self.positions, *self.velocities, *self.parameters)}
         if not isinstance(given, Mapping):
             raise ModelError(f"sample= maps coordinates to values, {{{self.coordinates[0]}: 1.0}}, not {type(given).__name__}")
         unknown = [str(key) for key in given if str(key) not in known]
@@ -240,12 +253,14 @@ class System(Vocabulary):
             self._expression(c.residual, f"constraint '{c.name}'", level=2) for c in self.constraints
         )
         for c, f in zip(self.constraints, self.residuals, strict=True):
+            check_row(self, f, f"constraint '{c.name}'", order=c.order, given=c.residual)
             if c.order < 2:
                 refuse_jumps(f, f"constraint '{c.name}'", smooth=c.order == 0)
         self.reactions = tuple(self._reaction(c) for c in self.constraints)
         names = Counter([c.name for c in self.constraints] + [face.name for face in self.unilateral])
         for face in self.unilateral:
             self._expression(face.function, f"unilateral constraint '{face.name}'", level=0)
+            check_row(self, face.function, f"unilateral constraint '{face.name}'", order=0)
             if names[face.name] > 1:
                 raise ModelError(f"two constraints are called '{face.name}'; give them different names")
         check_faces(self.unilateral)

@@ -18,7 +18,7 @@ import sympy
 from sympy import Expr, Symbol
 
 from appell.errors import ConstraintError
-from appell.jets import Coordinate, Jet, Parameter, Prescribed, expression, jets_of, t
+from appell.jets import Coordinate, Jet, Parameter, Prescribed, StateVariable, expression, jets_of, t
 from appell.model.multiplier import Multiplier
 from appell.model.outline import Outline
 from appell.reading import shown
@@ -180,7 +180,7 @@ def _difference(given: Any, name: str | None) -> Expr:
 
 def _check_function(f: Expr, name: str) -> None:
     """f contains a coordinate, nothing but positions, and can be zero."""
-    jets = [s for s in jets_of(f) if not isinstance(s, Prescribed)]
+    jets = [s for s in jets_of(f) if not isinstance(s, Prescribed | StateVariable)]
     where = f"unilateral constraint '{name}'"
     moving = [s for s in jets if s.level > 0]
     if moving:

@@ -12,7 +12,7 @@ from sympy import Expr, Symbol
 from sympy.core.function import AppliedUndef
 
 from appell.errors import ModelError
-from appell.jets import Coordinate, Jet, Parameter, Prescribed, Speed, expression, nodes_of, t, total_derivative
+from appell.jets import Coordinate, Jet, Parameter, Prescribed, Speed, StateVariable, expression, nodes_of, t, total_derivative
 from appell.model.constraint import Constraint
 from appell.model.friction import Friction
 from appell.model.multiplier import Multiplier
@@ -30,6 +30,7 @@ class Vocabulary:
     coordinates: tuple[Any, ...]
     velocities: tuple[Any, ...]
     accelerations: tuple[Jet, ...]
+    states: tuple[StateVariable, ...] = ()
     rates: Mapping[Any, Expr]
     prescription: Mapping[Any, Expr] = MappingProxyType({})
     constraints: tuple[Constraint, ...]
@@ -41,8 +42,13 @@ class Vocabulary:
 
     @property
     def nq(self) -> int:
-        """Number of coordinates."""
-        return len(self.coordinates)
+        """Number of entries of q: coordinates, and states of first order behind them."""
+        return len(self.positions)
+
+    @cached_property
+    def positions(self) -> tuple[Any, ...]:
+        """What q is made of: the coordinates, then the states of first order."""
+        return (*self.coordinates, *self.states)
 
     @property
     def nv(self) -> int:
@@ -52,7 +58,9 @@ class Vocabulary:
     @cached_property
     def holonomic_speeds(self) -> bool:
         """Whether the velocities are the q̇ themselves, in order."""
-        return all(v == q.d for q, v in zip(self.coordinates, self.velocities, strict=False)) and self.nq == self.nv
+        return all(v == q.d for q, v in zip(self.coordinates, self.velocities, strict=False)) and (
+            len(self.coordinates) == self.nv
+        )
 
     # -- names -------------------------------------------------------------------------------------------------------------
 
@@ -99,6 +107,8 @@ class Vocabulary:
         for i, v in enumerate(self.velocities):
             if isinstance(key, Symbol) and (key == v or (isinstance(key, Coordinate) and key.d == v)):
                 return i
+        if isinstance(key, StateVariable):
+            raise ModelError(f"{where} names {key}, a state of first order, on which no force acts; its rate stands in rates=")
         if isinstance(key, Symbol) and key in self.coordinates:
             speeds = ", ".join(map(str, self.velocities))
             raise ModelError(f"{where} names {key}, whose rate is made of speeds; name one of the speeds: {speeds}")
@@ -107,7 +117,7 @@ class Vocabulary:
 
     def _named(self, name: str, where: str) -> Any:
         """The coordinate or velocity of this name, or the name itself where there is none."""
-        return next((s for s in (*self.coordinates, *self.velocities) if str(s) == name), name)
+        return next((s for s in (*self.positions, *self.velocities) if str(s) == name), name)
 
     # -- expressions -------------------------------------------------------------------------------------------------------
 
@@ -168,8 +178,8 @@ class Vocabulary:
             raise ModelError(f"{where} contains the unknown symbol '{s}'; {hint}")
         if s in self._jets and s.level <= level:
             return
-        if s not in self._jets and type(s)(s.letter) not in (*self.coordinates, *self._speed_letters):
-            kind = "speeds=" if isinstance(s, Speed) else "coordinates="
+        if s not in self._jets and type(s)(s.letter) not in (*self.positions, *self._speed_letters):
+            kind = "speeds=" if isinstance(s, Speed) else "rates=" if isinstance(s, StateVariable) else "coordinates="
             raise ModelError(f"{where} contains {s}, but {s.letter} is missing from {kind}")
         if where == "potential":
             raise ModelError(
@@ -180,7 +190,7 @@ class Vocabulary:
 
     @cached_property
     def _jets(self) -> frozenset[Jet]:
-        return frozenset((*self.coordinates, *self.velocities, *self.accelerations))
+        return frozenset((*self.positions, *self.velocities, *self.accelerations))
 
     @cached_property
     def _speed_letters(self) -> frozenset[Jet]:

@@ -140,7 +140,7 @@ class Motion(OfSystem):
         run = self.__dict__.get("run")
         if name.startswith("_") or run is None:
             raise AttributeError(name)
-        states = {str(s) for s in (*run.system.coordinates, *run.system.velocities)}
+        states = {str(s) for s in (*run.system.positions, *run.system.velocities)}
         if name in states:
             raise AttributeError(f"read '{name}' of a motion as motion[{name}] or motion['{name}']")
         public = [word for word in dir(type(self)) if not word.startswith("_")]
@@ -368,7 +368,7 @@ class Motion(OfSystem):
     @property
     def final(self) -> dict[Any, float]:
         """The last state, symbol → value, SI: `simulate(…, start=motion.final, since=motion.t[-1])` goes on."""
-        pairs = [*zip(self.system.coordinates, self.q[-1], strict=True)]
+        pairs = [*zip(self.system.positions, self.q[-1], strict=True)]
         pairs += zip(self.system.velocities, self.v[-1], strict=True)
         return {symbol: float(value) for symbol, value in pairs}
 

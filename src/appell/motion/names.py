@@ -46,7 +46,7 @@ class OfSystem(Record):
     @property
     def coordinate_names(self) -> tuple[str, ...]:
         """Names of the columns of q, (nq,)."""
-        return tuple(map(str, self.system.coordinates))
+        return tuple(map(str, self.system.positions))
 
     @property
     def velocity_names(self) -> tuple[str, ...]:
@@ -70,7 +70,7 @@ class OfSystem(Record):
     def colour_numbers(self) -> Mapping[str, int]:
         """Name of a coordinate, velocity or input → number of its colour: a joint, its rate and its torque share one."""
         system = self.system
-        numbers: dict[str, int] = {str(q): i for i, q in enumerate(system.coordinates)}
+        numbers: dict[str, int] = {str(q): i for i, q in enumerate(system.positions)}
         own: dict[Any, int] = {rate: i for i, rate in enumerate(system.rates.values())}
         numbers.update({str(v): own[v] if v in own else system.nq + i for i, v in enumerate(system.velocities)})
         driven = {str(s): numbers[str(system.velocities[i])] for s, i in self._drives.items() if i is not None}
@@ -90,8 +90,8 @@ class OfSystem(Record):
     def symbols(self) -> Mapping[Any, tuple[str, int]]:
         """Symbol → (array, column): coordinates, their rates, velocities and accelerations."""
         system = self.system
-        table: dict[Any, tuple[str, int]] = {q: ("q", i) for i, q in enumerate(system.coordinates)}
-        table.update({q.d: ("qd", i) for i, q in enumerate(system.coordinates)})
+        table: dict[Any, tuple[str, int]] = {q: ("q", i) for i, q in enumerate(system.positions)}
+        table.update({q.d: ("qd", i) for i, q in enumerate(system.positions)})
         table.update({v: ("v", i) for i, v in enumerate(system.velocities)})
         table.update({a: ("acceleration", i) for i, a in enumerate(system.accelerations)})
         return table

@@ -17,7 +17,7 @@ from uuid import uuid4
 import numpy as np
 
 from appell.errors import AppellError, BackendUnavailable, FileError, MissingFile, ModelError, Status
-from appell.jets import Coordinate, Jet, QuaternionComponent, Speed
+from appell.jets import Coordinate, Jet, QuaternionComponent, Speed, StateVariable
 from appell.motion.between import interpolated
 from appell.motion.dataset import FORMAT
 from appell.motion.foreign import LARGEST, refuse_strange
@@ -39,7 +39,7 @@ CLAIMS = (
 ).split()
 """What a motion in a file says of itself."""
 
-JETS: Mapping[str, type[Jet]] = {kind.__name__: kind for kind in (Coordinate, Speed, QuaternionComponent)}
+JETS: Mapping[str, type[Jet]] = {kind.__name__: kind for kind in (Coordinate, Speed, QuaternionComponent, StateVariable)}
 
 
 # -- files -------------------------------------------------------------------------------------------------------------

@@ -86,7 +86,7 @@ class _Places:
     """Where symbols of a system stand in q, v, p and in s = (t, z, p)."""
 
     def __init__(self, system: System, form: NormalForm, nz: int, plain: dict[Any, Any]):
-        self.q = {s: i for i, s in enumerate(system.coordinates)}
+        self.q = {s: i for i, s in enumerate(system.positions)}
         v = {s: i for i, s in enumerate(system.velocities)}
         self.rate = {q: v[rate] for q, rate in plain.items()}  # the place of q̇ in v
         self.p = {s: i for i, s in enumerate(system.parameters)}

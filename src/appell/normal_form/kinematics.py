@@ -1,4 +1,8 @@
-"""q̇ = N(t, q) v + n0(t, q), and differentiation along the motion."""
+"""q̇ = N(t, q) v + n0(t, q), and differentiation along the motion.
+
+States of first order are the last entries of q. Their rates g(t, q, v, s), whatever velocities they contain, are part of n0:
+their rows of N are zero, so that displacements N δ, forces Nᵀ∂V/∂q and projections leave them alone.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,7 @@ from appell.graph.algebra import (
     pseudo_inverse_times,
     substitute,
     symbols,
+    take,
     zeros,
 )
 from appell.jets import t as time
@@ -40,6 +45,8 @@ class Kinematics:
     qd: Value
     N: Value
     n0: Value
+    own: int
+    """Number of coordinates: the entries of q behind them are states of first order."""
 
     @staticmethod
     def of(system: System, lowering: Lowered) -> Kinematics:
@@ -49,7 +56,7 @@ class Kinematics:
         p = symbols("p", len(system.parameters))
         seeds = {time: t}
         for names, values in (
-            (system.coordinates, q),
+            (system.positions, q),
             (system.velocities, v),
             (system.accelerations, a),
             (system.parameters, p),
@@ -59,8 +66,11 @@ class Kinematics:
         seeds.update({x: Value(0) for fr in system.frictions for x in fr.multipliers})
         lower = lowering(seeds, q, v, a)
         qd = lower.column(system.rates.values())
-        n0 = substitute(qd, [v], [zeros(system.nv)])
-        return Kinematics(t, q, v, a, p, lower, qd, jacobian(qd, v), n0)
+        own = len(system.coordinates)
+        moved, rates = take(qd, range(own)), take(qd, range(own, system.nq))
+        n0 = column(substitute(moved, [v], [zeros(system.nv)]), rates)
+        N = column(jacobian(moved, v), zeros(system.nq - own, system.nv))
+        return Kinematics(t, q, v, a, p, lower, qd, N, n0, own)
 
     def drift(self, y: Value) -> Value:
         """∂y/∂t + ∂y/∂q q̇: the derivative of y along the motion at a = 0."""
@@ -78,7 +88,12 @@ class Kinematics:
         """Ṅ − ∂_q(N v + n0) N, (nq, nv): what makes d/dt and variation of the velocities differ. Zero for v = q̇."""
         still = not depends(self.N, column(self.t, self.q))
         rate = zeros(*self.N.shape) if still else along(self.N, [self.t, self.q], [1, self.qd])
-        return rate - jacobian(self.qd, self.q) @ self.N
+        return rate - self._coordinates_only(jacobian(self.qd, self.q) @ self.N)
+
+    def _coordinates_only(self, y: Value) -> Value:
+        """y, (nq, k), with zeros for the states of first order."""
+        rest = y.shape[0] - self.own
+        return column(y[: self.own, :], zeros(rest, y.shape[1])) if rest else y
 
     def lag(self) -> Value:
         """C v of `structure`, (nv, 1), by (Ṅ − ∂_q(N v + n0) N) v = ∂_t(N v) + ∂_q(N v) n0 − ∂_q n0 N v.
@@ -86,7 +101,7 @@ class Kinematics:
         Zero where kinematics do not depend on time and n0 = 0: then nothing but forces changes H.
         """
         moved = self.N @ self.v
-        left = along(moved, [self.t, self.q], [1, self.n0]) - along(self.n0, [self.q], [moved])
+        left = along(moved, [self.t, self.q], [1, self.n0]) - self._coordinates_only(along(self.n0, [self.q], [moved]))
         return zeros(self.v.numel()) if is_zero(left) else pseudo_inverse_times(self.N, left)
 
     def structure(self) -> tuple[Value, Value]:

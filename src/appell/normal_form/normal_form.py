@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from appell.errors import FormNotApplicable, ModelError
 from appell.graph import Fn, Lowering, make_fn
-from appell.graph.algebra import Value, depends, is_zero, zeros
+from appell.graph.algebra import Value, block_matrix, column, depends, is_zero, take, zeros
 from appell.graph.sizes import sizes
 from appell.model import Constraint, System
 from appell.normal_form.door import mechanics
@@ -123,6 +123,7 @@ class NormalForm:
     face_law: OpenLaw | None = None  # and of open faces
     friction_law: OpenLaw | None = None  # and of frictions
     open_forces: OpenForces | None = None  # all of them together, where they are not affine
+    states: int = 0  # of first order: the last entries of q
     short: Blocks | None = None  # M, A, W, Q − h, −a0, where they were shortened before
 
     @property
@@ -132,6 +133,17 @@ class NormalForm:
     @property
     def nv(self) -> int:
         return self.inputs["v"].numel()
+
+    @property
+    def moves(self) -> Value:
+        """(nq, nv + states): what of q may be changed, by displacements N δ and by values of states."""
+        own = self.nq - self.states
+        return block_matrix([[self["N"], column(zeros(own, self.states), Value.eye(self.states))]])
+
+    @property
+    def state_rates(self) -> Value:
+        """ṡ of the states of first order, (states, 1)."""
+        return take(self["qd"], range(self.nq - self.states, self.nq))
 
     @property
     def m(self) -> int:
@@ -252,7 +264,8 @@ def _derive(system: System, contacts: tuple[int, ...]) -> NormalForm:
     quaternions = tuple(tuple(system.coordinates.index(q) for q in ball.coordinates) for ball in system.quaternions)
     ideal = law is None and all(c.reaction is None for c in said.constraints)
     laws = (law, face_law, friction_law, open_forces)
-    return NormalForm(inputs, outputs, table, ideal, inertia.route, quaternions, kin.lower, _place(system), free, *laws)
+    return NormalForm(inputs, outputs, table, ideal, inertia.route, quaternions, kin.lower, _place(system), free, *laws,
+                      states=len(system.states))  # fmt: skip
 
 
 def _place(system: System) -> Around:
@@ -261,5 +274,5 @@ def _place(system: System) -> Around:
         return None
     sample = system.sample
     place = {name: np.array([sample.get(s, s.start) for s in symbols], dtype=float)
-             for name, symbols in (("q", system.coordinates), ("v", system.velocities))}  # fmt: skip
+             for name, symbols in (("q", system.positions), ("v", system.velocities))}  # fmt: skip
     return place | {"p": np.array([sample.get(s, np.nan) for s in system.parameters], dtype=float)}  # NaN: any value

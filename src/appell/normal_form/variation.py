@@ -181,7 +181,7 @@ def impact_slopes(form: NormalForm, policies: Policies, rows: tuple[int, ...], f
 
 @remembered
 def start_slopes(form: NormalForm) -> Fn:
-    """(t, q, v, p) → M, N, A0, A1, f0_p, f1_q, f1_p: how a start on the constraints may be moved."""
+    """(t, q, v, p) → M, N, A0, A1, f0_q, f0_p, f1_q, f1_p: how a start on the constraints may be moved."""
     q, v, p = (form.inputs[name] for name in ("q", "v", "p"))
     nq, nv, np_ = form.nq, form.nv, p.numel()
     m0, m1 = form["f0"].numel(), form["f1"].numel()
@@ -192,6 +192,7 @@ def start_slopes(form: NormalForm) -> Fn:
         "A": (form["A"], (form.m, nv)),
         "A0": (form["A0"], (m0, nv)),
         "A1": (form["A1"], (m1, nv)),
+        "f0_q": (jacobian(form["f0"], q), (m0, nq)),
         "f0_p": (jacobian(form["f0"], p), (m0, np_)),
         "f1_q": (jacobian(form["f1"], q), (m1, nq)),
         "f1_p": (jacobian(form["f1"], p), (m1, np_)),

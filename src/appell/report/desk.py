@@ -112,7 +112,7 @@ class Desk:
         for p, value in self.values.items():
             self._slider(str(p), value, lambda x, p=p: self.values.__setitem__(p, x), positive=bool(p.is_positive))
         if system.nq <= SLIDERS:
-            for s in (*system.coordinates, *system.velocities):
+            for s in (*system.positions, *system.velocities):
                 value = float(self.start.get(s, getattr(s, "start", 0.0)))
                 self._slider(f"{s} at the start", value, lambda x, s=s: self.start.__setitem__(s, x), positive=False)
         self._slider("until", self.until, lambda x: setattr(self, "until", x), positive=True)
@@ -221,7 +221,7 @@ def python_text(example: Example, values: Mapping[Any, float], start: Mapping[An
     maker = _maker(example)
     first = f"example = ap.zoo.{maker}()\nsystem = example.system" if maker else "system = ...  # your system"
     table = lambda pairs: "{" + ", ".join(f'"{key}": {float(value)!r}' for key, value in pairs.items()) + "}"
-    state = "{s: start[str(s)] for s in (*system.coordinates, *system.velocities) if str(s) in start}"
+    state = "{s: start[str(s)] for s in (*system.positions, *system.velocities) if str(s) in start}"
     return (
         f"import appell as ap\n\n{first}\nparameters = {table(values)}\nstart = {table(start)}\n"
         f"motion = ap.simulate(system, {state}, {until!r}, parameters)\n"

@@ -27,7 +27,7 @@ READABLE = 4
 
 def stated(system: System) -> str:
     """Coordinates, energies, forces and constraints."""
-    parts = [_symbols(system), _energies(system), _forces(system), _constraints(system)]
+    parts = [_symbols(system), _energies(system), _forces(system), _rates(system), _constraints(system)]
     return "\n".join(part for part in parts if part)
 
 
@@ -35,7 +35,13 @@ def _symbols(system: System) -> str:
     letters = ", ".join(inline(q) for q in system.coordinates)
     text = f"<p>{escape(system.name)}: coordinates {letters}"
     own = [v for v in system.velocities if v not in {q.d for q in system.coordinates}]
-    return text + (f"; speeds {', '.join(inline(v) for v in own)}" if own else "") + ".</p>"
+    text += f"; speeds {', '.join(inline(v) for v in own)}" if own else ""
+    return text + (f"; states of first order {', '.join(map(inline, system.states))}" if system.states else "") + ".</p>"
+
+
+def _rates(system: System) -> str:
+    """What the states of first order do."""
+    return equation_block([f"{latex(s.d)} &= {latex(system.rates[s])}" for s in system.states]) if system.states else ""
 
 
 def _energies(system: System) -> str:

@@ -71,11 +71,11 @@ def film(scene: Scene, motion: Any, *, fps: float | None = None, frames: int | N
 
 
 def _refuse_other(scene: Scene, motion: Any) -> None:
-    missing = [str(q) for q in scene.system.coordinates if str(q) not in motion.coordinate_names]
+    missing = [str(q) for q in scene.system.positions if str(q) not in motion.coordinate_names]
     if missing:
         shown = scene.system.name
         raise ModelError(f"the scene shows {shown}, whose coordinate {missing[0]} the motion of {motion.name} lacks")
-    known = {str(q) for q in scene.system.coordinates}
+    known = {str(q) for q in scene.system.positions}
     more = [str(q) for q in motion.coordinate_names if str(q) not in known]
     if more:
         raise ModelError(f"the scene shows {scene.system.name}, which has no {more[0]} as the motion of {motion.name} has")

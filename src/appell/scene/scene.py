@@ -105,7 +105,7 @@ class Scene:
         """The expression, every symbol of which the system has."""
         strange = expr.free_symbols - self._symbols - set(free)
         for s in sorted((s for s in strange if not isinstance(s, FrameJet | Prescribed)), key=str):
-            known = ", ".join(map(str, (*self.system.coordinates, *self.system.parameters)))
+            known = ", ".join(map(str, (*self.system.positions, *self.system.parameters)))
             raise ModelError(f"{item.title} contains '{s}', which {self.system.name} does not have; it has t, {known}")
         return self.system.in_velocities(expr)
 
@@ -113,8 +113,8 @@ class Scene:
     def _symbols(self) -> frozenset[Any]:
         """What an expression of this system may contain."""
         system = self.system
-        rates = [d for q in system.coordinates for d in (q.d, q.dd)]
-        return frozenset((t, *system.parameters, *system.coordinates, *rates, *system.velocities, *system.accelerations))
+        rates = [d for q in system.positions for d in (q.d, q.dd)]
+        return frozenset((t, *system.parameters, *system.positions, *rates, *system.velocities, *system.accelerations))
 
     def _resolve(self, where: Any, role: str, item: Item) -> Attached:
         if role == "gradient":

@@ -181,7 +181,7 @@ class Run:
 
     def named(self, q: Array, v: Array) -> dict[str, float]:
         """A state by the names of its symbols."""
-        names = [str(s) for s in (*self.system.coordinates, *self.system.velocities)]
+        names = [str(s) for s in (*self.system.positions, *self.system.velocities)]
         return dict(zip(names, map(float, (*q, *v)), strict=True))
 
     @cached_property

@@ -35,12 +35,12 @@ PROJECTED = ("M", "N", "A0", "f0", "f0_scale", "A1", "f1", "f1_scale")
 
 def read(system: System, start: Mapping[Any, Any]) -> tuple[Array, Array]:
     """(q, v) of a start; unnamed values are 0, and the identity for a quaternion."""
-    symbols = (*system.coordinates, *system.velocities)
+    symbols = (*system.positions, *system.velocities)
     if not isinstance(start, Mapping):
-        example = ", ".join(f"'{s}': {s.start:g}" for s in (*system.coordinates[:2], *system.velocities[:1]))
+        example = ", ".join(f"'{s}': {s.start:g}" for s in (*system.positions[:2], *system.velocities[:1]))
         raise ModelError(
             f"a start is {{coordinate or velocity: value}}, not {type(start).__name__}: start={{{example}}}, or"
-            " dict(zip((*system.coordinates, *system.velocities), (*q, *v)))"
+            " dict(zip((*system.positions, *system.velocities), (*q, *v)))"
         )
     place, named = _places(symbols), set[int]()
     state = np.array([s.start for s in symbols], dtype=float)
@@ -62,8 +62,8 @@ def _places(symbols: tuple[Any, ...]) -> Mapping[Any, int]:
 
 
 def _unknown(system: System, key: Any) -> str:
-    names = ", ".join(map(str, (*system.coordinates, *system.velocities)))
-    moved = [q for q in system.coordinates if name_in(key) == f"{q}.d"]
+    names = ", ".join(map(str, (*system.positions, *system.velocities)))
+    moved = [q for q in system.positions if name_in(key) == f"{q}.d"]
     if moved:
         return f"start names {name_in(key)}, but the rate of {moved[0]} follows from the speeds; name those: {names}"
     if name_in(key) in map(str, system.parameters):
@@ -169,10 +169,10 @@ def consistent(
     q, v = read(system, start)
     listed = [] if hold is None else [hold] if isinstance(hold, str | Jet) else items_of(hold, "hold=")
     held = [name_in(key) for key in listed]
-    known = {str(s) for s in (*system.coordinates, *system.velocities)}
+    known = {str(s) for s in (*system.positions, *system.velocities)}
     if set(held) - known:
         raise ModelError(f"hold= names {sorted(set(held) - known)[0]}, which is not a state of {system.name}")
-    fixed_q = np.array([str(s) in held for s in system.coordinates], dtype=bool)
+    fixed_q = np.array([str(s) in held for s in system.positions], dtype=bool)
     fixed_v = np.array([str(s) in held for s in system.velocities], dtype=bool)
     with np.errstate(all="ignore"):
         q, v = nearest(form, since, q, v, p, fixed_q=fixed_q, fixed_v=fixed_v)
@@ -183,4 +183,4 @@ def consistent(
             f"no state on the constraints was found near this start{kept}: {_how_far(form, left).split('. Use')[0]}."
             " Start nearer, or hold less"
         )
-    return dict(zip((*system.coordinates, *system.velocities), map(float, (*q, *v)), strict=True))
+    return dict(zip((*system.positions, *system.velocities), map(float, (*q, *v)), strict=True))

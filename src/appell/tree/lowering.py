@@ -12,7 +12,7 @@ from sympy import Symbol
 
 from appell.errors import ModelError
 from appell.graph import Lowering
-from appell.graph.algebra import Value, along
+from appell.graph.algebra import Value, along, column, zeros
 from appell.graph.scalar import scalars, stacked
 from appell.tree import kinematics
 from appell.tree.frame_symbols import AXES, FrameJet, FrameRate
@@ -75,4 +75,6 @@ class TreeLowering(Lowering):
 
     @property
     def _rate(self) -> Value:
-        return self.column(self._system.rates.values())
+        system = self._system
+        own = self.column([system.rates[q] for q in system.coordinates])
+        return column(own, zeros(len(system.states)))  # frames do not depend on states

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sympy import Symbol
 
 from appell.graph import Lowering, make_fn
-from appell.graph.algebra import Value, block_matrix, jacobian, zeros
+from appell.graph.algebra import Value, block_matrix, jacobian, take, zeros
 from appell.graph.scalar import scalars, stacked
 from appell.normal_form.door import Mechanics, mechanics
 from appell.normal_form.inertia import Inertia
@@ -95,7 +95,8 @@ class TreeMechanics(Mechanics):
             kin.lower.column([*system._expressions(), *faces])
             system.tree.refuse_massless()
         balls = [[system.coordinates.index(q) for q in ball.coordinates] for ball in system.quaternions]
-        rate = make_fn("rate", {"q": (kin.q, (system.nq,)), "v": (kin.v, (system.nv,))}, {"qd": (kin.qd, (system.nq,))})
+        moved = take(kin.qd, range(kin.own))
+        rate = make_fn("rate", {"q": (kin.q, (system.nq,)), "v": (kin.v, (system.nv,))}, {"qd": (moved, (kin.own,))})
         q = np.array([inputs[0] for inputs, _ in finite_samples(rate, count=6, quaternions=balls)])
         nodes = system.tree.nodes
         q[:, [node.iq + k for node in nodes for k in node.kind.lengths]] *= size_of(nodes)

@@ -106,7 +106,7 @@ def _too_large(system: TreeSystem, why: str) -> FormNotApplicable:
 def _system(system: TreeSystem) -> System:
     tree = ExactTree.of(system.tree, sorted({jet.frame for jet in _frame_jets(system)}))
     write = _Frames(system, tree)
-    moved = {q: rate for q, rate in _homogeneous(system).items() if rate != q.d}
+    moved = {q: rate for q, rate in _homogeneous(system).items() if rate != q.d and q not in system.states}
     return System(
         coordinates=system.coordinates,
         bodies=_bodies(tree),
@@ -115,6 +115,7 @@ def _system(system: TreeSystem) -> System:
         constraints=_constraints(system, write),
         speeds=system.velocities if moved else None,
         kinematics=moved or None,
+        rates={s: write(system.rates[s]) for s in system.states},
         name=system.name,
     )
 
@@ -206,7 +207,7 @@ def _weight(tree: ExactTree, gravity: Iterable[Any]) -> Expr:
 def _frame_jets(system: TreeSystem) -> set[FrameJet]:
     """The entries of frames in constraints, forces, loads and the potential."""
     exprs = [*system._expressions(), *system.residuals, *(face.function for face in system.unilateral)]
-    exprs += [w for W in system.reactions if W is not None for w in W]
+    exprs += [w for W in system.reactions if W is not None for w in W] + [system.rates[s] for s in system.states]
     return {s for e in exprs for s in jets_of(e) if isinstance(s, FrameJet)}
 
 

@@ -40,6 +40,7 @@ class TreeSystem(System):
     loads: pairs (F, u): a force F (3,) on the velocity u of its point, `frame.at(r).velocity`, or a torque on
         `frame.angular_velocity`; on the world's axes. Their generalized force is (∂u/∂v)ᵀ F. Also `ap.Spring` and `ap.Damper`
         between frames, points and the world, or along joint coordinates.
+    rates: state of first order (`ap.states`) → its rate in t, q, v, states and frames: motor currents, integrators.
 
     Attributes
     ----------
@@ -57,6 +58,7 @@ class TreeSystem(System):
         potential: Any = 0,
         loads: Iterable[tuple[Iterable[Any], Iterable[Any]]] = (),
         *,
+        rates: Mapping[Any, Any] | None = None,
         prescription: Mapping[Any, Expr] | None = None,
         name: str | None = None,
     ):
@@ -70,7 +72,7 @@ class TreeSystem(System):
         pairs += [pair for load in springs for pair in load.pairs()]
         self._given = {
             "constraints": constraints, "forces": dict(forces or {}), "potential": potential, "loads": loads, "name": name,
-            "prescription": prescription,
+            "rates": dict(rates or {}), "prescription": prescription,
         }  # fmt: skip
         self.tree, self.name = tree, str(name or tree.name)
         self.prescription = MappingProxyType(dict(prescription or {}))
@@ -78,8 +80,8 @@ class TreeSystem(System):
         self.coordinates = tuple(q for joint in joints for q in joint.coordinates)
         self.velocities = tuple(v for joint in joints for v in joint.velocities)
         self.quaternions = tuple(ball for joint in joints for ball in joint.quaternions)
-        self.rates = MappingProxyType({q: rate for joint in joints for q, rate in joint.rates.items()})
         self.accelerations = tuple(v.d for v in self.velocities)
+        self._add_states({q: rate for joint in joints for q, rate in joint.rates.items()}, rates)
         self.bodies, self.loads = (), ()
         self.springs = tuple(springs)
         own = [self._expression(load.potential, f"'{load.name}'", level=0) for load in springs]

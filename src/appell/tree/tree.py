@@ -210,13 +210,14 @@ class Tree(TreeDynamics, Described):
         potential: Any = 0,
         loads: Iterable[Any] = (),
         *,
+        rates: Mapping[Any, Any] | None = None,
         name: str | None = None,
     ) -> TreeSystem | Any:
         """This tree with constraints, forces, springs and loads, to be simulated like any `System`; see `TreeSystem`.
 
         A tree with symbols for masses and lengths gives an ordinary `System` in them (`TreeSystem.symbolic`).
         """
-        said = TreeSystem(self, constraints, forces, potential, loads, name=name)
+        said = TreeSystem(self, constraints, forces, potential, loads, rates=rates, name=name)
         return said.symbolic() if self.parameters else said
 
     def joint(self, name: str) -> Any:

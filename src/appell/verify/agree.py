@@ -69,7 +69,7 @@ def agree(
     judged_by, parameters = driven(judged_by, parameters)  # forms are derived with f, f.d, f.dd in symbols
     chosen = _chosen(forms)
     values = _parameters(judged_by, parameters or {}, seed)
-    parts = (*system._expressions(), *system.residuals)
+    parts = (*system._expressions(), *system.residuals, *system.rates.values())
     states = max(states, CASES) if any(part.has(*KINKED) for part in parts) else states
     judge = Judge(system, judged_by, values, states, seed)
     given = {key: value for key, value in (("pseudo", pseudo), ("independent", independent)) if value is not None}

@@ -40,7 +40,7 @@ def moving(equations: Equations, known: set[Any]) -> list[Any]:
 
 def known_symbols(equations: Equations, solution: State) -> set[Any]:
     """What has a value at a solution."""
-    return {*solution, *(q.d for q in equations.system.coordinates), *equations.unknowns, *equations.definitions}
+    return {*solution, *(q.d for q in equations.system.positions), *equations.unknowns, *equations.definitions}
 
 
 # -- kinematics ----------------------------------------------------------------------------------------------------------
@@ -49,12 +49,12 @@ def known_symbols(equations: Equations, solution: State) -> set[Any]:
 def _in_kinematics(equations: Equations, solutions: Sequence[State], numbers: Arithmetic) -> str:
     system, given = equations.system, equations.written_in
     written = {*system.velocities, *equations.definitions} if given is None else set(given)
-    rates = [q.d for q in system.coordinates if q.d not in written]
+    rates = [q.d for q in system.positions if q.d not in written]
     if not rates or not solutions:
         return ""
     shown = moving(equations, known_symbols(equations, solutions[0]))
     shown += [e for e in equations.derived if not e.free_symbols & set(equations.unknowns)]  # ẏ = −∂R/∂p of Routh's form
-    fixed = {t, *system.coordinates, *system.parameters, *written, *rates}
+    fixed = {t, *system.positions, *system.parameters, *written, *rates}
     symbols = set().union(*(e.free_symbols for e in shown))
     named = sorted((s for s in symbols if s not in fixed and not isinstance(s, Prescribed)), key=str)
     unknowns = [*rates, *named]

@@ -280,6 +280,8 @@ def _reasons(system: System, batch: Batch) -> list[str]:
     timely = [n for n, e in (("T", system.kinetic), ("V", system.potential)) if t in e.free_symbols]
     if timely:
         reasons.append(f"{' and '.join(timely)} contain time")
+    if found := sorted(map(str, system.potential.free_symbols & set(system.states))):
+        reasons.append(f"V contains the state {found[0]}")
     reasons += [f"the reaction of constraint '{name}' does work" for name in _working(system, batch)]
     return reasons or ["the kinematics depend on time"]
 

@@ -190,6 +190,10 @@ def _integrability(case: Case) -> Iterator[Finding]:
     for one in (k for k in c if k.order == 1 and not k.linear):
         sentence = f"constraint '{one.name}' is nonlinear, so Frobenius's theorem does not speak about it"
         yield Finding("integrability", one.name, sentence)
+    for one, f in zip(c, system.residuals, strict=True):
+        if found := sorted(map(str, f.free_symbols & set(system.states))):
+            sentence = f"constraint '{one.name}' contains the state {found[0]}, so Frobenius's theorem does not speak about it"
+            yield Finding("integrability", one.name, sentence)
 
 
 def _integral(case: Case, rows: list[int]) -> sympy.Expr | None:
@@ -260,7 +264,7 @@ def _rows(case: Case) -> Iterator[Finding]:
     for state, weights in ranks.losses(form, case.p, case.states, kept)[:1]:
         guilty = [names[i] for i, w in zip(kept, weights, strict=True) if abs(w) > 1e-3]
         symbols = set().union(*(system.residuals[system.constraint(name)].free_symbols for name in guilty))
-        pairs = zip((*system.coordinates, *system.velocities), (*state[1], *state[2]), strict=True)
+        pairs = zip((*system.positions, *system.velocities), (*state[1], *state[2]), strict=True)
         place = ", ".join(f"{s} = {x:.4g}" for s, x in pairs if s in symbols)
         sentence = f"the rows of {_listed(guilty)} lose rank at some states, for example {place}:"
         subject = guilty[0] if len(guilty) == 1 else system.name

@@ -53,6 +53,7 @@ def exact_system(system: System) -> System:
         "constraints": system.constraints,
         "bodies": system.bodies,
         "loads": system.loads,
+        "rates": None if system._given["rates"] is None else dict(system._given["rates"]),
         "kinematics": None if system._given["kinematics"] is None else dict(system._given["kinematics"]),
     }
     turned = exact(given)
@@ -87,6 +88,6 @@ def exact_parameters(system: System, given: Mapping[Any, Any], seed: int) -> dic
 
 def exact_state(system: System, time: float, q: Any, v: Any, parameters: Mapping[Symbol, Any], numbers: Arithmetic) -> State:
     """A float state as it stands, in many digits."""
-    given = {t: time, **dict(zip(system.coordinates, q, strict=True)), **dict(zip(system.velocities, v, strict=True))}
+    given = {t: time, **dict(zip(system.positions, q, strict=True)), **dict(zip(system.velocities, v, strict=True))}
     state = {s: numbers.number(Rational(Fraction(float(x)))) for s, x in given.items()}
     return state | {p: numbers.number(x) for p, x in parameters.items()}

@@ -77,15 +77,20 @@ class Flag:
 
 
 def affine_rows(system: System) -> tuple[int, ...]:
-    """The constraints that the theorem speaks about: holonomic ones, and those of first order affine in the velocities."""
-    return tuple(i for i, c in enumerate(system.constraints) if c.order == 0 or (c.order == 1 and c.linear))
+    """The constraints that the theorem speaks about: holonomic ones, and those of first order affine in the velocities.
+
+    Rows with states of first order in them are none: where these go depends on the motion.
+    """
+    plain = [not f.free_symbols & set(system.states) for f in system.residuals]
+    affine = [c.order == 0 or (c.order == 1 and c.linear) for c in system.constraints]
+    return tuple(i for i, both in enumerate(zip(plain, affine, strict=True)) if all(both))
 
 
 def flag(system: System, rows: Iterable[int], states: Sequence[State], p: Array) -> Flag:
     """The derived flag of some of the `affine_rows`, at states (t, q, v) on the constraints and parameters p."""
     form, rows = normal_form(system), tuple(rows)
     fields, rank = _distribution(form, _pfaffian(system, form, rows), states[0], p)
-    whole = system.nq + 1
+    whole = len(system.coordinates) + 1
     if not system.holonomic_speeds:
         whole = _flag(form, _distribution(form, _pfaffian(system, form, ()), states[0], p)[0], states, p)[-1]
     return Flag(_flag(form, fields, states, p), whole, rank)
@@ -114,7 +119,7 @@ def _distribution(form: NormalForm, pfaffian: tuple[Value, Value], state: State,
         for i, j in enumerate(dependent):
             Z[j, :] = solution[i, : len(free)]
             z0[j] = solution[i, len(free)]
-    N, n0 = form["N"], form["n0"]
+    N, n0 = form["N"], column(take(form["n0"], range(form.nq - form.states)), zeros(form.states))  # states stay
     drift = column(N @ z0 + n0, Value(1))
     return [drift, *(column(N @ Z[:, k], Value(0)) for k in range(len(free)))], len(rows)
 
@@ -143,7 +148,7 @@ def _flag(form: NormalForm, generators: list[Value], states: Sequence[State], p:
         basis += added
         ranks.append(max(len(point.vectors) for point in points))
         newest = [_bracket(form, X, Y) for X, Y in itertools.product(generators, added)]
-        if not added or ranks[-1] == form.nq + 1:
+        if not added or ranks[-1] == form.nq - form.states + 1:
             return tuple(ranks) if added or len(ranks) == 1 else tuple(ranks[:-1])
 
 

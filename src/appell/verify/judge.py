@@ -122,7 +122,7 @@ class _Driving:
 def _verdict(form: NormalForm, system: System, state: State, p: Array) -> tuple[float, Array, Array, Array] | None:
     """(condition number, a, W Λ, scale of W Λ) of the normal form in float64; None where it has no unique answer."""
     vector = lambda symbols: np.array([float(state[s]) for s in symbols])
-    inputs = float(state[t]), vector(system.coordinates), vector(system.velocities), p
+    inputs = float(state[t]), vector(system.positions), vector(system.velocities), p
     out = form.select("M", "h", "Q", "A", "a0", "W")(*inputs)
     M, A, W, b = out["M"], out["A"], out["W"], out["Q"] - out["h"]
     size = np.abs(out["Q"]) + np.abs(out["h"])

@@ -67,6 +67,8 @@ def find_chart(system: System, source: Unilateral | Between) -> tuple[Chart | No
         return None, f"the bilateral constraint '{name}' takes part in every impact, so p is not continuous"
     if not system.holonomic_speeds:
         return None, "the velocities are speeds, not the derivatives of the coordinates"
+    if system.states:
+        return None, f"the state {system.states[0]} of first order stands beside the coordinates"
     if source.chart == REFLECTION:
         return None, "chart='reflection' was asked for"
     s = Coordinate(free_name(("s", "s_fold", "s_fold_"), names_of(system)))
