@@ -71,7 +71,7 @@ def film(scene: Scene, motion: Any, *, fps: float | None = None, frames: int | N
 
 
 def _refuse_other(scene: Scene, motion: Any) -> None:
-    missing = [str(q) for q in scene.system.positions if str(q) not in motion.coordinate_names]
+    missing = [str(q) for q in scene.system.coordinates if str(q) not in motion.coordinate_names]
     if missing:
         shown = scene.system.name
         raise ModelError(f"the scene shows {shown}, whose coordinate {missing[0]} the motion of {motion.name} lacks")
