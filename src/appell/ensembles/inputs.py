@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.ensembles.free_memory import free_memory
+from appell.ensembles.input_tables import InputTables
 from appell.errors import ConstraintError, ModelError
 from appell.model import System
+from appell.model.measured import letters_of
 from appell.model.values import as_table, bound, reals
 from appell.normal_form import NormalForm
 from appell.normal_form.manifold import RESIDUAL_PARTS, relative, residuals_from
@@ -28,7 +30,7 @@ Table = Mapping[Any, Any]
 class Inputs:
     """States, of which q (runs, nq) and v (runs, nv) are views; p (runs, np), or (np,) where no parameter varies.
 
-    `varied`: name → values (runs,).
+    `varied`: name → values (runs,). `tables`: of sampled inputs.
     """
 
     states: Array  # (runs, nq + nv)
@@ -37,6 +39,7 @@ class Inputs:
     p: Array
     varied_starts: Mapping[str, Array]
     varied_parameters: Mapping[str, Array]
+    tables: InputTables | None = None
 
     @property
     def runs(self) -> int:
@@ -77,26 +80,31 @@ def _refuse_too_many(lengths: list[int]) -> None:
         )
 
 
-def read_inputs(system: System, starts: Any, parameters: Table | None, *, product: bool) -> Inputs:
-    """Starts (a table, or states (runs, nq + nv)) and parameters of all runs, names and values checked."""
+def read_inputs(system: System, starts: Any, parameters: Table | None, *, product: bool, runs: int | None = None) -> Inputs:
+    """Starts (a table, or states (runs, nq + nv)) and parameters of all runs, names and values checked.
+
+    runs: how many there are, where sampled inputs say so.
+    """
     given = _states(system, starts)
-    values = dict(as_table(system.parameters, parameters))
+    values = {key: value for key, value in as_table(system.parameters, parameters).items() if not letters_of([key])}
     if product:
         given, values = outer(given, values)
     given, values = ({key: _column(key, value) for key, value in table.items()} for table in (given, values))
     lengths = {str(key): len(value) for table in (given, values) for key, value in table.items() if value.ndim}
+    lengths |= {} if runs is None else {"inputs=": runs}
     if len(set(lengths.values())) > 1:
         said = ", ".join(f"{name}: {n}" for name, n in lengths.items())
         raise ModelError(
-            f"the arrays of start= and parameters= must have one length ({said}); for every combination use product=True"
+            f"the arrays of start=, parameters= and inputs= must have one length ({said}); for every combination of the first"
+            " two use product=True"
         )
     runs = next(iter(lengths.values()), 1)
     if runs == 0:
         raise ModelError("there is no run to make: the arrays are empty")
     states = _fill_starts(system, given, runs)
     p = _fill_parameters(system, values, runs)
-    varied = [{str(key): value for key, value in table.items() if value.ndim} for table in (given, values)]
-    return Inputs(states, states[:, : system.nq], states[:, system.nq :], p, *varied)
+    first, second = ({str(key): value for key, value in table.items() if value.ndim} for table in (given, values))
+    return Inputs(states, states[:, : system.nq], states[:, system.nq :], p, first, second)
 
 
 def _states(system: System, starts: Any) -> Table:
@@ -146,7 +154,7 @@ def _fill_parameters(system: System, values: Mapping[Any, Array], runs: int) -> 
         return np.array([table[s] for s in system.parameters], dtype=float)
     p = np.empty((runs, len(system.parameters)))
     for i, symbol in enumerate(system.parameters):
-        p[:, i] = by_name[str(symbol)]
+        p[:, i] = by_name.get(str(symbol), table[symbol])  # records have no number yet
     return p
 
 

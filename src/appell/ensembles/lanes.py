@@ -220,7 +220,8 @@ class Ensemble:
             return
         job, schedule = self.struct, self.branches.schedule
         job.knots, job.n_knots = self._pointer(schedule.knots), len(schedule.knots)
-        job.rows, job.rows_stride = self._pointer(schedule.rows), 0
+        rows = schedule.rows if inputs.tables is None else inputs.tables.rows
+        job.rows, job.rows_stride = self._pointer(rows), rows[0].size if rows.ndim == 3 and len(rows) > 1 else 0
 
     def load(self, run: Run, order: Order) -> Any:
         """What has `ffi` for the struct and, in `lib`, the compiled loop."""

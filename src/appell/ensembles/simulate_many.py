@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from appell.backends import choose_backend, silence, warn
 from appell.ensembles.course import lowered
 from appell.ensembles.doubts import doubt_energies
+from appell.ensembles.input_tables import placed_tables, read_tables, with_first
 from appell.ensembles.inputs import Inputs, read_inputs, refused_starts
 from appell.ensembles.kept import read_keep, refuse_names
 from appell.ensembles.kinds import parts_of
@@ -64,6 +65,8 @@ def simulate_many(
     keep: Any = "final",
     product: bool = False,
     backend: str = "auto",
+    inputs: Mapping[Any, Any] | None = None,
+    rate: float | None = None,
     dtype: Any = np.float64,
     threads: int | None = None,
     progress: bool | Callable[[float], None] = False,
@@ -96,6 +99,10 @@ def simulate_many(
         "taylor" (small analytic systems, walls), or another method of `simulate`, one run at a time.
     keep: "final" (states at the end); k (every k-th step); times (k,) or (runs, k); {name: `ap.reduce.…`}; or
         `ap.reduce.section(…)`, the points of a Poincaré section.
+    inputs: input → values (runs, steps), or (steps,) for all runs alike: parameters that stand in forces or potentials. Run i
+        holds U[i, k] from since + k/rate to since + (k + 1)/rate, exactly: no step goes across a sample. It is what `simulate`
+        makes of `parameters={u: ap.sampled(times, U[i], hold="zero")}`.
+    rate: samples of the inputs per second, Hz.
     product: every combination of the arrays in start and parameters, the last one turning fastest (`ap.outer`).
     dtype: float64, or float32 with a fixed step: half the time, seven digits.
     threads: all cores by default; results do not depend on it.
@@ -117,47 +124,64 @@ def simulate_many(
     one_of(corner, CORNERS, "corner")
     in_order(start, until, "ap.simulate_many")
     gpu = backend == GPU or (isinstance(system, Run) and system.backend == GPU)
-    run, given = _ready(system, start, parameters, _beside(backend), fold, span(since, until))
+    times = span(since, until)
+    tables = read_tables(inputs, rate, finite(since, "since="), times)
+    if tables is not None and product:
+        raise ModelError("inputs= and product=True do not go together: repeat the rows of the inputs, one for each run")
+    run, given = _ready(system, start, parameters, _beside(backend), fold, times, tables and tables[0])
     model = run.system
-    inputs = read_inputs(model, start, given, product=product)
-    inputs = replace(inputs, p=replace(run, p=inputs.p).p_at(finite(since, "since=")))
-    run = replace(run, fold=tuple(i for i in run.fold if str(model.parameters[i]) not in inputs.varied_parameters))
+    starts, run = _all_inputs(run, start, given, product, tables, finite(since, "since="))
+    run = replace(run, fold=tuple(i for i in run.fold if str(model.parameters[i]) not in starts.varied_parameters))
     if method == "auto":
         method = _method(model, step, rtol, keep)
-    order = _order(inputs, until, step, rtol, atol, method, since, keep, dtype, max_step, max_steps, corner, gpu)
+    order = _order(starts, until, step, rtol, atol, method, since, keep, dtype, max_step, max_steps, corner, gpu)
     refuse_names(order.kept, model)
     for part in (part for reduction in order.kept.wanted for part in parts_of(reduction) if part.expression is not None):
         lowered(run, part.expression)  # refuses what it cannot read
-    refuse_too_large(inputs, order, model.nq + model.nv)
-    threads = min(_threads(threads), inputs.runs)
+    refuse_too_large(starts, order, model.nq + model.nv)
+    threads = min(_threads(threads), starts.runs)
     clock = perf_counter()
-    run = replace(run, p=inputs.p_of(0), parameters=dict(zip(model.parameters, map(float, inputs.p_of(0)), strict=True)))
-    results = Results(inputs.runs, order, model.nq + model.nv)
-    refused = refused_starts(run, order.t0, inputs)
+    run = replace(run, p=starts.p_of(0), parameters=dict(zip(model.parameters, map(float, starts.p_of(0)), strict=True)))
+    results = Results(starts.runs, order, model.nq + model.nv)
+    refused = refused_starts(run, order.t0, starts)
     for k, why in refused.items():
         results.status[k], results.message[k], results.t[k] = Status.REFUSED, why, order.t0
-        results.z[k] = np.concatenate([inputs.q[k], inputs.v[k]])
-    todo = np.arange(inputs.runs)
+        results.z[k] = np.concatenate([starts.q[k], starts.v[k]])
+    todo = np.arange(starts.runs)
     if refused:
         todo = np.delete(todo, list(refused))
     if order.step is not None:
-        refuse_unstable(run, inputs, order, todo)
-    ready, counted = _started(run, inputs, order, todo), _counted(model, order)
-    path = _make(ready, inputs, counted, results, todo, threads, reporter(progress, 0, inputs.runs))
+        refuse_unstable(run, starts, order, todo)
+    ready, counted = _started(run, starts, order, todo), _counted(run, order)
+    path = _make(ready, starts, counted, results, todo, threads, reporter(progress, 0, starts.runs))
     results.on_the_clock(counted, order, todo)
-    doubt_energies(run, inputs, order, results)
+    doubt_energies(run, starts, order, results)
     _tell(results, order)
     facts = {"path": path, "seconds": perf_counter() - clock, "threads": threads}
     if run.numbered is not run.form:
         facts["folded"] = ", ".join(str(model.parameters[i]) for i in run.fold)
-    return Motions(dataset(run, inputs, order, results, facts))
+    return Motions(dataset(run, starts, order, results, facts))
 
 
-def _counted(model: System, order: Order) -> Order:
+def _all_inputs(
+    run: Run, start: Any, given: Any, product: bool, tables: tuple[dict[str, Array], Array] | None, since: float
+) -> tuple[Inputs, Run]:
+    """Starts, parameters and sampled inputs of all runs; the run with the inputs and records of the first one."""
+    if tables is None:
+        found = read_inputs(run.system, start, given, product=product)
+        return replace(found, p=replace(run, p=found.p).p_at(since)), run
+    own = placed_tables(run.system, *tables, run.schedule)
+    found = read_inputs(run.system, start, given, product=product, runs=len(own.values) if len(own.values) > 1 else None)
+    run = replace(run, schedule=own.of(0), fold=tuple(i for i in run.fold if i not in own.columns))
+    return replace(found, p=replace(run, p=found.p).p_at(since), tables=own), run
+
+
+def _counted(run: Run, order: Order) -> Order:
     """With times counted from where digits suffice, where time stands neither in the model nor in what is kept."""
     origin = origin_for(order.t0, order.ends - order.t0)
     kept = (part.expression for reduction in order.kept.wanted for part in parts_of(reduction))
-    return order.counted_from(origin) if origin and is_timeless(kept) and is_autonomous(model) else order
+    timeless = run.schedule is None and is_autonomous(run.system)
+    return order.counted_from(origin) if origin and is_timeless(kept) and timeless else order
 
 
 def _beside(backend: str) -> str:
@@ -172,9 +196,14 @@ def span(since: Any, until: ArrayLike) -> tuple[float, float]:
 
 
 def _ready(
-    system: System | Tree | Run, start: Any, parameters: Any, backend: str, fold: bool, times: tuple[float, float]
-) -> tuple[Run, Any]:
-    """The model with the parameters of its first run, prescribed functions written in; and the parameters of all runs."""
+    system: System | Tree | Run, start: Any, parameters: Any, backend: str, fold: bool, times: tuple[float, float],
+    sampled: Mapping[str, Array] | None,
+) -> tuple[Run, Any]:  # fmt: skip
+    """The model with the parameters of its first run, prescribed functions written in; and the parameters of all runs.
+
+    sampled: inputs whose values change on the way; the first ones stand for them.
+    """
+    first_inputs = {name: float(values.flat[0]) for name, values in (sampled or {}).items()}
     if isinstance(system, Run) and system.backend == GPU:
         system = replace(system, backend=choose_backend("auto").name)
     if isinstance(system, Run):
@@ -185,6 +214,8 @@ def _ready(
         settled(system.system, None, times)
         return system, system.parameters
     model = system_of(system, "ap.simulate_many", also=" or what ap.compile returns")
+    if first_inputs:
+        parameters = with_first(model, parameters, first_inputs)
     system, parameters = settled(model, parameters, times)
     system = placed(system, start, parameters)
     first = {key: _first(value) for key, value in parameters.items()} if isinstance(parameters, Mapping) else parameters

@@ -71,7 +71,8 @@ class _Halt(Reporter):
 def make(run: Run, inputs: Inputs, order: Order, k: int, halted: Callable[[], bool] = lambda: False) -> Single:
     """Run k of the ensemble; whatever goes wrong is in its status. `Halted` where it was to be given up."""
     values = {s: float(x) for s, x in zip(run.system.parameters, inputs.p_of(k), strict=True)}
-    run = replace(run, parameters=values, p=np.array(inputs.p_of(k), dtype=float))
+    schedule = run.schedule if inputs.tables is None else inputs.tables.of(k)
+    run = replace(run, parameters=values, p=np.array(inputs.p_of(k), dtype=float), schedule=schedule)
     start = np.concatenate([inputs.q[k], inputs.v[k]])
     try:
         return _made(run, order, k, inputs.q[k].copy(), inputs.v[k].copy(), _Halt(halted))

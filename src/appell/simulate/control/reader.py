@@ -60,7 +60,7 @@ class Reader:
         self.columns = tuple(sorted(answer))
         asked = [(k, s.assumptions0) for k, s in enumerate(self.inputs)]
         self.rules = [(k, holds) for k, assumed in asked for rule, holds in RULES if assumed.get(rule)]
-        _refuse_inputs(self.system, set(self.inputs))
+        refuse_inputs(self.system, set(self.inputs))
         return {self.system.parameters[i]: answer[i] for i in self.columns}
 
     def ask(self, t: float, q: Array, v: Array) -> list[float]:
@@ -119,7 +119,7 @@ class Reader:
         return checked(symbol, number) if place in self.ruled else number
 
 
-def _refuse_inputs(system: System, inputs: set[Any]) -> None:
+def refuse_inputs(system: System, inputs: set[Any], who: str = "the control gives") -> None:
     """Inputs jump, so they may stand only where the state need not jump with them."""
     places = [(f"constraint '{c.name}'", c.residual) for c in system.constraints if c.order < 2]
     places += [(f"'{face.name}'", x) for face in system.unilateral for x in (face.function, face.restitution)]
@@ -130,9 +130,9 @@ def _refuse_inputs(system: System, inputs: set[Any]) -> None:
         found = sorted(map(str, expr.free_symbols & inputs))
         if found:
             raise ModelError(
-                f"the control gives '{found[0]}', which stands in {where} of {system.name}: the state would jump with it at"
-                " every reading. Inputs stand in forces, potentials and constraints on accelerations"
+                f"{who} '{found[0]}', which stands in {where} of {system.name}: the state would jump with it at"
+                " every sample. Inputs stand in forces, potentials and constraints on accelerations"
             )
 
 
-__all__ = ["Control", "Reader"]
+__all__ = ["Control", "Reader", "refuse_inputs"]
