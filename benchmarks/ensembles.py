@@ -202,7 +202,7 @@ def _robot(count: int, steps: int) -> Table:
     from mujoco import rollout
 
     robot = ROBOTS[0]
-    tree = ap.Tree.from_urdf(robot.path)
+    tree = ap.Tree.from_urdf(robot.path, limits=False, damping=False, friction=False)  # free motions, as the other one's
     states = States.random(tree, 1)
     peer = MuJoCo(robot, tree, states)
     mujoco, model = peer.mujoco, peer.model

@@ -252,6 +252,7 @@ def main() -> None:
     options = parser.parse_args()
     options.results.mkdir(parents=True, exist_ok=True)
     links = {n: ap.zoo.n_pendulum(n) for n in (2, 5)}
+    arm = ap.Tree.from_urdf(options.robots / ROBOTS["ur5"][0], limits=False)
     parts: dict[str, list[Callable[[], dict[str, Any]]]] = {
         "robots": [partial(forward_dynamics, options.robots, *case) for case in product(ROBOTS, SCALARS)],
         "walls": [partial(walls, scalar) for scalar in SCALARS],
@@ -259,7 +260,7 @@ def main() -> None:
             partial(many, f"{n} links", example.system, example.parameters, 1.0, scalar, 1 << 20 if n == 2 else 1 << 18, method)
             for (n, example), method, scalar in product(links.items(), ("rk4", "dop853"), SCALARS)
         ]
-        + [partial(many, "ur5", ap.Tree.from_urdf(options.robots / ROBOTS["ur5"][0]), None, 1.0, s, 1 << 18) for s in SCALARS],
+        + [partial(many, "ur5", arm, None, 1.0, s, 1 << 18) for s in SCALARS],
         "others": [partial(handed_over, options.robots), partial(basin, options.results), partial(diffrax_pendulum, 1 << 17)],
         "zoo": [zoo_parity],
     }

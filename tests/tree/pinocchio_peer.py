@@ -57,7 +57,8 @@ def random_state(tree: Tree, rng: np.random.Generator) -> tuple[np.ndarray, np.n
 def load(name: str, floating: bool, backend: str = "auto") -> Peer:
     path = str(ROBOTS / name)
     model = pin.buildModelFromUrdf(path, pin.JointModelFreeFlyer()) if floating else pin.buildModelFromUrdf(path)
-    return Peer(Tree.from_urdf(path, floating=floating, backend=backend), model)
+    alone = {"limits": False, "damping": False, "friction": False, "mimic": False}  # Pinocchio's dynamics
+    return Peer(Tree.from_urdf(path, floating=floating, backend=backend, **alone), model)
 
 
 def error(mine: np.ndarray, theirs: np.ndarray) -> float:

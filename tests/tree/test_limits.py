@@ -56,13 +56,14 @@ def test_limits_that_cannot_be_meant_are_refused():
         "limits of joint 'a' must be ap.tree.Limits": lambda: make((0, 1)),
         "lower of a joint's limits must be a number": lambda: Limits("0"),  # type: ignore[arg-type]
         "upper of a joint's limits must be a number": lambda: Limits(0, np.nan),
-        "leave it no way": lambda: make(Limits(0, 0)).stops(),
+        "leave it no way": lambda: make(Limits(1, 0)).stops(),
         "joint 'a' states no limits": lambda: make(None).stops("a"),
         "no movable joint 'b'": lambda: make(None).stops("b"),
         "has 7 coordinates": lambda: make(Limits(0, 1), "floating").stops(),
     }.items():
         with pytest.raises(ModelError, match=message):
             call()
+    assert make(Limits(0, 0)).stops() == []  # the default of both in files
     assert make(None).stops() == [] and make(Limits(effort=1)).stops() == []
 
 

@@ -17,6 +17,7 @@ from appell.model.described import system_of
 from appell.model.measured import schedule_of
 from appell.model.placed import placed
 from appell.model.prescription import settled
+from appell.model.unilateral import Between, Face
 from appell.model.values import bound, finite
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.manifold import RESIDUAL_PARTS, Residuals, project, residuals, residuals_from
@@ -106,8 +107,18 @@ def _inside(system: System, form: NormalForm, p: Array, t: float, q: Array, v: A
                 name = face.source.name
                 raise ConstraintError(f"the bounds of unilateral constraint '{name}' are crossed: upper − lower is {width:.6g}")
             raise ConstraintError(
-                f"the start violates '{face.name}': {face.function} >= 0 does not hold, it is {g:.6g}; start on the other side"
+                f"the start violates '{face.name}': {face.function} >= 0 does not hold, it is {g:.6g}; {_other_side(face, g)}"
             )
+
+
+def _other_side(face: Face, g: float) -> str:
+    """What to do about a start outside; between two stops that are numbers, where they are."""
+    source = face.source
+    if not isinstance(source, Between) or not (source.lower.is_number and source.upper.is_number):
+        return "start on the other side"
+    lower, upper = float(source.lower), float(source.upper)
+    at = lower + g if face.function == source.function - source.lower else upper - g
+    return f"{source.function} starts at {at:.6g}, outside its limits {lower:.6g} … {upper:.6g}: give it a value between them"
 
 
 def _how_far(form: NormalForm, left: Residuals) -> str:

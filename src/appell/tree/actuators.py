@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import sympy
 
 from appell.errors import ModelError
 from appell.jets import parameters
 from appell.model.unilateral import Between, Unilateral
+from appell.reading import reals
 from appell.tree.description import Limits
+from appell.tree.fittings import stop_ranges
 from appell.tree.system import joint_symbols
 
 if TYPE_CHECKING:
@@ -22,27 +28,58 @@ def inputs(tree: Tree, joints: tuple[str, ...]) -> dict[Any, Any]:
     return {v: parameters(f"tau_{str(v).removesuffix('.d')}") for v in velocities}
 
 
+def efforts(tree: Tree) -> np.ndarray:
+    """The largest |τ| of each velocity, (nv,), N or N m; inf where nothing is stated."""
+    limits = tree.limits
+    each = [[limits.get(node.name, Limits()).effort] * node.kind.nv for node in tree.nodes]
+    return np.array([effort for one in each for effort in one], dtype=float)
+
+
+def clipped(tree: Tree, tau: Any) -> Any:
+    """See `Tree.clipped`."""
+    most = efforts(tree)
+    if not isinstance(tau, Mapping):
+        array = reals(tau, "tau")
+        if array.shape[-1:] != (tree.nv,):
+            raise ModelError(f"tau of {tree.name} has the shape ({tree.nv},) or (batch, {tree.nv}), not {array.shape}")
+        return np.clip(array, -most, most)
+    velocities = [v for joint in tree._symbols for v in joint.velocities]
+    place = {key: k for k, v in enumerate(velocities) for key in (v, str(v), str(v).removesuffix(".d"))}
+    result = {}
+    for key, force in tau.items():
+        k = place.get(key, place.get(str(key)))
+        if k is None:
+            raise ModelError(f"{tree.name} has no velocity {key}; clipped takes {{velocity: force}}, as tree.inputs() gives it")
+        result[key] = force if math.isinf(most[k]) else sympy.Max(-most[k], sympy.Min(most[k], force))
+    return result
+
+
 def stops(tree: Tree, joints: tuple[str, ...], restitution: Any) -> list[Between | Unilateral]:
     """Constraints from the limits of joints; see `Tree.stops`."""
+    ranges = stop_ranges(tree) if not joints else {name: _stated(tree, name) for name in joints}
     found: list[Between | Unilateral] = []
-    for name in joints or tuple(tree.limits):
+    for name, (lower, upper) in ranges.items():
         q, *others = joint_symbols(tree, name)[0]
-        limits = tree.limits.get(name, Limits())
-        below, above = math.isfinite(limits.lower), math.isfinite(limits.upper)
-        if others and (below or above):
+        if others:
             raise ModelError(f"joint '{name}' has {1 + len(others)} coordinates: say by ap.Between which of them is limited")
-        if joints and not (below or above):
-            raise ModelError(f"joint '{name}' states no limits; ap.Between(lower, tree.joint('{name}'), upper) is a stop")
-        if limits.lower >= limits.upper:
+        if lower >= upper:
             raise ModelError(
-                f"joint '{name}' has the limits {limits.lower:g} and {limits.upper:g}, which leave it no way; name the joints"
-                " that shall have stops, tree.stops('…'), or hold it by a constraint"
+                f"joint '{name}' has the limits {lower:g} and {upper:g}, which leave it no way; name the joints"
+                " that shall have stops, tree.stops('…'), or hold it by a constraint; limits=False leaves those of a file out"
             )
-        if below and above:
-            found.append(Between(limits.lower, q, limits.upper, name, restitution))
-        elif below or above:
-            found.append(Unilateral(q - limits.lower if below else limits.upper - q, name, restitution))
+        if math.isfinite(lower) and math.isfinite(upper):
+            found.append(Between(lower, q, upper, name, restitution))
+        else:
+            found.append(Unilateral(q - lower if math.isfinite(lower) else upper - q, name, restitution))
     return found
 
 
-__all__ = ["inputs", "stops"]
+def _stated(tree: Tree, name: str) -> tuple[float, float]:
+    joint_symbols(tree, name)
+    limits = tree.limits.get(name, Limits())
+    if not (math.isfinite(limits.lower) or math.isfinite(limits.upper)):
+        raise ModelError(f"joint '{name}' states no limits; ap.Between(lower, tree.joint('{name}'), upper) is a stop")
+    return limits.lower, limits.upper
+
+
+__all__ = ["clipped", "efforts", "inputs", "stops"]

@@ -14,7 +14,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from sympy import Expr, Integer, Symbol
+from sympy import Add, Expr, Integer, Symbol
 
 from appell.errors import FormNotApplicable, ModelError
 from appell.jets import Jet, jets_of
@@ -32,7 +32,8 @@ class TreeSystem(System):
 
     Parameters
     ----------
-    tree: the bodies and joints, with numbers for masses and lengths; gravity and joint damping act by themselves.
+    tree: the bodies and joints, with numbers for masses and lengths; gravity, joint damping and the fittings of the tree act
+        by themselves.
     constraints: `ap.Constraint`, `ap.Unilateral`, `ap.Between` (joint stops), residuals, or lists of them such as
         `ap.tree.loop(…)` and `ap.tree.rolling(…)` give.
     forces: joint coordinate or velocity, or its name → expression in t, q, v and frames; N or N m. Feedback is written here.
@@ -86,11 +87,14 @@ class TreeSystem(System):
         self.springs = tuple(springs)
         own = [self._expression(load.potential, f"'{load.name}'", level=0) for load in springs]
         self.potential_given = self._expression(potential, "potential", level=0)
+        own += [self._expression(one.potential(tree), "the potential of a fitting", level=0) for one in tree.fittings]
         self.potential = self.potential_given + sum(own, Integer(0))
-        self._restrict(constraints)
+        self._restrict([*_fitted(tree, constraints), *constraints])
         damping = [d for node in tree.nodes for d in node.damping]
+        fitted = [self._forces(one.forces(tree)) for one in tree.fittings]
         self.forces = tuple(
-            Q - d * v if d else Q for Q, d, v in zip(self._forces(forces or {}), damping, self.velocities, strict=True)
+            Add(Q - d * v if d else Q, *more)
+            for Q, d, v, *more in zip(self._forces(forces or {}), damping, self.velocities, *fitted, strict=True)
         )
         given: Any = pairs
         self.frame_loads = tuple(self._load(tuple(F), tuple(u)) for F, u in given)
@@ -171,6 +175,12 @@ class TreeSystem(System):
         if not any(s.level == 1 for x in velocity for s in jets_of(x)):
             raise ModelError(f"loads=: {u} is no velocity; give frame.velocity or frame.angular_velocity")
         return force, velocity
+
+
+def _fitted(tree: Tree, given: tuple[Any, ...]) -> list[Any]:
+    """The constraints of the fittings of a tree, but for those whose name a given one has: that takes its place."""
+    names = {getattr(one, "name", None) for one in given}
+    return [one for fitting in tree.fittings for one in fitting.constraints(tree) if one.name not in names]
 
 
 def _flat(given: Any) -> tuple[Any, ...]:

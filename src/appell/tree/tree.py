@@ -18,10 +18,11 @@ from appell.model.unilateral import Between, Unilateral
 from appell.model.values import bound
 from appell.reading import items_of, shown
 from appell.spelling import checked_keywords
-from appell.tree.actuators import inputs, stops
+from appell.tree.actuators import clipped, inputs, stops
 from appell.tree.description import WORLD, Frame, Joint, Limits, Skeleton, skeleton
 from appell.tree.dynamics import TreeDynamics
 from appell.tree.equations import GolubevEquations, bodies_of, equations
+from appell.tree.fittings import Fitting
 from appell.tree.frame_symbols import FrameSymbols
 from appell.tree.frames import Node
 from appell.tree.inertia import Inertia, entries
@@ -53,6 +54,7 @@ class Tree(TreeDynamics, Described):
     ----------
     joints: in an order in which predecessors come first; see `Joint`. Fixed joints weld.
     gravity: acceleration (3,), m/s².
+    fittings: what acts in motions besides (`appell.tree.fittings`): stops, damping, dry friction, couplings.
     backend: "auto", "c", "vm" or another one of `ap.backends.BACKENDS`.
     """
 
@@ -64,12 +66,14 @@ class Tree(TreeDynamics, Described):
         gravity: Sequence[float] = GRAVITY,
         name: str = "tree",
         notes: Sequence[str] = (),
+        fittings: Sequence[Fitting] = (),
         backend: str = "auto",
     ):
         if isinstance(joints, Joint) or not isinstance(joints, Iterable):
             raise ModelError(f"a tree is made of a list of ap.tree.Joint, not of {shown(joints)}")
         self.name, self.joints = name, tuple(items_of(joints, "the joints of a tree"))
         self.notes = tuple(map(str, items_of(notes, "notes=")))
+        self.fittings = _fittings(fittings)
         x, y, z = entries(gravity, "gravity").tolist()
         self.gravity = (x, y, z)
         self.source: Path | None = None  # the robot file, from which meshes are looked for
@@ -87,22 +91,34 @@ class Tree(TreeDynamics, Described):
         path: Any,
         floating: bool = False,
         *,
-        damping: bool = False,
+        limits: bool = True,
+        damping: bool | None = None,
+        friction: bool = True,
+        mimic: bool = True,
         quarter_turns: float = 0.0,
         gravity: Sequence[float] = GRAVITY,
         backend: str = "auto",
     ) -> Tree:
-        """The robot in a URDF file, its root link welded to the ground or floating; `notes` tells what is not used.
+        """The robot in a URDF file, its root link welded to the ground or floating.
 
+        What the file says of its joints acts in motions (`simulate(tree, …)`, `tree.system(…)`); `notes` tells of it, and of
+        what is not used. Functions such as `forward_dynamics` and `bias` are those of the bodies alone, as Pinocchio's are.
+
+        Parameters
+        ----------
         path: of the file; or an open file, or the text of one.
-
-        The joint damping that the file states is applied with damping=True (Pinocchio does not apply it); limits are not:
-        `tree.stops()` makes constraints of them. Angles within
-        `quarter_turns` (rad) of a multiple of π/2 are taken for it: files write 1.5708, and exact quarter turns cost
-        no arithmetic; with the default 0 the file is taken by its digits.
+        floating: whether the root link is free.
+        limits: `<limit lower upper>` are stops without rebound, `tree.stops()`; a start outside is refused. A stop of your own
+            in `tree.system(…)` that is called as the joint takes the place of its. False leaves them out.
+        damping: `<dynamics damping>`, N m s/rad: True puts it into `forward_dynamics`, `bias` … too, False leaves it out.
+        friction: `<dynamics friction>`, dry friction of at most so many N m.
+        mimic: `<mimic>` joints follow theirs by exact constraints; a start has to keep them (`ap.consistent`). Stops and
+            friction of a joint that follows act on the one that leads.
+        quarter_turns: angles within so many rad of a multiple of π/2 are taken for it: files write 1.5708, and exact quarter
+            turns cost no arithmetic; with 0 the file is taken by its digits.
         """
-        options = {"floating": floating, "damping": damping, "quarter_turns": quarter_turns}
-        return cls._read(path, "urdf", "from_urdf", gravity, backend, **options)
+        options = {"floating": floating, "limits": limits, "damping": damping, "friction": friction, "mimic": mimic}
+        return cls._read(path, "urdf", "from_urdf", gravity, backend, quarter_turns=quarter_turns, **options)
 
     @classmethod
     @checked_keywords()
@@ -134,7 +150,8 @@ class Tree(TreeDynamics, Described):
         """What a reader of robots gives, as a tree."""
         robot, document = read_robot(source, kind, caller, **options)
         chosen = (robot.gravity or GRAVITY) if gravity is None else gravity
-        tree = cls(robot.joints, gravity=chosen, name=robot.name, notes=robot.notes, backend=backend)
+        said = {"name": robot.name, "notes": robot.notes, "fittings": robot.fittings}
+        tree = cls(robot.joints, gravity=chosen, backend=backend, **said)
         tree.source, tree.shapes = document.path, tuple(robot.shapes)
         return tree
 
@@ -144,7 +161,7 @@ class Tree(TreeDynamics, Described):
         super().__setattr__(name, value)
 
     def __reduce__(self):
-        drawn = {"source": self.source, "shapes": self.shapes}
+        drawn = {"source": self.source, "shapes": self.shapes, "fittings": self.fittings}
         return _rebuilt, (self.joints, self.gravity, self.name, self.notes, self._backend), drawn
 
     def __repr__(self) -> str:
@@ -180,11 +197,12 @@ class Tree(TreeDynamics, Described):
         """The same tree with numbers for all its `parameters`, by symbol or name."""
         table = self._bound(values)
         joints, gravity = [with_numbers(joint, table) for joint in self.joints], with_numbers(self.gravity, table)
-        return self._like(joints, gravity)
+        return self._like(joints, gravity, self.fittings)
 
-    def _like(self, joints: Sequence[Joint], gravity: Sequence[Any]) -> Tree:
+    def _like(self, joints: Sequence[Joint], gravity: Sequence[Any], fittings: Sequence[Fitting]) -> Tree:
         """A tree of other joints or numbers, with all else that this one says."""
-        tree = Tree(joints, gravity=gravity, name=self.name, notes=self.notes, backend=self._backend)
+        said = {"name": self.name, "notes": self.notes, "backend": self._backend}
+        tree = Tree(joints, gravity=gravity, fittings=fittings, **said)
         tree.source, tree.shapes = self.source, self.shapes
         return tree
 
@@ -231,7 +249,10 @@ class Tree(TreeDynamics, Described):
 
     def lock(self, values: Mapping[str, Any]) -> Tree:
         """The same tree with some joints welded at these values: joint → value, or values where it has several."""
-        return self._like(locked(self, values), self.gravity)
+        joints = locked(self, values)
+        at = {name: float(np.ravel(value)[0]) for name, value in values.items()}
+        left = [one for fitting in self.fittings if (one := fitting.locked(at)) is not None]
+        return self._like(joints, self.gravity, left)
 
     @property
     def limits(self) -> dict[str, Limits]:
@@ -243,8 +264,17 @@ class Tree(TreeDynamics, Described):
         """The limits of these joints (all that have some, unless named) as constraints for `system(…)`, called as the joints.
 
         lower <= q <= upper is a `Between`, whose faces are "NAME:lower" and "NAME:upper"; a limit on one side a `Unilateral`.
+        A tree that was read with limits=True has them already; those that are given take their place.
         """
         return stops(self, joints, restitution)
+
+    def clipped(self, tau: Any) -> Any:
+        """Joint forces within the efforts that `limits` state: −effort <= τ <= effort.
+
+        tau: numbers (nv,) or (batch, nv), N or N m, as a control computes them; or velocity → expression, for
+        `tree.system(forces=tree.clipped(tree.inputs()))`, where inputs beyond the effort act as the effort.
+        """
+        return clipped(self, tau)
 
     def inputs(self, *joints: str) -> dict[Any, Any]:
         """The generalized forces of joints (all but floating ones, unless named) as inputs: velocity → parameter tau_….
@@ -287,6 +317,14 @@ class Tree(TreeDynamics, Described):
     def equations(self) -> GolubevEquations:
         """Golubev's equations (3.10), (3.12), (3.14) or (4.3), with (5.1)–(5.5) where they apply; hinges only."""
         return equations(bodies_of(self.nodes), self.gravity, self.name)
+
+
+def _fittings(given: Any) -> tuple[Fitting, ...]:
+    found = tuple(items_of(given, "fittings="))
+    for one in found:
+        if not isinstance(one, Fitting):
+            raise ModelError(f"fittings= takes those of appell.tree.fittings, such as Stops(), not {shown(one)}")
+    return found
 
 
 def _rebuilt(joints: Any, gravity: Any, name: str, notes: Any, backend: str) -> Tree:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.tree.description import Joint
+from appell.tree.fittings import Fitting
 from appell.tree.inertia import HERE, Placement
 
 
@@ -47,7 +48,7 @@ class Robot:
     """The joints of a description, parents first.
 
     shapes: what links look like, in the order in which they are stated. notes: what is stated and not used. gravity: m/s²,
-    where the description states it.
+    where the description states it. fittings: what its joints are fitted with, in motions.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Robot:
     notes: Sequence[str] = ()
     shapes: Sequence[LinkShape] = ()
     gravity: tuple[float, float, float] | None = None
+    fittings: Sequence[Fitting] = ()
 
 
 __all__ = ["LinkShape", "Robot"]

@@ -1,9 +1,8 @@
 """URDF files to joints, numbered as Pinocchio numbers them: depth first, successors sorted by joint name.
 
-Only what moves is read: `<link><inertial>`, and `<joint>` with origin, axis, parent, child, dynamics. Meshes are never
-opened. A link without `<inertial>` has no mass. Axes are made unit; one of length 0 is refused. `<mimic>` joints are
-independent, as in Pinocchio's reader; damping is applied only on request; both are told in the notes, and so are elements
-that URDF does not know: `<Origin>` is no origin. `<limit>` is read, and not applied: `tree.stops()` does that.
+Meshes are never opened here. A link without `<inertial>` has no mass. Axes are made unit; one of length 0 is refused. Limits,
+damping, dry friction and `<mimic>` become fittings, which act in motions (`appell.tree.fittings`); notes tell of them, and of
+elements that URDF does not know: `<Origin>` is no origin.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ import numpy as np
 from appell.errors import ModelError
 from appell.spelling import checked_keywords
 from appell.tree.description import Joint, Limits, unit_axis
+from appell.tree.fittings import Coupling, Fitting, JointDamping, Stops, gathered_friction
 from appell.tree.inertia import HERE, Inertia, Placement, entry, place
 from appell.tree.joints import JOINTS, JointKind
 from appell.tree.readers.document import Document
@@ -37,16 +37,22 @@ CUT = "a URDF is a tree: leave one of these joints out and close the loop by ap.
 
 @dataclass(frozen=True, eq=False)
 class _Row:
-    """One <joint> element."""
+    """One <joint> element; damping and dry friction as it states them, and what it follows."""
 
     joint: Joint
     parent: str
     child: str
+    damping: float = 0.0
+    friction: float = 0.0
+    mimic: Coupling | None = None
 
 
 @checked_keywords()
-def read_urdf(document: Document, *, floating: bool = False, damping: bool = False, quarter_turns: float = 0.0) -> Robot:
-    """The robot in the file, its root link welded to the ground or free."""
+def read_urdf(
+    document: Document, *, floating: bool = False, limits: bool = True, damping: bool | None = None, friction: bool = True,
+    mimic: bool = True, quarter_turns: float = 0.0,
+) -> Robot:  # fmt: skip
+    """The robot in the file, its root link welded to the ground or free; options as those of `Tree.from_urdf`."""
     where = document.where
     robot = parse_xml(document.data, where, "utf-8" if document.decoded else None)
     if robot.tag != "robot":
@@ -59,13 +65,73 @@ def read_urdf(document: Document, *, floating: bool = False, damping: bool = Fal
         _round_angles(robot, within)
     notes: list[str] = []
     links = _links(robot, notes)
-    rows = [_row(element, damping, notes) for element in robot.findall("joint")]
+    rows = [_row(element, bool(damping), notes) for element in robot.findall("joint")]
     root, names, base = _root(rows, links), {row.joint.name for row in rows}, ROOT_JOINT
     while base in names:
         base += "_"
     first = Joint(base, "floating" if floating else "fixed", body=links[root], link=root)
     joints = (first, *_in_order(rows, links, root, base))
-    return Robot(robot.get("name", "robot"), joints, tuple(notes), tuple(link_shapes(robot)))
+    fittings = _fittings(rows, limits=limits, damping=damping is None, friction=friction, mimic=mimic, notes=notes)
+    return Robot(robot.get("name", "robot"), joints, tuple(notes), tuple(link_shapes(robot)), fittings=fittings)
+
+
+def _fittings(
+    rows: Sequence[_Row], *, limits: bool, damping: bool, friction: bool, mimic: bool, notes: list[str]
+) -> list[Fitting]:
+    """What acts in motions, told of in the notes: by kinds, with the option that leaves it out."""
+    couplings = _couplings(rows, notes) if mimic else []
+    viscous = [JointDamping(row.joint.name, (row.damping,)) for row in rows if row.damping] if damping else []
+    dry = gathered_friction({row.joint.name: row.friction for row in rows if row.friction and friction}, couplings)
+    stopped = [row.joint.name for row in rows if limits and _has_stops(row.joint.limits, row.joint.name, notes)]
+    some = lambda names: ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    for names, said, option in (
+        (stopped, "the limits of {} are stops", "limits"), ([one.joint for one in viscous], "damping of {}", "damping"),
+        ([one.joint for one in dry], "dry friction of {}", "friction"), ([one.name for one in couplings], "{}", "mimic"),
+    ):  # fmt: skip
+        notes.extend([f"in motions: {said.format(some(names))} ({option}=False leaves it out)"] if names else [])
+    for row in rows:
+        if (row.friction and not friction) or (row.mimic and not mimic):
+            what = "dry friction" if row.friction and not friction else "<mimic>"
+            notes.append(f"joint '{row.joint.name}': {what} is not applied")
+    return [*([Stops()] if stopped else []), *viscous, *dry, *couplings]
+
+
+def _has_stops(limits: Limits | None, name: str, notes: list[str]) -> bool:
+    """Whether limits are such that stops are made of them."""
+    if limits is None or (math.isinf(limits.lower) and math.isinf(limits.upper)):
+        return False
+    if limits.lower > limits.upper:
+        raise ModelError(
+            f"joint '{name}': <limit lower='{limits.lower:g}' upper='{limits.upper:g}'> leaves it no way; mend the file, or"
+            " read it with limits=False"
+        )
+    if limits.lower == limits.upper:  # the default of both is 0, and exporters write it
+        notes.append(
+            f"joint '{name}': lower and upper limit are both {limits.lower:g}, which is taken for no limits;"
+            f" tree.lock({{'{name}': {limits.lower:g}}}) holds it there"
+        )
+    return limits.lower < limits.upper
+
+
+def _couplings(rows: Sequence[_Row], notes: list[str]) -> list[Coupling]:
+    """What `<mimic>` elements say of joints with one coordinate; one that leads nowhere is noted, a circle refused."""
+    joints = {row.joint.name: JOINTS[row.joint.kind] for row in rows}
+    follows: dict[str, Coupling] = {}
+    for coupling in (row.mimic for row in rows if row.mimic is not None and joints[row.joint.name].nq):
+        name, of = coupling.joints
+        if of not in joints or joints[name].nq != 1 or joints[of].nq > 1:
+            wrong = "is no joint of the file" if of not in joints else "or the joint itself has several coordinates"
+            notes.append(f"joint '{name}': <mimic joint='{of}'> is not applied, '{of}' {wrong}; the joint is independent")
+        else:
+            follows[name] = coupling if joints[of].nq else replace(coupling, fixed=((of, 0.0),))
+    for name in follows:
+        seen, at = [name], follows[name].of
+        while at in follows and at not in seen:
+            seen.append(at)
+            at = follows[at].of
+        if at in seen:
+            raise ModelError(f"by their <mimic> the joints {', '.join(map(repr, seen))} follow each other in a circle")
+    return list(follows.values())
 
 
 def _round_angles(robot: Element, within: float) -> None:
@@ -184,18 +250,27 @@ def _row(element: Element, damping: bool, notes: list[str]) -> _Row:
     direction: Sequence[float] = (1.0, 0.0, 0.0)
     if axis is not None and kind.axial:
         direction = tuple(unit_axis(_numbers(axis, "xyz", where), where))
-    dynamics, viscous = _child(element, "dynamics", where), 0.0
-    if dynamics is not None:
-        viscous = _number(dynamics, "damping", where, 0.0)
-        if viscous and not damping:
-            notes.append(f"{where}: damping {viscous:g} is not applied (from_urdf(…, damping=True) applies it)")
-        if _number(dynamics, "friction", where, 0.0):
-            notes.append(f"{where}: dry friction is not applied")
-    if element.find("mimic") is not None:
-        notes.append(f"{where}: <mimic> is not applied, the joint is independent")
+    dynamics = _child(element, "dynamics", where)
+    viscous, dry = (0.0 if dynamics is None else _loss(dynamics, key, where) for key in ("damping", "friction"))
     joint = Joint(name, kind.name, None, _origin(element, where), direction, damping=viscous if damping else 0.0)
     joint = replace(joint, limits=_limits(element, kind, where, notes))
-    return _Row(joint, ends["parent"], ends["child"])
+    moves = kind.nv > 0
+    return _Row(joint, ends["parent"], ends["child"], viscous * moves, dry * moves, _mimic(element, name, where))
+
+
+def _loss(dynamics: Element, key: str, where: str) -> float:
+    value = _number(dynamics, key, where, 0.0)
+    if value < 0:
+        raise ModelError(f"{where}: <dynamics {key}='{value:g}'> must not be negative")
+    return value
+
+
+def _mimic(element: Element, name: str, where: str) -> Coupling | None:
+    stated = _child(element, "mimic", where)
+    if stated is None:
+        return None
+    offset, factor = _number(stated, "offset", where, 0.0), _number(stated, "multiplier", where, 1.0)
+    return Coupling(name, stated.get("joint", ""), (offset, factor))
 
 
 def _limits(element: Element, kind: JointKind, where: str, notes: list[str]) -> Limits | None:

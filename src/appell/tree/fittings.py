@@ -1,0 +1,195 @@
+"""What the joints of a robot are fitted with besides their bodies: stops, dampers, brakes, springs, couplings.
+
+A tree with fittings has them in every motion: `tree.system(…)` adds their rows, forces and potentials to what it is given. The
+functions of a tree, `forward_dynamics` and the like, are those of the bodies alone.
+
+A fitting is a record of names and numbers; what it says in symbols it says when it is asked for a tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from sympy import Integer
+
+from appell.errors import ModelError
+from appell.model.constraint import Constraint
+from appell.model.friction import Friction
+
+if TYPE_CHECKING:
+    from appell.tree.tree import Tree
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """Something that acts on joints in motions. A further kind says what it adds by one or more of these methods."""
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """The joints it names."""
+        return ()
+
+    def constraints(self, tree: Tree) -> list[Any]:
+        """Rows, faces and frictions, as `tree.system(constraints=…)` takes them."""
+        return []
+
+    def forces(self, tree: Tree) -> dict[Any, Any]:
+        """Velocity → generalized force, N or N m."""
+        return {}
+
+    def potential(self, tree: Tree) -> Any:
+        """J."""
+        return Integer(0)
+
+    def locked(self, values: Mapping[str, float]) -> Fitting | None:
+        """The same where some joints no longer move; None where nothing is left of it."""
+        return None if set(self.joints) & set(values) else self
+
+
+@dataclass(frozen=True)
+class Stops(Fitting):
+    """lower <= q <= upper of every joint that states `limits`, with this restitution; see `Tree.stops`."""
+
+    restitution: float = 0.0
+
+    def constraints(self, tree: Tree) -> list[Any]:
+        return [*tree.stops(restitution=self.restitution)]
+
+
+@dataclass(frozen=True)
+class JointDamping(Fitting):
+    """−d v on every velocity of a joint: d in N m s/rad or N s/m, one for each velocity or one for all."""
+
+    joint: str
+    damping: tuple[float, ...]
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        return (self.joint,)
+
+    def forces(self, tree: Tree) -> dict[Any, Any]:
+        return {v: -d * v for v, d in _each(tree, self.joint, self.damping)}
+
+
+@dataclass(frozen=True)
+class JointFriction(Fitting):
+    """Dry friction in a joint: |τ| <= limit (N m or N) while it sticks, = limit against v while it moves."""
+
+    joint: str
+    limit: tuple[float, ...]
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        return (self.joint,)
+
+    def constraints(self, tree: Tree) -> list[Any]:
+        pairs = _each(tree, self.joint, self.limit)
+        name = lambda v: f"{self.joint}: friction" if len(pairs) == 1 else f"{v}: friction"
+        return [Friction(v, limit=limit, name=name(v)) for v, limit in pairs]
+
+
+def _each(tree: Tree, joint: str, values: tuple[float, ...]) -> list[tuple[Any, float]]:
+    """Velocities of a joint with their numbers, those that are not zero."""
+    speeds = tree.speeds(joint)
+    whole = values * len(speeds) if len(values) == 1 else values
+    return [(v, x) for v, x in zip(speeds, whole, strict=True) if x]
+
+
+@dataclass(frozen=True)
+class Coupling(Fitting):
+    """q_joint = Σ c_k q_of^k: `<mimic>` with c = (offset, multiplier), gears, cams.
+
+    fixed: values of joints that no longer move.
+    """
+
+    joint: str
+    of: str
+    coefficients: tuple[float, ...]
+    fixed: tuple[tuple[str, float], ...] = field(default=())
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        return self.joint, self.of
+
+    @property
+    def name(self) -> str:
+        return f"{self.joint} follows {self.of}"
+
+    def value(self, q: Any) -> Any:
+        """Σ c_k q^k by Horner's rule."""
+        result: Any = Integer(0)
+        for c in reversed(self.coefficients):
+            result = result * q + _whole(c)
+        return result
+
+    def constraints(self, tree: Tree) -> list[Any]:
+        known = dict(self.fixed)
+        q, p = (known[joint] if joint in known else tree.joint(joint) for joint in self.joints)
+        return [Constraint(q - self.value(p), self.name)]
+
+    def locked(self, values: Mapping[str, float]) -> Fitting | None:
+        known = {**dict(self.fixed), **{joint: values[joint] for joint in self.joints if joint in values}}
+        if not all(joint in known for joint in self.joints):
+            return replace(self, fixed=tuple(known.items()))
+        q, p = (known[joint] for joint in self.joints)
+        if abs(q - self.value(p)) > 1e-9 * (1 + abs(q)):  # decimals of a person, and rounding
+            there = f"{float(self.value(p)):.9g}"
+            raise ModelError(f"joint '{self.joint}' follows '{self.of}': with it locked it is at {there}, not at {q:.9g}")
+        return None
+
+
+def _whole(x: float) -> Any:
+    """1.0 → 1, so that residuals read well."""
+    return Integer(int(x)) if x == int(x) and abs(x) < 1e9 else x
+
+
+def stop_ranges(tree: Tree) -> dict[str, tuple[float, float]]:
+    """Joint → (lower, upper), where one of them is finite; what a joint follows has its limits too, in its own measure.
+
+    A joint that follows another one and both their stops would be three rows on two coordinates.
+    """
+    found = {name: (limit.lower, limit.upper) for name, limit in tree.limits.items() if _way(limit.lower, limit.upper)}
+    leaders = {c.joint: c for c in tree.fittings if isinstance(c, Coupling) and len(c.coefficients) == 2 and not c.fixed}
+    for follower in _last_first(leaders):
+        if follower not in found:
+            continue
+        offset, factor = leaders[follower].coefficients
+        if not factor:
+            continue
+        lower, upper = sorted((x - offset) / factor for x in found.pop(follower))
+        leader = leaders[follower].of
+        low, high = found.get(leader, (float("-inf"), float("inf")))
+        found[leader] = max(low, lower), min(high, upper)
+        if not found[leader][0] < found[leader][1]:
+            raise ModelError(
+                f"the limits of joint '{follower}', which follows '{leader}', and those of '{leader}' leave no way: mend them,"
+                " or read the robot with limits=False"
+            )
+    return found
+
+
+def gathered_friction(limits: Mapping[str, float], couplings: Sequence[Coupling]) -> list[JointFriction]:
+    """Dry friction of joints; that of one which follows another by a fixed ratio is booked there: both act on one velocity."""
+    total, leaders = dict(limits), {c.joint: c for c in couplings if len(c.coefficients) == 2 and not c.fixed}
+    for follower in _last_first(leaders):
+        if follower in total:
+            leader, factor = leaders[follower].of, leaders[follower].coefficients[1]
+            total[leader] = total.get(leader, 0.0) + abs(factor) * total.pop(follower)
+    return [JointFriction(joint, (limit,)) for joint, limit in total.items() if limit]
+
+
+def _way(lower: float, upper: float) -> bool:
+    """Whether limits leave a way and end it; crossed ones are a matter for whoever makes stops of them."""
+    return (isfinite(lower) or isfinite(upper)) and lower != upper
+
+
+def _last_first(leaders: Mapping[str, Coupling]) -> list[str]:
+    """Followers, each before the one that it follows."""
+    depth = lambda joint: 0 if joint not in leaders else 1 + depth(leaders[joint].of)
+    return sorted(leaders, key=depth, reverse=True)
+
+
+__all__ = ["Coupling", "Fitting", "JointDamping", "JointFriction", "Stops", "gathered_friction", "stop_ranges"]
