@@ -127,3 +127,15 @@ def test_small_motions_are_linear(model):
     assert motion.ok, motion.message
     assert motion[phi, delta, phi.d, delta.d] == pytest.approx(linear, abs=1e-11)
     assert np.abs(motion.balance).max() < 1e-10 * motion.energy_scale
+
+
+def test_steering_and_leaning_torques(model):
+    """Lean and steer answer torques by (−ω²M + iωvC1 + gK0 + v²K2)⁻¹."""
+    v, omega = 5.0, np.array([0.5, 3.0, 20.0])
+    upright = model.state(0, 0, 0, 0, v)
+    ports = {"inputs": [M_phi, M_delta], "outputs": [phi, delta]}
+    linear = ap.linearize(model.system, at=upright, independent=[phi, delta, chi_R], **ports)
+    M, C1, K0, K2 = (np.array(EXPECTED[name]) for name in ("M", "C1", "K0", "K2"))
+    K = DATA["parameters"]["g"] * K0 + v**2 * K2
+    exact = np.array([np.linalg.inv(-(w**2) * M + 1j * w * v * C1 + K) for w in omega])
+    assert linear.state_space.frequency_response(omega) == pytest.approx(exact, rel=1e-9, abs=1e-14)

@@ -17,13 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from appell.analysis.edges import edge
 from appell.analysis.linearization import Array, Linearization
+from appell.analysis.ports import Ports, StateMatrices, ports_of, with_inputs
 from appell.errors import ModelError, SingularConfiguration
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, along, block_matrix, column, depends, is_zero, jacobian, take
@@ -53,6 +54,8 @@ def linearize(
     motion: Motion | None = None,
     parameters: Mapping[Any, Any] | None = None,
     independent: Iterable[Any] | None = None,
+    inputs: Iterable[Any] | None = None,
+    outputs: Iterable[Any] | None = None,
     time: float = 0.0,
 ) -> Linearization:
     """The linear equations of small motions about a rest or steady motion `at`, or along a `motion`, on the constraints.
@@ -63,6 +66,10 @@ def linearize(
         constant there; one that is no such motion is refused, with what is left.
     motion: a `Motion`; every matrix then has its times first, (k, …). Parameters are those of the motion.
     independent: coordinates or velocities whose perturbations are the unknowns; chosen where not given.
+    inputs: parameters that stand in forces, potentials, rates of states or constraints on accelerations: the columns of B and D
+        of `state_space`. One without a value is 0.
+    outputs: expressions in t, coordinates, velocities, accelerations, states and parameters: the rows of C and D; all
+        states of the linear equations where not given.
     time: s, where time enters; matrices that change with it are those of this time, and have no eigenvalues.
     """
     refuse_friction(system, "ap.linearize")
@@ -73,15 +80,19 @@ def linearize(
         if not isinstance(motion, Motion):
             raise ModelError(f"motion= of ap.linearize is what ap.simulate returns, not {type(motion).__name__}")
         run = motion.run
+        ports = ports_of(run.form, run.system, inputs, outputs)
         states = [(float(t), q, v) for t, q, v in zip(motion.t, motion.q, motion.v, strict=True)]
         probe = _Probe(run, _named(run.system, independent), *states[0])
         parts = [probe(*state) for state in states]
-        return probe.linearization([np.array(list(x)) for x in zip(*parts, strict=True)])
+        result = probe.linearization([np.array(list(x)) for x in zip(*parts, strict=True)])
+        return replace(result, state_matrices=_stacked([probe.ported(ports, *state) for state in states], ports))
     system = system_of(system, "ap.linearize")
     start = getattr(at, "start", at)
     given = getattr(at, "parameters", None) if parameters is None else parameters
-    run = compile(system, given, backend="vm")
+    run = compile(system, with_inputs(system, given, inputs), backend="vm")
+    run = run if run.schedule is None else run.at(time)
     system = run.system
+    ports = ports_of(run.form, system, inputs, outputs)
     q, v = read(system, start)
     q, v, _ = check(system, run.form, run.p, time, q, v)
     if atom := edge(system, run.form, run.p, time, q, v):
@@ -92,7 +103,16 @@ def linearize(
     result = probe.linearization(probe(time, q, v))
     probe.require_steady(time, q, v)
     probe.require_constant(result, time, q, v)
+    result = replace(result, state_matrices=probe.ported(ports, time, q, v))
     return probe.with_time(result, time, q, v)
+
+
+def _stacked(found: Sequence[StateMatrices | None], ports: Ports | None) -> StateMatrices | None:
+    """Matrices along a motion, the times first."""
+    if ports is None:
+        return None
+    matrices = zip(*(one[:5] for one in found if one is not None), strict=True)
+    return StateMatrices(*(np.array(x) for x in matrices), ports.inputs, ports.outputs)
 
 
 def _named(system: System, independent: Any) -> list[int] | None:
@@ -138,6 +158,24 @@ class _Derivatives:
         return _Derivatives(make_fn("linear", {"t": (t, ()), **inputs}, {k: (x, x.shape) for k, x in values.items()}))
 
 
+class _Moved(NamedTuple):
+    """δq = N B z, δv = Y z + Z u, δa = Z u̇ + Y_a z + Y_b u; L: kernel of Wᵀ; second: picks rows of second order."""
+
+    B: Array
+    own: Array
+    Z: Array
+    Y: Array
+    Y_a: Array
+    Y_b: Array
+    L: Array
+    second: Array
+    inertia: Array
+
+
+def _or_one(x: Array) -> Array:
+    return np.where(x > 0, x, 1.0)
+
+
 class _Probe:
     """The linear equations of a run at any state, in velocities chosen at one."""
 
@@ -168,6 +206,29 @@ class _Probe:
 
     def __call__(self, t: float, q: Array, v: Array) -> tuple[Any, ...]:
         """M, C, K (nu, nz), A, B, a, Λ at a state."""
+        return self._varied(t, q, v)[0]
+
+    def ported(self, ports: Ports | None, t: float, q: Array, v: Array) -> StateMatrices | None:
+        """B, C, D of inputs and outputs at a state, and the sizes of states; None where none are asked for."""
+        if ports is None:
+            return None
+        (M, _, _, A, _, a, lam), moved = self._varied(t, q, v)
+        out = ports.fn(t, q, v, self.run.p, a, lam)
+        nu, n = len(self.free), len(A)
+        push = np.vstack([moved.L.T @ out["F_u"], moved.second @ out["s_u"]])
+        B_u = np.vstack([np.zeros((len(self.z), out["F_u"].shape[1])), out["g_u"], -np.linalg.solve(M, push) if nu else push])
+        dq = np.hstack([moved.B, np.zeros((len(moved.B), nu))])
+        dv = np.hstack([moved.Y, moved.Z])
+        da = moved.Z @ A[n - nu :] + np.hstack([moved.Y_a, moved.Y_b])
+        C_y = np.eye(n) if ports.outputs is None else out["y_q"] @ dq + out["y_v"] @ dv + out["y_a"] @ da
+        D_y = np.zeros((n, B_u.shape[1]))
+        if ports.outputs is not None:
+            D_y = out["y_u"] + out["y_a"] @ moved.Z @ B_u[n - nu :]
+        inertia = [np.diag(x.T @ moved.inertia @ x) for x in (moved.own, moved.Z)]
+        sizes = 1 / np.sqrt(_or_one(np.concatenate([inertia[0], np.zeros(self.form.states), inertia[1]])))
+        return StateMatrices(A, B_u, C_y, D_y, sizes, ports.inputs, ports.outputs)
+
+    def _varied(self, t: float, q: Array, v: Array) -> tuple[tuple[Any, ...], _Moved]:
         a, lam = self.run.acceleration(t, q, v)
         out = self.derivatives.fn(t, q, v, self.run.p, a, lam)
         nv, nu, states = self.system.nv, len(self.free), self.form.states
@@ -183,7 +244,8 @@ class _Probe:
         Y = _particular(out["A1"], out["f_q"] @ B, self.dependent, nv)
         Y_a = _particular(out["r_a"], out["r_q"] @ B + out["r_v"] @ Y, self.dependent, nv)
         Y_b = _particular(out["r_a"], out["r_v"] @ Z, self.dependent, nv)
-        both = lambda name: np.vstack([L.T @ out[f"F_{name}"], _independent(out["s_a"] @ Z) @ out[f"s_{name}"]])
+        rows = _independent(out["s_a"] @ Z)
+        both = lambda name: np.vstack([L.T @ out[f"F_{name}"], rows @ out[f"s_{name}"]])
         M = both("a") @ Z
         C = both("a") @ Y_b + both("v") @ Z
         K = both("a") @ Y_a + both("q") @ B + both("v") @ Y
@@ -191,7 +253,8 @@ class _Probe:
         top = np.hstack([(Y - twist @ B[:nv])[self.z], Z[self.z]])
         rates = np.hstack([out["g_q"] @ B + out["g_v"] @ Y, out["g_v"] @ Z])
         bottom = -np.linalg.solve(M, np.hstack([K, C])) if nu else np.zeros((0, nz))
-        return M, C, K, np.vstack([top, rates, bottom]), B[:nv], a, lam
+        moved = _Moved(B, own, Z, Y, Y_a, Y_b, L, rows, out["M"])
+        return (M, C, K, np.vstack([top, rates, bottom]), B[:nv], a, lam), moved
 
     def linearization(self, parts: Sequence[Array]) -> Linearization:
         M, C, K, A, B, a, lam = parts

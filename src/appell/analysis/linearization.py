@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import matrix_balance
 
+from appell.analysis.ports import StateMatrices
+from appell.analysis.state_space import StateSpace
 from appell.errors import ModelError
 from appell.model import System
 from appell.rows import singular
@@ -36,6 +38,7 @@ class Linearization:
     follow: (nu, nz − nu), stiffness of the coordinates that only follow; zero for ignorable ones.
     A: (nz + nu, nz + nu), of (z, u)˙ = A (z, u), 1/s.
     B: (nv, nz), displacements of all velocities' coordinates for each z. a, multipliers: of the motion, (nv,), (rows,).
+    state_matrices: A, B, C, D of the inputs and outputs that were asked for; `state_space` has them with names.
     changing: whether the matrices, here at one time, change with it: they have no eigenvalues that would tell anything.
     """
 
@@ -53,6 +56,18 @@ class Linearization:
     a: Array
     multipliers: Array
     changing: bool = False
+    state_matrices: StateMatrices | None = None
+
+    @cached_property
+    def state_space(self) -> StateSpace:
+        """ẋ = A x + B u, y = C x + D u for the inputs and outputs of `ap.linearize(…, inputs=[…], outputs=[…])`."""
+        found = self.state_matrices
+        if found is None:
+            raise ModelError("no inputs were named; give ap.linearize(…, inputs=[u], outputs=[…])")
+        states = (*self.coordinates, *self.velocities)
+        A, B, C, D, sizes = found[:5]
+        outputs = states if found.outputs is None else found.outputs
+        return StateSpace(A, B, C, D, states, found.inputs, outputs, sizes, self.system.name, self.changing)
 
     @cached_property
     def _core(self) -> list[int]:

@@ -172,7 +172,7 @@ def _smooth(value: Expr, f: Prescribed, order: int) -> Expr:
 def needed(system: System, f: Prescribed) -> int:
     """How many derivatives of f stand in the equations of motion."""
     given: list[tuple[Any, int]] = [(system.potential, 0), *((Q, 0) for Q in system.forces)]
-    given += [(rate, 1) for rate in system.rates.values()]
+    given += [(rate, 0 if q in system.states else 1) for q, rate in system.rates.items()]
     given += [(expr, 1) for expr in system._expressions()[:1]]
     given += [(r, 2 - c.order) for r, c in zip(system.residuals, system.constraints, strict=True)]
     given += [(face.function, 2) for face in system.unilateral]

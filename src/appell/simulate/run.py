@@ -347,7 +347,8 @@ def _refuse_records(system: System) -> None:
     if not letters_of(system.parameters):
         return
     kinetic = [] if isinstance(system, TreeSystem) else [system.kinetic]
-    parts = {"the kinetic energy": kinetic, "a constraint": system.residuals, "the kinematics": system.rates.values()}
+    parts = {"the kinetic energy": kinetic, "a constraint": system.residuals}
+    parts["the kinematics"] = [rate for q, rate in system.rates.items() if q not in system.states]
     parts["a unilateral constraint"] = [face.function for face in system.unilateral]
     known = {s for value in system.prescription.values() for s in value.free_symbols}
     for where, expressions in parts.items():
