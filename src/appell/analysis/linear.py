@@ -111,8 +111,8 @@ def _stacked(found: Sequence[StateMatrices | None], ports: Ports | None) -> Stat
     """Matrices along a motion, the times first."""
     if ports is None:
         return None
-    matrices = zip(*(one[:5] for one in found if one is not None), strict=True)
-    return StateMatrices(*(np.array(x) for x in matrices), ports.inputs, ports.outputs)
+    A, B, C, D, sizes = (np.array(x) for x in zip(*(one[:5] for one in found if one is not None), strict=True))
+    return StateMatrices(A, B, C, D, sizes, ports.inputs, ports.outputs)
 
 
 def _named(system: System, independent: Any) -> list[int] | None:
