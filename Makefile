@@ -9,6 +9,7 @@
 # make fuzz-files    20,000 damaged robots, meshes and motions (COUNT=, START=)
 # make format  let ruff sort imports and fix what it can
 # make bench   the benchmarks against other libraries
+# make fuzz-stops   10,000 random stops against closed forms: none missed
 # make families      kinds of systems that once went wrong: every member of each
 # make sweep   2,000 random mechanisms with friction against a reference
 # make sweep-linkages   random linkages of every kind against minimal coordinates, minutes
@@ -50,6 +51,10 @@ fuzz-api: $(VENV)/.dev
 
 fuzz-files: $(VENV)/.dev
 	$(BIN)/python -m tests.hostile.fuzz_files --start $(START) $(if $(COUNT),--count $(COUNT))
+
+.PHONY: fuzz-stops
+fuzz-stops: $(VENV)/.dev
+	$(BIN)/python -m tests.families.stops 10000
 
 .PHONY: families
 families: $(VENV)/.dev

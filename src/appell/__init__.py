@@ -85,6 +85,7 @@ if TYPE_CHECKING:  # the same names as in LATER, for editors and type checkers
     from appell.simulate.run import Run, compile
     from appell.simulate.simulate import simulate
     from appell.simulate.start import consistent
+    from appell.simulate.stops import falling, rising
     from appell.tree import Chain, Tree, rolling
     from appell.verify import agree, diagnose, principle
 
@@ -101,6 +102,7 @@ LATER = {
     "appell.simulate.run": "Run compile",
     "appell.simulate.simulate": "simulate",
     "appell.simulate.start": "consistent",
+    "appell.simulate.stops": "falling rising",
     "appell.tree": "Chain Tree rolling",
     "appell.verify": "agree diagnose principle",
 }
@@ -184,6 +186,7 @@ __all__ = [
     "equilibria",
     "equilibrium",
     "euler",
+    "falling",
     "forms",
     "from_sympy",
     "handout",
@@ -199,6 +202,7 @@ __all__ = [
     "quaternion",
     "reduce",
     "resonance",
+    "rising",
     "rolling",
     "sampled",
     "scene",

@@ -90,10 +90,14 @@ class Status(IntEnum):
     REACTION = 15
     FRICTION = 16
     JUMP = 17  # never from compiled code: at a break of the model something jumps that no motion can follow
+    STOPPED = 18  # not a failure: a condition of stop= was met
     CONTROL = 12  # never from compiled code: the user's function did not answer
     CANCELLED = 20  # of a run among many that was not made, or not finished, when they were stopped
     REFUSED = 21  # of a run among many whose start cannot be used
 
+
+AS_ASKED = (Status.OK, Status.STOPPED)
+"""Ends of a run that it was asked for: its time, or a stop."""
 
 STATUS_TEXT = {
     Status.OK: "finished",
@@ -117,6 +121,7 @@ STATUS_TEXT = {
     Status.REACTION: "the reactions are not determined: a force contains the multiplier of a constraint, and no reaction, or"
     " more than one, satisfies that law here (I − ∂F/∂Λ is singular, or Newton's iteration for Λ does not settle; Painlevé)",
     Status.FRICTION: "dry friction does not determine the motion any further",
+    Status.STOPPED: "stopped where stop= asks for it",
     Status.JUMP: "a constraint jumps with time: no motion can follow it",
     Status.CONTROL: "the control did not answer with values of its inputs",
     Status.CANCELLED: "not finished: the runs were stopped from outside",

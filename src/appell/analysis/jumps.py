@@ -22,8 +22,8 @@ from appell.graph.algebra import column, jacobian
 from appell.jets import jets_of, t
 from appell.model import System
 from appell.model.jumps import KINKED
-from appell.motion.crossings import crossings
 from appell.motion.motion import Motion
+from appell.motion.zeros import REBOUND, edges_of, motion_zeros
 from appell.normal_form import NormalForm
 from appell.reading import symbolic
 from appell.remember import remembered
@@ -33,8 +33,6 @@ Array = NDArray[np.float64]
 
 ASIDE = 1e-6
 """Share of the size of the state by which both sides of a surface are looked at."""
-ON = 1e-12
-"""Share of its largest value at which a surface counts as met by the start."""
 
 
 @dataclass(frozen=True)
@@ -80,18 +78,20 @@ def surface_slopes(form: NormalForm, system: System, surface: Any) -> Fn:
 
 
 def jumps_between(motion: Motion, expressions: tuple[Any, ...], t0: float, t1: float) -> list[Jump]:
-    """Crossings of the surfaces strictly between two instants without a blow in between, in the order of the run."""
+    """Crossings of the surfaces strictly between two instants without a blow in between, in the order of the run.
+
+    They are found by a bound along the steps (`appell.motion.zeros`).
+    """
     if not expressions or t1 == t0:
         return []
     way = 1.0 if t1 > t0 else -1.0
-    low, high = sorted((way * t0, way * t1))
-    inside = np.unique(way * motion.t[(way * motion.t > low) & (way * motion.t < high)])
-    ends = low + ON * (high - low), high - ON * (high - low)  # at the ends themselves the state may be that behind a blow
-    times = np.concatenate([[ends[0]], inside[(inside > ends[0]) & (inside < ends[1])], [ends[1]]])
+    times = np.unique(way * edges_of(motion))
+    inside = times[(times > way * t0) & (times < way * t1)]
+    edges = way * np.concatenate([[way * t0], inside, [way * t1]])
     found = []
     for k, s in enumerate(expressions):
-        value = lambda at, s=s: np.asarray(motion.at(way * np.asarray(at))[s], float)
-        found += [Jump(float(way * at), k) for at in crossings(value, times)]
+        zeros = motion_zeros(motion, s, edges)
+        found += [Jump(float(at), k) for at in zeros.time[zeros.kind != REBOUND] if at not in (t0, t1)]
     return sorted(found, key=lambda jump: way * jump.time)
 
 

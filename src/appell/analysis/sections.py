@@ -3,10 +3,9 @@
     s(t, q, v) = 0,  crossed upwards (direction 1), downwards (−1) or either way (0)
 
 A section is any expression of t, coordinates, velocities and parameters, or a unilateral constraint: its impacts, with the
-state after the blow. All changes of sign are found, to rounding: they are isolated by a bound along the steps (`roots.isolate`)
-where the section is a function of the state, and followed by its values however fast it turns (`motion.crossings`). Values
-below 1e-12 of the largest count as zero. A section that jumps, as a phase modulo a turn does,
-is crossed where it is continuous only.
+state after the blow. All changes of sign are found, to rounding: they are isolated by a bound along the steps
+(`appell.motion.zeros`). Values below the rounding of their terms count as zero. A section that jumps, as a phase modulo a turn
+does, is crossed where it is continuous only.
 """
 
 from __future__ import annotations
@@ -18,19 +17,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.dense import Dense
 from appell.analysis.result import Result, simulated, state_column, state_variables, whole
+from appell.backends import warn
 from appell.errors import ModelError, Status
-from appell.graph.algebra import column
-from appell.jets import expression, t
+from appell.jets import expression
 from appell.model import Between, System, Unilateral
 from appell.model.friction import refuse_friction
 from appell.model.values import finite
-from appell.motion.crossings import crossings
 from appell.motion.motion import Motion
+from appell.motion.zeros import CROSSED, motion_zeros
 from appell.reading import shown, table_of
-from appell.roots.guard import guard_function
-from appell.roots.isolate import isolating
 from appell.simulate.progress import reporter
 from appell.simulate.run import Run, compile
 from appell.tree import Tree
@@ -141,6 +137,7 @@ class _Collector:
         self.name = self.face or str(section)
         self.expression = None if self.face else expression(section, "a section")
         self.found: list[tuple[float, Array, Array]] = []
+        self.unbounded: float | None = None
 
     def collect(self, start: Mapping[Any, Any], since: float, until: float | None, skip: int, report: Any) -> Section:
         t, span, state, empty, steps, message = float(since), FIRST, dict(start), 0, 0, ""
@@ -170,6 +167,8 @@ class _Collector:
         except KeyboardInterrupt:
             message = f"interrupted at t = {t:g}"
         rows = self.found[skip : self.wanted]
+        if self.unbounded is not None:
+            warn(f"the section {self.name} could not be bounded near t = {self.unbounded:.6g}: a crossing may be missing")
         nq, nv = self.run.system.nq, self.run.system.nv
         if len(rows) < self.wanted - skip:
             message = f"{len(rows)} of {self.wanted - skip} crossings: {message}"
@@ -195,43 +194,15 @@ class _Collector:
         if len(motion.t) < 2 or motion.t[-1] == motion.t[0]:
             return []
         way = 1.0 if motion.t[-1] > motion.t[0] else -1.0
-        dense = Dense(motion, again)
-        value = lambda times: self._value(dense(way * times))
-        times = np.unique(way * motion.t)
-        at = crossings(value, np.union1d(times, self._isolating(dense)))
+        zeros = motion_zeros(motion, self.expression, way * np.unique(way * motion.t), again)
+        if len(zeros.unbounded):
+            self.unbounded = float(zeros.unbounded[0])
+        wanted = (zeros.kind == CROSSED) & ((zeros.direction == self.direction) | (self.direction == 0))
+        at = zeros.time[wanted]
         if not len(at):
             return []
-        beside = np.concatenate([[times[0]], (at[:-1] + at[1:]) / 2, [times[-1]]])  # its sign is its own between two changes
-        sides = value((beside[:-1] + 3 * at) / 4), value((3 * at + beside[1:]) / 4)
-        turns = (np.sign(sides[1]) - np.sign(sides[0])) / 2
-        size = np.maximum(np.abs(sides[0]), np.abs(sides[1]))
-        true = np.abs(value(at)) <= 1e-6 * size  # where it jumps it is not crossed
-        wanted = np.flatnonzero(true & ((turns == self.direction) | (self.direction == 0)))
-        if not len(wanted):
-            return []
-        state = again(way * at[wanted])
+        state = again(at)
         return [(float(t), q, v) for t, q, v in zip(state.t, state.q, state.v, strict=True)]
-
-    def _isolating(self, dense: Dense) -> Array:
-        """Times between which the section changes its sign once at most, by a bound; none where it is no function of the state,
-        or the steps are polynomials of a high degree: then it is followed by its values alone."""
-        run, powers = self.run, dense.powers()
-        form, p = run.form, np.asarray(run.p, float)
-        known = {t, *run.system.positions, *run.system.velocities, *run.parameters}
-        if powers is None or self.expression is None or form.inputs["p"].numel() != len(p):
-            return np.zeros(0)
-        if not self.expression.free_symbols <= known:
-            return np.zeros(0)
-        z = column(form.inputs["q"], form.inputs["v"])
-        guard = guard_function("section", form.lower(self.expression), form.inputs["t"], z, form.inputs["p"])
-        low, width = dense.breaks[:-1], np.diff(dense.breaks)
-        return np.unique(dense.way * isolating(guard, powers, dense.way * low, dense.way * width, p))
-
-    def _value(self, motion: Motion) -> Array:
-        value = np.asarray(motion[self.expression], float)
-        if not np.isfinite(value).all():
-            raise ModelError(f"the section {self.name} is not finite along the motion")
-        return value
 
 
 def _face(system: System, section: Any) -> str | None:

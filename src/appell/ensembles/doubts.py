@@ -17,7 +17,7 @@ from appell.backends import warn
 from appell.ensembles.inputs import Inputs
 from appell.ensembles.order import Order
 from appell.ensembles.result import Results
-from appell.errors import Status
+from appell.errors import AS_ASKED
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, depends, greater, is_zero, substitute_all, symbols, take
 from appell.normal_form import NormalForm
@@ -35,7 +35,7 @@ def doubt_energies(run: Run, inputs: Inputs, order: Order, results: Results) -> 
     """Tells, in its message, of each run that is finished and has not kept its energy."""
     if order.step is None or not _keeps_energy(run):
         return
-    good = results.status == Status.OK
+    good = np.isin(results.status, AS_ASKED)
     chosen: Any = slice(None) if good.all() else np.flatnonzero(good)
     share = _changes(run, inputs, order, results, chosen)
     doubted = np.flatnonzero(share > COARSE)

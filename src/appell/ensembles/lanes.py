@@ -43,6 +43,8 @@ def why_not(run: Run, order: Order) -> str | None:
     """None if the runs of a system go through lanes, else the reason why each is made by itself."""
     if not order.gpu and backend_named(run.backend).program is None:
         return f"backend={run.backend!r} compiles no time loops"
+    if order.stops:
+        return "runs are ended by stop="
     if run.system.unilateral and (order.ends < order.t0).any():
         return "the system has unilateral constraints and time runs backwards"
     if not order.digits_suffice:

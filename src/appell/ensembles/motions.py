@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from appell.errors import Status
+from appell.errors import AS_ASKED, Status
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -25,15 +25,17 @@ class Motions:
 
     @property
     def ok(self) -> bool:
-        """Whether every run reached its end."""
-        return bool((self.dataset["status"].values == Status.OK).all())
+        """Whether every run reached its end, or a stop that was asked for."""
+        return bool(np.isin(self.dataset["status"].values, AS_ASKED).all())
 
     @property
     def message(self) -> str:
         """How many runs reached their end, and what became of the others."""
         status = self.dataset["status"].values.ravel()
-        others = [f"{int((status == s).sum())} {Status(int(s)).name}" for s in np.unique(status) if s != Status.OK]
-        done = f"{int((status == Status.OK).sum())} of {len(status)} runs reached their end"
+        others = [f"{int((status == s).sum())} {Status(int(s)).name}" for s in np.unique(status) if s not in AS_ASKED]
+        stopped = int((status == Status.STOPPED).sum())
+        others = [*([f"{stopped} of them by stop="] if stopped else []), *others]
+        done = f"{int(np.isin(status, AS_ASKED).sum())} of {len(status)} runs reached their end"
         return done + (f" ({', '.join(others)}); motions['message'] says why" if others else "")
 
     @property

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from appell.ensembles.kept import Kept
+from appell.simulate.stops import Stop
 
 Array = NDArray[np.float64]
 
@@ -21,7 +23,7 @@ COARSEST = 0.05
 class Order:
     """From t0 to ends, (runs,) or (1,), by steps of `step`, or with error control where that is None.
 
-    All times are counted from `origin`.
+    All times are counted from `origin`. stops: conditions by name, the first of which ends a run.
     """
 
     t0: float
@@ -36,6 +38,7 @@ class Order:
     kept: Kept
     scalar: str  # "double" or "float"
     gpu: bool = False
+    stops: Mapping[str, Stop] = field(default_factory=dict)
     origin: float = 0.0
 
     def counted_from(self, origin: float) -> Order:

@@ -29,7 +29,7 @@ from appell.ensembles.program import HANDED
 from appell.ensembles.result import Results, dataset
 from appell.ensembles.single import Halted, doubt_of, make, message_of
 from appell.ensembles.stability import refuse_unstable
-from appell.errors import AppellError, ModelError, Status
+from appell.errors import AS_ASKED, AppellError, ModelError, Status
 from appell.model import System
 from appell.model.autonomous import is_autonomous, is_timeless, origin_for
 from appell.model.described import system_of
@@ -43,6 +43,7 @@ from appell.simulate.loop.prepare import CORNERS
 from appell.simulate.methods.method_table import methods
 from appell.simulate.progress import Reporter, reporter
 from appell.simulate.run import Run, unjudged
+from appell.simulate.stops import read_stops
 from appell.spelling import checked_keywords
 from appell.tree import Tree
 
@@ -74,6 +75,7 @@ def simulate_many(
     max_steps: int = 10_000_000,
     corner: str = "raise",
     fold: bool = False,
+    stop: Any = None,
 ) -> Motions:
     """Integrate the equations of motion from many starts and with many values of the parameters.
 
@@ -108,6 +110,8 @@ def simulate_many(
     threads: all cores by default; results do not depend on it.
     progress: True for a bar, or a function of the number of runs that are done.
     max_step, max_steps, corner: as in `simulate`.
+    stop: an expression, or {name: expression}, at whose first zero a run ends, each its own, as in `simulate`: `motions["t"]`
+        is where it ended, `motions["message"]` says by which. Such runs are made one by one.
     fold: whether parameters that are one number for all runs are compiled in, see `ap.compile`.
 
     Returns
@@ -133,8 +137,9 @@ def simulate_many(
     starts, run = _all_inputs(run, start, given, product, tables, finite(since, "since="))
     run = replace(run, fold=tuple(i for i in run.fold if str(model.parameters[i]) not in starts.varied_parameters))
     if method == "auto":
-        method = _method(model, step, rtol, keep)
+        method = _method(model, step, rtol, keep if stop is None else None)
     order = _order(starts, until, step, rtol, atol, method, since, keep, dtype, max_step, max_steps, corner, gpu)
+    order = replace(order, stops=read_stops(model, stop))
     refuse_names(order.kept, model)
     for part in (part for reduction in order.kept.wanted for part in parts_of(reduction) if part.expression is not None):
         lowered(run, part.expression)  # refuses what it cannot read
@@ -180,8 +185,9 @@ def _counted(run: Run, order: Order) -> Order:
     """With times counted from where digits suffice, where time stands neither in the model nor in what is kept."""
     origin = origin_for(order.t0, order.ends - order.t0)
     kept = (part.expression for reduction in order.kept.wanted for part in parts_of(reduction))
+    read = [*kept, *(one.expression for one in order.stops.values())]
     timeless = run.schedule is None and is_autonomous(run.system)
-    return order.counted_from(origin) if origin and is_timeless(kept) and timeless else order
+    return order.counted_from(origin) if origin and is_timeless(read) and timeless else order
 
 
 def _beside(backend: str) -> str:
@@ -389,7 +395,7 @@ def _one_by_one(
 def _tell(results: Results, order: Order) -> None:
     """Messages of runs that were not made, and one warning where something went wrong."""
     undone = results.status == Status.CANCELLED
-    bad = results.status[~undone & (results.status != Status.OK)]
+    bad = results.status[~undone & ~np.isin(results.status, AS_ASKED)]
     if undone.any():
         results.message[undone] = message_of(Status.CANCELLED, 0, 0, order)
         warn(f"stopped: {int((~undone).sum())} of {len(undone)} runs are done, the others have the status CANCELLED")

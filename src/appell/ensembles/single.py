@@ -14,12 +14,14 @@ from appell.ensembles.inputs import Inputs
 from appell.ensembles.kinds import ACCUMULATORS, finished, parts_of
 from appell.ensembles.order import Order
 from appell.ensembles.reduce import Reduction
-from appell.errors import STATUS_TEXT, AppellError, Status
+from appell.errors import AS_ASKED, STATUS_TEXT, AppellError, Status
 from appell.model.jumps import dry_friction
+from appell.motion.zeros import NOISE_OF_STIFF
 from appell.normal_form.flow import Flow
 from appell.simulate.loop.broken import BreakLoop
 from appell.simulate.loop.guarded import RankedLoop
 from appell.simulate.loop.prepare import prepare
+from appell.simulate.loop.stopped import StopLoop
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Trace
 from appell.simulate.methods.stiff import STIFF
@@ -90,11 +92,14 @@ def _made(run: Run, order: Order, k: int, q: Array, v: Array, halt: Reporter) ->
     if flow.guarded is not None and method not in STIFF and not run.system.unilateral:
         loop = loop.ranked(sizes) if isinstance(loop, BreakLoop) else RankedLoop(loop, run.form, flow, sizes)
     n, watched = run.form.nq + run.form.nv, bool(order.kept.wanted)
+    noise = NOISE_OF_STIFF * order.rtol if method in STIFF else 0.0
+    stopping = StopLoop(loop, run, flow, order.stops, noise) if order.stops else loop
     task = Task(
         t0=t0, z0=np.concatenate([q, v, np.zeros(flow.nz - n)]), t_end=end, p=run.p, rtol=order.rtol, atol=order.atol,
-        times=order.times_of(k), max_step=order.max_step, max_steps=order.max_steps, keep_steps=watched, fixed_step=order.step,
+        times=order.times_of(k), max_step=order.max_step, max_steps=order.max_steps,
+        keep_steps=watched or bool(order.stops), fixed_step=order.step,
     )  # fmt: skip
-    trace = driven(loop, task, halt, dry_friction(run.system.forces))
+    trace = driven(stopping, task, halt, dry_friction(run.system.forces))
     rows, row_times, values = trace.z_times[:, :n], np.zeros(0), dict[str, float]()
     not_held: list[str] = []
     if watched:
@@ -104,7 +109,7 @@ def _made(run: Run, order: Order, k: int, q: Array, v: Array, halt: Reporter) ->
         else:
             values, not_held = _reduced(course, order.kept.reductions, order.origin)
     message = message_of(trace.status, trace.t, end, order, trace)
-    if not_held and trace.status == Status.OK:
+    if not_held and trace.status in AS_ASKED:
         message = doubt_of(not_held)
     return Single(trace.status, message, trace.t, trace.z[:n], rows, row_times, values)
 
@@ -114,6 +119,8 @@ def message_of(status: Status, t: float, end: float, order: Order, trace: Trace 
     text = STATUS_TEXT[status]
     if status in (Status.OK, Status.CANCELLED):
         return text
+    if trace is not None and trace.stopped:
+        text = trace.stopped
     if trace is not None and trace.failure is not None:
         text = str(trace.failure)
     if order.step is not None and status is Status.NOT_FINITE:
@@ -127,7 +134,7 @@ def _course(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, halt: Re
     long = np.flatnonzero(np.diff(t) != 0)
     count = SERIES[order.method].fitted(flow).order + 2 if order.method in SERIES else STATES
     nodes = t[long, None] + np.diff(t)[long, None] * Course.nodes(count)
-    again = replace(task, times=nodes[:, 1:-1].ravel(), keep_steps=False, t_end=float(t[-1]))
+    again = replace(task, times=nodes[:, 1:-1].ravel(), keep_steps=False, t_end=trace.t)
     inner = driven(loop, again, halt, "").z_times
     long = long[: len(inner) // (count - 2)]
     inside = inner[: len(long) * (count - 2)].reshape(len(long), count - 2, z.shape[1])

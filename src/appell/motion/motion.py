@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from appell.errors import AppellError, ModelError, Status
+from appell.backends import warn
+from appell.errors import AS_ASKED, AppellError, ModelError, Status
 from appell.jets import DerivedJet, Jet, expression
 from appell.jets import t as time
 from appell.model import Friction
@@ -24,6 +25,7 @@ from appell.motion.labels import labelled
 from appell.motion.names import OfSystem
 from appell.motion.reactions import solved
 from appell.motion.record import Array, Drift, Series, subdivided, unknown_name
+from appell.motion.zeros import CROSSED, edges_of, motion_zeros
 from appell.nonsmooth.contact.events import EVENT, Impact, impacts
 from appell.nonsmooth.friction.along import along
 from appell.nonsmooth.friction.mode import Mode, Phase, phases
@@ -31,6 +33,7 @@ from appell.notes import Note
 from appell.reading import reals, shown
 from appell.simulate.control.held import HeldRun, Readings
 from appell.simulate.loop.branching import TimeBranches, branch_times, branches_of
+from appell.simulate.stops import condition
 from appell.spelling import did_you_mean
 
 if TYPE_CHECKING:
@@ -319,7 +322,7 @@ class Motion(OfSystem):
         slack = NOISE * max(abs(low), abs(high))
         outside = ~((times >= low - slack) & (times <= high + slack))
         if outside.any():
-            ended = "" if self.status == Status.OK else f", where it ended with {self.status.name}"
+            ended = "" if self.status in AS_ASKED else f", where it ended with {self.status.name}"
             raise ModelError(f"t = {times[outside][0]:.17g} is outside the run from {first:.17g} to {last:.17g} s{ended}")
         times = np.clip(times, low, high)
         order = np.argsort(way * times, kind="stable")
@@ -347,6 +350,22 @@ class Motion(OfSystem):
         for name, values in states.items():
             values[np.append(0, np.cumsum(parts))] = getattr(self, name)  # at an impact the sample before it as well
         return replace(fine, **states, lost=None)
+
+    def crossings(self, expression: Any) -> Array:
+        """Times at which an expression passes through zero, (n,), s, in the order of the run: all of them, by a bound.
+
+        expression: of t, coordinates, velocities, accelerations and parameters; `ap.rising(…)` and `ap.falling(…)` take one
+        direction. It changes its sign there: touching zero is no crossing, nor is a jump over zero (of a velocity at an impact,
+        of floor), nor leaving zero where it is zero at the start. Between samples it is a function of the polynomials of the
+        steps, whose intervals leave no zero out; where they do not decide (a pole, too many turns), a warning says so.
+        """
+        wanted = condition(expression, "an expression of crossings")
+        if len(self.t) < 2 or self._ends[0] == self._ends[1]:
+            return np.zeros(0)
+        zeros = motion_zeros(self, wanted.expression, edges_of(self))
+        if len(zeros.unbounded):
+            warn(f"{wanted.expression} could not be bounded near t = {zeros.unbounded[0]:.6g}: a crossing may be missing there")
+        return zeros.time[(zeros.kind == CROSSED) & ((zeros.direction == wanted.direction) | (wanted.direction == 0))]
 
     def release(self, constraint: Any) -> Array:
         """Times at which Λ changes sign, (n,), s: when a one-sided version of the constraint would let go (or hold).

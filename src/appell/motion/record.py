@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.errors import STATUS_TEXT, Status
+from appell.errors import AS_ASKED, STATUS_TEXT, Status
 from appell.notes import Note
 
 Array = NDArray[np.float64]
@@ -114,8 +114,8 @@ class Record:
 
     @property
     def ok(self) -> bool:
-        """Whether the run reached its end and nothing speaks against its motion."""
-        return self.status == Status.OK and not self.doubts
+        """Whether the run reached its end, or a stop that was asked for, and nothing speaks against its motion."""
+        return self.status in AS_ASKED and not self.doubts
 
     @property
     def energy_error(self) -> Array:
@@ -218,7 +218,7 @@ class Record:
         return frame(self.dataset)
 
     def __repr__(self) -> str:
-        status = "" if self.ok else ", doubtful" if self.status == Status.OK else f", {self.status.name}"
+        status = "" if self.ok else ", doubtful" if self.status in AS_ASKED else f", {self.status.name}"
         return f"<{type(self).__name__} of {self.name}: {len(self)} samples, {_interval(self.t)}{status}>"
 
     def __str__(self) -> str:

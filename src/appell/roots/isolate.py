@@ -1,11 +1,15 @@
-"""Where a guard may change its sign along many steps at once: isolated by a bound, no pair of roots is passed between samples.
+"""Where a guard may vanish along many steps at once, isolated by a bound: no pair of zeros is passed between samples.
 
     excluded        the interval of g, or g(c) ± sup|ġ| w, does not contain zero
-    isolated        ġ has one sign on [a, b]: one root at most, between values at a and b
+    isolated        ġ has one sign on [a, b]: one zero at most, between values at a and b
     otherwise       both halves, down to `NARROWEST` of a step
+
+Steps are polynomials in s, from −1 at the beginning of a step to 1 at its end.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,46 +19,64 @@ from appell.roots.enclosure import Interval, enclosure
 from appell.roots.guard import Polynomial
 
 Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 NARROWEST = 1e-9
-"""Part of a step below which an interval is not halved any more."""
-MOST = 100_000
+"""Half the width in s below which an interval is not halved any more: a pair of zeros that close is a touch."""
+MOST = 400_000
 """Intervals that are looked at in one round; beyond them nothing is halved any more."""
+MOST_OF_A_STEP = 4000
+"""The same of one step: a function that is near zero all along would take all of them."""
 
 
-def isolating(fn: Fn, c: Array, t: Array, h: Array, p: Array) -> Array:
-    """Times between which each change of sign is one root at most, in order; fn of `guard_function`.
+class Isolated(NamedTuple):
+    """Parts [a, b] of steps in which a guard may vanish, (k,) each. bounded: whether all of its changes of sign are told by
+    its values at a and b; where it is False the bounds did not decide."""
 
-    c (degree + 1, n, steps): the steps in powers of θ = (time − t)/h; t, h (steps,).
+    step: NDArray[np.intp]
+    a: Array
+    b: Array
+    bounded: Bools
+
+
+def isolated(fn: Fn, c: Array, t: Array, h: Array, p: Array, steps: NDArray[np.intp] | None = None) -> Isolated:
+    """The parts of steps in which a guard may vanish; fn of `guard_function`.
+
+    c (degree + 1, n, steps): the steps in powers of s; t, h (steps,): their middles and half their lengths, so that the time is
+    t + h s; p (np,) or (np, steps). steps: those that are looked at, all by default.
     """
-    step, a, b = np.arange(len(t)), np.zeros(len(t)), np.ones(len(t))
-    found: list[Array] = []
+    step = np.arange(len(t)) if steps is None else steps
+    a, b = -np.ones(len(step)), np.ones(len(step))
+    found: list[Isolated] = []
     while len(step):
-        g, rate, middle, smooth = _over(fn, c[:, :, step], t[step], h[step], p, a, b)
+        here = p[:, step] if p.ndim == 2 else p[:, None]
+        g, rate, middle, smooth = _over(fn, c[:, :, step], t[step], h[step], here, a, b)
         w = (b - a) / 2
         slope = np.maximum(np.abs(rate.lo), np.abs(rate.hi))
         excluded = (g.lo > 0) | (g.hi < 0) | (smooth & (np.abs(middle) > slope * w))
         single = smooth & ((rate.lo > 0) | (rate.hi < 0))
         open_ = ~excluded & ~single & (w > NARROWEST)
-        open_ &= np.count_nonzero(open_) <= MOST
+        if open_.any():
+            crowd = np.bincount(step[open_], minlength=len(t))[step] > MOST_OF_A_STEP
+            open_ &= ~crowd & (np.count_nonzero(open_) <= MOST)
         kept = ~excluded & ~open_
-        found += [t[step[kept]] + h[step[kept]] * x[kept] for x in (a, b)]
-        c_ = ((a + b) / 2)[open_]
-        step, a, b = np.tile(step[open_], 2), np.concatenate([a[open_], c_]), np.concatenate([c_, b[open_]])
-    return np.unique(np.concatenate(found)) if found else np.zeros(0)
+        found.append(Isolated(step[kept], a[kept], b[kept], (single | (w <= NARROWEST))[kept]))
+        m = ((a + b) / 2)[open_]
+        step, a, b = np.tile(step[open_], 2), np.concatenate([a[open_], m]), np.concatenate([m, b[open_]])
+    if not found:
+        return Isolated(np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0), np.zeros(0, dtype=bool))
+    return Isolated(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
-def _over(
-    fn: Fn, c: Array, t: Array, h: Array, p: Array, a: Array, b: Array
-) -> tuple[Interval, Interval, Array, NDArray[np.bool_]]:
-    """Intervals of g and of its rate in θ, g in the middle, and whether it does not jump, (k,) each."""
+def _over(fn: Fn, c: Array, t: Array, h: Array, p: Array, a: Array, b: Array) -> tuple[Interval, Interval, Array, Bools]:
+    """Intervals of g and of its rate in s, g in the middle, and whether it does not jump, (k,) each."""
     z, zd = Polynomial(c, 0.0, 1.0).over(a, b)
     m = (a + b) / 2
     at = np.zeros_like(c[0])
     for row in c[::-1]:
         at = at * m + row
     times, here, td, zero = np.array([t + h * a, t + h * b]), (t + h * m)[None], h[None], np.zeros_like(at)
-    still = Interval(p[:, None], p[:, None])
+    still = Interval(p, p)
     boxes = Interval(times.min(axis=0)[None], times.max(axis=0)[None])
     y, jumps = enclosure(fn)(boxes, z, still, Interval(td, td), zd)
     middle, _ = enclosure(fn)(Interval(here, here), Interval(at, at), still, Interval(0 * td, 0 * td), Interval(zero, zero))
@@ -62,4 +84,4 @@ def _over(
     return Interval(y.lo[0], y.hi[0]), Interval(y.lo[1], y.hi[1]), value, jumps.hi[0] <= 0
 
 
-__all__ = ["isolating"]
+__all__ = ["Isolated", "isolated"]

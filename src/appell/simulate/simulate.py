@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.backends import backend_named, warn
-from appell.errors import STATUS_TEXT, BackendUnavailable, ModelError, SimulationError, SingularConfiguration, Status
+from appell.errors import AS_ASKED, STATUS_TEXT, BackendUnavailable, ModelError, SimulationError, SingularConfiguration, Status
 from appell.graph.fn import Fn
 from appell.model import System
 from appell.model.autonomous import is_autonomous, is_timeless, origin_for
@@ -22,6 +22,7 @@ from appell.model.prescription import settled
 from appell.model.values import as_table
 from appell.motion.motion import Motion, State
 from appell.motion.sampler import Sampler, unpack
+from appell.motion.zeros import NOISE_OF_STIFF
 from appell.normal_form.flow import Flow
 from appell.notes import Note
 from appell.reading import name_in
@@ -46,6 +47,7 @@ from appell.simulate.doubts import doubts_of
 from appell.simulate.loop.broken import BreakLoop
 from appell.simulate.loop.guarded import RankedLoop
 from appell.simulate.loop.prepare import CORNERS, Prepared, prepare
+from appell.simulate.loop.stopped import StopLoop
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Trace
 from appell.simulate.methods.method_table import methods
@@ -55,12 +57,13 @@ from appell.simulate.ranks import ranks_along
 from appell.simulate.run import Run, unjudged
 from appell.simulate.second_run import differences
 from appell.simulate.start import check, read
+from appell.simulate.stops import read_stops
 from appell.spelling import checked_keywords
 from appell.tree import Tree
 
 Array = NDArray[np.float64]
 
-RAISED = (Status.OK, Status.CORNER, Status.CONTROL)
+RAISED = (*AS_ASKED, Status.CORNER, Status.CONTROL)
 """Ends of a run that need no warning: it was finished, or an exception tells."""
 
 
@@ -86,6 +89,7 @@ def simulate(
     step: float | None = None,
     corner: str = "raise",
     fold: bool = False,
+    stop: Any = None,
 ) -> Motion:
     """Integrate the equations of motion, q̇ = N v + n0, v̇ = a(t, q, v), keeping the constraints.
 
@@ -116,11 +120,17 @@ def simulate(
         "first" or "last" first, or one blow on all of them, "together", with ḟ⁺ >= −e ḟ⁻ on each (a block that falls flat).
         Where every order has the same result (angle π/n with e = 1, two walls in one place) no rule is needed.
     fold: whether the numbers of the parameters are compiled in, see `ap.compile`.
+    stop: an expression of t, coordinates, velocities and parameters, or {name: expression}: the run ends where the first of
+        them passes through zero, either way, or, in the order of the run, as `ap.rising(…)`, `ap.falling(…)` say. Zeros are
+        found by a bound, as impacts are: none is passed between steps. A velocity that jumps over zero in an impact, and a
+        distance that reaches zero in one, end the run after the blow. What is zero at the start, touches zero smoothly or is
+        zero all along does not end it.
 
     Returns
     -------
-    `Motion`. A run that cannot be finished returns what it has, with `motion.status` and a warning. A control that raises, or
-    whose answer cannot be used, raises `SimulationError`, which carries the motion until then.
+    `Motion`. One that `stop` ended has the status STOPPED, is `ok`, and its `message` names the condition. A run that cannot be
+    finished returns what it has, with `motion.status` and a warning. A control that raises, or whose answer cannot be used,
+    raises `SimulationError`, which carries the motion until then.
     """
     system = system if isinstance(system, Run) else system_of(system, "ap.simulate", also=" or what ap.compile returns")
     in_order(start, until, "ap.simulate")
@@ -135,6 +145,7 @@ def simulate(
     one_of(corner, CORNERS, "corner")
     pseudo, progress = pseudo_velocities(pseudo), told(progress)
     q, v = read(model, {} if start is None else start)
+    stops = read_stops(model, stop)
     reader = None if control is None and rate is None else Reader(model, control, rate)
     run = _ready(system, parameters, backend, {} if reader is None else reader.first(t0, q.copy(), v.copy()), fold)
     if not backend_named(run.backend).steps:
@@ -150,19 +161,32 @@ def simulate(
     task = Task(
         t0=t0, z0=z0, t_end=t1, p=run.p, rtol=rtol, atol=fitting(atol, len(z0), flow.nq + flow.nu),
         times=times_between(times, t0, t1), max_step=max_step, max_steps=max_steps,
-        keep_steps=times is None or (run.form.m > 0 and not (guarded and not model.unilateral)),
+        keep_steps=times is None or bool(stops) or (run.form.m > 0 and not (guarded and not model.unilateral)),
         fixed_step=fixed(step, chosen),
     )  # fmt: skip
     clock = time.perf_counter()
-    timeless = reader is None and is_timeless((pseudo or {}).values()) and is_autonomous(model)
+    seen = [*(pseudo or {}).values(), *(one.expression for one in stops.values())]
+    timeless = reader is None and is_timeless(seen) and is_autonomous(model)
     origin = origin_for(t0, [t1 - t0]) if timeless else 0.0
-    trace = driven(_under(reader, loop, run, flow), task, reporter(progress, t0, t1), dry_friction(model.forces), origin)
+    noise = NOISE_OF_STIFF * rtol if chosen in STIFF else 0.0
+    watched = StopLoop(loop, run, flow, stops, noise) if stops else loop
+    trace = driven(_under(reader, watched, run, flow), task, reporter(progress, t0, t1), dry_friction(model.forces), origin)
     seconds = time.perf_counter() - clock
     more: list[str] = []
-    if chosen in STIFF and reader is None and trace.status is Status.OK:  # a control may not be asked twice
-        more = differences(lambda other: driven(loop, other, None, "", origin), task, trace, chosen, flow.nq + flow.nu)
+    if chosen in STIFF and reader is None and trace.status in AS_ASKED:  # a control may not be asked twice
+        again = lambda other: driven(loop, other, None, "", origin)
+        more = differences(again, *_until_stop(task, trace), chosen, flow.nq + flow.nu)
     facts = _Facts(chosen, moved, seconds, State(t0, q, v), pseudo, times is not None, corner, guarded, tuple(more))
     return _motion(run, flow, loop, task, trace, facts)
+
+
+def _until_stop(task: Task, trace: Trace) -> tuple[Task, Trace]:
+    """The same run as one that was to end where it was stopped, with the times of its steps as requested ones."""
+    if trace.status is Status.OK:
+        return task, trace
+    known = trace.beside(len(trace.steps))
+    known.pass_times(trace.z_steps)
+    return replace(task, t_end=trace.t, times=trace.t_steps), known
 
 
 def _ready(
@@ -278,7 +302,9 @@ def _motion(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, facts: _
             t, z = np.append(t, trace.t), np.vstack([z, trace.z])
     message = STATUS_TEXT[trace.status]
     readings, failure = trace.readings, trace.failure
-    if trace.status is not Status.OK:
+    if trace.status is Status.STOPPED:
+        message = f"stopped at t = {trace.t:.9g}, before {task.t_end:g}: {trace.stopped}"
+    elif trace.status is not Status.OK:
         reason = message + _remedy(run, trace.status, facts.method) if failure is None else _reason(failure)
         message = f"stopped at t = {trace.t:.9g}, before {task.t_end:g}: {reason}"
     if trace.status not in RAISED:
@@ -304,7 +330,7 @@ def _motion(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, facts: _
         readings=readings, breaks=np.array(trace.breaks),
         notes=(*run.notes, *trace.notes),
     )  # fmt: skip
-    if trace.status is Status.OK:
+    if trace.status in AS_ASKED:
         notes, doubts = _ranks(run, flow, trace, facts)
         motion = _with_doubts(motion, notes, [*doubts, *facts.doubts], fixed_step=task.fixed_step is not None)
     if trace.status is Status.CORNER:

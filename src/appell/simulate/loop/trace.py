@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -79,6 +80,10 @@ class Pages:
         """No rows."""
         self.full, self.past, self.used = [], 0, 0
 
+    def cut(self, kept: NDArray[Any]) -> None:
+        """These rows and no others."""
+        self.full, self.past, self.page, self.used = [kept], len(kept), self._blank(0), 0
+
     def joined(self, since: int = 0) -> NDArray[Any]:
         """All rows in one array, from number `since` on."""
         return self.seen(since).copy() if since >= self.past else self.seen(since)
@@ -110,6 +115,7 @@ class Trace:
         time inside the stretch between two breaks in which it stands.
     notes: what a reader of the motion should know.
     readings, failure: what a control answered, or why it did not.
+    signs: of the expressions of stops, by name, where they were last looked at; stopped: which of them ended the run, in words.
     """
 
     def __init__(self, t: float, z: Array, next_step: float | None = None, *, times: int = 0, keep_steps: bool = True):
@@ -137,9 +143,37 @@ class Trace:
         self.sigma = 0.0  # the largest that the guard of rank has seen
         self.readings: Readings | None = None
         self.failure: Exception | None = None
+        self.signs: dict[str, float] = {}
+        self.stopped = ""
         row = self.steps.room(1)[0]
         row[0], row[1:] = t, self.z
         self.steps.wrote(1)
+
+    def beside(self, times: int) -> Trace:
+        """Another trace that stands where this one does, without its past, for so many requested times."""
+        other = copy(self)
+        other.z, other.keep_steps = self.z.copy(), False
+        other.steps, other.events = Pages(float, 1 + len(self.z)), Pages(EVENT)
+        other.memory_of_times, other.passed = np.empty((times, len(self.z))), 0
+        other.landings = None if self.landings is None else self.landings.copy()
+        for name in ("contacts", "modes", "breaks", "notes", "touching", "signs"):
+            setattr(other, name, copy(getattr(self, name)))
+        return other
+
+    def cut(self, t: float, rows: int, passed: int, way: float) -> None:
+        """Takes back what came after a time, in the direction `way` of the run: all but so many rows and requested times."""
+        until = lambda time: way * time <= way * t
+        self.steps.cut(self.steps.joined()[:rows])
+        events = self.events.joined()
+        self.events.cut(events[until(events["time"])])
+        self.passed = min(self.passed, passed)
+        self.contacts = [one for one in self.contacts if until(one[0])]
+        self.modes = [one for one in self.modes if until(one[0])]
+        self.breaks = [time for time in self.breaks if until(time)]
+        self.notes = [note for note in self.notes if note.time is None or until(note.time - self.origin)]
+        self.failure = None
+        accepted = min(self.statistics.accepted, max(rows - 1, 0))  # evaluations are all that were made
+        self.statistics = replace(self.statistics, accepted=accepted)
 
     def move(self, t: float, z: Array) -> None:
         """It stands at (t, z) now, which is kept as a step if steps are."""

@@ -1,0 +1,120 @@
+"""Numbers along the steps of a motion as polynomials, made from their values inside each step.
+
+    z(s) = Σ_j w_j z_j/(s − s_j) / Σ_j w_j/(s − s_j),        s_j = −cos((2j + 1)π/2m),  w_j = (−1)^j sin((2j + 1)π/2m)
+
+with s from −1 at the beginning of a step to 1 at its end; Berrut and Trefethen, SIAM Review 46 (2004) 501, (4.2), (5.3). The
+dense output of a method is a polynomial, so that it is given back; whether it is, is looked at in each step, and one where it
+is not (a long series, states that are projected, several steps of the integrator between two samples) is taken in halves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.intp]
+
+POINTS = 12
+"""Points a step: enough for pairs of Runge and Kutta, of degree 7 at most, and few enough for powers of s to have digits."""
+ANGLES = (2 * np.arange(POINTS) + 1) * np.pi / (2 * POINTS)
+NODES, WEIGHTS = -np.cos(ANGLES), (-1.0) ** np.arange(POINTS) * np.sin(ANGLES)
+BETWEEN = np.array([-0.4564, 0.9513])
+"""Where in a step the polynomial is compared with the motion: at no node."""
+EXACT = 1e-11
+"""Share of the size of the numbers to which the polynomials must give back values that they were not made from."""
+HALVINGS = 14
+"""How often a step is halved at most."""
+FEW_HALVINGS = 3
+"""The same where values have noise, and cost a call of the integrator each."""
+SHORTEST = 256
+"""Steps shorter than so many spacings of their times are left out: nothing can be read between their ends."""
+
+
+@dataclass(frozen=True, eq=False)
+class DenseSteps:
+    """n steps in the order of a run: begin, end (n,), s; values (n, `POINTS`, m) at `NODES`; exact (n,): whether they are given
+    back by the polynomials."""
+
+    begin: Array
+    end: Array
+    values: Array
+    exact: Bools
+
+    @property
+    def middle(self) -> Array:
+        return (self.begin + self.end) / 2
+
+    @property
+    def half(self) -> Array:
+        """Half the length of each step, with its sign."""
+        return (self.end - self.begin) / 2
+
+    def time(self, step: Ints, s: Array) -> Array:
+        """(k,), s; the ends of a step exactly."""
+        inside = self.middle[step] + s * self.half[step]
+        return np.where(s == -1, self.begin[step], np.where(s == 1, self.end[step], inside))
+
+    def at(self, step: Ints, s: Array) -> Array:
+        """The numbers inside some steps, (k, m)."""
+        return np.einsum("kj,kjm->km", _shares(s), self.values[step])
+
+    @cached_property
+    def powers(self) -> Array:
+        """The polynomials in powers of s, (`POINTS`, m, n)."""
+        n, _, m = self.values.shape
+        found: Any = np.linalg.solve(np.vander(NODES, increasing=True), self.values.transpose(1, 2, 0).reshape(POINTS, -1))
+        return found.reshape(POINTS, m, n)
+
+
+def _shares(s: Array) -> Array:
+    away = s[:, None] - NODES
+    on = away == 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = WEIGHTS / away
+        share = share / share.sum(axis=1, keepdims=True)
+    return np.where(on.any(axis=1, keepdims=True), on, share)
+
+
+def dense_steps(edges: Array, values: Callable[[Array], Array], noise: float = 0.0) -> DenseSteps:
+    """The steps between edges (k,), in the order of the run; values: times in that order → (times, m) numbers there.
+
+    noise: share of their size by which values of one smooth motion differ from it (of methods that begin anew at each time).
+    """
+    exactly, halvings = max(EXACT, noise), HALVINGS if noise < EXACT else FEW_HALVINGS
+    spacing = np.spacing(np.abs(edges).max(initial=0.0))
+    long = np.flatnonzero(np.abs(np.diff(edges)) > SHORTEST * spacing)
+    begin, end = edges[long], edges[long + 1]
+    done: list[DenseSteps] = []
+    size = np.zeros(0)
+    for halving in range(halvings + 1):
+        if not len(begin):
+            break
+        middle, half = (begin + end)[:, None] / 2, (end - begin)[:, None] / 2
+        where = np.concatenate([NODES, BETWEEN])
+        order = np.argsort(where)
+        found = values((middle + half * where[order]).ravel()).reshape(len(begin), len(where), -1)[:, np.argsort(order)]
+        steps = DenseSteps(begin, end, found[:, :POINTS], np.ones(len(begin), dtype=bool))
+        size = size if halving else np.abs(found).max(axis=(0, 1), initial=0.0)
+        told = np.einsum("bj,njm->nbm", _shares(BETWEEN), steps.values)
+        exact = (np.abs(told - found[:, POINTS:]) <= exactly * size).all(axis=(1, 2))
+        over = exact | (halving == halvings) | (half[:, 0] ** 2 <= (SHORTEST * spacing) ** 2)
+        done.append(DenseSteps(begin[over], end[over], steps.values[over], exact[over]))
+        begin, end, middle = begin[~over], end[~over], middle[~over, 0]
+        begin, end = np.stack([begin, middle], axis=1).ravel(), np.stack([middle, end], axis=1).ravel()
+    if not done:
+        none = np.zeros(0)
+        return DenseSteps(none, none, np.zeros((0, POINTS, values(none).shape[1])), np.zeros(0, dtype=bool))
+    whole = [np.concatenate(parts) for parts in zip(*((x.begin, x.end, x.values, x.exact) for x in done), strict=True)]
+    way = 1.0 if edges[-1] >= edges[0] else -1.0
+    order = np.argsort(way * whole[0], kind="stable")
+    return DenseSteps(*(part[order] for part in whole))
+
+
+__all__ = ["POINTS", "DenseSteps", "dense_steps"]

@@ -1,0 +1,275 @@
+"""All zeros of an expression along a motion, by a bound.
+
+    g(t, q, v, a, p) = 0        between samples g is a function of polynomials (`motion.dense`), whose intervals exclude zero,
+                                or isolate it (`roots.isolate`), or say that they do neither
+
+A zero is a change of sign. What cannot be told from zero, since the states have rounding, counts as zero, and has the sign
+before it: an expression that is zero at the start has not changed its sign when it leaves zero. Touching zero is no change.
+Where g jumps over zero (a velocity at an impact, a floor, a pole) the sign changes without a zero; where a blow throws it back
+from zero (a distance at an impact) there is a zero without a change: `kind` says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.backends import vm_function
+from appell.errors import ModelError
+from appell.graph import Fn, make_fn
+from appell.graph.algebra import column, depends, symbols, used
+from appell.motion.dense import NODES, DenseSteps, dense_steps
+from appell.nonsmooth.contact.numbers import FLOOR
+from appell.normal_form import NormalForm
+from appell.remember import remembered
+from appell.roots.enclosure import Interval, enclosure
+from appell.roots.guard import guard_function
+from appell.roots.isolate import isolated
+from appell.simulate.methods.stiff import STIFF
+
+if TYPE_CHECKING:
+    from appell.motion.motion import Motion
+
+Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.intp]
+
+ROUNDING = 64 * float(np.finfo(float).eps)
+"""Share of the size of each number along the motion by which it may be off: by rounding, as sums of polynomials are."""
+JUMP = 1e-3
+"""Share of its values around that an expression still has at both ends of an interval as narrow as numbers are: it jumps."""
+NOISE_OF_STIFF = 100.0
+"""Times rtol: by so much the states of a stiff method, which begins anew at each output time, are off a smooth motion."""
+STEEP = 1e-4
+"""Share of its values in a step that an expression has a thousandth of the step before zero, where it comes with a rate."""
+SMALL = 1e-6
+"""Share of the largest value in two steps by which their polynomials may differ where one ends and the other begins."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExpressionAlong:
+    """An expression as a function of numbers along a motion.
+
+    columns: (name, place) of each number z among the inputs of the normal form ("q", "v", "a"); guard: of `guard_function`;
+    value: (t, z, p) → the expression.
+    """
+
+    columns: tuple[tuple[str, int], ...]
+    guard: Fn
+    value: Fn
+
+    def at(self, t: Array, z: Array, p: Array) -> Array:
+        """Values at times (k,), numbers (k, m), parameters (np,) or (k, np)."""
+        p = np.broadcast_to(p, (len(t), p.shape[-1]))
+        with np.errstate(all="ignore"):
+            return np.ravel(vm_function(self.value).batch(t, z, p)[0])
+
+    def sign(self, t: Array, z: Array, p: Array, noise: Array) -> Array:
+        """1 or −1 where that holds however z is off by its noise (k, m) and t by its rounding, else 0: (k,)."""
+        late, p = ROUNDING * np.abs(t), p[:, None] if p.ndim == 1 else p.T
+        still = np.zeros((1, len(t))), np.zeros_like(z.T)
+        near = Interval((t - late)[None], (t + late)[None]), Interval((z - noise).T, (z + noise).T), Interval(p, p)
+        y, _ = enclosure(self.guard)(*near, *(Interval(x, x) for x in still))
+        return np.where(y.lo[0] > 0, 1.0, np.where(y.hi[0] < 0, -1.0, 0.0))
+
+
+@remembered
+def expression_along(form: NormalForm, expression: Any) -> ExpressionAlong:
+    """The expression, in the velocities of the form, along a motion."""
+    g = form.lower(expression)
+    if depends(g, form.inputs["lam"]):
+        raise ModelError(f"{expression} contains a multiplier; the zeros of a reaction are found by motion.release")
+    columns = tuple((name, i) for name in ("q", "v", "a") for i in used(g, form.inputs[name]))
+    z = column(*(form.inputs[name][i] for name, i in columns)) if columns else symbols("z", 0)
+    t, p = form.inputs["t"], form.inputs["p"]
+    ports = {"t": (t, ()), "z": (z, (z.numel(),)), "p": (p, (p.numel(),))}
+    return ExpressionAlong(columns, guard_function("zero_guard", g, t, z, p), make_fn("along", ports, {"value": (g, ())}))
+
+
+CROSSED, JUMPED, REBOUND = "crossed", "jumped", "rebound"
+"""Kinds of zeros: passed through, jumped over, thrown back from by a blow."""
+
+
+class Zeros(NamedTuple):
+    """Zeros in the order of the run, (k,) each: time, s; direction ±1; their `kind`; the step and the place s in it.
+
+    unbounded: times, s, about which nothing is known by a bound, (n,). sign: the last one. pending: whether the last step comes
+    to zero at its end, so that the next one decides.
+    """
+
+    time: Array
+    direction: Array
+    kind: NDArray[np.object_]
+    step: Ints
+    s: Array
+    unbounded: Array
+    sign: float
+    pending: bool
+
+
+def zeros_along(expression: ExpressionAlong, steps: DenseSteps, p: Array, floor: float, before: float = 0.0) -> Zeros:
+    """All changes of sign along some steps, whose numbers are those of `expression.columns`; p (np,) or (steps, np).
+
+    floor: what each number may be off by besides its rounding, SI. before: the sign before them, 0 where none is known.
+    """
+    if not len(steps.begin):
+        none = np.zeros(0)
+        return Zeros(none, none, np.zeros(0, dtype=object), np.zeros(0, dtype=np.intp), none, none, before, False)
+    search = _Search(expression, steps, np.asarray(p, float), floor)
+    return search.changes(*search.places(), before)
+
+
+class _Search:
+    """One expression along some steps."""
+
+    def __init__(self, expression: ExpressionAlong, steps: DenseSteps, p: Array, floor: float):
+        self.expression, self.steps, self.p = expression, steps, p
+        order = np.arange(1, len(steps.powers))[:, None, None]
+        late = np.spacing(np.maximum(np.abs(steps.begin), np.abs(steps.end))) / np.abs(steps.half)  # times have rounding
+        moved = late * (order * np.abs(steps.powers[1:])).sum(axis=0)
+        self.noise = floor + ROUNDING * np.abs(steps.values).max(axis=(0, 1), initial=0.0) + moved.T  # (steps, m)
+
+    def _inputs(self, step: Ints, s: Array) -> tuple[Array, Array, Array]:
+        return self.steps.time(step, s), self.steps.at(step, s), self.p if self.p.ndim == 1 else self.p[step]
+
+    def look(self, step: Ints, s: Array) -> Array:
+        """The expression inside some steps, (k,)."""
+        return self.expression.at(*self._inputs(step, s))
+
+    def signs(self, step: Ints, s: Array) -> Array:
+        """Its signs, 0 where it cannot be told from zero, (k,)."""
+        return self.expression.sign(*self._inputs(step, s), self.noise[step])
+
+    def places(self) -> tuple[Ints, Array, Ints]:
+        """Steps and places (k,), in order, between which the sign changes once at most; and steps about which that is not
+        known."""
+        steps, n = self.steps, len(self.steps.begin)
+        signs = self.signs(np.repeat(np.arange(n), len(NODES)), np.tile(NODES, n)).reshape(n, len(NODES))
+        here = np.flatnonzero(signs.any(axis=1))  # where it is zero all along it changes no sign
+        p = self.p if self.p.ndim == 1 else self.p.T
+        found = isolated(self.expression.guard, steps.powers, steps.middle, steps.half, p, here)
+        step = np.concatenate([np.repeat(np.arange(n), 2), found.step, found.step])
+        s = np.concatenate([np.tile([-1.0, 1.0], n), found.a, found.b])
+        order = np.lexsort((s, step))
+        step, s = step[order], s[order]
+        new = np.append(True, (np.diff(step) != 0) | (np.diff(s) != 0))
+        open_ = np.union1d(found.step[~found.bounded], here[~steps.exact[here]])
+        return step[new], s[new], open_
+
+    def changes(self, step: Ints, s: Array, open_: Ints, earlier: float) -> Zeros:
+        """Between places at which the sign is read; earlier: the sign before the first of them."""
+        g, sign = self.look(step, s), self.signs(step, s)
+        last = np.maximum.accumulate(np.where(sign != 0, np.arange(len(g)), -1))
+        before = np.append(-1, last[:-1])
+        known = np.where(before >= 0, sign[before], earlier)
+        change = np.flatnonzero((sign != 0) & (known != 0) & (sign != known))
+        inside = (change > 0) & (step[change] == step[change - 1])
+        a, b = np.where(inside, s[change - 1], -1.0), s[change]  # where a step begins with the other sign: at once
+        zero, jump = self._narrowed(step[change], a, b, np.where(inside, g[change - 1], 0.0), g[change])
+        edge = np.flatnonzero(~inside)
+        if len(edge):
+            k = change[edge]
+            size = np.maximum(self._largest(step[k]), self._largest(step[np.maximum(k - 1, 0)]))
+            jump[edge] = np.maximum(np.abs(g[k]), np.abs(g[np.maximum(k - 1, 0)])) > SMALL * size
+        pending = bool(sign[-1] == 0 and sign[step == step[-1]].any())
+        now = float(sign[last[-1]]) if last[-1] >= 0 else earlier
+        back, way = self._rebounds(step, s, sign)
+        steps, places = np.concatenate([step[change], back]), np.concatenate([zero, np.ones(len(back))])
+        kind = np.concatenate([np.where(jump, JUMPED, CROSSED), np.full(len(back), REBOUND)]).astype(object)
+        order = np.lexsort((places, steps))
+        directions = np.concatenate([sign[change], way])[order]
+        times = self.steps.time(steps, places)[order]
+        return Zeros(times, directions, kind[order], steps[order], places[order], self.steps.begin[open_], now, pending)
+
+    def _rebounds(self, step: Ints, s: Array, sign: Array) -> tuple[Ints, Array]:
+        """Steps that come to zero at a rate with which the next one does not go on, and the direction in which they come."""
+        k = step[np.flatnonzero((s[:-1] == 1) & (sign[:-1] == 0) & (sign[1:] == 0))]
+        place = np.full(len(k), 0.999)
+        before, came, goes = self.look(k, place), self.signs(k, place), self.signs(k + 1, -place)
+        steep = np.abs(before) > STEEP * self._largest(k)
+        back = (came != 0) & (goes != -came) & steep
+        return k[back], -came[back]
+
+    def _largest(self, step: Ints) -> Array:
+        s = np.linspace(-1, 1, 9)
+        g = np.abs(self.look(np.repeat(step, len(s)), np.tile(s, len(step))))
+        return g.reshape(len(step), len(s)).max(axis=1, initial=0.0)
+
+    def _narrowed(self, step: Ints, a: Array, b: Array, ga: Array, gb: Array) -> tuple[Array, Bools]:
+        """Places between a and b where the sign becomes that of g(b): Illinois' rule, every fourth time the middle; and whether
+        it jumps there. Where g(a) is zero to rounding the sign changes at a."""
+        at_once = np.sign(ga) * np.sign(gb) >= 0
+        largest = np.maximum(np.abs(ga), np.abs(gb))
+        a, b, ga, gb = a.copy(), np.where(at_once, a, b), ga.copy(), gb.copy()
+        sa, sb, left, right = ga.copy(), gb.copy(), ga.copy(), gb.copy()  # weights of the secant; values at a and b
+        for k in range(100):
+            open_ = b - a > 2 * np.spacing(1.0)
+            if not open_.any():
+                break
+            with np.errstate(all="ignore"):
+                x = (a + b) / 2 if k % 4 == 3 else (a * sb - b * sa) / (sb - sa)
+            x = np.where(np.isfinite(x) & (x > a) & (x < b), x, (a + b) / 2)
+            g = self.look(step, x)
+            there = np.sign(g) == np.sign(gb)
+            up, down = open_ & there, open_ & ~there
+            half = 1.0 if k % 4 == 3 else 0.5
+            b, right = np.where(up, x, b), np.where(up, g, right)
+            a, left = np.where(down, x, a), np.where(down, g, left)
+            sa, sb = np.where(down, g, np.where(up, half * sa, sa)), np.where(up, g, np.where(down, half * sb, sb))
+            met = down & (g == 0)
+            b, right = np.where(met, x, b), np.where(met, 0.0, right)
+        jump = ~at_once & (np.maximum(np.abs(left), np.abs(right)) > JUMP * largest)
+        return b, jump
+
+
+# -- of motions -----------------------------------------------------------------------------------------------------------
+
+
+def motion_zeros(motion: Motion, expression: Any, edges: Array, again: Callable[[Array], Motion] | None = None) -> Zeros:
+    """The zeros of an expression between edges, times in the order of the run.
+
+    again: times in that order → the motion there, `motion.at` by default.
+    """
+    along = expression_along(motion.run.form, motion.system.in_velocities(expression))
+    noise = NOISE_OF_STIFF * motion.tolerances.get("rtol", 0.0) if motion.method in STIFF else 0.0
+    steps = dense_steps(edges, lambda times: numbers_of((again or motion.at)(times), along), noise)
+    p = motion.run.p_at(steps.middle) if motion.readings is None else motion.readings.parameters_at(steps.middle)
+    return zeros_along(along, steps, p, FLOOR * motion.tolerances.get("atol", 0.0))
+
+
+def edges_of(motion: Motion) -> Array:
+    """Times between which a motion is smooth, as far as it knows, in the order of the run: samples, impacts, changes of mode,
+    breaks, readings of a control."""
+    first, last = motion.span or (float(motion.t[0]), float(motion.t[-1]))
+    way = 1.0 if last >= first else -1.0
+    changes = [time for time, _ in (*motion.contacts, *motion.modes)]
+    parts = [motion.t, motion.events["time"], motion.breaks, np.array(changes, dtype=float)]
+    parts += [motion.run.schedule.knots] if motion.run.schedule is not None else []
+    parts += [getattr(motion.sampler, "t", np.zeros(0)), np.array([first, last])]
+    times = np.unique(way * np.concatenate(parts))
+    return way * times[(times >= way * first) & (times <= way * last)]
+
+
+def numbers_of(motion: Motion, along: ExpressionAlong) -> Array:
+    """The numbers that an expression is a function of, (k, m)."""
+    values = {"q": lambda: motion.q, "v": lambda: motion.v, "a": lambda: motion.acceleration}
+    known = {name: values[name]() for name in {name for name, _ in along.columns}}
+    return np.stack([known[name][:, i] for name, i in along.columns], axis=1) if along.columns else np.zeros((len(motion.t), 0))
+
+
+__all__ = [
+    "CROSSED",
+    "JUMPED",
+    "REBOUND",
+    "ExpressionAlong",
+    "Zeros",
+    "edges_of",
+    "expression_along",
+    "motion_zeros",
+    "numbers_of",
+    "zeros_along",
+]

@@ -1,0 +1,191 @@
+"""The time loop of a run with stops: any other loop, whose steps are looked at by a bound before they count.
+
+    ahead       the loop goes on as without stops
+    looking     the same steps once more with states inside them, which changes no step; on their polynomials all zeros of the
+                expressions are found (`appell.motion.zeros`)
+    stop        at the first of them the run ends: what lies behind it is taken back
+
+So every method, back end and mode has the same stops, and a run without one that is met is the run without stops. Blocks of
+steps that are looked at together grow with the run: it is made twice, and goes ahead of its stop by a share of its steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import AppellError, Status
+from appell.motion.dense import dense_steps
+from appell.motion.sampler import velocities
+from appell.motion.zeros import CROSSED, JUMPED, REBOUND, ExpressionAlong, expression_along, zeros_along
+from appell.nonsmooth.contact.numbers import FLOOR
+from appell.normal_form.flow import Flow
+from appell.notes import Note
+from appell.simulate.loop.task import Loop, Task
+from appell.simulate.loop.trace import Trace
+from appell.simulate.run import Run
+from appell.simulate.stops import WAYS, Stop
+
+Array = NDArray[np.float64]
+
+BLOCK = 128
+"""Steps that are looked at together at first; then as many as were looked at before."""
+
+
+HOW = {CROSSED: "passed through zero", JUMPED: "jumped over zero", REBOUND: "reached zero in an impact"}
+
+
+class Met(NamedTuple):
+    """A stop that is met: when, s (as the loop counts), which, in which direction, and of which kind its zero is."""
+
+    time: float
+    name: str
+    direction: float
+    kind: str
+
+
+@dataclass(frozen=True, eq=False)
+class StopLoop:
+    """`loop` of a run and its flow, ended by the first of some stops. noise: see `dense_steps`."""
+
+    loop: Loop
+    compiled: Run
+    flow: Flow
+    stops: Mapping[str, Stop]
+    noise: float = 0.0
+
+    def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
+        """See `task.Loop.run`."""
+        yield from _Watch(self, task, trace or task.trace()).traces()
+
+
+class _Watch:
+    """One run from where its trace stands; its steps must be kept."""
+
+    def __init__(self, loop: StopLoop, task: Task, trace: Trace):
+        self.loop, self.task, self.trace = loop, task, trace
+        self.start = trace.beside(0)
+        self.first = len(trace.steps) - 1 if len(trace.steps) else 0  # the row of the start
+        self.rows = max(self.first, 0)  # the first row behind which nothing was looked at
+        form, system = loop.compiled.form, loop.compiled.system
+        self.along = {name: expression_along(form, system.in_velocities(s.expression)) for name, s in loop.stops.items()}
+        self.floor = FLOOR * float(np.min(task.atol))
+        self.told: set[str] = set()
+
+    def traces(self) -> Iterator[Trace]:
+        trace, failure = self.trace, None
+        try:
+            for _ in self.loop.loop.run(self.task, trace):
+                if trace.status is not Status.BUFFER_FULL:
+                    break
+                met = self._look(whole=False)
+                if met is not None:
+                    yield self._end(met)
+                    return
+                yield trace.ended(Status.BUFFER_FULL)
+        except AppellError as error:  # it went ahead, and may have met its stop before
+            failure = error
+        met = self._look(whole=True)
+        if met is not None:
+            yield self._end(met)
+            return
+        if failure is not None:
+            raise failure
+        yield trace
+
+    # -- looking -------------------------------------------------------------------------------------------------------
+
+    def _look(self, *, whole: bool) -> Met | None:
+        """The first stop among the steps that were not looked at, block by block; `whole`: to the last of them."""
+        block = max(BLOCK, self.rows - self.first)
+        while True:
+            last = len(self.trace.steps) - 1
+            if last <= self.rows or not (whole or last - self.rows >= block):
+                return None
+            end = min(self.rows + block, last)
+            met, signs, pending = self._first(self.trace.steps.seen(self.rows)[: end - self.rows + 1, 0])
+            if met is not None:
+                return met
+            if pending and not (whole and end == last):  # what follows decides
+                block *= 2
+                continue
+            self.trace.signs.update(signs)
+            self.rows, block = end, max(BLOCK, end - self.first)
+
+    def _first(self, times: Array) -> tuple[Met | None, dict[str, float], bool]:
+        """The first stop between the first and the last of the times of steps; the signs at the end, and whether an expression
+        comes to zero there."""
+        way, signs, pending = self.task.direction, dict[str, float](), False
+        edges = way * np.unique(way * times)
+        columns = list(dict.fromkeys(c for along in self.along.values() for c in along.columns))
+        steps = dense_steps(edges, lambda at: self._numbers(at, columns), self.loop.noise)
+        schedule, met = self.loop.compiled.schedule, list[Met]()
+        p = self.task.p if schedule is None else schedule.put(self.task.p, steps.middle)
+        for name, along in self.along.items():
+            mine = replace(steps, values=steps.values[:, :, [columns.index(c) for c in along.columns]])
+            zeros = zeros_along(along, mine, p, self.floor, self.trace.signs.get(name, 0.0))
+            signs[name], pending = zeros.sign, pending or zeros.pending
+            wanted = self.loop.stops[name].direction
+            met += [
+                Met(float(zeros.time[i]), name, float(zeros.direction[i]), str(zeros.kind[i]))
+                for i in range(len(zeros.time))
+                if wanted in (0, zeros.direction[i])
+            ]
+            if len(zeros.unbounded) and name not in self.told:
+                self._tell(name, along, float(zeros.unbounded[0]))
+        return min(met, key=lambda one: way * one.time, default=None), signs, pending
+
+    def _numbers(self, times: Array, columns: list[tuple[str, int]]) -> Array:
+        """Numbers of the state at times in the order of the run, (k, m)."""
+        z = self._states(times)
+        nq = self.loop.flow.nq
+        values = {"q": lambda: z[:, :nq], "v": lambda: velocities(self.loop.compiled, self.loop.flow, times, z)}
+        known = {name: values[name]() for name in {name for name, _ in columns}}
+        return np.stack([known[name][:, i] for name, i in columns], axis=1) if columns else np.zeros((len(times), 0))
+
+    def _states(self, times: Array) -> Array:
+        """The run once more with other requested times: (k, nz)."""
+        if not len(times):
+            return np.zeros((0, self.loop.flow.nz))
+        other = self.start.beside(len(times))
+        most = self.task.max_steps if self.loop.noise else self.trace.statistics.accepted + 2
+        for _ in self.loop.loop.run(replace(self.task, times=times, keep_steps=False, max_steps=most), other):
+            if other.passed == len(times):
+                break
+        if other.passed < len(times):  # never seen: the steps are the same
+            raise AppellError(f"the run could not be repeated between t = {times[0]:.6g} and {times[-1]:.6g}")
+        return other.z_times
+
+    def _tell(self, name: str, along: ExpressionAlong, time: float) -> None:
+        self.told.add(name)
+        time += self.trace.origin
+        text = (
+            f"stop '{name}' could not be bounded near t = {time:.6g} (it has no finite interval, or turns too often): it was"
+            " looked for by its values there"
+        )
+        self.trace.notes.append(Note(text, time=time, kind="stop"))
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+
+    def _end(self, met: Met) -> Trace:
+        """The run ends at a stop."""
+        task, trace, way = self.task, self.trace, self.task.direction
+        times = trace.steps.seen()[:, 0]
+        rows = int(np.searchsorted(way * times, way * met.time, side="right"))  # of two at an impact both
+        on_a_step = rows > 0 and times[rows - 1] == met.time
+        state = trace.steps.seen()[rows - 1, 1:].copy() if on_a_step else self._states(np.array([met.time]))[0]
+        trace.cut(met.time, rows, int(np.searchsorted(way * task.times, way * met.time, side="right")), way)
+        if on_a_step:
+            trace.t, trace.z[:] = met.time, state
+        else:
+            trace.move(met.time, state)
+        stop, how = self.loop.stops[met.name], HOW[met.kind]
+        trace.stopped = f"'{met.name}', {stop.expression}, {how}, {WAYS[int(met.direction)]}"
+        return trace.ended(Status.STOPPED)
+
+
+__all__ = ["StopLoop"]

@@ -1,0 +1,92 @@
+"""Where a run is to end before its time: expressions and the direction in which they pass through zero.
+
+    simulate(ball, start, 10.0, stop={"apex": ap.falling(y.d), "wall": x - 3})
+
+A bare expression is met either way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from appell.errors import ModelError
+from appell.jets import Jet, expression, t
+from appell.model import System
+from appell.reading import name_in, shown
+
+WAYS = {1: "rising", -1: "falling", 0: "either way"}
+
+
+@dataclass(frozen=True)
+class Stop:
+    """An expression of t, coordinates, velocities and parameters that is to pass through zero.
+
+    direction: 1 rising, −1 falling, 0 either way. `ap.rising` and `ap.falling` make it.
+    """
+
+    expression: Any
+    direction: int = 0
+
+    @property
+    def said(self) -> str:
+        """In words."""
+        return f"{shown(self.expression)} = 0{f', {WAYS[self.direction]}' if self.direction else ''}"
+
+
+def rising(e: Any) -> Stop:
+    """The condition that an expression passes through zero from below, for `stop=` and `motion.crossings`."""
+    return Stop(_expression(e, "ap.rising"), 1)
+
+
+def falling(e: Any) -> Stop:
+    """The condition that an expression passes through zero from above, for `stop=` and `motion.crossings`."""
+    return Stop(_expression(e, "ap.falling"), -1)
+
+
+def _expression(e: Any, caller: str) -> Any:
+    if isinstance(e, Stop):
+        raise ModelError(f"{caller} takes an expression; {e.said} has a direction already")
+    if isinstance(e, bool):
+        raise ModelError(f"{caller} takes an expression that passes through zero, as x - 3, not {shown(e)}")
+    return expression(e, caller)
+
+
+def condition(e: Any, what: str = "stop=") -> Stop:
+    """An expression, with its direction where it has one."""
+    if getattr(e, "is_Relational", False) or getattr(e, "is_Boolean", False):
+        sides = f"{e.lhs - e.rhs}" if getattr(e, "is_Relational", False) else "x - 3"
+        raise ModelError(f"{what} is an expression that passes through zero, not {shown(e)}: give ap.rising({sides})")
+    return e if isinstance(e, Stop) else Stop(_expression(e, what))
+
+
+def read_stops(system: System, stop: Any) -> dict[str, Stop]:
+    """Name → condition, of what `stop=` was given; {} for None."""
+    if stop is None:
+        return {}
+    if isinstance(stop, list | tuple | set):
+        raise ModelError("stop= is an expression, or several by name, {'apex': ap.falling(y.d)}; several have no names here")
+    given = stop if isinstance(stop, Mapping) else {"stop": stop}
+    if not given:
+        raise ModelError("stop={} has no condition; leave it out, or give one, {'apex': ap.falling(y.d)}")
+    found = {}
+    for key, value in given.items():
+        name = name_in(key)
+        one = condition(value, f"stop '{name}'")
+        _check(system, name, one.expression)
+        found[name] = one
+    return found
+
+
+def _check(system: System, name: str, e: Any) -> None:
+    known = {t, *system.positions, *system.velocities, *system.parameters}
+    inside = system.in_velocities(e).free_symbols
+    for s in sorted(inside - known, key=str):
+        kind = "an acceleration" if isinstance(s, Jet) and s.level >= 2 else f"unknown to '{system.name}'"
+        raise ModelError(f"stop '{name}' contains {s}, {kind}; it is made of t, coordinates, velocities, states and parameters")
+    if not inside & {t, *system.positions, *system.velocities}:
+        raise ModelError(f"stop '{name}' is {shown(e)}, which does not change along a motion: it never passes through zero")
+
+
+__all__ = ["Stop", "condition", "falling", "read_stops", "rising"]
