@@ -32,7 +32,7 @@ makes of double eigenvalues."""
 
 
 @dataclass(frozen=True, eq=False)
-class Reached:
+class ReachedStates:
     """How much of the state inputs reach, or outputs show.
 
     Attributes
@@ -121,14 +121,14 @@ class StateSpace:
         return np.array(found) if w.ndim else found[0]
 
     @cached_property
-    def controllable(self) -> Reached:
+    def controllable(self) -> ReachedStates:
         """Which part of the state the inputs reach; true where it is all of it."""
         self._require_constant("controllability")
         T, A, B, _ = self._balanced
         return self._reached(A, B, 1 / T, "controllable")
 
     @cached_property
-    def observable(self) -> Reached:
+    def observable(self) -> ReachedStates:
         """Which part of the state the outputs show; true where it is all of it."""
         self._require_constant("observability")
         T, A, _, C = self._balanced
@@ -171,7 +171,7 @@ class StateSpace:
         T = self.sizes * scale
         return T, self.A * T / T[:, None], self.B / T[:, None], self.C * T
 
-    def _reached(self, A: Array, B: Array, back: Array, what: str) -> Reached:
+    def _reached(self, A: Array, B: Array, back: Array, what: str) -> ReachedStates:
         """The subspace of B, A B, A² B, … by orthogonal steps, and the eigenvalues of what is left."""
         n, size = len(A), np.linalg.norm(A) or 1.0
         length = np.linalg.norm(B, axis=0)
@@ -187,7 +187,7 @@ class StateSpace:
         values[np.abs(values) < DECAYS * size] = 0.0
         scaled: Complex = (rest.astype(complex) @ left).T
         names = tuple(self._name(row) for row in scaled)
-        return Reached(V.shape[1], n, values, scaled * back.astype(complex), names, what)
+        return ReachedStates(V.shape[1], n, values, scaled * back.astype(complex), names, what)
 
     def _name(self, row: Complex) -> str:
         """The states that a direction consists of, the largest first."""
@@ -195,7 +195,7 @@ class StateSpace:
         order = np.argsort(-np.round(share, 6), kind="stable")
         return ", ".join(str(self.states[i]) for i in order[:4] if share[i] > 0.05)
 
-    def _refuse_lasting(self, found: Reached, size: float, why: str, then: str, *, on_axis: bool = False) -> None:
+    def _refuse_lasting(self, found: ReachedStates, size: float, why: str, then: str, *, on_axis: bool = False) -> None:
         """`ModelError` where a mode that is not reached does not decay."""
         lasting = found.modes.real >= -DECAYS * size
         if on_axis:  # one that grows is stabilised whatever its cost
@@ -235,4 +235,4 @@ def _weight(given: Any, n: int, name: str) -> Array:
     return (array + array.T) / 2
 
 
-__all__ = ["Reached", "Regulator", "StateSpace"]
+__all__ = ["ReachedStates", "Regulator", "StateSpace"]

@@ -19,8 +19,8 @@ from appell.tree import functions
 from appell.tree.algorithms import immovable
 from appell.tree.answers import LARGE, answer, answered, ready
 from appell.tree.branches import Branches
-from appell.tree.configuration import ConfigurationSpace
-from appell.tree.description import Skeleton
+from appell.tree.frame_motion import FrameMotion
+from appell.tree.frame_symbols import FrameSymbols
 from appell.tree.frames import Layout, lay_out
 from appell.tree.joint_loads import ten_of
 from appell.tree.limbs import limbs_of
@@ -28,19 +28,13 @@ from appell.tree.reach import Reached, reach
 from appell.tree.recipes import recipe_key
 
 Array = NDArray[np.float64]
-REFERENCES = ("local", "aligned", "world")
 
 
-class TreeDynamics(ConfigurationSpace):
+class TreeDynamics(FrameMotion):
     """M(q) v̇ + h(q, v) = τ. Every method takes one state, q (nq,), v, tau, a (nv,), or a batch with the batch first, and
     compiles itself on first use. SI units, radians."""
 
-    gravity: tuple[float, float, float]
-    _skeleton: Skeleton
-    _backend: str
     _calls: dict[object, Call]
-    _entries: dict[object, Callable[..., Any]]
-    _fns: dict[object, Fn]
 
     @abstractmethod
     def _refuse_symbols(self, wanted: str) -> None:
@@ -102,13 +96,13 @@ class TreeDynamics(ConfigurationSpace):
 
     @answered("forward_dynamics")
     def forward_dynamics(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, external: Mapping[str, ArrayLike] | None = None,
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, external: Mapping[Any, ArrayLike] | None = None,
         out: Array | None = None,
     ) -> Array:  # fmt: skip
         """v̇ of M v̇ + h = τ + Σ Jᵀ w, (nv,), by articulated bodies in O(n).
 
-        external: frame → wrench w that acts on its body, [force | moment], (6,), N and N m, at the frame's origin on the
-        world's axes.
+        external: frame, by name or `tree.frame(…).at(…)` → wrench w that acts on its body, [force | moment], (6,), N and N m,
+        at the origin of the frame on the world's axes.
         """
         if external is not None:
             tau = reals(tau, "tau") + self._external(q, external)
@@ -116,7 +110,7 @@ class TreeDynamics(ConfigurationSpace):
 
     @answered("inverse_dynamics")
     def inverse_dynamics(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, external: Mapping[str, ArrayLike] | None = None,
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, external: Mapping[Any, ArrayLike] | None = None,
         out: Array | None = None,
     ) -> Array:  # fmt: skip
         """τ = M a + h − Σ Jᵀ w, (nv,); external as in `forward_dynamics`."""
@@ -125,22 +119,23 @@ class TreeDynamics(ConfigurationSpace):
             tau -= self._external(q, external)
         return tau
 
-    def _external(self, q: ArrayLike, external: Mapping[str, ArrayLike]) -> Array:
+    def _external(self, q: ArrayLike, external: Mapping[Any, ArrayLike]) -> Array:
         """Σ Jᵀ w."""
         total: Any = 0.0
         for frame, w in self._acting(external):
             total = total + (np.swapaxes(self.jacobian(frame, q), -1, -2) @ w[..., None])[..., 0]
         return np.asarray(total)
 
-    def _acting(self, external: Mapping[str, ArrayLike]) -> list[tuple[str, Array]]:
+    def _acting(self, external: Mapping[Any, ArrayLike]) -> list[tuple[str | FrameSymbols, Array]]:
         """(frame, wrench), checked."""
         if not isinstance(external, Mapping):
             raise ModelError("external= maps frames to wrenches, {'tool': [Fx, Fy, Fz, Mx, My, Mz]}")
         found = []
         for frame, wrench in external.items():
-            w = reals(wrench, f"the wrench at frame '{frame}'")
+            where = f"the wrench at frame '{getattr(frame, 'name', frame)}'"
+            w = reals(wrench, where)
             if w.shape[-1:] != (6,) or not np.isfinite(w).all():
-                raise ModelError(f"the wrench at frame '{frame}' is [force | moment], six finite numbers, not {w.shape}")
+                raise ModelError(f"{where} is [force | moment], six finite numbers, not {w.shape}")
             found.append((frame, w))
         return found
 
@@ -186,7 +181,7 @@ class TreeDynamics(ConfigurationSpace):
 
     @answered("wrenches")
     def wrenches(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, external: Mapping[str, ArrayLike] | None = None
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, external: Mapping[Any, ArrayLike] | None = None
     ) -> Array:
         """(joints, 6): [force | moment] that each joint's successor receives through the joint, N and N m.
 
@@ -198,12 +193,12 @@ class TreeDynamics(ConfigurationSpace):
             found = found - self._brought(q, external)
         return found
 
-    def _brought(self, q: ArrayLike, external: Mapping[str, ArrayLike]) -> Array:
+    def _brought(self, q: ArrayLike, external: Mapping[Any, ArrayLike]) -> Array:
         """(joints, 6): what external wrenches bring to the bodies behind each joint."""
         total = np.zeros((*np.shape(q)[:-1], len(self.nodes), 6))
         for frame, w in self._acting(external):
             _, at = self.placement(frame, q)
-            n = self._skeleton.frame(frame).node
+            n = self._node_of(frame)
             while n >= 0:
                 R, p = self.placement(self.nodes[n].name, q)
                 moment = w[..., 3:] + np.cross(at - p, w[..., :3])
@@ -267,24 +262,7 @@ class TreeDynamics(ConfigurationSpace):
         """(∂τ/∂q N, ∂τ/∂v, M), each (nv, nv)."""
         return self._answer("inverse_dynamics_derivatives", q, v, a)
 
-    # --- frames --------------------------------------------------------------------------------------------------
-
-    def placement(self, frame: str, q: ArrayLike) -> tuple[Array, Array]:
-        """(R, p) of a frame in the world: R (3, 3), p (3,) in m."""
-        R, p = self._frame_answer(frame, "placement", "", q)
-        return R, p
-
-    def jacobian(self, frame: str, q: ArrayLike, *, reference: str = "aligned") -> Array:
-        """(6, nv): [linear | angular] velocity of a frame by v.
-
-        reference="local" on the frame's axes, "aligned" at its origin on the world's axes, "world" at the world's
-        origin (Pinocchio's LOCAL, LOCAL_WORLD_ALIGNED, WORLD).
-        """
-        return self._frame_answer(frame, "jacobian", _checked(reference), q)[0]
-
-    def bias_acceleration(self, frame: str, q: ArrayLike, v: ArrayLike, *, reference: str = "aligned") -> Array:
-        """J̇ v, (6,): the acceleration of a frame is J a + J̇ v; reference as in `jacobian`."""
-        return self._frame_answer(frame, "bias_acceleration", _checked(reference), q, v)[0]
+    # --- inverse kinematics --------------------------------------------------------------------------------------
 
     def reach(
         self, targets: Mapping[str, Any], near: ArrayLike | None = None, *, limits: bool = True, attempts: int = 10,
@@ -305,32 +283,6 @@ class TreeDynamics(ConfigurationSpace):
         `Reached`: `.q`, `.error`, `.ok`, `.message`, `.errors`. Out of reach: the best found, and by how much it misses.
         """
         return reach(self, targets, near, limits=limits, attempts=attempts, tolerance=tolerance, seed=seed)
-
-    def frame_function(self, frame: str, question: str, reference: str = "aligned") -> Fn:
-        """The graph of "placement", "jacobian" or "bias_acceleration" of one frame."""
-        at = self._skeleton.frame(frame)
-        key = (frame, question, reference)
-        if key not in self._fns:
-            if question == "bias_acceleration":
-                self._fns[key] = functions.frame_bias(self._subject, at, reference)
-            else:
-                self._fns[key] = functions.frame_function(self._subject, at, question, reference)
-        return self._fns[key]
-
-    def _frame_answer(self, frame: str, question: str, reference: str, *state: ArrayLike) -> tuple[Array, ...]:
-        key = (frame, question, reference)
-        entry = self._entries.get(key) if isinstance(frame, str) else None
-        if entry is None:
-            at = self._skeleton.frame(frame)
-            make = lambda: self.frame_function(frame, question, reference)
-            digest = lambda: recipe_key(self.nodes, self.gravity, question, reference, frame=at)
-            call = ready(self._backend, digest, make, question, self.name)
-            entry = self._entries[key] = call.entry(partial(answer, call), batches=True)
-        return entry(*state)
-
-
-def _checked(reference: str) -> str:
-    return one_of(reference, REFERENCES, "reference=")
 
 
 __all__ = ["TreeDynamics"]

@@ -9,7 +9,7 @@ A point beyond a frame is p + R r, and moves with ṗ + ω × R r.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -53,7 +53,8 @@ class FrameSymbols:
     """A frame of a tree in symbols; `tree.frame(name)` makes it.
 
     position: p, (3, 1), m; rotation: R, (3, 3); velocity: ṗ, (3, 1), m/s; angular_velocity: ω, (3, 1), rad/s; on the
-    world's axes.
+    world's axes. base: the named frame that it is fixed to; offset: (R, p) on it in numbers, None where it is that frame;
+    in_symbols: the symbols in its point, where there are some.
     """
 
     name: str
@@ -61,6 +62,9 @@ class FrameSymbols:
     rotation: ImmutableMatrix
     velocity: ImmutableMatrix
     angular_velocity: ImmutableMatrix
+    base: str = ""
+    offset: tuple[Any, Any] | None = field(default=None, compare=False)
+    in_symbols: str = ""
 
     @staticmethod
     def of(name: str) -> FrameSymbols:
@@ -68,13 +72,13 @@ class FrameSymbols:
         p = [FrameJet(f"{name}.{i}") for i in AXES]
         R = [[FrameJet(f"{name}.R_{i}{j}") for j in AXES] for i in AXES]
         omega = [FrameRate(f"{name}.omega_{i}") for i in AXES]
-        return FrameSymbols(name, *map(ImmutableMatrix, (p, R, [x.d for x in p], omega)))
+        return FrameSymbols(name, *map(ImmutableMatrix, (p, R, [x.d for x in p], omega)), base=name)
 
     @staticmethod
     def ground(name: str, R: Any, p: Any) -> FrameSymbols:
         """A frame that does not move: numbers."""
         place = [Matrix(np.asarray(x).tolist()) for x in (p, R)]
-        return FrameSymbols(name, *map(ImmutableMatrix, (*place, zeros(3, 1), zeros(3, 1))))
+        return FrameSymbols(name, *map(ImmutableMatrix, (*place, zeros(3, 1), zeros(3, 1))), base=name)
 
     def axis(self, direction: Sequence[Any] | str) -> Matrix:
         """R e, (3, 1): a direction fixed in the frame, by its components or as "x", "y", "z"."""
@@ -83,7 +87,11 @@ class FrameSymbols:
     @checked_keywords()
     def at(self, xyz: Sequence[Any] = (0, 0, 0), rpy: Sequence[float] = (0, 0, 0), *, name: str | None = None) -> FrameSymbols:
         """The frame fixed to this one at xyz (m; numbers or parameters), turned by roll, pitch, yaw (rad)."""
-        arm, turn = self.rotation * vector(xyz, f"a point of frame '{self.name}'"), from_rpy(rpy)
+        own, turn = vector(xyz, f"a point of frame '{self.name}'"), from_rpy(rpy)
+        arm = self.rotation * own
+        R, p = (np.eye(3), np.zeros(3)) if self.offset is None else self.offset
+        strange = self.in_symbols or ", ".join(sorted(map(str, own.free_symbols)))
+        offset = None if strange else (R @ turn, p + R @ np.array(own.tolist(), dtype=float)[:, 0])
         turned = Matrix([[int(x) if x == int(x) else x for x in row] for row in turn.tolist()])
         return FrameSymbols(
             name or self.name,
@@ -91,6 +99,9 @@ class FrameSymbols:
             ImmutableMatrix(self.rotation * turned).applyfunc(lambda x: Integer(0) if x.is_Float and abs(x) < 1e-15 else x),
             ImmutableMatrix(self.velocity + self.angular_velocity.cross(arm)),
             self.angular_velocity,
+            self.base,
+            offset,
+            strange,
         )
 
 
