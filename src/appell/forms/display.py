@@ -21,6 +21,7 @@ from appell.errors import ModelError
 from appell.forms.absolute import AbsoluteValues, has_signs
 from appell.forms.effort import COLLECT, FACTOR, INSIDE, SIMPLIFY, TRY, Effort
 from appell.forms.names import named
+from appell.forms.special_states import has_new_poles
 from appell.jets import QuaternionComponent
 from appell.letters import text as _text
 from appell.letters.rows import Statement, aligned, displayed
@@ -90,7 +91,11 @@ def simplified(expr: Expr, effort: float | Effort, collected: bool = False, memo
 def simplified_values(values: Mapping[Any, Any], effort: Effort) -> dict[Any, Any]:
     """Each value simplified with a share of the effort; what they share is read once."""
     memory, many = Memory(), len(values)
-    short = lambda i, value: simplified(value, effort.share(many - i), memory=memory)
+
+    def short(i: int, value: Any) -> Any:
+        found = simplified(value, effort.share(many - i), memory=memory)
+        return value if found is not value and has_new_poles(value, found) else found
+
     return {x: short(i, value) for i, (x, value) in enumerate(values.items())}
 
 

@@ -118,6 +118,11 @@ class Tape:
     def __len__(self) -> int:
         return len(self._entries)
 
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether it is arithmetic and known functions alone, without cases, tables and what is left to SymPy."""
+        return not any(entry.kind in ("cases", "table", "opaque") for entry in self._entries)
+
     def _place(self, expr: Any) -> int:
         """The entry of an expression, after those of its arguments; an explicit stack, since expressions are deep."""
         stack = [expr]

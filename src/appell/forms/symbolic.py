@@ -5,11 +5,14 @@ A zero is recognised by its values, to 25 digits of the terms that it was made o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
+import numpy as np
 import sympy
+from numpy.typing import NDArray
 from sympy import Expr, Symbol
 from sympy.core.cache import clear_cache
 
@@ -18,19 +21,27 @@ from appell.errors import FormNotApplicable, SingularConfiguration
 from appell.forms.display import Memory, simplified
 from appell.forms.effort import Effort
 from appell.forms.numbers import Tape, arithmetic, magnitude
+from appell.forms.special_states import lost, regular_states, tried_states, values_at
 
 POINTS = 3
 ZERO_DIGITS = 25
 LONG = 400
 """Symbols past which an entry is left as it stands until the end."""
+LARGEST_BLOCK = 3
+"""Rows of a pivot that is a block: the determinant of four is long."""
+NOISE = 1e-12
+"""Part of its terms below which a difference at a special state is zero: rounding of a few hundred operations."""
+BLOCKS = 3_000
+"""Blocks that are looked at for one pivot."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Entry:
-    """An expression, its values at the points, and about how long it is. Zero has no values."""
+    """An expression, its values at the points and at the tried states, and about how long it is. Zero has no values."""
 
     expr: Any
     values: tuple[Any, ...]
+    special: NDArray[np.float64]
     size: int
 
     @property
@@ -38,7 +49,7 @@ class Entry:
         return not self.values
 
 
-NOTHING = Entry(sympy.Integer(0), (), 0)
+Row = list[Entry]
 
 
 class Shortening:
@@ -51,9 +62,9 @@ class Shortening:
     def __call__(self, entry: Entry) -> Entry:
         if entry.size > LONG:
             self._forget()
-            return Entry(self._share(entry.expr), entry.values, entry.size)
+            return replace(entry, expr=self._share(entry.expr))
         short = self._share(simplified(entry.expr, self._effort, memory=self._memory))
-        return Entry(short, entry.values, tidy.length(short))
+        return replace(entry, expr=short, size=tidy.length(short))
 
     def _forget(self) -> None:
         """Clears SymPy's memory when entries grow long: one that it made for another solution would be compared in full."""
@@ -63,27 +74,62 @@ class Shortening:
 
 
 def solve(K: sympy.Matrix, b: sympy.Matrix, unknowns: Sequence[Symbol], effort: Effort) -> dict[Symbol, Expr]:
-    """x by Gauss–Jordan elimination; pivots are the shortest entries that are not zero."""
-    n = len(unknowns)
-    rows, short = _entries(K, b), Shortening(effort)
+    """x by Gauss–Jordan elimination; pivots are the shortest entries that are not zero, not at special states either.
+
+    Where every entry vanishes at a state at which the problem has a solution (cos θ and sin θ of a row), the pivot is a block
+    of several rows and columns whose determinant does not: the solution has the poles of the determinant of K, and no others.
+    """
+    n, algebra = len(unknowns), Elimination(Shortening(effort))
+    rows = _entries(K, b)
     left = list(range(n))
-    done: list[tuple[int, list[Entry]]] = []
+    done: list[tuple[int, Row]] = []
     while left:
         rows = [row for row in rows if any(not row[j].zero for j in left)]
-        choices = [(not all(row[j].values), row[j].size, i, j) for i, row in enumerate(rows) for j in left if not row[j].zero]
-        if not choices:
-            names = ", ".join(str(unknowns[j]) for j in left)
-            raise FormNotApplicable(f"no explicit solution: redundant constraint rows leave {names} open; use .acceleration")
-        vanishing, _, i, j = min(choices)
-        if vanishing:
-            raise FormNotApplicable(f"no explicit solution: {rows[i][j].expr} may vanish, and is divided by; use .acceleration")
-        pivot_row = rows.pop(i)
-        pivot_row = [_over(x, pivot_row[j], short) for x in pivot_row]
-        left.remove(j)
-        rows = [_minus(row, row[j], pivot_row, short) for row in rows]
-        done = [(k, _minus(row, row[j], pivot_row, short)) for k, row in done]
-        done.append((j, pivot_row))
+        chosen, columns = _pivot(rows, left, unknowns)
+        block = algebra.normalised([rows[i] for i in chosen], columns)
+        rows = [row for i, row in enumerate(rows) if i not in chosen]
+        left = [j for j in left if j not in columns]
+        for j, pivot_row in zip(columns, block, strict=True):
+            rows = [algebra.minus(row, row[j], pivot_row) for row in rows]
+            done = [(k, algebra.minus(row, row[j], pivot_row)) for k, row in done]
+        done += zip(columns, block, strict=True)
     return {unknowns[j]: row[n].expr for j, row in sorted(done, key=lambda item: item[0])}
+
+
+def _pivot(rows: list[Row], left: list[int], unknowns: Sequence[Symbol]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Rows and columns of the next pivot: one of each where some entry vanishes nowhere, else a small block."""
+    entries = {(i, j): row[j] for i, row in enumerate(rows) for j in left if not row[j].zero}
+    if not entries:
+        names = ", ".join(str(unknowns[j]) for j in left)
+        raise FormNotApplicable(f"no explicit solution: redundant constraint rows leave {names} open; use .acceleration")
+    rank = lambda place: (not all(entries[place].values), lost(entries[place].special), entries[place].size, place)
+    i, j = min(entries, key=rank)
+    if not all(entries[i, j].values):
+        raise FormNotApplicable(f"no explicit solution: {entries[i, j].expr} may vanish, and is divided by; use .acceleration")
+    single = lost(entries[i, j].special)
+    return ((i,), (j,)) if not single else _block(rows, left, single) or ((i,), (j,))
+
+
+def _block(rows: list[Row], left: list[int], limit: int) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """The smallest and shortest block whose determinant vanishes at no special state, or at fewer than `limit` of them."""
+    best: tuple[Any, ...] | None = None
+    for count, (chosen, columns) in enumerate(_blocks(len(rows), left)):
+        if count > BLOCKS or (best is not None and best[0] == 0 and len(chosen) > len(best[2])):
+            break
+        values = np.array([[rows[i][j].special for j in columns] for i in chosen]).transpose(2, 0, 1)
+        with np.errstate(all="ignore"):
+            vanishing = lost(np.linalg.det(values))
+        found = (vanishing, sum(rows[i][j].size for i in chosen for j in columns), chosen, columns)
+        if vanishing < limit and (best is None or found < best):
+            best = found
+    return None if best is None else best[2:]
+
+
+def _blocks(rows: int, left: list[int]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    for size in range(2, min(LARGEST_BLOCK, len(left), rows) + 1):
+        for chosen in combinations(range(rows), size):
+            for columns in combinations(left, size):
+                yield chosen, columns
 
 
 STEPWISE = (
@@ -102,8 +148,8 @@ def probe(symbol: Any, i: int, k: int) -> Any:
     return size if symbol.is_nonnegative or (3 * i + k) % 2 else -size
 
 
-def _entries(K: sympy.Matrix, b: sympy.Matrix) -> list[list[Entry]]:
-    """The rows of (K | b) with their values at points where they have some."""
+def _entries(K: sympy.Matrix, b: sympy.Matrix) -> list[Row]:
+    """The rows of (K | b) with their values at points where they have some, and at the tried states where K is regular."""
     share = tidy.Sharing()
     flat: list[Any] = [share(e) for i in range(K.rows) for e in (*K.row(i), b[i])]
     symbols = sorted((e for e in tidy.parts(sympy.Tuple(*flat)) if e.is_Symbol), key=str)
@@ -119,12 +165,24 @@ def _entries(K: sympy.Matrix, b: sympy.Matrix) -> list[list[Entry]]:
     if not found:
         raise FormNotApplicable("no explicit solution: the equations have no value at 20 random points; use .acceleration")
     values = list(zip(*found, strict=True))
-    entries = [
-        NOTHING if e == 0 or (not _has_steps(e) and _cancels(v, sizes)) else Entry(e, v, tidy.length(e))
-        for e, v, sizes in zip(flat, values[: len(flat)], values[len(flat) :], strict=True)
-    ]
     width = K.cols + 1
+    special = _at_tried_states(flat, K.rows, width)
+    entries = [
+        _nothing(at) if e == 0 or (not _has_steps(e) and _cancels(v, sizes)) else Entry(e, v, at, tidy.length(e))
+        for e, v, sizes, at in zip(flat, values[: len(flat)], values[len(flat) :], special.T, strict=True)
+    ]
     return [entries[i : i + width] for i in range(0, len(entries), width)]
+
+
+def _at_tried_states(flat: list[Any], rows: int, width: int) -> NDArray[np.float64]:
+    """(states, entries) of K and b, row by row, where K x = b has one solution."""
+    values = values_at(Tape(flat), tried_states(flat))
+    table = values.reshape(len(values), rows, width)
+    return values[regular_states(table[:, :, :-1], table[:, :, -1])]
+
+
+def _nothing(like: NDArray[np.float64]) -> Entry:
+    return Entry(sympy.Integer(0), (), np.zeros_like(like), 0)
 
 
 @tidy.of_object
@@ -137,28 +195,80 @@ def _cancels(values: Sequence[Any], sizes: Sequence[Any]) -> bool:
     return all(abs(x) <= 10.0**-35 * size for x, size in zip(values, sizes, strict=True))
 
 
-def _over(x: Entry, pivot: Entry, short: Shortening) -> Entry:
-    if x.zero:
-        return x
-    if x is pivot:
-        return Entry(sympy.Integer(1), tuple(v / v for v in x.values), 1)
-    values = tuple(v / p for v, p in zip(x.values, pivot.values, strict=True))
-    return short(Entry(x.expr / pivot.expr, values, x.size + pivot.size))
+@dataclass(frozen=True, eq=False)
+class Elimination:
+    """Rows of entries, divided and subtracted; what comes out is written shorter."""
 
+    short: Shortening
 
-def _minus(row: list[Entry], factor: Entry, pivot_row: list[Entry], short: Shortening) -> list[Entry]:
-    if factor.zero:
-        return row
-    return [_difference(x, factor, y, short) for x, y in zip(row, pivot_row, strict=True)]
+    def normalised(self, block: list[Row], columns: tuple[int, ...]) -> list[Row]:
+        """The rows of a block combined so that its columns become those of the identity: adj(P)/det(P) times them."""
+        if len(block) == 1:
+            (row,), (j,) = block, columns
+            return [[self.over(x, row[j]) for x in row]]
+        P = [[row[j] for j in columns] for row in block]
+        size = len(P)
+        cofactor = [[self._cofactor(P, i, j) for j in range(size)] for i in range(size)]
+        determinant = self._total([self.times(P[0][j], cofactor[0][j]) for j in range(size)])
+        identity = lambda k, j: Entry(sympy.Integer(k == j), determinant.values, np.ones_like(determinant.special), 1)
+        made = []
+        for k in range(size):
+            above = [
+                self._total([self.times(cofactor[i][k], row[j]) for i, row in enumerate(block)]) for j in range(len(block[0]))
+            ]
+            row = [self.over(x, determinant) for x in above]
+            for place, j in enumerate(columns):
+                row[j] = identity(k, place) if k == place else _nothing(determinant.special)
+            made.append(row)
+        return made
 
+    def _cofactor(self, P: list[Row], i: int, j: int) -> Entry:
+        minor = [[x for b, x in enumerate(row) if b != j] for a, row in enumerate(P) if a != i]
+        value = self._determinant(minor)
+        return value if (i + j) % 2 == 0 else self.difference(_nothing(value.special), value)
 
-def _difference(x: Entry, factor: Entry, y: Entry, short: Shortening) -> Entry:
-    if y.zero:
-        return x
-    products = [f * v for f, v in zip(factor.values, y.values, strict=True)]
-    before = x.values or [0] * len(products)
-    values = tuple(v - p for v, p in zip(before, products, strict=True))
-    terms = zip(before, products, values, strict=True)
-    if all(abs(v) <= 10.0**-ZERO_DIGITS * (abs(b) + abs(p)) for b, p, v in terms):
-        return NOTHING
-    return short(Entry(x.expr - factor.expr * y.expr, values, x.size + factor.size + y.size))
+    def _determinant(self, P: list[Row]) -> Entry:
+        if len(P) == 1:
+            return P[0][0]
+        return self._total([self.times(P[0][j], self._cofactor(P, 0, j)) for j in range(len(P))])
+
+    def _total(self, terms: list[Entry]) -> Entry:
+        total = terms[0]
+        for term in terms[1:]:
+            total = self.difference(total, term, sign=1)
+        return total
+
+    def times(self, x: Entry, y: Entry) -> Entry:
+        if x.zero or y.zero:
+            return _nothing(x.special)
+        values = tuple(a * b for a, b in zip(x.values, y.values, strict=True))
+        return Entry(x.expr * y.expr, values, x.special * y.special, x.size + y.size)
+
+    def over(self, x: Entry, pivot: Entry) -> Entry:
+        if x.zero:
+            return x
+        if x is pivot:
+            return Entry(sympy.Integer(1), tuple(v / v for v in x.values), np.ones_like(x.special), 1)
+        values = tuple(v / p for v, p in zip(x.values, pivot.values, strict=True))
+        with np.errstate(all="ignore"):
+            special = x.special / pivot.special
+        return self.short(Entry(x.expr / pivot.expr, values, special, x.size + pivot.size))
+
+    def minus(self, row: Row, factor: Entry, pivot_row: Row) -> Row:
+        if factor.zero:
+            return row
+        return [x if y.zero else self.difference(x, self.times(factor, y)) for x, y in zip(row, pivot_row, strict=True)]
+
+    def difference(self, x: Entry, y: Entry, sign: int = -1) -> Entry:
+        """x − y, or x + y with `sign` 1; nothing where the values say so."""
+        if y.zero:
+            return x
+        before = x.values or [0] * len(y.values)
+        values = tuple(v + sign * p for v, p in zip(before, y.values, strict=True))
+        terms = zip(before, y.values, values, strict=True)
+        if all(abs(v) <= 10.0**-ZERO_DIGITS * (abs(b) + abs(p)) for b, p, v in terms):
+            return _nothing(y.special)
+        with np.errstate(all="ignore"):
+            special = x.special + sign * y.special
+            special = np.where(np.abs(special) <= NOISE * (np.abs(x.special) + np.abs(y.special)), 0.0, special)
+        return self.short(Entry(x.expr + sign * y.expr, values, special, x.size + y.size))

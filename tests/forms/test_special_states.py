@@ -1,0 +1,143 @@
+"""Solutions have the poles of their problem and no others: at 0, π/2, π and equal angles they are what the numbers say."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import sympy
+from sympy import cos, pi, sin
+
+import appell as ap
+from appell.forms.effort import Effort
+from appell.forms.numbers import Tape, arithmetic
+from appell.forms.special_states import has_new_poles, lost
+from appell.forms.symbolic import solve
+from appell.jets import total_derivative
+
+m, J, I, l, r, g = ap.parameters("m J I l r g", positive=True)
+
+
+def blade():
+    x, y, phi = ap.coordinates("x y phi")
+    row = ap.Constraint(y.d * cos(phi) - x.d * sin(phi), "blade")
+    return ap.System([x, y, phi], m * (x.d**2 + y.d**2) / 2 + J * phi.d**2 / 2, constraints=[row])
+
+
+def unicycle():
+    x, y, phi, turn = ap.coordinates("x y phi turn")
+    rows = [ap.Constraint(x.d - r * turn.d * cos(phi), "along x"), ap.Constraint(y.d - r * turn.d * sin(phi), "along y")]
+    return ap.System([x, y, phi, turn], m * (x.d**2 + y.d**2) / 2 + (J * phi.d**2 + I * turn.d**2) / 2, constraints=rows)
+
+
+def wheel_with_pendulum():
+    x, y, turn, theta = ap.coordinates("x y turn theta")
+    bob = (x + l * sin(theta), y - l * cos(theta))
+    T = I * turn.d**2 / 2 + m * (x.d**2 + y.d**2) / 2 + m * sum(total_derivative(z) ** 2 for z in bob) / 2
+    rows = [ap.Constraint(x.d - r * turn.d, "rolls"), ap.Constraint(y - r, "height")]
+    return ap.System([x, y, turn, theta], T, m * g * (y + bob[1]), constraints=rows)
+
+
+def trailer():
+    x, y, a, b = ap.coordinates("x y a b")
+    X, Y = (total_derivative(z) for z in (x - l * cos(b), y - l * sin(b)))
+    T = m * (x.d**2 + y.d**2 + X**2 + Y**2) / 2 + J * (a.d**2 + b.d**2) / 2
+    rows = [ap.Constraint(x.d * sin(a) - y.d * cos(a), "front"), ap.Constraint(X * sin(b) - Y * cos(b), "rear")]
+    return ap.System([x, y, a, b], T, constraints=rows)
+
+
+def four_bar():
+    p, q, s = ap.coordinates("p q s")
+    T = m * l**2 * (p.d**2 + q.d**2 + s.d**2 + p.d * q.d * cos(p - q)) / 2
+    rows = [ap.Constraint(l * (cos(p) + 2 * cos(q) - cos(s)) - r, "x"), ap.Constraint(sin(p) + 2 * sin(q) - sin(s), "y")]
+    return ap.System([p, q, s], T, constraints=rows)
+
+
+def states(system, seed):
+    """Special and random states; velocities on the rows, so that every form means the same."""
+    rng = np.random.default_rng(seed)
+    turns = [sympy.Integer(0), pi / 2, pi, sympy.Rational(7, 10)]
+    places = [rng.choice(4, system.nq) for _ in range(6)] + [np.full(system.nq, 3), np.zeros(system.nq, int)]
+    for place in places:
+        q = [turns[k] for k in place]
+        yield q, [sympy.Rational(int(rng.integers(-9, 10)), 7) for _ in system.velocities]
+    for _ in range(2):
+        yield [sympy.Rational(int(k), 10) for k in rng.integers(1, 12, system.nq)], [sympy.Rational(1, 3)] * system.nv
+
+
+def allowed(system, values):
+    """The velocities nearest to those given that satisfy the rows, or None."""
+    v = list(system.velocities)
+    rows = [total_derivative(f) if c.order == 0 else f for c, f in zip(system.constraints, system.residuals, strict=True)]
+    slopes, at_rest = sympy.Matrix(rows).jacobian(v), sympy.Matrix(rows).xreplace(dict.fromkeys(v, sympy.Integer(0)))
+    A, b = (part.xreplace(values).evalf(45, chop=True) for part in (slopes, at_rest))
+    if np.linalg.matrix_rank(np.array(A, float)) < len(rows):
+        return None
+    start = sympy.Matrix([values[s] for s in v])
+    return dict(zip(v, start - A.T * (A * A.T).LUsolve(A * start + b), strict=True))
+
+
+@pytest.mark.parametrize("make", [blade, unicycle, wheel_with_pendulum, trailer, four_bar], ids=lambda f: f.__name__)
+def test_solutions_at_special_states(make):
+    system, numbers, compared = make(), arithmetic(30), 0
+    parameters = {p: sympy.Rational(k + 5, 4) for k, p in enumerate(system.parameters)}
+    for form in (ap.forms.lagrange, ap.forms.maggi):
+        equations = form(system)
+        solution = equations.solve(budget=1.0)
+        wanted = [a for a in system.accelerations if a in solution]
+        tape, coefficients = Tape([solution[a] for a in wanted]), Tape([*equations.coefficients[0], *equations.coefficients[1]])
+        for q, v in states(system, 1):
+            state = {ap.t: sympy.Integer(0), **parameters, **dict(zip(system.coordinates, q, strict=True))}
+            velocities = allowed(system, state | dict(zip(system.velocities, v, strict=True)))
+            if velocities is None:
+                continue
+            state = {s: sympy.N(x, 45) for s, x in (state | velocities).items()}
+            try:
+                known = equations.solution(state, 30)
+            except ap.SingularConfiguration:
+                continue
+            values = {s: numbers.number(x) for s, x in known.items()}
+            if max(map(abs, coefficients(values, numbers))) > 1e20:
+                continue  # a pole of the form itself: its velocities are not independent here
+            found = tape(values, numbers)
+            assert [abs(x - known[a]) < 1e-20 for a, x in zip(wanted, found, strict=True)] == [True] * len(wanted), (form, q)
+            compared += 1
+    assert compared > 10
+
+
+def test_a_sleigh_that_starts_along_an_axis():
+    """In the pseudo-velocities v and ω: at φ = 0 the acceleration ÿ is v ω, at φ = π/2 ẍ is −v ω."""
+    system = blade()
+    x, y, phi = system.coordinates
+    equations = ap.forms.kane(system, pseudo={"v": x.d * cos(phi) + y.d * sin(phi), "w": phi.d})
+    found = equations.solve()
+    v, w = (next(s for s in found[y.dd].free_symbols if str(s) == name) for name in "vw")
+    assert sympy.simplify(found[y.dd].xreplace({phi: sympy.Integer(0)}) - v * w) == 0
+    assert sympy.simplify(found[x.dd].xreplace({phi: pi / 2}) + v * w) == 0
+
+
+def test_divisors_that_change_their_sign_are_counted():
+    assert lost(np.array([1.0, 2.0, 0.5])) == 0
+    assert lost(np.array([1.0, 2.0, -0.5])) == 1
+    assert lost(np.array([1.0, 0.0, np.nan, 4.0])) == 2
+
+
+def test_a_shorter_text_with_a_pole_is_known():
+    x = ap.coordinates("x")
+    assert has_new_poles(cos(x) * x.d, sin(x) * cos(x) * x.d / sin(x) + 0 * x) is False  # SymPy divides by itself
+    assert has_new_poles(cos(x), sympy.sin(2 * x) / (2 * sin(x)))
+    assert not has_new_poles(1 / x, (1 + x) / x - 1)
+
+
+@pytest.mark.parametrize(("a", "b"), list(itertools.product([0, 1], repeat=2)))
+def test_blocks_are_solved_without_a_division_by_their_entries(a, b):
+    """(cos θ, sin θ; −sin θ, cos θ) x = (a, b): every entry vanishes somewhere, the determinant nowhere."""
+    theta = ap.coordinates("theta")
+    u, w = sympy.symbols("u w")
+    K = sympy.Matrix([[cos(theta), sin(theta)], [-sin(theta), cos(theta)]])
+    found = solve(K, sympy.Matrix([a, b]) * 1, [u, w], Effort(1.0))
+    for angle in (sympy.Integer(0), pi / 2, pi, sympy.Rational(1, 3)):
+        exact = K.T.xreplace({theta: angle}) * sympy.Matrix([a, b])
+        gaps = [sympy.simplify(found[s].xreplace({theta: angle}) - e) for s, e in zip((u, w), exact, strict=True)]
+        assert gaps == [0, 0]
