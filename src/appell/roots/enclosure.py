@@ -256,9 +256,9 @@ class Enclosure:
 
 
 @remembered
-def enclosure(fn: Fn) -> Enclosure:
-    """The function over intervals."""
-    return Enclosure(ranged(fn, f"{fn.name}_range"))
+def enclosure(fn: Fn, *, whole: bool = False) -> Enclosure:
+    """The function over intervals; see `ranged` for `whole`."""
+    return Enclosure(ranged(fn, f"{fn.name}_range", whole=whole))
 
 
 __all__ = ["Enclosure", "Interval", "enclosure"]

@@ -8,11 +8,21 @@ NARROW = 1e-12
 """Part of a step below which an interval is a point: the step's own error is larger."""
 LOOKS = 4000
 """Intervals of one guard in one step, after which a shorter step is asked for."""
+NARROWEST = 1e-9
+"""Part of a step below which an interval of a guard that reads a solution is not halved: the error of its state is larger."""
+HALVINGS = 256
+"""Intervals of such a guard in one step that are halved: one that is zero all along is not excluded by any number of them."""
+HASTY = 8
+"""The same where steps before were not decided by them, or before the dense output of a step is made."""
+FROM_ZERO = 1e-6
+"""Share of what a guard that starts at zero comes to in its step: by so much it may first fall, as a tie was decided."""
+SAFE = 1 + 1e-12
+"""By which a bound of a solution is widened for the rounding of its own computation."""
 
 
 def limit_defines() -> str:
     """The same as `#define`s, ROOT_NARROW and so on."""
-    return "\n".join(f"#define ROOT_{name} {globals()[name]!r}" for name in ("EPSILON", "LEAST", "NARROW", "LOOKS"))
+    return "\n".join(f"#define ROOT_{name} {value!r}" for name, value in globals().items() if name.isupper())
 
 
-__all__ = ["EPSILON", "LEAST", "LOOKS", "NARROW", "limit_defines"]
+__all__ = ["EPSILON", "FROM_ZERO", "HALVINGS", "HASTY", "LEAST", "LOOKS", "NARROW", "NARROWEST", "SAFE", "limit_defines"]

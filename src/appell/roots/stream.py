@@ -31,10 +31,10 @@ class RangedFunction:
     instructions: tuple[Instruction, ...]
 
 
-def ranged(fn: Fn, name: str) -> RangedFunction:
-    """`fn` over intervals; its first output is the value whose jumps are told."""
+def ranged(fn: Fn, name: str, *, whole: bool = False) -> RangedFunction:
+    """`fn` over intervals; its first number is the value whose jumps are told, or the `whole` first output."""
     stream = _choices(list(fn.instructions))
-    first = [item for item in stream if item.op != "output" or (item.port == 0 and item.index == 0)]
+    first = [item for item in stream if item.op != "output" or (item.port == 0 and (whole or item.index == 0))]
     watched = [item for item in alive(first) if item.op in JUMPING or item.op in BROKEN or item.op == "atan2"]
     number = 1 + max((item.out for item in stream), default=-1)
     body = [item for item in stream if item.op != "output"]

@@ -19,7 +19,8 @@ from appell.backends.text.dialect import C, Dialect, c_literal
 from appell.graph.fn import Fn
 from appell.graph.instructions import ARITY
 from appell.roots.limits import limit_defines
-from appell.roots.stream import ranged
+from appell.roots.solved_guards import SolvedGuards
+from appell.roots.stream import operations, ranged
 
 SCALAR = {
     "N": "double", "M": "int", "Interval": "Interval", "iv": "iv", "inline": "static inline", "pick": "IV_PICK", "no": "!",
@@ -71,10 +72,39 @@ INTERVALS: Dialect = replace(
 """Values are intervals of doubles."""
 
 
-def emit_ranges(fn: Fn, name: str) -> str:
+SELDOM = "static __attribute__((cold, noinline))"
+CALLED: Dialect = replace(
+    INTERVALS, operations={op: "ivs" + text[2:] for op, text in INTERVALS.operations.items()}, head=f"{SELDOM} void"
+)
+"""The same by calls: soon compiled, where speed is not all."""
+
+
+def emit_ranges(fn: Fn, name: str, *, dialect: Dialect = INTERVALS, whole: bool = False) -> str:
     """`static void NAME(inputs…, outputs…, jumps)` over intervals, after `interval_text`."""
-    function = ranged(fn, name)
-    return emit_plan(function, function.instructions, plan_of(function.instructions, PIECE, INTERVALS), INTERVALS)
+    function = ranged(fn, name, whole=whole)
+    return emit_plan(function, function.instructions, plan_of(function.instructions, PIECE, dialect), dialect)
+
+
+def _calls(ops: Iterable[str]) -> str:
+    """The operations of `CALLED` as functions."""
+    arguments = lambda op: [f"Interval x{k}" for k in range(NUMBER_OF[op])]
+    given = lambda op: ", ".join(f"x{k}" for k in range(NUMBER_OF[op]))
+    one = lambda op: f"{SELDOM} Interval ivs_{op}({', '.join(arguments(op))}) {{ return iv_{op}({given(op)}); }}"
+    return "\n".join(one(op) for op in sorted(ops))
+
+
+def isolate_text(guards: SolvedGuards) -> str:
+    """C text of `bound_isolate`, after `interval_text` and `outline_text` of all numbers of the state in z."""
+    ranged_functions = [ranged(fn, fn.name, whole=True) for fn in (guards.rows, guards.guards)]
+    sizes = {
+        "BOUND_N": guards.n, "BOUND_GUARDS": guards.guards.outputs[0].size,
+        "BOUND_P": next(port.size for port in guards.rows.inputs if port.name == "p"),
+    }  # fmt: skip
+    return "\n".join([
+        _calls(operations(ranged_functions) & set(NUMBER_OF)),
+        *(emit_ranges(fn, fn.name, dialect=CALLED, whole=True) for fn in (guards.rows, guards.guards)),
+        *(f"#define {name} {value}" for name, value in sizes.items()), _template("isolate.c.in"),
+    ])  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,15 +117,27 @@ class GuardShape:
     constants: NDArray[np.float64]  # (k, m)
 
 
-def finder_text(shapes: Sequence[GuardShape], nz: int, degree: int) -> str:
-    """C text of `root_clear` and `root_first` for the guards of a system with nz numbers in its state."""
-    used = sorted({int(j) - 1 for shape in shapes for j in shape.inputs.flat if 1 <= j <= nz})
+def outline_text(used: Sequence[int], degree: int) -> str:
+    """C text of `RootStep`: the numbers `used` of the state along a step, in powers up to the degree."""
+    shares = ", ".join("{" + _list([1 / comb(n, min(k, n)) for k in range(degree + 1)]) + "}" for n in range(degree + 1))
+    binomials = ", ".join("{" + _list([float(comb(n, k)) for k in range(degree + 1)]) + "}" for n in range(degree + 1))
+    return "\n".join([
+        f"#define ROOT_N {max(len(used), 1)}", f"#define ROOT_USED {len(used)}", f"#define ROOT_DEGREE {degree}",
+        f"static const int ROOT_Z[] = {{{_list(used)}}};",
+        f"static const double ROOT_BINOMIAL[][{degree + 1}] = {{{binomials}}};",
+        f"static const double ROOT_SHARE[][{degree + 1}] = {{{shares}}};",
+        _template("outline.c.in"),
+    ])  # fmt: skip
+
+
+def finder_text(shapes: Sequence[GuardShape], nz: int, degree: int, also: Iterable[int] = ()) -> str:
+    """C text of `root_clear` and `root_first` for the guards of a system with nz numbers in its state; also: more numbers of
+    the state that are followed along a step."""
+    used = sorted({int(j) - 1 for shape in shapes for j in shape.inputs.flat if 1 <= j <= nz} | set(also))
     slot = {0: 0, **{j + 1: 1 + k for k, j in enumerate(used)}}
     code = lambda place: slot[place] if place in slot else 1 + len(used) + place - 1 - nz
     place = {int(i): (k, j) for k, shape in enumerate(shapes) for j, i in enumerate(shape.numbers)}
     cases = "\n".join(f"    case {k}: guard_range{k}(r, GUARD_AT[guard], a, b, y, jumps); return;" for k in range(len(shapes)))
-    shares = ", ".join("{" + _list([1 / comb(n, min(k, n)) for k in range(degree + 1)]) + "}" for n in range(degree + 1))
-    binomials = ", ".join("{" + _list([float(comb(n, k)) for k in range(degree + 1)]) + "}" for n in range(degree + 1))
     guards = f"""\
 static const int GUARD_SHAPE[] = {{{_list(place[i][0] for i in range(len(place)))}}};
 static const int GUARD_AT[] = {{{_list(place[i][1] for i in range(len(place)))}}};
@@ -109,10 +151,7 @@ static void guard_range(const RootStep *r, int guard, double a, double b, Interv
 """
     return "\n".join([
         *(emit_ranges(shape.fn, f"guard_shape{k}") for k, shape in enumerate(shapes)),
-        f"#define ROOT_N {max(len(used), 1)}", f"#define ROOT_USED {len(used)}", f"#define ROOT_DEGREE {degree}",
-        f"static const int ROOT_Z[] = {{{_list(used)}}};",
-        f"static const double ROOT_BINOMIAL[][{degree + 1}] = {{{binomials}}};",
-        f"static const double ROOT_SHARE[][{degree + 1}] = {{{shares}}};",
+        outline_text(used, degree),
         _template("finder.c.in").replace("@guards@", INPUT + guards),
     ])  # fmt: skip
 
@@ -152,4 +191,4 @@ def _list(values: Iterable[Any]) -> str:
     return ", ".join(repr(x.item() if isinstance(x, np.generic) else x) for x in values) or "0"
 
 
-__all__ = ["INTERVALS", "GuardShape", "emit_ranges", "filled", "finder_text", "interval_text"]
+__all__ = ["INTERVALS", "GuardShape", "emit_ranges", "filled", "finder_text", "interval_text", "isolate_text", "outline_text"]

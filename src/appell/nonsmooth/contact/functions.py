@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from appell.graph import Fn
-from appell.graph.algebra import depends
+from appell.graph.algebra import block_matrix, column, depends, symbols, take, zeros
 from appell.model import System
 from appell.nonsmooth.contact.metric import Metric, metric_of
 from appell.normal_form import NormalForm
@@ -13,21 +13,44 @@ from appell.normal_form.face_table import FaceTable, face_table
 from appell.normal_form.flow import State
 from appell.remember import remembered
 from appell.roots.guard import guard_function
+from appell.roots.solved_guards import SolvedGuards
 from appell.rows import Policy
+
+BOUNDED = 48
+"""Accelerations and multipliers up to which reactions are bounded inside a step: equations that are solved on the stack."""
 
 
 @dataclass(frozen=True, eq=False)
 class ContactFunctions:
-    """The tables of the faces, and the metric."""
+    """The tables of the faces, the metric, and reactions for intervals, see `reaction_guards`."""
 
     faces: FaceTable
     metric: Metric
+    reactions: SolvedGuards | None = None
 
 
 def contact_functions(system: System, form: NormalForm, policy: Policy, *, work: bool = True) -> ContactFunctions:
     """Of a system whose state is (q, v, w), or (q, v) without the work of all forces."""
     state = State.full(form, work)
-    return ContactFunctions(face_table(system, form, state.size), metric_of(form, policy, state))
+    return ContactFunctions(face_table(system, form, state.size), metric_of(form, policy, state), reaction_guards(form, policy))
+
+
+@remembered
+def reaction_guards(form: NormalForm, policy: Policy) -> SolvedGuards | None:
+    """Reactions Λ of the faces, (faces,), from the rows of those that are held among
+
+        M a − W λ − nᵀ Λ = Q − h,        A a + a0 = 0,        n a + g̈₀ = 0
+
+    None where constraints are redundant, forces contain multipliers, or there are more than `BOUNDED` unknowns."""
+    faces = form["g"].numel()
+    redundant = policy.rank < form.m
+    if redundant or form.law is not None or form.open_forces is not None or form.nv + form.m + faces > BOUNDED:
+        return None
+    n, zero = form["g_v"], zeros(form.m + faces, form.m + faces)
+    K = block_matrix([[form["M"], -form["W"], -n.T], [column(form["A"], n), zero]])
+    y = symbols("y", form.nv + form.m + faces)
+    b, z = column(form["Q"] - form["h"], -form["a0"], -form["g_dd0"]), column(form.inputs["q"], form.inputs["v"])
+    return SolvedGuards.of(form.inputs["t"], z, form.inputs["p"], K, b, y, take(y, range(form.nv + form.m, y.numel())))
 
 
 @remembered

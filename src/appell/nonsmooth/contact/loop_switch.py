@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from appell.errors import SingularConfiguration, Status
 from appell.nonsmooth.contact.contact import Instant, blow
 from appell.nonsmooth.contact.events import Kind
-from appell.nonsmooth.contact.functions import gap_functions
+from appell.nonsmooth.contact.functions import gap_functions, reaction_guards
 from appell.nonsmooth.contact.mode import FLIGHT, FREE, Mode, floor_of
 from appell.nonsmooth.contact.numbers import (
     AHEAD,
@@ -48,6 +48,8 @@ from appell.nonsmooth.contact.numbers import (
 from appell.nonsmooth.contact.sight import SEEN_AT, Crossing, Guards, Seen, lowest_point, root_of
 from appell.normal_form import NormalForm
 from appell.roots.guard import LOOKS, Found, GuardAlong, Polynomial, Terms
+from appell.roots.solved_guards import isolating_times
+from appell.rows import Policy
 from appell.simulate.loop.in_python import PyLoop
 from appell.simulate.loop.task import Task, TrialFailed
 from appell.simulate.loop.trace import Trace
@@ -61,6 +63,7 @@ class PySwitchLoop:
 
     loop: PyLoop
     form: NormalForm
+    policy: Policy
     mode: Mode = FLIGHT
 
     def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
@@ -217,10 +220,8 @@ class _Flight:
         """The first roots of the distances of free faces inside the step that has just been tried."""
         if not self.free:
             return {}
-        degree, h, nq = self.loop.method.degree, end - self.t, self.owner.form.nq
-        theta = (1 - np.cos(np.pi * np.arange(degree + 1) / degree)) / 2
-        times = np.append(np.minimum(self.t + h * theta[:-1], end), end)  # rounding goes beyond no end
-        step = Polynomial.through(theta, self._between(times, end)[:, :nq], self.t, h)
+        h, nq = end - self.t, self.owner.form.nq
+        step = Polynomial(self._powers(end)[:, :nq], self.t, h)
         gaps, found = gap_functions(self.owner.form), {}
         looks = LOOKS if self.task.fixed_step is None else sys.maxsize
         for i in self.free:
@@ -238,13 +239,37 @@ class _Flight:
                 self.trace.record(i, Kind.GRAZE, time=self.t + float(found[i].graze or 0.0) * h)
         return found
 
+    def _powers(self, end: float) -> Array:
+        """The step that has just been tried in powers of θ, (degree + 1, nz)."""
+        degree, h = self.loop.method.degree, end - self.t
+        theta = (1 - np.cos(np.pi * np.arange(degree + 1) / degree)) / 2
+        times = np.append(np.minimum(self.t + h * theta[:-1], end), end)  # rounding goes beyond no end
+        return Polynomial.through(theta, self._between(times, end), self.t, h).c
+
+    def _between_roots(self, end: float, two: Guards) -> Array:
+        """Times inside the step between which no reaction changes its sign twice, by a bound; none where there is no bound."""
+        form, held = self.owner.form, list(self.owner.mode.held)
+        bounded = reaction_guards(form, self.owner.policy) if held else None
+        if bounded is None or self.owner.mode.rank < len(held):
+            return np.zeros(0)
+        first = form.nv + form.m
+        acts = [*range(first), *(first + i for i in held)]
+        noise = np.full((self.n, 1), np.inf)
+        noise[held, 0] = two.noise[held]
+        c, t, h = self._powers(end)[:, : form.nq + form.nv, None], np.array([self.t]), np.array([end - self.t])
+        return isolating_times(bounded, c, t, h, self.task.p, self.level, noise, acts)
+
     def _first_crossing(self, end: float, one: Guards, two: Guards, roots: dict[int, Found]) -> Crossing | None:
         """The earliest crossing in the step that has just been tried."""
         h = end - self.t
         found = [(self.t + root.theta * h, i) for i, root in roots.items() if root.theta is not None]
+        between = self._between_roots(end, two)
         for i in self.owner.mode.held:
             noise = float(two.noise[i])
-            if two.g[i] - self.level[i] < -noise:
+            below = (time for time in between if time > self.t and self._guard(i, time, end) < -noise)
+            if (time := next(below, None)) is not None:
+                found.append((self._before(i, time, end, one, noise), i))
+            elif two.g[i] - self.level[i] < -noise:
                 found.append((self._before(i, end, end, one, noise), i))
             elif self._low(i, one.g[i], two.g[i]) and (time := self._dip(i, end, one, noise)) is not None:
                 found.append((time, i))

@@ -9,18 +9,22 @@ from typing import Any
 import numpy as np
 
 from appell.graph import Fn
+from appell.nonsmooth.contact.functions import ContactFunctions
 from appell.nonsmooth.contact.metric import Metric
 from appell.normal_form.face_table import FaceTable, Shape
-from appell.roots.text import GuardShape, finder_text, interval_text
+from appell.roots.text import GuardShape, finder_text, interval_text, isolate_text
 from appell.rows import LU
 
 
-def contact_text(table: FaceTable, metric: Metric, emit: Callable[[Fn], str], degree: int) -> str:
+def contact_text(contact: ContactFunctions, emit: Callable[[Fn], str], degree: int) -> str:
     """Everything that the loop of a system with walls needs besides its flow and its projection; degree: of a step."""
+    table, metric, reactions = contact.faces, contact.metric, contact.reactions
     template = files("appell.nonsmooth.contact").joinpath("contact.c.in").read_text(encoding="utf-8")
     body = template.replace("@faces@", _faces(table))
     shapes = "\n".join(emit(shape.fn) for shape in table.shapes)
-    finder = [interval_text(), finder_text(gap_shapes(table), table.nz, degree)]
+    also = range(table.nq + table.nv) if reactions else ()
+    finder = [interval_text(), finder_text(gap_shapes(table), table.nz, degree, also)]
+    finder += ["#define LOOP_BOUNDS 1", isolate_text(reactions)] if reactions else ["#define LOOP_BOUNDS 0"]
     return "\n".join([shapes, emit(metric.blocks), emit(metric.displace), _sizes(table, metric), body, *finder])
 
 

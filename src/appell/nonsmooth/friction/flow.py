@@ -26,6 +26,7 @@ from appell.nonsmooth.friction.pieces import TINY, Forces, ModeNumbers, Rubbing,
 from appell.normal_form import NormalForm
 from appell.normal_form.flow import Flow, State
 from appell.normal_form.solved import Blocks, Function, Shaped, law_solved, solved
+from appell.roots.solved_guards import SolvedGuards
 from appell.rows import LU, Policy
 
 
@@ -50,10 +51,9 @@ class FrictionFlow:
         return {"t": (self.form.inputs["t"], ()), "z": (self.state.z, (self.state.size,)), "p": (p, (p.numel(),))}
 
     @cached_property
-    def blocks(self) -> Blocks:
-        """The saddle point of all modes."""
-        form, own, mode, W, r = self.form, self.own, self.mode, Value(self.given.W), self.given.r
-        J = self._rows
+    def columns(self) -> tuple[Value, Value]:
+        """W with the columns of what slides, and r with the forces of limits."""
+        own, mode, W, r = self.own, self.mode, Value(self.given.W), self.given.r
         for i, one in enumerate(self.rubbing):
             push = self.given.W[:, own.own_rows(i)] @ one.u
             if own.loads[i]:
@@ -62,8 +62,44 @@ class FrictionFlow:
                 r = r - mode.slide[i] * one.moving * push
             else:
                 W[:, row] -= mode.slide[i] * mode.sign[i] * one.moving * push
-        gamma = column(form["a0"], form["g_dd0"], self.slips.gamma)
-        return _with_dummies(form["M"], J, W, r, -gamma, mode.act)
+        return W, r
+
+    @property
+    def _gamma(self) -> Value:
+        return column(self.form["a0"], self.form["g_dd0"], self.slips.gamma)
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """The saddle point of all modes."""
+        W, r = self.columns
+        return _with_dummies(self.form["M"], self._rows, W, r, -self._gamma, self.mode.act)
+
+    def guards(self) -> SolvedGuards | None:
+        """All that may end a mode, in the order of `Guard.place`, as functions of (t, (q, v), p) and of the solution of
+
+            M a − W act λ = r,        act (J a + γ) + (1 − act) λ = 0
+
+        None where forces or loads contain multipliers nonlinearly."""
+        form, own, act = self.form, self.own, self.mode.act
+        if self.given.F is not None or own.loaded:
+            return None
+        W, r = self.columns
+        y = symbols("y", form.nv + own.rows)
+        lam = take(y, range(form.nv, y.numel()))
+        K = block_matrix([[form["M"], -W @ diagonal(act)], [diagonal(act) @ self._rows, diagonal(1 - act)]])
+        z = column(form.inputs["q"], form.inputs["v"])
+        faces, each = column(form["g"], take(lam, range(own.m, own.m + own.faces))), range(own.count)
+        found = column(faces, *(self._friction_guards(i, lam)[k] for k in range(4) for i in each))
+        return SolvedGuards.of(form.inputs["t"], z, self.inputs["p"][0], K, column(r, -act * self._gamma), y, found)
+
+    def _friction_guards(self, i: int, lam: Value) -> tuple[Value, Value, Value, Value]:
+        """Of one friction: σΛ of a constraint that presses on it, μ or F, μ_s|Λ_N| − |λ|, and u·s, or |s| of a pair."""
+        own, one, s = self.own, self.rubbing[i], self.slips.s[self.own.columns(i)]
+        row = own.normals[i]
+        presses = self.mode.sign[i] * lam[row] if row is not None and row < own.m else Value(1)
+        holds = one.bound(lam, static=True) - _length(take(lam, own.own_rows(i)))
+        slides = self.mode.direction[own.columns(i)] * s if own.parts[i] == 1 else _length(s)
+        return presses, one.moving, holds, slides
 
     @cached_property
     def given_by_unit_force(self) -> Value:
@@ -150,6 +186,10 @@ class FrictionFlow:
             implicit=_no_implicit,
             extra=self.watched + 1,
         )
+
+
+def _length(x: Value) -> Value:
+    return abs(x) if x.numel() == 1 else (x.T @ x) ** 0.5
 
 
 def _no_implicit() -> Fn:

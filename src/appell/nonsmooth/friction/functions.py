@@ -18,6 +18,7 @@ from appell.normal_form import NormalForm
 from appell.normal_form.flow import Flow
 from appell.normal_form.solved import Function, Shaped
 from appell.remember import remembered
+from appell.roots.solved_guards import SolvedGuards
 
 Array = NDArray[np.float64]
 
@@ -28,7 +29,8 @@ class FrictionFunctions:
     `look`: (t, z, p) → everything that guards read.
     `blocks`: (t, q, v, parameters) → what decides about a mode.
     `law`: (t, q, v, parameters, λ of all rows) → F, ∂F/∂λ of forces that contain multipliers nonlinearly; None without such.
-    `loads`: the same inputs → L, ∂L/∂λ of all frictions (1, 0 of those under a single reaction), and at rest; None without."""
+    `loads`: the same inputs → L, ∂L/∂λ of all frictions (1, 0 of those under a single reaction), and at rest; None without.
+    `bounded`: the guards for intervals; None where they are read at samples."""
 
     layout: Layout
     flow: Flow
@@ -36,6 +38,7 @@ class FrictionFunctions:
     blocks: Fn
     law: Fn | None
     loads: Fn | None
+    bounded: SolvedGuards | None
 
     def problem(self, t: float, q: Array, v: Array, p: Array, least: float = 0.0) -> tuple[Problem, dict[str, Array]]:
         """The problem of accelerations at a state, and the outputs of `blocks`."""
@@ -65,7 +68,7 @@ def friction_functions(system: System, form: NormalForm) -> FrictionFunctions:
     whole = FrictionFlow(system, form, own, slips)
     look, given = whole.function("look", whole.seen), whole.given
     blocks, law, loads = _blocks(system, form, own, slips, given), _law(form, own, given), _loads(system, form, own, slips)
-    return FrictionFunctions(own, whole.flow(), look, blocks, law, loads)
+    return FrictionFunctions(own, whole.flow(), look, blocks, law, loads, whole.guards())
 
 
 def _blocks(system: System, form: NormalForm, own: Layout, slips: Slips, given: Forces) -> Fn:

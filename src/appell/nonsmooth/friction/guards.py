@@ -38,6 +38,14 @@ class Guard(NamedTuple):
     kind: str
     number: int = 0
 
+    def place(self, own: Layout) -> int | None:
+        """Among the guards that have bounds, see `FrictionFlow.guards`: faces first, then frictions; None without."""
+        if self.kind in (HIT, LEAVE):
+            return (HIT, LEAVE).index(self.kind) * own.faces + self.number
+        if self.kind in (KINK, SIGN, BREAK, STOP):
+            return 2 * own.faces + (KINK, SIGN, BREAK, STOP).index(self.kind) * own.count + self.number
+        return None
+
 
 @dataclass(frozen=True, eq=False)
 class Watch:
@@ -138,7 +146,8 @@ class Crossing(NamedTuple):
 
 def crossings(watch: Watch, values: Array, noise: Array, grid: NDArray[np.intp]) -> list[Crossing]:
     """For each guard, (k, guards), the first place where it falls below zero, and dips before it that may; a guard that starts
-    at zero has to rise first, or to fall below its noise. grid: (steps, PARTS + 1), the samples in equal parts of each step."""
+    at zero has to rise first, or to fall below its noise. grid: (steps, PARTS + 1), the samples in equal parts of each step;
+    none where bounds exclude that a guard falls through zero twice between two samples."""
     found = []
     for j, guard in enumerate(watch.guards):
         y, eps = values[:, j], noise[:, j]
@@ -146,7 +155,7 @@ def crossings(watch: Watch, values: Array, noise: Array, grid: NDArray[np.intp])
         risen = np.maximum.accumulate(y > eps)
         falls = np.flatnonzero((y[1:] < 0) & (risen[:-1] | (y[1:] < -10 * eps[1:]))) + 1
         end = int(falls[0]) if len(falls) else len(y)
-        if guard.kind not in (HOLD, JAM, DRIFT):
+        if len(grid) and guard.kind not in (HOLD, JAM, DRIFT):
             dips = _dips(y**2 if pair else y, grid)  # |s| of a pair is no polynomial where it is small
             found += [Crossing(j, low, high, True) for low, high in dips if high < end and risen[low]]
         if len(falls):

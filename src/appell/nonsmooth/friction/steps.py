@@ -17,12 +17,13 @@ from appell.backends.text.c_source import declarations, emit, emit_exports, emit
 from appell.errors import Status
 from appell.nonsmooth.contact.events import Kind
 from appell.nonsmooth.friction.functions import FrictionFunctions
-from appell.nonsmooth.friction.guards import BREAK, DIP, FINE, HIT, JAM, KINK, LEAVE, PARTS, SIGN, SLOW, STOP, Guard
+from appell.nonsmooth.friction.guards import BREAK, HIT, JAM, KINK, LEAVE, PARTS, SIGN, SLOW, STOP, Guard
 from appell.nonsmooth.friction.impact import GAINED
 from appell.nonsmooth.friction.mode import Mode
 from appell.nonsmooth.friction.pairs import GONE
 from appell.nonsmooth.friction.place import AT_REST, SMALL
 from appell.nonsmooth.friction.problem import TOLERANCE
+from appell.roots.text import interval_text, isolate_text, outline_text
 from appell.simulate.loop.in_c import Call
 from appell.simulate.methods.tableaux import Tableau
 
@@ -62,7 +63,7 @@ def served(functions: FrictionFunctions) -> bool:
     three parts, not too large."""
     own = functions.layout
     small = functions.flow.nu + own.rows <= LARGEST
-    plain = functions.law is None and not own.loaded and not any(own.smooth)
+    plain = functions.bounded is not None and not any(own.smooth)
     return plain and own.count > 0 and max(own.parts) < 3 and small
 
 
@@ -74,6 +75,7 @@ def steps_interface(functions: FrictionFunctions) -> str:
 def steps_text(functions: FrictionFunctions, method: Tableau, *, newton: bool) -> str:
     """The C text, to follow that of the time loop of the flow; newton: whether blows have Newton's law."""
     own, flow = functions.layout, functions.flow
+    assert functions.bounded is not None
     parameters = next(port.size for port in functions.blocks.inputs if port.name == "p")
     first = [own.columns(i).start for i in range(own.count)]
     sizes = {
@@ -82,18 +84,17 @@ def steps_text(functions: FrictionFunctions, method: Tableau, *, newton: bool) -
     }  # fmt: skip
     tables = {"RUB_FIRST": first, "RUB_WIDTH": own.parts, "RUB_NORMAL": [-1 if n is None else n for n in own.normals]}
     numbers = {
-        "dip": DIP, "slow": SLOW, "gone": GONE, "at_rest": AT_REST, "tolerance": TOLERANCE, "gained": GAINED,
+        "slow": SLOW, "gone": GONE, "at_rest": AT_REST, "tolerance": TOLERANCE, "gained": GAINED,
         "shrink": method.shrink, "safety": method.safety, "exponent": 1 / (method.error_order + 1),
     }  # fmt: skip
-    fine = ("{" + ", ".join(map(repr, row)) + "}" for row in FINE.tolist())
     read = lambda name: files("appell").joinpath(f"nonsmooth/friction/{name}.c.in").read_text(encoding="utf-8")
     text = read("steps").replace("@problem@", read("problem")).replace("@settle@", read("settle"))
     for name, value in numbers.items():
         text = text.replace(f"@{name}@", repr(value))
     return "\n".join([
         emit_function(functions.look), emit_exports(functions.look), emit(functions.blocks), CDEF,
+        interval_text(), outline_text(range(flow.nq + flow.nu), method.degree), isolate_text(functions.bounded),
         *(f"#define {name} {value}" for name, value in sizes.items()),
-        f"static const double RUB_FINE[][{PARTS + 1}] = {{{', '.join(fine)}}};",
         *(f"static const int {name}[] = {{{', '.join(map(str, values))}}};" for name, values in tables.items()), text,
     ])  # fmt: skip
 

@@ -17,6 +17,9 @@ from appell.nonsmooth.friction.pairs import GONE
 from appell.nonsmooth.friction.problem import TOLERANCE
 from appell.nonsmooth.friction.programme import matters
 from appell.nonsmooth.friction.transitions import Transitions
+from appell.roots.guard import Polynomial
+from appell.roots.limits import FROM_ZERO
+from appell.roots.solved_guards import isolating_times
 from appell.simulate.loop.task import Task
 from appell.simulate.loop.trace import Statistics, Trace
 
@@ -46,15 +49,20 @@ class Stretches(Transitions):
         wanted = task.times[trace.passed :]
         wanted = wanted[wanted <= t[-1]]
         parts = _subdivided(t, PARTS)
-        samples = np.union1d(parts, wanted)
-        again = replace(plain, first_step=first, t_end=float(t[-1]), times=samples, max_steps=task.max_steps, keep_steps=False)
-        *_, finely = self.loop.plain.run(again)
-        samples, states = samples[: finely.passed], finely.z_times
+        again = replace(plain, first_step=first, t_end=float(t[-1]), max_steps=task.max_steps, keep_steps=False)
+        samples, states = self._read(again, np.union1d(parts, wanted))
         out = self._look(samples, states, mode)
         watch = self._watch(mode).signed(out["reactions"])
         values, noise = watch.values(samples, states, out)
         grid = np.searchsorted(samples, parts[parts <= samples[-1]])
         grid = grid[np.arange((len(grid) - 1) // PARTS)[:, None] * PARTS + np.arange(PARTS + 1)]
+        if self.loop.functions.bounded is not None:
+            more = self._isolating(watch, values[grid], noise[grid], samples[grid], states[grid])
+            if len(np.setdiff1d(more, samples)):
+                samples, states = self._read(again, np.union1d(samples, more[more <= samples[-1]]))
+                out = self._look(samples, states, mode)
+                values, noise = watch.values(samples, states, out)
+            grid = grid[:0]
         event = self._first(watch, (values, noise, samples, grid), (t, z), plain)
         self.speed = np.maximum(
             self.speed, out["s_size"][samples <= (t[-1] if event is None else event[0])].max(axis=0, initial=0.0)
@@ -67,6 +75,28 @@ class Stretches(Transitions):
         trace.pass_times(states[np.searchsorted(samples, wanted)])
         trace.next_step = there.next_step
         return status, None
+
+    def _read(self, again: Task, times: Array) -> tuple[Array, Array]:
+        """The times inside the steps that are reached, and the states there."""
+        *_, finely = self.loop.plain.run(replace(again, times=times))
+        return times[: finely.passed], finely.z_times
+
+    def _isolating(self, watch: Watch, values: Array, noise: Array, times: Array, states: Array) -> Array:
+        """Times between which no guard that has a bound falls through zero twice; times (steps, PARTS + 1), states, guards and
+        their noises there."""
+        bounded, own, n = self.loop.functions.bounded, self.own, self.form.nq + self.form.nv
+        assert bounded is not None
+        k = bounded.guards.outputs[0].size
+        zero, blur = np.zeros(k), np.full((k, len(times)), np.inf)
+        for j, guard in enumerate(watch.guards):
+            if (place := guard.place(own)) is not None:
+                y, eps = values[:, :, j], noise[:, :, j].max(axis=1)
+                blur[place] = np.where(y[:, 0] > eps, eps, np.maximum(10 * eps, FROM_ZERO * np.abs(y).max(axis=1)))
+                if guard.kind == STOP and own.parts[guard.number] > 1:
+                    zero[place] = watch.level[guard.number]
+        h = times[:, -1] - times[:, 0]
+        c = np.array([Polynomial.through(np.arange(PARTS + 1) / PARTS, z[:, :n], 0.0, 1.0).c for z in states])
+        return isolating_times(bounded, np.moveaxis(c, 0, 2), times[:, 0], h, self._numbers(watch.mode), zero, blur)
 
     def _kept(self, plain: Task, there: Trace, count: int) -> Statistics:
         """The work of a stretch of which the first steps are kept: those beyond an event are not of the motion."""

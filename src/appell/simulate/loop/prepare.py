@@ -128,7 +128,7 @@ def flight_loop(run: Run, method: str, *, work: bool = True) -> tuple[Flow, Loop
         return motion, _compiled(backend, motion, (method, "faces"), source, len(run.system.unilateral))
     plain = plain_loop(run, motion, method)
     assert isinstance(plain, PyLoop)
-    return motion, PySwitchLoop(plain, run.form)
+    return motion, PySwitchLoop(plain, run.form, run.policies.acceleration)
 
 
 def plain_loop(run: Run, flow: Flow, method: str) -> Loop:

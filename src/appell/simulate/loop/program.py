@@ -27,7 +27,7 @@ def loop_module(flow: Flow, method: Tableau | Taylor, contact: ContactFunctions 
     if flow.projects:
         parts.append(_project(flow))
     if contact is not None:
-        parts.append(contact_text(contact.faces, contact.metric, emit, method.degree))
+        parts.append(contact_text(contact, emit, method.degree))
     parts += [emit(fn) for fn in method.functions(flow)]
     if flow.guarded is not None:
         parts.append(emit(flow.guarded.rows))

@@ -1,0 +1,166 @@
+"""Guards that read the solution of linear equations, reactions say, along steps: bounded, no pair of roots is passed by.
+
+    K y = b,  K ẏ = ḃ − K̇ y,  g(t, z, p, y)           K, b: functions of (t, z, p), z(θ) the polynomial of a step
+
+    C ≈ K(c)⁻¹,  Q = sup|I − C K|,  |y − y₀| <= (I − Q)⁻¹ |C(b − K y₀)|      where I − Q is an M-matrix: the pivots of its
+    elimination without exchanges are positive (Neumaier 1990, ch. 4); else y has no bound on [a, b], which is halved
+
+    excluded        the interval of g, or g(c) ± sup|ġ| w, has one sign, or does not fall below its noise
+    rises           ġ >= 0 on [a, b]: it does not fall through zero there
+    falls           ġ <= 0 on [a, b]: once at most, between values at a and b
+    otherwise       both halves, down to `NARROWEST` of a step, where the value in the middle decides
+
+Twin of `isolate.c.in`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.graph import Fn, make_fn
+from appell.graph.algebra import Value, along, column, symbols
+from appell.roots.enclosure import Interval, enclosure
+from appell.roots.guard import Polynomial
+from appell.roots.limits import HALVINGS, NARROWEST, SAFE
+
+Array = NDArray[np.float64]
+Truths = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class SolvedGuards:
+    """`rows`: (t, z, p, td, zd) → `values`, K (n, n) by rows and b (n,), and their `rates`.
+    `guards`: (t, z, p, y, td, zd, yd) → `values` (k,) and their `rates`."""
+
+    rows: Fn
+    guards: Fn
+    n: int
+
+    @staticmethod
+    def of(t: Value, z: Value, p: Value, K: Value, b: Value, y: Value, guards: Value) -> SolvedGuards:
+        """Guards, (k, 1), that contain the solution as the symbols y, (n, 1)."""
+        n, td, zd, yd = b.numel(), symbols("td", 1), symbols("zd", z.numel()), symbols("yd", y.numel())
+        values = column(*(K[i, :].T for i in range(n)), b)
+        given = {"t": (t, (1,)), "z": (z, (z.numel(),)), "p": (p, (p.numel(),))}
+        rates = {"td": (td, (1,)), "zd": (zd, (z.numel(),))}
+        both = lambda value, rate: {"values": (value, (value.numel(),)), "rates": (rate, (value.numel(),))}
+        rows = make_fn("guard_rows", {**given, **rates}, both(values, along(values, [t, z], [td, zd])))
+        inputs = {**given, "y": (y, (n,)), **rates, "yd": (yd, (n,))}
+        seen = make_fn("guard_values", inputs, both(guards, along(guards, [t, z, y], [td, zd, yd])))
+        return SolvedGuards(rows, seen, n)
+
+    def over(
+        self, step: Polynomial, t: Array, h: Array, p: Array, a: Array, b: Array, acts: Sequence[int] | None = None
+    ) -> GuardBounds:
+        """Over the parts [a, b] of steps of h from t on, (boxes,) each; step.c: (degree + 1, nz, boxes); acts: the unknowns
+        that there are, each with its row, the others being zero."""
+        z, zd = step.over(a, b)
+        times = np.array([t + h * a, t + h * b])
+        still, td = Interval(p[:, None], p[:, None]), Interval(h[None], h[None])
+        given = [Interval(times.min(axis=0)[None], times.max(axis=0)[None]), z, still]
+        values, rates, jumps = enclosure(self.rows, whole=True)(*given, td, zd)
+        y, yd = self._solution(values, rates, acts)
+        g, gd, more = enclosure(self.guards, whole=True)(*given, y, td, zd, yd)
+        return GuardBounds(g, gd, (jumps.hi[0] <= 0) & (more.hi[0] <= 0))
+
+    def _solution(self, values: Interval, rates: Interval, acts: Sequence[int] | None) -> tuple[Interval, Interval]:
+        if acts is None:
+            return solution_over(values, rates, self.n)
+        kept = [i * self.n + j for i in acts for j in acts] + [self.n**2 + i for i in acts]
+        of = lambda x: Interval(x.lo[kept], x.hi[kept])
+        found = solution_over(of(values), of(rates), len(acts))
+        full = [np.zeros((self.n, values.lo.shape[1])) for _ in range(4)]
+        for x, part in zip(full, (bound for one in found for bound in one), strict=True):
+            x[list(acts)] = part
+        return Interval(*full[:2]), Interval(*full[2:])
+
+
+class GuardBounds(NamedTuple):
+    """Intervals of guards and of their rates in θ, (k, boxes), and whether nothing jumps there, (boxes,)."""
+
+    g: Interval
+    rate: Interval
+    smooth: Truths
+
+
+def solution_over(values: Interval, rates: Interval, n: int) -> tuple[Interval, Interval]:
+    """Intervals of y and ẏ of K y = b, (n, boxes); values, rates: (n² + n, boxes), K by rows and b."""
+    boxes = values.lo.shape[1]
+    with np.errstate(all="ignore"):
+        middle, radius = (values.lo + values.hi) / 2, (values.hi - values.lo) / 2
+        split = lambda x: (np.moveaxis(x[: n * n].reshape(n, n, boxes), 2, 0), x[n * n :].T)
+        (A, b), (A_off, b_off) = split(middle), split(radius)
+        sound: Any = np.isfinite(middle).all(axis=0) & np.isfinite(radius).all(axis=0)
+        C, regular = _inverses(np.where(sound[:, None, None], A, np.eye(n)))
+        Q = np.abs(np.eye(n) - C @ A) + np.abs(C) @ A_off
+        inverse, bounded = _inverses(np.where(sound[:, None, None], np.eye(n) - Q, np.eye(n)))
+        bounded &= sound & regular & (inverse >= 0).all(axis=(1, 2))  # I − Q is an M-matrix
+        y = _within(C, A, A_off, inverse, b, b_off, bounded)
+        (K_d, b_d), (K_off, d_off) = split((rates.lo + rates.hi) / 2), split((rates.hi - rates.lo) / 2)
+        at, off = (y.lo.T + y.hi.T) / 2, (y.hi.T - y.lo.T) / 2
+        right = b_d - _times(K_d, at)
+        right_off = d_off + _times(np.abs(K_d), off) + _times(K_off, np.abs(at) + off)
+        return y, _within(C, A, A_off, inverse, right, right_off, bounded)
+
+
+def _times(A: Array, x: Array) -> Array:
+    return np.einsum("kij,kj->ki", A, x)
+
+
+def _inverses(A: Array) -> tuple[Array, Truths]:
+    """The inverses of matrices (k, n, n), and whether there are any."""
+    size = np.abs(A).max(axis=2, initial=0.0)
+    scaled = A / np.where(size > 0, size, 1.0)[:, :, None]
+    good = (size > 0).all(axis=1) & (np.abs(np.linalg.det(scaled)) > 0)
+    found = np.linalg.inv(np.where(good[:, None, None], scaled, np.eye(A.shape[1])))
+    return found / np.where(size > 0, size, 1.0)[:, None, :], good & np.isfinite(found).all(axis=(1, 2))
+
+
+def _within(C: Array, A: Array, A_off: Array, inverse: Array, b: Array, b_off: Array, bounded: Truths) -> Interval:
+    """y₀ ± (I − Q)⁻¹ |C(b − K y₀)|; the whole line where that is no bound."""
+    y = _times(C, b)
+    left = np.abs(_times(C, b - _times(A, y))) + _times(np.abs(C), b_off + _times(A_off, np.abs(y)))
+    off = SAFE * _times(inverse, left)
+    ok = bounded[:, None] & np.isfinite(off) & np.isfinite(y)
+    return Interval(np.where(ok, y - off, -np.inf).T, np.where(ok, y + off, np.inf).T)
+
+
+def isolating_times(
+    guards: SolvedGuards, c: Array, t: Array, h: Array, p: Array, zero: Array, noise: Array, acts: Sequence[int] | None = None
+) -> Array:
+    """Times between which each guard falls through zero at most once, in order.
+
+    c (degree + 1, nz, steps): the steps in powers of θ = (time − t)/h; t, h (steps,).
+    zero (k,), noise (k, steps): of the guards; one with an infinite noise is not watched."""
+    step, a, b = np.arange(len(t)), np.zeros(len(t)), np.ones(len(t))
+    looked, found = np.zeros(len(t), dtype=int), [np.zeros(0)]
+    while len(step):
+        looked += np.bincount(step, minlength=len(t))
+        w, here = (b - a) / 2, Polynomial(c[:, :, step], 0.0, 1.0)
+        seen = guards.over(here, t[step], h[step], p, a, b, acts)
+        middle = guards.over(here, t[step], h[step], p, (a + b) / 2, (a + b) / 2, acts)
+        closed, single = _decided(seen, middle, w, zero[:, None], noise[:, step])
+        closed |= (w <= NARROWEST) & ~single & (middle.g.lo - zero[:, None] >= -noise[:, step])
+        halved = ~(closed | single).all(axis=0) & (w > NARROWEST) & (looked[step] < HALVINGS)
+        kept = ~closed.all(axis=0) & ~halved
+        found += [t[step[kept]] + h[step[kept]] * x[kept] for x in (a, (a + b) / 2, b)]
+        m = ((a + b) / 2)[halved]
+        step, a, b = np.tile(step[halved], 2), np.concatenate([a[halved], m]), np.concatenate([m, b[halved]])
+    return np.unique(np.concatenate(found))
+
+
+def _decided(seen: GuardBounds, middle: GuardBounds, w: Array, zero: Array, noise: Array) -> tuple[Truths, Truths]:
+    """Which guards, (k, boxes), do not fall through zero, and which fall all along."""
+    lo, hi, smooth = seen.g.lo - zero, seen.g.hi - zero, seen.smooth[None]
+    reach = np.maximum(np.abs(seen.rate.lo), np.abs(seen.rate.hi)) * w
+    above, below = middle.g.lo - zero - reach > -noise, middle.g.hi - zero + reach < 0
+    rises, falls = smooth & (seen.rate.lo >= 0), smooth & (seen.rate.hi <= 0)
+    return (lo > -noise) | (hi < 0) | (smooth & (above | below)) | rises | np.isinf(noise), falls
+
+
+__all__ = ["GuardBounds", "SolvedGuards", "isolating_times", "solution_over"]
