@@ -193,3 +193,19 @@ def test_text_that_does_not_compile_says_what_the_compiler_said(folder):
 def test_text_that_compiles_and_does_not_load_is_our_error_too(folder):
     with pytest.raises(BackendUnavailable, match="nowhere"):
         build("double nowhere(double); double twice(double x) { return nowhere(x); }", DECLARATION)
+
+
+def test_time_loops_may_be_compiled_quickly(folder, monkeypatch):
+    paths = set()
+    for asked in ("quick", "full"):
+        monkeypatch.setenv("APPELL_COMPILE", asked)
+        library = build(SOURCE, DECLARATION, optimise="loop")
+        assert library.lib.twice(4.0) == 8.0 and library.contracts
+        paths.add(library.path)
+    assert len(paths) == 2
+
+
+def test_an_unknown_way_to_compile_is_named(folder, monkeypatch):
+    monkeypatch.setenv("APPELL_COMPILE", "fastest")
+    with pytest.raises(BackendUnavailable, match="APPELL_COMPILE is quick or full, not 'fastest'"):
+        build(SOURCE, DECLARATION)
