@@ -102,7 +102,7 @@ WIRES = [  # kind, mass, size, spin, μ, μ_s, u, u̇ at the start, until
 ]
 
 
-@family(count=16, sample=(0, 8))
+@family(count=16, sample=(0,))
 def resultant_of_two_rows(seed: int) -> None:
     """Beads on wires (0 to 7), journals with an unbalance (8 to 11), two journals on one shaft, a sleeve that turns and slides,
     a rotor driven through a spring, `in_mode` of a bead: motions, reactions, cones and energy against own references."""
