@@ -12,6 +12,7 @@
 # make fuzz-stops   10,000 random stops against closed forms: none missed
 # make families      kinds of systems that once went wrong: every member of each
 # make sweep   2,000 random mechanisms with friction against a reference
+# make mjcf-models      MJCF files of packages on PyPI against MuJoCo, minutes
 # make sweep-linkages   random linkages of every kind against minimal coordinates, minutes
 # make sweep-ensembles  every system of the zoo: ensembles against single motions, right-hand sides of all back ends, 20 minutes
 # make pages   characters and times of the equations against SymPy's simplify, for the table of docs/forms (QUICK= for all, an hour)
@@ -55,6 +56,12 @@ fuzz-files: $(VENV)/.dev
 .PHONY: fuzz-stops
 fuzz-stops: $(VENV)/.dev
 	$(BIN)/python -m tests.families.stops 10000
+
+.PHONY: mjcf-models
+mjcf-models: $(VENV)/.dev
+	@mkdir -p out/mjcf
+	$(PIP) install --no-deps --target out/mjcf gymnasium gymnasium-robotics dm_control
+	$(BIN)/python -m tests.tree.mjcf_models out/mjcf
 
 .PHONY: families
 families: $(VENV)/.dev

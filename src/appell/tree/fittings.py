@@ -44,6 +44,10 @@ class Fitting:
         """J."""
         return Integer(0)
 
+    def loads(self, tree: Tree) -> list[Any]:
+        """Pairs (F, u) of a force and the velocity of its point, as `tree.system(loads=…)` takes them."""
+        return []
+
     def locked(self, values: Mapping[str, float]) -> Fitting | None:
         """The same where some joints no longer move; None where nothing is left of it."""
         return None if set(self.joints) & set(values) else self
@@ -96,6 +100,22 @@ def _each(tree: Tree, joint: str, values: tuple[float, ...]) -> list[tuple[Any, 
     speeds = tree.speeds(joint)
     whole = values * len(speeds) if len(values) == 1 else values
     return [(v, x) for v, x in zip(speeds, whole, strict=True) if x]
+
+
+@dataclass(frozen=True)
+class JointSpring(Fitting):
+    """½ k (q − rest)² of a joint with one coordinate; N m/rad or N/m."""
+
+    joint: str
+    stiffness: float
+    rest: float = 0.0
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        return (self.joint,)
+
+    def potential(self, tree: Tree) -> Any:
+        return self.stiffness * (tree.joint(self.joint) - self.rest) ** 2 / 2
 
 
 @dataclass(frozen=True)
@@ -192,4 +212,4 @@ def _last_first(leaders: Mapping[str, Coupling]) -> list[str]:
     return sorted(leaders, key=depth, reverse=True)
 
 
-__all__ = ["Coupling", "Fitting", "JointDamping", "JointFriction", "Stops", "gathered_friction", "stop_ranges"]
+__all__ = ["Coupling", "Fitting", "JointDamping", "JointFriction", "JointSpring", "Stops", "gathered_friction", "stop_ranges"]

@@ -67,7 +67,7 @@ def symbols_of(nodes: Sequence[Node]) -> tuple[JointSymbols, ...]:
     made: dict[str, JointSymbols] = {}
     owner: dict[str, Node] = {}
     for node in sorted(nodes, key=lambda node: node.kind.nq):
-        word = _word(node.name)
+        word = word_of_name(node.name)
         base = bool(node.kind.called.alone) and (kinds.count(node.kind.name) == 1 or word == "base")
         made[node.name] = _untaken(node, "base" if base else word, base, owner)
         owner |= dict.fromkeys(made[node.name].names, node)
@@ -81,11 +81,12 @@ def _untaken(node: Node, word: str, base: bool, owner: Mapping[str, Node]) -> Jo
     if not taken:
         return joint
     other = owner[taken[0]]
-    if node.kind.nq == 1 or _word(other.name) == _word(node.name):
+    if node.kind.nq == 1 or word_of_name(other.name) == word_of_name(node.name):
         raise ModelError(f"joints '{other.name}' and '{node.name}' both want the symbol '{taken[0]}'; rename one of them")
     return _untaken(node, word, False, owner) if base else _untaken(node, f"{word}_", False, owner)
 
 
-def _word(name: str) -> str:
+def word_of_name(name: str) -> str:
+    """A name as a symbol can be called: other characters become underscores."""
     word = re.sub(r"\W", "_", name)
     return f"{word}_" if keyword.iskeyword(word) or word == "t" else f"_{word}" if word[0].isdigit() else word

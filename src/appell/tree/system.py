@@ -71,6 +71,7 @@ class TreeSystem(System):
         loads, springs = list(loads), [load for load in loads if isinstance(load, Spring | Damper)]
         pairs = [_pair(load) for load in loads if not isinstance(load, Spring | Damper)]
         pairs += [pair for load in springs for pair in load.pairs()]
+        pairs += [_pair(load) for fitting in tree.fittings for load in fitting.loads(tree)]
         self._given = {
             "constraints": constraints, "forces": dict(forces or {}), "potential": potential, "loads": loads, "name": name,
             "rates": dict(rates or {}), "prescription": prescription,

@@ -33,6 +33,7 @@ from appell.tree.readers.robot import LinkShape
 from appell.tree.readers.robot_readers import read_robot
 from appell.tree.shown import outline, table
 from appell.tree.system import TreeSystem, joint_symbols
+from appell.tree.tendons import Drive, Thruster
 
 Array = NDArray[np.float64]
 GRAVITY = (0.0, 0.0, -9.81)
@@ -119,6 +120,43 @@ class Tree(TreeDynamics, Described):
         """
         options = {"floating": floating, "limits": limits, "damping": damping, "friction": friction, "mimic": mimic}
         return cls._read(path, "urdf", "from_urdf", gravity, backend, quarter_turns=quarter_turns, **options)
+
+    @classmethod
+    @checked_keywords()
+    def from_mjcf(
+        cls,
+        path: Any,
+        *,
+        limits: bool = True,
+        damping: bool = True,
+        friction: bool = True,
+        equality: bool = True,
+        actuators: bool = True,
+        gravity: Sequence[float] | None = None,
+        backend: str = "auto",
+    ) -> Tree:
+        """The robot in an MJCF file, compiled by MuJoCo (the extra [mujoco]); q is MuJoCo's, but for `to_mujoco`'s conventions.
+
+        Joints are MuJoCo's in its order; bodies and sites are frames. Armature is in M; springs, damping, dry friction, limits,
+        equalities, fixed tendons and actuators act in motions, the functions of the tree are those of the bodies alone.
+        What is not read is refused by its name: spatial tendons that act, flex, plugins, fluids, muscles. Contacts are not
+        read, with a note.
+
+        Parameters
+        ----------
+        path: of the file; or an open file, the text of one, or an `MjModel`.
+        limits: of joints and fixed tendons, as stops without rebound. damping: of joints and tendons. friction: frictionloss.
+        equality: joint, connect, weld and tendon as exact rows.
+        actuators: as parameters u_NAME, `tree.actuators`, which `parameters=` or a control gives.
+        gravity: m/s²; by default the one of the file.
+        """
+        options = {"limits": limits, "damping": damping, "friction": friction, "equality": equality, "actuators": actuators}
+        return cls._read(path, "mjcf", "from_mjcf", gravity, backend, **options)
+
+    @property
+    def actuators(self) -> dict[str, Any]:
+        """Actuators of the file, name → input, a parameter of `tree.system()`, in the order of the file."""
+        return {one.name: one.input for one in self.fittings if isinstance(one, Drive | Thruster)}
 
     @classmethod
     @checked_keywords()

@@ -17,13 +17,15 @@ class Document:
     """A robot description as it lies there.
 
     data: its bytes. where: the path, or what a message calls it. path: the file, whose folder meshes are looked for in; None
-    for text. decoded: it came as text, so that its bytes are UTF-8 whatever it states.
+    for text. decoded: it came as text, so that its bytes are UTF-8 whatever it states. native: what another library has read
+    already, in place of all that.
     """
 
     data: bytes
     where: str
     path: Path | None = None
     decoded: bool = False
+    native: Any = None
 
     @staticmethod
     def of(source: Any, caller: str) -> Document:

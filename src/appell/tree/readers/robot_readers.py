@@ -16,6 +16,7 @@ from typing import Any
 from appell.errors import ModelError
 from appell.reading import one_of, shown
 from appell.tree.readers.document import Document
+from appell.tree.readers.mjcf import is_model, read_mjcf
 from appell.tree.readers.robot import Robot
 from appell.tree.readers.urdf import read_urdf
 
@@ -33,16 +34,19 @@ class RobotReader:
     read: (document, **options) → `Robot`; it refuses what it cannot read by `ModelError`, which names the element.
     endings: of the names of its files, ".urdf".
     element: the first element of its files where they are XML.
+    takes: whether a source is an object that it reads as it is (`document.native`), such as another library's model.
     """
 
     name: str
     read: Callable[..., Robot]
     endings: tuple[str, ...] = ()
     element: str = ""
+    takes: Callable[[Any], bool] = lambda source: False
 
 
 READERS: dict[str, RobotReader] = {
     "urdf": RobotReader("urdf", read_urdf, (".urdf",), "robot"),
+    "mjcf": RobotReader("mjcf", read_mjcf, (".mjcf",), "mujoco", takes=is_model),
 }
 
 
@@ -90,8 +94,10 @@ def first_element(data: bytes) -> str:
 
 def read_robot(source: Any, kind: str | None, caller: str, **options: Any) -> tuple[Robot, Document]:
     """The robot in a path, a text or an open file, and the document it was read from."""
-    document = Document.of(source, caller)
-    robot = reader_of(document, kind).read(document, **options)
+    taking = [reader for reader in READERS.values() if kind in (None, reader.name) and reader.takes(source)]
+    document = Document(b"", "the model", native=source) if taking else Document.of(source, caller)
+    reader = taking[0] if taking else reader_of(document, kind)
+    robot = reader.read(document, **options)
     if not isinstance(robot, Robot):
         raise ModelError(f"{caller}: the reader gives {shown(robot)}, not an ap.tree.Robot")
     return robot, document

@@ -1,0 +1,230 @@
+"""MJCF through MuJoCo's own compiler: an `MjModel` to joints, numbered as MuJoCo numbers them.
+
+The compiler resolves defaults, includes, frames and inertias of geoms; what it made is read, and no XML. A body with several
+joints becomes a chain of them. With a = anchor, e = axis (both in the body's frame) and q₀ = ref, hinges and slides lead by
+
+    x ↦ a + R(e, q − q₀)(x − a)        x ↦ x + (q − q₀) e
+
+so that coordinates are MuJoCo's own. Contacts are not read: `ap.tree.contact_point` and its kin say what touches what.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from appell.errors import ModelError
+from appell.spelling import checked_keywords
+from appell.tree.description import Joint, Limits
+from appell.tree.inertia import HERE, Inertia, Placement
+from appell.tree.readers.document import Document
+from appell.tree.readers.mjcf_fittings import fittings_of
+from appell.tree.readers.mjcf_shapes import shapes_of
+from appell.tree.readers.robot import Robot
+from appell.tree.readers.turns import rotation
+
+KINDS = ("floating", "spherical", "prismatic", "revolute")
+"""Our kinds in the order of mjtJoint: free, ball, slide, hinge."""
+
+
+def load_mujoco() -> Any:
+    try:
+        return importlib.import_module("mujoco")
+    except ImportError as error:
+        raise ModelError(
+            "MJCF files are compiled by MuJoCo, which is not installed: pip install mujoco, or the extra appell[mujoco]"
+        ) from error
+
+
+def is_model(source: Any) -> bool:
+    """Whether it is MuJoCo's `MjModel`; MuJoCo need not be there for the answer no."""
+    return type(source).__name__ == "MjModel" and hasattr(source, "body_parentid")
+
+
+@checked_keywords()
+def read_mjcf(
+    document: Document, *, limits: bool = True, damping: bool = True, friction: bool = True, equality: bool = True,
+    actuators: bool = True,
+) -> Robot:  # fmt: skip
+    """The robot that MuJoCo's compiler makes of the file, or the `MjModel` itself; options as those of `Tree.from_mjcf`."""
+    mujoco, model = load_mujoco(), document.native
+    if model is None:
+        model = _compiled(mujoco, document)
+    names = Names(model)
+    _refuse(mujoco, model, names)
+    notes: list[str] = []
+    joints = _joints(model, names, notes)
+    wanted = {"limits": limits, "damping": damping, "friction": friction, "equality": equality, "actuators": actuators}
+    fittings = fittings_of(mujoco, model, names, notes, **wanted)
+    if model.ngeom and (model.geom_contype.any() or model.geom_conaffinity.any()):
+        notes.append("contacts of geoms are not read; ap.tree.contact_point and its kin say what touches what")
+    off = bool(model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY)
+    x, y, z = (0.0, 0.0, 0.0) if off else map(float, model.opt.gravity)
+    name = model.names[: model.names.index(b"\0")].decode("utf-8", "replace") or "robot"
+    return Robot(name, joints, notes, shapes_of(mujoco, model, names), (x, y, z), fittings)
+
+
+def _compiled(mujoco: Any, document: Document) -> Any:
+    try:
+        if document.path is not None:
+            return mujoco.MjModel.from_xml_path(str(document.path))
+        return mujoco.MjModel.from_xml_string(document.data.decode("utf-8", "replace"))
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise ModelError(f"{document.where}: MuJoCo does not compile it: {str(error).strip()[:500]}") from error
+
+
+class Names:
+    """Names of bodies, joints, sites … of a model; those without one are called by their kind and number."""
+
+    def __init__(self, model: Any):
+        self.model = model
+        self._taken: dict[str, dict[int, str]] = {}
+        counts = {"body": model.nbody, "jnt": model.njnt, "site": model.nsite, "tendon": model.ntendon}
+        counts |= {"eq": model.neq, "actuator": getattr(model, "nactuator", model.nu), "mesh": model.nmesh}
+        words = {"jnt": "joint", "eq": "equality"}
+        for kind, count in counts.items():
+            given = [self._stated(kind, k) for k in range(count)]
+            used, table = {name for name in given if name}, {}
+            for k, name in enumerate(given):
+                made = name or f"{words.get(kind, kind)}_{k}"
+                while not name and made in used:
+                    made += "_"
+                table[k] = made
+            self._taken[kind] = table
+
+    def _stated(self, kind: str, k: int) -> str:
+        start = int(getattr(self.model, f"name_{kind}adr")[k])
+        return self.model.names[start : self.model.names.index(b"\0", start)].decode("utf-8", "replace")
+
+    def __call__(self, kind: str, k: int) -> str:
+        return self._taken[kind][int(k)]
+
+
+def _refuse(mujoco: Any, model: Any, names: Names) -> None:
+    """`ModelError` that names the first element whose forces would be missing."""
+    field = lambda name: np.asarray(getattr(model, name, np.zeros(0)))
+    flags = model.opt.disableflags
+    where: list[tuple[Any, Callable[[int], str]]] = [
+        (np.ones(model.nflex), lambda k: f"<flex> {k}"),
+        (field("body_plugin") >= 0, lambda k: f"<plugin> of body '{names('body', k)}'"),
+        (field("actuator_plugin") >= 0, lambda k: f"<plugin> of actuator '{names('actuator', k)}'"),
+        (field("jnt_springyield") > 0, lambda k: f"springyield of joint '{names('jnt', k)}'"),
+        (field("tendon_springyield") > 0, lambda k: f"springyield of tendon '{names('tendon', k)}'"),
+        (_any(field("jnt_stiffnesspoly")), lambda k: f"a polynomial stiffness of joint '{names('jnt', k)}'"),
+        (_any(field("dof_dampingpoly")), lambda k: f"a polynomial damping of joint '{_joint_of(model, names, k)}'"),
+        (_any(field("tendon_stiffnesspoly")), lambda k: f"a polynomial stiffness of tendon '{names('tendon', k)}'"),
+        (_any(field("tendon_dampingpoly")), lambda k: f"a polynomial damping of tendon '{names('tendon', k)}'"),
+        (field("tendon_armature"), lambda k: f"the armature of tendon '{names('tendon', k)}'"),
+        (field("actuator_armature"), lambda k: f"the armature of actuator '{names('actuator', k)}'"),
+        (field("actuator_damping"), lambda k: f"the damping of actuator '{names('actuator', k)}'"),
+        ([model.opt.density, model.opt.viscosity], lambda k: f"<option {('density', 'viscosity')[k]}>, a fluid"),
+        (_free_armature(model), lambda k: f"the armature of free joint '{names('jnt', k)}'"),
+        (_turning_springs(mujoco, model) if not flags & mujoco.mjtDisableBit.mjDSBL_SPRING else [],
+         lambda k: f"the stiffness of ball or free joint '{names('jnt', k)}'"),
+    ]  # fmt: skip
+    for found, said in where:
+        hit = np.flatnonzero(np.asarray(found))
+        if len(hit):
+            raise ModelError(
+                f"{said(int(hit[0]))} is not read: its forces would be missing. Take it out of the file, or set it to 0 in the"
+                " MjModel and give that"
+            )
+
+
+def _any(table: np.ndarray) -> list[bool]:
+    return [bool(row.any()) for row in table]
+
+
+def _joint_of(model: Any, names: Names, dof: int) -> str:
+    return names("jnt", model.dof_jntid[dof])
+
+
+def _free_armature(model: Any) -> list[bool]:
+    """On the world's axes in MuJoCo, on the body's here: not the same inertia forces."""
+    first = model.jnt_dofadr
+    return [model.jnt_type[j] == 0 and bool(model.dof_armature[first[j] : first[j] + 3].any()) for j in range(model.njnt)]
+
+
+def _turning_springs(mujoco: Any, model: Any) -> list[bool]:
+    return [bool(model.jnt_type[j] < 2 and model.jnt_stiffness[j]) for j in range(model.njnt)]
+
+
+def _joints(model: Any, names: Names, notes: list[str]) -> list[Joint]:
+    """The world, then for each body its joints, with the body on the last one, and its frame; sites as frames at the end."""
+    made = [Joint("world", "fixed", link=None)]
+    at = {0: "world"}  # body → the joint that carries its frame
+    taken = {"world", *(names("jnt", j) for j in range(model.njnt))}
+
+    def fresh(name: str) -> str:
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        return name
+
+    for b in range(1, model.nbody):
+        placement, before = Placement(rotation(model.body_quat[b]), model.body_pos[b]), at[int(model.body_parentid[b])]
+        first, count = int(model.body_jntadr[b]), int(model.body_jntnum[b])
+        anchor = np.zeros(3)
+        for j in range(first, first + count):
+            joint, anchor, placement = _joint(model, names, j, before, placement, anchor)
+            made.append(joint)
+            before, placement = joint.name, HERE
+        body = _body(model, b)
+        if count and not anchor.any() and made[-1].name == before:
+            made[-1] = replace(made[-1], body=body, link=names("body", b))
+            at[b] = before
+            continue
+        offset = Placement(np.eye(3), -anchor) if count else placement
+        at[b] = fresh(f"body {names('body', b)}")
+        made.append(Joint(at[b], "fixed", before, offset, body=body, link=names("body", b)))
+        if int(model.body_mocapid[b]) >= 0:
+            notes.append(f"body '{names('body', b)}' is a mocap body: it stands where the file puts it")
+    links = {joint.link for joint in made} | taken
+    for s in range(model.nsite):
+        where = Placement(rotation(model.site_quat[s]), model.site_pos[s])
+        name = names("site", s)
+        made.append(Joint(fresh(f"site {name}"), "fixed", at[int(model.site_bodyid[s])], where,
+                          link=name if name not in links else None))  # fmt: skip
+    return made
+
+
+def _joint(
+    model: Any, names: Names, j: int, before: str, placement: Placement, anchor: np.ndarray
+) -> tuple[Joint, np.ndarray, Placement]:
+    """Joint j of a body whose frame is at `placement` in that of `before`, whose own anchor in the body's frame is `anchor`."""
+    kind, dof = KINDS[int(model.jnt_type[j])], int(model.jnt_dofadr[j])
+    armature = float(model.dof_armature[dof])
+    if kind == "floating":
+        return Joint(names("jnt", j), kind, before, HERE, armature=armature), np.zeros(3), HERE
+    here, axis, turn, way = np.array(model.jnt_pos[j]), np.array(model.jnt_axis[j]), np.eye(3), np.zeros(3)
+    ref = float(model.qpos0[model.jnt_qposadr[j]]) if kind != "spherical" else 0.0
+    if kind == "revolute" and ref:
+        turn = rotation([np.cos(ref / 2), *(-np.sin(ref / 2) * axis)])
+    elif kind == "prismatic" and ref:
+        way = -ref * axis
+    # placement leads to the body's frame, which lies at −anchor in the frame of the joint before
+    there = placement @ Placement(turn, here - anchor + way)
+    found = _limits(model, j, kind)
+    return Joint(names("jnt", j), kind, before, there, tuple(axis.tolist()), armature=armature, limits=found), here, HERE
+
+
+def _limits(model: Any, j: int, kind: str) -> Limits | None:
+    said: dict[str, float] = {}
+    if model.jnt_limited[j] and kind in ("revolute", "prismatic"):
+        said |= dict(zip(("lower", "upper"), map(float, model.jnt_range[j]), strict=True))
+    if model.jnt_actfrclimited[j] and kind in ("revolute", "prismatic"):
+        said["effort"] = float(max(abs(model.jnt_actfrcrange[j])))
+    return Limits(**said) if said else None
+
+
+def _body(model: Any, b: int) -> Inertia:
+    R, mass = rotation(model.body_iquat[b]), float(model.body_mass[b])
+    J = R @ np.diag(model.body_inertia[b]) @ R.T
+    return Inertia.at_centre(mass, np.array(model.body_ipos[b]), (J + J.T) / 2, f"body {b}", as_stated=True)
+
+
+__all__ = ["Names", "is_model", "load_mujoco", "read_mjcf"]

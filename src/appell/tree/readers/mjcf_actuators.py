@@ -1,0 +1,107 @@
+"""Actuators of an `MjModel` as inputs: F = gain(L, L̇) u + bias(L, L̇) along a joint, a fixed tendon or at a site."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from appell.errors import ModelError
+from appell.tree.fittings import Fitting
+from appell.tree.readers.turns import rotation, rpy_of
+from appell.tree.tendons import Drive, Length, Thruster
+
+
+def actuators_of(mujoco: Any, model: Any, names: Any, notes: list[str]) -> list[Fitting]:
+    """One fitting for each actuator that is not disabled, in the order of MuJoCo's ctrl."""
+    found: list[Fitting] = []
+    for k in range(getattr(model, "nactuator", model.nu)):
+        if model.opt.disableactuator & (1 << int(model.actuator_group[k])) and model.actuator_group[k] >= 0:
+            notes.append(f"actuator '{names('actuator', k)}' is disabled, and is left out")
+            continue
+        found.append(_actuator(mujoco, model, names, notes, k))
+    _within_joint_forces(model, names, found)
+    return found
+
+
+def _actuator(mujoco: Any, model: Any, names: Any, notes: list[str], k: int) -> Fitting:
+    name = names("actuator", k)
+    gain, bias = _law(mujoco, model, name, k)
+    kind, kinds = mujoco.mjtDyn(int(model.actuator_dyntype[k])), mujoco.mjtDyn
+    if kind != kinds.mjDYN_NONE:
+        if kind not in (kinds.mjDYN_INTEGRATOR, kinds.mjDYN_FILTER, kinds.mjDYN_FILTEREXACT):
+            raise ModelError(f"the activation of actuator '{name}' ({kind.name}) is not read")
+        notes.append(f"actuator '{name}' has an activation, which is its input here: its own dynamics are not read")
+        control = tuple(map(float, model.actuator_actrange[k])) if model.actuator_actlimited[k] else (-inf, inf)
+    else:
+        control = tuple(map(float, model.actuator_ctrlrange[k])) if model.actuator_ctrllimited[k] else (-inf, inf)
+    force = tuple(map(float, model.actuator_forcerange[k])) if model.actuator_forcelimited[k] else (-inf, inf)
+    limits: dict[str, Any] = {"control": control, "force": force}
+    way, target = int(model.actuator_trntype[k]), int(model.actuator_trnid[k][0])
+    gear = np.asarray(model.actuator_gear[k], float)
+    kinds = mujoco.mjtTrn
+    if way in (kinds.mjTRN_JOINT, kinds.mjTRN_JOINTINPARENT) and model.jnt_type[target] in (2, 3):
+        return Drive(name, Length(((names("jnt", target), float(gear[0])),)), gain, bias, **limits)
+    if way == kinds.mjTRN_TENDON:
+        return Drive(name, _tendon(mujoco, model, names, target, float(gear[0]), name), gain, bias, **limits)
+    if way == kinds.mjTRN_SITE and model.actuator_trnid[k][1] < 0 and not any((*gain[1:], *bias[1:])):
+        return Thruster(name, _site(model, names, target), tuple(gear.tolist()), gain[0], bias[0], **limits)
+    what = kinds(way).name.removeprefix("mjTRN_").lower()
+    raise ModelError(f"actuator '{name}' acts through {what}, which is not read; joints that turn or slide, fixed tendons and"
+                     " sites without reference are")  # fmt: skip
+
+
+def _law(mujoco: Any, model: Any, name: str, k: int) -> tuple[Any, Any]:
+    """(gain, bias), each (c, c_L, c_v)."""
+    gains, biases = mujoco.mjtGain, mujoco.mjtBias
+    gain, bias = (tuple(map(float, getattr(model, f"actuator_{part}prm")[k][:3])) for part in ("gain", "bias"))
+    if model.actuator_gaintype[k] == gains.mjGAIN_FIXED:
+        gain = (gain[0], 0.0, 0.0)
+    elif (kind := gains(int(model.actuator_gaintype[k]))) != gains.mjGAIN_AFFINE:
+        raise ModelError(f"the gain of actuator '{name}' ({kind.name}) is not read; fixed and affine ones are")
+    if model.actuator_biastype[k] == biases.mjBIAS_NONE:
+        bias = (0.0, 0.0, 0.0)
+    elif (kind := biases(int(model.actuator_biastype[k]))) != biases.mjBIAS_AFFINE:
+        raise ModelError(f"the bias of actuator '{name}' ({kind.name}) is not read; none and affine ones are")
+    return gain, bias
+
+
+def length_of(mujoco: Any, model: Any, names: Any, tendon: int) -> Length | None:
+    """Σ coef q of a fixed tendon; None of a spatial one."""
+    first, count = int(model.tendon_adr[tendon]), int(model.tendon_num[tendon])
+    parts = range(first, first + count)
+    if any(model.wrap_type[k] != mujoco.mjtWrap.mjWRAP_JOINT for k in parts):
+        return None
+    return Length(tuple((names("jnt", model.wrap_objid[k]), float(model.wrap_prm[k])) for k in parts))
+
+
+def _tendon(mujoco: Any, model: Any, names: Any, tendon: int, gear: float, name: str) -> Length:
+    length = length_of(mujoco, model, names, tendon)
+    if length is None:
+        raise ModelError(f"actuator '{name}' pulls the <spatial> tendon '{names('tendon', tendon)}', which is not read")
+    return Length(tuple((joint, gear * c) for joint, c in length.terms))
+
+
+def _site(model: Any, names: Any, site: int) -> tuple[str, tuple[float, ...], tuple[float, ...]]:
+    body, point = names("body", model.site_bodyid[site]), tuple(model.site_pos[site].tolist())
+    return body, point, rpy_of(rotation(model.site_quat[site]))
+
+
+def _within_joint_forces(model: Any, names: Any, found: list[Fitting]) -> None:
+    """actuatorfrcrange of joints: what all actuators of a joint give together; of one actuator it is a range of its own."""
+    for j in np.flatnonzero(np.asarray(model.jnt_actfrclimited)):
+        joint, (low, high) = names("jnt", j), map(float, model.jnt_actfrcrange[j])
+        own = [i for i, one in enumerate(found) if isinstance(one, Drive) and joint in one.joints]
+        if not own:
+            continue
+        one = found[own[0]]
+        if len(own) > 1 or not isinstance(one, Drive) or len(one.length.terms) != 1 or model.jnt_actgravcomp[j]:
+            raise ModelError(f"actuatorfrcrange of joint '{joint}', which several actuators or tendons drive, is not read")
+        gear = one.length.terms[0][1]
+        lower, upper = sorted((low / gear, high / gear)) if gear else (-inf, inf)
+        found[own[0]] = replace(one, force=(max(one.force[0], lower), min(one.force[1], upper)))
+
+
+__all__ = ["actuators_of", "length_of"]

@@ -1,0 +1,167 @@
+"""What acts on the joints of an `MjModel` besides its bodies: springs, losses, limits, equalities, fixed tendons, actuators.
+
+Equalities are exact rows here, springs of the solver there (solref, solimp are not read); limits are stops without rebound.
+"""
+
+from __future__ import annotations
+
+from math import cos, inf, pi
+from typing import Any
+
+import numpy as np
+from numpy.polynomial import polynomial
+
+from appell.errors import ModelError
+from appell.tree.fittings import Coupling, Fitting, JointDamping, JointFriction, JointSpring, Stops
+from appell.tree.readers.mjcf_actuators import actuators_of, length_of
+from appell.tree.readers.turns import rotation, rpy_of
+from appell.tree.tendons import BallLimit, ConstantForce, JoinedFrames, Length, LengthCoupling, Tendon
+
+HINGES = (2, 3)
+"""mjtJoint of slides and hinges."""
+
+
+def fittings_of(
+    mujoco: Any, model: Any, names: Any, notes: list[str], *, limits: bool, damping: bool, friction: bool, equality: bool,
+    actuators: bool,
+) -> list[Fitting]:  # fmt: skip
+    """All of them, told of in the notes."""
+    bits = mujoco.mjtDisableBit
+    on = lambda name, wanted=True: wanted and not model.opt.disableflags & getattr(bits, f"mjDSBL_{name}", 0)
+    found: list[Fitting] = [*_weights(model, names), *(_springs(model, names) if on("SPRING") else [])]
+    stops = _stops(model, names) if on("LIMIT", limits) else []
+    viscous = _losses(model, names, "dof_damping", JointDamping) if on("DAMPER", damping) else []
+    dry = _losses(model, names, "dof_frictionloss", JointFriction) if on("FRICTIONLOSS", friction) else []
+    acts = {"spring": on("SPRING"), "damping": on("DAMPER", damping), "friction": on("FRICTIONLOSS", friction)}
+    tendons = _tendons(mujoco, model, names, notes, limits=on("LIMIT", limits), **acts)
+    rows = _equalities(mujoco, model, names, notes) if on("EQUALITY", equality) else []
+    drives = actuators_of(mujoco, model, names, notes) if on("ACTUATION", actuators) else []
+    for what, option, parts in (
+        ("limits as stops", "limits", stops), ("damping of joints", "damping", viscous), ("dry friction", "friction", dry),
+        ("equalities as exact rows", "equality", rows), ("actuators as parameters, tree.actuators", "actuators", drives),
+    ):  # fmt: skip
+        notes.extend([f"in motions: {what} ({option}=False leaves them out)"] if parts else [])
+    return [*found, *stops, *viscous, *dry, *tendons, *rows, *drives]
+
+
+def _weights(model: Any, names: Any) -> list[Fitting]:
+    """gravcomp: the share of a body's weight that is carried."""
+    carried = np.flatnonzero(np.asarray(model.body_gravcomp) * model.body_mass)
+    force = lambda b: tuple((-model.body_mass[b] * model.body_gravcomp[b] * model.opt.gravity).tolist())
+    return [ConstantForce(names("body", b), tuple(model.body_ipos[b].tolist()), force(b)) for b in carried if b]
+
+
+def _springs(model: Any, names: Any) -> list[Fitting]:
+    rest = lambda j: float(model.qpos_spring[model.jnt_qposadr[j]])
+    stiff = [j for j in range(model.njnt) if model.jnt_stiffness[j] and model.jnt_type[j] in HINGES]
+    return [JointSpring(names("jnt", j), float(model.jnt_stiffness[j]), rest(j)) for j in stiff]
+
+
+def _stops(model: Any, names: Any) -> list[Fitting]:
+    limited = [j for j in range(model.njnt) if model.jnt_limited[j]]
+    balls = [j for j in limited if model.jnt_type[j] == 1 and model.jnt_range[j][1] < pi]
+    found: list[Fitting] = [BallLimit(names("jnt", j), cos(model.jnt_range[j][1] / 2) ** 2) for j in balls]
+    return [*([Stops()] if any(model.jnt_type[j] in HINGES for j in limited) else []), *found]
+
+
+def _losses(model: Any, names: Any, field: str, kind: type[JointDamping] | type[JointFriction]) -> list[Fitting]:
+    """Damping or dry friction of the velocities of each joint that has some."""
+    found: list[Fitting] = []
+    for j in range(model.njnt):
+        first = int(model.jnt_dofadr[j])
+        values = np.asarray(getattr(model, field))[first : first + (6, 3, 1, 1)[int(model.jnt_type[j])]]
+        if values.any():
+            found.append(kind(names("jnt", j), tuple(values.tolist())))
+    return found
+
+
+# -- tendons -----------------------------------------------------------------------------------------------------------
+
+
+def _tendons(
+    mujoco: Any, model: Any, names: Any, notes: list[str], *, limits: bool, spring: bool, damping: bool, friction: bool
+) -> list[Fitting]:
+    found: list[Fitting] = []
+    for k in range(model.ntendon):
+        low, high = map(float, model.tendon_range[k]) if limits and model.tendon_limited[k] else (-inf, inf)
+        a, b = map(float, model.tendon_lengthspring[k])
+        said = {
+            "stiffness": float(model.tendon_stiffness[k]) * spring, "damping": float(model.tendon_damping[k]) * damping,
+            "friction": float(model.tendon_frictionloss[k]) * friction, "rest": (a, b), "lower": low, "upper": high,
+        }  # fmt: skip
+        acts = said["stiffness"] or said["damping"] or said["friction"] or low > -inf or high < inf
+        length, name = length_of(mujoco, model, names, k), names("tendon", k)
+        if length is None and acts:
+            raise ModelError(f"<spatial> tendon '{name}' is not read: its forces would be missing. Take it out of the file")
+        if length is None:
+            notes.append(f"<spatial> tendon '{name}' has no stiffness, damping, friction or limits, and is not used")
+        elif acts:
+            found.append(Tendon(name, length, **said))
+    return found
+
+
+# -- equalities --------------------------------------------------------------------------------------------------------
+
+
+def _equalities(mujoco: Any, model: Any, names: Any, notes: list[str]) -> list[Fitting]:
+    kinds = {
+        int(mujoco.mjtEq.mjEQ_CONNECT): _joined, int(mujoco.mjtEq.mjEQ_WELD): _joined,
+        int(mujoco.mjtEq.mjEQ_JOINT): _joint_equality, int(mujoco.mjtEq.mjEQ_TENDON): _tendon_equality,
+    }  # fmt: skip
+    found: list[Fitting] = []
+    for k in range(model.neq):
+        kind, name = int(model.eq_type[k]), names("eq", k)
+        if not model.eq_active0[k]:
+            notes.append(f"equality '{name}' is not active, and is left out")
+        elif kind not in kinds:
+            raise ModelError(f"equality '{name}' of the kind {mujoco.mjtEq(kind).name} is not read; take it out of the file")
+        else:
+            found.append(kinds[kind](mujoco, model, names, k))
+    return found
+
+
+def _polynomial(data: Any, y0: float, x0: float) -> tuple[float, ...]:
+    """Coefficients in x of y0 + Σ a_k (x − x0)^k, without the zeros at the end."""
+    total = np.array([y0])
+    for power, a in enumerate(np.asarray(data[:5], float)):
+        total = polynomial.polyadd(total, a * polynomial.polypow([-x0, 1.0], power))
+    return tuple(map(float, polynomial.polytrim(total))) if len(total) > 1 else (float(total[0]), 0.0)
+
+
+def _joint_equality(mujoco: Any, model: Any, names: Any, k: int) -> Fitting:
+    """y − y₀ = Σ a_k (x − x₀)^k of two joints; y − y₀ = a₀ where there is one."""
+    one, two = int(model.eq_obj1id[k]), int(model.eq_obj2id[k])
+    q0 = lambda j: float(model.qpos0[model.jnt_qposadr[j]])
+    if two < 0:
+        return LengthCoupling(names("eq", k), Length(((names("jnt", one), 1.0),)), (q0(one) + float(model.eq_data[k][0]),))
+    return Coupling(names("jnt", one), names("jnt", two), _polynomial(model.eq_data[k], q0(one), q0(two)))
+
+
+def _tendon_equality(mujoco: Any, model: Any, names: Any, k: int) -> Fitting:
+    ends = [int(model.eq_obj1id[k]), int(model.eq_obj2id[k])]
+    lengths = [length_of(mujoco, model, names, t) if t >= 0 else Length(()) for t in ends]
+    one, two = lengths
+    if one is None or two is None:
+        spatial = names("tendon", ends[0] if one is None else ends[1])
+        raise ModelError(f"equality '{names('eq', k)}' holds the <spatial> tendon '{spatial}', which is not read")
+    start = lambda t: float(model.tendon_length0[t])
+    if ends[1] < 0:
+        return LengthCoupling(names("eq", k), one, (start(ends[0]) + float(model.eq_data[k][0]),))
+    return LengthCoupling(names("eq", k), one, _polynomial(model.eq_data[k], start(ends[0]), start(ends[1])), two)
+
+
+def _joined(mujoco: Any, model: Any, names: Any, k: int) -> Fitting:
+    """connect: a point of each body. weld: a point of the second, where it is in the first, and how it is turned there."""
+    ends, data = (int(model.eq_obj1id[k]), int(model.eq_obj2id[k])), np.asarray(model.eq_data[k], float)
+    weld = model.eq_type[k] == mujoco.mjtEq.mjEQ_WELD
+    if model.eq_objtype[k] == mujoco.mjtObj.mjOBJ_SITE:
+        bodies = [int(model.site_bodyid[s]) for s in ends]
+        points, turns = ([np.asarray(model.site_pos[s]) for s in ends], [rotation(model.site_quat[s]) for s in ends])
+    else:
+        bodies, first, second = list(ends), data[3:6] if weld else data[:3], data[:3] if weld else data[3:6]
+        points, turns = [first, second], [rotation(data[6:10]) if weld else np.eye(3), np.eye(3)]
+    place = [(names("body", b), tuple(p.tolist()), rpy_of(R)) for b, p, R in zip(bodies, points, turns, strict=True)]
+    return JoinedFrames(names("eq", k), place[0], place[1], "fixed" if weld else "spherical")
+
+
+__all__ = ["fittings_of"]

@@ -1,0 +1,258 @@
+"""Lengths that are linear in joint coordinates, and what acts along them: fixed tendons, gears, springs, drives.
+
+    L = Σ c_k q_k + L₀        force F along L:  τ_k = c_k F
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import inf, isfinite
+from typing import TYPE_CHECKING, Any
+
+from sympy import Add, Integer, Matrix, Max, Min
+
+from appell.errors import ModelError
+from appell.jets import parameters
+from appell.model.constraint import Constraint
+from appell.model.friction import Friction
+from appell.model.unilateral import Between, Unilateral
+from appell.tree.fittings import Fitting
+from appell.tree.frame_symbols import FrameSymbols
+from appell.tree.loops import loop
+from appell.tree.names import word_of_name
+
+if TYPE_CHECKING:
+    from appell.tree.tree import Tree
+
+
+@dataclass(frozen=True)
+class Length:
+    """Σ c q + offset over joints with one coordinate; terms: (joint, c)."""
+
+    terms: tuple[tuple[str, float], ...]
+    offset: float = 0.0
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        return tuple(joint for joint, _ in self.terms)
+
+    def value(self, tree: Tree) -> Any:
+        """L in symbols."""
+        return Add(*(c * tree.joint(joint) for joint, c in self.terms), self.offset or Integer(0))
+
+    def rate(self, tree: Tree) -> Any:
+        """L̇ in symbols."""
+        return Add(*(c * tree.speeds(joint)[0] for joint, c in self.terms))
+
+    def forces(self, tree: Tree, F: Any) -> dict[Any, Any]:
+        """Velocity → c F."""
+        found: dict[Any, Any] = {}
+        for joint, c in self.terms:
+            (v,) = tree.speeds(joint)
+            found[v] = found.get(v, 0) + c * F
+        return found
+
+    def locked(self, values: Mapping[str, float]) -> Length:
+        held = sum(c * values[joint] for joint, c in self.terms if joint in values)
+        return Length(tuple((joint, c) for joint, c in self.terms if joint not in values), self.offset + held)
+
+
+@dataclass(frozen=True)
+class Tendon(Fitting):
+    """What acts along a length: a spring that is slack between two rests, a damper, dry friction, stops.
+
+        F = −k (L − rest) − d L̇        |friction| <= limit        lower <= L <= upper
+    """
+
+    name: str
+    length: Length
+    stiffness: float = 0.0
+    rest: tuple[float, float] = (0.0, 0.0)
+    damping: float = 0.0
+    friction: float = 0.0
+    lower: float = -inf
+    upper: float = inf
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        return self.length.joints
+
+    def potential(self, tree: Tree) -> Any:
+        """½ k (L − rest)²; of a spring that is slack somewhere it is among the forces."""
+        slack = self.rest[0] != self.rest[1]
+        return Integer(0) if slack or not self.stiffness else self.stiffness * (self.length.value(tree) - self.rest[0]) ** 2 / 2
+
+    def forces(self, tree: Tree) -> dict[Any, Any]:
+        F: Any = -self.damping * self.length.rate(tree) if self.damping else Integer(0)
+        if self.stiffness and self.rest[0] != self.rest[1]:
+            L = self.length.value(tree)
+            F += self.stiffness * (Max(self.rest[0] - L, 0) - Max(L - self.rest[1], 0))
+        return self.length.forces(tree, F) if F != 0 else {}
+
+    def constraints(self, tree: Tree) -> list[Any]:
+        L, found = self.length.value(tree), []
+        if isfinite(self.lower) and isfinite(self.upper):
+            found.append(Between(self.lower, L, self.upper, self.name, 0))
+        elif isfinite(self.lower) or isfinite(self.upper):
+            found.append(Unilateral(L - self.lower if isfinite(self.lower) else self.upper - L, self.name, 0))
+        if self.friction:
+            found.append(Friction(self.length.rate(tree), limit=self.friction, name=f"{self.name}: friction"))
+        return found
+
+    def locked(self, values: Mapping[str, float]) -> Fitting | None:
+        left = self.length.locked(values)
+        return replace(self, length=left) if left.terms else None
+
+
+@dataclass(frozen=True)
+class LengthCoupling(Fitting):
+    """L = Σ c_k L'^k, exactly: gears, cams, tendons that are tied together; without L' the length is held at c_0."""
+
+    name: str
+    length: Length
+    coefficients: tuple[float, ...]
+    other: Length = Length(())
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        return *self.length.joints, *self.other.joints
+
+    def _residual(self, L: Any, other: Any) -> Any:
+        power: Any = Integer(0)
+        for c in reversed(self.coefficients):
+            power = power * other + c
+        return L - power
+
+    def constraints(self, tree: Tree) -> list[Any]:
+        return [Constraint(self._residual(self.length.value(tree), self.other.value(tree)), self.name)]
+
+    def locked(self, values: Mapping[str, float]) -> Fitting | None:
+        length, other = self.length.locked(values), self.other.locked(values)
+        if length.terms or other.terms:
+            return replace(self, length=length, other=other)
+        if abs(left := float(self._residual(length.offset, other.offset))) > 1e-9 * (1 + abs(length.offset)):
+            raise ModelError(f"with these joints locked '{self.name}' does not hold: it misses by {left:.3g}")
+        return None
+
+
+@dataclass(frozen=True)
+class BallLimit(Fitting):
+    """A ball joint turns by at most `angle` (rad) from its neutral place: w² >= cos²(angle/2)."""
+
+    joint: str
+    least: float
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        return (self.joint,)
+
+    def constraints(self, tree: Tree) -> list[Any]:
+        return [Unilateral(tree.joint(self.joint)[3] ** 2 - self.least, self.joint, 0)]
+
+
+@dataclass(frozen=True)
+class JoinedFrames(Fitting):
+    """Two frames joined by a loop (`ap.tree.loop`): each a name, with a point (m) and a turn (rpy, rad) in it."""
+
+    name: str
+    a: tuple[str, tuple[float, ...], tuple[float, ...]]
+    b: tuple[str, tuple[float, ...], tuple[float, ...]]
+    kind: str
+
+    def constraints(self, tree: Tree) -> list[Any]:
+        a, b = (link_frame(tree, frame).at(xyz, rpy) for frame, xyz, rpy in (self.a, self.b))
+        return [*loop(a, b, self.kind, name=self.name)]
+
+
+@dataclass(frozen=True)
+class ConstantForce(Fitting):
+    """A force that does not turn, N on the world's axes, at a point of a frame: what compensates a weight."""
+
+    frame: str
+    point: tuple[float, ...]
+    force: tuple[float, ...]
+
+    def potential(self, tree: Tree) -> Any:
+        p = link_frame(tree, self.frame).at(self.point).position
+        return -Add(*(F * x for F, x in zip(self.force, p.flat(), strict=True)))
+
+
+@dataclass(frozen=True)
+class Drive(Fitting):
+    """An actuator along a length: F = gain(L, L̇) u + bias(L, L̇) with the input u, the parameter u_NAME.
+
+    gain, bias: (c, c_L, c_v) of c + c_L L + c_v L̇. control, force: the ranges to which u and F are kept.
+    """
+
+    name: str
+    length: Length
+    gain: tuple[float, float, float] = (1.0, 0.0, 0.0)
+    bias: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    control: tuple[float, float] = (-inf, inf)
+    force: tuple[float, float] = (-inf, inf)
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        return self.length.joints
+
+    @property
+    def input(self) -> Any:
+        """u as a parameter, u_NAME."""
+        return parameters(f"u_{word_of_name(self.name)}")
+
+    def scalar(self, tree: Tree) -> Any:
+        """F in symbols."""
+        L, rate = self.length.value(tree), self.length.rate(tree)
+        affine = lambda c: Add(*(x * y for x, y in zip(c, (Integer(1), L, rate), strict=True) if x))
+        return kept(affine(self.gain) * kept(self.input, self.control) + affine(self.bias), self.force)
+
+    def forces(self, tree: Tree) -> dict[Any, Any]:
+        return self.length.forces(tree, self.scalar(tree))
+
+    def locked(self, values: Mapping[str, float]) -> Fitting | None:
+        left = self.length.locked(values)
+        return replace(self, length=left) if left.terms else None
+
+
+@dataclass(frozen=True)
+class Thruster(Fitting):
+    """An actuator that pushes and turns a frame along its own axes: wrench = gear · (gain u + bias), u the parameter u_NAME.
+
+    frame, with a point (m) and a turn (rpy, rad) in it; gear: [force | moment], (6,).
+    """
+
+    name: str
+    frame: tuple[str, tuple[float, ...], tuple[float, ...]]
+    gear: tuple[float, ...]
+    gain: float = 1.0
+    bias: float = 0.0
+    control: tuple[float, float] = (-inf, inf)
+    force: tuple[float, float] = (-inf, inf)
+
+    @property
+    def input(self) -> Any:
+        """u as a parameter, u_NAME."""
+        return parameters(f"u_{word_of_name(self.name)}")
+
+    def loads(self, tree: Tree) -> list[Any]:
+        name, xyz, rpy = self.frame
+        here = link_frame(tree, name).at(xyz, rpy)
+        F = kept(self.gain * kept(self.input, self.control) + self.bias, self.force)
+        on_axes = lambda part: [F * x for x in here.rotation * Matrix([*part])]
+        pairs = ((self.gear[:3], here.velocity), (self.gear[3:], here.angular_velocity))
+        return [(on_axes(part), u.flat()) for part, u in pairs if any(part)]
+
+
+def link_frame(tree: Tree, link: str) -> FrameSymbols:
+    """The frame of a link, also where a joint elsewhere has its name."""
+    return tree.frame(f"link {link}" if f"link {link}" in tree.frames else link)
+
+
+def kept(x: Any, limits: tuple[float, float]) -> Any:
+    """x within limits, where these are finite."""
+    x = Min(x, limits[1]) if isfinite(limits[1]) else x
+    return Max(x, limits[0]) if isfinite(limits[0]) else x
+
+
+__all__ = ["BallLimit", "ConstantForce", "Drive", "JoinedFrames", "Length", "LengthCoupling", "Tendon", "Thruster", "kept"]
