@@ -79,9 +79,13 @@ def _moment(U: Matrix, P: Matrix) -> Vector:
     ]
 
 
-def moments(body: Inertia) -> tuple[float, Vector, Matrix]:
-    """The ten numbers as plain floats."""
-    return float(body.m), [float(x) for x in body.h], [[float(x) for x in row] for row in body.P]
+def moments(body: Inertia) -> tuple[Scalar, Vector, Matrix]:
+    """The ten numbers as plain floats; what is a graph value stays one."""
+    return _plain(body.m), [_plain(x) for x in body.h], [[_plain(x) for x in row] for row in body.P]
+
+
+def _plain(x: Scalar) -> Scalar:
+    return float(x) if isinstance(x, float | int | np.number) else x
 
 
 def outward_motions(layout: Layout, gravity: Scalars, q: Scalars, v: Scalars, a: Scalars) -> tuple[list[Steps], list[Motion]]:

@@ -18,6 +18,7 @@ from appell.reading import one_of, reals
 from appell.tree import functions
 from appell.tree.algorithms import immovable
 from appell.tree.answers import LARGE, answer, answered, ready
+from appell.tree.base_parameters import BaseParameters, base_parameters
 from appell.tree.branches import Branches
 from appell.tree.frame_motion import FrameMotion
 from appell.tree.frame_symbols import FrameSymbols
@@ -221,6 +222,13 @@ class TreeDynamics(FrameMotion):
         """π, (10 n,): kg, kg m, kg m²; see `regressor`."""
         self._refuse_symbols("its parameters need")
         return np.concatenate([*(ten_of(node.inertia) for node in self.nodes), np.zeros(0)])
+
+    def base_parameters(self, *, seed: int = 0) -> BaseParameters:
+        """The combinations β of `dynamic_parameters` that joint forces depend on at all: τ = Y[:, independent] β.
+
+        By the rank of the regressor at random states, within the limits of the joints; seed: of those.
+        """
+        return base_parameters(self, seed)
 
     @answered("coriolis")
     def coriolis(self, q: ArrayLike, v: ArrayLike) -> Array:

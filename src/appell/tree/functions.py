@@ -34,21 +34,23 @@ class Subject:
     gravity: tuple[float, float, float]
     nq: int
     nv: int
-    mass: float
+    mass: Scalar
 
     def inputs(self, names: str) -> dict[str, Value]:
         """Fresh symbols, `names` such as "q v tau"."""
         return {name: algebra.symbols(name, self.nq if name == "q" else self.nv) for name in names.split()}
 
 
-def function(subject: Subject, question: str) -> Fn:
-    """The graph that answers one of `QUESTIONS`."""
+def function(subject: Subject, question: str, *, more: Mapping[str, Value] | None = None) -> Fn:
+    """The graph that answers one of `QUESTIONS`; more: further inputs, which the subject contains."""
     names, build = QUESTIONS[question]
     inputs = subject.inputs(names)
-    return make_fn(question, _shaped(inputs), _heard(inputs, build(subject, *inputs.values())))
+    return make_fn(question, _shaped({**inputs, **(more or {})}), _heard(inputs, build(subject, *inputs.values())))
 
 
-def frame_function(subject: Subject, frame: Frame, question: str, reference: str = "aligned") -> Fn:
+def frame_function(
+    subject: Subject, frame: Frame, question: str, reference: str = "aligned", *, more: Mapping[str, Value] | None = None
+) -> Fn:
     """ "placement" (R, p) or "jacobian" (6, nv) of one frame."""
     q = algebra.symbols("q", subject.nq)
     where = (subject.layout, frame.node, frame.placement, scalars(q))
@@ -58,7 +60,7 @@ def frame_function(subject: Subject, frame: Frame, question: str, reference: str
     else:
         J = kinematics.frame_jacobian(*where, reference)
         outputs = {"J": (stacked([x for row in J for x in row]), (6, subject.nv))}
-    return make_fn(question, _shaped({"q": q}), _heard({"q": q}, outputs))
+    return make_fn(question, _shaped({"q": q, **(more or {})}), _heard({"q": q}, outputs))
 
 
 def _heard(inputs: Mapping[str, Value], outputs: Mapping[str, Part]) -> dict[str, Part]:

@@ -115,9 +115,9 @@ def _untwisted(frame: Pose, x: Vector) -> Vector:
     return [dot([row[n] for row in frame.R], x) for n in range(3)]
 
 
-def centre_of_mass(layout: Layout, mass: float, q: Scalars) -> Vector:
+def centre_of_mass(layout: Layout, mass: Scalar, q: Scalars) -> Vector:
     """Σ m c / Σ m of all that moves, on the world's axes."""
-    if not mass:
+    if isinstance(mass, float) and not mass:
         raise ModelError("there is no centre of mass, for nothing that moves has mass; give a body to a joint")
     total = [float(x) for x in layout.ground.h]
     for link, pose in zip(layout.links, poses(layout, q), strict=True):

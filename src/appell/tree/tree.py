@@ -29,6 +29,7 @@ from appell.tree.inertia import Inertia, entries
 from appell.tree.locked import locked
 from appell.tree.names import JointSymbols, symbols_of
 from appell.tree.parameters import symbols_in, with_numbers
+from appell.tree.parametrized import ParametrizedTree, parametrized
 from appell.tree.readers.robot import LinkShape
 from appell.tree.readers.robot_readers import read_robot
 from appell.tree.shown import outline, table
@@ -236,6 +237,15 @@ class Tree(TreeDynamics, Described):
         table = self._bound(values)
         joints, gravity = [with_numbers(joint, table) for joint in self.joints], with_numbers(self.gravity, table)
         return self._like(joints, gravity, self.fittings)
+
+    def parametrized(self, *wanted: Any) -> ParametrizedTree:
+        """This tree with masses, centres, inertias or lengths as inputs: compiled once, their values given at each call.
+
+        `tree.parametrized("mass")`: of all bodies; `tree.parametrized({"wrist": "mass centre", "elbow": "length"})`: of some;
+        without an argument masses, centres and inertias of all. See `ParametrizedTree`.
+        """
+        self._refuse_symbols("its values at run time need")
+        return parametrized(self, wanted)
 
     def _like(self, joints: Sequence[Joint], gravity: Sequence[Any], fittings: Sequence[Fitting]) -> Tree:
         """A tree of other joints or numbers, with all else that this one says."""

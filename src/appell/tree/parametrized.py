@@ -1,0 +1,311 @@
+"""A tree whose masses, centres, inertias and lengths are inputs: compiled once, their values given at each call.
+
+    forward_dynamics(q, v, tau, values)        values (k,), or (batch, k), in the order of `names`
+
+Frames stay those that were chosen for the numbers of the tree (`appell.tree.frames`); what changes with the values is the ten
+numbers of a body, m, m c and J_c + m (c·c − c cᵀ), and the slides between frames. Both hold for all values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from appell.backends import Call
+from appell.errors import ModelError, SingularConfiguration
+from appell.graph import algebra
+from appell.graph.fn import Fn
+from appell.graph.scalar import scalars
+from appell.reading import one_of, reals, shown
+from appell.tree import functions
+from appell.tree.answers import answer, ready
+from appell.tree.description import Joint
+from appell.tree.frames import Layout, Link, Node, lay_out
+from appell.tree.inertia import Inertia, Placement
+from appell.tree.recipes import recipe_key
+from appell.tree.spatial import Scalar, Slide, Steps
+from appell.tree.words import spell, turn
+
+if TYPE_CHECKING:
+    from appell.tree.tree import Tree
+
+Array = NDArray[np.float64]
+
+KINDS = {
+    "mass": ("mass",),
+    "centre": ("centre_x", "centre_y", "centre_z"),
+    "inertia": ("inertia_xx", "inertia_xy", "inertia_yy", "inertia_xz", "inertia_yz", "inertia_zz"),
+    "length": ("x", "y", "z"),
+}
+"""What may be given at run time of the body behind a joint, and of the joint's place on its predecessor."""
+BODY = ("mass", "centre", "inertia")
+PAIRS = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
+
+
+@dataclass(frozen=True)
+class Varied:
+    """A joint, one of `KINDS`, and where its values begin among all."""
+
+    node: int
+    kind: str
+    first: int
+
+
+class ParametrizedTree:
+    """A tree with some of its numbers as inputs; `tree.parametrized(…)` makes it.
+
+    Attributes
+    ----------
+    names: of the values, "wrist.mass", "wrist.centre_x" …, in their order.
+    values: those of the tree, (k,), SI.
+    tree: the tree itself, in numbers.
+
+    Every method takes one state or a batch, and after it `values=`: (k,), (batch, k), or {name: number} for some of them, the
+    others as they are. Masses in kg; centres in m from the origin and on the axes of the joint's frame; inertias in kg m² about
+    the centre of mass, on the same axes; lengths are the origin of the joint on its predecessor, m. A mass that changes alone
+    leaves centre and inertia as they are. Values are not refused because no body has them: identification passes through such.
+    """
+
+    def __init__(self, tree: Tree, wanted: Sequence[tuple[int, str]]):
+        self.tree = tree
+        self._varied: list[Varied] = []
+        names: list[str] = []
+        for node, kind in wanted:
+            self._varied.append(Varied(node, kind, len(names)))
+            names += [f"{tree.nodes[node].name}.{part}" for part in KINDS[kind]]
+        self.names = tuple(names)
+        self._calls: dict[object, Call] = {}
+
+    def __repr__(self) -> str:
+        return f"<{self.tree.name} with {len(self.names)} values at run time>"
+
+    @cached_property
+    def values(self) -> Array:
+        """Those of the tree, (k,)."""
+        return np.concatenate([*(_numbers(self.tree.nodes[one.node], one.kind) for one in self._varied), np.zeros(0)])
+
+    def read(self, values: Any = None) -> Array:
+        """Values as (k,) or (batch, k), from what a method takes."""
+        if values is None:
+            return self.values
+        if isinstance(values, Mapping):
+            return self._named(values)
+        array = reals(values, "values=")
+        if array.ndim not in (1, 2) or array.shape[-1] != len(self.names) or not np.isfinite(array).all():
+            raise ModelError(f"values= are ({len(self.names)},) or (batch, {len(self.names)}), finite; they are {shown(array)}")
+        return array
+
+    def _named(self, given: Mapping[Any, Any]) -> Array:
+        columns: dict[int, Array] = {}
+        for key, value in given.items():
+            one_of(str(key), self.names, f"{self.tree.name} has no value ")
+            column = reals(value, f"the value of {key}")
+            if column.ndim > 1 or not np.isfinite(column).all():
+                raise ModelError(f"the value of {key} is one number, or (batch,), finite; it is {shown(value)}")
+            columns[self.names.index(str(key))] = column
+        counts = {len(x) for x in columns.values() if x.ndim}
+        if len(counts) > 1:
+            raise ModelError(f"values= has arrays of different lengths: {sorted(counts)}")
+        whole = np.tile(self.values, (counts.pop(), 1)) if counts else self.values.copy()
+        for k, x in columns.items():
+            whole[..., k] = x
+        return whole
+
+    def with_values(self, values: Any = None) -> Tree:
+        """The tree in numbers with these values, (k,)."""
+        array = self.read(values)
+        if array.ndim != 1:
+            raise ModelError(f"a tree has one set of values, ({len(self.names)},), not {array.shape}")
+        return _rebuilt(self.tree, self._varied, array)
+
+    # --- questions -----------------------------------------------------------------------------------------------
+
+    def forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, values: Any = None) -> Array:
+        """v̇ of M v̇ + h = τ, (nv,)."""
+        a = self._ask("forward_dynamics", values, q, v, tau)[0]
+        if not np.isfinite(a).all():
+            raise SingularConfiguration(f"the accelerations of {self.tree.name} are not finite with these values or states")
+        return a
+
+    def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, values: Any = None) -> Array:
+        """τ = M a + h, (nv,)."""
+        return self._ask("inverse_dynamics", values, q, v, a)[0]
+
+    def mass_matrix(self, q: ArrayLike, values: Any = None) -> Array:
+        """M(q), (nv, nv)."""
+        return self._ask("mass_matrix", values, q)[0]
+
+    def bias(self, q: ArrayLike, v: ArrayLike, values: Any = None) -> Array:
+        """h(q, v), (nv,): inertia and gravity."""
+        return self._ask("bias", values, q, v)[0]
+
+    def energy(self, q: ArrayLike, v: ArrayLike, values: Any = None) -> tuple[Array, Array]:
+        """(T, V), J."""
+        T, V = self._ask("energy", values, q, v)
+        return T, V
+
+    def centre_of_mass(self, q: ArrayLike, values: Any = None) -> Array:
+        """(3,), m, in the world."""
+        return self._ask("centre_of_mass", values, q)[0]
+
+    def momentum(self, q: ArrayLike, v: ArrayLike, values: Any = None) -> Array:
+        """[linear | angular about the centre of mass], (6,), on the world's axes."""
+        return self._ask("momentum", values, q, v)[0]
+
+    def placement(self, frame: str, q: ArrayLike, values: Any = None) -> tuple[Array, Array]:
+        """(R, p) of a frame in the world."""
+        R, p = self._ask("placement", values, q, frame=frame)
+        return R, p
+
+    def jacobian(self, frame: str, q: ArrayLike, values: Any = None, *, reference: str = "aligned") -> Array:
+        """(6, nv), as `Tree.jacobian`."""
+        one_of(reference, ("local", "aligned", "world"), "reference=")
+        return self._ask("jacobian", values, q, frame=frame, reference=reference)[0]
+
+    def function(self, question: str, frame: str | None = None, reference: str = "aligned") -> Fn:
+        """The graph behind a method: the inputs of the tree's, then `values`."""
+        subject, p = self._subject
+        if frame is not None:
+            at = self.tree._frame_named(frame)
+            return functions.frame_function(subject, at, question, reference, more={"values": p})
+        return functions.function(subject, question, more={"values": p})
+
+    def _ask(self, question: str, values: Any, *state: ArrayLike, frame: str | None = None, reference: str = "") -> Any:
+        key = (question, frame, reference)
+        if key not in self._calls:
+            make = lambda: self.function(question, frame, reference)
+            self._calls[key] = ready(self.tree._backend, lambda: self._digest(*map(str, key)), make, question, self.tree.name)
+        return answer(self._calls[key], *state, self.read(values))
+
+    def _digest(self, *question: str) -> str:
+        varied = [f"{one.node}:{one.kind}" for one in self._varied]
+        where = None if question[1] == "None" else self.tree._frame_named(question[1])
+        return recipe_key(self.tree.nodes, self.tree.gravity, "parametrized", *varied, *question, frame=where)
+
+    @cached_property
+    def _subject(self) -> tuple[functions.Subject, algebra.Value]:
+        """The tree with graph values for what varies, and the column of these."""
+        tree, p = self.tree, algebra.symbols("values", len(self.names))
+        layout = _symbolic(lay_out(tree.nodes, booked=False), self._varied, scalars(p))
+        mass: Scalar = 0.0
+        for link in layout.links:
+            mass = mass + link.inertia.m
+        return functions.Subject(layout, layout, tree.gravity, tree.nq, tree.nv, mass), p
+
+
+def parametrized(tree: Tree, wanted: Sequence[Any]) -> ParametrizedTree:
+    """See `Tree.parametrized`."""
+    joints = [node.name for node in tree.nodes]
+    if not wanted:
+        wanted = BODY
+    if len(wanted) == 1 and isinstance(wanted[0], Mapping):
+        chosen = []
+        for joint, kinds in wanted[0].items():
+            place = joints.index(tree._node(joint).name)
+            chosen += [(place, _kind(kind)) for kind in (kinds.split() if isinstance(kinds, str) else kinds)]
+    else:
+        kinds = [_kind(kind) for kind in wanted]
+        chosen = [(place, kind) for place in range(len(joints)) for kind in kinds]
+    twice = [pair for pair in chosen if chosen.count(pair) > 1]
+    if twice:
+        raise ModelError(f"parametrized names {twice[0][1]} of '{joints[twice[0][0]]}' twice")
+    if not chosen:
+        raise ModelError("parametrized names nothing; give kinds, 'mass', or {joint: kinds}")
+    return ParametrizedTree(tree, chosen)
+
+
+def _kind(kind: Any) -> str:
+    if not isinstance(kind, str):
+        raise ModelError(f"parametrized takes {', '.join(KINDS)}, or {{joint: 'mass centre'}}; not {shown(kind)}")
+    return one_of(kind, KINDS, "parametrized knows no ")
+
+
+def _numbers(node: Node, kind: str) -> Array:
+    """The values that a tree has."""
+    m, c, J = _at_centre(node.inertia)
+    six = np.array([J[i, j] for i, j in PAIRS])
+    return {"mass": np.array([m]), "centre": c, "inertia": six, "length": np.array(node.placement.p)}[kind]
+
+
+def _at_centre(body: Inertia) -> tuple[float, Array, Array]:
+    """m, c and J about the centre of mass; the origin where there is no mass."""
+    m, h = float(body.m), np.array(body.h, dtype=float)
+    c = h / m if m else np.zeros(3)
+    return m, c, np.array(body.J, dtype=float) - m * (c @ c * np.eye(3) - np.outer(c, c))
+
+
+def _from_centre(m: Scalar, c: Sequence[Scalar], J: Sequence[Sequence[Scalar]]) -> Inertia:
+    """m, m c and P = tr(J)/2 − J + m c cᵀ, in scalars of any kind."""
+    half = 0.5 * (J[0][0] + J[1][1] + J[2][2])
+    P: Any = [[(half if i == j else 0.0) - J[i][j] + m * c[i] * c[j] for j in range(3)] for i in range(3)]
+    h: Any = [m * x for x in c]
+    return Inertia(m, h, P)
+
+
+def _body(node: Node, Z: Placement, given: Mapping[str, Sequence[Scalar]]) -> Inertia:
+    """The body behind a joint in the frame chosen for it, with the given values."""
+    m, c, J = _at_centre(node.inertia)
+    mass = given["mass"][0] if "mass" in given else m
+    centre: list[Scalar] = list(given["centre"]) if "centre" in given else c.tolist()
+    matrix: list[list[Scalar]] = J.tolist()
+    if "inertia" in given:
+        for (i, j), x in zip(PAIRS, given["inertia"], strict=True):
+            matrix[i][j] = matrix[j][i] = x
+    R, p = Z.R.tolist(), Z.p.tolist()
+    turned = [sum((R[k][i] * (centre[k] - p[k]) for k in range(3)), 0.0) for i in range(3)]
+    half = [[sum((matrix[k][l] * R[l][j] for l in range(3)), 0.0) for j in range(3)] for k in range(3)]
+    seen = [[sum((R[k][i] * half[k][j] for k in range(3)), 0.0) for j in range(3)] for i in range(3)]
+    return _from_centre(mass, turned, seen)
+
+
+def _symbolic(layout: Layout, varied: Sequence[Varied], values: Sequence[Scalar]) -> Layout:
+    """The layout with values in place of numbers."""
+    links: list[Link] = []
+    for n, link in enumerate(layout.links):
+        given = {one.kind: values[one.first : one.first + len(KINDS[one.kind])] for one in varied if one.node == n}
+        if any(kind in given for kind in BODY):
+            link = replace(link, inertia=_body(link.node, link.frame, given))
+        if "length" in given:
+            link = _slid(layout, link, given["length"])
+        links.append(link)
+    return Layout(tuple(links), layout.ground)
+
+
+def _slid(layout: Layout, link: Link, p: Sequence[Scalar]) -> Link:
+    """A link whose joint has its origin at p on the predecessor: slides by what p makes of it, then constant turns."""
+    node, Z = link.node, link.frame
+    before = layout.links[node.parent].frame if node.parent >= 0 else Placement(np.eye(3), np.zeros(3))
+    beyond = (node.placement.R @ Z.p - before.p).tolist()
+    back = before.R.T.tolist()
+    way = [sum((back[i][k] * (p[k] + beyond[k]) for k in range(3)), 0.0) for i in range(3)]
+    turns = spell(Placement(before.R.T @ node.placement.R @ Z.R, np.zeros(3)), 0.0)
+    fixed: Steps = (*(Slide(k, way[k]) for k in range(3)), *turns.steps)
+    if node.kind.hinge:
+        return replace(link, fixed=fixed, offset=turns.gamma)
+    return replace(link, fixed=(*fixed, *turn(2, turns.gamma)), offset=0.0)
+
+
+def _rebuilt(tree: Tree, varied: Sequence[Varied], values: Array) -> Tree:
+    """A numeric tree with these values: fixed links merged into the bodies that carry them."""
+    from appell.tree.tree import Tree
+
+    joints = []
+    for n, node in enumerate(tree.nodes):
+        given = {one.kind: values[one.first : one.first + len(KINDS[one.kind])].tolist() for one in varied if one.node == n}
+        body = _body(node, Placement(np.eye(3), np.zeros(3)), given)
+        inertia = Inertia(float(body.m), np.array(body.h, dtype=float), np.array(body.P, dtype=float), as_stated=True)
+        place = node.placement if "length" not in given else Placement(node.placement.R, np.array(given["length"]))
+        parent = None if node.parent < 0 else tree.nodes[node.parent].name
+        limits = tree.limits.get(node.name)
+        rotor, damping = (float(x[0]) if x else 0.0 for x in (node.armature, node.damping))
+        said = (node.name, node.kind.name, parent, place, node.axis.tolist(), inertia, rotor, damping, None, limits)
+        joints.append(Joint(*said))
+    return Tree(joints, gravity=tree.gravity, name=tree.name, backend=tree._backend)
+
+
+__all__ = ["ParametrizedTree", "parametrized"]
