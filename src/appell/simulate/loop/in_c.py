@@ -30,6 +30,7 @@ from appell.simulate.loop.in_python import SECONDS_PER_YIELD
 from appell.simulate.loop.rank import CLOSE, INSIDE, LOST, PATIENCE, RISEN, SAME
 from appell.simulate.loop.task import Task
 from appell.simulate.loop.trace import Statistics, Trace
+from appell.simulate.methods.radau import Radau
 from appell.simulate.methods.tableaux import Array, Tableau
 from appell.simulate.methods.taylor import Taylor
 
@@ -94,9 +95,11 @@ typedef struct appell_run {
     double rank_reference, rank_quiet;  /* largest sigma so far; since the guard spoke last */
 
     double h_hold;                      /* the first step of a hold is not longer */
+    void *memory;                       /* (appell_memory(),) what the method keeps between two calls */
     const double *least;                /* (n_held,) a hold does not start with reactions below them; NULL outside of holds */
 } appell_run;
 
+int64_t appell_memory(void);
 int appell_leg(appell_run *run, int64_t *trials);
 int appell_advance(appell_run *run, int64_t trials);
 int appell_hold(appell_run *run, double t_end, int64_t n_times, int64_t trials);
@@ -115,7 +118,7 @@ GROWTH = 16  # a call makes at most so many times the trials of the one before
 
 
 def loop_source(
-    method: Tableau | Taylor, nz: int, has_projection: bool, faces: int = 0, guarded: GuardedRows | None = None
+    method: Tableau | Taylor | Radau, nz: int, has_projection: bool, faces: int = 0, guarded: GuardedRows | None = None
 ) -> str:
     """The C text of the loop: CDEF's struct and `appell_advance`, to follow the text of rhs (and project, expansion)."""
     values = {
@@ -228,6 +231,9 @@ class Call:
             self.change_modes()
         else:
             run.atol = self.pointer(self.atol)
+        if size := loop.lib.appell_memory():
+            self.memory = np.zeros(size // 8 + 1)  # of doubles, for its alignment
+            run.memory = loop.ffi.cast("void *", self.pointer(self.memory))
         self.resume()
 
     def enter(self, mode: Mode) -> None:

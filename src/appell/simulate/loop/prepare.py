@@ -29,6 +29,7 @@ from appell.simulate.loop.in_python import PyLoop
 from appell.simulate.loop.program import loop_module
 from appell.simulate.loop.task import Loop, TrialFailed
 from appell.simulate.methods.method_table import stepping_method
+from appell.simulate.methods.radau import Radau
 from appell.simulate.methods.stiff import STIFF, stiff_loop
 from appell.simulate.methods.tableaux import TABLEAUX, Tableau
 from appell.simulate.methods.taylor import Taylor
@@ -144,7 +145,7 @@ def plain_loop(run: Run, flow: Flow, method: str) -> Loop:
     return PyLoop(known, _python_rhs(flow, backend), project, flow.guarded)
 
 
-def _method(name: str, flow: Flow) -> Tableau | Taylor:
+def _method(name: str, flow: Flow) -> Tableau | Taylor | Radau:
     return stepping_method(name).fitted(flow)
 
 

@@ -14,11 +14,12 @@ from appell.normal_form.flow import Flow
 from appell.normal_form.saddle import SADDLE_C
 from appell.simulate.loop.header import header
 from appell.simulate.loop.in_c import loop_source
+from appell.simulate.methods.radau import Radau
 from appell.simulate.methods.tableaux import Tableau
 from appell.simulate.methods.taylor import Taylor
 
 
-def loop_module(flow: Flow, method: Tableau | Taylor, contact: ContactFunctions | None = None) -> str:
+def loop_module(flow: Flow, method: Tableau | Taylor | Radau, contact: ContactFunctions | None = None) -> str:
     """A whole C file with the time loop of a flow, in all its modes where there are faces."""
     steps = [step for step in (flow.position, flow.velocity) if step is not None]
     parts = [PRELUDE, header(), SADDLE_C, f"#define NZ {flow.nz}", STATUS_C, emit_function(flow.rhs), RHS_C]

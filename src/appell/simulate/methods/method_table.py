@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from appell.errors import ModelError
+from appell.simulate.methods.radau import IMPLICIT, Radau
 from appell.simulate.methods.stiff import STIFF
 from appell.simulate.methods.tableaux import TABLEAUX, Tableau
 from appell.simulate.methods.taylor import SERIES, Taylor
@@ -18,12 +19,12 @@ Stepping = TypeVar("Stepping", Tableau, Taylor)
 
 def methods() -> tuple[str, ...]:
     """Names of all methods, those that were registered too."""
-    return ("auto", *TABLEAUX, *SERIES, *STIFF)
+    return ("auto", *TABLEAUX, *SERIES, *IMPLICIT, *STIFF)
 
 
-def stepping_method(name: str) -> Tableau | Taylor:
-    """The record of a name: a pair or a series."""
-    return SERIES[name] if name in SERIES else TABLEAUX[name]
+def stepping_method(name: str) -> Tableau | Taylor | Radau:
+    """The record of a name: a pair, a series or an implicit method."""
+    return next(table[name] for table in (SERIES, IMPLICIT, TABLEAUX) if name in table)
 
 
 def register(method: Stepping) -> Stepping:

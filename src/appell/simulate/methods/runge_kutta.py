@@ -6,6 +6,7 @@ vector types)."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.resources import files
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,6 +27,7 @@ FRESH_APART = 12  # states up to here add the newest slope one by one, see _upda
 MEMORY = """\
 #define LOOP_FORESIGHT 0
 #define LOOP_SKETCH {sketch}
+#define LOOP_MEMORY 0
 typedef struct {{
     LoopRow F[{rows}];         /* dense output */
 }} LoopMemory;"""
@@ -55,8 +57,13 @@ def pair_text(tableau: Tableau, nz: int) -> dict[str, Any]:
         "error_sums": " ".join(f"sum{j} += (e[{j}].x[i]*scale)*(e[{j}].x[i]*scale);" for j in e),
         "error_norm": _error_norm(tableau),
         "factor": _factor(tableau),
+        "first_size": _template("simulate/methods/first_size.c.in"),
         "grow": repr(tableau.grow),
     }
+
+
+def _template(name: str) -> str:
+    return files("appell").joinpath(name).read_text(encoding="utf-8")
 
 
 SLOPES_AGREE = 2.0
@@ -223,19 +230,24 @@ class PairSteps:
         return size * (min(factor, 1.0) if run.rejected else factor)
 
     def first_size(self) -> float:
-        """Hairer's automatic first step, II.4: one explicit Euler step measures the second derivative."""
-        run, task = self.run, self.run.task
-        left = task.t_end - run.t
-        weight = task.atol + task.rtol * abs(run.z)
-        size = lambda x: float(np.sqrt(np.mean((x / weight) ** 2)))
-        d0, d1 = size(run.z), size(run.slope)
-        least = TINY * abs(np.nextafter(run.t, task.t_end) - run.t)  # a state that is zero but for rounding tells no time
-        h0 = min(max(1e-6 if d0 < 1e-5 or d1 < 1e-5 else 0.01 * d0 / d1, least), abs(left))
-        step = np.copysign(h0, left)
-        try:
-            slope = run.evaluate(run.t + step, run.z + step * run.slope)
-        except (AppellError, ArithmeticError):
-            return h0
-        d = max(d1, size(slope - run.slope) / h0)
-        h1 = max(1e-6, 1e-3 * h0) if d <= 1e-15 else (0.01 / d) ** (1 / (self.tableau.error_order + 1))
-        return max(min(100 * h0, h1), least)
+        """As long as the error of the pair allows."""
+        return first_size(self.run, self.tableau.error_order)
+
+
+def first_size(run: Any, error_order: int) -> float:
+    """Hairer's automatic first step, II.4: one explicit Euler step measures the second derivative."""
+    task = run.task
+    left = task.t_end - run.t
+    weight = task.atol + task.rtol * abs(run.z)
+    size = lambda x: float(np.sqrt(np.mean((x / weight) ** 2)))
+    d0, d1 = size(run.z), size(run.slope)
+    least = TINY * abs(np.nextafter(run.t, task.t_end) - run.t)  # a state that is zero but for rounding tells no time
+    h0 = min(max(1e-6 if d0 < 1e-5 or d1 < 1e-5 else 0.01 * d0 / d1, least), abs(left))
+    step = np.copysign(h0, left)
+    try:
+        slope = run.evaluate(run.t + step, run.z + step * run.slope)
+    except (AppellError, ArithmeticError):
+        return h0
+    d = max(d1, size(slope - run.slope) / h0)
+    h1 = max(1e-6, 1e-3 * h0) if d <= 1e-15 else (0.01 / d) ** (1 / (error_order + 1))
+    return max(min(100 * h0, h1), least)

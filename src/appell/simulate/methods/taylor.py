@@ -129,6 +129,7 @@ def series_text(method: Taylor) -> dict[str, Any]:
 #define LOOP_ORDER {method.order}
 #define LOOP_FORESIGHT 1
 #define LOOP_SKETCH 0
+#define LOOP_MEMORY 0
 typedef struct {{
     double c[LOOP_ORDER*NZ];        /* coefficients of z from the first on */
     double h;

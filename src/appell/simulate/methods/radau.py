@@ -1,0 +1,364 @@
+"""Radau IIA with three stages: order 5, L-stable, for stiff systems.
+
+    Z_i = h Σ_j a_ij f(t + c_j h, z + Z_j),  i = 1 … 3,        z₁ = z + Z_3,        c = (4 − √6)/10, (4 + √6)/10, 1
+
+The collocation polynomial through (0, 0), (c_i, Z_i) is the dense output (order 3). Stages by simplified Newton's method: with
+T⁻¹A⁻¹T = diag(μ, [[α, −β], [β, α]]) and W = T⁻¹Z the equations fall apart into a real and a complex system of the size of z,
+
+    (μ/h − J) ΔW_1 = …,        ((α + iβ)/h − J)(ΔW_2 + iΔW_3) = …
+
+J = ∂f/∂z comes from the graph (`normal_form.slopes`), sparse, and serves for as many steps as Newton's method converges quickly
+with it; where accelerations are not had by a linear solve it is taken by differences. The error is that of the embedded formula
+of order 3 with the weight 1/μ at the beginning, filtered by (μ/h − J)⁻¹, so that fast parts that have decayed do not count.
+
+Reference: E. Hairer, G. Wanner, Solving Ordinary Differential Equations II, 2nd ed., Springer 1996, IV.8; the numbers below are
+computed from these definitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import Status
+from appell.graph import Fn
+from appell.normal_form.flow import Flow
+from appell.normal_form.slopes import FlowSlopes, flow_slopes
+from appell.simulate.loop.task import TrialFailed
+from appell.simulate.methods.runge_kutta import first_size
+
+Array = NDArray[np.float64]
+
+ITERATIONS = 6
+"""Of Newton's method, before a step counts as too long or its Jacobian as too old."""
+KAPPA = 0.03
+"""Errors of Newton's method, in units of the tolerance, are at most this, and √rtol where that is less."""
+SLOW = 1e-3
+"""Rate of convergence above which the next step has a Jacobian of its own."""
+STEADY = 1.2
+"""A step is not lengthened by less than this factor: its factorisations serve again."""
+SAME = 1e-9
+"""Steps that differ by this share, by rounding of their times, have the same factorisations."""
+NEAR = 100.0
+"""Units of the tolerance by which a state may be off the end of the step before, for that to say where the next stages are."""
+KEEP = 0.1
+"""A pivot on the diagonal is kept if it is not smaller than this share of the largest, rows in their own sizes."""
+SINGULAR = 1e-14
+"""A pivot below this share of its row is none."""
+FIXED_RTOL = 1e-11
+"""rtol of Newton's method where steps have a fixed size."""
+
+
+@dataclass(frozen=True)
+class Collocation:
+    """The numbers of Radau IIA, computed from its nodes."""
+
+    c: Array  # (3,)
+    T: Array  # (3, 3)
+    TI: Array  # (3, 3)
+    mu: float
+    alpha: float
+    beta: float
+    e: Array  # (3,) of the error estimate, times μ
+    P: Array  # (3, 3): coefficients of θ, θ², θ³ from Z
+
+    @staticmethod
+    def radau() -> Collocation:
+        c = np.array([(4 - np.sqrt(6)) / 10, (4 + np.sqrt(6)) / 10, 1.0])
+        powers = np.vander(c, 3, increasing=True).T  # c_i^k
+        integrals = np.array([[x ** (k + 1) / (k + 1) for k in range(3)] for x in c])
+        A = np.linalg.solve(powers, integrals.T).T  # Σ_j a_ij c_j^k = c_i^(k+1)/(k + 1)
+        inverse = np.linalg.inv(A)
+        values, vectors = np.linalg.eig(inverse)
+        real, pair = int(np.argmin(np.abs(values.imag))), int(np.argmin(values.imag))  # α − iβ
+        T = np.column_stack([vectors[:, real].real, vectors[:, pair].real, vectors[:, pair].imag])
+        T /= np.array([T[2, 0], *(2 * [np.linalg.norm(T[:, 1])])])
+        mu = float(values[real].real)
+        embedded = np.linalg.solve(powers, np.array([1 - 1 / mu, 1 / 2, 1 / 3]))
+        P = np.linalg.inv(np.column_stack([c, c**2, c**3]))
+        return Collocation(
+            c, T, np.linalg.inv(T), mu, float(values[pair].real), float(-values[pair].imag), mu * (embedded - A[2]) @ inverse, P
+        )
+
+
+@dataclass(frozen=True)
+class Radau:
+    """The method; `fitted` to a flow it knows the derivative of that."""
+
+    name: str = "radau"
+    order: int = 5
+    error_order: int = 3
+    stages: int = 3
+    safety: float = 0.9
+    shrink: float = 0.2
+    grow: float = 10.0
+    slopes: FlowSlopes | None = None
+    jacobian: Callable[[float, Array, Array], Array] | None = None  # (t, z, p) → ∂f/∂z, for the loop in Python
+
+    series_order = 0
+    """Coefficients of a series that the loop keeps: none."""
+
+    @property
+    def degree(self) -> int:
+        """Of the polynomial z(θ) inside a step."""
+        return 3
+
+    @property
+    def in_contact(self) -> str:
+        """The method that takes the steps while a contact holds: reactions are sought at stages, and Newton's move."""
+        return "dop853"
+
+    def fitted(self, flow: Flow) -> Radau:
+        """The method with the derivative of a flow."""
+        return replace(self, slopes=flow_slopes(flow))
+
+    def functions(self, flow: Flow) -> tuple[Fn, ...]:
+        """What the derivative is made of."""
+        return () if self.slopes is None else (self.slopes.rows, self.slopes.slopes)
+
+    def bound(self, flow: Flow, evaluator: Callable[[Fn], Any]) -> Radau:
+        """The method for the loop in Python."""
+        if self.slopes is None:
+            return self
+        return replace(self, jacobian=jacobian_of(self.slopes, evaluator))
+
+    def loop_text(self, nz: int) -> dict[str, Any]:
+        """What stands for the names in the loop in C."""
+        return radau_text(self.slopes)
+
+    def steps(self, run: Any) -> RadauSteps:
+        """The steps of the loop in Python."""
+        return RadauSteps(self, run)
+
+
+NUMBERS = Collocation.radau()
+IMPLICIT = {"radau": Radau()}
+"""Implicit methods of the loop by name."""
+
+
+def jacobian_of(slopes: FlowSlopes, evaluator: Callable[[Fn], Any]) -> Callable[[float, Array, Array], Array]:
+    """(t, z, p) → F_z − F_y R_y⁻¹ R_z."""
+    rows, derivatives = evaluator(slopes.rows), evaluator(slopes.slopes)
+
+    def jacobian(t: float, z: Array, p: Array) -> Array:
+        first = rows(t, z, p)
+        K = slopes.matrix("R_y", first["R_y"])
+        solve = lambda b: np.linalg.lstsq(K, b, rcond=1e-12)[0] if len(K) else b
+        out = derivatives(t, z, p, -solve(first["r0"]))
+        F_z, F_y, R_z = (slopes.matrix(name, out[name]) for name in ("F_z", "F_y", "R_z"))
+        return F_z - F_y @ solve(R_z)
+
+    return jacobian
+
+
+def radau_text(slopes: FlowSlopes | None) -> dict[str, Any]:
+    """What stands for the names in `radau.c.in` and in the loop around it."""
+    table = lambda rows: ", ".join("{" + ", ".join(map(repr, map(float, row))) + "}" for row in rows)
+    line = lambda row: ", ".join(repr(float(x)) for x in row)
+    ny = -1 if slopes is None else slopes.ny
+    counts = {name: 0 if slopes is None else len(slopes.places[name]) for name in ("R_y", "F_z", "F_y", "R_z")}
+    return {
+        "method": "simulate/methods/radau.c.in",
+        "memory": _memory(ny, counts),
+        "rows": 2,
+        "end": 1,
+        "end_slope_in_error": 0,
+        "first_size": first_size_text(),
+        "nodes": line(NUMBERS.c),
+        "T": table(NUMBERS.T),
+        "TI": table(NUMBERS.TI),
+        "estimate": line(NUMBERS.e),
+        "dense_weights": table(NUMBERS.P),
+        "mu": repr(NUMBERS.mu),
+        "alpha": repr(NUMBERS.alpha),
+        "beta": repr(NUMBERS.beta),
+        "places": "" if slopes is None else _places(slopes),
+        "grow": repr(IMPLICIT["radau"].grow),
+    }
+
+
+def first_size_text() -> str:
+    return files("appell").joinpath("simulate/methods/first_size.c.in").read_text(encoding="utf-8")
+
+
+def _memory(ny: int, counts: dict[str, int]) -> str:
+    numbers = {
+        "ITERATIONS": ITERATIONS, "KAPPA": KAPPA, "SLOW": SLOW, "STEADY": STEADY, "SAME": SAME, "NEAR": NEAR, "KEEP": KEEP,
+        "SINGULAR": SINGULAR, "FIXED_RTOL": FIXED_RTOL, "NY": ny, **counts,
+    }  # fmt: skip
+    defines = "\n".join(f"#define RADAU_{name} {value!r}" for name, value in numbers.items())
+    room = {"e0": counts["R_y"], "e1": counts["F_z"], "e2": counts["F_y"], "e3": counts["R_z"], "y": max(ny, 0)}
+    entries = " ".join(f"{name}[{max(size, 1)}]," for name, size in room.items())
+    return f"""\
+#define LOOP_FORESIGHT 0
+#define LOOP_SKETCH 0
+{defines}
+typedef struct {{
+    double J[NZ*NZ];                    /* df/dz where it was last taken */
+    double E1[NZ*NZ], E2[NZ*NZ], E3[NZ*NZ];     /* factors of mu/h - J and of (alpha + i beta)/h - J */
+    double Z[3][NZ], W[3][NZ], F[3][NZ], D[3][NZ];      /* stages less z; in the basis T; slopes; corrections */
+    double Q[3][NZ], begin[NZ], Q_last[3][NZ], last[NZ];        /* polynomials of this step and of the one before */
+    double x[NZ], K[{max(ny, 1)} * {max(ny, 1)}], R[NZ*{max(ny, 1)}], {entries[:-1]};
+    double h, h_trial, h_last, h_accepted, error_accepted, rate;
+    int p1[NZ], p2[NZ], pK[{max(ny, 1)}], has_jacobian, fresh, has_factors, has_last, iterations;
+}} RadauMemory;
+#define LOOP_MEMORY sizeof(RadauMemory)
+typedef struct {{
+    RadauMemory *at;
+}} LoopMemory;"""
+
+
+def _places(slopes: FlowSlopes) -> str:
+    lines = []
+    for name, places in slopes.places.items():
+        for letter, k in (("i", 0), ("j", 1)):
+            values = ", ".join(str(place[k]) for place in places) or "0"
+            lines.append(f"static const int radau_{name}_{letter}[] = {{{values}}};")
+    moved = {j for _, j in slopes.places["R_z"]}
+    lines.append(f"static const char radau_column[] = {{{', '.join(str(int(j in moved)) for j in range(slopes.nz))}}};")
+    return "\n".join(lines)
+
+
+class RadauSteps:
+    """The twin of `radau.c.in`. `run` stands at (t, z) with its slope, has tolerances in `task`, and evaluates f."""
+
+    def __init__(self, method: Radau, run: Any):
+        self.method, self.run = method, run
+        self.J: Array | None = None
+        self.fresh = False
+        self.factors: tuple[float, Any, Any] | None = None  # h, and those of μ/h − J and (α + iβ)/h − J
+        self.last: tuple[float, Array, Array] | None = None  # h, z and Q of the step before
+        self.trial: tuple[float, Array, Array] | None = None
+        self.accepted: tuple[float, float] | None = None  # size and error
+        self.end_slope: Array | None = None
+        self.weight = np.zeros(len(run.z))
+        self.iterations, self.rate = 0, 0.0
+
+    def propose(self) -> None:
+        """Nothing is known of a step before it is tried."""
+
+    def forget(self) -> None:
+        """The step that was taken is the one before from now on."""
+        self.last, self.fresh = self.trial, False
+
+    def _jacobian(self) -> Array:
+        run = self.run
+        self.fresh, self.factors = True, None
+        if self.method.jacobian is not None:
+            return self.method.jacobian(run.t, run.z.copy(), run.task.p)
+        J = np.empty((len(run.z), len(run.z)))
+        for j, x in enumerate(run.z):
+            aside = run.z.copy()
+            aside[j] += np.sqrt(np.finfo(float).eps * max(abs(x), 1e-5))
+            J[:, j] = (run.evaluate(run.t, aside) - run.slope) / (aside[j] - x)
+        return J
+
+    def stages(self, h: float) -> Array:
+        """z₁ = z + Z_3."""
+        from scipy.linalg import lu_factor
+
+        if self.J is None:
+            self.J = self._jacobian()
+        while True:
+            if self.factors is None or abs(h - self.factors[0]) > SAME * abs(h):
+                eye = np.eye(len(self.J))
+                E1 = NUMBERS.mu / h * eye - self.J
+                E2 = (NUMBERS.alpha + 1j * NUMBERS.beta) / h * eye - self.J
+                self.factors = h, lu_factor(E1), lu_factor(E2)
+            Z = self._newton(h)
+            if Z is not None:
+                break
+            if self.fresh:
+                raise TrialFailed(Status.STEP_TOO_SMALL)
+            self.J = self._jacobian()
+        self.Z = Z
+        self.trial = h, self.run.z.copy(), NUMBERS.P @ Z
+        return self.run.z + Z[2]
+
+    def _predicted(self, h: float) -> Array:
+        run = self.run
+        if self.last is None:
+            return np.zeros((3, len(run.z)))
+        before, z, Q = self.last
+        weight = run.task.atol + (run.task.rtol if run.adaptive else FIXED_RTOL) * abs(run.z)
+        if (abs(z + Q.sum(axis=0) - run.z) > NEAR * weight).any():
+            return np.zeros((3, len(run.z)))
+        x = 1 + NUMBERS.c * h / before
+        return z + np.column_stack([x, x**2, x**3]) @ Q - run.z
+
+    def _newton(self, h: float) -> Array | None:
+        from scipy.linalg import lu_solve
+
+        assert self.factors is not None
+        run, n = self.run, NUMBERS
+        rtol = run.task.rtol if run.adaptive else FIXED_RTOL
+        weight = run.task.atol + rtol * abs(run.z)
+        tolerance = max(10 * np.finfo(float).eps / rtol, min(KAPPA, rtol**0.5))
+        Z = self._predicted(h)
+        W, last, self.rate = n.TI @ Z, 0.0, 0.0
+        for k in range(ITERATIONS):
+            try:
+                F = np.array([run.evaluate(run.t + c * h, run.z + Z[i]) for i, c in enumerate(n.c)])
+            except TrialFailed:
+                return None
+            g = n.TI @ F
+            pair = g[1] + 1j * g[2] - (n.alpha + 1j * n.beta) / h * (W[1] + 1j * W[2])
+            real, both = lu_solve(self.factors[1], g[0] - n.mu / h * W[0]), lu_solve(self.factors[2], pair)
+            D = np.array([real, both.real, both.imag])
+            size = float(np.sqrt(np.mean((D / weight) ** 2)))
+            rate = size / last if k else 0.0
+            if not np.isfinite(size) or (k and (rate >= 1 or rate ** (ITERATIONS - k) / (1 - rate) * size > tolerance)):
+                return None
+            W = W + D
+            Z, self.iterations, self.rate, last = n.T @ W, k + 1, rate, size
+            if size == 0 or (k and rate / (1 - rate) * size < tolerance):
+                return Z
+        return None
+
+    def error_norm(self, z1: Array, h: float) -> float:
+        """(μ/h − J)⁻¹(f + Σ e_i Z_i/h) in units of the tolerance; once more at a first or repeated step."""
+        from scipy.linalg import lu_solve
+
+        assert self.factors is not None
+        run, task = self.run, self.run.task
+        self.weight = task.atol + task.rtol * np.maximum(abs(run.z), abs(z1))
+        size = lambda x: float(np.sqrt(np.mean((x / self.weight) ** 2)))
+        error = lu_solve(self.factors[1], run.slope + NUMBERS.e @ self.Z / h)
+        if size(error) >= 1 and (run.rejected or not run.started):
+            error = lu_solve(self.factors[1], run.evaluate(run.t, run.z + error) + NUMBERS.e @ self.Z / h)
+        return size(error)
+
+    def dense(self, z1: Array, slope: Array, h: float) -> Callable[[float], Array]:
+        """z(θ) inside the step: the collocation polynomial, with what the projection added spread over it."""
+        assert self.trial is not None
+        z, Q = self.run.z.copy(), self.trial[2].copy()
+        Q[0] += z1 - z - Q.sum(axis=0)
+        return lambda theta: z + theta * (Q[0] + theta * (Q[1] + theta * Q[2]))
+
+    def next_size(self, size: float, error: float) -> float:
+        """The smaller of err^−¼ and of what the last two errors predict (Gustafsson); none that is nearly the same."""
+        method, run = self.method, self.run
+        bounded, exponent = max(error, 1e-10), 1 / (method.error_order + 1)
+        factor = bounded**-exponent
+        if self.accepted is not None:
+            before, old = self.accepted
+            factor *= min(1.0, size / before * (old / bounded) ** exponent)
+        factor *= method.safety * (2 * ITERATIONS + 1) / (2 * ITERATIONS + self.iterations)
+        self.accepted = size, bounded
+        if slow := self.iterations > 2 and self.rate > SLOW:
+            self.J = None
+        factor = max(min(factor, method.grow), method.shrink)
+        factor = min(factor, 1.0) if run.rejected else factor
+        return size * (1.0 if not slow and 1 <= factor < STEADY else factor)
+
+    def first_size(self) -> float:
+        """As of explicit pairs, by the order of the error estimate."""
+        return first_size(self.run, self.method.error_order)
+
+
+__all__ = ["IMPLICIT", "Radau", "jacobian_of"]
