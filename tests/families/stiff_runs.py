@@ -32,3 +32,31 @@ def overdamped_mounts(seed: int) -> None:
     assert motion.status == 0 and (off < 2000 * rtol or not motion.ok), (off, motion.doubts)
     if not motion.ok:
         assert "two runs of" in motion.doubts[0]
+
+
+@family(sample=(0, 7))
+def radau_keeps_its_tolerance(seed: int) -> None:
+    """Chains of masses with dampers of very different strength, against the matrix exponential, at rtol from 1e-4 to 1e-9."""
+    rng = np.random.default_rng(seed)
+    n, rtol = 1 + seed % 5, 10.0 ** -(4 + seed % 6)
+    q = ap.coordinates([f"q{i}" for i in range(n)])
+    q = q if isinstance(q, tuple) else (q,)
+    m, k, c = 10.0 ** rng.uniform(-2, 1, n), 10.0 ** rng.uniform(0, 3, n), 10.0 ** rng.uniform(2, 5, n)
+    ends = [(q[0], q[0].d), *((q[i] - q[i - 1], q[i].d - q[i - 1].d) for i in range(1, n))]
+    force = dict.fromkeys(q, 0)
+    for i, (_, speed) in enumerate(ends):
+        force[q[i]] -= c[i] * speed
+        if i:
+            force[q[i - 1]] += c[i] * speed
+    system = ap.System(q, sum(a * x.d**2 for a, x in zip(m, q, strict=True)) / 2,
+                       sum(a * way**2 for a, (way, _) in zip(k, ends, strict=True)) / 2, force)  # fmt: skip
+    B = np.eye(n) - np.eye(n, k=-1)  # extensions
+    A = np.block([[np.zeros((n, n)), np.eye(n)], [-(B.T * k) @ B / m[:, None], -(B.T * c) @ B / m[:, None]]])
+    start = rng.uniform(-1, 1, 2 * n)
+    times = np.linspace(0, 5, 6)
+    exact = np.array([(expm(A * s) @ start)[:n] for s in times])
+    begin = dict(zip((*q, *(x.d for x in q)), start, strict=True))
+    backend = ("auto", "vm")[seed % 4 == 3]
+    motion = ap.simulate(system, begin, 5.0, method="radau", rtol=rtol, atol=1e-3 * rtol, times=times, backend=backend)
+    off = np.abs(np.array([motion[x] for x in q]).T - exact).max()
+    assert motion.ok and off < 100 * rtol and motion.statistics["steps"] < 3000, (off / rtol, motion.statistics, motion.doubts)

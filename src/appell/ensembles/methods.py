@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from appell.simulate.methods.method_table import stepping_method
 from appell.simulate.methods.tableaux import TABLEAUX, Tableau
-from appell.simulate.methods.taylor import Taylor
+from appell.simulate.methods.taylor import SERIES, Taylor
 
 rk4 = Tableau(
     name="rk4",
@@ -35,7 +34,7 @@ def tableau_named(name: str) -> Tableau:
 
 def lane_method(name: str) -> Tableau | Taylor:
     """The record of a method that runs in lanes."""
-    return rk4 if name == "rk4" else stepping_method(name)
+    return rk4 if name == "rk4" else SERIES[name] if name in SERIES else TABLEAUX[name]
 
 
 def fixed_methods() -> tuple[str, ...]:

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from appell.backends import backend_named, warn
 from appell.errors import AS_ASKED, STATUS_TEXT, BackendUnavailable, ModelError, SimulationError, SingularConfiguration, Status
-from appell.graph.fn import Fn
 from appell.model import System
 from appell.model.autonomous import is_autonomous, is_timeless, origin_for
 from appell.model.described import system_of
@@ -46,7 +45,10 @@ from appell.simulate.control.sampled import SampledLoop
 from appell.simulate.doubts import doubts_of
 from appell.simulate.loop.broken import BreakLoop
 from appell.simulate.loop.guarded import RankedLoop
-from appell.simulate.loop.prepare import CORNERS, Prepared, prepare
+from appell.simulate.loop.in_c import CLoop
+from appell.simulate.loop.in_python import PyLoop
+from appell.simulate.loop.prepare import CORNERS, Prepared, plain_loop, prepare
+from appell.simulate.loop.stiffness import AutoLoop
 from appell.simulate.loop.stopped import StopLoop
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Trace
@@ -104,8 +106,9 @@ def simulate(
     until, since: end and beginning, s. Backwards is allowed.
     parameters: symbol → value; of a prescribed function an expression in t, a table (times, values) or a function of t.
     rtol, atol: tolerances of the step control; atol one number, or one for each coordinate and velocity, (nq + nv,).
-    method: "dop853" (order 8), "dopri5" (order 5), "taylor" (series of order 16, for small analytic systems), "cvodes" or
-        "idas" (stiff), or "auto".
+    method: "dop853" (order 8), "dopri5" (order 5), "taylor" (series of order 16, for small analytic systems), "radau"
+        (stiff systems: implicit, order 5, with constraints and walls), "cvodes" or "idas" (stiff), or "auto": explicit, and
+        radau from where a smooth system turns out to be stiff, which a note says.
     times: times to return, (k,), s; the steps themselves by default.
     control: (t, q (nq,), v (nv,)) → {input: value}: a function that reads the state at t_k = since + k/rate and answers with
         values of inputs: parameters that stand in forces, by symbol or name, the same ones each time. They are held until the
@@ -157,6 +160,8 @@ def simulate(
     guarded = flow.guarded is not None and chosen not in STIFF and step is None
     if guarded:
         loop = loop.ranked(sizes) if isinstance(loop, BreakLoop) else RankedLoop(loop, run.form, flow, sizes)
+    if method == "auto" and step is None and reader is None and not stops and _is_plain(loop):
+        loop = _watching_stiffness(loop, run, pseudo, flow, sizes)
     z0 = _pack(run, flow, pseudo, t0, q, v)
     task = Task(
         t0=t0, z0=z0, t_end=t1, p=run.p, rtol=rtol, atol=fitting(atol, len(z0), flow.nq + flow.nu),
@@ -178,6 +183,21 @@ def simulate(
         more = differences(again, *_until_stop(task, trace), chosen, flow.nq + flow.nu)
     facts = _Facts(chosen, moved, seconds, State(t0, q, v), pseudo, times is not None, corner, guarded, tuple(more))
     return _motion(run, flow, loop, task, trace, facts)
+
+
+def _is_plain(loop: Loop) -> bool:
+    """Whether a loop has neither modes nor breaks."""
+    return isinstance(loop.loop if isinstance(loop, RankedLoop) else loop, CLoop | PyLoop)
+
+
+def _watching_stiffness(loop: Loop, run: Run, pseudo: Mapping[str, Any] | None, flow: Flow, sizes: Array) -> AutoLoop:
+    """The loop that goes on by an implicit method where the system is stiff."""
+
+    def implicit() -> Loop:
+        other = plain_loop(run, flow, "radau")
+        return RankedLoop(other, run.form, flow, sizes) if isinstance(loop, RankedLoop) else other
+
+    return AutoLoop(loop, implicit, flow)
 
 
 def _until_stop(task: Task, trace: Trace) -> tuple[Task, Trace]:
@@ -341,11 +361,10 @@ def _motion(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, facts: _
 
 
 def _remedy(run: Run, status: Status, method: str) -> str:
-    """What may help: stiff methods run without walls, and only where they have not failed themselves."""
-    if run.system.unilateral or method in STIFF or status not in (Status.STEP_TOO_SMALL, Status.MAX_STEPS):
+    """What may help: stiff methods run without friction, and only where they have not failed themselves."""
+    if method in STIFF or status not in (Status.STEP_TOO_SMALL, Status.MAX_STEPS):
         return ""
-    name = "cvodes" if isinstance(run.flow().rhs, Fn) else "idas"
-    return f"; if the system is stiff, use method={name!r}"
+    return "" if run.system.frictions or method == "radau" else "; if the system is stiff, use method='radau'"
 
 
 def _ranks(run: Run, flow: Flow, trace: Trace, facts: _Facts) -> tuple[list[Note], list[str]]:

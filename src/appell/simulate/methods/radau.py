@@ -29,6 +29,7 @@ from appell.errors import Status
 from appell.graph import Fn
 from appell.normal_form.flow import Flow
 from appell.normal_form.slopes import FlowSlopes, flow_slopes
+from appell.rows import least_squares
 from appell.simulate.loop.task import TrialFailed
 from appell.simulate.methods.runge_kutta import first_size
 
@@ -74,7 +75,8 @@ class Collocation:
         integrals = np.array([[x ** (k + 1) / (k + 1) for k in range(3)] for x in c])
         A = np.linalg.solve(powers, integrals.T).T  # Σ_j a_ij c_j^k = c_i^(k+1)/(k + 1)
         inverse = np.linalg.inv(A)
-        values, vectors = np.linalg.eig(inverse)
+        eig: Any = np.linalg.eig
+        values, vectors = eig(inverse)
         real, pair = int(np.argmin(np.abs(values.imag))), int(np.argmin(values.imag))  # α − iβ
         T = np.column_stack([vectors[:, real].real, vectors[:, pair].real, vectors[:, pair].imag])
         T /= np.array([T[2, 0], *(2 * [np.linalg.norm(T[:, 1])])])
@@ -148,7 +150,7 @@ def jacobian_of(slopes: FlowSlopes, evaluator: Callable[[Fn], Any]) -> Callable[
     def jacobian(t: float, z: Array, p: Array) -> Array:
         first = rows(t, z, p)
         K = slopes.matrix("R_y", first["R_y"])
-        solve = lambda b: np.linalg.lstsq(K, b, rcond=1e-12)[0] if len(K) else b
+        solve = lambda b: least_squares(K, b, SINGULAR) if len(K) else b
         out = derivatives(t, z, p, -solve(first["r0"]))
         F_z, F_y, R_z = (slopes.matrix(name, out[name]) for name in ("F_z", "F_y", "R_z"))
         return F_z - F_y @ solve(R_z)

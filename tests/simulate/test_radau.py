@@ -1,0 +1,83 @@
+"""Radau IIA: order, errors as asked, steps as of another implementation, constraints, walls, and `auto` that turns to it."""
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+from scipy.linalg import expm
+from sympy import sin
+
+import appell as ap
+from appell.errors import ModelError
+from appell.simulate.methods.radau import NUMBERS
+
+x, y = ap.coordinates("x y")
+c, k = ap.parameters("c k", positive=True)
+BUSHING = ap.System([x], x.d**2 / 2, k * x**2 / 2, {x: -c * x.d}, name="overdamped bushing")
+STIFF = {c: 1e4, k: 10.0}
+
+
+def test_the_numbers_are_those_of_a_collocation_at_radau_s_nodes():
+    """z = t^m is followed without error up to m = 3: Σ_j a_ij c_j^(m−1) = c_i^m/m; T block-diagonalises A⁻¹."""
+    n = NUMBERS
+    block = np.array([[n.mu, 0, 0], [0, n.alpha, -n.beta], [0, n.beta, n.alpha]])
+    A = np.linalg.inv(n.T @ block @ n.TI)
+    for m in (1, 2, 3):
+        assert A @ n.c ** (m - 1) == pytest.approx(n.c**m / m, abs=1e-14)
+    assert [sum(A[2] * n.c**m) for m in range(5)] == pytest.approx([1, 1 / 2, 1 / 3, 1 / 4, 1 / 5])  # order 5
+
+
+def test_order_five_on_a_pendulum():
+    swing = ap.System([x], x.d**2 / 2, forces={x: -sin(x)})
+    exact = ap.simulate(swing, {x: 1.0}, 2.0, rtol=1e-13, atol=1e-14)[x][-1]
+    off = [abs(ap.simulate(swing, {x: 1.0}, 2.0, method="radau", step=2.0 / n)[x][-1] - exact) for n in (8, 16)]
+    assert 4.5 < np.log2(off[0] / off[1]) < 5.7
+
+
+@pytest.mark.parametrize("rtol", [1e-4, 1e-6, 1e-9])
+def test_an_overdamped_bushing_has_the_error_that_is_asked_for(rtol):
+    """CVODES takes 48,128 steps here at rtol = 1e-6."""
+    A = np.array([[0, 1], [-10.0, -1e4]])
+    times = np.linspace(0, 20, 9)
+    exact = np.array([(expm(A * t) @ [1, 1])[0] for t in times])
+    motion = ap.simulate(BUSHING, {x: 1.0, x.d: 1.0}, 20.0, STIFF, method="radau", rtol=rtol, atol=1e-3 * rtol, times=times)
+    assert motion.ok and np.abs(motion[x] - exact).max() < 5 * rtol
+    other = solve_ivp(lambda t, z: A @ z, (0, 20), [1, 1], method="Radau", jac=A, rtol=rtol, atol=1e-3 * rtol)
+    assert motion.statistics["steps"] < 1.5 * len(other.t)
+
+
+def test_both_loops_take_the_same_steps():
+    mu = 100.0
+    relaxation = ap.System([x], x.d**2 / 2, x**2 / 2, {x: mu * (1 - x**2) * x.d})
+    in_c, in_python = (
+        ap.simulate(relaxation, {x: 2.0}, 90.0, method="radau", rtol=1e-4, atol=1e-6, backend=b) for b in ("auto", "vm")
+    )
+    assert in_c.statistics["steps"] == pytest.approx(in_python.statistics["steps"], abs=3)
+    assert in_c[x][-1] == pytest.approx(in_python[x][-1], abs=1e-5)
+    f = lambda t, z: [z[1], mu * (1 - z[0] ** 2) * z[1] - z[0]]
+    other = solve_ivp(f, (0, 90), [2.0, 0.0], method="Radau", rtol=1e-4, atol=1e-6)
+    assert in_c.statistics["steps"] < 1.5 * len(other.t)
+
+
+def test_rows_hold_to_rounding_and_redundant_ones_are_no_obstacle():
+    rows = [x**2 + y**2 - 1, ap.Constraint(2 * x**2 + 2 * y**2 - 2)]
+    tied = ap.System([x, y], (x.d**2 + y.d**2) / 2, k * x**2 / 2, {x: -c * x.d, y: -10}, rows)
+    motion = ap.simulate(tied, {y: 1.0, x.d: 0.1}, 0.5, {c: 1e3, k: 1.0}, method="radau", rtol=1e-7)
+    other = ap.simulate(tied, {y: 1.0, x.d: 0.1}, 0.5, {c: 1e3, k: 1.0}, rtol=1e-8, backend="vm")
+    assert motion.ok and motion.drift.position < 1e-14 and motion[x][-1] == pytest.approx(other[x][-1], abs=1e-6)
+
+
+def test_walls_are_met_and_friction_is_refused_by_name():
+    struck = BUSHING.replace(forces={x: -c * x.d - 20}, constraints=[ap.Unilateral(x + 0.5, name="floor", restitution=0.5)])
+    run = lambda **how: ap.simulate(struck, {x: 1.0}, 1.5, {c: 5.0, k: 10.0}, rtol=1e-8, **how)
+    ours, other = ([one.time for one in motion.impacts[:4]] for motion in (run(method="radau"), run(backend="vm")))
+    assert ours == pytest.approx(other, abs=1e-7) and len(ours) == 4
+    rubbing = ap.System([x], x.d**2 / 2, constraints=[ap.Friction(x.d, limit=1, name="pad")])
+    with pytest.raises(ModelError, match="'radau' does not locate stick and slip"):
+        ap.simulate(rubbing, {x.d: 1.0}, 1.0, method="radau")
+
+
+def test_auto_turns_to_it_where_a_dead_mode_holds_the_steps_back():
+    motion = ap.simulate(BUSHING, {x: 1.0, x.d: 1.0}, 200.0, STIFF, rtol=1e-6)
+    (note,) = (n for n in motion.notes if n.kind == "stiff")
+    assert "method='radau' takes the steps" in note and motion.ok and motion.statistics["steps"] < 3000
+    assert motion[x][-1] == pytest.approx((expm(200 * np.array([[0, 1], [-10.0, -1e4]])) @ [1, 1])[0], rel=1e-6)
