@@ -33,6 +33,7 @@ from appell.notes import Note
 from appell.reading import as_array, shown
 from appell.remember import remembered
 from appell.rows import ELIMINATE, RANK, accelerations, broken
+from appell.simulate.in_casadi import in_casadi
 from appell.simulate.jacobian import Jacobian, jacobian_of
 from appell.spelling import checked_keywords
 from appell.tree import Tree
@@ -205,6 +206,14 @@ class Run:
         from appell.simulate.in_jax import in_jax
 
         return in_jax(self)
+
+    def casadi(self) -> Any:
+        """The accelerations as a `casadi.Function` (t, q, v, p) → a, lam, for optimal control and estimation with CasADi.
+
+        p (np,) in the order of `system.parameters`, none compiled in. CasADi differentiates it: `f.jacobian()`, `f.forward(1)`.
+        Unilateral constraints are not in it: it is free flight.
+        """
+        return in_casadi(self)
 
     def with_parameters(self, p: Array) -> Run:
         """The same run with other values of its parameters, (np,)."""

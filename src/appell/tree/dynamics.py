@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from appell.backends import Call, choose_backend
 from appell.backends.cuda.device import lies_there, on_device
 from appell.errors import ModelError
+from appell.graph.casadi_functions import casadi_function
 from appell.graph.fn import Fn
 from appell.reading import one_of, reals
 from appell.tree import functions
@@ -269,6 +270,15 @@ class TreeDynamics(FrameMotion):
     def inverse_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> tuple[Array, ...]:
         """(∂τ/∂q N, ∂τ/∂v, M), each (nv, nv)."""
         return self._answer("inverse_dynamics_derivatives", q, v, a)
+
+    def casadi(self, question: str = "forward_dynamics", *, frame: str | None = None, reference: str = "aligned") -> Any:
+        """A function of the tree as a `casadi.Function`, with its derivatives: (q, v, tau) → a for "forward_dynamics".
+
+        question: the name of a method, "inverse_dynamics", "mass_matrix", "energy", "centroidal" …; with frame= "placement",
+        "jacobian" or "bias_acceleration" of one frame. Inputs and outputs have the names of the graph's.
+        """
+        fn = self.function(question) if frame is None else self.frame_function(frame, question, reference)
+        return casadi_function(question, fn, [port.name for port in fn.outputs])
 
     # --- inverse kinematics --------------------------------------------------------------------------------------
 

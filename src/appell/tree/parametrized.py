@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from appell.backends import Call
 from appell.errors import ModelError, SingularConfiguration
 from appell.graph import algebra
+from appell.graph.casadi_functions import casadi_function
 from appell.graph.fn import Fn
 from appell.graph.scalar import scalars
 from appell.reading import one_of, reals, shown
@@ -175,6 +176,11 @@ class ParametrizedTree:
             return functions.frame_function(subject, at, question, reference, more={"values": p})
         return functions.function(subject, question, more={"values": p})
 
+    def casadi(self, question: str = "forward_dynamics", *, frame: str | None = None, reference: str = "aligned") -> Any:
+        """As `Tree.casadi`, with `values` as the last input."""
+        fn = self.function(question, frame, reference)
+        return casadi_function(question, fn, [port.name for port in fn.outputs])
+
     def _ask(self, question: str, values: Any, *state: ArrayLike, frame: str | None = None, reference: str = "") -> Any:
         key = (question, frame, reference)
         if key not in self._calls:
@@ -305,7 +311,7 @@ def _rebuilt(tree: Tree, varied: Sequence[Varied], values: Array) -> Tree:
         rotor, damping = (float(x[0]) if x else 0.0 for x in (node.armature, node.damping))
         said = (node.name, node.kind.name, parent, place, node.axis.tolist(), inertia, rotor, damping, None, limits)
         joints.append(Joint(*said))
-    return Tree(joints, gravity=tree.gravity, name=tree.name, backend=tree._backend)
+    return Tree(joints, gravity=tree.gravity, name=tree.name, backend=tree._backend, fittings=tree.fittings)
 
 
 __all__ = ["ParametrizedTree", "parametrized"]

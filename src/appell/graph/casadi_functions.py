@@ -1,0 +1,57 @@
+"""Graphs handed out as functions of CasADi, with names, shapes and derivatives.
+
+A function of the graph becomes one over matrices; one with a saddle point between two graphs becomes
+
+    [M  −W] [x]   [r]
+    [A   0] [λ] = [s],        solved and differentiated by a linear solver of CasADi
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import casadi as ca
+
+from appell.graph.fn import Fn, Port
+
+Function = ca.Function
+
+
+def casadi_function(name: str, fn: Fn, outputs: Sequence[str]) -> ca.Function:
+    """The graph as a function of CasADi, inputs and outputs by their names; matrices are (m, n)."""
+    given = [ca.SX.sym(port.name, port.size) for port in fn.inputs]
+    found = dict(zip((port.name for port in fn.outputs), _called(fn, given), strict=True))
+    shapes = {port.name: port for port in fn.outputs}
+    results = [_shaped(found[key], shapes[key]) for key in outputs]
+    return ca.Function(name, given, results, [port.name for port in fn.inputs], list(outputs))
+
+
+def casadi_saddle(name: str, head: Fn, tail: Fn) -> ca.Function:
+    """head (inputs) → M, A[, W], r, s; tail (inputs, x, λ) → outputs."""
+    given = [ca.MX.sym(port.name, port.size) for port in head.inputs]
+    blocks = {port.name: _shaped(x, port) for port, x in zip(head.outputs, _called(head, given), strict=True)}
+    M, A, r, s = (blocks[key] for key in ("M", "A", "r", "s"))
+    W = blocks.get("W", A.T)
+    m, n = A.shape
+    K = ca.vertcat(ca.horzcat(M, -W), ca.horzcat(A, ca.MX(m, m)))
+    solution = ca.solve(K, ca.vertcat(r, s), "qr")
+    results = _called(tail, [*given, solution[:n], solution[n:]])
+    shaped = [_shaped(x, port) for x, port in zip(results, tail.outputs, strict=True)]
+    return ca.Function(name, given, shaped, [port.name for port in head.inputs], [port.name for port in tail.outputs])
+
+
+def _called(fn: Fn, given: Sequence[Any]) -> list[Any]:
+    found = fn.function.call(list(given))
+    return list(found)
+
+
+def _shaped(column: Any, port: Port) -> Any:
+    """The column of a matrix row by row as that matrix."""
+    if len(port.shape) < 2:
+        return column
+    rows, columns = port.shape
+    return ca.reshape(column, columns, rows).T
+
+
+__all__ = ["Function", "casadi_function", "casadi_saddle"]
