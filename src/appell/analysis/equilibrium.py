@@ -60,6 +60,7 @@ class Equilibrium:
     residual: largest |Q − h + WΛ| over the size of its terms, and |f| over theirs: rounding.
     eigenvalues: of the linearised motion, 1/s; empty where `reason` says why there are none.
     family: in how many directions neighbouring states are rests too; 0 for one that is isolated.
+    frictions: λ_T of `system.frictions`, (parts,), N; sticking: names of those that stick, within their cones.
     flat: in how many others the stiffness vanishes, so that terms of higher order decide; its eigenvalues are put to 0.
     """
 
@@ -74,6 +75,8 @@ class Equilibrium:
     contacts: tuple[str, ...] = ()
     family: int = 0
     flat: int = 0
+    frictions: Array = field(default_factory=lambda: np.zeros(0))
+    sticking: tuple[str, ...] = ()
 
     def __getitem__(self, key: Any) -> float:
         """The value of a coordinate, by symbol or name; velocities are 0."""
@@ -84,11 +87,17 @@ class Equilibrium:
             raise ModelError(f"{key} is not a coordinate of {self.system.name}; it has {', '.join(names)}")
         return float(self.q[names.index(str(key))])
 
-    def reaction(self, constraint: Any) -> float:
+    def reaction(self, constraint: Any) -> float | Array:
         """Λ of a constraint, by the object or its name: the force on the system is Λ ∂f/∂q (∂f/∂q̇, ∂f/∂q̈ by its order).
 
-        Of a `Between`, that of the lower stop less that of the upper one.
+        Of a `Between`, that of the lower stop less that of the upper one; of a `Friction` λ_T, (parts,) where it has several.
         """
+        rubbing = [fr.name for fr in self.system.frictions]
+        if (name := getattr(constraint, "name", constraint)) in rubbing:
+            parts = [fr.parts for fr in self.system.frictions]
+            i = rubbing.index(name)
+            force = self.frictions[sum(parts[:i]) : sum(parts[: i + 1])]
+            return force.copy() if parts[i] > 1 else float(force[0])
         names = {name for face in self.system.unilateral for name in (face.name, face.source.name)}
         if getattr(constraint, "name", constraint) in names:
             numbers = list(self.system.faces(constraint))
@@ -130,6 +139,8 @@ class Equilibrium:
         where = ", ".join(f"{q} = {x:.9g}" for q, x in zip(self.system.positions, self.q, strict=True))
         reactions = [f"  Λ of '{c.name}' = {x:.9g}" for c, x in zip(self.system.constraints, self.multipliers, strict=True)]
         reactions += [f"  Λ of '{f.name}' = {x:.9g}" for f, x in zip(self.system.unilateral, self.faces, strict=True) if x]
+        labels = [x.label for fr in self.system.frictions for x in fr.multipliers]
+        reactions += [f"  λ of '{label}' = {x:.9g}" for label, x in zip(labels, self.frictions, strict=True)]
         hint = f"  {self.stability}" + (f": {self.reason}" if self.reason else " by the linearised motion")
         if len(self.eigenvalues):
             hint += f"; eigenvalues {np.array2string(self.eigenvalues, precision=5, suppress_small=True)}"
@@ -157,6 +168,9 @@ def equilibrium(
     With unilateral constraints, Q + W Λ + Σ Λ_j ∂g_j/∂q = 0 with g >= 0, Λ_j >= 0, g_j Λ_j = 0: sets of faces in contact are
     tried, the empty one first, then by their number and by how near the start is to them.
 
+    With friction, what has no slip at rest sticks within its cone, |λ| <= μ_s|Λ_N|. Such rests fill regions: a start that is
+    one is the answer, else the nearest one in the kinetic metric. Its stability is not judged. See `friction_rest`.
+
     Parameters
     ----------
     system: the system, or a tree as it stands (`tree.system()`).
@@ -169,6 +183,11 @@ def equilibrium(
     ModelError where the system depends on time; AppellError where no rest is found near the start, with the force that
     is left; ConstraintError where every rest that was found lies behind a unilateral constraint, or would be pulled to it.
     """
+    if system_of(system, "ap.equilibrium").frictions:
+        from appell.analysis.friction_rest import rest_with_friction  # it makes an Equilibrium
+
+        whole, values = with_values(system, parameters, "ap.equilibrium")
+        return rest_with_friction(whole, values, read(whole, start)[0])
     search = Search.of(system, parameters, "ap.equilibrium")
     return search(read(search.system, start)[0], tolerance=finite(tolerance, "tolerance="))
 
@@ -184,19 +203,15 @@ class Search:
     @staticmethod
     def of(system: Any, parameters: Mapping[Any, Any] | None, caller: str) -> Search:
         """The search in a system or tree, with everything checked."""
-        system = system_of(system, caller)
-        refuse_friction(system, caller)
-        system, parameters = settled(system, parameters)
-        values = bind(system, parameters)
-        _refuse_time(system)
-        return Search(system, values)
+        refuse_friction(system_of(system, caller), caller)
+        return Search(*with_values(system, parameters, caller))
 
     def __call__(self, q0: Array, reach: Array | None = None, tolerance: float = 1e-10) -> Equilibrium:
         """The rest near q0; reach (nq,): how far is far, by default the size of q0."""
         largest = np.abs(q0).max(initial=0.0)
         reach = np.full(len(q0), largest if largest > 0 else 1.0) if reach is None else reach
         why: list[AppellError] = []
-        for contacts in _contact_sets(self.system, self.p, q0):
+        for contacts in contact_sets(self.system, self.p, q0):
             if contacts not in self._balances:
                 self._balances[contacts] = Balance(normal_form(self.system, contacts), self.p)
             try:
@@ -214,7 +229,15 @@ class Search:
         return connected(balance, one.q, other.q)
 
 
-def _contact_sets(system: System, p: Array, q: Array) -> Iterator[tuple[int, ...]]:
+def with_values(system: Any, parameters: Mapping[Any, Any] | None, caller: str) -> tuple[System, Mapping[Any, float]]:
+    """A system that does not depend on time, and the values of its parameters."""
+    system, parameters = settled(system_of(system, caller), parameters)
+    values = bind(system, parameters)
+    _refuse_time(system)
+    return system, values
+
+
+def contact_sets(system: System, p: Array, q: Array) -> Iterator[tuple[int, ...]]:
     """Sets of faces that may be in contact: none, then by their number, those of the nearest faces first."""
     faces = range(len(system.unilateral))
     if not faces:
@@ -264,6 +287,7 @@ def _refuse_time(system: System) -> None:
     parts |= {f"constraint '{c.name}'": e for c, e in zip(system.constraints, system.residuals, strict=True)}
     parts |= {f"unilateral constraint '{face.name}'": face.function for face in system.unilateral}
     parts |= {f"the rate of {q}": e for q, e in system.rates.items()}
+    parts |= {f"friction '{fr.name}'": e for fr in system.frictions for e in fr.expressions}
     for where, expr in parts.items():
         if time_symbol in expr.free_symbols:
             raise ModelError(f"{where} contains time, so {system.name} has no equilibrium; fix the time by a parameter")

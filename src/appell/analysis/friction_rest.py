@@ -1,0 +1,322 @@
+"""Rest with dry friction: the state nearest to a start at which everything that has no slip sticks within its cone.
+
+    Q − h + W Λ + Σ D_iᵀ λ_i = 0,   f0 = 0,   g >= 0, Λ_j >= 0, g_j Λ_j = 0,   |λ_i| <= μ_s |Λ_N| (or <= F)        at v = 0
+    where the slip of a friction is not zero at rest (a belt that runs below a body), λ_i = −μ |Λ_N| s/|s|
+
+Such rests fill regions, so that the nearest one is asked for: least Δqᵀ M Δq in the kinetic metric of the start. A start that
+is a rest is its own answer. Otherwise a quadratic programme is solved again and again (SLSQP, Kraft 1988), and its end is put
+onto the equations by Newton's method; cones are kept by `INSIDE`, so that a run from there stays. What is found is judged by
+the same complementarity problem as every instant of a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from appell.analysis.equilibrium import Equilibrium, contact_sets
+from appell.errors import AppellError, ModelError
+from appell.model import System
+from appell.nonsmooth.friction.functions import FrictionFunctions, friction_functions
+from appell.nonsmooth.friction.mode import OFF, SLIP, STICK, Mode, Rub
+from appell.nonsmooth.friction.problem import Answer, Problem
+from appell.normal_form import NormalForm, normal_form
+from appell.normal_form.manifold import normalise
+from appell.rows import NEWTON_LOST, least_change, least_squares
+
+Array = NDArray[np.float64]
+
+ON_FACE = 1e-9
+"""Share of its terms within which a start lies on a face."""
+NO_SLIP = 1e-11
+"""Share of its terms below which a slip at rest is none."""
+INSIDE = 1e-7
+"""Share of its bound that a friction which is moved to the edge of its cone keeps."""
+STEP = 1e-6
+"""Differences of the equations, in units of the start: of central ones the error is its square."""
+NEWTON, SETS = 25, 16
+"""Steps onto the equations, and sets of faces in contact that are tried."""
+HELD = "held by dry friction, neighbouring states are rests too; linearize(system.in_mode({…: 'stick'})) has its small motions"
+SLIDES = "friction slides below what rests; linearize(system.in_mode({…: 'slip+'})) has its small motions"
+"""Why there are no eigenvalues."""
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """A system at rest in contact with some faces, near a place."""
+
+    system: System
+    p: Array
+    contacts: tuple[int, ...]
+
+    @cached_property
+    def form(self) -> NormalForm:
+        return normal_form(self.system)
+
+    @cached_property
+    def functions(self) -> FrictionFunctions:
+        return friction_functions(self.system, self.form)
+
+    def problem(self, q: Array) -> tuple[Problem, dict[str, Array]]:
+        problem, out = self.functions.problem(0.0, q, np.zeros(self.form.nv), self.p)
+        if not all(np.isfinite(x).all() for x in out.values()):
+            raise AppellError(f"{self.system.name} has no finite forces at the start")
+        return problem, out
+
+    def mode(self, out: dict[str, Array]) -> Mode:
+        """Everything without slip at rest sticks, the rest slides, frictions on open faces are off."""
+        own, rubs = self.functions.layout, []
+        for i in range(own.count):
+            face, s = own.face_of(i), out["s"][own.columns(i)]
+            size = float(np.linalg.norm(s))
+            if face is not None and face not in self.contacts:
+                rubs.append(Rub(OFF))
+            elif own.smooth[i]:
+                rubs.append(Rub(SLIP, (0.0,) * own.parts[i]))
+            elif size <= NO_SLIP * float(out["s_size"][own.columns(i)].max()):
+                rubs.append(Rub(STICK))
+            else:
+                rubs.append(Rub(SLIP, tuple((s / size).tolist())))
+        return Mode(self.contacts, tuple(rubs))
+
+    def rests(self, q: Array) -> tuple[list[Answer], Array]:
+        """Answers in which nothing accelerates, most inside first, and Q − h at the place, (nv,)."""
+        problem, out = self.problem(q)
+        mode, own, found = self.mode(out), self.functions.layout, []
+        for signed in _signed(mode, own):
+            answer = problem.checked(problem.solve(signed), (), list(self.contacts))
+            still = float(answer.x @ problem.M @ answer.x) <= 1e-18 * problem.scale[2]
+            if answer.consistent and still:
+                found.append(answer)
+        return sorted(found, key=lambda answer: -answer.slack), problem.r
+
+    def rows(self, q: Array) -> tuple[Array, Array]:
+        """f0 and g of the contacts, and the sizes of their terms."""
+        out = self.form.select("f0", "f0_scale", "g", "g_scale")(0.0, q, np.zeros(self.form.nv), self.p)
+        touching, size = list(self.contacts), 1e-300 + np.abs(q).max(initial=0.0)
+        values = np.concatenate([out["f0"], out["g"][touching]])
+        return values, np.concatenate([out["f0_scale"], out["g_scale"][touching]]) + size
+
+    def distances(self, q: Array) -> Array:
+        """|f0| and |g| of the contacts over the sizes of their terms."""
+        values, sizes = self.rows(q)
+        return np.abs(values) / sizes
+
+
+def _signed(mode: Mode, own: Any) -> Iterator[Mode]:
+    """The mode with either sign of each constraint that presses alone on what slides."""
+    sliding = (own.normals[i] for i, rub in enumerate(mode.rubs) if rub.state == SLIP)
+    rows = sorted({row for row in sliding if row is not None and row < own.m})
+    for choice in range(2 ** len(rows)):
+        sign = {row: -1 if choice >> k & 1 else 1 for k, row in enumerate(rows)}
+        rubs = tuple(rub._replace(sign=sign.get(own.normals[i], 1)) if rub.state == SLIP else rub
+                     for i, rub in enumerate(mode.rubs))  # fmt: skip
+        yield Mode(mode.closed, rubs)
+
+
+@dataclass(frozen=True, eq=False)
+class Nearest:
+    """The programme for one mode: unknowns y = (π, λ) in units of the start, q = q0 + N π."""
+
+    standing: Standing
+    q0: Array
+    mode: Mode
+    units: Array  # (nv + held,)
+    inertia: Array  # (nv, nv), M of the start in units of π
+    force: Array  # (nv,) units of forces
+    lengths: Array  # units of rows and faces
+
+    @staticmethod
+    def of(standing: Standing, q0: Array, mode: Mode) -> Nearest:
+        problem, _ = standing.problem(q0)
+        length = max(float(np.abs(q0).max(initial=0.0)), 1e-3)
+        inertia = np.where(np.diag(problem.M) > 0, np.diag(problem.M), np.mean(np.diag(problem.M)))
+        D = np.sqrt(inertia.max() / inertia) * length
+        M = problem.M * np.outer(D, D) / (inertia.max() * length**2) + 1e-9 * np.eye(len(D))
+        held = mode.held(standing.functions.layout)
+        units = np.concatenate([D, problem.scale[0][held]])
+        return Nearest(standing, q0, mode, units, M, np.sqrt(problem.scale[2] * inertia), standing.rows(q0)[1])
+
+    def q(self, y: Array) -> Array:
+        form, nv = self.standing.form, self.standing.form.nv
+        N = form.select("N")(0.0, self.q0, np.zeros(nv), self.standing.p)["N"]
+        return normalise(form, self.q0 + N @ (y[:nv] * self.units[:nv]))
+
+    def lam(self, y: Array) -> Array:
+        own = self.standing.functions.layout
+        lam, nv = np.zeros(own.rows), self.standing.form.nv
+        lam[self.mode.held(own)] = y[nv:] * self.units[nv:]
+        return lam
+
+    def _at(self, y: Array) -> tuple[Problem, Array]:
+        return self.standing.problem(self.q(y))[0], self.lam(y)
+
+    def equations(self, y: Array) -> Array:
+        """Forces that are left, and distances from rows and faces that are to hold."""
+        (problem, lam), own = self._at(y), self.standing.functions.layout
+        held = self.mode.held(own)
+        left = problem.r + problem.W[:, held] @ lam[held]
+        for i, rub in enumerate(self.mode.rubs):
+            if rub.state == SLIP and not own.smooth[i]:
+                left = left - problem.bound(i, lam, rub.sign, static=False) * (problem.W[:, own.own_rows(i)] @ np.array(rub.u))
+        return np.concatenate([left / self.force, self.standing.rows(self.q(y))[0] / self.lengths])
+
+    def inside(self, y: Array) -> Array:
+        """Not negative within the cones: bound² − |λ|² of what sticks, Λ of the contacts, σΛ of what presses on what slides,
+        and g of the other faces."""
+        (problem, lam), own = self._at(y), self.standing.functions.layout
+        unit = problem.scale[0]
+        found = [lam[own.m + f] / unit[own.m + f] for f in self.mode.closed]
+        for i, rub in enumerate(self.mode.rubs):
+            rows, normal = own.own_rows(i), own.normals[i]
+            if rub.state == STICK:
+                sign = float(np.sign(lam[normal]) or 1.0) if normal is not None and normal < own.m else 1.0
+                bound = (1 - INSIDE) * problem.bound(i, lam, sign, static=True)
+                found.append((bound * abs(bound) - float(lam[rows] @ lam[rows])) / unit[rows[0]] ** 2)
+            elif rub.state == SLIP and normal is not None and normal < own.m:
+                found.append(rub.sign * lam[normal] / unit[normal])
+        free = [f for f in range(own.faces) if f not in self.mode.closed]
+        if free:
+            standing = self.standing
+            g = standing.form.select("g")(0.0, self.q(y), np.zeros(standing.form.nv), standing.p)["g"]
+            found += (g[free] / self.units[: standing.form.nv].max()).tolist()
+        return np.array(found)
+
+    def solve(self) -> Array | None:
+        """q of the nearest rest, or None."""
+        nv = self.standing.form.nv
+        problem, _ = self.standing.problem(self.q0)
+        forces = problem.solve(self.mode).lam[self.mode.held(self.standing.functions.layout)]
+        first = np.nan_to_num(np.concatenate([np.zeros(nv), forces / self.units[nv:]]))
+        cost = lambda y: float(y[:nv] @ self.inertia @ y[:nv]) / 2
+        slope = lambda y: np.append(self.inertia @ y[:nv], np.zeros(len(y) - nv))
+        rules = [{"type": "eq", "fun": self.equations, "jac": lambda y: self._slopes(self.equations, y)}]
+        if len(self.inside(first)):
+            rules.append({"type": "ineq", "fun": self.inside, "jac": lambda y: self._slopes(self.inside, y)})
+        with np.errstate(all="ignore"):
+            found = minimize(cost, first, jac=slope, constraints=rules, method="SLSQP", options={"maxiter": 300, "ftol": 1e-14})
+        y = self._onto(np.asarray(found.x)) if np.isfinite(found.x).all() else None
+        return None if y is None else self.q(y)
+
+    def _slopes(self, f: Any, y: Array) -> Array:
+        return np.column_stack([(f(y + STEP * e) - f(y - STEP * e)) / (2 * STEP) for e in np.eye(len(y))])
+
+    def _onto(self, y: Array) -> Array | None:
+        """The unknowns on the equations, what is at its bound staying there; None where they do not meet."""
+        active = np.flatnonzero(self.inside(y) < 1e-6)
+        whole = lambda x: np.concatenate([self.equations(x), self.inside(x)[active]])
+        for _ in range(NEWTON):
+            left = whole(y)
+            if not np.isfinite(left).all():
+                return None
+            if np.abs(left).max(initial=0.0) <= 1e-13:
+                break
+            y = y - least_squares(self._slopes(whole, y), left, NEWTON_LOST)
+        return y if np.abs(self.equations(y)).max(initial=0.0) <= 1e-10 else None
+
+
+def rest_with_friction(system: System, values: Mapping[Any, float], q0: Array) -> Equilibrium:
+    """See `equilibrium`."""
+    p = np.array([values[s] for s in system.parameters], dtype=float)
+    form = normal_form(system)
+    if friction_functions(system, form).law is not None:
+        raise ModelError("ap.equilibrium with friction takes no forces that are nonlinear in the multipliers")
+    best: tuple[float, Array, Standing] | None = None
+    q0 = normalise(form, q0)
+    first: Standing | None = None
+    for contacts in _contacts(system, form, p, q0):
+        standing = Standing(system, p, contacts)
+        first = first or standing
+        for q in _candidates(standing, q0):
+            if not standing.rests(q)[0] or (standing.distances(q) > 1e-9).any():
+                continue
+            M, N = (form.select("M", "N")(0.0, q0, np.zeros(form.nv), p)[name] for name in ("M", "N"))
+            moved = least_squares(N, q - q0, NEWTON_LOST)
+            change = float(moved @ M @ moved)
+            if best is None or change < best[0]:
+                best = change, q, standing
+        if best is not None and best[0] == 0.0:
+            break
+    if best is None:
+        assert first is not None
+        raise AppellError(_not_held(first, _onto_rows(first, q0)))
+    return _equilibrium(best[2], best[1], values)
+
+
+def _contacts(system: System, form: NormalForm, p: Array, q0: Array) -> Iterator[tuple[int, ...]]:
+    """The faces on which the start lies, then other sets."""
+    out = form.select("g", "g_scale")(0.0, q0, np.zeros(form.nv), p)
+    on = tuple(np.flatnonzero(np.abs(out["g"]) <= ON_FACE * (out["g_scale"] + np.abs(q0).max(initial=0.0))).tolist())
+    yield on
+    others = (one for one in contact_sets(system, p, q0) if one != on)
+    yield from (one for one, _ in zip(others, range(SETS), strict=False))
+
+
+def _candidates(standing: Standing, q0: Array) -> Iterator[Array]:
+    """The start itself where it lies on its rows and faces, then the end of the programme."""
+    q = _onto_rows(standing, q0)
+    if (standing.distances(q) <= 1e-9).all():
+        yield q
+        if np.array_equal(q, q0) and standing.rests(q)[0]:
+            return
+    _, out = standing.problem(q0)
+    for mode in _signed(standing.mode(out), standing.functions.layout):
+        found = Nearest.of(standing, q0, mode).solve()
+        if found is not None:
+            yield found
+
+
+def _onto_rows(standing: Standing, q: Array) -> Array:
+    """The place nearest to q on the holonomic rows and the faces in contact; q itself where it lies there."""
+    form, touching = standing.form, list(standing.contacts)
+    for _ in range(NEWTON):
+        if standing.distances(q).max(initial=0.0) <= 1e-13:
+            break
+        out = form.select("M", "N", "A0", "f0", "g_v", "g")(0.0, q, np.zeros(form.nv), standing.p)
+        J = np.vstack([out["A0"], out["g_v"][touching]])
+        wanted = -np.concatenate([out["f0"], out["g"][touching]])
+        q = normalise(form, q + out["N"] @ least_change(out["M"], J, wanted))
+    return q
+
+
+def _equilibrium(standing: Standing, q: Array, values: Mapping[Any, float]) -> Equilibrium:
+    system, (answers, _) = standing.system, standing.rests(q)
+    answer, own = answers[0], standing.functions.layout
+    problem, _ = standing.problem(q)
+    lam = np.append(answer.lam[: own.m + own.faces], answer.force)
+    size = np.abs(problem.W) @ np.abs(lam) + np.abs(problem.r)
+    residual = float(np.max(np.abs(problem.r + problem.W @ lam) / np.where(size > 0, size, 1.0), initial=0.0))
+    faces = np.maximum(answer.lam[own.m : own.m + own.faces], 0.0)
+    sticking = tuple(system.frictions[i].name for i, rub in enumerate(answer.mode.rubs) if rub.state == STICK)
+    names = tuple(system.unilateral[j].name for j in standing.contacts)
+    return Equilibrium(
+        system, values, q, answer.lam[: own.m], residual, reason=HELD if sticking else SLIDES, faces=faces, contacts=names,
+        frictions=answer.force, sticking=sticking,
+    )  # fmt: skip
+
+
+def _not_held(standing: Standing, q: Array) -> str:
+    """What the start would need, and which friction does not bear it."""
+    problem, out = standing.problem(q)
+    own, system = standing.functions.layout, standing.system
+    answer = problem.solve(standing.mode(out))
+    asked = []
+    for i, rub in enumerate(answer.mode.rubs):
+        n = own.normals[i]
+        sign = float(np.sign(answer.lam[n]) or 1.0) if n is not None and n < own.m else 1.0
+        bound = max(problem.bound(i, answer.lam, sign, static=True), 0.0)
+        force = float(np.linalg.norm(answer.lam[own.own_rows(i)]))
+        if rub.state == STICK and force > bound:
+            asked.append(f"'{system.frictions[i].name}' would have to bear {force:.4g} of at most {bound:.4g}")
+    left = float(np.abs(answer.x).max(initial=0.0))
+    why = "; ".join(asked) or f"with all that sticks it accelerates by {left:.4g}, which no friction holds"
+    return f"no rest of {system.name} with friction was found near this start: {why}. Start nearer, or add what holds it"
+
+
+__all__ = ["rest_with_friction"]
