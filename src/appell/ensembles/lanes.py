@@ -56,7 +56,7 @@ def why_not(run: Run, order: Order) -> str | None:
     if run.form.gauss:
         return "a constraint is nonlinear in the accelerations"
     if (sides := sided(run.system)) is not None and sides.jumps:
-        return "forces jump with positions"
+        return f"forces jump where {sides.surfaces[0].text} = 0"
     if jump := dry_friction(run.system.forces):
         return f"forces jump: {jump}"
     if order.method not in fixed_methods() and (order.method not in SERIES or order.gpu or run.form.rows):

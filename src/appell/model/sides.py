@@ -1,124 +1,229 @@
-"""Conditions on positions that decide a force: surfaces c(t, q) = 0 on both sides of which the equations are smooth.
+"""Conditions on positions and velocities that decide a force: surfaces c(t, q, q̇) = 0 on whose sides the equations are smooth.
 
-    Piecewise((F, x > 1), (0, True))        sign(x)        Heaviside(x − y)        |x|        max(x, y)
+    Piecewise((F, x > 1), (0, True))        sign(x.d)        Heaviside(x − y)        |x.d| x.d        max(x, y)        floor(x)
 
 A step that reads both sides has a poor order, and one that is longer than the region is may not see it at all. The system that
-is run (`sided`) has the side of each surface as a parameter σ = ±1, and σ c(t, q) >= 0 as a face, so that it is located as
-walls are; where it is reached, σ changes its sign, and nothing is struck. Walls and friction beside them, velocities in a
-condition and more than two arguments of max leave it to the error control, as it is.
+is run (`sided`) has the side of each surface as a parameter σ = ±1, for floor(x) the whole number itself, so that nothing in it
+jumps or bends; where a surface is reached, its side changes (`appell.simulate.loop.switched`).
+
+    sign(c) → σ      Heaviside(c) → (1 + σ)/2      |c| → σ c      max(a, b) → a where σ > 0, else b      a > b → σ > 0
 """
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
 from typing import Any, NamedTuple
 
 import sympy
+from sympy import Expr
 from sympy.core.relational import Relational
 
 from appell.errors import AppellError
-from appell.jets import Coordinate, Parameter, StateVariable, jets_of, nodes_of, t
+from appell.jets import Jet, Parameter, Prescribed, jets_of, nodes_of, t
 from appell.model.constraint import Constraint
+from appell.model.friction import Friction
+from appell.model.jumps import JUMPING
 from appell.model.prescription import transformed
 from appell.model.system import System
-from appell.model.unilateral import Unilateral
+from appell.model.unilateral import Between, Unilateral
 from appell.remember import remembered
 
-_SWITCHES = (sympy.sign, sympy.Heaviside, sympy.Abs, sympy.Max, sympy.Min, Relational)
-_DECIDED = ("potential", "forces", "loads", "rates")
-"""What of a system is looked at: energies of motion and constraints are smooth."""
+_STEPS = (sympy.floor, sympy.ceiling, sympy.Mod, sympy.frac)
+_BENDS = (sympy.Abs, sympy.Max, sympy.Min)
+_ORDERED = (sympy.Gt, sympy.Ge, sympy.Lt, sympy.Le)
+_JUMPS = (sympy.sign, sympy.Heaviside, *_STEPS, Relational)
+_SWITCHES = (sympy.sign, sympy.Heaviside, *_BENDS, *_STEPS, *_ORDERED)
+
+
+@dataclass(frozen=True)
+class SwitchSurface:
+    """guard >= 0 on the side that holds; where it falls through zero, the side changes its sign, or by `step` where that is ±1.
+
+    first: the side of a state off the surface, −1, 0 (on it) or 1, or a whole number. text: the function that is zero.
+    edge: the side to which the surface itself belongs, as `x >= 0` and `x > 0` say it, ±1; 0 where nothing says it.
+    jumps: whether something may jump there, not only bend.
+    """
+
+    guard: Expr
+    side: Parameter
+    first: Expr
+    text: str
+    step: int = 0
+    edge: int = 0
+    jumps: bool = True
+
+    def after(self, value: float) -> float:
+        """The side beyond the surface."""
+        return value + self.step if self.step else -value
 
 
 class Sided(NamedTuple):
-    """A system with sides as parameters and as faces, in one order; whether something may jump at a surface, not only bend."""
+    """A system with sides as parameters, and its surfaces."""
 
     system: System
-    sides: tuple[Parameter, ...]
-    jumps: bool
+    surfaces: tuple[SwitchSurface, ...]
+
+    @property
+    def jumps(self) -> bool:
+        """Whether something may jump at a surface, not only bend."""
+        return any(surface.jumps for surface in self.surfaces)
 
 
 @remembered
 def sided(system: System) -> Sided | None:
-    """The system with its sides; None where there are none to be had."""
-    if system.unilateral or system.frictions:
-        return None
+    """The system with its sides; None where no condition decides anything."""
     reader = _Reader()
-    given = {key: transformed(value, reader) for key, value in system._given.items() if key in _DECIDED}
+    written = {key: value for key, value in system._given.items() if key not in ("constraints", "prescription")}
+    given = {key: transformed(value, reader) for key, value in written.items()}
+    given["constraints"] = [_item(item, reader) for item in _items(system._given["constraints"])]
     if not reader.sides:
         return None
-    constraints = system._given["constraints"]
-    rows = [constraints] if isinstance(constraints, sympy.Expr | Constraint) else list(constraints)
+    sides = sum(reader.sides.values(), sympy.Integer(0))  # parameters, if they stand in other conditions alone
+    return Sided(system.replace(**given, prescription={**system.prescription, Prescribed("sides"): sides}), reader.surfaces)
+
+
+@remembered
+def faced(system: System) -> System | None:
+    """The system with sides whose surfaces are faces, too, located as walls are; None where that is not to be had."""
+    found = sided(system)
+    if found is None or system.unilateral or system.frictions:
+        return None
+    if any(surface.step or any(s.level for s in jets_of(surface.guard)) for surface in found.surfaces):
+        return None
+    rows = _items(found.system._given["constraints"])
     try:
-        faces = [Unilateral(side * c, name=f"side of {c}") for c, side in reader.sides.items()]
-        return Sided(system.replace(**given, constraints=[*rows, *faces]), tuple(reader.sides.values()), reader.jumps)
+        faces = [Unilateral(surface.guard, name=f"side of {surface.text}") for surface in found.surfaces]
+        return found.system.replace(constraints=[*rows, *faces])
     except AppellError:  # a surface without a normal, or one that is never reached
         return None
 
 
 def unlocated(system: System) -> str:
-    """What in the forces jumps with positions and is not located, in a sentence; nothing where nothing does."""
-    reader = _Reader()
-    for value in (system.potential, *system.forces, *(system.rates[s] for s in system.states)):
-        reader(value)
-    if not reader.jumps or sided(system) is not None:
+    """What in the forces jumps with positions or velocities and is not located, in a sentence; nothing where nothing does."""
+    found = sided(system)
+    known = system if found is None else found.system
+    values = (known.potential, *known.forces, *known.rates.values(), *(e for fr in known.frictions for e in fr.expressions))
+    left = [node for value in values for node in nodes_of(value, *_JUMPS) if jets_of(node)]
+    if not left:
         return ""
     return (
-        f"a force jumps where {next(iter(reader.sides))} = 0, and such places are not located beside walls and friction, or"
-        " where the function has no gradient: a step that is longer than a region in which a force acts may not see it."
-        " Give max_step=, or a smooth function"
+        f"a force jumps with {min(left, key=str)}, and the places where it does are not located: a step that is longer than a"
+        " region in which a force acts may not see it. Give max_step=, or a smooth function"
     )
+
+
+def _items(constraints: Any) -> list[Any]:
+    """Constraints as a list; bare expressions have the names that they were given."""
+    one = isinstance(constraints, Expr | Constraint | Unilateral | Between | Friction)
+    return [Constraint(item) if isinstance(item, Expr) else item for item in ([constraints] if one else constraints)]
+
+
+def _item(item: Any, reader: _Reader) -> Any:
+    """A constraint with sides. The distance of a wall may bend, which bounds see; where it jumps, it has sides, too."""
+    if isinstance(item, Unilateral | Between):
+        parts = [getattr(item, name) for name in ("function", "lower", "upper") if hasattr(item, name)]
+        return transformed(item, reader) if any(nodes_of(part, *JUMPING) for part in parts) else item
+    if isinstance(item, Friction):  # its own law decides what a velocity of zero means
+        twin = copy.copy(item)
+        for name in ("slip", "coefficient", "static", "limit"):
+            object.__setattr__(twin, name, transformed(getattr(item, name), reader.positions))
+        several = isinstance(item.normal, tuple)
+        normal = tuple(_item(one, reader) for one in item.normal) if several else _item(item.normal, reader)
+        object.__setattr__(twin, "normal", normal)
+        return twin
+    return transformed(item, reader)
+
+
+def _decides(expr: Any, highest: int) -> bool:
+    """Whether it is decided by coordinates, velocities up to a level, time and parameters, and by nothing else."""
+    jets = jets_of(expr)
+    known = all(s == t or isinstance(s, Parameter | Jet) for s in expr.free_symbols)
+    return known and bool(jets) and all(s.level <= highest for s in jets)
 
 
 class _Reader:
-    """expression → the same with conditions on positions decided by sides, which are kept: function → side."""
+    """expression → the same with its conditions decided by sides, which are kept."""
 
     def __init__(self):
-        self.sides: dict[Any, Parameter] = {}
-        self.jumps = False
+        self.sides: dict[Any, Parameter] = {}  # c, or floor(x) → its side
+        self.edges: dict[Any, set[int]] = {}  # c → sides to which c = 0 belongs, 0: neither; none where c only bends something
+        self.known: dict[Any, Any] = {}
+
+    @property
+    def surfaces(self) -> tuple[SwitchSurface, ...]:
+        """In an order in which each contains sides of those before it only."""
+        found = []
+        for c, side in self.sides.items():
+            if isinstance(c, sympy.floor):
+                x, text = c.args[0], f"sin(pi*({c.args[0]}))"
+                found += [SwitchSurface(x - side, side, c, text, -1, 1), SwitchSurface(side + 1 - x, side, c, text, 1, 1)]
+                continue
+            edges = self.edges.get(c, set())
+            edge = next(iter(edges)) if len(edges) == 1 else 0
+            found.append(SwitchSurface(side * c, side, sympy.sign(c), str(c), 0, edge, bool(edges)))
+        return tuple(found)
 
     def __call__(self, expr: Any) -> Any:
-        if not any(map(_of_positions, nodes_of(expr, *_SWITCHES))):
+        """With conditions on positions and velocities."""
+        return self._read(expr, 1)
+
+    def positions(self, expr: Any) -> Any:
+        """With conditions on positions alone."""
+        return self._read(expr, 0)
+
+    def _read(self, expr: Any, highest: int) -> Any:
+        if not any(_decides(node, highest) for node in nodes_of(expr, *_SWITCHES)):
             return expr
-        args = [self(arg) for arg in expr.args]
-        if not isinstance(expr, _SWITCHES) or not _of_positions(expr) or (guard := _guard(expr, args)) is None:
+        if (expr, highest) not in self.known:
+            self.known[expr, highest] = self._written(expr, highest)
+        return self.known[expr, highest]
+
+    def _written(self, expr: Any, highest: int) -> Any:
+        read: Callable[[Any], Any] = lambda arg: self._read(arg, highest)
+        if not isinstance(expr, _SWITCHES) or not _decides(expr, highest):
+            return expr.func(*map(read, expr.args))
+        args: Any = expr.args
+        if isinstance(expr, sympy.ceiling):
+            return -read(sympy.floor(-args[0], evaluate=False))
+        if isinstance(expr, sympy.Mod):
+            return read(args[0]) - read(args[1]) * read(sympy.floor(args[0] / args[1], evaluate=False))
+        if isinstance(expr, sympy.frac):
+            return read(args[0]) - read(sympy.floor(args[0], evaluate=False))
+        args = [read(arg) for arg in args]
+        if not any(jets_of(arg) for arg in args):  # made of whole numbers, which jump by themselves
             return expr.func(*args)
-        side = self._side(guard)
-        self.jumps |= not isinstance(expr, sympy.Abs | sympy.Max | sympy.Min)
-        if isinstance(expr, sympy.sign):
-            return side
-        if isinstance(expr, sympy.Heaviside):
-            return (1 + side) / 2
-        if isinstance(expr, sympy.Abs):
-            return side * args[0]
+        if isinstance(expr, sympy.floor):
+            return self.sides.setdefault(sympy.floor(args[0], evaluate=False), Parameter(f"floor of {args[0]}", real=True))
         if isinstance(expr, sympy.Max | sympy.Min):
-            first, second = args if isinstance(expr, sympy.Max) else args[::-1]
-            return sympy.Piecewise((first, side > 0), (second, True))
+            return reduce(self._larger if isinstance(expr, sympy.Max) else self._smaller, args)
+        if isinstance(expr, sympy.Abs):
+            return self._side(args[0]) * args[0]
+        given: Any = args if nodes_of(expr, *_JUMPS) != {expr} else expr.args  # bounds see what only bends
+        if isinstance(expr, sympy.sign | sympy.Heaviside):
+            side = self._side(given[0], 0)
+            return side if isinstance(expr, sympy.sign) else (1 + side) / 2
+        side = self._side(given[0] - given[1], 1 if isinstance(expr, sympy.Ge | sympy.Lt) else -1)
         return side > 0 if isinstance(expr, sympy.Gt | sympy.Ge) else side < 0
 
-    def _side(self, guard: Any) -> Any:
-        if -guard in self.sides:
-            return -self.sides[-guard]
-        return self.sides.setdefault(guard, Parameter(f"side of {guard}", real=True))
+    def _larger(self, one: Any, other: Any) -> Any:
+        return sympy.Piecewise((one, self._side(one - other) > 0), (other, True))
+
+    def _smaller(self, one: Any, other: Any) -> Any:
+        return sympy.Piecewise((one, self._side(one - other) < 0), (other, True))
+
+    def _side(self, c: Any, edge: int | None = None) -> Any:
+        """σ of c = 0, a number where c has a sign of its own; edge: to which side c = 0 belongs, None where nothing jumps."""
+        if c.is_positive or c.is_negative:
+            return sympy.sign(c)
+        way = -1 if -c in self.sides else 1
+        if way * c not in self.sides:
+            self.sides[c] = Parameter(f"side of {c}", real=True)
+        if edge is not None:
+            self.edges.setdefault(way * c, set()).add(way * edge)
+        return way * self.sides[way * c]
 
 
-def _of_positions(expr: Any) -> bool:
-    """Whether it is decided by coordinates, with time and parameters, and by nothing else."""
-    jets = jets_of(expr)
-    known = all(s == t or isinstance(s, Parameter | Coordinate | StateVariable) for s in expr.free_symbols)
-    return known and bool(jets) and all(s.level == 0 for s in jets)
-
-
-def _guard(expr: Any, args: list[Any]) -> Any:
-    """The function that is zero where it changes its branch, in arguments on their own sides; None where there are several, or
-    none that is smooth."""
-    if isinstance(expr, sympy.Max | sympy.Min):
-        guard = args[0] - args[1] if len(args) == 2 else None
-    elif isinstance(expr, Relational):
-        guard = args[0] - args[1] if isinstance(expr, sympy.Gt | sympy.Ge | sympy.Lt | sympy.Le) else None
-    else:
-        guard = args[0]
-    return (
-        None if guard is None or nodes_of(guard, *_SWITCHES, sympy.Piecewise, sympy.floor, sympy.ceiling, sympy.Mod) else guard
-    )
-
-
-__all__ = ["Sided", "sided", "unlocated"]
+__all__ = ["Sided", "SwitchSurface", "faced", "sided", "unlocated"]

@@ -39,11 +39,14 @@ class Isolated(NamedTuple):
     bounded: Bools
 
 
-def isolated(fn: Fn, c: Array, t: Array, h: Array, p: Array, steps: NDArray[np.intp] | None = None) -> Isolated:
+def isolated(
+    fn: Fn, c: Array, t: Array, h: Array, p: Array, steps: NDArray[np.intp] | None = None, *, noise: float = 0.0, below: bool = False
+) -> Isolated:
     """The parts of steps in which a guard may vanish; fn of `guard_function`.
 
     c (degree + 1, n, steps): the steps in powers of s; t, h (steps,): their middles and half their lengths, so that the time is
-    t + h s; p (np,) or (np, steps). steps: those that are looked at, all by default.
+    t + h s; p (np,) or (np, steps). steps: those that are looked at, all by default. noise: what the guard may change by in a
+    part that is not halved any more. below: with parts in which it is below zero all along.
     """
     step = np.arange(len(t)) if steps is None else steps
     a, b = -np.ones(len(step)), np.ones(len(step))
@@ -53,14 +56,15 @@ def isolated(fn: Fn, c: Array, t: Array, h: Array, p: Array, steps: NDArray[np.i
         g, rate, middle, smooth = _over(fn, c[:, :, step], t[step], h[step], here, a, b)
         w = (b - a) / 2
         slope = np.maximum(np.abs(rate.lo), np.abs(rate.hi))
-        excluded = (g.lo > 0) | (g.hi < 0) | (smooth & (np.abs(middle) > slope * w))
-        single = smooth & ((rate.lo > 0) | (rate.hi < 0))
-        open_ = ~excluded & ~single & (w > NARROWEST)
+        above = (g.lo > 0) | (smooth & (middle > slope * w))
+        under = (g.hi < 0) | (smooth & (-middle > slope * w))
+        single = smooth & ((rate.lo > 0) | (rate.hi < 0) | (slope * w <= noise))
+        open_ = ~above & ~under & ~single & (w > NARROWEST)
         if open_.any():
             crowd = np.bincount(step[open_], minlength=len(t))[step] > MOST_OF_A_STEP
             open_ &= ~crowd & (np.count_nonzero(open_) <= MOST)
-        kept = ~excluded & ~open_
-        found.append(Isolated(step[kept], a[kept], b[kept], (single | (w <= NARROWEST))[kept]))
+        kept = ~above & ~open_ & (below | ~under)
+        found.append(Isolated(step[kept], a[kept], b[kept], (single | under | (w <= NARROWEST))[kept]))
         m = ((a + b) / 2)[open_]
         step, a, b = np.tile(step[open_], 2), np.concatenate([a[open_], m]), np.concatenate([m, b[open_]])
     if not found:

@@ -100,10 +100,12 @@ def look(run: Any) -> Callable[[Array, Array, Array], dict[str, Array]]:
 def accelerations_of(run: Any) -> Callable[[ArrayLike, ArrayLike, ArrayLike], tuple[Array, Array]]:
     """(t, q, v) → (a, Λ) of a run, for one state or a batch: in the mode that holds there."""
     from appell.simulate.loop.broken import BreakLoop
-    from appell.simulate.loop.prepare import prepare
+    from appell.simulate.loop.prepare import prepare, with_friction
 
     whole = prepare(run, None, "dop853", "raise").loop
     loop = whole.loop if isinstance(whole, BreakLoop) else whole
+    if not isinstance(loop, FrictionLoop):  # it goes from surface to surface, and this is one state
+        whole = loop = with_friction(run, None, "dop853", "raise").loop
     assert isinstance(loop, FrictionLoop)
 
     def one(t: float, q: Array, v: Array) -> tuple[Array, Array]:

@@ -22,15 +22,12 @@ from appell.simulate.loop.branching import TimeBranches, inside
 from appell.simulate.loop.guarded import RankedLoop
 from appell.simulate.loop.in_c import CLoop
 from appell.simulate.loop.in_python import SECONDS_PER_YIELD
+from appell.simulate.loop.jumped import jumped_sentence
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Trace
 from appell.simulate.methods.stiff import StiffLoop
 
 Array = NDArray[np.float64]
-
-TOLERANCE = 1e-9
-"""Share of the size of its terms by which a row or a distance may change at a break without having jumped."""
-
 
 @dataclass(frozen=True, eq=False)
 class BreakLoop:
@@ -153,7 +150,8 @@ class _Course:
             potential = form.select("V")
             after, was = (float(potential(trace.t, q, v, p)["V"]) for p in (self.p, before))
             trace.z[-1] += after - was
-        if (jump := self._jump(q, v, before)) is not None:
+        z = np.concatenate([q, v])
+        if (jump := jumped_sentence(self.branches.run, trace.t, z, before, self.p, watched=self.watched)) is not None:
             trace.failure = ModelError(jump)
             return Status.JUMP
         return Status.OK
@@ -164,34 +162,6 @@ class _Course:
             out = flow.expand(trace.t, trace.z, p)
             return out["q"], out["v"]
         return trace.z[: flow.nq].copy(), trace.z[flow.nq : flow.nq + flow.nu].copy()
-
-    def _jump(self, q: Array, v: Array, before: Array) -> str | None:
-        """What jumps here so that no motion can follow, in a sentence."""
-        form, t, system = self.branches.run.form, self.trace.t, self.branches.run.system
-        if "g" in self.watched:
-            after, was = (form.select("g", "g_scale")(t, q, v, p) for p in (self.p, before))
-            inward = was["g"] - after["g"] > TOLERANCE * (was["g_scale"] + after["g_scale"])
-            behind = np.flatnonzero(inward & (after["g"] < -TOLERANCE * after["g_scale"]))
-            if len(behind):
-                face = system.unilateral[int(behind[0])]
-                return (
-                    f"'{face.name}' jumps at t = {t:.9g} to where the motion is already: its distance is"
-                    f" {after['g'][behind[0]]:.6g} after the jump, and no impulse moves a body at once; let the wall move at a"
-                    " finite speed"
-                )
-        for level, name, size in ((0, "f0", "f0_scale"), (1, "f1", "f1_scale")):
-            if name not in self.watched:
-                continue
-            after, was = (form.select(name, size)(t, q, v, p) for p in (self.p, before))
-            off = np.abs(after[name] - was[name]) > TOLERANCE * (after[size] + was[size])
-            if off.any():
-                rows = [row.constraint.name for row in form.rows if row.linear and row.level <= level and row.level < 2]
-                what = "positions" if level == 0 else "velocities"
-                return (
-                    f"constraint '{rows[int(np.argmax(off))]}' jumps at t = {t:.9g}: {what} would have to jump with it, which"
-                    " is a blow that no equation of motion holds; give a continuous function of time"
-                )
-        return None
 
 
 __all__ = ["BreakLoop"]

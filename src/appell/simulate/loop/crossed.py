@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import ModelError, Status
-from appell.model.sides import sided
+from appell.model.sides import faced, sided
 from appell.nonsmooth.contact.events import Kind
 from appell.nonsmooth.contact.instant import Instant
 from appell.nonsmooth.contact.mode import Mode, floor_of
 from appell.normal_form import normal_form
+from appell.simulate.loop.surfaces import both_push
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Trace
 from appell.simulate.run import Run
@@ -48,11 +49,10 @@ class Sides:
 
 def sides_of(run: Run) -> Sides | None:
     """The sides of a run; None where no condition on positions can be located."""
-    found = sided(run.system)
-    if found is None:
+    found, system = sided(run.system), faced(run.system)
+    if found is None or system is None:
         return None
-    system, symbols, _ = found
-    places = tuple(system.parameters.index(s) for s in symbols)
+    places = tuple(system.parameters.index(surface.side) for surface in found.surfaces)
     sides = Sides(run, places)
     p = sides.parameters(run.p, np.ones(len(places)))
     values = dict(zip(system.parameters, map(float, p), strict=True))
@@ -146,12 +146,7 @@ class _Passage:
         return Status.OK
 
     def _stays(self, face: int) -> str:
-        name = self.sides.run.system.unilateral[face].name.removeprefix("side of ")
-        return (
-            f"both sides push onto {name} = 0, where a force jumps: the motion does not pass it but stays there, which no value"
-            " of the force on either side says; dry friction is ap.Friction, a wall ap.Unilateral, and tanh(x/w) in place of"
-            " sign(x), w a small length, is smooth"
-        )
+        return both_push(self.sides.run.system.unilateral[face].name.removeprefix("side of "))
 
 
 def at_surface(at: Instant) -> list[int]:

@@ -27,6 +27,8 @@ from appell.simulate.loop.header import NEWTON, QUADRATIC, ROUNDING, UNNOTICED
 from appell.simulate.loop.in_c import CDEF, CLoop
 from appell.simulate.loop.in_python import PyLoop
 from appell.simulate.loop.program import loop_module
+from appell.simulate.loop.surfaces import SideRun, side_run
+from appell.simulate.loop.switched import SwitchLoop
 from appell.simulate.loop.task import Loop, TrialFailed
 from appell.simulate.methods.method_table import stepping_method
 from appell.simulate.methods.radau import Radau
@@ -56,15 +58,29 @@ def prepare(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str
 
 
 def _prepared(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str) -> Prepared:
+    sides = None if method in STIFF or run.form.gauss else side_run(run)
+    if sides is None:
+        return _smooth(run, pseudo, method, corner)
+    if pseudo is None and method in TABLEAUX and (faces := sides_of(run)) is not None:
+        motion, flight = flight_loop(faces.run, method)
+        return Prepared(motion, SideLoop(flight, lambda: _backwards(sides, method), faces))
+    flow, loop = _smooth(sides.run, pseudo, method, corner)
+    return Prepared(run.flow(pseudo) if flow.minimal else flow, SwitchLoop(loop, sides, flow))
+
+
+def _backwards(sides: SideRun, method: str) -> SwitchLoop:
+    """The loop of a system without walls, in the state of `flight_loop`."""
+    motion = flow(sides.run.numbered, sides.run.policies, work=True)
+    return SwitchLoop(plain_loop(sides.run, motion, method), sides, motion)
+
+
+def _smooth(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str) -> Prepared:
+    """The loop of a system in which no condition is located."""
     laws = run.form.face_law is not None or run.form.law is not None
     if run.system.frictions or (run.system.unilateral and laws):
         return with_friction(run, pseudo, method, corner)
     if run.system.unilateral:
         return _with_modes(run, pseudo, method, corner)
-    if pseudo is None and method in TABLEAUX and not run.form.gauss and (sides := sides_of(run)) is not None:
-        motion, flight = flight_loop(sides.run, method)
-        plain = lambda: plain_loop(run, flow(run.numbered, run.policies, work=True), method)
-        return Prepared(motion, SideLoop(flight, plain, sides))
     return Prepared(z := run.flow(pseudo), plain_loop(run, z, method))
 
 

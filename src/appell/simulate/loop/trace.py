@@ -139,6 +139,7 @@ class Trace:
         self.breaks: list[float] = []
         self.broken: Array | None = None
         self.branch_time: float | None = None
+        self.sides: Array | None = None  # of the surfaces of a system (`appell.model.sides`), where it stands
         self.notes: list[Note] = []
         self.sigma = 0.0  # the largest that the guard of rank has seen
         self.readings: Readings | None = None
@@ -159,6 +160,25 @@ class Trace:
         for name in ("contacts", "modes", "breaks", "notes", "touching", "signs"):
             setattr(other, name, copy(getattr(self, name)))
         return other
+
+    def fork(self) -> Trace:
+        """A trace that goes on from here by itself, over the same requested times, until it is joined or thrown away."""
+        other = self.beside(0)
+        other.memory_of_times, other.passed, other.keep_steps = self.memory_of_times, self.passed, True
+        other.steps.append(np.append(self.t, self.z))
+        return other
+
+    def join(self, fork: Trace) -> None:
+        """What a fork has done becomes part of the past."""
+        own = {name: self.__dict__[name] for name in ("z", "steps", "events", "keep_steps")}
+        steps, events = fork.steps.joined(1), fork.events.joined()
+        self.__dict__.update(fork.__dict__)
+        self.__dict__.update(own)
+        self.z[:] = fork.z
+        for row in steps if self.keep_steps else ():
+            self.steps.append(row)
+        for row in events:
+            self.events.append(row)
 
     def cut(self, t: float, rows: int, passed: int, way: float) -> None:
         """Takes back what came after a time, in the direction `way` of the run: all but so many rows and requested times."""

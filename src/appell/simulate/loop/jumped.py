@@ -1,0 +1,53 @@
+"""What jumps with the branches of a system so that no motion can follow: distances and rows, before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.simulate.run import Run
+
+Array = NDArray[np.float64]
+
+TOLERANCE = 1e-9
+"""Share of the size of its terms by which a row or a distance may change at once without having jumped."""
+WATCHED = ("g", "f0", "f1")
+"""Outputs of the normal form that are looked at: distances of faces, rows of positions, rows of velocities."""
+
+
+def jumped_sentence(
+    run: Run, t: float, z: Array, before: Array, after: Array, where: str = "", watched: Sequence[str] = WATCHED
+) -> str | None:
+    """What jumps at a state z = (q, v) from parameters before to those after so that no motion can follow, in a sentence.
+
+    where: the surface, if it is none of time."""
+    form, q, v = run.form, z[: run.form.nq].copy(), z[run.form.nq :].copy()
+    place = f"at t = {t:.9g}" + (f", where {where} = 0," if where else "")
+    if "g" in watched and run.system.unilateral:
+        now, was = (form.select("g", "g_scale")(t, q, v, p) for p in (after, before))
+        inward = was["g"] - now["g"] > TOLERANCE * (was["g_scale"] + now["g_scale"])
+        behind = np.flatnonzero(inward & (now["g"] < -TOLERANCE * now["g_scale"]))
+        if len(behind):
+            return (
+                f"'{run.system.unilateral[int(behind[0])].name}' jumps {place} to where the motion is already: its distance is"
+                f" {now['g'][behind[0]]:.6g} after the jump, and no impulse moves a body at once; let the wall move at a"
+                " finite speed"
+            )
+    for level, name, size in ((0, "f0", "f0_scale"), (1, "f1", "f1_scale")):
+        if name not in watched or not form.rows:
+            continue
+        now, was = (form.select(name, size)(t, q, v, p) for p in (after, before))
+        off = np.abs(now[name] - was[name]) > TOLERANCE * (now[size] + was[size])
+        if off.any():
+            rows = [row.constraint.name for row in form.rows if row.linear and row.level <= level and row.level < 2]
+            what = "positions" if level == 0 else "velocities"
+            return (
+                f"constraint '{rows[int(np.argmax(off))]}' jumps {place}: {what} would have to jump with it, which"
+                " is a blow that no equation of motion holds; give a continuous function"
+            )
+    return None
+
+
+__all__ = ["jumped_sentence"]

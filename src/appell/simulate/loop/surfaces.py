@@ -1,0 +1,251 @@
+"""The surfaces of a system (`appell.model.sides`) along a motion: their guards, and the first one that is crossed, by a bound.
+
+    guard(t, q, v, p) >= 0 on the side that holds        z(s) = (q, v), −1 <= s <= 1: the polynomials of some steps
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.backends import vm_function
+from appell.graph import Fn, make_fn
+from appell.graph.algebra import column, jacobian, row_major
+from appell.graph.sizes import sizes
+from appell.model.sides import SwitchSurface, sided
+from appell.nonsmooth.contact.numbers import FLOOR, ROUNDING
+from appell.normal_form import NormalForm, normal_form
+from appell.remember import remembered
+from appell.roots.guard import bracketed, guard_function
+from appell.roots.isolate import Isolated, isolated
+from appell.simulate.run import Run
+
+Array = NDArray[np.float64]
+
+NODES = 10
+"""States of a step through which its polynomial goes: one more than the degree of the longest dense output, dop853's 7, and one
+to spare; series of a higher order are followed as closely as their own error control asks for."""
+ON_SURFACE = 64.0
+"""Noises of a guard below which a state stands on its surface."""
+LEAVING = 4.0
+"""Noises by which a guard has changed for certain."""
+SOON: Array = 0.5 ** np.arange(46.0, -1.0, -1.0)
+"""Parts of a step, the smallest first, at which it is asked to which side a motion leaves a surface."""
+
+
+@dataclass(frozen=True, eq=False)
+class SideRun:
+    """`run`: that of the system with sides, which stand at `places` among its parameters."""
+
+    run: Run
+    surfaces: tuple[SwitchSurface, ...]
+
+    @cached_property
+    def places(self) -> dict[Any, int]:
+        """side → its place among the parameters, each once."""
+        index = {s: k for k, s in enumerate(self.run.system.parameters)}
+        return {surface.side: index[surface.side] for surface in self.surfaces}
+
+    def parameters(self, p: Array, sides: Array) -> Array:
+        """Those of the system with sides, (np + n,); sides: (n,) in the order of `places`."""
+        found, mine = np.empty(len(p) + len(self.places)), list(self.places.values())
+        rest = np.ones(len(found), dtype=bool)
+        rest[mine] = False
+        found[rest], found[mine] = p, sides
+        return found
+
+    @cached_property
+    def number(self) -> Array:
+        """(surfaces,) the number of the side of each surface."""
+        order = list(self.places)
+        return np.array([order.index(surface.side) for surface in self.surfaces])
+
+    @cached_property
+    def guards(self) -> SurfaceGuards:
+        """Functions of the surfaces."""
+        return _guards(self.run.form, self.run.system, self.surfaces)
+
+
+def side_run(run: Run) -> SideRun | None:
+    """The run with sides; None where no condition decides anything."""
+    found = sided(run.system)
+    if found is None:
+        return None
+    system = found.system
+    sides = {surface.side for surface in found.surfaces}
+    rest = [i for i, s in enumerate(system.parameters) if s not in sides]
+    p = np.ones(len(system.parameters))
+    p[rest] = run.p
+    values = dict(zip(system.parameters, map(float, p), strict=True))
+    fold = tuple(rest[i] for i in run.fold)
+    made = Run(system, normal_form(system), values, p, run.backend, run.policies, fold=fold)
+    return SideRun(made, found.surfaces)
+
+
+class StatesInside(NamedTuple):
+    """States z (k, nq + nv) and their rates zd in s at times t (k,) in steps of half lengths h (k,)."""
+
+    t: Array
+    h: Array
+    z: Array
+    zd: Array
+
+    @property
+    def speed(self) -> Array:
+        """|ż|, (k, nq + nv)."""
+        return np.abs(self.zd / self.h[:, None])
+
+
+class StepPolynomials(NamedTuple):
+    """Steps in powers of s, −1 <= s <= 1: c (degree + 1, nq + nv, k); t, h (k,): middles and half lengths, time = t + h s."""
+
+    c: Array
+    t: Array
+    h: Array
+
+    @staticmethod
+    def through(states: Array, first: Array, last: Array) -> StepPolynomials:
+        """Through states at NODES_AT between two times, (k, NODES, nq + nv)."""
+        c: Any = np.einsum("ij,kjn->ink", _INVERSE, states)
+        return StepPolynomials(c, (first + last) / 2, (last - first) / 2)
+
+    def inside(self, k: NDArray[np.intp], s: Array) -> StatesInside:
+        """States inside some of the steps."""
+        c, powers = self.c[:, :, k], np.arange(len(self.c))
+        z = np.einsum("ink,ik->kn", c, s[None] ** powers[:, None])
+        zd = np.einsum("ink,ik->kn", c[1:], powers[1:, None] * s[None] ** powers[:-1, None])
+        return StatesInside(self.t[k] + s * self.h[k], self.h[k], z, zd)
+
+    def ends(self) -> StatesInside:
+        """States at the beginnings and ends of the steps."""
+        k = np.arange(len(self.t))
+        return self.inside(np.tile(k, 2), np.repeat([-1.0, 1.0], len(k)))
+
+
+NODES_AT = -np.cos(np.pi * np.arange(NODES) / (NODES - 1))
+_INVERSE = np.linalg.inv(np.vander(NODES_AT, increasing=True))
+
+
+class Crossed(NamedTuple):
+    """A surface that is crossed in a step, at a time; rate: of its guard, 1/s. beyond: the step begins on its other side."""
+
+    surface: int
+    time: float
+    rate: float
+    step: int
+    beyond: bool
+
+
+@dataclass(frozen=True, eq=False)
+class SurfaceGuards:
+    """look: (t, q, v, p) → the guards c (n,), the sizes of their terms, their derivatives by (q, v), (n, nq + nv); first: the
+    sides of a state off all surfaces, (n,); along: each guard for bounds, (t, z, p, td, zd) → (c, ċ)."""
+
+    look: Fn
+    first: Fn
+    along: tuple[Fn, ...]
+    nq: int
+
+    def values(self, t: Any, z: Array, p: Array) -> Array:
+        """c at states z = (q, v), (k, n)."""
+        return vm_function(self.look).batch(t, z[:, : self.nq], z[:, self.nq :], p)[0]
+
+    def noise(self, t: Array, z: Array, p: Array, atol: Array, speed: Array) -> Array:
+        """What rounding leaves of c at states, (k, n): of its terms and of the time; nothing finer than atol is meant, either.
+
+        speed: |ż| of q and v, (k, nq + nv)."""
+        _, size, slope = vm_function(self.look).batch(t, z[:, : self.nq], z[:, self.nq :], p)
+        slope = np.abs(slope)
+        rate = np.einsum("kij,kj->ki", slope, speed)
+        return ROUNDING * (size + np.abs(t)[:, None] * rate) + FLOOR * slope @ atol
+
+    def first_crossed(self, steps: StepPolynomials, p: Array, level: Array, atol: Array) -> Crossed | None:
+        """The first guard that falls below its level, by more than its noise."""
+        ends = steps.ends()
+        noise = self.noise(ends.t, ends.z, p, atol, ends.speed).min(axis=0)
+        found: list[Crossed] = []
+        for i in range(len(self.along)):
+            crossed = self._crossed(i, steps, p, float(level[i]), float(noise[i]), atol)
+            found += [] if crossed is None else [crossed]
+        way = 1.0 if not len(steps.h) or steps.h[0] > 0 else -1.0
+        return min(found, key=lambda one: way * one.time) if found else None
+
+    def _crossed(self, i: int, steps: StepPolynomials, p: Array, level: float, noise: float, atol: Array) -> Crossed | None:
+        fn = self.along[i]
+        where = isolated(fn, *steps, p, noise=noise, below=True)
+        if not len(where.step):
+            return None
+        order = np.lexsort((where.a, where.step))
+        where = Isolated(*(part[order] for part in where))
+        ends, least = [], []
+        for s in (where.a, where.b):
+            at = steps.inside(where.step, s)
+            ends.append(self._along(fn, at, p)[0] - level)
+            least.append(self.noise(at.t, at.z, p, atol, at.speed)[:, i])
+        below = np.flatnonzero((np.array(ends) < -np.minimum(*least)).any(axis=0))
+        if not len(below):
+            return None
+        m = below[0]
+        k, a, b = where.step[m : m + 1], float(where.a[m]), float(where.b[m])
+        along = lambda s: self._along(fn, steps.inside(k, np.array([s])), p)[:, 0]
+        value = lambda theta: float(along(2 * theta - 1)[0]) - level
+        found = ends[0][m] > 0 > ends[1][m]
+        s = 2 * bracketed(value, (1 + a) / 2, (1 + b) / 2) - 1 if found else a
+        t, h = float(steps.t[k[0]]), float(steps.h[k[0]])
+        beyond = bool(a == -1 and ends[0][m] < -ON_SURFACE * least[0][m])
+        return Crossed(i, t + s * h, float(along(s)[1]) / h, int(k[0]), beyond)
+
+    def _along(self, fn: Fn, at: StatesInside, p: Array) -> Any:
+        """c and its rate in s at points inside steps, (2, k)."""
+        return vm_function(fn).batch(at.t[:, None], at.z, np.broadcast_to(p, (len(at.t), len(p))), at.h[:, None], at.zd)[0].T
+
+    def leaving(self, steps: StepPolynomials, p: Array, noise: Array) -> Array:
+        """How each guard changes at once when the first step begins: 1 rises, −1 falls, 0 neither in the whole step, (n,)."""
+        at = steps.inside(np.zeros(len(SOON), dtype=np.intp), 2 * SOON - 1)
+        begin = steps.inside(np.zeros(1, dtype=np.intp), -np.ones(1))
+        change = self.values(at.t, at.z, p) - self.values(begin.t, begin.z, p)
+        clear = np.abs(change) > LEAVING * noise
+        first = np.argmax(clear, axis=0)
+        return np.where(clear.any(axis=0), np.sign(change[first, np.arange(len(noise))]), 0.0)
+
+
+def both_push(surface: str) -> str:
+    """Why a motion ends on a surface, in a sentence."""
+    return (
+        f"both sides push onto {surface} = 0, where a force jumps: the motion does not pass it but stays there, which no value"
+        " of the force on either side says; dry friction is ap.Friction, a wall ap.Unilateral, and tanh(x/w) in place of"
+        " sign(x), w small, is smooth"
+    )
+
+
+@remembered
+def _guards(form: NormalForm, system: Any, surfaces: tuple[SwitchSurface, ...]) -> SurfaceGuards:
+    lower = lambda expr: form.lower(system.in_velocities(expr))
+    t, q, v, p = (form.inputs[x] for x in "tqvp")
+    c, z = column(*(lower(surface.guard) for surface in surfaces)), column(q, v)
+    n, nz = len(surfaces), z.numel()
+    inputs = {"t": (t, ()), "q": (q, (q.numel(),)), "v": (v, (v.numel(),)), "p": (p, (p.numel(),))}
+    (size,) = sizes([c], [t, q, v, p])
+    outputs = {"c": (c, (n,)), "size": (size, (n,)), "slope": (row_major(jacobian(c, z)), (n, nz))}
+    sides = list(dict.fromkeys(surface.side for surface in surfaces))
+    firsts = {surface.side: lower(surface.first) for surface in surfaces}
+    first = make_fn("sides", inputs, {"first": (column(*(firsts[side] for side in sides)), (len(sides),))})
+    along = tuple(guard_function(f"surface_{i}", c[i], t, z, p) for i in range(n))
+    return SurfaceGuards(make_fn("surfaces", inputs, outputs), first, along, q.numel())
+
+
+__all__ = [
+    "NODES_AT",
+    "ON_SURFACE",
+    "Crossed",
+    "SideRun",
+    "StatesInside",
+    "StepPolynomials",
+    "SurfaceGuards",
+    "both_push",
+    "side_run",
+]

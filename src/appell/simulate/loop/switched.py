@@ -1,0 +1,300 @@
+"""The time loop of a system in which conditions decide forces (`appell.model.sides`): any other loop from surface to surface.
+
+    stretch     some steps of the loop of the system with sides; while none of them changes all is smooth
+    look        the steps' own polynomials are searched by a bound for the first surface that is crossed (`surfaces`)
+    crossing    the stretch is taken again up to it, its side changes, and positions and velocities go on as they are
+    no way on   where the motion leaves a surface to neither side, both push onto it: the run ends there, and says so
+
+A crossing is a plain end of a step, so that every method, back end and mode takes it, forwards and backwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.backends import vm_function
+from appell.errors import ModelError, Status
+from appell.normal_form.flow import Flow
+from appell.simulate.loop.in_python import SECONDS_PER_YIELD
+from appell.simulate.loop.jumped import jumped_sentence
+from appell.simulate.loop.surfaces import NODES_AT, ON_SURFACE, Crossed, SideRun, StepPolynomials, both_push
+from appell.simulate.loop.task import Loop, Task
+from appell.simulate.loop.trace import Trace
+
+Array = NDArray[np.float64]
+
+LONGEST = 256
+"""Steps of a stretch at most; it grows from one after each crossing."""
+CORRECTIONS = 4
+"""Times that a stretch is taken again to end on a surface: Newton's, each squares the error."""
+NEARLY = 0.1
+"""Part of a stretch by which Newton's steps may move its end."""
+STANDING = 64
+"""Crossings one after another in which no time passes: they do not lead anywhere."""
+SOONER = 64.0
+"""Roundings of the time between two crossings below which none has passed."""
+
+
+@dataclass(frozen=True, eq=False)
+class SwitchLoop:
+    """`Loop` of a system with surfaces: `loop`, of the system with sides and its `flow`, from each surface to the next."""
+
+    loop: Loop
+    sides: SideRun
+    flow: Flow
+
+    def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
+        """See `task.Loop.run`."""
+        yield from _Course(self, task, trace or task.trace()).traces()
+
+
+class _Stuck(Exception):
+    """No motion goes on from a surface."""
+
+
+class _Course:
+    """One run, from surface to surface."""
+
+    def __init__(self, loop: SwitchLoop, task: Task, trace: Trace):
+        self.loop, self.task, self.trace, self.sides = loop, task, trace, loop.sides
+        self.guards, self.surfaces = self.sides.guards, self.sides.surfaces
+        form = self.sides.run.form
+        self.n = form.nq + form.nv
+        self.atol = np.resize(np.asarray(task.atol)[: self.n], self.n)
+        self.level = np.zeros(len(self.surfaces))
+        self.count, self.standing, self.crossed = 1, 0, -np.inf
+        self.standing_on: set[int] = set()
+
+    # -- the run ---------------------------------------------------------------------------------------------------------
+
+    def traces(self) -> Iterator[Trace]:
+        trace, answered, status = self.trace, perf_counter(), Status.OK
+        try:
+            self._arrive()
+            while status is Status.OK and trace.t != self.task.t_end:
+                status = self._onward()
+                if perf_counter() - answered > SECONDS_PER_YIELD and status is Status.OK:
+                    yield trace.ended(Status.BUFFER_FULL)
+                    answered = perf_counter()
+        except _Stuck as reason:
+            trace.failure, status = ModelError(str(reason)), Status.JUMP
+        yield trace.ended(status)
+
+    def _onward(self) -> Status:
+        """A stretch, as a whole or up to the first surface that is crossed."""
+        trace, task = self.trace, self.task
+        work = self._stretch(self.count)
+        steps = self._polynomials(work)
+        hit = None if steps is None else self.guards.first_crossed(steps, self.p, self.level, self.atol)
+        if hit is None:
+            trace.join(work)
+            self.count, self.level[:] = min(2 * self.count, LONGEST), 0.0
+            if work.status is Status.MAX_STEPS and trace.statistics.accepted < task.max_steps:
+                return Status.OK
+            return work.status
+        if not hit.beyond:
+            return self._cross(hit)
+        if hit.step:  # velocities jump at the end of a step before it
+            self.count = min(hit.step, max(1, self.count - 1))
+        else:
+            self._arrive()
+        return Status.OK
+
+    def _stretch(self, count: int, end: float | None = None, p: Array | None = None) -> Trace:
+        """A fork of the trace after so many steps, or at an end."""
+        trace, task = self.trace, self.task
+        work = trace.fork()
+        if end is None:
+            task = replace(task, p=self.p if p is None else p, max_steps=min(task.max_steps, trace.statistics.accepted + count))
+        else:
+            passed = int((task.direction * task.times).searchsorted(task.direction * end, side="right"))
+            times = task.times if end == task.t_end else task.times[: max(passed, trace.passed)]
+            task = replace(task, p=self.p if p is None else p, t_end=end, times=times)
+        for _ in self.loop.loop.run(task, work):
+            pass
+        return work
+
+    def _polynomials(self, work: Trace, p: Array | None = None) -> StepPolynomials | None:
+        """The steps of a fork: its states, and those inside the steps from the same steps taken once more."""
+        p, rows = self.p if p is None else p, work.steps.seen()
+        first = np.flatnonzero(rows[1:, 0] != rows[:-1, 0])
+        if not len(first):
+            return None
+        begin, end = rows[first, 0], rows[first + 1, 0]
+        at = begin[:, None] + (end - begin)[:, None] * (1 + NODES_AT) / 2
+        times = at[:, 1:-1]
+        again = self.trace.beside(times.size)
+        task = replace(self.task, p=p, t_end=float(rows[-1, 0]), times=times.ravel(), keep_steps=False)
+        for _ in self.loop.loop.run(task, again):
+            pass
+        whole = again.passed // (len(NODES_AT) - 2)
+        if not whole:
+            return None
+        inside = again.z_times[: whole * (len(NODES_AT) - 2)].reshape(whole, len(NODES_AT) - 2, -1)
+        z = np.concatenate([rows[first[:whole], None, 1:], inside, rows[first[:whole] + 1, None, 1:]], axis=1)
+        return StepPolynomials.through(self._states(at[:whole], z, p), begin[:whole], end[:whole])
+
+    def _states(self, t: Array, z: Array, p: Array) -> Array:
+        """(q, v) of states z of the loop, (k, m, nz)."""
+        flow = self.loop.flow
+        if not flow.minimal:
+            return z[:, :, : self.n]
+        flat = z.reshape(-1, z.shape[-1])
+        return np.hstack(vm_function(flow.expand).batch(t.ravel(), flat, p)).reshape(*z.shape[:2], -1)
+
+    # -- surfaces --------------------------------------------------------------------------------------------------------
+
+    @property
+    def p(self) -> Array:
+        assert self.trace.sides is not None
+        return self.sides.parameters(self.task.p, self.trace.sides)
+
+    def _state(self) -> Array:
+        """(q, v) where it stands, (1, nq + nv)."""
+        return self._states(np.array([[self.trace.t]]), self.trace.z[None, None], self.p)[0]
+
+    def _noise(self, t: float, z: Array, p: Array, rate: Array) -> Array:
+        """What rounding leaves of the guards at one state, (n,); rate: ż of (q, v)."""
+        return self.guards.noise(np.array([t]), z[None], p, self.atol, np.abs(rate)[None])[0]
+
+    def _arrive(self) -> None:
+        """The sides of the start, unless they are known."""
+        trace, count = self.trace, len(self.sides.places)
+        if trace.sides is None:
+            trace.sides = np.ones(count)
+        edges = {surface.side: surface.edge for surface in self.surfaces}
+        edge = np.array([edges[side] or 1.0 for side in self.sides.places])
+        whole = np.array([any(s.step for s in self.surfaces if s.side == side) for side in self.sides.places])
+        z, t = self._state(), np.array([trace.t])
+        nq = self.guards.nq
+        for _ in range(count):  # a condition may be made of others, which come before it
+            found = vm_function(self.guards.first).batch(t, z[:, :nq], z[:, nq:], self.p[None])[0][0]
+            trace.sides = np.where((found == 0) & ~whole, edge, found)
+        noise = self.guards.noise(t, z, self.p, self.atol, np.zeros_like(z))[0]
+        near = np.abs(self.guards.values(t, z, self.p[None])[0]) <= ON_SURFACE * noise
+        if near.any() and trace.t != self.task.t_end:
+            self._settle({int(i) for i in np.flatnonzero(near)}, arrived=False)
+
+    def _cross(self, hit: Crossed) -> Status:
+        """To the surface, and to its other side."""
+        trace = self.trace
+        status = self._reach(hit)
+        if status is not Status.OK or trace.t == self.task.t_end:
+            return status
+        same = abs(trace.t - self.crossed) <= SOONER * np.spacing(abs(trace.t))
+        self.standing, self.crossed = (self.standing + 1 if same else 0), trace.t
+        on = {*self.standing_on, hit.surface} if same else {hit.surface}
+        if self.standing > STANDING:
+            raise _Stuck(both_push(self.surfaces[hit.surface].text))
+        before, surface = self.p, self.surfaces[hit.surface]
+        k = int(self.sides.number[hit.surface])
+        assert trace.sides is not None
+        trace.sides = trace.sides.copy()
+        trace.sides[k] = surface.after(float(trace.sides[k]))
+        trace.keep()
+        self._settle(on, arrived=True)
+        if (jump := jumped_sentence(self.sides.run, trace.t, self._state()[0], before, self.p, surface.text)) is not None:
+            raise _Stuck(jump)
+        trace.broken, self.count = before, 1
+        return Status.OK
+
+    def _reach(self, hit: Crossed) -> Status:
+        """The trace on the surface that is crossed: to its time on the polynomial, then by Newton's steps."""
+        trace, way, time = self.trace, self.task.direction, hit.time
+        low, high = way * trace.t, way * self.task.t_end
+        for _ in range(CORRECTIONS):
+            if not low < way * time < high:
+                break
+            work = self._stretch(0, time)
+            if work.status is not Status.OK:
+                trace.join(work)
+                return work.status
+            z = self._states(np.array([[work.t]]), work.z[None, None], self.p)[0]
+            c = float(self.guards.values(np.array([work.t]), z, self.p[None])[0][hit.surface]) - self.level[hit.surface]
+            dt = -c / hit.rate if hit.rate else 0.0
+            if time + dt == time or abs(dt) > NEARLY * abs(time - trace.t):
+                break
+            time += dt
+        else:
+            work = self._stretch(0, time) if low < way * time < high else work
+        if low < way * time < high:
+            trace.join(work)
+        elif way * time >= high:  # beyond the end by rounding
+            work = self._stretch(0, self.task.t_end)
+            trace.join(work)
+            return work.status
+        return Status.OK
+
+    def _settle(self, on: set[int], *, arrived: bool) -> None:
+        """The sides from here on, of the surfaces on which it stands: those to which a step leads that is taken with them."""
+        trace, now = self.trace, self.trace.sides
+        assert now is not None
+        numbers = sorted({int(self.sides.number[i]) for i in on})
+        options = [self._options(k, float(now[k]), on) for k in numbers]
+        found: list[tuple[Array, Array, StepPolynomials | None]] = []
+        for values in product(*options):
+            sides = now.copy()
+            sides[numbers] = values
+            fit, steps = self._fits(sides, numbers)
+            if fit is not None:
+                found.append((sides, fit, steps))
+                if arrived and (fit > 0).all():
+                    break
+        if not found:
+            raise _Stuck(both_push(self.surfaces[min(on)].text))
+        best = max(found, key=lambda one: float(one[1].min(initial=1.0)))
+        others = [one for one in found if one is not best and float(one[1].min(initial=1.0)) == float(best[1].min(initial=1.0))]
+        if others and not arrived and self._differ(best, others[0]) and not all(self.surfaces[i].edge for i in on):
+            raise _Stuck(self._parts(min(on)))
+        trace.sides = best[0]
+        z, t = self._state(), np.array([trace.t])
+        self.level = np.minimum(self.guards.values(t, z, self.p[None])[0], 0.0)
+        self.standing_on = on
+
+    def _options(self, k: int, value: float, on: set[int]) -> list[float]:
+        """Values of a side that meet where the state stands: that which holds first."""
+        return [value, *dict.fromkeys(self.surfaces[i].after(value) for i in on if self.sides.number[i] == k)]
+
+    def _fits(self, sides: Array, numbers: list[int]) -> tuple[Array | None, StepPolynomials | None]:
+        """Whether a step with some sides leads to them: for each surface on which it stands 1, or 0 where it stays on it; None
+        where it leads to another side."""
+        p = self.sides.parameters(self.task.p, sides)
+        work = self._stretch(1, p=p)
+        steps = self._polynomials(work, p)
+        mine = np.isin(self.sides.number, numbers)
+        t, z = np.array([self.trace.t]), self._state()
+        c = self.guards.values(t, z, p[None])[0]
+        if steps is None:
+            return (np.zeros(1), None) if work.status is not Status.OK else (None, None)
+        begin = steps.inside(np.zeros(1, dtype=np.intp), -np.ones(1))
+        noise = self._noise(self.trace.t, z[0], p, begin.speed[0])
+        near = mine & (np.abs(c) <= 2 * ON_SURFACE * noise)
+        if (mine & (c < 0) & ~near).any():
+            return None, steps
+        ways = self.guards.leaving(steps, p, noise)[near]
+        return (None if (ways < 0).any() else ways), steps
+
+    def _differ(self, one: Any, other: Any) -> bool:
+        """Whether the steps on two sides lead elsewhere."""
+        if one[2] is None or other[2] is None:
+            return one[2] is not other[2]
+        h = 2 * min(abs(one[2].h[0]), abs(other[2].h[0]))
+        at = (steps.inside(np.zeros(1, dtype=np.intp), np.array([h / abs(steps.h[0]) - 1])) for steps in (one[2], other[2]))
+        a, b = (states.z[0] for states in at)
+        return bool((np.abs(a - b) > self.atol + self.task.rtol * np.maximum(np.abs(a), np.abs(b))).any())
+
+    def _parts(self, surface: int) -> str:
+        return (
+            f"the start is on {self.surfaces[surface].text} = 0, where a force jumps, and a motion leaves it to either side:"
+            " which one is not determined; start beside it"
+        )
+
+
+__all__ = ["SwitchLoop"]

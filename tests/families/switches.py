@@ -1,0 +1,229 @@
+"""Forces that jump or bend with positions and velocities: located on every path, against closed forms; where both sides push
+onto the place the run stops there and says what to use."""
+
+from __future__ import annotations
+
+import math
+import random
+import warnings
+from typing import Any
+
+import numpy as np
+from sympy import Abs, Expr, Heaviside, Max, Min, Piecewise, Rational, floor, sign, sqrt
+from tests.families.family import family
+
+import appell as ap
+
+x, y = ap.coordinates("x y")
+t = ap.t
+
+PATHS = (("c", "dop853"), ("vm", "dop853"), ("c", "taylor"), ("vm", "dopri5"), ("c", "dopri5"), ("vm", "taylor"))
+
+
+def close(found: Any, wanted: float, size: float, what: str, share: float = 1e-8) -> None:
+    assert abs(float(found) - wanted) <= share * size, f"{what}: {float(found)!r}, not {wanted!r}"
+
+
+def signed(kind: int, u: Any) -> Expr:
+    """sign(u), said in one of several ways."""
+    return [
+        sign(u), 2 * Heaviside(u) - 1, Piecewise((1, u > 0), (-1, True)), Piecewise((-1, u < 0), (1, True)),
+        Piecewise((1, Max(u, -1) > 0), (-1, True)), Piecewise((1, u >= 0), (-1, True)),
+    ][kind % 6]  # fmt: skip
+
+
+def stopped(motion: Any, at: float, what: str) -> None:
+    """The run ended where both sides push, and says what to use."""
+    assert motion.status == ap.Status.JUMP and "ap.Friction" in motion.message, (motion.status, motion.message)
+    close(motion.t[-1], at, 1 + abs(at), what)
+
+
+def quietly(*args: Any, **how: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ap.simulate(*args, **how)
+
+
+@family(count=18, sample=(0, 2))
+def friction_by_hand(seed: int) -> None:
+    """m ẍ + k x = −f sign ẋ: |x| falls by 2f/k each half period, and the body stops where |x| < f/k."""
+    draw = random.Random(seed)
+    m, k, f = (1.0, 1.0, 0.1) if seed == 0 else (10 ** draw.uniform(-2, 2) for _ in range(3))
+    a = 3.0 if seed == 0 else f / k * draw.uniform(3, 12)
+    mass, stiff, dry = (Rational(value) for value in (m, k, f))
+    system = ap.System([x], mass * x.d**2 / 2, stiff * x**2 / 2, forces={x: -dry * signed(seed, x.d)})
+    half, (backend, method) = math.pi * math.sqrt(m / k), PATHS[seed % len(PATHS)]
+    sticks = math.ceil((a * k / f - 1) / 2 - 1e-9)  # half periods until it stays
+    until = (sticks - 0.5) * half
+    motion = ap.simulate(system, {x: a}, until, backend=backend, method=method)
+    rest = (-1) ** (sticks - 1) * (a - 2 * (sticks - 1) * f / k)
+    centre = math.copysign(f / k, rest)
+    assert motion.ok, motion.message
+    close(motion[x][-1], centre, a, "x")
+    close(motion[x.d][-1], -(rest - centre) * math.sqrt(k / m), a * math.sqrt(k / m), "x.d")
+    stopped(quietly(system, {x: a}, 3 * sticks * half, backend=backend, method=method), sticks * half, "time of sticking")
+    made = ap.simulate_many(system, {x: np.full(2, a)}, until, method=method)
+    close(made["x"][1], centre, a, "x of an ensemble")
+
+
+@family(count=14, sample=(0, 3))
+def regions_everywhere(seed: int) -> None:
+    """A force in a narrow region beside walls, friction and rows, by series, in fixed steps, backwards: v² by its work."""
+    draw = random.Random(seed)
+    ranges = ((-1, 1), (-4, -1), (-1, 1))
+    far, wide, v0 = (0.5, 0.001, 2.0) if seed == 0 else (10 ** draw.uniform(low, high) for low, high in ranges)
+    force = draw.uniform(-0.3, 0.4) * v0**2 / wide
+    a, w, f = (Rational(value) for value in (far, wide, force))
+    region = [
+        Piecewise((f, (x > a) & (x < a + w)), (0, True)), f * (Heaviside(x - a) - Heaviside(x - a - w)),
+        f * (sign(x - a) - sign(x - a - w)) / 2, f * Heaviside(w / 2 - Abs(x - a - w / 2)),
+        f * (1 - Min(1, Abs(floor(Max(-2, Min(2, (x - a) / w)))))),
+    ][seed % 5]  # fmt: skip
+    backend, method = PATHS[seed % len(PATHS)]
+    how, kind = {"backend": backend, "method": method}, seed % 7
+    after = v0**2 + 2 * force * wide
+    if kind == 0:  # a wall behind it
+        e, at = draw.uniform(0.6, 1), far + wide + 10 ** draw.uniform(-1, 1)
+        system = ap.System([x], x.d**2 / 2, forces={x: region},
+                           constraints=[ap.Unilateral(Rational(at) - x, restitution=Rational(e), name="wall")])  # fmt: skip
+        end = far / v0 + 2 * wide / min(v0, math.sqrt(after)) + (at - far) / math.sqrt(after)
+        back = e**2 * after - 2 * force * wide
+        motion = ap.simulate(system, {x.d: v0}, end + 0.5 * (at - far - wide) / (e * math.sqrt(after)), **how)
+        close(motion[x.d][-1] ** 2, e**2 * after, v0**2 + abs(after), "v² after the wall")
+        if back > 0.01 * v0**2:
+            end += (at - far - wide) / (e * math.sqrt(after)) + 2 * wide / min(e * math.sqrt(after), math.sqrt(back))
+            motion = ap.simulate(system, {x.d: v0}, end + 0.1 * far / math.sqrt(back), **how)
+            close(motion[x.d][-1] ** 2, back, v0**2 + abs(after), "v² after the way back")
+    elif kind == 1:  # friction all along
+        floor_ = ap.Constraint(y, "floor")
+        mu = 0.05 * v0**2 / 20 / (far + wide)
+        rub = ap.Friction(x.d, normal=floor_, coefficient=Rational(mu), name="rub")
+        system = ap.System([x, y], (x.d**2 + y.d**2) / 2, 10 * y, forces={x: region}, constraints=[floor_, rub])
+        motion = ap.simulate(system, {x.d: v0}, 1.2 * (far + 2 * wide) / v0, backend=backend)
+        close(motion[x.d][-1] ** 2, after - 20 * mu * float(motion[x][-1]), v0**2 + abs(after), "v²")
+    elif kind == 2:  # backwards
+        system, end = ap.System([x], x.d**2 / 2, forces={x: region}), 2 * (far + wide) / v0
+        motion = ap.simulate(system, {x: far + 2 * wide, x.d: v0}, -end, **how)
+        close(motion[x.d][-1] ** 2, v0**2 - 2 * force * wide, v0**2 + abs(after), "v²")
+    elif kind == 3:  # a bead on a line, with a row
+        system = ap.System([x, y], (x.d**2 + y.d**2) / 2, forces={x: 2 * region}, constraints=[y - x])
+        motion = ap.simulate(system, {x.d: v0, y.d: v0}, 1.2 * (far + 2 * wide) / v0, **how)
+        close(motion[x.d][-1] ** 2, after, v0**2 + abs(after), "v²")
+    elif kind == 4:  # fixed steps
+        system = ap.System([x], x.d**2 / 2, forces={x: region})
+        motion = ap.simulate(system, {x.d: v0}, 1.2 * (far + 2 * wide) / v0, step=0.3 * far / v0, **how)
+        close(motion[x.d][-1] ** 2, after, v0**2 + abs(after), "v²")
+    elif kind == 5:  # in pseudo-velocities
+        system = ap.System([x], x.d**2 / 2, forces={x: region})
+        motion = ap.simulate(system, {x.d: v0}, 1.2 * (far + 2 * wide) / v0, pseudo={"w": 3 * x.d}, **how)
+        close(motion[x.d][-1] ** 2, after, v0**2 + abs(after), "v²")
+    else:  # together with a break of time
+        late = Rational(far / v0 / 2)
+        system = ap.System([x], x.d**2 / 2, forces={x: region + Piecewise((f, (t > late) & (t < late + w)), (0, True))})
+        motion = ap.simulate(system, {x.d: v0}, 2 * (far + 2 * wide) / v0, **how)
+        push = force * wide
+        close(motion[x.d][-1] ** 2, (v0 + push) ** 2 + 2 * force * wide, v0**2 + (abs(push) + v0) ** 2, "v²", 1e-7)
+    assert motion.ok, motion.message
+
+
+@family(count=14, sample=(0, 2))
+def thresholds_of_speed(seed: int) -> None:
+    """A gear that changes with the speed, ẍ = a below v₁ and b above it: v and x in closed form; and by the ensemble."""
+    draw = random.Random(seed)
+    a, b, v1 = (2.0, 0.5, 3.0) if seed == 0 else (10 ** draw.uniform(-1, 1) for _ in range(3))
+    A, B, V = (Rational(value) for value in (a, b, v1))
+    gear = [
+        Piecewise((A, x.d < V), (B, True)), A + (B - A) * Heaviside(x.d - V), Piecewise((B, x.d**2 > V**2), (A, True)),
+        (A + B) / 2 + (B - A) / 2 * sign(x.d - V), Piecewise((A, Abs(x.d) < V), (B, True)),
+        A + (B - A) * Min(1, floor(x.d / V)), Piecewise((A, sqrt(x.d**2 + y.d**2) < V), (B, True)),
+    ][seed % 7]  # fmt: skip
+    shift, rest = v1 / a, 0.9 * v1 / b  # floor(v/v1) is one until 2 v1
+    system = ap.System([x, y], (x.d**2 + y.d**2) / 2, forces={x: gear})
+    backend, method = PATHS[seed % len(PATHS)]
+    end = shift + rest
+    motion = ap.simulate(system, {}, end, backend=backend, method=method)
+    assert motion.ok, motion.message
+    close(motion[x.d][-1], v1 + b * (end - shift), v1, "x.d")
+    close(motion[x][-1], a * shift**2 / 2 + v1 * (end - shift) + b * (end - shift) ** 2 / 2, v1 * end, "x")
+    made = ap.simulate_many(system, {x.d: np.array([0.0, 0.5 * v1])}, end)
+    close(made["x_d"][0], v1 + b * (end - shift), v1, "x.d of an ensemble")
+    if seed % 7 != 5:
+        close(made["x_d"][1], v1 + b * (end - shift / 2), 2 * v1 + b * shift, "x.d of an ensemble")
+
+
+@family(count=14, sample=(0, 1))
+def bent_forces(seed: int) -> None:
+    """Springs of two stiffnesses and quadratic drag bend at zero: passed to the accuracy that is asked for, in few steps."""
+    draw = random.Random(seed)
+    backend, method = PATHS[seed % len(PATHS)]
+    if seed % 2 == 0:
+        k1, k2 = (1.0, 4.0) if seed == 0 else (10 ** draw.uniform(-1, 1) for _ in range(2))
+        a, b = Rational((k1 + k2) / 2), Rational((k1 - k2) / 2)
+        spring = [
+            a * x + b * Abs(x), Rational(k1) * Max(x, 0) + Rational(k2) * Min(x, 0),
+            Piecewise((Rational(k1) * x, x > 0), (Rational(k2) * x, True)),
+        ][seed // 2 % 3]  # fmt: skip
+        system, periods = ap.System([x], x.d**2 / 2, forces={x: -spring}), 3
+        end = periods * math.pi * (1 / math.sqrt(k1) + 1 / math.sqrt(k2))
+        motion = ap.simulate(system, {x: 1}, end, backend=backend, method=method, rtol=1e-12, atol=1e-14)
+        close(motion[x][-1], 1.0, 1.0, "x after whole periods", 1e-10)
+        close(motion[x.d][-1], 0.0, math.sqrt(k1 + k2), "x.d after whole periods", 1e-9)
+        most = 2500 if method == "dopri5" else 300
+    else:
+        g, c = (10 ** draw.uniform(-1, 1) for _ in range(2))
+        end_speed = math.sqrt(g / c)
+        v0 = end_speed * draw.uniform(0.3, 3)
+        drag = [c * x.d * Abs(x.d), c * x.d**2 * sign(x.d), c * x.d * Max(x.d, -x.d)][seed // 2 % 3]
+        system = ap.System([x], x.d**2 / 2, Rational(g) * x, forces={x: -drag})
+        up = end_speed / g * math.atan(v0 / end_speed)
+        end = up + draw.uniform(0.3, 1.5) * end_speed / g
+        motion = ap.simulate(system, {x.d: v0}, end, backend=backend, method=method, rtol=1e-12, atol=1e-14)
+        close(motion[x.d][-1], -end_speed * math.tanh(g * (end - up) / end_speed), end_speed, "x.d", 1e-10)
+        top = end_speed**2 / (2 * g) * math.log(1 + (v0 / end_speed) ** 2)
+        fall = end_speed**2 / g * math.log(math.cosh(g * (end - up) / end_speed))
+        close(motion[x][-1], top - fall, top, "x", 1e-10)
+        most = 2500 if method == "dopri5" else 300
+    assert motion.ok and motion.statistics["steps"] < most, (motion.message, motion.statistics["steps"])
+
+
+@family(count=14, sample=(0, 3))
+def both_sides_push(seed: int) -> None:
+    """Relays, belts and brakes by hand end where the motion would slide along the jump: never a chatter, never an answer."""
+    draw = random.Random(seed)
+    backend, method = PATHS[seed % len(PATHS)]
+    how: dict[str, Any] = {"backend": backend, "method": method}
+    kind = seed % 7
+    if kind == 0:  # a brake
+        v0, f = (3.0, 2.0) if seed == 0 else (10 ** draw.uniform(-1, 1) for _ in range(2))
+        system, start, at = ap.System([x], x.d**2 / 2, forces={x: -Rational(f) * signed(seed, x.d)}), {x.d: v0}, v0 / f
+    elif kind == 1:  # on a belt
+        v0, f, u = draw.uniform(2, 5), draw.uniform(0.3, 3), draw.uniform(-2, 1.5)
+        system = ap.System([x], x.d**2 / 2, forces={x: -Rational(f) * signed(seed, x.d - Rational(u))})
+        start, at = {x.d: v0}, (v0 - u) / f
+    elif kind == 2:  # a relay that switches on x + v/k slides along the line from where it is met with |v| < f
+        system = ap.System([x], x.d**2 / 2, forces={x: -signed(seed, x + x.d)})
+        start, at = {x: 0.5}, math.sqrt(2) - 1  # x = 1/2 − t²/2, v = −t: x + v = 0, and |v| < 1
+    elif kind == 3:  # beside a wall
+        v0, f = 3.0, draw.uniform(1, 2)
+        wall = ap.Unilateral(2 - x, restitution=1, name="wall")
+        system = ap.System([x], x.d**2 / 2, forces={x: -Rational(f) * signed(seed, x.d)}, constraints=[wall])
+        start, at = {x.d: v0}, v0 / f
+    elif kind == 4:  # at rest from the start
+        system, start, at = ap.System([x], x.d**2 / 2, forces={x: -signed(seed, x.d) + Rational(1, 3)}), {}, 0.0
+    elif kind == 5:  # in two dimensions, with the reaction of a plane
+        plane = ap.Constraint(y, "plane", reaction={y.d: 1, x.d: -Rational(1, 5) * sign(x.d)})
+        system, start, at = ap.System([x, y], (x.d**2 + y.d**2) / 2, 10 * y, constraints=[plane]), {x.d: 3}, 1.5
+        how["method"] = "dop853"
+    else:  # a spring without a slope comes to rest in infinitely many crossings
+        f, g = 1.0, draw.uniform(0.2, 0.8)
+        system = ap.System([x], x.d**2 / 2, forces={x: -f * sign(x) - Rational(g) * sign(x.d)})
+        up, down = 1 + g, 1 - g
+        ratio = math.sqrt(down / up)
+        first = math.sqrt(2 / down)  # from rest at 1 to 0 with the speed √(2(1 − g))
+        speed = math.sqrt(2 * down)
+        at = first + speed * (1 / up + ratio / down) / (1 - ratio)
+        start = {x: 1.0}
+        how["method"] = "dop853"
+    motion = quietly(system, start, at + 5, **how)
+    assert not motion.ok and "ap.Friction" in motion.message, motion.message
+    close(motion.t[-1], at, 1 + at, "time", 1e-6)
