@@ -130,9 +130,9 @@ def _item(item: Any, reader: _Reader) -> Any:
         twin = copy.copy(item)
         for name in ("slip", "coefficient", "static", "limit"):
             object.__setattr__(twin, name, transformed(getattr(item, name), reader.positions))
-        several = isinstance(item.normal, tuple)
-        normal = tuple(_item(one, reader) for one in item.normal) if several else _item(item.normal, reader)
-        object.__setattr__(twin, "normal", normal)
+        normal: Any = item.normal
+        read = tuple(_item(one, reader) for one in normal) if isinstance(normal, tuple) else _item(normal, reader)
+        object.__setattr__(twin, "normal", read)
         return twin
     return transformed(item, reader)
 

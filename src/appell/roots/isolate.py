@@ -38,10 +38,16 @@ class Isolated(NamedTuple):
     b: Array
     bounded: Bools
 
+    def in_order(self) -> Isolated:
+        """In the order of time."""
+        order = np.lexsort((self.a, self.step))
+        return Isolated(self.step[order], self.a[order], self.b[order], self.bounded[order])
+
 
 def isolated(
-    fn: Fn, c: Array, t: Array, h: Array, p: Array, steps: NDArray[np.intp] | None = None, *, noise: float = 0.0, below: bool = False
-) -> Isolated:
+    fn: Fn, c: Array, t: Array, h: Array, p: Array, steps: NDArray[np.intp] | None = None, *,
+    noise: float = 0.0, below: bool = False,
+) -> Isolated:  # fmt: skip
     """The parts of steps in which a guard may vanish; fn of `guard_function`.
 
     c (degree + 1, n, steps): the steps in powers of s; t, h (steps,): their middles and half their lengths, so that the time is

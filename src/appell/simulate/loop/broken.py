@@ -87,8 +87,9 @@ class _Course:
         task, t = self.task, self.trace.t
         following = self._following(t)
         end = following if task.direction * (following - task.t_end) < 0 else task.t_end
-        self.trace.branch_time = inside(t, end)
-        self.branches.decide(self.p, self.trace.branch_time)
+        time: float = inside(t, end)
+        self.trace.branch_time = time
+        self.branches.decide(self.p, time)
         return end
 
     def _following(self, t: float) -> float:

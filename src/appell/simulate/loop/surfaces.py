@@ -21,7 +21,7 @@ from appell.nonsmooth.contact.numbers import FLOOR, ROUNDING
 from appell.normal_form import NormalForm, normal_form
 from appell.remember import remembered
 from appell.roots.guard import bracketed, guard_function
-from appell.roots.isolate import Isolated, isolated
+from appell.roots.isolate import isolated
 from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
@@ -29,6 +29,8 @@ Array = NDArray[np.float64]
 NODES = 10
 """States of a step through which its polynomial goes: one more than the degree of the longest dense output, dop853's 7, and one
 to spare; series of a higher order are followed as closely as their own error control asks for."""
+SOLVED = 2e-14
+"""Share of its coefficients by which a polynomial misses states through which it goes: ε times the condition of its nodes."""
 ON_SURFACE = 64.0
 """Noises of a guard below which a state stands on its surface."""
 LEAVING = 4.0
@@ -106,12 +108,14 @@ class StepPolynomials(NamedTuple):
     c: Array
     t: Array
     h: Array
+    early: Array  # (degree + 1, nq + nv) the first step in powers of (s + 1)/2, which rounding leaves alone where it begins
 
     @staticmethod
     def through(states: Array, first: Array, last: Array) -> StepPolynomials:
         """Through states at NODES_AT between two times, (k, NODES, nq + nv)."""
         c: Any = np.einsum("ij,kjn->ink", _INVERSE, states)
-        return StepPolynomials(c, (first + last) / 2, (last - first) / 2)
+        c[0] += states[:, 0].T - np.einsum("ink,i->nk", c, (-1.0) ** np.arange(NODES))  # where it begins it is exact
+        return StepPolynomials(c, (first + last) / 2, (last - first) / 2, _EARLY @ states[0])
 
     def inside(self, k: NDArray[np.intp], s: Array) -> StatesInside:
         """States inside some of the steps."""
@@ -119,6 +123,10 @@ class StepPolynomials(NamedTuple):
         z = np.einsum("ink,ik->kn", c, s[None] ** powers[:, None])
         zd = np.einsum("ink,ik->kn", c[1:], powers[1:, None] * s[None] ** powers[:-1, None])
         return StatesInside(self.t[k] + s * self.h[k], self.h[k], z, zd)
+
+    def rounding(self, k: NDArray[np.intp]) -> Array:
+        """What rounding leaves of the states of some of the steps, (len(k), nq + nv)."""
+        return SOLVED * np.abs(self.c).sum(axis=0).T[k]
 
     def ends(self) -> StatesInside:
         """States at the beginnings and ends of the steps."""
@@ -128,6 +136,7 @@ class StepPolynomials(NamedTuple):
 
 NODES_AT = -np.cos(np.pi * np.arange(NODES) / (NODES - 1))
 _INVERSE = np.linalg.inv(np.vander(NODES_AT, increasing=True))
+_EARLY = np.linalg.inv(np.vander((1 + NODES_AT) / 2, increasing=True))
 
 
 class Crossed(NamedTuple):
@@ -154,19 +163,20 @@ class SurfaceGuards:
         """c at states z = (q, v), (k, n)."""
         return vm_function(self.look).batch(t, z[:, : self.nq], z[:, self.nq :], p)[0]
 
-    def noise(self, t: Array, z: Array, p: Array, atol: Array, speed: Array) -> Array:
+    def noise(self, t: Array, z: Array, p: Array, atol: Array, speed: Array, rounding: Any = 0.0) -> Array:
         """What rounding leaves of c at states, (k, n): of its terms and of the time; nothing finer than atol is meant, either.
 
-        speed: |ż| of q and v, (k, nq + nv)."""
+        speed: |ż| of q and v, (k, nq + nv); rounding: of q and v, as polynomials have it."""
         _, size, slope = vm_function(self.look).batch(t, z[:, : self.nq], z[:, self.nq :], p)
         slope = np.abs(slope)
         rate = np.einsum("kij,kj->ki", slope, speed)
-        return ROUNDING * (size + np.abs(t)[:, None] * rate) + FLOOR * slope @ atol
+        return ROUNDING * (size + np.abs(t)[:, None] * rate) + np.einsum("kij,kj->ki", slope, FLOOR * atol + rounding + 0 * z)
 
     def first_crossed(self, steps: StepPolynomials, p: Array, level: Array, atol: Array) -> Crossed | None:
         """The first guard that falls below its level, by more than its noise."""
         ends = steps.ends()
-        noise = self.noise(ends.t, ends.z, p, atol, ends.speed).min(axis=0)
+        rounding = steps.rounding(np.tile(np.arange(len(steps.t)), 2))
+        noise = self.noise(ends.t, ends.z, p, atol, ends.speed, rounding).min(axis=0)
         found: list[Crossed] = []
         for i in range(len(self.along)):
             crossed = self._crossed(i, steps, p, float(level[i]), float(noise[i]), atol)
@@ -176,16 +186,14 @@ class SurfaceGuards:
 
     def _crossed(self, i: int, steps: StepPolynomials, p: Array, level: float, noise: float, atol: Array) -> Crossed | None:
         fn = self.along[i]
-        where = isolated(fn, *steps, p, noise=noise, below=True)
+        where = isolated(fn, steps.c, steps.t, steps.h, p, noise=noise, below=True).in_order()
         if not len(where.step):
             return None
-        order = np.lexsort((where.a, where.step))
-        where = Isolated(*(part[order] for part in where))
         ends, least = [], []
         for s in (where.a, where.b):
             at = steps.inside(where.step, s)
             ends.append(self._along(fn, at, p)[0] - level)
-            least.append(self.noise(at.t, at.z, p, atol, at.speed)[:, i])
+            least.append(self.noise(at.t, at.z, p, atol, at.speed, steps.rounding(where.step))[:, i])
         below = np.flatnonzero((np.array(ends) < -np.minimum(*least)).any(axis=0))
         if not len(below):
             return None
@@ -205,9 +213,8 @@ class SurfaceGuards:
 
     def leaving(self, steps: StepPolynomials, p: Array, noise: Array) -> Array:
         """How each guard changes at once when the first step begins: 1 rises, −1 falls, 0 neither in the whole step, (n,)."""
-        at = steps.inside(np.zeros(len(SOON), dtype=np.intp), 2 * SOON - 1)
-        begin = steps.inside(np.zeros(1, dtype=np.intp), -np.ones(1))
-        change = self.values(at.t, at.z, p) - self.values(begin.t, begin.z, p)
+        z, begin = SOON[:, None] ** np.arange(NODES) @ steps.early, steps.t[:1] - steps.h[:1]
+        change = self.values(begin + 2 * steps.h[0] * SOON, z, p) - self.values(begin, steps.early[:1], p)
         clear = np.abs(change) > LEAVING * noise
         first = np.argmax(clear, axis=0)
         return np.where(clear.any(axis=0), np.sign(change[first, np.arange(len(noise))]), 0.0)

@@ -36,6 +36,9 @@ CORRECTIONS = 4
 """Times that a stretch is taken again to end on a surface: Newton's, each squares the error."""
 NEARLY = 0.1
 """Part of a stretch by which Newton's steps may move its end."""
+FARTHER = 10.0
+"""A step after a crossing is at most so many times as long as it lasted since the one before: rounding of a long polynomial
+would hide what happens early in it."""
 STANDING = 64
 """Crossings one after another in which no time passes: they do not lead anywhere."""
 SOONER = 64.0
@@ -104,6 +107,7 @@ class _Course:
         if hit.step:  # velocities jump at the end of a step before it
             self.count = min(hit.step, max(1, self.count - 1))
         else:
+            self._stand(hit.surface)
             self._arrive()
         return Status.OK
 
@@ -188,11 +192,10 @@ class _Course:
         status = self._reach(hit)
         if status is not Status.OK or trace.t == self.task.t_end:
             return status
-        same = abs(trace.t - self.crossed) <= SOONER * np.spacing(abs(trace.t))
-        self.standing, self.crossed = (self.standing + 1 if same else 0), trace.t
-        on = {*self.standing_on, hit.surface} if same else {hit.surface}
-        if self.standing > STANDING:
-            raise _Stuck(both_push(self.surfaces[hit.surface].text))
+        lasted = abs(trace.t - self.crossed)
+        if trace.next_step is not None and lasted > 0:
+            trace.next_step = min(trace.next_step, FARTHER * lasted)
+        on = {*self.standing_on, hit.surface} if self._stand(hit.surface) else {hit.surface}
         before, surface = self.p, self.surfaces[hit.surface]
         k = int(self.sides.number[hit.surface])
         assert trace.sides is not None
@@ -204,6 +207,14 @@ class _Course:
             raise _Stuck(jump)
         trace.broken, self.count = before, 1
         return Status.OK
+
+    def _stand(self, surface: int) -> bool:
+        """Whether no time has passed since the last change of sides; where that goes on, it leads nowhere."""
+        same = abs(self.trace.t - self.crossed) <= SOONER * np.spacing(abs(self.trace.t))
+        self.standing, self.crossed = (self.standing + 1 if same else 0), self.trace.t
+        if self.standing > STANDING:
+            raise _Stuck(both_push(self.surfaces[surface].text))
+        return same
 
     def _reach(self, hit: Crossed) -> Status:
         """The trace on the surface that is crossed: to its time on the polynomial, then by Newton's steps."""
