@@ -28,6 +28,12 @@ class ModelError(AppellError, ValueError):
     """The description of a system is incomplete or contradicts itself."""
 
 
+class UnknownKey(ModelError, KeyError):
+    """Something is asked for by a name that it does not have."""
+
+    __str__ = Exception.__str__  # a KeyError shows its message in quotation marks
+
+
 class ArgumentError(ModelError, TypeError):
     """A function was called with an argument that it does not have, or in another order."""
 

@@ -179,7 +179,7 @@ J = TypeVar("J", bound=Symbol)
 def _names(text: str | Iterable[str], more: tuple[Any, ...], maker: str) -> list[str]:
     if more:
         together = " ".join(name_in(name) for name in (text, *more))
-        raise ModelError(f"give all names in one text: {maker}({together!r})")
+        raise ModelError(f"give all names in one text: {maker}({shown(together)})")
     if not isinstance(text, str | Iterable):
         raise ModelError(f"names are given as text, 'x y phi', or as a list of texts; not as {type(text).__name__}")
     given = text.replace(",", " ").split() if isinstance(text, str) else [name_in(name) for name in items_of(text, "names")]

@@ -34,6 +34,7 @@ NUMBERS = (int, float, complex, Fraction, Decimal, mpmath.mpf, np.number)
 REMEDY = "text is never read as a number or an expression: write 2*m with m = ap.parameters('m'), and 0.5 without quotes"
 LONG = 100  # characters of one value in a message: a line of a terminal
 LARGEST = int(np.finfo(float).max)
+MOST_ATTEMPTS = 10**6  # searches from random starts: at a millisecond each, a quarter of an hour
 
 
 # -- values in messages ------------------------------------------------------------------------------------------------
@@ -155,6 +156,16 @@ def _real(value: Any) -> float | None:
     return found if isinstance(found, float) else None
 
 
+def whole(value: Any, where: str, least: int, most: int | None = None) -> int:
+    """`value` as a whole number, at least `least` and at most `most`."""
+    number = finite(value, where)
+    if number != int(number) or number < least:
+        raise ModelError(f"{where} must be a whole number, at least {least}, not {_why(value)}")
+    if most is not None and number > most:
+        raise ModelError(f"{where} is {shown(value)}, more than the {most} that can be meant")
+    return int(number)
+
+
 def reals(value: Any, where: str = "an array", *, infinite: bool = True) -> NDArray[np.float64]:
     """An array of real numbers as float64: text, truth values, complex numbers, durations, rows of unequal length and masked
     values are refused, so that no imaginary part and no mask is lost."""
@@ -174,6 +185,16 @@ def reals(value: Any, where: str = "an array", *, infinite: bool = True) -> NDAr
     if not infinite and not np.isfinite(given).all():
         raise ModelError(f"{where} must be finite")
     return given.astype(float)
+
+
+def reals_together(**given: Any) -> list[NDArray[np.float64]]:
+    """Arrays of real numbers, by name, made of one shape; those that do not fit together are refused."""
+    arrays = {name: reals(value, name) for name, value in given.items()}
+    try:
+        return [array.copy() for array in np.broadcast_arrays(*arrays.values())]
+    except (ValueError, RuntimeError):  # shapes that do not fit, or of more than 32 dimensions
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+        raise ModelError(f"these arrays have shapes that do not fit together: {shapes}") from None
 
 
 def as_array(value: Any, where: str) -> NDArray[Any]:
@@ -231,12 +252,26 @@ def table_of(values: Any, where: object) -> Mapping[Any, Any]:
     return values
 
 
+def truth(value: Any, where: str) -> bool:
+    """True or False, nothing else."""
+    if not isinstance(value, bool | np.bool_):
+        raise ModelError(f"{where} is True or False, not {_why(value)}")
+    return bool(value)
+
+
 def one_of(value: Any, known: Iterable[str], before: str) -> str:
     """One of the words that there are; a message begins with `before` and what was given: "base='flying'"."""
     words = list(known)
     if not isinstance(value, str) or value not in words:
         raise ModelError(f"{before}{shown(value)}; choose one of {', '.join(map(repr, words))}")
     return value
+
+
+def text_of(key: Any) -> str:
+    """What a key is called in a table: a name as it is, a symbol by its text; anything else stands in no table: short."""
+    if isinstance(key, str):
+        return key
+    return str(key) if isinstance(key, sympy.Basic) else shown(key)
 
 
 def name_in(value: Any) -> str:

@@ -29,6 +29,10 @@ def remembered(make: Callable[Concatenate[Owner, Rest], Result]) -> Callable[Con
     def found(owner: Owner, *rest: Rest.args, **options: Rest.kwargs) -> Result:
         known = kept_in(owner, name)
         key = (*rest, *sorted(options.items())) if options else rest
+        try:
+            hash(key)
+        except TypeError:  # what cannot be kept is of no kind that `make` takes: it says so
+            return make(owner, *rest, **options)
         if key not in known:  # two threads may both make it; all get the one that was ready first
             known.setdefault(key, make(owner, *rest, **options))
         return known[key]

@@ -184,7 +184,7 @@ def from_table(name: str, times: Any, values: Any) -> Pieces:
 def _column(given: Any, name: str, what: str) -> Array:
     try:
         array = np.asarray(given).astype(float, casting="same_kind")
-    except (TypeError, ValueError):
+    except Exception:  # an __array__ from outside may do anything
         raise ModelError(f"the {what} of the table of {name} must be real numbers") from None
     if array.ndim != 1:
         raise ModelError(f"the {what} of the table of {name} must have shape (n,), not {array.shape}")

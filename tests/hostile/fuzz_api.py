@@ -2,38 +2,49 @@
 
 Call number n is a function of n alone: a public callable, one of its arguments or entries, and a value that no request should
 contain. Only `AppellError`s may leave, or the TypeError with which Python itself refuses a call, ours or that of a function
-that was given; nothing may be executed, and no call may take longer than `LIMIT` or more memory than `MEMORY`.
+that was given; nothing may be executed, and no call may take more memory than `MEMORY`. A call that takes long (a run until
+10³⁰⁸ s, which its budget of steps will end) is interrupted as by Ctrl-C, and must then end at once. None may end the process:
+calls are made in slices, each in a process of its own, and one that kills or blocks it is known by its number.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import os
 import random
 import resource
 import signal
+import subprocess
 import sys
+import tempfile
 import time
 import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.hostile.targets import Target, targets
+from tests.hostile.models import Target
+from tests.hostile.targets import targets
 from tests.hostile.tripwire import tripwire
-from tests.hostile.values import HOSTILE
+from tests.hostile.values import HOSTILE, Fresh
 
 import appell as ap
 
-LIMIT = 30.0  # s of one call: the slowest takes one on a quiet machine
-MEMORY = 12 * 2**30  # bytes of address space
+PATIENCE = 2.0  # s of one call, then Ctrl-C
+GRACE = 15.0  # s in which it has to end then: a third of a second on a quiet machine
+STUCK = 120.0  # s after which a call that does not answer to its alarm is ended from outside
+MEMORY = 8 * 2**30  # bytes of address space, of which two are the libraries'
+SLICE = 20_000  # calls of one process: what its caches gather goes with it
 
 
 class TooLong(BaseException):
-    """A call ran into `LIMIT`."""
+    """A call took longer than it may."""
 
 
 def paths(value: Any, depth: int = 0) -> Iterator[tuple[Any, ...]]:
@@ -63,12 +74,17 @@ def damaged(value: Any, path: tuple[Any, ...], by: Any) -> Any:
     return type(value)(changed)
 
 
+@cache
+def _weights() -> tuple[list[str], list[float]]:
+    return list(targets()), np.cumsum([one.weight for one in targets().values()]).tolist()
+
+
 def chosen(number: int) -> tuple[str, Target, dict[str, Any], str]:
     """(name, target, arguments, what was put where) of call `number`."""
     rng = random.Random(number)
-    table = targets()
-    name = rng.choices(list(table), [one.weight for one in table.values()])[0]
-    target = table[name]
+    names, weights = _weights()
+    name = rng.choices(names, cum_weights=weights)[0]
+    target = targets()[name]
     arguments, said = dict(target.arguments), []
     for _ in range(rng.choices((1, 2), (9, 1))[0]):
         key = rng.choice(list(arguments))
@@ -76,8 +92,9 @@ def chosen(number: int) -> tuple[str, Target, dict[str, Any], str]:
         way = rng.choice(ways)
         kind = rng.choice(list(HOSTILE))
         index = rng.randrange(len(HOSTILE[kind]))
+        value = HOSTILE[kind][index]
         try:
-            arguments[key] = damaged(target.arguments[key], way, HOSTILE[kind][index])
+            arguments[key] = damaged(target.arguments[key], way, value() if isinstance(value, Fresh) else value)
         except TypeError:  # a key that cannot be one
             continue
         said.append(f"{key}{list(way)} = {kind}[{index}]")
@@ -86,11 +103,38 @@ def chosen(number: int) -> tuple[str, Target, dict[str, Any], str]:
 
 @contextmanager
 def limited(seconds: float) -> Iterator[None]:
+    """`TooLong` after so many seconds."""
+
     def stop(*_: Any) -> None:
         raise TooLong
 
+    with _alarm(stop, seconds):
+        yield
+
+
+@contextmanager
+def interrupted(patience: float, grace: float) -> Iterator[list[float]]:
+    """Ctrl-C after some time, which the list then holds; `TooLong` where the block has not ended some time later."""
+    pressed: list[float] = []
+
+    def stop(*_: Any) -> None:
+        if pressed:
+            raise TooLong
+        pressed.append(time.monotonic())
+        signal.raise_signal(signal.SIGINT)
+
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with _alarm(stop, patience, grace):
+            yield pressed
+    finally:
+        signal.signal(signal.SIGINT, usual)
+
+
+@contextmanager
+def _alarm(stop: Any, *seconds: float) -> Iterator[None]:
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, *seconds)
     try:
         yield
     finally:
@@ -98,26 +142,49 @@ def limited(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def outcome(number: int) -> tuple[str, str]:
-    """("", …) of a call that went well or was refused; else (what went wrong and where, what was asked)."""
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a call: what went wrong and where, or nothing; whether it was refused, or ended by Ctrl-C."""
+
+    asked: str
+    problem: str = ""
+    refused: bool = False
+    interrupted: bool = False
+
+
+def outcome(number: int) -> Outcome:
+    """Call `number`."""
     name, target, arguments, said = chosen(number)
-    asked = f"{number}: {name}({said})"
+    asked, problem, refused, pressed = f"{number}: {name}({said})", "", False, []
     with tripwire() as executed, warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            with limited(LIMIT):
+            with interrupted(PATIENCE, GRACE) as pressed:
                 target.call(**arguments)
-        except ap.AppellError as error:
-            if len(str(error)) > 4000:
-                return f"{name}: a message of {len(str(error))} characters", asked
+        except (ap.AppellError, KeyboardInterrupt) as error:
+            refused = not isinstance(error, KeyboardInterrupt)
+            problem = f"a message of {len(_text(error))} characters" if len(_text(error)) > 4000 else ""
         except TooLong:
-            return f"{name}: over {LIMIT:g} s", asked
+            problem = "Ctrl-C does not end it"
         except Exception as error:
-            frames = traceback.extract_tb(error.__traceback__)
-            bound = isinstance(error, TypeError) and (len(frames) == 1 or "positional argument" in str(error))
-            if not bound and not _of_the_value(frames):
-                return f"{name}: {type(error).__name__} at {_where(frames)}: {str(error)[:100]}", asked
-    return (f"{name}: text was executed: {executed[0][:60]}", asked) if executed else ("", asked)
+            refused, problem = True, _unexpected(error)
+    if executed:
+        problem = f"text was executed: {executed[0][:60]}"
+    return Outcome(asked, f"{name}: {problem}" if problem else "", refused, bool(pressed))
+
+
+def _unexpected(error: Exception) -> str:
+    """Of an error that is none of ours: nothing where Python refused the call, or a function that was given raised it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    bound = isinstance(error, TypeError) and (len(frames) == 1 or "positional argument" in str(error))
+    return "" if bound or _of_the_value(frames) else f"{type(error).__name__} at {_where(frames)}: {_text(error)[:100]}"
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return " ".join(str(error).split())
+    except Exception:  # an error that carries a value whose text raises
+        return "(without words)"
 
 
 def _where(frames: Any) -> str:
@@ -127,40 +194,103 @@ def _where(frames: Any) -> str:
 
 def _of_the_value(frames: Any) -> bool:
     """Whether a function that was given raised it: its error is the user's own."""
-    return bool(frames) and frames[-1].filename.endswith("tests/hostile/values.py") and frames[-1].name == "<lambda>"
+    if not frames:
+        return False
+    of_ours = frames[-1].filename.endswith("tests/hostile/values.py") and frames[-1].name == "<lambda>"
+    return of_ours or "self.control(" in (frames[-1].line or "")  # a control written in C has no frame of its own
 
 
-def fuzz(start: int, count: int, seconds: float = float("inf")) -> tuple[int, dict[str, list[str]]]:
-    """(calls made, what went wrong → the calls), from call `start` on."""
-    wrong: dict[str, list[str]] = collections.defaultdict(list)
-    end, made = time.monotonic() + seconds, 0
+@dataclass
+class Tally:
+    """What came of calls: how many were made, refused, ended by Ctrl-C; what went wrong → the calls."""
+
+    made: int = 0
+    refused: int = 0
+    interrupted: int = 0
+    wrong: dict[str, list[str]] = field(default_factory=lambda: collections.defaultdict(list))
+
+    def add(self, other: Tally) -> None:
+        self.made, self.refused = self.made + other.made, self.refused + other.refused
+        self.interrupted += other.interrupted
+        for problem, calls in other.wrong.items():
+            self.wrong[problem] += calls
+
+    def line(self) -> str:
+        """The counts in a line of fixed length."""
+        return f"{self.made:12d}{self.refused:12d}{self.interrupted:12d}\n"
+
+
+def fuzz(start: int, count: int, log: Path | None = None) -> Tally:
+    """Calls `start`, start + 1, … in this process; with a log, each problem and the counts so far stand there at once."""
+    tally = Tally()
     for number in range(start, start + count):
-        if time.monotonic() > end:
-            break
-        problem, asked = outcome(number)
-        made += 1
-        if problem:
-            wrong[problem].append(asked)
-    return made, dict(wrong)
+        one = outcome(number)
+        tally.made, tally.refused = tally.made + 1, tally.refused + one.refused
+        tally.interrupted += one.interrupted
+        if one.problem:
+            tally.wrong[one.problem].append(one.asked)
+        if log is not None:
+            _note(log, tally, one)
+    return tally
+
+
+def _note(log: Path, tally: Tally, one: Outcome) -> None:
+    with log.open("r+", encoding="utf-8") as file:
+        file.write(tally.line())
+        if one.problem:
+            file.seek(0, os.SEEK_END)
+            file.write(f"{one.problem}\t{one.asked}\n".replace("\0", ""))
+
+
+def in_a_child(start: int, count: int) -> Tally:
+    """The same in a process of its own; a call that ends or blocks it is one that went wrong, and the next process goes on."""
+    with tempfile.TemporaryDirectory(prefix="appell-fuzz-") as folder:
+        log = Path(folder) / "log"
+        log.write_text(Tally().line(), encoding="utf-8")
+        command = [sys.executable, "-m", "tests.hostile.fuzz_api", "--start", str(start), "--count", str(count)]
+        silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        child = subprocess.Popen([*command, "--log", str(log)], **silent, env={**os.environ, "TMPDIR": folder})
+        while child.poll() is None:
+            time.sleep(0.5)
+            if time.time() - log.stat().st_mtime > STUCK:
+                child.kill()
+        status, *problems = log.read_text(encoding="utf-8").splitlines()
+        tally = Tally(*map(int, status.split()))
+        for line in problems:
+            problem, asked = line.split("\t", 1)
+            tally.wrong[problem].append(asked)
+    if tally.made < count:
+        name, _, _, said = chosen(reached := start + tally.made)
+        tally.made += 1
+        tally.wrong[f"{name}: the process ended with {child.returncode}"].append(f"{reached}: {name}({said})")
+    return tally
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="hostile calls of the public API")
     parser.add_argument("--count", type=int, default=1_000_000)
     parser.add_argument("--start", type=int, default=0, help="the number of the first call: go on where a run ended")
-    parser.add_argument("--seconds", type=float, default=float("inf"))
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="no new slice after that")
+    parser.add_argument("--log", type=Path, help="make all calls in this process, and keep account of them in that file")
     given = parser.parse_args()
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    began = time.monotonic()
-    made, wrong = fuzz(given.start, given.count, given.seconds)
-    for problem, calls in sorted(wrong.items(), key=lambda item: -len(item[1])):
-        print(f"{len(calls):6d}  {problem}\n        {calls[0][:300]}")
-    bad = sum(map(len, wrong.values()))
-    took = time.monotonic() - began
-    print(
-        f"{made} calls from {given.start} on in {took:.0f} s, {bad} wrong in {len(wrong)} ways; next: {given.start + made}"
-    )
-    return 1 if wrong else 0
+    if given.log is not None:
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        fuzz(given.start, given.count, given.log)
+        return 0
+    began, total = time.monotonic(), Tally()
+    while total.made < given.count and time.monotonic() - began < given.seconds:
+        one = in_a_child(given.start + total.made, min(SLICE, given.count - total.made))
+        total.add(one)
+        for problem, calls in sorted(one.wrong.items(), key=lambda item: -len(item[1])):
+            print(f"{len(calls):6d}  {problem}\n        {calls[0][:300]}", flush=True)
+        bad = sum(map(len, total.wrong.values()))
+        print(
+            f"{total.made} calls from {given.start} on in {time.monotonic() - began:.0f} s: {total.refused} refused,"
+            f" {total.interrupted} ended by Ctrl-C, {bad} wrong in {len(total.wrong)} ways; next: {given.start + total.made}",
+            flush=True,
+        )
+    return 1 if total.wrong else 0
 
 
 if __name__ == "__main__":

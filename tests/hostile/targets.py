@@ -2,85 +2,39 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import sympy
-import sympy.physics.mechanics
-import sympy.physics.units  # SymPy reads texts of its own when these are loaded
+from tests.hostile.models import (
+    J3,
+    START,
+    VALUES,
+    Target,
+    arm,
+    ball,
+    bounced,
+    c,
+    folder,
+    k,
+    l,
+    m,
+    motion,
+    oscillator,
+    phi,
+    run,
+    saved,
+    skate,
+    u,
+    x,
+    y,
+)
+from tests.hostile.targets_of_analysis import analysis_targets
+from tests.hostile.targets_of_pages import page_targets
+from tests.hostile.targets_of_trees import tree_targets
 
 import appell as ap
 from appell.tree import Inertia, Joint, Limits, contact_point, loop, place
-
-x, y, phi = ap.coordinates("x y phi")
-u = ap.speeds("u")
-m, k, l, c = ap.parameters("m k l c", positive=True)
-f = ap.prescribed("f")
-
-
-@dataclass(frozen=True)
-class Target:
-    """A callable with arguments that it takes; `weight` says how often it is tried: cheap refusals more often than runs."""
-
-    call: Callable[..., Any]
-    arguments: Mapping[str, Any]
-    weight: float = 1.0
-
-
-@cache
-def oscillator() -> ap.System:
-    return ap.System([x], m * x.d**2 / 2, k * x**2 / 2, {x: -c * x.d}, name="oscillator")
-
-
-@cache
-def ball() -> Any:
-    return ap.System([x], m * x.d**2 / 2, m * x, constraints=[ap.Unilateral(x, "floor", restitution=0.5)], name="ball")
-
-
-@cache
-def skate() -> ap.System:
-    return ap.zoo.sleigh().system
-
-
-@cache
-def run() -> Any:
-    return ap.compile(oscillator(), VALUES, backend="vm")
-
-
-@cache
-def motion() -> Any:
-    return ap.simulate(run(), {x: 1.0}, 1.0)
-
-
-@cache
-def arm() -> ap.Tree:
-    body = Inertia.at_centre(1.0, (0.1, 0.0, 0.0), np.eye(3))
-    return ap.Tree([Joint("a", body=body), Joint("b", parent="a", placement=place((1, 0, 0)), body=body)], backend="vm")
-
-
-@cache
-def bounced() -> Any:
-    return ap.simulate(ball(), {x: 1.0}, 0.5, {m: 1.0}, backend="vm")
-
-
-@cache
-def saved() -> Path:
-    return bounced().save(folder() / "saved.nc")
-
-
-@cache
-def folder() -> Path:
-    return Path(tempfile.mkdtemp(prefix="appell-fuzz-"))
-
-
-VALUES = {"m": 1.0, "k": 4.0, "c": 0.1}
-START = {x: 1.0, x.d: 0.0}
-J3 = [[1.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0]]
 
 
 def _model() -> dict[str, Target]:
@@ -326,7 +280,7 @@ def _runs() -> dict[str, Target]:
         "basin": Target(
             ap.basin,
             {"system": run(), "over": {"x": [0.5, 1.0], "x.d": [0.0]}, "start": {}, "period": 1.0, "most": 2, "tolerance": 0.1},
-            0.2,
+            0.05,
         ),
     }
 
@@ -340,7 +294,7 @@ def _results() -> dict[str, Target]:
         "motion.reaction": Target(bounced().reaction, {"constraint": "floor"}, 1),
         "motion.save": Target(motion().save, {"path": folder() / "m.nc"}, 0.2),
         "load": Target(ap.load, {"path": saved()}, 1),
-        "motion.plot": Target(lambda what: motion().plot(what), {"what": "x"}, 0.2),
+        "motion.plot": Target(lambda what: motion().plot(what), {"what": "x"}, 0.05),
         "motion.report": Target(motion().report, {"path": page}, 0.1),
         "Scene": Target(ap.Scene, {"system": oscillator(), "items": [ap.scene.Point([x, 0], 0.1)], "view": "flat"}, 1),
         "scene.Point": Target(ap.scene.Point, {"at": [x, 0], "radius": 0.1, "colour": "#ff0000", "name": "p"}, 2),
@@ -358,4 +312,4 @@ def _results() -> dict[str, Target]:
 @cache
 def targets() -> dict[str, Target]:
     """All of them by name."""
-    return {**_model(), **_trees(), **_runs(), **_results()}
+    return {**_model(), **_trees(), **_runs(), **_results(), **tree_targets(), **analysis_targets(), **page_targets()}

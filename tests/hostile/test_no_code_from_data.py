@@ -76,3 +76,19 @@ def test_a_name_that_is_no_argument_never_stands_in_code():
         with pytest.raises(ModelError):
             numeric_function([x], expr)
     assert numeric_function([x], 2 * x)(3) == 6
+
+
+def values_in_messages(tree: ast.AST) -> list[str]:
+    """What stands as `{value!r}` in the text of an error; `AttributeError`s name attributes, which are names."""
+    raised = [node.exc for node in ast.walk(tree) if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)]
+    errors = [call for call in raised if ast.unparse(call.func) != "AttributeError"]
+    shown = [node for call in errors for node in ast.walk(call) if isinstance(node, ast.FormattedValue)]
+    return [text for node in shown if node.conversion == ord("r") and not (text := ast.unparse(node.value)).isupper()]
+
+
+def test_values_in_messages_are_shortened():
+    """An array of 10⁶ numbers, or a whole number of 10⁶ digits, never stands in a message whole: `shown` writes all of them."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        if "!r" in text:
+            assert values_in_messages(ast.parse(text)) == [], path.relative_to(SOURCE)

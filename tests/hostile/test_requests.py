@@ -9,7 +9,8 @@ from decimal import Decimal
 import numpy as np
 import pytest
 from tests.hostile.fuzz_api import chosen, fuzz
-from tests.hostile.targets import VALUES, oscillator, targets
+from tests.hostile.models import VALUES, oscillator
+from tests.hostile.targets import targets
 from tests.hostile.values import OddFloat, OddText
 
 import appell as ap
@@ -113,14 +114,14 @@ def test_a_table_has_one_row_a_sample_with_impacts_too(tmp_path):
 
 def test_what_the_fuzzer_damages_works_undamaged():
     """Else every call would be refused, whatever it contains."""
-    refused = ("from_sympy", "from_urdf")
+    refused = ("from_sympy", "from_urdf", "tree.register", "forms.register", "scene.MeshFile", "load, bounded")
     for name in [name for name, one in targets().items() if one.weight >= 1 and name not in refused]:
         targets()[name].call(**targets()[name].arguments)
 
 
 def test_a_sample_of_hostile_calls():
-    made, wrong = fuzz(0, 400)
-    assert made == 400 and wrong == {}
+    tally = fuzz(0, 400)
+    assert tally.made == 400 and tally.wrong == {}
 
 
 def test_a_call_is_a_function_of_its_number():

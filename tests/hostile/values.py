@@ -61,6 +61,16 @@ class OddSympy:
         return CODE
 
 
+class Fresh:
+    """A value that a call uses up: each call gets one of its own."""
+
+    def __init__(self, make: Callable[[], Any]):
+        self.make = make
+
+    def __call__(self) -> Any:
+        return self.make()
+
+
 def deep(n: int) -> Any:
     value: Any = 1.0
     for _ in range(n):
@@ -258,8 +268,8 @@ OBJECTS: tuple[Any, ...] = (
     slice(1, 2),
     NotImplemented,
     ...,
-    iter([1, 2]),
-    (k for k in "ab"),
+    Fresh(lambda: iter([1, 2])),
+    Fresh(lambda: (k for k in "ab")),
     print,
     property(),
     memoryview(b"abc"),
@@ -276,5 +286,3 @@ HOSTILE: dict[str, tuple[Any, ...]] = {
     "symbols": SYMBOLS,
     "objects": OBJECTS,
 }
-
-Make = Callable[[], Any]

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import AppellError, ModelError
+from appell.reading import finite, whole
 from appell.rows import singular
 from appell.simulate.progress import reporter
 
@@ -82,9 +83,10 @@ class Walk:
         self, first: Point, step: float | None, most: int, back: float | None, progress: Any, what: str
     ) -> tuple[list[Point], list[Found], bool, str]:  # fmt: skip
         """(points, special ones, whether `to` was reached, message)."""
+        most = whole(most, "most=", 1)
         points, special, message = [first], [], ""
-        ds = 0.02 if step is None else float(step)
-        low, high = sorted((self.p0 if back is None else float(back), self.to))
+        ds = 0.02 if step is None else finite(step, "step=")
+        low, high = sorted((self.p0 if back is None else finite(back, "back="), self.to))
         report = reporter(progress, self.p0, self.to)
         try:
             while len(points) < most and not message:

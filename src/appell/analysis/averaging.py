@@ -38,7 +38,7 @@ from appell.model import System
 from appell.model.described import system_of
 from appell.model.first_order import refuse_first_order
 from appell.model.friction import refuse_friction
-from appell.reading import symbolic
+from appell.reading import shown, symbolic, text_of
 
 Array = NDArray[np.float64]
 
@@ -169,10 +169,10 @@ def _small(system: System, small: Sequence[Any]) -> tuple[Symbol, ...]:
     if isinstance(small, str) or not isinstance(small, Sequence | set | frozenset) or not small:
         raise ModelError("name the small parameters: small=[h, eps, …]; averaging is of the first order in them")
     known = {str(p): p for p in system.parameters}
-    strange = [str(p) for p in small if str(p) not in known]
+    strange = [text_of(p) for p in small if text_of(p) not in known]
     if strange:
         raise ModelError(f"small= names {strange[0]}, which is no parameter of '{system.name}'; it has {', '.join(known)}")
-    return tuple(known[str(p)] for p in small)
+    return tuple(known[text_of(p)] for p in small)
 
 
 def _resonance(pair: Any) -> tuple[int, int] | None:
@@ -181,13 +181,13 @@ def _resonance(pair: Any) -> tuple[int, int] | None:
     try:
         n, m = (int(k) for k in pair)
         whole = (n, m) == tuple(pair)
-    except (TypeError, ValueError):
+    except Exception:  # objects from outside may do anything
         whole = False
         n = m = 0
     if not whole or n < 1 or m < 1:
-        raise ModelError(f"resonance={pair!r}: give (n, m), two positive whole numbers, for m ω = n ν")
+        raise ModelError(f"resonance={shown(pair)}: give (n, m), two positive whole numbers, for m ω = n ν")
     if (common := gcd(n, m)) != 1:
-        raise ModelError(f"resonance={pair!r} has a common factor; it is that of {(n // common, m // common)}")
+        raise ModelError(f"resonance={shown(pair)} has a common factor; it is that of {(n // common, m // common)}")
     return n, m
 
 

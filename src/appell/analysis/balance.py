@@ -30,8 +30,8 @@ SHARE = 1e-4
 
 
 def some(sizes: Array) -> Array:
-    """Sizes to divide by: 1 where there is none."""
-    return np.where(sizes > 0, sizes, 1.0)
+    """Sizes to divide by: 1 where there is none, or one so small that its inverse overflows."""
+    return np.where(sizes > 2.0**-1000, sizes, 1.0)
 
 
 class Balance:

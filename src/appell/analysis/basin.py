@@ -16,12 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from appell.analysis.attractors import BLOCK, Attractor, Search
 from appell.analysis.ensemble import Ensemble
-from appell.analysis.result import Result, axis, given_once, model_of, state_column, whole
+from appell.analysis.result import Result, axis, given_once, model_of, state_column
 from appell.analysis.shooting import explicit_time, refuse_other_period
 from appell.errors import ModelError
 from appell.model import System
 from appell.model.values import finite
-from appell.reading import refuse_many
+from appell.reading import refuse_many, whole
 from appell.simulate.progress import reporter
 from appell.simulate.run import Run
 from appell.spelling import checked_keywords

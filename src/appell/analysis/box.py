@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import ModelError
-from appell.reading import reals, shown
+from appell.reading import MOST_ATTEMPTS, reals, shown, text_of, whole
 
 Array = NDArray[np.float64]
 
@@ -24,26 +23,24 @@ def box(symbols: Sequence[Any], within: Mapping[Any, Any] | None, default: Seque
         raise ModelError(f"within= maps symbols to intervals, {{{symbols[0]}: (-1, 1)}}, not {type(within).__name__}")
     named: dict[str, Any] = {}
     for key, value in (within or {}).items():
-        if str(key) not in map(str, symbols):
-            raise ModelError(f"within= names {key}, which is none of {', '.join(map(str, symbols))} of {owner}")
-        if str(key) in named:
-            raise ModelError(f"within= names {key} twice, by symbol and by name")
-        named[str(key)] = _interval(key, value)
+        if text_of(key) not in map(str, symbols):
+            raise ModelError(f"within= names {text_of(key)}, which is none of {', '.join(map(str, symbols))} of {owner}")
+        if text_of(key) in named:
+            raise ModelError(f"within= names {text_of(key)} twice, by symbol and by name")
+        named[text_of(key)] = _interval(key, value)
     return np.array([named.get(str(s), d) for s, d in zip(symbols, default, strict=True)], dtype=float).reshape(-1, 2)
 
 
 def _interval(key: Any, value: Any) -> tuple[float, float]:
     ends = reals(value, f"within= of {key}")
     if ends.shape != (2,):
-        raise ModelError(f"within= gives {key} an interval of two numbers, (lowest, highest), not {shown(value)}")
+        raise ModelError(f"within= gives {text_of(key)} an interval of two numbers, (lowest, highest), not {shown(value)}")
     low, high = map(float, ends)
     if not (np.isfinite([low, high]).all() and low < high):
-        raise ModelError(f"within= gives {key} the interval ({low:g}, {high:g}); lowest < highest, both finite")
+        raise ModelError(f"within= gives {text_of(key)} the interval ({low:g}, {high:g}); lowest < highest, both finite")
     return low, high
 
 
 def whole_attempts(attempts: Any) -> int:
     """How many attempts, a whole number of at least 1."""
-    if isinstance(attempts, bool) or not isinstance(attempts, Integral) or attempts < 1:
-        raise ModelError(f"attempts= is a whole number of at least 1, not {attempts!r}")
-    return int(attempts)
+    return whole(attempts, "attempts=", 1, MOST_ATTEMPTS)

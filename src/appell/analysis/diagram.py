@@ -26,11 +26,11 @@ from appell.analysis.result import (
     parameter_variable,
     state_column,
     state_variables,
-    whole,
 )
 from appell.analysis.sections import Section, poincare
 from appell.errors import AppellError, ModelError
 from appell.model import System
+from appell.reading import refuse_many, table_of, truth, whole
 from appell.simulate.progress import reporter
 from appell.simulate.run import Run
 from appell.simulate.simulate import simulate
@@ -136,15 +136,21 @@ def bifurcation_diagram(
     ((name, values),) = axis(over, "over=", 1)
     skip, keep = whole(skip, "skip=", 0), whole(keep, "keep=", 1)
     model = model_of(system, "bifurcation_diagram")
+    refuse_many(len(values) * keep * (model.nq + model.nv), f"{len(values)} × {keep} states")
+    follow = truth(follow, "follow=")
     parameter_named(model, name, "over=")
     given_once(parameters, (name,), "parameters=", "over=")
     if section is not None:
         if period is not None:
             raise ModelError("give period= or section=, not both")
+        if isinstance(system, Run):
+            parameters = {**{str(k): v for k, v in system.parameters.items() if str(k) != name}, **(parameters or {})}
+            backend = system.backend
         looks = {"rtol": rtol, "atol": atol, "method": method, "backend": backend, "since": since, **options}
         return _on_section(model, name, values, section, direction, skip, keep, start, parameters, follow, progress, looks)
+    given = {**table_of(parameters, "parameters="), name: values}
     ensemble = Ensemble(
-        system, dict(start or {}), {**(parameters or {}), name: values}, len(values), since=since, period=period, fallback=None,
+        system, dict(table_of(start, "start=")), given, len(values), since=since, period=period, fallback=None,
         periods=skip + keep, rtol=rtol, atol=atol, method=method, backend=backend, threads=threads, **options,
     )  # fmt: skip
     return _strobed(ensemble, name, values, skip, keep, follow, progress)
@@ -193,7 +199,7 @@ def _on_section(
     """One value after another by `poincare`."""
     n = len(values)
     z, t = np.full((n, keep, system.nq + system.nv), np.nan), np.full((n, keep), np.nan)
-    state, message, looks = dict(start or {}), "", dict(looks)
+    state, message, looks = dict(table_of(start, "start=")), "", dict(looks)
     report = reporter(progress, 0, n)
     try:
         for k, value in enumerate(values):

@@ -24,7 +24,9 @@ from appell.ensembles.lanes import why_not
 from appell.ensembles.order import Order
 from appell.errors import STATUS_TEXT, AppellError, ConstraintError, ModelError, Status
 from appell.model import System
-from appell.model.values import bound, finite
+from appell.model.values import bound
+from appell.reading import text_of
+from appell.simulate.arguments import positive, relative
 from appell.simulate.many import Many, fitting_method
 from appell.simulate.run import Run, compile
 from appell.simulate.start import check, consistent, read
@@ -63,7 +65,7 @@ class Ensemble:
     ):  # fmt: skip
         self.system, self.n = (model := model_of(system, "this")), n
         given: dict[Any, Any] = dict(system.parameters) if isinstance(system, Run) else {}
-        given = {str(k): v for k, v in given.items()} | {str(k): v for k, v in parameters.items()}
+        given = {text_of(k): v for k, v in given.items()} | {text_of(k): v for k, v in parameters.items()}
         self.p = self._parameters(given)
         first = dict(zip(map(str, model.parameters), self.p[0], strict=True))
         self.run = compile(model, first, backend=system.backend if isinstance(system, Run) else backend)
@@ -89,7 +91,7 @@ class Ensemble:
             raise ModelError(
                 f"{strange[0]}= is no option of many runs; of those of ap.simulate they take {' and '.join(OPTIONS)}"
             )
-        self.options: dict[str, Any] = {**OPTIONS, **options, "rtol": finite(rtol, "rtol="), "atol": finite(atol, "atol=")}
+        self.options: dict[str, Any] = {**OPTIONS, **options, "rtol": relative(rtol), "atol": positive(atol, "atol")}
         self.threads, self.wide = threads, n >= FEW and n * periods >= WIDE and self._fits_lanes()
         self.pace = 1e5  # periods a second, to begin with
 
@@ -127,7 +129,7 @@ class Ensemble:
         names = state_names(self.system)
         for key, value in starts.items():
             if np.ndim(value):
-                z[:, names.index(str(key))] = value
+                z[:, names.index(text_of(key))] = value
         return z
 
     def _admit(self) -> None:

@@ -36,6 +36,7 @@ from appell.model.prescription import settled
 from appell.model.values import finite
 from appell.normal_form import normal_form
 from appell.normal_form.manifold import normalise
+from appell.reading import text_of
 from appell.rows import RANK_LOST, left_inverse, null_space
 from appell.simulate.run import bind
 from appell.simulate.start import read
@@ -81,11 +82,11 @@ class Equilibrium:
     def __getitem__(self, key: Any) -> float:
         """The value of a coordinate, by symbol or name; velocities are 0."""
         names = [str(q) for q in self.system.positions]
-        if str(key) in map(str, self.system.velocities):
+        if text_of(key) in map(str, self.system.velocities):
             return 0.0
-        if str(key) not in names:
-            raise ModelError(f"{key} is not a coordinate of {self.system.name}; it has {', '.join(names)}")
-        return float(self.q[names.index(str(key))])
+        if text_of(key) not in names:
+            raise ModelError(f"{text_of(key)} is not a coordinate of {self.system.name}; it has {', '.join(names)}")
+        return float(self.q[names.index(text_of(key))])
 
     def reaction(self, constraint: Any) -> float | Array:
         """Λ of a constraint, by the object or its name: the force on the system is Λ ∂f/∂q (∂f/∂q̇, ∂f/∂q̈ by its order).
@@ -357,5 +358,7 @@ def eigenvalues_at(
         drive = np.vstack([np.zeros_like(Z), out["rate_v"] @ Z])
         top += Z0.T @ np.hstack([change, drive])
     J = np.block([[top], [stiffness, damping]])
+    if not np.isfinite(J).all():
+        return none, "the linearised forces overflow"
     values = np.asarray(np.linalg.eigvals(J) if J.size else none, dtype=np.complex128)
     return values[np.argsort(-values.real, kind="stable")], ""

@@ -12,7 +12,7 @@ from sympy import Expr, cos, sin
 from appell.errors import ModelError
 from appell.jets import expression, t
 from appell.model import System
-from appell.reading import numeric_function, symbolic
+from appell.reading import finite, name_in, numeric_function, symbolic
 from appell.tree.system import TreeSystem
 
 
@@ -77,7 +77,7 @@ def period_law(system: System, period: Any) -> Any:
     value = numeric_function(symbols, law)
 
     def of(values: Mapping[str, float]) -> float:
-        T = float(value(*(values[str(s)] for s in symbols)))
+        T = finite(value(*(values[str(s)] for s in symbols)), f"the period {name_in(law)}", infinite=True)
         if not 0 < T < float("inf"):
             raise ModelError(f"the period {law} is {T:g} s: it must be positive")
         return T

@@ -35,6 +35,7 @@ from appell.model.friction import refuse_friction
 from appell.model.values import finite
 from appell.motion.motion import Motion
 from appell.normal_form import NormalForm
+from appell.reading import shown
 from appell.rows import RANK_LOST, in_columns, least_squares, rank, singular, unit_rows
 from appell.simulate.run import Run, compile
 from appell.simulate.start import check, read
@@ -119,7 +120,7 @@ def _named(system: System, independent: Any) -> list[int] | None:
     if independent is None:
         return None
     if isinstance(independent, str | Jet) or not isinstance(independent, Iterable):
-        raise ModelError(f"independent= is a list of coordinates or velocities, not {independent!r}")
+        raise ModelError(f"independent= is a list of coordinates or velocities, not {shown(independent)}")
     found = [system.velocity_of(key, "independent=") for key in independent]
     twice = [system.velocities[i] for i in found if found.count(i) > 1]
     if twice:

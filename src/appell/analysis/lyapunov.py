@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.result import Result, simulated
+from appell.analysis.result import Result, run_of, simulated
 from appell.analysis.variations import variations
 from appell.errors import ModelError, Status
 from appell.model import System
@@ -25,7 +25,7 @@ from appell.model.values import finite
 from appell.reading import refuse_many, table_of
 from appell.rows import range_of_projection
 from appell.simulate.progress import reporter
-from appell.simulate.run import Run, compile
+from appell.simulate.run import Run
 from appell.tree import Tree
 
 Array = NDArray[np.float64]
@@ -102,7 +102,7 @@ def lyapunov(
     keeps what it has.
     """
     refuse_friction(system, "ap.lyapunov")
-    run = system if isinstance(system, Run) else compile(system, parameters, backend=options.pop("backend", "auto"))
+    run = run_of(system, parameters, options)
     times, settle = _schedule(until, every, skip, since)
     spread, rows, message = _Spread(run, dict(table_of(start, "start=")), options), [], ""
     report = reporter(progress, float(times[0]), float(times[-1]))
@@ -130,8 +130,8 @@ def _schedule(until: Any, every: Any, skip: Any, since: Any) -> tuple[Array, int
     until, every, skip, since = (finite(x, f"{name}=") for x, name in given)
     if not (every > 0 and until > since + skip >= since):
         raise ModelError(f"every = {every:g} must be positive, and until = {until:g} behind since + skip = {since + skip:g}")
+    refuse_many(int(min((until - since) / every, 1e300)), f"{(until - since) / every:.3g} renormalisations", width=8 * 4)
     settle, count = (max(least, round(span / every)) for span, least in ((skip, 0), (until - since - skip, 1)))
-    refuse_many(settle + count, f"{settle + count} renormalisations", width=8 * 4)
     early = np.linspace(since, since + skip, settle + 1)[:-1] if settle else np.zeros(0)
     return np.append(early, np.linspace(since + skip, until, count + 1)), settle
 

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from appell.errors import ModelError, SimulationError, SingularConfiguration
 from appell.model import System
 from appell.model.described import system_of
-from appell.model.values import finite, reals
+from appell.model.values import reals
 from appell.motion.motion import Motion
-from appell.reading import name_in, refuse_large, shown, table_of
-from appell.simulate.run import Run
+from appell.reading import name_in, refuse_large, shown, table_of, text_of
+from appell.simulate.run import Run, compile
 from appell.simulate.simulate import simulate
 
 if TYPE_CHECKING:
@@ -61,12 +61,22 @@ def model_of(system: Any, what: str) -> System:
     return system.system if isinstance(system, Run) else system_of(system, what, also=" or what ap.compile returns")
 
 
+def run_of(system: Any, parameters: Mapping[Any, Any] | None, options: dict[str, Any]) -> Run:
+    """What `ap.compile` returns, or returned: then its parameters are settled. Takes backend= out of the options."""
+    if not isinstance(system, Run):
+        return compile(system, parameters, backend=options.pop("backend", "auto"))
+    if parameters is not None:
+        raise ModelError("this system was compiled with its parameters; compile it again to change them")
+    return system
+
+
 def parameter_named(system: System, key: Any, what: str) -> str:
     """The name of a parameter of the system."""
     names = [str(p) for p in system.parameters]
-    if str(key) not in names:
-        raise ModelError(f"{what} names {key}, which is no parameter of '{system.name}'; it has {', '.join(names) or 'none'}")
-    return str(key)
+    name = text_of(key)
+    if name not in names:
+        raise ModelError(f"{what} names {name}, which is no parameter of '{system.name}'; it has {', '.join(names) or 'none'}")
+    return name
 
 
 def given_once(given: Mapping[Any, Any] | None, keys: Iterable[str], here: str, there: str) -> None:
@@ -87,19 +97,11 @@ def axis(over: Any, what: str, count: int) -> list[tuple[str, Array]]:
         try:
             values = reals(given)
         except (TypeError, ValueError):
-            raise ModelError(f"the values of {key} must be a list of finite numbers, not {shown(given)}") from None
+            raise ModelError(f"the values of {text_of(key)} must be a list of finite numbers, not {shown(given)}") from None
         if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
-            raise ModelError(f"the values of {key} must be a list of finite numbers")
-        found.append((str(key), values))
+            raise ModelError(f"the values of {text_of(key)} must be a list of finite numbers")
+        found.append((text_of(key), values))
     return found
-
-
-def whole(value: Any, where: str, least: int) -> int:
-    """`value` as a whole number, at least `least`."""
-    number = finite(value, where)
-    if number != int(number) or number < least:
-        raise ModelError(f"{where} must be a whole number, at least {least}, not {shown(value)}")
-    return int(number)
 
 
 def simulated(*args: Any, **options: Any) -> Motion:
@@ -125,9 +127,9 @@ def state_names(system: System) -> tuple[str, ...]:
 def state_column(system: System, key: Any) -> int:
     """The number of a coordinate or velocity in z = (q, v), by symbol or name."""
     names = state_names(system)
-    if str(key) not in names:
-        raise ModelError(f"{key} is neither a coordinate nor a velocity of '{system.name}'; it has {', '.join(names)}")
-    return names.index(str(key))
+    if text_of(key) not in names:
+        raise ModelError(f"{text_of(key)} is neither a coordinate nor a velocity of '{system.name}'; it has {', '.join(names)}")
+    return names.index(text_of(key))
 
 
 def state_variables(system: System, dims: tuple[str, ...], z: Array) -> dict[str, Any]:
@@ -147,5 +149,4 @@ __all__ = [
     "state_column",
     "state_names",
     "state_variables",
-    "whole",
 ]

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.result import Result, simulated, state_column, state_variables, whole
+from appell.analysis.result import Result, run_of, simulated, state_column, state_variables
 from appell.backends import warn
 from appell.errors import ModelError, Status
 from appell.jets import expression
@@ -26,9 +26,9 @@ from appell.model.friction import refuse_friction
 from appell.model.values import finite
 from appell.motion.motion import Motion
 from appell.motion.zeros import CROSSED, motion_zeros
-from appell.reading import shown, table_of
+from appell.reading import shown, table_of, text_of, whole
 from appell.simulate.progress import reporter
-from appell.simulate.run import Run, compile
+from appell.simulate.run import Run
 from appell.tree import Tree
 
 Array = NDArray[np.float64]
@@ -118,7 +118,7 @@ def poincare(
     until = None if until is None else finite(until, "until=")
     if not isinstance(direction, int | float | np.number) or direction not in (-1, 0, 1):
         raise ModelError(f"direction = {shown(direction)} must be 1, −1 or 0")
-    run = system if isinstance(system, Run) else compile(system, parameters, backend=options.pop("backend", "auto"))
+    run = run_of(system, parameters, options)
     collector = _Collector(run, section, direction, count + skip, options)
     report = reporter(progress, 0, count + skip)
     try:
@@ -134,7 +134,7 @@ class _Collector:
     def __init__(self, run: Run, section: Any, direction: int, wanted: int, options: Mapping[str, Any]):
         self.run, self.direction, self.wanted, self.options = run, direction, wanted, options
         self.face = _face(run.system, section)
-        self.name = self.face or str(section)
+        self.name = self.face or text_of(section)
         self.expression = None if self.face else expression(section, "a section")
         self.found: list[tuple[float, Array, Array]] = []
         self.unbounded: float | None = None

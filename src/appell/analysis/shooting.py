@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.analysis.orbit import Orbit, floquet
-from appell.analysis.result import whole
+from appell.analysis.result import run_of
 from appell.analysis.variations import variations
 from appell.errors import AppellError, ModelError, SimulationError, Status
 from appell.graph.algebra import depends
@@ -27,8 +27,9 @@ from appell.model.friction import refuse_friction
 from appell.model.values import finite
 from appell.motion.motion import Motion
 from appell.normal_form import NormalForm
+from appell.reading import items_of, shown, table_of, text_of, whole
 from appell.rows import FAMILY_LOST, least_squares
-from appell.simulate.run import Run, compile
+from appell.simulate.run import Run
 from appell.simulate.simulate import simulate
 from appell.simulate.start import consistent
 from appell.tree import Tree
@@ -80,8 +81,8 @@ def periodic_orbit(
     `Orbit`. Where Newton's method does not converge, the best it had, with `ok` False and the reason in `message`.
     """
     refuse_friction(system, "ap.periodic_orbit")
-    run = system if isinstance(system, Run) else compile(system, parameters, backend=options.pop("backend", "auto"))
-    segments = whole(segments, "segments=", 1)
+    run = run_of(system, parameters, options)
+    segments, tolerance = whole(segments, "segments=", 1, 10_000), finite(tolerance, "tolerance=")
     period = None if period is None else finite(period, "period=")
     shooting = Shooting(run, finite(since, "since="), segments, _turns(run.system, modulo, free), rtol, atol, options)
     forced = explicit_time(run.form)
@@ -90,7 +91,7 @@ def periodic_orbit(
     z0 = shooting.read(guess)
     T = float(period or period_guess or 0.0) if period is not None or period_guess else shooting.first_return(z0)
     if not T > 0 or not np.isfinite(T):
-        raise ModelError(f"the period must be positive, not {T!r}")
+        raise ModelError(f"the period must be positive, not {T:g}")
     if forced:
         refuse_other_period(run, z0, since, T)
     return shooting.solve(z0, T, fixed=period is not None, autonomous=not forced, tolerance=tolerance)
@@ -133,16 +134,16 @@ def _turns(system: System, modulo: Mapping[Any, float] | None, free: Iterable[An
     """The length of a turn of each entry of z; infinite where it has to come back itself, 0 where it need not."""
     turns = np.full(system.nq + system.nv, np.inf)
     names = [str(q) for q in system.positions]
-    for key, length in (modulo or {}).items():
-        if str(key) not in names:
-            raise ModelError(f"modulo= names {key}, which is no coordinate of '{system.name}'")
-        if not float(length) > 0:
-            raise ModelError(f"modulo= of {key} must be positive, not {length!r}")
-        turns[names.index(str(key))] = float(length)
-    for key in free:
-        if str(key) not in names:
-            raise ModelError(f"free= names {key}, which is no coordinate of '{system.name}'")
-        turns[names.index(str(key))] = 0.0
+    for key, length in table_of(modulo, "modulo=").items():
+        if text_of(key) not in names:
+            raise ModelError(f"modulo= names {text_of(key)}, which is no coordinate of '{system.name}'")
+        if not finite(length, f"modulo= of {text_of(key)}") > 0:
+            raise ModelError(f"modulo= of {text_of(key)} must be positive, not {shown(length)}")
+        turns[names.index(text_of(key))] = float(length)
+    for key in items_of(free, "free="):
+        if text_of(key) not in names:
+            raise ModelError(f"free= names {text_of(key)}, which is no coordinate of '{system.name}'")
+        turns[names.index(text_of(key))] = 0.0
     return turns
 
 
@@ -166,7 +167,7 @@ class Shooting:
 
     def read(self, guess: Mapping[Any, Any]) -> Array:
         """A guess as a state on the constraints."""
-        start = consistent(self.run.system, dict(guess), self.run.parameters, since=self.since)
+        start = consistent(self.run.system, dict(table_of(guess, "guess=")), self.run.parameters, since=self.since)
         named = {str(k): float(v) for k, v in start.items()}
         return np.array([named.get(str(s), 0.0) for s in self.symbols])
 

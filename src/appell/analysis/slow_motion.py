@@ -18,7 +18,7 @@ from appell.forms.fold.fold import Fold
 from appell.jets import Coordinate, t
 from appell.model import System
 from appell.model.values import bound
-from appell.reading import numeric_function
+from appell.reading import numeric_function, reals_together
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -179,7 +179,7 @@ class Averaged:
 
     def rates(self, r: ArrayLike, theta: ArrayLike, parameters: Mapping[Any, Any] | None = None) -> tuple[Array, Array]:
         """(ṙ, θ̇) at r and θ (numbers or arrays of one shape), with values of the system's parameters; 1/s."""
-        r, theta = np.broadcast_arrays(np.asarray(r, float), np.asarray(theta, float))
+        r, theta = reals_together(r=r, theta=theta)
         found = self._lambdified(r, theta, *self.values(parameters))
         return tuple(np.broadcast_to(np.asarray(rate, float), r.shape).copy()[()] for rate in found)  # type: ignore[return-value]
 
@@ -188,7 +188,7 @@ class Averaged:
 
         For the oscillator with a wall s = Δ − r |cos((ωt − θ)/2k)|. Far from resonances θ is φ itself.
         """
-        t, r, theta = np.broadcast_arrays(np.asarray(t, float), np.asarray(r, float), np.asarray(theta, float))
+        t, r, theta = reals_together(t=t, r=r, theta=theta)
         values = self.values(parameters)
         phase = theta
         if self.resonance is not None:

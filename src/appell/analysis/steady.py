@@ -31,6 +31,7 @@ from appell.model.first_order import refuse_first_order
 from appell.model.friction import refuse_friction
 from appell.model.values import finite
 from appell.normal_form.manifold import normalise
+from appell.reading import text_of
 from appell.rows import NEWTON_LOST, least_squares
 from appell.simulate.run import Run, compile
 from appell.spelling import checked_keywords
@@ -66,8 +67,8 @@ class SteadyMotion:
     def __getitem__(self, key: Any) -> float:
         """The value of a coordinate, a velocity, or an expression in them."""
         named = {str(s): x for s, x in self.start.items()}
-        if str(key) in named:
-            return named[str(key)]
+        if text_of(key) in named:
+            return named[text_of(key)]
         values = {**self.start, **self.parameters}
         return float(expression(key, "what is read from a steady motion").xreplace(values))  # type: ignore[arg-type]
 
@@ -277,7 +278,7 @@ def _expression(system: System, key: Any) -> Any:
     named = {str(s): s for s in (*system.positions, *system.velocities)}
     if isinstance(key, str):
         if key not in named:
-            raise ModelError(f"fixed= names '{key}', which is not a coordinate or velocity of {system.name}")
+            raise ModelError(f"fixed= names '{text_of(key)}', which is not a coordinate or velocity of {system.name}")
         return named[key]
     expr = system.in_velocities(expression(key, "fixed="))
     known = {*named.values(), *system.parameters}

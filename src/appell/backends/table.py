@@ -55,7 +55,7 @@ class Backend:
 
     def __post_init__(self) -> None:
         if not (isinstance(self.name, str) and self.name.isidentifier() and self.name != AUTO):
-            raise BackendUnavailable(f"{self.name!r} cannot name a back end: use a word such as 'toy', not {AUTO!r}")
+            raise BackendUnavailable(f"{shown(self.name)} cannot name a back end: use a word such as 'toy', not {AUTO!r}")
         if not (callable(self.reason_against) and callable(self.function)):
             raise BackendUnavailable(f"the back end '{self.name}' needs functions reason_against() and function(fn)")
 
@@ -85,9 +85,9 @@ BACKENDS: dict[str, Backend] = {
 def register(backend: Backend) -> Backend:
     """Adds a row to the table: from now on `backend="NAME"` means it. A name that is taken is refused."""
     if not isinstance(backend, Backend):
-        raise BackendUnavailable(f"register takes an ap.backends.Backend, not {backend!r}")
+        raise BackendUnavailable(f"register takes an ap.backends.Backend, not {shown(backend)}")
     if backend.name in BACKENDS:
-        raise BackendUnavailable(f"there is a back end {backend.name!r} already; take another name")
+        raise BackendUnavailable(f"there is a back end {shown(backend.name)} already; take another name")
     BACKENDS[backend.name] = backend
     return backend
 

@@ -104,6 +104,8 @@ def _leaf(thing: Any) -> bytes:
         return _hash("numpy", thing.dtype.str, thing.tobytes())
     if isinstance(thing, float):
         return _hash("float", thing.hex())
+    if isinstance(thing, int) and thing.bit_length() > 10_000:
+        return _hash(type(thing).__name__, hex(thing))  # Python writes no decimal number of over 4300 digits
     return _hash(type(thing).__name__, thing if isinstance(thing, bytes) else repr(thing))
 
 

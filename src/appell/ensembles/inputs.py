@@ -18,7 +18,7 @@ from appell.model.measured import letters_of
 from appell.model.values import as_table, bound, reals
 from appell.normal_form import NormalForm
 from appell.normal_form.manifold import RESIDUAL_PARTS, relative, residuals_from
-from appell.reading import name_in, refuse_large, shown
+from appell.reading import name_in, refuse_large, shown, text_of
 from appell.simulate.run import Run
 from appell.simulate.start import TOLERANCE, read
 
@@ -90,7 +90,7 @@ def read_inputs(system: System, starts: Any, parameters: Table | None, *, produc
     if product:
         given, values = outer(given, values)
     given, values = ({key: _column(key, value) for key, value in table.items()} for table in (given, values))
-    lengths = {str(key): len(value) for table in (given, values) for key, value in table.items() if value.ndim}
+    lengths = {text_of(key): len(value) for table in (given, values) for key, value in table.items() if value.ndim}
     lengths |= {} if runs is None else {"inputs=": runs}
     if len(set(lengths.values())) > 1:
         said = ", ".join(f"{name}: {n}" for name, n in lengths.items())
@@ -103,7 +103,7 @@ def read_inputs(system: System, starts: Any, parameters: Table | None, *, produc
         raise ModelError("there is no run to make: the arrays are empty")
     states = _fill_starts(system, given, runs)
     p = _fill_parameters(system, values, runs)
-    first, second = ({str(key): value for key, value in table.items() if value.ndim} for table in (given, values))
+    first, second = ({text_of(key): value for key, value in table.items() if value.ndim} for table in (given, values))
     return Inputs(states, states[:, : system.nq], states[:, system.nq :], p, first, second)
 
 
@@ -127,9 +127,9 @@ def _column(key: Any, value: Any) -> Array:
     try:
         array = reals(value)
     except (TypeError, ValueError):
-        raise ModelError(f"the values of {key} must be real numbers, not {shown(value)}") from None
+        raise ModelError(f"the values of {text_of(key)} must be real numbers, not {shown(value)}") from None
     if array.ndim > 1:
-        raise ModelError(f"the values of {key} have the shape {array.shape}; flatten them, one value a run (ap.outer does)")
+        raise ModelError(f"the values of {text_of(key)} have the shape {array.shape}; flatten them, one a run (ap.outer)")
     return array
 
 
@@ -140,7 +140,7 @@ def _fill_starts(system: System, given: Mapping[Any, Array], runs: int) -> Array
     place = {str(s): i for i, s in enumerate((*system.positions, *system.velocities))}
     for key, value in given.items():
         _refuse_infinite(f"the start value of {key}", value)
-        state[:, place[str(key)]] = value
+        state[:, place[text_of(key)]] = value
     return state
 
 
@@ -149,7 +149,7 @@ def _fill_parameters(system: System, values: Mapping[Any, Array], runs: int) -> 
         _refuse_infinite(f"the value of parameter '{key}'", value)
     for pick in (np.min, np.max, lambda x: x[np.argmin(np.abs(x))], lambda x: x[np.argmax(np.abs(x - np.round(x)))]):
         table = bound(system.parameters, {key: float(pick(np.atleast_1d(value))) for key, value in values.items()}, system.name)
-    by_name = {str(key): value for key, value in values.items()}
+    by_name = {text_of(key): value for key, value in values.items()}
     if not any(value.ndim for value in values.values()):
         return np.array([table[s] for s in system.parameters], dtype=float)
     p = np.empty((runs, len(system.parameters)))

@@ -15,7 +15,7 @@ from appell.errors import ModelError
 from appell.model import System
 from appell.model.values import reals
 from appell.motion.dataset import Names
-from appell.reading import finite, refuse_large, shown
+from appell.reading import finite, name_in, refuse_large, shown
 
 Array = NDArray[np.float64]
 
@@ -73,9 +73,10 @@ def _reductions(keep: Mapping[Any, Any]) -> dict[str, Reduction]:
         raise ModelError(f"keep={{}} keeps nothing; {HOW}")
     for name, reduction in keep.items():
         if not isinstance(name, str):
-            raise ModelError(f"keep= names reductions by text, {{'top': ap.reduce.max({name})}}, not by {type(name).__name__}")
+            how = f"keep= names reductions by text, {{'top': ap.reduce.max({name_in(name)})}}"
+            raise ModelError(f"{how}, not by {type(name).__name__}")
         if not isinstance(reduction, Reduction):
-            raise ModelError(f"keep={{'{name}': …}} must be a reduction such as ap.reduce.max(x), not {reduction!r}")
+            raise ModelError(f"keep={{'{name}': …}} must be a reduction such as ap.reduce.max(x), not {shown(reduction)}")
         if reduction.kind == "section":
             raise ModelError(f"'{name}' is a section, which is kept alone: keep=ap.reduce.section(…)")
     return dict(keep)
@@ -94,7 +95,7 @@ def refuse_names(kept: Kept, system: System) -> None:
         clean = Names.cleaned(name)
         if clean in taken:
             same = f"is called {clean!r} in the result, which" if clean != name else "is a name that"
-            raise ModelError(f"the reduction {name!r} {same} belongs to {taken[clean]}; call it otherwise")
+            raise ModelError(f"the reduction {shown(name)} {same} belongs to {taken[clean]}; call it otherwise")
         taken[clean] = f"the reduction {name!r}"
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from appell.errors import AS_ASKED, Status
+from appell.errors import AS_ASKED, Status, UnknownKey
+from appell.reading import name_in, shown
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -46,14 +47,15 @@ class Motions:
     def __getitem__(self, name: Any) -> xr.DataArray:
         """A variable of the dataset, by name or symbol: `motions["x"]`, `motions[x.d]`."""
         if not isinstance(name, str):
-            named = [key for key, v in self.dataset.variables.items() if v.attrs.get("symbol") == str(name)]
-            name = named[0] if named else str(name)
+            text = name_in(name)
+            named = [key for key, v in self.dataset.variables.items() if v.attrs.get("symbol") == text]
+            name = named[0] if named else text
         if name not in self.dataset.variables:
-            raise KeyError(f"these motions have no {name!r}; they have {', '.join(map(str, self.dataset.variables))}")
+            raise UnknownKey(f"these motions have no {shown(name)}; they have {', '.join(map(str, self.dataset.variables))}")
         return self.dataset[name]
 
     def __contains__(self, name: Any) -> bool:
-        return str(name) in self.dataset.variables
+        return name_in(name) in self.dataset.variables
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_") and name in self.dataset.variables:

@@ -11,6 +11,7 @@ tolerances of the run; what cannot be held (a pole on the way) is said in the me
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from sympy import Expr, Float
 
 from appell.ensembles.kinds import KINDS, ReductionKind
 from appell.errors import ModelError
+from appell.reading import finite, shown
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ def section(expression: Any, *, count: int, direction: int = 1, skip: int = 0) -
     """
     for name, value, least in (("count", count, 1), ("skip", skip, 0)):
         if not (isinstance(value, int) and not isinstance(value, bool) and value >= least):
-            raise ModelError(f"{name}= of a section is a number of points, at least {least}, not {value!r}")
+            raise ModelError(f"{name}= of a section is a number of points, at least {least}, not {shown(value)}")
     return Reduction("section", _given(expression), _direction(direction), count, skip)
 
 
@@ -121,14 +123,15 @@ def register(
     It runs wherever its parts do: in lanes, on a GPU, one by one.
     """
     if name in KINDS:
-        raise ModelError(f"there is a kind of reduction called {name!r} already; choose another name")
+        raise ModelError(f"there is a kind of reduction called {shown(name)} already; choose another name")
     if not callable(parts) or not callable(finish):
         raise ModelError("register takes parts=, a function of the expression, and finish=, a function of their results")
 
     def made(expression: Any, direction: int) -> Sequence[Reduction]:
         found = list(parts(expression))
         if not found or not all(isinstance(part, Reduction) and part.kind != "section" for part in found):
-            raise ModelError(f"the parts of the reduction {name!r} must be reductions such as ap.reduce.max(e), not {found!r}")
+            wrong = f"the parts of the reduction '{name}' must be reductions"
+            raise ModelError(f"{wrong} such as ap.reduce.max(e), not {shown(found)}")
         return found
 
     KINDS[name] = ReductionKind(name, made, lambda values, duration: finish(*values), units)
@@ -137,16 +140,16 @@ def register(
 
 def _given(expression: Any) -> Any:
     if isinstance(expression, int | float) and not isinstance(expression, bool):
-        return Float(expression)
+        return Float(finite(expression, "a reduction"))
     if not isinstance(expression, Expr):
-        raise ModelError(f"a reduction takes an expression in the system's symbols, such as x or x.d**2, not {expression!r}")
+        raise ModelError(f"a reduction takes an expression in the system's symbols, x or x.d**2, not {shown(expression)}")
     return expression
 
 
 def _direction(direction: Any) -> int:
-    if direction not in (-1, 0, 1):
-        raise ModelError(f"direction= is 1 (upwards), −1 (downwards) or 0 (either), not {direction!r}")
-    return int(direction)
+    if not isinstance(direction, numbers.Real) or isinstance(direction, bool) or direction not in (-1, 0, 1):
+        raise ModelError(f"direction= is 1 (upwards), −1 (downwards) or 0 (either), not {shown(direction)}")
+    return int(float(direction))
 
 
 __all__ = [

@@ -36,9 +36,9 @@ from appell.model.described import system_of
 from appell.model.placed import placed
 from appell.model.prescription import settled
 from appell.model.values import finite, reals
-from appell.reading import refuse_large, shown
+from appell.reading import as_array, refuse_large, shown, whole
 from appell.simulate.arguments import count as whole_count
-from appell.simulate.arguments import in_order, one_of
+from appell.simulate.arguments import in_order, one_of, within_budget
 from appell.simulate.loop.prepare import CORNERS
 from appell.simulate.methods.method_table import methods
 from appell.simulate.progress import Reporter, reporter
@@ -124,7 +124,7 @@ def simulate_many(
     status CANCELLED.
     """
     if not isinstance(product, bool | np.bool_):
-        raise ModelError(f"product= is True or False, not {product!r}; ap.outer makes combinations of some arrays alone")
+        raise ModelError(f"product= is True or False, not {shown(product)}; ap.outer makes combinations of some arrays alone")
     one_of(corner, CORNERS, "corner")
     in_order(start, until, "ap.simulate_many")
     gpu = backend == GPU or (isinstance(system, Run) and system.backend == GPU)
@@ -143,6 +143,7 @@ def simulate_many(
     refuse_names(order.kept, model)
     for part in (part for reduction in order.kept.wanted for part in parts_of(reduction) if part.expression is not None):
         lowered(run, part.expression)  # refuses what it cannot read
+    within_budget(order.step, float(np.abs(order.ends - order.t0).max()), order.max_steps)
     refuse_too_large(starts, order, model.nq + model.nv)
     threads = min(_threads(threads), starts.runs)
     clock = perf_counter()
@@ -230,8 +231,8 @@ def _ready(
 
 def _first(value: Any) -> Any:
     refuse_large(value, "the values of a parameter")
-    flat = value.flat if isinstance(value, np.ndarray) else np.ravel(np.asarray(value, dtype=object))
-    return flat[0] if len(flat) else value
+    given = as_array(value, "the values of a parameter")
+    return given.flat[0] if given.size else value
 
 
 def _method(model: System, step: Any, rtol: Any, keep: Any) -> str:
@@ -257,7 +258,7 @@ def _order(
     if method not in allowed:
         hint = "; method='rk4' goes with step=" if method == "rk4" else ""
         how = "step=" if step is not None else "rtol="
-        raise ModelError(f"there is no method {method!r} with {how}; choose one of auto, {', '.join(allowed)}{hint}")
+        raise ModelError(f"there is no method {shown(method)} with {how}; choose one of auto, {', '.join(allowed)}{hint}")
     return Order(
         t0=t0, ends=ends, step=step, method=method, scalar=scalar, corner=corner, gpu=gpu,
         rtol=1e-9 if rtol is None else _positive(rtol, "rtol"), atol=1e-12 if atol is None else _positive(atol, "atol"),
@@ -291,7 +292,7 @@ def _positive(value: Any, name: str) -> float:
 def _scalar(dtype: Any, step: float | None) -> str:
     try:
         kind = np.dtype(dtype)
-    except TypeError:
+    except Exception:  # NumPy reads texts, lists and the attributes of any object here
         raise ModelError(f"dtype= is float64 or float32, not {shown(dtype)}") from None
     if kind == np.float64:
         return "double"
@@ -302,12 +303,14 @@ def _scalar(dtype: Any, step: float | None) -> str:
     return "float"
 
 
+MOST_THREADS = 256
+"""Of which one call makes use; more than there are cores only wait for each other."""
+
+
 def _threads(threads: Any) -> int:
     if threads is None:
         return cores()
-    if not (isinstance(threads, int) and not isinstance(threads, bool) and threads >= 1):
-        raise ModelError(f"threads= is a number of threads, at least 1, not {threads!r}")
-    return threads
+    return min(whole(threads, "threads=", 1), max(MOST_THREADS, cores()))
 
 
 def _started(run: Run, inputs: Inputs, order: Order, todo: NDArray[np.int64]) -> Run:

@@ -26,7 +26,7 @@ from appell.model.prescription import settled
 from appell.model.values import finite, reals
 from appell.motion.dataset import Names, json_text, version
 from appell.normal_form import normal_form
-from appell.reading import refuse_large, refuse_many, shown
+from appell.reading import as_array, refuse_large, refuse_many, shown, text_of
 from appell.simulate.progress import reporter
 from appell.spelling import checked_keywords
 from appell.tree import Tree
@@ -71,8 +71,8 @@ class Grid:
         """Starts and parameters of some runs."""
         index = np.unravel_index(np.arange(first, min(first + count, self.runs)), self.shape or (1,))
         states = {str(s) for s in (*self.system.positions, *self.system.velocities)}
-        starts: dict[Any, Any] = {str(k): np.asarray(v)[index[-1]] if np.ndim(v) else v for k, v in self.starts.items()}
-        parameters: dict[Any, Any] = {str(k): v for k, v in self.parameters.items()}
+        starts: dict[Any, Any] = {text_of(k): np.asarray(v)[index[-1]] if np.ndim(v) else v for k, v in self.starts.items()}
+        parameters: dict[Any, Any] = {text_of(k): v for k, v in self.parameters.items()}
         for (name, values), where in zip(self.axes.items(), index, strict=False):
             (starts if name in states else parameters)[name] = values[where]
         return starts, parameters
@@ -218,37 +218,46 @@ def _made(
         yield chunks.pop(future.key), arrays, messages
 
 
+def _start(key: Any, value: Any) -> Any:
+    """A start, one number or an array of them."""
+    where = f"the start of {text_of(key)}"
+    return reals(value, where) if np.ndim(as_array(value, where)) else finite(value, where)
+
+
 def _grid(system: System, over: Any, starts: Any, parameters: Any) -> Grid:
     if not isinstance(over, Mapping) or not over:
         raise ModelError("over= maps parameters (or coordinates and velocities) to values, over={k: np.linspace(1, 2, 50)}")
     known = {str(s) for s in (*system.parameters, *system.positions, *system.velocities)}
     axes = {}
     for key, values in over.items():
-        refuse_large(values, f"the values of {key} in over=")
+        refuse_large(values, f"the values of {text_of(key)} in over=")
         try:
             array = reals(values)
         except (TypeError, ValueError):
-            raise ModelError(f"the values of {key} in over= must be real numbers, not {shown(values)}") from None
-        if str(key) not in known:
+            raise ModelError(f"the values of {text_of(key)} in over= must be real numbers, not {shown(values)}") from None
+        if text_of(key) not in known:
             names = ", ".join(sorted(known))
-            raise ModelError(f"over= names {key}, which is neither a parameter nor a state of {system.name}; it has {names}")
+            strange = f"over= names {text_of(key)}, which is neither a parameter nor a state of"
+            raise ModelError(f"{strange} {system.name}; it has {names}")
         if array.ndim != 1 or not len(array) or not np.isfinite(array).all():
-            raise ModelError(f"the values of {key} in over= are finite numbers in one dimension, not {array.shape}")
-        axes[str(key)] = array
+            raise ModelError(f"the values of {text_of(key)} in over= are finite numbers in one dimension, not {array.shape}")
+        axes[text_of(key)] = array
     runs = math.prod(len(values) for values in axes.values())
     said = " × ".join(str(len(values)) for values in axes.values())
     refuse_many(runs, f"a sweep of {said} = {runs} runs", width=8 * (len(axes) + system.nq + system.nv + 2))
     for table, where in ((starts, "start="), (parameters, "parameters=")):
         if not isinstance(table, Mapping | None):
             raise ModelError(f"{where} of a sweep maps symbols to values, not {type(table).__name__}")
-        both = [key for key in table or {} if str(key) in axes]
+        both = [key for key in table or {} if text_of(key) in axes]
         if both:
             raise ModelError(f"{both[0]} is given by over= and by {where}; leave it to one of them")
-    table = {str(k): v if np.ndim(v) else finite(v, f"the start of {k}") for k, v in (starts or {}).items()}
+    table = {text_of(k): _start(k, v) for k, v in (starts or {}).items()}
     lengths = {np.size(v) for v in table.values() if np.ndim(v)}
+    if 0 in lengths:
+        raise ModelError("there is no run to make: an array of start= is empty")
     if len(lengths) > 1:
         raise ModelError(f"the arrays of start= must have one length, not {sorted(lengths)}; ap.outer makes all combinations")
-    return Grid(axes, table, {str(k): finite(v, f"the parameter {k}") for k, v in (parameters or {}).items()}, system)
+    return Grid(axes, table, {text_of(k): finite(v, f"the parameter {k}") for k, v in (parameters or {}).items()}, system)
 
 
 def _refuse_options(options: Mapping[str, Any]) -> None:

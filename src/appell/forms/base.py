@@ -30,7 +30,7 @@ from appell.forms.effort import Effort
 from appell.forms.given import Values, finite, parameter_values, prescribed_values, recorded_values, vector
 from appell.forms.linear import Undetermined, solve_with_nullity
 from appell.forms.manifold import usual_nullity
-from appell.forms.numbers import FLOAT, Arithmetic, Tape, arithmetic
+from appell.forms.numbers import FLOAT, Arithmetic, Tape, arithmetic, state_in
 from appell.forms.parts import multiplier_symbols, nonlinear_rows
 from appell.jets import t as time
 from appell.model import System
@@ -38,6 +38,7 @@ from appell.model.described import system_of
 from appell.model.friction import refuse_friction
 from appell.model.multiplier import Multiplier
 from appell.remember import Later, Lazy
+from appell.spelling import checked_keywords
 
 LONG = 20_000
 """Symbols from which solutions are put into formulas as they stand."""
@@ -209,6 +210,7 @@ class Equations:
         at_rest: list[Any] = [at_zero(f) for f in F]
         return sympy.Matrix(len(F), len(self.unknowns), K), sympy.Matrix([-f for f in at_rest])
 
+    @checked_keywords()
     def solve(self, *, simplify: bool = True, budget: float = display.BUDGET) -> dict[Symbol, Expr]:
         """Unknown → explicit expression in t, q, v: accelerations, pseudo-accelerations and Λ.
 
@@ -261,12 +263,12 @@ class Equations:
         The state has to satisfy redundant constraints to half of the digits for their redundancy to be seen.
         """
         numbers = arithmetic(precision)
-        return self._evaluate({s: numbers.number(x) for s, x in state.items()}, numbers)
+        return self._evaluate(state_in(numbers, state), numbers)
 
     def solution(self, state: Mapping[Symbol, Any], precision: int = 50) -> Values:
         """The state with the values of `definitions` and of all unknowns, in `precision` digits."""
         numbers = arithmetic(precision)
-        return self._solution({s: numbers.number(x) for s, x in state.items()}, numbers)
+        return self._solution(state_in(numbers, state), numbers)
 
     def read(self, solution: Values, precision: int = 50) -> tuple[list[Any], list[Any]]:
         """(a, lam) of a `solution` of the same precision."""
@@ -342,6 +344,7 @@ class Equations:
 
     # -- for people ----------------------------------------------------------------------------------------------------
 
+    @checked_keywords()
     def latex(self, style: str = "simplified", *, closing: bool = False, environment: str = "aligned") -> str:
         """LaTeX; style is "simplified", "plain" (as derived) or "solved". `closing` shows rows that the kinematics imply.
 
@@ -349,6 +352,7 @@ class Equations:
         """
         return display.latex(self, style, closing, environment)
 
+    @checked_keywords()
     def text(self, style: str = "simplified", *, closing: bool = False) -> str:
         """Unicode text; style is "simplified", "plain" (as derived) or "solved". `closing` as in `latex`."""
         return display.text(self, style, closing)
@@ -359,6 +363,7 @@ class Equations:
     def __repr__(self) -> str:
         return f"<Equations {self.form} of {self.system.name}: {len(self.derived)} in {len(self.unknowns)} unknowns>"
 
+    @checked_keywords()
     def report(self, path: Any, *, title: str | None = None) -> Any:
         """Writes the model and these equations, plain, simplified and solved, to one page (.html), and returns its path."""
         from appell.report.report import equations_report  # composes; loaded when a page is written

@@ -35,6 +35,7 @@ from appell.forms.pseudo import (
 )
 from appell.jets import expression
 from appell.model import System
+from appell.reading import name_in, table_of
 from appell.rows import rank, unit_rows
 
 
@@ -187,7 +188,8 @@ def _shown(split: Split, branches: Sequence[Mapping[Symbol, Expr]]) -> tuple[Any
 
 
 def _given(system: System, solved: Mapping[Symbol, Any]) -> dict[Symbol, Expr]:
-    return {key: system.in_velocities(expression(value, f"solved[{key}]")) for key, value in solved.items()}
+    given = table_of(solved, "solved=").items()
+    return {key: system.in_velocities(expression(value, f"solved[{name_in(key)}]")) for key, value in given}
 
 
 def _given_slopes(system: System, split: Split, solved: Mapping[Symbol, Any]) -> Matrix:

@@ -25,6 +25,7 @@ from appell.forms.special_states import has_new_poles
 from appell.jets import QuaternionComponent
 from appell.letters import text as _text
 from appell.letters.rows import Statement, aligned, displayed
+from appell.reading import shown
 from appell.remember import remembered
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ def _has_roots(expr: Any) -> bool:
 def lines(equations: Equations, style: str, closing: bool = False) -> list[Eq]:
     """The equations to show, in order: of motion, constraints, kinematics; or the solution. Found once for each style."""
     if style not in STYLES:
-        raise ModelError(f"style is one of {', '.join(STYLES)}; not {style!r}")
+        raise ModelError(f"style is one of {', '.join(STYLES)}; not {shown(style)}")
     found = _find_lines(equations, style, closing)
     return list(map(AbsoluteValues().equation, found)) if has_signs(equations.system) else found
 

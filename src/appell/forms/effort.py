@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from math import inf
-from numbers import Real
 from typing import Any
 
 from appell.errors import ModelError
+from appell.reading import finite, shown
 
 RATE = 100_000
 """Operations of an effort of 1: about a second's work of an ordinary machine."""
@@ -16,8 +15,9 @@ class Effort:
     """An allowance of operations that shrinks as it is spent. A number is an allowance of that many seconds' work."""
 
     def __init__(self, amount: float):
-        if isinstance(amount, str) or not isinstance(amount, Real) or not 0 <= amount < inf:
-            raise ModelError(f"an effort is a number of seconds' work that is not negative, not {amount!r}")
+        amount = finite(amount, "an effort, in seconds,")
+        if amount < 0:
+            raise ModelError(f"an effort is a number of seconds' work that is not negative, not {shown(amount)}")
         self.left = int(RATE * amount)
 
     @staticmethod

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sympy import Symbol
 
+from appell import reading
 from appell.errors import ModelError
 from appell.forms.numbers import FLOAT, Tape
 from appell.jets import t as time
@@ -54,18 +54,12 @@ def recorded_values(values: Values) -> Values:
 
 def finite(name: str, value: Any) -> float:
     """A number of a state, refused where it is none."""
-    try:
-        number = float(value) if not isinstance(value, str | bytes) else math.nan
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise ModelError(f"{name} must be a finite number, not {value!r}")
-    return number
+    return reading.finite(value, name)
 
 
 def vector(name: str, symbols: Sequence[Symbol], given: ArrayLike) -> Values:
     """A vector of the state by symbol: of the right shape, of finite numbers."""
-    array = np.asarray(given, dtype=object)
+    array = reading.as_array(given, name)
     if array.shape != (len(symbols),):
         raise ModelError(f"{name} has shape {array.shape}, and must be ({len(symbols)},): {', '.join(map(str, symbols))}")
     return {s: finite(f"{name}: {s}", x) for s, x in zip(symbols, array.tolist(), strict=True)}

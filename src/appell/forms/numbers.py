@@ -10,6 +10,7 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache, cached_property, lru_cache
 from typing import Any
 
@@ -18,9 +19,12 @@ import sympy
 from sympy import Expr, Symbol
 
 from appell.errors import ModelError, SingularConfiguration
-from appell.reading import numeric_function, symbolic
+from appell.reading import finite, name_in, numeric_function, shown, symbolic, table_of, whole
 from appell.tabulated import Tabulated
 from appell.tidy import of_object
+
+MOST_DIGITS = 10_000
+"""Of which a computation can be meant to be: each operation then takes a millisecond."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +74,26 @@ FLOAT = Arithmetic(15, float, _float_functions(), 1e-10)
 """float64. A pivot below 1e-10 of its row and column counts as zero: redundant rows of a state rounded to 1e-16."""
 
 
-@cache
 def arithmetic(digits: int) -> Arithmetic:
     """Multiprecision numbers of `digits` decimal digits, with ten more to work with. No global precision is touched."""
+    return _arithmetic(whole(digits, "the number of digits", 1, MOST_DIGITS))
+
+
+def state_in(numbers: Arithmetic, state: Any) -> dict[Any, Any]:
+    """Values by symbol, as these numbers; text and what is no real number are refused by name."""
+    found = {}
+    for symbol, value in table_of(state, "the state").items():
+        if not isinstance(value, Expr | mpmath.mpf | Fraction):
+            finite(value, f"the value of {name_in(symbol)}")
+        try:
+            found[symbol] = numbers.number(value)
+        except Exception:  # SymPy and mpmath say what they cannot convert in many ways
+            raise ModelError(f"the value of {name_in(symbol)} must be a number, not {shown(value)}") from None
+    return found
+
+
+@cache
+def _arithmetic(digits: int) -> Arithmetic:
     context = mpmath.MPContext()
     context.dps = digits + 10
 

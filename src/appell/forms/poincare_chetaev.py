@@ -45,7 +45,7 @@ class PoincareChetaev(Form):
         if options.get("pseudo") is not None and not system.holonomic_speeds:
             return "it has speeds of its own already; leave pseudo= out"
         given = options.get("pseudo")
-        if given is not None and len(given) != system.nv:
+        if isinstance(given, Mapping) and len(given) != system.nv:
             return f"it takes as many pseudo-velocities as velocities, {system.nv}, not {len(given)}; use ap.forms.hamel"
         if not system.holonomic_speeds and not closes(system):
             return "the brackets of its kinematics do not close: the speeds hide a nonholonomic constraint; use ap.forms.gauss"

@@ -27,6 +27,7 @@ from appell.forms.parts import equation, multiplier_symbols
 from appell.jets import Jet, Prescribed, Speed, expression, jets_of, t
 from appell.model import System
 from appell.model.constraint import is_linear
+from appell.reading import items_of, name_in, text_of
 from appell.rows import RANK_LOST, singular, unit_rows
 
 
@@ -135,7 +136,7 @@ class PseudoVelocities:
         kind = PseudoAcceleration if levels == {2} else Speed
         if kind is PseudoAcceleration and not all(is_linear(e, system.accelerations) for e in definitions):
             raise ModelError("pseudo-velocities given in accelerations must be linear in them")
-        symbols = tuple(kind(str(name)) for name in pseudo)
+        symbols = tuple(kind(text_of(name)) for name in pseudo)
         check_names(system, symbols)
         speeds = () if kind is PseudoAcceleration else symbols
         return _make(system, speeds, tuple(s.d for s in speeds) or symbols, definitions, rows)
@@ -251,7 +252,7 @@ class PseudoVelocities:
 
 def velocities_of(system: System, given: Iterable[Any]) -> tuple[Jet, ...]:
     """The velocities that a list of coordinates, velocities or speeds stands for."""
-    given = [given] if isinstance(given, Symbol) else list(given)
+    given = [given] if isinstance(given, Symbol) else items_of(given, "independent=")
     chosen = tuple(system.velocities[system.velocity_of(key, "independent=")] for key in given)
     if len(set(chosen)) < len(chosen):
         raise ModelError("independent= names a velocity twice")
@@ -259,7 +260,7 @@ def velocities_of(system: System, given: Iterable[Any]) -> tuple[Jet, ...]:
 
 
 def _definition(system: System, name: Any, value: Any) -> Expr:
-    where = f"pseudo-velocity '{name}'"
+    where = f"pseudo-velocity '{name_in(name)}'"
     expr = system.in_velocities(expression(value, where))
     for s in sorted(expr.free_symbols, key=str):
         known = (*system.coordinates, *system.velocities, *system.accelerations, *system.parameters, t)

@@ -28,6 +28,7 @@ from appell.forms.parts import acceleration_rows, directions, equation, multipli
 from appell.forms.pseudo import needs_coordinates
 from appell.forms.symbolic import STEPWISE, probe
 from appell.model import System
+from appell.reading import items_of
 from appell.tidy import collected
 
 
@@ -96,7 +97,7 @@ def _vanishes(expr: Expr) -> bool:
 
 
 def _named(system: System, cyclic: Iterable[Any], found: tuple[int, ...]) -> tuple[int, ...]:
-    given = [cyclic] if isinstance(cyclic, Symbol) else list(cyclic)
+    given = [cyclic] if isinstance(cyclic, Symbol) else items_of(cyclic, "cyclic=")
     chosen = tuple(sorted({system.velocity_of(key, "cyclic=") for key in given}))
     wrong = [str(system.coordinates[i]) for i in chosen if i not in found]
     if wrong or not chosen:

@@ -9,6 +9,7 @@ from typing import Any
 
 from appell.errors import ModelError
 from appell.letters import Piece, Printer
+from appell.reading import shown
 from appell.typeset import PAGE, width
 
 EQUAL, QUAD = 16.0, 12.0
@@ -36,7 +37,7 @@ class Statement:
 def aligned(statements: Sequence[Statement], environment: str = "aligned") -> str:
     """The environment: left &= right where the left sides are short, else both sides one below the other."""
     if environment not in ENVIRONMENTS:
-        raise ModelError(f"environment is one of {', '.join(map(repr, ENVIRONMENTS))}; not {environment!r}")
+        raise ModelError(f"environment is one of {', '.join(map(repr, ENVIRONMENTS))}; not {shown(environment)}")
     text = _environment(rows_of(statements), environment)
     return text if environment == "aligned" else f"{{\\allowdisplaybreaks\n{text}}}"
 

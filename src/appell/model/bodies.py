@@ -64,10 +64,10 @@ class Euler:
         angles = tuple(expression(a, "an Euler angle") for a in self.angles)
         if not 1 <= len(angles) <= 3 or len(self.axes) != len(angles) or set(self.axes) - set("xyz"):
             raise ModelError(
-                f"Euler angles are up to three, each about an axis, as in 'zxz' or 'zx'; got {len(angles)} for {self.axes!r}"
+                f"Euler angles are up to three, each about an axis, as in 'zxz'; got {len(angles)} for {shown(self.axes)}"
             )
         if any(a == b for a, b in zip(self.axes, self.axes[1:], strict=False)):
-            raise ModelError(f"Euler axes {self.axes!r}: two turns in a row about one axis are one turn")
+            raise ModelError(f"Euler axes {shown(self.axes)}: two turns in a row about one axis are one turn")
         object.__setattr__(self, "angles", angles)
 
     @property
@@ -313,7 +313,7 @@ class RigidBody:
         one at every moment, and its velocity is what rolling makes zero.
         """
         if frame not in ("body", "space"):
-            raise ModelError(f"the frame of a point is 'body' or 'space', not {frame!r}")
+            raise ModelError(f"the frame of a point is 'body' or 'space', not {shown(frame)}")
         R, rho = self.orientation.rotation, vector(xyz, f"a point of {self.name}")
         rho = R * rho if frame == "body" else rho
         return self.velocity() + (R * self.omega()).cross(rho)

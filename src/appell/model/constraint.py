@@ -16,7 +16,7 @@ from sympy.core.relational import Relational
 from appell.errors import ConstraintError
 from appell.jets import Jet, Prescribed, StateVariable, expression, jets_of
 from appell.model.multiplier import Multiplier
-from appell.reading import numeric_function
+from appell.reading import numeric_function, shown
 from appell.spelling import checked_keywords
 
 DIGITS, LINES = 50, 5
@@ -55,8 +55,8 @@ class Constraint:
             raise ConstraintError(f"constraint {name or ''} is satisfied identically; drop it")
         if isinstance(residual, bool):
             raise ConstraintError(
-                f"a constraint{f' {name!r}' if name else ''} is {residual}: x == y compares two symbols in Python; write the"
-                " difference, x - y, or sympy.Eq(x, y)"
+                f"a constraint{f' {shown(name)}' if name else ''} is {residual}: x == y compares two symbols in Python; write"
+                " the difference, x - y, or sympy.Eq(x, y)"
             )
         if isinstance(residual, Relational):
             raise ConstraintError(f"{residual} is an inequality; write ap.Unilateral(f), which means f >= 0")

@@ -335,7 +335,7 @@ def refuse_friction(system: Any, what: str) -> None:
         names = ", ".join(f"'{fr.name}'" for fr in frictions)
         raise FormNotApplicable(
             f"{what} does not take dry friction ({names}), which has modes: simulate runs it, and"
-            f" system.in_mode({{{next(iter(frictions)).name!r}: 'stick', …}}) is the system in one of them"
+            f" system.in_mode({{{shown(next(iter(frictions)).name)}: 'stick', …}}) is the system in one of them"
         )
 
 

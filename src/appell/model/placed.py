@@ -10,6 +10,7 @@ import sympy
 
 from appell.errors import ModelError
 from appell.jets import jets_of, nodes_of
+from appell.reading import text_of
 
 if TYPE_CHECKING:
     from appell.model.system import System
@@ -39,10 +40,10 @@ def placed(system: S, start: Any, parameters: Any = None) -> S:
     sample: dict[Any, float] = {}
     for given in (start, parameters):
         for key, value in (given or {}).items() if isinstance(given, Mapping) or given is None else ():
-            if str(key) not in known:
+            if text_of(key) not in known:
                 continue
             try:
-                sample[known[str(key)]] = float(np.asarray(value, dtype=float).ravel()[0])
+                sample[known[text_of(key)]] = float(np.asarray(value, dtype=float).ravel()[0])
             except (TypeError, ValueError, IndexError):
                 return system  # said by those who read the start
     return whole.replace(sample=sample)

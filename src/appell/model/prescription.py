@@ -26,6 +26,7 @@ from appell.model.jumps import KINKED, refuse_jumps
 from appell.model.measured import records_of, refuse_outside
 from appell.model.system import System
 from appell.model.values import RULES, as_table
+from appell.reading import shown, text_of
 from appell.remember import remembered
 from appell.tabulated import Pieces, Tabulated, from_callable, from_table
 
@@ -95,10 +96,10 @@ def values_of(system: System, parameters: Any, span: Span = None) -> tuple[dict[
     for key, value in as_table(system.parameters, parameters).items():
         if isinstance(key, Prescribed) and key.order:
             raise ModelError(f"the value of {key} follows from that of {key.letter}; give parameters={{{key.letter}: …}} alone")
-        if str(key) not in known:
+        if text_of(key) not in known:
             rest[key] = value
             continue
-        f = known[str(key)]
+        f = known[text_of(key)]
         if f in values:
             raise ModelError(f"the value of the prescribed function '{f}' is given twice, by symbol and by name")
         values[f] = _expression(system, f, value, span)
@@ -133,8 +134,8 @@ def _pieces(f: Prescribed, one: Any, other: Any) -> Pieces:
         return from_table(f.letter, one, other)
     try:
         first, last = map(float, other)
-    except (TypeError, ValueError):
-        raise ModelError(f"the value of '{f}' is (times, values) or (function, (start, end)), not (…, {other!r})") from None
+    except Exception:  # the __float__ or __iter__ of an object from outside may do anything
+        raise ModelError(f"'{f}' is (times, values) or (function, (start, end)), not (…, {shown(other)})") from None
     return from_callable(f.letter, one, (first, last))
 
 
@@ -157,7 +158,7 @@ def _smooth(value: Expr, f: Prescribed, order: int) -> Expr:
         if order - 1 > record.smooth:
             what = ("its values jump", "its slope jumps", "", "its third derivative jumps")[record.smooth + 1]
             raise ModelError(
-                f"'{f}' is needed with {order} derivatives, and the record given for it has hold={record.hold!r}: {what} at"
+                f"'{f}' is needed with {order} derivatives, and the record given for it has hold='{record.hold}': {what} at"
                 " every sample, which would be a blow; use hold='cubic', or leave out the noise first"
             )
     if order and value.has(*KINKED):

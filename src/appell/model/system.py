@@ -33,7 +33,7 @@ from appell.model.shown import shown
 from appell.model.springs import Damper, Spring
 from appell.model.unilateral import Between, Face, Unilateral
 from appell.model.vocabulary import Vocabulary
-from appell.reading import finite, items_of
+from appell.reading import finite, items_of, name_in, text_of
 from appell.spelling import checked_keywords, did_you_mean
 
 ELSEWHERE = {
@@ -135,7 +135,7 @@ class System(Vocabulary):
 
     def __setattr__(self, key: str, value: Any):
         if getattr(self, "_frozen", False):
-            raise AttributeError(f"a System is immutable; make another one with system.replace({key}=…)")
+            raise AttributeError(f"a System is immutable; make another one with system.replace({text_of(key)}=…)")
         object.__setattr__(self, key, value)
 
     def replace(self, **changes: Any) -> System:
@@ -212,10 +212,10 @@ class System(Vocabulary):
         known = {str(s): s for s in (*self.positions, *self.velocities, *self.parameters)}
         if not isinstance(given, Mapping):
             raise ModelError(f"sample= maps coordinates to values, {{{self.coordinates[0]}: 1.0}}, not {type(given).__name__}")
-        unknown = [str(key) for key in given if str(key) not in known]
+        unknown = [name_in(key) for key in given if name_in(key) not in known]
         if unknown:
             raise ModelError(f"sample= names {unknown[0]}, which is no state of {self.name}; its states are {', '.join(known)}")
-        return MappingProxyType({known[str(key)]: finite(value, f"sample= of {key}") for key, value in given.items()})
+        return MappingProxyType({known[name_in(key)]: finite(value, f"sample= of {key}") for key, value in given.items()})
 
     def _forces(self, forces: Mapping[Symbol, Any]) -> tuple[Expr, ...]:
         if not isinstance(forces, Mapping):

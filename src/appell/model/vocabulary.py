@@ -17,7 +17,7 @@ from appell.model.constraint import Constraint
 from appell.model.friction import Friction
 from appell.model.multiplier import Multiplier
 from appell.model.unilateral import Between, Face, Unilateral
-from appell.reading import name_in, refuse_large_numbers
+from appell.reading import name_in, refuse_large_numbers, text_of
 
 
 class Vocabulary:
@@ -111,7 +111,7 @@ class Vocabulary:
             raise ModelError(f"{where} names {key}, a state of first order, on which no force acts; its rate stands in rates=")
         if isinstance(key, Symbol) and key in self.coordinates:
             speeds = ", ".join(map(str, self.velocities))
-            raise ModelError(f"{where} names {key}, whose rate is made of speeds; name one of the speeds: {speeds}")
+            raise ModelError(f"{where} names {text_of(key)}, whose rate is made of speeds; name one of the speeds: {speeds}")
         known = ", ".join(map(str, self.velocities[:12]))
         raise ModelError(f"{where} names {name_in(key)}, which is not a coordinate of the system; its velocities are {known}")
 

@@ -8,7 +8,7 @@ from appell.errors import ModelError
 from appell.jets import Jet, Prescribed
 from appell.jets import t as time
 from appell.motion.record import QUANTITIES, Series, reaction_latex
-from appell.reading import shown
+from appell.reading import shown, text_of
 
 if TYPE_CHECKING:
     from appell.motion.motion import Motion
@@ -23,7 +23,7 @@ def labelled(motion: Motion, key: Any) -> Series:
     taken = {*map(str, motion.symbols), *(motion.pseudo or ()), *motion.input_names}
     if isinstance(key, str) and key in QUANTITIES and key not in taken:
         return Series(key, *QUANTITIES[key], getattr(motion, key))
-    if motion.is_face(key) and str(key) not in taken:
+    if motion.is_face(key) and text_of(key) not in taken:
         name = str(getattr(key, "name", key))
         return _reaction(motion, key, name, len(motion.reaction_names) + min(motion.system.faces(key)))
     if key in motion.reaction_names and key not in taken if isinstance(key, str) else hasattr(key, "residual"):
@@ -31,7 +31,7 @@ def labelled(motion: Motion, key: Any) -> Series:
         return _reaction(motion, key, motion.reaction_names[row], row)
     symbol = motion.symbol(key) if isinstance(key, str) else key
     label = latex(key) if isinstance(key, str) and key in (motion.pseudo or {}) else latex(symbol)
-    return Series(str(key), label, "s" if symbol == time else "SI", _meaning(motion, key, symbol), motion[key])
+    return Series(text_of(key), label, "s" if symbol == time else "SI", _meaning(motion, key, symbol), motion[key])
 
 
 def _reaction(motion: Motion, key: Any, name: str, row: int) -> Series:
@@ -45,7 +45,7 @@ def _meaning(motion: Motion, key: Any, symbol: Any) -> str:
         return f"{('coordinate', 'velocity', 'acceleration')[min(symbol.level, 2)]} {symbol}"
     if str(symbol) in motion.input_names:
         return f"input {symbol}"
-    return f"pseudo-velocity {key}" if isinstance(key, str) else str(key)
+    return f"pseudo-velocity {key}" if isinstance(key, str) else text_of(key)
 
 
 __all__ = ["labelled"]

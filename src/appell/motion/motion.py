@@ -30,7 +30,7 @@ from appell.nonsmooth.contact.events import EVENT, Impact, impacts
 from appell.nonsmooth.friction.along import along
 from appell.nonsmooth.friction.mode import Mode, Phase, phases
 from appell.notes import Note
-from appell.reading import reals, shown
+from appell.reading import reals, shown, text_of, whole
 from appell.simulate.control.held import HeldRun, Readings
 from appell.simulate.loop.branching import TimeBranches, branch_times, branches_of
 from appell.simulate.stops import condition
@@ -175,7 +175,7 @@ class Motion(OfSystem):
         for s in sorted(expr.free_symbols, key=str):
             if s != time and s not in self.symbols and s not in self.run.parameters and not isinstance(s, DerivedJet):
                 known = self.symbols if isinstance(s, Jet) else self.run.parameters
-                raise ModelError(f"'{key}' cannot be read: {unknown_name(str(s), self.name, map(str, known))}")
+                raise ModelError(f"'{text_of(key)}' cannot be read: {unknown_name(str(s), self.name, map(str, known))}")
         moded = self.system.frictions or self.contacts  # a state does not tell the mode that it was in
         known = {"a": self.acceleration} if moded else {}
         return np.array(np.broadcast_to(self._run_at().values(expr, self.t, self.q, self.v, **known), self.t.shape))
@@ -338,7 +338,7 @@ class Motion(OfSystem):
 
     def fine(self, points: int) -> Motion:
         """The same motion, where it can be had with no interval between times longer than 1/`points` of it; its times stay."""
-        span = np.abs(np.diff(self.t))
+        points, span = whole(points, "points=", 1, 10**7), np.abs(np.diff(self.t))
         parts = np.maximum(1, np.ceil(points * span / max(span.sum(), np.finfo(float).tiny)).astype(int))
         if self.sampler is None or (parts == 1).all():
             return self

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from appell.errors import ModelError
 from appell.jets import t as time
 from appell.motion.record import Record, unknown_name
+from appell.reading import name_in
 from appell.simulate.control.held import Readings
 
 if TYPE_CHECKING:
@@ -101,8 +102,8 @@ class OfSystem(Record):
         known = {"t": time, **{str(s): s for s in self.symbols}, **{str(p): p for p in self.run.parameters}}
         known.update({str(f): f for f in self.system.prescription})
         known.update(self.pseudo or {})
-        if name not in known:
-            raise ModelError(unknown_name(name, self.name, known))
+        if not isinstance(name, str) or name not in known:
+            raise ModelError(unknown_name(name_in(name), self.name, known))
         return known[name]
 
     def is_face(self, key: Any) -> bool:

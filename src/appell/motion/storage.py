@@ -26,7 +26,7 @@ from appell.motion.record import QUANTITIES, Array, Drift, Record, Series, unkno
 from appell.nonsmooth.contact.events import Impact
 from appell.nonsmooth.friction.mode import Phase
 from appell.notes import Note
-from appell.reading import finite, path_of, shown
+from appell.reading import finite, path_of, shown, text_of
 from appell.typeset import harmless
 
 if TYPE_CHECKING:
@@ -221,13 +221,13 @@ class LoadedMotion(Record):
 
     def _variable(self, attribute: str, key: Any) -> xr.Variable:
         table = self._table(attribute)
-        if str(key) not in table:
+        if text_of(key) not in table:
             raise self._unknown(attribute, key)
-        return table[str(key)]
+        return table[text_of(key)]
 
     def _unknown(self, attribute: str, key: Any) -> ModelError:
         hint = "" if getattr(key, "is_Symbol", True) else "; expressions need the system: compute it from its symbols"
-        return ModelError(f"the loaded motion of {unknown_name(str(key), self.name, self._table(attribute))}{hint}")
+        return ModelError(f"the loaded motion of {unknown_name(text_of(key), self.name, self._table(attribute))}{hint}")
 
     def _quantity(self, name: str) -> Array:
         return self._variable("quantity", name).values

@@ -30,6 +30,7 @@ from appell.normal_form.faces import Faces
 from appell.normal_form.laws import Law, OpenForces, OpenLaw, split_forces
 from appell.normal_form.rows import Rows, Said
 from appell.normal_form.sampling import Around
+from appell.reading import name_in, shown, symbolic, table_of
 from appell.remember import remembered
 
 if TYPE_CHECKING:
@@ -193,7 +194,8 @@ class NormalForm:
 
     def lowered_values(self, expressions: Mapping[str, Any], system: System) -> dict[str, Value]:
         """Graph values of named expressions, with the velocities of coordinates written in the speeds."""
-        return {str(name): self.lower(system.in_velocities(e)) for name, e in expressions.items()}
+        given = {name_in(name): e for name, e in table_of(expressions, "pseudo=").items()}
+        return {name: self.lower(system.in_velocities(symbolic(e, f"pseudo-velocity '{name}'"))) for name, e in given.items()}
 
 
 def _inputs(form: NormalForm, values: Sequence[Value]) -> dict[str, tuple[Value, tuple[int, ...]]]:
@@ -205,9 +207,9 @@ def _inputs(form: NormalForm, values: Sequence[Value]) -> dict[str, tuple[Value,
 
 @remembered
 def _select(form: NormalForm, names: tuple[str, ...]) -> Fn:
-    unknown = [name for name in names if name not in OUTPUTS]
+    unknown = [name for name in names if not isinstance(name, str) or name not in OUTPUTS]
     if unknown:
-        raise ModelError(f"the normal form has no output {unknown}; it has {sorted(OUTPUTS)}")
+        raise ModelError(f"the normal form has no output {shown(unknown)}; it has {sorted(OUTPUTS)}")
     chosen = {name: form._output(name) for name in names}
     inputs = _inputs(form, [value for value, _ in chosen.values()])
     return make_fn("nf_" + "_".join(name.replace("_", "") for name in names), inputs, chosen)

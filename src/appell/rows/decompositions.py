@@ -9,14 +9,34 @@ and «least» mean, and `lost` is relative to the largest σ of what is given.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.errors import SingularConfiguration
 from appell.rows.tolerances import COLUMNS_FULL, GRAM_LOST, GRAM_PLAIN, MASSLESS, RANK_LOST, ROW_EMPTY
 
 Array = NDArray[np.float64]
+
+
+class NotDecomposed(SingularConfiguration, np.linalg.LinAlgError):
+    """A matrix has no decomposition: entries overflow, or are not numbers."""
+
+
+@contextmanager
+def decomposing(A: Array) -> Iterator[None]:
+    """The error of LAPACK as one of ours."""
+    try:
+        yield
+    except np.linalg.LinAlgError:
+        bad = "are not finite" if not np.isfinite(A).all() else f"reach {np.abs(A).max(initial=0.0):.3g}"
+        raise NotDecomposed(
+            f"a matrix {A.shape} cannot be decomposed here, some of its entries {bad}; choose units in which masses, lengths"
+            " and forces are nearer to 1, or another start"
+        ) from None
 
 
 class Singular(NamedTuple):
@@ -29,12 +49,14 @@ class Singular(NamedTuple):
 
 def singular(A: Array, *, economical: bool = False) -> Singular:
     """The singular value decomposition of A, (…, m, n)."""
-    return Singular(*np.linalg.svd(A, full_matrices=not economical))
+    with decomposing(A):
+        return Singular(*np.linalg.svd(A, full_matrices=not economical))
 
 
 def singular_values(A: Array) -> Array:
     """σ_1 ≥ σ_2 ≥ …, (…, min(m, n))."""
-    return np.asarray(np.linalg.svd(A, compute_uv=False), dtype=np.float64)
+    with decomposing(A):
+        return np.asarray(np.linalg.svd(A, compute_uv=False), dtype=np.float64)
 
 
 def unit_rows(A: Array) -> Array:
@@ -83,7 +105,8 @@ def range_of_projection(P: Array) -> Array:
 
 def least_squares(A: Array, b: Array, lost: float) -> Array:
     """x of least norm with A x nearest to b; combinations below `lost` of the largest σ are left alone."""
-    return np.asarray(np.linalg.lstsq(A, b, rcond=lost)[0], dtype=np.float64)
+    with decomposing(A):
+        return np.asarray(np.linalg.lstsq(A, b, rcond=lost)[0], dtype=np.float64)
 
 
 def in_columns(A: Array, b: Array) -> Array:
@@ -93,7 +116,8 @@ def in_columns(A: Array, b: Array) -> Array:
 
 def left_inverse(A: Array) -> Array:
     """A⁺ with A⁺A = 1, where the columns of A are independent by construction."""
-    return np.asarray(np.linalg.pinv(A, rcond=COLUMNS_FULL * max(A.shape)), dtype=np.float64) if A.size else A.T
+    with decomposing(A):
+        return np.asarray(np.linalg.pinv(A, rcond=COLUMNS_FULL * max(A.shape)), dtype=np.float64) if A.size else A.T
 
 
 def inverse_on_range(G: Array, lost: float = GRAM_LOST) -> Array:
@@ -101,7 +125,8 @@ def inverse_on_range(G: Array, lost: float = GRAM_LOST) -> Array:
     size = np.diag(G)
     root = np.sqrt(np.where(size > 0, size, 1.0))
     scale = np.outer(root, root)
-    return np.asarray(np.linalg.pinv(G / scale, rcond=lost, hermitian=True), dtype=np.float64) / scale
+    with decomposing(G):
+        return np.asarray(np.linalg.pinv(G / scale, rcond=lost, hermitian=True), dtype=np.float64) / scale
 
 
 def regular(M: Array, lost: float = MASSLESS) -> bool:

@@ -14,7 +14,7 @@ from scipy.spatial import ConvexHull
 
 from appell.errors import ModelError
 from appell.jets import t as time
-from appell.reading import numeric_function, symbolic
+from appell.reading import finite, numeric_function, shown, symbolic
 from appell.scene.items import Numbers
 from appell.scene.scene import Scene
 from appell.scene.shapes import Array, Dot, Line, Shaft, Shape, Solid, Track, Words
@@ -85,8 +85,9 @@ def frame_times(motion: Any, fps: float | None, frames: int | None) -> tuple[Arr
     """Equally spaced times over the motion, and a note where they are fewer than asked for by default."""
     if not len(motion):
         raise ModelError(f"the motion of {motion.name} has no samples: there is nothing to draw")
-    if fps is not None and not (np.isfinite(fps) and fps > 0):
-        raise ModelError(f"fps is a positive number of frames a second, not {fps!r}")
+    fps = None if fps is None else finite(fps, "fps=")
+    if fps is not None and not fps > 0:
+        raise ModelError(f"fps is a positive number of frames a second, not {shown(fps)}")
     known = motion.t[np.isfinite(motion.t)]
     if not len(known):
         raise ModelError(f"{motion.name} cannot be drawn: none of its times is finite")

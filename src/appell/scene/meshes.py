@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import ModelError
-from appell.reading import shown
+from appell.reading import path_of, shown
 from appell.scene.shapes import Array, Mesh
 from appell.tree.readers.xml import parse_xml
 
@@ -26,7 +26,7 @@ TRIANGLES = 2_000_000  # that a file may state: beyond it memory grows to gigaby
 
 def read_mesh(path: str | Path) -> Mesh:
     """The triangles in a file, thinned; `ModelError` names a file that is missing, too large or cannot be read."""
-    path = Path(path).expanduser()
+    path = path_of(path, "a mesh")
     if not is_file(path):
         raise ModelError(f"the mesh {str(path)[:200]} is not there")
     found = path.stat()

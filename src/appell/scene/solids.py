@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from appell.errors import ModelError
+from appell.reading import items_of, shown, table_of
 from appell.scene import shapes as draw
 from appell.scene.items import Item, Numbers, Parts, Resolve, _optional, _placed, _solid
 from appell.scene.meshes import read_mesh
@@ -25,7 +26,7 @@ AXES = {
 
 def _axis(axis: str) -> Array:
     if axis not in AXES:
-        raise ModelError(f"the axis of a disc, wheel or cylinder is 'x', 'y' or 'z' of its body, not {axis!r}")
+        raise ModelError(f"the axis of a disc, wheel or cylinder is 'x', 'y' or 'z' of its body, not {shown(axis)}")
     return AXES[axis]
 
 
@@ -120,9 +121,10 @@ class Ellipsoid(Item):
     name: str = ""
 
     def parts(self, resolve: Resolve) -> Parts:
-        if len(self.radii) != 3:
-            raise ModelError(f"an Ellipsoid has three semi-axes, not {len(self.radii)}")
-        return {**_placed(resolve, self.at, self.turned), "radii": list(self.radii)}
+        radii = items_of(self.radii, "radii=")
+        if len(radii) != 3:
+            raise ModelError(f"an Ellipsoid has three semi-axes, not {len(radii)}")
+        return {**_placed(resolve, self.at, self.turned), "radii": radii}
 
     def shapes(self, n: Numbers) -> list[Shape]:
         ball = draw.sphere(1.0, marks=True)
@@ -142,9 +144,10 @@ class Box(Item):
     name: str = ""
 
     def parts(self, resolve: Resolve) -> Parts:
-        if self.sizes is not None and len(self.sizes) not in (2, 3):
-            raise ModelError(f"a Box has two edges in a plane and three in space, not {len(self.sizes)}")
-        return {**_placed(resolve, self.at, self.turned), **_optional(sizes=None if self.sizes is None else list(self.sizes))}
+        sizes = None if self.sizes is None else items_of(self.sizes, "sizes=")
+        if sizes is not None and len(sizes) not in (2, 3):
+            raise ModelError(f"a Box has two edges in a plane and three in space, not {len(sizes)}")
+        return {**_placed(resolve, self.at, self.turned), **_optional(sizes=sizes)}
 
     def shapes(self, n: Numbers) -> list[Shape]:
         sizes = n["sizes"][0] if "sizes" in n.values else n.size * np.array([0.16, 0.1, 0.1])
@@ -191,7 +194,7 @@ class Surface(Item):
     name: str = ""
 
     def __post_init__(self) -> None:
-        if len(self.over) not in (1, 2):
+        if len(table_of(self.over, "over=")) not in (1, 2):
             raise ModelError(f"a Surface has one symbol (a line) or two with their ranges, not {len(self.over)}")
 
     def parts(self, resolve: Resolve) -> Parts:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import BackendUnavailable, ModelError
+from appell.reading import path_of
 from appell.scene import Scene
 from appell.scene.film import Film, film
 
@@ -39,7 +40,7 @@ def animate(motion: Any, path: str | os.PathLike[str] | None = None, *, scene: A
     chosen = scene_of(motion, scene)
     if path is None:
         return Player(film(chosen, motion, fps=fps), motion.name)
-    target = Path(path).expanduser()
+    target = path_of(path, "motion.animate")
     suffix = target.suffix.lower()
     if suffix not in WRITERS:
         raise ModelError(f"'{target.name}' does not say what to write; end it with {', '.join(WRITERS)}")

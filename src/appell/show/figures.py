@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import ModelError
+from appell.reading import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,6 +63,8 @@ def _given(axes: Any, count: int) -> tuple[Figure, list[Axes]]:
     places = list(np.atleast_1d(np.asarray(axes, dtype=object)).reshape(-1))
     if len(places) != count:
         raise ModelError(f"axes= has {len(places)} axes, but {count} panels are drawn; give one for each")
+    if strange := [one for one in places if not hasattr(one, "get_figure")]:
+        raise ModelError(f"axes= are axes of matplotlib, not {shown(strange[0])}")
     return places[0].figure, places
 
 

@@ -7,12 +7,16 @@ from typing import Any
 import numpy as np
 
 from appell import typeset
+from appell.errors import ModelError
+from appell.reading import shown
 from appell.rows import singular_values
 from appell.show.picture import Picture
 
 
 def _place(ax: Any, size: tuple[float, float]) -> tuple[Any, Any]:
     """The figure of the given axes with them, or a new one of this size."""
+    if ax is not None and not hasattr(ax, "get_figure"):
+        raise ModelError(f"ax= are axes of matplotlib, not {shown(ax)}")
     if ax is not None:
         return ax.figure, ax
     figure = Picture(figsize=size, layout="constrained")

@@ -27,7 +27,7 @@ def many_motions(dataset: Any, names: Sequence[str], ax: Any = None) -> Any:
             x, y = (np.ravel(v.values) for v in shown[:2])
             return scatter(x, y, _symbol(shown[0]), _symbol(shown[1]), ax)
         if ax is not None and len(shown) > 1:
-            raise ModelError(f"ax= takes one variable, not {len(shown)}; name it: plot({_symbol(shown[0])!r}, ax=ax)")
+            raise ModelError(f"ax= takes one variable, not {len(shown)}; name it: plot('{_symbol(shown[0])}', ax=ax)")
         figure = picture((6.4, 2.6 * len(shown))) if ax is None else ax.figure
         for axes, variable in zip(figure.subplots(len(shown), squeeze=False)[:, 0] if ax is None else [ax], shown, strict=True):
             _panel(axes, dataset, variable)

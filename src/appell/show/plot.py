@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import ModelError
+from appell.reading import items_of, shown, text_of
 from appell.show import figures
 from appell.show.style import COLOURS, DASHES, axis_label, latex, looks, style, typeset
 
@@ -146,12 +147,13 @@ def _subjects(motion: Record, compare: Any) -> list[Subject]:
     """The motion and those that it is compared with: a motion, a list of them, or label → motion."""
     from appell.motion.record import Record
 
-    listed = [compare] if isinstance(compare, Record) else compare
-    named = dict(compare) if isinstance(compare, Mapping) else {f"{motion.name} {k}": m for k, m in enumerate(listed, start=2)}
+    table = isinstance(compare, Mapping)
+    listed = [compare] if isinstance(compare, Record) else [] if table else items_of(compare, "compare=")
+    named = dict(compare) if table else {f"{motion.name} {k}": m for k, m in enumerate(listed, start=2)}
     wrong = [m for m in named.values() if not isinstance(m, Record)]
     if wrong:
-        raise ModelError(f"compare= takes motions, or {{label: motion}}; not {wrong[0]!r}")
-    first = motion.name if isinstance(compare, Mapping) or not named else f"{motion.name} 1"
+        raise ModelError(f"compare= takes motions, or {{label: motion}}; not {shown(wrong[0])}")
+    first = motion.name if table or not named else f"{motion.name} 1"
     return [Subject(m, m.fine(POINTS), name) for name, m in {first: motion, **named}.items()]
 
 
@@ -189,7 +191,7 @@ def _curves(subjects: Sequence[Subject], panel: Panel, *, sampled: bool = False)
 
 def _looks_of(motion: Record, keys: Sequence[Any]) -> list[tuple[str, str]]:
     """A joint, its velocity and its torque share one look where all keys of the panel have a number; else by position."""
-    numbers = [motion.colour_numbers.get(str(key)) for key in keys]
+    numbers = [motion.colour_numbers.get(text_of(key)) for key in keys]
     known = [n for n in numbers if n is not None]
     if len(known) < len(keys) or len(set(known)) < len(keys):
         return looks(len(keys))

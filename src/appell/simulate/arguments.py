@@ -85,10 +85,19 @@ def fixed(step: Any, method: str) -> float | None:
     if step is None:
         return None
     if method in STIFF:
-        raise ModelError(f"method={method!r} chooses its steps itself; step= goes with {', '.join(TABLEAUX)}")
+        raise ModelError(f"method={shown(method)} chooses its steps itself; step= goes with {', '.join(TABLEAUX)}")
     if not number(step, "step") > 0:
-        raise ModelError(f"step= must be positive, not {step}")
+        raise ModelError(f"step= must be positive, not {shown(step)}")
     return float(step)
+
+
+def within_budget(step: float | None, span: float, max_steps: int) -> None:
+    """Fixed steps whose number is known before the run, and is more than the run may make: refused at once."""
+    if step is not None and abs(span) / step > 1.000001 * max_steps:  # the last step may be shorter
+        raise ModelError(
+            f"{abs(span) / step:.6g} steps of {step:g} s lie between since= and until=, and max_steps= allows {max_steps}:"
+            " take longer steps, a nearer end, or raise max_steps="
+        )
 
 
 def times_between(times: Any, t0: float, t1: float) -> Array:

@@ -28,6 +28,7 @@ from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, apply, column, jacobian, row_major, symbols
 from appell.graph.smooth import Smooth, smooth
 from appell.normal_form.flow import Flow, acceleration, flow
+from appell.reading import shown
 from appell.remember import remembered
 from appell.simulate.jacobian import refuse_kinks
 
@@ -71,7 +72,7 @@ class InJax:
                 " ap.simulate or ap.simulate_many, or leave the unilateral constraints out of the model"
             )
         if not isinstance(steps, int | np.integer) or isinstance(steps, bool) or steps < 0:
-            raise ModelError(f"a motion takes a number of steps, a whole one from 0 on, not {steps!r}")
+            raise ModelError(f"a motion takes a number of steps, a whole one from 0 on, not {shown(steps)}")
         t, z, p = self._arrays(since, q, v, p)
         h = _number("step", step, z.dtype)
 

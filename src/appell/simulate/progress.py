@@ -8,6 +8,11 @@ from math import inf
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
+from appell.errors import ModelError
+from appell.reading import shown
+
 
 class Bar:
     """A bar on the terminal from t0 to t1; call it with the time reached."""
@@ -81,6 +86,8 @@ def reporter(progress: bool | Callable[[float], Any], t0: float, t1: float) -> R
     """What a run calls with the time reached: a bar for True, the function itself, nothing for False."""
     if callable(progress):
         return Reporter(progress)
+    if not isinstance(progress, bool | np.bool_ | int | None):
+        raise ModelError(f"progress= is True, False or a function, not {shown(progress)}")
     if not progress:
         return None
     return Reporter(NotebookBar(t0, t1) if in_notebook() else Bar(t0, t1))

@@ -30,7 +30,7 @@ from appell.normal_form.numbered import numbered
 from appell.normal_form.policy import Policies, choose, judged
 from appell.normal_form.solved import GaussSolved, status_of
 from appell.notes import Note
-from appell.reading import as_array, shown
+from appell.reading import as_array, items_of, reals, shown, symbolic
 from appell.remember import remembered
 from appell.rows import ELIMINATE, RANK, accelerations, broken
 from appell.simulate.in_casadi import in_casadi
@@ -217,13 +217,17 @@ class Run:
 
     def with_parameters(self, p: Array) -> Run:
         """The same run with other values of its parameters, (np,)."""
+        p = reals(p, "the values of the parameters", infinite=False)
+        if p.shape != self.p.shape:
+            raise ModelError(f"'{self.system.name}' has {len(self.p)} parameters; their values have the shape {p.shape}")
         if np.array_equal(p, self.p):
             return self
         return replace(self, p=p, parameters=dict(zip(self.system.parameters, map(float, p), strict=True)))
 
     def evaluate(self, t: ArrayLike, q: ArrayLike, v: ArrayLike, names: Sequence[str]) -> dict[str, Array]:
         """Outputs of the normal form (`appell.normal_form.OUTPUTS`) at a batch of states: name → (batch, *shape)."""
-        fn = self.form.select(*names)
+        t, q, v = reals(t, "t"), reals(q, "q"), reals(v, "v")
+        fn = self.form.select(*items_of(names, "names="))
         extra = {}
         if any(port.name in ("a", "lam") for port in fn.inputs):
             extra["a"], extra["lam"] = self.acceleration(t, q, v)
@@ -232,7 +236,8 @@ class Run:
 
     def values(self, expression: Any, t: ArrayLike, q: ArrayLike, v: ArrayLike, a: Array | None = None) -> Array:
         """A SymPy expression in t, coordinates, velocities, accelerations and parameters at a batch of states, (batch,)."""
-        fn = self.form.lowered(self.system.in_velocities(expression))
+        t, q, v = reals(t, "t"), reals(q, "q"), reals(v, "v")
+        fn = self.form.lowered(self.system.in_velocities(symbolic(expression, "an expression")))
         if a is None and any(port.name == "a" for port in fn.inputs):
             a = self.acceleration(t, q, v)[0]
         known = {"t": t, "q": q, "v": v, "p": self.p_at(t), "a": a}

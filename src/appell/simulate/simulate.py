@@ -39,6 +39,7 @@ from appell.simulate.arguments import (
     times_between,
     told,
     tolerance,
+    within_budget,
 )
 from appell.simulate.control.reader import Control, Reader
 from appell.simulate.control.sampled import SampledLoop
@@ -169,6 +170,7 @@ def simulate(
         keep_steps=times is None or bool(stops) or (run.form.m > 0 and not (guarded and not model.unilateral)),
         fixed_step=fixed(step, chosen),
     )  # fmt: skip
+    within_budget(task.fixed_step, t1 - t0, max_steps)
     clock = time.perf_counter()
     seen = [*(pseudo or {}).values(), *(one.expression for one in stops.values())]
     timeless = reader is None and is_timeless(seen) and is_autonomous(model)

@@ -22,7 +22,7 @@ from appell.model.values import bound, finite
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.manifold import RESIDUAL_PARTS, Residuals, project, residuals, residuals_from
 from appell.normal_form.nearest import nearest
-from appell.reading import items_of, name_in
+from appell.reading import items_of, name_in, text_of
 from appell.spelling import checked_keywords, did_you_mean
 
 Array = NDArray[np.float64]
@@ -50,7 +50,7 @@ def read(system: System, start: Mapping[Any, Any]) -> tuple[Array, Array]:
         if at is None and (at := place.get(name_in(key))) is None:
             raise ModelError(_unknown(system, key))
         if at in named:
-            raise ModelError(f"the start value of {key} is given twice, by symbol and by name")
+            raise ModelError(f"the start value of {text_of(key)} is given twice, by symbol and by name")
         named.add(at)
         state[at] = finite(value, f"the start value of {symbols[at]}")
     return state[: system.nq], state[system.nq :]

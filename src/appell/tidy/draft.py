@@ -259,7 +259,7 @@ def shortest(drafts: Iterable[Draft]) -> Draft:
 def _of_number(n: int, d: int, floats: bool) -> tuple[int, int]:
     """Lengths of a coefficient's numerator and denominator, 0 where they are not written."""
     if floats and max(n, d) > 1000:
-        return len(f"{n / d:.15g}"), 0
+        return len(f"{n / d:.15g}") if n.bit_length() - d.bit_length() < 1023 else digits(n), 0
     return (digits(n) if n != 1 else 0), (digits(d) if d != 1 else 0)
 
 

@@ -8,6 +8,7 @@ in Pinocchio. Every function takes one configuration (nq,) or a batch with the b
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.errors import ModelError
-from appell.reading import finite, reals, shown
+from appell.reading import name_in, reals, refuse_many, shown, whole
 from appell.spelling import did_you_mean
 from appell.tree.description import Limits
 from appell.tree.frames import Node, size_of
@@ -84,10 +85,10 @@ class ConfigurationSpace:
         return {name: float(part[0]) if len(part) == 1 else part.copy() for name, part in parts.items()}
 
     def _node(self, joint: Any) -> Node:
-        found = [node for node in self.nodes if node.name == joint]
+        found = [node for node in self.nodes if isinstance(joint, str) and node.name == joint]
         if not found:
             names = [node.name for node in self.nodes]
-            hint = did_you_mean(joint, names)
+            hint = did_you_mean(name_in(joint), names)
             raise ModelError(f"{self.name} has no joint {shown(joint)} that moves; it has {', '.join(names)}{hint}")
         return found[0]
 
@@ -105,8 +106,10 @@ class ConfigurationSpace:
         Angles without limits are drawn from (−π, π), lengths without limits within the size of the tree, unit quaternions
         evenly over all rotations. rng: a `numpy.random.Generator`, or a seed.
         """
-        rng = np.random.default_rng(rng)
-        batch = () if count is None else (int(finite(count, "count=")),)
+        if not isinstance(rng, np.random.Generator):
+            rng = np.random.default_rng(None if rng is None else whole(rng, "rng=", 0))
+        batch = () if count is None else (whole(count, "count=", 0),)
+        refuse_many(math.prod(batch) * self.nq, f"{math.prod(batch)} configurations")
         q = np.empty((*batch, self.nq))
         size = size_of(self.nodes)
         for node in self.nodes:

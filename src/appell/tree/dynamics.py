@@ -15,7 +15,7 @@ from appell.backends.cuda.device import lies_there, on_device
 from appell.errors import ModelError
 from appell.graph.casadi_functions import casadi_function
 from appell.graph.fn import Fn
-from appell.reading import one_of, reals
+from appell.reading import name_in, one_of, reals, reals_together
 from appell.tree import functions
 from appell.tree.algorithms import immovable
 from appell.tree.answers import LARGE, answer, answered, ready
@@ -107,7 +107,7 @@ class TreeDynamics(FrameMotion):
         at the origin of the frame on the world's axes.
         """
         if external is not None:
-            tau = reals(tau, "tau") + self._external(q, external)
+            tau = np.add(*reals_together(tau=tau, **{"the moments of external=": self._external(q, external)}))
         return self._answer("forward_dynamics", q, v, tau, out=out)[0]
 
     @answered("inverse_dynamics")
@@ -134,7 +134,7 @@ class TreeDynamics(FrameMotion):
             raise ModelError("external= maps frames to wrenches, {'tool': [Fx, Fy, Fz, Mx, My, Mz]}")
         found = []
         for frame, wrench in external.items():
-            where = f"the wrench at frame '{getattr(frame, 'name', frame)}'"
+            where = f"the wrench at frame '{name_in(frame)}'"
             w = reals(wrench, where)
             if w.shape[-1:] != (6,) or not np.isfinite(w).all():
                 raise ModelError(f"{where} is [force | moment], six finite numbers, not {w.shape}")

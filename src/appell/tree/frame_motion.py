@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from appell.errors import ModelError
 from appell.graph.fn import Fn
 from appell.reading import one_of
+from appell.spelling import checked_keywords
 from appell.tree import functions
 from appell.tree.answers import answer, ready
 from appell.tree.configuration import ConfigurationSpace
@@ -92,6 +93,7 @@ class FrameMotion(ConfigurationSpace):
         J = self.jacobian(frame, q, reference=reference)
         return _times(J, self._states(a, "a", self.nv)) + self.bias_acceleration(frame, q, v, reference=reference)
 
+    @checked_keywords()
     def frame_function(self, frame: str, question: str, reference: str = "aligned") -> Fn:
         """The graph of "placement", "jacobian" or "bias_acceleration" of one frame."""
         at = self._frame_named(frame)

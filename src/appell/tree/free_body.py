@@ -28,6 +28,7 @@ from appell import letters
 from appell.errors import ModelError, SingularConfiguration
 from appell.model.bodies import RigidBody, attitude, vector
 from appell.model.values import bound
+from appell.reading import shown
 from appell.tree import golubev
 from appell.tree.inertia import hat, real_vector
 
@@ -72,7 +73,7 @@ def free_motion(body: RigidBody, r_c: Any = (0, 0, 0), axes: Any = "body") -> Fr
     if not isinstance(body, RigidBody):
         raise ModelError(f"free_motion takes a RigidBody, not {type(body).__name__}")
     if isinstance(axes, str) and axes not in ("body", "space"):
-        raise ModelError(f"axes={axes!r}; choose 'body', 'space', or give a rotation matrix, angles or a quaternion")
+        raise ModelError(f"axes={shown(axes)}; choose 'body', 'space', or give a rotation matrix, angles or a quaternion")
     known = {"body": sympy.eye(3), "space": body.orientation.rotation}
     R = known[axes] if isinstance(axes, str) else attitude(axes).rotation
     return FreeBody(body.mass, body.inertia, vector(r_c, "r_c"), R, body.name)

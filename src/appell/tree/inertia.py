@@ -257,7 +257,10 @@ class Inertia:
             return f"its second moment must be symmetric, not {P.tolist()}"
         if m == 0 and abs(h).max() > 0:
             return f"it has no mass, but a first moment {h.tolist()} kg m"
-        mu = np.linalg.eigvalsh((P + P.T) / 2 - (np.outer(h, h) / m if m else 0))
+        about_centre = (P + P.T) / 2 - (np.outer(h, h) / m if m else 0)
+        if not np.isfinite(about_centre).all():
+            return "its moments about the centre of mass overflow; mend their units"
+        mu = np.linalg.eigvalsh(about_centre)
         if mu[0] >= -ROUNDING * size:
             return ""
         moments = np.sort(mu.sum() - mu)
@@ -276,6 +279,8 @@ class Inertia:
 
     def seen_from(self, X: Placement) -> Inertia:
         """This body given in a frame with placement X, on the outer frame."""
+        if not isinstance(X, Placement):
+            raise ModelError(f"an inertia is seen from a placement, such as ap.tree.place(xyz, rpy), not from {shown(X)}")
         h, P, r = X.R @ self.h, X.R @ self.P @ X.R.T, X.p
         return Inertia(self.m, h + self.m * r, P + np.outer(h, r) + np.outer(r, h) + self.m * np.outer(r, r))
 

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from appell.errors import ModelError
 from appell.graph.scalar import Scalar, cos, sin
+from appell.reading import shown
 from appell.rows import rank
 from appell.tree import groups
 from appell.tree.inertia import Inertia
@@ -244,9 +245,9 @@ JOINTS = {kind.name: kind for kind in TABLE}
 def register(kind: JointKind) -> JointKind:
     """Make a kind of joint known to every tree by its name; checked first: frames that agree at `neutral`, S of full rank."""
     if not isinstance(kind, JointKind):
-        raise ModelError(f"register takes an ap.tree.JointKind, not {kind!r}")
+        raise ModelError(f"register takes an ap.tree.JointKind, not {shown(kind)}")
     if not (isinstance(kind.name, str) and kind.name):
-        raise ModelError(f"the name of a kind of joint must be a text, not {kind.name!r}")
+        raise ModelError(f"the name of a kind of joint must be a text, not {shown(kind.name)}")
     known = JOINTS.get(kind.name)
     if known is kind:
         return kind

@@ -23,7 +23,7 @@ from scipy.optimize import lsq_linear
 from scipy.spatial.transform import Rotation
 
 from appell.errors import ModelError
-from appell.reading import finite, reals, shown
+from appell.reading import MOST_ATTEMPTS, finite, reals, shown, truth, whole
 from appell.tree.frames import size_of
 
 if TYPE_CHECKING:
@@ -98,11 +98,9 @@ def reach(
     home = tree.neutral if near is None else reals(near, "near=")
     if home.shape != (tree.nq,) or not np.isfinite(home).all():
         raise ModelError(f"near= is a configuration, ({tree.nq},), not {shown(home)}")
-    attempts = int(finite(attempts, "attempts="))
-    if attempts < 1:
-        raise ModelError(f"attempts= is a whole number of at least 1, not {attempts}")
-    search = _Search(tree, wanted, home, limits)
-    rng = np.random.default_rng(seed)
+    attempts, tolerance = whole(attempts, "attempts=", 1, MOST_ATTEMPTS), finite(tolerance, "tolerance=")
+    search = _Search(tree, wanted, home, truth(limits, "limits="))
+    rng = np.random.default_rng(whole(seed, "seed=", 0))
     found: list[Array] = []
     for k in range(attempts):
         found.append(search.run(home if k == 0 else tree.random(rng)))

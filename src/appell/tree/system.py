@@ -20,6 +20,7 @@ from appell.errors import FormNotApplicable, ModelError
 from appell.jets import Jet, jets_of
 from appell.model.springs import Damper, Spring
 from appell.model.system import System
+from appell.reading import items_of, shown
 from appell.tree.frame_symbols import FrameJet
 from appell.tree.symbolic import symbolic_system
 
@@ -67,8 +68,9 @@ class TreeSystem(System):
             raise ModelError(f"nothing moves in {tree.name}: every joint is fixed")
         constraints = _flat(constraints)
         if forces is not None and not isinstance(forces, Mapping):
-            raise ModelError(f"forces= maps joint coordinates or velocities to expressions; it is {forces!r}")
-        loads, springs = list(loads), [load for load in loads if isinstance(load, Spring | Damper)]
+            raise ModelError(f"forces= maps joint coordinates or velocities to expressions; it is {shown(forces)}")
+        loads = items_of(loads, "loads=")
+        springs = [load for load in loads if isinstance(load, Spring | Damper)]
         pairs = [_pair(load) for load in loads if not isinstance(load, Spring | Damper)]
         pairs += [pair for load in springs for pair in load.pairs()]
         pairs += [_pair(load) for fitting in tree.fittings for load in fitting.loads(tree)]
@@ -188,7 +190,8 @@ def _flat(given: Any) -> tuple[Any, ...]:
     """Constraints one after the other, lists of them opened."""
     if not isinstance(given, Iterable):
         return (given,)
-    return tuple(one for item in given for one in (_flat(item) if isinstance(item, list | tuple) else (item,)))
+    items = items_of(given, "constraints=")
+    return tuple(one for item in items for one in (_flat(item) if isinstance(item, list | tuple) else (item,)))
 
 
 def _rebuilt(tree: Tree, given: Mapping[str, Any]) -> TreeSystem:
@@ -198,10 +201,10 @@ def _rebuilt(tree: Tree, given: Mapping[str, Any]) -> TreeSystem:
 def joint_symbols(tree: Tree, joint: str) -> tuple[tuple[Any, ...], tuple[Jet, ...]]:
     """(coordinates, velocities) of one joint."""
     for node, symbols in zip(tree.nodes, tree._symbols, strict=True):
-        if node.name == joint:
+        if isinstance(joint, str) and node.name == joint:
             return symbols.coordinates, symbols.velocities
     known = ", ".join(node.name for node in tree.nodes[:12])
-    raise ModelError(f"{tree.name} has no movable joint '{joint}'; it has {known}")
+    raise ModelError(f"{tree.name} has no movable joint {shown(joint)}; it has {known}")
 
 
 def _pair(load: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -210,4 +213,4 @@ def _pair(load: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         F, u = load
         return tuple(F), tuple(u)
     except (TypeError, ValueError):
-        raise ModelError(f"loads= takes pairs (F, u), a force and the velocity of its point; one is {load!r}") from None
+        raise ModelError(f"loads= takes pairs (F, u), a force and the velocity of its point; one is {shown(load)}") from None

@@ -269,6 +269,7 @@ class Tree(TreeDynamics, Described):
 
     # --- constraints ---------------------------------------------------------------------------------------------
 
+    @checked_keywords()
     def system(
         self,
         constraints: Iterable[Any] = (),

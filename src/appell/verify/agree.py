@@ -17,7 +17,6 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,7 @@ from appell.model.jumps import KINKED
 from appell.model.prescription import driven
 from appell.normal_form import normal_form
 from appell.normal_form.sampling import finite_samples
-from appell.reading import items_of, shown
+from appell.reading import items_of, shown, table_of
 from appell.spelling import checked_keywords
 from appell.verify.agreement import Agreement, Line
 from appell.verify.exact import exact_parameters, exact_system
@@ -59,8 +58,7 @@ def agree(
     form.
     """
     system = system_of(system, "ap.agree")
-    _check_whole("states", states, 1)
-    _check_whole("seed", seed, 0)
+    states, seed = _whole("states", states, 1), _whole("seed", seed, 0)
     if system.frictions:
         options = {"states": states, "parameters": parameters, "seed": seed, "forms": forms, "pseudo": pseudo}
         return _in_each_mode(system, {**options, "independent": independent})
@@ -68,7 +66,7 @@ def agree(
     judged_by = system if said.symbolic() is said else said  # a tree judges by its own recursions
     judged_by, parameters = driven(judged_by, parameters)  # forms are derived with f, f.d, f.dd in symbols
     chosen = _chosen(forms)
-    values = _parameters(judged_by, parameters or {}, seed)
+    values = _parameters(judged_by, table_of(parameters, "parameters="), seed)
     parts = (*system._expressions(), *system.residuals, *system.rates.values())
     states = max(states, CASES) if any(part.has(*KINKED) for part in parts) else states
     judge = Judge(system, judged_by, values, states, seed)
@@ -77,11 +75,15 @@ def agree(
     return Agreement(system.name, len(judge.states), _compare(trials, judge))
 
 
-def _check_whole(name: str, value: Any, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+def _whole(name: str, value: Any, least: int) -> int:
+    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
+    if not is_whole or not least <= value <= MOST:
         raise ModelError(f"{name}= of ap.agree is a whole number of at least {least}, not {shown(value)}")
+    return int(value)
 
 
+MOST = 2**53
+"""A seed, or a number of states, beyond which whole numbers are no longer told apart as floats."""
 CASES = 8
 """States at which functions with cases are compared, so that each of two cases is met."""
 MODES = 9

@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from appell.errors import UnknownKey
+from appell.reading import name_in
+
 AGREEMENT = 1e-9
 """Largest disagreement that counts as agreement: float64 at the best conditioned states, with six digits to spare."""
 
@@ -96,9 +99,9 @@ class Agreement:
 
     def __getitem__(self, form: str) -> Line:
         for line in self.lines:
-            if line.form == form:
+            if isinstance(form, str) and line.form == form:
                 return line
-        raise KeyError(f"no line '{form}'; there are {[line.form for line in self.lines]}")
+        raise UnknownKey(f"no line '{name_in(form)}'; there are {[line.form for line in self.lines]}")
 
     def __iter__(self) -> Iterator[Line]:
         return iter(self.lines)

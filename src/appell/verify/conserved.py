@@ -35,7 +35,7 @@ from appell.jets import Coordinate, t, total_derivative
 from appell.model import Face, System
 from appell.normal_form import normal_form
 from appell.normal_form.nearest import states_on
-from appell.reading import numeric_function, symbolic
+from appell.reading import numeric_function, symbolic, text_of
 from appell.rows import null_space, rank, response
 from appell.simulate.run import Run
 from appell.verify.exact import exact_parameters, exact_state
@@ -128,7 +128,7 @@ def momenta(batch: Batch, given: Mapping[Any, Any]) -> list[Expr]:
     """
     system = batch.run.system
     candidates = _candidates(system)
-    names = {str(key) for key in given}
+    names = {text_of(key) for key in given}
     free = [p for p in system.parameters if str(p) not in names]
     values, found, spanned = batch.table(candidates), [], np.zeros((len(batch.t), 0))
     confirm = _confirmation(system, given)
@@ -288,7 +288,7 @@ def _reasons(system: System, batch: Batch) -> list[str]:
 
 def _loss(system: System, face: Face, given: Mapping[Any, Any]) -> str:
     """What an impact on a face does to the energy; nothing where it is elastic and the face is at rest."""
-    values = {str(key): value for key, value in given.items()}
+    values = {text_of(key): value for key, value in given.items()}
     known = [s for s in face.restitution.free_symbols if str(s) in values]
     e = face.restitution.xreplace({s: symbolic(values[str(s)], f"the value of parameter '{s}'") for s in known})
     drift = total_derivative(face.function, system.rates).xreplace(dict.fromkeys(system.velocities, sympy.Integer(0)))

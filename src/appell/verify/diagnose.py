@@ -30,6 +30,7 @@ from appell.model.prescription import HIGHEST, driven, stand_in
 from appell.model.unilateral import ChartChoice
 from appell.model.values import finite
 from appell.normal_form.manifold import residuals
+from appell.reading import table_of, text_of
 from appell.rows import rank
 from appell.simulate.run import bind, compile
 from appell.simulate.start import TOLERANCE, read
@@ -66,7 +67,7 @@ def diagnose(
     system = placed(system, start, parameters)
     require_placed(system)
     vain = list(_vain(system))
-    system, given = system.symbolic(), parameters or {}
+    system, given = system.symbolic(), table_of(parameters, "parameters=")
     state = None
     if start is not None:
         bind(system, given)  # complete, or an error that names what is missing
@@ -84,7 +85,7 @@ def diagnose(
 
 def _given(f: Prescribed, parameters: Any) -> bool:
     """Whether a prescribed function has got a value."""
-    return any(str(key) == str(f) for key in (parameters if isinstance(parameters, Mapping) else ()))
+    return any(text_of(key) == str(f) for key in (parameters if isinstance(parameters, Mapping) else ()))
 
 
 def _in_own_letters(finding: Finding, functions: list[Prescribed], span: tuple[float, float]) -> Finding:

@@ -17,7 +17,7 @@ from appell.forms.numbers import Arithmetic
 from appell.jets import Parameter, t
 from appell.model import System
 from appell.model.values import bound
-from appell.reading import symbolic
+from appell.reading import symbolic, text_of
 
 
 def exact(value: Any) -> Any:
@@ -82,7 +82,7 @@ def exact_parameters(system: System, given: Mapping[Any, Any], seed: int) -> dic
         if p.is_nonpositive:
             values[p] = -values[p]
     for key, value in given.items():
-        values[by_name[str(key)]] = Rational(exact(symbolic(value, f"the value of parameter '{key}'")))
+        values[by_name[text_of(key)]] = Rational(exact(symbolic(value, f"the value of parameter '{key}'")))
     return values
 
 

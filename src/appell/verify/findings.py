@@ -9,6 +9,8 @@ from typing import Any
 
 import sympy
 
+from appell.spelling import checked_keywords
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -34,6 +36,7 @@ class Diagnosis:
     system: str
     findings: tuple[Finding, ...]
 
+    @checked_keywords()
     def of(self, kind: str) -> tuple[Finding, ...]:
         """The findings of one kind: constraint, integrability, redundancy, rank, contradiction, freedom, cyclic, conserved,
         pseudo-velocities, unilateral, start."""

@@ -36,7 +36,7 @@ from appell.graph.algebra import Value, along, block_matrix, column, general_sol
 from appell.jets import jets_of, t
 from appell.model import System
 from appell.normal_form import NormalForm, normal_form
-from appell.reading import symbolic
+from appell.reading import symbolic, text_of
 from appell.rows import null_space
 from appell.verify.exact import exact
 from appell.verify.ranks import Sample, rank, shaken
@@ -218,7 +218,7 @@ def integrals(
     Only rows in velocities that are derivatives of coordinates are tried. factors: whether integrating factors are sought;
     budget: seconds of processor time; given: values of parameters, by symbol or name, that the integrals may rely on.
     """
-    numbers = {str(key): exact(symbolic(value, f"the value of parameter '{key}'")) for key, value in (given or {}).items()}
+    numbers = {text_of(key): exact(symbolic(value, f"the value of parameter '{key}'")) for key, value in (given or {}).items()}
     known = {s: numbers[str(s)] for s in system.parameters if str(s) in numbers}
     stop = time.process_time() + budget
     now: Any = sympy.Dummy("t", real=True)  # a symbol like the others: d/dt is along the motion, ∂/∂t is meant here

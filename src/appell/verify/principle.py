@@ -44,6 +44,7 @@ from appell.model import System
 from appell.model.described import system_of
 from appell.model.friction import refuse_friction
 from appell.normal_form import normal_form
+from appell.reading import finite, reals
 from appell.rows import null_space, range_of_projection, regular
 from appell.simulate.run import compile
 
@@ -173,7 +174,7 @@ class Principle:
 
     def at(self, time: float, q: ArrayLike, v: ArrayLike, parameters: Mapping[Any, float] | None = None) -> Decomposition:
         """The decomposition at a state: time, s; q (nq,), v (nv,). The state should satisfy the constraints."""
-        q, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
+        time, q, v = finite(time, "time="), reals(q, "q"), reals(v, "v")
         run, form = compile(self.system, parameters, backend="vm", ready=False), normal_form(self.system)
         form.require_known_forces("the decomposition of the reactions")
         a, lam = run.acceleration(time, q, v)

@@ -7,9 +7,9 @@ from typing import Any
 
 from sympy import Add, Expr, Integer, cos, sin
 
-from appell.errors import ModelError
 from appell.jets import coordinates, parameters
 from appell.model import System
+from appell.reading import whole
 from appell.scene import Floor, Item, Link, Point, Scene, Trail
 from appell.scene.shapes import PALETTE
 from appell.zoo.example import Example
@@ -58,8 +58,7 @@ def n_pendulum(n: int = 2, *, symbolic: bool = True) -> Example:
     θ_k: angle of rod k from the downward vertical (rad), not from the rod before it. Masses m_k and lengths l_k are
     parameters of value 1; with `symbolic=False` they are the number 1 and only g is a parameter.
     """
-    if n < 1:
-        raise ModelError(f"a pendulum has at least one link, not {n}")
+    n = whole(n, "a pendulum has at least one link: n =", 1, 10_000)
     theta = [coordinates(f"theta{k}") for k in range(1, n + 1)]
     g = parameters("g", positive=True)
     names = [f"{letter}{k}" for letter in "ml" for k in range(1, n + 1)]

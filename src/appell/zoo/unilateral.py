@@ -57,7 +57,7 @@ def bouncing_ball(restitution: Any = 1) -> Example:
     """
     z = coordinates("z")
     m, g, e = parameters("m g e", positive=True)
-    symbolic = restitution == "e"
+    symbolic = isinstance(restitution, str) and restitution == "e"
     system = System(
         coordinates=[z],
         kinetic=m * z.d**2 / 2,

@@ -29,6 +29,7 @@ import cffi
 from appell.backends.compiler import cache as disk
 from appell.backends.once import once
 from appell.errors import BackendUnavailable
+from appell.reading import shown
 
 COMMON = ("-std=gnu11", "-shared", "-fPIC", "-w", "-fno-math-errno", "-fno-trapping-math")
 CONTRACTED = ("-ffp-contract=fast", "-DAPPELL_CONTRACTED")  # a*b + c with one rounding; sincos.c.in relies on it
@@ -175,7 +176,7 @@ def _optimisation(kind: str) -> tuple[str, ...]:
     """The flags of a kind of code, as `APPELL_COMPILE` asks for."""
     asked = os.environ.get("APPELL_COMPILE", "")
     if asked not in THOROUGHNESS:
-        raise BackendUnavailable(f"APPELL_COMPILE is quick or full, not {asked[:40]!r}")
+        raise BackendUnavailable(f"APPELL_COMPILE is quick or full, not {shown(asked)}")
     return THOROUGHNESS[asked][kind]
 
 

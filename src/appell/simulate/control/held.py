@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from appell.backends import Call
 from appell.errors import ModelError
+from appell.reading import text_of
 from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
@@ -51,9 +52,9 @@ class Readings:
     def __getitem__(self, key: Any) -> Array:
         """What the control answered for an input, by symbol or name, (n,), SI."""
         names = [str(s) for s in self.inputs]
-        if str(key) not in names:
-            raise ModelError(f"the control gives no '{key}'; it gives {', '.join(names) or 'nothing'}")
-        return self.values[:, names.index(str(key))].copy()
+        if text_of(key) not in names:
+            raise ModelError(f"the control gives no '{text_of(key)}'; it gives {', '.join(names) or 'nothing'}")
+        return self.values[:, names.index(text_of(key))].copy()
 
     def __repr__(self) -> str:
         return f"<{len(self)} readings of {', '.join(map(str, self.inputs))}>"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from appell.errors import FormNotApplicable, ModelError
 from appell.model import System
 from appell.model.values import RULES, checked
-from appell.reading import finite, shown
+from appell.reading import finite, shown, text_of
 
 Array = NDArray[np.float64]
 Control = Callable[[float, Array, Array], Mapping[Any, float]]
@@ -31,7 +31,7 @@ class Reader:
     def __init__(self, system: System, control: Any, rate: Any):
         if control is None:
             raise ModelError(f"rate={shown(rate)} is the rate of a control; give control=(t, q, v) → {{input: value}} with it")
-        if not callable(control):
+        if not callable(control) or hasattr(control, "free_symbols"):
             raise ModelError(f"control= must be a function of (t, q, v), not {type(control).__name__}")
         if rate is None:
             raise ModelError("a control is read at a fixed rate; give rate= in readings per second")
@@ -96,16 +96,17 @@ class Reader:
         for key, value in answer.items():
             place = self._place(key)
             if place in values:
-                raise ModelError(f"the control gives '{key}' twice at t = {t:g}, by symbol and by name")
+                raise ModelError(f"the control gives '{text_of(key)}' twice at t = {t:g}, by symbol and by name")
             values[place] = self._number(place, value, t)
         return values
 
     def _place(self, key: Any) -> int:
         place = self.places.get(key)
-        place = self.places.get(str(key)) if place is None else place
+        place = self.places.get(text_of(key)) if place is None else place
         if place is None:
             has = ", ".join(map(str, self.system.parameters)) or "none"
-            raise ModelError(f"the control gives '{key}', which is not a parameter of {self.system.name}; it has {has}")
+            given = f"the control gives '{text_of(key)}', which is not a parameter of"
+            raise ModelError(f"{given} {self.system.name}; it has {has}")
         return place
 
     def _number(self, place: int, value: Any, t: float) -> float:
@@ -113,7 +114,7 @@ class Reader:
         try:
             number = float(value)
         except (TypeError, ValueError):
-            raise ModelError(f"the control answered {symbol} = {value!r} at t = {t:g}: not a number") from None
+            raise ModelError(f"the control answered {symbol} = {shown(value)} at t = {t:g}: not a number") from None
         if not isfinite(number):
             raise ModelError(f"the control answered {symbol} = {number} at t = {t:g}: not finite")
         return checked(symbol, number) if place in self.ruled else number

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from appell.errors import Status
+from appell.errors import ModelError, Status
 from appell.nonsmooth.contact.events import CHANGE, Kind
 from appell.nonsmooth.contact.mode import ASLEEP, FLIGHT, Mode, floor_of
 from appell.nonsmooth.contact.numbers import FIRST_MARK
@@ -209,7 +209,7 @@ class Call:
 
     def __init__(self, loop: CLoop, task: Task, trace: Trace):
         if task.z0.shape != (loop.nz,):
-            raise ValueError(f"z0 has shape {task.z0.shape}; this loop was compiled for ({loop.nz},)")
+            raise ModelError(f"z0 has shape {task.z0.shape}; this loop was compiled for ({loop.nz},)")
         self.loop, self.task, self.trace = loop, task, trace
         self.zd = np.zeros(loop.nz)
         self.struct = loop.ffi.new("appell_run *")

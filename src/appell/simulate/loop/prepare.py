@@ -19,6 +19,7 @@ from appell.nonsmooth.friction.loop import FrictionLoop
 from appell.nonsmooth.friction.steps import served, steps_interface, steps_text
 from appell.normal_form.flow import Flow, flow
 from appell.normal_form.solved import Function, status_of
+from appell.reading import shown
 from appell.remember import kept_in
 from appell.simulate.loop.branching import branches_of
 from appell.simulate.loop.broken import BreakLoop
@@ -88,7 +89,7 @@ def _with_modes(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner:
     if pseudo is not None:
         raise FormNotApplicable("pseudo= and unilateral constraints do not go together: impacts act on the velocities")
     if method in STIFF:
-        raise ModelError(f"method={method!r} does not locate impacts; use 'dop853' or 'dopri5' with unilateral constraints")
+        raise ModelError(f"method={shown(method)} does not locate impacts; use 'dop853' or 'dopri5' with walls")
     if run.form.gauss:
         raise ConstraintError("constraints nonlinear in the accelerations and unilateral ones do not go together")
     _check_restitutions(run)
@@ -105,7 +106,7 @@ def with_friction(run: Run, pseudo: Mapping[str, Any] | None, method: str, corne
     if method not in TABLEAUX:
         names = " or ".join(map(repr, TABLEAUX))
         raise ModelError(
-            f"method={method!r} does not locate stick and slip; use {names} with friction, or give it regularise= and run"
+            f"method={shown(method)} does not locate stick and slip; use {names} with friction, or give it regularise= and run"
             " system.in_mode({'…': 'slip'})"
         )
     if run.form.gauss:

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.errors import AppellError, Status
+from appell.errors import AppellError, ModelError, Status
 from appell.simulate.loop.trace import Trace
 
 Array = NDArray[np.float64]
@@ -54,16 +54,16 @@ class Task:
         atol[:] = self.atol
         object.__setattr__(self, "atol", atol)
         if not (isfinite(self.t0) and isfinite(self.t_end)):
-            raise ValueError(f"t0 = {self.t0} and t_end = {self.t_end} must be finite")
+            raise ModelError(f"t0 = {self.t0} and t_end = {self.t_end} must be finite")
         if not (self.rtol > 0 and np.all(atol > 0)):
-            raise ValueError(f"rtol = {self.rtol} and atol = {self.atol} must be positive (a zero has no relative error)")
+            raise ModelError(f"rtol = {self.rtol} and atol = {self.atol} must be positive (a zero has no relative error)")
         for name in ("first_step", "max_step", "fixed_step"):
             if (value := getattr(self, name)) is not None and not value > 0:
-                raise ValueError(f"{name} = {value} must be positive, whatever the direction")
+                raise ModelError(f"{name} = {value} must be positive, whatever the direction")
         if len(self.times):
             way = np.concatenate(([self.t0], self.times, [self.t_end])) * self.direction
             if not np.all(way[1:] >= way[:-1]):
-                raise ValueError(f"times must run in order from t0 = {self.t0} to t_end = {self.t_end}")
+                raise ModelError(f"times must run in order from t0 = {self.t0} to t_end = {self.t_end}")
 
     def counted_from(self, origin: float) -> Task:
         """The same task with its times counted from another one."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from appell.errors import ModelError
+from appell.reading import shown
 from appell.simulate.methods.radau import IMPLICIT, Radau
 from appell.simulate.methods.stiff import STIFF
 from appell.simulate.methods.tableaux import TABLEAUX, Tableau
@@ -30,7 +31,7 @@ def stepping_method(name: str) -> Tableau | Taylor | Radau:
 def register(method: Stepping) -> Stepping:
     """A pair or a series becomes a method of `simulate`, on every back end, under its name; returns it."""
     if not isinstance(method, Tableau | Taylor):
-        raise ModelError(f"register takes an embedded_pair(…) or a Taylor(…), not {method!r}")
+        raise ModelError(f"register takes an embedded_pair(…) or a Taylor(…), not {shown(method)}")
     table = TABLEAUX if isinstance(method, Tableau) else SERIES
     if method.name in methods() and table.get(method.name) is not method:
         raise ModelError(f"there is a method '{method.name}' already; give yours another name")

@@ -113,7 +113,7 @@ class Taylor:
     def _straight(self, flow: Flow) -> Fn:
         if not isinstance(flow.rhs, Fn):
             raise FormNotApplicable(
-                f"method={self.name!r} needs accelerations written out (at most 16 velocities and constraints, none of them"
+                f"method='{self.name}' needs accelerations written out (at most 16 velocities and constraints, none of them"
                 " redundant or nonlinear in the accelerations); use method='dop853'"
             )
         return flow.rhs

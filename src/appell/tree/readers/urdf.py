@@ -16,6 +16,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from appell.errors import ModelError
+from appell.reading import shown, text_of
 from appell.spelling import checked_keywords
 from appell.tree.description import Joint, Limits, unit_axis
 from appell.tree.fittings import Coupling, Fitting, JointDamping, Stops, gathered_friction
@@ -237,7 +238,7 @@ def _row(element: Element, damping: bool, notes: list[str]) -> _Row:
     where, stated = f"joint '{name}'", element.get("type", "")
     known = {kind.urdf: kind for kind in JOINTS.values() if kind.urdf}
     if stated not in known:
-        raise ModelError(f"{where} is of the unknown type {stated!r}; URDF knows {', '.join(known)}")
+        raise ModelError(f"{where} is of the unknown type {shown(stated)}; URDF knows {', '.join(known)}")
     kind = known[stated]
     _note_unknown(element, where, notes)
     ends = {}
@@ -328,7 +329,7 @@ def _numbers(element: Element, key: str, where: str) -> tuple[float, ...]:
     except ValueError:
         values = ()
     if len(values) != 3 or not all(map(math.isfinite, values)):
-        raise ModelError(f"{where}: <{element.tag} {key}={text!r}> must be three finite numbers")
+        raise ModelError(f"{where}: <{element.tag} {text_of(key)}={shown(text)}> must be three finite numbers")
     return values
 
 
@@ -346,5 +347,5 @@ def _number(element: Element, key: str, where: str, default: float | None = None
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise ModelError(f"{where}: <{element.tag} {key}={text!r}> must be a finite number")
+        raise ModelError(f"{where}: <{element.tag} {text_of(key)}={shown(text)}> must be a finite number")
     return value
