@@ -34,6 +34,7 @@ NUMBERS = (int, float, complex, Fraction, Decimal, mpmath.mpf, np.number)
 REMEDY = "text is never read as a number or an expression: write 2*m with m = ap.parameters('m'), and 0.5 without quotes"
 LONG = 100  # characters of one value in a message: a line of a terminal
 LARGEST = int(np.finfo(float).max)
+MOST_DIMENSIONS = 8  # of an array: batches of batches of matrices have four
 MOST_ATTEMPTS = 10**6  # searches from random starts: at a millisecond each, a quarter of an hour
 
 
@@ -130,6 +131,12 @@ def finite(value: Any, where: str, *, infinite: bool = False) -> float:
     return found
 
 
+def is_finite(value: Any) -> bool:
+    """Whether `finite` takes it."""
+    found = _real(value)
+    return found is not None and math.isfinite(found)
+
+
 def _why(value: Any) -> str:
     """What a value is that is not taken."""
     if isinstance(value, TEXT):
@@ -173,6 +180,8 @@ def reals(value: Any, where: str = "an array", *, infinite: bool = True) -> NDAr
         raise ModelError(f"{where} has masked values; fill them, or leave them out")
     given = as_array(value, where)
     refuse_large(given, where)
+    if given.ndim > MOST_DIMENSIONS:
+        raise ModelError(f"{where} has {given.ndim} dimensions; nothing here has more than {MOST_DIMENSIONS}")
     if given.dtype.kind == "O":
         found = [_real(x) for x in given.ravel()]
         bad = next((x for x, y in zip(given.ravel(), found, strict=True) if y is None), None)

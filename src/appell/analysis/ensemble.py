@@ -25,7 +25,7 @@ from appell.ensembles.order import Order
 from appell.errors import STATUS_TEXT, AppellError, ConstraintError, ModelError, Status
 from appell.model import System
 from appell.model.values import bound
-from appell.reading import text_of
+from appell.reading import reals, text_of
 from appell.simulate.arguments import positive, relative
 from appell.simulate.many import Many, fitting_method
 from appell.simulate.run import Run, compile
@@ -124,7 +124,10 @@ class Ensemble:
         return self.p[:1] if (self.p == self.p[0]).all() else self.p
 
     def _starts(self, starts: Mapping[Any, Any]) -> Array:
-        first = {k: float(np.ravel(v)[0]) if np.ndim(v) else v for k, v in starts.items()}
+        starts = {k: reals(v, f"the start of {text_of(k)}") for k, v in starts.items()}
+        if any(not v.size for v in starts.values()):
+            raise ModelError("there is no run to make: an array of start= is empty")
+        first = {k: float(v.flat[0]) for k, v in starts.items()}
         z = np.tile(np.concatenate(read(self.system, first)), (self.n, 1))
         names = state_names(self.system)
         for key, value in starts.items():

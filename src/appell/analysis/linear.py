@@ -35,7 +35,7 @@ from appell.model.friction import refuse_friction
 from appell.model.values import finite
 from appell.motion.motion import Motion
 from appell.normal_form import NormalForm
-from appell.reading import shown
+from appell.reading import items_of, shown
 from appell.rows import RANK_LOST, in_columns, least_squares, rank, singular, unit_rows
 from appell.simulate.run import Run, compile
 from appell.simulate.start import check, read
@@ -121,7 +121,7 @@ def _named(system: System, independent: Any) -> list[int] | None:
         return None
     if isinstance(independent, str | Jet) or not isinstance(independent, Iterable):
         raise ModelError(f"independent= is a list of coordinates or velocities, not {shown(independent)}")
-    found = [system.velocity_of(key, "independent=") for key in independent]
+    found = [system.velocity_of(key, "independent=") for key in items_of(independent, "independent=")]
     twice = [system.velocities[i] for i in found if found.count(i) > 1]
     if twice:
         raise ModelError(f"independent= names {twice[0]} twice")

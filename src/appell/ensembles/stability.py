@@ -60,7 +60,10 @@ def _jacobian(rhs: Fn) -> Fn:
 def stability(tableau: Tableau, z: complex) -> complex:
     """R(z)."""
     s = tableau.stages
-    return complex(1 + z * tableau.B @ np.linalg.solve(np.eye(s) - z * tableau.A, np.ones(s)))
+    try:
+        return complex(1 + z * tableau.B @ np.linalg.solve(np.eye(s) - z * tableau.A, np.ones(s)))
+    except np.linalg.LinAlgError:  # so large that the matrix overflows, where |R| does too
+        return complex(np.inf)
 
 
 def _limit(tableau: Tableau) -> float:

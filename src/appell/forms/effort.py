@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from appell.errors import ModelError
-from appell.reading import finite, shown
+from appell.reading import is_finite, shown
 
 RATE = 100_000
 """Operations of an effort of 1: about a second's work of an ordinary machine."""
@@ -15,8 +15,7 @@ class Effort:
     """An allowance of operations that shrinks as it is spent. A number is an allowance of that many seconds' work."""
 
     def __init__(self, amount: float):
-        amount = finite(amount, "an effort, in seconds,")
-        if amount < 0:
+        if not is_finite(amount) or amount < 0:
             raise ModelError(f"an effort is a number of seconds' work that is not negative, not {shown(amount)}")
         self.left = int(RATE * amount)
 
