@@ -1,4 +1,4 @@
-"""Rigid-body chains and trees: joints, URDF, inverse and forward dynamics, Golubev's equations, constraints on them."""
+"""Rigid-body chains and trees: joints, robot files, inverse and forward dynamics, Golubev's equations, constraints on them."""
 
 from appell.tree import mechanics  # noqa: F401  # registers trees at the door of the normal form
 from appell.tree.chain import Chain, ChainLink

@@ -154,6 +154,36 @@ class Tree(TreeDynamics, Described):
         options = {"limits": limits, "damping": damping, "friction": friction, "equality": equality, "actuators": actuators}
         return cls._read(path, "mjcf", "from_mjcf", gravity, backend, **options)
 
+    @classmethod
+    @checked_keywords()
+    def from_sdf(
+        cls,
+        path: Any,
+        *,
+        model: str | None = None,
+        limits: bool = True,
+        damping: bool = True,
+        friction: bool = True,
+        mimic: bool = True,
+        gravity: Sequence[float] | None = None,
+        backend: str = "auto",
+    ) -> Tree:
+        """The robot that a <model> of an SDF file describes; at q = 0 it is where the file puts it.
+
+        Links that no joint leads to are free; a joint with the parent "world", and <static>, hold them. Joints that close a
+        loop become exact rows. Links, joints and <frame>s are frames. Nested and included models, screws and gearboxes
+        are refused.
+
+        Parameters
+        ----------
+        path: of the file; or an open file, or the text of one.
+        model: its name, where there are several.
+        limits, damping, friction, mimic: what is stated of joints acts in motions, as in `from_urdf`; springs do, too.
+        gravity: m/s²; by default that of the <world>, or (0, 0, −9.81).
+        """
+        options = {"model": model, "limits": limits, "damping": damping, "friction": friction, "mimic": mimic}
+        return cls._read(path, "sdf", "from_sdf", gravity, backend, **options)
+
     @property
     def actuators(self) -> dict[str, Any]:
         """Actuators of the file, name → input, a parameter of `tree.system()`, in the order of the file."""

@@ -18,6 +18,7 @@ from appell.reading import one_of, shown
 from appell.tree.readers.document import Document
 from appell.tree.readers.mjcf import is_model, read_mjcf
 from appell.tree.readers.robot import Robot
+from appell.tree.readers.sdf import read_sdf
 from appell.tree.readers.urdf import read_urdf
 
 HEAD = 4096
@@ -47,6 +48,7 @@ class RobotReader:
 READERS: dict[str, RobotReader] = {
     "urdf": RobotReader("urdf", read_urdf, (".urdf",), "robot"),
     "mjcf": RobotReader("mjcf", read_mjcf, (".mjcf",), "mujoco", takes=is_model),
+    "sdf": RobotReader("sdf", read_sdf, (".sdf", ".world"), "sdf"),
 }
 
 

@@ -19,10 +19,11 @@ from appell.errors import ModelError
 from appell.reading import shown, text_of
 from appell.spelling import checked_keywords
 from appell.tree.description import Joint, Limits, unit_axis
-from appell.tree.fittings import Coupling, Fitting, JointDamping, Stops, gathered_friction
+from appell.tree.fittings import Coupling
 from appell.tree.inertia import HERE, Inertia, Placement, entry, place
 from appell.tree.joints import JOINTS, JointKind
 from appell.tree.readers.document import Document
+from appell.tree.readers.joint_fittings import StatedJoint, joint_fittings
 from appell.tree.readers.robot import Robot
 from appell.tree.readers.urdf_shapes import link_shapes
 from appell.tree.readers.xml import parse_xml
@@ -37,15 +38,11 @@ CUT = "a URDF is a tree: leave one of these joints out and close the loop by ap.
 
 
 @dataclass(frozen=True, eq=False)
-class _Row:
-    """One <joint> element; damping and dry friction as it states them, and what it follows."""
+class _Row(StatedJoint):
+    """One <joint> element."""
 
-    joint: Joint
-    parent: str
-    child: str
-    damping: float = 0.0
-    friction: float = 0.0
-    mimic: Coupling | None = None
+    parent: str = ""
+    child: str = ""
 
 
 @checked_keywords()
@@ -72,67 +69,8 @@ def read_urdf(
         base += "_"
     first = Joint(base, "floating" if floating else "fixed", body=links[root], link=root)
     joints = (first, *_in_order(rows, links, root, base))
-    fittings = _fittings(rows, limits=limits, damping=damping is None, friction=friction, mimic=mimic, notes=notes)
+    fittings = joint_fittings(rows, limits=limits, damping=damping is None, friction=friction, mimic=mimic, notes=notes)
     return Robot(robot.get("name", "robot"), joints, tuple(notes), tuple(link_shapes(robot)), fittings=fittings)
-
-
-def _fittings(
-    rows: Sequence[_Row], *, limits: bool, damping: bool, friction: bool, mimic: bool, notes: list[str]
-) -> list[Fitting]:
-    """What acts in motions, told of in the notes: by kinds, with the option that leaves it out."""
-    couplings = _couplings(rows, notes) if mimic else []
-    viscous = [JointDamping(row.joint.name, (row.damping,)) for row in rows if row.damping] if damping else []
-    dry = gathered_friction({row.joint.name: row.friction for row in rows if row.friction and friction}, couplings)
-    stopped = [row.joint.name for row in rows if limits and _has_stops(row.joint.limits, row.joint.name, notes)]
-    some = lambda names: ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
-    for names, said, option in (
-        (stopped, "the limits of {} are stops", "limits"), ([one.joint for one in viscous], "damping of {}", "damping"),
-        ([one.joint for one in dry], "dry friction of {}", "friction"), ([one.name for one in couplings], "{}", "mimic"),
-    ):  # fmt: skip
-        notes.extend([f"in motions: {said.format(some(names))} ({option}=False leaves it out)"] if names else [])
-    for row in rows:
-        if (row.friction and not friction) or (row.mimic and not mimic):
-            what = "dry friction" if row.friction and not friction else "<mimic>"
-            notes.append(f"joint '{row.joint.name}': {what} is not applied")
-    return [*([Stops()] if stopped else []), *viscous, *dry, *couplings]
-
-
-def _has_stops(limits: Limits | None, name: str, notes: list[str]) -> bool:
-    """Whether limits are such that stops are made of them."""
-    if limits is None or (math.isinf(limits.lower) and math.isinf(limits.upper)):
-        return False
-    if limits.lower > limits.upper:
-        raise ModelError(
-            f"joint '{name}': <limit lower='{limits.lower:g}' upper='{limits.upper:g}'> leaves it no way; mend the file, or"
-            " read it with limits=False"
-        )
-    if limits.lower == limits.upper:  # the default of both is 0, and exporters write it
-        notes.append(
-            f"joint '{name}': lower and upper limit are both {limits.lower:g}, which is taken for no limits;"
-            f" tree.lock({{'{name}': {limits.lower:g}}}) holds it there"
-        )
-    return limits.lower < limits.upper
-
-
-def _couplings(rows: Sequence[_Row], notes: list[str]) -> list[Coupling]:
-    """What `<mimic>` elements say of joints with one coordinate; one that leads nowhere is noted, a circle refused."""
-    joints = {row.joint.name: JOINTS[row.joint.kind] for row in rows}
-    follows: dict[str, Coupling] = {}
-    for coupling in (row.mimic for row in rows if row.mimic is not None and joints[row.joint.name].nq):
-        name, of = coupling.joints
-        if of not in joints or joints[name].nq != 1 or joints[of].nq > 1:
-            wrong = "is no joint of the file" if of not in joints else "or the joint itself has several coordinates"
-            notes.append(f"joint '{name}': <mimic joint='{of}'> is not applied, '{of}' {wrong}; the joint is independent")
-        else:
-            follows[name] = coupling if joints[of].nq else replace(coupling, fixed=((of, 0.0),))
-    for name in follows:
-        seen, at = [name], follows[name].of
-        while at in follows and at not in seen:
-            seen.append(at)
-            at = follows[at].of
-        if at in seen:
-            raise ModelError(f"by their <mimic> the joints {', '.join(map(repr, seen))} follow each other in a circle")
-    return list(follows.values())
 
 
 def _round_angles(robot: Element, within: float) -> None:
@@ -256,7 +194,8 @@ def _row(element: Element, damping: bool, notes: list[str]) -> _Row:
     joint = Joint(name, kind.name, None, _origin(element, where), direction, damping=viscous if damping else 0.0)
     joint = replace(joint, limits=_limits(element, kind, where, notes))
     moves = kind.nv > 0
-    return _Row(joint, ends["parent"], ends["child"], viscous * moves, dry * moves, _mimic(element, name, where))
+    losses = {"damping": viscous * moves, "friction": dry * moves}
+    return _Row(joint, **losses, mimic=_mimic(element, name, where), parent=ends["parent"], child=ends["child"])
 
 
 def _loss(dynamics: Element, key: str, where: str) -> float:

@@ -1,0 +1,87 @@
+"""What a file states of its joints, as fittings that act in motions; the same for every kind of file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from appell.errors import ModelError
+from appell.tree.description import Joint, Limits
+from appell.tree.fittings import Coupling, Fitting, JointDamping, JointSpring, Stops, gathered_friction
+from appell.tree.joints import JOINTS
+
+
+@dataclass(frozen=True, eq=False)
+class StatedJoint:
+    """A joint with what a file states of it: damping, N m s/rad, dry friction, N m, what it follows, a spring, N m/rad."""
+
+    joint: Joint
+    damping: float = 0.0
+    friction: float = 0.0
+    mimic: Coupling | None = None
+    stiffness: float = 0.0
+    rest: float = 0.0
+
+
+def joint_fittings(
+    rows: Sequence[StatedJoint], *, limits: bool, damping: bool, friction: bool, mimic: bool, notes: list[str]
+) -> list[Fitting]:
+    """What acts in motions, told of in the notes: by kinds, with the option that leaves it out."""
+    couplings = _couplings(rows, notes) if mimic else []
+    viscous = [JointDamping(row.joint.name, (row.damping,)) for row in rows if row.damping] if damping else []
+    dry = gathered_friction({row.joint.name: row.friction for row in rows if row.friction and friction}, couplings)
+    stopped = [row.joint.name for row in rows if limits and _has_stops(row.joint.limits, row.joint.name, notes)]
+    some = lambda names: ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    for names, said, option in (
+        (stopped, "the limits of {} are stops", "limits"), ([one.joint for one in viscous], "damping of {}", "damping"),
+        ([one.joint for one in dry], "dry friction of {}", "friction"), ([one.name for one in couplings], "{}", "mimic"),
+    ):  # fmt: skip
+        notes.extend([f"in motions: {said.format(some(names))} ({option}=False leaves it out)"] if names else [])
+    for row in rows:
+        if (row.friction and not friction) or (row.mimic and not mimic):
+            what = "dry friction" if row.friction and not friction else "<mimic>"
+            notes.append(f"joint '{row.joint.name}': {what} is not applied")
+    springs = [JointSpring(row.joint.name, row.stiffness, row.rest) for row in rows if row.stiffness]
+    return [*([Stops()] if stopped else []), *viscous, *dry, *springs, *couplings]
+
+
+def _has_stops(limits: Limits | None, name: str, notes: list[str]) -> bool:
+    """Whether limits are such that stops are made of them."""
+    if limits is None or (math.isinf(limits.lower) and math.isinf(limits.upper)):
+        return False
+    if limits.lower > limits.upper:
+        raise ModelError(
+            f"joint '{name}': <limit lower='{limits.lower:g}' upper='{limits.upper:g}'> leaves it no way; mend the file, or"
+            " read it with limits=False"
+        )
+    if limits.lower == limits.upper:  # the default of both is 0, and exporters write it
+        notes.append(
+            f"joint '{name}': lower and upper limit are both {limits.lower:g}, which is taken for no limits;"
+            f" tree.lock({{'{name}': {limits.lower:g}}}) holds it there"
+        )
+    return limits.lower < limits.upper
+
+
+def _couplings(rows: Sequence[StatedJoint], notes: list[str]) -> list[Coupling]:
+    """What `<mimic>` elements say of joints with one coordinate; one that leads nowhere is noted, a circle refused."""
+    joints = {row.joint.name: JOINTS[row.joint.kind] for row in rows}
+    follows: dict[str, Coupling] = {}
+    for coupling in (row.mimic for row in rows if row.mimic is not None and joints[row.joint.name].nq):
+        name, of = coupling.joints
+        if of not in joints or joints[name].nq != 1 or joints[of].nq > 1:
+            wrong = "is no joint of the file" if of not in joints else "or the joint itself has several coordinates"
+            notes.append(f"joint '{name}': <mimic joint='{of}'> is not applied, '{of}' {wrong}; the joint is independent")
+        else:
+            follows[name] = coupling if joints[of].nq else replace(coupling, fixed=((of, 0.0),))
+    for name in follows:
+        seen, at = [name], follows[name].of
+        while at in follows and at not in seen:
+            seen.append(at)
+            at = follows[at].of
+        if at in seen:
+            raise ModelError(f"by their <mimic> the joints {', '.join(map(repr, seen))} follow each other in a circle")
+    return list(follows.values())
+
+
+__all__ = ["StatedJoint", "joint_fittings"]
