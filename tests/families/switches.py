@@ -227,3 +227,35 @@ def both_sides_push(seed: int) -> None:
     motion = quietly(system, start, at + 5, **how)
     assert not motion.ok and "ap.Friction" in motion.message, motion.message
     close(motion.t[-1], at, 1 + at, "time", 1e-6)
+
+
+@family(count=12, sample=(1,))
+def steps_of_a_wall(seed: int) -> None:
+    """The floor jumps where x passes a place: up to a body that is lower ends the run, below one that is higher goes on, and
+    off an edge a body falls, h = g t²/2."""
+    draw = random.Random(seed)
+    edge, rise, v0, g = (1.0, 1.0, 1.0, 10.0) if seed == 0 else (10 ** draw.uniform(-1, 1) for _ in range(4))
+    e, high, speed = Rational(edge), Rational(rise), Rational(v0)
+    backend = ("c", "vm")[seed % 2]
+    place = [
+        Piecewise((0, x < e), (high, True)), Piecewise((high, x >= e), (0, True)),
+        Piecewise((0, x**3 < e**3), (high, True)), Piecewise((high, (x > e) | (y > 10**9)), (0, True)),
+    ][seed % 4]  # fmt: skip
+    made = lambda gap, V=0: ap.System(
+        [x, y], (x.d**2 + y.d**2) / 2, V, constraints=[ap.Unilateral(gap, restitution=0, name="floor")]
+    )
+    step, at = made(y - place), edge / v0
+    motion = quietly(step, {x.d: speed, y: high / 3}, 3 * at, backend=backend)
+    assert motion.status == ap.Status.JUMP and "'floor' jumps" in motion.message, motion.message
+    close(motion.t[-1], at, at, "time of the jump")
+    motion = ap.simulate(step, {x.d: speed, y: 2 * high}, 3 * at, backend=backend)
+    assert motion.ok, motion.message
+    close(motion[x][-1], 3 * edge, edge, "x over the step")
+    start = {x: 2 * e, x.d: -speed, y: high}
+    falls = math.sqrt(2 * rise / g)
+    motion = ap.simulate(made(y - place, Rational(g) * y), start, at + min(1.5 * falls, at + falls), backend=backend)
+    landed = [impact.time for impact in motion.impacts if impact.kind == "impact"]
+    if 1.5 * falls > at + falls:
+        landed = landed or [at + falls]
+    assert motion.ok, motion.message
+    close(landed[0], at + falls, at + falls, "time of landing")

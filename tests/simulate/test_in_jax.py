@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from sympy import cos, sin
+from sympy import Heaviside, Piecewise, cos, sign, sin
 
 import appell as ap
 from appell import zoo
@@ -184,3 +184,11 @@ def test_walls_are_refused():
     np.testing.assert_allclose(f.acceleration(0.0, [1.0], [0.0]), [-9.81])
     with pytest.raises(ModelError, match=r"knows no walls, and 'ball' has 'floor'.*ap\.simulate"):
         f.motion([1.0], [0.0], step=0.01, steps=200)
+
+
+def test_jumps_are_refused():
+    """Steps of one size would read both sides of a push, or of a region."""
+    for force in (Heaviside(ap.t - 1), Piecewise((1, x > 1), (0, True)), -sign(x.d)):
+        f = ap.compile(ap.System([x], x.d**2 / 2, forces={x: force}, name="pushed"), backend="vm").jax()
+        with pytest.raises(ModelError, match=r"'pushed' jumps or bends.*ap\.simulate"):
+            f.motion(np.zeros(1), np.zeros(1), step=0.1, steps=3)

@@ -27,6 +27,8 @@ from appell.errors import BackendUnavailable, ModelError
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, apply, column, jacobian, row_major, symbols
 from appell.graph.smooth import Smooth, smooth
+from appell.model.breaks import breaks_of
+from appell.model.sides import sided
 from appell.normal_form.flow import Flow, acceleration, flow
 from appell.reading import shown
 from appell.remember import remembered
@@ -59,7 +61,8 @@ class InJax:
     def motion(self, q: Any, v: Any, p: Any = None, *, step: Any, steps: int, since: Any = 0.0) -> tuple[Any, Any]:
         """(q, v) after so many steps of the classical method of order 4; no projection onto constraints.
 
-        A system with unilateral constraints is refused: these steps know no impacts. The step and the first time may be arrays
+        A system with unilateral constraints is refused: these steps know no impacts. So is one that jumps or bends at known
+        times, or jumps with the state. The step and the first time may be arrays
         of JAX too, and be differentiated by.
         """
         import jax
@@ -70,6 +73,11 @@ class InJax:
             raise ModelError(
                 f"f.motion knows no walls, and '{self.run.system.name}' has '{faces[0]}': its steps would pass through; use"
                 " ap.simulate or ap.simulate_many, or leave the unilateral constraints out of the model"
+            )
+        if jump := _jump(self.run):
+            raise ModelError(
+                f"f.motion takes steps of one size, and '{self.run.system.name}' jumps or bends {jump}: they would read both"
+                " sides; use ap.simulate or ap.simulate_many, which stop there, or a smooth function"
             )
         if not isinstance(steps, int | np.integer) or isinstance(steps, bool) or steps < 0:
             raise ModelError(f"a motion takes a number of steps, a whole one from 0 on, not {shown(steps)}")
@@ -93,6 +101,15 @@ class InJax:
             raise ModelError(f"accelerations are computed in float64 or float32, not in {kind}")
         q, v, p = (x.astype(kind) for x in given)
         return _number("t", t, kind), jnp.concatenate([q, v]), p
+
+
+def _jump(run: Run) -> str:
+    """Where something jumps that steps of one size would pass, in words; nothing where nothing does."""
+    breaks, sides = breaks_of(run.system), sided(run.system)
+    if breaks.phases or breaks.located:
+        return f"at times ({breaks.phases[0].value if breaks.phases else breaks.located[0]} decides them)"
+    jumping = [surface.text for surface in sides.surfaces if surface.jumps] if sides is not None else []
+    return f"where {jumping[0]} = 0" if jumping else ""
 
 
 def _number(name: str, value: Any, kind: Any) -> Any:
