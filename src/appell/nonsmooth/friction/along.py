@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.errors import SingularConfiguration
+from appell.nonsmooth.friction.course import FrictionCourse
 from appell.nonsmooth.friction.functions import friction_functions
 from appell.nonsmooth.friction.layout import Layout
-from appell.nonsmooth.friction.loop import FrictionLoop, Journey
+from appell.nonsmooth.friction.loop import FrictionLoop
 from appell.nonsmooth.friction.mode import SLIP, Mode
+from appell.nonsmooth.friction.transitions import arrive_without_blows
 from appell.simulate.loop.task import Task
 
 Array = NDArray[np.float64]
@@ -111,10 +113,9 @@ def accelerations_of(run: Any) -> Callable[[ArrayLike, ArrayLike, ArrayLike], tu
     def one(t: float, q: Array, v: Array) -> tuple[Array, Array]:
         z = np.concatenate([q, v, np.zeros(loop.functions.flow.nz - len(q) - len(v))])
         p = whole.branches.parameters(run.p, t) if isinstance(whole, BreakLoop) else run.p
-        journey = Journey(loop, (task := Task(t0=t, z0=z, t_end=t + 1.0, p=p)), task.trace())
-        journey.arrive_without_blows()
-        assert journey.answer is not None
-        return journey.answer.x, journey.answer.lam[: loop.functions.layout.m]
+        course = FrictionCourse(loop, (task := Task(t0=t, z0=z, t_end=t + 1.0, p=p)), task.trace())
+        arrive_without_blows(course)
+        return course.answer().x, course.answer().lam[: loop.functions.layout.m]
 
     def acceleration(t: ArrayLike, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
         """(a, Λ) with friction in the mode that holds at the state; `SingularConfiguration` where none does, or several."""

@@ -17,12 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import ConstraintError, ModelError, Status
+from appell.nonsmooth.contact.numbers import STALLED
+from appell.nonsmooth.friction.course import FIRST_STRETCH, LONGEST_STRETCH, FrictionCourse
 from appell.nonsmooth.friction.decide import Undetermined
 from appell.nonsmooth.friction.functions import FrictionFunctions
 from appell.nonsmooth.friction.guards import Guard
-from appell.nonsmooth.friction.place import FIRST_STRETCH, LONGEST_STRETCH
 from appell.nonsmooth.friction.steps import Steps
-from appell.nonsmooth.friction.stretches import Stretches
+from appell.nonsmooth.friction.stretches import run_stretch
+from appell.nonsmooth.friction.transitions import arrive, change
 from appell.simulate.loop.in_c import CLoop
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Trace
@@ -31,8 +33,6 @@ Array = NDArray[np.float64]
 
 CLOSER = 3
 """Steps that are looked at closer where compiled ones stop before an event that is not clear."""
-STALLED = 40
-"""So many changes of mode at one instant do not lead anywhere."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,58 +57,64 @@ class FrictionLoop:
         """See `task.Loop.run`."""
         if task.t_end < task.t0:
             raise ConstraintError("with friction time runs forward: what sticks forgets how it slid")
-        yield from Journey(self, task, trace or task.trace()).traces()
+        yield from _traces(FrictionCourse(self, task, trace or task.trace()))
 
 
-class Journey(Stretches):
-    """One run from its start to its end."""
-
-    def traces(self) -> Iterator[Trace]:
-        trace = self.trace
-        self.steps = None if self.loop.compiled is None else Steps(self)
-        known = self.steps is not None and not trace.modes and not self.own.faces and self.steps.arrive()
-        status = Status.OK if known else self._guarded(self._arrive)
-        while status is Status.OK and trace.t < self.task.t_end:
-            if trace.statistics.accepted >= self.task.max_steps:
-                status = Status.MAX_STEPS
-                break
-            began, event = trace.t, None
-            try:
-                status, event = self._onward()
-            except (Undetermined, np.linalg.LinAlgError) as error:
-                status = self._failed(error)
-            if event is not None:
-                self.stalled = self.stalled + 1 if trace.t == began else 0
-                self.stretch, trace.next_step, self.before = FIRST_STRETCH, None, len(trace.steps)
-                status = self._guarded(self._change, event)
-            else:
-                self.stretch = min(2 * self.stretch, LONGEST_STRETCH)
-            trace.status = Status.BUFFER_FULL
-            yield trace
-        yield trace.ended(status)
-
-    def _onward(self) -> tuple[Status, Guard | None]:
-        """Compiled steps as far as they go, else a stretch."""
-        if self.steps is not None and self.steps.takes():
-            if (gone := self.steps.go()) is not None:
-                return gone
-            self.stretch = CLOSER
-        return self._run_stretch()
-
-    def _guarded(self, action: Callable[..., None], *arguments: Any) -> Status:
+def _traces(course: FrictionCourse) -> Iterator[Trace]:
+    """One run from its start to its end: compiled steps as far as they go, stretches, and changes of mode between them."""
+    trace, task = course.trace, course.task
+    steps = None if course.loop.compiled is None else Steps(course)
+    known = steps is not None and not trace.modes and not course.own.faces and steps.arrive()
+    status = Status.OK if known else _guarded(course, arrive, course)
+    stalled = 0
+    while status is Status.OK and trace.t < task.t_end:
+        if trace.statistics.accepted >= task.max_steps:
+            status = Status.MAX_STEPS
+            break
+        began, event = trace.t, None
         try:
-            if self.stalled > STALLED:
-                raise Undetermined(f"modes of friction change without end at one instant ({', '.join(self.names)})")
-            action(*arguments)
+            status, event = _onward(course, steps)
         except (Undetermined, np.linalg.LinAlgError) as error:
-            return self._failed(error)
-        return Status.OK
+            status = _failed(course, error)
+        if event is None:
+            course.stretch = min(2 * course.stretch, LONGEST_STRETCH)
+        else:
+            stalled = stalled + 1 if trace.t == began else 0
+            course.stretch, trace.next_step, course.before = FIRST_STRETCH, None, len(trace.steps)
+            status = _guarded(course, _change, course, event, stalled)
+        trace.status = Status.BUFFER_FULL
+        yield trace
+    yield trace.ended(status)
 
-    def _failed(self, error: Exception) -> Status:
-        if not isinstance(error, Undetermined):
-            return Status.SINGULAR
-        self.trace.failure = ModelError(str(error))
-        return Status.FRICTION
+
+def _onward(course: FrictionCourse, steps: Steps | None) -> tuple[Status, Guard | None]:
+    """Compiled steps as far as they go, else a stretch."""
+    if steps is not None and steps.takes():
+        if (gone := steps.go()) is not None:
+            return gone
+        course.stretch = CLOSER
+    return run_stretch(course)
 
 
-__all__ = ["FrictionLoop", "Journey"]
+def _change(course: FrictionCourse, event: Guard, stalled: int) -> None:
+    if stalled > STALLED:
+        raise Undetermined(f"modes of friction change without end at one instant ({', '.join(course.names)})")
+    change(course, event)
+
+
+def _guarded(course: FrictionCourse, action: Callable[..., None], *arguments: Any) -> Status:
+    try:
+        action(*arguments)
+    except (Undetermined, np.linalg.LinAlgError) as error:
+        return _failed(course, error)
+    return Status.OK
+
+
+def _failed(course: FrictionCourse, error: Exception) -> Status:
+    if not isinstance(error, Undetermined):
+        return Status.SINGULAR
+    course.trace.failure = ModelError(str(error))
+    return Status.FRICTION
+
+
+__all__ = ["FrictionLoop"]

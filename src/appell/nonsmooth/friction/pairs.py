@@ -1,4 +1,4 @@
-"""Pairs of slips: where they stop, and how they begin."""
+"""Pairs of slips: where they stop, and how they begin, as s/|s| has no value there."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
 from appell.errors import Status
+from appell.nonsmooth.friction.course import FrictionCourse, FrictionInstant
 from appell.nonsmooth.friction.decide import Undetermined
 from appell.nonsmooth.friction.directions import with_rubs
 from appell.nonsmooth.friction.directions_in_space import tangents, turned
 from appell.nonsmooth.friction.mode import STICK, Mode
-from appell.nonsmooth.friction.place import Place
 from appell.nonsmooth.friction.problem import Problem
 from appell.rows import NEWTON_LOST, least_squares, response
 
@@ -30,100 +30,102 @@ ASTRAY = 1e-6
 NOWHERE = "a pair of slips does not begin to slide in any direction"
 
 
-class Pairs(Place):
-    """What pairs do that one slip does not: s/|s| has no value where they stop and begin."""
+def pair_stops(course: FrictionCourse, i: int) -> bool:
+    """Whether a pair that is slow stops, as what sticks holds; then it is moved to where its slip is zero,
+    t* = t − s·s/(s·ṡ). Else it passes zero by."""
+    here, own, mode, trace = course.instant(), course.own, course.mode, course.trace
+    problem, s, part = here.problem, here.slip[own.columns(i)], own.columns(i)
+    moving = mode.directed(own, here.slip)
+    held = with_rubs(moving, {i: moving.rubs[i]._replace(state=STICK, u=())})
+    answer = replace_mu(problem).checked(replace_mu(problem).solve(held), [], mode.closed)
+    if not answer.consistent:
+        return bool(np.linalg.norm(s) <= 2 * GONE * course.speed[part].max())
+    rate = (problem.J @ problem.solve(moving).x + problem.c)[own.own_rows(i)]
+    if s @ rate < 0:
+        dt = float(-(s @ s) / (s @ rate))
+        time = min(trace.t + dt, course.task.t_end)
+        out = course.slopes(trace.t, trace.z, mode)
+        trace.pass_times(np.array([trace.z + (x - trace.t) * out for x in course.task.times[trace.passed :] if x <= time])
+                         .reshape(-1, len(trace.z)))  # fmt: skip
+        trace.z[:] += (time - trace.t) * out
+        trace.t = time
+        resting = [k for k, rub in enumerate(mode.rubs) if rub.state == STICK or k == i]
+        if not course.stop(resting, list(mode.closed)):
+            course.keep()
+    return True
 
-    def _stops(self, i: int) -> bool:
-        """Whether a pair that is slow stops, as what sticks holds; then it is moved to where its slip is zero,
-        t* = t − s·s/(s·ṡ). Else it passes zero by."""
-        problem, own, mode, trace = self._problem(), self.own, self.mode, self.trace
-        s, part = self.slip[own.columns(i)], own.columns(i)
-        moving = mode.directed(own, self.slip)
-        held = with_rubs(moving, {i: moving.rubs[i]._replace(state=STICK, u=())})
-        answer = replace_mu(problem).checked(replace_mu(problem).solve(held), [], mode.closed)
-        if not answer.consistent:
-            return bool(np.linalg.norm(s) <= 2 * GONE * self.speed[part].max())
-        rate = (problem.J @ problem.solve(moving).x + problem.c)[own.own_rows(i)]
-        if s @ rate < 0:
-            dt = float(-(s @ s) / (s @ rate))
-            time = min(trace.t + dt, self.task.t_end)
-            out = self._slopes(trace.t, trace.z, mode)
-            trace.pass_times(np.array([trace.z + (x - trace.t) * out for x in self.task.times[trace.passed :] if x <= time])
-                             .reshape(-1, len(trace.z)))  # fmt: skip
-            trace.z[:] += (time - trace.t) * out
-            trace.t = time
-            resting = [k for k, rub in enumerate(mode.rubs) if rub.state == STICK or k == i]
-            if not self._stop(self._problem(), resting, list(mode.closed)):
-                self._keep()
-        return True
 
-    def _begin(self) -> None:
-        """Where pairs begin to slide, u = s/|s| has no value: they are led along directions that are those of the slip in the
-        middle of each piece of the way. One short piece where slip accelerates at once, many where it breaks away."""
-        begun = [i for i, rub in enumerate(self.mode.rubs) if rub.fixed]
-        problem = self._problem()
-        rates = problem.J @ self._answer().x + problem.c
-        sizes = problem.scale[1]
-        at_once = all(np.linalg.norm(rates[self.own.own_rows(i)]) > 1e-5 * sizes[self.own.own_rows(i)[0]] for i in begun)
-        h = self._step_of(self.mode)
-        part, pieces = (FIRST_WAY, 1) if at_once else (BEGINNING, PIECES)
-        for _ in range(pieces):
-            end = min(self.trace.t + part * h / pieces, self.task.t_end)
-            if end > self.trace.t:
-                self._lead(begun, end)
-        rubs = tuple(rub._replace(fixed=False) for rub in self.mode.rubs)
-        self.trace.modes.append((self.trace.t, replace(self.mode, rubs=rubs)))
+def begin_to_slide(course: FrictionCourse) -> None:
+    """Where pairs begin to slide, u = s/|s| has no value: they are led along directions that are those of the slip in the
+    middle of each piece of the way. One short piece where slip accelerates at once, many where it breaks away."""
+    begun = [i for i, rub in enumerate(course.mode.rubs) if rub.fixed]
+    problem = course.instant().problem
+    rates = problem.J @ course.answer().x + problem.c
+    sizes = problem.scale[1]
+    at_once = all(np.linalg.norm(rates[course.own.own_rows(i)]) > 1e-5 * sizes[course.own.own_rows(i)[0]] for i in begun)
+    h = course.step_of(course.mode)
+    part, pieces = (FIRST_WAY, 1) if at_once else (BEGINNING, PIECES)
+    for _ in range(pieces):
+        end = min(course.trace.t + part * h / pieces, course.task.t_end)
+        if end > course.trace.t:
+            _lead(course, begun, end)
+    rubs = tuple(rub._replace(fixed=False) for rub in course.mode.rubs)
+    course.trace.modes.append((course.trace.t, replace(course.mode, rubs=rubs)))
 
-    def _lead(self, begun: list[int], end: float) -> None:
-        """A piece of the way with fixed directions, u ∥ s before + s after."""
-        trace, own, mode = self.trace, self.own, self.mode
-        self._problem()
-        before = self.slip.copy()
-        for _ in range(50):
-            task = replace(self.task, t0=trace.t, z0=trace.z, t_end=end, p=np.append(self.p, mode.data(own)), times=np.zeros(0),
-                           first_step=end - trace.t, keep_steps=False)  # fmt: skip
-            *_, there = self.loop.plain.run(task)
-            if there.status is not Status.OK:
-                raise Undetermined(NOWHERE)
-            self._problem(end, there.z)
-            turns = self._turns(begun, mode, before + self.slip, end - trace.t)
-            rubs = list(mode.rubs)
-            for i, turn in zip(begun, turns, strict=True):
-                rubs[i] = rubs[i]._replace(u=tuple(turned(np.array(rubs[i].u), turn).tolist()))
-            mode = replace(mode, rubs=tuple(rubs))
-            largest = max(float(np.abs(turn).max()) for turn in turns)
-            if largest < 1e-12:
-                break
-        if largest > ASTRAY:
+
+def _lead(course: FrictionCourse, begun: list[int], end: float) -> None:
+    """A piece of the way with fixed directions, u ∥ s before + s after."""
+    trace, own, mode = course.trace, course.own, course.mode
+    before = course.instant().slip
+    for _ in range(50):
+        task = replace(course.task, t0=trace.t, z0=trace.z, t_end=end, p=np.append(course.p, mode.data(own)), times=np.zeros(0),
+                       first_step=end - trace.t, keep_steps=False)  # fmt: skip
+        *_, there = course.loop.plain.run(task)
+        if there.status is not Status.OK:
             raise Undetermined(NOWHERE)
-        trace.modes.append((trace.t, mode))
-        if len(self.task.times) > trace.passed:
-            inside = self.task.times[trace.passed :]
-            inside = inside[inside <= end]
-            *_, there = self.loop.plain.run(replace(task, times=inside))
-            trace.pass_times(there.z_times)
-        trace.move(end, there.z)
+        mean = before + course.instant(end, there.z).slip
+        turns = _turns(course, begun, mode, mean, end - trace.t)
+        rubs = list(mode.rubs)
+        for i, turn in zip(begun, turns, strict=True):
+            rubs[i] = rubs[i]._replace(u=tuple(turned(np.array(rubs[i].u), turn).tolist()))
+        mode = replace(mode, rubs=tuple(rubs))
+        largest = max(float(np.abs(turn).max()) for turn in turns)
+        if largest < 1e-12:
+            break
+    if largest > ASTRAY:
+        raise Undetermined(NOWHERE)
+    trace.modes.append((trace.t, mode))
+    if len(course.task.times) > trace.passed:
+        inside = course.task.times[trace.passed :]
+        inside = inside[inside <= end]
+        *_, there = course.loop.plain.run(replace(task, times=inside))
+        trace.pass_times(there.z_times)
+    trace.move(end, there.z)
 
-    def _turns(self, begun: list[int], mode: Mode, mean: Array, dt: float) -> list[Array]:
-        """By how much directions turn, along their tangents, to become those of the slips `mean`: Newton's step, the forces
-        turning with them."""
-        at, own = self._problem(), self.own
-        rows = [row for i in begun for row in own.own_rows(i)]
-        acting = mode.acting(own)
-        moved = at.J[rows] @ response(at.M, at.J[acting], at.W[:, acting], at.W[:, rows])
-        u, slip = [np.array(mode.rubs[i].u) for i in begun], [mean[own.columns(i)] for i in begun]
-        axes = [tangents(one) for one in u]
-        of_each = [T.shape[1] for T in axes]
-        bound = np.repeat([max(self.answer_bound(at, i, mode), 0.0) for i in begun], of_each)
-        along = np.repeat([max(float(a @ b), 0.0) for a, b in zip(u, slip, strict=True)], of_each)
-        across: Array = np.asarray(block_diag(*axes), dtype=float)
-        stiff = dt * across.T @ moved @ across * bound + np.diag(along)
-        turn = np.clip(least_squares(stiff, across.T @ np.concatenate(slip), NEWTON_LOST), -0.5, 0.5)
-        return np.split(turn, np.cumsum(of_each)[:-1])
 
-    def answer_bound(self, at: Problem, i: int, mode: Mode) -> float:
-        """μ|Λ_N| or F of a friction that slides."""
-        return at.bound(i, at.solve(mode.directed(self.own, self.slip)).lam, float(mode.rubs[i].sign), static=False)
+def _turns(course: FrictionCourse, begun: list[int], mode: Mode, mean: Array, dt: float) -> list[Array]:
+    """By how much directions turn, along their tangents, to become those of the slips `mean`: Newton's step, the forces
+    turning with them."""
+    here, own = course.instant(), course.own
+    at = here.problem
+    rows = [row for i in begun for row in own.own_rows(i)]
+    acting = mode.acting(own)
+    moved = at.J[rows] @ response(at.M, at.J[acting], at.W[:, acting], at.W[:, rows])
+    u, slip = [np.array(mode.rubs[i].u) for i in begun], [mean[own.columns(i)] for i in begun]
+    axes = [tangents(one) for one in u]
+    of_each = [T.shape[1] for T in axes]
+    bound = np.repeat([max(_bound(course, here, i, mode), 0.0) for i in begun], of_each)
+    along = np.repeat([max(float(a @ b), 0.0) for a, b in zip(u, slip, strict=True)], of_each)
+    across: Array = np.asarray(block_diag(*axes), dtype=float)
+    stiff = dt * across.T @ moved @ across * bound + np.diag(along)
+    turn = np.clip(least_squares(stiff, across.T @ np.concatenate(slip), NEWTON_LOST), -0.5, 0.5)
+    return np.split(turn, np.cumsum(of_each)[:-1])
+
+
+def _bound(course: FrictionCourse, here: FrictionInstant, i: int, mode: Mode) -> float:
+    """μ|Λ_N| or F of a friction that slides."""
+    lam = here.problem.solve(mode.directed(course.own, here.slip)).lam
+    return here.problem.bound(i, lam, float(mode.rubs[i].sign), static=False)
 
 
 def replace_mu(problem: Problem) -> Problem:
@@ -131,4 +133,4 @@ def replace_mu(problem: Problem) -> Problem:
     return replace(problem, mu_static=problem.mu)
 
 
-__all__ = ["GONE", "Pairs"]
+__all__ = ["GONE", "begin_to_slide", "pair_stops"]

@@ -16,19 +16,19 @@ from numpy.typing import NDArray
 from appell.backends.text.c_source import declarations, emit, emit_exports, emit_function
 from appell.errors import Status
 from appell.nonsmooth.contact.events import Kind
+from appell.nonsmooth.friction.course import AT_REST, SMALL
 from appell.nonsmooth.friction.functions import FrictionFunctions
 from appell.nonsmooth.friction.guards import BREAK, HIT, JAM, KINK, LEAVE, PARTS, SIGN, SLOW, STOP, Guard
 from appell.nonsmooth.friction.impact import GAINED
 from appell.nonsmooth.friction.mode import Mode
 from appell.nonsmooth.friction.pairs import GONE
-from appell.nonsmooth.friction.place import AT_REST, SMALL
 from appell.nonsmooth.friction.problem import TOLERANCE
 from appell.roots.text import interval_text, isolate_text, outline_text
 from appell.simulate.loop.in_c import Call
 from appell.simulate.methods.tableaux import Tableau
 
 if TYPE_CHECKING:
-    from appell.nonsmooth.friction.place import Place
+    from appell.nonsmooth.friction.course import FrictionCourse
 
 Array = NDArray[np.float64]
 
@@ -102,31 +102,31 @@ def steps_text(functions: FrictionFunctions, method: Tableau, *, newton: bool) -
 class Steps:
     """The compiled steps of one run."""
 
-    def __init__(self, place: Place):
-        loop, own = place.loop.compiled, place.own
+    def __init__(self, course: FrictionCourse):
+        loop, own = course.loop.compiled, course.own
         assert loop is not None
-        self.place = place
-        task = replace(place.task, p=np.append(place.p, np.zeros(own.data)))
-        self.call, self.numbers = Call(loop, task, place.trace), task.p[len(place.p) :]
+        self.course = course
+        task = replace(course.task, p=np.append(course.p, np.zeros(own.data)))
+        self.call, self.numbers = Call(loop, task, course.trace), task.p[len(course.p) :]
         self.speed, self.modes = np.zeros(sum(own.parts)), np.zeros((TRIALS + 1, 1 + own.data))
         self.blows, self.level = np.zeros((TRIALS, 5)), np.zeros(own.count)
         self.struct: Any = loop.ffi.new("appell_rubs *")
         struct, pointer = self.struct, self.call.pointer
         struct.p, struct.speed, struct.modes = pointer(task.p), pointer(self.speed), pointer(self.modes)
-        struct.capacity, struct.least, struct.atol = len(self.modes), SMALL**2, place.atol
+        struct.capacity, struct.least, struct.atol = len(self.modes), SMALL**2, course.atol
         struct.level = pointer(self.level)
         struct.blows, struct.blow_capacity = pointer(self.blows), len(self.blows)
         self.known: dict[bytes, Mode] = {}
 
     def takes(self) -> bool:
         """Whether the mode is one for compiled steps: no row depends on others, and slips have their own directions."""
-        mode = self.place.mode
+        mode = self.course.mode
         return not mode.idle and not any(rub.fixed for rub in mode.rubs)
 
     def arrive(self) -> bool:
         """The mode of the start, and the way from there; whether it is found."""
         self.numbers[:] = 0.0
-        self.numbers[: self.place.own.m] = 1.0
+        self.numbers[: self.course.own.m] = 1.0
         self.struct.arrives = 1
         self._advance(0)
         found = not self.struct.arrives
@@ -135,7 +135,7 @@ class Steps:
 
     def go(self) -> tuple[Status, Guard | None] | None:
         """As far as one call goes: how it ended, and the event at which it stands; None where a step is looked at closer."""
-        self.numbers[:] = self.place.mode.data(self.place.own)
+        self.numbers[:] = self.course.mode.data(self.course.own)
         status = self._advance(TRIALS)
         if status is not Status.SWITCH:
             return (Status.OK if status is Status.BUFFER_FULL else status), None
@@ -143,22 +143,22 @@ class Steps:
         return None if kind < 0 else (Status.OK, Guard(KINDS[kind], self.struct.event_number))
 
     def _advance(self, trials: int) -> Status:
-        place, call, struct = self.place, self.call, self.struct
-        self.speed[:], self.level[:] = place.speed, place.level
-        struct.largest, struct.n_modes, struct.n_blows = place.largest, 0, 0
+        course, call, struct = self.course, self.call, self.struct
+        self.speed[:], self.level[:] = course.speed, course.level
+        struct.largest, struct.n_modes, struct.n_blows = course.largest, 0, 0
         call.resume()
         call.struct.started = call.struct.rejected = 0
         call.give_room(TRIALS)
         status = Status(call.loop.lib.appell_rub(call.struct, struct, trials))
         call.take()
-        place.speed, place.largest = self.speed.copy(), struct.largest
+        course.speed, course.largest = self.speed.copy(), struct.largest
         for row in self.modes[: struct.n_modes]:
             key = row[1:].tobytes()
-            mode = self.known.setdefault(key, Mode.of(place.own, row[1:]))
-            place.enter(float(row[0]), mode)
-        place.level = self.level.copy()
+            mode = self.known.setdefault(key, Mode.of(course.own, row[1:]))
+            course.enter(float(row[0]), mode)
+        course.level = self.level.copy()
         for time, face, before, after, impulse in self.blows[: struct.n_blows].tolist():
-            place.trace.record(int(face), Kind.IMPACT, before, after, impulse, time)
+            course.trace.record(int(face), Kind.IMPACT, before, after, impulse, time)
         return status
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,13 @@ from numpy.typing import NDArray
 
 from appell.backends import vm_function
 from appell.errors import Status
+from appell.nonsmooth.friction.course import FrictionCourse, FrictionInstant
 from appell.nonsmooth.friction.guards import HIT, PARTS, SLOW, STOP, Guard, Watch, crossings
 from appell.nonsmooth.friction.locate import located
 from appell.nonsmooth.friction.mode import SLIP, Mode
 from appell.nonsmooth.friction.pairs import GONE
 from appell.nonsmooth.friction.problem import TOLERANCE
 from appell.nonsmooth.friction.programme import matters
-from appell.nonsmooth.friction.transitions import Transitions
 from appell.roots.guard import Polynomial
 from appell.roots.limits import FROM_ZERO
 from appell.roots.solved_guards import isolating_times
@@ -29,195 +30,197 @@ NEARLY = 1e-3
 """Slack of reactions that are not unique below which it is a guard that falls to zero; above, it says that they hold."""
 
 
-
-class Stretches(Transitions):
+def run_stretch(course: FrictionCourse) -> tuple[Status, Guard | None]:
     """Some steps of the plain loop, or as many as there are before an event."""
+    trace, task, mode = course.trace, course.task, course.mode
+    plain = replace(
+        task, t0=trace.t, z0=trace.z, p=course.numbers(mode), first_step=trace.next_step,
+        times=np.zeros(0), max_steps=course.stretch, keep_steps=True,
+    )  # fmt: skip
+    *_, there = course.loop.plain.run(plain)
+    t, z = there.t_steps, there.z_steps
+    status = Status.OK if there.status is Status.MAX_STEPS else there.status
+    if len(t) < 2:
+        return (status if status is not Status.OK else Status.STEP_TOO_SMALL), None
+    first = float(t[1] - t[0])
+    wanted = task.times[trace.passed :]
+    wanted = wanted[wanted <= t[-1]]
+    parts = _subdivided(t, PARTS)
+    again = replace(plain, first_step=first, t_end=float(t[-1]), max_steps=task.max_steps, keep_steps=False)
+    samples, states = _read(course, again, np.union1d(parts, wanted))
+    out = course.look(samples, states, mode)
+    watch = _watch(course, mode).signed(out["reactions"])
+    values, noise = watch.values(samples, states, out)
+    grid = np.searchsorted(samples, parts[parts <= samples[-1]])
+    grid = grid[np.arange((len(grid) - 1) // PARTS)[:, None] * PARTS + np.arange(PARTS + 1)]
+    if course.loop.functions.bounded is not None:
+        more = _isolating(course, watch, values[grid], noise[grid], samples[grid], states[grid])
+        if len(np.setdiff1d(more, samples)):
+            samples, states = _read(course, again, np.union1d(samples, more[more <= samples[-1]]))
+            out = course.look(samples, states, mode)
+            values, noise = watch.values(samples, states, out)
+        grid = grid[:0]
+    event = _first(course, watch, (values, noise, samples, grid), (t, z), plain)
+    course.speed = np.maximum(
+        course.speed, out["s_size"][samples <= (t[-1] if event is None else event[0])].max(axis=0, initial=0.0)
+    )
+    trace.statistics += there.statistics if event is None else _kept(course, plain, there, int((t[1:] < event[0]).sum()))
+    if event is not None:
+        return _cut(course, event, (t, z), plain, wanted)
+    for k in range(1, len(t)):
+        trace.move(float(t[k]), z[k])
+    trace.pass_times(states[np.searchsorted(samples, wanted)])
+    trace.next_step = there.next_step
+    return status, None
 
-    def _run_stretch(self) -> tuple[Status, Guard | None]:
-        """Some steps, or as many as there are before an event."""
-        trace, task, mode = self.trace, self.task, self.mode
-        plain = replace(
-            task, t0=trace.t, z0=trace.z, p=self._numbers(mode), first_step=trace.next_step,
-            times=np.zeros(0), max_steps=self.stretch, keep_steps=True,
-        )  # fmt: skip
-        *_, there = self.loop.plain.run(plain)
-        t, z = there.t_steps, there.z_steps
-        status = Status.OK if there.status is Status.MAX_STEPS else there.status
-        if len(t) < 2:
-            return (status if status is not Status.OK else Status.STEP_TOO_SMALL), None
-        first = float(t[1] - t[0])
-        wanted = task.times[trace.passed :]
-        wanted = wanted[wanted <= t[-1]]
-        parts = _subdivided(t, PARTS)
-        again = replace(plain, first_step=first, t_end=float(t[-1]), max_steps=task.max_steps, keep_steps=False)
-        samples, states = self._read(again, np.union1d(parts, wanted))
-        out = self._look(samples, states, mode)
-        watch = self._watch(mode).signed(out["reactions"])
-        values, noise = watch.values(samples, states, out)
-        grid = np.searchsorted(samples, parts[parts <= samples[-1]])
-        grid = grid[np.arange((len(grid) - 1) // PARTS)[:, None] * PARTS + np.arange(PARTS + 1)]
-        if self.loop.functions.bounded is not None:
-            more = self._isolating(watch, values[grid], noise[grid], samples[grid], states[grid])
-            if len(np.setdiff1d(more, samples)):
-                samples, states = self._read(again, np.union1d(samples, more[more <= samples[-1]]))
-                out = self._look(samples, states, mode)
-                values, noise = watch.values(samples, states, out)
-            grid = grid[:0]
-        event = self._first(watch, (values, noise, samples, grid), (t, z), plain)
-        self.speed = np.maximum(
-            self.speed, out["s_size"][samples <= (t[-1] if event is None else event[0])].max(axis=0, initial=0.0)
-        )
-        trace.statistics += there.statistics if event is None else self._kept(plain, there, int((t[1:] < event[0]).sum()))
-        if event is not None:
-            return self._cut(event, (t, z), plain, wanted)
-        for k in range(1, len(t)):
+
+def _read(course: FrictionCourse, again: Task, times: Array) -> tuple[Array, Array]:
+    """The times inside the steps that are reached, and the states there."""
+    *_, finely = course.loop.plain.run(replace(again, times=times))
+    return times[: finely.passed], finely.z_times
+
+
+def _isolating(course: FrictionCourse, watch: Watch, values: Array, noise: Array, times: Array, states: Array) -> Array:
+    """Times between which no guard that has a bound falls through zero twice; times (steps, PARTS + 1), states, guards and
+    their noises there."""
+    bounded, own, n = course.loop.functions.bounded, course.own, course.form.nq + course.form.nv
+    assert bounded is not None
+    k = bounded.guards.outputs[0].size
+    zero, blur = np.zeros(k), np.full((k, len(times)), np.inf)
+    for j, guard in enumerate(watch.guards):
+        if (place := guard.place(own)) is not None:
+            y, eps = values[:, :, j], noise[:, :, j].max(axis=1)
+            blur[place] = np.where(y[:, 0] > eps, eps, np.maximum(10 * eps, FROM_ZERO * np.abs(y).max(axis=1)))
+            if guard.kind == STOP and own.parts[guard.number] > 1:
+                zero[place] = watch.level[guard.number]
+    h = times[:, -1] - times[:, 0]
+    c = np.array([Polynomial.through(np.arange(PARTS + 1) / PARTS, z[:, :n], 0.0, 1.0).c for z in states])
+    return isolating_times(bounded, np.moveaxis(c, 0, 2), times[:, 0], h, course.numbers(watch.mode), zero, blur)
+
+
+def _kept(course: FrictionCourse, plain: Task, there: Trace, count: int) -> Statistics:
+    """The work of a stretch of which the first steps are kept: those beyond an event are not of the motion."""
+    first = Statistics()
+    if count:
+        *_, trace = course.loop.plain.run(replace(plain, max_steps=count, keep_steps=False))
+        first = trace.statistics
+    return replace(there.statistics, accepted=count, largest_defect=first.largest_defect)
+
+
+def _watch(course: FrictionCourse, mode: Mode) -> Watch:
+    here = course.instant()
+    problem = here.problem
+    course.speed = np.maximum(course.speed, here.sizes)
+    answer = course.answer()
+    several = answer.free.shape[1] and matters(problem, answer)
+    slides = [i for i, rub in enumerate(mode.rubs) if rub.state == SLIP and course.own.normals[i] is not None]
+    margin, jam = partial(_margins, course) if several else None, partial(_jams, course) if slides else None
+    return Watch.of(course.own, mode, problem.scale[0], course.atol, course.speed, _levels(course, here), margin, jam)
+
+
+def _levels(course: FrictionCourse, here: FrictionInstant) -> Array:
+    """The slip of each pair below which it may have stopped: less than it had when that was found first, since a slip that
+    stops falls by less than that from step to step."""
+    found = course.level.copy()
+    for i in range(course.own.count):
+        part = course.own.columns(i)
+        size = float(course.speed[part].max())
+        found[i] = max(found[i], min(SLOW * size, 0.1 * float(np.linalg.norm(here.slip[part]))), GONE * size)
+    course.level = found
+    return found
+
+
+def _margins(course: FrictionCourse, t: Array, z: Array) -> Array:
+    """The slack of the mode where reactions are not unique."""
+    found, guess = [], course.answer().lam
+    for time, state in zip(t, z, strict=True):
+        there = course.instant(float(time), state)
+        mode = course.mode.directed(course.own, there.slip)
+        answer = there.problem.checked(there.problem.solve(mode), [], list(mode.closed), guess)
+        inside = answer.solvable and answer.slack > TOLERANCE
+        found.append(-1.0 if not answer.solvable else 1.0 if answer.slack > NEARLY else answer.slack)
+        guess = answer.lam if inside else guess
+    return np.array(found)
+
+
+def _jams(course: FrictionCourse, t: Array, z: Array) -> Array:
+    """det of the saddle point with what slides over that without friction: falls to 0 in a configuration of Painlevé."""
+    own, mode, form = course.own, course.mode, course.form
+    names = [port.name for port in course.loop.functions.blocks.outputs]
+    q, v = z[:, : form.nq], z[:, form.nq : form.nq + form.nv]
+    out = dict(zip(names, vm_function(course.loop.functions.blocks).batch(t, q, v, course.p), strict=True))
+    rows, W = mode.acting(own), np.array(out["W"])
+    for i, rub in enumerate(mode.rubs):
+        if rub.state != SLIP or own.normals[i] is None:
+            continue
+        s = out["s"][:, own.columns(i)]
+        turns = own.parts[i] > 1 and not rub.fixed
+        u = s / np.maximum(np.linalg.norm(s, axis=1), 1e-300)[:, None] if turns else np.broadcast_to(rub.u, s.shape)
+        push = np.einsum("kvp,kp->kv", out["W"][:, :, own.own_rows(i)], u)
+        W[:, :, own.normals[i]] -= rub.sign * out["mu"][:, i, None] * push
+    J = out["J"][:, rows]
+    return _determinants(out["M"], J, W[:, :, rows]) / _determinants(out["M"], J, out["W"][:, :, rows])
+
+
+def _first(course: FrictionCourse, watch: Watch, seen: tuple[Array, Array, Array, Any], steps: tuple[Array, Array], plain: Task
+) -> tuple[float, Guard] | None:
+    """The earliest event, its time and its guard; seen: values of the guards, their noise, times, `grid` of `crossings`."""
+    found: list[tuple[float, Guard]] = []
+    values, noise, samples, grid = seen
+    for one in sorted(crossings(watch, values, noise, grid), key=lambda c: c.low):
+        if found and samples[one.low] > min(found)[0]:
+            break
+        one_guard = replace(watch, guards=(watch.guards[one.guard],))
+
+        def many(times: Array, one_guard: Watch = one_guard) -> tuple[Array, Array]:
+            z = course.states(times, steps, plain)
+            y, eps = one_guard.values(times, z, course.look(times, z, watch.mode))
+            return y[:, 0], eps[:, 0]
+
+        time = located(many, one, values[:, one.guard], noise[:, one.guard], samples)
+        if time is not None:
+            found.append((time, watch.guards[one.guard]))
+    return min(found, key=lambda pair: pair[0]) if found else None
+
+
+def _cut(course: FrictionCourse, event: tuple[float, Guard], steps: tuple[Array, Array], plain: Task, wanted: Array
+) -> tuple[Status, Guard | None]:
+    """The steps up to the event; the last one is taken again up to it."""
+    (time, guard), (t, z), trace = event, steps, course.trace
+    for k in range(1, len(t)):
+        if t[k] < time:
             trace.move(float(t[k]), z[k])
-        trace.pass_times(states[np.searchsorted(samples, wanted)])
-        trace.next_step = there.next_step
-        return status, None
+    inside = wanted[wanted <= time]
+    early = inside[inside <= trace.t]
+    if len(early):
+        trace.pass_times(course.states(early, steps, plain))
+    if time > trace.t:
+        late = inside[inside > trace.t] if len(early) < len(inside) else np.zeros(0)
+        task = replace(plain, t0=trace.t, z0=trace.z, t_end=time, first_step=time - trace.t, times=late,
+                       max_steps=course.task.max_steps)  # fmt: skip
+        *_, there = course.loop.plain.run(task)
+        if there.status is not Status.OK:
+            return there.status, None
+        trace.statistics += there.statistics
+        trace.pass_times(there.z_times)
+        trace.move(*_onto(course, guard, time, there.z, time - trace.t))
+    return Status.OK, guard
 
-    def _read(self, again: Task, times: Array) -> tuple[Array, Array]:
-        """The times inside the steps that are reached, and the states there."""
-        *_, finely = self.loop.plain.run(replace(again, times=times))
-        return times[: finely.passed], finely.z_times
 
-    def _isolating(self, watch: Watch, values: Array, noise: Array, times: Array, states: Array) -> Array:
-        """Times between which no guard that has a bound falls through zero twice; times (steps, PARTS + 1), states, guards and
-        their noises there."""
-        bounded, own, n = self.loop.functions.bounded, self.own, self.form.nq + self.form.nv
-        assert bounded is not None
-        k = bounded.guards.outputs[0].size
-        zero, blur = np.zeros(k), np.full((k, len(times)), np.inf)
-        for j, guard in enumerate(watch.guards):
-            if (place := guard.place(own)) is not None:
-                y, eps = values[:, :, j], noise[:, :, j].max(axis=1)
-                blur[place] = np.where(y[:, 0] > eps, eps, np.maximum(10 * eps, FROM_ZERO * np.abs(y).max(axis=1)))
-                if guard.kind == STOP and own.parts[guard.number] > 1:
-                    zero[place] = watch.level[guard.number]
-        h = times[:, -1] - times[:, 0]
-        c = np.array([Polynomial.through(np.arange(PARTS + 1) / PARTS, z[:, :n], 0.0, 1.0).c for z in states])
-        return isolating_times(bounded, np.moveaxis(c, 0, 2), times[:, 0], h, self._numbers(watch.mode), zero, blur)
-
-    def _kept(self, plain: Task, there: Trace, count: int) -> Statistics:
-        """The work of a stretch of which the first steps are kept: those beyond an event are not of the motion."""
-        first = Statistics()
-        if count:
-            *_, trace = self.loop.plain.run(replace(plain, max_steps=count, keep_steps=False))
-            first = trace.statistics
-        return replace(there.statistics, accepted=count, largest_defect=first.largest_defect)
-
-    def _watch(self, mode: Mode) -> Watch:
-        problem = self._problem()
-        self.speed = np.maximum(self.speed, self.sizes)
-        answer = self._answer()
-        several = answer.free.shape[1] and matters(problem, answer)
-        slides = [i for i, rub in enumerate(mode.rubs) if rub.state == SLIP and self.own.normals[i] is not None]
-        return Watch.of(
-            self.own, mode, problem.scale[0], self.atol, self.speed, self._levels(), self._margins if several else None,
-            self._jams if slides else None,
-        )  # fmt: skip
-
-    def _levels(self) -> Array:
-        """The slip of each pair below which it may have stopped: less than it had when that was found first, since a slip that
-        stops falls by less than that from step to step."""
-        found = self.level.copy()
-        for i in range(self.own.count):
-            part = self.own.columns(i)
-            size = float(self.speed[part].max())
-            found[i] = max(found[i], min(SLOW * size, 0.1 * float(np.linalg.norm(self.slip[part]))), GONE * size)
-        self.level = found
-        return found
-
-    def _margins(self, t: Array, z: Array) -> Array:
-        """The slack of the mode where reactions are not unique."""
-        found, guess = [], self._answer().lam
-        for time, state in zip(t, z, strict=True):
-            problem = self._problem(float(time), state)
-            mode = self.mode.directed(self.own, self.slip)
-            answer = problem.checked(problem.solve(mode), [], list(mode.closed), guess)
-            inside = answer.solvable and answer.slack > TOLERANCE
-            found.append(-1.0 if not answer.solvable else 1.0 if answer.slack > NEARLY else answer.slack)
-            guess = answer.lam if inside else guess
-        self._problem()
-        return np.array(found)
-
-    def _jams(self, t: Array, z: Array) -> Array:
-        """det of the saddle point with what slides over that without friction: falls to 0 in a configuration of Painlevé."""
-        own, mode, form = self.own, self.mode, self.form
-        names = [port.name for port in self.loop.functions.blocks.outputs]
-        q, v = z[:, : form.nq], z[:, form.nq : form.nq + form.nv]
-        out = dict(zip(names, vm_function(self.loop.functions.blocks).batch(t, q, v, self.p), strict=True))
-        rows, W = mode.acting(own), np.array(out["W"])
-        for i, rub in enumerate(mode.rubs):
-            if rub.state != SLIP or own.normals[i] is None:
-                continue
-            s = out["s"][:, own.columns(i)]
-            turns = own.parts[i] > 1 and not rub.fixed
-            u = s / np.maximum(np.linalg.norm(s, axis=1), 1e-300)[:, None] if turns else np.broadcast_to(rub.u, s.shape)
-            push = np.einsum("kvp,kp->kv", out["W"][:, :, own.own_rows(i)], u)
-            W[:, :, own.normals[i]] -= rub.sign * out["mu"][:, i, None] * push
-        J = out["J"][:, rows]
-        return _determinants(out["M"], J, W[:, :, rows]) / _determinants(out["M"], J, out["W"][:, :, rows])
-
-    def _first(
-        self, watch: Watch, seen: tuple[Array, Array, Array, Any], steps: tuple[Array, Array], plain: Task
-    ) -> tuple[float, Guard] | None:
-        """The earliest event, its time and its guard; seen: values of the guards, their noise, times, `grid` of `crossings`."""
-        found: list[tuple[float, Guard]] = []
-        values, noise, samples, grid = seen
-        for one in sorted(crossings(watch, values, noise, grid), key=lambda c: c.low):
-            if found and samples[one.low] > min(found)[0]:
-                break
-            one_guard = replace(watch, guards=(watch.guards[one.guard],))
-
-            def many(times: Array, one_guard: Watch = one_guard) -> tuple[Array, Array]:
-                z = self._states(times, steps, plain)
-                y, eps = one_guard.values(times, z, self._look(times, z, watch.mode))
-                return y[:, 0], eps[:, 0]
-
-            time = located(many, one, values[:, one.guard], noise[:, one.guard], samples)
-            if time is not None:
-                found.append((time, watch.guards[one.guard]))
-        return min(found, key=lambda pair: pair[0]) if found else None
-
-    def _cut(
-        self, event: tuple[float, Guard], steps: tuple[Array, Array], plain: Task, wanted: Array
-    ) -> tuple[Status, Guard | None]:
-        """The steps up to the event; the last one is taken again up to it."""
-        (time, guard), (t, z), trace = event, steps, self.trace
-        for k in range(1, len(t)):
-            if t[k] < time:
-                trace.move(float(t[k]), z[k])
-        inside = wanted[wanted <= time]
-        early = inside[inside <= trace.t]
-        if len(early):
-            trace.pass_times(self._states(early, steps, plain))
-        if time > trace.t:
-            late = inside[inside > trace.t] if len(early) < len(inside) else np.zeros(0)
-            task = replace(plain, t0=trace.t, z0=trace.z, t_end=time, first_step=time - trace.t, times=late,
-                           max_steps=self.task.max_steps)  # fmt: skip
-            *_, there = self.loop.plain.run(task)
-            if there.status is not Status.OK:
-                return there.status, None
-            trace.statistics += there.statistics
-            trace.pass_times(there.z_times)
-            trace.move(*self._onto(guard, time, there.z, time - trace.t))
-        return Status.OK, guard
-
-    def _onto(self, guard: Guard, t: float, z: Array, h: float) -> tuple[float, Array]:
-        """The end of a step of h, moved along its slope onto the zero of a distance or of a slip."""
-        out = self._look(np.array([t]), z[None], self.mode)
-        if guard.kind == HIT:
-            value, rate = out["g"][0, guard.number], out["g_d"][0, guard.number]
-        elif guard.kind == STOP and self.own.parts[guard.number] == 1:
-            k = self.own.columns(guard.number).start
-            value, rate = out["s"][0, k], out["s_d"][0, k]
-        else:
-            return t, z
-        dt = -value / rate if rate else 0.0
-        if not abs(dt) <= 1e-4 * h or t + dt > self.task.t_end:
-            return t, z
-        return float(t + dt), z + dt * self._slopes(t, z, self.mode)
+def _onto(course: FrictionCourse, guard: Guard, t: float, z: Array, h: float) -> tuple[float, Array]:
+    """The end of a step of h, moved along its slope onto the zero of a distance or of a slip."""
+    out = course.look(np.array([t]), z[None], course.mode)
+    if guard.kind == HIT:
+        value, rate = out["g"][0, guard.number], out["g_d"][0, guard.number]
+    elif guard.kind == STOP and course.own.parts[guard.number] == 1:
+        k = course.own.columns(guard.number).start
+        value, rate = out["s"][0, k], out["s_d"][0, k]
+    else:
+        return t, z
+    dt = -value / rate if rate else 0.0
+    if not abs(dt) <= 1e-4 * h or t + dt > course.task.t_end:
+        return t, z
+    return float(t + dt), z + dt * course.slopes(t, z, course.mode)
 
 
 def _subdivided(t: Array, parts: int) -> Array:
@@ -234,4 +237,4 @@ def _determinants(M: Array, J: Array, W: Array) -> Array:
     return np.linalg.det(K)
 
 
-__all__ = ["Stretches"]
+__all__ = ["run_stretch"]

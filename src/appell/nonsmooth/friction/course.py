@@ -1,8 +1,11 @@
-"""Where a run with friction stands: its trace, its mode, and what is known at the instant."""
+"""The course of a run with friction: its trace and its modes, and what is known at an instant, which is a frozen record.
+
+The functions that lead it on stand beside it: `transitions` (arrive, change, settle), `strikes`, `pairs`, `stretches`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +13,7 @@ from numpy.typing import NDArray
 
 from appell.nonsmooth.contact.contact import Instant
 from appell.nonsmooth.friction.decide import Undetermined
+from appell.nonsmooth.friction.layout import Layout
 from appell.nonsmooth.friction.mode import Mode
 from appell.nonsmooth.friction.problem import Answer, Problem
 from appell.rows import least_change
@@ -53,7 +57,21 @@ def tolerances(loop: FrictionLoop, task: Task) -> Array:
     return atol
 
 
-class Place:
+@dataclass(frozen=True, eq=False)
+class FrictionInstant:
+    """The problem of accelerations at a state, its slips (parts,) and the sizes of their terms (parts,)."""
+
+    problem: Problem
+    slip: Array
+    sizes: Array
+
+    def direction(self, own: Layout, i: int) -> tuple[float, ...]:
+        """s/|s| of a friction."""
+        s = self.slip[own.columns(i)]
+        return tuple((s / (np.linalg.norm(s) or 1.0)).tolist())
+
+
+class FrictionCourse:
     """One run: the mode that it is in, and the trace of all modes."""
 
     def __init__(self, loop: FrictionLoop, task: Task, trace: Trace):
@@ -66,12 +84,12 @@ class Place:
         self.speed = np.zeros(sum(self.own.parts))  # the largest terms of each slip so far
         self.level = np.zeros(self.own.count)  # slip of each pair below which it may have stopped; it only rises in a mode
         self.bounced: dict[int, float] = {}  # face → when its last bounces, which are not followed, would have ended
-        self.stalled, self.stretch = 0, FIRST_STRETCH
+        self.stretch = FIRST_STRETCH  # steps between two looks at the guards
         self.before = 0  # steps kept before the last event: of what follows at its instant the last state is kept
         self.largest = 0.0  # square of the largest acceleration so far, in the kinetic metric
-        self.answer: Answer | None = None  # of the problem in the mode, where it is known
-        self.told: tuple[Mode, Array] | None = None  # the last mode and its numbers
-        self.known: dict[tuple[float, bytes], tuple[Problem, Array, Array]] = {}  # problems at the last instants
+        self.known_answer: Answer | None = None  # of the problem in the mode, where it is known
+        self.last_numbers: tuple[Mode, Array] | None = None  # the last mode and its numbers
+        self.instants: dict[tuple[float, bytes], FrictionInstant] = {}  # the last ones
 
     @property
     def mode(self) -> Mode:
@@ -80,49 +98,48 @@ class Place:
     def enter(self, time: float, mode: Mode) -> None:
         """From a time on in a mode, in which other faces may press."""
         trace = self.trace
-        self.answer, trace.decided_with, self.level = None, self.p, np.zeros(self.own.count)
+        self.known_answer, trace.decided_with, self.level = None, self.p, np.zeros(self.own.count)
         if not trace.modes or mode != trace.modes[-1][1]:
             trace.modes.append((time, mode))
         if not trace.contacts or mode.closed != trace.contacts[-1][1]:
             trace.contacts.append((time, mode.closed))
 
-    def _answer(self) -> Answer:
+    def answer(self) -> Answer:
         """Of the problem in the mode, here."""
-        if self.answer is None:
-            problem = self._problem()
-            mode = self.mode.directed(self.own, self.slip)
-            self.answer = problem.checked(problem.solve(mode), (), mode.closed)
-        return self.answer
+        if self.known_answer is None:
+            here = self.instant()
+            mode = self.mode.directed(self.own, here.slip)
+            self.known_answer = here.problem.checked(here.problem.solve(mode), (), mode.closed)
+        return self.known_answer
 
-    def _look(self, t: Array, z: Array, mode: Mode) -> dict[str, Array]:
-        return self.loop.look(t, z, np.tile(self._numbers(mode), (len(t), 1)))
+    def look(self, t: Array, z: Array, mode: Mode) -> dict[str, Array]:
+        return self.loop.look(t, z, np.tile(self.numbers(mode), (len(t), 1)))
 
-    def _numbers(self, mode: Mode) -> Array:
+    def numbers(self, mode: Mode) -> Array:
         """Parameters and the numbers of a mode."""
-        if self.told is None or self.told[0] is not mode:
-            self.told = mode, np.append(self.p, mode.data(self.own))
-        return self.told[1]
+        if self.last_numbers is None or self.last_numbers[0] is not mode:
+            self.last_numbers = mode, np.append(self.p, mode.data(self.own))
+        return self.last_numbers[1]
 
-    def _problem(self, t: float | None = None, z: Array | None = None) -> Problem:
-        """Of accelerations, here or elsewhere; keeps the slip and its sizes in `slip` and `sizes`."""
+    def instant(self, t: float | None = None, z: Array | None = None) -> FrictionInstant:
+        """Here, or at another time and state."""
         t, z = (self.trace.t if t is None else t), (self.trace.z if z is None else z)
         nq, nv = self.form.nq, self.form.nv
         key = (t, z[: nq + nv].tobytes())
-        if key not in self.known:
+        if key not in self.instants:
             problem, out = self.loop.functions.problem(
                 t, z[:nq].copy(), z[nq : nq + nv].copy(), self.p, SMALL**2 * self.largest
             )
             if not all(np.isfinite(x).all() for x in out.values()):
                 raise Undetermined("a force or a coefficient of friction is not finite")
-            self.slip = out["s"]
             self._check(out)
-            while len(self.known) >= KEPT:
-                del self.known[next(iter(self.known))]
-            self.known[key] = problem, out["s"], out["s_size"]
-        problem, self.slip, self.sizes = self.known[key]
+            while len(self.instants) >= KEPT:
+                del self.instants[next(iter(self.instants))]
+            self.instants[key] = FrictionInstant(problem, out["s"], out["s_size"])
+        found = self.instants[key]
         if t == self.trace.t:
-            self.largest = max(self.largest, problem.scale[2])
-        return problem
+            self.largest = max(self.largest, found.problem.scale[2])
+        return found
 
     def _check(self, out: dict[str, Array]) -> None:
         for i, name in enumerate(self.names):
@@ -130,24 +147,24 @@ class Place:
                 raise Undetermined(
                     f"the coefficient or limit of friction '{name}' is negative: {min(out['mu'][i], out['mu_static'][i]):.6g}"
                 )
-            if out["mu_static"][i] < out["mu"][i] * (1 - 1e-12) and np.linalg.norm(self.slip[self.own.columns(i)]) == 0:
+            if out["mu_static"][i] < out["mu"][i] * (1 - 1e-12) and np.linalg.norm(out["s"][self.own.columns(i)]) == 0:
                 raise Undetermined(
                     f"the static coefficient of friction '{name}', {out['mu_static'][i]:.6g}, is below that of sliding,"
                     f" {out['mu'][i]:.6g}"
                 )
 
-    def _instant(self) -> Instant:
+    def contact_instant(self) -> Instant:
         nq, nv, z = self.form.nq, self.form.nv, self.trace.z
         return Instant.at(self.form, self.trace.t, z[:nq].copy(), z[nq : nq + nv].copy(), self.p, 1e-4 * self.atol)
 
-    def _slopes(self, t: float, z: Array, mode: Mode) -> Array:
+    def slopes(self, t: float, z: Array, mode: Mode) -> Array:
         """ż of q and v; the rest stays."""
         nq, nv = self.form.nq, self.form.nv
-        out = self._look(np.array([t]), z[None], mode)
+        out = self.look(np.array([t]), z[None], mode)
         qd = self.form.select("qd")(t, z[:nq].copy(), z[nq : nq + nv].copy(), self.p)["qd"]
         return np.concatenate([qd, out["a"][0], np.zeros(len(z) - nq - nv)])
 
-    def _states(self, times: Array, steps: tuple[Array, Array], plain: Task) -> Array:
+    def states(self, times: Array, steps: tuple[Array, Array], plain: Task) -> Array:
         """The states at times inside the steps, (k, nz)."""
         (t, z), found = steps, np.zeros((len(times), len(plain.z0)))
         places = np.clip(np.searchsorted(t, times, side="right") - 1, 0, len(t) - 2)
@@ -159,49 +176,44 @@ class Place:
             found[inside] = there.z_times
         return found
 
-    def _step_of(self, mode: Mode) -> float:
+    def step_of(self, mode: Mode) -> float:
         """The largest of the first steps in a mode, as if the run were to go on for as long again."""
         trace = self.trace
         end = trace.t + self.task.t_end - self.task.t0
-        task = replace(self.task, t0=trace.t, z0=trace.z, t_end=end, p=self._numbers(mode), first_step=None,
+        task = replace(self.task, t0=trace.t, z0=trace.z, t_end=end, p=self.numbers(mode), first_step=None,
                        times=np.zeros(0), max_steps=3, keep_steps=True)  # fmt: skip
         *_, there = self.loop.plain.run(task)
         return float(np.diff(there.t_steps).max(initial=0.0))
 
-    def _still(self, i: int) -> bool:
+    def still(self, here: FrictionInstant, i: int) -> bool:
         """Whether a slip is none."""
         part = self.own.columns(i)
-        size = max(float(self.sizes[part].max()), float(self.speed[part].max()) if self.trace.modes else 0.0)
-        return bool(np.linalg.norm(self.slip[part]) <= AT_REST * size)
+        size = max(float(here.sizes[part].max()), float(self.speed[part].max()) if self.trace.modes else 0.0)
+        return bool(np.linalg.norm(here.slip[part]) <= AT_REST * size)
 
-    def _direction(self, i: int) -> tuple[float, ...]:
-        s = self.slip[self.own.columns(i)]
-        return tuple((s / (np.linalg.norm(s) or 1.0)).tolist())
-
-    def _stop(self, problem: Problem, resting: list[int], faces: list[int]) -> bool:
+    def stop(self, resting: list[int], faces: list[int]) -> bool:
         """v += Δv, the least in the kinetic metric with which the resting frictions have no slip at all; whether there was."""
-        own = self.own
+        own, here = self.own, self.instant()
         rows = [row for i in resting for row in own.own_rows(i)]
-        slip = self.slip[[row - own.m - own.faces for row in rows]]
+        slip = here.slip[[row - own.m - own.faces for row in rows]]
         if not np.any(slip):
             return False
         held = [*range(own.m), *(own.m + f for f in faces), *rows]
         wanted = np.concatenate([np.zeros(len(held) - len(rows)), -slip])
-        J = problem.J[held]
-        self._move(problem.M, least_change(problem.M, J, wanted))
+        self.move(here.problem.M, least_change(here.problem.M, here.problem.J[held], wanted))
         return True
 
-    def _move(self, M: Array, dv: Array, lost: float = 0.0) -> None:
+    def move(self, M: Array, dv: Array, lost: float = 0.0) -> None:
         """v += Δv and the work of the impulses."""
         nq, nv, trace = self.form.nq, self.form.nv, self.trace
         v = trace.z[nq : nq + nv].copy()
         trace.z[nq : nq + nv] += dv
         trace.z[-1] += float((v + dv / 2) @ M @ dv)
         trace.z[-2] += lost
-        self._keep()
+        self.keep()
         trace.change_times(self.task.times)
 
-    def _keep(self) -> None:
+    def keep(self) -> None:
         """The state after an event, once."""
         trace = self.trace
         if trace.keep_steps and len(trace.steps) > max(self.before, 1):
@@ -210,4 +222,4 @@ class Place:
             trace.keep()
 
 
-__all__ = ["FIRST_STRETCH", "LONGEST_STRETCH", "Place"]
+__all__ = ["AT_REST", "FIRST_STRETCH", "LONGEST_STRETCH", "SMALL", "FrictionCourse", "FrictionInstant"]

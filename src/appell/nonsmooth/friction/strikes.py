@@ -1,0 +1,84 @@
+"""Blows along a run: which law, on which faces, and whether it stays there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.nonsmooth.contact.contact import RESTS, SHORT, Instant
+from appell.nonsmooth.contact.events import Kind
+from appell.nonsmooth.friction.course import FrictionCourse
+from appell.nonsmooth.friction.decide import Undetermined
+from appell.nonsmooth.friction.impact import Blow, Impact
+
+Array = NDArray[np.float64]
+
+
+def strike(course: FrictionCourse, at: Instant, hits: list[int]) -> set[int]:
+    """Blows on the faces that are hit; those on which it stays."""
+    closed = course.mode.closed if course.trace.modes else ()
+    before = at.g_d.copy()
+    one = _blow(course, at, hits, closed, at.restitution)
+    now = at.moved(one.dv)
+    after = now.g_d
+    rests = [i for i in hits if after[i] <= 2 * now.slow[i] or _rests(course, at, i, float(after[i]))]
+    _end_bouncing(course, at, [i for i in rests if after[i] > 0], after)
+    if any(after[i] > 0 for i in rests):
+        one = _blow(course, at, hits, closed, np.where([i in rests for i in range(len(before))], 0.0, at.restitution))
+        after = at.moved(one.dv).g_d
+    for i in hits:
+        course.trace.record(i, Kind.IMPACT, float(before[i]), float(after[i]), float(one.impulses[course.own.m + i]))
+    course.move(at.M, one.dv, one.lost)
+    return set(rests)
+
+
+def _end_bouncing(course: FrictionCourse, at: Instant, faces: Sequence[int], rates: Array) -> None:
+    """Flights that are not followed, each e times the one before, last 2 ġ/|g̈|/(1 − e) more: then it lands on the faces."""
+    here = course.instant()
+    problem = here.problem
+    x = problem.solve(course.mode.directed(course.own, here.slip)).x if course.trace.modes else at.flight
+    for i in faces:
+        row, e = course.own.m + i, float(at.restitution[i])
+        pressing = -float(problem.J[row] @ x + problem.c[row])
+        more = 2 * float(rates[i]) / pressing / (1 - e) if e < 1 and pressing > 0 else 0.0
+        course.bounced[i] = min(course.trace.t + more, course.task.t_end)
+
+
+def _blow(course: FrictionCourse, at: Instant, hits: list[int], closed: Sequence[int], e: Array) -> Blow:
+    here, own = course.instant(), course.own
+    problem = here.problem
+    if problem.law is not None:
+        raise Undetermined("a blow: forces that are not affine in the multipliers do not tell what they do to its impulses")
+    laws = {course.loop.system.frictions[i].law for i in range(own.count) if own.face_of(i) in hits}
+    rates = np.concatenate([np.zeros(own.m), at.g_d, here.slip])
+    impact = Impact(problem, rates, e, course.names)
+    others = [f for f in closed if f not in hits]
+    if len(laws) > 1:
+        raise Undetermined(f"one blow with several laws ({', '.join(sorted(laws))}): give its frictions one of them")
+    if laws <= {"newton"}:
+        return impact.by_newton(hits, others)
+    rubbing = [i for i in range(own.count) if own.face_of(i) == hits[0]]
+    bound = [i for i in range(own.count) if not own.limited(i) and own.face_of(i) is None]
+    several = len(hits) > 1 or others or len(rubbing) > 1 or bound
+    if not (several or own.parts[rubbing[0]] > 1 or own.smooth[rubbing[0]]):
+        return impact.by_process(hits[0], rubbing[0], *laws)
+    if laws == {"poisson"}:
+        return impact.by_phases(hits, others)
+    raise Undetermined(
+        "law='stronge' is a law of one contact with one friction of one part: in a blow of several the result depends on"
+        " their stiffnesses, which restitution does not tell (Liu, Zhao and Brogliato 2008); use law='poisson' or 'newton'"
+    )
+
+
+def _rests(course: FrictionCourse, at: Instant, face: int, after: float) -> bool:
+    """A flight of 2 ġ/|g̈|, and a quarter of that times ġ high: whether it does not show in t or in g."""
+    pressing = at.pressing(face)
+    if not pressing > 0:
+        return False
+    flight = 2 * after / pressing
+    return bool(flight <= SHORT * np.spacing(abs(course.trace.t)) or 0.25 * flight * after <= RESTS * at.noise[face])
+
+
+__all__ = ["strike"]
