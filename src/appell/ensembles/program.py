@@ -41,6 +41,7 @@ from appell.graph.algebra import Value, apply, as_matrix, block_matrix, column, 
 from appell.graph.elimination import eliminated
 from appell.graph.scalar import scalars
 from appell.model.breaks import INSIDE
+from appell.nonsmooth.criteria import LANE_CRITERIA, LANES, criteria_text
 from appell.normal_form.flow import Flow, GuardedRows
 from appell.remember import remembered
 from appell.roots.text import GuardShape, finder_text, interval_text
@@ -202,7 +203,7 @@ def many_source(
     method = _series_text(tableau) if isinstance(tableau, Taylor) else _tableau_text(tableau, precision)
     values = {
         **method, **_number_text(precision, lanes),
-        "scheduled": _schedule_text(breaks.columns if breaks else ()),
+        "criteria": criteria_text(LANES, LANE_CRITERIA), "scheduled": _schedule_text(breaks.columns if breaks else ()),
         "inside": repr(INSIDE), "name": tableau.name, "groups": groups, "gathered": GATHERED, "patient": PATIENT,
         "stride": STRIDE[scalar], "unrolled": STRIDE[scalar] if len(rhs.instructions) <= SHORT else 1,
         "work": max(1, *(work for _, work in texts)), "interface": CDEF,

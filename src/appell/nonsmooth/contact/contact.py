@@ -33,10 +33,6 @@ from appell.nonsmooth.contact.numbers import (
     TINY,
     WELL_POSED,
 )
-from appell.nonsmooth.contact.numbers import FLOOR as FLOOR
-from appell.nonsmooth.contact.numbers import RESTS as RESTS
-from appell.nonsmooth.contact.numbers import ROUNDING as ROUNDING
-from appell.nonsmooth.contact.numbers import SHORT as SHORT
 from appell.rows import GRAM_LOST, GRAM_PLAIN, inverse_on_range, least_squares, plainly_independent
 
 Array = NDArray[np.float64]

@@ -17,14 +17,11 @@ from appell.nonsmooth.contact.numbers import (
     BALANCED,
     ON_FACE,
     ORTHOGONAL,
-    RESTS,
-    ROUNDING,
-    SHORT,
-    STEADY,
     STRONGEST,
     TINY,
     UNANSWERED,
 )
+from appell.nonsmooth.criteria import gap_noise, slow_rate
 from appell.normal_form import NormalForm
 from appell.rows import plainly_independent, response, saddle_point
 
@@ -62,7 +59,7 @@ class Instant:
     @cached_property
     def noise(self) -> Array:
         """What rounding leaves of a distance: of its terms and of the time; nothing finer than `floor` is meant, either."""
-        return ROUNDING * (self.g_scale + np.abs(self.t * self.g_d)) + self.floor * np.abs(self.g_v).sum(axis=1)
+        return gap_noise(self.g_scale, self.g_d, self.t, self.floor * np.abs(self.g_v).sum(axis=1))
 
     @cached_property
     def flight(self) -> Array:
@@ -85,8 +82,7 @@ class Instant:
     @cached_property
     def slow(self) -> Array:
         """Rates that count as none: they are rounding, or lead to a height or to a flight, 2 ġ/|g̈|, that is."""
-        shortest = SHORT * float(np.spacing(abs(self.t)))
-        return STEADY * self.speeds + np.sqrt(2 * RESTS * self.bends * self.noise) + 0.5 * shortest * self.bends
+        return slow_rate(self.speeds, self.bends, self.noise, float(np.spacing(abs(self.t))))
 
     def on(self) -> list[int]:
         """The faces on which the state stands."""

@@ -26,7 +26,6 @@ from appell.nonsmooth.contact.numbers import (
     CAUTION,
     CORRECTIONS,
     DOUBLINGS,
-    FINE,
     FIRST_MARK,
     FORGOTTEN,
     GROWTH,
@@ -35,17 +34,15 @@ from appell.nonsmooth.contact.numbers import (
     LIFTED,
     LOW,
     NO_RATE,
-    RESTS,
     SAMPLES,
-    SHORT,
     SOONER,
     STANDING,
     STEADY,
     TINY,
     TOGETHER,
-    TOUCH,
 )
 from appell.nonsmooth.contact.sight import SEEN_AT, Crossing, Guards, Seen, lowest_point, root_of
+from appell.nonsmooth.criteria import flight_unseen, gap_fine, gap_touch, leaves_face
 from appell.normal_form import NormalForm
 from appell.roots.guard import LOOKS, Found, GuardAlong, Polynomial, Terms
 from appell.roots.solved_guards import isolating_times
@@ -227,10 +224,10 @@ class _Flight:
         for i in self.free:
             zero, noise, touch = float(self.level[i]), float(two.noise[i]), self._touch(one, two, i)
             start, d, rate = one.g[i] - zero, one.d[i], h * float(one.d[i]) if self.touching[i] else None
-            leaves = self.touching[i] and (d >= 0 or d**2 <= 2 * one.dd[i] * touch)  # see loop_leaves
+            leaves = self.touching[i] and bool(leaves_face(d, one.dd[i], touch))
             risen = bool((start if rate is None else rate) > noise)
             end_value = float(two.g[i] - zero)
-            fine = 0.0 if self.task.fixed_step is not None else FINE * self.task.rtol / np.finfo(float).eps * noise
+            fine = 0.0 if self.task.fixed_step is not None else gap_fine(self.task.rtol, noise)
             terms = Terms(zero, noise, touch, risen, leaves, looks, float(start), end_value, rate if risen else None, fine)
             found[i] = GuardAlong(gaps[i], step, self.task.p).first_root(terms)
             if found[i].theta is None and end_value < -noise:
@@ -284,7 +281,7 @@ class _Flight:
     @staticmethod
     def _touch(one: Guards, two: Guards, i: int) -> float:
         """A distance below which a face is touched."""
-        return TOUCH * max(float(one.noise[i]), float(two.noise[i]))
+        return float(gap_touch(one.noise[i], two.noise[i]))
 
     def _low(self, i: int, g0: float, g1: float) -> bool:
         """Whether a reaction may be zero inside the step."""
@@ -385,10 +382,6 @@ class _Flight:
         return doublings >= DOUBLINGS and self.t + AHEAD * lasted < self.task.t_end
 
     def _rests(self, i: int, after: float) -> bool:
-        """A flight of 2 ġ/|g̈|, and a quarter of that times ġ high: whether it does not show in t or in g."""
+        """Whether the flight after a blow does not show."""
         at = self.guards(self.t, self.z)
-        pressing = -float(at.dd[i])
-        if not pressing > 0:
-            return False
-        flight = 2 * after / pressing
-        return bool(flight <= SHORT * np.spacing(abs(self.t)) or 0.25 * flight * after <= RESTS * at.noise[i])
+        return bool(flight_unseen(after, -at.dd[i], at.noise[i], np.spacing(abs(self.t))))

@@ -17,6 +17,8 @@ RESTS = 4.0
 """Noises of a distance, below which a bounce is none."""
 SHORT = 256.0
 """Spacings of the time: a flight that is shorter is none."""
+CLEAR_TIME, CLEAR_HEIGHT, CLEAR_RATE = 100.0, 1e4, 1e3
+"""Times SHORT, RESTS and STEADY: a flight shows beyond doubt, and compiled code decides without asking."""
 STEADY = 1e-14
 """Share of the speeds of a motion that rounding may hide, also after a few blows."""
 NEAR = 1e4

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from appell.nonsmooth.contact.events import Kind
-from appell.nonsmooth.contact.numbers import CAUTION, GROWTH, RESOLVED, SECTIONS, UNSEEN
+from appell.nonsmooth.contact.numbers import GROWTH, SECTIONS
+from appell.nonsmooth.criteria import reaction_followed, reaction_stretch
 
 Array = NDArray[np.float64]
 
@@ -40,9 +41,8 @@ class Seen(NamedTuple):
 
     def allowed(self, noise: float) -> float:
         """By which factor the step may change so that a cubic follows the reaction."""
-        if self.missed <= RESOLVED * (self.size + UNSEEN * noise):
-            return GROWTH
-        return CAUTION * (RESOLVED * self.size / self.missed) ** 0.25
+        followed = reaction_followed(self.missed, self.size, noise)
+        return GROWTH if followed else float(reaction_stretch(self.missed, self.size))
 
 
 class Crossing(NamedTuple):

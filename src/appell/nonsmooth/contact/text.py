@@ -11,6 +11,7 @@ import numpy as np
 from appell.graph import Fn
 from appell.nonsmooth.contact.functions import ContactFunctions
 from appell.nonsmooth.contact.metric import Metric
+from appell.nonsmooth.criteria import criteria_text
 from appell.normal_form.face_table import FaceTable, Shape
 from appell.roots.text import GuardShape, finder_text, interval_text, isolate_text
 from appell.rows import LU
@@ -25,7 +26,8 @@ def contact_text(contact: ContactFunctions, emit: Callable[[Fn], str], degree: i
     also = range(table.nq + table.nv) if reactions else ()
     finder = [interval_text(), finder_text(gap_shapes(table), table.nz, degree, also)]
     finder += ["#define LOOP_BOUNDS 1", isolate_text(reactions)] if reactions else ["#define LOOP_BOUNDS 0"]
-    return "\n".join([shapes, emit(metric.blocks), emit(metric.displace), _sizes(table, metric), body, *finder])
+    parts = [shapes, emit(metric.blocks), emit(metric.displace), _sizes(table, metric), criteria_text(), body, *finder]
+    return "\n".join(parts)
 
 
 def gap_shapes(table: FaceTable) -> tuple[GuardShape, ...]:

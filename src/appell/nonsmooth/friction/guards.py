@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.nonsmooth.contact.contact import FLOOR, ROUNDING
+from appell.nonsmooth.contact.numbers import FLOOR
+from appell.nonsmooth.criteria import gap_noise
 from appell.nonsmooth.friction.layout import Layout
 from appell.nonsmooth.friction.mode import SLIP, STICK, Mode
 
@@ -103,7 +104,7 @@ class Watch:
     def _one(self, guard: Guard, t: Array, z: Array, out: Out) -> tuple[Array, Any]:
         own, (kind, i) = self.own, guard
         if kind == HIT:
-            noise = ROUNDING * (out["g_scale"][:, i] + np.abs(t * out["g_d"][:, i])) + FLOOR * self.atol
+            noise = gap_noise(out["g_scale"][:, i], out["g_d"][:, i], t, FLOOR * self.atol)
             return out["g"][:, i], noise
         if kind == LEAVE:
             return out["reactions"][:, own.m + i], 1e-12 * self.force_size[own.m + i]

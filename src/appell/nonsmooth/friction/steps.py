@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from appell.backends.text.c_source import declarations, emit, emit_exports, emit_function
 from appell.errors import Status
 from appell.nonsmooth.contact.events import Kind
+from appell.nonsmooth.criteria import criteria_text
 from appell.nonsmooth.friction.course import AT_REST, SMALL
 from appell.nonsmooth.friction.functions import FrictionFunctions
 from appell.nonsmooth.friction.guards import BREAK, HIT, JAM, KINK, LEAVE, PARTS, SIGN, SLOW, STOP, Guard
@@ -92,7 +93,7 @@ def steps_text(functions: FrictionFunctions, method: Tableau, *, newton: bool) -
     for name, value in numbers.items():
         text = text.replace(f"@{name}@", repr(value))
     return "\n".join([
-        emit_function(functions.look), emit_exports(functions.look), emit(functions.blocks), CDEF,
+        emit_function(functions.look), emit_exports(functions.look), emit(functions.blocks), CDEF, criteria_text(),
         interval_text(), outline_text(range(flow.nq + flow.nu), method.degree), isolate_text(functions.bounded),
         *(f"#define {name} {value}" for name, value in sizes.items()),
         *(f"static const int {name}[] = {{{', '.join(map(str, values))}}};" for name, values in tables.items()), text,

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.nonsmooth.contact.contact import RESTS, SHORT, Instant
+from appell.nonsmooth.contact.contact import Instant
 from appell.nonsmooth.contact.events import Kind
+from appell.nonsmooth.criteria import flight_unseen
 from appell.nonsmooth.friction.course import FrictionCourse
 from appell.nonsmooth.friction.decide import Undetermined
 from appell.nonsmooth.friction.impact import Blow, Impact
@@ -73,12 +74,8 @@ def _blow(course: FrictionCourse, at: Instant, hits: list[int], closed: Sequence
 
 
 def _rests(course: FrictionCourse, at: Instant, face: int, after: float) -> bool:
-    """A flight of 2 ġ/|g̈|, and a quarter of that times ġ high: whether it does not show in t or in g."""
-    pressing = at.pressing(face)
-    if not pressing > 0:
-        return False
-    flight = 2 * after / pressing
-    return bool(flight <= SHORT * np.spacing(abs(course.trace.t)) or 0.25 * flight * after <= RESTS * at.noise[face])
+    """Whether the flight after a blow does not show."""
+    return bool(flight_unseen(after, at.pressing(face), at.noise[face], np.spacing(abs(course.trace.t))))
 
 
 __all__ = ["strike"]

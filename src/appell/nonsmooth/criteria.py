@@ -1,0 +1,204 @@
+"""Criteria of nonsmooth motion, each written once: Python calls them with numbers, C gets its text by calling them with names.
+
+    flight_unseen(after, pressing, noise, spacing)          in Python, numbers or arrays
+    flight_unseen(after, pressing, noise, spacing)          in C, a function of the same name: `criteria_text`
+    …                                                       in lanes, the same over vectors: `criteria_text(LANES)`
+
+The thresholds in them are those of `contact/numbers.py`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from appell.nonsmooth.contact.numbers import (
+    CAUTION,
+    CLEAR_HEIGHT,
+    CLEAR_RATE,
+    CLEAR_TIME,
+    FINE,
+    RESOLVED,
+    RESTS,
+    ROUNDING,
+    SHORT,
+    STEADY,
+    TOUCH,
+    UNSEEN,
+)
+
+EPSILON = float(np.finfo(float).eps)
+
+
+class CDialect(NamedTuple):
+    """How C writes a criterion: the types of an argument and of a truth, a literal, and, or, and the names of functions."""
+
+    number: str
+    truth: str
+    literal: str
+    both: str
+    either: str
+    functions: dict[str, str]
+    head: str = "static inline"
+
+
+SCALAR = CDialect("double", "int", "{}", "&&", "||", {"sqrt": "sqrt", "fabs": "fabs", "fmax": "fmax", "pow": "pow"})
+LANES = CDialect("V", "I", "(T) {}", "&", "|", {"sqrt": "lanes_sqrt", "fabs": "lanes_fabs", "fmax": "many_max"}, "static")
+
+
+@dataclass(frozen=True)
+class CText:
+    """An expression in C, made by the operators of Python."""
+
+    text: str
+    dialect: CDialect
+    is_truth: bool = False
+
+    def _with(self, op: str, other: Any, *, swapped: bool = False, truth: bool = False) -> CText:
+        right = other.text if isinstance(other, CText) else self.dialect.literal.format(repr(float(other)))
+        a, b = (right, self.text) if swapped else (self.text, right)
+        return CText(f"({a} {op} {b})", self.dialect, truth)
+
+    def __add__(self, other: Any) -> CText:
+        return self._with("+", other)
+
+    def __radd__(self, other: Any) -> CText:
+        return self._with("+", other, swapped=True)
+
+    def __sub__(self, other: Any) -> CText:
+        return self._with("-", other)
+
+    def __mul__(self, other: Any) -> CText:
+        return self._with("*", other)
+
+    def __rmul__(self, other: Any) -> CText:
+        return self._with("*", other, swapped=True)
+
+    def __truediv__(self, other: Any) -> CText:
+        return self._with("/", other)
+
+    def __lt__(self, other: Any) -> CText:
+        return self._with("<", other, truth=True)
+
+    def __le__(self, other: Any) -> CText:
+        return self._with("<=", other, truth=True)
+
+    def __gt__(self, other: Any) -> CText:
+        return self._with(">", other, truth=True)
+
+    def __ge__(self, other: Any) -> CText:
+        return self._with(">=", other, truth=True)
+
+    def __and__(self, other: Any) -> CText:
+        return self._with(self.dialect.both, other, truth=True)
+
+    def __or__(self, other: Any) -> CText:
+        return self._with(self.dialect.either, other, truth=True)
+
+    def called(self, name: str, *others: Any) -> CText:
+        """A function of it and of others."""
+        rest = [x.text if isinstance(x, CText) else self.dialect.literal.format(repr(float(x))) for x in others]
+        return CText(f"{self.dialect.functions[name]}({', '.join([self.text, *rest])})", self.dialect)
+
+
+def _function(name: str, numeric: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda x, *rest: x.called(name, *rest) if isinstance(x, CText) else numeric(x, *rest)
+
+
+root, size, larger, power = (
+    _function("sqrt", np.sqrt), _function("fabs", np.abs), _function("fmax", np.maximum), _function("pow", np.power)
+)  # fmt: skip
+
+CRITERIA: dict[str, Callable[..., Any]] = {}
+
+
+def criterion(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of numbers alone, in the table that C is written from."""
+    CRITERIA[function.__name__] = function
+    return function
+
+
+# -- distances ---------------------------------------------------------------------------------------------------------
+
+
+@criterion
+def gap_noise(terms: Any, rate: Any, t: Any, least: Any) -> Any:
+    """What rounding leaves of a distance: of its terms and of the time; nothing finer than `least` is meant, either."""
+    return ROUNDING * (terms + size(t * rate)) + least
+
+
+@criterion
+def gap_touch(noise_before: Any, noise_after: Any) -> Any:
+    """A distance below which a face is touched, from its noises at both ends of a step."""
+    return TOUCH * larger(noise_before, noise_after)
+
+
+@criterion
+def gap_fine(rtol: Any, noise: Any) -> Any:
+    """By how much a distance may change in an interval that its values alone decide: noise/ε is about the size of its terms."""
+    return FINE * rtol / EPSILON * noise
+
+
+@criterion
+def leaves_face(rate: Any, bend: Any, touch: Any) -> Any:
+    """Whether a step that starts on a face does not go deeper behind it than what counts as a touch."""
+    return (rate >= 0) | (rate * rate <= 2 * bend * touch)
+
+
+# -- blows -------------------------------------------------------------------------------------------------------------
+
+
+@criterion
+def flight_unseen(after: Any, pressing: Any, noise: Any, spacing: Any) -> Any:
+    """Whether a flight of 2 ġ⁺/|g̈|, a quarter of that times ġ⁺ high, does not show in t or in g; pressing: −g̈."""
+    brief, low = 2 * after <= SHORT * spacing * pressing, 0.5 * after * after <= RESTS * noise * pressing
+    return (pressing > 0) & (brief | low)
+
+
+@criterion
+def flight_clear(after: Any, bends: Any, noise: Any, spacing: Any, speed: Any) -> Any:
+    """Whether such a flight shows beyond doubt, also in what rounding leaves of the rate; bends: the terms of g̈."""
+    long, high = 2 * after > CLEAR_TIME * SHORT * spacing * bends, 0.5 * after * after > CLEAR_HEIGHT * RESTS * noise * bends
+    return long & high & (after > CLEAR_RATE * STEADY * speed)
+
+
+@criterion
+def slow_rate(speed: Any, bends: Any, noise: Any, spacing: Any) -> Any:
+    """Rates that count as none: they are rounding, or lead to a height or to a flight, 2 ġ/|g̈|, that is."""
+    return STEADY * speed + root(2 * RESTS * bends * noise) + 0.5 * (SHORT * spacing) * bends
+
+
+# -- reactions inside a step -------------------------------------------------------------------------------------------
+
+
+@criterion
+def reaction_followed(missed: Any, largest: Any, noise: Any) -> Any:
+    """Whether a cubic that misses the values of a reaction by so much follows it."""
+    return missed <= RESOLVED * (largest + UNSEEN * noise)
+
+
+@criterion
+def reaction_stretch(missed: Any, largest: Any) -> Any:
+    """By which factor a step may change so that the cubic follows: its error is of fourth order."""
+    return CAUTION * root(root(RESOLVED * largest / missed))
+
+
+LANE_CRITERIA = ("flight_unseen",)
+
+
+def criteria_text(dialect: CDialect = SCALAR, names: tuple[str, ...] | None = None) -> str:
+    """The criteria as C functions of their names."""
+    found = []
+    for name in names or tuple(CRITERIA):
+        arguments = list(inspect.signature(CRITERIA[name]).parameters)
+        value = CRITERIA[name](*(CText(argument, dialect) for argument in arguments))
+        kind = dialect.truth if value.is_truth else dialect.number
+        given = ", ".join(f"{dialect.number} {argument}" for argument in arguments)
+        found.append(f"{dialect.head} {kind} {name}({given}) {{ return {value.text}; }}")
+    return "\n".join(found)
+
+
