@@ -4,7 +4,7 @@
     flight_unseen(after, pressing, noise, spacing)          in C, a function of the same name: `criteria_text`
     …                                                       in lanes, the same over vectors: `criteria_text(LANES)`
 
-The thresholds in them are those of `contact/numbers.py`.
+The thresholds in them are those of `contact/numbers.py` and `friction/thresholds.py`.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from appell.nonsmooth.contact.numbers import (
     TOUCH,
     UNSEEN,
 )
+from appell.nonsmooth.friction.thresholds import SLOW_PAIR, SLOWER, STOPPED_PAIR
 
 EPSILON = float(np.finfo(float).eps)
 
@@ -46,7 +47,7 @@ class CDialect(NamedTuple):
     head: str = "static inline"
 
 
-SCALAR = CDialect("double", "int", "{}", "&&", "||", {"sqrt": "sqrt", "fabs": "fabs", "fmax": "fmax", "pow": "pow"})
+SCALAR = CDialect("double", "int", "{}", "&&", "||", {"sqrt": "sqrt", "fabs": "fabs", "fmax": "fmax", "fmin": "fmin"})
 LANES = CDialect("V", "I", "(T) {}", "&", "|", {"sqrt": "lanes_sqrt", "fabs": "lanes_fabs", "fmax": "many_max"}, "static")
 
 
@@ -109,8 +110,8 @@ def _function(name: str, numeric: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, *rest: x.called(name, *rest) if isinstance(x, CText) else numeric(x, *rest)
 
 
-root, size, larger, power = (
-    _function("sqrt", np.sqrt), _function("fabs", np.abs), _function("fmax", np.maximum), _function("pow", np.power)
+root, size, larger, smaller = (
+    _function("sqrt", np.sqrt), _function("fabs", np.abs), _function("fmax", np.maximum), _function("fmin", np.minimum)
 )  # fmt: skip
 
 CRITERIA: dict[str, Callable[..., Any]] = {}
@@ -185,6 +186,15 @@ def reaction_followed(missed: Any, largest: Any, noise: Any) -> Any:
 def reaction_stretch(missed: Any, largest: Any) -> Any:
     """By which factor a step may change so that the cubic follows: its error is of fourth order."""
     return CAUTION * root(root(RESOLVED * largest / missed))
+
+
+# -- slips -------------------------------------------------------------------------------------------------------------
+
+
+@criterion
+def pair_level(level: Any, terms: Any, slip: Any) -> Any:
+    """The slip of a pair below which it may have stopped, which only rises in a mode; terms: the largest of the slip so far."""
+    return larger(level, larger(smaller(SLOW_PAIR * terms, SLOWER * slip), STOPPED_PAIR * terms))
 
 
 LANE_CRITERIA = ("flight_unseen",)

@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.nonsmooth.contact.contact import Instant
+from appell.nonsmooth.contact.numbers import FLOOR
 from appell.nonsmooth.friction.decide import Undetermined
 from appell.nonsmooth.friction.layout import Layout
 from appell.nonsmooth.friction.mode import Mode
 from appell.nonsmooth.friction.problem import Answer, Problem
+from appell.nonsmooth.friction.thresholds import AT_REST, NO_ENERGY, STATIC_BELOW, VANISHING
 from appell.rows import least_change
 from appell.simulate.loop.task import Task
 from appell.simulate.loop.trace import Trace
@@ -29,12 +31,6 @@ FIRST_STRETCH, LONGEST_STRETCH = 8, 64
 """Steps between two looks at the guards."""
 KEPT = 4
 """Problems that are remembered."""
-SMALL = 1e-2
-"""Share of the largest accelerations so far that is the size of those at an instant where they vanish."""
-TINY = 1e-300
-"""An energy above zero where there is none."""
-AT_REST = 1e-11
-"""Share of its terms below which a slip is none."""
 
 
 def tolerances(loop: FrictionLoop, task: Task) -> Array:
@@ -53,7 +49,7 @@ def tolerances(loop: FrictionLoop, task: Task) -> Array:
     energy = np.sqrt(problem.scale[2] * inertia) @ of_q + (inertia * np.abs(v)) @ of_v
     own, rows = loop.functions.layout, np.abs(problem.J) @ of_v
     rows = np.where(rows > 0, rows, of_v.min())
-    atol[nq + nv :] = [*rows, *(rows[own.own_rows(i)[0]] for i in range(own.count)), *[max(float(energy), TINY)] * 2]
+    atol[nq + nv :] = [*rows, *(rows[own.own_rows(i)[0]] for i in range(own.count)), *[max(float(energy), NO_ENERGY)] * 2]
     return atol
 
 
@@ -128,7 +124,7 @@ class FrictionCourse:
         key = (t, z[: nq + nv].tobytes())
         if key not in self.instants:
             problem, out = self.loop.functions.problem(
-                t, z[:nq].copy(), z[nq : nq + nv].copy(), self.p, SMALL**2 * self.largest
+                t, z[:nq].copy(), z[nq : nq + nv].copy(), self.p, VANISHING**2 * self.largest
             )
             if not all(np.isfinite(x).all() for x in out.values()):
                 raise Undetermined("a force or a coefficient of friction is not finite")
@@ -147,7 +143,7 @@ class FrictionCourse:
                 raise Undetermined(
                     f"the coefficient or limit of friction '{name}' is negative: {min(out['mu'][i], out['mu_static'][i]):.6g}"
                 )
-            if out["mu_static"][i] < out["mu"][i] * (1 - 1e-12) and np.linalg.norm(out["s"][self.own.columns(i)]) == 0:
+            if out["mu_static"][i] < out["mu"][i] * (1 - STATIC_BELOW) and np.linalg.norm(out["s"][self.own.columns(i)]) == 0:
                 raise Undetermined(
                     f"the static coefficient of friction '{name}', {out['mu_static'][i]:.6g}, is below that of sliding,"
                     f" {out['mu'][i]:.6g}"
@@ -155,7 +151,7 @@ class FrictionCourse:
 
     def contact_instant(self) -> Instant:
         nq, nv, z = self.form.nq, self.form.nv, self.trace.z
-        return Instant.at(self.form, self.trace.t, z[:nq].copy(), z[nq : nq + nv].copy(), self.p, 1e-4 * self.atol)
+        return Instant.at(self.form, self.trace.t, z[:nq].copy(), z[nq : nq + nv].copy(), self.p, FLOOR * self.atol)
 
     def slopes(self, t: float, z: Array, mode: Mode) -> Array:
         """ż of q and v; the rest stays."""
@@ -222,4 +218,4 @@ class FrictionCourse:
             trace.keep()
 
 
-__all__ = ["AT_REST", "FIRST_STRETCH", "LONGEST_STRETCH", "SMALL", "FrictionCourse", "FrictionInstant"]
+__all__ = ["FIRST_STRETCH", "LONGEST_STRETCH", "FrictionCourse", "FrictionInstant"]

@@ -20,6 +20,14 @@ from appell.nonsmooth.contact.numbers import FLOOR
 from appell.nonsmooth.criteria import gap_noise
 from appell.nonsmooth.friction.layout import Layout
 from appell.nonsmooth.friction.mode import SLIP, STICK, Mode
+from appell.nonsmooth.friction.thresholds import (
+    COEFFICIENT_NOISE,
+    DETERMINANT_NOISE,
+    PAIR_NOISE,
+    REACTION_NOISE,
+    SLIP_NOISE,
+    UNRISEN,
+)
 
 Array = NDArray[np.float64]
 Out = dict[str, Array]
@@ -27,8 +35,6 @@ Out = dict[str, Array]
 HIT, LEAVE, BREAK, STOP, KINK, SIGN, ZERO = "hit", "leave", "break", "stop", "kink", "sign", "zero"
 JAM, HOLD, DRIFT = "jam", "hold", "drift"
 
-SLOW = 1e-9
-"""Share of its terms at which it is looked at whether the slip of a pair stops."""
 DRIFTED = 1e-7
 """Share of its terms by which a row that holds because of others may be off."""
 
@@ -107,25 +113,25 @@ class Watch:
             noise = gap_noise(out["g_scale"][:, i], out["g_d"][:, i], t, FLOOR * self.atol)
             return out["g"][:, i], noise
         if kind == LEAVE:
-            return out["reactions"][:, own.m + i], 1e-12 * self.force_size[own.m + i]
+            return out["reactions"][:, own.m + i], REACTION_NOISE * self.force_size[own.m + i]
         if kind == KINK:
             row = own.normals[i]
-            return self.mode.rubs[i].sign * out["reactions"][:, row], 1e-12 * self.force_size[row]
+            return self.mode.rubs[i].sign * out["reactions"][:, row], REACTION_NOISE * self.force_size[row]
         if kind == ZERO:
-            return self.signs[i] * out["reactions"][:, i], 1e-12 * self.force_size[i]
+            return self.signs[i] * out["reactions"][:, i], REACTION_NOISE * self.force_size[i]
         if kind == SIGN:
-            return out["mu"][:, i], 1e-13 * np.abs(out["mu"][:, i]).max()
+            return out["mu"][:, i], COEFFICIENT_NOISE * np.abs(out["mu"][:, i]).max()
         if kind == BREAK:
             size = self.force_size[own.own_rows(i)[0]]
-            return out["hold"][:, i] - np.linalg.norm(out["force"][:, own.columns(i)], axis=1), 1e-12 * size
+            return out["hold"][:, i] - np.linalg.norm(out["force"][:, own.columns(i)], axis=1), REACTION_NOISE * size
         if kind == STOP:
             s, size = out["s"][:, own.columns(i)], float(self.speed[own.columns(i)].max())
             if own.parts[i] == 1:
-                return self.mode.rubs[i].u[0] * s[:, 0], 1e-15 * size
-            return np.linalg.norm(s, axis=1) - self.level[i], 1e-3 * self.level[i]
+                return self.mode.rubs[i].u[0] * s[:, 0], SLIP_NOISE * size
+            return np.linalg.norm(s, axis=1) - self.level[i], PAIR_NOISE * self.level[i]
         if kind == DRIFT:
             return self._drift(i, out), 0.0
-        return (self.margin if kind == HOLD else self.jam)(t, z), 1e-12  # type: ignore[misc]
+        return (self.margin if kind == HOLD else self.jam)(t, z), DETERMINANT_NOISE  # type: ignore[misc]
 
     def _drift(self, row: int, out: Out) -> Array:
         own = self.own
@@ -154,7 +160,7 @@ def crossings(watch: Watch, values: Array, noise: Array, grid: NDArray[np.intp])
         y, eps = values[:, j], noise[:, j]
         pair = guard.kind == STOP and watch.own.parts[guard.number] > 1
         risen = np.maximum.accumulate(y > eps)
-        falls = np.flatnonzero((y[1:] < 0) & (risen[:-1] | (y[1:] < -10 * eps[1:]))) + 1
+        falls = np.flatnonzero((y[1:] < 0) & (risen[:-1] | (y[1:] < -UNRISEN * eps[1:]))) + 1
         end = int(falls[0]) if len(falls) else len(y)
         if len(grid) and guard.kind not in (HOLD, JAM, DRIFT):
             dips = _dips(y**2 if pair else y, grid)  # |s| of a pair is no polynomial where it is small

@@ -25,12 +25,11 @@ from numpy.typing import NDArray
 from appell.nonsmooth.friction.decide import Undetermined, consistent
 from appell.nonsmooth.friction.layout import Layout
 from appell.nonsmooth.friction.problem import Answer, Problem
+from appell.nonsmooth.friction.thresholds import GAINED
 from appell.rows import response
 
 Array = NDArray[np.float64]
 
-GAINED = 1e-9
-"""Share of the energies of a blow that rounding may add."""
 
 
 class Blow(NamedTuple):

@@ -15,12 +15,11 @@ from appell.nonsmooth.friction.directions import with_rubs
 from appell.nonsmooth.friction.directions_in_space import tangents, turned
 from appell.nonsmooth.friction.mode import STICK, Mode
 from appell.nonsmooth.friction.problem import Problem
+from appell.nonsmooth.friction.thresholds import STOPPED_PAIR
 from appell.rows import NEWTON_LOST, least_squares, response
 
 Array = NDArray[np.float64]
 
-GONE = 1e-13
-"""Share of its terms at which it has stopped in any case."""
 FIRST_WAY = 1e-6
 """Part of a step in which a pair that begins to slide keeps its direction."""
 BEGINNING, PIECES = 2e-2, 25
@@ -39,7 +38,7 @@ def pair_stops(course: FrictionCourse, i: int) -> bool:
     held = with_rubs(moving, {i: moving.rubs[i]._replace(state=STICK, u=())})
     answer = replace_mu(problem).checked(replace_mu(problem).solve(held), [], mode.closed)
     if not answer.consistent:
-        return bool(np.linalg.norm(s) <= 2 * GONE * course.speed[part].max())
+        return bool(np.linalg.norm(s) <= 2 * STOPPED_PAIR * course.speed[part].max())
     rate = (problem.J @ problem.solve(moving).x + problem.c)[own.own_rows(i)]
     if s @ rate < 0:
         dt = float(-(s @ s) / (s @ rate))
@@ -133,4 +132,4 @@ def replace_mu(problem: Problem) -> Problem:
     return replace(problem, mu_static=problem.mu)
 
 
-__all__ = ["GONE", "begin_to_slide", "pair_stops"]
+__all__ = ["begin_to_slide", "pair_stops"]

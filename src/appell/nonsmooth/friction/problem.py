@@ -22,12 +22,11 @@ from appell.nonsmooth.friction.directions import directed
 from appell.nonsmooth.friction.layout import Layout
 from appell.nonsmooth.friction.mode import SLIP, STICK, Mode, Rub
 from appell.nonsmooth.friction.programme import borne, matters, pressed_freely
+from appell.nonsmooth.friction.thresholds import NO_COMPLIANCE, NO_ENERGY, TIE
 from appell.rows import NEWTON_LOST, least_squares, response, saddle_point
 
 Array = NDArray[np.float64]
 
-TOLERANCE = 1e-9
-"""Share of the sizes of a problem below which a guard is a tie."""
 DIFFERENT = 1e-6
 """Share of the accelerations by which two solutions differ."""
 NEWTON, SETTLED = 30, 1e-12
@@ -52,11 +51,11 @@ class Answer:
 
     @property
     def consistent(self) -> bool:
-        return self.solvable and self.slack >= -TOLERANCE
+        return self.solvable and self.slack >= -TIE
 
     @property
     def strict(self) -> bool:
-        return self.solvable and self.slack > TOLERANCE
+        return self.solvable and self.slack > TIE
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,12 +95,12 @@ class Problem:
         loose = response(self.M, self.J[:0], self.W[:, :0], self.r[:, None])[:, 0]  # what constraints bear is a force too
         terms = np.abs(self.J) @ (np.abs(x) + np.abs(loose)) + np.abs(self.c)
         inertia = np.where(np.diag(self.M) > 0, np.diag(self.M), np.inf)
-        G = np.maximum(np.abs(np.diag(compliance)), 1e-9 * (self.J**2 @ (1 / inertia)))
+        G = np.maximum(np.abs(np.diag(compliance)), NO_COMPLIANCE * (self.J**2 @ (1 / inertia)))
         G[:m] = np.maximum(G[:m], self.J[:m] ** 2 @ (1 / inertia))
         G = np.where(G > 0, G, G.max(initial=0.0) or 1.0)  # a row that nothing moves is measured by the others
         limits = [self.mu_static[i] ** 2 * G[row] for i in range(self.own.count) if self.own.limited(i)
                   for row in self.own.own_rows(i)]  # fmt: skip
-        E = max(float(np.max(terms**2 / G, initial=0.0)), max(limits, default=0.0), self.least, 1e-300)
+        E = max(float(np.max(terms**2 / G, initial=0.0)), max(limits, default=0.0), self.least, NO_ENERGY)
         return np.sqrt(E / G), np.sqrt(E * G), E
 
     @cached_property
@@ -222,9 +221,9 @@ class Problem:
                 lam = answer.lam + answer.free @ k
                 near = replace(answer, lam=lam, force=self.forces(answer.mode, lam))
                 slack, ties = self._slacks(near, resting, faces)
-                if slack > TOLERANCE:
+                if slack > TIE:
                     return replace(near, slack=slack, ties=ties)
-            return borne(self, answer, resting, faces, TOLERANCE)
+            return borne(self, answer, resting, faces, TIE)
         slack, ties = self._slacks(answer, resting, faces)
         return Answer(answer.mode, answer.x, answer.lam, answer.force, answer.free, True, slack, ties)
 
@@ -248,7 +247,7 @@ class Problem:
             if rub.state == SLIP and i in resting and not own.smooth[i]:
                 values.append((rows[0], np.array(rub.u) @ rates[rows] / row_size[rows[0]]))
         slack = min((value for _, value in values), default=np.inf)
-        return float(slack), tuple(sorted({row for row, value in values if abs(value) <= TOLERANCE}))
+        return float(slack), tuple(sorted({row for row, value in values if abs(value) <= TIE}))
 
 
 __all__ = ["Answer", "Problem"]

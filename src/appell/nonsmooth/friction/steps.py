@@ -17,13 +17,10 @@ from appell.backends.text.c_source import declarations, emit, emit_exports, emit
 from appell.errors import Status
 from appell.nonsmooth.contact.events import Kind
 from appell.nonsmooth.criteria import criteria_text
-from appell.nonsmooth.friction.course import AT_REST, SMALL
 from appell.nonsmooth.friction.functions import FrictionFunctions
-from appell.nonsmooth.friction.guards import BREAK, HIT, JAM, KINK, LEAVE, PARTS, SIGN, SLOW, STOP, Guard
-from appell.nonsmooth.friction.impact import GAINED
+from appell.nonsmooth.friction.guards import BREAK, HIT, JAM, KINK, LEAVE, PARTS, SIGN, STOP, Guard
 from appell.nonsmooth.friction.mode import Mode
-from appell.nonsmooth.friction.pairs import GONE
-from appell.nonsmooth.friction.problem import TOLERANCE
+from appell.nonsmooth.friction.thresholds import VANISHING, friction_defines
 from appell.roots.text import interval_text, isolate_text, outline_text
 from appell.simulate.loop.in_c import Call
 from appell.simulate.methods.tableaux import Tableau
@@ -85,7 +82,6 @@ def steps_text(functions: FrictionFunctions, method: Tableau, *, newton: bool) -
     }  # fmt: skip
     tables = {"RUB_FIRST": first, "RUB_WIDTH": own.parts, "RUB_NORMAL": [-1 if n is None else n for n in own.normals]}
     numbers = {
-        "slow": SLOW, "gone": GONE, "at_rest": AT_REST, "tolerance": TOLERANCE, "gained": GAINED,
         "shrink": method.shrink, "safety": method.safety, "exponent": 1 / (method.error_order + 1),
     }  # fmt: skip
     read = lambda name: files("appell").joinpath(f"nonsmooth/friction/{name}.c.in").read_text(encoding="utf-8")
@@ -93,7 +89,8 @@ def steps_text(functions: FrictionFunctions, method: Tableau, *, newton: bool) -
     for name, value in numbers.items():
         text = text.replace(f"@{name}@", repr(value))
     return "\n".join([
-        emit_function(functions.look), emit_exports(functions.look), emit(functions.blocks), CDEF, criteria_text(),
+        emit_function(functions.look), emit_exports(functions.look), emit(functions.blocks), CDEF,
+        friction_defines(), criteria_text(),
         interval_text(), outline_text(range(flow.nq + flow.nu), method.degree), isolate_text(functions.bounded),
         *(f"#define {name} {value}" for name, value in sizes.items()),
         *(f"static const int {name}[] = {{{', '.join(map(str, values))}}};" for name, values in tables.items()), text,
@@ -114,7 +111,7 @@ class Steps:
         self.struct: Any = loop.ffi.new("appell_rubs *")
         struct, pointer = self.struct, self.call.pointer
         struct.p, struct.speed, struct.modes = pointer(task.p), pointer(self.speed), pointer(self.modes)
-        struct.capacity, struct.least, struct.atol = len(self.modes), SMALL**2, course.atol
+        struct.capacity, struct.least, struct.atol = len(self.modes), VANISHING**2, course.atol
         struct.level = pointer(self.level)
         struct.blows, struct.blow_capacity = pointer(self.blows), len(self.blows)
         self.known: dict[bytes, Mode] = {}

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from appell.backends import vm_function
 from appell.errors import Status
+from appell.nonsmooth.contact.numbers import BESIDE
+from appell.nonsmooth.criteria import pair_level
 from appell.nonsmooth.friction.course import FrictionCourse, FrictionInstant
-from appell.nonsmooth.friction.guards import HIT, PARTS, SLOW, STOP, Guard, Watch, crossings
+from appell.nonsmooth.friction.guards import HIT, PARTS, STOP, Guard, Watch, crossings
 from appell.nonsmooth.friction.locate import located
 from appell.nonsmooth.friction.mode import SLIP, Mode
-from appell.nonsmooth.friction.pairs import GONE
-from appell.nonsmooth.friction.problem import TOLERANCE
 from appell.nonsmooth.friction.programme import matters
+from appell.nonsmooth.friction.thresholds import TIE, UNRISEN
 from appell.roots.guard import Polynomial
 from appell.roots.limits import FROM_ZERO
 from appell.roots.solved_guards import isolating_times
@@ -90,7 +91,7 @@ def _isolating(course: FrictionCourse, watch: Watch, values: Array, noise: Array
     for j, guard in enumerate(watch.guards):
         if (place := guard.place(own)) is not None:
             y, eps = values[:, :, j], noise[:, :, j].max(axis=1)
-            blur[place] = np.where(y[:, 0] > eps, eps, np.maximum(10 * eps, FROM_ZERO * np.abs(y).max(axis=1)))
+            blur[place] = np.where(y[:, 0] > eps, eps, np.maximum(UNRISEN * eps, FROM_ZERO * np.abs(y).max(axis=1)))
             if guard.kind == STOP and own.parts[guard.number] > 1:
                 zero[place] = watch.level[guard.number]
     h = times[:, -1] - times[:, 0]
@@ -125,7 +126,7 @@ def _levels(course: FrictionCourse, here: FrictionInstant) -> Array:
     for i in range(course.own.count):
         part = course.own.columns(i)
         size = float(course.speed[part].max())
-        found[i] = max(found[i], min(SLOW * size, 0.1 * float(np.linalg.norm(here.slip[part]))), GONE * size)
+        found[i] = pair_level(found[i], size, np.linalg.norm(here.slip[part]))
     course.level = found
     return found
 
@@ -137,7 +138,7 @@ def _margins(course: FrictionCourse, t: Array, z: Array) -> Array:
         there = course.instant(float(time), state)
         mode = course.mode.directed(course.own, there.slip)
         answer = there.problem.checked(there.problem.solve(mode), [], list(mode.closed), guess)
-        inside = answer.solvable and answer.slack > TOLERANCE
+        inside = answer.solvable and answer.slack > TIE
         found.append(-1.0 if not answer.solvable else 1.0 if answer.slack > NEARLY else answer.slack)
         guess = answer.lam if inside else guess
     return np.array(found)
@@ -218,7 +219,7 @@ def _onto(course: FrictionCourse, guard: Guard, t: float, z: Array, h: float) ->
     else:
         return t, z
     dt = -value / rate if rate else 0.0
-    if not abs(dt) <= 1e-4 * h or t + dt > course.task.t_end:
+    if not abs(dt) <= BESIDE * h or t + dt > course.task.t_end:
         return t, z
     return float(t + dt), z + dt * course.slopes(t, z, course.mode)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from appell.errors import AppellError
 from appell.nonsmooth.contact.events import Kind
 from appell.nonsmooth.contact.numbers import LEFT
-from appell.nonsmooth.friction.course import AT_REST, SMALL, FrictionCourse
+from appell.nonsmooth.friction.course import FrictionCourse
 from appell.nonsmooth.friction.decide import Undetermined, decide, dependent
 from appell.nonsmooth.friction.directions import refined
 from appell.nonsmooth.friction.guards import BREAK, DRIFT, HIT, HOLD, JAM, KINK, LEAVE, SIGN, STOP, ZERO, Guard
@@ -20,6 +20,7 @@ from appell.nonsmooth.friction.pairs import begin_to_slide, pair_stops
 from appell.nonsmooth.friction.problem import Answer, Problem
 from appell.nonsmooth.friction.programme import matters
 from appell.nonsmooth.friction.strikes import strike
+from appell.nonsmooth.friction.thresholds import AT_REST, VANISHING
 from appell.notes import Note
 from appell.rows import saddle_point
 
@@ -48,7 +49,7 @@ def _reread(course: FrictionCourse, before: Array) -> None:
     at, nq, nv = course.contact_instant(), course.form.nq, course.form.nv
     here = course.instant()
     slip, sizes, q, v = here.slip, here.sizes, course.trace.z[:nq].copy(), course.trace.z[nq : nq + nv].copy()
-    _, out = course.loop.functions.problem(course.trace.t, q, v, before, SMALL**2 * course.largest)
+    _, out = course.loop.functions.problem(course.trace.t, q, v, before, VANISHING**2 * course.largest)
     moved = np.abs(slip - out["s"]) > AT_REST * (sizes + out["s_size"])
     jumped = {i for i in range(course.own.count) if moved[course.own.columns(i)].any()}
     landed = strike(course, at, at.approaching) if at.approaching else set()
