@@ -32,6 +32,8 @@ def test_block_on_an_incline(backend):
     assert abs(motion[x][-1] - 4.5 / up) < 1e-12 and motion[x.d][-1] == 0
     assert abs(motion.reaction("sole")[-1] - 2 * G * np.sin(0.3)) < 1e-10
     assert abs(motion.reaction("sole")[0] + 0.4 * 2 * G * np.cos(0.3)) < 1e-10
+    assert (motion["sole"] == motion.reaction("sole")).all() and (motion[motion.system.frictions[0]] == motion["sole"]).all()
+    assert motion.series("sole").units == "N" and len(motion.plot("sole").axes[0].lines) >= 1
     assert abs(motion.dissipated[-1] - 0.4 * 2 * G * np.cos(0.3) * 4.5 / up) < 1e-10
     assert np.abs(motion.balance).max() < 1e-12
 

@@ -210,6 +210,18 @@ def test_motions_are_compared(waves):
         waves.plot("x", compare=["x"])
 
 
+def test_a_motion_is_compared_with_data_from_elsewhere(waves):
+    """Columns by name; what the data have not is not drawn, and the colours are those of the motion."""
+    t = np.linspace(waves.t[0], waves.t[-1], 15)
+    data = {"t": t[::-1], "x": np.cos(t)[::-1], "x_d": -np.sin(t)[::-1]}
+    lines = waves.plot("x", "x.d", "y", compare={"measured": data}).axes[0].lines
+    assert len(lines) == 5 and lines[3].get_color() == lines[0].get_color()
+    assert lines[3].get_xdata() == pytest.approx(t) and lines[3].get_ydata() == pytest.approx(np.cos(t))
+    assert len(waves.plot("x", compare=data).axes[0].lines) == 2
+    with pytest.raises(ModelError, match=r"'x' of 'short' must be numbers of shape \(15,\)"):
+        waves.plot("x", compare={"short": {"t": t, "x": t[:3]}})
+
+
 def test_contact_is_a_band_and_an_impact_a_tick(waves):
     waves.impacts = (Impact(1.0, "floor", -1, 1, 2, "impact"), Impact(2.0, "floor", -1, 0, 1, "landing"),
                      Impact(4.0, "floor", 0, 0, 0, "leaving"))  # fmt: skip

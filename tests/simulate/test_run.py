@@ -155,3 +155,11 @@ def test_a_system_can_be_compiled_with_other_parameters():
     system = oscillator()
     runs = [compile(system, {m: 1.0, k: value}) for value in (1.0, 9.0)]
     assert [run.acceleration(0.0, [1.0, 0.0], [0.0, 0.0])[0][0] for run in runs] == pytest.approx([-1.0, -9.0])
+
+
+def test_values_at_one_state_are_numbers():
+    """m ẍ + k x = 0 at one state and at a batch of one."""
+    x, k = coordinates("x"), parameters("k")
+    run = compile(System([x], x.d**2 / 2, k * x**2 / 2), {k: 2.0}, backend="vm")
+    assert run.values(x.dd + x.d, 0.0, [0.3], [0.1]) == pytest.approx(-0.5)
+    assert np.ndim(run.values(x, 0.0, [0.3], [0.1])) == 0 and run.values(x, [0.0], [[0.3]], [[0.1]]).shape == (1,)

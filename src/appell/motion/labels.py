@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from appell.errors import ModelError
 from appell.jets import Jet, Prescribed
 from appell.jets import t as time
@@ -23,6 +25,8 @@ def labelled(motion: Motion, key: Any) -> Series:
     taken = {*map(str, motion.symbols), *(motion.pseudo or ()), *motion.input_names}
     if isinstance(key, str) and key in QUANTITIES and key not in taken:
         return Series(key, *QUANTITIES[key], getattr(motion, key))
+    if motion.is_friction(key):
+        return _friction(motion, key)
     if motion.is_face(key) and text_of(key) not in taken:
         name = str(getattr(key, "name", key))
         return _reaction(motion, key, name, len(motion.reaction_names) + min(motion.system.faces(key)))
@@ -36,6 +40,15 @@ def labelled(motion: Motion, key: Any) -> Series:
 
 def _reaction(motion: Motion, key: Any, name: str, row: int) -> Series:
     return Series(name, reaction_latex(name, row), "SI", f"reaction Λ of {name}", motion.reaction(key))
+
+
+def _friction(motion: Motion, key: Any) -> Series:
+    """The force of a friction; of a pair its size."""
+    name, force = str(getattr(key, "name", key)), motion.reaction(key)
+    size = force if force.ndim == 1 else np.linalg.norm(force, axis=1)
+    what = "force" if force.ndim == 1 else "size of the force"
+    row = len(motion.reaction_names) + len(motion.contact_names) + motion.system.friction(key)
+    return Series(name, reaction_latex(name, row), "N", f"{what} of friction {name}", size)
 
 
 def _meaning(motion: Motion, key: Any, symbol: Any) -> str:

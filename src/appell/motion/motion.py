@@ -152,12 +152,15 @@ class Motion(OfSystem):
     def __getitem__(self, key: Any) -> Array:
         """Values (k,), SI, of a coordinate, velocity, acceleration, speed, pseudo-velocity, input or any expression of them.
 
-        A symbol, its name, or a SymPy expression in time, jets and parameters. Several, `motion[x, y]`, give (k, 2).
+        A symbol, its name, or a SymPy expression in time, jets and parameters. Several, `motion[x, y]`, give (k, 2). A
+        friction, by the object or its name, gives its force, see `reaction`.
         """
         if isinstance(key, tuple | list):
             if not key:
                 raise ModelError("a motion is read by symbols, motion[x] or motion[x, y]; none was given")
             return np.stack([self[one] for one in key], axis=-1)
+        if self.is_friction(key):
+            return self.reaction(key)
         symbol = self.symbol(key) if isinstance(key, str) else key
         if isinstance(symbol, int | float | complex | slice | np.generic | np.ndarray):
             sample = shown(key)

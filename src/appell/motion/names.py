@@ -106,6 +106,13 @@ class OfSystem(Record):
             raise ModelError(unknown_name(name_in(name), self.name, known))
         return known[name]
 
+    def is_friction(self, key: Any) -> bool:
+        """Whether this is a friction, or a name that a friction has and no symbol."""
+        names = {fr.name for fr in self.system.frictions}
+        if not isinstance(key, str):
+            return hasattr(key, "slip") and getattr(key, "name", None) in names
+        return key in names and key not in {"t", *map(str, self.symbols), *map(str, self.run.parameters), *(self.pseudo or ())}
+
     def is_face(self, key: Any) -> bool:
         """Whether this is a unilateral constraint, or the name of one."""
         system = self.system

@@ -105,6 +105,10 @@ class Record:
         """Values with their name, LaTeX and unit, by symbol, name, constraint, or a name of `QUANTITIES`."""
         raise NotImplementedError
 
+    def has(self, key: Any) -> bool:
+        """Whether it can be drawn; of a motion everything that it does not refuse."""
+        return True
+
     def fine(self, points: int) -> Record:
         """The same motion at about `points` times or more, where it can be had: a loaded one is what it is."""
         return self
@@ -160,7 +164,8 @@ class Record:
         Parameters
         ----------
         against: draw `what` over this quantity instead of time, `motion.plot(x.d, against=x)`.
-        compare: other motions in the same panels: one, a list of them, or label → motion.
+        compare: other motions in the same panels: one, a list of them, or label → motion; or data from elsewhere, measured or
+            of another program: label → {"t": times, "x": values, …}, a DataFrame over t, a Dataset; what it lacks is not drawn.
         axes: matplotlib axes to draw on, one for each panel, instead of a new figure.
         """
         from appell.show.plot import plot  # drawing is loaded when something is drawn

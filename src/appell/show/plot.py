@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import ModelError
-from appell.reading import items_of, shown, text_of
+from appell.reading import items_of, text_of
 from appell.show import figures
 from appell.show.style import COLOURS, DASHES, axis_label, latex, looks, style, typeset
 
@@ -144,17 +144,22 @@ def _panels(motion: Record, what: tuple[Any, ...]) -> list[Panel]:
 
 
 def _subjects(motion: Record, compare: Any) -> list[Subject]:
-    """The motion and those that it is compared with: a motion, a list of them, or label → motion."""
+    """The motion and those that it is compared with: a motion, a list of them, or label → motion or data from elsewhere."""
+    from appell.motion.foreign_data import ForeignData
     from appell.motion.record import Record
 
-    table = isinstance(compare, Mapping)
-    listed = [compare] if isinstance(compare, Record) else [] if table else items_of(compare, "compare=")
-    named = dict(compare) if table else {f"{motion.name} {k}": m for k, m in enumerate(listed, start=2)}
-    wrong = [m for m in named.values() if not isinstance(m, Record)]
-    if wrong:
-        raise ModelError(f"compare= takes motions, or {{label: motion}}; not {shown(wrong[0])}")
+    single = isinstance(compare, Record) or _is_data(compare)
+    table = isinstance(compare, Mapping) and not single
+    listed: Any = [compare] if single else [] if table else items_of(compare, "compare=")
+    named: dict[Any, Any] = dict(compare) if table else {f"{motion.name} {k}": m for k, m in enumerate(listed, start=2)}
+    named = {str(name): m if isinstance(m, Record) else ForeignData(str(name), m, motion) for name, m in named.items()}
     first = motion.name if table or not named else f"{motion.name} 1"
     return [Subject(m, m.fine(POINTS), name) for name, m in {first: motion, **named}.items()]
+
+
+def _is_data(compare: Any) -> bool:
+    """Whether this is one table of data over time: a mapping with "t", a DataFrame or a Dataset."""
+    return "t" in compare if isinstance(compare, Mapping) else hasattr(compare, "columns") or hasattr(compare, "data_vars")
 
 
 def _has_rows(motion: Record) -> bool:
@@ -178,6 +183,8 @@ def _curves(subjects: Sequence[Subject], panel: Panel, *, sampled: bool = False)
     for k, subject in enumerate(subjects):
         record = subject.motion if sampled else subject.fine
         for key, (colour, dash) in zip(panel.keys, _looks_of(subject.motion, panel.keys), strict=True):
+            if not record.has(key):
+                continue
             series = record.series(key)
             if single:
                 colour, dash = looks(len(subjects))[k]

@@ -235,8 +235,13 @@ class Run:
         return self._evaluate(fn, [known[port.name] for port in fn.inputs])
 
     def values(self, expression: Any, t: ArrayLike, q: ArrayLike, v: ArrayLike, a: Array | None = None) -> Array:
-        """A SymPy expression in t, coordinates, velocities, accelerations and parameters at a batch of states, (batch,)."""
+        """A SymPy expression in t, coordinates, velocities, accelerations and parameters.
+
+        At one state, t, q (nq,) and v (nv,), one number; at a batch of states, q (batch, nq), (batch,).
+        """
         t, q, v = reals(t, "t"), reals(q, "q"), reals(v, "v")
+        if t.ndim == 0 and q.ndim == 1 and v.ndim == 1:
+            return self.values(expression, t[None], q[None], v[None], None if a is None else np.atleast_2d(a))[0]
         fn = self.form.lowered(self.system.in_velocities(symbolic(expression, "an expression")))
         if a is None and any(port.name == "a" for port in fn.inputs):
             a = self.acceleration(t, q, v)[0]

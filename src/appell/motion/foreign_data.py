@@ -1,0 +1,71 @@
+"""Data from elsewhere beside a motion: measured curves, or those of another program, under the names of its quantities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from appell.errors import ModelError
+from appell.motion.record import Record, Series, unknown_name
+from appell.reading import reals, shown
+
+
+class ForeignData(Record):
+    """Columns over time: {"t": (k,), "x": (k,), …}, a `pandas.DataFrame` over t, or an `xarray.Dataset` with t.
+
+    Names are those of the motion beside it ("x", "x.d", also "x_d" as in datasets); quantities that it has not are not drawn.
+    Gaps (NaN) stay gaps.
+    """
+
+    def __init__(self, label: str, data: Any, beside: Record):
+        self.name, self.beside = label, beside
+        columns = _columns(label, data)
+        self.t = columns.pop("t")
+        order = np.argsort(self.t, kind="stable")
+        self.t = self.t[order]
+        self._values = {key: values[order] for key, values in columns.items()}
+
+    @property
+    def colour_numbers(self) -> Mapping[str, int]:
+        """Those of the motion beside it."""
+        return self.beside.colour_numbers
+
+    def has(self, key: Any) -> bool:
+        """Whether there is a column of this name."""
+        return self._place(key) is not None
+
+    def _place(self, key: Any) -> str | None:
+        name = str(getattr(key, "name", key))
+        return next((one for one in (name, name.replace(".", "_")) if one in self._values), None)
+
+    def series(self, key: Any) -> Series:
+        """See `Record.series`."""
+        place = self._place(key)
+        if place is None:
+            raise ModelError(unknown_name(str(key), f"'{self.name}'", self._values))
+        own = self.beside.series(key)
+        return Series(own.name, own.latex, own.units, own.meaning, self._values[place])
+
+
+def _columns(label: str, data: Any) -> dict[str, Any]:
+    """Name → values (k,), t among them."""
+    if hasattr(data, "data_vars"):  # xarray
+        data = {str(name): variable.values for name, variable in data.variables.items() if variable.dims == ("t",)}
+    elif hasattr(data, "columns") and hasattr(data, "index"):  # pandas
+        given = {str(name): data[name].to_numpy() for name in data.columns}
+        data = given if "t" in given else {"t": data.index.to_numpy(), **given}
+    if not isinstance(data, Mapping) or "t" not in data:
+        raise ModelError(
+            f"compare= takes motions, or {{label: motion}}, or data {{label: {{'t': times, 'x': values}}}}; not {shown(data)}"
+        )
+    columns = {str(name): reals(values, f"'{name}' of '{label}'") for name, values in data.items()}
+    count = columns["t"].shape
+    wrong = [name for name, values in columns.items() if values.ndim != 1 or values.shape != count]
+    if wrong or not np.isfinite(columns["t"]).all():
+        raise ModelError(f"'{(wrong or ['t'])[0]}' of '{label}' must be numbers of shape {count}, one for each finite time")
+    return columns
+
+
+__all__ = ["ForeignData"]
