@@ -219,6 +219,20 @@ class Motion(OfSystem):
             return self._solved[2][:, numbers] @ np.array([1.0, -1.0])[: len(numbers)]
         return self.multipliers[:, self.system.constraint(constraint)].copy()
 
+    def wrench(self, joint: str, *, axes: str = "joint") -> Array:
+        """What a joint of a tree carries, (k, 6): [force | moment], N and N m, that its successor receives through it.
+
+        At the joint's origin; reactions of constraints and contacts, friction, loads and springs on the bodies behind it are
+        taken into account; impulses of impacts are in `impacts`. Rotors and the damping of joints act along the joint's own
+        axis and are not in it.
+
+        axes: "joint", those of the successor; "parent", those of the predecessor; "world".
+        """
+        along_joints = getattr(self.system, "wrench_along", None)
+        if along_joints is None:
+            raise ModelError(f"{self.name} is no tree: joints that carry wrenches are those of ap.Tree; see motion.reaction")
+        return along_joints(self, joint, axes)
+
     @cached_property
     def _solved(self) -> tuple[Array, ...]:
         """Accelerations, multipliers of the constraints, of the faces, and of the frictions where there are any."""

@@ -22,6 +22,7 @@ from appell.model.springs import Damper, Spring
 from appell.model.system import System
 from appell.reading import items_of, shown
 from appell.tree.frame_symbols import FrameJet
+from appell.tree.motion_loads import wrench_along
 from appell.tree.symbolic import symbolic_system
 
 if TYPE_CHECKING:
@@ -142,6 +143,10 @@ class TreeSystem(System):
     @cached_property
     def _symbolic(self) -> System:
         return symbolic_system(self)
+
+    def wrench_along(self, motion: Any, joint: str, axes: str) -> Any:
+        """(k, 6); see `Motion.wrench`."""
+        return wrench_along(self, motion, joint, axes)
 
     kinetic: Any = property(_no_kinetic)
     kinetic_given: Any = property(_no_kinetic)

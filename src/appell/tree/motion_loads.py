@@ -1,0 +1,124 @@
+"""What joints carry along a motion, with everything that acts on the bodies behind them.
+
+The wrench in a joint is what moves the bodies behind it, less what acts on them from elsewhere: constraints, contacts,
+frictions, loads and potentials that are written in frames. An expression e in frames that is met by the force Λ does on a frame
+
+    force  Λ ∂e/∂p        moment  Λ Σ_j R_j × ∂e/∂R_j        (δp and δR = [δθ×] R of the frame; R_j the columns of R)
+
+and with ṗ, ω, Ṙ (p̈, ω̇) in place of p, R where e is in velocities (accelerations). Forces in coordinates and velocities of
+joints act inside the joints and are part of what these carry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sympy import Expr, Integer, Matrix, diff, zeros
+
+from appell.errors import ModelError
+from appell.jets import jets_of
+from appell.reading import one_of
+from appell.spelling import did_you_mean
+from appell.tree.frame_symbols import AXES, FrameJet, FrameRate, FrameSymbols
+
+if TYPE_CHECKING:
+    from appell.tree.system import TreeSystem
+
+Array = NDArray[np.float64]
+CHOICES = ("joint", "parent", "world")
+
+
+def wrench_along(system: TreeSystem, motion: Any, joint: str, axes: str) -> Array:
+    """(k, 6): [force | moment] that the successor of a joint receives through it; see `Motion.wrench`."""
+    one_of(axes, CHOICES, "axes=")
+    tree = system.tree
+    names = [node.name for node in tree.nodes]
+    if joint not in names:
+        welded = [one.name for one in tree.joints if one.name == joint]
+        why = "is fixed: the bodies on both sides are one here" if welded else f"is unknown{did_you_mean(joint, names)}"
+        raise ModelError(f"joint '{joint}' of {tree.name} {why}; joints that move: {', '.join(names[:12])}")
+    q, v, a = motion.q[:, : tree.nq], motion.v[:, : tree.nv], motion.acceleration[:, : tree.nv]
+    k = names.index(joint)
+    found = tree.wrenches(q, v, a, external=acting(system, motion) or None)[:, k]
+    if axes == "joint":
+        return found
+    R = tree.placement(joint, q)[0]
+    if axes == "parent":
+        node = tree.nodes[k]
+        home = tree.placement(tree.nodes[node.parent].name, q)[0] if node.parent >= 0 else np.eye(3)
+        R = np.swapaxes(home, -1, -2) @ R if node.parent >= 0 else R
+    turned = lambda x: (R @ x[..., None])[..., 0]
+    return np.concatenate([turned(found[:, :3]), turned(found[:, 3:])], axis=-1)
+
+
+def acting(system: TreeSystem, motion: Any) -> dict[str, Array]:
+    """Frame → wrench (k, 6) that acts on it, on the world's axes at its origin, of all that is written in frames."""
+    total: dict[str, Array] = {}
+    for weight, parts in _sources(system, motion):
+        for frame, wrench in parts.items():
+            values = np.stack([_along(motion, x) for x in wrench], axis=-1)
+            total[frame] = total.get(frame, 0.0) + np.asarray(weight)[:, None] * values
+    return total
+
+
+def _along(motion: Any, x: Expr) -> Array:
+    return np.full(len(motion.t), float(x)) if x.is_number else motion[x]  # type: ignore[arg-type]
+
+
+def _sources(system: TreeSystem, motion: Any) -> Iterator[tuple[Array, dict[str, list[Expr]]]]:
+    """(force along the motion, what one unit of it does on frames) of rows, faces, frictions, loads and the potential."""
+    ones = np.ones(len(motion.t))
+    for c, residual, W in zip(system.constraints, system.residuals, system.reactions, strict=True):
+        if W is None and (parts := frame_wrenches(residual, c.order)):
+            yield motion.reaction(c), parts
+    for face in system.unilateral:
+        if parts := frame_wrenches(face.function, 0):
+            yield motion.reaction(face.name), parts
+    for fr in system.frictions:
+        forces = np.asarray(motion.reaction(fr.name)).reshape(len(motion.t), -1)
+        for k, slip in enumerate(fr.slip):
+            if parts := frame_wrenches(slip, 1):
+                yield forces[:, k], parts
+    if parts := frame_wrenches(-system.potential, 0):
+        yield ones, parts
+    for F, u in system.frame_loads:
+        for force, speed in zip(F, u, strict=True):
+            if parts := frame_wrenches(speed, 1):
+                yield ones, {frame: [force * x for x in wrench] for frame, wrench in parts.items()}
+
+
+def frame_wrenches(e: Expr, level: int) -> dict[str, list[Expr]]:
+    """Frame → [force | moment] (six expressions on the world's axes, at its origin) of a unit force along e."""
+    jets = [jet for jet in jets_of(e) if isinstance(jet, FrameJet) and jet.level == level]
+    return {frame: _wrench(e, frame, level, own) for frame, own in _by_frame(jets).items()}
+
+
+def _by_frame(jets: Iterable[FrameJet]) -> dict[str, list[FrameJet]]:
+    found: dict[str, list[FrameJet]] = {}
+    for jet in sorted(jets, key=str):
+        found.setdefault(jet.frame, []).append(jet)
+    return found
+
+
+def _wrench(e: Expr, frame: str, level: int, jets: Iterable[FrameJet]) -> list[Expr]:
+    force, moment, slopes = zeros(3, 1), zeros(3, 1), zeros(3, 3)
+    for jet in jets:
+        slope = diff(e, jet)
+        if isinstance(jet, FrameRate):
+            moment[AXES.index(jet.entry[-1])] += slope
+        elif jet.entry in AXES:
+            force[AXES.index(jet.entry)] += slope
+        else:
+            i, j = (AXES.index(letter) for letter in jet.entry[-2:])
+            slopes[i, j] += slope
+    R = FrameSymbols.of(frame).rotation
+    for j in range(3):
+        if any(slopes[:, j]):
+            moment += Matrix(R[:, j]).cross(Matrix(slopes[:, j]))
+    return [x if isinstance(x, Expr) else Integer(0) for x in (*force.flat(), *moment.flat())]
+
+
+__all__ = ["acting", "frame_wrenches", "wrench_along"]
