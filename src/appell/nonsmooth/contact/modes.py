@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.backends import warn
-from appell.errors import ConstraintError, ModelError, SingularConfiguration, Status
+from appell.errors import ModelError, SingularConfiguration, Status
 from appell.nonsmooth.contact.bent import bent_blow
 from appell.nonsmooth.contact.contact import (
     Blow,
@@ -51,7 +51,8 @@ class ModeLoop:
     Parameters
     ----------
     flight: steps and impacts with all faces free; held: with some of them in contact, the same loop or another method's.
-    corner: the rule for corners. bends: whether rows are nonlinear in the velocities, so that impacts are followed here.
+    corner: the rule for corners. backwards: for tasks that end before they begin.
+    bends: whether rows are nonlinear in the velocities, so that impacts are followed here.
     """
 
     compiled: Run
@@ -60,6 +61,7 @@ class ModeLoop:
     corner: str
     bends: bool = False
     redundant: dict[Any, bool] = field(default_factory=dict)
+    backwards: Any = None  # `Backwards`, for tasks that end before they begin
 
     @property
     def inside(self) -> bool:
@@ -83,8 +85,9 @@ class ModeLoop:
 
     def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
         """See `task.Loop.run`."""
-        if task.t_end < task.t0:
-            raise ConstraintError("with unilateral constraints time runs forward: an impact forgets where it came from")
+        if task.t_end < task.t0 and self.backwards is not None:
+            yield from self.backwards.run(task, trace or task.trace())
+            return
         yield from _Journey(self, task, trace or task.trace()).traces()
 
 

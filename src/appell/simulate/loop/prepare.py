@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from appell.backends import Backend, backend_named
 from appell.backends.calls.machine import c_function
 from appell.errors import ConstraintError, FormNotApplicable, ModelError, Status
+from appell.nonsmooth.contact.backwards import Backwards, reversed_run
 from appell.nonsmooth.contact.functions import bends_with_speed, contact_functions
 from appell.nonsmooth.contact.loop_switch import PySwitchLoop
 from appell.nonsmooth.contact.modes import ModeLoop
@@ -96,7 +97,9 @@ def _with_modes(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner:
     motion, flight = flight_loop(run, method)
     other = stepping_method(method).in_contact
     held = flight if other == method else flight_loop(run, other)[1]
-    return Prepared(motion, ModeLoop(run, flight, held, corner, bends_with_speed(run.form)))
+    faces, past = tuple(face.name for face in run.system.unilateral), slice(motion.nq, motion.nq + motion.nu)
+    back = Backwards(lambda: _with_modes(reversed_run(run), None, method, corner).loop, faces, past)
+    return Prepared(motion, ModeLoop(run, flight, held, corner, bends_with_speed(run.form), backwards=back))
 
 
 def with_friction(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str) -> Prepared:

@@ -1,0 +1,98 @@
+"""Runs backwards in time under unilateral constraints: the system with time reversed, run forward, and its trace turned round.
+
+Elastic impacts alone have a past: with e < 1 an impact forgets how fast it came, and what lies on a wall does not tell when it
+landed there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import ConstraintError, Status
+from appell.model.time_reversed import time_reversed
+from appell.nonsmooth.contact.events import Kind
+from appell.normal_form import normal_form
+from appell.notes import Note
+from appell.simulate.loop.task import Loop, Task
+from appell.simulate.loop.trace import Trace
+from appell.simulate.run import Run
+
+Array = NDArray[np.float64]
+
+
+def reversed_run(run: Run) -> Run:
+    """The run of the system with time reversed, with the same parameters."""
+    system, form = run.system, run.form
+    e = form.select("restitution")(0.0, np.zeros(form.nq), np.zeros(form.nv), run.p)["restitution"]
+    for face, value in zip(system.unilateral, e, strict=True):
+        if value != 1:
+            raise ConstraintError(
+                f"time runs backwards through elastic impacts only, and the restitution of '{face.name}' is {value:g}: an"
+                " impact that loses energy forgets how fast it came"
+            )
+    back = time_reversed(system)
+    assert back.parameters == system.parameters
+    return Run(back, normal_form(back), run.parameters, run.p, run.backend, run.policies, fold=run.fold)
+
+
+@dataclass(frozen=True, eq=False)
+class Backwards:
+    """`Loop` for tasks that end before they begin; forward: the loop of the system with time reversed."""
+
+    run_forward: Callable[[], Loop]
+    names: tuple[str, ...]
+    velocities: slice  # of z
+
+    def run(self, task: Task, trace: Trace) -> Iterator[Trace]:
+        """See `task.Loop.run`."""
+        mirrored = replace(
+            task, t0=-trace.t, z0=self._turned(trace.z), t_end=-task.t_end, times=-task.times[trace.passed :],
+            first_step=trace.next_step,
+        )  # fmt: skip
+        whole = mirrored.trace()
+        rows, events, before, work = 1, 0, trace.passed, trace.statistics  # what the trace has of it, and had
+        for there in self.run_forward().run(mirrored, whole):
+            self._refuse_contacts(there)
+            rows, events = self._append(trace, there, rows, events)
+            trace.passed, trace.statistics = before, work + there.statistics
+            trace.pass_times(self._turned(there.memory_of_times[: there.passed]))
+            if there.status is not Status.BUFFER_FULL:
+                trace.notes += [self._note(note, trace.origin) for note in there.notes]
+            yield trace
+
+    def _turned(self, z: Array) -> Array:
+        z = z.copy()
+        z[..., self.velocities] *= -1
+        return z
+
+    def _note(self, note: Note, origin: float) -> Note:
+        time = None if note.time is None else origin - note.time
+        return Note(str(note), time=time, kind=note.kind, constraints=note.constraints)
+
+    def _append(self, trace: Trace, there: Trace, rows: int, events: int) -> tuple[int, int]:
+        steps, hits = there.steps.joined(), there.events.joined()
+        if trace.keep_steps:
+            for row in steps[rows:]:
+                trace.move(-row[0], self._turned(row[1:]))
+        trace.t, trace.z[:] = -there.t, self._turned(there.z)
+        for hit in hits[events:]:  # before and after are those of time as it runs
+            trace.record(int(hit["face"]), Kind(int(hit["kind"])), -float(hit["after"]), -float(hit["before"]),
+                         float(hit["impulse"]), -float(hit["time"]))  # fmt: skip
+        trace.status, trace.next_step, trace.failure = there.status, there.next_step, there.failure
+        return len(steps), len(hits)
+
+    def _refuse_contacts(self, there: Trace) -> None:
+        held = [(time, faces) for time, faces in there.contacts if faces]
+        if held:
+            (time, faces), *_ = held
+            raise ConstraintError(
+                f"backwards in time it lies on '{self.names[faces[0]]}' at t = {-time:.6g}: what lies on a wall does not tell"
+                " when it came there; start in flight"
+            )
+
+
+__all__ = ["Backwards", "reversed_run"]
