@@ -10,6 +10,7 @@
 # make format  let ruff sort imports and fix what it can
 # make bench   the benchmarks against other libraries
 # make fuzz-stops   10,000 random stops against closed forms: none missed
+# make fuzz-events  10,000 random flights, pulses and jumps on lanes, C and vm against closed forms: none missed
 # make families      kinds of systems that once went wrong: every member of each
 # make sweep   2,000 random mechanisms with friction against a reference
 # make mjcf-models      MJCF files of packages on PyPI against MuJoCo, minutes
@@ -52,6 +53,10 @@ fuzz-api: $(VENV)/.dev
 
 fuzz-files: $(VENV)/.dev
 	$(BIN)/python -m tests.hostile.fuzz_files --start $(START) $(if $(COUNT),--count $(COUNT))
+
+.PHONY: fuzz-events
+fuzz-events: $(VENV)/.dev
+	$(BIN)/python -m tests.families.random_events 10000
 
 .PHONY: fuzz-stops
 fuzz-stops: $(VENV)/.dev

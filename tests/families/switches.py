@@ -131,7 +131,8 @@ def thresholds_of_speed(seed: int) -> None:
     """A gear that changes with the speed, ẍ = a below v₁ and b above it: v and x in closed form; and by the ensemble."""
     draw = random.Random(seed)
     a, b, v1 = (2.0, 0.5, 3.0) if seed == 0 else (10 ** draw.uniform(-1, 1) for _ in range(3))
-    A, B, V = (Rational(value) for value in (a, b, v1))
+    A, B, V = (Rational(value) for value in (a, b, v1)) if seed % 4 == 0 else ap.parameters("A B V", positive=True)
+    values = {} if seed % 4 == 0 else {A: a, B: b, V: v1}
     gear = [
         Piecewise((A, x.d < V), (B, True)), A + (B - A) * Heaviside(x.d - V), Piecewise((B, x.d**2 > V**2), (A, True)),
         (A + B) / 2 + (B - A) / 2 * sign(x.d - V), Piecewise((A, Abs(x.d) < V), (B, True)),
@@ -141,11 +142,11 @@ def thresholds_of_speed(seed: int) -> None:
     system = ap.System([x, y], (x.d**2 + y.d**2) / 2, forces={x: gear})
     backend, method = PATHS[seed % len(PATHS)]
     end = shift + rest
-    motion = ap.simulate(system, {}, end, backend=backend, method=method)
+    motion = ap.simulate(system, {}, end, values, backend=backend, method=method)
     assert motion.ok, motion.message
     close(motion[x.d][-1], v1 + b * (end - shift), v1, "x.d")
     close(motion[x][-1], a * shift**2 / 2 + v1 * (end - shift) + b * (end - shift) ** 2 / 2, v1 * end, "x")
-    made = ap.simulate_many(system, {x.d: np.array([0.0, 0.5 * v1])}, end)
+    made = ap.simulate_many(system, {x.d: np.array([0.0, 0.5 * v1])}, end, values)
     close(made["x_d"][0], v1 + b * (end - shift), v1, "x.d of an ensemble")
     if seed % 7 != 5:
         close(made["x_d"][1], v1 + b * (end - shift / 2), 2 * v1 + b * shift, "x.d of an ensemble")

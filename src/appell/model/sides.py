@@ -21,11 +21,11 @@ import sympy
 from sympy import Expr
 from sympy.core.relational import Relational
 
-from appell.errors import AppellError
+from appell.errors import AppellError, ModelError
 from appell.jets import Jet, Parameter, Prescribed, jets_of, nodes_of, t
 from appell.model.constraint import Constraint
 from appell.model.friction import Friction
-from appell.model.jumps import JUMPING
+from appell.model.jumps import JUMPING, refuse_jumps
 from appell.model.prescription import transformed
 from appell.model.system import System
 from appell.model.unilateral import Between, Unilateral
@@ -81,8 +81,8 @@ def sided(system: System) -> Sided | None:
     given["constraints"] = [_item(item, reader) for item in _items(system._given["constraints"])]
     if not reader.sides:
         return None
-    sides = sum(reader.sides.values(), sympy.Integer(0))  # parameters, if they stand in other conditions alone
-    return Sided(system.replace(**given, prescription={**system.prescription, Prescribed("sides"): sides}), reader.surfaces)
+    named = sum([*reader.sides.values(), *system.parameters], sympy.Integer(0))  # some stand in conditions alone
+    return Sided(system.replace(**given, prescription={**system.prescription, Prescribed("sides"): named}), reader.surfaces)
 
 
 @remembered
@@ -125,7 +125,7 @@ def _item(item: Any, reader: _Reader) -> Any:
     """A constraint with sides. The distance of a wall may bend, which bounds see; where it jumps, it has sides, too."""
     if isinstance(item, Unilateral | Between):
         parts = [getattr(item, name) for name in ("function", "lower", "upper") if hasattr(item, name)]
-        return transformed(item, reader) if any(nodes_of(part, *JUMPING) for part in parts) else item
+        return transformed(item, reader) if any(_jumps(part, item.name) for part in parts) else item
     if isinstance(item, Friction):  # its own law decides what a velocity of zero means
         twin = copy.copy(item)
         for name in ("slip", "coefficient", "static", "limit"):
@@ -135,6 +135,17 @@ def _item(item: Any, reader: _Reader) -> Any:
         object.__setattr__(twin, "normal", read)
         return twin
     return transformed(item, reader)
+
+
+def _jumps(expr: Any, name: str) -> bool:
+    """Whether an expression jumps with coordinates; pieces that meet do not."""
+    if not nodes_of(expr, *JUMPING):
+        return False
+    try:
+        refuse_jumps(expr, name, time=False)
+    except ModelError:
+        return True
+    return False
 
 
 def _decides(expr: Any, highest: int) -> bool:
