@@ -322,7 +322,10 @@ def numeric_function(symbols: Sequence[Any], exprs: Any, modules: Any = "numpy",
     """
     for expr in _flat(exprs):
         _refuse_names(expr, symbols)
-    return sympy.lambdify(list(symbols), exprs, modules, cse=cse)
+    try:
+        return sympy.lambdify(list(symbols), exprs, modules, cse=cse)
+    except Exception:  # SymPy has no code for complex infinity, sets and the like, and says so in many ways
+        raise ModelError(f"there is no function of numbers for {shown(exprs)}") from None
 
 
 def _flat(exprs: Any) -> list[Any]:

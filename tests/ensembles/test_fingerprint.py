@@ -51,7 +51,32 @@ def everything() -> list[Any]:
     arm = ap.Tree([hip, Joint("knee", "revolute", "hip", place([0, 0, 0.4]), body=body, link="shin")])
     ball = ap.quaternion("q")
     free = ap.System([ball], bodies=[ap.RigidBody(1.0, np.diag([1.0, 2.0, 3.0]), [0, 0, 0], ball)])
-    return [plane, told, free, arm.system(arm.stops())]
+    return [plane, told, free, arm.system(arm.stops()), newer()]
+
+
+def newer() -> ap.System:
+    """A tank that loses mass, a heater, a measured force that jumps, a wheel that rolls with friction."""
+    heat, pushed = ap.states("heat"), ap.sampled([0.0, 0.5, 1.0], [0.0, 1.0, 0.3], "zero", name="pushed")
+    tank = ap.Particle(m * (2 - ap.t / 10), [x, y, 0.0], carried=[x.d, y.d, -0.5])
+    step = sympy.Heaviside(ap.t - 0.25)
+    force = {x: pushed + 0.1 * step - 0.01 * heat, phi: 0.2 * sympy.sign(ap.t - 0.75)}
+    return ap.System([x, y, phi], 0.1 * phi.d**2, 9.81 * y, force, bodies=[tank], rates={heat: -0.3 * heat + x.d})
+
+
+def test_a_record_is_known_by_all_its_samples():
+    times, values = np.linspace(0, 1, 5), np.array([0.0, 1.0, 2.0, 1.0, 0.0])
+    later, larger = times + np.array([0, 2**-54, 0, 0, 0]), values + np.array([0, 0, 2**-51, 0, 0])
+    asked = [(times, values, "linear"), (times, values, "zero"), (later, values, "linear"), (times, larger, "linear")]
+    found = [fingerprint(ap.System([x], x.d**2 / 2, 0, {x: ap.sampled(*one)})) for one in asked]
+    assert len(set(found)) == len(found)
+    assert fingerprint(ap.System([x], x.d**2 / 2, 0, {x: ap.sampled(*asked[0])})) == found[0]
+
+
+def test_the_friction_of_a_wheel_is_part_of_it():
+    wheel = ap.RigidBody(m, [1, 1, 1], [x, y, 0.3], ap.quaternion("w"))
+    made = lambda **given: fingerprint(ap.rolling(wheel, 0.3, up=[0, 0, 1], **given))
+    options = ({}, {"friction": 0.3}, {"friction": 0.3, "static": 0.4}, {"friction": 0.30000000000000004})
+    assert len({made(**given) for given in options}) == len(options)
 
 
 def parts(thing: Any, seen: set[int]) -> Iterator[Any]:

@@ -230,5 +230,43 @@ def _analysis() -> dict[str, Target]:
     return found
 
 
+def _signals() -> dict[str, Target]:
+    """Measured records, states of first order, conditions that end a run."""
+    s = ap.states("s")
+    times, values = [0.0, 0.05, 0.1], [0.0, 1.0, 0.0]
+    return {
+        "states": Target(ap.states, {"names": "s r"}, 1),
+        "sampled": Target(ap.sampled, {"times": times, "values": values, "hold": "linear", "name": "r"}, 1.5),
+        "rising": Target(ap.rising, {"e": x - m}, 1),
+        "falling": Target(ap.falling, {"e": x.d}, 1),
+        "System with rates": Target(
+            ap.System, {"coordinates": [x], "kinetic": x.d**2 / 2, "forces": {x: s}, "rates": {s: -m * s}, "name": "r"}, 1
+        ),
+        "simulate until a stop": Target(
+            ap.simulate,
+            {"system": run(), "start": {x: 1.0}, "until": 0.1, "stop": {"low": ap.falling(x - 0.99)}, "max_steps": 1000},
+            1.5,
+        ),
+        "simulate_many until a stop": Target(
+            ap.simulate_many, {"system": run(), "start": {"x": [1.0, 2.0]}, "until": 0.1, "step": 0.02, "stop": x - 0.99}, 0.7
+        ),
+        "simulate_many with inputs": Target(
+            ap.simulate_many,
+            {
+                "system": oscillator(),
+                "start": {x: 1.0},
+                "until": 0.1,
+                "parameters": {"m": 1.0, "k": 4.0},
+                "step": 0.02,
+                "inputs": {"c": np.ones((2, 6))},
+                "rate": 50.0,
+                "backend": "vm",
+            },
+            1,
+        ),
+        "motion.crossings": Target(motion().crossings, {"expression": x - 0.5}, 1),
+    }
+
+
 def analysis_targets() -> dict[str, Any]:
-    return {**_reductions(), **_many(), **_analysis()}
+    return {**_reductions(), **_many(), **_analysis(), **_signals()}

@@ -11,6 +11,7 @@ from tests.hostile.models import J3, Target, arm, m, x, y
 import appell as ap
 from appell.tree import ChainLink, Inertia, Joint, Limits, contact_point, free_motion, place
 
+ONE_LINK = "<robot name='r'><link name='base'/></robot>"
 BODY = Inertia.at_centre(1.0, (0.1, 0.0, 0.0), np.eye(3))
 
 
@@ -158,5 +159,18 @@ def _systems() -> dict[str, Target]:
     }
 
 
+def _robots() -> dict[str, Target]:
+    """Readers, and what is asked of a robot that was read."""
+    names = {"tau": [0.1, 0.2]}
+    return {
+        "Tree.from_file": Target(ap.Tree.from_file, {"path": ONE_LINK, "kind": "urdf", "gravity": [0, 0, 1]}, 0.7),
+        "Tree.from_mjcf": Target(ap.Tree.from_mjcf, {"path": "<mujoco/>", "limits": True, "gravity": None}, 0.3),
+        "tree.clipped": Target(bounded().clipped, names, 0.7),
+        "tree.parametrized": Target(lambda what: arm().parametrized(what), {"what": "mass"}, 0.3),
+        "tree.base_parameters": Target(arm().base_parameters, {"seed": 0}, 0.1),
+        "tree.register_reader": Target(ap.tree.register_reader, {"reader": None}, 0.2),
+    }
+
+
 def tree_targets() -> dict[str, Any]:
-    return {**_questions(), **_configurations(), **_systems()}
+    return {**_questions(), **_configurations(), **_systems(), **_robots()}

@@ -125,8 +125,9 @@ class Ensemble:
 
     def _starts(self, starts: Mapping[Any, Any]) -> Array:
         starts = {k: reals(v, f"the start of {text_of(k)}") for k, v in starts.items()}
-        if any(not v.size for v in starts.values()):
-            raise ModelError("there is no run to make: an array of start= is empty")
+        wrong = [text_of(k) for k, v in starts.items() if v.shape not in ((), (1,), (self.n,))]
+        if wrong:
+            raise ModelError(f"the start of {wrong[0]} is one number, or {self.n}, one for each run")
         first = {k: float(v.flat[0]) for k, v in starts.items()}
         z = np.tile(np.concatenate(read(self.system, first)), (self.n, 1))
         names = state_names(self.system)

@@ -93,7 +93,7 @@ def axis(over: Any, what: str, count: int) -> list[tuple[str, Array]]:
         raise ModelError(f"{what} takes {word}, symbol → values, not {shown(over)}")
     found = []
     for key, given in over.items():
-        refuse_large(given, f"the values of {key}")
+        refuse_large(given, f"the values of {text_of(key)}")
         try:
             values = reals(given)
         except (TypeError, ValueError):

@@ -18,6 +18,7 @@ import numpy as np
 import sympy
 
 from appell.errors import ModelError
+from appell.model.measured import MeasuredLetter
 
 
 def fingerprint(*things: Any) -> str:
@@ -81,6 +82,8 @@ class _Parts:
     def _expression(self, expr: sympy.Basic) -> bytes:
         if isinstance(expr, sympy.Dummy):  # its number is another one in each process
             return self._joined("dummy", expr.name, self.dummies.setdefault(expr, len(self.dummies)))
+        if isinstance(expr, MeasuredLetter):  # its name has the first digits of the digest of its record
+            return self._joined("measured", expr.name, expr.column, expr.record.digest)
         if expr.args:
             return self._joined("expression", _name(expr), *expr.args)
         return self._joined("atom", _name(expr), *expr._hashable_content())

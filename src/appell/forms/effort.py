@@ -11,13 +11,17 @@ RATE = 100_000
 """Operations of an effort of 1: about a second's work of an ordinary machine."""
 
 
+LONGEST = 1e9
+"""Seconds that can be meant, thirty years."""
+
+
 class Effort:
     """An allowance of operations that shrinks as it is spent. A number is an allowance of that many seconds' work."""
 
     def __init__(self, amount: float):
         if not is_finite(amount) or amount < 0:
             raise ModelError(f"an effort is a number of seconds' work that is not negative, not {shown(amount)}")
-        self.left = int(RATE * amount)
+        self.left = int(RATE * min(float(amount), LONGEST))
 
     @staticmethod
     def of(amount: float | Effort) -> Effort:

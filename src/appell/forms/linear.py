@@ -71,7 +71,10 @@ def _shifted(x: Any, power: int) -> Any:
     """x 2^power."""
     if not power or not x:
         return x
-    return math.ldexp(x, power) if isinstance(x, float | int) else x.context.ldexp(x, power)
+    try:
+        return math.ldexp(x, power) if isinstance(x, float | int) else x.context.ldexp(x, power)
+    except OverflowError:
+        return math.copysign(math.inf, x)
 
 
 ABSENT = -(10**7)

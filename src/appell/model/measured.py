@@ -120,7 +120,7 @@ def sampled(times: Any, values: Any, hold: str = "linear", *, name: str = "recor
     values: (n,), SI. A gap (NaN) is refused: leave the sample out, or fill it.
     name: how it is called in messages.
     """
-    if hold not in HOLDS:
+    if not isinstance(hold, str) or hold not in HOLDS:
         raise ModelError(f"hold= is one of {', '.join(map(repr, HOLDS))}, not {shown(hold)}")
     if not (isinstance(name, str) and name.isidentifier()):
         raise ModelError(f"name= must be an identifier, such as 'road', not {shown(name)}")
@@ -160,7 +160,7 @@ def _column(given: Any, name: str, what: str) -> Array:
     refuse_large(given, f"the {what} of the record '{name}'")
     try:
         array = np.array(given, dtype=float) if np.asarray(given).dtype.kind in "fiub" else None
-    except (TypeError, ValueError):
+    except Exception:  # an object from outside may do anything when it is made an array
         array = None
     if array is None:
         raise ModelError(f"the {what} of the record '{name}' must be real numbers")

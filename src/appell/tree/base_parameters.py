@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from appell.backends import vm_function
 from appell.errors import ModelError
+from appell.reading import whole
 from appell.rows import least_squares, singular_values
 from appell.tree.joint_loads import TEN
 
@@ -99,7 +100,7 @@ def _stacked(tree: TreeDynamics, seed: int) -> Array:
     """Regressors at random states, one above the other."""
     if not tree.nodes:
         raise ModelError(f"nothing moves in {tree.name}: it has no base parameters")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(whole(seed, "seed=", 0))
     count = -(-SPARE * 10 * len(tree.nodes) // tree.nv) + 10
     q, v, a = tree.random(rng, count), rng.standard_normal((count, tree.nv)), rng.standard_normal((count, tree.nv))
     (Y,) = vm_function(tree.function("regressor")).batch(q, v, a)

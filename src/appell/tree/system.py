@@ -217,5 +217,5 @@ def _pair(load: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     try:
         F, u = load
         return tuple(F), tuple(u)
-    except (TypeError, ValueError):
+    except Exception:  # objects from outside may do anything when they are gone through
         raise ModelError(f"loads= takes pairs (F, u), a force and the velocity of its point; one is {shown(load)}") from None

@@ -82,7 +82,8 @@ def exact_parameters(system: System, given: Mapping[Any, Any], seed: int) -> dic
         if p.is_nonpositive:
             values[p] = -values[p]
     for key, value in given.items():
-        values[by_name[text_of(key)]] = Rational(exact(symbolic(value, f"the value of parameter '{key}'")))
+        found = exact(symbolic(value, f"the value of parameter '{key}'"))
+        values[by_name[text_of(key)]] = Rational(found if found.is_Rational else exact(float(found)))
     return values
 
 
