@@ -19,6 +19,7 @@ import traceback
 import warnings
 from collections.abc import Callable
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,14 @@ ROBOT = (
     '<parent link="base"/><child link="arm"/><axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="1" velocity="1"/></joint>'
     '<joint name="b" type="prismatic"><origin xyz="1 0 0" rpy="0 1.5708 0"/><parent link="arm"/><child link="hand"/>'
     '<axis xyz="1 0 0"/><dynamics damping="0.1"/></joint></robot>'
+)
+MJCF = (
+    '<mujoco model="m"><compiler meshdir="."/><option gravity="0 0 -9.81"/><default><joint damping="0.1"/></default>'
+    '<worldbody><body name="arm" pos="0 0 1"><joint name="a" type="hinge" axis="0 1 0" range="-90 90" limited="true"/>'
+    '<geom type="capsule" size="0.05 0.2"/><body name="hand" pos="0.4 0 0"><joint name="b" type="slide" axis="1 0 0"/>'
+    '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body></body><body name="free"><freejoint/>'
+    '<geom size="0.1"/></body></worldbody><equality><joint joint1="a" joint2="b" polycoef="0 1 0 0 0"/></equality>'
+    '<actuator><motor joint="a" gear="2"/></actuator></mujoco>'
 )
 CORNERS = ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))
 FACES = ((1, 2, 3), (1, 2, 4), (2, 3, 4), (1, 3, 4))
@@ -68,7 +77,7 @@ def _binary_stl() -> bytes:
 def whole() -> Path:
     """A folder with one whole file of each kind."""
     folder = Path(tempfile.mkdtemp(prefix="appell-files-"))
-    for name, content in {"r.urdf": ROBOT, "part.obj": OBJ, "t.stl": STL, "d.dae": DAE}.items():
+    for name, content in {"r.urdf": ROBOT, "r.xml": MJCF, "part.obj": OBJ, "t.stl": STL, "d.dae": DAE}.items():
         (folder / name).write_text(content, encoding="utf-8")
     (folder / "b.stl").write_bytes(_binary_stl())
     example = ap.zoo.bouncing_ball()
@@ -84,6 +93,11 @@ def read_robot(path: Path) -> None:
     tree._repr_html_()
 
 
+def read_mjcf(path: Path) -> None:
+    tree = ap.Tree.from_mjcf(path, backend="vm")
+    ap.Scene(tree)
+
+
 def read_motion(path: Path) -> None:
     motion = ap.load(path)
     str(motion.verify()), motion._repr_html_(), repr(motion)
@@ -92,9 +106,15 @@ def read_motion(path: Path) -> None:
 
 
 KINDS: dict[str, Callable[[Path], Any]] = {
-    "r.urdf": read_robot, "part.obj": read_mesh, "t.stl": read_mesh, "b.stl": read_mesh, "d.dae": read_mesh,
+    "r.urdf": read_robot, "r.xml": read_mjcf, "part.obj": read_mesh, "t.stl": read_mesh, "b.stl": read_mesh, "d.dae": read_mesh,
     "m.nc": read_motion, "m.zarr": read_motion,
 }  # fmt: skip
+
+
+@cache
+def kinds() -> list[str]:
+    """Those whose reader is installed."""
+    return [name for name in KINDS if name != "r.xml" or find_spec("mujoco")]
 
 
 def flipped(data: bytes, rng: random.Random) -> bytes:
@@ -133,7 +153,7 @@ def reworded(data: bytes, rng: random.Random) -> bytes:
 def damaged(number: int, folder: Path) -> tuple[str, Path]:
     """(kind, path) of file `number`, written into the folder."""
     rng = random.Random(number)
-    name = rng.choice(list(KINDS))
+    name = rng.choice(kinds())
     target = folder / name
     for old in folder.iterdir():
         shutil.rmtree(old) if old.is_dir() else old.unlink()
@@ -148,7 +168,7 @@ def damaged(number: int, folder: Path) -> tuple[str, Path]:
         shutil.copy(whole() / "part.obj", folder / "part.obj")
         victim = target
     data = victim.read_bytes()
-    text = name in ("r.urdf", "part.obj", "t.stl", "d.dae") or victim.name == "zarr.json"
+    text = name in ("r.urdf", "r.xml", "part.obj", "t.stl", "d.dae") or victim.name == "zarr.json"
     victim.write_bytes(reworded(data, rng) if text and rng.random() < 0.7 else flipped(data, rng))
     return name, target
 

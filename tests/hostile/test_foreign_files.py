@@ -20,6 +20,8 @@ from appell.motion.foreign import unfolded_zstd
 from appell.scene.meshes import read_mesh
 from appell.scene.robots import mesh_path
 from appell.show.mathml import mathml
+from appell.tree.readers.document import Document
+from appell.tree.readers.mjcf_guard import refuse_unsafe
 
 
 @pytest.fixture(scope="module")
@@ -310,3 +312,46 @@ def test_files_that_cannot_be_written_are_named(saved, tmp_path):
     for path in ("/proc/none/a.html", "/dev/full/a.html", "\0.html", 7, b"a.html", tmp_path / ("n" * 300 + ".html")):
         with pytest.raises(AppellError):
             motion.report(path)
+
+
+ARM = '<worldbody><body><joint name="j"/><geom size=".1"/></body></worldbody>'
+TWICE = '<replicate count="9999" offset="0 0 1">' * 2 + "<body/>" + "</replicate>" * 2
+MJCF_ASKS = {
+    "leads out of the folder": [
+        '<include file="../other.xml"/>', '<include file="/etc/passwd"/>', '<asset><mesh file="/etc/hostname.stl"/></asset>',
+        '<compiler meshdir="a"/><asset><mesh file="../../x.stl"/></asset>', '<asset><hfield file="../h.png"/></asset>',
+        '<compiler meshdir="a"/><asset><mesh file="linked.stl"/></asset>', '<asset><model file="../m.xml"/></asset>',
+    ],
+    "includes over": ['<include file="r.xml"/>'],
+    "code of its own": ['<extension><plugin plugin="x"/></extension>'],
+    "pixels|is over 8192": [
+        '<asset><texture builtin="flat" width="100000" height="1"/></asset>',
+        "<asset>" + '<texture builtin="flat" width="8000" height="8000"/>' * 5 + "</asset>",
+    ],
+    "copies|makes": [f"<worldbody>{TWICE}</worldbody>"],
+    "is over 10000": ['<worldbody><composite count="1000 1000 1000"/></worldbody>'],
+    "reserves over": ['<size memory="900G"/>', '<size memory="99999999999999"/>'],
+    "document type": ["<!DOCTYPE x>"],
+    "nested": ["<body>" * 300 + "</body>" * 300],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("says", MJCF_ASKS)
+def test_what_an_mjcf_file_asks_of_its_compiler_is_looked_at_first(says, tmp_path):
+    (tmp_path / "robot" / "a").mkdir(parents=True)
+    (tmp_path / "robot" / "a" / "linked.stl").symlink_to(tmp_path / "x.stl")
+    for inside in MJCF_ASKS[says]:
+        text = f"{inside}<mujoco/>" if "DOCTYPE" in inside else f"<mujoco>{inside}{ARM}</mujoco>"
+        (tmp_path / "robot" / "r.xml").write_text(text)
+        with pytest.raises(ModelError, match=says):
+            refuse_unsafe(Document.of(tmp_path / "robot" / "r.xml", "from_mjcf"))
+        if "file=" in inside:
+            with pytest.raises(ModelError, match="given as text"):
+                refuse_unsafe(Document.of(text, "from_mjcf"))
+
+
+def test_an_mjcf_file_that_asks_for_nothing_odd_is_compiled(tmp_path):
+    refuse_unsafe(Document.of(f"<mujoco><size memory='64M'/>{ARM}</mujoco>", "from_mjcf"))
+    (tmp_path / "more.xml").write_text(f"<mujoco>{ARM}</mujoco>")
+    (tmp_path / "r.xml").write_text('<mujoco><include file="more.xml"/></mujoco>')
+    refuse_unsafe(Document.of(tmp_path / "r.xml", "from_mjcf"))

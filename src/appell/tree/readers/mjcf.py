@@ -23,6 +23,7 @@ from appell.tree.description import Joint, Limits
 from appell.tree.inertia import HERE, Inertia, Placement
 from appell.tree.readers.document import Document
 from appell.tree.readers.mjcf_fittings import fittings_of
+from appell.tree.readers.mjcf_guard import refuse_unsafe
 from appell.tree.readers.mjcf_shapes import shapes_of
 from appell.tree.readers.robot import Robot
 from appell.tree.readers.turns import rotation
@@ -69,6 +70,7 @@ def read_mjcf(
 
 
 def _compiled(mujoco: Any, document: Document) -> Any:
+    refuse_unsafe(document)
     try:
         if document.path is not None:
             return mujoco.MjModel.from_xml_path(str(document.path))

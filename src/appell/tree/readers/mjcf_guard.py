@@ -1,0 +1,118 @@
+"""What an MJCF file may ask of MuJoCo's compiler, looked at before it is compiled.
+
+The compiler reads every file that is named, follows `<include>`s, repeats bodies and paints textures of any size. Here a file
+names files in its own folder and below it, and asks for no more than a machine has: what leads elsewhere, plugins, document
+types and counts beyond reason are refused by name. Who trusts a file can compile it himself and give the `MjModel`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+from appell.errors import ModelError
+from appell.reading import shown
+from appell.tree.readers.document import Document
+from appell.tree.readers.xml import parse_xml
+
+TRUST = "if you trust the file, compile it yourself: ap.Tree.from_mjcf(mujoco.MjModel.from_xml_path(…))"
+FILES = frozenset("file fileright fileleft fileup filedown filefront fileback".split())
+FOLDERS = frozenset("meshdir texturedir assetdir".split())
+MOST: Mapping[str, float] = {"nrow": 1e4, "ncol": 1e4, "width": 8192, "height": 8192 * 6, "count": 1e4, "nuserdata": 1e6}
+"""Attribute → the largest number in it: rows of height fields, pixels of textures, copies of a body."""
+INCLUDED = 200
+"""Files that one file may include, directly and through others."""
+PIXELS = 2**28
+"""Of all textures together: a gigabyte."""
+MEMORY = 2**31
+"""Bytes that MuJoCo may be told to reserve."""
+COPIES = 100_000
+"""Of elements inside `<replicate>`s, which multiply inside each other."""
+
+
+def refuse_unsafe(document: Document) -> None:
+    """`ModelError` that names the first thing in the file, or in one that it includes, which is not followed."""
+    where = document.where
+    root = parse_xml(document.data, where, "utf-8" if document.decoded else None)
+    home = None if document.path is None else document.path.parent.resolve()
+    if home is not None:
+        _with_included(root, where, home, [INCLUDED])
+    folders = ["", *(text for element in root.iter() for key, text in element.attrib.items() if key in FOLDERS)]
+    for element in root.iter():
+        _refuse_element(where, element, home, folders)
+    pixels = sum(_number(element, "width") * _number(element, "height") for element in root.iter("texture"))
+    if pixels > PIXELS:
+        raise ModelError(f"{where}: its textures have {pixels:.3g} pixels, over {PIXELS}; {TRUST}")
+    if (copies := _copies(root)) > COPIES:
+        raise ModelError(f"{where}: <replicate> makes {copies:.3g} elements, over {COPIES}; {TRUST}")
+
+
+def _with_included(root: Element, where: str, home: Path, left: list[int]) -> None:
+    """Puts what is in included files, and in models that are attached, where they are named."""
+    for element in [element for element in root.iter() if element.tag in ("include", "model") and element.get("file")]:
+        left[0] -= 1
+        if left[0] < 0:
+            raise ModelError(f"{where} includes over {INCLUDED} files, or itself; {TRUST}")
+        name = element.get("file") or ""
+        path = _inside(home / name, home, f"{where}: <{element.tag} file={shown(name)}>")
+        if path.is_file():  # MuJoCo names one that is not there
+            inner = Document.of(path, "from_mjcf")
+            tree = parse_xml(inner.data, inner.where)
+            _with_included(tree, inner.where, home, left)
+            element.extend(tree)
+
+
+def _refuse_element(where: str, element: Element, home: Path | None, folders: list[str]) -> None:
+    if element.tag in ("plugin", "extension"):
+        raise ModelError(f"{where}: <{element.tag}> asks for code of its own; {TRUST}")
+    for key, text in element.attrib.items():
+        said = f"{where}: <{element.tag} {key}={shown(text)}>"
+        if key in FILES or key in FOLDERS:
+            if home is None:
+                raise ModelError(f"{said} names a file, and a robot that is given as text has no folder; give its path")
+            for folder in folders:
+                _inside(home / folder / text, home, said)
+        elif key in MOST and _product(text) > MOST[key]:
+            raise ModelError(f"{said} is over {MOST[key]:g}; {TRUST}")
+        elif key == "memory" and _bytes(text) > MEMORY:
+            raise ModelError(f"{said} reserves over {MEMORY // 2**30} GiB, which a tree does not need; {TRUST}")
+
+
+def _inside(path: Path, home: Path, said: str) -> Path:
+    """The path, which may not leave the folder of the file, by `..`, as an absolute name or through a link."""
+    try:
+        found = path.resolve()
+    except (OSError, RuntimeError, ValueError):
+        raise ModelError(f"{said} is no name of a file") from None
+    if not found.is_relative_to(home):
+        raise ModelError(f"{said} leads out of the folder of the robot, {home}; put it there, or {TRUST}")
+    return found
+
+
+def _copies(element: Element) -> float:
+    """Elements that are made of an element and of what is in it."""
+    inside = 1.0 + sum(_copies(child) for child in element)
+    return inside * max(1.0, _number(element, "count")) if element.tag == "replicate" else inside
+
+
+def _bytes(text: str) -> float:
+    """Of "64M": a number with a letter behind it."""
+    number, letter = text.strip()[:-1], text.strip()[-1:].upper()
+    power = " KMGTPE".find(letter) if letter else -1
+    return _product(number) * 1024.0**power if power > 0 else _product(text)
+
+
+def _number(element: Element, key: str) -> float:
+    return _product(element.get(key) or "0")
+
+
+def _product(text: str) -> float:
+    """The product of the numbers in an attribute: counts along three axes. 0 where there is none."""
+    product = 1.0
+    for word in text.split():
+        try:
+            product *= max(1.0, abs(float(word)))
+        except ValueError:  # MuJoCo says what it is not
+            continue
+    return product if text.split() else 0.0
