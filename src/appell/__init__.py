@@ -48,6 +48,7 @@ if TYPE_CHECKING:  # the same names as in LATER, for editors and type checkers
     from appell import (  # noqa: F401
         analysis,
         backends,
+        files,
         forms,
         graph,
         motion,
@@ -78,6 +79,7 @@ if TYPE_CHECKING:  # the same names as in LATER, for editors and type checkers
     )
     from appell.backends import AppellWarning, clear_cache
     from appell.ensembles import outer, reduce, simulate_many, sweep
+    from appell.files import read_model, write_model
     from appell.motion.motion import Motion
     from appell.motion.storage import load
     from appell.report import handout, studio
@@ -90,11 +92,12 @@ if TYPE_CHECKING:  # the same names as in LATER, for editors and type checkers
     from appell.verify import agree, diagnose, principle
 
 LATER = {
-    "appell": "analysis backends forms graph motion nonsmooth normal_form report scene show tree verify zoo",
+    "appell": "analysis backends files forms graph motion nonsmooth normal_form report scene show tree verify zoo",
     "appell.analysis": "averaged basin bifurcation_diagram continue_equilibrium continue_orbit equilibria equilibrium linearize"
     " lyapunov periodic_orbit poincare resonance steady_motions variations",
     "appell.backends": "AppellWarning clear_cache",
     "appell.ensembles": "outer reduce simulate_many sweep",
+    "appell.files": "read_model write_model",
     "appell.motion.motion": "Motion",
     "appell.motion.storage": "load",
     "appell.report": "handout studio",
@@ -200,6 +203,7 @@ __all__ = [
     "prescribed",
     "principle",
     "quaternion",
+    "read_model",
     "reduce",
     "resonance",
     "rising",
@@ -216,5 +220,6 @@ __all__ = [
     "t",
     "total_derivative",
     "variations",
+    "write_model",
     "zoo",
 ]

@@ -68,6 +68,17 @@ class BackendUnavailable(AppellError):
     """A back end was asked for by name and cannot be had on this machine."""
 
 
+class NotationError(ModelError):
+    """An expression in a model file is not understood; `line` and `column` say where, from 1."""
+
+    def __init__(self, what: str, line: int, column: int):
+        super().__init__(f"line {line}, column {column}: {what}")
+        self.what, self.line, self.column = what, line, column
+
+    def __reduce__(self):
+        return type(self), (self.what, self.line, self.column)
+
+
 class FileError(AppellError, OSError):
     """A file cannot be read or written; the message names it."""
 

@@ -22,6 +22,7 @@ from appell import tidy
 from appell.errors import SingularConfiguration
 from appell.forms.numbers import FLOAT, Arithmetic, Tape
 from appell.jets import Jet, t
+from appell.rows.decompositions import rank
 
 RANDOM, SPECIAL = 32, 64
 """Random states, and special ones at most."""
@@ -94,7 +95,7 @@ def regular_states(K: Array, b: Array) -> NDArray[np.bool_]:
     if K.shape[1] < K.shape[2] or not K.size:
         return np.zeros(len(K), dtype=bool)
     scaled = _scaled(_scaled(K[kept], 2), 1)
-    kept[kept] = np.linalg.svd(scaled, compute_uv=False)[:, -1] > REGULAR
+    kept[kept] = [rank(matrix, REGULAR, as_given=True) == K.shape[2] for matrix in scaled]
     return kept
 
 

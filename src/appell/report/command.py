@@ -10,12 +10,18 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 
 from appell.errors import AppellError
+from appell.report.model_commands import add_commands, check_file, derive_file, new_file, run_file, sweep_file
 from appell.version import __version__
 
 FIRST_PAGE = f"""\
 appell {__version__}: the dynamics of constrained mechanical systems
 
   appell studio [name]   a local page: sliders, equations, animation, curves
+  appell new FILE        a commented model file to begin with
+  appell check FILE      diagnosis, agreement of the forms, dimensions
+  appell derive FILE     equations of motion: --form kane --latex
+  appell run FILE        a motion: -o report.html, .csv or .nc
+  appell sweep FILE      all values of its [sweep]: -o runs.nc
   appell zoo             the classical systems that come with the library
   appell doctor          what is installed: compiler, back ends, extras
   appell --help          all commands and their options
@@ -35,20 +41,19 @@ EXTRAS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """`appell studio | zoo | doctor | --version`; 0: done, 2: a mistake in the request, said in one line."""
+    """The command; 0: done, 1: done, and something is wrong with the model or the run, 2: a mistake, said in one line."""
     parser = _parser()
     given = parser.parse_args(arguments)
     if given.command is None:
         print(FIRST_PAGE, end="")
         return 0
     try:
-        COMMANDS[given.command](given)
+        return COMMANDS[given.command](given) or 0
     except AppellError as error:
         print(error, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 0
-    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -61,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     studio.add_argument("--no-open", action="store_true", help="print the address only")
     for name, what in (("zoo", "the classical systems that come with the library"), ("doctor", "what is installed")):
         commands.add_parser(name, help=what).add_argument("--json", action="store_true", help="for programs")
+    add_commands(commands)
     return parser
 
 
@@ -115,7 +121,10 @@ def _print(lines: Mapping[str, str], as_json: bool) -> None:
         print(f"{name:<{width}}  {text}")
 
 
-COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {"studio": _studio, "zoo": _zoo, "doctor": _doctor}
+COMMANDS: dict[str, Callable[[argparse.Namespace], int | None]] = {
+    "studio": _studio, "zoo": _zoo, "doctor": _doctor, "new": new_file, "check": check_file, "derive": derive_file,
+    "run": run_file, "sweep": sweep_file,
+}  # fmt: skip
 
 
 if __name__ == "__main__":

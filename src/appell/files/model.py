@@ -1,0 +1,101 @@
+"""`Model`: what a model file says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from sympy import Expr
+
+from appell.ensembles import sweep
+from appell.errors import ModelError
+from appell.files.units import Dimensions, Unknown, derived, dimensions_of, said, times
+from appell.model import System
+from appell.simulate.simulate import simulate
+
+ENERGY: Dimensions = (("kg", Fraction(1)), ("m", Fraction(2)), ("s", Fraction(-2)))
+SECOND: Dimensions = (("s", Fraction(1)),)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Model:
+    """A system with values, a start and the settings of a run, as a model file has them; `ap.read_model` makes it.
+
+    Attributes
+    ----------
+    system: the `System`.
+    parameters: symbol → value in SI, and prescribed function → expression or record.
+    start: coordinate, velocity or state → value in SI at the beginning.
+    until: end of the run, s; options: what else `simulate` is told (rtol, method, step …).
+    over: parameter or start → values, for `sweep`.
+    pseudo: name → pseudo-velocity, for the forms that take them.
+    units: name → dimensions of coordinates and parameters, where the file says them.
+    """
+
+    system: System
+    parameters: Mapping[Any, Any]
+    start: Mapping[Any, float]
+    until: float = 10.0
+    options: Mapping[str, Any] = field(default_factory=dict)
+    over: Mapping[Any, Any] = field(default_factory=dict)
+    pseudo: Mapping[str, Expr] | None = None
+    reference: str = ""
+    units: Mapping[str, Dimensions] = field(default_factory=dict)
+
+    def simulate(self, **options: Any) -> Any:
+        """The motion from the file's start with its settings; `options` of `ap.simulate` go before them."""
+        chosen = {"start": self.start, "until": self.until, "parameters": self.parameters, **self.options, **options}
+        return simulate(self.system, **chosen)
+
+    def sweep(self, store: Any = None, **options: Any) -> Any:
+        """The ensemble over what [sweep] names; `store`: a folder in which it is kept and from which it goes on."""
+        if not self.over:
+            raise ModelError(f"'{self.system.name}' says nothing to vary: [sweep] names parameters with their values")
+        fixed = {s: value for s, value in self.parameters.items() if s not in self.over}
+        start = {s: value for s, value in self.start.items() if s not in self.over}
+        run = lambda folder: sweep(self.system, dict(self.over), start, self.until, fixed, store=folder, **options)
+        if store is not None:
+            return run(store)
+        with TemporaryDirectory() as folder:
+            result = run(Path(folder) / "runs")
+            result.dataset.load()
+            return result
+
+    def check_units(self) -> list[str]:
+        """What does not fit in the dimensions of T, V, forces, constraints, walls and frictions; where units are said."""
+        found: list[str] = []
+
+        def read(expr: Any, where: str, wanted: Dimensions | None = None) -> Dimensions | None:
+            try:
+                return dimensions_of(expr, lambda s: derived(s, self.units), where, wanted)
+            except Unknown:
+                return None
+            except ModelError as error:
+                found.append(str(error))
+                return None
+
+        system = self.system
+        for expr, where in ((system.kinetic, "kinetic"), (system.potential, "potential")):
+            if expr != 0 and (dimensions := read(expr, where, ENERGY)) is not None and dimensions != ENERGY:
+                found.append(f"{where}: it has {said(dimensions)}, and an energy has {said(ENERGY)}")
+        for velocity, force in zip(system.velocities, system.forces, strict=True):
+            own = derived(velocity, self.units)
+            if force != 0 and own is not None and (dimensions := read(force, f"the force for {velocity}")) is not None:
+                wanted = times(times(ENERGY, own, Fraction(-1)), SECOND, Fraction(-1))
+                if dimensions != wanted:
+                    found.append(f"the force for {velocity}: it has {said(dimensions)} and should have {said(wanted)}")
+        for row, residual in zip(system.constraints, system.residuals, strict=True):
+            read(residual, f"constraint '{row.name}'")
+        for face in system.unilateral:
+            read(face.function, f"wall '{face.name}'")
+        for friction in system.frictions:
+            for part in friction.slip:
+                read(part, f"the slip of friction '{friction.name}'")
+        return found
+
+
+__all__ = ["Model"]

@@ -1,0 +1,142 @@
+"""Rows, walls, frictions, bodies and loads of a model file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from appell.files.source import Keys, Source
+from appell.model import (
+    Between,
+    Constraint,
+    Damper,
+    Force,
+    Friction,
+    Particle,
+    RigidBody,
+    Spring,
+    Torque,
+    Unilateral,
+    euler,
+)
+from appell.reading import shown
+
+
+def read_rows(source: Source) -> list[Any]:
+    found: list[Any] = []
+    for section in ("constraints", "walls", "stops", "friction"):
+        source.labels |= {str(t["name"]) for t in source.data.get(section, []) if isinstance(t, dict) and "name" in t}
+    for keys, table in source.tables("constraints", {"name", "row", "reaction"}):
+        row = _needed(source, table, "row", keys)
+        given = table.get("reaction")
+        W = (
+            None
+            if given is None
+            else {source.state(k, keys): source.expression(v, (*keys, "reaction")) for k, v in given.items()}
+        )
+        found.append(source.checked((*keys, "row"), lambda r=row, t=table, W=W: Constraint(r, t.get("name"), reaction=W)))
+    for keys, table in source.tables("walls", {"name", "gap", "restitution"}):
+        gap, e = _needed(source, table, "gap", keys), source.expression(table.get("restitution", 1), (*keys, "restitution"))
+        found.append(source.checked((*keys, "gap"), lambda g=gap, e=e, t=table: Unilateral(g, t.get("name"), e)))
+    for keys, table in source.tables("stops", {"name", "lower", "function", "upper", "restitution"}):
+        parts = [_needed(source, table, word, keys) for word in ("lower", "function", "upper")]
+        e = source.expression(table.get("restitution", 1), (*keys, "restitution"))
+        make = lambda p=parts, e=e, t=table: Between(p[0], p[1], p[2], t.get("name"), e)
+        found.append(source.checked((*keys, "function"), make))
+    known = {"name", "slip", "normal", "coefficient", "static", "limit", "law", "regularise"}
+    for keys, table in source.tables("friction", known):
+        found.append(_friction(source, keys, table, {row.name: row for row in found}))
+    return found
+
+
+def _needed(source: Source, table: Mapping[str, Any], word: str, keys: Keys) -> Any:
+    if word not in table:
+        raise source.wrong(keys, f"{word}= is missing")
+    return source.expression(table[word], (*keys, word))
+
+
+def _friction(source: Source, keys: Keys, table: Mapping[str, Any], rows: Mapping[str, Any]) -> Friction:
+    if "slip" not in table:
+        raise source.wrong(keys, "slip= is missing")
+    slip = source.expressions(table["slip"], (*keys, "slip"))
+    sizes = {
+        word: source.expression(table[word], (*keys, word), multipliers=word == "limit")
+        for word in ("coefficient", "static", "limit", "regularise")
+        if word in table
+    }
+    words = {word: table[word] for word in ("law", "name") if word in table}
+    if "normal" in table:
+        named = lambda name: rows.get(name, name) if isinstance(name, str) else name
+        given = table["normal"]
+        words["normal"] = list(map(named, given)) if isinstance(given, list) else named(given)
+    return source.checked((*keys, "slip"), lambda: Friction(slip, **sizes, **words))
+
+
+def read_bodies(source: Source) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    known = {"name", "mass", "position", "inertia", "angle", "angles", "axes", "rotation", "quaternion", "carried"}
+    for keys, table in source.tables("bodies", known):
+        mass, position = (
+            _needed(source, table, "mass", keys),
+            source.expressions(table.get("position", [0]), (*keys, "position")),
+        )
+        name = str(table.get("name", f"body {len(found) + 1}"))
+        if name in found:
+            raise source.wrong(keys, f"two bodies are called '{name}'")
+        if "inertia" not in table:
+            extra = {"carried": source.expressions(table["carried"], (*keys, "carried"))} if "carried" in table else {}
+            found[name] = source.checked(keys, lambda m=mass, r=position, n=name, x=extra: Particle(m, r, name=n, **x))
+            continue
+        J = source.expressions(table["inertia"], (*keys, "inertia"))
+        attitude = _attitude(source, keys, table)
+        found[name] = source.checked(keys, lambda m=mass, J=J, r=position, a=attitude, n=name: RigidBody(m, J, r, a, name=n))
+    return found
+
+
+def _attitude(source: Source, keys: Keys, table: Mapping[str, Any]) -> Any:
+    if "quaternion" in table:
+        by_name = {q.name: q for q in source.quaternions}
+        if table["quaternion"] not in by_name:
+            raise source.wrong((*keys, "quaternion"), f"no quaternion is called {shown(table['quaternion'])}")
+        return by_name[table["quaternion"]]
+    if "angle" in table:
+        return source.expression(table["angle"], (*keys, "angle"))
+    if "rotation" in table:
+        return source.expressions(table["rotation"], (*keys, "rotation"))
+    angles = source.expressions(table.get("angles", []), (*keys, "angles"))
+    axes = table.get("axes")
+    return source.checked(keys, lambda: euler(angles, None if axes is None else str(axes)))
+
+
+def read_loads(source: Source, bodies: Mapping[str, Any]) -> list[Any]:
+    found = []
+    known = {"kind", "name", "vector", "at", "on", "frame", "between", "stiffness", "length", "damping"}
+    for keys, table in source.tables("loads", known):
+        kind = table.get("kind")
+        if kind not in ("force", "torque", "spring", "damper"):
+            raise source.wrong((*keys, "kind"), f"kind is force, torque, spring or damper, not {shown(kind)}")
+        end = lambda value, keys=keys: (
+            bodies[value] if isinstance(value, str) and value in bodies else source.expressions(value, keys)
+        )
+        if kind in ("force", "torque"):
+            vector = source.expressions(table.get("vector", []), (*keys, "vector"))
+            if kind == "force":
+                found.append(source.checked(keys, lambda v=vector, t=table, end=end: Force(v, at=end(t.get("at", [0])))))
+            else:
+                on: Any = bodies.get(str(table.get("on")))
+                found.append(
+                    source.checked(keys, lambda v=vector, on=on, t=table: Torque(v, on, frame=t.get("frame", "space")))
+                )
+            continue
+        between = table.get("between", [])
+        ends = tuple(end(x) for x in between) if isinstance(between, list) else source.expression(between, (*keys, "between"))
+        if kind == "spring":
+            k, s = _needed(source, table, "stiffness", keys), source.expression(table.get("length", 0), (*keys, "length"))
+            found.append(source.checked(keys, lambda e=ends, k=k, s=s, t=table: Spring(e, k, s, name=t.get("name", "spring"))))
+        else:
+            c = _needed(source, table, "damping", keys)
+            found.append(source.checked(keys, lambda e=ends, c=c, t=table: Damper(e, c, name=t.get("name", "damper"))))
+    return found
+
+
+__all__ = ["read_bodies", "read_loads", "read_rows"]

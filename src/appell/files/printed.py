@@ -1,0 +1,111 @@
+"""Expressions written so that `written.read_expression` reads the same expression again."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import sympy
+from sympy.printing.precedence import PRECEDENCE
+from sympy.printing.str import StrPrinter
+
+from appell.errors import ModelError
+from appell.files.written import FUNCTIONS, SPECIAL
+from appell.jets import Jet
+from appell.model.multiplier import Multiplier
+
+PLAIN = re.compile(r"[^\W\d]\w*")
+NAMES = {function: name for name, (function, _) in FUNCTIONS.items() if name != "sqrt"}
+MARKS = {sympy.Lt: "<", sympy.Le: "<=", sympy.Gt: ">", sympy.Ge: ">=", sympy.Eq: "==", sympy.Ne: "!="}
+RESERVED = {*FUNCTIONS, *SPECIAL, "t", "pi", "and", "or", "not"}
+
+
+def write_expression(expr: Any) -> str:
+    """The text of an expression in the notation of model files."""
+    return _Printer().doprint(expr)
+
+
+def write_name(name: str) -> str:
+    """A name as it stands in an expression: between `` ` `` where it is no word, or one that has a meaning already."""
+    if PLAIN.fullmatch(name) and name not in RESERVED:
+        return name
+    if "`" in name or "\n" in name or not 0 < len(name) <= 200:
+        raise ModelError(f"the name {name[:60]!r} cannot be written in a model file")
+    return f"`{name}`"
+
+
+class _Printer(StrPrinter):
+    printmethod = "_in_a_model_file"  # no object prints itself otherwise
+
+    def _print_Symbol(self, expr: Any) -> str:
+        if isinstance(expr, Multiplier):
+            return f'multiplier("{expr.label}")'
+        if isinstance(expr, Jet):
+            return write_name(expr.letter) + ("'" * expr.order if expr.order < 3 else self._refused(expr))
+        return str(expr) if str(expr) == "t" else write_name(expr.name)
+
+    def _refused(self, expr: Any) -> str:
+        raise ModelError(f"{expr} cannot be written in a model file")
+
+    def _print_Float(self, expr: Any) -> str:
+        return repr(float(expr))
+
+    def _print_Exp1(self, expr: Any) -> str:
+        return "exp(1)"
+
+    def _print_Pow(self, expr: Any, rational: bool = False) -> str:
+        base, exponent = expr.as_base_exp() if expr.base == sympy.E else (expr.base, expr.exp)
+        if exponent == sympy.Rational(1, 2):
+            return f"sqrt({self._print(base)})"
+        if exponent == -sympy.Rational(1, 2):
+            return f"1/sqrt({self._print(base)})"
+        if exponent == -1:
+            return f"1/{self.parenthesize(base, PRECEDENCE['Pow'])}"
+        return f"{self.parenthesize(base, PRECEDENCE['Pow'])}^{self.parenthesize(exponent, PRECEDENCE['Pow'])}"
+
+    def _print_Function(self, expr: Any) -> str:
+        name = NAMES.get(expr.func) or ("heaviside" if expr.func is sympy.Heaviside else None)
+        if name is None:
+            raise ModelError(f"the function {expr.func.__name__} cannot be written in a model file")
+        return f"{name}({', '.join(map(self._print, expr.args))})"
+
+    _print_Abs = _print_Max = _print_Min = _print_Mod = _print_Heaviside = _print_sign = _print_Function
+
+    def _print_ExpBase(self, expr: Any) -> str:
+        return f"exp({self._print(expr.args[0])})"
+
+    _print_exp = _print_ExpBase
+
+    def _print_Piecewise(self, expr: Any) -> str:
+        *cases, (otherwise, last) = expr.args
+        if last != sympy.true:
+            raise ModelError(f"a Piecewise without a value for all other cases cannot be written in a model file: {expr}")
+        parts = [part for value, when in cases for part in (self._print(value), self._print(when))]
+        return f"piecewise({', '.join([*parts, self._print(otherwise)])})"
+
+    def _print_Relational(self, expr: Any) -> str:
+        return f"{self._print(expr.lhs)} {MARKS[expr.func]} {self._print(expr.rhs)}"
+
+    def _print_And(self, expr: Any) -> str:
+        return " and ".join(map(self._inner, expr.args))
+
+    def _print_Or(self, expr: Any) -> str:
+        return " or ".join(map(self._inner, expr.args))
+
+    def _print_Not(self, expr: Any) -> str:
+        return f"not {self._inner(expr.args[0])}"
+
+    def _inner(self, expr: Any) -> str:
+        return self._print(expr) if expr.is_Relational else f"({self._print(expr)})"
+
+    def _print_BooleanAtom(self, expr: Any) -> str:
+        return self._refused(expr)
+
+    _print_ITE = _print_BooleanFunction = _print_Xor = _print_BooleanAtom
+    _print_BooleanTrue = _print_BooleanFalse = _print_BooleanAtom  # type: ignore[assignment]
+
+    def emptyPrinter(self, expr: Any) -> str:
+        raise ModelError(f"a {type(expr).__name__} cannot be written in a model file")
+
+
+__all__ = ["write_expression", "write_name"]

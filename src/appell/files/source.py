@@ -1,0 +1,148 @@
+"""A model file as data: its values, each with the place where it stands."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from appell.errors import AppellError, FileError, ModelError, NotationError
+from appell.files.places import Places
+from appell.files.units import Dimensions, quantity
+from appell.files.written import read_expression
+from appell.model.multiplier import Multiplier
+from appell.reading import shown
+from appell.spelling import did_you_mean
+
+LARGEST = 5_000_000
+"""Bytes of a model file."""
+MANY = 10_000
+"""Names in one list."""
+Keys = tuple[str | int, ...]
+
+
+class PlacedError(NotationError):
+    """An error whose line and column are those of the file."""
+
+
+class Source:
+    """The tables of a file, the letters declared so far, and errors that name line and column."""
+
+    def __init__(self, text: str, folder: Path | None, name: str):
+        self.folder, self.name = folder, name
+        try:
+            if len(text) > LARGEST:
+                raise ModelError(f"{name}: {len(text)} characters; a model file has {LARGEST} at most")
+            self.data = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise ModelError(f"{name} is no TOML: {error}") from None
+        except (RecursionError, ValueError) as error:
+            raise ModelError(f"{name} is no TOML that can be read: {str(error)[:100] or 'nested too deeply'}") from None
+        self.places = Places(text)
+        self.names: dict[str, Any] = {}
+        self.units: dict[str, Dimensions] = {}
+        self.labels: set[str] = set()
+        self.quaternions: list[Any] = []
+
+    # -- errors ----------------------------------------------------------------------------------------------------------
+
+    def wrong(self, keys: Keys, what: object, line: int = 1, column: int = 1) -> ModelError:
+        """An error at a value, or inside it."""
+        first, offset = self.places.of(keys)
+        at = (first + line - 1, offset + column - 1 if line == 1 else column)
+        return PlacedError(f"{'.'.join(str(k) for k in keys if not isinstance(k, int))}: {what}", *at)
+
+    def checked(self, keys: Keys, act: Callable[[], Any]) -> Any:
+        """What `act` gives; errors of the model get the place of the value."""
+        try:
+            return act()
+        except PlacedError:
+            raise
+        except NotationError as error:
+            raise self.wrong(keys, error.what, error.line, error.column) from None
+        except FileError:
+            raise
+        except AppellError as error:
+            raise self.wrong(keys, error) from None
+
+    # -- values ----------------------------------------------------------------------------------------------------------
+
+    def keys(self, table: Any, known: set[str], where: Keys) -> dict[str, Any]:
+        if not isinstance(table, dict):
+            raise self.wrong(where, f"a table is wanted, not {shown(table)}")
+        for key in table:
+            if key not in known:
+                hint = did_you_mean(key, known) or f"; it has {', '.join(sorted(known))}"
+                raise self.wrong((*where, key), f"unknown key '{key}'{hint}")
+        return table
+
+    def tables(self, section: str, known: set[str]) -> list[tuple[Keys, dict[str, Any]]]:
+        given = self.data.get(section, [])
+        if not isinstance(given, list):
+            raise self.wrong((section,), f"[[{section}]] in double brackets, one for each")
+        return [((section, i), self.keys(table, known, (section, i))) for i, table in enumerate(given)]
+
+    def expression(self, value: Any, keys: Keys, multipliers: bool = False) -> Any:
+        """An expression, or a number."""
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise self.wrong(keys, f"an expression is wanted, not {shown(value)}")
+        if not isinstance(value, str):
+            return value
+        reads = self._multiplier(keys) if multipliers else None
+        return self.checked(keys, lambda: read_expression(value, self.names, reads))
+
+    def _multiplier(self, keys: Keys) -> Callable[[str], Any]:
+        def found(name: str) -> Any:
+            if name not in self.labels:
+                raise ModelError(f"no constraint is called '{name}'{did_you_mean(name, self.labels)}")
+            return Multiplier(name)
+
+        return found
+
+    def expressions(self, value: Any, keys: Keys) -> Any:
+        """Nested lists of expressions, as vectors and matrices are written."""
+        if isinstance(value, list):
+            return [self.expressions(part, keys) for part in value]
+        return self.expression(value, keys)
+
+    def number(self, value: Any, keys: Keys) -> float:
+        """A number in SI: plain, or a text with a unit."""
+        return self.dimensional(value, keys)[0]
+
+    def dimensional(self, value: Any, keys: Keys) -> tuple[float, Dimensions | None]:
+        if isinstance(value, str):
+            return self.checked(keys, lambda: quantity(value))
+        if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
+            raise self.wrong(keys, f"a number is wanted, or a text such as '9.81 m/s^2', not {shown(value)}")
+        return float(value), None
+
+    def listed(self, key: str) -> list[str]:
+        given = self.data.get(key, [])
+        given = given.split() if isinstance(given, str) else given
+        if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
+            raise self.wrong((key,), f"a list of names is wanted, not {shown(given)}")
+        if len(given) > MANY:
+            raise self.wrong((key,), f"{len(given)} names; {MANY} are read at most")
+        return given
+
+    def section(self, name: str) -> dict[str, Any]:
+        given = self.data.get(name, {})
+        if not isinstance(given, dict):
+            raise self.wrong((name,), f"[{name}] is a table")
+        return given
+
+    def state(self, key: str, where: Keys) -> Any:
+        """A coordinate, velocity, state or speed by its text, x or x'."""
+        bare = key.rstrip("'")
+        if bare not in self.names:
+            raise self.wrong(where, f"unknown name '{key}'{did_you_mean(bare, self.names)}")
+        symbol = self.names[bare]
+        for _ in range(len(key) - len(bare)):
+            symbol = symbol.d
+        return symbol
+
+
+__all__ = ["LARGEST", "Keys", "Source"]

@@ -1,0 +1,229 @@
+"""A system, its values and its start as a model file, which `reader` reads as the same system."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import sympy
+
+from appell.errors import FileError, ModelError
+from appell.files.printed import write_expression
+from appell.model import (
+    Between,
+    Constraint,
+    Damper,
+    Force,
+    Friction,
+    Particle,
+    Spring,
+    System,
+    Torque,
+    Unilateral,
+)
+from appell.model.bodies import Euler, PlaneAngle, Quaternion, RotationMatrix
+from appell.reading import finite
+
+ASSUMED = ("positive", "nonnegative", "negative", "integer", "nonzero")
+
+
+def write_model(
+    path: Any, system: System, *, parameters: Mapping[Any, Any] | None = None, start: Mapping[Any, Any] | None = None,
+    until: float = 10.0, pseudo: Mapping[str, Any] | None = None, reference: str = "",
+) -> Path:  # fmt: skip
+    """Writes a model file and returns its path. `ModelError` names what a file cannot say.
+
+    parameters, start: symbol → value in SI; pseudo: name → pseudo-velocity; until: end of the run, s.
+    """
+    text = model_text(system, parameters=parameters, start=start, until=until, pseudo=pseudo, reference=reference)
+    target = Path(path)
+    try:
+        beside = target.with_name(f".{target.name}.{os.getpid()}")
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(target)
+    except OSError as error:
+        raise FileError(f"{target.name!r} cannot be written in {target.parent}: {error.strerror or error}") from None
+    return target
+
+
+def model_text(
+    system: System, *, parameters: Mapping[Any, Any] | None = None, start: Mapping[Any, Any] | None = None,
+    until: float = 10.0, pseudo: Mapping[str, Any] | None = None, reference: str = "",
+) -> str:  # fmt: skip
+    """The text of a model file."""
+    if not isinstance(system, System) or type(system) is not System:
+        raise ModelError(f"a {type(system).__name__} cannot be written as a model file: its energies are no expressions")
+    given = system._given
+    if given["prescription"]:
+        raise ModelError("a system with prescribed functions written in cannot be written; give them as parameters=")
+    values, begin = dict(parameters or {}), dict(start or {})
+    lines = ["format = 1", f"name = {_quoted(system.name)}"]
+    lines += [f"reference = {_quoted(reference)}"] if reference else []
+    turned = [q.name for q in given["coordinates"] if isinstance(q, Quaternion)]
+    plain = [s.letter for s in given["coordinates"] if not isinstance(s, Quaternion)]
+    if [isinstance(q, Quaternion) for q in given["coordinates"]] != [False] * len(plain) + [True] * len(turned):
+        raise ModelError("quaternions come after the other coordinates in a model file; write the system in that order")
+    lines += _names("coordinates", plain) + _names("quaternions", turned)
+    lines += _names("speeds", [s.letter for s in given["speeds"] or ()]) + _names("states", [s.letter for s in system.states])
+    for word in ("kinetic", "potential"):
+        if isinstance(given[word], sympy.Basic) or given[word] != 0:
+            lines.append(f"{word} = {_expression(given[word])}")
+    lines += _parameters(system, values) + _prescribed(system, values)
+    for word in ("forces", "kinematics", "rates"):
+        lines += _table(word, {_state(key): _expression(value) for key, value in dict(given[word] or {}).items()})
+    lines += _table("sample", {_state(key): repr(finite(x, "sample=")) for key, x in dict(given["sample"] or {}).items()})
+    for row in given["constraints"]:
+        lines += _row(row)
+    for body in system.bodies:
+        lines += _body(body)
+    for load in system.loads:
+        lines += _load(load)
+    lines += _table("pseudo", {json.dumps(name): _expression(e) for name, e in (pseudo or {}).items()})
+    lines += _table("start", {_state(s): repr(finite(x, f"start= of {s}")) for s, x in begin.items()})
+    return "\n".join([*lines, *_table("run", {"until": repr(float(until))}), ""])
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(str(text), ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _expression(value: Any) -> str:
+    """An expression between quotation marks; a number of Python as it is."""
+    return _quoted(write_expression(value)) if isinstance(value, sympy.Basic) else repr(_number(value))
+
+
+def _number(value: Any) -> int | float:
+    return value if isinstance(value, int) else finite(value, "a number")
+
+
+def _names(key: str, names: Iterable[str]) -> list[str]:
+    found = list(names)
+    return [f"{key} = [{', '.join(map(_quoted, found))}]"] if found else []
+
+
+def _table(name: str, entries: Mapping[str, str]) -> list[str]:
+    return ["", f"[{name}]", *(f"{key} = {value}" for key, value in entries.items())] if entries else []
+
+
+def _tables(name: str, entries: Mapping[str, str | None]) -> list[str]:
+    return ["", f"[[{name}]]", *(f"{key} = {value}" for key, value in entries.items() if value is not None)]
+
+
+def _state(key: Any) -> str:
+    """x, or "x'" in quotation marks; names of things given by name stay."""
+    if isinstance(key, str):
+        return json.dumps(key)
+    return write_expression(key) if getattr(key, "order", 0) == 0 else json.dumps(write_expression(key))
+
+
+def _parameters(system: System, values: Mapping[Any, Any]) -> list[str]:
+    by_name = {str(s): value for s, value in values.items()}
+    entries = {}
+    for p in system.parameters:
+        said = [f"{word} = true" for word in ASSUMED if p._assumptions_orig.get(word)]
+        value = [f"value = {finite(by_name[p.name], f'the value of {p}')!r}"] if p.name in by_name else []
+        entries[write_expression(p)] = (
+            "{" + ", ".join([*value, *said]) + "}" if said or not value else value[0].partition("= ")[2]
+        )
+    return _table("parameters", entries)
+
+
+def _prescribed(system: System, values: Mapping[Any, Any]) -> list[str]:
+    by_name = {str(s): value for s, value in values.items()}
+    missing = [str(s) for s in system.prescribed if str(s) not in by_name]
+    if missing:
+        raise ModelError(f"the prescribed function {missing[0]} has no value; give it in parameters=")
+    return _table("prescribed", {str(s): _expression(by_name[str(s)]) for s in system.prescribed})
+
+
+def _row(row: Any) -> list[str]:
+    if not isinstance(row, Constraint | Unilateral | Between | Friction):
+        row = Constraint(row)
+    name = _quoted(row.name)
+    if isinstance(row, Friction):
+        return _tables("friction", {"name": name, **_friction(row)})
+    if isinstance(row, Constraint):
+        if isinstance(row.reaction, tuple):
+            raise ModelError(f"the reaction of '{row.name}' is a list; give it as a mapping to write it in a model file")
+        given = (
+            None
+            if row.reaction is None
+            else ", ".join(f"{json.dumps(_bare(k))} = {_expression(w)}" for k, w in row.reaction.items())
+        )
+        return _tables("constraints", {"name": name, "row": _expression(row.residual), "reaction": given and "{" + given + "}"})
+    if row.chart is not None:
+        raise ModelError(f"the chart of '{row.name}' cannot be written in a model file")
+    e = None if row.restitution == 1 else _expression(row.restitution)
+    if isinstance(row, Unilateral):
+        return _tables("walls", {"name": name, "gap": _expression(row.function), "restitution": e})
+    bounds = {word: _expression(getattr(row, word)) for word in ("lower", "function", "upper")}
+    return _tables("stops", {"name": name, **bounds, "restitution": e})
+
+
+def _bare(key: Any) -> str:
+    return key if isinstance(key, str) else write_expression(key)
+
+
+def _friction(row: Friction) -> dict[str, str | None]:
+    label = lambda n: n if isinstance(n, str) else n.name
+    pressing = row.normal if isinstance(row.normal, tuple) else () if row.normal is None else (row.normal,)
+    names = [label(one) for one in pressing]
+    normal = None if not names else json.dumps(names if isinstance(row.normal, tuple) else names[0], ensure_ascii=False)
+    sizes = {
+        w: None if getattr(row, w) is None else _expression(getattr(row, w))
+        for w in ("coefficient", "static", "limit", "regularise")
+    }
+    slip = [_expression(part) for part in row.slip]
+    return {
+        "slip": slip[0] if len(slip) == 1 else f"[{', '.join(slip)}]", "normal": normal, **sizes,
+        "law": None if row.law == "newton" else _quoted(row.law),
+    }  # fmt: skip
+
+
+def _vector(matrix: Any) -> str:
+    return f"[{', '.join(_expression(e) for e in matrix)}]"
+
+
+def _body(body: Any) -> list[str]:
+    entries: dict[str, str | None] = {
+        "name": _quoted(body.name),
+        "mass": _expression(body.mass),
+        "position": _vector(body.position),
+    }
+    if body.carried is not None:
+        raise ModelError(f"carried= of '{body.name}' cannot be written in a model file")
+    if isinstance(body, Particle):
+        return _tables("bodies", entries)
+    entries["inertia"] = f"[{', '.join(_vector(body.inertia.row(i)) for i in range(3))}]"
+    if isinstance(body.orientation, Quaternion):
+        entries["quaternion"] = _quoted(body.orientation.name)
+    elif isinstance(body.orientation, Euler):
+        entries |= {"angles": _vector(body.orientation.angles), "axes": _quoted(body.orientation.axes)}
+    elif isinstance(body.orientation, PlaneAngle):
+        entries["angle"] = _expression(body.orientation.angle)
+    elif isinstance(body.orientation, RotationMatrix):
+        entries["rotation"] = f"[{', '.join(_vector(body.orientation.rotation.row(i)) for i in range(3))}]"
+    else:
+        raise ModelError(f"the attitude of '{body.name}' cannot be written in a model file; Euler angles and quaternions can")
+    return _tables("bodies", entries)
+
+
+def _load(load: Any) -> list[str]:
+    if isinstance(load, Force):
+        return _tables("loads", {"kind": '"force"', "vector": _vector(load.vector), "at": _vector(load.at)})
+    if isinstance(load, Torque):
+        own = {"on": _quoted(load.on.name), "frame": None if load.frame == "space" else _quoted(load.frame)}
+        return _tables("loads", {"kind": '"torque"', "vector": _vector(load.vector), **own})
+    if not isinstance(load, Spring | Damper) or load.scalar is None:
+        raise ModelError(
+            "a spring or damper between two points cannot be written in a model file; write its length as an expression"
+        )
+    kind, sizes = ("spring", ("stiffness", "length")) if isinstance(load, Spring) else ("damper", ("damping",))
+    entries = {"kind": _quoted(kind), "name": _quoted(load.name), "between": _expression(load.scalar)}
+    return _tables("loads", {**entries, **{word: _expression(getattr(load, word)) for word in sizes}})
+
+
+__all__ = ["model_text", "write_model"]

@@ -1,0 +1,316 @@
+"""Expressions in ordinary notation, read by a grammar and written back.
+
+    m*(x'^2 + y'^2)/2 - k*max(x - l, 0)^2*cos(phi - pi/6) + multiplier(floor)
+
+x' and x'' (or dot(x), ddot(x)) are derivatives, ^ and ** powers. Nothing is executed: the text becomes a tree of the rules
+below, and the tree SymPy's sums, products, powers and the functions of one table. Whatever a short text could blow up (towers
+of powers, numbers of thousands of digits, deep nesting) is refused before SymPy sees it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+import sympy
+from lark import Lark, Token, Tree
+from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
+from sympy import Expr
+
+from appell.errors import NotationError
+from appell.jets import Jet, t
+from appell.spelling import did_you_mean
+
+GRAMMAR = r"""
+    ?start: either
+    ?sum: product | product (PLUSMINUS product)+ -> sum
+    ?product: unary | unary (TIMESOVER unary)+  -> product
+    ?unary: PLUSMINUS unary                     -> signed
+          | power
+    ?power: atom | atom POWER unary             -> power
+    ?atom: NUMBER                               -> number
+         | NAME PRIMES?                         -> name
+         | QUOTED PRIMES?                       -> name
+         | NAME "(" [argument ("," argument)*] ")" -> call
+         | "(" either ")"
+    ?argument: either | TEXT -> text
+    ?either: both | both (OR both)+             -> either
+    ?both: refused | refused (AND refused)+     -> both
+    ?refused: NOT refused                       -> refused
+            | relation
+    ?relation: sum | sum RELATION sum           -> relation
+    OR.2: /or\b/
+    AND.2: /and\b/
+    NOT.2: /not\b/
+    PLUSMINUS: "+" | "-" | "\u2212"
+    TIMESOVER: "*" | "/" | "\u00b7"
+    POWER: "^" | "**"
+    RELATION: "<=" | ">=" | "==" | "!=" | "<" | ">"
+    PRIMES: /'{1,2}/
+    NUMBER: /(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?/
+    NAME: /[^\W\d]\w*/
+    QUOTED: /`[^`\n]{1,200}`/
+    TEXT: /"[^"\n]{0,200}"/
+    %ignore /[ \t\r\n]+/
+"""
+LONGEST, DEEPEST, DIGITS, LARGEST_POWER = 500_000, 60, 60, 1_000
+"""Characters of one expression, its nesting, digits of a number, and the largest whole number as a power."""
+
+FUNCTIONS: dict[str, tuple[Callable[..., Any], int | None]] = {
+    **{name: (getattr(sympy, name), 1) for name in "sin cos tan asin acos atan exp log sqrt".split()},
+    **{name: (getattr(sympy, name), 1) for name in "sinh cosh tanh asinh acosh atanh".split()},
+    "atan2": (sympy.atan2, 2), "abs": (sympy.Abs, 1), "sign": (sympy.sign, 1), "floor": (sympy.floor, 1),
+    "ceil": (sympy.ceiling, 1), "mod": (sympy.Mod, 2), "min": (sympy.Min, None), "max": (sympy.Max, None),
+}  # fmt: skip
+"""Name → SymPy's function and its number of arguments (None: two or more)."""
+SPECIAL = ("dot", "ddot", "heaviside", "piecewise", "multiplier")
+RELATIONS = {"<": sympy.Lt, "<=": sympy.Le, ">": sympy.Gt, ">=": sympy.Ge, "==": sympy.Eq, "!=": sympy.Ne}
+SOUNDS_LIKE = {
+    "fi": "phi",
+    "teta": "theta",
+    "ksi": "xi",
+    "lamda": "lambda",
+    "hi": "chi",
+    "omiga": "omega",
+    "ro": "rho",
+    "niu": "nu",
+}
+"""Greek letters as they are written by ear."""
+CHECKED = {name: getattr(math, name) for name in ("exp", "sinh", "cosh")}
+"""Functions that overflow: of numbers they are tried in floating point first."""
+
+
+@cache
+def _parser() -> Lark:
+    return Lark(GRAMMAR, parser="lalr", propagate_positions=True, maybe_placeholders=False)
+
+
+def read_expression(text: str, names: Mapping[str, Any], multipliers: Callable[[str], Any] | None = None) -> Expr:
+    """The expression of a text. `names`: what letters mean; `multipliers(name)`: Λ of a constraint, where it may stand.
+
+    `NotationError` has line and column within the text.
+    """
+    return _Reader(text, names, multipliers).expression()
+
+
+class _Reader:
+    """One text on its way to an expression."""
+
+    def __init__(self, text: str, names: Mapping[str, Any], multipliers: Callable[[str], Any] | None):
+        self._text, self._names, self._multipliers = text, names, multipliers
+
+    def expression(self) -> Expr:
+        self._refuse_bombs()
+        try:
+            found = self._value(self._tree())
+        except RecursionError:
+            raise NotationError("nested too deeply", 1, 1) from None
+        if not isinstance(found, Expr):
+            raise NotationError("a condition stands where an expression is wanted", 1, 1)
+        return found
+
+    def _refuse_bombs(self) -> None:
+        text = self._text
+        if len(text) > LONGEST:
+            raise NotationError(f"an expression of {len(text)} characters; {LONGEST} are read at most", 1, 1)
+        depth = 0
+        for i, c in enumerate(text):
+            depth += (c in "(") - (c in ")")
+            if depth > DEEPEST:
+                raise self._error(i, f"more than {DEEPEST} brackets inside each other")
+        run = 0
+        for i, c in enumerate(text):
+            run = run + 1 if c in "+-−^*" else run if c.isspace() else 0
+            if run > 8:
+                raise self._error(i, "a chain of signs")
+
+    def _error(self, place: int, what: str) -> NotationError:
+        before = self._text[:place]
+        return NotationError(what, before.count("\n") + 1, place - (before.rfind("\n") + 1) + 1)
+
+    def _tree(self) -> Any:
+        if not self._text.strip():
+            raise NotationError("an empty expression", 1, 1)
+        try:
+            return _parser().parse(self._text)
+        except UnexpectedEOF:
+            raise self._error(len(self._text), "the expression ends too early") from None
+        except UnexpectedToken as error:
+            if error.token.type == "$END":
+                raise self._error(len(self._text), "the expression ends too early") from None
+            raise NotationError(f"'{str(error.token)[:30]}' does not belong here", error.line, error.column) from None
+        except UnexpectedCharacters as error:
+            raise NotationError(f"the character {error.char!r} has no meaning here", error.line, error.column) from None
+        except UnexpectedInput as error:  # pragma: no cover - Lark has no others
+            raise NotationError("not understood", error.line, error.column) from None
+
+    def _value(self, node: Any, depth: int = 0) -> Any:
+        if depth > 3 * DEEPEST:
+            raise NotationError("nested too deeply", 1, 1)
+        children = node.children
+        values = lambda: [self._value(child, depth + 1) for child in children if isinstance(child, Tree)]
+        kind = node.data
+        if kind == "sum":
+            signs = ["+", *(str(c) for c in children if isinstance(c, Token))]
+            return sympy.Add(*(x if s == "+" else -x for s, x in zip(signs, self._numbers(node, values()), strict=True)))
+        if kind == "product":
+            return self._product(node, depth)
+        if kind == "signed":
+            (x,) = self._numbers(node, values())
+            return x if str(children[0]) == "+" else -x
+        if kind == "power":
+            return self._power(node, *self._numbers(node, values()))
+        if kind in ("number", "name", "call", "text"):
+            return getattr(self, f"_read_{kind}")(node, depth)
+        return self._condition(node, kind, values())
+
+    def _numbers(self, node: Any, values: list[Any]) -> list[Any]:
+        for x in values:
+            if not isinstance(x, Expr):
+                raise self._at(node, "a condition stands where a number is wanted")
+        return values
+
+    def _at(self, node: Any, what: str) -> NotationError:
+        meta = node.meta if isinstance(node, Tree) else node
+        return NotationError(what, getattr(meta, "line", 1), getattr(meta, "column", 1))
+
+    def _product(self, node: Any, depth: int) -> Expr:
+        """All factors at once, a sign in front among them: SymPy multiplies −1 into a sum that stands alone beside it."""
+        marks = ["*", *(str(c) for c in node.children if isinstance(c, Token))]
+        parts, sign = [c for c in node.children if isinstance(c, Tree)], 1
+        while parts[0].data == "signed":
+            sign = sign if str(parts[0].children[0]) == "+" else -sign
+            parts[0] = parts[0].children[1]
+        factors: list[Any] = [sympy.Integer(sign)]
+        for mark, x in zip(marks, self._numbers(node, [self._value(part, depth + 1) for part in parts]), strict=True):
+            if mark == "/" and x.is_zero:
+                raise self._at(node, "a division by zero")
+            factors.append(x if mark != "/" else sympy.Pow(x, -1))
+        return self._finite(node, sympy.Mul(*factors))
+
+    def _power(self, node: Any, base: Any, exponent: Any) -> Expr:
+        if exponent.is_number:
+            size = abs(float(exponent)) if exponent.is_Rational or exponent.is_Float else abs(complex(exponent.evalf(15)))
+            if size > LARGEST_POWER:
+                raise self._at(node, f"a power of {size:.4g}; {LARGEST_POWER} is the largest")
+        if base.is_zero and exponent.is_negative:
+            raise self._at(node, "a division by zero")
+        if base.is_Rational and exponent.is_Integer and int(exponent) * (base.p.bit_length() + base.q.bit_length()) > 4_000:
+            raise self._at(node, "a number of more than a thousand digits")
+        if base.is_Float or (base.is_number and exponent.is_Float):
+            try:
+                math.pow(float(base), float(exponent))
+            except (OverflowError, ValueError, TypeError):
+                raise self._at(node, "it has no finite real value") from None
+        return self._finite(node, sympy.Pow(base, exponent))
+
+    def _finite(self, node: Any, value: Any) -> Any:
+        if value.has(sympy.zoo, sympy.oo, -sympy.oo, sympy.nan):
+            raise self._at(node, "it has no finite value")
+        if value.is_number and value.is_real is False:
+            raise self._at(node, "it is not a real number")
+        return value
+
+    def _read_number(self, node: Any, depth: int) -> Expr:
+        text = str(node.children[0])
+        if len(text) > DIGITS:
+            raise self._at(node, f"a number of {len(text)} characters; {DIGITS} are read at most")
+        if text.isdigit():
+            return sympy.Integer(int(text))
+        value = float(text)
+        if math.isinf(value):
+            raise self._at(node, f"{text} is beyond what a float64 can hold, 1.8e308")
+        return sympy.Float(value)
+
+    def _read_name(self, node: Any, depth: int) -> Expr:
+        name = str(node.children[0])
+        known = name[1:-1] if name.startswith("`") else name
+        dots = len(str(node.children[1])) if len(node.children) > 1 else 0
+        return self._dotted(node, self._known(node, known), dots)
+
+    def _known(self, node: Any, name: str) -> Any:
+        if name in self._names:
+            return self._names[name]
+        if name in ("t", "pi"):
+            return t if name == "t" else sympy.pi
+        if name in FUNCTIONS or name in SPECIAL:
+            raise self._at(node, f"{name} is a function; write {name}(…)")
+        other = SOUNDS_LIKE.get(name)
+        hint = (
+            f"; did you mean '{other}'?" if other in self._names else did_you_mean(name, [*self._names, *FUNCTIONS, *SPECIAL])
+        )
+        raise self._at(node, f"unknown name '{name}'{hint}")
+
+    def _dotted(self, node: Any, symbol: Any, dots: int) -> Any:
+        for _ in range(dots):
+            if not isinstance(symbol, Jet):
+                raise self._at(node, f"{symbol} has no time derivative: it is no coordinate")
+            symbol = symbol.d
+        return symbol
+
+    def _read_call(self, node: Any, depth: int) -> Any:
+        name, given = str(node.children[0]), node.children[1:]
+        if name in ("dot", "ddot"):
+            self._count(node, name, given, 1)
+            return self._dotted(node, self._value(given[0], depth + 1), 1 + (name == "ddot"))
+        if name == "multiplier":
+            return self._multiplier(node, given)
+        if name not in FUNCTIONS and name not in SPECIAL:
+            raise self._at(node, f"unknown function '{name}'{did_you_mean(name, [*FUNCTIONS, *SPECIAL])}")
+        values = [self._value(x, depth + 1) for x in given]
+        if name == "piecewise":
+            return self._piecewise(node, values)
+        self._numbers(node, values)
+        if name == "heaviside":
+            if len(values) not in (1, 2):
+                raise self._at(node, f"heaviside takes one or two arguments, not {len(values)}")
+            return sympy.Heaviside(*values)
+        function, count = FUNCTIONS[name]
+        self._count(node, name, values, count)
+        if name in CHECKED and values[0].is_number:
+            try:
+                CHECKED[name](float(values[0]))
+            except (OverflowError, TypeError):
+                raise self._at(node, f"{name} of this number is too large") from None
+        return self._finite(node, function(*values))
+
+    def _count(self, node: Any, name: str, given: list[Any], count: int | None) -> None:
+        if (count is None and len(given) < 2) or (count is not None and len(given) != count):
+            wanted = {None: "two arguments or more", 1: "one argument", 2: "two arguments"}[count]
+            raise self._at(node, f"{name} takes {wanted}, not {len(given)}")
+
+    def _multiplier(self, node: Any, given: list[Any]) -> Any:
+        self._count(node, "multiplier", given, 1)
+        if given[0].data not in ("name", "text"):
+            raise self._at(node, 'multiplier takes the name of a constraint, multiplier(floor) or multiplier("left wall")')
+        name = str(given[0].children[0]).strip('`"')
+        if self._multipliers is None:
+            raise self._at(node, f"multiplier({name}) may stand in forces and limits of friction only")
+        return self._multipliers(name)
+
+    def _read_text(self, node: Any, depth: int) -> Any:
+        raise self._at(node, "a text in quotation marks may stand in multiplier(…) only")
+
+    def _condition(self, node: Any, kind: str, values: list[Any]) -> Any:
+        if kind == "relation":
+            marks = [str(c) for c in node.children if isinstance(c, Token)]
+            return RELATIONS[marks[0]](*self._numbers(node, values))
+        for x in values:
+            if isinstance(x, Expr):
+                raise self._at(node, "a number stands where a condition is wanted")
+        return {"either": sympy.Or, "both": sympy.And, "refused": sympy.Not}[kind](*values)
+
+    def _piecewise(self, node: Any, values: list[Any]) -> Any:
+        if len(values) < 3 or len(values) % 2 == 0:
+            raise self._at(node, "piecewise is written piecewise(value, condition, …, otherwise)")
+        pairs = list(zip(values[:-1:2], values[1:-1:2], strict=True))
+        for value, when in pairs:
+            if not isinstance(value, Expr) or isinstance(when, Expr):
+                raise self._at(node, "piecewise is written piecewise(value, condition, …, otherwise)")
+        self._numbers(node, [values[-1]])
+        return sympy.Piecewise(*pairs, (values[-1], True))
+
+
+__all__ = ["read_expression"]

@@ -1,0 +1,177 @@
+"""Commands that take a model file: `appell new | check | derive | run | sweep`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from appell.errors import AppellError, FileError, ModelError
+from appell.spelling import did_you_mean
+
+TEMPLATE = """\
+# A model file. Expressions are written as on paper: x' is a velocity, x'' an acceleration, ^ a power.
+name = "pendulum on a spring"
+coordinates = ["r", "phi"]
+kinetic = "m*(r'^2 + r^2*phi'^2)/2"
+potential = "k*(r - l)^2/2 - m*g*r*cos(phi)"
+
+[units]
+r = "m"
+phi = "rad"
+
+[parameters]
+m = "2 kg"
+k = "250 N/m"
+l = "40 cm"
+g = "9.81 m/s^2"
+c = "0.1 N*s/m"
+
+[forces]
+r = "-c*r'"
+
+# Constraints, walls and friction come in double brackets, one for each:
+# [[constraints]]
+# name = "rod"
+# row = "r - l"
+#
+# [[walls]]
+# name = "stop"
+# gap = "0.6 - r"
+# restitution = 0.8
+
+[start]
+r = "45 cm"
+phi = "30 deg"
+
+[run]
+until = "10 s"
+
+# What `appell sweep` varies:
+# [sweep]
+# k = {from = "200 N/m", to = "300 N/m", points = 11}
+"""
+
+
+def add_commands(commands: Any) -> None:
+    """Adds the parsers."""
+    new = commands.add_parser("new", help="writes a commented model file to begin with")
+    new.add_argument("file", type=Path)
+    check = commands.add_parser(
+        "check", help="reads a model file: diagnosis, agreement of the forms, dimensions; 1: something is wrong"
+    )
+    derive = commands.add_parser("derive", help="prints the equations of motion of a model file in one form")
+    derive.add_argument("--form", default="lagrange", help="lagrange, appell, kane, maggi, hamilton …")
+    how = derive.add_mutually_exclusive_group()
+    how.add_argument("--latex", action="store_true", help="as LaTeX")
+    how.add_argument("--python", action="store_true", help="as SymPy expressions")
+    run = commands.add_parser("run", help="simulates a model file")
+    run.add_argument("-o", "--output", type=Path, help="a report (.html), a table (.csv) or a dataset (.nc)")
+    sweep = commands.add_parser("sweep", help="simulates a model file for all values of its [sweep]")
+    sweep.add_argument("-o", "--output", type=Path, required=True, help="the dataset, .nc")
+    for parser in (check, derive, run, sweep):
+        parser.add_argument("file", type=Path, help="a model file, TOML")
+    for parser in (check, run):
+        parser.add_argument("--json", action="store_true", help="for programs")
+
+
+def new_file(given: argparse.Namespace) -> int:
+    """`appell new`; a file that is there stays as it is."""
+    try:
+        with given.file.open("x", encoding="utf-8") as target:
+            target.write(TEMPLATE)
+    except FileExistsError:
+        raise FileError(f"{given.file.name!r} exists already; it is not written over") from None
+    except OSError as error:
+        raise FileError(f"{given.file.name!r} cannot be written: {error.strerror or error}") from None
+    print(f"{given.file}: written; try appell check {given.file}")
+    return 0
+
+
+def check_file(given: argparse.Namespace) -> int:
+    """`appell check`: 0 where all is well, 1 where something is not."""
+    from appell.files import read_model
+    from appell.verify import agree, diagnose
+
+    model = read_model(given.file)
+    wrong = model.check_units()
+    system = model.system
+    findings = str(diagnose(system))
+    try:
+        agreement: Any = agree(system)
+        text, agrees = str(agreement), bool(agreement.ok)
+    except AppellError as error:
+        text, agrees = str(error), True  # forms do not apply to systems with friction, and say so
+    if given.json:
+        print(
+            json.dumps(
+                {"ok": not wrong and agrees, "dimensions": wrong, "diagnosis": findings, "agreement": text}, ensure_ascii=False
+            )
+        )
+    else:
+        print(findings, text, *(wrong or ["dimensions: nothing wrong was found"]), sep="\n\n")
+    return int(bool(wrong) or not agrees)
+
+
+def derive_file(given: argparse.Namespace) -> int:
+    """`appell derive`."""
+    from appell import forms
+    from appell.files import read_model
+
+    if given.form not in forms.FORMS:
+        raise ModelError(
+            f"there is no form '{given.form}'{did_you_mean(given.form, forms.FORMS)}; there are {', '.join(forms.FORMS)}"
+        )
+    model = read_model(given.file)
+    takes_pseudo = model.pseudo is not None and given.form in ("appell", "kane", "maggi", "hamel", "poincare_chetaev")
+    equations = forms.FORMS[given.form](model.system, **({"pseudo": model.pseudo} if takes_pseudo else {}))
+    if given.python:
+        print(*(f"{e.lhs} - ({e.rhs})" for e in equations.equations), sep="\n")
+    else:
+        print(equations.latex() if given.latex else equations.text())
+    return 0
+
+
+def run_file(given: argparse.Namespace) -> int:
+    """`appell run`: 0 where the motion is finished without doubts, 1 where it is not."""
+    from appell.files import read_model
+
+    motion = read_model(given.file).simulate(progress=sys.stderr.isatty())
+    if given.output is not None:
+        _save(motion, given.output)
+    summary = {"ok": bool(motion.ok), "status": motion.status.name, "message": motion.message, "t": float(motion.t[-1])}
+    summary |= {"doubts": list(motion.doubts), "final": {str(s): float(motion[s][-1]) for s in motion.system.coordinates}}
+    if given.json:
+        print(json.dumps(summary, ensure_ascii=False))
+    else:
+        final = ", ".join(f"{name} = {value:.9g}" for name, value in summary["final"].items())
+        print(f"{motion.message} at t = {summary['t']:g} s: {final}", *motion.doubts, sep="\n")
+    return int(not motion.ok)
+
+
+def _save(motion: Any, path: Path) -> None:
+    kinds = {".html": motion.report, ".csv": motion.to_csv, ".nc": motion.save}
+    if path.suffix not in kinds:
+        raise ModelError(f"{path.name!r}: the output is a report (.html), a table (.csv) or a dataset (.nc)")
+    kinds[path.suffix](path)
+    print(f"{path}: written", file=sys.stderr)
+
+
+def sweep_file(given: argparse.Namespace) -> int:
+    """`appell sweep`: 0 where every run is finished, 1 where one is not."""
+    from appell.files import read_model
+
+    if given.output.suffix != ".nc":
+        raise ModelError(f"{given.output.name!r}: the output of a sweep is a dataset, .nc")
+    result = read_model(given.file).sweep(progress=sys.stderr.isatty())
+    try:
+        result.dataset.to_netcdf(given.output, engine="h5netcdf")
+    except OSError as error:
+        raise FileError(f"{given.output.name!r} cannot be written: {error.strerror or error}") from None
+    print(f"{given.output}: {result.message}")
+    return int(not result.ok)
+
+
+__all__ = ["add_commands", "check_file", "derive_file", "new_file", "run_file", "sweep_file"]
