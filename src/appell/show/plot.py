@@ -151,7 +151,8 @@ def _subjects(motion: Record, compare: Any) -> list[Subject]:
     single = isinstance(compare, Record) or _is_data(compare)
     table = isinstance(compare, Mapping) and not single
     listed: Any = [compare] if single else [] if table else items_of(compare, "compare=")
-    named: dict[Any, Any] = dict(compare) if table else {f"{motion.name} {k}": m for k, m in enumerate(listed, start=2)}
+    given: Any = compare
+    named: dict[Any, Any] = dict(given) if table else {f"{motion.name} {k}": m for k, m in enumerate(listed, start=2)}
     named = {str(name): m if isinstance(m, Record) else ForeignData(str(name), m, motion) for name, m in named.items()}
     first = motion.name if table or not named else f"{motion.name} 1"
     return [Subject(m, m.fine(POINTS), name) for name, m in {first: motion, **named}.items()]

@@ -22,7 +22,7 @@ import sympy
 from numpy.typing import NDArray
 
 from appell.errors import ConstraintError
-from appell.jets import Prescribed, jets_of, t
+from appell.jets import DerivedJet, Prescribed, jets_of, t
 from appell.model import System
 from appell.model.described import system_of
 from appell.model.placed import placed, require_placed
@@ -35,10 +35,13 @@ from appell.rows import rank
 from appell.simulate.run import bind, compile
 from appell.simulate.start import TOLERANCE, read
 from appell.spelling import checked_keywords
+from appell.tree.system import TreeSystem
 from appell.verify import conserved, ranks
+from appell.verify.accessibility import reach_of
 from appell.verify.case import STATES, Case
 from appell.verify.findings import Diagnosis, Finding
 from appell.verify.frobenius import State, affine_rows, flag, integrals
+from appell.verify.in_numbers import energy_in_numbers, too_large
 from appell.verify.suggestion import pseudo_velocities
 
 Array = NDArray[np.float64]
@@ -53,12 +56,16 @@ def diagnose(
     start: Mapping[Any, Any] | None = None,
     parameters: Mapping[Any, Any] | None = None,
     *,
+    inputs: Iterable[Any] | None = None,
     since: float = 0.0,
 ) -> Diagnosis:
     """Order, integrability, redundancy, freedom, conserved quantities and pseudo-velocities of a system, in plain sentences.
 
     start: symbol → value, a state to be judged at the time `since`, s; it needs a value for every parameter.
     parameters: by symbol or name; those not given are random, so that ranks are generic.
+    inputs: parameters in forces; what they and their brackets with the drift span is then told (`verify.accessibility`).
+
+    Of a tree that is too large for symbols the numeric part is given: ranks, redundancy, freedom, integrability, energy.
     """
     system = system_of(system, "ap.diagnose")
     now = finite(since, "since=")
@@ -66,19 +73,24 @@ def diagnose(
     system, parameters = driven(system, parameters, span)
     system = placed(system, start, parameters)
     require_placed(system)
-    vain = list(_vain(system))
-    system, given = system.symbolic(), table_of(parameters, "parameters=")
+    vain, given, large = [], table_of(parameters, "parameters="), too_large(system)
+    if large is None:
+        vain, system = list(_vain(system)), system.symbolic()
     state = None
     if start is not None:
         bind(system, given)  # complete, or an error that names what is missing
         state = (now, *read(system, start))
     case = Case.of(system, given, state)
-    findings = [*_natures(system), *vain, *_unilateral(system)]
-    if case.states:
+    findings = [*_natures(system), *vain, *_unilateral(system), *([] if large is None else [large])]
+    if case.states and large is not None:
+        findings += [*_integrability(case), *_rows(case), *_freedom(case), *energy_in_numbers(case)]
+    elif case.states:
         findings += [*_integrability(case), *_rows(case), *_freedom(case)]
         findings += [*_frictions(case), *([] if system.frictions else _conserved(case)), *pseudo_velocities(case)]
     else:
         findings += list(_without_slope(case)) or list(_contradiction(case))
+    if inputs is not None and case.states:
+        findings += reach_of(case, inputs)
     findings += _start(case, state) if state is not None else ()
     return Diagnosis(system.name, tuple(_in_own_letters(finding, unknown, span) for finding in findings))
 
@@ -128,7 +140,8 @@ def _kind_of(system: System, c: Any, f: Any) -> str:
         return f"of second order, {how} in the accelerations; it restricts no start"
     if not c.linear:
         return "of first order, nonlinear in the velocities; a reaction along ∂f/∂q̇ is Chetaev's rule, an assumption"
-    free = sympy.expand(f.xreplace(dict.fromkeys(system.velocities, sympy.Integer(0))))
+    moving = [*system.velocities, *(s for s in jets_of(f) if isinstance(s, DerivedJet) and s.level == 1)]
+    free = sympy.expand(f.xreplace(dict.fromkeys(moving, sympy.Integer(0))))
     how = "linear in the velocities" if free == 0 else f"affine in the velocities (free term {free})"
     return f"of first order, {how}"
 
@@ -198,13 +211,15 @@ def _integrability(case: Case) -> Iterator[Finding]:
 
 
 def _integral(case: Case, rows: list[int]) -> sympy.Expr | None:
+    if isinstance(case.system, TreeSystem):  # entries of frames are no functions of positions that SymPy could integrate
+        return None
     found = [one for one in integrals(case.system, rows, given=case.given) if set(one.rows) <= set(rows)]
     return found[0].function if found else None
 
 
 def _constant(function: sympy.Expr | None) -> str:
     if function is None:
-        return "it has an integral, which SymPy does not find in closed form"
+        return "it has an integral, which is not found in closed form"
     return f"{function} stays constant{_where(function)}; write ap.Constraint({function} - C) with the C of the start"
 
 
@@ -235,7 +250,8 @@ def _together(case: Case, first: list[int], hidden: list[int], count: int, rank:
     else:
         verdict = "nonholonomic and have no further integral"
     sentence = f"the constraints {_listed(system.constraints[i].name for i in first)} together are {verdict}"
-    more = integrals(system, first, factors=False, given=case.given) if count > len(hidden) else []
+    written = count > len(hidden) and not isinstance(system, TreeSystem)
+    more = integrals(system, first, factors=False, given=case.given) if written else []
     mixed = [one for one in more if len(one.rows) > 1]
     for one in mixed:
         of = _listed(system.constraints[i].name for i in one.rows)

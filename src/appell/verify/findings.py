@@ -39,7 +39,7 @@ class Diagnosis:
     @checked_keywords()
     def of(self, kind: str) -> tuple[Finding, ...]:
         """The findings of one kind: constraint, integrability, redundancy, rank, contradiction, freedom, cyclic, conserved,
-        pseudo-velocities, unilateral, start."""
+        pseudo-velocities, unilateral, inputs, size, start."""
         return tuple(finding for finding in self.findings if finding.kind == kind)
 
     def about(self, subject: Any) -> tuple[Finding, ...]:

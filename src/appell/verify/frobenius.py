@@ -141,7 +141,7 @@ def _at(form: NormalForm, value: Value, state: State, p: Array) -> Array:
 
 def _flag(form: NormalForm, generators: list[Value], states: Sequence[State], p: Array) -> tuple[int, ...]:
     """dim D_0, …, dim D_∞: brackets with the generators are added until none leaves what is there."""
-    points = [_Basis() for _ in states]
+    points = [GrowingSpan() for _ in states]
     basis, newest, ranks = [], generators, []
     while True:
         added = _independent(form, newest, states, p, points)
@@ -160,7 +160,7 @@ def _bracket(form: NormalForm, X: Value, Y: Value) -> Value:
     return block_matrix([[forth - back, forth, back]])
 
 
-class _Basis:
+class GrowingSpan:
     """An orthonormal basis at one point that grows by what lies outside it."""
 
     def __init__(self):
@@ -185,7 +185,9 @@ class _Basis:
         return left
 
 
-def _independent(form: NormalForm, fields: list[Value], states: Sequence[State], p: Array, points: list[_Basis]) -> list[Value]:
+def _independent(
+    form: NormalForm, fields: list[Value], states: Sequence[State], p: Array, points: list[GrowingSpan]
+) -> list[Value]:
     """The fields that leave the span of those before them at some point."""
     if not fields:
         return []

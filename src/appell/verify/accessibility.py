@@ -1,0 +1,143 @@
+"""What inputs can reach: brackets of the fields by which they push with the drift, and how their span grows.
+
+    ẋ = f(t, x) + Σ u_i g_i(t, x),    x = (q, v),    f = (q̇, a at the given inputs),    g_i = (0, ∂a/∂u_i)
+
+    L_0 = span{g_i},    L_{s+1} = L_s + [f, L_s] + [g_i, L_s],    dim L_0 <= dim L_1 <= … <= dim L_∞
+
+Where dim L_∞ is the dimension of the states that the constraints allow, the states that are reached at one time from a start
+have interior points: strong accessibility (Sussmann, Jurdjevic 1972). It does not say that a state can be kept or returned to.
+Brackets are taken on the graph, ranks at states on the constraints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import AppellError, ModelError
+from appell.graph import Fn, make_fn
+from appell.graph.algebra import Value, along, apply, block_matrix, column, is_zero, jacobian, zeros
+from appell.normal_form.flow import acceleration
+from appell.reading import items_of, name_in
+from appell.simulate.control.reader import refuse_inputs
+from appell.simulate.run import compile
+from appell.verify import ranks
+from appell.verify.case import Case
+from appell.verify.findings import Finding
+from appell.verify.frobenius import NEARBY, GrowingSpan
+
+Array = NDArray[np.float64]
+
+MOST = 100_000
+"""Operations of a bracket beyond which no further ones are taken."""
+
+
+class Field(NamedTuple):
+    """A field on (q, v, t), (n, 1) beside the terms it is the difference of, (n, 3), and its name."""
+
+    name: str
+    value: Value
+
+
+def reach_of(case: Case, inputs: Any) -> Iterator[Finding]:
+    """Findings about what inputs reach; `inputs`: parameters, by symbol or name."""
+    system, form = case.system, case.form
+    places = _places(system, inputs)
+    names = [str(system.parameters[i]) for i in places]
+    try:
+        fn = acceleration(form, compile(system, case.values, backend="vm", ready=False).policies)
+    except AppellError as error:
+        yield Finding("inputs", system.name, str(error))
+        return
+    if not isinstance(fn, Fn):
+        sentence = "the accelerations are not written out (large, redundant rows, or forces with multipliers): brackets of"
+        yield Finding("inputs", system.name, f"{sentence} {', '.join(names)} are not taken")
+        return
+    t, q, v, p = (form.inputs[x] for x in ("t", "q", "v", "p"))
+    a = apply(fn, t, q, v, p)["a"]
+    slopes = jacobian(a, p)
+    if not is_zero(jacobian(slopes[:, places].reshape((-1, 1)), p)[:, places]):
+        yield Finding("inputs", system.name, "accelerations are not affine in the inputs: brackets are those at these values")
+    drift = Field("f", column(form["qd"], a, Value(1)))
+    pushes = [Field(name, column(zeros(form.nq), slopes[:, i], Value(0))) for name, i in zip(names, places, strict=True)]
+    growth, found = _growth(case, drift, pushes)
+    yield Finding("inputs", system.name, _said(names, growth, found, _dimension(case)))
+
+
+def _places(system: Any, inputs: Any) -> list[int]:
+    known = {str(s): i for i, s in enumerate(system.parameters)}
+    given = [name_in(one) for one in items_of(inputs, "inputs=")]
+    unknown = [name for name in given if name not in known]
+    if unknown or not given:
+        has = ", ".join(known) or "none"
+        raise ModelError(f"inputs= names {unknown[0] if unknown else 'nothing'}: parameters of {system.name} are {has}")
+    refuse_inputs(system, {system.parameters[known[name]] for name in given}, "inputs= names")
+    return [known[name] for name in given]
+
+
+def _growth(case: Case, drift: Field, pushes: Sequence[Field]) -> tuple[list[int], list[str]]:
+    """dim L_0, dim L_1, … at the states, and the names of the fields that span them."""
+    states = case.states[:3]
+    points = [GrowingSpan() for _ in states]
+    most = _dimension(case)
+    newest, growth, found = [Field(one.name, _tripled(one.value)) for one in pushes], list[int](), list[str]()
+    while newest:
+        added = _added(case, newest, states, points)
+        found += [field.name for field in added]
+        growth.append(max(len(point.vectors) for point in points))
+        if not added or growth[-1] >= most:
+            break
+        newest = [_bracket(case, X, Y) for X in (drift, *pushes) for Y in added if X.name != Y.name]
+    return growth[:-1] if len(growth) > 1 and growth[-1] == growth[-2] else growth, found
+
+
+def _tripled(value: Value) -> Value:
+    return block_matrix([[value, value, value]])
+
+
+def _bracket(case: Case, X: Field, Y: Field) -> Field:
+    """[X, Y] = Y_x X − X_x Y beside the two terms, whose size says what counts as rounding."""
+    x = column(*(case.form.inputs[name] for name in ("q", "v", "t")))
+    one, other = X.value[:, 0], Y.value[:, 0]
+    forth, back = along(other, [x], [one]), along(one, [x], [other])
+    return Field(f"[{X.name}, {Y.name}]", block_matrix([[forth - back, forth, back]]))
+
+
+def _added(case: Case, fields: Sequence[Field], states: Sequence[Any], points: Sequence[GrowingSpan]) -> list[Field]:
+    """The fields that leave the span of those before them at some state."""
+    form, added = case.form, []
+    inputs = {name: (form.inputs[name], () if name == "t" else (form.inputs[name].numel(),)) for name in ("t", "q", "v", "p")}
+    for field in fields:
+        fn = make_fn("field", inputs, {"x": (field.value, field.value.shape)})
+        if fn.operations > MOST:
+            continue
+        shake = lambda z: z + NEARBY * (1 + np.abs(z))
+        values = [(fn(t, q, v, case.p)["x"], fn(t, shake(q), shake(v), case.p)["x"]) for t, q, v in states]
+        pairs = zip(values, points, strict=True)
+        leaves = [np.isfinite(here).all() and point.add(here, there) for (here, there), point in pairs]
+        if any(leaves):
+            added.append(field)
+    return added
+
+
+def _dimension(case: Case) -> int:
+    """Of the states that the constraints allow."""
+    form = case.form
+    most = lambda name: max(map(ranks.rank, ranks.values(form, case.p, case.states[:3], name)), default=0)
+    return 2 * form.nv - most("A0") - most("A1") + form.states
+
+
+def _said(names: Sequence[str], growth: Sequence[int], found: Sequence[str], whole: int) -> str:
+    spans = ", ".join(map(str, growth))
+    sentence = f"the inputs {', '.join(names)} and their brackets with the drift f span {spans} of {whole} dimensions of the"
+    sentence += f" state ({', '.join(found)})"
+    if growth[-1] >= whole:
+        return f"{sentence}: states all around can be reached (strong accessibility)"
+    left = whole - growth[-1]
+    return f"{sentence}: {left} dimension{'s' * (left > 1)} {'are' if left > 1 else 'is'} out of their reach, whatever they do"
+
+
+__all__ = ["reach_of"]

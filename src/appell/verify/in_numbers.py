@@ -1,0 +1,42 @@
+"""Of a tree that is too large for symbols: what can be said in numbers alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from appell.errors import ConstraintError, FormNotApplicable
+from appell.model import System
+from appell.simulate.run import compile
+from appell.verify import conserved
+from appell.verify.case import Case
+from appell.verify.findings import Finding
+
+
+def too_large(system: System) -> Finding | None:
+    """That a tree has too many velocities for its equations in symbols, if it has."""
+    try:
+        system.symbolic()
+    except FormNotApplicable:
+        sentence = f"{system.nv} velocities are more than are written in symbols: integrals are not written down, and cyclic"
+        return Finding("size", system.name, f"{sentence} coordinates, momenta and pseudo-velocities are not looked for")
+    return None
+
+
+def energy_in_numbers(case: Case) -> Iterator[Finding]:
+    """Of a tree in numbers: whether the power of forces, reactions and time is zero."""
+    try:
+        batch = conserved.Batch.of(compile(case.system, case.values, backend="vm", ready=False), case.states[:8])
+    except ConstraintError as error:
+        yield Finding("redundancy", case.system.name, str(error))
+        return
+    if not len(batch.t):
+        return
+    out = batch.outputs("power", "H")
+    kept = np.abs(out["power"]).max() < conserved.ZERO * (1 + np.abs(out["H"]).max())
+    said = "no force and no constraint does work" if kept else "forces, or reactions of constraints, do work"
+    yield Finding("conserved", case.system.name, f"the energy T + V is {'' if kept else 'not '}conserved: {said}")
+
+
+__all__ = ["energy_in_numbers", "too_large"]
