@@ -11,6 +11,7 @@
 # make bench   the benchmarks against other libraries
 # make fuzz-stops   10,000 random stops against closed forms: none missed
 # make fuzz-events  10,000 random flights, pulses and jumps on lanes, C and vm against closed forms: none missed
+# make fuzz-models  a million hostile expressions and model files (COUNT=, START=)
 # make families      kinds of systems that once went wrong: every member of each
 # make sweep   2,000 random mechanisms with friction against a reference
 # make mjcf-models      MJCF files of packages on PyPI against MuJoCo, minutes
@@ -67,6 +68,10 @@ mjcf-models: $(VENV)/.dev
 	@mkdir -p out/mjcf
 	$(PIP) install --no-deps --target out/mjcf gymnasium gymnasium-robotics dm_control
 	$(BIN)/python -m tests.tree.mjcf_models out/mjcf
+
+.PHONY: fuzz-models
+fuzz-models: $(VENV)/.dev
+	$(BIN)/python -m tests.files.fuzz_models --start $(START) $(if $(COUNT),--count $(COUNT))
 
 .PHONY: families
 families: $(VENV)/.dev

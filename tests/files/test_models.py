@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.files.fuzz_models import attempt
 
 import appell as ap
 from appell.ensembles.fingerprint import fingerprint
@@ -186,3 +187,9 @@ def test_a_sweep_of_a_file():
     result = model.sweep()
     assert result.ok and result["y"].shape[:2] == (3, 2)
     np.testing.assert_allclose(result["y"].values[:, 0], [-0.5, -2.5, -4.5], rtol=1e-9)
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_a_sample_of_the_fuzzer(number):
+    for i in range(40):
+        attempt(3 * i + number + 900_000)

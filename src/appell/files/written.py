@@ -105,8 +105,13 @@ class _Reader:
         self._refuse_bombs()
         try:
             found = self._value(self._tree())
+        except NotationError:
+            raise
         except RecursionError:
             raise NotationError("nested too deeply", 1, 1) from None
+        except (ArithmeticError, ValueError, TypeError, AttributeError, NotImplementedError) as error:
+            # SymPy computes with numbers where they meet: mod(1, 0) has no value, and it raises what it likes
+            raise NotationError(f"it has no value ({str(error)[:80]})", 1, 1) from None
         if not isinstance(found, Expr):
             raise NotationError("a condition stands where an expression is wanted", 1, 1)
         return found
