@@ -47,7 +47,7 @@ def test_fold(ball):
     """The branch turns round at the fold and comes back unstable."""
     system, orbit = ball
     branch = ap.continue_orbit(system, "c", orbit, 0.9 * FOLD, back=1.05 * (FOLD + DOUBLING) / 2, step=0.05)
-    assert not branch.ok and "came back" in branch.message
+    assert branch.ok and "came back" in branch.message
     assert [s.kind for s in branch.special] == ["fold"]
     assert branch.special[0].value == pytest.approx(FOLD, rel=1e-9)
     assert branch.stable[0] and not branch.stable[-1]
@@ -68,9 +68,10 @@ def test_grazing():
     values = {F: 0.8 * critical, omega: w, h: damping}
     orbit = ap.periodic_orbit(system, guess=start, period=2 * np.pi / w, parameters=values)
     branch = ap.continue_orbit(system, F, orbit, 1.5 * critical, step=0.1)
-    assert not branch.ok and "lost" in branch.message and len(branch.orbits) > 2
+    assert not branch.ok and "the orbit begins to graze 'wall'" in branch.message and len(branch.orbits) > 2
     assert [s.kind for s in branch.special] == ["grazing"]
-    assert branch.special[0].value == pytest.approx(critical, rel=1e-5)
+    assert branch.special[0].value == pytest.approx(critical, rel=1e-9)
+    assert branch.special[0].refined and branch.special[0].residual < 1e-9
 
 
 def test_duffing():

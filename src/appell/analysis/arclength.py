@@ -2,19 +2,22 @@
 
     F(x) = 0,        t·(x − x_predicted) = 0,        x_predicted = x + s t,        t the kernel of F_x
 
-At a fold only p turns back. Special points lie where a test function changes its sign between two points; they are refined
-along the step. What F is, and which tests there are, say `continuation` (orbits) and `rests`.
+At a fold only p turns back. Special points lie where a test function changes its sign between two points (`refining`). Steps
+are shortened where the tangent turns, and where test functions move far in one step. What F is, and which tests there are, say
+`continuation` (orbits) and `rests`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.analysis.refining import FAILURES, Found, Point, Test, lowest_between, refined
 from appell.errors import AppellError, ModelError
 from appell.reading import finite, whole
 from appell.rows import singular
@@ -24,118 +27,168 @@ Array = NDArray[np.float64]
 
 EASY = 3
 """So many steps of Newton's method or fewer, and the next step along the branch may be longer."""
-REFINED = 1e-9
-"""Share of the range of the parameter to which special points are refined by halving."""
+LONGEST = 0.1
+"""Share of the range that a step along the branch is not longer than, unless `max_step` says so."""
 LOST = 1e-7
 """Share of the range below which a step along the branch is not shortened any more."""
 SHARP = 0.7
 """Cosine of the angle between two tangents below which the step is shortened."""
-
-
-class Point(NamedTuple):
-    """One corrected point x in units of the scale, x[-1] the parameter; its tangent; what stands there; Newton's steps."""
-
-    x: Array
-    tangent: Array
-    what: Any
-    steps: int
-
-
-class Found(NamedTuple):
-    """A special point: its kind, the value of the parameter, and what stands there."""
-
-    kind: str
-    value: float
-    what: Any
-    point: Point
+COARSE = 1e-3
+"""Share of the range below which a step is not shortened for a turn or for what test functions do."""
 
 
 class Ends(AppellError):
-    """The branch ends here for good; the text says why, and `point` is the last one."""
+    """The branch ends here for good; the text says why."""
 
-    def __init__(self, message: str, point: Point | None = None):
-        super().__init__(message)
-        self.point = point
+
+class Equations(Protocol):
+    """What a branch is a branch of: orbits or rests.
+
+    correct: (prediction, tangent) → `Point`; raises where it does not come back to the branch, `Ends` where there is no more.
+    between: kinds that change between two points, each with its test. smooth: tests that may dip below zero and come back.
+    residual: by how much the defining equation of a kind is missed. far: how far tests have moved in a step, 1 being too far.
+    special: a refinement of its own for a kind; None: the common one. moved: the same point in unknowns that suit it better.
+    lost: why a branch is lost behind its last points, the last of them in the unknowns used now, and what is special there.
+    """
+
+    p0: float
+    span: float
+    smooth: Mapping[str, Test]
+
+    def first(self) -> Point: ...
+    def correct(self, predicted: Array, tangent: Array) -> Point: ...
+    def between(self, here: Point, there: Point) -> list[tuple[str, Test]]: ...
+    def residual(self, kind: str, point: Point) -> float: ...
+    def far(self, here: Point, there: Point) -> float: ...
+    def special(self, kind: str, here: Point, there: Point) -> Found | None: ...
+    def moved(self, point: Point) -> Point: ...
+    def lost(self, points: list[Point], here: Point, error: Exception) -> tuple[str, Found | None]: ...
 
 
 @dataclass
 class Walk:
-    """Where a walk begins and ends: p from p0 to `to`, one unit of x[-1] being `span`.
+    """A walk along a branch from p0 to `to`, one unit of x[-1] being `equations.span`."""
 
-    correct: (prediction, tangent) → `Point`; raises where it does not come back to the branch, `Ends` where there is no more.
-    between: (here, there) → kinds that change between two points, each with its test, a function of a point.
-    lost: what is special about the last point of a branch that is lost.
-    """
-
+    equations: Equations
     parameter: str
-    p0: float
     to: float
-    span: float
-    correct: Callable[[Array, Array], Point]
-    between: Callable[[Point, Point], list[tuple[str, Callable[[Point], float]]]]
-    lost: Callable[[Point], str | None] = lambda point: None
+    longest: float = LONGEST
+
+    def __post_init__(self) -> None:
+        self.points: list[Point] = []
+        self.special: list[Found] = []
+        self.turned = 0.0  # the largest angle between two tangents, rad
+        self.ends: list[float] = []  # of the range
+        self.before: Point | None = None  # the point before the last one, where both have the same unknowns
 
     def value(self, point: Point) -> float:
         """p at a point."""
-        return float(point.x[-1] * self.span)
+        return float(point.x[-1] * self.equations.span)
 
-    def along(
-        self, first: Point, step: float | None, most: int, back: float | None, progress: Any, what: str
-    ) -> tuple[list[Point], list[Found], bool, str]:  # fmt: skip
-        """(points, special ones, whether `to` was reached, message)."""
-        most = whole(most, "most=", 1)
-        points, special, message = [first], [], ""
-        ds = 0.02 if step is None else finite(step, "step=")
-        low, high = sorted((self.p0 if back is None else finite(back, "back="), self.to))
-        report = reporter(progress, self.p0, self.to)
+    def along(self, step: float | None, most: int, back: float | None, progress: Any, what: str) -> tuple[bool, str]:
+        """(whether an end of the range was reached, message); points and special ones are kept."""
+        equations, most = self.equations, whole(most, "most=", 1)
+        ds = min(0.02 if step is None else finite(step, "step="), self.longest)
+        low, high = self.ends = sorted((equations.p0 if back is None else finite(back, "back="), self.to))
+        self.points = [equations.first()]
+        here, message, ended = equations.moved(self.points[0]), "", False
+        report = reporter(progress, equations.p0, self.to)
         try:
-            while len(points) < most and not message:
-                here = points[-1]
+            while len(self.points) < most and not ended:
                 try:
-                    there = self.correct(here.x + ds * here.tangent, here.tangent)
-                    if here.tangent @ there.tangent < SHARP and ds > 1e-3:
-                        raise AppellError("the branch turns too sharply")
-                except AppellError as error:
+                    there = self._step(here, ds)
+                    there, ended = self._cut(here, there, ds, low, high)
+                except FAILURES as error:
                     ds /= 2
                     if ds < LOST:
-                        message = f"the branch {'ends' if isinstance(error, Ends) else 'is lost'} at {self._at(here)}: {error}"
-                        kind = self.lost(here)
-                        special += [Found(kind, self.value(here), here.what, here)] if kind else []
+                        message = self._lost(here, error)
+                        break
                     continue
-                there, ended = self._cut(here, there, ds, low, high)
-                special += [self._refined(kind, here, there, ds, test) for kind, test in self.between(here, there)]
-                points.append(there)
+                before = len(self.special)
+                self._look(here, there)
+                along = there.x - here.x
+                self.special[before:] = sorted(self.special[before:], key=lambda one: float(one.point.x @ along))
+                self.turned = max(self.turned, float(np.arccos(np.clip(here.tangent @ there.tangent, -1, 1))))
+                self.points.append(there)
+                following = equations.moved(there)
+                self.before, here = (here if following is there else None), following
                 if report is not None:
                     report(self.value(there))
-                if ended:
-                    break
-                ds = min(1.5 * ds, 0.1) if there.steps <= EASY else ds
+                ds = min(1.5 * ds, self.longest) if there.steps <= EASY else ds
         except KeyboardInterrupt:
-            message = f"interrupted at {self._at(points[-1])}"
+            message = f"interrupted at {self._at(self.points[-1])}"
         finally:
             if report is not None:
                 report.close()
-        reached = abs(self.value(points[-1]) - self.to) <= 1e-9 * self.span
-        if not message and not reached:
-            message = f"the branch came back to {self._at(points[-1])}" if len(points) < most else f"{most} {what} were found"
-        return points, special, reached, message or "complete"
+        return ended, message or self._ended(most, what)
+
+    def _ended(self, most: int, what: str) -> str:
+        last = self.value(self.points[-1])
+        if abs(last - self.to) <= 1e-9 * self.equations.span:
+            return "complete"
+        return (
+            f"{most} {what} were found" if len(self.points) >= most else f"the branch came back to {self._at(self.points[-1])}"
+        )
+
+    def _lost(self, here: Point, error: Exception) -> str:
+        """Why the branch goes no further; what is special there is kept."""
+        try:
+            why, found = self.equations.lost(self.points, here, error)
+        except FAILURES:
+            why, found = str(error), None
+        self.special += [found] if found is not None else []
+        word = "ends" if isinstance(error, Ends) or found is not None else "is lost"
+        return f"the branch {word} at {self._at(self.points[-1])}: {why}"
 
     def _at(self, point: Point) -> str:
-        return f"{self.parameter} = {self.value(point):.9g}"
+        value = self.value(point)
+        near = [end for end in self.ends if abs(value - end) <= 1e-9 * self.equations.span]
+        return f"{self.parameter} = {near[0] if near else value:.9g}"
+
+    def _step(self, here: Point, ds: float) -> Point:
+        there = self.equations.correct(here.x + ds * here.tangent, here.tangent)
+        if ds > COARSE and (here.tangent @ there.tangent < SHARP or self.equations.far(here, there) > 1):
+            raise AppellError("the branch turns too sharply")
+        return there
+
+    def _look(self, here: Point, there: Point) -> None:
+        """Special points between two points, and where a test function comes near zero at the first of them."""
+        changes = self.equations.between(here, there)
+        for kind, test in changes:
+            self._keep(kind, here, there, test)
+        if self.before is None:
+            return
+        for kind, test in self.equations.smooth.items():
+            if kind in (one for one, _ in changes):
+                continue
+            dip = lowest_between(self.equations.correct, test, self.before, here, there)
+            for pair in () if dip is None else ((dip.left, dip.lowest), (dip.lowest, dip.right)):
+                for inside, its_test in self.equations.between(*pair):
+                    self._keep(inside, *pair, its_test)
+
+    def _keep(self, kind: str, here: Point, there: Point, test: Test) -> None:
+        found = None
+        with suppress(*FAILURES):
+            found = self.equations.special(kind, here, there)
+        if found is None:
+            found = refined(self.equations.correct, kind, here, there, test, self.equations.residual)
+        self.special.append(found)
 
     def _cut(self, here: Point, there: Point, ds: float, low: float, high: float) -> tuple[Point, bool]:
         """The last point lies on the end of the range."""
-        p = self.value(there)
+        p, span = self.value(there), self.equations.span
         if low <= p <= high:
-            return there, abs(p - self.to) <= 1e-12 * self.span
+            return there, abs(p - self.to) <= 1e-12 * span
         end = low if p < low else high
+        if abs(self.value(here) - end) <= 1e-10 * span:
+            raise Ends(f"the branch leaves {self.parameter} = {end:.9g}")
         a, b = 0.0, ds
         pa, pb = self.value(here) - end, p - end
-        for _ in range(30):
+        for _ in range(40):
             middle = np.clip(b - pb * (b - a) / (pb - pa), min(a, b), max(a, b)) if pb != pa else b
-            there = self.correct(here.x + middle * here.tangent, here.tangent)
+            there = self.equations.correct(here.x + middle * here.tangent, here.tangent)
             f = self.value(there) - end
-            if abs(f) <= 1e-10 * self.span:
+            if abs(f) <= 1e-10 * span:
                 break
             if np.sign(f) == np.sign(pa):
                 a, pa, pb = middle, f, pb / 2
@@ -143,58 +196,39 @@ class Walk:
                 b, pb, pa = middle, f, pa / 2
         return there, True
 
-    def _refined(self, kind: str, here: Point, there: Point, ds: float, test: Callable[[Point], float]) -> Found:
-        """The point at which a test changes its sign: false position with halved ends, and halving."""
-        a, b, fa, fb, best = 0.0, ds, test(here), test(there), there
-        for k in range(60):
-            if b - a < 1e-3 * REFINED:
-                break
-            secant = b - fb * (b - a) / (fb - fa) if fb != fa else a
-            middle = secant if k % 3 and a < secant < b else (a + b) / 2
-            try:
-                best = self.correct(here.x + middle * here.tangent, here.tangent)
-            except AppellError:
-                break
-            f = test(best)
-            if f == 0:
-                break
-            if f * fa > 0:
-                a, fa = middle, f
-            else:
-                b, fb = middle, f
-        return Found(kind, self.value(best), best.what, best)
-
-
-class Equations(Protocol):
-    """What a branch is a branch of: orbits or rests; see `Walk`."""
-
-    p0: float
-    span: float
-
-    def first(self) -> Point: ...
-    def correct(self, predicted: Array, tangent: Array) -> Point: ...
-    def between(self, here: Point, there: Point) -> list[tuple[str, Callable[[Point], float]]]: ...
-    def lost(self, point: Point) -> str | None: ...
-
 
 class Followed(NamedTuple):
-    """A branch: what stands at its points, the values of the parameter there, special points, and whether it was finished."""
+    """A branch: what stands at its points, the values of the parameter there, special points, whether it was finished, and the
+    largest angle between two neighbouring tangents, rad."""
 
     whats: tuple[Any, ...]
     values: Array
     special: tuple[Found, ...]
-    reached: bool
+    ended: bool
     message: str
+    turned: float
 
 
 def follow(
-    equations: Equations, parameter: str, to: float, step: float | None, most: int, back: float | None, progress: Any, what: str
+    equations: Equations, parameter: str, to: float, step: float | None, most: int, back: float | None, progress: Any,
+    what: str, max_step: float | None = None,
 ) -> Followed:  # fmt: skip
     """The branch of some equations from where they begin to the value `to` of the parameter."""
-    walk = Walk(parameter, equations.p0, to, equations.span, equations.correct, equations.between, equations.lost)
-    points, special, reached, message = walk.along(equations.first(), step, most, back, progress, what)
-    values = np.array([walk.value(point) for point in points])
-    return Followed(tuple(point.what for point in points), values, tuple(special), reached, message)
+    walk = Walk(equations, parameter, to, _share(max_step))
+    ended, message = walk.along(step, most, back, progress, what)
+    values = np.array([walk.value(point) for point in walk.points])
+    special = tuple(found._replace(value=found.value * equations.span) for found in walk.special)
+    return Followed(tuple(point.what for point in walk.points), values, special, ended, message, walk.turned)
+
+
+def _share(max_step: Any) -> float:
+    if max_step is None:
+        return LONGEST
+    if not isinstance(max_step, int | float | np.number) or isinstance(max_step, bool) or not 0 < max_step <= 1:
+        raise ModelError(
+            f"max_step= is the longest step along the branch as a share of its range, above 0 and at most 1, not {max_step!r}"
+        )
+    return float(max_step)
 
 
 def length(p0: float, to: float) -> float:
@@ -217,4 +251,4 @@ def tangent_of(J: Array, like: Array) -> Array:
     return tangent if tangent @ like >= 0 else -tangent
 
 
-__all__ = ["Ends", "Found", "Point", "follow", "length", "tangent_of"]
+__all__ = ["Ends", "Equations", "follow", "length", "tangent_of"]

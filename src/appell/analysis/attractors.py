@@ -50,6 +50,8 @@ CLOUD = 96
 """Periods by which motions without a period are compared."""
 ALIKE = 0.12
 """Share of the extent by which means and spreads of motions on one attractor may differ."""
+STILL = 1e-6
+"""Share of the velocities of all motions below which nothing moves."""
 SHRINKS = 1e-3
 """A logarithm of the volume below minus this, over the periods of a cloud: an attractor and no conservative sea."""
 
@@ -63,17 +65,20 @@ class Attractor:
     points: (m, nq + nv), where it is once a period, SI; of a limit cycle, and of what has no period, samples.
     period: m T, or that of the cycle, s; None where it has none.
     orbit: the closed orbit with its multipliers, None where there is none (chaos, or rest in contact).
-    share: part of all starts that go there.
+    share: part of all starts that go there. still: whether nothing moves there.
     """
 
     points: Array
     period: float | None
     orbit: Orbit | None
     share: float = 0.0
+    still: bool = False
 
     @property
     def kind(self) -> str:
-        """ "period 3" and the like, "limit cycle" (of an autonomous system), or "not periodic"."""
+        """ "rest", "period 3" and the like, "limit cycle" (of an autonomous system), or "not periodic"."""
+        if self.still:
+            return "rest"
         if self.orbit is not None and self.orbit.autonomous:
             return "limit cycle"
         return "not periodic" if self.period is None else f"period {len(self.points)}"
@@ -193,9 +198,18 @@ class Search:
             shorter = self._least_period(points)
             if shorter < m:  # neighbours come back after more periods than the orbit itself
                 return self._attractor(row, np.vstack([states[:-1], points[:1]]), shorter)
-            return Attractor(points, m * T, orbit)
+            return Attractor(points, m * T, orbit, still=self._still(orbit.motion.v))
         settled = distinct(states[None], self.extent, SETTLED)[0]
-        return Attractor(states[-settled:].copy(), settled * T, None) if settled else None
+        if not settled:
+            return None
+        points = states[-settled:].copy()
+        still = settled == 1 and not explicit_time(self.ensemble.run.form) and self._still(points[:, self.ensemble.system.nq :])
+        return Attractor(points, settled * T, None, still=still)
+
+    def _still(self, v: Array) -> bool:
+        """Whether velocities, (k, nv), are nothing beside those of the motions."""
+        fastest = self.extent[self.ensemble.system.nq :].max(initial=0.0)
+        return bool(np.abs(v).max(initial=0.0) <= STILL * max(fastest, 1e-300))
 
     def _least_period(self, points: Array) -> int:
         """The smallest part of the points of an orbit after which they repeat themselves."""

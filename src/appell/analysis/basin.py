@@ -20,6 +20,7 @@ from appell.analysis.result import Result, axis, given_once, model_of, state_col
 from appell.analysis.shooting import explicit_time, refuse_other_period
 from appell.errors import ModelError
 from appell.model import System
+from appell.model.friction import refuse_friction
 from appell.model.values import finite
 from appell.reading import refuse_many, whole
 from appell.simulate.progress import reporter
@@ -33,7 +34,7 @@ Array = NDArray[np.float64]
 STATE = 64  # bytes of a start at least: its two coordinates, its time, its step, its label
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Basin(Result):
     """Basins of attraction on a plane of starts; `ap.basin` makes it.
 
@@ -117,6 +118,7 @@ def basin(
     refuse_many(len(xs) * len(ys), f"a basin of {len(xs)} × {len(ys)} = {len(xs) * len(ys)} starts", width=STATE)
     X, Y = np.meshgrid(xs, ys, indexing="ij")
     model = model_of(system, "basin")
+    refuse_friction(model, "ap.basin")
     for name in (x, y):
         state_column(model, name)
     given_once(start, (x, y), "start=", "over=")

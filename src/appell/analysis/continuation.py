@@ -3,13 +3,13 @@
     F(z, T, p) = z(T; z, p) − z = 0            t·(x − x_predicted) = 0,        x = (z, T, p)
 
 The tangent t of a branch is the kernel of (Φ − 1, ż, Ψ_p), Φ = ∂z(T)/∂z, Ψ_p = ∂z(T)/∂p from `variations`; at a fold only the
-parameter turns back. Special orbits are found where a function changes sign between two orbits, and refined:
+parameter turns back. Special orbits are found where a function changes its sign between two orbits, and refined:
 
-    fold                  dp/ds
-    period doubling       Π (μ_i + 1)                          μ: Floquet multipliers, without the 1 of an autonomous orbit
-    Neimark–Sacker        Π_{i<j} (μ_i μ_j − 1)                where a complex pair is on the unit circle
-    branch point          Π (μ_i − 1), where dp/ds keeps its sign
-    grazing               the number of impacts in a period
+    fold, period doubling, Neimark–Sacker, branch point        tests of multipliers: `orbit_tests`
+    grazing                                                    a touch of a wall begins or ends: `grazing`
+
+The instant of the section moves along the orbit by itself, to where there is most room between impacts: an impact that passes
+it would not be seen as one.
 """
 
 from __future__ import annotations
@@ -22,16 +22,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.arclength import Found, Point, follow, length, tangent_of
+from appell.analysis.arclength import follow, length, tangent_of
 from appell.analysis.doubling import doubled
 from appell.analysis.forcing import driving_period, period_law
+from appell.analysis.grazing import blows, clearance, grazing_between, said, slowed, slowest, touched
 from appell.analysis.orbit import Orbit
+from appell.analysis.orbit_tests import RESIDUALS, SMOOTH, changes, far, is_true
+from appell.analysis.refining import FAILURES, Found, Point, Test
 from appell.analysis.result import Result, model_of, parameter_named, parameter_variable
 from appell.analysis.shooting import Shooting, explicit_time, refuse_other_period
+from appell.analysis.variations import variations
 from appell.errors import AppellError, ModelError
 from appell.model import System
 from appell.model.friction import refuse_friction
 from appell.model.values import finite
+from appell.motion.motion import Motion
 from appell.rows import VARIED_LOST, least_squares
 from appell.simulate.run import Run, compile
 from appell.tree import Tree
@@ -42,23 +47,54 @@ NEWTON = 8
 """Steps of Newton's method in which an orbit must be found from its prediction."""
 
 
-class Special(NamedTuple):
-    """A special orbit of a branch: its kind, the value of the parameter there, and the orbit."""
+ROOM = 0.3
+"""Share of half the longest time between two impacts to which an impact may come near the instant of the section."""
+HOMOCLINIC = 4.0
+"""Growth of the period along a branch from which one that is lost is taken to end in a homoclinic orbit."""
 
+
+class _Named(NamedTuple):
     kind: str
     value: float
     orbit: Orbit
 
 
-@dataclass(frozen=True, eq=False)
+class Special(_Named):
+    """A special orbit of a branch: (kind, value of the parameter, orbit).
+
+    residual: by how much its defining equation is missed, a number without a unit: |dp/ds| of a fold, |μ + 1|, ||μ| − 1|,
+    |μ − 1|, the least distance of a grazing orbit as a share of the largest; of a grazing orbit that is the limit of slower and
+    slower blows, what the value may be off by as a share of the range. refined: whether that is small (1e-6); if it is not, the
+    point was seen but not found, and is not drawn.
+    """
+
+    residual: float
+    refined: bool
+
+    def __new__(cls, kind: str, value: float, orbit: Orbit, residual: float = 0.0, refined: bool = True) -> Special:
+        one = super().__new__(cls, kind, value, orbit)
+        one.residual, one.refined = residual, refined
+        return one
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return (*self, self.residual, self.refined)
+
+    def __repr__(self) -> str:
+        doubt = "" if self.refined else ", not refined"
+        return f"<{self.kind} at {self.value:.9g}, residual {self.residual:.1e}{doubt}>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Branch(Result):
     """A branch of periodic orbits; `ap.continue_orbit` makes it.
 
     Attributes
     ----------
     parameter: the one that runs; values: (n,) its values; orbits: the orbits there, in the order of the branch.
-    special: folds, period doublings, Neimark–Sacker points, branch points and grazing orbits, as (kind, value, orbit).
-    ok, message: whether the end that was asked for was reached, and if not, why; the branch until then is kept.
+    special: folds, period doublings, Neimark–Sacker points, branch points and grazing orbits, as (kind, value, orbit), each
+        with the `residual` of its defining equation; see `Special`.
+    ok, message: whether an end of the range was reached, and if not, why; the branch until then is kept.
+    largest_turn: the largest angle between the tangents of two neighbouring orbits, rad.
     """
 
     system: System
@@ -69,6 +105,7 @@ class Branch(Result):
     ok: bool
     message: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    largest_turn: float = 0.0
 
     @cached_property
     def stable(self) -> NDArray[np.bool_]:
@@ -84,9 +121,9 @@ class Branch(Result):
             "stable": ("point", self.stable, {"long_name": "asymptotically stable"}),
             "multiplier": ("point", largest, {"units": "1", "long_name": "largest Floquet multiplier, absolute value"}),
         }
-        for i, q in enumerate(self.system.positions):
-            for end, of in (("max", np.max), ("min", np.min)):
-                values = np.array([of(orbit.motion.q[:, i]) for orbit in self.orbits])
+        for q in self.system.positions:
+            ranges = np.array([orbit.range(q) for orbit in self.orbits])
+            for end, values in (("max", ranges[:, 1]), ("min", ranges[:, 0])):
                 said = {"units": "SI", "symbol": str(q), "long_name": f"{'largest' if end == 'max' else 'smallest'} {q}"}
                 columns[f"{q}_{end}"] = ("point", values, said)
         return columns
@@ -95,10 +132,10 @@ class Branch(Result):
         """A number of each orbit over the parameter, by default the largest value of the first coordinate; the figure."""
         from appell.show.lab import branch_curve
 
-        number = of or (lambda orbit: float(orbit.motion.q[:, 0].max()))
+        number = of or (lambda orbit: orbit.range(self.system.positions[0])[1])
         name = f"largest {self.system.positions[0]}" if of is None else ""
         y = np.array([number(orbit) for orbit in self.orbits])
-        special = [(one.kind, one.value, number(one.orbit)) for one in self.special]
+        special = [(one.kind, one.value, number(one.orbit)) for one in self.special if one.refined]
         return branch_curve(self.values, y, self.stable, special, self.parameter, name, ax)
 
     def switch(self, k: int, *, size: float = 1e-2) -> Orbit:
@@ -111,7 +148,8 @@ class Branch(Result):
         return doubled(self, point.orbit, point.value, size)
 
     def __str__(self) -> str:
-        found = ", ".join(f"{s.kind} at {self.parameter} = {s.value:.6g}" for s in self.special) or "no special orbits"
+        name = lambda s: f"{s.kind}{'' if s.refined else ' (not refined)'} at {self.parameter} = {s.value:.6g}"
+        found = ", ".join(map(name, self.special)) or "no special orbits"
         span = f"{self.values[0]:.6g} to {self.values[-1]:.6g}"
         return f"{len(self.orbits)} orbits of '{self.system.name}', {span}: {found}; {self.message}"
 
@@ -123,6 +161,7 @@ def continue_orbit(
     to: float,
     *,
     step: float | None = None,
+    max_step: float | None = None,
     most: int = 400,
     back: float | None = None,
     period: Any = None,
@@ -138,10 +177,14 @@ def continue_orbit(
     Parameters
     ----------
     parameter: the parameter that runs, symbol or name; orbit: where it begins; to: the value at which it ends.
-    step: first step along the branch, a share of |to − beginning| (0.02 by default); most: number of orbits at most.
+    step, max_step: first and longest step along the branch, shares of |to − beginning| (0.02 and 0.1 by default). Steps are
+        shortened where the branch turns and where multipliers near the unit circle move by more than a tenth of a turn.
+    most: number of orbits at most.
     back: where a branch that turned back at a fold ends as well, the value of `orbit` by default.
     period: for forced systems, T as an expression of the parameters; that of the forcing (2*pi/omega) where it is plain.
     modulo and tolerances are those of `ap.periodic_orbit`.
+
+    Once its first orbit is found nothing is raised: the branch is what was found, and `message` says why it goes no further.
     """
     system = model_of(system, "continue_orbit")
     refuse_friction(system, "ap.continue_orbit")
@@ -152,17 +195,11 @@ def continue_orbit(
     name, asked = parameter_named(system, parameter, "parameter="), {"rtol": rtol, "atol": atol, **options}
     to = finite(to, "to=")
     orbits = _Orbits(system, name, orbit, to, period, modulo, tolerance, asked)
-    found = follow(orbits, name, to, step, most, back, progress, "orbits")
-    special = tuple(Special(*one[:3]) for one in found.special if _true(one))
-    kept = {**asked, "modulo": modulo, "since": orbits.since}
-    return Branch(system, name, found.values, found.whats, special, found.reached, found.message, kept)
-
-
-def _true(found: Found) -> bool:
-    """Neimark–Sacker with a complex pair on the circle, not two real multipliers with the product 1."""
-    mu = found.what.nontrivial
-    on = np.abs(np.abs(mu) - 1) < 1e-3
-    return found.kind != "Neimark–Sacker" or bool((on & (np.abs(mu.imag) > 1e-3)).any())
+    found = follow(orbits, name, to, step, most, back, progress, "orbits", max_step)
+    true = (one for one in found.special if is_true(one.kind, one.point))
+    special = tuple(Special(one.kind, one.value, one.what, one.residual, one.ok) for one in true)
+    kept = {**asked, "modulo": modulo}
+    return Branch(system, name, found.values, found.whats, special, found.ended, found.message, kept, found.turned)
 
 
 class _Orbits:
@@ -234,12 +271,38 @@ class _Orbits:
         return rows.gaps[0] / S, np.vstack([upper, walls, extra]), shooting
 
     def first(self) -> Point:
-        """The orbit where the branch begins."""
+        """The orbit where the branch begins; its section where there is room between impacts."""
+        motion, T = self.orbit.motion, self.orbit.period
         z0 = np.array([self.orbit.start[s] for s in (*self.system.positions, *self.system.velocities)])
-        x0 = np.concatenate([z0, [self.orbit.period, self.p0]]) / self.scale
+        if (since := roomy_instant(motion, T)) is not None:
+            state = motion.at(since)
+            z0, self.since = np.concatenate([state.q[0], state.v[0]]), since
+        x0 = np.concatenate([z0, [T, self.p0]]) / self.scale
         towards = np.zeros(len(x0))
         towards[-1] = np.sign(self.to - self.p0)
         return self.correct(x0, tangent_of(self._equations(x0)[1], towards))
+
+    def moved(self, point: Point) -> Point:
+        """The same orbit from another instant on, where an impact has come near the one it began at."""
+        motion, T = point.what.motion, point.what.period
+        since = roomy_instant(motion, T)
+        if since is None:
+            return point
+        begin, before, state = float(motion.t[0]), self.since, motion.at(since)
+        try:
+            beside = variations(motion, by=(self.parameter,), times=[begin, since])
+            if not beside.ok:
+                return point
+            S, nz = self.scale[: self.nz], self.nz
+            dz = beside.state[-1] @ (point.tangent[:nz] * S) + beside.parameters[-1][:, 0] * point.tangent[-1] * self.scale[-1]
+            x = point.x.copy()
+            x[:nz] = np.concatenate([state.q[0], state.v[0]]) / S
+            self.since = since
+            tangent = tangent_of(self._equations(x)[1], np.concatenate([dz / S, point.tangent[nz:]]))
+        except FAILURES:
+            self.since = before
+            return point
+        return Point(x, tangent, point.what, point.steps)
 
     def correct(self, predicted: Array, tangent: Array) -> Point:
         """The point of the branch on the plane through the prediction."""
@@ -268,37 +331,62 @@ class _Orbits:
 
     # -- special orbits ------------------------------------------------------------------------------------------------
 
-    def lost(self, point: Point) -> str | None:
-        """What is special where the branch is lost: a blow at a vanishing speed."""
-        speeds = [abs(event.before) for event in point.what.motion.impacts if event.kind == "impact"]
-        slow = bool(speeds) and min(speeds) < 1e-2 * max(max(speeds), np.abs(point.what.motion.v).max())
-        return "grazing" if slow or point.what.grazing else None
+    smooth: Mapping[str, Test] = SMOOTH
 
-    def between(self, here: Point, there: Point) -> list[tuple[str, Callable[[Point], float]]]:
+    def between(self, here: Point, there: Point) -> list[tuple[str, Test]]:
         """What changes between two orbits."""
-        if _blows(here) != _blows(there):
-            return [("grazing", lambda point: 1.0 if _blows(point) == _blows(here) else -1.0)]
-        changes = [kind for kind, test in TESTS.items() if test(here) * test(there) < 0]
-        return [(kind, TESTS[kind]) for kind in changes if kind != "branch point" or "fold" not in changes]
+        if blows(here) != blows(there):
+            return [("grazing", lambda point: 1.0 if blows(point) == blows(here) else -1.0)]
+        return changes(here, there)
+
+    def residual(self, kind: str, point: Point) -> float:
+        """By how much an orbit misses what it is said to be."""
+        return RESIDUALS[kind](point) if kind in RESIDUALS else np.nan
+
+    def far(self, here: Point, there: Point) -> float:
+        """How far the multipliers have moved; 1 is too far."""
+        return far(here, there) if blows(here) == blows(there) else 0.0
+
+    def special(self, kind: str, here: Point, there: Point) -> Found | None:
+        """A grazing orbit, which has no derivatives, in its own way."""
+        return grazing_between(self.correct, here, there) if kind == "grazing" else None
+
+    def lost(self, points: list[Point], here: Point, error: Exception) -> tuple[str, Found | None]:
+        """Why the branch goes no further."""
+        last = points[-1].what
+        periods = [point.what.period for point in points]
+        if last.autonomous and periods[-1] > HOMOCLINIC * min(periods) and periods[-1] == max(periods):
+            return "the period grows without bound: a homoclinic orbit", None
+        if not self.system.unilateral or (why := said(last.motion)) is None:
+            return str(error), None
+        if slowest(last.motion)[1] > clearance(last.motion).share:
+            return why, touched(self.correct, here, 1.0)
+        same = [point for point in points[:-1] if float(point.what.motion.t[0]) == self.since]
+        return why, slowed(self.correct, [*same, here])
 
 
-def _blows(point: Point) -> int:
-    return sum(event.kind == "impact" for event in point.what.motion.impacts)
+def roomy_instant(motion: Motion, T: float) -> float | None:
+    """The middle of the longest flight between two impacts of an orbit, s; None where its section has room as it is.
+
+    A section lies in flight: in contact the state has fewer dimensions.
+    """
+    begin = float(motion.t[0])
+    hits = np.array([event.time for event in motion.impacts] + [time for time, _ in motion.contacts if time > begin])
+    if not len(hits):
+        return None
+    hits = np.unique((hits - begin) / T)
+    room = min(hits[0], 1 - hits[-1])
+    edges = np.append(hits, hits[0] + 1)
+    length, middle = np.diff(edges), (edges[:-1] + edges[1:]) / 2 % 1.0
+    in_flight = [not _contacts_at(motion, begin + T * at) for at in middle]
+    if not any(in_flight):
+        return None
+    k = int(np.argmax(np.where(in_flight, length, -1.0)))
+    return None if room >= ROOM * length[k] / 2 and not _contacts_at(motion, begin) else begin + T * float(middle[k])
 
 
-def _pairs(point: Point) -> float:
-    mu = point.what.nontrivial
-    pairs = [mu[i] * mu[j] - 1 for i in range(len(mu)) for j in range(i)]
-    return float(np.prod(pairs).real) if pairs else 1.0
-
-
-TESTS: dict[str, Callable[[Point], float]] = {
-    "fold": lambda point: float(point.tangent[-1]),
-    "period doubling": lambda point: float(np.prod(point.what.nontrivial + 1).real) if len(point.what.nontrivial) else 1.0,
-    "Neimark–Sacker": _pairs,
-    "branch point": lambda point: float(np.prod(point.what.nontrivial - 1).real) if len(point.what.nontrivial) else 1.0,
-}
-"""Functions of an orbit that change their sign where it is special."""
+def _contacts_at(motion: Motion, time: float) -> tuple[int, ...]:
+    return next((faces for since, faces in reversed(motion.contacts) if since <= time), ())
 
 
 __all__ = ["Branch", "Special", "continue_orbit"]

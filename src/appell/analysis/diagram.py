@@ -30,6 +30,7 @@ from appell.analysis.result import (
 from appell.analysis.sections import Section, poincare
 from appell.errors import AppellError, ModelError
 from appell.model import System
+from appell.model.friction import refuse_friction
 from appell.reading import refuse_many, table_of, truth, whole
 from appell.simulate.progress import reporter
 from appell.simulate.run import Run
@@ -42,7 +43,7 @@ REPEATS = 1e-6
 """Share of the extent of the diagram within which a motion has come back to itself."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Diagram(Result):
     """Late states over a parameter; `ap.bifurcation_diagram` makes it.
 
@@ -136,6 +137,7 @@ def bifurcation_diagram(
     ((name, values),) = axis(over, "over=", 1)
     skip, keep = whole(skip, "skip=", 0), whole(keep, "keep=", 1)
     model = model_of(system, "bifurcation_diagram")
+    refuse_friction(model, "ap.bifurcation_diagram")
     refuse_many(len(values) * keep * (model.nq + model.nv), f"{len(values)} × {keep} states")
     follow = truth(follow, "follow=")
     parameter_named(model, name, "over=")

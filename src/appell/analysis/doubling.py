@@ -23,7 +23,7 @@ def doubled(branch: Any, orbit: Orbit, at: float, size: float) -> Orbit:
     z = np.array([orbit.start[s] for s in symbols])
     extent = np.concatenate([np.ptp(orbit.motion.q, axis=0), np.ptp(orbit.motion.v, axis=0)])
     reach = float(np.abs(branch.values - at).max()) or 1.0
-    options = {k: v for k, v in branch.options.items() if k != "since"}
+    options = dict(branch.options)
     why = ""
     for share in (1e-3, -1e-3, 1e-2, -1e-2, 3e-2, -3e-2):
         values_there = {**{str(k): v for k, v in orbit.parameters.items()}, branch.parameter: at + share * reach}
@@ -33,7 +33,7 @@ def doubled(branch: Any, orbit: Orbit, at: float, size: float) -> Orbit:
             asked = {"period_guess": T} if orbit.autonomous else {"period": T}
             try:
                 found = periodic_orbit(
-                    branch.system, guess=guess, parameters=values_there, since=branch.options["since"], **asked, **options
+                    branch.system, guess=guess, parameters=values_there, since=float(orbit.motion.t[0]), **asked, **options
                 )
             except AppellError as error:
                 why = str(error)

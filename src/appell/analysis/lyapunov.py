@@ -34,7 +34,7 @@ BLOCKS = 16
 """Parts of the run whose means give the error."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Lyapunov(Result):
     """The spectrum of Lyapunov exponents; `ap.lyapunov` makes it.
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from appell.analysis.result import Result
 from appell.analysis.variations import Variations
 from appell.model import System
+from appell.motion.extremes import extremes
 from appell.motion.motion import Motion
 from appell.rows import range_of_projection
 
@@ -25,7 +26,7 @@ TOUCH = 1e-6
 """Share of the largest distance, or speed, below which an orbit grazes a face."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Orbit(Result):
     """A periodic orbit; `ap.periodic_orbit` makes it.
 
@@ -69,6 +70,18 @@ class Orbit(Result):
     def stable(self) -> bool:
         """Whether every multiplier but the trivial one is inside the unit circle: neighbours come to the orbit."""
         return self.ok and bool((np.abs(self.nontrivial) < 1 - 1e-10).all())
+
+    def range(self, expression: Any) -> tuple[float, float]:
+        """Least and largest value of a coordinate, velocity or any expression along the orbit, by dense output."""
+        found = self._ranges.get(expression)
+        if found is None:
+            seen = extremes(self.motion, expression)
+            found = self._ranges[expression] = (seen.least, seen.largest)
+        return found
+
+    @cached_property
+    def _ranges(self) -> dict[Any, tuple[float, float]]:
+        return {}
 
     @cached_property
     def grazing(self) -> tuple[str, ...]:

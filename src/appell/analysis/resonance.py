@@ -32,7 +32,7 @@ WITHIN = (1e-4, 1e4)
 """Amplitudes sought on a grid, unless said otherwise."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Resonance(Result):
     """The stationary regimes of an averaged system over a range of one parameter; `ap.resonance` makes it.
 

@@ -23,12 +23,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.arclength import Ends, Found, Point, follow, length, tangent_of
+from appell.analysis.arclength import Ends, follow, length, tangent_of
 from appell.analysis.balance import Balance
 from appell.analysis.equilibrium import Equilibrium, eigenvalues_at, equilibrium
+from appell.analysis.refining import Found, Point, Test
 from appell.analysis.result import Result, model_of, parameter_named, parameter_variable
 from appell.errors import AppellError, ModelError
 from appell.model import System
+from appell.model.friction import refuse_friction
 from appell.model.values import checked, finite
 from appell.normal_form import normal_form
 from appell.normal_form.manifold import normalise
@@ -44,23 +46,47 @@ CENTRE = 1e-6
 """Share of the largest eigenvalue within which a real part is zero."""
 
 
-class SpecialRest(NamedTuple):
-    """A special rest of a branch: its kind, the value of the parameter there, and the rest."""
-
+class _NamedRest(NamedTuple):
     kind: str
     value: float
     rest: Equilibrium
 
 
-@dataclass(frozen=True, eq=False)
+class SpecialRest(_NamedRest):
+    """A special rest of a branch: (kind, value of the parameter, rest).
+
+    residual: by how much its defining equation is missed, a number without a unit: |dp/ds| of a fold, the eigenvalue of a
+    branch point (without damping its square) and the real part of a Hopf point as shares of the largest. refined: whether that
+    is small (1e-6); if it is not, the point was seen but not found, and is not drawn.
+    """
+
+    residual: float
+    refined: bool
+
+    def __new__(cls, kind: str, value: float, rest: Equilibrium, residual: float = 0.0, refined: bool = True) -> SpecialRest:
+        one = super().__new__(cls, kind, value, rest)
+        one.residual, one.refined = residual, refined
+        return one
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return (*self, self.residual, self.refined)
+
+    def __repr__(self) -> str:
+        doubt = "" if self.refined else ", not refined"
+        return f"<{self.kind} at {self.value:.9g}, residual {self.residual:.1e}{doubt}>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class RestBranch(Result):
     """A branch of equilibria; `ap.continue_equilibrium` makes it.
 
     Attributes
     ----------
     parameter: the one that runs; values: (n,) its values; rests: the equilibria there, in the order of the branch.
-    special: folds, branch points, Hopf points and flutter (of undamped systems), as (kind, value, rest).
-    ok, message: whether the end that was asked for was reached, and if not, why; the branch until then is kept.
+    special: folds, branch points, Hopf points and flutter (of undamped systems), as (kind, value, rest), each with the
+        `residual` of its defining equation; see `SpecialRest`.
+    ok, message: whether an end of the range was reached, and if not, why; the branch until then is kept.
+    largest_turn: the largest angle between the tangents of two neighbouring rests, rad.
     """
 
     system: System
@@ -71,6 +97,7 @@ class RestBranch(Result):
     ok: bool
     message: str
     found: tuple[Found, ...] = field(default=(), repr=False)
+    largest_turn: float = 0.0
 
     def __getitem__(self, key: Any) -> Array:
         """A coordinate along the branch, (n,), by symbol or name."""
@@ -107,7 +134,7 @@ class RestBranch(Result):
         from appell.show.lab import branch_curve
 
         of = of if of is not None else self.system.positions[0]
-        special = [(s.kind, s.value, s.rest[of]) for s in self.special]
+        special = [(s.kind, s.value, s.rest[of]) for s in self.special if s.refined]
         return branch_curve(self.values, self[of], self.stable, special, self.parameter, str(of), ax)
 
     def switch(self, k: int, *, size: float = 1e-2) -> Equilibrium:
@@ -121,7 +148,8 @@ class RestBranch(Result):
         return walk.other_branch(self.found[k].point, size)
 
     def __str__(self) -> str:
-        found = ", ".join(f"{s.kind} at {self.parameter} = {s.value:.6g}" for s in self.special) or "no special rests"
+        name = lambda s: f"{s.kind}{'' if s.refined else ' (not refined)'} at {self.parameter} = {s.value:.6g}"
+        found = ", ".join(map(name, self.special)) or "no special rests"
         span = f"{self.values[0]:.6g} to {self.values[-1]:.6g}"
         return f"{len(self.rests)} rests of '{self.system.name}', {span}: {found}; {self.message}"
 
@@ -134,6 +162,7 @@ def continue_equilibrium(
     *,
     parameters: Mapping[Any, Any] | None = None,
     step: float | None = None,
+    max_step: float | None = None,
     most: int = 400,
     back: float | None = None,
     progress: Any = False,
@@ -144,21 +173,25 @@ def continue_equilibrium(
     ----------
     parameter: the parameter that runs, symbol or name; to: the value at which it ends.
     rest: what `ap.equilibrium` returned, or a start near a rest, then with `parameters`.
-    step: first step along the branch, a share of |to − beginning| (0.02 by default); most: number of rests at most.
+    step, max_step: first and longest step along the branch, shares of |to − beginning| (0.02 and 0.1 by default).
+    most: number of rests at most.
     back: where a branch that turned back at a fold ends as well, the value of the beginning by default.
 
     Contacts of the first rest are kept; the branch ends where one would have to pull or another wall is met.
     """
     system = model_of(system, "continue_equilibrium")
+    refuse_friction(system, "ap.continue_equilibrium")
     if not isinstance(rest, Equilibrium):
         rest = equilibrium(system, rest, parameters)
     elif parameters is not None:
         raise ModelError("an Equilibrium has its parameters; parameters= goes with a start")
     name = parameter_named(system, parameter, "parameter=")
     to = finite(to, "to=")
-    found = follow(_Rests(system, name, rest, to), name, to, step, most, back, progress, "rests")
-    special = tuple(SpecialRest(one.kind, one.value, one.what) for one in found.special)
-    return RestBranch(system, name, found.values, found.whats, special, found.reached, found.message, found.special)
+    found = follow(_Rests(system, name, rest, to), name, to, step, most, back, progress, "rests", max_step)
+    special = tuple(SpecialRest(one.kind, one.value, one.what, one.residual, one.ok) for one in found.special)
+    return RestBranch(
+        system, name, found.values, found.whats, special, found.ended, found.message, found.special, found.turned
+    )
 
 
 class _Rests:
@@ -259,9 +292,35 @@ class _Rests:
             if j not in self.contacts and out["g"][j] < -1e-9 * (out["g_scale"][j] + np.abs(q).max(initial=0.0)):
                 raise Ends(f"'{face.name}' is met")
 
-    def lost(self, point: Point) -> str | None:
+    smooth: Mapping[str, Test] = {}
+
+    def lost(self, points: list[Point], here: Point, error: Exception) -> tuple[str, Found | None]:
         """Nothing is special about the last rest of a branch that is lost."""
+        return str(error), None
+
+    def special(self, kind: str, here: Point, there: Point) -> Found | None:
+        """All kinds are refined alike."""
         return None
+
+    def moved(self, point: Point) -> Point:
+        """A rest is always told by the same unknowns."""
+        return point
+
+    def far(self, here: Point, there: Point) -> float:
+        """Steps are short where the branch turns; eigenvalues do not shorten them."""
+        return 0.0
+
+    def residual(self, kind: str, point: Point) -> float:
+        """By how much a rest misses what it is said to be; nan: its test tells sides alone."""
+        values = point.what.eigenvalues
+        size = max(float(np.abs(values).max(initial=0.0)), 1e-300)
+        kept = np.sort(np.abs(values))[point.what.free :] / size
+        if kind == "fold":
+            return abs(float(point.tangent[-1]))
+        if kind == "branch point":  # λ and −λ come to zero together where nothing damps
+            pair = len(kept) > 1 and kept[1] - kept[0] < 0.5 * kept[1]
+            return float(kept[0] * kept[1]) if pair else float(kept[0]) if len(kept) else np.nan
+        return abs(_slowest_pair(values)) / size if kind == "Hopf" else np.nan
 
     # -- special rests -------------------------------------------------------------------------------------------------
 
@@ -276,7 +335,8 @@ class _Rests:
         one, two = here.what.eigenvalues, there.what.eigenvalues
         if len(one) != len(two) or not len(one):
             return found
-        crossing = lambda point: _product(point.what.eigenvalues, idle)
+        size = max(float(np.abs(one).max()), 1e-300)  # one for all points: the product is then smooth along the branch
+        crossing = lambda point: _product(point.what.eigenvalues / size, idle)
         if not turns and crossing(here) * crossing(there) < 0:
             found.append(("branch point", crossing))
         if _growing_pairs(one) != _growing_pairs(two):
@@ -310,10 +370,8 @@ class _Rests:
 
 
 def _product(values: NDArray[np.complex128], idle: int) -> float:
-    """Π λ_i without the smallest that are always zero, in units of their geometric mean."""
-    kept = values[np.argsort(np.abs(values))][idle:]
-    size = np.exp(np.mean(np.log(np.maximum(np.abs(kept[1:]), 1e-300)))) if len(kept) > 1 else 1.0
-    return float(np.prod(kept / size).real)
+    """Π λ_i without the smallest that are always zero."""
+    return float(np.prod(values[np.argsort(np.abs(values))][idle:]).real)
 
 
 def _pairs(values: NDArray[np.complex128]) -> NDArray[np.complex128]:

@@ -51,6 +51,9 @@ class Result:
 
         return xr.Dataset(dict(self.variables()), coords=dict(self.coords()), attrs=dict(self.said()))
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self}>" if type(self).__str__ is not object.__str__ else object.__repr__(self)
+
     def plot(self, *args: Any, **options: Any) -> Any:
         """The picture of it; a matplotlib figure."""
         raise NotImplementedError

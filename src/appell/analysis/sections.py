@@ -39,7 +39,7 @@ FIRST = 9.87654
 """The first stretch, s: no round number, so that its end lies on no section."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Section(Result):
     """Crossings of a section; `ap.poincare` makes it.
 
@@ -75,12 +75,23 @@ class Section(Result):
         return {**super().said(), "section": self.section}
 
     def plot(self, x: Any = None, y: Any = None, ax: Any = None, **style: Any) -> Any:
-        """Two coordinates or velocities against each other, by default the first coordinate and its velocity; the figure."""
+        """Two coordinates or velocities against each other, by default the first coordinate and its velocity, or others where
+        one of these is the same at all crossings; the figure."""
         from appell.show.lab import scatter
 
-        system = self.system
-        x, y = x if x is not None else system.positions[0], y if y is not None else system.velocities[0]
+        first, second = self._seen()
+        x, y = x if x is not None else first, y if y is not None else second
         return scatter(self[x], self[y], str(x), str(y), ax, **style)
+
+    def _seen(self) -> tuple[Any, Any]:
+        """The first coordinate and its velocity, the next ones in place of what is constant on the section."""
+        system, z = self.system, np.hstack([self.q, self.v])
+        symbols = (*system.positions, *system.velocities)
+        pairs = [s for pair in zip(system.positions, system.velocities, strict=False) for s in pair]
+        order = list(dict.fromkeys([*pairs, *symbols]))
+        moves = lambda s: bool(len(z)) and np.ptp(z[:, symbols.index(s)]) > 1e-9 * np.abs(z[:, symbols.index(s)]).max()
+        chosen = [*filter(moves, order), *(s for s in order if not moves(s))]
+        return (chosen[0], chosen[1]) if sum(map(moves, order)) > 1 else (order[0], order[1])
 
     def __str__(self) -> str:
         return f"{len(self)} crossings of {self.section} = 0; {self.message}"

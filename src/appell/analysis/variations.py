@@ -35,7 +35,7 @@ from appell.tree import Tree
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Variations(Result):
     """Φ = ∂z(t)/∂z(0) and Ψ = ∂z(t)/∂p along a motion; `ap.variations` makes it.
 

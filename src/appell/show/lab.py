@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.interpolate import PchipInterpolator
 
 from appell import typeset
 from appell.errors import ModelError
@@ -179,14 +180,47 @@ def branch_curve(
         if not near.any():
             continue
         near[1:] |= stable[:-1] == kind  # lines meet
-        ax.plot(values, np.where(near, y, np.nan), style, color=colour, label="stable" if kind else "unstable")
+        drawn, label = False, "stable" if kind else "unstable"
+        for first, last in _stretches(near):
+            ax.plot(*_rounded(values[first:last], y[first:last]), style, color=colour, label=None if drawn else label)
+            drawn = True
     for kind in dict.fromkeys(one[0] for one in special):
         points = [one[1:] for one in special if one[0] == kind]
-        ax.plot(*np.array(points).T, "o", ms=5, label=kind)
+        marker, colour = MARKS.get(kind, ("o", "k"))
+        ax.plot(*np.array(points).T, marker, ms=7, color=colour, mec="k", mew=0.6, ls="", label=kind, zorder=3)
     ax.set_xlabel(letters_of(parameter))
     ax.set_ylabel(letters_of(name))
     ax.legend()
     return figure
+
+
+MARKS = {
+    "fold": ("o", "#cc3311"),
+    "period doubling": ("s", "#ee7733"),
+    "Neimark–Sacker": ("D", "#009988"),
+    "branch point": ("P", "#aa3377"),
+    "grazing": ("^", "#ddaa33"),
+    "Hopf": ("v", "#0077bb"),
+    "flutter": ("X", "#bbbbbb"),
+}
+"""Marker and colour of each kind of special point."""
+
+
+def _stretches(chosen: np.ndarray) -> list[tuple[int, int]]:
+    """First and behind the last of each run of True."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], chosen.astype(int), [0]])))
+    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+
+
+def _rounded(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A smooth curve through points in their order: cubics over the way along the polygon, which do not overshoot."""
+    step = np.hypot(np.diff(x) / (np.ptp(x) or 1.0), np.diff(y) / (np.ptp(y) or 1.0))
+    keep = np.append(True, step > 0)
+    if keep.sum() < 3 or not (np.isfinite(x).all() and np.isfinite(y).all()):
+        return x, y
+    s = np.concatenate([[0.0], np.cumsum(step[step > 0])])
+    fine = np.unique(np.concatenate([s, np.linspace(0, s[-1], 400)]))
+    return PchipInterpolator(s, x[keep])(fine), PchipInterpolator(s, y[keep])(fine)
 
 
 def basin_map(found: Any, columns: list[int], ax: Any = None) -> Any:

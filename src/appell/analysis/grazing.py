@@ -1,0 +1,158 @@
+"""Where along a branch an orbit begins to touch a wall, from either side.
+
+    without the touch     the least distance of the orbit, a smooth function along the branch, comes to zero
+    with it               the speed v of the slowest blow comes to zero; orbit and parameter are smooth functions of v, and
+                          their limit at v = 0 is extrapolated from blows that are slower and slower
+
+A derivative by the start does not exist at the touch itself, so that no orbit behind it is asked for.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.analysis.refining import FAILURES, HOLDS, Correct, Found, Point
+from appell.motion.extremes import extremes
+from appell.motion.motion import Motion
+
+Array = NDArray[np.float64]
+
+TOUCHES = 1e-11
+"""Share of the largest distance below which the least one is zero."""
+LOOKS = 40
+NEAR = 0.05
+"""Share of the largest distance, or of the speeds on the orbit, from which a lost branch is taken to end in a touch."""
+SLOWEST = 1e-4
+"""Share of the speed that the extrapolation began with at which it ends: rounding of orbits weighs like 1/v."""
+ORDER = 6
+"""Points of an extrapolation at most."""
+
+
+class Clearance(NamedTuple):
+    """The least distance in flight and its face; as a share of the largest distance of that face."""
+
+    face: str
+    share: float
+
+
+def blows(point: Point) -> int:
+    """Impacts in a period."""
+    return sum(event.kind == "impact" for event in point.what.motion.impacts)
+
+
+def clearance(motion: Motion) -> Clearance:
+    """How near an orbit comes to a face on which it does not rest, between its blows."""
+    best = Clearance("", np.inf)
+    for i, face in enumerate(motion.system.unilateral):
+        if any(i in contacts for _, contacts in motion.contacts):
+            continue
+        found = extremes(motion, face.function)
+        low = found.value[found.bend > 0]
+        share = float(low.min(initial=np.inf) / max(found.largest, 1e-300))
+        best = min(best, Clearance(face.name, share), key=lambda one: one.share)
+    return best
+
+
+def slowest(motion: Motion) -> tuple[str, float]:
+    """The face of the slowest blow, and its speed as a share of the largest rate of that distance, or of the blows."""
+    events = [event for event in motion.impacts if event.kind == "impact"]
+    if not events:
+        return "", np.inf
+    event = min(events, key=lambda one: abs(one.before))
+    face = next(face for face in motion.system.unilateral if face.name == event.constraint)
+    rate = motion.run.evaluate(motion.t, motion.q, motion.v, ("g_d",))["g_d"][:, motion.system.unilateral.index(face)]
+    return event.constraint, abs(event.before) / max(float(np.abs(rate).max()), 1e-300)
+
+
+def touched(correct: Correct, start: Point, way: float) -> Found | None:
+    """The grazing orbit that a branch of orbits without the touch comes to, from one of them on, along its tangent (way 1) or
+    against it (−1)."""
+    direction, count = way * start.tangent, blows(start)
+    now, s, bad = clearance(start.what.motion).share, 0.0, np.inf
+    if not np.isfinite(now):
+        return None
+    best, before, ds = start, None, 1e-3
+    for _ in range(LOOKS):
+        if now <= TOUCHES:
+            break
+        if before is not None and before[1] != now:
+            ds = now * (s - before[0]) / (before[1] - now)
+            if not ds > 0:
+                return None  # it goes away
+        ahead = min(s + ds, (s + bad) / 2 if s + ds >= bad else np.inf)
+        if not ahead > s or ahead - s < 1e-15:
+            break
+        try:
+            point = correct(start.x + ahead * direction, direction)
+            share = clearance(point.what.motion).share if blows(point) == count else -1.0
+        except FAILURES:
+            share, point = -1.0, best
+        if not share >= 0:
+            bad, ds = ahead, (ahead - s) / 2
+            before = None if before is None else before
+            continue
+        before, best, s, now = (s, now), point, ahead, share
+    if now > HOLDS:
+        return None
+    return Found("grazing", float(best.x[-1]), best.what, best, now, True)
+
+
+def slowed(correct: Correct, points: list[Point]) -> Found | None:
+    """The grazing orbit that a branch of orbits with a slower and slower blow comes to, behind the last of some points."""
+    count = blows(points[-1])
+    known = [(slowest(point.what.motion)[1], point) for point in points[-ORDER:] if blows(point) == count]
+    known = [one for k, one in enumerate(known) if k == len(known) - 1 or one[0] > known[k + 1][0]]
+    if len(known) < 2:  # one more, behind the only one
+        try:
+            near = correct(points[-1].x - 1e-3 * points[-1].tangent, points[-1].tangent)
+        except FAILURES:
+            return None
+        known.insert(0, (slowest(near.what.motion)[1], near))
+        if not known[0][0] > known[1][0]:
+            return None
+    first = known[-1][0]
+    while known[-1][0] > SLOWEST * min(first, 1.0) and len(known) < LOOKS:
+        target = known[-1][0] / 2
+        x = _limit(known[-ORDER:], target)
+        direction = x - known[-1][1].x
+        try:
+            point = correct(x, direction / np.linalg.norm(direction))
+        except FAILURES:
+            break
+        speed = slowest(point.what.motion)[1]
+        if blows(point) != count or not speed < known[-1][0]:
+            break
+        known.append((speed, point))
+    value, rough = (float(_limit(known[-n:], 0.0)[-1]) for n in (ORDER, ORDER - 1))
+    missed = abs(value - rough)
+    last = known[-1][1]
+    return Found("grazing", value, last.what, last, missed, missed <= HOLDS)
+
+
+def _limit(known: list[tuple[float, Point]], at: float) -> Array:
+    """x at a speed, by the polynomial through points with others (Neville)."""
+    speeds, rows = [v for v, _ in known], [point.x for _, point in known]
+    for k in range(1, len(rows)):
+        for i in range(len(rows) - k):
+            a, b = speeds[i], speeds[i + k]
+            rows[i] = ((at - b) * rows[i] + (a - at) * rows[i + 1]) / (a - b)
+    return rows[0]
+
+
+def said(motion: Motion) -> str | None:
+    """What happens to a branch that is lost near an orbit: the face that it begins to graze; None where it does not."""
+    near, slow = clearance(motion), slowest(motion)
+    if slow[1] < NEAR:
+        return f"the blow on '{slow[0]}' becomes a touch: the orbit begins to graze it"
+    return f"the orbit begins to graze '{near.face}'" if near.share < NEAR else None
+
+
+def grazing_between(correct: Correct, here: Point, there: Point) -> Found | None:
+    """The grazing orbit between two orbits with different numbers of impacts: from the side with fewer of them."""
+    return touched(correct, here, 1.0) if blows(here) < blows(there) else touched(correct, there, -1.0)
+
+
+__all__ = ["blows", "clearance", "grazing_between", "said", "slowed", "slowest", "touched"]

@@ -1,0 +1,117 @@
+"""Test functions of periodic orbits along a branch, and the residuals of what they define.
+
+    fold                  dp/ds
+    period doubling       Π (μ_i + 1)                          μ: Floquet multipliers, without the 1 of an autonomous orbit
+    Neimark–Sacker        Π_{i<j} (μ_i μ_j − 1)                where a complex pair is on the unit circle
+    branch point          Π (μ_i − 1), where dp/ds keeps its sign
+
+Orbits of conservative and of reversible systems have μ and 1/μ together: these products are 1 all along the branch, no test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from appell.analysis.refining import Point, Test
+
+Complex = NDArray[np.complex128]
+
+RECIPROCAL = 1e-6
+"""Difference from 1 within which the product of two multipliers is 1 for a reason."""
+FAR = 0.6
+"""Change of log μ in one step along a branch, for multipliers near the unit circle, that is too much: a tenth of a turn."""
+NEAR_CIRCLE = 1.5
+"""|log |μ|| within which a multiplier is near the unit circle."""
+
+
+def _multipliers(point: Point) -> Complex:
+    return point.what.nontrivial
+
+
+def _beside(number: float) -> Test:
+    return lambda point: float(np.prod(_multipliers(point) - number).real) if len(_multipliers(point)) else 1.0
+
+
+def fold(point: Point) -> float:
+    """dp/ds."""
+    return float(point.tangent[-1])
+
+
+period_doubling, branch_point = _beside(-1.0), _beside(1.0)
+
+SMOOTH: dict[str, Test] = {"period doubling": period_doubling, "branch point": branch_point}
+"""Tests that may come down to zero between two orbits and go back: narrow tongues."""
+
+
+def _pair_products(mu: Complex) -> Complex:
+    return np.array([mu[i] * mu[j] - 1 for i in range(len(mu)) for j in range(i)], dtype=complex)
+
+
+def neimark_sacker(here: Point, there: Point) -> Test:
+    """The test between two orbits: without as many products as are 1 at both of them."""
+    fixed = min(int((np.abs(_pair_products(_multipliers(point))) < RECIPROCAL).sum()) for point in (here, there))
+
+    def test(point: Point) -> float:
+        products = _pair_products(_multipliers(point))
+        kept = products[np.argsort(np.abs(products))][fixed:]
+        return float(np.prod(kept).real) if len(kept) else 1.0
+
+    return test
+
+
+def changes(here: Point, there: Point) -> list[tuple[str, Test]]:
+    """What changes its sign between two orbits with the same impacts."""
+    tests = {"fold": fold, "period doubling": period_doubling, "Neimark–Sacker": neimark_sacker(here, there)}
+    found = [(kind, test) for kind, test in tests.items() if test(here) * test(there) < 0]
+    if not any(kind == "fold" for kind, _ in found) and branch_point(here) * branch_point(there) < 0:
+        found.append(("branch point", branch_point))
+    return found
+
+
+def is_true(kind: str, point: Point) -> bool:
+    """Neimark–Sacker with a complex pair on the circle, not two real multipliers with the product 1."""
+    mu = _multipliers(point)
+    on = np.abs(np.abs(mu) - 1) < 1e-3
+    return kind != "Neimark–Sacker" or bool((on & (np.abs(mu.imag) > 1e-3)).any())
+
+
+def _nearest(mu: Complex, number: float) -> float:
+    """|μ − number| of the nearest multiplier; with its reciprocal, which comes there at once, the product of both."""
+    away = np.sort(np.abs(mu - number))
+    if len(mu) > 1:
+        one, two = mu[np.argsort(np.abs(mu - number))[:2]]
+        if abs(one * two - 1) < RECIPROCAL:
+            return float(abs((one - number) * (two - number)))
+    return float(away[0]) if len(away) else np.inf
+
+
+RESIDUALS: dict[str, Callable[[Point], float]] = {
+    "fold": lambda point: abs(fold(point)),
+    "period doubling": lambda point: _nearest(_multipliers(point), -1.0),
+    "branch point": lambda point: _nearest(_multipliers(point), 1.0),
+    "Neimark–Sacker": lambda point: min(
+        (abs(abs(one) - 1) for one in _multipliers(point) if abs(one.imag) > 1e-3), default=np.inf
+    ),
+}
+"""By how much an orbit misses what it is said to be: a number without a unit."""
+
+
+def far(here: Point, there: Point) -> float:
+    """How far multipliers near the unit circle have moved from one orbit to the next; 1 is too far."""
+    one, two = _multipliers(here), _multipliers(there)
+    if len(one) != len(two) or not len(one):
+        return 0.0
+    with np.errstate(divide="ignore"):
+        apart = np.log(two[None, :] / one[:, None])
+    apart = np.nan_to_num(np.abs(apart), nan=1e3, posinf=1e3)
+    near = [np.abs(np.log(np.maximum(np.abs(mu), 1e-300))) < NEAR_CIRCLE for mu in (one, two)]
+    rows, columns = linear_sum_assignment(apart)
+    seen = near[0][rows] & near[1][columns]
+    return float(np.max(apart[rows, columns][seen], initial=0.0) / FAR)
+
+
+__all__ = ["RESIDUALS", "SMOOTH", "changes", "far", "is_true"]

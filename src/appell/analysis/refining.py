@@ -1,0 +1,230 @@
+"""Special points of a branch: where a test function passes through zero between two points, refined until its defining equation
+holds, or said not to be.
+
+    φ(x(s)) = 0        s between two points of the branch; predictions lie on the chord of the two nearest points known
+
+A test that comes down to zero between two points and goes up again (a narrow tongue) is followed to its lowest value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import AppellError
+
+Array = NDArray[np.float64]
+
+FAILURES = (AppellError, ArithmeticError, np.linalg.LinAlgError)
+"""What a correction may raise where there is no point to be found."""
+HOLDS = 1e-6
+"""Residual of its defining equation, a number without a unit, up to which a special point counts as found."""
+NARROW = 1e-12
+"""Share of the range below which two points between which a test changes its sign are one."""
+SMOOTH = 1e-8
+"""Share of the range that polynomials of two degrees may differ by where a test is smooth."""
+BESIDE = 1e-3
+"""Share of the range by which points that tell of a branch point are away from it."""
+LOOKS = 60
+NEAR_ZERO = 0.5
+"""Share of the lowest of three values of a test below which the parabola through them must come to be followed."""
+SETTLED = 0.9
+"""The same share above which nothing lower is expected."""
+
+
+class Point(NamedTuple):
+    """One corrected point x in units of the scale, x[-1] the parameter; its tangent; what stands there; Newton's steps."""
+
+    x: Array
+    tangent: Array
+    what: Any
+    steps: int
+
+
+Test = Callable[[Point], float]
+Correct = Callable[[Array, Array], Point]
+
+
+class Found(NamedTuple):
+    """A special point: its kind, the value of the parameter (in units of the range until the branch is done), what stands
+    there; by how much its defining equation is missed, and whether that counts as found."""
+
+    kind: str
+    value: float
+    what: Any
+    point: Point
+    residual: float = 0.0
+    ok: bool = True
+
+
+def between(correct: Correct, one: Point, two: Point, share: float) -> Point:
+    """The point of the branch that lies so far from one point to the other."""
+    chord = two.x - one.x
+    return correct(one.x + share * chord, chord / np.linalg.norm(chord))
+
+
+def refined(
+    correct: Correct, kind: str, here: Point, there: Point, test: Test, residual: Callable[[str, Point], float]
+) -> Found:  # fmt: skip
+    """The point at which a test changes its sign: false position and halving; a branch point from beside it."""
+    a, b = here, there
+    if kind == "branch point":
+        aside = min(BESIDE, float(np.linalg.norm(b.x - a.x)) / 8)
+        a, b, fa, fb = _bracket(correct, a, b, test, aside)
+        limit = _from_beside(correct, a, b, fa, fb, test, aside)
+        if limit is not None and limit.apart <= SMOOTH:
+            at = limit.at or (b if abs(fb) < abs(fa) else a)
+            missed = limit.apart if limit.at is None else min(limit.apart, residual(kind, at))
+            return Found(kind, limit.value, at.what, at, missed, missed <= HOLDS)
+    a, b, fa, fb = _bracket(correct, a, b, test, NARROW)
+    nearest = (b if abs(fb) < abs(fa) else a)
+    value, missed = float(nearest.x[-1]), residual(kind, nearest)
+    if not np.isfinite(missed):  # a test that says on which side a point is, and no more
+        missed = float(np.linalg.norm(b.x - a.x))
+    return Found(kind, value, nearest.what, nearest, missed, missed <= HOLDS)
+
+
+def _bracket(
+    correct: Correct, a: Point, b: Point, test: Test, narrow: float
+) -> tuple[Point, Point, float, float]:  # fmt: skip
+    """Two points nearby between which a test changes its sign, and its values there."""
+    fa, fb = test(a), test(b)
+    ga, gb = fa, fb  # weights of the secant
+    for k in range(LOOKS):
+        if np.linalg.norm(b.x - a.x) < narrow:
+            break
+        share = ga / (ga - gb) if k % 3 and ga != gb else 0.5
+        middle = _somewhere(correct, a, b, float(np.clip(share, 0.02, 0.98)))
+        if middle is None:
+            break
+        f = test(middle)
+        if f == 0:
+            return middle, middle, 0.0, 0.0
+        if f * fa > 0:
+            gb, (a, fa, ga) = (gb / 2 if k % 3 else fb), (middle, f, f)
+        else:
+            ga, (b, fb, gb) = (ga / 2 if k % 3 else fa), (middle, f, f)
+    return a, b, fa, fb
+
+
+class Limit(NamedTuple):
+    """A value of the parameter, what polynomials of two degrees differ by there, and the point itself if it can be had."""
+
+    value: float
+    apart: float
+    at: Point | None
+
+
+def _from_beside(
+    correct: Correct, a: Point, b: Point, fa: float, fb: float, test: Test, aside: float
+) -> Limit | None:  # fmt: skip
+    """The parameter where a test vanishes, by polynomials through points some way from there: at a branch point the equations
+    are singular, and what is off by ε at the end is off by ε/δ at a distance δ."""
+    if fa == fb:
+        return None
+    long, share = float(np.linalg.norm(b.x - a.x)), fa / (fa - fb)
+    d, middle = (b.x - a.x) / long, a.x + share * (b.x - a.x)
+    inside = -share * long / aside, (1 - share) * long / aside
+    places, f, p = [], [], []
+    for k in (-3, -2, -1, 1, 2, 3):
+        try:
+            point = correct(middle + k * aside * d, d)
+        except FAILURES:
+            continue
+        places, f, p = [*places, k], [*f, test(point)], [*p, float(point.x[-1])]
+    if len(places) < 5:
+        return None
+    told = np.array([places, f, p])
+    values = [_vanishes(told[:, keep], inside) for keep in (slice(None), slice(1, -1))]
+    if any(one is None for one in values):
+        return None
+    (s, value), (_, rough) = values  # pyright: ignore[reportGeneralTypeIssues]
+    try:
+        at = correct(middle + s * aside * d, d)
+    except FAILURES:
+        at = None
+    if at is not None and abs(at.x[-1] - value) > 1e-6:
+        at = None  # off the branch
+    return Limit(value, abs(value - rough), at)
+
+
+def _vanishes(told: Array, inside: tuple[float, float]) -> tuple[float, float] | None:
+    """Where the polynomial through f vanishes, between two places, and that through p there; told: rows s, f, p."""
+    s, f, p = told
+    roots = np.roots(np.polyfit(s, f, len(s) - 1))
+    real = roots[np.abs(roots.imag) < 1e-6].real
+    real = real[(real >= inside[0] - 1e-9) & (real <= inside[1] + 1e-9)]
+    if not len(real):
+        return None
+    at = float(real[int(np.argmin(np.abs(real)))])
+    return at, float(np.polyval(np.polyfit(s, p, len(s) - 1), at))
+
+
+def _somewhere(correct: Correct, a: Point, b: Point, share: float) -> Point | None:
+    """A point between two, at a share of the way if it can be, else elsewhere: near a branch point not every one is found."""
+    for at in (share, 0.5, 0.3, 0.7, 0.1, 0.9):
+        try:
+            point = between(correct, a, b, at)
+        except FAILURES:
+            continue
+        inside = (point.x - a.x) @ (b.x - a.x) / max((b.x - a.x) @ (b.x - a.x), 1e-300)
+        if 0 < inside < 1 and np.linalg.norm(point.x - a.x) < 2 * np.linalg.norm(b.x - a.x):
+            return point
+    return None
+
+
+class Dip(NamedTuple):
+    """Points between which a test comes to zero and goes back."""
+
+    left: Point
+    lowest: Point
+    right: Point
+
+
+def lowest_between(correct: Correct, test: Test, a: Point, m: Point, b: Point) -> Dip | None:
+    """Whether a test of one sign at three neighbours changes it between them: its lowest value is followed by parabolas."""
+    fa, fm, fb = test(a), test(m), test(b)
+    sign = np.sign(fm)
+    if not (sign != 0 and sign == np.sign(fa) == np.sign(fb)):
+        return None
+    fa, fm, fb = sign * fa, sign * fm, sign * fb
+    settled = 0  # looks in a row from which nothing lower is to be expected
+    for k in range(LOOKS // 3):
+        if not (fm <= fa and fm <= fb):
+            return None
+        left, right = float(np.linalg.norm(m.x - a.x)), float(np.linalg.norm(b.x - m.x))
+        if left + right < 1e-8:
+            return None
+        slope, bend = _parabola(left, right, fa, fm, fb)
+        lowest = fm - slope**2 / (4 * bend) if bend > 0 else fm
+        settled = settled + 1 if lowest > SETTLED * fm else 0
+        if not bend > 0 or settled > 1 or (k == 0 and lowest > NEAR_ZERO * fm):
+            return None
+        at = float(np.clip(-slope / (2 * bend), -0.9 * left, 0.9 * right))
+        if abs(at) < 0.05 * min(left, right):
+            at = 0.1 * right if right >= left else -0.1 * left
+        side = (a, m, 1 + at / left) if at < 0 else (m, b, at / right)
+        new = _somewhere(correct, side[0], side[1], side[2])
+        if new is None:
+            return None
+        f = sign * test(new)
+        if f < 0:
+            return Dip(a if at < 0 else m, new, m if at < 0 else b)
+        if at < 0:
+            a, fa, m, fm, b, fb = (a, fa, new, f, m, fm) if f < fm else (new, f, m, fm, b, fb)
+        else:
+            a, fa, m, fm, b, fb = (m, fm, new, f, b, fb) if f < fm else (a, fa, m, fm, new, f)
+    return None
+
+
+def _parabola(left: float, right: float, fa: float, fm: float, fb: float) -> tuple[float, float]:
+    """Slope and half the second derivative at the middle of three values."""
+    one, two = (fm - fa) / left, (fb - fm) / right
+    bend = (two - one) / (left + right)
+    return one + bend * left, bend
+
+
+__all__ = ["FAILURES", "HOLDS", "Correct", "Dip", "Found", "Point", "Test", "between", "lowest_between", "refined"]

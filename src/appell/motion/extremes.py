@@ -1,0 +1,73 @@
+"""Extreme values of an expression along a motion, by dense output: not those of its samples.
+
+On each step the values of the expression at Chebyshev's points give a polynomial (`motion.dense`), whose rate is followed to
+its zeros.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.motion.dense import POINTS, DenseSteps, dense_steps
+from appell.motion.zeros import edges_of
+
+if TYPE_CHECKING:
+    from appell.motion.motion import Motion
+
+Array = NDArray[np.float64]
+
+GRID = np.linspace(-1, 1, 3 * POINTS + 1)
+"""Where the rate of a polynomial of degree `POINTS` − 1 is looked at: three times as often as it can change its sign."""
+HALVINGS = 50
+
+
+class Extremes(NamedTuple):
+    """Times, s, and values inside steps at which an expression is largest or least among its neighbours, (k,) each, with the
+    sign of its second derivative; and its least and largest value on the way."""
+
+    time: Array
+    value: Array
+    bend: Array
+    least: float
+    largest: float
+
+
+def extremes(motion: Motion, expression: Any) -> Extremes:
+    """The extreme values of an expression along a motion."""
+    known = np.asarray(motion[expression], float)
+    if len(motion.t) < 2 or motion.sampler is None:
+        return Extremes(np.zeros(0), np.zeros(0), np.zeros(0), float(known.min()), float(known.max()))
+    steps = dense_steps(edges_of(motion), lambda times: np.asarray(motion.at(times)[expression], float)[:, None])
+    c = steps.powers[:, 0]
+    rate = lambda k, s: _horner((np.arange(1, POINTS)[:, None] * c[1:])[:, k], s)
+    n = len(steps.begin)
+    sign = np.sign(rate(np.repeat(np.arange(n), len(GRID)), np.tile(GRID, n))).reshape(n, len(GRID))
+    k, j = np.nonzero(sign[:, :-1] * sign[:, 1:] < 0)
+    a, b, begin = GRID[j], GRID[j + 1], sign[k, j]
+    for _ in range(HALVINGS):
+        m = (a + b) / 2
+        same = np.sign(rate(k, m)) == begin
+        a, b = np.where(same, m, a), np.where(same, b, m)
+    at = (a + b) / 2
+    value = steps.at(k, at)[:, 0]
+    ends = _at_ends(steps)
+    every = np.concatenate([known, value, ends])
+    return Extremes(steps.time(k, at), value, -begin, float(every.min()), float(every.max()))
+
+
+def _at_ends(steps: DenseSteps) -> Array:
+    k = np.arange(len(steps.begin))
+    return np.concatenate([steps.at(k, np.full(len(k), s))[:, 0] for s in (-1.0, 1.0)])
+
+
+def _horner(c: Array, s: Array) -> Array:
+    total = np.zeros_like(s)
+    for row in c[::-1]:
+        total = total * s + row
+    return total
+
+
+__all__ = ["Extremes", "extremes"]

@@ -1,0 +1,96 @@
+"""Branches of orbits against closed forms and tables: special points are where they are said to be, whatever the range.
+
+Mathieu's equation: characteristic values of McLachlan (1947), as SciPy has them; a bouncing ball: Holmes, J. Sound Vib. 84
+(1982); a linear oscillator that grazes: Nordmark, J. Sound Vib. 145 (1991).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import mathieu_a, mathieu_b
+from sympy import cos, sin
+from tests.families.family import family
+
+import appell as ap
+
+x, z = ap.coordinates("x z")
+F, w, h, c, a, q = ap.parameters("F omega h c a q", positive=True)
+MATHIEU = ap.System([x], x.d**2 / 2, (a + q * cos(2 * ap.t)) * x**2 / 2, name="Mathieu")
+DUFFING = ap.System([x], x.d**2 / 2, x**2 / 2 + x**4 / 4, {x: F * cos(w * ap.t) - h * x.d}, name="Duffing")
+
+
+def tongues(low: float, high: float, depth: float) -> None:
+    """All edges of tongues in a range, those of a narrow one too; x″ + (a + q cos 2t) x = 0 has −q/2 in tables."""
+    orbit = ap.periodic_orbit(MATHIEU, guess={}, period=np.pi, parameters={a: low, q: depth})
+    branch = ap.continue_orbit(MATHIEU, a, orbit, high)
+    edges = sorted(float(f(m, depth / 2)) for m in range(1, 5) for f in (mathieu_a, mathieu_b))
+    wanted = [edge for edge in edges if low < edge < high]
+    np.testing.assert_allclose([s.value for s in branch.special], wanted, rtol=1e-9, err_msg=str(branch))
+    assert all(s.refined for s in branch.special)
+
+
+def conservative(start: float, end: float, force: float) -> None:
+    """An undamped oscillator has μ₁μ₂ = 1 all along: no Neimark–Sacker point, whatever rounding says."""
+    values = {F: force, w: start, h: 1e-300}
+    system = ap.System([x], x.d**2 / 2, x**2 / 2 + x**4 / 4, {x: F * cos(w * ap.t)}, name="undamped Duffing")
+    orbit = ap.periodic_orbit(system, guess={x: -0.2}, period=2 * np.pi / start, parameters={F: values[F], w: start})
+    branch = ap.continue_orbit(system, w, orbit, end)
+    assert not [s for s in branch.special if s.kind == "Neimark–Sacker"], branch
+
+
+def bouncing(e: float, phase: float, n: int) -> None:
+    """One bounce in n periods of the table: it doubles where c ω² sin φ = 2g(1 + e²)/(1 + e)², wherever the section begins."""
+    g, T = 9.81, 0.1
+    omega, V = 2 * np.pi / T, n * g * T * (1 - e) / (2 * (1 + e))
+    fold, doubling = V / omega, np.hypot(V, 2 * g * (1 + e**2) / ((1 + e) ** 2 * omega)) / omega
+    table = ap.Unilateral(z - c * sin(omega * ap.t), "table", restitution=e)
+    system = ap.System([z], z.d**2 / 2, g * z, {}, [table], name="ball")
+    value = (fold + doubling) / 2
+    phi, tau = np.arccos(V / (value * omega)), n * T * phase
+    up = n * g * T / 2
+    guess = {z: value * np.sin(phi) + up * tau - g * tau**2 / 2, z.d: up - g * tau}
+    orbit = ap.periodic_orbit(system, guess=guess, period=n * T, since=phi / omega + tau, parameters={c: value})
+    branch = ap.continue_orbit(system, c, orbit, 1.1 * doubling)
+    assert branch.ok, branch
+    np.testing.assert_allclose([s.value for s in branch.special], [doubling], rtol=1e-9)
+
+
+def grazing(omega: float, damping: float, share: float) -> None:
+    """A linear oscillator touches a wall at its amplitude, F = √((1 − ω²)² + h²ω²): from below, or from above with impacts."""
+    wall = ap.Unilateral(1 - x, "wall", restitution=0.8)
+    system = ap.System([x], x.d**2 / 2, x**2 / 2, {x: F * cos(w * ap.t) - h * x.d}, [wall], name="grazing")
+    critical, phase = np.hypot(1 - omega**2, damping * omega), np.arctan2(damping * omega, 1 - omega**2)
+    values = {F: share * critical, w: omega, h: damping}
+    guess = {x: share * np.cos(phase), x.d: share * omega * np.sin(phase)} if share < 1 else {x: -1.0, x.d: 0.5}
+    orbit = ap.periodic_orbit(system, guess=guess, period=2 * np.pi / omega, parameters=values)
+    assert orbit.ok, orbit
+    branch = ap.continue_orbit(system, F, orbit, (1.5 if share < 1 else 0.6) * critical)
+    found = [s for s in branch.special if s.kind == "grazing"]
+    np.testing.assert_allclose([s.value for s in found], [critical], rtol=1e-8, err_msg=str(branch))
+    assert found[0].refined
+
+
+def symmetry(split: float) -> None:
+    """Branch points of a symmetric oscillator are the same in one range and in two."""
+    settled = ap.simulate(DUFFING, {x: 0.1}, 120 * np.pi, {F: 0.5, w: 1.0, h: 0.2}, rtol=1e-6).final
+    orbit = ap.periodic_orbit(DUFFING, guess=settled, period=2 * np.pi, parameters={F: 0.5, w: 1.0, h: 0.2})
+    whole = ap.continue_orbit(DUFFING, F, orbit, 4.0)
+    first = ap.continue_orbit(DUFFING, F, orbit, split)
+    second = ap.continue_orbit(DUFFING, F, first.orbits[-1], 4.0)
+    values = [s.value for s in (*first.special, *second.special)]
+    np.testing.assert_allclose([s.value for s in whole.special], values, rtol=1e-8)
+    assert [s.kind for s in whole.special] == ["branch point"], whole
+
+
+CASES = (
+    lambda: tongues(0.5, 10.0, 0.6), lambda: tongues(8.6, 9.5, 0.6), lambda: conservative(2.0, 1.6, 0.5),
+    lambda: grazing(2.6, 0.1, 1.3), lambda: grazing(0.7, 0.1, 0.8), lambda: grazing(1.7, 0.3, 0.7),
+    lambda: bouncing(0.7, 0.02, 1), lambda: bouncing(0.5, 0.97, 1), lambda: bouncing(0.8, 0.5, 2),
+    lambda: symmetry(2.0), lambda: symmetry(3.1), lambda: tongues(15.5, 16.5, 1.6), lambda: conservative(1.6, 2.2, 0.3),
+)  # fmt: skip
+
+
+@family(count=len(CASES), sample=(1,))
+def special_points(seed: int) -> None:
+    """One branch and its special points."""
+    CASES[seed]()
