@@ -40,6 +40,7 @@ from appell.reading import as_array, refuse_large, shown, whole
 from appell.simulate.arguments import count as whole_count
 from appell.simulate.arguments import in_order, one_of, within_budget
 from appell.simulate.loop.prepare import CORNERS
+from appell.simulate.methods.gauss_legendre import CONSERVING
 from appell.simulate.methods.method_table import methods
 from appell.simulate.progress import Reporter, reporter
 from appell.simulate.run import Run, unjudged
@@ -254,7 +255,7 @@ def _order(
         raise ModelError("give step= (a fixed step) or rtol= (error control), not both")
     step = None if step is None else _positive(step, "step")
     scalar = _scalar(dtype, step)
-    allowed = fixed_methods() if step is not None else tuple(name for name in methods() if name != "auto")
+    allowed = fixed_methods() if step is not None else tuple(name for name in methods() if name not in ("auto", *CONSERVING))
     if method not in allowed:
         hint = "; method='rk4' goes with step=" if method == "rk4" else ""
         how = "step=" if step is not None else "rtol="

@@ -21,9 +21,11 @@ from appell.simulate.run import Run
 Array = NDArray[np.float64]
 
 
-def unpack(run: Run, flow: Flow, t: Array, z: Array, readings: Readings | None = None) -> tuple[Array, Array, Array]:
-    """(q, v, work) of states z, (k, nz)."""
-    work = z[:, -1].copy() if flow.has_work else np.zeros(len(z))
+def unpack(
+    run: Run, flow: Flow, t: Array, z: Array, readings: Readings | None = None, start: Array | None = None
+) -> tuple[Array, Array, Array]:
+    """(q, v, work) of states z, (k, nz); start: the first of a run, (nz,), whose w need not be 0 (`normal_form.conserving`)."""
+    work = z[:, -1] - (0.0 if start is None else start[-1]) if flow.has_work else np.zeros(len(z))
     if readings is not None:
         work += readings.work[last_change(readings.t, t)]
     return z[:, : flow.nq].copy(), velocities(run, flow, t, z), work
@@ -83,7 +85,7 @@ class Sampler:
     def __call__(self, times: Array) -> tuple[Array, Array, Array]:
         """(q, v, work) at times inside the run, in any order."""
         times = np.asarray(times, dtype=float)
-        return unpack(self.run, self.prepared.flow, times, self.states(times), self.readings)
+        return unpack(self.run, self.prepared.flow, times, self.states(times), self.readings, self.task.z0)
 
     def states(self, times: Array) -> Array:
         """z at times inside the run, in any order, (k, nz)."""

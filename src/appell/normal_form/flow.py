@@ -84,6 +84,7 @@ class Flow:
     minimal: bool  # whether u is π
     guarded: GuardedRows | None  # whose rank a time loop watches
     implicit: Callable[[], Fn]  # (t, z, p, y) → zd, residual with y = (a, λ): 0 = M a + h − Q − W λ, 0 = A a + a0
+    energy: Fn | Solved | None = field(default=None, kw_only=True)  # a correction towards H = w, of conserving methods
     extra: int = field(default=0, kw_only=True)  # numbers between u and w: what friction has dissipated
 
     @property
@@ -93,7 +94,7 @@ class Flow:
     @property
     def projects(self) -> bool:
         """Whether anything is mended after a step."""
-        return bool(self.position or self.velocity or self.quaternions)
+        return bool(self.position or self.velocity or self.quaternions or self.energy)
 
 
 @remembered

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from appell.errors import ArgumentError, ModelError
 from appell.jets import expression
 from appell.reading import as_array, finite, name_in, reals, shown
+from appell.simulate.methods.gauss_legendre import CONSERVING
 from appell.simulate.methods.stiff import STIFF
 from appell.simulate.methods.tableaux import TABLEAUX
 
@@ -83,6 +84,8 @@ def one_of(value: Any, known: Sequence[str], name: str) -> None:
 def fixed(step: Any, method: str) -> float | None:
     """The size of steps without error control."""
     if step is None:
+        if method in CONSERVING:
+            raise ModelError(f"method={shown(method)} takes steps of one size: give step=, s")
         return None
     if method in STIFF:
         raise ModelError(f"method={shown(method)} chooses its steps itself; step= goes with {', '.join(TABLEAUX)}")

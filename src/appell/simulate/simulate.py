@@ -53,6 +53,7 @@ from appell.simulate.loop.stiffness import AutoLoop
 from appell.simulate.loop.stopped import StopLoop
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Trace
+from appell.simulate.methods.gauss_legendre import CONSERVING
 from appell.simulate.methods.method_table import methods
 from appell.simulate.methods.stiff import STIFF
 from appell.simulate.progress import Reporter, reporter
@@ -108,8 +109,9 @@ def simulate(
     parameters: symbol → value; of a prescribed function an expression in t, a table (times, values) or a function of t.
     rtol, atol: tolerances of the step control; atol one number, or one for each coordinate and velocity, (nq + nv,).
     method: "dop853" (order 8), "dopri5" (order 5), "taylor" (series of order 16, for small analytic systems), "radau"
-        (stiff systems: implicit, order 5, with constraints and walls), "cvodes" or "idas" (stiff), or "auto": explicit, and
-        radau from where a smooth system turns out to be stiff, which a note says.
+        (stiff systems: implicit, order 5, with constraints and walls), "conserving" (with step=: order 4; "conserving2" and
+        "conserving6" of orders 2 and 6; energy and rows at rounding however long the run), "cvodes" or "idas" (stiff), or
+        "auto": explicit, and radau from where a smooth system turns out to be stiff, which a note says.
     times: times to return, (k,), s; the steps themselves by default.
     control: (t, q (nq,), v (nv,)) → {input: value}: a function that reads the state at t_k = since + k/rate and answers with
         values of inputs: parameters that stand in forces, by symbol or name, the same ones each time. They are held until the
@@ -245,7 +247,10 @@ def _pack(run: Run, flow: Flow, pseudo: Mapping[str, Any] | None, t: float, q: A
     u = v
     if pseudo is not None:
         u = np.array([run.values(e, [t], q[None], v[None])[0] for e in pseudo.values()], dtype=float)
-    return np.concatenate([q, u, np.zeros(flow.extra + flow.has_work)])
+    w = np.zeros(flow.extra + flow.has_work)
+    if flow.energy is not None:
+        w[-1] = run.form.select("H")(t, q, v, run.p_at(t))["H"]
+    return np.concatenate([q, u, w])
 
 
 def _under(reader: Reader | None, loop: Loop, run: Run, flow: Flow) -> Loop:
@@ -331,7 +336,7 @@ def _motion(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, facts: _
         message = f"stopped at t = {trace.t:.9g}, before {task.t_end:g}: {reason}"
     if trace.status not in RAISED:
         warn(message)
-    q, v, work = unpack(run, flow, t, z, readings)
+    q, v, work = unpack(run, flow, t, z, readings, task.z0)
     statistics = {
         "steps": trace.statistics.accepted,
         "rejected": trace.statistics.rejected,
@@ -366,6 +371,8 @@ def _remedy(run: Run, status: Status, method: str) -> str:
     """What may help: stiff methods run without friction, and only where they have not failed themselves."""
     if method in STIFF or status not in (Status.STEP_TOO_SMALL, Status.MAX_STEPS):
         return ""
+    if method in CONSERVING:
+        return "; the stages of a step of this size do not converge: shorten step=, or use 'radau' if the system is stiff"
     return "" if run.system.frictions or method == "radau" else "; if the system is stiff, use method='radau'"
 
 

@@ -30,6 +30,7 @@ from appell.simulate.loop.in_python import SECONDS_PER_YIELD
 from appell.simulate.loop.rank import CLOSE, INSIDE, LOST, PATIENCE, RISEN, SAME
 from appell.simulate.loop.task import Task
 from appell.simulate.loop.trace import Statistics, Trace
+from appell.simulate.methods.gauss_legendre import GaussLegendre
 from appell.simulate.methods.radau import Radau
 from appell.simulate.methods.tableaux import Array, Tableau
 from appell.simulate.methods.taylor import Taylor
@@ -118,7 +119,11 @@ GROWTH = 16  # a call makes at most so many times the trials of the one before
 
 
 def loop_source(
-    method: Tableau | Taylor | Radau, nz: int, has_projection: bool, faces: int = 0, guarded: GuardedRows | None = None
+    method: Tableau | Taylor | Radau | GaussLegendre,
+    nz: int,
+    has_projection: bool,
+    faces: int = 0,
+    guarded: GuardedRows | None = None,
 ) -> str:
     """The C text of the loop: CDEF's struct and `appell_advance`, to follow the text of rhs (and project, expansion)."""
     values = {

@@ -25,6 +25,7 @@ from appell.simulate.loop.header import MOVED, STRETCH, TINY
 from appell.simulate.loop.rank import Guard
 from appell.simulate.loop.task import Task, TrialFailed
 from appell.simulate.loop.trace import Statistics, Trace
+from appell.simulate.methods.gauss_legendre import GaussLegendre
 from appell.simulate.methods.radau import Radau
 from appell.simulate.methods.tableaux import Array, Tableau
 from appell.simulate.methods.taylor import Taylor
@@ -53,7 +54,7 @@ class PyLoop:
     """The loop by an embedded pair or by Taylor's series, with f(t, z, p) and
     project(t, z, p) -> (z, largest residual before)."""
 
-    method: Tableau | Taylor | Radau
+    method: Tableau | Taylor | Radau | GaussLegendre
     rhs: Callable[[float, Array, Array], ArrayLike]
     project: Callable[[float, Array, Array], tuple[Array, float]] | None = None
     guarded: GuardedRows | None = None

@@ -18,6 +18,7 @@ from appell.nonsmooth.contact.modes import ModeLoop
 from appell.nonsmooth.friction.functions import friction_functions
 from appell.nonsmooth.friction.loop import FrictionLoop
 from appell.nonsmooth.friction.steps import served, steps_interface, steps_text
+from appell.normal_form.conserving import conserving_flow
 from appell.normal_form.flow import Flow, flow
 from appell.normal_form.solved import Function, status_of
 from appell.reading import shown
@@ -28,10 +29,11 @@ from appell.simulate.loop.crossed import SideLoop, sides_of
 from appell.simulate.loop.header import NEWTON, QUADRATIC, ROUNDING, UNNOTICED
 from appell.simulate.loop.in_c import CDEF, CLoop
 from appell.simulate.loop.in_python import PyLoop
-from appell.simulate.loop.program import loop_module
+from appell.simulate.loop.program import ROUNDS, loop_module
 from appell.simulate.loop.surfaces import SideRun, side_run
 from appell.simulate.loop.switched import SwitchLoop
 from appell.simulate.loop.task import Loop, TrialFailed
+from appell.simulate.methods.gauss_legendre import CONSERVING, GaussLegendre
 from appell.simulate.methods.method_table import stepping_method
 from appell.simulate.methods.radau import Radau
 from appell.simulate.methods.stiff import STIFF, stiff_loop
@@ -60,7 +62,7 @@ def prepare(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str
 
 
 def _prepared(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str) -> Prepared:
-    sides = None if method in STIFF or run.form.gauss else side_run(run)
+    sides = None if method in (*STIFF, *CONSERVING) or run.form.gauss else side_run(run)
     if sides is None:
         return _smooth(run, pseudo, method, corner)
     if pseudo is None and method in TABLEAUX and (faces := sides_of(run)) is not None:
@@ -78,12 +80,25 @@ def _backwards(sides: SideRun, method: str) -> SwitchLoop:
 
 def _smooth(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str) -> Prepared:
     """The loop of a system in which no condition is located."""
+    if method in CONSERVING:
+        return _conserving(run, pseudo, method)
     laws = run.form.face_law is not None or run.form.law is not None
     if run.system.frictions or (run.system.unilateral and laws):
         return with_friction(run, pseudo, method, corner)
     if run.system.unilateral:
         return _with_modes(run, pseudo, method, corner)
     return Prepared(z := run.flow(pseudo), plain_loop(run, z, method))
+
+
+def _conserving(run: Run, pseudo: Mapping[str, Any] | None, method: str) -> Prepared:
+    """The loop of a method that keeps the energy."""
+    if pseudo is not None:
+        raise FormNotApplicable(f"method={shown(method)} runs in velocities; leave pseudo= out")
+    if run.system.unilateral or run.system.frictions:
+        what = (*run.system.unilateral, *run.system.frictions)[0].name
+        raise ModelError(f"method={shown(method)} does not locate impacts and sticking ('{what}'); use 'dop853' or 'dopri5'")
+    z = conserving_flow(run.numbered, run.policies)
+    return Prepared(z, plain_loop(run, z, method))
 
 
 def _with_modes(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str) -> Prepared:
@@ -165,7 +180,7 @@ def plain_loop(run: Run, flow: Flow, method: str) -> Loop:
     return PyLoop(known, _python_rhs(flow, backend), project, flow.guarded)
 
 
-def _method(name: str, flow: Flow) -> Tableau | Taylor | Radau:
+def _method(name: str, flow: Flow) -> Tableau | Taylor | Radau | GaussLegendre:
     return stepping_method(name).fitted(flow)
 
 
@@ -211,7 +226,8 @@ def _python_rhs(flow: Flow, backend: Backend) -> Callable[[float, Array, Array],
 
 def _python_project(flow: Flow, backend: Backend) -> Callable[[float, Array, Array], tuple[Array, float]]:
     """Python twin of `program._project`."""
-    steps = [evaluator(step, backend) for step in (flow.position, flow.velocity) if step is not None]
+    wanted = (flow.position, flow.velocity, flow.energy)
+    steps = [evaluator(step, backend) for step in wanted if step is not None] * (ROUNDS if flow.energy is not None else 1)
 
     def make_unit(z: Array) -> Array:
         for group in flow.quaternions:

@@ -14,14 +14,15 @@ from appell.normal_form.flow import Flow
 from appell.normal_form.saddle import SADDLE_C
 from appell.simulate.loop.header import header
 from appell.simulate.loop.in_c import loop_source
+from appell.simulate.methods.gauss_legendre import GaussLegendre
 from appell.simulate.methods.radau import Radau
 from appell.simulate.methods.tableaux import Tableau
 from appell.simulate.methods.taylor import Taylor
 
 
-def loop_module(flow: Flow, method: Tableau | Taylor | Radau, contact: ContactFunctions | None = None) -> str:
+def loop_module(flow: Flow, method: Tableau | Taylor | Radau | GaussLegendre, contact: ContactFunctions | None = None) -> str:
     """A whole C file with the time loop of a flow, in all its modes where there are faces."""
-    steps = [step for step in (flow.position, flow.velocity) if step is not None]
+    steps = [step for step in (flow.position, flow.velocity, flow.energy) if step is not None]
     parts = [PRELUDE, header(), SADDLE_C, f"#define NZ {flow.nz}", STATUS_C, emit_function(flow.rhs), RHS_C]
     parts += [emit_function(step) for step in steps]
     parts.append(f"#define HAS_PROJECTION {int(flow.projects)}")
@@ -35,6 +36,9 @@ def loop_module(flow: Flow, method: Tableau | Taylor | Radau, contact: ContactFu
     parts.append(loop_source(method, flow.nz, flow.projects, contact.faces.count if contact else 0, flow.guarded))
     return "\n".join(parts)
 
+
+ROUNDS = 2
+"""Of corrections onto rows and energy: a change of positions towards the energy moves the rows in second order."""
 
 STATUS_C = """
 /* the status that a margin stands for: positive is fine, else minus the status; not a number is not finite */
@@ -63,10 +67,11 @@ def _project(flow: Flow) -> str:
         + "    }"
         for group in flow.quaternions
     )
-    names = [name for name, step in (("position", flow.position), ("velocity", flow.velocity)) if step is not None]
+    wanted = (("position", flow.position), ("velocity", flow.velocity), ("energy", flow.energy))
+    names = [name for name, step in wanted if step is not None]
     corrections = "\n".join(
         f"    if ((status = correct({name}, t, z, p, defect))) return status;" + ("\n    make_unit(z);" if k == 0 else "")
-        for k, name in enumerate(names)
+        for k, name in enumerate(names * ROUNDS if flow.energy is not None else names)
     )
     return f"""
 /* unit quaternions made unit */

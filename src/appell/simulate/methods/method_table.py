@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from appell.errors import ModelError
 from appell.reading import shown
+from appell.simulate.methods.gauss_legendre import CONSERVING, GaussLegendre
 from appell.simulate.methods.radau import IMPLICIT, Radau
 from appell.simulate.methods.stiff import STIFF
 from appell.simulate.methods.tableaux import TABLEAUX, Tableau
@@ -20,12 +21,12 @@ Stepping = TypeVar("Stepping", Tableau, Taylor)
 
 def methods() -> tuple[str, ...]:
     """Names of all methods, those that were registered too."""
-    return ("auto", *TABLEAUX, *SERIES, *IMPLICIT, *STIFF)
+    return ("auto", *TABLEAUX, *SERIES, *IMPLICIT, *CONSERVING, *STIFF)
 
 
-def stepping_method(name: str) -> Tableau | Taylor | Radau:
-    """The record of a name: a pair, a series or an implicit method."""
-    return next(table[name] for table in (SERIES, IMPLICIT, TABLEAUX) if name in table)
+def stepping_method(name: str) -> Tableau | Taylor | Radau | GaussLegendre:
+    """The record of a name: a pair, a series, an implicit or a conserving method."""
+    return next(table[name] for table in (SERIES, IMPLICIT, CONSERVING, TABLEAUX) if name in table)
 
 
 def register(method: Stepping) -> Stepping:

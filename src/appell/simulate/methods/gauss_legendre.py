@@ -1,0 +1,194 @@
+"""Conserving methods: collocation at Gauss's nodes in steps of fixed size, and after each step back onto rows and energy.
+
+    K_i = f(t + c_i h, z + h Σ_j a_ij K_j),  i = 1 … s,        z₁ = z + h Σ_i b_i K_i,        order 2s
+
+Collocation at Gauss's nodes is symmetric: it is its own inverse for −h. The stages are iterated until rounding stops them. Then
+z₁ goes onto the rows in the kinetic metric, and onto H = w, w the energy of the start and the work done since
+(`normal_form.conserving`): energy does not drift, however many steps there are, and neither do the rows. The projection looks
+at the end of a step only, so that a step back is not exactly the step forth: the whole is not reversible, and integrals that
+are not enforced (momenta) drift slowly.
+
+The iteration converges for h|λ| below about 1: stiff systems are for `radau`.
+
+Reference: E. Hairer, C. Lubich, G. Wanner, Geometric Numerical Integration, 2nd ed., Springer 2006, II.1.3, IV.4, VIII.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import Status
+from appell.graph import Fn
+from appell.simulate.loop.task import TrialFailed
+
+Array = NDArray[np.float64]
+
+ITERATIONS = 100
+"""Of the stages: a step whose changes have not stopped shrinking by then is too long."""
+SETTLED = 1e-12
+"""Changes of stages below this share of the state are rounding when they stop shrinking."""
+
+
+GIVEN_UP = 5
+"""Iterations after which changes that are larger than the first one say that the stages do not converge."""
+
+
+@dataclass(frozen=True)
+class GaussLegendre:
+    """The method with s stages."""
+
+    name: str
+    stages: int
+
+    safety: float = 0.9
+    shrink: float = 0.5
+    series_order = 0
+
+    @property
+    def order(self) -> int:
+        """2s."""
+        return 2 * self.stages
+
+    @property
+    def error_order(self) -> int:
+        """No error is measured; formally its own."""
+        return self.order
+
+    @property
+    def degree(self) -> int:
+        """Of the polynomial z(θ) inside a step: the cubic through both ends and their slopes."""
+        return 3
+
+    @property
+    def in_contact(self) -> str:
+        """Contacts are refused before."""
+        return self.name
+
+    @cached_property
+    def c(self) -> Array:
+        return np.asarray((np.polynomial.legendre.leggauss(self.stages)[0] + 1) / 2, dtype=np.float64)
+
+    @cached_property
+    def A(self) -> Array:
+        """Σ_j a_ij c_j^(k−1) = c_i^k/k, k = 1 … s."""
+        powers = np.vander(self.c, increasing=True)
+        k = np.arange(1, self.stages + 1)
+        return np.asarray(np.linalg.solve(powers.T, (self.c[:, None] ** k / k).T).T, dtype=np.float64)
+
+    @cached_property
+    def b(self) -> Array:
+        return np.asarray(np.polynomial.legendre.leggauss(self.stages)[1] / 2, dtype=np.float64)
+
+    @cached_property
+    def ahead(self) -> Array:
+        """(s, s): slopes at the nodes of the next step, on the polynomial through those of this one."""
+        powers, next_ones = (np.vander(x, self.stages, increasing=True) for x in (self.c, 1 + self.c))
+        return np.asarray(np.linalg.solve(powers.T, next_ones.T).T, dtype=np.float64)
+
+    def fitted(self, flow: Any) -> GaussLegendre:
+        """The method for a flow: itself."""
+        return self
+
+    def functions(self, flow: Any) -> tuple[Fn, ...]:
+        """What the text of a loop calls beside the right-hand side."""
+        return ()
+
+    def bound(self, flow: Any, evaluator: Callable[[Fn], Any]) -> GaussLegendre:
+        """The method for the loop in Python."""
+        return self
+
+    def loop_text(self, nz: int) -> dict[str, Any]:
+        """What stands for the names in `gauss_legendre.c.in` and in the loop around it."""
+        table = lambda rows: ", ".join("{" + ", ".join(map(repr, map(float, row))) + "}" for row in rows)
+        line = lambda row: ", ".join(repr(float(x)) for x in row)
+        memory = f"""\
+#define LOOP_FORESIGHT 0
+#define LOOP_SKETCH 0
+#define GAUSS_S {self.stages}
+typedef struct {{
+    double K[GAUSS_S][NZ], last[GAUSS_S][NZ];   /* slopes at the stages, and of the step before */
+    double h;                                   /* its size, 0: there is none */
+}} GaussMemory;
+#define LOOP_MEMORY sizeof(GaussMemory)
+typedef struct {{
+    double K[GAUSS_S][NZ], F[2][NZ];    /* new slopes; dense output */
+    GaussMemory *at;
+}} LoopMemory;"""
+        return {
+            "method": "simulate/methods/gauss_legendre.c.in", "memory": memory, "rows": 2, "end": 1, "end_slope_in_error": 0,
+            "nodes": line(self.c), "A": table(self.A), "b": line(self.b), "ahead": table(self.ahead),
+            "iterations": ITERATIONS, "given_up": GIVEN_UP, "settled": repr(SETTLED), "grow": "1.0",
+        }  # fmt: skip
+
+    def steps(self, run: Any) -> GaussSteps:
+        """The steps of the loop in Python."""
+        return GaussSteps(self, run)
+
+
+FOURTH, SECOND, SIXTH = GaussLegendre("conserving", 2), GaussLegendre("conserving2", 1), GaussLegendre("conserving6", 3)
+CONSERVING = {one.name: one for one in (FOURTH, SECOND, SIXTH)}
+"""Conserving methods by name: of order 4, 2 and 6."""
+
+
+class GaussSteps:
+    """The twin of `gauss_legendre.c.in`."""
+
+    def __init__(self, method: GaussLegendre, run: Any):
+        self.method, self.run = method, run
+        self.last: tuple[float, Array] | None = None
+        self.trial: tuple[float, Array] | None = None
+        self.end_slope: Array | None = None
+        self.weight = np.zeros(len(run.z))
+
+    def propose(self) -> None:
+        """Nothing is known of a step before it is tried."""
+
+    def forget(self) -> None:
+        """The step that was taken is the one before from now on."""
+        self.last = self.trial
+
+    def stages(self, h: float) -> Array:
+        """z₁; stages are iterated until their changes stop shrinking."""
+        m, run = self.method, self.run
+        near = self.last is not None and abs(self.last[0] - h) <= 1e-9 * abs(h)
+        K = m.ahead @ self.last[1] if near and self.last is not None else np.tile(run.slope, (m.stages, 1))
+        before, first = np.inf, np.inf
+        for k in range(ITERATIONS):
+            new = np.array([run.evaluate(run.t + c * h, run.z + h * (a @ K)) for c, a in zip(m.c, m.A, strict=True)])
+            change, size = float(np.abs(h * (new - K)).max()), float(np.abs(run.z).max() + np.abs(h * new).max())
+            K, first = new, change if k == 0 else first
+            if k > GIVEN_UP and change > first:
+                break
+            if change == 0 or (change >= before and change <= SETTLED * size):
+                self.trial = h, K
+                return run.z + h * (m.b @ K)
+            before = change
+        raise TrialFailed(Status.STEP_TOO_SMALL)
+
+    def error_norm(self, z1: Array, h: float) -> float:
+        """None is measured."""
+        return 0.0
+
+    def dense(self, z1: Array, slope: Array, h: float) -> Callable[[float], Array]:
+        """The cubic through both ends and their slopes."""
+        z, first = self.run.z.copy(), self.run.slope.copy()
+        rise = z1 - z
+        a, b = h * (first + slope) - 2 * rise, 3 * rise - h * (2 * first + slope)
+        return lambda x: z + x * (h * first + x * (b + x * a))
+
+    def next_size(self, size: float, error: float) -> float:
+        """The same."""
+        return size
+
+    def first_size(self) -> float:
+        """Of fixed steps: as given."""
+        return self.run.h_max
+
+
+__all__ = ["CONSERVING", "GaussLegendre"]
