@@ -17,9 +17,9 @@ A, w, e = ap.parameters("A w e")
 def both(monkeypatch, system, start, until, values, **options):
     """(motion, how often Python was asked) with changes of mode in compiled code, and the motion with all of them in Python."""
     asked = []
-    switch = modes._Journey._switch
+    switch = modes.WallCourse._switch
     run = ap.compile(system, values, backend="c")
-    monkeypatch.setattr(modes._Journey, "_switch", lambda self, *a: asked.append(a) or switch(self, *a))
+    monkeypatch.setattr(modes.WallCourse, "_switch", lambda self, *a: asked.append(a) or switch(self, *a))
     one = ap.simulate(run, start, until, **options)
     count = len(asked)
     monkeypatch.setattr(modes.ModeLoop, "inside", False)

@@ -8,7 +8,7 @@ from sympy import sin
 from tests.friction.random_systems import draw, draw_body, run
 
 import appell as ap
-from appell.nonsmooth.friction.guards import BREAK, STOP, Guard, Watch, crossings
+from appell.nonsmooth.friction.guards import BREAK, STOP, GuardWatch, ModeGuard, crossings
 from appell.nonsmooth.friction.layout import Layout
 from appell.nonsmooth.friction.mode import Mode, Rub
 from appell.nonsmooth.friction.steps import Steps
@@ -49,7 +49,7 @@ def test_zeros_between_samples_are_seen():
     t = np.linspace(0, 1, 9)
     for middle in (0.3, 0.55, 0.99, 0.02):
         for kind, mode in ((STOP, Mode((), (Rub("slip", (1.0,)),))), (BREAK, Mode((), (Rub("stick"),)))):
-            guard = Watch(own, mode, np.ones(1), 1e-9, np.ones(1), np.zeros(1), None, None, (Guard(kind),))
+            guard = GuardWatch(own, mode, np.ones(1), 1e-9, np.ones(1), np.zeros(1), None, None, (ModeGuard(kind),))
             y = ((t - middle) ** 2 - 1e-4 + 0.1 * (t - middle) ** 3)[:, None]
             found = crossings(guard, y, np.full_like(y, 1e-12), np.arange(9)[None])
             assert [(one.low / 8 <= middle <= one.high / 8, one.inside) for one in found] == [(True, True)], middle

@@ -17,7 +17,7 @@ from appell.errors import SingularConfiguration, Status
 from appell.nonsmooth.contact.contact import Instant, blow
 from appell.nonsmooth.contact.events import Kind
 from appell.nonsmooth.contact.functions import gap_functions, reaction_guards
-from appell.nonsmooth.contact.mode import FLIGHT, FREE, Mode, floor_of
+from appell.nonsmooth.contact.mode import FLIGHT, FREE, ContactMode, floor_of
 from appell.nonsmooth.contact.numbers import (
     AHEAD,
     BELOW,
@@ -41,7 +41,7 @@ from appell.nonsmooth.contact.numbers import (
     TINY,
     TOGETHER,
 )
-from appell.nonsmooth.contact.sight import SEEN_AT, Crossing, Guards, Seen, lowest_point, root_of
+from appell.nonsmooth.contact.step_guards import SEEN_AT, Guards, Seen, StepCrossing, lowest_point, root_of
 from appell.nonsmooth.criteria import flight_unseen, gap_fine, gap_touch, leaves_face
 from appell.normal_form import NormalForm
 from appell.roots.guard import LOOKS, Found, GuardAlong, Polynomial, Terms
@@ -61,7 +61,7 @@ class PySwitchLoop:
     loop: PyLoop
     form: NormalForm
     policy: Policy
-    mode: Mode = FLIGHT
+    mode: ContactMode = FLIGHT
 
     def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
         """See `task.Loop.run`."""
@@ -199,7 +199,7 @@ class _Flight:
             return Status.OK
         return self._cross(hit, trial)
 
-    def _cross(self, hit: Crossing, trial: Task) -> Status:
+    def _cross(self, hit: StepCrossing, trial: Task) -> Status:
         self.standing = 0 if hit.time > self.t else self.standing + 1
         if self.standing > STANDING:
             return Status.STEP_TOO_SMALL
@@ -256,7 +256,7 @@ class _Flight:
         c, t, h = self._powers(end)[:, : form.nq + form.nv, None], np.array([self.t]), np.array([end - self.t])
         return isolating_times(bounded, c, t, h, self.task.p, self.level, noise, acts)
 
-    def _first_crossing(self, end: float, one: Guards, two: Guards, roots: dict[int, Found]) -> Crossing | None:
+    def _first_crossing(self, end: float, one: Guards, two: Guards, roots: dict[int, Found]) -> StepCrossing | None:
         """The earliest crossing in the step that has just been tried."""
         h = end - self.t
         found = [(self.t + root.theta * h, i) for i, root in roots.items() if root.theta is not None]
@@ -276,7 +276,7 @@ class _Flight:
         near = lambda j: j == i or self._guard(j, time, end) <= TOGETHER * max(one.noise[j], two.noise[j])
         together = tuple(j for _, j in found if j in roots and near(j))
         kind = Kind.LEAVING if i not in roots else Kind.HIT if together == (i,) else Kind.CORNER
-        return Crossing(time, i, kind, together)
+        return StepCrossing(time, i, kind, together)
 
     @staticmethod
     def _touch(one: Guards, two: Guards, i: int) -> float:

@@ -14,7 +14,7 @@ FREE, HELD, ASLEEP = range(3)
 
 
 @dataclass(frozen=True)
-class Mode:
+class ContactMode:
     """Faces in contact that bear a load, `rank` of them independent; faces asleep; whether impacts are done by the caller."""
 
     held: tuple[int, ...] = ()
@@ -42,7 +42,7 @@ class Mode:
         return found
 
 
-FLIGHT = Mode()
+FLIGHT = ContactMode()
 
 
 def floor_of(atol: NDArray[np.float64], nq: int) -> float:

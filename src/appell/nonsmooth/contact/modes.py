@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from appell.backends import warn
 from appell.errors import ModelError, SingularConfiguration, Status
-from appell.nonsmooth.contact.bent import bent_blow
 from appell.nonsmooth.contact.contact import (
     Blow,
     Instant,
@@ -33,7 +32,8 @@ from appell.nonsmooth.contact.contact import (
     well_posed,
 )  # fmt: skip
 from appell.nonsmooth.contact.events import Kind
-from appell.nonsmooth.contact.mode import Mode, floor_of
+from appell.nonsmooth.contact.mode import ContactMode, floor_of
+from appell.nonsmooth.contact.nonlinear_blow import nonlinear_blow
 from appell.nonsmooth.contact.numbers import JAMMED, JUST_LEFT, LEFT, NEGLIGIBLE, SEQUENCE, SHARP, STALLED
 from appell.nonsmooth.contact.redundant import on_faces
 from appell.simulate.loop.in_c import CLoop
@@ -70,7 +70,7 @@ class ModeLoop:
 
     def in_mode(self, contacts: tuple[int, ...], asleep: tuple[int, ...], rank: int) -> Loop:
         """The loop of a mode; rank: how many of the contacts are independent where it is entered."""
-        loop, mode = self.held if contacts else self.flight, Mode(contacts, asleep, rank, self.bends)
+        loop, mode = self.held if contacts else self.flight, ContactMode(contacts, asleep, rank, self.bends)
         if self.inside and self.flight is not self.held:
             return replace(loop, mode=mode, legs=(self.flight.leg, self.held.leg))
         return replace(loop, mode=mode) if mode != loop.mode else loop
@@ -88,10 +88,10 @@ class ModeLoop:
         if task.t_end < task.t0 and self.backwards is not None:
             yield from self.backwards.run(task, trace or task.trace())
             return
-        yield from _Journey(self, task, trace or task.trace()).traces()
+        yield from WallCourse(self, task, trace or task.trace()).traces()
 
 
-class _Journey:
+class WallCourse:
     """One run: the mode that it is in, and the trace that the loops of all modes append to."""
 
     def __init__(self, loop: ModeLoop, task: Task, trace: Trace):
@@ -236,7 +236,7 @@ class _Journey:
         resting, rule = [j for j in self.trace.resting if j not in faces], self.loop.corner
         each = {i: float(at.restitution[i]) for i in faces}
         if self.loop.bends and len(faces) == 1:
-            blows: list[Blow] | None = [self._bent(at, faces[0], resting)]
+            blows: list[Blow] | None = [self._nonlinear_blow(at, faces[0], resting)]
         elif (apart := self._apart(at, each, resting)) is not None:
             blows = [apart]
         elif rule == "together" or (rule == "raise" and self._bound(at, faces) and not well_posed(at, faces, resting)):
@@ -321,11 +321,11 @@ class _Journey:
         first = (*self.contacts, faces[0])
         return bool(self.contacts) and all(self._implied(first, i) for i in faces[1:])
 
-    def _bent(self, at: Instant, face: int, resting: list[int]) -> Blow:
-        """A blow under rows that are nonlinear in the velocities: see `bent`."""
+    def _nonlinear_blow(self, at: Instant, face: int, resting: list[int]) -> Blow:
+        """A blow under rows that are nonlinear in the velocities: see `nonlinear_blow`."""
         form, trace, p = self.loop.compiled.form, self.trace, self.task.p
         instant = lambda v: Instant.at(form, trace.t, trace.z[: form.nq].copy(), v, p, self.floor)
-        return bent_blow(instant, at, face, resting)
+        return nonlinear_blow(instant, at, face, resting)
 
     def _landed(self, face: int, rate: float, impulse: float, time: float) -> None:
         self.landings[face] = time

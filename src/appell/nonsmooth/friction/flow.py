@@ -75,7 +75,7 @@ class FrictionFlow:
         return _with_dummies(self.form["M"], self._rows, W, r, -self._gamma, self.mode.act)
 
     def guards(self) -> SolvedGuards | None:
-        """All that may end a mode, in the order of `Guard.place`, as functions of (t, (q, v), p) and of the solution of
+        """All that may end a mode, in the order of `ModeGuard.place`, as functions of (t, (q, v), p) and of the solution of
 
             M a − W act λ = r,        act (J a + γ) + (1 − act) λ = 0
 

@@ -39,7 +39,7 @@ DRIFTED = 1e-7
 """Share of its terms by which a row that holds because of others may be off."""
 
 
-class Guard(NamedTuple):
+class ModeGuard(NamedTuple):
     """A kind, and the number of the face, friction or row that it watches."""
 
     kind: str
@@ -55,7 +55,7 @@ class Guard(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Watch:
+class GuardWatch:
     """The guards of a mode: `force_size` (R,) sizes of multipliers; `margin`, `jam`: (t (k,), z (k, nz)) → values (k,)."""
 
     own: Layout
@@ -66,34 +66,34 @@ class Watch:
     level: Array  # (frictions,) slip of a pair below which it may have stopped
     margin: Callable[[Array, Array], Array] | None
     jam: Callable[[Array, Array], Array] | None
-    guards: tuple[Guard, ...] = ()
+    guards: tuple[ModeGuard, ...] = ()
     signs: Array = field(default_factory=lambda: np.zeros(0))  # (R,) of the reactions, where they are first clear
 
     @staticmethod
     def of(
         own: Layout, mode: Mode, force_size: Array, atol: float, speed: Array, level: Array, margin: Any, jam: Any
-    ) -> Watch:
+    ) -> GuardWatch:
         """With what there is to watch in the mode."""
-        found = [Guard(HIT, f) for f in range(own.faces) if f not in mode.closed]
+        found = [ModeGuard(HIT, f) for f in range(own.faces) if f not in mode.closed]
         if margin is None:
-            found += [Guard(LEAVE, f) for f in mode.closed if own.m + f not in mode.idle]
+            found += [ModeGuard(LEAVE, f) for f in mode.closed if own.m + f not in mode.idle]
         for i, rub in enumerate(mode.rubs):
             row = own.normals[i]
             if rub.state == SLIP and row is not None and row < own.m:
-                found.append(Guard(KINK, i))
+                found.append(ModeGuard(KINK, i))
             if rub.state == SLIP:
-                found.append(Guard(SIGN, i))
-                found += [Guard(ZERO, row) for row in own.loads[i] if Guard(ZERO, row) not in found]
+                found.append(ModeGuard(SIGN, i))
+                found += [ModeGuard(ZERO, row) for row in own.loads[i] if ModeGuard(ZERO, row) not in found]
             if rub.state == SLIP and not own.smooth[i] and not rub.fixed:
-                found.append(Guard(STOP, i))
+                found.append(ModeGuard(STOP, i))
             if rub.state == STICK and margin is None:
-                found.append(Guard(BREAK, i))
-        found += [Guard(DRIFT, row) for row in mode.idle if row >= own.m]
-        found += [Guard(HOLD)] if margin else []
-        found += [Guard(JAM)] if jam else []
-        return Watch(own, mode, force_size, atol, speed, level, margin, jam, tuple(found))
+                found.append(ModeGuard(BREAK, i))
+        found += [ModeGuard(DRIFT, row) for row in mode.idle if row >= own.m]
+        found += [ModeGuard(HOLD)] if margin else []
+        found += [ModeGuard(JAM)] if jam else []
+        return GuardWatch(own, mode, force_size, atol, speed, level, margin, jam, tuple(found))
 
-    def signed(self, reactions: Array) -> Watch:
+    def signed(self, reactions: Array) -> GuardWatch:
         """With the signs of the reactions (k, R) of a stretch: |Λ| has a kink at zero, where the stretch is cut."""
         clear = np.abs(reactions) > 1e-11 * self.force_size
         first = reactions[clear.argmax(axis=0), np.arange(reactions.shape[1])]
@@ -107,7 +107,7 @@ class Watch:
             values[:, k], noises[:, k] = self._one(guard, t, z, out)
         return values, noises
 
-    def _one(self, guard: Guard, t: Array, z: Array, out: Out) -> tuple[Array, Any]:
+    def _one(self, guard: ModeGuard, t: Array, z: Array, out: Out) -> tuple[Array, Any]:
         own, (kind, i) = self.own, guard
         if kind == HIT:
             noise = gap_noise(out["g_scale"][:, i], out["g_d"][:, i], t, FLOOR * self.atol)
@@ -142,7 +142,7 @@ class Watch:
         return DRIFTED * (self.speed[k] + self.atol) - np.abs(out["s"][:, k])
 
 
-class Crossing(NamedTuple):
+class GuardCrossing(NamedTuple):
     """A guard falls through zero between the samples `low` and `high`; `inside`: at a dip between samples low … high."""
 
     guard: int
@@ -151,7 +151,7 @@ class Crossing(NamedTuple):
     inside: bool = False
 
 
-def crossings(watch: Watch, values: Array, noise: Array, grid: NDArray[np.intp]) -> list[Crossing]:
+def crossings(watch: GuardWatch, values: Array, noise: Array, grid: NDArray[np.intp]) -> list[GuardCrossing]:
     """For each guard, (k, guards), the first place where it falls below zero, and dips before it that may; a guard that starts
     at zero has to rise first, or to fall below its noise. grid: (steps, PARTS + 1), the samples in equal parts of each step;
     none where bounds exclude that a guard falls through zero twice between two samples."""
@@ -164,9 +164,9 @@ def crossings(watch: Watch, values: Array, noise: Array, grid: NDArray[np.intp])
         end = int(falls[0]) if len(falls) else len(y)
         if len(grid) and guard.kind not in (HOLD, JAM, DRIFT):
             dips = _dips(y**2 if pair else y, grid)  # |s| of a pair is no polynomial where it is small
-            found += [Crossing(j, low, high, True) for low, high in dips if high < end and risen[low]]
+            found += [GuardCrossing(j, low, high, True) for low, high in dips if high < end and risen[low]]
         if len(falls):
-            found.append(Crossing(j, end - 1 if risen[end - 1] else 0, end))
+            found.append(GuardCrossing(j, end - 1 if risen[end - 1] else 0, end))
     return found
 
 
@@ -201,4 +201,4 @@ def _dips(y: Array, grid: NDArray[np.intp]) -> list[tuple[int, int]]:
     return found
 
 
-__all__ = ["Crossing", "Guard", "Watch", "crossings"]
+__all__ = ["GuardCrossing", "GuardWatch", "ModeGuard", "crossings"]

@@ -32,7 +32,7 @@ Array = NDArray[np.float64]
 
 
 
-class Blow(NamedTuple):
+class FrictionBlow(NamedTuple):
     """Δv (nv,), impulses of all rows (R,), of the frictions (parts,), and what friction dissipated, J."""
 
     dv: Array
@@ -42,7 +42,7 @@ class Blow(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Impact:
+class ImpactProblem:
     """The rates of rows before a blow: `rates` (R,) of faces ġ and of slips s; `e` (faces,) restitutions."""
 
     problem: Problem
@@ -50,7 +50,7 @@ class Impact:
     e: Array
     names: Sequence[str]
 
-    def by_newton(self, hits: Sequence[int], resting: Sequence[int]) -> Blow:
+    def by_newton(self, hits: Sequence[int], resting: Sequence[int]) -> FrictionBlow:
         """One blow on the faces `hits` while it rests on others."""
         own, faces = self.problem.own, sorted({*hits, *resting})
         c = self.rates.copy()
@@ -60,7 +60,7 @@ class Impact:
         answer = self._phase(self._blow(c), faces)
         return self._checked(answer.x, answer.lam, answer.force)
 
-    def by_phases(self, hits: Sequence[int], resting: Sequence[int]) -> Blow:
+    def by_phases(self, hits: Sequence[int], resting: Sequence[int]) -> FrictionBlow:
         """Compression, then expansion, of several contacts at once."""
         own, faces = self.problem.own, sorted({*hits, *resting})
         c = self.rates.copy()
@@ -103,7 +103,7 @@ class Impact:
         s = self.rates[self.problem.own.own_rows(i)]
         return tuple((s / (np.linalg.norm(s) or 1.0)).tolist())
 
-    def _checked(self, dv: Array, lam: Array, rubbed: Array) -> Blow:
+    def _checked(self, dv: Array, lam: Array, rubbed: Array) -> FrictionBlow:
         """The blow, unless it gains energy on the way from the rates before to those after it."""
         own, J = self.problem.own, self.problem.J
         self._refuse_loads(lam)
@@ -116,7 +116,7 @@ class Impact:
                 f"restitution with Coulomb's law would gain {gained:.3g} J in a blow ({', '.join(self.names)}): normal and slip"
                 " are coupled; choose law='poisson', or law='stronge' for one contact"
             )
-        return Blow(dv, lam, rubbed, float(np.clip(-tangential.sum(), 0.0, max(-gained, 0.0))))
+        return FrictionBlow(dv, lam, rubbed, float(np.clip(-tangential.sum(), 0.0, max(-gained, 0.0))))
 
     def _refuse_loads(self, lam: Array) -> None:
         """`Undetermined` where impulses press on a friction whose limit does not tell what it does to them."""
@@ -131,7 +131,7 @@ class Impact:
 
     # -- along the process of the impact ---------------------------------------------------------------------------------
 
-    def by_process(self, face: int, friction: int, law: str) -> Blow:
+    def by_process(self, face: int, friction: int, law: str) -> FrictionBlow:
         """A blow on one face with one friction of one part, by Poisson's or Stronge's restitution."""
         own, p = self.problem.own, self.problem
         n, (row,) = own.m + face, own.own_rows(friction)
@@ -148,7 +148,7 @@ class Impact:
         lam[[n, row]] = way.P
         rubbed = np.zeros(sum(own.parts))
         rubbed[own.columns(friction)] = way.P[1]
-        return Blow(dv, lam, rubbed, way.lost)
+        return FrictionBlow(dv, lam, rubbed, way.lost)
 
 
 class _Expansion:
@@ -180,7 +180,7 @@ class _Expansion:
 
         return wide
 
-    def slipping(self, impact: Impact) -> dict[int, tuple[float, ...]]:
+    def slipping(self, impact: ImpactProblem) -> dict[int, tuple[float, ...]]:
         """Frictions that keep their direction: limits of the system, and smooth ones."""
         own = self.own
         kept = {i: impact._towards(i) for i in range(own.count) if impact._idle(i) or own.smooth[i]}
@@ -268,4 +268,4 @@ class _Process:
             self.y[1] = self.y[1] if needed <= stops else 0.0
 
 
-__all__ = ["Blow", "Impact"]
+__all__ = ["FrictionBlow", "ImpactProblem"]

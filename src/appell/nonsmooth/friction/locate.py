@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from appell.nonsmooth.contact.loop_switch import lowest_point
-from appell.nonsmooth.friction.guards import Crossing
+from appell.nonsmooth.friction.guards import GuardCrossing
 
 Array = NDArray[np.float64]
 
@@ -24,7 +24,7 @@ NEAR = (1e-4, 1e-8)
 """Parts of an interval, around what is known of a root, at which it is looked at again."""
 
 
-def located(many: Many, one: Crossing, y: Array, noise: Array, t: Array) -> float | None:
+def located(many: Many, one: GuardCrossing, y: Array, noise: Array, t: Array) -> float | None:
     """When a guard falls through zero; None where a dip does not reach it. many: times → the guard and its noise there."""
     value = lambda time: float(many(np.array([time]))[0][0])
     low, high = float(t[one.low]), float(t[one.high])

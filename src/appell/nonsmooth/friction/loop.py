@@ -21,7 +21,7 @@ from appell.nonsmooth.contact.numbers import STALLED
 from appell.nonsmooth.friction.course import FIRST_STRETCH, LONGEST_STRETCH, FrictionCourse
 from appell.nonsmooth.friction.decide import Undetermined
 from appell.nonsmooth.friction.functions import FrictionFunctions
-from appell.nonsmooth.friction.guards import Guard
+from appell.nonsmooth.friction.guards import ModeGuard
 from appell.nonsmooth.friction.steps import Steps
 from appell.nonsmooth.friction.stretches import run_stretch
 from appell.nonsmooth.friction.transitions import arrive, change
@@ -87,7 +87,7 @@ def _traces(course: FrictionCourse) -> Iterator[Trace]:
     yield trace.ended(status)
 
 
-def _onward(course: FrictionCourse, steps: Steps | None) -> tuple[Status, Guard | None]:
+def _onward(course: FrictionCourse, steps: Steps | None) -> tuple[Status, ModeGuard | None]:
     """Compiled steps as far as they go, else a stretch."""
     if steps is not None and steps.takes():
         if (gone := steps.go()) is not None:
@@ -96,7 +96,7 @@ def _onward(course: FrictionCourse, steps: Steps | None) -> tuple[Status, Guard 
     return run_stretch(course)
 
 
-def _change(course: FrictionCourse, event: Guard, stalled: int) -> None:
+def _change(course: FrictionCourse, event: ModeGuard, stalled: int) -> None:
     if stalled > STALLED:
         raise Undetermined(f"modes of friction change without end at one instant ({', '.join(course.names)})")
     change(course, event)

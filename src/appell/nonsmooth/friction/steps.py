@@ -18,7 +18,7 @@ from appell.errors import Status
 from appell.nonsmooth.contact.events import Kind
 from appell.nonsmooth.criteria import criteria_text
 from appell.nonsmooth.friction.functions import FrictionFunctions
-from appell.nonsmooth.friction.guards import BREAK, HIT, JAM, KINK, LEAVE, PARTS, SIGN, STOP, Guard
+from appell.nonsmooth.friction.guards import BREAK, HIT, JAM, KINK, LEAVE, PARTS, SIGN, STOP, ModeGuard
 from appell.nonsmooth.friction.mode import Mode
 from appell.nonsmooth.friction.thresholds import VANISHING, friction_defines
 from appell.roots.text import interval_text, isolate_text, outline_text
@@ -131,14 +131,14 @@ class Steps:
         self.struct.arrives = 0
         return found
 
-    def go(self) -> tuple[Status, Guard | None] | None:
+    def go(self) -> tuple[Status, ModeGuard | None] | None:
         """As far as one call goes: how it ended, and the event at which it stands; None where a step is looked at closer."""
         self.numbers[:] = self.course.mode.data(self.course.own)
         status = self._advance(TRIALS)
         if status is not Status.SWITCH:
             return (Status.OK if status is Status.BUFFER_FULL else status), None
         kind = self.struct.event_kind
-        return None if kind < 0 else (Status.OK, Guard(KINDS[kind], self.struct.event_number))
+        return None if kind < 0 else (Status.OK, ModeGuard(KINDS[kind], self.struct.event_number))
 
     def _advance(self, trials: int) -> Status:
         course, call, struct = self.course, self.call, self.struct

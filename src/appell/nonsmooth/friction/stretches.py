@@ -14,7 +14,7 @@ from appell.errors import Status
 from appell.nonsmooth.contact.numbers import BESIDE
 from appell.nonsmooth.criteria import pair_level
 from appell.nonsmooth.friction.course import FrictionCourse, FrictionInstant
-from appell.nonsmooth.friction.guards import HIT, PARTS, STOP, Guard, Watch, crossings
+from appell.nonsmooth.friction.guards import HIT, PARTS, STOP, GuardWatch, ModeGuard, crossings
 from appell.nonsmooth.friction.locate import located
 from appell.nonsmooth.friction.mode import SLIP, Mode
 from appell.nonsmooth.friction.programme import matters
@@ -31,7 +31,7 @@ NEARLY = 1e-3
 """Slack of reactions that are not unique below which it is a guard that falls to zero; above, it says that they hold."""
 
 
-def run_stretch(course: FrictionCourse) -> tuple[Status, Guard | None]:
+def run_stretch(course: FrictionCourse) -> tuple[Status, ModeGuard | None]:
     """Some steps of the plain loop, or as many as there are before an event."""
     trace, task, mode = course.trace, course.task, course.mode
     plain = replace(
@@ -81,7 +81,7 @@ def _read(course: FrictionCourse, again: Task, times: Array) -> tuple[Array, Arr
     return times[: finely.passed], finely.z_times
 
 
-def _isolating(course: FrictionCourse, watch: Watch, values: Array, noise: Array, times: Array, states: Array) -> Array:
+def _isolating(course: FrictionCourse, watch: GuardWatch, values: Array, noise: Array, times: Array, states: Array) -> Array:
     """Times between which no guard that has a bound falls through zero twice; times (steps, PARTS + 1), states, guards and
     their noises there."""
     bounded, own, n = course.loop.functions.bounded, course.own, course.form.nq + course.form.nv
@@ -108,7 +108,7 @@ def _kept(course: FrictionCourse, plain: Task, there: Trace, count: int) -> Stat
     return replace(there.statistics, accepted=count, largest_defect=first.largest_defect)
 
 
-def _watch(course: FrictionCourse, mode: Mode) -> Watch:
+def _watch(course: FrictionCourse, mode: Mode) -> GuardWatch:
     here = course.instant()
     problem = here.problem
     course.speed = np.maximum(course.speed, here.sizes)
@@ -116,7 +116,7 @@ def _watch(course: FrictionCourse, mode: Mode) -> Watch:
     several = answer.free.shape[1] and matters(problem, answer)
     slides = [i for i, rub in enumerate(mode.rubs) if rub.state == SLIP and course.own.normals[i] is not None]
     margin, jam = partial(_margins, course) if several else None, partial(_jams, course) if slides else None
-    return Watch.of(course.own, mode, problem.scale[0], course.atol, course.speed, _levels(course, here), margin, jam)
+    return GuardWatch.of(course.own, mode, problem.scale[0], course.atol, course.speed, _levels(course, here), margin, jam)
 
 
 def _levels(course: FrictionCourse, here: FrictionInstant) -> Array:
@@ -163,17 +163,18 @@ def _jams(course: FrictionCourse, t: Array, z: Array) -> Array:
     return _determinants(out["M"], J, W[:, :, rows]) / _determinants(out["M"], J, out["W"][:, :, rows])
 
 
-def _first(course: FrictionCourse, watch: Watch, seen: tuple[Array, Array, Array, Any], steps: tuple[Array, Array], plain: Task
-) -> tuple[float, Guard] | None:
+def _first(
+    course: FrictionCourse, watch: GuardWatch, seen: tuple[Array, Array, Array, Any], steps: tuple[Array, Array], plain: Task
+) -> tuple[float, ModeGuard] | None:
     """The earliest event, its time and its guard; seen: values of the guards, their noise, times, `grid` of `crossings`."""
-    found: list[tuple[float, Guard]] = []
+    found: list[tuple[float, ModeGuard]] = []
     values, noise, samples, grid = seen
     for one in sorted(crossings(watch, values, noise, grid), key=lambda c: c.low):
         if found and samples[one.low] > min(found)[0]:
             break
         one_guard = replace(watch, guards=(watch.guards[one.guard],))
 
-        def many(times: Array, one_guard: Watch = one_guard) -> tuple[Array, Array]:
+        def many(times: Array, one_guard: GuardWatch = one_guard) -> tuple[Array, Array]:
             z = course.states(times, steps, plain)
             y, eps = one_guard.values(times, z, course.look(times, z, watch.mode))
             return y[:, 0], eps[:, 0]
@@ -184,8 +185,9 @@ def _first(course: FrictionCourse, watch: Watch, seen: tuple[Array, Array, Array
     return min(found, key=lambda pair: pair[0]) if found else None
 
 
-def _cut(course: FrictionCourse, event: tuple[float, Guard], steps: tuple[Array, Array], plain: Task, wanted: Array
-) -> tuple[Status, Guard | None]:
+def _cut(
+    course: FrictionCourse, event: tuple[float, ModeGuard], steps: tuple[Array, Array], plain: Task, wanted: Array
+) -> tuple[Status, ModeGuard | None]:
     """The steps up to the event; the last one is taken again up to it."""
     (time, guard), (t, z), trace = event, steps, course.trace
     for k in range(1, len(t)):
@@ -208,7 +210,7 @@ def _cut(course: FrictionCourse, event: tuple[float, Guard], steps: tuple[Array,
     return Status.OK, guard
 
 
-def _onto(course: FrictionCourse, guard: Guard, t: float, z: Array, h: float) -> tuple[float, Array]:
+def _onto(course: FrictionCourse, guard: ModeGuard, t: float, z: Array, h: float) -> tuple[float, Array]:
     """The end of a step of h, moved along its slope onto the zero of a distance or of a slip."""
     out = course.look(np.array([t]), z[None], course.mode)
     if guard.kind == HIT:

@@ -12,7 +12,7 @@ from appell.nonsmooth.contact.events import Kind
 from appell.nonsmooth.criteria import flight_unseen
 from appell.nonsmooth.friction.course import FrictionCourse
 from appell.nonsmooth.friction.decide import Undetermined
-from appell.nonsmooth.friction.impact import Blow, Impact
+from appell.nonsmooth.friction.impact import FrictionBlow, ImpactProblem
 
 Array = NDArray[np.float64]
 
@@ -47,14 +47,14 @@ def _end_bouncing(course: FrictionCourse, at: Instant, faces: Sequence[int], rat
         course.bounced[i] = min(course.trace.t + more, course.task.t_end)
 
 
-def _blow(course: FrictionCourse, at: Instant, hits: list[int], closed: Sequence[int], e: Array) -> Blow:
+def _blow(course: FrictionCourse, at: Instant, hits: list[int], closed: Sequence[int], e: Array) -> FrictionBlow:
     here, own = course.instant(), course.own
     problem = here.problem
     if problem.law is not None:
         raise Undetermined("a blow: forces that are not affine in the multipliers do not tell what they do to its impulses")
     laws = {course.loop.system.frictions[i].law for i in range(own.count) if own.face_of(i) in hits}
     rates = np.concatenate([np.zeros(own.m), at.g_d, here.slip])
-    impact = Impact(problem, rates, e, course.names)
+    impact = ImpactProblem(problem, rates, e, course.names)
     others = [f for f in closed if f not in hits]
     if len(laws) > 1:
         raise Undetermined(f"one blow with several laws ({', '.join(sorted(laws))}): give its frictions one of them")

@@ -14,7 +14,7 @@ from appell.nonsmooth.contact.numbers import LEFT
 from appell.nonsmooth.friction.course import FrictionCourse
 from appell.nonsmooth.friction.decide import Undetermined, decide, dependent
 from appell.nonsmooth.friction.directions import refined
-from appell.nonsmooth.friction.guards import BREAK, DRIFT, HIT, HOLD, JAM, KINK, LEAVE, SIGN, STOP, ZERO, Guard
+from appell.nonsmooth.friction.guards import BREAK, DRIFT, HIT, HOLD, JAM, KINK, LEAVE, SIGN, STOP, ZERO, ModeGuard
 from appell.nonsmooth.friction.mode import SLIP, STICK, Mode
 from appell.nonsmooth.friction.pairs import begin_to_slide, pair_stops
 from appell.nonsmooth.friction.problem import Answer, Problem
@@ -64,7 +64,7 @@ def arrive_without_blows(course: FrictionCourse) -> None:
     settle(course, set(), stopped=None)
 
 
-def change(course: FrictionCourse, event: Guard) -> None:
+def change(course: FrictionCourse, event: ModeGuard) -> None:
     """The mode after an event."""
     TRANSITIONS[event.kind](course, event.number)
 

@@ -17,7 +17,7 @@ from appell.errors import ModelError, Status
 from appell.model.sides import faced, sided
 from appell.nonsmooth.contact.events import Kind
 from appell.nonsmooth.contact.instant import Instant
-from appell.nonsmooth.contact.mode import Mode, floor_of
+from appell.nonsmooth.contact.mode import ContactMode, floor_of
 from appell.normal_form import normal_form
 from appell.simulate.loop.surfaces import both_push
 from appell.simulate.loop.task import Loop, Task
@@ -86,7 +86,7 @@ class _Passage:
         self.trace, self.sides = trace, loop.sides
         self.p = self.sides.parameters(task.p, np.ones(len(self.sides.places)))
         self.task = replace(task, p=self.p)
-        self.loop = replace(loop.flight, mode=Mode(blows_outside=True))
+        self.loop = replace(loop.flight, mode=ContactMode(blows_outside=True))
         self.sides_now, self.crossed, self.sooner, self.lasted = np.ones(len(self.sides.places)), trace.t, 0, np.inf
         for _ in self.sides_now:  # a condition may be made of others, which come before it
             self.sides_now = self._here()

@@ -23,7 +23,7 @@ import numpy as np
 
 from appell.errors import ModelError, Status
 from appell.nonsmooth.contact.events import CHANGE, Kind
-from appell.nonsmooth.contact.mode import ASLEEP, FLIGHT, Mode, floor_of
+from appell.nonsmooth.contact.mode import ASLEEP, FLIGHT, ContactMode, floor_of
 from appell.nonsmooth.contact.numbers import FIRST_MARK
 from appell.normal_form.flow import GuardedRows
 from appell.simulate.loop.in_python import SECONDS_PER_YIELD
@@ -143,7 +143,7 @@ def loop_source(
     text = text.replace("@transition@", _template("nonsmooth/contact/transition.c.in") if faces else "")
     text = text.replace("@rank_rows@", rank_text(guarded) if guarded else "#define RANK_R 0\n")
     text = text.replace("@rank@", _template("simulate/loop/rank.c.in") if guarded else "")
-    text = text.replace("@sight@", _template("nonsmooth/contact/sight.c.in"))
+    text = text.replace("@step_guards@", _template("nonsmooth/contact/step_guards.c.in"))
     text = text.replace("@many@", _template("simulate/loop/many.c.in"))
     for name, value in values.items():
         text = text.replace(f"@{name}@", str(value))
@@ -184,7 +184,7 @@ class CLoop:
     ffi: Any
     nz: int
     faces: int = 0
-    mode: Mode = FLIGHT
+    mode: ContactMode = FLIGHT
     nq: int = 0  # coordinates, with faces
     work: bool = False  # whether the last entry of the state is the work of all forces
     legs: tuple[int, int] | None = None  # addresses of the loops of flight and of contact, where they are two
@@ -241,7 +241,7 @@ class Call:
             run.memory = loop.ffi.cast("void *", self.pointer(self.memory))
         self.resume()
 
-    def enter(self, mode: Mode) -> None:
+    def enter(self, mode: ContactMode) -> None:
         """From here on in another mode."""
         run = self.struct
         self.mode, self.held = mode.states(self.loop.faces), np.zeros(self.loop.faces + 1, dtype=np.intc)

@@ -34,7 +34,7 @@ NO_BLOW = (
 )
 
 
-def bent_blow(instant: Callable[[Array], Instant], at: Instant, face: int, resting: Sequence[int]) -> Blow:
+def nonlinear_blow(instant: Callable[[Array], Instant], at: Instant, face: int, resting: Sequence[int]) -> Blow:
     """The blow on a face while resting on others; instant: the same state with other velocities."""
     before, e = float(at.g_d[face]), float(at.restitution[face])
     faces, looks = [face, *resting], count()

@@ -1,4 +1,4 @@
-"""What is known of reactions inside a step: Python twin of a part of `sight.c.in`."""
+"""What is known of reactions inside a step: Python twin of a part of `step_guards.c.in`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Seen(NamedTuple):
         return GROWTH if followed else float(reaction_stretch(self.missed, self.size))
 
 
-class Crossing(NamedTuple):
+class StepCrossing(NamedTuple):
     time: float
     number: int
     kind: Kind
