@@ -79,3 +79,21 @@ def test_wrong_requests(panda):
     for words, (targets, options) in wrong.items():
         with pytest.raises(ap.ModelError, match=words):
             panda.reach(targets, **options)
+
+
+def test_batches_are_as_if_asked_alone(panda):
+    """Poses, positions and rotations with the batch first, from one start or one each; points fixed to frames, too."""
+    goals, near = panda.random(7, 3), panda.random(8, 3)
+    R, p = panda.placement("panda_hand", goals)
+    found = panda.reach({"panda_hand": (R, p)}, near=near)
+    assert found.ok.all() and found.q.shape == (3, panda.nq) and found.errors["panda_hand"].shape == (3, 2) and len(found) == 3
+    for k in range(3):
+        assert (found.q[k] == panda.reach({"panda_hand": (R[k], p[k])}, near=near[k]).q).all()
+    tip = panda.frame("panda_hand").at((0, 0, 0.1), name="tip")
+    places = panda.placement(tip, goals)[1]
+    tips = panda.reach({tip: (None, places)}, near=near[0])
+    assert tips.ok.all() and panda.placement(tip, tips.q)[1] == pytest.approx(places, abs=1e-8) and "tip" in tips.errors
+    far = panda.reach({"panda_hand": np.array([p[0], [9.0, 0, 0]])}, near=goals[0], attempts=1)
+    assert list(far.ok) == [True, False] and "out of reach" in far.message[1]
+    with pytest.raises(ap.ModelError, match="different lengths"):
+        panda.reach({"panda_hand": p[:2]}, near=near)

@@ -26,7 +26,7 @@ from appell.tree.frame_symbols import FrameSymbols
 from appell.tree.frames import Layout, lay_out
 from appell.tree.joint_loads import ten_of
 from appell.tree.limbs import limbs_of
-from appell.tree.reach import Reached, reach
+from appell.tree.reach import Reached, ReachedMany, reach
 from appell.tree.recipes import recipe_key
 
 Array = NDArray[np.float64]
@@ -283,22 +283,24 @@ class TreeDynamics(FrameMotion):
     # --- inverse kinematics --------------------------------------------------------------------------------------
 
     def reach(
-        self, targets: Mapping[str, Any], near: ArrayLike | None = None, *, limits: bool = True, attempts: int = 10,
+        self, targets: Mapping[Any, Any], near: ArrayLike | None = None, *, limits: bool = True, attempts: int = 10,
         tolerance: float = 1e-9, seed: int = 0,
-    ) -> Reached:  # fmt: skip
+    ) -> Reached | ReachedMany:  # fmt: skip
         """A configuration at which frames are where they shall be, within the joints' limits and as near to `near` as it can.
 
         Parameters
         ----------
-        targets: frame → position (3,), m; rotation (3, 3); (R, p); or a matrix (4, 4), all in the world.
-        near: where to begin, (nq,), and what to stay near to; `neutral` by default.
+        targets: frame, by name or `tree.frame(…).at(…)` → position (3,), m; rotation (3, 3); (R, p); or a matrix (4, 4), all in
+            the world. Or batches of k of them, the batch first; three positions are (None, p), since (3, 3) is a rotation.
+        near: where to begin, (nq,) or (k, nq), and what to stay near to; `neutral` by default.
         limits: whether joints keep the limits that the tree states.
         attempts: searches, the first from `near`, the others from random configurations until one succeeds; seed: of those.
         tolerance: m and rad.
 
         Returns
         -------
-        `Reached`: `.q`, `.error`, `.ok`, `.message`, `.errors`. Out of reach: the best found, and by how much it misses.
+        `Reached`: `.q`, `.error`, `.ok`, `.message`, `.errors`. Out of reach: the best found, and by how much it misses. For a
+        batch `ReachedMany`, with `.q` (k, nq), `.error`, `.ok` (k,); each as if it had been asked alone.
         """
         return reach(self, targets, near, limits=limits, attempts=attempts, tolerance=tolerance, seed=seed)
 

@@ -23,7 +23,8 @@ from scipy.optimize import lsq_linear
 from scipy.spatial.transform import Rotation
 
 from appell.errors import ModelError
-from appell.reading import MOST_ATTEMPTS, finite, reals, shown, truth, whole
+from appell.reading import MOST_ATTEMPTS, finite, name_in, reals, shown, truth, whole
+from appell.tree.frame_symbols import FrameSymbols
 from appell.tree.frames import size_of
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ STUCK = 1e-12  # a step or a trust radius below it moves nothing
 class Target:
     """Where a frame shall be: p (3,) or R (3, 3) or both."""
 
-    frame: str
+    frame: str | FrameSymbols
     p: Array | None
     R: Array | None
 
@@ -61,46 +62,109 @@ class Reached:
     message: str
 
 
+@dataclass(frozen=True, eq=False)
+class ReachedMany:
+    """What `tree.reach` found for a batch of targets: q (k, nq), error (k,), ok (k,), errors frame → (k, 2), message (k,)."""
+
+    q: Array
+    error: Array
+    errors: Mapping[str, Array]
+    ok: NDArray[np.bool_]
+    message: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+    @staticmethod
+    def of(found: list[Reached]) -> ReachedMany:
+        """The single results, stacked."""
+        errors = {name: np.array([one.errors[name] for one in found]) for name in found[0].errors}
+        return ReachedMany(
+            np.array([one.q for one in found]), np.array([one.error for one in found]), errors,
+            np.array([one.ok for one in found]), tuple(one.message for one in found),
+        )  # fmt: skip
+
+
 def read_targets(tree: TreeDynamics, targets: Any) -> list[Target]:
-    """{frame: position (3,), rotation (3, 3), (R, p) or a matrix (4, 4)} checked."""
+    """{frame: position (3,), rotation (3, 3), (R, p) or a matrix (4, 4)} checked; each may be a batch of k, the batch first."""
     if not isinstance(targets, Mapping) or not targets:
         raise ModelError("reach takes {frame: target, …}: a position (3,), a rotation (3, 3), (R, p), or a matrix (4, 4)")
-    return [_target(tree, str(frame), target) for frame, target in targets.items()]
+    return [_target(tree, frame, target) for frame, target in targets.items()]
 
 
-def _target(tree: TreeDynamics, frame: str, target: Any) -> Target:
+def _target(tree: TreeDynamics, frame: Any, target: Any) -> Target:
+    frame = frame if isinstance(frame, FrameSymbols) else name_in(frame)
     tree.placement(frame, tree.neutral)  # a frame that there is not is named
-    where = f"the target of frame '{frame}'"
-    if isinstance(target, tuple) and len(target) == 2:
-        R, p = reals(target[0], where), reals(target[1], where)
-    else:
-        given = reals(target, where)
-        known = {(3,): (None, given), (3, 3): (given, None)}
-        if given.shape == (4, 4):
-            R, p = given[:3, :3], given[:3, 3]
-        elif given.shape in known:
-            R, p = known[given.shape]
-        else:
-            raise ModelError(f"{where} is a position (3,), a rotation (3, 3), (R, p) or a matrix (4, 4), not {given.shape}")
+    where = f"the target of frame '{name_of(frame)}'"
+    R, p = _parts(target, where)
     for part, shape in ((R, (3, 3)), (p, (3,))):
-        if part is not None and (part.shape != shape or not np.isfinite(part).all()):
-            raise ModelError(f"{where} must be finite numbers of the shape {shape}, not {shown(part)}")
-    if R is not None and (np.abs(R @ R.T - np.eye(3)).max() > 1e-9 or np.linalg.det(R) < 0):
-        raise ModelError(f"{where} has a matrix that is no rotation")
+        if part is None:
+            continue
+        if part.ndim not in (len(shape), len(shape) + 1) or part.shape[-len(shape) :] != shape or not np.isfinite(part).all():
+            raise ModelError(f"{where} must be finite numbers of the shape {shape}, or a batch of them, not {shown(part)}")
+    if R is not None:
+        off = np.abs(R @ np.swapaxes(R, -1, -2) - np.eye(3)).max()
+        if off > 1e-9 or (np.linalg.det(R) < 0).any():
+            raise ModelError(f"{where} has a matrix that is no rotation")
     return Target(frame, p, R)
+
+
+def _parts(target: Any, where: str) -> tuple[Array | None, Array | None]:
+    """(R, p) of a target; (3, 3) is a rotation, (k, 3) with another k positions, (None, p) positions whatever k is."""
+    if isinstance(target, tuple) and len(target) == 2:
+        R, p = (None if part is None else reals(part, where) for part in target)
+        if R is None and p is None:
+            raise ModelError(f"{where} says neither where nor how the frame shall be")
+        return R, p
+    given = reals(target, where)
+    if given.shape[-2:] == (4, 4) and given.ndim in (2, 3):
+        return given[..., :3, :3], given[..., :3, 3]
+    if given.shape[-2:] == (3, 3) and given.ndim in (2, 3):
+        return given, None
+    if given.ndim in (1, 2) and given.shape[-1] == 3:
+        return None, given
+    raise ModelError(f"{where} is a position (3,), a rotation (3, 3), (R, p) or a matrix (4, 4), or a batch, not {given.shape}")
+
+
+def name_of(frame: str | FrameSymbols) -> str:
+    """What a frame is called in results."""
+    return frame.name if isinstance(frame, FrameSymbols) else frame
 
 
 def reach(
     tree: TreeDynamics, targets: Any, near: ArrayLike | None, *, limits: bool, attempts: int, tolerance: float, seed: int
-) -> Reached:
+) -> Reached | ReachedMany:
     """See `TreeDynamics.reach`."""
     wanted = read_targets(tree, targets)
     home = tree.neutral if near is None else reals(near, "near=")
-    if home.shape != (tree.nq,) or not np.isfinite(home).all():
-        raise ModelError(f"near= is a configuration, ({tree.nq},), not {shown(home)}")
+    if home.ndim not in (1, 2) or home.shape[-1:] != (tree.nq,) or not np.isfinite(home).all():
+        raise ModelError(f"near= is a configuration, ({tree.nq},), or a batch of them, not {shown(home)}")
     attempts, tolerance = whole(attempts, "attempts=", 1, MOST_ATTEMPTS), finite(tolerance, "tolerance=")
-    search = _Search(tree, wanted, home, truth(limits, "limits="))
-    rng = np.random.default_rng(whole(seed, "seed=", 0))
+    limits, seed = truth(limits, "limits="), whole(seed, "seed=", 0)
+    lengths = {len(x) for one in wanted for x, n in ((one.p, 1), (one.R, 2)) if x is not None and x.ndim > n}
+    lengths |= {len(home)} if home.ndim == 2 else set()
+    if len(lengths) > 1:
+        raise ModelError(f"the targets and near= are batches of different lengths: {sorted(lengths)}")
+    if not lengths:
+        return _reach_one(tree, wanted, home, limits, attempts, tolerance, seed)
+    found = []
+    for k in range(lengths.pop()):
+        chosen = [Target(one.frame, _pick(one.p, 1, k), _pick(one.R, 2, k)) for one in wanted]
+        found.append(_reach_one(tree, chosen, home[k] if home.ndim == 2 else home, limits, attempts, tolerance, seed))
+    if not found:
+        raise ModelError("the batch of targets is empty")
+    return ReachedMany.of(found)
+
+
+def _pick(x: Array | None, ndim: int, k: int) -> Array | None:
+    return x if x is None or x.ndim == ndim else x[k]
+
+
+def _reach_one(
+    tree: TreeDynamics, wanted: list[Target], home: Array, limits: bool, attempts: int, tolerance: float, seed: int
+) -> Reached:
+    search = _Search(tree, wanted, home, limits)
+    rng = np.random.default_rng(seed)
     found: list[Array] = []
     for k in range(attempts):
         found.append(search.run(home if k == 0 else tree.random(rng)))
@@ -188,7 +252,7 @@ class _Search:
 
     def result(self, q: Array, tolerance: float) -> Reached:
         lengths = {
-            target.frame: tuple(float(np.linalg.norm(x)) if len(x) else np.nan for x in pair)
+            name_of(target.frame): tuple(float(np.linalg.norm(x)) if len(x) else np.nan for x in pair)
             for target, pair in zip(self.targets, self.errors(q), strict=True)
         }
         error = self.miss(q)
@@ -201,4 +265,4 @@ class _Search:
         return Reached(q, error, lengths, False, message)  # type: ignore[arg-type]
 
 
-__all__ = ["Reached", "Target", "reach"]
+__all__ = ["Reached", "ReachedMany", "Target", "reach"]
