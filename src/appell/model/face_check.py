@@ -29,13 +29,28 @@ STARTS = 24
 LARGE = 200
 """Operations of f beyond which its slopes are taken as differences."""
 
+STEPS = 120
+"""Newton's steps: at a double zero f falls to 4⁻¹²⁰ of what it was."""
+
+FAST, SQUARED = 1 / 20, 1e-6
+"""Share of f that is left by a step near a simple zero, and by one that squares the error; at a double zero it is 1/4."""
+
+VANISHED, FLAT = 1e-12, 1e-4
+"""Shares of f and of its slope that are left where slow steps end: rounding leaves no less of sums that cancel."""
+
+ROUNDED = 1e-12
+"""Shares of x and of the terms of f below which rounding decides what a step leaves of f."""
+
+HALVINGS = 60
+"""Of a step: from metres to what is measured in light years."""
+
 Array = NDArray[np.float64]
 Values = Callable[[Array], Array]
 
 
 def check_faces(faces: Sequence[Face]) -> None:
-    """Raise `ConstraintError` where no zero of f is found and f has one sign at all points, or where |∂f/∂q| falls below 1e-4
-    of its size at the start on a slow way to a zero: a double zero is approached so."""
+    """Raise `ConstraintError` where no zero of f is found and f has one sign at all points, or where Newton's method is slow
+    all the way to a zero: a double zero is approached so."""
     alike: dict[Any, dict[tuple[float, ...], Face]] = {}
     for face in faces:
         outline = Outline.of(face.function)
@@ -61,11 +76,12 @@ def _check(faces: list[Face], numbers: Array) -> None:
     f = lambda x, at: values(np.vstack([x, around[:, at]]))
     first = f(x := np.tile(start, k), np.arange(x.shape[1]))
     last = _newton(f, x)
-    arrived = last.arrived | _newton(f, np.tile(start, k), alone=True).arrived if not last.arrived.all() else last.arrived
-    fallen = last.slow & (np.linalg.norm(last.slope, axis=0) < 1e-4 * np.linalg.norm(first[1:], axis=0))
+    arrived = last.arrived | last.fallen
+    if not arrived.all():
+        arrived = arrived | _newton(f, np.tile(start, k), alone=True).arrived
     for i, face in enumerate(faces):
         mine = slice(i * STARTS, (i + 1) * STARTS)
-        if (last.arrived & fallen)[mine].any():
+        if last.fallen[mine].any():
             raise ConstraintError(
                 f"unilateral constraint '{face.name}' has a vanishing gradient on f = 0, so it has no normal there:"
                 f" {text_of(face.function)}; give f with a simple zero (x instead of x**2)"
@@ -79,7 +95,7 @@ def _check(faces: list[Face], numbers: Array) -> None:
 
 
 def _values(face: Face, q: Sequence[Any], others: Sequence[Any]) -> Values:
-    """(q, others, numbers) × points → f and ∂f/∂q × points."""
+    """(q, others, numbers) × points → f, ∂f/∂q and the sum of the sizes of the terms of f × points."""
     letters: list[Symbol] = []
 
     def letter(_: float) -> Symbol:
@@ -88,18 +104,23 @@ def _values(face: Face, q: Sequence[Any], others: Sequence[Any]) -> Values:
 
     function = opened(face.function, letter)
     arguments = [*q, *others, *letters]
+    terms: Any = sum((sympy.Abs(term) for term in sympy.Add.make_args(function)), sympy.Integer(0))
     if sympy.count_ops(function) <= LARGE:
-        return _evaluator(face, arguments, [function, *(sympy.diff(function, s) for s in q)])
-    return _differences(_evaluator(face, arguments, [function]), len(q))
+        return _evaluator(face, arguments, [function, *(sympy.diff(function, s) for s in q), terms])
+    return _differences(_evaluator(face, arguments, [function, terms]), len(q))
 
 
 def _differences(value: Values, n: int) -> Values:
-    """f and its slopes in the first n arguments by central differences: near enough for a look, where SymPy takes seconds."""
+    """f, its slopes in the first n arguments by central differences (near enough for a look, where SymPy takes seconds) and its
+    terms."""
 
     def values(x: Array) -> Array:
-        h = 1e-6
-        steps = h * np.eye(len(x))[:n, :, None]
-        return np.vstack([value(x), *((value(x + d) - value(x - d)) / (2 * h) for d in steps)])
+        size = np.abs(x[:n])
+        h = 1e-6 * (size + 1e-3 * size.max(axis=0, initial=1e-300))
+        steps = (h[i] * np.eye(len(x))[i][:, None] for i in range(n))
+        slopes = [(value(x + d)[0] - value(x - d)[0]) / (2 * h[i]) for i, d in enumerate(steps)]
+        here = value(x)
+        return np.vstack([here[0], *slopes, here[1]])
 
     return values
 
@@ -132,40 +153,47 @@ def _random(s: Any, rng: np.random.Generator) -> np.float64:
 
 
 class _Zeros(NamedTuple):
-    """Of each point: whether a zero of f was found from there, ∂f/∂q at it, (nq, points), and whether the last step left over
-    1/20 of f (at a double zero it leaves 1/4)."""
+    """Of each point: whether a simple zero of f was found from there, and whether a zero with a vanishing slope was."""
 
     arrived: NDArray[np.bool_]
-    slope: Array
-    slow: NDArray[np.bool_]
+    fallen: NDArray[np.bool_]
 
 
 def _newton(f: Callable[[Array, Any], Array], x: Array, alone: bool = False) -> _Zeros:
     """Zeros by Newton's steps from the points x, (nq, points); f(x, at) has the values at the points of these numbers.
-    `alone`: each point moves along one coordinate, another one than its neighbours."""
+    `alone`: each point moves along one coordinate, another one than its neighbours.
+
+    Newton's method squares the error at a simple zero, and leaves 1/4 of f or more at a double one, whatever the units: steps
+    go on until one of them is seen, so that a sphere of a micrometre is not taken for a point.
+    """
     n = x.shape[1]
     moves = np.arange(n) % max(len(x), 1) == np.arange(len(x))[:, None] if alone else np.ones(x.shape, dtype=bool)
-    value, slow, on = f(x, np.arange(n)), np.zeros(n, dtype=bool), np.ones(n, dtype=bool)
-    arrived = np.zeros(n, dtype=bool)
-    for _ in range(120):
-        arrived |= on & (np.abs(value[0]) < 1e-6 * np.linalg.norm(value[1:], axis=0))
+    value, fast, on = f(x, np.arange(n)), np.zeros(n, dtype=bool), np.ones(n, dtype=bool)
+    first, arrived, steep = np.abs(value[0]), value[0] == 0, np.linalg.norm(value[1:-1], axis=0)
+    for _ in range(STEPS):
         at = np.flatnonzero(on & ~arrived)
         if not len(at):
             break
-        g = value[1:, at] * moves[:, at]
+        g = value[1:-1, at] * moves[:, at]
         step = -value[0, at] * g / (g * g).sum(axis=0)
         waits = np.isfinite(step).all(axis=0)
         on[at[~waits]] = False
-        for _ in range(12):
+        for halved in range(HALVINGS):
             if not len(one := at[waits]):
                 break
             trial = f(x[:, one] + step[:, waits], one)
             better = np.isfinite(trial).all(axis=0) & (np.abs(trial[0]) < np.abs(value[0, one]))
             taken = one[better]
-            slow[taken] = np.abs(trial[0, better]) > np.abs(value[0, taken]) / 20
+            left = np.abs(trial[0, better]) / np.abs(value[0, taken])
+            moved = np.linalg.norm(step[:, waits][:, better], axis=0) > ROUNDED * np.linalg.norm(x[:, taken], axis=0)
+            clear = np.abs(value[0, taken]) > ROUNDED * value[-1, taken]
+            quick = (left < FAST) & (halved == 0) & moved & clear
+            arrived[taken] = quick & (fast[taken] | (left < SQUARED))
+            fast[taken] = quick
             x[:, taken] += step[:, waits][:, better]
             value[:, taken] = trial[:, better]
             waits[waits] = ~better
             step[:, waits] /= 2
         on[at[waits]] = False
-    return _Zeros(arrived, value[1:], slow)
+    flat = np.linalg.norm(value[1:-1], axis=0) < FLAT * steep
+    return _Zeros(arrived, ~arrived & ~fast & flat & (np.abs(value[0]) < VANISHED * first))
