@@ -10,7 +10,7 @@ from sympy import Expr, Integer, Max, sqrt
 from appell.model import System
 from appell.model.bodies import Particle, PlaneAngle, RigidBody
 from appell.scene.items import Curve, Item, Label, Link, Point, Trail
-from appell.scene.robots import plane_of, robot_items
+from appell.scene.robots import ground_items, plane_of, robot_items
 from appell.scene.shapes import GREY, PALETTE
 from appell.scene.solids import Box, Disc, Floor, Wall
 from appell.tree.system import TreeSystem
@@ -21,9 +21,9 @@ ANGLES = ("theta", "phi", "psi", "alpha", "beta", "gamma", "vartheta", "varphi")
 def automatic(system: System, view: str | None) -> tuple[list[Item], str | None, tuple[str, ...]]:
     """(items, view, notes) for a system without a scene of its own."""
     if isinstance(system, TreeSystem) and not system.tree.parameters:
-        items, notes = robot_items(system)
+        (items, notes), (ground, more) = robot_items(system), ground_items(system)
         view = view or plane_of(system.tree) or "space"
-        return items, view, notes
+        return [*ground, *items], view, (*notes, *more)
     if system.bodies:
         return [*body_items(system), *_walls(system, _picture_place(_cartesian(system)))], view, ()
     cartesian = _cartesian(system)

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from appell.errors import ModelError
+from appell.jets import t
 from appell.scene import shapes as draw
 from appell.scene.items import Item, Link, Numbers, Parts, Point, Resolve, _placed, _solid
 from appell.scene.meshes import is_file, read_mesh, thinned
-from appell.scene.shapes import PALETTE, Array, Mesh, Shape
-from appell.scene.solids import AXES, Box, Cylinder, Sphere
+from appell.scene.shapes import GREY, PALETTE, Array, Mesh, Shape
+from appell.scene.solids import AXES, Box, Cylinder, Floor, Sphere, Surface
 from appell.tree import LinkShape, Tree
+from appell.tree.ground import drawn_ground
 from appell.tree.system import TreeSystem
 
 
@@ -51,6 +53,25 @@ def robot_items(system: TreeSystem) -> tuple[list[Item], tuple[str, ...]]:
     tree = system.tree
     notes: list[str] = []
     return list(_visuals(tree, notes)) or skeleton(tree), tuple(notes)
+
+
+def ground_items(system: TreeSystem) -> tuple[list[Item], tuple[str, ...]]:
+    """The surfaces that contacts and wheels of a tree are about, each once; those that change with time are noted."""
+    sources = [*system.constraints, *dict.fromkeys(face.source for face in system.unilateral)]
+    found = list(dict.fromkeys(ground for one in sources if (ground := drawn_ground(one)) is not None))
+    items: list[Item] = []
+    notes = []
+    half = 1.5 * _reach(system.tree)
+    for ground in found:
+        if ground.even:
+            at, normal = ground.position.subs({ground.x: 0, ground.y: 0}), ground.floor.axis("z")
+            items.append(Floor(at.flat(), normal.flat()))
+        elif t in ground.z.free_symbols or ground.floor.rotation.free_symbols:
+            notes.append("hills that move are not drawn")
+        else:
+            over = {ground.x: (-half, half), ground.y: (-half, half)}
+            items.append(Surface(ground.position.flat(), over, colour=GREY))
+    return items, tuple(dict.fromkeys(notes))
 
 
 # -- the geometry that a file states -----------------------------------------------------------------------------------
@@ -248,4 +269,4 @@ def plane_of(tree: Tree) -> str | None:
     return None
 
 
-__all__ = ["AXES", "mesh_path", "plane_of", "robot_items", "skeleton"]
+__all__ = ["AXES", "ground_items", "mesh_path", "plane_of", "robot_items", "skeleton"]

@@ -7,11 +7,12 @@ from appell.tree.frame_symbols import FrameSymbols
 from appell.tree.free_body import FreeBody, free_motion
 from appell.tree.inertia import Inertia, Placement, place
 from appell.tree.joints import JointKind, Names, register
-from appell.tree.loops import contact_point, loop, rolling
+from appell.tree.loops import loop, rolling
 from appell.tree.readers.document import Document
 from appell.tree.readers.robot import LinkShape, Robot
 from appell.tree.readers.robot_readers import RobotReader, register_reader
 from appell.tree.system import TreeSystem
+from appell.tree.touching import contact_box, contact_capsule, contact_point, contact_sphere, spheres_touch
 from appell.tree.tree import Tree
 
 __all__ = [
@@ -32,11 +33,15 @@ __all__ = [
     "RobotReader",
     "Tree",
     "TreeSystem",
+    "contact_box",
+    "contact_capsule",
     "contact_point",
+    "contact_sphere",
     "free_motion",
     "loop",
     "place",
     "register",
     "register_reader",
     "rolling",
+    "spheres_touch",
 ]

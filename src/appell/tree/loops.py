@@ -22,21 +22,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from sympy import Expr, Matrix, nan, oo, sqrt, zoo
+from sympy import Expr, Matrix, sqrt
 
 from appell.errors import ModelError
-from appell.jets import expression
 from appell.model.bodies import RigidBody
 from appell.model.constraint import Constraint
 from appell.model.friction import Friction
 from appell.model.rolling import roll
-from appell.model.unilateral import Unilateral
-from appell.reading import items_of, one_of, shown
+from appell.reading import one_of
 from appell.spelling import checked_keywords
 from appell.tree.frame_symbols import FrameSymbols, vector
+from appell.tree.ground import Axes, Plane, axes_of, finite_length, put_on, refuse_names, sliding
 
-Axes = tuple[Matrix, Matrix, Matrix]
 Row = Callable[[Matrix, Axes, Axes], Any]
 
 ROWS: dict[str, Row] = {
@@ -75,65 +72,17 @@ def loop(
     one_of(kind, ("distance", *LOOPS), "there is no loop of kind ")
     if (kind == "distance") != (distance is not None):
         raise ModelError("loop(…, kind='distance', distance=l) needs l, and only that kind takes it")
-    _refuse_names(a, b)
+    refuse_names(a, b)
     name = name or f"{a.name}-{b.name}"
     d = Matrix(b.position - a.position)
     if kind == "distance":
-        length = _finite(distance, f"the distance of loop '{name}'")
+        length = finite_length(distance, f"the distance of loop '{name}'")
         if length.is_negative:
             raise ModelError(f"the distance of loop '{name}' is {length}; it must not be negative")
         return [Constraint(d.dot(d) - length**2, f"{name}: distance")]
-    axes_a, axes_b = _axes(a), _axes(b)
+    axes_a, axes_b = axes_of(a), axes_of(b)
     rows = {row: ROWS[row](d, axes_a, axes_b) for row in LOOPS[kind].split()}
     return [Constraint(f, f"{name}: {row}") for row, f in rows.items()]
-
-
-def _refuse_names(*frames: Any) -> None:
-    for frame in frames:
-        if not isinstance(frame, FrameSymbols):
-            raise ModelError(f"a constraint takes frames in symbols, tree.frame(name), not {shown(frame)}")
-
-
-def _finite(value: Any, what: str) -> Expr:
-    """A number or an expression, without nan and infinities."""
-    result = expression(value, what)
-    if result.has(nan, oo, -oo, zoo):
-        raise ModelError(f"{what} is {value}; it must be finite")
-    return result
-
-
-def _axes(frame: FrameSymbols) -> Axes:
-    x, y, z = (Matrix(frame.rotation[:, k]) for k in range(3))
-    return x, y, z
-
-
-@dataclass(frozen=True)
-class Plane:
-    """The plane z = height of a frame, whose surface moves along x and y of the frame with the velocity `belt`."""
-
-    floor: FrameSymbols
-    height: Expr | None
-    belt: Matrix
-
-    @staticmethod
-    def of(floor: FrameSymbols | None, height: Any, belt: Sequence[Any], what: str) -> Plane:
-        floor = FrameSymbols.ground("world", np.eye(3, dtype=int), np.zeros(3, dtype=int)) if floor is None else floor
-        _refuse_names(floor)
-        speeds = vector([*items_of(belt, f"belt= under {what}"), 0], f"belt= under {what}, with a third 0,")
-        return Plane(floor, None if height is None else _finite(height, f"the height of the plane under {what}"), speeds)
-
-    @property
-    def axes(self) -> Axes:
-        return _axes(self.floor)
-
-    def height_of(self, place: Any) -> Any:
-        """(place − p)·z − height."""
-        return (place - self.floor.position).dot(self.axes[2]) - (self.height or 0)
-
-    def slip(self, place: Any, velocity: Any) -> Any:
-        """The velocity of a point at `place` against the surface there."""
-        moved = self.floor.velocity + self.floor.angular_velocity.cross(place - self.floor.position)
-        return velocity - moved - self.floor.rotation * self.belt
 
 
 @checked_keywords()
@@ -189,7 +138,7 @@ def rolling(
         return _body_that_slides(rows, on, friction, static, name or wheel.name)
     if on is not None or up is not None:
         raise ModelError("on= and up= are for bodies of a System; the plane under a wheel of a tree is that of floor=")
-    _refuse_names(wheel)
+    refuse_names(wheel)
     name = name or wheel.name
     disc = _Wheel.of(wheel, radius, "y" if isinstance(axis, str) and axis == "own" else axis, name)
     plane = Plane.of(floor, height, belt, f"wheel '{name}'")
@@ -197,11 +146,11 @@ def rolling(
     rows = {} if plane.height is None else {"height": height_above}
     ways = slip if sideways else {"along": slip["along"]}
     if friction is None:
-        return [Constraint(f, f"{name}: {row}") for row, f in {**rows, **ways}.items()]
+        return [put_on(Constraint(f, f"{name}: {row}"), plane) for row, f in {**rows, **ways}.items()]
     if not rows:
         raise ModelError(f"friction= of wheel '{name}' needs its height, which presses it onto the floor; it is None")
-    normal = Constraint(height_above, f"{name}: height")
-    return [normal, _friction(tuple(ways.values()), normal, friction, static, name)]
+    normal = put_on(Constraint(height_above, f"{name}: height"), plane)
+    return [normal, sliding(tuple(ways.values()), normal, friction, static, name)]
 
 
 def _body_that_slides(rows: list[Constraint], on: Any, friction: Any, static: Any, name: str) -> list[Constraint | Friction]:
@@ -215,7 +164,7 @@ def _body_that_slides(rows: list[Constraint], on: Any, friction: Any, static: An
         raise ModelError(
             f"friction= of '{name}' needs its height, which presses it onto the plane; height= is None, or holds by itself"
         )
-    return [normal, _friction(tuple(row.residual for row in rows if row is not normal), normal, friction, static, name)]
+    return [normal, sliding(tuple(row.residual for row in rows if row is not normal), normal, friction, static, name)]
 
 
 @dataclass(frozen=True)
@@ -228,7 +177,7 @@ class _Wheel:
 
     @staticmethod
     def of(frame: FrameSymbols, radius: Any, axis: Any, name: str) -> _Wheel:
-        r = _finite(radius, f"the radius of wheel '{name}'")
+        r = finite_length(radius, f"the radius of wheel '{name}'")
         if r.is_nonpositive:
             raise ModelError(f"the radius of wheel '{name}' is {r}; it must be positive")
         if axis is not None and all(x == 0 for x in vector(axis, "the axis of a wheel")):
@@ -250,55 +199,4 @@ class _Wheel:
         return plane.height_of(frame.position) - r * s, {"along": along.dot(w), "across": across.dot(w)}
 
 
-@checked_keywords()
-def contact_point(
-    frame: FrameSymbols,
-    point: Sequence[Any] = (0, 0, 0),
-    *,
-    height: Any = 0,
-    slips: bool = False,
-    one_sided: bool = False,
-    restitution: Any = 0,
-    floor: FrameSymbols | None = None,
-    belt: Sequence[Any] = (0, 0),
-    friction: Any = None,
-    static: Any = None,
-    name: str | None = None,
-) -> list[Constraint | Unilateral | Friction]:
-    """A point of a body is held on a plane, z = height of the world or of the frame `floor`; it does not slip on it.
-
-        height   n·(p − p_floor) = height,        x, y   x_floor·w = 0, y_floor·w = 0,      w = ṗ − (velocity of the floor at p)
-
-    point: in the frame, m. slips: only the height is held. one_sided: n·(p − p_floor) >= height instead, with this restitution;
-    such a point slips. height, floor, belt: as in `rolling`. friction: μ of an `ap.Friction` along the plane, which sticks or
-    slides, "name: friction"; static: a larger coefficient at rest.
-    """
-    _refuse_names(frame)
-    name, place = name or frame.name, frame.at(point)
-    if height is None:
-        raise ModelError(f"the height of the plane under contact '{name}' is None; it must be a number or an expression")
-    plane = Plane.of(floor, height, belt, f"contact '{name}'")
-    gap = plane.height_of(place.position)
-    w = plane.slip(place.position, place.velocity)
-    ways = tuple(plane.axes[k].dot(w) for k in range(2))
-    rub = lambda normal: [] if friction is None else [_friction(ways, normal, friction, static, name)]
-    if one_sided:
-        face = Unilateral(gap, name, restitution)
-        return [face, *rub(face)]
-    if restitution != 0:
-        raise ModelError(f"contact '{name}' is held, so nothing rebounds; restitution= is for one_sided=True")
-    rows = [Constraint(gap, f"{name}: height")]
-    if friction is not None:
-        return [*rows, *rub(rows[0])]
-    if not slips:
-        rows += [Constraint(way, f"{name}: {'xy'[k]}") for k, way in enumerate(ways)]
-    return [*rows]
-
-
-def _friction(ways: tuple[Expr, ...], normal: Constraint | Unilateral, mu: Any, static: Any, name: str) -> Friction:
-    slip: tuple[Any, ...] = tuple(way for way in ways if way != 0)
-    whole: Any = slip if len(slip) > 1 else next(iter(slip))
-    return Friction(whole, normal=normal, coefficient=mu, static=static, name=f"{name}: friction")
-
-
-__all__ = ["LOOPS", "contact_point", "loop", "rolling"]
+__all__ = ["LOOPS", "loop", "rolling"]

@@ -1,0 +1,186 @@
+"""Surfaces on which bodies stand: planes and hills of a frame, which may move; the gap to them and the slip on them.
+
+    plane   z = height            gap  (p − p_floor)·z − height
+    hills   z = h(x, y)           gap  (z − h)/√(1 + h_x² + h_y²)        a length along the normal where it vanishes
+
+x, y, z of the frame `floor`. Where h contains t the ground moves up and down; a belt carries its surface along x and y.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sympy import Dummy, Expr, Matrix, Symbol, diff, nan, oo, sqrt, zoo
+
+from appell.errors import ModelError
+from appell.jets import expression, jets_of, t
+from appell.model.constraint import Constraint
+from appell.model.friction import Friction
+from appell.model.unilateral import Unilateral
+from appell.reading import items_of, shown
+from appell.remember import kept_in
+from appell.tree.frame_symbols import FrameSymbols, vector
+
+Axes = tuple[Matrix, Matrix, Matrix]
+
+
+def refuse_names(*frames: Any) -> None:
+    for frame in frames:
+        if not isinstance(frame, FrameSymbols):
+            raise ModelError(f"a constraint takes frames in symbols, tree.frame(name), not {shown(frame)}")
+
+
+def finite_length(value: Any, what: str) -> Expr:
+    """A number or an expression, without nan and infinities."""
+    result = expression(value, what)
+    if result.has(nan, oo, -oo, zoo):
+        raise ModelError(f"{what} is {value}; it must be finite")
+    return result
+
+
+def axes_of(frame: FrameSymbols) -> Axes:
+    x, y, z = (Matrix(frame.rotation[:, k]) for k in range(3))
+    return x, y, z
+
+
+def sliding(ways: tuple[Expr, ...], normal: Constraint | Unilateral, mu: Any, static: Any, name: str) -> Friction:
+    """Friction along the ways that a point can slip, "name: friction"."""
+    slip: tuple[Any, ...] = tuple(way for way in ways if way != 0)
+    whole: Any = slip if len(slip) > 1 else next(iter(slip))
+    return Friction(whole, normal=normal, coefficient=mu, static=static, name=f"{name}: friction")
+
+
+@dataclass(frozen=True)
+class DrawnGround:
+    """What a picture shows of a surface: its points over x and y of a frame, z = height or h(x, y)."""
+
+    floor: FrameSymbols
+    x: Symbol
+    y: Symbol
+    z: Expr
+
+    @property
+    def even(self) -> bool:
+        """Whether it is a plane across z."""
+        return not self.z.free_symbols & {self.x, self.y}
+
+    @property
+    def position(self) -> Matrix:
+        """Of the surface over x and y, (3, 1), on the world's axes."""
+        return Matrix(self.floor.position + self.floor.rotation * Matrix([self.x, self.y, self.z]))
+
+
+X, Y = Symbol("x_ground", real=True), Symbol("y_ground", real=True)
+
+
+def put_on(thing: Any, plane: Plane) -> Any:
+    """A constraint that remembers the surface it is about, for pictures."""
+    kept_in(thing, "ground")["drawn"] = plane.drawn
+    return thing
+
+
+def drawn_ground(thing: Any) -> DrawnGround | None:
+    """The surface that a constraint is about, if it is about one."""
+    return kept_in(thing, "ground").get("drawn")
+
+
+@dataclass(frozen=True)
+class Plane:
+    """The plane z = height of a frame, whose surface moves along x and y of the frame with the velocity `belt`."""
+
+    floor: FrameSymbols
+    height: Expr | None
+    belt: Matrix
+
+    @staticmethod
+    def of(floor: FrameSymbols | None, height: Any, belt: Sequence[Any], what: str) -> Plane:
+        floor = FrameSymbols.ground("world", np.eye(3, dtype=int), np.zeros(3, dtype=int)) if floor is None else floor
+        refuse_names(floor)
+        speeds = vector([*items_of(belt, f"belt= under {what}"), 0], f"belt= under {what}, with a third 0,")
+        return Plane(floor, None if height is None else finite_length(height, f"the height of the plane under {what}"), speeds)
+
+    @property
+    def axes(self) -> Axes:
+        return axes_of(self.floor)
+
+    @property
+    def drawn(self) -> DrawnGround:
+        return DrawnGround(self.floor, X, Y, expression(self.height or 0, "the height of a plane"))
+
+    def axes_at(self, place: Any) -> Axes:
+        """Two tangents and the normal under a place, on the world's axes."""
+        return self.axes
+
+    def height_of(self, place: Any) -> Any:
+        """(place − p)·z − height."""
+        return (place - self.floor.position).dot(self.axes[2]) - (self.height or 0)
+
+    def slip(self, place: Any, velocity: Any) -> Any:
+        """The velocity of a point at `place` against the surface there."""
+        moved = self.floor.velocity + self.floor.angular_velocity.cross(place - self.floor.position)
+        return velocity - moved - self.floor.rotation * self.belt
+
+
+@dataclass(frozen=True)
+class Hills(Plane):
+    """The surface z = h(x, y) of a frame; h is C² in x and y, and may contain t."""
+
+    shape: Callable[[Any, Any], Any]
+
+    @staticmethod
+    def over(ground: Any, floor: FrameSymbols | None, belt: Sequence[Any], what: str) -> Hills:
+        plain = Plane.of(floor, 0, belt, what)
+        if not callable(ground) or _arguments(ground) not in (2, None):
+            raise ModelError(f"ground= under {what} is a function of x and y, lambda x, y: 0.1*sin(x), not {shown(ground)}")
+        hills = Hills(plain.floor, None, plain.belt, ground)
+        x, y = Dummy("x", real=True), Dummy("y", real=True)
+        strange = [s for s in jets_of(finite_length(hills.shape(x, y), f"the ground under {what}")) if s not in (x, y)]
+        if strange:
+            raise ModelError(f"ground= under {what} contains {strange[0]}; it is a function of x, y, ap.t and parameters")
+        return hills
+
+    @property
+    def drawn(self) -> DrawnGround:
+        return DrawnGround(self.floor, X, Y, expression(self.shape(X, Y), "ground="))
+
+    def _under(self, place: Any) -> tuple[Any, Any, Any, Any, Any]:
+        """z, h, h_x, h_y and h_t at a place."""
+        x, y, z = self.floor.rotation.T * (place - self.floor.position)
+        a, b = Dummy("x", real=True), Dummy("y", real=True)
+        h = expression(self.shape(a, b), "ground=")
+        there = lambda e: expression(e, "ground=").xreplace({a: x, b: y})
+        return (z, *map(there, (h, diff(h, a), diff(h, b), diff(h, t))))
+
+    def axes_at(self, place: Any) -> Axes:
+        """(1, 0, h_x), its normal in the surface, and (−h_x, −h_y, 1), all made unit."""
+        _, _, h_x, h_y, _ = self._under(place)
+        R, long, steep = self.floor.rotation, sqrt(1 + h_x**2), sqrt(1 + h_x**2 + h_y**2)
+        first, normal = Matrix([1, 0, h_x]) / long, Matrix([-h_x, -h_y, 1]) / steep
+        return Matrix(R * first), Matrix(R * normal.cross(first)), Matrix(R * normal)
+
+    def height_of(self, place: Any) -> Any:
+        z, h, h_x, h_y, _ = self._under(place)
+        return (z - h) / sqrt(1 + h_x**2 + h_y**2)
+
+    def slip(self, place: Any, velocity: Any) -> Any:
+        """Against a surface that a belt carries along itself, and that rises with h_t."""
+        _, _, h_x, h_y, h_t = self._under(place)
+        rise = Matrix([0, 0, h_t + h_x * self.belt[0] + h_y * self.belt[1]])
+        return super().slip(place, velocity) - self.floor.rotation * rise
+
+
+def _arguments(function: Any) -> int | None:
+    """How many arguments a function takes; None where it does not say."""
+    try:
+        return len(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return None
+
+
+__all__ = [
+    "Axes", "DrawnGround", "Hills", "Plane", "axes_of", "drawn_ground", "finite_length", "put_on", "refuse_names", "sliding",
+]  # fmt: skip

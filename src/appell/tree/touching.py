@@ -1,0 +1,209 @@
+"""What touches the ground: points, spheres, capsules and boxes; and spheres that touch each other.
+
+A body of a simple shape touches a plane with a few places that can be said in closed form, each a unilateral constraint (or a
+row, if it is held) whose function is a length, so that its reaction is the normal force:
+
+    point p         gap(p)                         sphere      gap(c) − r, touching at c − r n
+    box             its eight corners              capsule     the two spheres at its ends
+    two spheres     |c₂ − c₁| − r₁ − r₂
+
+Meshes against meshes, edges against edges, capsules against each other are not here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+from sympy import Expr, Matrix, sqrt
+
+from appell.errors import ModelError
+from appell.model.constraint import Constraint
+from appell.model.friction import Friction
+from appell.model.unilateral import Unilateral
+from appell.reading import items_of
+from appell.spelling import checked_keywords
+from appell.tree.frame_symbols import FrameSymbols, vector
+from appell.tree.ground import Hills, Plane, finite_length, put_on, refuse_names, sliding
+
+Touch = list[Constraint | Unilateral | Friction]
+
+
+@checked_keywords()
+def contact_point(
+    frame: FrameSymbols,
+    point: Sequence[Any] = (0, 0, 0),
+    *,
+    height: Any = 0,
+    ground: Any = None,
+    slips: bool = False,
+    one_sided: bool = False,
+    restitution: Any = 0,
+    floor: FrameSymbols | None = None,
+    belt: Sequence[Any] = (0, 0),
+    friction: Any = None,
+    static: Any = None,
+    name: str | None = None,
+) -> Touch:
+    """A point of a body is held on the ground, z = height of the world or of the frame `floor`; it does not slip on it.
+
+        height   n·(p − p_floor) = height,        x, y   x_floor·w = 0, y_floor·w = 0,      w = ṗ − (velocity of the floor at p)
+
+    point: in the frame, m. slips: only the height is held. one_sided: n·(p − p_floor) >= height instead, with this restitution;
+    such a point slips. height, floor, belt: as in `rolling`. ground: a function h(x, y) in place of the height, hills z = h in
+    the floor's frame, C², which may contain `ap.t` (it then rises and falls) and parameters. friction: μ of an `ap.Friction`
+    along the ground, which sticks or slides, "name: friction"; static: a larger coefficient at rest.
+    """
+    refuse_names(frame)
+    name, place = name or frame.name, frame.at(point)
+    plane = _surface(height, ground, floor, belt, f"contact '{name}'")
+    gap = plane.height_of(place.position)
+    w = plane.slip(place.position, place.velocity)
+    ways = tuple(axis.dot(w) for axis in plane.axes_at(place.position)[:2])
+    rub = lambda normal: [] if friction is None else [sliding(ways, normal, friction, static, name)]
+    if one_sided:
+        face = put_on(Unilateral(gap, name, restitution), plane)
+        return [face, *rub(face)]
+    if restitution != 0:
+        raise ModelError(f"contact '{name}' is held, so nothing rebounds; restitution= is for one_sided=True")
+    rows = [put_on(Constraint(gap, f"{name}: height"), plane)]
+    if friction is not None:
+        return [*rows, *rub(rows[0])]
+    if not slips:
+        rows += [Constraint(way, f"{name}: {'xy'[k]}") for k, way in enumerate(ways)]
+    return [*rows]
+
+
+def _surface(height: Any, ground: Any, floor: FrameSymbols | None, belt: Sequence[Any], what: str) -> Plane:
+    if ground is not None:
+        if height is None or height != 0:
+            raise ModelError(f"height= and ground= under {what} say the same: add the height to the function")
+        return Hills.over(ground, floor, belt, what)
+    if height is None:
+        raise ModelError(f"the height of the plane under {what} is None; it must be a number or an expression")
+    return Plane.of(floor, height, belt, what)
+
+
+@checked_keywords()
+def contact_sphere(
+    frame: FrameSymbols,
+    radius: Any,
+    *,
+    centre: Sequence[Any] = (0, 0, 0),
+    height: Any = 0,
+    restitution: Any = 0,
+    floor: FrameSymbols | None = None,
+    belt: Sequence[Any] = (0, 0),
+    friction: Any = None,
+    static: Any = None,
+    name: str | None = None,
+) -> Touch:
+    """A sphere of a body above a plane: n·(c − p_floor) − height − r >= 0; it touches, rolls, slides and rebounds.
+
+    radius: m. centre: in the frame, m. The other arguments are those of `contact_point`.
+    """
+    refuse_names(frame)
+    name = name or frame.name
+    r, ball = _radius(radius, name), frame.at(centre)
+    plane = _surface(height, None, floor, belt, f"sphere '{name}'")
+    arm = -r * plane.axes[2]
+    face = put_on(Unilateral(plane.height_of(ball.position) - r, name, restitution), plane)
+    w = plane.slip(ball.position + arm, ball.velocity + ball.angular_velocity.cross(arm))
+    if friction is None:
+        return [face]
+    return [face, sliding(tuple(axis.dot(w) for axis in plane.axes[:2]), face, friction, static, name)]
+
+
+@checked_keywords()
+def contact_capsule(
+    frame: FrameSymbols, radius: Any, length: Any, *, axis: Sequence[Any] | str = "z", name: str | None = None, **options: Any
+) -> Touch:
+    """A capsule above a plane: the spheres at both ends of its axis, "name: 1" and "name: 2".
+
+    length: between the centres of the spheres, m, about the frame's origin. axis: in the frame. options: of `contact_sphere`.
+    """
+    refuse_names(frame)
+    name = name or frame.name
+    half = finite_length(length, f"the length of capsule '{name}'") / 2
+    e = vector(axis, f"the axis of capsule '{name}'")
+    if e.is_zero_matrix:
+        raise ModelError(f"the axis of capsule '{name}' has length 0")
+    ends = [[sign * half * x for x in e.normalized()] for sign in (-1, 1)]
+    return [
+        one for k, centre in enumerate(ends, start=1)
+        for one in contact_sphere(frame, radius, centre=centre, name=f"{name}: {k}", **options)
+    ]  # fmt: skip
+
+
+@checked_keywords()
+def contact_box(
+    frame: FrameSymbols, sizes: Sequence[Any], *, centre: Sequence[Any] = (0, 0, 0), name: str | None = None, **options: Any
+) -> Touch:
+    """A box above the ground: its eight corners, "name: 1" … "name: 8".
+
+    sizes: along x, y and z of the frame, m; centre: in the frame. options: of `contact_point(one_sided=True)`, ground= too.
+    """
+    refuse_names(frame)
+    name = name or frame.name
+    lengths = [finite_length(x, f"a side of box '{name}'") for x in items_of(sizes, f"the sizes of box '{name}'")]
+    if len(lengths) != 3 or any(x.is_nonpositive for x in lengths):
+        raise ModelError(f"box '{name}' has three positive sides, not {sizes}")
+    corners = product(*((-x / 2, x / 2) for x in lengths))
+    shifted = [[a + b for a, b in zip(corner, centre, strict=True)] for corner in corners]
+    return [
+        one for k, corner in enumerate(shifted, start=1)
+        for one in contact_point(frame, corner, one_sided=True, name=f"{name}: {k}", **options)
+    ]  # fmt: skip
+
+
+@checked_keywords()
+def spheres_touch(
+    a: FrameSymbols,
+    radius_a: Any,
+    b: FrameSymbols,
+    radius_b: Any,
+    *,
+    restitution: Any = 0,
+    friction: Any = None,
+    static: Any = None,
+    name: str | None = None,
+) -> Touch:
+    """Two spheres about the origins of two frames do not overlap: d − r_a − r_b >= 0, d = |p_b − p_a|.
+
+    `frame.at(centre)` puts a centre elsewhere. friction: μ at the touch, "name: friction".
+    """
+    refuse_names(a, b)
+    name = name or f"{a.name}-{b.name}"
+    r_a, r_b = _radius(radius_a, name), _radius(radius_b, name)
+    between = Matrix(b.position - a.position)
+    d = sqrt(between.dot(between))
+    face = Unilateral(d - r_a - r_b, name, restitution)
+    if friction is None:
+        return [face]
+    n = between / d
+    at_a = Matrix(a.velocity + r_a * a.angular_velocity.cross(n))
+    at_b = Matrix(b.velocity - r_b * b.angular_velocity.cross(n))
+    return [face, sliding(tuple(e.dot(at_b - at_a) for e in _tangents(n)), face, friction, static, name)]
+
+
+def _tangents(n: Matrix) -> tuple[Matrix, Matrix]:
+    """Two unit vectors across n and each other: the turn that leads u to n takes those across u there.
+
+        e ↦ e − (e·n)/(1 + u·n) (u + n)        for e·u = 0
+
+    At n = −u they turn over; u is off all axes, along which balls are stacked.
+    """
+    u, first, second = (Matrix(row) / 7 for row in ((2, 3, 6), (3, -6, 2), (6, 2, -3)))
+    turned = lambda e: e - e.dot(n) / (1 + u.dot(n)) * (u + n)
+    return turned(first), turned(second)
+
+
+def _radius(radius: Any, name: str) -> Expr:
+    r = finite_length(radius, f"the radius of sphere '{name}'")
+    if r.is_nonpositive:
+        raise ModelError(f"the radius of sphere '{name}' is {r}; it must be positive")
+    return r
+
+
+__all__ = ["contact_box", "contact_capsule", "contact_point", "contact_sphere", "spheres_touch"]
