@@ -101,9 +101,10 @@ class Sampler:
         end = float(self.t[k + 1]) if k + 1 < len(self.t) else float(times[-1])
         if end == self.t[k]:
             return np.repeat(self.z[k][None], len(times), axis=0)
+        longest = self.task.fixed_step or self.task.max_step  # states that are kept may be many steps apart
         task = Task(
             t0=float(self.t[k]), z0=self.z[k], t_end=end, p=self._parameters(k), rtol=self.task.rtol, atol=self.task.atol,
-            times=times, first_step=abs(end - float(self.t[k])), max_step=self.task.max_step, keep_steps=False,
+            times=times, first_step=abs(end - float(self.t[k])), max_step=longest, keep_steps=False,
         )  # fmt: skip
         trace = task.trace()
         trace.modes = [mode for mode in self.modes if mode[0] <= task.t0][-1:]

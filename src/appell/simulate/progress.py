@@ -15,7 +15,7 @@ from appell.reading import shown
 
 
 class Bar:
-    """A bar on the terminal from t0 to t1; call it with the time reached."""
+    """A bar on the terminal from t0 to t1, with the time that is left; call it with the time reached."""
 
     def __init__(self, t0: float, t1: float):
         from rich.progress import Progress
@@ -38,7 +38,7 @@ class NotebookBar(Bar):
     def __init__(self, t0: float, t1: float):
         from IPython.display import HTML, display  # type: ignore[import-not-found] # a notebook has it
 
-        self.t0, self.t1, self.html = t0, t1, HTML
+        self.t0, self.t1, self.html, self.began = t0, t1, HTML, perf_counter()
         self.handle: Any = display(HTML(self._text(t0)), display_id=True)
 
     def __call__(self, t: float) -> None:
@@ -49,7 +49,16 @@ class NotebookBar(Bar):
 
     def _text(self, t: float) -> str:
         share = abs(t - self.t0) / (abs(self.t1 - self.t0) or 1.0)
-        return f'<progress max="1" value="{share:.4f}"></progress> simulating {100 * share:.0f} %'
+        left = f", {_duration((perf_counter() - self.began) * (1 / share - 1))} left" if 0 < share < 1 else ""
+        return f'<progress max="1" value="{share:.4f}"></progress> simulating {100 * share:.0f} %{left}'
+
+
+def _duration(seconds: float) -> str:
+    """A time to wait, in the largest unit that is not finer than needed."""
+    for size, unit in ((86400.0, "days"), (3600.0, "h"), (60.0, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
 
 
 def in_notebook() -> bool:

@@ -48,6 +48,7 @@ from appell.simulate.loop.broken import BreakLoop
 from appell.simulate.loop.guarded import RankedLoop
 from appell.simulate.loop.in_c import CLoop
 from appell.simulate.loop.in_python import PyLoop
+from appell.simulate.loop.keeping import KeepLoop, read_keeping
 from appell.simulate.loop.prepare import CORNERS, Prepared, plain_loop, prepare
 from appell.simulate.loop.stiffness import AutoLoop
 from appell.simulate.loop.stopped import StopLoop
@@ -94,6 +95,7 @@ def simulate(
     corner: str = "raise",
     fold: bool = False,
     stop: Any = None,
+    keep: Any = None,
 ) -> Motion:
     """Integrate the equations of motion, q̇ = N v + n0, v̇ = a(t, q, v), keeping the constraints.
 
@@ -131,6 +133,8 @@ def simulate(
         found by a bound, as impacts are: none is passed between steps. A velocity that jumps over zero in an impact, and a
         distance that reaches zero in one, end the run after the blow. What is zero at the start, touches zero smoothly or is
         zero all along does not end it.
+    keep: of a long run: k (every k-th step), a folder into which steps are written as the run goes, or both, (folder, k). A run
+        that was interrupted goes on from its folder when the same call is made again. For smooth systems, without times=.
 
     Returns
     -------
@@ -163,8 +167,11 @@ def simulate(
     guarded = flow.guarded is not None and chosen not in STIFF and step is None
     if guarded:
         loop = loop.ranked(sizes) if isinstance(loop, BreakLoop) else RankedLoop(loop, run.form, flow, sizes)
-    if method == "auto" and step is None and reader is None and not stops and _is_plain(loop):
+    plain = _is_plain(loop) and reader is None and not stops
+    if method == "auto" and step is None and plain:
         loop = _watching_stiffness(loop, run, pseudo, flow, sizes)
+    if (keeping := read_keeping(keep)) is not None:
+        loop = KeepLoop(_kept_loop(loop, plain, times), keeping, flow, chosen)
     z0 = _pack(run, flow, pseudo, t0, q, v)
     task = Task(
         t0=t0, z0=z0, t_end=t1, p=run.p, rtol=rtol, atol=fitting(atol, len(z0), flow.nq + flow.nu),
@@ -192,6 +199,18 @@ def simulate(
 def _is_plain(loop: Loop) -> bool:
     """Whether a loop has neither modes nor breaks."""
     return isinstance(loop.loop if isinstance(loop, RankedLoop) else loop, CLoop | PyLoop)
+
+
+def _kept_loop(loop: Loop, plain: bool, times: Any) -> Loop:
+    """A loop of which some steps are kept; refused where steps are more than rows."""
+    if times is not None:
+        raise ModelError("keep= says which steps are kept, times= which states are returned: give one of them")
+    if not plain:
+        raise ModelError(
+            "keep= goes with smooth systems and methods of the loop: walls, friction, breaks in time, stop=, control= and"
+            " 'cvodes' or 'idas' need all their steps; give times= for these"
+        )
+    return loop
 
 
 def _watching_stiffness(loop: Loop, run: Run, pseudo: Mapping[str, Any] | None, flow: Flow, sizes: Array) -> AutoLoop:

@@ -1,0 +1,74 @@
+"""What is kept of long runs: every k-th step, folders, and runs that go on after an interruption."""
+
+import numpy as np
+import pytest
+from sympy import cos, sin
+
+import appell as ap
+from appell.errors import ModelError
+from appell.simulate.loop.keeping import Folder
+
+x, y = ap.coordinates("x y")
+SWING = ap.System([x], x.d**2 / 2, -cos(x), {x: sin(ap.t) / 10})
+ROD = ap.System([x, y], (x.d**2 + y.d**2) / 2, 9.81 * y, constraints=[x**2 + y**2 - 1])
+CASES = {"swing": (SWING, {x: 1.0}), "rod": (ROD, {y: -1.0, x.d: 1.0})}
+
+
+@pytest.mark.parametrize(("name", "how"), [
+    ("swing", {}),
+    ("rod", {"rtol": 1e-6, "backend": "vm"}),
+    ("swing", {"method": "dop853", "step": 0.1, "backend": "vm"}),
+])  # fmt: skip
+def test_every_tenth_step_is_a_tenth_of_the_steps_and_the_last(name, how):
+    system, start = CASES[name]
+    whole, some = (ap.simulate(system, start, 40.0, keep=k, **how) for k in (None, 10))
+    assert (some.t[:-1] == whole.t[::10][: len(some.t) - 1]).all() and some.t[-1] == whole.t[-1] == 40
+    assert (some.q[-1] == whole.q[-1]).all() and some.ok and some.statistics["steps"] == whole.statistics["steps"]
+    assert some.at(33.3)[x] == pytest.approx(whole.at(33.3)[x], abs=1e-4)
+
+
+class Interrupted(Exception):
+    pass
+
+
+@pytest.mark.parametrize("how", [{}, {"method": "radau", "rtol": 1e-8}, {"method": "conserving", "step": 0.02}])
+def test_an_interrupted_run_goes_on_from_its_folder(how, tmp_path):
+    system = ap.System([x], x.d**2 / 2, -cos(x))
+    whole = ap.simulate(system, {x: 1.0}, 400.0, keep=(tmp_path / "whole", 3), **how)
+
+    def stop(t):
+        if t > 20:
+            raise Interrupted
+
+    folder = tmp_path / "parts"
+    with pytest.raises(Interrupted):
+        ap.simulate(system, {x: 1.0}, 400.0, keep=(folder, 3), progress=stop, backend="vm" if not how else "auto", **how)
+    later = ap.simulate(system, {x: 1.0}, 400.0, keep=(folder, 3), backend="vm" if not how else "auto", **how)
+    assert later.t[0] == 0 and later.t[-1] == 400 and (np.diff(later.t) > 0).all() and later.ok
+    assert later.q[-1, 0] == pytest.approx(whole.q[-1, 0], abs=1e-5)
+    again = ap.simulate(system, {x: 1.0}, 400.0, keep=(folder, 3), backend="vm" if not how else "auto", **how)
+    assert (again.t == later.t).all() and (again.q == later.q).all()
+
+
+def test_another_run_is_not_mixed_in(tmp_path):
+    ap.simulate(SWING, {x: 1.0}, 1.0, keep=tmp_path / "run", backend="vm")
+    for change in ({"until": 2.0}, {"rtol": 1e-6}, {"keep": (tmp_path / "run", 2)}):
+        asked = {"start": {x: 1.0}, "until": 1.0, "keep": tmp_path / "run", "backend": "vm", **change}
+        with pytest.raises(ModelError, match="holds the steps of another run"):
+            ap.simulate(SWING, **asked)
+    with pytest.raises(ModelError, match="holds the steps of another run"):
+        ap.simulate(SWING.replace(forces={x: sin(ap.t) / 11}), {x: 1.0}, 1.0, keep=tmp_path / "run", backend="vm")
+
+
+def test_what_cannot_be_meant_is_refused(tmp_path):
+    for keep in (0, True, 1.5, (3, 3, 3), {"a": 1}):
+        with pytest.raises(ModelError, match="keep= "):
+            ap.simulate(SWING, {}, 1.0, keep=keep, backend="vm")
+    with pytest.raises(ModelError, match="give one of them"):
+        ap.simulate(SWING, {}, 1.0, keep=2, times=[0.5], backend="vm")
+    walled = SWING.replace(constraints=[ap.Unilateral(x + 1)])
+    with pytest.raises(ModelError, match="smooth systems"):
+        ap.simulate(walled, {}, 1.0, keep=2, backend="vm")
+    (tmp_path / "letter.txt").write_text("mine")
+    with pytest.raises(ModelError, match="with other things in it"):
+        Folder(tmp_path, "", 1)
