@@ -8,15 +8,15 @@ numbers of a body, m, m c and J_c + m (c·c − c cᵀ), and the slides between 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from appell.backends import Call
 from appell.errors import ModelError, SingularConfiguration
 from appell.graph import algebra
 from appell.graph.casadi_functions import casadi_function
@@ -80,7 +80,7 @@ class ParametrizedTree:
             self._varied.append(Varied(node, kind, len(names)))
             names += [f"{tree.nodes[node].name}.{part}" for part in KINDS[kind]]
         self.names = tuple(names)
-        self._calls: dict[object, Call] = {}
+        self._calls: dict[object, Callable[..., Any]] = {}
 
     def __repr__(self) -> str:
         return f"<{self.tree.name} with {len(self.names)} values at run time>"
@@ -94,6 +94,9 @@ class ParametrizedTree:
         """Values as (k,) or (batch, k), from what a method takes."""
         if values is None:
             return self.values
+        plain = type(values) is np.ndarray and values.dtype == np.float64 and values.shape == self.values.shape
+        if plain and isfinite(values.sum()):  # the usual case, without the work of the others
+            return values
         if isinstance(values, Mapping):
             return self._named(values)
         array = reals(values, "values=")
@@ -129,7 +132,7 @@ class ParametrizedTree:
     def forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, values: Any = None) -> Array:
         """v̇ of M v̇ + h = τ, (nv,)."""
         a = self._ask("forward_dynamics", values, q, v, tau)[0]
-        if not np.isfinite(a).all():
+        if not isfinite(a.sum()) and not np.isfinite(a).all():
             raise SingularConfiguration(f"the accelerations of {self.tree.name} are not finite with these values or states")
         return a
 
@@ -185,8 +188,9 @@ class ParametrizedTree:
         key = (question, frame, reference)
         if key not in self._calls:
             make = lambda: self.function(question, frame, reference)
-            self._calls[key] = ready(self.tree._backend, lambda: self._digest(*map(str, key)), make, question, self.tree.name)
-        return answer(self._calls[key], *state, self.read(values))
+            call = ready(self.tree._backend, lambda: self._digest(*map(str, key)), make, question, self.tree.name)
+            self._calls[key] = call.entry(partial(answer, call), batches=True)
+        return self._calls[key](*state, self.read(values))
 
     def _digest(self, *question: str) -> str:
         varied = [f"{one.node}:{one.kind}" for one in self._varied]

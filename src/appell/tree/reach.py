@@ -24,6 +24,7 @@ from scipy.spatial.transform import Rotation
 
 from appell.errors import ModelError
 from appell.reading import MOST_ATTEMPTS, finite, name_in, reals, shown, truth, whole
+from appell.rows import least_squares
 from appell.tree.frame_symbols import FrameSymbols
 from appell.tree.frames import size_of
 
@@ -35,6 +36,8 @@ Array = NDArray[np.float64]
 WEIGHT = 1e6  # of the targets against the nearness: both are then met to 1e-12 of their size, and the problem keeps ten digits
 STEPS = 200  # of one search; a regular target is met in about ten
 LONGEST = 0.7  # rad, or sizes of the tree: the first trust radius, within which a linearised pose is worth something
+ALL_COUNT = 1e-15  # of the largest singular value: rows of 1 stand below those of WEIGHT, so that none is smaller
+SETTLED = 1e-10  # rad, or m: a step of a configuration that meets its targets below which it is as near home as matters
 STUCK = 1e-12  # a step or a trust radius below it moves nothing
 
 
@@ -232,7 +235,7 @@ class _Search:
                 q, e, merit, radius = new, e_new, merit_new, min(2 * radius, LONGEST)
             else:
                 radius /= 4
-            if radius < STUCK or np.linalg.norm(d) < STUCK:
+            if radius < STUCK or np.linalg.norm(d) < (SETTLED if exact else STUCK):
                 break
         return q
 
@@ -247,8 +250,11 @@ class _Search:
         high[limited] = np.minimum(high[limited], np.maximum(self.high[limited] - at, 0.0))
         closed = high - low < STUCK
         low, high = np.where(closed, low - STUCK, low), np.where(closed, high + STUCK, high)
-        A = np.vstack([WEIGHT * J, np.eye(self.tree.nv)])
-        return lsq_linear(A, np.concatenate([-WEIGHT * e, n]), (low, high), method="bvls", tol=1e-14).x
+        A, b = np.vstack([WEIGHT * J, np.eye(self.tree.nv)]), np.concatenate([-WEIGHT * e, n])
+        free = least_squares(A, b, ALL_COUNT)
+        if (free >= low).all() and (free <= high).all():  # no bound is met: the bounded problem has the same solution
+            return free
+        return lsq_linear(A, b, (low, high), method="bvls", tol=1e-14).x
 
     def result(self, q: Array, tolerance: float) -> Reached:
         lengths = {
