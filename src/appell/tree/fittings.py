@@ -54,7 +54,7 @@ class Fitting:
 
 
 @dataclass(frozen=True)
-class Stops(Fitting):
+class JointStops(Fitting):
     """lower <= q <= upper of every joint that states `limits`, with this restitution; see `Tree.stops`."""
 
     restitution: float = 0.0
@@ -212,4 +212,6 @@ def _last_first(leaders: Mapping[str, Coupling]) -> list[str]:
     return sorted(leaders, key=depth, reverse=True)
 
 
-__all__ = ["Coupling", "Fitting", "JointDamping", "JointFriction", "JointSpring", "Stops", "gathered_friction", "stop_ranges"]
+__all__ = [
+    "Coupling", "Fitting", "JointDamping", "JointFriction", "JointSpring", "JointStops", "gathered_friction", "stop_ranges",
+]  # fmt: skip

@@ -77,7 +77,7 @@ class DrawnGround:
 X, Y = Symbol("x_ground", real=True), Symbol("y_ground", real=True)
 
 
-def put_on(thing: Any, plane: Plane) -> Any:
+def put_on(thing: Any, plane: FloorPlane) -> Any:
     """A constraint that remembers the surface it is about, for pictures."""
     kept_in(thing, "ground")["drawn"] = plane.drawn
     return thing
@@ -89,7 +89,7 @@ def drawn_ground(thing: Any) -> DrawnGround | None:
 
 
 @dataclass(frozen=True)
-class Plane:
+class FloorPlane:
     """The plane z = height of a frame, whose surface moves along x and y of the frame with the velocity `belt`."""
 
     floor: FrameSymbols
@@ -97,11 +97,12 @@ class Plane:
     belt: Matrix
 
     @staticmethod
-    def of(floor: FrameSymbols | None, height: Any, belt: Sequence[Any], what: str) -> Plane:
+    def of(floor: FrameSymbols | None, height: Any, belt: Sequence[Any], what: str) -> FloorPlane:
         floor = FrameSymbols.ground("world", np.eye(3, dtype=int), np.zeros(3, dtype=int)) if floor is None else floor
         refuse_names(floor)
         speeds = vector([*items_of(belt, f"belt= under {what}"), 0], f"belt= under {what}, with a third 0,")
-        return Plane(floor, None if height is None else finite_length(height, f"the height of the plane under {what}"), speeds)
+        level = None if height is None else finite_length(height, f"the height of the plane under {what}")
+        return FloorPlane(floor, level, speeds)
 
     @property
     def axes(self) -> Axes:
@@ -126,14 +127,14 @@ class Plane:
 
 
 @dataclass(frozen=True)
-class Hills(Plane):
+class Hills(FloorPlane):
     """The surface z = h(x, y) of a frame; h is C² in x and y, and may contain t."""
 
     shape: Callable[[Any, Any], Any]
 
     @staticmethod
     def over(ground: Any, floor: FrameSymbols | None, belt: Sequence[Any], what: str) -> Hills:
-        plain = Plane.of(floor, 0, belt, what)
+        plain = FloorPlane.of(floor, 0, belt, what)
         if not callable(ground) or _arguments(ground) not in (2, None):
             raise ModelError(f"ground= under {what} is a function of x and y, lambda x, y: 0.1*sin(x), not {shown(ground)}")
         hills = Hills(plain.floor, None, plain.belt, ground)
@@ -182,5 +183,14 @@ def _arguments(function: Any) -> int | None:
 
 
 __all__ = [
-    "Axes", "DrawnGround", "Hills", "Plane", "axes_of", "drawn_ground", "finite_length", "put_on", "refuse_names", "sliding",
+    "Axes",
+    "DrawnGround",
+    "FloorPlane",
+    "Hills",
+    "axes_of",
+    "drawn_ground",
+    "finite_length",
+    "put_on",
+    "refuse_names",
+    "sliding",
 ]  # fmt: skip

@@ -32,7 +32,7 @@ from appell.model.rolling import roll
 from appell.reading import one_of
 from appell.spelling import checked_keywords
 from appell.tree.frame_symbols import FrameSymbols, vector
-from appell.tree.ground import Axes, Plane, axes_of, finite_length, put_on, refuse_names, sliding
+from appell.tree.ground import Axes, FloorPlane, axes_of, finite_length, put_on, refuse_names, sliding
 
 Row = Callable[[Matrix, Axes, Axes], Any]
 
@@ -141,7 +141,7 @@ def rolling(
     refuse_names(wheel)
     name = name or wheel.name
     disc = _Wheel.of(wheel, radius, "y" if isinstance(axis, str) and axis == "own" else axis, name)
-    plane = Plane.of(floor, height, belt, f"wheel '{name}'")
+    plane = FloorPlane.of(floor, height, belt, f"wheel '{name}'")
     height_above, slip = disc.on(plane)
     rows = {} if plane.height is None else {"height": height_above}
     ways = slip if sideways else {"along": slip["along"]}
@@ -184,7 +184,7 @@ class _Wheel:
             raise ModelError(f"the axis of wheel '{name}' has length 0; axis=None is for a ball")
         return _Wheel(frame, r, axis)
 
-    def on(self, plane: Plane) -> tuple[Expr, dict[str, Expr]]:
+    def on(self, plane: FloorPlane) -> tuple[Expr, dict[str, Expr]]:
         """(height of the lowest point above a plane, its slip on it along and across); see `rolling`."""
         frame, r = self.frame, self.radius
         along, across, n = plane.axes

@@ -25,7 +25,7 @@ from appell.model.unilateral import Unilateral
 from appell.reading import items_of
 from appell.spelling import checked_keywords
 from appell.tree.frame_symbols import FrameSymbols, vector
-from appell.tree.ground import Hills, Plane, finite_length, put_on, refuse_names, sliding
+from appell.tree.ground import FloorPlane, Hills, finite_length, put_on, refuse_names, sliding
 
 Touch = list[Constraint | Unilateral | Friction]
 
@@ -75,14 +75,14 @@ def contact_point(
     return [*rows]
 
 
-def _surface(height: Any, ground: Any, floor: FrameSymbols | None, belt: Sequence[Any], what: str) -> Plane:
+def _surface(height: Any, ground: Any, floor: FrameSymbols | None, belt: Sequence[Any], what: str) -> FloorPlane:
     if ground is not None:
         if height is None or height != 0:
             raise ModelError(f"height= and ground= under {what} say the same: add the height to the function")
         return Hills.over(ground, floor, belt, what)
     if height is None:
         raise ModelError(f"the height of the plane under {what} is None; it must be a number or an expression")
-    return Plane.of(floor, height, belt, what)
+    return FloorPlane.of(floor, height, belt, what)
 
 
 @checked_keywords()

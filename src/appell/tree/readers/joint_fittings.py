@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from appell.errors import ModelError
 from appell.tree.description import Joint, Limits
-from appell.tree.fittings import Coupling, Fitting, JointDamping, JointSpring, Stops, gathered_friction
+from appell.tree.fittings import Coupling, Fitting, JointDamping, JointSpring, JointStops, gathered_friction
 from appell.tree.joints import JOINTS
 
 
@@ -43,7 +43,7 @@ def joint_fittings(
             what = "dry friction" if row.friction and not friction else "<mimic>"
             notes.append(f"joint '{row.joint.name}': {what} is not applied")
     springs = [JointSpring(row.joint.name, row.stiffness, row.rest) for row in rows if row.stiffness]
-    return [*([Stops()] if stopped else []), *viscous, *dry, *springs, *couplings]
+    return [*([JointStops()] if stopped else []), *viscous, *dry, *springs, *couplings]
 
 
 def _has_stops(limits: Limits | None, name: str, notes: list[str]) -> bool:

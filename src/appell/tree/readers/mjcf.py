@@ -22,11 +22,11 @@ from appell.spelling import checked_keywords
 from appell.tree.description import Joint, Limits
 from appell.tree.inertia import HERE, Inertia, Placement
 from appell.tree.readers.document import Document
+from appell.tree.readers.file_rotations import rotation
 from appell.tree.readers.mjcf_fittings import fittings_of
 from appell.tree.readers.mjcf_guard import refuse_unsafe
 from appell.tree.readers.mjcf_shapes import shapes_of
 from appell.tree.readers.robot import Robot
-from appell.tree.readers.turns import rotation
 
 KINDS = ("floating", "spherical", "prismatic", "revolute")
 """Our kinds in the order of mjtJoint: free, ball, slide, hinge."""
@@ -55,7 +55,7 @@ def read_mjcf(
     mujoco, model = load_mujoco(), document.native
     if model is None:
         model = _compiled(mujoco, document)
-    names = Names(model)
+    names = ElementNames(model)
     _refuse(mujoco, model, names)
     notes: list[str] = []
     joints = _joints(model, names, notes)
@@ -79,8 +79,8 @@ def _compiled(mujoco: Any, document: Document) -> Any:
         raise ModelError(f"{document.where}: MuJoCo does not compile it: {str(error).strip()[:500]}") from error
 
 
-class Names:
-    """Names of bodies, joints, sites … of a model; those without one are called by their kind and number."""
+class ElementNames:
+    """ElementNames of bodies, joints, sites … of a model; those without one are called by their kind and number."""
 
     def __init__(self, model: Any):
         self.model = model
@@ -106,7 +106,7 @@ class Names:
         return self._taken[kind][int(k)]
 
 
-def _refuse(mujoco: Any, model: Any, names: Names) -> None:
+def _refuse(mujoco: Any, model: Any, names: ElementNames) -> None:
     """`ModelError` that names the first element whose forces would be missing."""
     field = lambda name: np.asarray(getattr(model, name, np.zeros(0)))
     flags = model.opt.disableflags
@@ -141,7 +141,7 @@ def _any(table: np.ndarray) -> list[bool]:
     return [bool(row.any()) for row in table]
 
 
-def _joint_of(model: Any, names: Names, dof: int) -> str:
+def _joint_of(model: Any, names: ElementNames, dof: int) -> str:
     return names("jnt", model.dof_jntid[dof])
 
 
@@ -155,7 +155,7 @@ def _turning_springs(mujoco: Any, model: Any) -> list[bool]:
     return [bool(model.jnt_type[j] < 2 and model.jnt_stiffness[j]) for j in range(model.njnt)]
 
 
-def _joints(model: Any, names: Names, notes: list[str]) -> list[Joint]:
+def _joints(model: Any, names: ElementNames, notes: list[str]) -> list[Joint]:
     """The world, then for each body its joints, with the body on the last one, and its frame; sites as frames at the end."""
     made = [Joint("world", "fixed", link=None)]
     at = {0: "world"}  # body → the joint that carries its frame
@@ -195,7 +195,7 @@ def _joints(model: Any, names: Names, notes: list[str]) -> list[Joint]:
 
 
 def _joint(
-    model: Any, names: Names, j: int, before: str, placement: Placement, anchor: np.ndarray
+    model: Any, names: ElementNames, j: int, before: str, placement: Placement, anchor: np.ndarray
 ) -> tuple[Joint, np.ndarray, Placement]:
     """Joint j of a body whose frame is at `placement` in that of `before`, whose own anchor in the body's frame is `anchor`."""
     kind, dof = KINDS[int(model.jnt_type[j])], int(model.jnt_dofadr[j])
@@ -229,4 +229,4 @@ def _body(model: Any, b: int) -> Inertia:
     return Inertia.at_centre(mass, np.array(model.body_ipos[b]), (J + J.T) / 2, f"body {b}", as_stated=True)
 
 
-__all__ = ["Names", "is_model", "load_mujoco", "read_mjcf"]
+__all__ = ["ElementNames", "is_model", "load_mujoco", "read_mjcf"]

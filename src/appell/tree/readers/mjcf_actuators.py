@@ -10,7 +10,7 @@ import numpy as np
 
 from appell.errors import ModelError
 from appell.tree.fittings import Fitting
-from appell.tree.readers.turns import rotation, rpy_of
+from appell.tree.readers.file_rotations import rotation, rpy_of
 from appell.tree.tendons import Drive, Length, Thruster
 
 

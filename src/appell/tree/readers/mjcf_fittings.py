@@ -12,9 +12,9 @@ import numpy as np
 from numpy.polynomial import polynomial
 
 from appell.errors import ModelError
-from appell.tree.fittings import Coupling, Fitting, JointDamping, JointFriction, JointSpring, Stops
+from appell.tree.fittings import Coupling, Fitting, JointDamping, JointFriction, JointSpring, JointStops
+from appell.tree.readers.file_rotations import rotation, rpy_of
 from appell.tree.readers.mjcf_actuators import actuators_of, length_of
-from appell.tree.readers.turns import rotation, rpy_of
 from appell.tree.tendons import BallLimit, ConstantForce, JoinedFrames, Length, LengthCoupling, Tendon
 
 HINGES = (2, 3)
@@ -61,7 +61,7 @@ def _stops(model: Any, names: Any) -> list[Fitting]:
     limited = [j for j in range(model.njnt) if model.jnt_limited[j]]
     balls = [j for j in limited if model.jnt_type[j] == 1 and model.jnt_range[j][1] < pi]
     found: list[Fitting] = [BallLimit(names("jnt", j), cos(model.jnt_range[j][1] / 2) ** 2) for j in balls]
-    return [*([Stops()] if any(model.jnt_type[j] in HINGES for j in limited) else []), *found]
+    return [*([JointStops()] if any(model.jnt_type[j] in HINGES for j in limited) else []), *found]
 
 
 def _losses(model: Any, names: Any, field: str, kind: type[JointDamping] | type[JointFriction]) -> list[Fitting]:

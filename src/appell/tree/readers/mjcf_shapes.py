@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from appell.tree.inertia import Placement
+from appell.tree.readers.file_rotations import rotation
 from appell.tree.readers.robot import LinkShape
-from appell.tree.readers.turns import rotation
 from appell.tree.readers.urdf_shapes import hex_colour
 
 VISIBLE = 3

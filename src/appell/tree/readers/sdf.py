@@ -21,11 +21,11 @@ from appell.tree.fittings import Coupling
 from appell.tree.frames import basis
 from appell.tree.inertia import HERE, Inertia, Placement
 from appell.tree.readers.document import Document
+from appell.tree.readers.file_rotations import rpy_of
 from appell.tree.readers.joint_fittings import StatedJoint, joint_fittings
 from appell.tree.readers.robot import Robot
 from appell.tree.readers.sdf_poses import WORLD, Poses, numbers, only, value
 from appell.tree.readers.sdf_shapes import link_shapes
-from appell.tree.readers.turns import rpy_of
 from appell.tree.readers.xml import parse_xml
 from appell.tree.tendons import JoinedFrames
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from appell.errors import ModelError
 from appell.tree.inertia import HERE, Placement, place
-from appell.tree.readers.turns import rotation
+from appell.tree.readers.file_rotations import rotation
 
 WORLD, MODEL = "world", "__model__"
 
