@@ -26,6 +26,8 @@ ROUNDING = 1e-12  # closed forms of size 10 to 100 at 2e-16 each
 class PlainRun:
     """What `Motion` asks of a run, by the shortest route that shares nothing with the compiled one."""
 
+    schedule = None  # of measured records
+
     def __init__(self, system, values):
         self.system, self.parameters = system, dict(values)
         self.p = np.array([values[s] for s in system.parameters])
