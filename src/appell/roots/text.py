@@ -133,7 +133,8 @@ def outline_text(used: Sequence[int], degree: int) -> str:
 def finder_text(shapes: Sequence[GuardShape], nz: int, degree: int, also: Iterable[int] = ()) -> str:
     """C text of `root_clear` and `root_first` for the guards of a system with nz numbers in its state; also: more numbers of
     the state that are followed along a step."""
-    used = sorted({int(j) - 1 for shape in shapes for j in shape.inputs.flat if 1 <= j <= nz} | set(also))
+    own = {int(j) - 1 for shape in shapes for j in shape.inputs.flat if 1 <= j <= nz}
+    used = sorted(own | set(also))
     slot = {0: 0, **{j + 1: 1 + k for k, j in enumerate(used)}}
     code = lambda place: slot[place] if place in slot else 1 + len(used) + place - 1 - nz
     place = {int(i): (k, j) for k, shape in enumerate(shapes) for j, i in enumerate(shape.numbers)}
@@ -152,6 +153,8 @@ static void guard_range(const RootStep *r, int guard, double a, double b, Interv
     return "\n".join([
         *(emit_ranges(shape.fn, f"guard_shape{k}") for k, shape in enumerate(shapes)),
         outline_text(used, degree),
+        f"#define ROOT_TIME {int(any((shape.inputs == 0).any() for shape in shapes))}",
+        f"static const int ROOT_GAP[] = {{{_list(int(j in own) for j in used)}}};",
         _template("finder.c.in").replace("@guards@", INPUT + guards),
     ])  # fmt: skip
 
