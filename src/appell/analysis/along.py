@@ -10,7 +10,7 @@ import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
 from appell.analysis.jumps import jumps_between, sides, surface_slopes, surfaces
-from appell.errors import STATUS_TEXT, ModelError, Status
+from appell.errors import AS_ASKED, STATUS_TEXT, ModelError, Status
 from appell.motion.motion import Motion
 from appell.normal_form import NormalForm
 from appell.normal_form.variation import impact_slopes, start_slopes, varied_flow
@@ -82,7 +82,7 @@ class Along:
             Phi, passed = self._stretch(time, self.end, q, v, Phi, passed, last=True)
         except Ended as ended:
             message = str(ended)
-        if self.motion.status is not Status.OK and not message:
+        if self.motion.status not in AS_ASKED and not message:
             message = f"the motion itself ended early: {self.motion.message}"
         return np.concatenate([np.zeros((0, self.nz, self.columns)), *self.kept]), message
 

@@ -48,6 +48,7 @@ class Equations(Protocol):
     between: kinds that change between two points, each with its test. smooth: tests that may dip below zero and come back.
     residual: by how much the defining equation of a kind is missed. far: how far tests have moved in a step, 1 being too far.
     special: a refinement of its own for a kind; None: the common one. moved: the same point in unknowns that suit it better.
+    trend: where a branch seems to go, in words.
     lost: why a branch is lost behind its last points, the last of them in the unknowns used now, and what is special there.
     """
 
@@ -63,6 +64,7 @@ class Equations(Protocol):
     def special(self, kind: str, here: Point, there: Point) -> Found | None: ...
     def moved(self, point: Point) -> Point: ...
     def lost(self, points: list[Point], here: Point, error: Exception) -> tuple[str, Found | None]: ...
+    def trend(self, points: list[Point]) -> str: ...
 
 
 @dataclass
@@ -126,9 +128,10 @@ class Walk:
         last = self.value(self.points[-1])
         if abs(last - self.to) <= 1e-9 * self.equations.span:
             return "complete"
-        return (
-            f"{most} {what} were found" if len(self.points) >= most else f"the branch came back to {self._at(self.points[-1])}"
-        )
+        if len(self.points) < most:
+            return f"the branch came back to {self._at(self.points[-1])}"
+        trend = self.equations.trend(self.points)
+        return f"{most} {what} were found{f'; {trend}' if trend else ''}"
 
     def _lost(self, here: Point, error: Exception) -> str:
         """Why the branch goes no further; what is special there is kept."""

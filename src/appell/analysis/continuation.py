@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.arclength import follow, length, tangent_of
+from appell.analysis.arclength import Ends, follow, length, tangent_of
 from appell.analysis.doubling import doubled
 from appell.analysis.forcing import driving_period, period_law
 from appell.analysis.grazing import blows, clearance, grazing_between, said, slowed, slowest, touched
@@ -49,7 +49,9 @@ NEWTON = 8
 
 ROOM = 0.3
 """Share of half the longest time between two impacts to which an impact may come near the instant of the section."""
-HOMOCLINIC = 4.0
+SHRUNK = 5e-3
+"""Share of the extent of the first orbit at which an orbit of an autonomous system has shrunk to a rest."""
+HOMOCLINIC = 3.0
 """Growth of the period along a branch from which one that is lost is taken to end in a homoclinic orbit."""
 
 
@@ -219,6 +221,7 @@ class _Orbits:
         size = np.concatenate([np.ptp(orbit.motion.q, axis=0), np.ptp(orbit.motion.v, axis=0)])
         self.nz = len(size)
         floor = max(size.max(initial=0.0), 1e-300)
+        self.extent = np.maximum(np.ptp(orbit.motion.q, axis=0), 1e-2 * floor)
         self.scale = np.concatenate([np.maximum(size, 1e-2 * floor), [orbit.period, self.span]])
 
     def _period(self, period: Any) -> Callable[[float], float] | None:
@@ -319,6 +322,8 @@ class _Orbits:
                 if self.forced:
                     refuse_other_period(shooting.run, z, self.since, T)
                 orbit = shooting.orbit(z, T, size, True, "", autonomous=not self.forced)
+                if not self.forced and max(np.ptp(orbit.motion.q, axis=0) / self.extent, default=1.0) < SHRUNK:
+                    raise Ends("the orbit shrinks to a rest: a Hopf point")
                 return Point(x, tangent_of(J, tangent), orbit, k)
             if size > 10 * before:
                 break
@@ -344,19 +349,30 @@ class _Orbits:
         return RESIDUALS[kind](point) if kind in RESIDUALS else np.nan
 
     def far(self, here: Point, there: Point) -> float:
-        """How far the multipliers have moved; 1 is too far."""
+        """How far the multipliers have moved, or an orbit that may shrink to a rest; 1 is too far."""
+        if not self.forced:
+            moved = float(np.linalg.norm((there.x - here.x)[: self.nz]))
+            motion = there.what.motion
+            size = np.concatenate([np.ptp(motion.q, axis=0), np.ptp(motion.v, axis=0)]) / self.scale[: self.nz]
+            if moved > 0.5 * float(np.linalg.norm(size)):  # over the rest in between, to the same orbit half a period later
+                return np.inf
         return far(here, there) if blows(here) == blows(there) else 0.0
 
     def special(self, kind: str, here: Point, there: Point) -> Found | None:
         """A grazing orbit, which has no derivatives, in its own way."""
         return grazing_between(self.correct, here, there) if kind == "grazing" else None
 
+    def trend(self, points: list[Point]) -> str:
+        """Where a branch goes whose period grows and grows."""
+        periods = [point.what.period for point in points]
+        grows = periods[-1] > HOMOCLINIC * min(periods) and periods[-1] == max(periods)
+        return "the period grows without bound: a homoclinic orbit" if grows and points[-1].what.autonomous else ""
+
     def lost(self, points: list[Point], here: Point, error: Exception) -> tuple[str, Found | None]:
         """Why the branch goes no further."""
         last = points[-1].what
-        periods = [point.what.period for point in points]
-        if last.autonomous and periods[-1] > HOMOCLINIC * min(periods) and periods[-1] == max(periods):
-            return "the period grows without bound: a homoclinic orbit", None
+        if trend := self.trend(points):
+            return trend, None
         if not self.system.unilateral or (why := said(last.motion)) is None:
             return str(error), None
         if slowest(last.motion)[1] > clearance(last.motion).share:

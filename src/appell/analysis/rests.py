@@ -298,6 +298,10 @@ class _Rests:
         """Nothing is special about the last rest of a branch that is lost."""
         return str(error), None
 
+    def trend(self, points: list[Point]) -> str:
+        """Nothing is known of where a branch of rests goes."""
+        return ""
+
     def special(self, kind: str, here: Point, there: Point) -> Found | None:
         """All kinds are refined alike."""
         return None
