@@ -7,14 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from appell.errors import AppellError, FileError, ModelError, NotationError
 from appell.files.places import Places
 from appell.files.units import Dimensions, quantity
 from appell.files.written import read_expression
 from appell.model.multiplier import Multiplier
-from appell.reading import shown
+from appell.reading import finite, shown
 from appell.spelling import did_you_mean
 
 LARGEST = 5_000_000
@@ -115,9 +113,9 @@ class Source:
     def dimensional(self, value: Any, keys: Keys) -> tuple[float, Dimensions | None]:
         if isinstance(value, str):
             return self.checked(keys, lambda: quantity(value))
-        if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, int | float):
             raise self.wrong(keys, f"a number is wanted, or a text such as '9.81 m/s^2', not {shown(value)}")
-        return float(value), None
+        return self.checked(keys, lambda: finite(value, "the value")), None
 
     def listed(self, key: str) -> list[str]:
         given = self.data.get(key, [])

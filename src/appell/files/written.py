@@ -109,8 +109,7 @@ class _Reader:
             raise
         except RecursionError:
             raise NotationError("nested too deeply", 1, 1) from None
-        except (ArithmeticError, ValueError, TypeError, AttributeError, NotImplementedError) as error:
-            # SymPy computes with numbers where they meet: mod(1, 0) has no value, and it raises what it likes
+        except Exception as error:  # SymPy computes where numbers meet, mod(1, 0), and raises what it likes
             raise NotationError(f"it has no value ({str(error)[:80]})", 1, 1) from None
         if not isinstance(found, Expr):
             raise NotationError("a condition stands where an expression is wanted", 1, 1)
