@@ -49,6 +49,15 @@ MJCF = (
     '<geom size="0.1"/></body></worldbody><equality><joint joint1="a" joint2="b" polycoef="0 1 0 0 0"/></equality>'
     '<actuator><motor joint="a" gear="2"/></actuator></mujoco>'
 )
+SDF = (
+    '<?xml version="1.0"?><sdf version="1.9"><model name="m"><pose>0 0 1 0 0 0.5</pose><link name="base"/><link name="arm">'
+    '<pose relative_to="a">0 0 0.2 0 0 0</pose><inertial><mass>1</mass><inertia><ixx>1</ixx><iyy>1</iyy><izz>1</izz></inertia>'
+    '</inertial><visual name="v"><geometry><box><size>1 2 3</size></box></geometry></visual></link><frame name="f"'
+    ' attached_to="arm"/><joint name="w" type="fixed"><parent>world</parent><child>base</child></joint><joint name="a"'
+    ' type="revolute"><pose relative_to="base">0 0 1 0 0 0</pose><parent>base</parent><child>arm</child><axis><xyz>0 1 0</xyz>'
+    '<limit><lower>-1</lower><upper>1</upper></limit><dynamics><damping>0.1</damping><friction>0.2</friction></dynamics></axis>'
+    '</joint><joint name="l" type="ball"><parent>world</parent><child>arm</child></joint></model></sdf>'
+)
 CORNERS = ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))
 FACES = ((1, 2, 3), (1, 2, 4), (2, 3, 4), (1, 3, 4))
 OBJ = "".join(f"v {x} {y} {z}\n" for x, y, z in CORNERS) + "".join(f"f {a} {b} {c}\n" for a, b, c in FACES)
@@ -77,7 +86,7 @@ def _binary_stl() -> bytes:
 def whole() -> Path:
     """A folder with one whole file of each kind."""
     folder = Path(tempfile.mkdtemp(prefix="appell-files-"))
-    for name, content in {"r.urdf": ROBOT, "r.xml": MJCF, "part.obj": OBJ, "t.stl": STL, "d.dae": DAE}.items():
+    for name, content in {"r.urdf": ROBOT, "r.xml": MJCF, "r.sdf": SDF, "part.obj": OBJ, "t.stl": STL, "d.dae": DAE}.items():
         (folder / name).write_text(content, encoding="utf-8")
     (folder / "b.stl").write_bytes(_binary_stl())
     example = ap.zoo.bouncing_ball()
@@ -98,6 +107,12 @@ def read_mjcf(path: Path) -> None:
     ap.Scene(tree)
 
 
+def read_sdf(path: Path) -> None:
+    tree = ap.Tree.from_sdf(path, backend="vm")
+    ap.Scene(tree)
+    str(tree), tree._repr_html_()
+
+
 def read_motion(path: Path) -> None:
     motion = ap.load(path)
     str(motion.verify()), motion._repr_html_(), repr(motion)
@@ -106,8 +121,8 @@ def read_motion(path: Path) -> None:
 
 
 KINDS: dict[str, Callable[[Path], Any]] = {
-    "r.urdf": read_robot, "r.xml": read_mjcf, "part.obj": read_mesh, "t.stl": read_mesh, "b.stl": read_mesh, "d.dae": read_mesh,
-    "m.nc": read_motion, "m.zarr": read_motion,
+    "r.urdf": read_robot, "r.xml": read_mjcf, "r.sdf": read_sdf, "part.obj": read_mesh, "t.stl": read_mesh,
+    "b.stl": read_mesh, "d.dae": read_mesh, "m.nc": read_motion, "m.zarr": read_motion,
 }  # fmt: skip
 
 
@@ -168,7 +183,7 @@ def damaged(number: int, folder: Path) -> tuple[str, Path]:
         shutil.copy(whole() / "part.obj", folder / "part.obj")
         victim = target
     data = victim.read_bytes()
-    text = name in ("r.urdf", "r.xml", "part.obj", "t.stl", "d.dae") or victim.name == "zarr.json"
+    text = name in ("r.urdf", "r.xml", "r.sdf", "part.obj", "t.stl", "d.dae") or victim.name == "zarr.json"
     victim.write_bytes(reworded(data, rng) if text and rng.random() < 0.7 else flipped(data, rng))
     return name, target
 
