@@ -150,3 +150,26 @@ def test_a_run_does_not_leave_its_record():
     slope = ap.System([x], x.d**2 / 2, constraints=[x - ap.sampled([0, 1], [0, 1])])
     with pytest.raises(ModelError, match="stands in a constraint"):
         ap.simulate(slope, {x: 0.0}, 1.0)
+
+
+def test_reductions_see_the_record_in_every_step():
+    """∫ f² dt of a record of three straight pieces is Σ h (a² + a b + b²)/3, in lanes and one by one."""
+    times, values = np.array([0.0, 0.3, 1.1, 2.0]), np.array([1.0, -2.0, 0.5, 3.0])
+    a, b = values[:-1], values[1:]
+    exact = (np.diff(times) * (a**2 + a * b + b**2) / 3).sum()
+    given = {**VALUES, f: ap.sampled(times, values)}
+    keep = {"square": ap.reduce.integral(f**2), "last": ap.reduce.final(f), "power": ap.reduce.integral(f * x.d)}
+    lanes, single = (ap.simulate_many(oscillator, {x: [0.3]}, 2.0, given, keep=keep, backend=one) for one in ("auto", "vm"))
+    for runs in (lanes, single):
+        assert runs["square"].values[0] == pytest.approx(exact, rel=1e-8) and runs["last"].values[0] == pytest.approx(3.0)
+    assert lanes["power"].values[0] == pytest.approx(single["power"].values[0], rel=1e-8)
+
+
+def test_what_follows_from_a_motion_knows_its_record(tmp_path):
+    """A force f x: derivatives and linear equations have the number of the record at each time; letters are no parameters."""
+    times, values = np.array([0.0, 1.0, 2.0]), np.array([1.0, -2.0, 4.0])
+    given = {f: ap.sampled(times, values)}
+    motion = ap.simulate(ap.System([x], x.d**2 / 2, 0, {x: f * x}), {x: 1.0}, 2.0, given, times=[0.5, 1.5])
+    assert motion.run.jacobian(0.5, [1.0], [0.0]).a_q[0, 0] == pytest.approx(-0.5)
+    assert ap.linearize(motion=motion).A[:, 1, 0] == pytest.approx([-0.5, 1.0])
+    assert not motion.parameters and motion.report(tmp_path / "record.html").exists()

@@ -184,7 +184,7 @@ class _Probe:
         self.run, self.system, self.form = run, run.system, run.form
         self.derivatives = _Derivatives.of(self.form)
         a, lam = run.acceleration(t, q, v)
-        out = self.derivatives.fn(t, q, v, run.p, a, lam)
+        out = self.derivatives.fn(t, q, v, run.p_at(t), a, lam)
         nv = self.system.nv
         scale = 1 / np.sqrt(np.where(np.diag(out["M"]) > 0, np.diag(out["M"]), 1.0))
         moving = np.abs(a) > 1e-9 * (np.abs(a).max(initial=0.0) + np.abs(v).max(initial=0.0) ** 2)
@@ -214,7 +214,7 @@ class _Probe:
         if ports is None:
             return None
         (M, _, _, A, _, a, lam), moved = self._varied(t, q, v)
-        out = ports.fn(t, q, v, self.run.p, a, lam)
+        out = ports.fn(t, q, v, self.run.p_at(t), a, lam)
         nu, n = len(self.free), len(A)
         push = np.vstack([moved.L.T @ out["F_u"], moved.second @ out["s_u"]])
         B_u = np.vstack([np.zeros((len(self.z), out["F_u"].shape[1])), out["g_u"], -np.linalg.solve(M, push) if nu else push])
@@ -231,7 +231,7 @@ class _Probe:
 
     def _varied(self, t: float, q: Array, v: Array) -> tuple[tuple[Any, ...], _Moved]:
         a, lam = self.run.acceleration(t, q, v)
-        out = self.derivatives.fn(t, q, v, self.run.p, a, lam)
+        out = self.derivatives.fn(t, q, v, self.run.p_at(t), a, lam)
         nv, nu, states = self.system.nv, len(self.free), self.form.states
         own = _basis(out["A0"], self.z, self.bound, nv)
         followed = _particular(out["A0"], out["f0_s"], self.bound, nv)
@@ -273,7 +273,8 @@ class _Probe:
     def require_steady(self, t: float, q: Array, v: Array) -> None:
         """Refuse a state where independent velocities change."""
         a, lam = self.run.acceleration(t, q, v)
-        out = self.form.select("M", "h", "Q")(t, q, v, self.run.p) | self.derivatives.fn(t, q, v, self.run.p, a, lam)
+        p = self.run.p_at(t)
+        out = self.form.select("M", "h", "Q")(t, q, v, p) | self.derivatives.fn(t, q, v, p, a, lam)
         self._require_still(t, q, v, out)
         size = 1e-3 * np.abs(out["F_q"]).sum(axis=1) + np.abs(out["h"]) + np.abs(out["Q"])
         order = sorted(range(len(self.form.rows)), key=lambda i: not self.form.rows[i].linear)  # that of the columns of W
@@ -292,14 +293,14 @@ class _Probe:
 
     def _way(self, t: float, q: Array, v: Array) -> Array:
         """q̇ of the coordinates; states of first order are at rest, which `require_steady` sees to."""
-        way = self.form.select("qd")(t, q, v, self.run.p)["qd"]
+        way = self.form.select("qd")(t, q, v, self.run.p_at(t))["qd"]
         way[self.form.nq - self.form.states :] = 0.0
         return way
 
     def _require_still(self, t: float, q: Array, v: Array, out: Mapping[str, Array]) -> None:
         """Refuse a state of first order that moves, against the terms of its rate."""
         own = self.form.nq - self.form.states
-        rate = self.form.select("qd")(t, q, v, self.run.p)["qd"][own:]
+        rate = self.form.select("qd")(t, q, v, self.run.p_at(t))["qd"][own:]
         size = np.abs(out["g_s"]) @ np.abs(q) + np.abs(out["g_v"]) @ np.abs(v)
         for s, now, most in zip(self.system.states, rate, size, strict=True):
             if abs(now) > STEADY * max(most, np.finfo(float).tiny):

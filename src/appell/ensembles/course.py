@@ -82,14 +82,21 @@ class Course:
     def _inputs(self, expression: Any, step: Ints, theta: Array) -> tuple[Array, dict[str, Array]]:
         t, z = self.at(step, theta)
         nq, nv = self.run.form.nq, self.run.form.nv
-        known = {"t": t, "q": z[:, :nq], "v": z[:, nq : nq + nv]}
+        known = {"t": t, "q": z[:, :nq], "v": z[:, nq : nq + nv], "p": self._parameters(step)}
         fn = lowered(self.run, expression)
         if any(port.name == "a" for port in fn.inputs):
             known["a"] = self.modes.accelerations(t, known["q"], known["v"], step)
         return self.values(fn, known), known
 
+    def _parameters(self, step: Ints) -> Array:
+        """Those of the run, (np,); with records or sampled inputs, whose numbers are others in each step, (m, np)."""
+        if self.run.schedule is None:
+            return self.run.p
+        begin = self.begin[step]
+        return self.run.schedule.put(self.run.p, inside(begin, begin + self.length[step]))
+
     def values(self, fn: Fn, known: dict[str, Array]) -> Array:
-        given = [self.run.p if port.name == "p" else known[port.name] for port in fn.inputs]
+        given = [known.get("p", self.run.p) if port.name == "p" else known[port.name] for port in fn.inputs]
         with np.errstate(all="ignore"):
             return np.array(np.broadcast_to(self.run._evaluate(fn, given)["value"], known["t"].shape))
 
@@ -102,7 +109,7 @@ class Course:
         fn, given = ranges(lowered(self.run, expression), ("p",), True), []
         for port in lowered(self.run, expression).inputs:
             if port.name == "p":
-                given.append(self.run.p)
+                given.append(self._parameters(step))
                 continue
             values = known[port.name].reshape(m, n, *known[port.name].shape[1:])
             lo, hi = values.min(axis=1), values.max(axis=1)

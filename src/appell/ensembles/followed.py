@@ -29,6 +29,8 @@ def final(course: Course, part: ReductionPart) -> tuple[float, bool]:
     run, trace, fn = course.run, course.trace, lowered(course.run, part.expression)
     nq, nv, z = run.form.nq, run.form.nv, trace.z[None]
     known = {"t": np.array([trace.t]), "q": z[:, :nq], "v": z[:, nq : nq + nv]}
+    if run.schedule is not None:
+        known["p"] = run.p_at(np.array([course.modes.end]))
     if any(port.name == "a" for port in fn.inputs):
         known["a"] = course.modes.last(known["t"], known["q"], known["v"])
     return float(course.values(fn, known)[0]), True

@@ -74,7 +74,10 @@ def make(run: Run, inputs: Inputs, order: Order, k: int, halted: Callable[[], bo
     """Run k of the ensemble; whatever goes wrong is in its status. `Halted` where it was to be given up."""
     values = {s: float(x) for s, x in zip(run.system.parameters, inputs.p_of(k), strict=True)}
     schedule = run.schedule if inputs.tables is None else inputs.tables.of(k)
-    run = replace(run, parameters=values, p=np.array(inputs.p_of(k), dtype=float), schedule=schedule)
+    p = np.array(inputs.p_of(k), dtype=float)
+    if schedule is not None:
+        p[list(schedule.columns)] = np.nan  # whoever does not ask for their numbers at a time has none
+    run = replace(run, parameters=values, p=p, schedule=schedule)
     start = np.concatenate([inputs.q[k], inputs.v[k]])
     try:
         return _made(run, order, k, inputs.q[k].copy(), inputs.v[k].copy(), _Halt(halted))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from appell.errors import ModelError
 from appell.jets import t as time
+from appell.model.measured import letters_of
 from appell.motion.record import Record, unknown_name
 from appell.reading import name_in
 from appell.simulate.control.held import Readings
@@ -30,9 +31,10 @@ class OfSystem(Record):
 
     @property
     def parameters(self) -> Mapping[Any, float]:
-        """Parameter → value, SI; without the inputs that a control gives."""
+        """Parameter → value, SI; without the inputs that a control gives, and without the numbers of records."""
         inputs = () if self.readings is None else self.readings.inputs
-        return {symbol: value for symbol, value in self.run.parameters.items() if symbol not in inputs}
+        given = self.run.parameters.items()
+        return {symbol: value for symbol, value in given if symbol not in inputs and not letters_of([symbol])}
 
     @property
     def name(self) -> str:

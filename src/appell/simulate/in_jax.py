@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from appell.backends.calls.in_jax import Implicit, jax_call
-from appell.errors import BackendUnavailable, ModelError
+from appell.errors import BackendUnavailable, FormNotApplicable, ModelError
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, apply, column, jacobian, row_major, symbols
 from appell.graph.smooth import Smooth, smooth
@@ -128,6 +128,9 @@ def in_jax(run: Run) -> InJax:
         import jax  # noqa: F401
     except ImportError:
         raise BackendUnavailable("run.jax() needs JAX: pip install 'appell[jax]'") from None
+    if run.schedule is not None:
+        why = "a record, whose numbers change from sample to sample; give it as an input"
+        raise FormNotApplicable(f"{run.system.name} has {why}")
     refuse_kinks(run)
     motion = flow(run.form, run.policies, work=False)
     if not isinstance(motion.rhs, Fn):

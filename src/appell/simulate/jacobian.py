@@ -52,7 +52,7 @@ def jacobian_of(run: Run) -> Callable[[ArrayLike, ArrayLike, ArrayLike], Jacobia
 
     def answer(t: ArrayLike, q: ArrayLike, v: ArrayLike) -> Jacobian:
         single = np.ndim(q) < 2 and np.ndim(v) < 2 and np.ndim(t) < 1
-        out = slopes(t, q, v, run.p)
+        out = slopes(t, q, v, run.p_at(t))
         found = Jacobian(out.z[:, nq:, :nq], out.z[:, nq:, nq:], out.p[:, nq:])
         return Jacobian(*(x[0] for x in found)) if single else found
 
