@@ -28,6 +28,7 @@ from appell.analysis.forcing import driving_period, period_law
 from appell.analysis.grazing import blows, clearance, grazing_between, said, slowed, slowest, touched
 from appell.analysis.orbit import Orbit
 from appell.analysis.orbit_tests import RESIDUALS, SMOOTH, changes, far, is_true
+from appell.analysis.phase_of_section import roomy_instant
 from appell.analysis.refining import FAILURES, Found, Point, Test
 from appell.analysis.result import Result, model_of, parameter_named, parameter_variable
 from appell.analysis.shooting import Shooting, explicit_time, refuse_other_period
@@ -36,7 +37,6 @@ from appell.errors import AppellError, ModelError
 from appell.model import System
 from appell.model.friction import refuse_friction
 from appell.model.values import finite
-from appell.motion.motion import Motion
 from appell.rows import VARIED_LOST, least_squares
 from appell.simulate.run import Run, compile
 from appell.tree import Tree
@@ -47,8 +47,6 @@ NEWTON = 8
 """Steps of Newton's method in which an orbit must be found from its prediction."""
 
 
-ROOM = 0.3
-"""Share of half the longest time between two impacts to which an impact may come near the instant of the section."""
 SHRUNK = 5e-3
 """Share of the extent of the first orbit at which an orbit of an autonomous system has shrunk to a rest."""
 HOMOCLINIC = 3.0
@@ -379,30 +377,6 @@ class _Orbits:
             return why, touched(self.correct, here, 1.0)
         same = [point for point in points[:-1] if float(point.what.motion.t[0]) == self.since]
         return why, slowed(self.correct, [*same, here])
-
-
-def roomy_instant(motion: Motion, T: float) -> float | None:
-    """The middle of the longest flight between two impacts of an orbit, s; None where its section has room as it is.
-
-    A section lies in flight: in contact the state has fewer dimensions.
-    """
-    begin = float(motion.t[0])
-    hits = np.array([event.time for event in motion.impacts] + [time for time, _ in motion.contacts if time > begin])
-    if not len(hits):
-        return None
-    hits = np.unique((hits - begin) / T)
-    room = min(hits[0], 1 - hits[-1])
-    edges = np.append(hits, hits[0] + 1)
-    length, middle = np.diff(edges), (edges[:-1] + edges[1:]) / 2 % 1.0
-    in_flight = [not _contacts_at(motion, begin + T * at) for at in middle]
-    if not any(in_flight):
-        return None
-    k = int(np.argmax(np.where(in_flight, length, -1.0)))
-    return None if room >= ROOM * length[k] / 2 and not _contacts_at(motion, begin) else begin + T * float(middle[k])
-
-
-def _contacts_at(motion: Motion, time: float) -> tuple[int, ...]:
-    return next((faces for since, faces in reversed(motion.contacts) if since <= time), ())
 
 
 __all__ = ["Branch", "Special", "continue_orbit"]

@@ -119,11 +119,11 @@ def zeros_along(expression: ExpressionAlong, steps: DenseSteps, p: Array, floor:
     if not len(steps.begin):
         none = np.zeros(0)
         return Zeros(none, none, np.zeros(0, dtype=object), np.zeros(0, dtype=np.intp), none, none, before, False)
-    search = _Search(expression, steps, np.asarray(p, float), floor)
+    search = _ZeroSearch(expression, steps, np.asarray(p, float), floor)
     return search.changes(*search.places(), before)
 
 
-class _Search:
+class _ZeroSearch:
     """One expression along some steps."""
 
     def __init__(self, expression: ExpressionAlong, steps: DenseSteps, p: Array, floor: float):
