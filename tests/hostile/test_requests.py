@@ -9,7 +9,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 from tests.hostile.fuzz_api import chosen, fuzz
-from tests.hostile.models import VALUES, oscillator
+from tests.hostile.models import VALUES, oscillator, run
 from tests.hostile.targets import targets
 from tests.hostile.values import OddFloat, OddText
 
@@ -41,9 +41,9 @@ def test_a_start_a_parameter_and_a_tolerance_refuse_the_same(value):
 
 def test_a_relative_tolerance_is_a_share():
     for rtol in (1, 10, 1e9, 0, -1):
-        for run in (ap.simulate, ap.simulate_many):
+        for ask in (ap.simulate, ap.simulate_many):
             with pytest.raises(ModelError, match="rtol="):
-                run(oscillator(), {x: 1.0}, 1.0, VALUES, rtol=rtol)
+                ask(oscillator(), {x: 1.0}, 1.0, VALUES, rtol=rtol)
 
 
 SIZES = {
@@ -110,6 +110,38 @@ def test_a_table_has_one_row_a_sample_with_impacts_too(tmp_path):
     pytest.importorskip("pandas")
     frame = motion.to_pandas()
     assert frame.index.name == "t" and len(frame) == len(motion.t)
+
+
+OF_A_RUN = {
+    "simulate": lambda p: ap.simulate(run(), {x: 1.0}, 0.1, p),
+    "simulate_many": lambda p: ap.simulate_many(run(), {x: 1.0}, 0.1, p),
+    "variations": lambda p: ap.variations(run(), {x: 1.0}, 0.1, p),
+    "poincare": lambda p: ap.poincare(run(), x.d, {x: 1.0}, parameters=p),
+    "lyapunov": lambda p: ap.lyapunov(run(), {x: 1.0}, 2.0, p),
+    "periodic_orbit": lambda p: ap.periodic_orbit(run(), guess={x: 1.0}, parameters=p),
+}
+
+
+@pytest.mark.parametrize("name", OF_A_RUN)
+def test_other_parameters_of_a_compiled_run_are_refused(name):
+    """They were not looked at, and the answer was that of the old ones."""
+    with pytest.raises(ModelError, match="compiled with its parameters"):
+        OF_A_RUN[name]({**VALUES, "k": 9.0})
+
+
+def test_more_fixed_steps_than_a_run_may_make_are_refused_with_their_number():
+    for until in (1e12, -1e300):
+        for ask in (ap.simulate, ap.simulate_many):
+            with pytest.raises(ModelError, match=r"e\+\d+ steps of 0.01 s lie between .* max_steps= allows 10000000"):
+                ask(run(), {x: 1.0}, until, step=0.01)
+    assert ap.simulate(run(), {x: 1.0}, 0.1, step=0.01, max_steps=10).ok
+
+
+def test_matrices_that_overflow_are_an_error_of_ours():
+    with np.errstate(all="ignore"):
+        assert ap.equilibrium(oscillator(), {x: 5e-324}, VALUES)[x] == pytest.approx(0, abs=1e-300)
+        with pytest.raises(AppellError, match="choose units"):
+            ap.equilibrium(oscillator(), {x: 5e-324}, {**VALUES, "k": 1e300})
 
 
 def test_what_the_fuzzer_damages_works_undamaged():
