@@ -180,8 +180,6 @@ def reals(value: Any, where: str = "an array", *, infinite: bool = True) -> NDAr
         raise ModelError(f"{where} has masked values; fill them, or leave them out")
     given = as_array(value, where)
     refuse_large(given, where)
-    if given.ndim > MOST_DIMENSIONS:
-        raise ModelError(f"{where} has {given.ndim} dimensions; nothing here has more than {MOST_DIMENSIONS}")
     if given.dtype.kind == "O":
         found = [_real(x) for x in given.ravel()]
         bad = next((x for x, y in zip(given.ravel(), found, strict=True) if y is None), None)
@@ -213,6 +211,8 @@ def as_array(value: Any, where: str) -> NDArray[Any]:
         given = np.asarray(value)
     except Exception:  # rows of unequal length, or an __array__ that does anything
         raise ModelError(f"{where} must be an array of numbers, not {shown(value)}") from None
+    if given.ndim > MOST_DIMENSIONS:
+        raise ModelError(f"{where} has {given.ndim} dimensions; nothing here has more than {MOST_DIMENSIONS}")
     return given
 
 

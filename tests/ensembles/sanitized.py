@@ -19,6 +19,7 @@ THREADS = 4
 OUTSIDE = ("cvodes", "idas")
 """Methods of CasADi's own libraries, which it loads in a way that sanitizers do not allow; Helgrind watches them."""
 LIBRARIES = {"thread": "libtsan.so", "address": "libasan.so", "undefined": "libubsan.so"}
+MARKS = {"thread": b"__tsan_", "address": b"__asan_", "undefined": b"__ubsan_"}
 QUIET = {"thread": "halt_on_error=0", "address": "detect_leaks=0:halt_on_error=0", "undefined": "halt_on_error=0"}
 
 
@@ -67,14 +68,19 @@ def main() -> int:
             "TSAN_OPTIONS": options, "ASAN_OPTIONS": options, "UBSAN_OPTIONS": f"print_stacktrace=1:{options}",
         }  # fmt: skip
         child = subprocess.run([sys.executable, "-m", "tests.ensembles.sanitized", "work"], env=env, check=False)
+        built = [path.read_bytes() for path in Path(folder, "cache").rglob("*.so")]
         text = "".join(path.read_text(errors="replace") for path in Path(folder).glob("report*"))
     reports = re.split(r"(?m)^={18,}$", text)
     found = [one for one in reports if "ERROR:" in one or "WARNING:" in one or "runtime error" in one]
     ours = [one for one in found if "appell-sanitized-" in one]
-    print(f"{kind}: the process ended with {child.returncode}; {len(found)} reports, {len(ours)} of them name generated code")
+    watched = sum(MARKS[kind] in code for code in built)
+    print(
+        f"{kind}: {watched} of {len(built)} libraries are watched; the process ended with {child.returncode};"
+        f" {len(found)} reports, {len(ours)} of them name generated code"
+    )
     for one in ours[:5]:
         print(one[:3000])
-    return 1 if ours or child.returncode else 0
+    return 1 if ours or child.returncode or not watched else 0
 
 
 if __name__ == "__main__":

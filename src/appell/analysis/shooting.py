@@ -93,7 +93,7 @@ def periodic_orbit(
     if not T > 0 or not np.isfinite(T):
         raise ModelError(f"the period must be positive, not {T:g}")
     if forced:
-        refuse_other_period(run, z0, since, T)
+        refuse_other_period(run, z0, shooting.since, T)
     return shooting.solve(z0, T, fixed=period is not None, autonomous=not forced, tolerance=tolerance)
 
 

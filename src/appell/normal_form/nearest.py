@@ -22,6 +22,7 @@ from appell.normal_form.manifold import normalise, residuals
 from appell.normal_form.normal_form import NormalForm
 from appell.normal_form.sampling import FAR, random_state
 from appell.rows import NEWTON_LOST, SLIDING_LOST, in_columns, left_inverse, null_space, row_basis, singular
+from appell.rows.decompositions import decomposing
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -143,7 +144,8 @@ def _root(M: Array) -> Array:
     """R with R Rᵀ = M⁻¹, so that δ = R x has δᵀMδ = |x|²."""
     if not M.size:
         return M
-    values, vectors = np.linalg.eigh(M)
+    with decomposing(M):
+        values, vectors = np.linalg.eigh(M)
     return vectors / np.sqrt(np.maximum(values, 0) + MASSLESS * (np.trace(M) / len(M) or 1.0))
 
 

@@ -81,6 +81,10 @@ def _refuse_other(scene: Scene, motion: Any) -> None:
         raise ModelError(f"the scene shows {scene.system.name}, which has no {more[0]} as the motion of {motion.name} has")
 
 
+MOST_FRAMES = 1_000_000
+"""Of a film: nine hours at 30 a second."""
+
+
 def frame_times(motion: Any, fps: float | None, frames: int | None) -> tuple[Array, tuple[str, ...]]:
     """Equally spaced times over the motion, and a note where they are fewer than asked for by default."""
     if not len(motion):
@@ -96,6 +100,8 @@ def frame_times(motion: Any, fps: float | None, frames: int | None) -> tuple[Arr
     if end == begin:
         return np.array([begin]), ("the motion is one instant: there is nothing to play",)
     count = max(wanted, 2) if fps or frames else min(max(wanted, 240), FRAMES)
+    if count > MOST_FRAMES:
+        raise ModelError(f"fps= asks for {count:.3g} frames, over {MOST_FRAMES}; ask for fewer a second")
     thinned = count < wanted and not frames
     note = (f"{count} frames, one every {abs(end - begin) / (count - 1):.3g} s",) if thinned else ()
     return np.linspace(begin, end, count), note

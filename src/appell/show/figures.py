@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import ModelError
-from appell.reading import shown
+from appell.reading import as_array, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,7 +60,7 @@ def of_path(x: Array, y: Array, axes: Any) -> tuple[Figure, list[Axes]]:
 
 def _given(axes: Any, count: int) -> tuple[Figure, list[Axes]]:
     """The axes that a person gave, one for each panel."""
-    places = list(np.atleast_1d(np.asarray(axes, dtype=object)).reshape(-1))
+    places = list(np.atleast_1d(as_array(axes, "axes=")).reshape(-1))
     if len(places) != count:
         raise ModelError(f"axes= has {len(places)} axes, but {count} panels are drawn; give one for each")
     if strange := [one for one in places if not hasattr(one, "get_figure")]:

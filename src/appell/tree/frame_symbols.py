@@ -17,7 +17,7 @@ from sympy import ImmutableMatrix, Integer, Matrix, nan, oo, zeros, zoo
 
 from appell.errors import ModelError
 from appell.jets import DerivedJet, expression
-from appell.reading import items_of, shown
+from appell.reading import items_of, reals, shown
 from appell.spelling import checked_keywords
 from appell.tree.inertia import from_rpy
 
@@ -91,7 +91,7 @@ class FrameSymbols:
         arm = self.rotation * own
         R, p = (np.eye(3), np.zeros(3)) if self.offset is None else self.offset
         strange = self.in_symbols or ", ".join(sorted(map(str, own.free_symbols)))
-        offset = None if strange else (R @ turn, p + R @ np.array(own.tolist(), dtype=float)[:, 0])
+        offset = None if strange else (R @ turn, p + R @ reals(own.flat(), f"a point of frame '{self.name}'"))
         turned = Matrix([[int(x) if x == int(x) else x for x in row] for row in turn.tolist()])
         return FrameSymbols(
             name or self.name,

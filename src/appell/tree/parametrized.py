@@ -22,7 +22,7 @@ from appell.graph import algebra
 from appell.graph.casadi_functions import casadi_function
 from appell.graph.fn import Fn
 from appell.graph.scalar import scalars
-from appell.reading import one_of, reals, shown
+from appell.reading import items_of, one_of, reals, shown
 from appell.tree import functions
 from appell.tree.answers import answer, ready
 from appell.tree.description import Joint
@@ -217,7 +217,7 @@ def parametrized(tree: Tree, wanted: Sequence[Any]) -> ParametrizedTree:
         chosen = []
         for joint, kinds in wanted[0].items():
             place = joints.index(tree._node(joint).name)
-            chosen += [(place, _kind(kind)) for kind in (kinds.split() if isinstance(kinds, str) else kinds)]
+            chosen += [(place, _kind(kind)) for kind in (kinds.split() if isinstance(kinds, str) else items_of(kinds, "kinds"))]
     else:
         kinds = [_kind(kind) for kind in wanted]
         chosen = [(place, kind) for place in range(len(joints)) for kind in kinds]

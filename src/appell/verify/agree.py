@@ -31,7 +31,7 @@ from appell.model.jumps import KINKED
 from appell.model.prescription import driven
 from appell.normal_form import normal_form
 from appell.normal_form.sampling import finite_samples
-from appell.reading import items_of, shown, table_of
+from appell.reading import items_of, name_in, shown, table_of
 from appell.spelling import checked_keywords
 from appell.verify.agreement import Agreement, Line
 from appell.verify.exact import exact_parameters, exact_system
@@ -126,7 +126,7 @@ def _form(form: Any) -> Form:
     if isinstance(form, Form):
         return form
     if not isinstance(form, str) or form not in FORMS:
-        raise ModelError(f"there is no form '{form}'; there are {', '.join(FORMS)}")
+        raise ModelError(f"there is no form '{name_in(form)}'; there are {', '.join(FORMS)}")
     return FORMS[form]
 
 
