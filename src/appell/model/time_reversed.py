@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import sympy
-
 from appell.errors import ConstraintError
 from appell.jets import t
 from appell.model.constraint import Constraint
 from appell.model.system import System
 from appell.model.unilateral import Unilateral
+from appell.reading import symbolic
 
 
 def time_reversed(system: System) -> System:
@@ -24,7 +23,7 @@ def time_reversed(system: System) -> System:
     if type(system) is not System:
         raise ConstraintError("a tree with walls runs forward in time; tree.equations() or a plain System runs backwards too")
     table: dict[Any, Any] = {v: -v for v in system.velocities} | {t: -t}
-    back = lambda e: sympy.sympify(e).xreplace(table)
+    back = lambda e: symbolic(e, "a term").xreplace(table)
     speeds = system._given.get("kinematics") or {}
     rows = [Constraint(back(f), c.name, reaction=None if W is None else tuple(map(back, W)))
             for c, f, W in zip(system.constraints, system.residuals, system.reactions, strict=True)]  # fmt: skip
