@@ -61,8 +61,8 @@ def test_what_cannot_slide_is_refused():
     with pytest.raises(ap.ModelError, match="give both"):
         ap.rolling(disc, r, static=0.2)
     ball = ap.RigidBody(m, [J, J, J], [x, y, z], ap.quaternion("b"), name="ball")
-    with pytest.raises(ap.ModelError, match="for planes"):
-        ap.rolling(ball, r, axis=None, on=lambda x, y, z: z, friction=0.2)
+    with pytest.raises(ap.ModelError, match="give both"):
+        ap.rolling(ball, r, axis=None, on=lambda x, y, z: z, static=0.2)
 
 
 def test_a_slip_along_its_own_normal_is_refused():

@@ -63,6 +63,20 @@ def roll(
     return kept
 
 
+def slide(body: RigidBody, radius: Any, *, axis: Any, on: Any, name: str | None = None) -> tuple[list[Constraint], list[Expr]]:
+    """A body on a curved surface that may slide: the rows that press (whose resultant is the normal force), and its slip along
+    two unit tangents at right angles."""
+    name = name or body.name
+    roll(body, radius, axis=axis, on=on, name=name)  # what it refuses
+    contact = _contact(body, expression(radius, f"the radius of '{name}'"), on, None, 0, (0, 0), name)
+    e = None if axis is None else _unit(axis, f"the axis of '{name}'", entries=(3,))
+    rows = [Constraint(_tidy(row), f"{name}: {key}") for key, row in contact.holonomic(e).items()]
+    slip = contact.v - contact.r * (contact.R * contact.omega).cross(contact.arm(e))
+    first = contact.tangent()
+    first = first / _root(_tidy(first.dot(first)))
+    return rows, [_tidy(tangent.dot(slip)) for tangent in (first, contact.n.cross(first))]
+
+
 class _Contact:
     """A body on a surface with the normal n (inertial axes, unit) at the point of contact."""
 
@@ -94,6 +108,10 @@ class _Contact:
 
     def holonomic(self, e: Matrix | None) -> dict[str, Expr]:
         raise NotImplementedError
+
+    def tangent(self) -> Matrix:
+        """A direction along the surface, of any length."""
+        return next(iter(self.tangents.values()))
 
     def arm(self, e: Matrix | None) -> Matrix:
         """u: from the point of contact to the centre, over r."""
@@ -146,6 +164,11 @@ class _OnDistance(_Contact):
 
     def holonomic(self, e: Matrix | None) -> dict[str, Expr]:
         return {"height": self.F - self.r}
+
+    def tangent(self) -> Matrix:
+        """Along a cylinder its axis; else across the normal from y, which is singular where the normal is along y."""
+        axis = next((a for a in self.tangents.values() if self.n.dot(a) == 0), None)
+        return self.tangents["y"].cross(self.n) if axis is None else axis
 
 
 class _OnPoints(_Contact):

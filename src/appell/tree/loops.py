@@ -28,7 +28,7 @@ from appell.errors import ModelError
 from appell.model.bodies import RigidBody
 from appell.model.constraint import Constraint
 from appell.model.friction import Friction
-from appell.model.rolling import roll
+from appell.model.rolling import roll, slide
 from appell.reading import one_of
 from appell.spelling import checked_keywords
 from appell.tree.frame_symbols import FrameSymbols, vector
@@ -124,18 +124,21 @@ def rolling(
     sideways: whether slipping across is excluded too; one of two wheels on one axle is enough.
     floor: a frame of the tree that carries the plane; the world by default.
     belt: velocity of the floor's surface along x and y of the floor, m/s, numbers or expressions in t.
-    friction: μ: instead of the rows along and across an `ap.Friction` that the height presses: it rolls while it sticks, and
-        may slide. static: a larger coefficient at rest.
+    friction: μ: instead of the rows along and across an `ap.Friction` that the height presses (on a curved surface the rows of
+        the contact): it rolls while it sticks, and may slide. static: a larger coefficient at rest. On F(x, y, z) its slip has
+        parts along y × n and n × (y × n), which has no meaning where n is along y, or along the axis of a cylinder.
     name: before the rows' names: "name: height", "name: along", "name: across", "name: friction".
     """
     if isinstance(wheel, RigidBody):
         if floor is not None:
             raise ModelError("floor= is a frame of a tree; the plane under a body is given by up=, height= and belt=")
         own = "z" if isinstance(axis, str) and axis == "own" else axis
+        if on is not None and friction is not None:
+            return _body_on_a_surface(wheel, radius, own, on, friction, static, name or wheel.name)
         rows = roll(wheel, radius, axis=own, on=on, up=up, height=height, sideways=sideways, belt=belt, name=name)
         if friction is None and static is None:
             return [*rows]
-        return _body_that_slides(rows, on, friction, static, name or wheel.name)
+        return _body_that_slides(rows, friction, static, name or wheel.name)
     if on is not None or up is not None:
         raise ModelError("on= and up= are for bodies of a System; the plane under a wheel of a tree is that of floor=")
     refuse_names(wheel)
@@ -153,10 +156,16 @@ def rolling(
     return [normal, sliding(tuple(ways.values()), normal, friction, static, name)]
 
 
-def _body_that_slides(rows: list[Constraint], on: Any, friction: Any, static: Any, name: str) -> list[Constraint | Friction]:
+def _body_on_a_surface(
+    body: RigidBody, radius: Any, axis: Any, on: Any, friction: Any, static: Any, name: str
+) -> list[Constraint | Friction]:
+    """The rows that hold a body on a curved surface, and a friction along it, which their resultant presses."""
+    rows, slip = slide(body, radius, axis=axis, on=on, name=name)
+    return [*rows, Friction(slip, normal=rows, coefficient=friction, static=static, name=f"{name}: friction")]
+
+
+def _body_that_slides(rows: list[Constraint], friction: Any, static: Any, name: str) -> list[Constraint | Friction]:
     """The height of a body on a plane, and a friction along the other rows of its contact, which the height presses."""
-    if on is not None:
-        raise ModelError(f"friction= of '{name}' is for planes; on a curved surface write ap.Friction along its tangents")
     if friction is None:
         raise ModelError(f"static= of '{name}' is the coefficient at rest beside friction=; give both")
     normal = next((row for row in rows if row.name == f"{name}: height"), None)

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-GRID = np.linspace(-np.pi, np.pi, 65)
-"""Angles between which a direction is looked for."""
+GRID = np.linspace(-np.pi, np.pi, 65) + 0.0371
+"""Angles between which a direction is looked for; none of them is along an axis, where a zero would be at an end and missed."""
 NOTHING = 1e-14
 """Share of their terms in rates that are rounding."""
 SMALL = 1e-9
