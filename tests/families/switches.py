@@ -80,7 +80,8 @@ def regions_everywhere(seed: int) -> None:
         f * (1 - Min(1, Abs(floor(Max(-2, Min(2, (x - a) / w)))))),
     ][seed % 5]  # fmt: skip
     backend, method = PATHS[seed % len(PATHS)]
-    how, kind = {"backend": backend, "method": method}, seed % 7
+    how: dict[str, Any] = {"backend": backend, "method": method}
+    kind = seed % 7
     after = v0**2 + 2 * force * wide
     if kind == 0:  # a wall behind it
         e, at = draw.uniform(0.6, 1), far + wide + 10 ** draw.uniform(-1, 1)
