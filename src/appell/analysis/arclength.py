@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from appell.analysis.refining import FAILURES, Found, Point, Test, lowest_between, refined
 from appell.errors import AppellError, ModelError
-from appell.reading import finite, whole
+from appell.reading import finite, shown, whole
 from appell.rows import singular
 from appell.simulate.progress import reporter
 
@@ -229,7 +229,7 @@ def _share(max_step: Any) -> float:
         return LONGEST
     if not isinstance(max_step, int | float | np.number) or isinstance(max_step, bool) or not 0 < max_step <= 1:
         raise ModelError(
-            f"max_step= is the longest step along the branch as a share of its range, above 0 and at most 1, not {max_step!r}"
+            f"max_step= is the longest step along the branch as a share of its range, above 0, at most 1, not {shown(max_step)}"
         )
     return float(max_step)
 

@@ -13,6 +13,7 @@ from appell.errors import ModelError
 from appell.files.written import FUNCTIONS, SPECIAL
 from appell.jets import Jet
 from appell.model.multiplier import Multiplier
+from appell.reading import shown
 
 PLAIN = re.compile(r"[^\W\d]\w*")
 NAMES = {function: name for name, (function, _) in FUNCTIONS.items() if name != "sqrt"}
@@ -30,7 +31,7 @@ def write_name(name: str) -> str:
     if PLAIN.fullmatch(name) and name not in RESERVED:
         return name
     if "`" in name or "\n" in name or not 0 < len(name) <= 200:
-        raise ModelError(f"the name {name[:60]!r} cannot be written in a model file")
+        raise ModelError(f"the name {shown(name[:60])} cannot be written in a model file")
     return f"`{name}`"
 
 

@@ -67,20 +67,20 @@ def _text_of(source: Any) -> tuple[str, Path | None, str]:
     path = Path(source)
     try:
         if not path.exists():
-            raise MissingFile(f"there is no file {path.name!r} in {path.parent.resolve()}")
+            raise MissingFile(f"there is no file {shown(path.name)} in {path.parent.resolve()}")
         if not path.is_file():
-            raise FileError(f"{path.name!r} is no file")
+            raise FileError(f"{shown(path.name)} is no file")
         if path.stat().st_size > LARGEST:
-            raise FileError(f"{path.name!r} has {path.stat().st_size} bytes; a model file has {LARGEST} at most")
+            raise FileError(f"{shown(path.name)} has {path.stat().st_size} bytes; a model file has {LARGEST} at most")
         return path.read_text(encoding="utf-8"), path.parent, path.name
     except UnicodeDecodeError:
-        raise FileError(f"{path.name!r} is no text in UTF-8") from None
+        raise FileError(f"{shown(path.name)} is no text in UTF-8") from None
     except ValueError as error:  # a name with a null character
         raise FileError(f"{shown(source)} is no path: {error}") from None
     except OSError as error:
         if isinstance(error, AppellError):
             raise
-        raise FileError(f"{path.name!r} cannot be read: {error.strerror or error}") from None
+        raise FileError(f"{shown(path.name)} cannot be read: {error.strerror or error}") from None
 
 
 class _ModelReader:

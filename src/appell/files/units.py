@@ -18,6 +18,7 @@ import sympy
 from appell.errors import ModelError
 from appell.files.printed import write_expression
 from appell.jets import Jet
+from appell.reading import shown
 from appell.spelling import did_you_mean
 
 Dimensions = tuple[tuple[str, Fraction], ...]
@@ -36,7 +37,7 @@ def _registry() -> Any:
 def unit_of(text: str) -> tuple[float, Dimensions]:
     """(factor to SI, dimensions) of a unit such as N/mm; angles have none, a degree is π/180."""
     if not UNIT.fullmatch(text) or len(text) > 60 or "**" in text.replace(" ", "") or re.search(r"\^\s*-?\d{3}", text):
-        raise ModelError(f"{text[:60]!r} is no unit")
+        raise ModelError(f"{shown(text[:60])} is no unit")
     try:
         unit = _registry().parse_units(text.replace("·", "*").replace("^", "**"))
         zero, found = (_registry().Quantity(x, unit).to_base_units() for x in (0.0, 1.0))
@@ -44,9 +45,9 @@ def unit_of(text: str) -> tuple[float, Dimensions]:
     except Exception as error:  # pint, and what it reads with, raise many kinds
         known = type(error).__name__ == "UndefinedUnitError"
         hint = did_you_mean(text.strip(), ["m", "kg", "s", "N", "rad", "deg", "Hz", "Pa", "J", "W"]) if known else ""
-        raise ModelError(f"{text.strip()[:60]!r} is no unit{hint}") from None
+        raise ModelError(f"{shown(text.strip()[:60])} is no unit{hint}") from None
     if zero.magnitude != 0:
-        raise ModelError(f"{text.strip()!r} does not begin at zero; write kelvins, K")
+        raise ModelError(f"{shown(text.strip())} does not begin at zero; write kelvins, K")
     powers = dimensions._units.items()
     return factor, _sorted({_SHORT.get(str(name), str(name)): Fraction(p).limit_denominator(99) for name, p in powers})
 
@@ -62,7 +63,7 @@ def quantity(text: str) -> tuple[float, Dimensions | None]:
     """(value in SI, dimensions, None where no unit is written) of "250 N/mm", "3 deg", "-0.5"."""
     match = QUANTITY.fullmatch(text)
     if match is None:
-        raise ModelError(f"{text[:60]!r} is no number with a unit, as in '9.81 m/s^2'")
+        raise ModelError(f"{shown(text[:60])} is no number with a unit, as in '9.81 m/s^2'")
     value = float(match[1])
     if not match[2] or not match[2].strip():
         return value, None

@@ -25,7 +25,7 @@ from appell.model import (
     Unilateral,
 )
 from appell.model.bodies import Euler, PlaneAngle, Quaternion, RotationMatrix
-from appell.reading import finite
+from appell.reading import finite, shown
 
 ASSUMED = ("positive", "nonnegative", "negative", "integer", "nonzero")
 
@@ -45,7 +45,7 @@ def write_model(
         beside.write_text(text, encoding="utf-8")
         beside.replace(target)
     except OSError as error:
-        raise FileError(f"{target.name!r} cannot be written in {target.parent}: {error.strerror or error}") from None
+        raise FileError(f"{shown(target.name)} cannot be written in {target.parent}: {error.strerror or error}") from None
     return target
 
 

@@ -21,6 +21,7 @@ from sympy import Expr
 
 from appell.errors import NotationError
 from appell.jets import Jet, t
+from appell.reading import shown
 from appell.spelling import did_you_mean
 
 GRAMMAR = r"""
@@ -146,7 +147,7 @@ class _Reader:
                 raise self._error(len(self._text), "the expression ends too early") from None
             raise NotationError(f"'{str(error.token)[:30]}' does not belong here", error.line, error.column) from None
         except UnexpectedCharacters as error:
-            raise NotationError(f"the character {error.char!r} has no meaning here", error.line, error.column) from None
+            raise NotationError(f"the character {shown(error.char)} has no meaning here", error.line, error.column) from None
         except UnexpectedInput as error:  # pragma: no cover - Lark has no others
             raise NotationError("not understood", error.line, error.column) from None
 

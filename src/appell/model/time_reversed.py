@@ -23,7 +23,7 @@ def time_reversed(system: System) -> System:
     if type(system) is not System:
         raise ConstraintError("a tree with walls runs forward in time; tree.equations() or a plain System runs backwards too")
     table: dict[Any, Any] = {v: -v for v in system.velocities} | {t: -t}
-    back = lambda e: symbolic(e, "a term").xreplace(table)
+    back: Any = lambda e: symbolic(e, "a term").xreplace(table)
     speeds = system._given.get("kinematics") or {}
     rows = [Constraint(back(f), c.name, reaction=None if W is None else tuple(map(back, W)))
             for c, f, W in zip(system.constraints, system.residuals, system.reactions, strict=True)]  # fmt: skip

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from appell.errors import AppellError, FileError, ModelError
+from appell.reading import shown
 from appell.spelling import did_you_mean
 
 TEMPLATE = """\
@@ -83,9 +84,9 @@ def new_file(given: argparse.Namespace) -> int:
         with given.file.open("x", encoding="utf-8") as target:
             target.write(TEMPLATE)
     except FileExistsError:
-        raise FileError(f"{given.file.name!r} exists already; it is not written over") from None
+        raise FileError(f"{shown(given.file.name)} exists already; it is not written over") from None
     except OSError as error:
-        raise FileError(f"{given.file.name!r} cannot be written: {error.strerror or error}") from None
+        raise FileError(f"{shown(given.file.name)} cannot be written: {error.strerror or error}") from None
     print(f"{given.file}: written; try appell check {given.file}")
     return 0
 
@@ -154,7 +155,7 @@ def run_file(given: argparse.Namespace) -> int:
 def _save(motion: Any, path: Path) -> None:
     kinds = {".html": motion.report, ".csv": motion.to_csv, ".nc": motion.save}
     if path.suffix not in kinds:
-        raise ModelError(f"{path.name!r}: the output is a report (.html), a table (.csv) or a dataset (.nc)")
+        raise ModelError(f"{shown(path.name)}: the output is a report (.html), a table (.csv) or a dataset (.nc)")
     kinds[path.suffix](path)
     print(f"{path}: written", file=sys.stderr)
 
@@ -164,12 +165,12 @@ def sweep_file(given: argparse.Namespace) -> int:
     from appell.files import read_model
 
     if given.output.suffix != ".nc":
-        raise ModelError(f"{given.output.name!r}: the output of a sweep is a dataset, .nc")
+        raise ModelError(f"{shown(given.output.name)}: the output of a sweep is a dataset, .nc")
     result = read_model(given.file).sweep(progress=sys.stderr.isatty())
     try:
         result.dataset.to_netcdf(given.output, engine="h5netcdf")
     except OSError as error:
-        raise FileError(f"{given.output.name!r} cannot be written: {error.strerror or error}") from None
+        raise FileError(f"{shown(given.output.name)} cannot be written: {error.strerror or error}") from None
     print(f"{given.output}: {result.message}")
     return int(not result.ok)
 

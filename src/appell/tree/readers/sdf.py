@@ -15,6 +15,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from appell.errors import ModelError
+from appell.reading import shown
 from appell.spelling import checked_keywords
 from appell.tree.description import Joint, Limits, unit_axis
 from appell.tree.fittings import Coupling
@@ -88,7 +89,7 @@ def _version(root: Element) -> float:
     try:
         return float(root.get("version") or "1.9")
     except ValueError:
-        raise ModelError(f"<sdf version={root.get('version')!r}> must be a number such as 1.9") from None
+        raise ModelError(f"<sdf version={shown(root.get('version'))}> must be a number such as 1.9") from None
 
 
 def _model(root: Element, wanted: str | None, where: str) -> tuple[Element, tuple[float, float, float] | None]:
@@ -109,7 +110,7 @@ def _joint(element: Element, poses: Poses, version: float, notes: list[str]) -> 
     name, kind = element.get("name") or "", element.get("type") or ""
     where = f"joint '{name}'"
     if kind not in KINDS:
-        raise ModelError(f"{where} is of the type {kind!r}, which is not read; {', '.join(KINDS)} are")
+        raise ModelError(f"{where} is of the type {shown(kind)}, which is not read; {', '.join(KINDS)} are")
     ends = [(only(element, tag, where), tag) for tag in ("parent", "child")]
     for end, tag in ends:
         if end is None or not (end.text or "").strip():
