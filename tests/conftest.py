@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-AS_USERS_COMPILE = ("benchmarks", "parity", "published", "zoo")
+AS_USERS_COMPILE = ("parity", "published", "zoo")
 """Folders whose systems are compiled as those of a user are."""
 
 os.environ.setdefault("APPELL_COMPILE", "quick")
