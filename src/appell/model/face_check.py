@@ -17,7 +17,7 @@ import sympy
 from numpy.typing import NDArray
 from sympy import Dummy, Expr, Symbol
 
-from appell.errors import ConstraintError
+from appell.errors import ConstraintError, ModelError
 from appell.jets import Prescribed, jets_of, t
 from appell.model.outline import Outline, opened
 from appell.model.unilateral import Face, text_of
@@ -131,7 +131,7 @@ def _evaluator(face: Face, symbols: Sequence[Any], exprs: Sequence[Expr]) -> Val
         fn = numeric_function(symbols, exprs, "numpy", cse=True)
         with np.errstate(all="ignore"):
             fn(*np.full(len(symbols), 0.5))
-    except (NameError, NotImplementedError) as error:
+    except (NameError, NotImplementedError, ModelError) as error:
         what = getattr(error, "name", None) or "a derivative that is not known"
         raise ConstraintError(
             f"unilateral constraint '{face.name}' or its gradient contains {what}, which has no numeric meaning here;"
