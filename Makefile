@@ -2,6 +2,7 @@
 # make test    lint, then the whole test suite in parallel
 # make check   what a change is tried with: lint of what changed, the quick tests of every room (tests/quick.txt); two minutes
 # make lint    ruff, pyright, import-linter
+# make test-extended  make test with more members of its theorems (tests/extended.txt)
 # make fuzz-contact  a thousand bodies falling on floors, into corners and on each other
 # make fuzz-store    a sweep with its files flipped, its calls failing, its process killed, its power cut; ten minutes
 # make fuzz-friction 10,000 random mechanisms and falling bodies with friction: energy, cones, chatter
@@ -91,6 +92,10 @@ demo: $(VENV)/.dev
 
 test: lint
 	$(BIN)/python -m pytest -n auto
+
+.PHONY: test-extended
+test-extended: lint
+	$(BIN)/python -m pytest -n auto --extended
 
 # Types of the files that differ from main alone: all of them take as long as the tests, and `make test` asks for them.
 .PHONY: check

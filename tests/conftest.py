@@ -1,4 +1,4 @@
-"""Time loops of most tests are compiled quickly: a suite compiles hundreds of systems and runs each for a moment."""
+"""Two tiers, and quick compilation: a suite compiles hundreds of systems and runs each for a moment."""
 
 from __future__ import annotations
 
@@ -11,6 +11,23 @@ AS_USERS_COMPILE = ("parity", "published", "zoo")
 """Folders whose systems are compiled as those of a user are."""
 
 os.environ.setdefault("APPELL_COMPILE", "quick")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--extended` runs the tests of `extended.txt`, too."""
+    parser.addoption("--extended", action="store_true", help="the tests that tests/extended.txt lists, too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves the extended tier out, unless it is asked for or a test is named by its whole name."""
+    if config.getoption("--extended"):
+        return
+    lines = (Path(__file__).parent / "extended.txt").read_text(encoding="utf-8").splitlines()
+    extended = {line for line in lines if line and not line.startswith("#")} - set(config.args)
+    left = [item for item in items if item.nodeid in extended]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item.nodeid not in extended]
 
 
 @pytest.fixture(autouse=True, scope="module")

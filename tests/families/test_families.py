@@ -1,4 +1,4 @@
-"""A sample of each family; `make families` runs all members."""
+"""One member of each family; `make families` runs all of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.families.family import FAMILIES, load_families
 load_families()
 
 
-@pytest.mark.parametrize(("name", "seed"), [(one.name, seed) for one in FAMILIES.values() for seed in one.sample])
+@pytest.mark.parametrize(("name", "seed"), [(one.name, one.sample[0]) for one in FAMILIES.values()])
 def test_family(name: str, seed: int) -> None:
     FAMILIES[name].check(seed)
 
