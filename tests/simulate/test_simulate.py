@@ -35,7 +35,7 @@ def test_requested_times_are_returned_exactly(method):
     times = np.array([0.0, 0.1, 1 / 3, 0.5, 0.5, math.pi / 4, 1.0])
     motion = run(zoo.skate(), 1.0, times=times, method=method, **({"step": 0.001} if method in CONSERVING else {}))
     assert np.array_equal(motion.t, times)
-    assert motion["phi"] == pytest.approx(times, abs=1e-6)
+    assert motion["phi"] == pytest.approx(times, abs=1e-5 if method == "conserving2" else 1e-6)  # order 2: h² of some
 
 
 def test_requested_times_are_on_the_motion_of_the_steps():
