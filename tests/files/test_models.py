@@ -157,6 +157,9 @@ def test_a_system_that_a_file_cannot_say_is_refused(tmp_path):
     system = ap.System([x], x.d**2 / 2, constraints=[ap.Unilateral(x, "wall", chart="reflection")])
     with pytest.raises(ap.ModelError, match="the chart of 'wall' cannot be written"):
         model_text(system)
+    push = ap.parameters("push", nonpositive=True)
+    with pytest.raises(ap.ModelError, match="the assumption nonpositive of 'push' cannot be written"):
+        model_text(ap.System([x], x.d**2 / 2, forces={x: push}))
     plain = ap.System([x], x.d**2 / 2)
     path = write_model(tmp_path / "free.toml", plain, start={x.d: 2.0}, until=3.0)
     again = read_model(path)
@@ -183,8 +186,10 @@ def test_damaged_files_give_errors_of_the_library_only():
 
 def test_a_sweep_of_a_file():
     text = BLOCK.split("[[walls]]")[0].replace("mu = 0.3\ne = 0.5\n", "")
-    model = read_model(text + '[sweep]\ng = {from = "1 m/s^2", to = 9, points = 3}\n"x\'" = [0, 1]\n[run]\nuntil = 1\n')
+    swept = '[sweep]\ng = {from = "1 m/s^2", to = 9, points = 3}\n"x\'" = [0, 1]\n'
+    model = read_model(f"{text}{swept}[run]\nuntil = 1\nstep = 0.25\n")
     result = model.sweep()
+    assert result.attrs["tolerances"] == '{"step": 0.25}'  # the settings of [run] hold for sweeps, too
     assert result.ok and result["y"].shape[:2] == (3, 2)
     np.testing.assert_allclose(result["y"].values[:, 0], [-0.5, -2.5, -4.5], rtol=1e-9)
 

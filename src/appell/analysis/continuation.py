@@ -29,6 +29,7 @@ from appell.analysis.grazing import blows, clearance, grazing_between, said, slo
 from appell.analysis.orbit import Orbit
 from appell.analysis.orbit_tests import RESIDUALS, SMOOTH, changes, far, is_true
 from appell.analysis.phase_of_section import roomy_instant
+from appell.analysis.refined_point import RefinedPoint
 from appell.analysis.refining import FAILURES, Found, Point, Test
 from appell.analysis.result import Result, model_of, parameter_named, parameter_variable
 from appell.analysis.shooting import Shooting, explicit_time, refuse_other_period
@@ -59,7 +60,7 @@ class _Named(NamedTuple):
     orbit: Orbit
 
 
-class Special(_Named):
+class Special(RefinedPoint, _Named):
     """A special orbit of a branch: (kind, value of the parameter, orbit).
 
     residual: by how much its defining equation is missed, a number without a unit: |dp/ds| of a fold, |μ + 1|, ||μ| − 1|,
@@ -67,21 +68,6 @@ class Special(_Named):
     slower blows, what the value may be off by as a share of the range. refined: whether that is small (1e-6); if it is not, the
     point was seen but not found, and is not drawn.
     """
-
-    residual: float
-    refined: bool
-
-    def __new__(cls, kind: str, value: float, orbit: Orbit, residual: float = 0.0, refined: bool = True) -> Special:
-        one = super().__new__(cls, kind, value, orbit)
-        one.residual, one.refined = residual, refined
-        return one
-
-    def __getnewargs__(self) -> tuple[Any, ...]:
-        return (*self, self.residual, self.refined)
-
-    def __repr__(self) -> str:
-        doubt = "" if self.refined else ", not refined"
-        return f"<{self.kind} at {self.value:.9g}, residual {self.residual:.1e}{doubt}>"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from appell.analysis.arclength import Ends, follow, length, tangent_of
 from appell.analysis.balance import Balance
 from appell.analysis.equilibrium import Equilibrium, eigenvalues_at, equilibrium
+from appell.analysis.refined_point import RefinedPoint
 from appell.analysis.refining import Found, Point, Test
 from appell.analysis.result import Result, model_of, parameter_named, parameter_variable
 from appell.errors import AppellError, ModelError
@@ -52,28 +53,13 @@ class _NamedRest(NamedTuple):
     rest: Equilibrium
 
 
-class SpecialRest(_NamedRest):
+class SpecialRest(RefinedPoint, _NamedRest):
     """A special rest of a branch: (kind, value of the parameter, rest).
 
     residual: by how much its defining equation is missed, a number without a unit: |dp/ds| of a fold, the eigenvalue of a
     branch point (without damping its square) and the real part of a Hopf point as shares of the largest. refined: whether that
     is small (1e-6); if it is not, the point was seen but not found, and is not drawn.
     """
-
-    residual: float
-    refined: bool
-
-    def __new__(cls, kind: str, value: float, rest: Equilibrium, residual: float = 0.0, refined: bool = True) -> SpecialRest:
-        one = super().__new__(cls, kind, value, rest)
-        one.residual, one.refined = residual, refined
-        return one
-
-    def __getnewargs__(self) -> tuple[Any, ...]:
-        return (*self, self.residual, self.refined)
-
-    def __repr__(self) -> str:
-        doubt = "" if self.refined else ", not refined"
-        return f"<{self.kind} at {self.value:.9g}, residual {self.residual:.1e}{doubt}>"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -52,12 +52,16 @@ class Model:
         return simulate(self.system, **chosen)
 
     def sweep(self, store: Any = None, **options: Any) -> Any:
-        """The ensemble over what [sweep] names; `store`: a folder in which it is kept and from which it goes on."""
+        """The ensemble over what [sweep] names, with the settings of [run].
+
+        `store`: a folder in which it is kept and from which it goes on.
+        """
         if not self.over:
             raise ModelError(f"'{self.system.name}' says nothing to vary: [sweep] names parameters with their values")
         fixed = {s: value for s, value in self.parameters.items() if s not in self.over}
         start = {s: value for s, value in self.start.items() if s not in self.over}
-        run = lambda folder: sweep(self.system, dict(self.over), start, self.until, fixed, store=folder, **options)
+        chosen = {**self.options, **options}
+        run = lambda folder: sweep(self.system, dict(self.over), start, self.until, fixed, store=folder, **chosen)
         if store is not None:
             return run(store)
         with TemporaryDirectory() as folder:

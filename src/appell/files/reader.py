@@ -32,7 +32,7 @@ import numpy as np
 from appell.errors import AppellError, FileError, MissingFile, ModelError
 from appell.files.model import Model
 from appell.files.model_parts import read_bodies, read_loads, read_rows
-from appell.files.source import LARGEST, Keys, Source
+from appell.files.source import ASSUMPTIONS, FORMAT, LARGEST, Keys, Source
 from appell.files.units import unit_of
 from appell.jets import coordinates, parameters, prescribed, speeds, states
 from appell.model import System, quaternion, sampled
@@ -41,13 +41,11 @@ from appell.spelling import did_you_mean
 
 TABLE = 200_000_000
 """Bytes of a table beside a model file."""
-FORMAT = 1
 TOP = {
     "format", "name", "reference", "coordinates", "quaternions", "speeds", "states", "parameters", "units", "kinetic",
     "potential", "forces", "kinematics", "rates", "prescribed", "constraints", "walls", "stops", "friction", "bodies", "loads",
     "sample", "start", "run", "sweep", "pseudo",
 }  # fmt: skip
-ASSUMPTIONS = ("positive", "nonnegative", "negative", "integer", "nonzero")
 
 
 def read_model(source: Any) -> Model:

@@ -19,6 +19,10 @@ LARGEST = 5_000_000
 """Bytes of a model file."""
 MANY = 10_000
 """Names in one list."""
+FORMAT = 1
+"""The format of model files that is read and written."""
+ASSUMPTIONS = ("positive", "nonnegative", "negative", "integer", "nonzero")
+"""What a file may say of a parameter; all parameters are real."""
 Keys = tuple[str | int, ...]
 
 
@@ -143,4 +147,4 @@ class Source:
         return symbol
 
 
-__all__ = ["LARGEST", "Keys", "Source"]
+__all__ = ["ASSUMPTIONS", "FORMAT", "LARGEST", "Keys", "Source"]

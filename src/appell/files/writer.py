@@ -12,6 +12,7 @@ import sympy
 
 from appell.errors import FileError, ModelError
 from appell.files.printed import write_expression
+from appell.files.source import ASSUMPTIONS, FORMAT
 from appell.model import (
     Between,
     Constraint,
@@ -26,8 +27,6 @@ from appell.model import (
 )
 from appell.model.bodies import Euler, PlaneAngle, Quaternion, RotationMatrix
 from appell.reading import finite, shown
-
-ASSUMED = ("positive", "nonnegative", "negative", "integer", "nonzero")
 
 
 def write_model(
@@ -60,7 +59,7 @@ def model_text(
     if given["prescription"]:
         raise ModelError("a system with prescribed functions written in cannot be written; give them as parameters=")
     values, begin = dict(parameters or {}), dict(start or {})
-    lines = ["format = 1", f"name = {_quoted(system.name)}"]
+    lines = [f"format = {FORMAT}", f"name = {_quoted(system.name)}"]
     lines += [f"reference = {_quoted(reference)}"] if reference else []
     turned = [q.name for q in given["coordinates"] if isinstance(q, Quaternion)]
     plain = [s.letter for s in given["coordinates"] if not isinstance(s, Quaternion)]
@@ -123,7 +122,11 @@ def _parameters(system: System, values: Mapping[Any, Any]) -> list[str]:
     by_name = {str(s): value for s, value in values.items()}
     entries = {}
     for p in system.parameters:
-        said = [f"{word} = true" for word in ASSUMED if p._assumptions_orig.get(word)]
+        strange = [word for word, flag in p._assumptions_orig.items() if word != "real" and not (word in ASSUMPTIONS and flag)]
+        if strange:
+            known = ", ".join(ASSUMPTIONS)
+            raise ModelError(f"the assumption {strange[0]} of '{p}' cannot be written in a model file; these can: {known}")
+        said = [f"{word} = true" for word in ASSUMPTIONS if p._assumptions_orig.get(word)]
         value = [f"value = {finite(by_name[p.name], f'the value of {p}')!r}"] if p.name in by_name else []
         entries[write_expression(p)] = (
             "{" + ", ".join([*value, *said]) + "}" if said or not value else value[0].partition("= ")[2]

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from appell.errors import AppellError, FileError, ModelError
+from appell.errors import FileError, ModelError
 from appell.reading import shown
 from appell.spelling import did_you_mean
 
@@ -100,11 +100,8 @@ def check_file(given: argparse.Namespace) -> int:
     wrong = model.check_units()
     system = model.system
     findings = str(diagnose(system))
-    try:
-        agreement: Any = agree(system)
-        text, agrees = str(agreement), bool(agreement.ok)
-    except AppellError as error:
-        text, agrees = str(error), True  # forms do not apply to systems with friction, and say so
+    agreement = agree(system)
+    text, agrees = str(agreement), bool(agreement.ok)
     if given.json:
         print(
             json.dumps(
@@ -126,8 +123,9 @@ def derive_file(given: argparse.Namespace) -> int:
             f"there is no form '{given.form}'{did_you_mean(given.form, forms.FORMS)}; there are {', '.join(forms.FORMS)}"
         )
     model = read_model(given.file)
-    takes_pseudo = model.pseudo is not None and given.form in ("appell", "kane", "maggi", "hamel", "poincare_chetaev")
-    equations = forms.FORMS[given.form](model.system, **({"pseudo": model.pseudo} if takes_pseudo else {}))
+    form = forms.FORMS[given.form]
+    takes_pseudo = model.pseudo is not None and ("pseudo",) in form.variants
+    equations = form(model.system, **({"pseudo": model.pseudo} if takes_pseudo else {}))
     if given.python:
         print(*(f"{e.lhs} - ({e.rhs})" for e in equations.equations), sep="\n")
     else:
