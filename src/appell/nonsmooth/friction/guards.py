@@ -179,14 +179,14 @@ def _fine() -> Array:
 
 PARTS = 8
 """Parts of a step at whose ends guards are read."""
-FINE = _fine()
+BETWEEN_SAMPLES = _fine()
 DIP = 0.1
 """Share of its values beside a lowest point, below which a guard is looked at closer there."""
 
 
 def _dips(y: Array, grid: NDArray[np.intp]) -> list[tuple[int, int]]:
     """Samples between which a guard has a lowest point near zero, by a parabola through fine values around it."""
-    v = y[grid] @ FINE.T
+    v = y[grid] @ BETWEEN_SAMPLES.T
     a, b, c = v[:, :-2], v[:, 1:-1], v[:, 2:]
     bend, slope = a - 2 * b + c, (c - a) / 2
     with np.errstate(all="ignore"):
