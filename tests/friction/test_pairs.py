@@ -9,9 +9,9 @@ from sympy import Matrix, Rational, cos, sin
 from tests.friction.random_systems import broken
 
 import appell as ap
-from appell.nonsmooth.friction.along import _stopped
-from appell.nonsmooth.friction.layout import Layout
+from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.nonsmooth.friction.mode import Mode, Rub
+from appell.nonsmooth.friction.sampled_accelerations import _stopped
 from appell.tree import Inertia, Joint, Tree, contact_point, place, rolling
 
 G = 9.81
@@ -207,7 +207,7 @@ def test_a_regularised_friction_beside_another():
 
 def test_samples_beyond_a_stop_keep_the_last_direction():
     """Of samples at which a slip has passed zero by rounding, all keep the direction from before, not only the first."""
-    own = Layout(0, 0, (2,), (None,), (False,), ((),), (False,))
+    own = FrictionLayout(0, 0, (2,), (None,), (False,), ((),), (False,))
     slip = np.array([[1.0, 0], [1e-12, 0], [-1e-12, 0], [-5e-13, 0]])
     found = _stopped(own, [Mode((), (Rub("slip", (1.0, 0.0)),))], np.zeros(4, dtype=int), slip)
     assert {k: mode.rubs[0].u for k, mode in found.items()} == {2: (1.0, 0.0), 3: (1.0, 0.0)}

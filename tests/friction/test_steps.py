@@ -8,8 +8,8 @@ from sympy import sin
 from tests.friction.random_systems import draw, draw_body, run
 
 import appell as ap
+from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.nonsmooth.friction.guards import BREAK, STOP, GuardWatch, ModeGuard, crossings
-from appell.nonsmooth.friction.layout import Layout
 from appell.nonsmooth.friction.mode import Mode, Rub
 from appell.nonsmooth.friction.steps import Steps
 
@@ -45,7 +45,7 @@ def test_no_step_of_a_simple_cycle_is_handed_over(monkeypatch):
 
 def test_zeros_between_samples_are_seen():
     """A slip that stops and would come back between two samples: −1e-4 of its size, in 3 % of a step."""
-    own = Layout(0, 0, (1,), (None,), (False,), ((),), (False,))
+    own = FrictionLayout(0, 0, (1,), (None,), (False,), ((),), (False,))
     t = np.linspace(0, 1, 9)
     for middle in (0.3, 0.55, 0.99, 0.02):
         for kind, mode in ((STOP, Mode((), (Rub("slip", (1.0,)),))), (BREAK, Mode((), (Rub("stick"),)))):

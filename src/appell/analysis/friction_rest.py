@@ -23,7 +23,7 @@ from scipy.optimize import minimize
 from appell.analysis.equilibrium import Equilibrium, contact_sets
 from appell.errors import AppellError, ModelError
 from appell.model import System
-from appell.nonsmooth.friction.functions import FrictionFunctions, friction_functions
+from appell.nonsmooth.friction.friction_functions import FrictionFunctions, friction_functions
 from appell.nonsmooth.friction.mode import OFF, SLIP, STICK, Mode, Rub
 from appell.nonsmooth.friction.problem import Answer, Problem
 from appell.normal_form import NormalForm, normal_form

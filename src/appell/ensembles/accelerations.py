@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from appell.errors import AppellError
 from appell.nonsmooth.contact.contact import Instant
-from appell.nonsmooth.friction.along import along
+from appell.nonsmooth.friction.sampled_accelerations import accelerations_along
 from appell.simulate.control.held import HeldRun
 from appell.simulate.loop.branching import TimeBranches, branches_of
 from appell.simulate.loop.trace import Trace
@@ -58,7 +58,7 @@ class Modes:
         if self.branches is not None:
             run = HeldRun.of(self.branches.run, self.branches.parameters(run.p, branch))
         if self.run.system.frictions:
-            return along(run, self.modes, t, q, v, run.p if run is not self.run else None, which=which)[0]
+            return accelerations_along(run, self.modes, t, q, v, run.p if run is not self.run else None, which=which)[0]
         a = np.full(v.shape, np.nan)
         for contacts in {self.modes[k][1] for k in np.unique(which)}:
             here = np.flatnonzero([self.modes[k][1] == contacts for k in which])

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from appell.ensembles.course import Course, StepPieces, lowered
 from appell.ensembles.quadrature import JUMP_SHARE, NARROW, NODES, NOISE, PARABOLAS, ROUNDING, SAME
+from appell.nonsmooth.contact.contact_thresholds import FLOOR
 from appell.nonsmooth.contact.events import Kind
-from appell.nonsmooth.contact.numbers import FLOOR
 
 if TYPE_CHECKING:
     from appell.ensembles.kinds import ReductionPart

@@ -24,7 +24,7 @@ from appell.graph.algebra import Value, column, depends, substitute, symbols, ta
 from appell.graph.ranges import ranges
 from appell.model.jumps import dry_friction
 from appell.model.sides import sided
-from appell.nonsmooth.contact.numbers import FLOOR
+from appell.nonsmooth.contact.contact_thresholds import FLOOR
 from appell.normal_form.flow import Flow, State, flow, inputs_of
 from appell.normal_form.next_break import next_break
 from appell.remember import kept_in

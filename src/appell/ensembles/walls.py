@@ -10,9 +10,9 @@ from appell.graph.algebra import Value, along, block_matrix, column, row_major, 
 from appell.graph.elimination import eliminated
 from appell.graph.ranges import ranges
 from appell.model import System
-from appell.nonsmooth.contact.functions import bends_with_speed
-from appell.nonsmooth.contact.numbers import HIDDEN, ROUNDING
-from appell.nonsmooth.contact.text import gap_shapes
+from appell.nonsmooth.contact.contact_functions import bends_with_speed
+from appell.nonsmooth.contact.contact_text import gap_shapes
+from appell.nonsmooth.contact.contact_thresholds import HIDDEN, ROUNDING
 from appell.normal_form import NormalForm
 from appell.normal_form.face_table import face_table
 from appell.normal_form.flow import Flow, State, inputs_of, short_blocks

@@ -27,8 +27,8 @@ from appell.motion.reactions import solved
 from appell.motion.record import Array, Drift, Series, subdivided, unknown_name
 from appell.motion.zeros import CROSSED, edges_of, motion_zeros
 from appell.nonsmooth.contact.events import EVENT, Impact, impacts
-from appell.nonsmooth.friction.along import along
 from appell.nonsmooth.friction.mode import Mode, Phase, phases
+from appell.nonsmooth.friction.sampled_accelerations import accelerations_along
 from appell.notes import Note
 from appell.reading import reals, shown, text_of, whole
 from appell.simulate.control.held import HeldRun, Readings
@@ -237,7 +237,7 @@ class Motion(OfSystem):
     def _solved(self) -> tuple[Array, ...]:
         """Accelerations, multipliers of the constraints, of the faces, and of the frictions where there are any."""
         if self.system.frictions:
-            return along(self._evaluator, self.modes, self.t, self.q, self.v, self._held)
+            return accelerations_along(self._evaluator, self.modes, self.t, self.q, self.v, self._held)
         return solved(self, self._run_at)
 
     def _evaluate(self, *names: str) -> Mapping[str, Array]:

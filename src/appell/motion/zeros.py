@@ -23,7 +23,7 @@ from appell.errors import ModelError
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import column, depends, symbols, used
 from appell.motion.dense import NODES, DenseSteps, dense_steps
-from appell.nonsmooth.contact.numbers import FLOOR
+from appell.nonsmooth.contact.contact_thresholds import FLOOR
 from appell.normal_form import NormalForm
 from appell.remember import remembered
 from appell.roots.enclosure import Interval, enclosure

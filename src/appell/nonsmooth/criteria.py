@@ -4,7 +4,7 @@
     flight_unseen(after, pressing, noise, spacing)          in C, a function of the same name: `criteria_text`
     …                                                       in lanes, the same over vectors: `criteria_text(LANES)`
 
-The thresholds in them are those of `contact/numbers.py` and `friction/thresholds.py`.
+The thresholds in them are those of `contact/contact_thresholds.py` and `friction/thresholds.py`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appell.nonsmooth.contact.numbers import (
+from appell.nonsmooth.contact.contact_thresholds import (
     CAUTION,
     CLEAR_HEIGHT,
     CLEAR_RATE,

@@ -85,7 +85,7 @@ class Run:
         is +Λ ∂f/∂q (∂f/∂q̇, ∂f/∂q̈ by the order of the constraint).
         """
         if self.system.frictions:  # the mode is part of the question
-            from appell.nonsmooth.friction.along import accelerations_of
+            from appell.nonsmooth.friction.sampled_accelerations import accelerations_of
 
             return accelerations_of(self)
         if self.schedule is not None:

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from appell.errors import SingularConfiguration
-from appell.nonsmooth.contact.instant import Instant
-from appell.nonsmooth.contact.numbers import (
+from appell.nonsmooth.contact.contact_thresholds import (
     CERTAIN,
     ENDED,
     NO_RATE,
@@ -33,6 +32,7 @@ from appell.nonsmooth.contact.numbers import (
     TINY,
     WELL_POSED,
 )
+from appell.nonsmooth.contact.instant import Instant
 from appell.rows import GRAM_LOST, GRAM_PLAIN, inverse_on_range, least_squares, plainly_independent
 
 Array = NDArray[np.float64]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.nonsmooth.contact.numbers import (
+from appell.nonsmooth.contact.contact_thresholds import (
     BALANCED,
     ON_FACE,
     ORTHOGONAL,

@@ -15,10 +15,8 @@ from numpy.typing import NDArray
 
 from appell.errors import SingularConfiguration, Status
 from appell.nonsmooth.contact.contact import Instant, blow
-from appell.nonsmooth.contact.events import Kind
-from appell.nonsmooth.contact.functions import gap_functions, reaction_guards
-from appell.nonsmooth.contact.mode import FLIGHT, FREE, ContactMode, floor_of
-from appell.nonsmooth.contact.numbers import (
+from appell.nonsmooth.contact.contact_functions import gap_functions, reaction_guards
+from appell.nonsmooth.contact.contact_thresholds import (
     AHEAD,
     BELOW,
     BLUNT,
@@ -41,6 +39,8 @@ from appell.nonsmooth.contact.numbers import (
     TINY,
     TOGETHER,
 )
+from appell.nonsmooth.contact.events import Kind
+from appell.nonsmooth.contact.face_mode import FLIGHT, FREE, ContactMode, floor_of
 from appell.nonsmooth.contact.step_guards import SEEN_AT, Guards, Seen, StepCrossing, lowest_point, root_of
 from appell.nonsmooth.criteria import flight_unseen, gap_fine, gap_touch, leaves_face
 from appell.normal_form import NormalForm

@@ -31,10 +31,10 @@ from appell.nonsmooth.contact.contact import (
     together,
     well_posed,
 )  # fmt: skip
+from appell.nonsmooth.contact.contact_thresholds import JAMMED, JUST_LEFT, LEFT, NEGLIGIBLE, SEQUENCE, SHARP, STALLED
 from appell.nonsmooth.contact.events import Kind
-from appell.nonsmooth.contact.mode import ContactMode, floor_of
+from appell.nonsmooth.contact.face_mode import ContactMode, floor_of
 from appell.nonsmooth.contact.nonlinear_blow import nonlinear_blow
-from appell.nonsmooth.contact.numbers import JAMMED, JUST_LEFT, LEFT, NEGLIGIBLE, SEQUENCE, SHARP, STALLED
 from appell.nonsmooth.contact.redundant import on_faces
 from appell.simulate.loop.in_c import CLoop
 from appell.simulate.loop.task import Loop, Task

@@ -21,7 +21,7 @@ from scipy.integrate import solve_ivp
 
 from appell.errors import SingularConfiguration
 from appell.nonsmooth.contact.contact import Blow, Instant, complementary
-from appell.nonsmooth.contact.numbers import NO_RATE, TINY
+from appell.nonsmooth.contact.contact_thresholds import NO_RATE, TINY
 
 Array = NDArray[np.float64]
 

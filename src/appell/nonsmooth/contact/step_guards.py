@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from appell.nonsmooth.contact.contact_thresholds import GROWTH, SECTIONS
 from appell.nonsmooth.contact.events import Kind
-from appell.nonsmooth.contact.numbers import GROWTH, SECTIONS
 from appell.nonsmooth.criteria import reaction_followed, reaction_stretch
 
 Array = NDArray[np.float64]

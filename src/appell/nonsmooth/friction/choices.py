@@ -7,12 +7,12 @@ from itertools import product
 
 import numpy as np
 
-from appell.nonsmooth.friction.layout import Layout
+from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.nonsmooth.friction.mode import OFF, SLIP, STICK, Mode, Rub
 
 
 def choices(
-    own: Layout, faces: Sequence[int], resting: Sequence[int], slipping: dict[int, tuple[float, ...]]
+    own: FrictionLayout, faces: Sequence[int], resting: Sequence[int], slipping: dict[int, tuple[float, ...]]
 ) -> Iterator[Mode]:
     """Every mode: `faces` closed or open, `resting` frictions stuck or sliding either way, the others `slipping`; those
     with the most contacts and the most that sticks first."""
@@ -37,7 +37,7 @@ def choices(
                 yield Mode(tuple(sorted(closed)), rubs)
 
 
-def _one_sign(own: Layout, rubs: Sequence[Rub]) -> bool:
+def _one_sign(own: FrictionLayout, rubs: Sequence[Rub]) -> bool:
     """Whether frictions of one normal that slide agree about its sign."""
     signs: dict[int | None, int] = {}
     sliding = [(own.normals[i], rub.sign) for i, rub in enumerate(rubs) if rub.state == SLIP]

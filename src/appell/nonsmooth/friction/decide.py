@@ -13,7 +13,7 @@ from appell.errors import AppellError
 from appell.nonsmooth.friction.choices import choices
 from appell.nonsmooth.friction.cones import proposals
 from appell.nonsmooth.friction.directions import refined
-from appell.nonsmooth.friction.layout import Layout
+from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.nonsmooth.friction.lemke import proposed
 from appell.nonsmooth.friction.mode import OFF, SLIP, STICK, Mode, Rub
 from appell.nonsmooth.friction.problem import FEW, Answer, Problem
@@ -30,7 +30,7 @@ INDEPENDENT = 1e-9
 """Share of a row that must be left after those before it."""
 
 
-class Undetermined(AppellError):
+class UndeterminedFriction(AppellError):
     """Friction leaves no acceleration, or several."""
 
 
@@ -51,19 +51,19 @@ def decide(
     """
     found = consistent(problem, faces, resting, slipping)
     if not found:
-        raise Undetermined(_nothing(names, resting, slipping))
+        raise UndeterminedFriction(_nothing(names, resting, slipping))
     kinds = _different(problem, found)
     if len(kinds) > 1:
         kinds = _strictly(kinds) or kinds
     if len(kinds) > 1 and not _at_rest(problem, resting):
         pressing = Mode(tuple(sorted({f for kind in kinds for f in kind[0].mode.closed})), (Rub(OFF),) * problem.own.count)
         if dependent(problem, pressing):
-            raise Undetermined(
+            raise UndeterminedFriction(
                 "normal reactions are not unique, and neither is a motion with friction"
                 f" ({_listed(names, resting, slipping)}): more contacts press than a rigid body needs"
                 "; give it fewer, or springs"
             )
-        raise Undetermined(
+        raise UndeterminedFriction(
             f"friction allows {len(kinds)} different accelerations ({_listed(names, resting, slipping)}): a configuration of"
             " Painlevé, in which rigid bodies do not tell which one is taken"
         )
@@ -74,7 +74,7 @@ def decide(
     return replace(chosen, mode=Mode(chosen.mode.closed, rubs, idle))
 
 
-def _signed(own: Layout, rub: Rub, i: int, lam: Array) -> Rub:
+def _signed(own: FrictionLayout, rub: Rub, i: int, lam: Array) -> Rub:
     """A friction that sticks with the sign of its normal reaction."""
     row = own.normals[i]
     if rub.state != STICK or row is None or row >= own.m:
@@ -131,7 +131,7 @@ def _variants(problem: Problem, answer: Answer, faces: Sequence[int], resting: S
                 yield exact
 
 
-def _slides(own: Layout, answer: Answer, i: int) -> list[Rub]:
+def _slides(own: FrictionLayout, answer: Answer, i: int) -> list[Rub]:
     """The ways in which a friction that is tied may slide: a pair against its force."""
     sign = _signed(own, Rub(STICK), i, answer.lam).sign
     if own.parts[i] == 1:
@@ -211,4 +211,4 @@ def _nothing(names: Sequence[str], resting: Sequence[int], slipping: dict) -> st
     )
 
 
-__all__ = ["Undetermined", "consistent", "decide", "dependent"]
+__all__ = ["UndeterminedFriction", "consistent", "decide", "dependent"]

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.nonsmooth.contact.numbers import FLOOR
+from appell.nonsmooth.contact.contact_thresholds import FLOOR
 from appell.nonsmooth.criteria import gap_noise
-from appell.nonsmooth.friction.layout import Layout
+from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.nonsmooth.friction.mode import SLIP, STICK, Mode
 from appell.nonsmooth.friction.thresholds import (
     COEFFICIENT_NOISE,
@@ -45,7 +45,7 @@ class ModeGuard(NamedTuple):
     kind: str
     number: int = 0
 
-    def place(self, own: Layout) -> int | None:
+    def place(self, own: FrictionLayout) -> int | None:
         """Among the guards that have bounds, see `FrictionFlow.guards`: faces first, then frictions; None without."""
         if self.kind in (HIT, LEAVE):
             return (HIT, LEAVE).index(self.kind) * own.faces + self.number
@@ -58,7 +58,7 @@ class ModeGuard(NamedTuple):
 class GuardWatch:
     """The guards of a mode: `force_size` (R,) sizes of multipliers; `margin`, `jam`: (t (k,), z (k, nz)) → values (k,)."""
 
-    own: Layout
+    own: FrictionLayout
     mode: Mode
     force_size: Array
     atol: float
@@ -71,7 +71,7 @@ class GuardWatch:
 
     @staticmethod
     def of(
-        own: Layout, mode: Mode, force_size: Array, atol: float, speed: Array, level: Array, margin: Any, jam: Any
+        own: FrictionLayout, mode: Mode, force_size: Array, atol: float, speed: Array, level: Array, margin: Any, jam: Any
     ) -> GuardWatch:
         """With what there is to watch in the mode."""
         found = [ModeGuard(HIT, f) for f in range(own.faces) if f not in mode.closed]

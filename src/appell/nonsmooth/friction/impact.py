@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.nonsmooth.friction.decide import Undetermined, consistent
-from appell.nonsmooth.friction.layout import Layout
+from appell.nonsmooth.friction.decide import UndeterminedFriction, consistent
+from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.nonsmooth.friction.problem import Answer, Problem
 from appell.nonsmooth.friction.thresholds import GAINED
 from appell.rows import response
@@ -94,9 +94,9 @@ class ImpactProblem:
         rubbing = [i for i in range(blow.own.count) if i not in slipping]
         found = consistent(blow, faces, rubbing, slipping)
         if not found:
-            raise Undetermined(f"no impulses satisfy Coulomb's law in a blow ({', '.join(self.names)})")
+            raise UndeterminedFriction(f"no impulses satisfy Coulomb's law in a blow ({', '.join(self.names)})")
         if not all(blow.same(found[0].x, answer.x) for answer in found):
-            raise Undetermined(f"Coulomb's law allows several results of a blow ({', '.join(self.names)})")
+            raise UndeterminedFriction(f"Coulomb's law allows several results of a blow ({', '.join(self.names)})")
         return found[0]
 
     def _towards(self, i: int) -> tuple[float, ...]:
@@ -112,19 +112,19 @@ class ImpactProblem:
         tangential = rubbed * between[own.m + own.faces :]
         gained, size = float(normal.sum() + tangential.sum()), float(np.abs(normal).sum() + np.abs(tangential).sum())
         if gained > GAINED * max(size, float(dv @ self.problem.M @ dv)):
-            raise Undetermined(
+            raise UndeterminedFriction(
                 f"restitution with Coulomb's law would gain {gained:.3g} J in a blow ({', '.join(self.names)}): normal and slip"
                 " are coupled; choose law='poisson', or law='stronge' for one contact"
             )
         return FrictionBlow(dv, lam, rubbed, float(np.clip(-tangential.sum(), 0.0, max(-gained, 0.0))))
 
     def _refuse_loads(self, lam: Array) -> None:
-        """`Undetermined` where impulses press on a friction whose limit does not tell what it does to them."""
+        """`UndeterminedFriction` where impulses press on a friction whose limit does not tell what it does to them."""
         own, size = self.problem.own, self.problem.scale[0]
         pushes = np.abs(lam) / size
         for i, rows in enumerate(own.loads):
             if rows and not own.impulsive[i] and pushes[list(rows)].max() > GAINED * pushes.max():
-                raise Undetermined(
+                raise UndeterminedFriction(
                     f"a blow: the limit of friction '{self.names[i]}' is not proportional to the reactions in it, and does not"
                     " tell what impulses it bears"
                 )
@@ -159,7 +159,7 @@ class _Expansion:
         own = self.own = blow.own
         self.given = [i for i in range(own.count) if (n := own.normals[i]) is not None and again[n] > 0]
         rows = [row for i in self.given for row in own.own_rows(i)]
-        wide = Layout(
+        wide = FrictionLayout(
             own.m, own.faces, (*own.parts, *(own.parts[i] for i in self.given)), (*own.normals, *(None for _ in self.given)),
             (*own.smooth, *(own.smooth[i] for i in self.given)), (*own.loads, *(() for _ in self.given)),
             (*own.impulsive, *(False for _ in self.given)),
@@ -235,13 +235,13 @@ class _Process:
             way, rate, stops = self._piece()
             ends = -self.y[0] / rate[0] if rate[0] > 0 else np.inf
             if not np.isfinite(min(ends, stops)):
-                raise Undetermined("friction jams a blow: no normal impulse ends its compression")
+                raise UndeterminedFriction("friction jams a blow: no normal impulse ends its compression")
             self._go(min(ends, stops), way)
             if ends <= stops:
                 self.y[0] = 0.0
                 return
             self.y[1] = 0.0
-        raise Undetermined("friction jams a blow: its compression does not end")
+        raise UndeterminedFriction("friction jams a blow: its compression does not end")
 
     def restore_impulse(self, more: float) -> None:
         """P_r = `more`."""
@@ -261,7 +261,7 @@ class _Process:
             way, rate, stops = self._piece()
             needed = (np.sqrt(self.y[0] ** 2 + 2 * rate[0] * more) - self.y[0]) / rate[0] if rate[0] > 0 else np.inf
             if not np.isfinite(min(needed, stops)):
-                raise Undetermined("friction jams a blow: its restitution does not end")
+                raise UndeterminedFriction("friction jams a blow: its restitution does not end")
             before = self.work
             self._go(min(needed, stops), way)
             more = 0.0 if needed <= stops else more - (self.work - before)

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import ConstraintError, ModelError, Status
-from appell.nonsmooth.contact.numbers import STALLED
-from appell.nonsmooth.friction.course import FIRST_STRETCH, LONGEST_STRETCH, FrictionCourse
-from appell.nonsmooth.friction.decide import Undetermined
-from appell.nonsmooth.friction.functions import FrictionFunctions
+from appell.nonsmooth.contact.contact_thresholds import STALLED
+from appell.nonsmooth.friction.decide import UndeterminedFriction
+from appell.nonsmooth.friction.friction_course import FIRST_STRETCH, LONGEST_STRETCH, FrictionCourse
+from appell.nonsmooth.friction.friction_functions import FrictionFunctions
 from appell.nonsmooth.friction.guards import ModeGuard
 from appell.nonsmooth.friction.steps import Steps
 from appell.nonsmooth.friction.stretches import run_stretch
@@ -74,7 +74,7 @@ def _traces(course: FrictionCourse) -> Iterator[Trace]:
         began, event = trace.t, None
         try:
             status, event = _onward(course, steps)
-        except (Undetermined, np.linalg.LinAlgError) as error:
+        except (UndeterminedFriction, np.linalg.LinAlgError) as error:
             status = _failed(course, error)
         if event is None:
             course.stretch = min(2 * course.stretch, LONGEST_STRETCH)
@@ -98,20 +98,20 @@ def _onward(course: FrictionCourse, steps: Steps | None) -> tuple[Status, ModeGu
 
 def _change(course: FrictionCourse, event: ModeGuard, stalled: int) -> None:
     if stalled > STALLED:
-        raise Undetermined(f"modes of friction change without end at one instant ({', '.join(course.names)})")
+        raise UndeterminedFriction(f"modes of friction change without end at one instant ({', '.join(course.names)})")
     change(course, event)
 
 
 def _guarded(course: FrictionCourse, action: Callable[..., None], *arguments: Any) -> Status:
     try:
         action(*arguments)
-    except (Undetermined, np.linalg.LinAlgError) as error:
+    except (UndeterminedFriction, np.linalg.LinAlgError) as error:
         return _failed(course, error)
     return Status.OK
 
 
 def _failed(course: FrictionCourse, error: Exception) -> Status:
-    if not isinstance(error, Undetermined):
+    if not isinstance(error, UndeterminedFriction):
         return Status.SINGULAR
     course.trace.failure = ModelError(str(error))
     return Status.FRICTION

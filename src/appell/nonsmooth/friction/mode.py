@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.nonsmooth.friction.layout import Layout
+from appell.nonsmooth.friction.friction_layout import FrictionLayout
 
 Array = NDArray[np.float64]
 
@@ -41,8 +41,8 @@ class Mode:
     idle: tuple[int, ...] = ()
 
     @staticmethod
-    def of(own: Layout, data: Array) -> Mode:
-        """The mode without idle rows of the numbers of `Layout.data`."""
+    def of(own: FrictionLayout, data: Array) -> Mode:
+        """The mode without idle rows of the numbers of `FrictionLayout.data`."""
         act, slide, sign, _, u = np.split(data, np.cumsum([own.rows, own.count, own.count, own.count]))
         rubs = []
         for i in range(own.count):
@@ -52,16 +52,16 @@ class Mode:
                 rubs.append(Rub(STICK, (), int(sign[i])) if act[own.own_rows(i)[0]] else Rub(OFF))
         return Mode(tuple(np.flatnonzero(act[own.m : own.m + own.faces]).tolist()), tuple(rubs))
 
-    def held(self, own: Layout) -> list[int]:
+    def held(self, own: FrictionLayout) -> list[int]:
         """Rows that hold: constraints, closed faces, what sticks."""
         sticking = [row for i, rub in enumerate(self.rubs) if rub.state == STICK for row in own.own_rows(i)]
         return [*range(own.m), *(own.m + f for f in self.closed), *sticking]
 
-    def acting(self, own: Layout) -> list[int]:
+    def acting(self, own: FrictionLayout) -> list[int]:
         """Those of them that act."""
         return [row for row in self.held(own) if row not in self.idle]
 
-    def directed(self, own: Layout, slip: Array) -> Mode:
+    def directed(self, own: FrictionLayout, slip: Array) -> Mode:
         """The mode with the directions in which its pairs slide where the slips (parts,) are those."""
         rubs = []
         for i, rub in enumerate(self.rubs):
@@ -70,8 +70,8 @@ class Mode:
             rubs.append(rub._replace(u=tuple((s / np.linalg.norm(s)).tolist())) if turns else rub)
         return replace(self, rubs=tuple(rubs))
 
-    def data(self, own: Layout) -> Array:
-        """The numbers of `Layout.data`."""
+    def data(self, own: FrictionLayout) -> Array:
+        """The numbers of `FrictionLayout.data`."""
         act = np.zeros(own.rows)
         act[self.acting(own)] = 1
         slide = [float(rub.state == SLIP) for rub in self.rubs]
@@ -81,7 +81,7 @@ class Mode:
 
 
 def chosen(
-    own: Layout, closed: Sequence[int], slipping: dict[int, tuple[float, ...]], decided: Callable[[int], Rub]
+    own: FrictionLayout, closed: Sequence[int], slipping: dict[int, tuple[float, ...]], decided: Callable[[int], Rub]
 ) -> Mode:
     """The mode in which faces are closed: frictions on open ones are off, those `slipping` slide, the others are `decided`."""
     rubs = []

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
 from appell.errors import Status
-from appell.nonsmooth.friction.course import FrictionCourse, FrictionInstant
-from appell.nonsmooth.friction.decide import Undetermined
+from appell.nonsmooth.friction.decide import UndeterminedFriction
 from appell.nonsmooth.friction.directions import with_rubs
 from appell.nonsmooth.friction.directions_in_space import tangents, turned
+from appell.nonsmooth.friction.friction_course import FrictionCourse, FrictionInstant
 from appell.nonsmooth.friction.mode import STICK, Mode
 from appell.nonsmooth.friction.problem import Problem
 from appell.nonsmooth.friction.thresholds import STOPPED_PAIR
@@ -81,7 +81,7 @@ def _lead(course: FrictionCourse, begun: list[int], end: float) -> None:
                        first_step=end - trace.t, keep_steps=False)  # fmt: skip
         *_, there = course.loop.plain.run(task)
         if there.status is not Status.OK:
-            raise Undetermined(NOWHERE)
+            raise UndeterminedFriction(NOWHERE)
         mean = before + course.instant(end, there.z).slip
         turns = _turns(course, begun, mode, mean, end - trace.t)
         rubs = list(mode.rubs)
@@ -92,7 +92,7 @@ def _lead(course: FrictionCourse, begun: list[int], end: float) -> None:
         if largest < 1e-12:
             break
     if largest > ASTRAY:
-        raise Undetermined(NOWHERE)
+        raise UndeterminedFriction(NOWHERE)
     trace.modes.append((trace.t, mode))
     if len(course.task.times) > trace.passed:
         inside = course.task.times[trace.passed :]

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.nonsmooth.friction.directions import directed
-from appell.nonsmooth.friction.layout import Layout
+from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.nonsmooth.friction.mode import SLIP, STICK, Mode, Rub
-from appell.nonsmooth.friction.programme import borne, matters, pressed_freely
+from appell.nonsmooth.friction.nonunique_reactions import borne, matters, pressed_freely
 from appell.nonsmooth.friction.thresholds import NO_COMPLIANCE, NO_ENERGY, TIE
 from appell.rows import NEWTON_LOST, least_squares, response, saddle_point
 
@@ -62,7 +62,7 @@ class Answer:
 class Problem:
     """The numbers of the problem at an instant; `mu`, `mu_static`: coefficients or limits of the frictions."""
 
-    own: Layout
+    own: FrictionLayout
     M: Array
     r: Array
     J: Array
@@ -73,7 +73,7 @@ class Problem:
     least: float = 0.0  # E is not less: what is small for a motion may be all that there is at an instant
     law: Callable[[Array], tuple[Array, Array]] | None = None  # λ of all rows → F (nv,), ∂F/∂λ of forces beside r and W
     smooth: Array | None = None  # s/√(|s|² + ε²) of the frictions that are regularised, (parts,)
-    load: Callable[[Array, bool], tuple[Array, Array]] | None = None  # (λ, at rest) → L (frictions,), ∂L/∂λ: `Layout.loads`
+    load: Callable[[Array, bool], tuple[Array, Array]] | None = None  # (λ, at rest) → L (frictions,), ∂L/∂λ
     tangent: tuple[Array, Array] | None = None  # L ≈ value + slope·λ of the frictions with loads, (frictions,), (frictions, R)
 
     # -- sizes ---------------------------------------------------------------------------------------------------------

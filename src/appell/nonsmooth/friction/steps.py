@@ -17,7 +17,7 @@ from appell.backends.text.c_source import declarations, emit, emit_exports, emit
 from appell.errors import Status
 from appell.nonsmooth.contact.events import Kind
 from appell.nonsmooth.criteria import criteria_text
-from appell.nonsmooth.friction.functions import FrictionFunctions
+from appell.nonsmooth.friction.friction_functions import FrictionFunctions
 from appell.nonsmooth.friction.guards import BREAK, HIT, JAM, KINK, LEAVE, PARTS, SIGN, STOP, ModeGuard
 from appell.nonsmooth.friction.mode import Mode
 from appell.nonsmooth.friction.thresholds import VANISHING, friction_defines
@@ -26,7 +26,7 @@ from appell.simulate.loop.in_c import Call
 from appell.simulate.methods.tableaux import Tableau
 
 if TYPE_CHECKING:
-    from appell.nonsmooth.friction.course import FrictionCourse
+    from appell.nonsmooth.friction.friction_course import FrictionCourse
 
 Array = NDArray[np.float64]
 

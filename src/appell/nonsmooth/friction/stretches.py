@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from appell.backends import vm_function
 from appell.errors import Status
-from appell.nonsmooth.contact.numbers import BESIDE
+from appell.nonsmooth.contact.contact_thresholds import BESIDE
 from appell.nonsmooth.criteria import pair_level
-from appell.nonsmooth.friction.course import FrictionCourse, FrictionInstant
+from appell.nonsmooth.friction.friction_course import FrictionCourse, FrictionInstant
 from appell.nonsmooth.friction.guards import HIT, PARTS, STOP, GuardWatch, ModeGuard, crossings
 from appell.nonsmooth.friction.locate import located
 from appell.nonsmooth.friction.mode import SLIP, Mode
-from appell.nonsmooth.friction.programme import matters
+from appell.nonsmooth.friction.nonunique_reactions import matters
 from appell.nonsmooth.friction.thresholds import TIE, UNRISEN
 from appell.roots.guard import Polynomial
 from appell.roots.limits import FROM_ZERO

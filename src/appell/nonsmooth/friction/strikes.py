@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from appell.nonsmooth.contact.contact import Instant
 from appell.nonsmooth.contact.events import Kind
 from appell.nonsmooth.criteria import flight_unseen
-from appell.nonsmooth.friction.course import FrictionCourse
-from appell.nonsmooth.friction.decide import Undetermined
+from appell.nonsmooth.friction.decide import UndeterminedFriction
+from appell.nonsmooth.friction.friction_course import FrictionCourse
 from appell.nonsmooth.friction.impact import FrictionBlow, ImpactProblem
 
 Array = NDArray[np.float64]
@@ -51,13 +51,13 @@ def _blow(course: FrictionCourse, at: Instant, hits: list[int], closed: Sequence
     here, own = course.instant(), course.own
     problem = here.problem
     if problem.law is not None:
-        raise Undetermined("a blow: forces that are not affine in the multipliers do not tell what they do to its impulses")
+        raise UndeterminedFriction("a blow: forces that are not affine in the multipliers have no defined part in its impulses")
     laws = {course.loop.system.frictions[i].law for i in range(own.count) if own.face_of(i) in hits}
     rates = np.concatenate([np.zeros(own.m), at.g_d, here.slip])
     impact = ImpactProblem(problem, rates, e, course.names)
     others = [f for f in closed if f not in hits]
     if len(laws) > 1:
-        raise Undetermined(f"one blow with several laws ({', '.join(sorted(laws))}): give its frictions one of them")
+        raise UndeterminedFriction(f"one blow with several laws ({', '.join(sorted(laws))}): give its frictions one of them")
     if laws <= {"newton"}:
         return impact.by_newton(hits, others)
     rubbing = [i for i in range(own.count) if own.face_of(i) == hits[0]]
@@ -67,7 +67,7 @@ def _blow(course: FrictionCourse, at: Instant, hits: list[int], closed: Sequence
         return impact.by_process(hits[0], rubbing[0], *laws)
     if laws == {"poisson"}:
         return impact.by_phases(hits, others)
-    raise Undetermined(
+    raise UndeterminedFriction(
         "law='stronge' is a law of one contact with one friction of one part: in a blow of several the result depends on"
         " their stiffnesses, which restitution does not tell (Liu, Zhao and Brogliato 2008); use law='poisson' or 'newton'"
     )

@@ -1,7 +1,7 @@
 """The numbers that friction is decided by, in C and in Python: each is typed here, and `friction_defines` writes those of C.
 
 All are shares of the sizes of the problem itself, of the terms of a slip, or of a step: none has a unit. Those that friction
-has in common with walls are in `contact/numbers.py`.
+has in common with walls are in `contact/contact_thresholds.py`.
 """
 
 from __future__ import annotations

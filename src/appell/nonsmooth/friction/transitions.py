@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import AppellError
+from appell.nonsmooth.contact.contact_thresholds import LEFT
 from appell.nonsmooth.contact.events import Kind
-from appell.nonsmooth.contact.numbers import LEFT
-from appell.nonsmooth.friction.course import FrictionCourse
-from appell.nonsmooth.friction.decide import Undetermined, decide, dependent
+from appell.nonsmooth.friction.decide import UndeterminedFriction, decide, dependent
 from appell.nonsmooth.friction.directions import refined
+from appell.nonsmooth.friction.friction_course import FrictionCourse
 from appell.nonsmooth.friction.guards import BREAK, DRIFT, HIT, HOLD, JAM, KINK, LEAVE, SIGN, STOP, ZERO, ModeGuard
 from appell.nonsmooth.friction.mode import SLIP, STICK, Mode
+from appell.nonsmooth.friction.nonunique_reactions import matters
 from appell.nonsmooth.friction.pairs import begin_to_slide, pair_stops
 from appell.nonsmooth.friction.problem import Answer, Problem
-from appell.nonsmooth.friction.programme import matters
 from appell.nonsmooth.friction.strikes import strike
 from appell.nonsmooth.friction.thresholds import AT_REST, VANISHING
 from appell.notes import Note
@@ -74,7 +74,7 @@ def _settle_again(course: FrictionCourse, _: int) -> None:
 
 
 def _refuse(course: FrictionCourse, i: int) -> None:
-    raise Undetermined(f"the coefficient or limit of friction '{course.names[i]}' becomes negative")
+    raise UndeterminedFriction(f"the coefficient or limit of friction '{course.names[i]}' becomes negative")
 
 
 def _stopped(course: FrictionCourse, i: int) -> None:

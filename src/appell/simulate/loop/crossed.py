@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from appell.errors import ModelError, Status
 from appell.model.sides import faced, sided
 from appell.nonsmooth.contact.events import Kind
+from appell.nonsmooth.contact.face_mode import ContactMode, floor_of
 from appell.nonsmooth.contact.instant import Instant
-from appell.nonsmooth.contact.mode import ContactMode, floor_of
 from appell.normal_form import normal_form
 from appell.simulate.loop.surfaces import both_push
 from appell.simulate.loop.task import Loop, Task

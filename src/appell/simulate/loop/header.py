@@ -6,8 +6,8 @@ Statuses and kinds of events are `appell.errors.Status` and `appell.nonsmooth.co
 from __future__ import annotations
 
 from appell.errors import Status
+from appell.nonsmooth.contact.contact_thresholds import defines
 from appell.nonsmooth.contact.events import Kind
-from appell.nonsmooth.contact.numbers import defines
 
 STRETCH = 1 + 1e-6
 """The last step may be so much longer than wanted, rather than leave a remainder of rounding."""

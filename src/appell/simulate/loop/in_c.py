@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from appell.errors import ModelError, Status
+from appell.nonsmooth.contact.contact_thresholds import FIRST_MARK
 from appell.nonsmooth.contact.events import CHANGE, Kind
-from appell.nonsmooth.contact.mode import ASLEEP, FLIGHT, ContactMode, floor_of
-from appell.nonsmooth.contact.numbers import FIRST_MARK
+from appell.nonsmooth.contact.face_mode import ASLEEP, FLIGHT, ContactMode, floor_of
 from appell.normal_form.flow import GuardedRows
 from appell.simulate.loop.in_python import SECONDS_PER_YIELD
 from appell.simulate.loop.rank import CLOSE, INSIDE, LOST, PATIENCE, RISEN, SAME

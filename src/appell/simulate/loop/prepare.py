@@ -12,10 +12,10 @@ from appell.backends import Backend, backend_named
 from appell.backends.calls.machine import c_function
 from appell.errors import ConstraintError, FormNotApplicable, ModelError, Status
 from appell.nonsmooth.contact.backwards import Backwards, reversed_run
-from appell.nonsmooth.contact.functions import bends_with_speed, contact_functions
+from appell.nonsmooth.contact.contact_functions import bends_with_speed, contact_functions
 from appell.nonsmooth.contact.loop_switch import PySwitchLoop
 from appell.nonsmooth.contact.modes import ModeLoop
-from appell.nonsmooth.friction.functions import friction_functions
+from appell.nonsmooth.friction.friction_functions import friction_functions
 from appell.nonsmooth.friction.loop import FrictionLoop
 from appell.nonsmooth.friction.steps import served, steps_interface, steps_text
 from appell.normal_form.conserving import conserving_flow
@@ -132,7 +132,7 @@ def with_friction(run: Run, pseudo: Mapping[str, Any] | None, method: str, corne
     if run.system.unilateral:
         _check_restitutions(run)
     functions = friction_functions(run.system, run.form)
-    from appell.nonsmooth.friction.along import look
+    from appell.nonsmooth.friction.sampled_accelerations import look
 
     backend, compiled = backend_named(run.backend), None
     if backend.program is not None and served(functions):

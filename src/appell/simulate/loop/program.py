@@ -8,8 +8,8 @@
 from __future__ import annotations
 
 from appell.backends.text.c_source import PRELUDE, emit, emit_function
-from appell.nonsmooth.contact.functions import ContactFunctions
-from appell.nonsmooth.contact.text import contact_text
+from appell.nonsmooth.contact.contact_functions import ContactFunctions
+from appell.nonsmooth.contact.contact_text import contact_text
 from appell.normal_form.flow import Flow
 from appell.normal_form.saddle import SADDLE_C
 from appell.simulate.loop.header import header

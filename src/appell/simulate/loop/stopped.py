@@ -22,7 +22,7 @@ from appell.errors import AppellError, Status
 from appell.motion.dense import dense_steps
 from appell.motion.sampler import velocities
 from appell.motion.zeros import CROSSED, JUMPED, REBOUND, ExpressionAlong, expression_along, zeros_along
-from appell.nonsmooth.contact.numbers import FLOOR
+from appell.nonsmooth.contact.contact_thresholds import FLOOR
 from appell.normal_form.flow import Flow
 from appell.notes import Note
 from appell.simulate.loop.task import Loop, Task

@@ -17,7 +17,7 @@ from appell.graph import Fn, make_fn
 from appell.graph.algebra import column, jacobian, row_major
 from appell.graph.sizes import sizes
 from appell.model.sides import SwitchSurface, sided
-from appell.nonsmooth.contact.numbers import FLOOR, ROUNDING
+from appell.nonsmooth.contact.contact_thresholds import FLOOR, ROUNDING
 from appell.normal_form import NormalForm, normal_form
 from appell.remember import remembered
 from appell.roots.guard import bracketed, guard_function

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.nonsmooth.contact.numbers import FLOOR
+from appell.nonsmooth.contact.contact_thresholds import FLOOR
 
 FREE, HELD, ASLEEP = range(3)
 """What guards a face: its distance g, its reaction Λ, nothing (it lies on g = 0 wherever the held ones do)."""

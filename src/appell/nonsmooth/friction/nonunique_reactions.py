@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.nonsmooth.friction.deepest import SHARE, Cone, Deepest, Line, deepest
+from appell.nonsmooth.friction.cone_program import SHARE, ConeBound, ConeOptimum, LinearBound, largest_margin
 from appell.nonsmooth.friction.mode import OFF, SLIP, STICK, Mode, Rub, chosen
 
 if TYPE_CHECKING:
-    from appell.nonsmooth.friction.layout import Layout
+    from appell.nonsmooth.friction.friction_layout import FrictionLayout
     from appell.nonsmooth.friction.problem import Answer, Problem
 
 Array = NDArray[np.float64]
@@ -51,10 +51,10 @@ def borne(problem: Problem, answer: Answer, resting: Sequence[int], faces: Seque
     largest = np.abs(answer.free / force_size[:, None]).max(axis=0, initial=0.0)
     answer = replace(answer, free=answer.free / np.where(largest > 0, largest, 1.0))  # steps of k as large as the forces
     bilateral = sorted({n for i, n in enumerate(own.normals) if n is not None and n < own.m and mode.rubs[i].state == STICK})
-    found: list[tuple[Deepest, list[int]]] = []
+    found: list[tuple[ConeOptimum, list[int]]] = []
     for signs in product((1, -1), repeat=len(bilateral)):
         rows, bounds = _bounds(problem, answer, dict(zip(bilateral, signs, strict=True)))
-        if (one := deepest(bounds, answer.free.shape[1])) is not None:
+        if (one := largest_margin(bounds, answer.free.shape[1])) is not None:
             found.append((one, rows))
     if not found:
         return replace(answer, solvable=False)
@@ -73,7 +73,7 @@ def borne(problem: Problem, answer: Answer, resting: Sequence[int], faces: Seque
     return replace(answer, ties=ties, yielding=_yielding(own, answer, bearing))
 
 
-def _yielding(own: Layout, answer: Answer, bearing: set[int]) -> Mode | None:
+def _yielding(own: FrictionLayout, answer: Answer, bearing: set[int]) -> Mode | None:
     """The mode in which it gives way where reactions are at their bounds: what bears weight in the programme is the mechanism
     that begins to move, by the duality of limit analysis (Drucker, Prager and Greenberg 1952)."""
     mode, lam = answer.mode, answer.lam
@@ -91,15 +91,15 @@ def _yielding(own: Layout, answer: Answer, bearing: set[int]) -> Mode | None:
     return None if found == mode else found
 
 
-def _bounds(problem: Problem, answer: Answer, signs: dict[int, int]) -> tuple[list[int], list[Line | Cone]]:
+def _bounds(problem: Problem, answer: Answer, signs: dict[int, int]) -> tuple[list[int], list[LinearBound | ConeBound]]:
     """What reactions λ + free·k must satisfy, each with its row and in units of its size; signs: of the constraints that press
     on what sticks."""
     own, mode, free, lam, size = problem.own, answer.mode, answer.free, answer.lam, problem.scale[0]
     pressing = [*signs.items(), *((own.m + f, 1) for f in mode.closed)]
     pressing += [(n, rub.sign) for i, rub in enumerate(mode.rubs)
                  if rub.state == SLIP and (n := own.normals[i]) is not None and n < own.m]  # fmt: skip
-    found: list[tuple[int, Line | Cone]] = [
-        (row, Line(sign * free[row] / size[row], float(sign * lam[row] / size[row]))) for row, sign in pressing
+    found: list[tuple[int, LinearBound | ConeBound]] = [
+        (row, LinearBound(sign * free[row] / size[row], float(sign * lam[row] / size[row]))) for row, sign in pressing
     ]
     for i, rub in enumerate(mode.rubs):
         if rub.state != STICK:
@@ -110,9 +110,9 @@ def _bounds(problem: Problem, answer: Answer, signs: dict[int, int]) -> tuple[li
         value = (problem.bound(i, lam, 1.0, static=True) if n is None else mu * signs.get(n, 1) * float(lam[n])) / unit
         F, f = free[rows] / unit, lam[rows] / unit
         if len(rows) > 1:
-            found.append((rows[0], Cone(slope, value, F, f)))
+            found.append((rows[0], ConeBound(slope, value, F, f)))
         else:
-            found += [(rows[0], Line(slope - sign * F[0], value - sign * float(f[0]))) for sign in (1.0, -1.0)]
+            found += [(rows[0], LinearBound(slope - sign * F[0], value - sign * float(f[0]))) for sign in (1.0, -1.0)]
     return [row for row, _ in found], [bound for _, bound in found]
 
 

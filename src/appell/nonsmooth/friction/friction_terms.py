@@ -14,7 +14,7 @@ from appell.graph.sizes import sizes
 from appell.model import System
 from appell.model.friction import SPEED, Friction
 from appell.model.friction_load import load_of, multipliers_in, with_slope
-from appell.nonsmooth.friction.layout import Layout
+from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.normal_form import NormalForm
 from appell.normal_form.laws import Law
 
@@ -39,7 +39,7 @@ class Slips:
 
 
 @dataclass(frozen=True, eq=False)
-class Forces:
+class ReactionForces:
     """M a = r + E F(λ) + W λ with λ of all rows, (R,): W with the slopes of laws that are affine in λ, F the others' forces.
 
     Parameters
@@ -55,19 +55,19 @@ class Forces:
     places: tuple[int, ...] = ()
 
     @staticmethod
-    def of(form: NormalForm, slips: Slips) -> Forces:
+    def of(form: NormalForm, slips: Slips) -> ReactionForces:
         rub = slips.D.T if form.friction_law is None else slips.D.T + form.friction_law.slope
         whole = form.open_forces
         if whole is None:
-            return Forces(block_matrix([[form["W"], form["g_w"], rub]]), form["Q"] - form["h"], zeros(0))
+            return ReactionForces(block_matrix([[form["W"], form["g_w"], rub]]), form["Q"] - form["h"], zeros(0))
         W = form["W"] if form.law is None else form["W"] - form.law.slope
         pull = form["Q"] - (form["forces"] if form.law is None else form.law.rest)
         places = tuple(sorted({i for i, _ in pattern(jacobian(whole.forces, whole.lam))}))
         rest = column(*(Value(0) if i in places else whole.forces[i] for i in range(form.nv)))
         F = column(*(whole.forces[i] for i in places))
-        return Forces(block_matrix([[W, form["g_v"].T, slips.D.T]]), pull + rest - form["h"], whole.lam, F, places)
+        return ReactionForces(block_matrix([[W, form["g_v"].T, slips.D.T]]), pull + rest - form["h"], whole.lam, F, places)
 
-    def law(self, own: Layout, n: int, rubbed: Any, pushed: Any) -> Law | None:
+    def law(self, own: FrictionLayout, n: int, rubbed: Any, pushed: Any) -> Law | None:
         """The nonlinear law of a saddle point with n velocities, in its own multipliers.
 
         rubbed: these → λ of the frictions. pushed: these → forces (nv,) of the frictions that slide under a load of several.
@@ -105,7 +105,7 @@ class Forces:
 class ModeNumbers:
     """The numbers of a mode on the graph."""
 
-    def __init__(self, own: Layout):
+    def __init__(self, own: FrictionLayout):
         self.all = symbols("mode", own.data)
         places = np.cumsum([0, own.rows, own.count, own.count, own.count, sum(own.parts)])
         part = lambda k: self.all[int(places[k]) : int(places[k + 1])]
@@ -161,7 +161,7 @@ class Rubbing:
     loads: tuple[Value, Value] | None  # L while it slides and at rest
 
     @staticmethod
-    def of(system: System, form: NormalForm, own: Layout, slips: Slips, mode: ModeNumbers, i: int) -> Rubbing:
+    def of(system: System, form: NormalForm, own: FrictionLayout, slips: Slips, mode: ModeNumbers, i: int) -> Rubbing:
         fr, s, given = system.frictions[i], slips.s[own.columns(i)], mode.direction[own.columns(i)]
         if fr.regularise is not None:
             u, speed = regularised(form, fr, s), (s.T @ s + TINY**2) ** 0.5
@@ -183,4 +183,4 @@ class Rubbing:
         return size if self.normal is None else size * self.sign * lam[self.normal]
 
 
-__all__ = ["TINY", "Forces", "ModeNumbers", "Rubbing", "Slips", "bounds", "load", "regularised"]
+__all__ = ["TINY", "ModeNumbers", "ReactionForces", "Rubbing", "Slips", "bounds", "load", "regularised"]

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.errors import SingularConfiguration
-from appell.nonsmooth.friction.course import FrictionCourse
-from appell.nonsmooth.friction.functions import friction_functions
-from appell.nonsmooth.friction.layout import Layout
+from appell.nonsmooth.friction.friction_course import FrictionCourse
+from appell.nonsmooth.friction.friction_functions import friction_functions
+from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.nonsmooth.friction.loop import FrictionLoop
 from appell.nonsmooth.friction.mode import SLIP, Mode
 from appell.nonsmooth.friction.transitions import arrive_without_blows
@@ -24,7 +24,7 @@ PASSED = 1e-9
 """Of the largest slip of a motion: less than that beyond zero is where a slip has stopped."""
 
 
-def along(
+def accelerations_along(
     run: Any, modes: Sequence[tuple[float, Mode]], t: Array, q: Array, v: Array, p: Array | None = None,
     which: NDArray[np.intp] | None = None,
 ) -> tuple[Array, Array, Array, Array]:  # fmt: skip
@@ -58,7 +58,7 @@ def along(
     return out["a"], rows[:, : own.m], rows[:, own.m : own.m + own.faces], force
 
 
-def _stopped(own: Layout, modes: Sequence[Mode], which: NDArray[np.intp], s: Array) -> dict[int, Mode]:
+def _stopped(own: FrictionLayout, modes: Sequence[Mode], which: NDArray[np.intp], s: Array) -> dict[int, Mode]:
     """Samples at which the slip of a pair has passed zero by rounding, where its stretch ends: each with its mode, in which the
     pair keeps the direction of the last sample before that."""
     found: dict[int, Mode] = {}
@@ -119,7 +119,7 @@ def accelerations_of(run: Any) -> Callable[[ArrayLike, ArrayLike, ArrayLike], tu
 
     def acceleration(t: ArrayLike, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
         """(a, Λ) with friction in the mode that holds at the state; `SingularConfiguration` where none does, or several."""
-        from appell.nonsmooth.friction.decide import Undetermined
+        from appell.nonsmooth.friction.decide import UndeterminedFriction
 
         try:
             q, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
@@ -130,11 +130,11 @@ def accelerations_of(run: Any) -> Callable[[ArrayLike, ArrayLike, ArrayLike], tu
             q, v = (np.broadcast_to(x, (count, x.shape[-1])) for x in (q, v))
             states = zip(times, q, v, strict=True)
             found = [one(float(time), a, b) for time, a, b in states]
-        except Undetermined as error:
+        except UndeterminedFriction as error:
             raise SingularConfiguration(str(error)) from None
         return np.array([a for a, _ in found]), np.array([lam for _, lam in found])
 
     return acceleration
 
 
-__all__ = ["accelerations_of", "along", "look"]
+__all__ = ["accelerations_along", "accelerations_of", "look"]

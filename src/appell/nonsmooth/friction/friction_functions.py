@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, column, jacobian, symbols
 from appell.model import System
-from appell.nonsmooth.friction.flow import FrictionFlow
-from appell.nonsmooth.friction.layout import Layout
-from appell.nonsmooth.friction.pieces import Forces, Slips, bounds, load, regularised
+from appell.nonsmooth.friction.friction_flow import FrictionFlow
+from appell.nonsmooth.friction.friction_layout import FrictionLayout
+from appell.nonsmooth.friction.friction_terms import ReactionForces, Slips, bounds, load, regularised
 from appell.nonsmooth.friction.problem import Problem
 from appell.normal_form import NormalForm
 from appell.normal_form.flow import Flow
@@ -32,7 +32,7 @@ class FrictionFunctions:
     `loads`: the same inputs → L, ∂L/∂λ of all frictions (1, 0 of those under a single reaction), and at rest; None without.
     `bounded`: the guards for intervals; None where they are read at samples."""
 
-    layout: Layout
+    layout: FrictionLayout
     flow: Flow
     look: Function
     blocks: Fn
@@ -64,14 +64,14 @@ class FrictionFunctions:
 @remembered
 def friction_functions(system: System, form: NormalForm) -> FrictionFunctions:
     """Made once."""
-    own, slips = Layout.of(system, form), Slips.of(system, form)
+    own, slips = FrictionLayout.of(system, form), Slips.of(system, form)
     whole = FrictionFlow(system, form, own, slips)
     look, given = whole.function("look", whole.seen), whole.given
     blocks, law, loads = _blocks(system, form, own, slips, given), _law(form, own, given), _loads(system, form, own, slips)
     return FrictionFunctions(own, whole.flow(), look, blocks, law, loads, whole.guards())
 
 
-def _blocks(system: System, form: NormalForm, own: Layout, slips: Slips, given: Forces) -> Fn:
+def _blocks(system: System, form: NormalForm, own: FrictionLayout, slips: Slips, given: ReactionForces) -> Fn:
     mu, rest = [], []
     for i, fr in enumerate(system.frictions):
         moving, static = bounds(form, fr, _speed(own, slips, i))
@@ -96,7 +96,7 @@ def _blocks(system: System, form: NormalForm, own: Layout, slips: Slips, given: 
     return make_fn("friction_blocks", _inputs(form), outputs)
 
 
-def _law(form: NormalForm, own: Layout, given: Forces) -> Fn | None:
+def _law(form: NormalForm, own: FrictionLayout, given: ReactionForces) -> Fn | None:
     if given.F is None:
         return None
     F, slope = given.at(form)
@@ -104,12 +104,12 @@ def _law(form: NormalForm, own: Layout, given: Forces) -> Fn | None:
     return make_fn("friction_law", inputs, {"F": (F, (form.nv,)), "slope": (slope, (form.nv, own.rows))})
 
 
-def _speed(own: Layout, slips: Slips, i: int) -> Value:
+def _speed(own: FrictionLayout, slips: Slips, i: int) -> Value:
     s = slips.s[own.columns(i)]
     return abs(s) if own.parts[i] == 1 else (s.T @ s) ** 0.5
 
 
-def _loads(system: System, form: NormalForm, own: Layout, slips: Slips) -> Fn | None:
+def _loads(system: System, form: NormalForm, own: FrictionLayout, slips: Slips) -> Fn | None:
     if not own.loaded:
         return None
     lam = symbols("lam", own.rows)

@@ -10,7 +10,7 @@ from appell.normal_form import NormalForm
 
 
 @dataclass(frozen=True)
-class Layout:
+class FrictionLayout:
     """Rows: `m` constraints, `faces`, then the parts of the frictions; and where the frictions stand among them."""
 
     m: int
@@ -22,11 +22,11 @@ class Layout:
     impulsive: tuple[bool, ...]  # whether its load bounds impulses too
 
     @staticmethod
-    def of(system: System, form: NormalForm) -> Layout:
+    def of(system: System, form: NormalForm) -> FrictionLayout:
         first = {"constraint": 0, "face": form.m}
         loads = [load_of(system, i) for i in range(len(system.frictions))]
         rows = {c.multiplier: row for row, c in enumerate(system.constraints)}
-        return Layout(
+        return FrictionLayout(
             form.m,
             len(system.unilateral),
             tuple(fr.parts for fr in system.frictions),
@@ -74,4 +74,4 @@ class Layout:
         return self.rows + 3 * self.count + sum(self.parts)
 
 
-__all__ = ["Layout"]
+__all__ = ["FrictionLayout"]

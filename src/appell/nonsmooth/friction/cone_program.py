@@ -30,13 +30,13 @@ CUTS, NEWTON = 60, 30
 """Lines that touch each cone at most, and steps of Newton's method."""
 
 
-class Line(NamedTuple):
+class LinearBound(NamedTuple):
     """slope·k + value >= τ."""
 
     slope: Array
     value: float
 
-    def at(self, k: Array) -> Line:
+    def at(self, k: Array) -> LinearBound:
         return self
 
     def depth(self, k: Array) -> float:
@@ -46,7 +46,7 @@ class Line(NamedTuple):
         return np.zeros((len(k), len(k)))
 
 
-class Cone(NamedTuple):
+class ConeBound(NamedTuple):
     """slope·k + value − |F k + f| >= τ, F (parts, d)."""
 
     slope: Array
@@ -54,12 +54,12 @@ class Cone(NamedTuple):
     F: Array
     f: Array
 
-    def touched(self, u: Array) -> Line:
+    def touched(self, u: Array) -> LinearBound:
         """The line that touches it where F k + f is along u."""
         u = u / (np.linalg.norm(u) or 1.0)
-        return Line(self.slope - u @ self.F, float(self.value - u @ self.f))
+        return LinearBound(self.slope - u @ self.F, float(self.value - u @ self.f))
 
-    def at(self, k: Array) -> Line:
+    def at(self, k: Array) -> LinearBound:
         return self.touched(self.F @ k + self.f)
 
     def depth(self, k: Array) -> float:
@@ -73,7 +73,7 @@ class Cone(NamedTuple):
         return -(across.T @ across) / size
 
 
-class Deepest(NamedTuple):
+class ConeOptimum(NamedTuple):
     """τ, k (d,), and the weight of each bound: those that bear it touch the deepest point, Σ y ∇g = 0 and Σ y = 1."""
 
     tau: float
@@ -81,12 +81,12 @@ class Deepest(NamedTuple):
     weights: Array
 
 
-def deepest(bounds: Sequence[Line | Cone], d: int) -> Deepest | None:
+def largest_margin(bounds: Sequence[LinearBound | ConeBound], d: int) -> ConeOptimum | None:
     """The deepest point in d unknowns, or None where there is none."""
-    lines = [(i, bound) for i, bound in enumerate(bounds) if isinstance(bound, Line)]
-    cones = [(i, bound) for i, bound in enumerate(bounds) if isinstance(bound, Cone)]
+    lines = [(i, bound) for i, bound in enumerate(bounds) if isinstance(bound, LinearBound)]
+    cones = [(i, bound) for i, bound in enumerate(bounds) if isinstance(bound, ConeBound)]
     lines += [(i, cone.touched(u)) for i, cone in cones for u in _around(len(cone.f))]
-    best: Deepest | None = None
+    best: ConeOptimum | None = None
     for _ in range(CUTS):
         found = _linear([line for _, line in lines], d)
         if found is None:
@@ -96,10 +96,10 @@ def deepest(bounds: Sequence[Line | Cone], d: int) -> Deepest | None:
         np.add.at(weights, [i for i, _ in lines], of_lines)
         low = min([tau, *(cone.depth(k) for _, cone in cones)])
         if best is None or low > best.tau:
-            best = Deepest(low, k, weights)
+            best = ConeOptimum(low, k, weights)
         if low > CLEAR or tau < -CLEAR or tau - best.tau <= EXACT:
             return best
-        if tau - best.tau < CLEAR and (exact := _exactly(bounds, Deepest(tau, k, weights))) is not None:
+        if tau - best.tau < CLEAR and (exact := _exactly(bounds, ConeOptimum(tau, k, weights))) is not None:
             return exact
         lines += [(i, cone.at(k)) for i, cone in cones if cone.depth(k) < tau - EXACT]
     return best
@@ -110,7 +110,7 @@ def _around(parts: int) -> list[Array]:
     return [np.array(u, dtype=float) for u in product((-1, 0, 1), repeat=parts) if any(u)]
 
 
-def _linear(lines: Sequence[Line], d: int) -> tuple[float, Array, Array] | None:
+def _linear(lines: Sequence[LinearBound], d: int) -> tuple[float, Array, Array] | None:
     """(τ, k, weight of each line) of max τ below all lines."""
     left = np.array([np.append(-line.slope, 1.0) for line in lines])
     found = linprog(np.append(np.zeros(d), -1.0), A_ub=left, b_ub=[line.value for line in lines],
@@ -118,7 +118,7 @@ def _linear(lines: Sequence[Line], d: int) -> tuple[float, Array, Array] | None:
     return (float(found.x[-1]), found.x[:-1], -found.ineqlin.marginals) if found.status == 0 else None
 
 
-def _exactly(bounds: Sequence[Line | Cone], near: Deepest) -> Deepest | None:
+def _exactly(bounds: Sequence[LinearBound | ConeBound], near: ConeOptimum) -> ConeOptimum | None:
     """The deepest point near another: Σ y ∇g = 0, Σ y = 1 and g = τ for the depths g of all that bears weight y."""
     (tau, k, weights), d = near, len(near.k)
     bearing: list[int] = np.flatnonzero(weights > SHARE).tolist()
@@ -138,7 +138,7 @@ def _exactly(bounds: Sequence[Line | Cone], near: Deepest) -> Deepest | None:
         return None
     found = np.zeros(len(bounds))
     found[bearing] = y
-    return Deepest(tau, k, found)
+    return ConeOptimum(tau, k, found)
 
 
-__all__ = ["SHARE", "Cone", "Deepest", "Line", "deepest"]
+__all__ = ["SHARE", "ConeBound", "ConeOptimum", "LinearBound", "largest_margin"]

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.nonsmooth.contact.contact import Instant
-from appell.nonsmooth.contact.numbers import FLOOR
-from appell.nonsmooth.friction.decide import Undetermined
-from appell.nonsmooth.friction.layout import Layout
+from appell.nonsmooth.contact.contact_thresholds import FLOOR
+from appell.nonsmooth.friction.decide import UndeterminedFriction
+from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.nonsmooth.friction.mode import Mode
 from appell.nonsmooth.friction.problem import Answer, Problem
 from appell.nonsmooth.friction.thresholds import AT_REST, NO_ENERGY, STATIC_BELOW, VANISHING
@@ -61,7 +61,7 @@ class FrictionInstant:
     slip: Array
     sizes: Array
 
-    def direction(self, own: Layout, i: int) -> tuple[float, ...]:
+    def direction(self, own: FrictionLayout, i: int) -> tuple[float, ...]:
         """s/|s| of a friction."""
         s = self.slip[own.columns(i)]
         return tuple((s / (np.linalg.norm(s) or 1.0)).tolist())
@@ -127,7 +127,7 @@ class FrictionCourse:
                 t, z[:nq].copy(), z[nq : nq + nv].copy(), self.p, VANISHING**2 * self.largest
             )
             if not all(np.isfinite(x).all() for x in out.values()):
-                raise Undetermined("a force or a coefficient of friction is not finite")
+                raise UndeterminedFriction("a force or a coefficient of friction is not finite")
             self._check(out)
             while len(self.instants) >= KEPT:
                 del self.instants[next(iter(self.instants))]
@@ -140,11 +140,11 @@ class FrictionCourse:
     def _check(self, out: dict[str, Array]) -> None:
         for i, name in enumerate(self.names):
             if out["mu"][i] < 0 or out["mu_static"][i] < 0:
-                raise Undetermined(
+                raise UndeterminedFriction(
                     f"the coefficient or limit of friction '{name}' is negative: {min(out['mu'][i], out['mu_static'][i]):.6g}"
                 )
             if out["mu_static"][i] < out["mu"][i] * (1 - STATIC_BELOW) and np.linalg.norm(out["s"][self.own.columns(i)]) == 0:
-                raise Undetermined(
+                raise UndeterminedFriction(
                     f"the static coefficient of friction '{name}', {out['mu_static'][i]:.6g}, is below that of sliding,"
                     f" {out['mu'][i]:.6g}"
                 )

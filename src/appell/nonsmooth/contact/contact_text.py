@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from appell.graph import Fn
-from appell.nonsmooth.contact.functions import ContactFunctions
+from appell.nonsmooth.contact.contact_functions import ContactFunctions
 from appell.nonsmooth.contact.metric import Metric
 from appell.nonsmooth.criteria import criteria_text
 from appell.normal_form.face_table import FaceTable, Shape

@@ -21,8 +21,8 @@ from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, block_matrix, column, diagonal, largest, substitute, symbols, take, where, zeros
 from appell.graph.sizes import sizes
 from appell.model import System
-from appell.nonsmooth.friction.layout import Layout
-from appell.nonsmooth.friction.pieces import TINY, Forces, ModeNumbers, Rubbing, Slips
+from appell.nonsmooth.friction.friction_layout import FrictionLayout
+from appell.nonsmooth.friction.friction_terms import TINY, ModeNumbers, ReactionForces, Rubbing, Slips
 from appell.normal_form import NormalForm
 from appell.normal_form.flow import Flow, State
 from appell.normal_form.solved import Blocks, Function, Shaped, law_solved, solved
@@ -33,12 +33,12 @@ from appell.rows import LU, Policy
 class FrictionFlow:
     """The flow of z = (q, v, watched, dissipated, work) with p = (parameters, mode)."""
 
-    def __init__(self, system: System, form: NormalForm, own: Layout, slips: Slips):
+    def __init__(self, system: System, form: NormalForm, own: FrictionLayout, slips: Slips):
         self.form, self.own, self.slips, self.mode = form, own, slips, ModeNumbers(own)
         self.base = State.full(form)
         extra = symbols("w", self.watched + 2)
         self.state = State(self.base.q, self.base.u, extra, self.base.v, self.base.u_free, self.base.u_a)
-        self.given = Forces.of(form, slips)
+        self.given = ReactionForces.of(form, slips)
         self.rubbing = [Rubbing.of(system, form, own, slips, self.mode, i) for i in range(own.count)]
 
     @property
@@ -224,7 +224,7 @@ def _mend(form: NormalForm, state: State, inputs: dict[str, Shaped], name: str, 
     return solved(name, inputs, blocks, finish, Policy(LU))
 
 
-def _position(form: NormalForm, own: Layout, mode: ModeNumbers, state: State, inputs: dict[str, Shaped]):
+def _position(form: NormalForm, own: FrictionLayout, mode: ModeNumbers, state: State, inputs: dict[str, Shaped]):
     level = [i for i, k in enumerate(form.levels) if k == 0]
     if not level and not own.faces:
         return None
@@ -233,7 +233,7 @@ def _position(form: NormalForm, own: Layout, mode: ModeNumbers, state: State, in
     return _mend(form, state, inputs, "position", (J, f, column(form["f0_scale"], form["g_scale"]), act))
 
 
-def _velocity(form: NormalForm, own: Layout, mode: ModeNumbers, state: State, inputs: dict[str, Shaped], slips: Slips):
+def _velocity(form: NormalForm, own: FrictionLayout, mode: ModeNumbers, state: State, inputs: dict[str, Shaped], slips: Slips):
     level = [i for i, k in enumerate(form.levels) if k < 2]
     act = take(mode.act, [*level, *range(own.m, own.rows)])
     J, f = column(form["A1"], form["g_v"], slips.D), column(form["f1"], form["g_d"], slips.s)
