@@ -36,8 +36,8 @@ import sympy.tensor.tensor  # which SymPy loads at the first sum of anything, he
 import appell as ap
 from appell.errors import FormNotApplicable
 from appell.forms import FORMS
-from appell.forms.display import of_motion
-from appell.forms.parts import multiplier_symbols
+from appell.forms.engine.display import of_motion
+from appell.forms.engine.system_terms import multiplier_symbols
 from appell.letters import text
 
 LIMIT = 600.0

@@ -18,7 +18,7 @@ from sympy.core.cache import clear_cache
 
 import appell as ap
 from appell.forms import FORMS
-from appell.forms.display import of_motion
+from appell.forms.engine.display import of_motion
 from appell.letters import text
 
 ZOO = {**ap.zoo.ALL, **ap.zoo.LARGE}

@@ -8,7 +8,7 @@ import sympy
 
 import appell as ap
 from appell.forms import FORMS, Form
-from appell.forms.multipliers import with_multipliers
+from appell.forms.engine.multipliers import with_multipliers
 
 
 class Momenta(Form):

@@ -11,7 +11,7 @@ import numpy as np
 import sympy
 from scipy.integrate import solve_ivp
 
-from appell.forms.numbers import FLOAT, Tape
+from appell.forms.engine.evaluation import FLOAT, Tape
 from appell.jets import t
 from appell.model import System
 from appell.normal_form.manifold import find

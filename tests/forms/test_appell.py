@@ -10,7 +10,7 @@ from tests.forms.judging import disagreement, zero
 from appell import zoo
 from appell.errors import FormNotApplicable, ModelError
 from appell.forms import appell
-from appell.forms.pseudo import PseudoVelocities, suggest
+from appell.forms.engine.pseudo import PseudoVelocities, suggest
 from appell.jets import coordinates, parameters, t
 from appell.model import Constraint, Particle, System
 

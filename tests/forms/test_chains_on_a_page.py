@@ -12,13 +12,14 @@ from sympy import cos, sin
 
 import appell as ap
 from appell import tidy
-from appell.forms import FORMS, display
-from appell.forms.derivation import restricted
-from appell.forms.display import lines
-from appell.forms.effort import Effort
-from appell.forms.names import named
-from appell.forms.numbers import Tape, arithmetic
-from appell.forms.symbolic import probe, solve
+from appell.forms import FORMS
+from appell.forms.engine import display
+from appell.forms.engine.derivation import restricted
+from appell.forms.engine.display import lines
+from appell.forms.engine.evaluation import Tape, arithmetic
+from appell.forms.engine.shared_names import named
+from appell.forms.engine.symbolic_solve import probe, solve
+from appell.forms.engine.work_budget import WorkBudget
 from appell.tidy.sums import Sum, multiplied
 
 
@@ -115,7 +116,7 @@ def test_what_shares_its_parts_is_gone_through_once():
         tower = sympy.Add(tower * y, sympy.sin(tower), k, evaluate=False)
     assert restricted(restricted(tower, {x: y}), {y: x}) == restricted(tower, {y: x})
     assert tidy.length(tower) > 2**50
-    assert solve(sympy.Matrix([[tower]]), sympy.Matrix([tower]), [sympy.Symbol("z")], Effort(0))
+    assert solve(sympy.Matrix([[tower]]), sympy.Matrix([tower]), [sympy.Symbol("z")], WorkBudget(0))
 
 
 def test_equal_parts_are_known_by_their_parts():

@@ -12,8 +12,8 @@ from tests.forms.judging import close, disagreement, judged, value, zero
 
 from appell.errors import FormNotApplicable
 from appell.forms import appell, chaplygin, lagrange, nielsen, tsenov
+from appell.forms.engine.system_terms import directions, generalized_forces
 from appell.forms.lagrange import euler_lagrange
-from appell.forms.parts import directions, generalized_forces
 from appell.jets import coordinates, parameters, partial, t, total_derivative
 from appell.model import Constraint, Force, Particle, System
 

@@ -10,7 +10,7 @@ from sympy import Abs, Piecewise, Rational, atan2, cos, exp, log, sin, sqrt
 from tests.forms.test_nielsen_tsenov import values_at_random
 
 import appell as ap
-from appell.forms.derivation import along, gradient
+from appell.forms.engine.derivation import along, gradient
 from appell.jets import partial as held
 
 x, y = ap.coordinates("x y")

@@ -10,9 +10,10 @@ import sympy
 from sympy import cos, sin
 
 import appell as ap
-from appell.forms import display, gauss, lagrange, tsenov
-from appell.forms.display import lines, simplified
-from appell.forms.numbers import Tape, arithmetic
+from appell.forms import gauss, lagrange, tsenov
+from appell.forms.engine import display
+from appell.forms.engine.display import lines, simplified
+from appell.forms.engine.evaluation import Tape, arithmetic
 
 EXACT = arithmetic(40)
 

@@ -18,8 +18,8 @@ from appell import zoo
 from appell.errors import FormNotApplicable
 from appell.forms import appell, lagrange, maggi
 from appell.forms.appell import acceleration_energy
-from appell.forms.derivation import gradient
-from appell.forms.pseudo import PseudoVelocities
+from appell.forms.engine.derivation import gradient
+from appell.forms.engine.pseudo import PseudoVelocities
 from appell.jets import coordinates, parameters, partial, t, total_derivative
 from appell.model import Constraint, Force, Particle, System
 

@@ -12,7 +12,7 @@ from tests.verify.random_systems import build
 import appell as ap
 from appell.errors import Status
 from appell.forms import gauss, lagrange
-from appell.forms.numbers import FLOAT, Tape
+from appell.forms.engine.evaluation import FLOAT, Tape
 from appell.normal_form.gauss import solve
 
 seeds = st.integers(0, 10**6)

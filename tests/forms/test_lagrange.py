@@ -10,7 +10,7 @@ from sympy import cos, sin
 import appell as ap
 from appell.forms import lagrange
 from appell.forms.base import Multiplier
-from appell.forms.parts import multiplier_symbols
+from appell.forms.engine.system_terms import multiplier_symbols
 
 
 def skate():

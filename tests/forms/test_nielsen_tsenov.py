@@ -12,8 +12,8 @@ from tests.verify.random_systems import build
 
 import appell as ap
 from appell.forms import lagrange, nielsen, tsenov
+from appell.forms.engine.evaluation import Tape, arithmetic
 from appell.forms.lagrange import euler_lagrange
-from appell.forms.numbers import Tape, arithmetic
 
 EXACT = arithmetic(40)
 

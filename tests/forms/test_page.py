@@ -15,8 +15,8 @@ from sympy import sqrt
 
 import appell as ap
 from appell import typeset
-from appell.forms.display import lines, simplified
-from appell.forms.effort import Effort
+from appell.forms.engine.display import lines, simplified
+from appell.forms.engine.work_budget import WorkBudget
 from appell.letters import latex, text
 
 PRINT = """
@@ -44,11 +44,11 @@ def test_the_same_text_in_every_run():
 
 
 def test_work_is_counted():
-    effort = Effort(0.001)
+    effort = WorkBudget(0.001)
     x, y = ap.coordinates("x y")
     long = sympy.Add(*(sympy.sin(k * x) ** 2 * (x + k * y) for k in range(60)))
     assert simplified(long, effort) == long  # nothing is begun that cannot be paid
-    assert effort.left >= 0 and not Effort(0.0).spend(1)
+    assert effort.left >= 0 and not WorkBudget(0.0).spend(1)
 
 
 def test_the_sleigh_as_a_book_has_it():

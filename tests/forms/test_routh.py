@@ -11,7 +11,7 @@ from sympy import Abs, Rational, cos, sign, sin
 import appell.forms as forms
 from appell import zoo
 from appell.errors import FormNotApplicable
-from appell.forms.fold.functions import Meander, Triangle
+from appell.forms.fold.triangle_wave import Meander, Triangle
 from appell.jets import coordinates, parameters, t
 from appell.model import Between, Constraint, System, Unilateral
 

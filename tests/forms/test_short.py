@@ -11,13 +11,13 @@ import sympy
 from sympy import cos, sin, tan
 
 import appell as ap
-from appell.forms import expanded
-from appell.forms.display import lines
-from appell.forms.effort import Effort
+from appell.forms.engine import expanded
+from appell.forms.engine.display import lines
+from appell.forms.engine.evaluation import Tape, arithmetic
+from appell.forms.engine.symbolic_solve import probe, solve
+from appell.forms.engine.system_terms import directions, generalized_forces, multiplier_symbols
+from appell.forms.engine.work_budget import WorkBudget
 from appell.forms.lagrange import euler_lagrange
-from appell.forms.numbers import Tape, arithmetic
-from appell.forms.parts import directions, generalized_forces, multiplier_symbols
-from appell.forms.symbolic import probe, solve
 from appell.letters import latex, text
 from appell.tidy import collected, factored_out, length
 from appell.tidy.sums import _order
@@ -126,7 +126,7 @@ def test_what_may_vanish_does_not_at_a_probe():
     """Of 16 symbols two were equal at a probe: sin(p − n) was zero there, and divided by."""
     letters = sympy.symbols("a:p", real=True)
     total, wave, x = sympy.Add(*letters), sympy.sin(letters[15] - letters[13]), sympy.Symbol("x")
-    assert solve(sympy.Matrix([[wave]]), sympy.Matrix([total]), [x], Effort(0))[x] == total / wave
+    assert solve(sympy.Matrix([[wave]]), sympy.Matrix([total]), [x], WorkBudget(0))[x] == total / wave
     seen = [abs(probe(letters[0], i, 1)) for i in range(60)]
     assert len(set(seen)) == 60
 

@@ -15,8 +15,8 @@ from sympy import Matrix, cos, sin
 from tests.forms.judging import close, disagreement, judged, value
 
 from appell.forms import lagrange, maggi
+from appell.forms.engine.system_terms import acceleration_rows, directions, generalized_forces
 from appell.forms.lagrange import euler_lagrange
-from appell.forms.parts import acceleration_rows, directions, generalized_forces
 from appell.jets import coordinates, parameters, partial, t
 from appell.model import Constraint, System
 

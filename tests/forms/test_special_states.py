@@ -10,10 +10,10 @@ import sympy
 from sympy import cos, pi, sin
 
 import appell as ap
-from appell.forms.effort import Effort
-from appell.forms.numbers import Tape, arithmetic
-from appell.forms.special_states import has_new_poles, lost
-from appell.forms.symbolic import solve
+from appell.forms.engine.evaluation import Tape, arithmetic
+from appell.forms.engine.special_states import has_new_poles, lost
+from appell.forms.engine.symbolic_solve import solve
+from appell.forms.engine.work_budget import WorkBudget
 from appell.jets import total_derivative
 
 m, J, I, l, r, g = ap.parameters("m J I l r g", positive=True)
@@ -136,7 +136,7 @@ def test_blocks_are_solved_without_a_division_by_their_entries(a, b):
     theta = ap.coordinates("theta")
     u, w = sympy.symbols("u w")
     K = sympy.Matrix([[cos(theta), sin(theta)], [-sin(theta), cos(theta)]])
-    found = solve(K, sympy.Matrix([a, b]) * 1, [u, w], Effort(1.0))
+    found = solve(K, sympy.Matrix([a, b]) * 1, [u, w], WorkBudget(1.0))
     for angle in (sympy.Integer(0), pi / 2, pi, sympy.Rational(1, 3)):
         exact = K.T.xreplace({theta: angle}) * sympy.Matrix([a, b])
         gaps = [sympy.simplify(found[s].xreplace({theta: angle}) - e) for s, e in zip((u, w), exact, strict=True)]

@@ -11,8 +11,8 @@ import pytest
 from sympy import Float, Symbol, cos, erf, sin
 
 import appell as ap
-from appell.forms.linear import Undetermined, solve_with_nullity
-from appell.forms.numbers import FLOAT, Tape, arithmetic
+from appell.forms.engine.evaluation import FLOAT, Tape, arithmetic
+from appell.forms.engine.linear_solve import Undetermined, solve_with_nullity
 
 x, y = ap.coordinates("x y")
 m, l, g, k = ap.parameters("m l g k", positive=True)

@@ -17,7 +17,7 @@ from tests.reference.lagrange_sympy import Lagrange
 
 from appell import zoo
 from appell.forms.fold.fold import Fold, fold
-from appell.forms.fold.functions import Meander, Triangle
+from appell.forms.fold.triangle_wave import Meander, Triangle
 from appell.jets import Coordinate, coordinates, parameters, partial, t, total_derivative
 from appell.model import Between, Constraint, System, Unilateral
 

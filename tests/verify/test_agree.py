@@ -14,8 +14,8 @@ from tests.verify.random_systems import random_systems
 import appell as ap
 from appell.forms import FORMS
 from appell.forms.base import Equations
+from appell.forms.engine.system_terms import equation
 from appell.forms.lagrange import Lagrange
-from appell.forms.parts import equation
 from appell.verify import agree
 from appell.verify.agreement import Agreement, Line
 from appell.verify.exact import exact, exact_system

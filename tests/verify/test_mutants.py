@@ -13,7 +13,7 @@ from sympy import cos, sin
 import appell as ap
 from appell.forms import FORMS
 from appell.forms.base import Equations, Form
-from appell.forms.parts import equation
+from appell.forms.engine.system_terms import equation
 from appell.verify.agree import agree
 
 x, y, phi, theta, psi = ap.coordinates("x y phi theta psi")

@@ -19,11 +19,11 @@ from sympy import Expr
 
 from appell.errors import FormNotApplicable
 from appell.forms.base import Equations, Form
-from appell.forms.derivation import along, gradient, partial, restricted
-from appell.forms.matrices import row_times
-from appell.forms.multipliers import with_multipliers, without_free_terms
-from appell.forms.parts import equation, generalized_forces
-from appell.forms.pseudo import PseudoVelocities, liberated, refusal, suggest
+from appell.forms.engine.derivation import along, gradient, partial, restricted
+from appell.forms.engine.matrices import row_times
+from appell.forms.engine.multipliers import with_multipliers, without_free_terms
+from appell.forms.engine.pseudo import PseudoVelocities, liberated, refusal, suggest
+from appell.forms.engine.system_terms import equation, generalized_forces
 from appell.model import System
 
 

@@ -24,14 +24,14 @@ from sympy import Eq, Expr, Symbol
 
 from appell import tidy
 from appell.errors import FormNotApplicable, ModelError, SingularConfiguration
-from appell.forms import display, laws, stationary, symbolic
-from appell.forms.derivation import Replacement, partial
-from appell.forms.effort import Effort
-from appell.forms.given import Values, finite, parameter_values, prescribed_values, recorded_values, vector
-from appell.forms.linear import Undetermined, solve_with_nullity
-from appell.forms.manifold import usual_nullity
-from appell.forms.numbers import FLOAT, Arithmetic, Tape, arithmetic, state_in
-from appell.forms.parts import multiplier_symbols, nonlinear_rows
+from appell.forms.engine import display, multiplier_forces, stationary, symbolic_solve
+from appell.forms.engine.constrained_states import usual_nullity
+from appell.forms.engine.derivation import Replacement, partial
+from appell.forms.engine.evaluation import FLOAT, Arithmetic, Tape, arithmetic, state_in
+from appell.forms.engine.linear_solve import Undetermined, solve_with_nullity
+from appell.forms.engine.numeric_arguments import Values, finite, parameter_values, prescribed_values, recorded_values, vector
+from appell.forms.engine.system_terms import multiplier_symbols, nonlinear_rows
+from appell.forms.engine.work_budget import WorkBudget
 from appell.jets import t as time
 from appell.model import System
 from appell.model.described import system_of
@@ -75,14 +75,14 @@ class Form(ABC):
     def solve_at(self, equations: Equations, values: Values, numbers: Arithmetic) -> Values:
         """The unknowns at a state. Linear equations are solved; with rows nonlinear in a, Gauss's least point is taken."""
         if equations.nonlinear_law:
-            return laws.root(equations, values, numbers)
+            return multiplier_forces.root(equations, values, numbers)
         if not nonlinear_rows(equations.system):
             return equations._solve_linear(values, numbers)
         return stationary.least(equations, values, numbers)
 
     def derived(self, system: System, **options: Any) -> Equations:
         """What `derive` gives, closed where forces contain multipliers."""
-        return laws.closed(self.derive(system, **options))
+        return multiplier_forces.closed(self.derive(system, **options))
 
     def accepts(self, *args: Any, **options: Any) -> Any:
         raise ModelError("accepts() is now reason_against(): None if the form applies, else the reason why it does not")
@@ -198,7 +198,7 @@ class Equations:
     @cached_property
     def nonlinear_law(self) -> bool:
         """Whether forces contain multipliers and are not affine in them."""
-        return laws.nonlinear(self.system)
+        return multiplier_forces.nonlinear(self.system)
 
     @cached_property
     def coefficients(self) -> tuple[sympy.Matrix, sympy.Matrix]:
@@ -218,11 +218,11 @@ class Equations:
         seconds but counted in operations, so that the same expressions come out in every run; what is left stays unsimplified.
         Redundant rows and rows nonlinear in the accelerations have no explicit solution and raise `FormNotApplicable`.
         """
-        effort = Effort(budget if simplify else 0.0)
+        effort = WorkBudget(budget if simplify else 0.0)
         found = self.explicit(effort.share(2))
         return display.simplified_values(found, effort) if simplify else found
 
-    def explicit(self, effort: Effort) -> dict[Symbol, Any]:
+    def explicit(self, effort: WorkBudget) -> dict[Symbol, Any]:
         """Unknown → expression as the elimination leaves it; equal parts of all of them are one object."""
         if self.nonlinear_law:
             raise FormNotApplicable("a force is nonlinear in the reactions; .acceleration(t, q, v) finds them")
@@ -232,7 +232,7 @@ class Equations:
         pseudo = self.objects.get("pseudo")
         inside = pseudo.inside if pseudo is not None and pseudo.affine else lambda e: e
         K, b = K.applyfunc(inside), b.applyfunc(inside)
-        found: dict[Symbol, Any] = dict(symbolic.solve(K, b, self.unknowns, effort))
+        found: dict[Symbol, Any] = dict(symbolic_solve.solve(K, b, self.unknowns, effort))
         insert = Replacement(found, evaluate=sum(map(tidy.length, found.values())) <= LONG)
         for symbol, formula in zip(multiplier_symbols(self.system), self.multipliers, strict=True):
             if symbol not in found:

@@ -19,12 +19,10 @@ from sympy import Expr, Matrix, Symbol
 
 from appell.errors import FormNotApplicable, ModelError
 from appell.forms.base import Equations, Form
-from appell.forms.derivation import gradient, restricted
-from appell.forms.lagrange import euler_lagrange
-from appell.forms.matrices import Table, inverse, row_times, samples
-from appell.forms.numbers import magnitude
-from appell.forms.parts import equation, generalized_forces, kinematics_of
-from appell.forms.pseudo import (
+from appell.forms.engine.derivation import gradient, restricted
+from appell.forms.engine.evaluation import magnitude
+from appell.forms.engine.matrices import Table, inverse, row_times, samples
+from appell.forms.engine.pseudo import (
     Rows,
     best_independent,
     independent_rows,
@@ -33,6 +31,8 @@ from appell.forms.pseudo import (
     refusal,
     velocities_of,
 )
+from appell.forms.engine.system_terms import equation, generalized_forces, kinematics_of
+from appell.forms.lagrange import euler_lagrange
 from appell.jets import expression
 from appell.model import System
 from appell.reading import name_in, table_of

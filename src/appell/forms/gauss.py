@@ -28,13 +28,13 @@ from typing import Any
 import sympy
 from sympy import Expr
 
-from appell.forms import laws
 from appell.forms.base import Equations, Form, Values
-from appell.forms.derivation import gradient, partial
-from appell.forms.multipliers import with_multipliers, work
-from appell.forms.numbers import Arithmetic
-from appell.forms.parts import acceleration_rows, generalized_forces, nonlinear_rows
-from appell.forms.secular import Secular, is_quadratic
+from appell.forms.engine import multiplier_forces
+from appell.forms.engine.derivation import gradient, partial
+from appell.forms.engine.evaluation import Arithmetic
+from appell.forms.engine.multipliers import with_multipliers, work
+from appell.forms.engine.secular import Secular, is_quadratic
+from appell.forms.engine.system_terms import acceleration_rows, generalized_forces, nonlinear_rows
 from appell.jets import t
 from appell.model import System
 from appell.tidy import collected
@@ -50,7 +50,7 @@ class Gauss(Form):
         given = [c.name for c in system.constraints if c.reaction is not None]
         if given:
             return f"constraint '{given[0]}' is not ideal (reaction= is given), so nothing is least; use ap.forms.lagrange"
-        return laws.refusal(system)
+        return multiplier_forces.refusal(system)
 
     def derive(self, system: System, **options: Any) -> Equations:
         inertia, what = acceleration_energy(system)

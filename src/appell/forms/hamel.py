@@ -26,11 +26,9 @@ import sympy
 from sympy import Expr, Matrix, Symbol
 
 from appell.forms.base import Equations, Form
-from appell.forms.derivation import along, gradient, partial, restricted
-from appell.forms.lagrange import closes, shortened, twist
-from appell.forms.matrices import row_times
-from appell.forms.parts import equation, generalized_forces, reason_against_states_in_rows
-from appell.forms.pseudo import (
+from appell.forms.engine.derivation import along, gradient, partial, restricted
+from appell.forms.engine.matrices import row_times
+from appell.forms.engine.pseudo import (
     PseudoVelocities,
     liberated_from,
     needs_affine,
@@ -38,6 +36,8 @@ from appell.forms.pseudo import (
     refusal,
     suggest,
 )
+from appell.forms.engine.system_terms import equation, generalized_forces, reason_against_states_in_rows
+from appell.forms.lagrange import closes, shortened, twist
 from appell.jets import Speed, t
 from appell.model import System
 from appell.tidy import collected

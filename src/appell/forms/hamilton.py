@@ -24,10 +24,19 @@ from sympy import Expr, Matrix, Symbol
 
 from appell.errors import FormNotApplicable
 from appell.forms.base import Equations, Form
-from appell.forms.derivation import Derivation, along, gradient, partial, restricted
-from appell.forms.mass import Quadratic, is_short
-from appell.forms.matrices import Table, row_times
-from appell.forms.parts import (
+from appell.forms.engine.derivation import Derivation, along, gradient, partial, restricted
+from appell.forms.engine.kinetic_degrees import Quadratic, is_short
+from appell.forms.engine.matrices import Table, row_times
+from appell.forms.engine.pseudo import (
+    PseudoVelocities,
+    check_names,
+    liberated,
+    needs_affine,
+    needs_coordinates,
+    refusal,
+    suggest,
+)
+from appell.forms.engine.system_terms import (
     acceleration_rows,
     directions,
     equation,
@@ -36,15 +45,6 @@ from appell.forms.parts import (
     nonlinear_rows,
     reason_against_states_in_rows,
     state_rates,
-)
-from appell.forms.pseudo import (
-    PseudoVelocities,
-    check_names,
-    liberated,
-    needs_affine,
-    needs_coordinates,
-    refusal,
-    suggest,
 )
 from appell.jets import Speed, t
 from appell.model import System

@@ -21,10 +21,10 @@ from sympy import Expr, Symbol
 
 from appell.forms.base import Equations, Form
 from appell.forms.chaplygin import Split
-from appell.forms.derivation import along, gradient
+from appell.forms.engine.derivation import along, gradient
+from appell.forms.engine.pseudo import best_independent, liberated_by, refusal
+from appell.forms.engine.system_terms import equation, generalized_forces
 from appell.forms.kane import inertia_forces
-from appell.forms.parts import equation, generalized_forces
-from appell.forms.pseudo import best_independent, liberated_by, refusal
 from appell.model import System
 
 

@@ -17,11 +17,11 @@ import sympy
 from sympy import Expr, Symbol
 
 from appell.forms.base import Equations, Form
-from appell.forms.derivation import along, gradient, restricted
+from appell.forms.engine.derivation import along, gradient, restricted
+from appell.forms.engine.matrices import cross, product, row_times
+from appell.forms.engine.pseudo import PseudoVelocities, liberated, refusal, suggest
+from appell.forms.engine.system_terms import equation, generalized_forces
 from appell.forms.lagrange import euler_lagrange
-from appell.forms.matrices import cross, product, row_times
-from appell.forms.parts import equation, generalized_forces
-from appell.forms.pseudo import PseudoVelocities, liberated, refusal, suggest
 from appell.model import RigidBody, System
 
 

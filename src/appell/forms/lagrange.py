@@ -22,12 +22,12 @@ from sympy import Expr
 
 from appell import tidy
 from appell.errors import SingularConfiguration
-from appell.forms import expanded
 from appell.forms.base import Equations, Form
-from appell.forms.derivation import along, gradient
-from appell.forms.matrices import inverse
-from appell.forms.multipliers import with_multipliers
-from appell.forms.numbers import FLOAT, Tape, magnitude
+from appell.forms.engine import expanded
+from appell.forms.engine.derivation import along, gradient
+from appell.forms.engine.evaluation import FLOAT, Tape, magnitude
+from appell.forms.engine.matrices import inverse
+from appell.forms.engine.multipliers import with_multipliers
 from appell.model import System
 from appell.remember import remembered
 

@@ -16,10 +16,10 @@ from typing import Any
 import sympy
 
 from appell.forms.base import Equations, Form
+from appell.forms.engine.matrices import row_times
+from appell.forms.engine.pseudo import PseudoVelocities, liberated, needs_coordinates, refusal, suggest
+from appell.forms.engine.system_terms import equation, generalized_forces
 from appell.forms.lagrange import euler_lagrange
-from appell.forms.matrices import row_times
-from appell.forms.parts import equation, generalized_forces
-from appell.forms.pseudo import PseudoVelocities, liberated, needs_coordinates, refusal, suggest
 from appell.model import System
 
 

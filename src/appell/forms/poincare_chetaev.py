@@ -23,11 +23,18 @@ from sympy import Expr, Matrix
 from appell import tidy
 from appell.errors import FormNotApplicable
 from appell.forms.base import Equations, Form
-from appell.forms.derivation import along, gradient, partial, restricted
+from appell.forms.engine.derivation import along, gradient, partial, restricted
+from appell.forms.engine.matrices import Table, inverse, row_times
+from appell.forms.engine.pseudo import PseudoVelocities
+from appell.forms.engine.system_terms import (
+    acceleration_rows,
+    directions,
+    equation,
+    kinematics_of,
+    multiplier_symbols,
+    nonlinear_rows,
+)
 from appell.forms.lagrange import closes, shortened
-from appell.forms.matrices import Table, inverse, row_times
-from appell.forms.parts import acceleration_rows, directions, equation, kinematics_of, multiplier_symbols, nonlinear_rows
-from appell.forms.pseudo import PseudoVelocities
 from appell.jets import t
 from appell.model import System
 

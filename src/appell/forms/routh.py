@@ -27,13 +27,13 @@ import sympy
 from sympy import Eq, Expr, Symbol
 
 from appell.errors import ModelError
-from appell.forms import laws
 from appell.forms.base import Equations, Form, Values
-from appell.forms.fold.algebra import entries
+from appell.forms.engine import multiplier_forces
+from appell.forms.engine.evaluation import Arithmetic
+from appell.forms.engine.system_terms import equation
 from appell.forms.fold.chart import free_name, names_of
 from appell.forms.fold.fold import Fold, fold
-from appell.forms.numbers import Arithmetic
-from appell.forms.parts import equation
+from appell.forms.fold.small_matrices import entries
 from appell.jets import Parameter, Speed, total_derivative
 from appell.model import System
 
@@ -48,7 +48,7 @@ class Routh(Form):
         sources = list(dict.fromkeys(face.source.name for face in system.unilateral))
         if not sources:
             return "it has no unilateral constraint, so there is nothing to fold; use ap.forms.lagrange"
-        if laws.in_forces(system) or laws.of_faces(system):
+        if multiplier_forces.in_forces(system) or multiplier_forces.of_faces(system):
             return "a force contains the multiplier of a constraint; use ap.forms.lagrange"
         face = options.get("face")
         if face is None and len(sources) > 1:

@@ -19,14 +19,21 @@ from sympy import Expr, Matrix, Symbol
 
 from appell.errors import FormNotApplicable, SingularConfiguration
 from appell.forms.base import Equations, Form
-from appell.forms.derivation import along, gradient, partial, restricted
+from appell.forms.engine.derivation import along, gradient, partial, restricted
+from appell.forms.engine.evaluation import Tape, arithmetic, magnitude
+from appell.forms.engine.kinetic_degrees import Quadratic
+from appell.forms.engine.matrices import row_times
+from appell.forms.engine.pseudo import needs_coordinates
+from appell.forms.engine.symbolic_solve import STEPWISE, probe
+from appell.forms.engine.system_terms import (
+    acceleration_rows,
+    directions,
+    equation,
+    multiplier_symbols,
+    nonlinear_rows,
+    state_rates,
+)
 from appell.forms.hamilton import momentum_symbols
-from appell.forms.mass import Quadratic
-from appell.forms.matrices import row_times
-from appell.forms.numbers import Tape, arithmetic, magnitude
-from appell.forms.parts import acceleration_rows, directions, equation, multiplier_symbols, nonlinear_rows, state_rates
-from appell.forms.pseudo import needs_coordinates
-from appell.forms.symbolic import STEPWISE, probe
 from appell.model import System
 from appell.reading import items_of
 from appell.tidy import collected

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 from appell.forms.base import Equations, Form
-from appell.forms.derivation import along, gradient
-from appell.forms.multipliers import with_multipliers
-from appell.forms.pseudo import needs_coordinates
+from appell.forms.engine.derivation import along, gradient
+from appell.forms.engine.multipliers import with_multipliers
+from appell.forms.engine.pseudo import needs_coordinates
 from appell.model import System
 
 

@@ -19,14 +19,15 @@ from typing import Any
 import sympy
 from sympy import Matrix
 
-from appell.forms import laws
 from appell.forms.base import Equations, Form, Values
-from appell.forms.derivation import gradient, partial, restricted
-from appell.forms.linear import Undetermined, solve_linear
-from appell.forms.mass import Quadratic, is_short
-from appell.forms.matrices import row_times
-from appell.forms.numbers import FLOAT, Arithmetic, Tape, arithmetic
-from appell.forms.parts import (
+from appell.forms.engine import multiplier_forces
+from appell.forms.engine.derivation import gradient, partial, restricted
+from appell.forms.engine.evaluation import FLOAT, Arithmetic, Tape, arithmetic
+from appell.forms.engine.kinetic_degrees import Quadratic, is_short
+from appell.forms.engine.linear_solve import Undetermined, solve_linear
+from appell.forms.engine.matrices import row_times
+from appell.forms.engine.pseudo import PseudoAcceleration, check_names, needs_coordinates
+from appell.forms.engine.system_terms import (
     acceleration_rows,
     equation,
     generalized_forces,
@@ -34,7 +35,6 @@ from appell.forms.parts import (
     multiplier_symbols,
     nonlinear_rows,
 )
-from appell.forms.pseudo import PseudoAcceleration, check_names, needs_coordinates
 from appell.jets import t
 from appell.model import System
 
@@ -55,7 +55,7 @@ class UdwadiaKalaba(Form):
             return needs_coordinates(system)
         if not Quadratic.of(system.kinetic, system.velocities).regular():
             return "its mass matrix is singular, so that a_f = M⁻¹F does not exist; use ap.forms.lagrange"
-        return laws.refusal(system)
+        return multiplier_forces.refusal(system)
 
     def derive(self, system: System, **options: Any) -> Equations:
         inverse = Quadratic.of(system.kinetic, system.velocities).written_inverse()

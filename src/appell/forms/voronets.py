@@ -23,10 +23,10 @@ from sympy import Expr, Matrix, Symbol
 
 from appell.forms.base import Equations, Form
 from appell.forms.chaplygin import Split
-from appell.forms.derivation import along, gradient, partial, restricted
-from appell.forms.matrices import row_times
-from appell.forms.parts import equation, generalized_forces, kinematics_of, state_rates
-from appell.forms.pseudo import best_independent, liberated_by, needs_coordinates, refusal
+from appell.forms.engine.derivation import along, gradient, partial, restricted
+from appell.forms.engine.matrices import row_times
+from appell.forms.engine.pseudo import best_independent, liberated_by, needs_coordinates, refusal
+from appell.forms.engine.system_terms import equation, generalized_forces, kinematics_of, state_rates
 from appell.model import System
 
 

@@ -14,11 +14,11 @@ from typing import Any
 
 from appell.errors import SingularConfiguration
 from appell.forms.base import Equations, Form
-from appell.forms.derivation import partial
-from appell.forms.linear import Undetermined, solve_with_nullity
-from appell.forms.manifold import State
-from appell.forms.numbers import Arithmetic, Tape
-from appell.forms.parts import directions, nonlinear_rows
+from appell.forms.engine.constrained_states import State
+from appell.forms.engine.derivation import partial
+from appell.forms.engine.evaluation import Arithmetic, Tape
+from appell.forms.engine.linear_solve import Undetermined, solve_with_nullity
+from appell.forms.engine.system_terms import directions, nonlinear_rows
 from appell.jets import Prescribed, t
 from appell.model.multiplier import Multiplier
 

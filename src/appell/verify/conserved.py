@@ -25,11 +25,11 @@ from sympy import Expr
 from appell.backends import vm_function
 from appell.errors import AppellError
 from appell.forms import lagrange
-from appell.forms.derivation import along, gradient
-from appell.forms.display import simplified
-from appell.forms.manifold import Projection
-from appell.forms.numbers import Tape, arithmetic
-from appell.forms.parts import directions
+from appell.forms.engine.constrained_states import Projection
+from appell.forms.engine.derivation import along, gradient
+from appell.forms.engine.display import simplified
+from appell.forms.engine.evaluation import Tape, arithmetic
+from appell.forms.engine.system_terms import directions
 from appell.graph import Fn
 from appell.jets import Coordinate, t, total_derivative
 from appell.model import Face, System

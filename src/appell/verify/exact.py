@@ -12,8 +12,8 @@ import numpy as np
 import sympy
 from sympy import Expr, Rational, Symbol
 
-from appell.forms.manifold import State
-from appell.forms.numbers import Arithmetic
+from appell.forms.engine.constrained_states import State
+from appell.forms.engine.evaluation import Arithmetic
 from appell.jets import Parameter, t
 from appell.model import System
 from appell.model.values import bound

@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 from sympy import Expr, Symbol
 from sympy.integrals.manualintegrate import manualintegrate
 
-from appell.forms.derivation import gradient
-from appell.forms.matrices import pivots, samples
+from appell.forms.engine.derivation import gradient
+from appell.forms.engine.matrices import pivots, samples
 from appell.graph import make_fn
 from appell.graph.algebra import Value, along, block_matrix, column, general_solve, scatter, substitute, take, zeros
 from appell.jets import jets_of, t

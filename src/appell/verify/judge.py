@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from appell.errors import AppellError, SingularConfiguration, Status
 from appell.forms.base import Equations
-from appell.forms.manifold import Projection, State
-from appell.forms.numbers import FLOAT, Arithmetic, Tape, arithmetic, magnitude
-from appell.forms.parts import directions
+from appell.forms.engine.constrained_states import Projection, State
+from appell.forms.engine.evaluation import FLOAT, Arithmetic, Tape, arithmetic, magnitude
+from appell.forms.engine.system_terms import directions
 from appell.jets import t
 from appell.model import System
 from appell.model.prescription import moments

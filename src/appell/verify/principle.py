@@ -32,12 +32,12 @@ from numpy.typing import ArrayLike, NDArray
 from sympy import Matrix
 
 from appell.errors import FormNotApplicable, SingularConfiguration
-from appell.forms.derivation import gradient
-from appell.forms.display import simplified
+from appell.forms.engine.derivation import gradient
+from appell.forms.engine.display import simplified
+from appell.forms.engine.matrices import samples
+from appell.forms.engine.pseudo import PseudoVelocities, Rows, independent_rows, suggest
+from appell.forms.engine.system_terms import directions, generalized_forces, multiplier_symbols, nonlinear_rows
 from appell.forms.lagrange import Lagrange
-from appell.forms.matrices import samples
-from appell.forms.parts import directions, generalized_forces, multiplier_symbols, nonlinear_rows
-from appell.forms.pseudo import PseudoVelocities, Rows, independent_rows, suggest
 from appell.letters import letter
 from appell.letters import text as _text
 from appell.model import System

@@ -12,8 +12,8 @@ import numpy as np
 import scipy.linalg
 
 from appell.errors import FormNotApplicable, ModelError
-from appell.forms.display import simplified
-from appell.forms.pseudo import PseudoVelocities, independent_rows, suggest
+from appell.forms.engine.display import simplified
+from appell.forms.engine.pseudo import PseudoVelocities, independent_rows, suggest
 from appell.model import System
 from appell.verify import ranks
 from appell.verify.case import Case

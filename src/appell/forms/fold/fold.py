@@ -28,9 +28,9 @@ import sympy
 from sympy import Expr, Matrix, Symbol
 
 from appell.errors import FormNotApplicable, ModelError
-from appell.forms.fold.algebra import column, dot, entries, inverse, short
 from appell.forms.fold.chart import Chart, find_chart, free_name, names_of
-from appell.forms.fold.functions import Meander, Triangle
+from appell.forms.fold.small_matrices import column, dot, entries, inverse, short
+from appell.forms.fold.triangle_wave import Meander, Triangle
 from appell.jets import Coordinate, Jet, Parameter, explicit, expression, total_derivative
 from appell.model import Between, Face, System, Unilateral
 

@@ -11,7 +11,7 @@ from sympy import Symbol
 
 from appell import reading
 from appell.errors import ModelError
-from appell.forms.numbers import FLOAT, Tape
+from appell.forms.engine.evaluation import FLOAT, Tape
 from appell.jets import t as time
 from appell.model import System
 from appell.model.measured import letters_of, schedule_of

@@ -8,8 +8,8 @@ from typing import Any
 import sympy
 from sympy import Eq, Expr
 
-from appell.forms import laws
-from appell.forms.derivation import along, gradient, partial, restricted
+from appell.forms.engine import multiplier_forces
+from appell.forms.engine.derivation import along, gradient, partial, restricted
 from appell.model import Constraint, System
 from appell.model.multiplier import Multiplier
 from appell.reading import symbolic
@@ -27,7 +27,7 @@ def multiplier_symbols(system: System) -> tuple[Multiplier, ...]:
     labels = [c.name if ok else str(i + 1) for i, (c, ok) in enumerate(zip(system.constraints, plain, strict=True))]
     if len(set(labels)) < len(labels):
         labels = [str(i + 1) for i in range(len(labels))]
-    written = laws.in_forces(system)
+    written = multiplier_forces.in_forces(system)
     if not written:
         return tuple(map(Multiplier, labels))
     given = [c.multiplier for c in system.constraints]

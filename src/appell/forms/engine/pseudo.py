@@ -21,9 +21,9 @@ import sympy
 from sympy import Expr, Matrix, Symbol
 
 from appell.errors import FormNotApplicable, ModelError
-from appell.forms.derivation import along, gradient, restricted
-from appell.forms.matrices import Table, inverse, pivots, row_times, samples
-from appell.forms.parts import equation, multiplier_symbols
+from appell.forms.engine.derivation import along, gradient, restricted
+from appell.forms.engine.matrices import Table, inverse, pivots, row_times, samples
+from appell.forms.engine.system_terms import equation, multiplier_symbols
 from appell.jets import Jet, Prescribed, Speed, expression, jets_of, t
 from appell.model import System
 from appell.model.constraint import is_linear

@@ -18,10 +18,10 @@ from sympy.core.cache import clear_cache
 
 from appell import tidy
 from appell.errors import FormNotApplicable, SingularConfiguration
-from appell.forms.display import Memory, simplified
-from appell.forms.effort import Effort
-from appell.forms.numbers import Tape, arithmetic, magnitude
-from appell.forms.special_states import lost, regular_states, tried_states, values_at
+from appell.forms.engine.display import Memory, simplified
+from appell.forms.engine.evaluation import Tape, arithmetic, magnitude
+from appell.forms.engine.special_states import lost, regular_states, tried_states, values_at
+from appell.forms.engine.work_budget import WorkBudget
 
 POINTS = 3
 ZERO_DIGITS = 25
@@ -55,7 +55,7 @@ Row = list[Entry]
 class Shortening:
     """Entries written shorter while the effort lasts; what they share is read once."""
 
-    def __init__(self, effort: Effort):
+    def __init__(self, effort: WorkBudget):
         self._effort, self._memory, self._share = effort, Memory(signs=False), tidy.Sharing()
         self._long = False
 
@@ -73,7 +73,7 @@ class Shortening:
             clear_cache()
 
 
-def solve(K: sympy.Matrix, b: sympy.Matrix, unknowns: Sequence[Symbol], effort: Effort) -> dict[Symbol, Expr]:
+def solve(K: sympy.Matrix, b: sympy.Matrix, unknowns: Sequence[Symbol], effort: WorkBudget) -> dict[Symbol, Expr]:
     """x by Gauss–Jordan elimination; pivots are the shortest entries that are not zero, not at special states either.
 
     Where every entry vanishes at a state at which the problem has a solution (cos θ and sin θ of a row), the pivot is a block

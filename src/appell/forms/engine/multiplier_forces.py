@@ -16,9 +16,9 @@ import numpy as np
 import sympy
 
 from appell.errors import STATUS_TEXT, SingularConfiguration, Status
-from appell.forms.derivation import gradient
-from appell.forms.linear import Undetermined, solve_linear
-from appell.forms.numbers import FLOAT, Arithmetic, Tape
+from appell.forms.engine.derivation import gradient
+from appell.forms.engine.evaluation import FLOAT, Arithmetic, Tape
+from appell.forms.engine.linear_solve import Undetermined, solve_linear
 from appell.model import System
 from appell.model.multiplier import Multiplier
 from appell.remember import remembered

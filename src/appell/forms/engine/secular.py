@@ -21,10 +21,10 @@ import sympy
 from sympy import Expr
 
 from appell.errors import STATUS_TEXT, Status
-from appell.forms.derivation import gradient
-from appell.forms.linear import Undetermined, solve_linear
-from appell.forms.numbers import FLOAT, Arithmetic, Tape, arithmetic
-from appell.forms.stationary import tie_text
+from appell.forms.engine.derivation import gradient
+from appell.forms.engine.evaluation import FLOAT, Arithmetic, Tape, arithmetic
+from appell.forms.engine.linear_solve import Undetermined, solve_linear
+from appell.forms.engine.stationary import tie_text
 
 if TYPE_CHECKING:
     from appell.forms.base import Equations

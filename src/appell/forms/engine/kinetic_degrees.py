@@ -9,8 +9,8 @@ from typing import Any
 import sympy
 from sympy import Expr, Matrix, Symbol
 
-from appell.forms.derivation import gradient, restricted
-from appell.forms.matrices import Table, inverse, largest_block, row_times, samples
+from appell.forms.engine.derivation import gradient, restricted
+from appell.forms.engine.matrices import Table, inverse, largest_block, row_times, samples
 from appell.rows import regular
 from appell.tidy import characters, collected
 

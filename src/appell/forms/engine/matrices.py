@@ -10,7 +10,7 @@ import sympy
 from sympy import Expr, Matrix
 
 from appell.errors import SingularConfiguration
-from appell.forms.numbers import FLOAT, Tape
+from appell.forms.engine.evaluation import FLOAT, Tape
 from appell.jets import Jet
 from appell.tidy import collected
 

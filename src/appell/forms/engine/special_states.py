@@ -20,7 +20,7 @@ from sympy import Symbol
 
 from appell import tidy
 from appell.errors import SingularConfiguration
-from appell.forms.numbers import FLOAT, Arithmetic, Tape
+from appell.forms.engine.evaluation import FLOAT, Arithmetic, Tape
 from appell.jets import Jet, t
 from appell.rows.decompositions import rank
 

@@ -15,7 +15,7 @@ LONGEST = 1e9
 """Seconds that can be meant, thirty years."""
 
 
-class Effort:
+class WorkBudget:
     """An allowance of operations that shrinks as it is spent. A number is an allowance of that many seconds' work."""
 
     def __init__(self, amount: float):
@@ -24,9 +24,9 @@ class Effort:
         self.left = int(RATE * min(float(amount), LONGEST))
 
     @staticmethod
-    def of(amount: float | Effort) -> Effort:
+    def of(amount: float | WorkBudget) -> WorkBudget:
         """The effort itself, or a new one of that size."""
-        return amount if isinstance(amount, Effort) else Effort(amount)
+        return amount if isinstance(amount, WorkBudget) else WorkBudget(amount)
 
     def spend(self, operations: int) -> bool:
         """Whether so many operations are left; they are then gone."""
@@ -35,15 +35,15 @@ class Effort:
         self.left -= operations
         return True
 
-    def share(self, parts: int) -> Effort:
+    def share(self, parts: int) -> WorkBudget:
         """A part of what is left, taken from it; what is not used of it is lost."""
-        part = Effort(0)
+        part = WorkBudget(0)
         part.left = self.left // max(parts, 1)
         self.left -= part.left
         return part
 
     def __repr__(self) -> str:
-        return f"<Effort: {self.left} operations left>"
+        return f"<WorkBudget: {self.left} operations left>"
 
 
 COLLECT, SIMPLIFY, FACTOR, INSIDE = 20, 400, 5, 60
@@ -53,4 +53,4 @@ TRY = 500
 """Operations of trying other ways to write an expression, however few its terms are."""
 
 Amount = Any
-"""A number or an `Effort`."""
+"""A number or an `WorkBudget`."""

@@ -13,10 +13,10 @@ from typing import Any
 import sympy
 from sympy import Expr, Symbol
 
-from appell.forms import expanded
 from appell.forms.base import Equations, Form
-from appell.forms.derivation import Replacement
-from appell.forms.parts import (
+from appell.forms.engine import expanded
+from appell.forms.engine.derivation import Replacement
+from appell.forms.engine.system_terms import (
     acceleration_rows,
     directions,
     equation,

@@ -17,9 +17,9 @@ import sympy
 from sympy import Symbol
 
 from appell.errors import SingularConfiguration
-from appell.forms.derivation import gradient
-from appell.forms.linear import Undetermined, solve_linear
-from appell.forms.numbers import FLOAT, Arithmetic, Tape, magnitude
+from appell.forms.engine.derivation import gradient
+from appell.forms.engine.evaluation import FLOAT, Arithmetic, Tape, magnitude
+from appell.forms.engine.linear_solve import Undetermined, solve_linear
 from appell.model import System
 
 State = dict[Symbol, Any]

@@ -18,10 +18,10 @@ from sympy import Eq, Expr
 
 from appell import tidy
 from appell.errors import ModelError
-from appell.forms.absolute import AbsoluteValues, has_signs
-from appell.forms.effort import COLLECT, FACTOR, INSIDE, SIMPLIFY, TRY, Effort
-from appell.forms.names import named
-from appell.forms.special_states import has_new_poles
+from appell.forms.engine.absolute import AbsoluteValues, has_signs
+from appell.forms.engine.shared_names import named
+from appell.forms.engine.special_states import has_new_poles
+from appell.forms.engine.work_budget import COLLECT, FACTOR, INSIDE, SIMPLIFY, TRY, WorkBudget
 from appell.jets import QuaternionComponent
 from appell.letters import text as _text
 from appell.letters.rows import Statement, aligned, displayed
@@ -80,16 +80,16 @@ class Memory:
         return tidy.Factoring(exact=not floats) if floats or self._factoring is None else self._factoring
 
 
-def simplified(expr: Expr, effort: float | Effort, collected: bool = False, memory: Memory | None = None) -> Expr:
+def simplified(expr: Expr, effort: float | WorkBudget, collected: bool = False, memory: Memory | None = None) -> Expr:
     """An equal expression that is not longer: small terms simplified one by one until the effort is spent.
 
     The effort is counted in operations, so that the same expression comes out in every run. `collected`: it is what
     `tidy.collected` made, so that multiplying out again finds nothing, but for unit quaternions.
     """
-    return _simplified(expr, Effort.of(effort), collected, tidy.parts(expr), memory or Memory())
+    return _simplified(expr, WorkBudget.of(effort), collected, tidy.parts(expr), memory or Memory())
 
 
-def simplified_values(values: Mapping[Any, Any], effort: Effort) -> dict[Any, Any]:
+def simplified_values(values: Mapping[Any, Any], effort: WorkBudget) -> dict[Any, Any]:
     """Each value simplified with a share of the effort; what they share is read once."""
     memory, many = Memory(), len(values)
 
@@ -100,7 +100,7 @@ def simplified_values(values: Mapping[Any, Any], effort: Effort) -> dict[Any, An
     return {x: short(i, value) for i, (x, value) in enumerate(values.items())}
 
 
-def _simplified(expr: Expr, effort: Effort, collected: bool, parts: set[Any], memory: Memory) -> Expr:
+def _simplified(expr: Expr, effort: WorkBudget, collected: bool, parts: set[Any], memory: Memory) -> Expr:
     """`simplified`, with the different subexpressions of the expression as `parts`."""
     size = len(parts)
     if not effort.spend(size) or tidy.is_product(expr):
@@ -147,7 +147,7 @@ def _negative(term: Any) -> bool:
     return bool(number.is_Number and number < 0)
 
 
-def _simplified_by_sympy(expr: Any, effort: Effort) -> Any:
+def _simplified_by_sympy(expr: Any, effort: WorkBudget) -> Any:
     """What `simplify` makes of a small expression with other functions than `tidy` knows, where that is shorter."""
     size = tidy.length(expr)
     if size > SMALL or _is_rational(tidy.parts(expr)) or _has_roots(expr) or not effort.spend(SIMPLIFY * size):
@@ -226,7 +226,7 @@ def _solution(equations: Equations, closing: bool) -> dict[Any, Any]:
     """Unknown → value, simplified; where they are long after names for what they share, and where they would fill a book
     what is named is simplified one by one."""
     shown = lambda values: {x: value for x, value in values.items() if closing or not _is_closing(equations, x)}
-    effort = Effort(BUDGET)
+    effort = WorkBudget(BUDGET)
     explicit = equations.explicit(effort.share(2))
     found = shown(explicit)
     if sum(map(tidy.characters, found.values())) <= BOOK:
@@ -251,7 +251,7 @@ def of_motion(equations: Equations) -> tuple[Eq, ...]:
 
 def _simplified_lines(shown: Sequence[Eq], known: int, budget: float) -> list[Eq]:
     """Both sides simplified, the first `known` lines being collected; short ones leave their effort to the longer ones."""
-    effort, memory, sides = Effort(budget), Memory(signs=False), [side for e in shown for side in (e.lhs, e.rhs)]
+    effort, memory, sides = WorkBudget(budget), Memory(signs=False), [side for e in shown for side in (e.lhs, e.rhs)]
     parts = [tidy.parts(side) for side in sides]
     for done, i in enumerate(sorted(range(len(sides)), key=lambda i: len(parts[i]))):
         own = effort.share(len(sides) - done)

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import STATUS_TEXT, SingularConfiguration, Status
-from appell.forms.derivation import gradient
-from appell.forms.linear import Undetermined, solve_linear
-from appell.forms.numbers import FLOAT, Arithmetic, Tape
+from appell.forms.engine.derivation import gradient
+from appell.forms.engine.evaluation import FLOAT, Arithmetic, Tape
+from appell.forms.engine.linear_solve import Undetermined, solve_linear
 from appell.remember import remembered
 from appell.rows import NEWTON_LOST, least_squares
 

@@ -1,0 +1,1 @@
+"""What the classical forms are derived, solved, evaluated and written with."""
