@@ -76,3 +76,27 @@ def test_a_method_is_pickled_after_its_first_use():
         arguments = {"mass_matrix": (q,), "energy": (q, v), "kinetic_energy": (q, v)}.get(name, (q, v, tau))
         before = method()(*arguments)
         assert np.all(np.asarray(pickle.loads(pickle.dumps(method()))(*arguments)) == np.asarray(before))
+
+
+FOLLOWER = "<mimic joint='j_a' multiplier='-0.5' offset='0.1'/>"
+
+
+def test_configurations_of_a_robot_keep_what_its_file_says(tmp_path: Path):
+    """One limit alone has 0 as the other (URDF), two equal ones are none, a joint that follows another one follows it."""
+    limits = {
+        "a": "<limit lower='-1' upper='1' effort='1' velocity='1'/>", "half": "<limit upper='1.5' effort='1' velocity='1'/>",
+        "none": "<limit lower='0' upper='0' effort='1' velocity='1'/>",
+        "b": f"<limit lower='-0.2' upper='9' effort='1' velocity='1'/>{FOLLOWER}",
+    }  # fmt: skip
+    parts = [joint(f"j_{name}", "base", name, inner=text) for name, text in limits.items()]
+    tree = Tree.from_urdf(robot(tmp_path, link("base"), *(link(name) for name in limits), *parts))
+    assert (tree.limits["j_half"].lower, tree.limits["j_half"].upper) == (0.0, 1.5) and "0 … 1.5" in str(tree)
+    assert tree.ranges == {"j_a": (-1.0, pytest.approx(0.6)), "j_half": (0.0, 1.5)}
+    drawn = tree.random(0, 400)
+    q = {name: drawn[:, tree.indices(f"j_{name}")[0]][:, 0] for name in limits}
+    assert q["b"] == pytest.approx(0.1 - 0.5 * q["a"]) and q["a"].min() >= -1 and 0.5 < q["a"].max() <= 0.6
+    assert q["half"].min() >= 0 and q["none"].min() < -2 and q["none"].max() > 2
+    assert tree.named(tree.configuration({"j_a": 0.4}))["j_b"] == pytest.approx(-0.1)
+    locked = tree.lock({"j_b": 0.3})
+    assert locked.named(locked.random(1))["j_a"] == pytest.approx(-0.4)
+    assert tree.base_parameters().rank == Tree.from_urdf(str(tree.source), mimic=False).base_parameters().rank

@@ -102,7 +102,7 @@ def _stacked(tree: TreeDynamics, seed: int) -> Array:
         raise ModelError(f"nothing moves in {tree.name}: it has no base parameters")
     rng = np.random.default_rng(whole(seed, "seed=", 0))
     count = -(-SPARE * 10 * len(tree.nodes) // tree.nv) + 10
-    q, v, a = tree.random(rng, count), rng.standard_normal((count, tree.nv)), rng.standard_normal((count, tree.nv))
+    q, v, a = tree._drawn(rng, count), rng.standard_normal((count, tree.nv)), rng.standard_normal((count, tree.nv))
     (Y,) = vm_function(tree.function("regressor")).batch(q, v, a)
     return Y.reshape(-1, Y.shape[-1])
 

@@ -15,12 +15,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.polynomial.polynomial import polyval
 from numpy.typing import ArrayLike, NDArray
 
 from appell.errors import ModelError
 from appell.reading import name_in, reals, refuse_many, shown, whole
 from appell.spelling import did_you_mean
-from appell.tree.description import Limits
+from appell.tree.fittings import Coupling, leaders_first
 from appell.tree.frames import Node, size_of
 
 Array = NDArray[np.float64]
@@ -38,8 +39,25 @@ class ConfigurationSpace:
 
     @property
     @abstractmethod
-    def limits(self) -> dict[str, Limits]:
-        """What the joints are built for, of those that say it."""
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        """Joint → (lower, upper), of joints with stops; see `Tree.ranges`."""
+
+    @property
+    @abstractmethod
+    def couplings(self) -> tuple[Coupling, ...]:
+        """Joints that follow others."""
+
+    def followed(self, q: ArrayLike) -> Array:
+        """q with every joint that follows another one (`<mimic>`, gears) where that one puts it; (nq,) or (batch, nq)."""
+        q = self._states(q, "q", self.nq).copy()
+        for one in leaders_first(self.couplings):
+            known = dict(one.fixed)
+            value = lambda joint, known=known: known[joint] if joint in known else q[..., self._node(joint).iq]
+            if one.joint not in known:
+                q[..., self._node(one.joint).iq] = polyval(value(one.of), one.coefficients)
+            elif one.of not in known and one.ratio:  # the follower is locked, and holds what leads it
+                q[..., self._node(one.of).iq] = (known[one.joint] - one.coefficients[0]) / one.ratio
+        return q
 
     @property
     def nq(self) -> int:
@@ -64,7 +82,10 @@ class ConfigurationSpace:
         return slice(node.iq, node.iq + node.kind.nq), slice(node.iv, node.iv + node.kind.nv)
 
     def configuration(self, values: Mapping[str, Any]) -> Array:
-        """q (nq,) from joint → value, or values where the joint has several; joints that are not named are neutral."""
+        """q (nq,) from joint → value, or values where the joint has several.
+
+        Joints that are not named are neutral, or where those put them that they follow.
+        """
         if not isinstance(values, Mapping):
             raise ModelError(f"a configuration is given as {{joint: value, …}}, not as {shown(values)}")
         q = self.neutral.copy()
@@ -74,7 +95,8 @@ class ConfigurationSpace:
             if given.shape != (node.kind.nq,) or not np.isfinite(given).all():
                 raise ModelError(f"joint '{joint}' has {node.kind.nq} coordinates, finite numbers; not {shown(value)}")
             q[node.iq : node.iq + node.kind.nq] = given
-        return q
+        named, whole = {k for joint in values for k in _places(self._node(joint))}, self.followed(q)
+        return np.array([q[k] if k in named else whole[k] for k in range(self.nq)])
 
     def named(self, q: ArrayLike) -> dict[str, Any]:
         """joint → value, or (n,) where the joint has several; of one configuration."""
@@ -104,21 +126,25 @@ class ConfigurationSpace:
         """Random configurations within the limits of the joints, (nq,) or (count, nq).
 
         Angles without limits are drawn from (−π, π), lengths without limits within the size of the tree, unit quaternions
-        evenly over all rotations. rng: a `numpy.random.Generator`, or a seed.
+        evenly over all rotations; joints that follow others are where those put them (loops are not closed). rng: a
+        `numpy.random.Generator`, or a seed.
         """
+        return self.followed(self._drawn(rng, count))
+
+    def _drawn(self, rng: Any, count: int | None) -> Array:
+        """The same, every joint for itself."""
         if not isinstance(rng, np.random.Generator):
             rng = np.random.default_rng(None if rng is None else whole(rng, "rng=", 0))
         batch = () if count is None else (whole(count, "count=", 0),)
         refuse_many(math.prod(batch) * self.nq, f"{math.prod(batch)} configurations")
         q = np.empty((*batch, self.nq))
-        size = size_of(self.nodes)
+        size, ranges = size_of(self.nodes), self.ranges
         for node in self.nodes:
             where = slice(node.iq, node.iq + node.kind.nq)
-            limit = self.limits.get(node.name, Limits())
             plain = node.kind.nq - 4 * node.kind.called.quaternion
             for k in range(plain):
                 reach = size if k in node.kind.lengths else np.pi
-                low, high = (limit.lower, limit.upper) if node.kind.nq == 1 else (-np.inf, np.inf)
+                low, high = ranges.get(node.name, (-np.inf, np.inf)) if node.kind.nq == 1 else (-np.inf, np.inf)
                 low = low if np.isfinite(low) else min(-reach, high - reach)
                 high = high if np.isfinite(high) else max(reach, low + reach)
                 if low > high:
@@ -216,6 +242,11 @@ def _wxyz(node: Node, q: Array, *, back: bool) -> Array:
     four = own[..., -4:]
     turned = np.roll(four, -1 if back else 1, axis=-1)
     return np.concatenate([own[..., :-4], turned], axis=-1)
+
+
+def _places(node: Node) -> range:
+    """Of a joint's entries in q."""
+    return range(node.iq, node.iq + node.kind.nq)
 
 
 def _joined(parts: list[Array], batch: tuple[int, ...]) -> Array:

@@ -138,6 +138,11 @@ class Coupling(Fitting):
     def name(self) -> str:
         return f"{self.joint} follows {self.of}"
 
+    @property
+    def ratio(self) -> float:
+        """dq_joint/dq_of where it is the same everywhere, else 0."""
+        return self.coefficients[1] if len(self.coefficients) == 2 else 0.0
+
     def value(self, q: Any) -> Any:
         """Σ c_k q^k by Horner's rule."""
         result: Any = Integer(0)
@@ -169,7 +174,7 @@ def _whole(x: float) -> Any:
 def stop_ranges(tree: Tree) -> dict[str, tuple[float, float]]:
     """Joint → (lower, upper), where one of them is finite; what a joint follows has its limits too, in its own measure.
 
-    A joint that follows another one and both their stops would be three rows on two coordinates.
+    A joint that follows another one and both their stops would be three rows on two coordinates. Two equal limits are none.
     """
     found = {name: (limit.lower, limit.upper) for name, limit in tree.limits.items() if _way(limit.lower, limit.upper)}
     leaders = {c.joint: c for c in tree.fittings if isinstance(c, Coupling) and len(c.coefficients) == 2 and not c.fixed}
@@ -206,12 +211,26 @@ def _way(lower: float, upper: float) -> bool:
     return (isfinite(lower) or isfinite(upper)) and lower != upper
 
 
+def leaders_first(couplings: Sequence[Coupling]) -> list[Coupling]:
+    """Couplings in an order in which a joint is placed before those that follow it; the last one of each joint."""
+    followers = {c.joint: c for c in couplings}
+    return [followers[joint] for joint in reversed(_last_first(followers))]
+
+
 def _last_first(leaders: Mapping[str, Coupling]) -> list[str]:
-    """Followers, each before the one that it follows."""
-    depth = lambda joint: 0 if joint not in leaders else 1 + depth(leaders[joint].of)
+    """Followers, each before the one that it follows; those of a circle in any order."""
+
+    def depth(joint: str) -> int:
+        way: list[str] = []
+        while joint in leaders and joint not in way:
+            way.append(joint)
+            joint = leaders[joint].of
+        return len(way)
+
     return sorted(leaders, key=depth, reverse=True)
 
 
 __all__ = [
-    "Coupling", "Fitting", "JointDamping", "JointFriction", "JointSpring", "JointStops", "gathered_friction", "stop_ranges",
+    "Coupling", "Fitting", "JointDamping", "JointFriction", "JointSpring", "JointStops", "gathered_friction",
+    "leaders_first", "stop_ranges",
 ]  # fmt: skip

@@ -148,10 +148,14 @@ class ParametrizedTree:
         """h(q, v), (nv,): inertia and gravity."""
         return self._ask("bias", values, q, v)[0]
 
-    def energy(self, q: ArrayLike, v: ArrayLike, values: Any = None) -> tuple[Array, Array]:
-        """(T, V), J."""
+    def energy(self, q: ArrayLike, v: ArrayLike, values: Any = None) -> Array:
+        """T + V, J; as `Tree.energy`."""
         T, V = self._ask("energy", values, q, v)
-        return T, V
+        return T + V
+
+    def kinetic_energy(self, q: ArrayLike, v: ArrayLike, values: Any = None) -> Array:
+        """T = ½ vᵀ M v, J."""
+        return self._ask("energy", values, q, v)[0]
 
     def centre_of_mass(self, q: ArrayLike, values: Any = None) -> Array:
         """(3,), m, in the world."""
@@ -219,7 +223,7 @@ def parametrized(tree: Tree, wanted: Sequence[Any]) -> ParametrizedTree:
             place = joints.index(tree._node(joint).name)
             chosen += [(place, _kind(kind)) for kind in (kinds.split() if isinstance(kinds, str) else items_of(kinds, "kinds"))]
     else:
-        kinds = [_kind(kind) for kind in wanted]
+        kinds = [_kind(kind) for one in wanted for kind in (one.split() if isinstance(one, str) else [one])]
         chosen = [(place, kind) for place in range(len(joints)) for kind in kinds]
     twice = [pair for pair in chosen if chosen.count(pair) > 1]
     if twice:

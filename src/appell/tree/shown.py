@@ -21,7 +21,8 @@ def outline(tree: Tree) -> str:
         depth[joint.name] = 0 if joint.parent is None else depth[joint.parent] + 1
         body = f" → {joint.link}" if joint.link else ""
         limit = tree.limits.get(joint.name)
-        said = f", {limit.lower:g} … {limit.upper:g}" if limit is not None and limit.lower > -inf and limit.upper < inf else ""
+        ends = (-inf, inf) if limit is None else (limit.lower, limit.upper)
+        said = "" if ends == (-inf, inf) else f", {ends[0]:g} … {ends[1]:g}"
         lines.append(f"{'  ' * (depth[joint.name] + 1)}{joint.name} ({joint.kind}{said}){body}")
     return "\n".join([*lines, *(f"note: {note}" for note in tree.notes)])
 

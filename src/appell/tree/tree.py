@@ -22,7 +22,7 @@ from appell.tree.actuators import clipped, inputs, stops
 from appell.tree.description import WORLD, Frame, Joint, Limits, Skeleton, skeleton
 from appell.tree.dynamics import TreeDynamics
 from appell.tree.equations import GolubevEquations, bodies_of, equations
-from appell.tree.fittings import Fitting
+from appell.tree.fittings import Coupling, Fitting, stop_ranges
 from appell.tree.frame_symbols import FrameSymbols
 from appell.tree.frames import Node
 from appell.tree.from_files import GRAVITY, RobotFiles
@@ -204,6 +204,17 @@ class Tree(TreeDynamics, RobotFiles, Described):
         """What the joints are built for, of those that say it: by name, in the order of q; `<limit>` of URDF files."""
         said = {joint.name: joint.limits for joint in self.joints if joint.limits is not None}
         return {node.name: said[node.name] for node in self.nodes if node.name in said}
+
+    @property
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        """Joint → (lower, upper), rad or m, of joints that `limits` bound: those of a joint that follows another one are booked
+        there, and two equal limits, which exporters write where there are none, are none."""
+        return stop_ranges(self)
+
+    @property
+    def couplings(self) -> tuple[Coupling, ...]:
+        """Joints that follow others, `<mimic>` of files."""
+        return tuple(one for one in self.fittings if isinstance(one, Coupling))
 
     def stops(self, *joints: str, restitution: Any = 0) -> list[Between | Unilateral]:
         """The limits of these joints (all that have some, unless named) as constraints for `system(…)`, called as the joints.

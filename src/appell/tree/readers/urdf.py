@@ -214,7 +214,10 @@ def _mimic(element: Element, name: str, where: str) -> Coupling | None:
 
 
 def _limits(element: Element, kind: JointKind, where: str, notes: list[str]) -> Limits | None:
-    """<limit>, of joints with one coordinate; what is no number is noted and not used. Continuous joints have no stops."""
+    """<limit>, of joints with one coordinate; what is no number is noted and not used. Continuous joints have no stops.
+
+    Where one of lower and upper is stated, the other is 0, as the format has it; where none is, there is no limit.
+    """
     stated = _child(element, "limit", where)
     if stated is None or kind.nq != 1:
         return None
@@ -229,7 +232,11 @@ def _limits(element: Element, kind: JointKind, where: str, notes: list[str]) -> 
             found[key] = math.nan
         if math.isnan(found[key]):
             notes.append(f"{where}: <limit {key}={text!r}> is not a number, and is not used")
-            del found[key]
+            found[key] = Limits.__dataclass_fields__[key].default
+    for key, other in (("lower", "upper"), ("upper", "lower")):
+        if key in found and stated.get(other) is None:
+            found[other] = 0.0
+            notes.append(f"{where}: <limit> states no {other} limit, which is 0 then")
     return Limits(**found)
 
 
