@@ -55,7 +55,7 @@ def card(name: str, make: Any, folder: Path) -> str:
 def equations(system: Any) -> str:
     """Lagrange's equations, or the model as it is stated where they do not apply or do not fit a card."""
     import appell as ap
-    from appell.report import model
+    from appell.report import model_page
     from appell.report.html import formula, split_lines
 
     try:
@@ -63,7 +63,7 @@ def equations(system: Any) -> str:
     except (ap.FormNotApplicable, ap.ModelError):
         source = ""
     if not source or len(source) > LONGEST:
-        stated = re.sub(r"<p><button.*?</details>", "", model.stated(system), flags=re.DOTALL)  # buttons of the report
+        stated = re.sub(r"<p><button.*?</details>", "", model_page.stated(system), flags=re.DOTALL)  # buttons of the report
         return f"<details><summary>Model</summary>{stated}</details>"
     lines = "".join(formula(line.replace("&", "")) for line in split_lines(source))
     return f"<details><summary>Lagrange's equations</summary>{lines}</details>"

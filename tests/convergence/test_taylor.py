@@ -11,7 +11,7 @@ import appell as ap
 from appell.backends import backend_named
 from appell.backends.compiler.build import build, reason_against_c
 from appell.errors import FormNotApplicable, Status
-from appell.graph.taylor import expansion, operations
+from appell.graph.taylor_series import expansion, operations
 from appell.simulate.ends import ends
 from appell.simulate.loop.in_c import CDEF, Call, CLoop
 from appell.simulate.loop.in_python import PyLoop

@@ -14,9 +14,9 @@ import appell as ap
 from appell import zoo
 from appell.backends.cuda.device import reason_against
 from appell.ensembles.cuda import kernel_text
+from appell.ensembles.lane_program import CDEF
 from appell.ensembles.lanes import Ensemble, stops_of
 from appell.ensembles.methods import tableau_named
-from appell.ensembles.program import CDEF
 from appell.ensembles.walls import wall_functions
 from appell.errors import BackendUnavailable
 

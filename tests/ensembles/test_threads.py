@@ -16,7 +16,7 @@ import pytest
 
 import appell as ap
 from appell.errors import Status
-from appell.graph.stiff import make_stiff
+from appell.graph.sundials import make_stiff
 from appell.simulate.methods.gauss_legendre import CONSERVING
 from appell.simulate.methods.method_table import methods
 

@@ -36,7 +36,7 @@ import appell as ap
 from appell import zoo
 from appell.backends import backend_named
 from appell.backends.calls import vectors
-from appell.backends.cuda.text import kernel_source
+from appell.backends.cuda.cuda_text import kernel_source
 from appell.errors import AppellError, Status
 from appell.graph import Fn
 from appell.normal_form.flow import flow

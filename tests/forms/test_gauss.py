@@ -13,7 +13,7 @@ import appell as ap
 from appell.errors import Status
 from appell.forms import gauss, lagrange
 from appell.forms.engine.evaluation import FLOAT, Tape
-from appell.normal_form.gauss import solve
+from appell.normal_form.least_constraint import solve
 
 seeds = st.integers(0, 10**6)
 

@@ -11,7 +11,7 @@ import sympy
 import appell as ap
 from appell.forms import FORMS
 from appell.letters import Piece, latex, text
-from appell.letters.rows import filled
+from appell.letters.formula_rows import filled
 
 ENGINE = shutil.which("pdflatex")
 HEAD = r"\documentclass[a4paper]{article}\usepackage{amsmath}\begin{document}"

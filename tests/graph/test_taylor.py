@@ -10,7 +10,7 @@ import sympy as sp
 
 from appell.errors import FormNotApplicable
 from appell.graph.fn import make_fn
-from appell.graph.taylor import expansion
+from appell.graph.taylor_series import expansion
 
 ORDER = 12
 

@@ -18,7 +18,7 @@ import appell as ap
 from appell.errors import AppellError, FileError, ModelError
 from appell.motion.foreign import unfolded_zstd
 from appell.scene.meshes import read_mesh
-from appell.scene.robots import mesh_path
+from appell.scene.tree_scenes import mesh_path
 from appell.show.mathml import mathml
 from appell.tree.readers.document import Document
 from appell.tree.readers.mjcf_guard import refuse_unsafe

@@ -14,10 +14,10 @@ from appell.backends import backend_named
 from appell.backends.text.c_source import PRELUDE, emit
 from appell.graph import Fn
 from appell.graph.algebra import Value
+from appell.normal_form.coupled_blocks import elimination
 from appell.normal_form.flow import acceleration
-from appell.normal_form.parts import elimination
 from appell.normal_form.saddle import SADDLE_C
-from appell.normal_form.thin import ThinRows
+from appell.normal_form.sparse_rows import SparseRows
 from appell.rows import Policy, solve
 from appell.simulate.loop.header import header
 from appell.simulate.loop.in_c import CDEF, rank_text
@@ -83,7 +83,7 @@ def test_a_row_of_four_bars_keeps_its_energy():
 def test_a_look_at_the_rank_grows_with_the_length():
     costs = []
     for n in (10, 20, 40, 80):
-        thin = ThinRows.of(*(Value.sym("x", sparsity) for sparsity in pattern_of(n)))
+        thin = SparseRows.of(*(Value.sym("x", sparsity) for sparsity in pattern_of(n)))
         assert sorted(thin.velocities) == list(range(2 * n + 1)) and sorted(thin.rows) == list(range(2 * n))
         costs.append(thin.cost / n)
     assert max(costs) < 1.3 * min(costs)

@@ -7,7 +7,7 @@ from tests.backends.cuda.cuda_text import call_kernel, on_host
 import appell as ap
 from appell.backends import backend_named
 from appell.backends.calls import vectors
-from appell.backends.cuda.text import kernel_source
+from appell.backends.cuda.cuda_text import kernel_source
 from appell.graph import Fn
 from appell.normal_form.flow import flow
 

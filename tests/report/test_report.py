@@ -115,7 +115,7 @@ def test_equations_and_agreement_have_pages(skate, tmp_path):
 
 
 def test_every_form_can_be_reported_or_says_why_not():
-    from appell.report.model import derived, equation_text
+    from appell.report.model_page import derived, equation_text
 
     example = zoo.pendulum()
     for found in derived(example.system, list(ap.forms.FORMS), None):
@@ -187,7 +187,7 @@ def test_a_robot_is_posed_by_its_joints():
 
 def test_friction_is_part_of_the_model(tmp_path):
     """Its bound stands in reports and handouts of systems that have it."""
-    from appell.report.model import stated
+    from appell.report.model_page import stated
 
     system = zoo.ladder().system
     assert len(system.frictions) == 2

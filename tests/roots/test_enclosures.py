@@ -11,7 +11,7 @@ from appell.backends.text.dialect import SCALAR_C
 from appell.graph import make_fn
 from appell.graph.instructions import ARITY
 from appell.roots.enclosure import OPERATIONS, Interval, enclosure
-from appell.roots.text import emit_ranges, interval_text
+from appell.roots.interval_text import emit_ranges, interval_text
 
 UNARY = [ca.sin, ca.cos, ca.tan, ca.exp, ca.fabs, ca.sqrt, ca.log, ca.floor, ca.sign, ca.atan, ca.tanh, ca.asinh, ca.cosh,
          ca.acos, ca.asin, ca.erf, lambda x: x**2, lambda x: 1 / x, lambda x: x**3, lambda x: x**1.5,

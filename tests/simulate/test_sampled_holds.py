@@ -14,7 +14,7 @@ from appell.nonsmooth.contact import contact
 from appell.nonsmooth.contact.contact import CERTAIN, Instant, certain, contact_set
 from appell.nonsmooth.contact.modes import ModeLoop
 from appell.simulate.control import holds
-from appell.simulate.control.reader import Reader
+from appell.simulate.control.control_values import Reader
 from appell.simulate.loop import trace
 from appell.simulate.loop.in_c import CLoop
 

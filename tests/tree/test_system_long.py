@@ -17,7 +17,7 @@ from appell.errors import ModelError
 from appell.graph import make_fn
 from appell.graph.algebra import symbols
 from appell.graph.scalar import scalars
-from appell.normal_form import judge
+from appell.normal_form import model_check
 from appell.tree import Inertia, Joint, Tree, mechanics, place
 
 TREES = [
@@ -57,7 +57,7 @@ def test_a_chain_without_rows_is_judged_without_its_mass_matrix(monkeypatch: pyt
     def refused(*_):
         raise AssertionError("M is formed")
 
-    monkeypatch.setattr(judge, "normal_form", refused)
+    monkeypatch.setattr(model_check, "normal_form", refused)
     chain = random_chain(8, parallel=False, base="floating", seed=1)
     assert chain.system(forces=chain.inputs()).nv == 13
 

@@ -17,7 +17,7 @@ from appell.model import System
 from appell.model.values import as_table
 from appell.normal_form import NormalForm
 from appell.reading import items_of, name_in, shown, symbolic
-from appell.simulate.control.reader import refuse_inputs
+from appell.simulate.control.control_values import refuse_inputs
 
 Array = NDArray[np.float64]
 

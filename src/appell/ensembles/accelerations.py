@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from appell.errors import AppellError
 from appell.nonsmooth.contact.contact import Instant
 from appell.nonsmooth.friction.sampled_accelerations import accelerations_along
-from appell.simulate.control.held import HeldRun
+from appell.simulate.control.held_inputs import HeldRun
 from appell.simulate.loop.branching import TimeBranches, branches_of
 from appell.simulate.loop.trace import Trace
 from appell.simulate.run import Run

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources import files
 
-from appell.backends.cuda.text import PRECISIONS, WHOLE, Constants, prelude
+from appell.backends.cuda.cuda_text import PRECISIONS, WHOLE, Constants, prelude
 from appell.backends.lanes.emit import ONE_BY_ONE, dialect_of, one_by_one
 from appell.backends.text.c_source import emit_plan, plan_of
 from appell.backends.text.sincos import Precision
-from appell.ensembles.program import Language, Stops, WallFunctions, Watch, many_source
+from appell.ensembles.lane_program import Language, Stops, WallFunctions, Watch, many_source
 from appell.graph import Fn
 from appell.normal_form.flow import Flow
 from appell.simulate.methods.tableaux import Tableau

@@ -18,7 +18,7 @@ from appell.model import System
 from appell.model.measured import SLACK, Schedule
 from appell.model.values import as_table, checked, finite, reals
 from appell.reading import name_in, refuse_large, shown
-from appell.simulate.control.reader import refuse_inputs
+from appell.simulate.control.control_values import refuse_inputs
 
 Array = NDArray[np.float64]
 

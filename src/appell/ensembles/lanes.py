@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from appell.backends import backend_named
 from appell.backends.calls.vectors import lanes_here
+from appell.ensembles.ensemble_result import Results
 from appell.ensembles.inputs import Inputs
 from appell.ensembles.kept import Kept
 from appell.ensembles.kinds import ACCUMULATORS, ReductionPart, finished, parts_of
+from appell.ensembles.lane_program import CDEF, CLOSE, HANDED, Stops, Watch, guarded_flow, many_source
 from appell.ensembles.methods import fixed_methods, lane_method
 from appell.ensembles.order import Order
-from appell.ensembles.program import CDEF, CLOSE, HANDED, Stops, Watch, guarded_flow, many_source
-from appell.ensembles.result import Results
 from appell.ensembles.walls import no_walls, wall_functions
 from appell.errors import Status
 from appell.graph import Fn, make_fn
@@ -94,7 +94,7 @@ def lanes_flow(run: Run, order: Order) -> Flow:
     """The flow that the lanes run: with the work of forces only where the energy balance is asked for."""
     balance = any(part.accumulator == "energy" for reduction in order.kept.wanted for part in parts_of(reduction))
     walls = True if run.system.unilateral else None  # blows do work
-    return flow(run.numbered, run.policies, work=walls if balance else False)
+    return flow(run.numeric_form, run.policies, work=walls if balance else False)
 
 
 def watch_of(run: Run, motion: Flow, kept: Kept) -> Watch | None:

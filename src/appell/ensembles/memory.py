@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from appell.ensembles.ensemble_result import Results
 from appell.ensembles.free_memory import free_memory
 from appell.ensembles.inputs import Inputs
 from appell.ensembles.order import Order
-from appell.ensembles.result import Results
 from appell.errors import ModelError
 
 

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from appell.backends.cuda.device import compiled_densely, xp
 from appell.ensembles.cuda import kernel_text
+from appell.ensembles.lane_program import CDEF
 from appell.ensembles.lanes import Ensemble, stops_of
 from appell.ensembles.methods import tableau_named
 from appell.ensembles.order import Order
-from appell.ensembles.program import CDEF
 from appell.ensembles.walls import wall_functions
 from appell.errors import ModelError
 from appell.remember import kept_in

@@ -13,11 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from appell.backends import choose_backend, silence, warn
 from appell.ensembles.course import lowered
-from appell.ensembles.doubts import doubt_energies
+from appell.ensembles.energy_doubts import doubt_energies
+from appell.ensembles.ensemble_result import Results, dataset
 from appell.ensembles.input_tables import placed_tables, read_tables, with_first
 from appell.ensembles.inputs import Inputs, read_inputs, refused_starts
 from appell.ensembles.kept import read_keep, refuse_names
 from appell.ensembles.kinds import parts_of
+from appell.ensembles.lane_program import HANDED
 from appell.ensembles.lanes import Ensemble, doubtful_ranks, why_not
 from appell.ensembles.memory import refuse_too_large
 from appell.ensembles.methods import fixed_methods
@@ -25,8 +27,6 @@ from appell.ensembles.motions import Motions
 from appell.ensembles.on_gpu import OnGpu
 from appell.ensembles.order import Order
 from appell.ensembles.pool import cores, drive
-from appell.ensembles.program import HANDED
-from appell.ensembles.result import Results, dataset
 from appell.ensembles.single import Halted, doubt_of, make, message_of
 from appell.ensembles.stability import refuse_unstable
 from appell.errors import AS_ASKED, AppellError, ModelError, Status
@@ -165,7 +165,7 @@ def simulate_many(
     doubt_energies(run, starts, order, results)
     _tell(results, order)
     facts = {"path": path, "seconds": perf_counter() - clock, "threads": threads}
-    if run.numbered is not run.form:
+    if run.numeric_form is not run.form:
         facts["folded"] = ", ".join(str(model.parameters[i]) for i in run.fold)
     return Motions(dataset(run, starts, order, results, facts))
 

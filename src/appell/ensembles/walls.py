@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from appell.ensembles.program import WallFunctions
+from appell.ensembles.lane_program import WallFunctions
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, along, block_matrix, column, row_major, substitute, symbols, take, zeros
 from appell.graph.elimination import eliminated
@@ -38,7 +38,7 @@ def no_walls(run: Run) -> str | None:
 
 def wall_functions(run: Run, motion: Flow) -> WallFunctions | None:
     """Those of the faces of a system; None where there are none."""
-    return _made(run.numbered, run.system, motion) if run.system.unilateral else None
+    return _made(run.numeric_form, run.system, motion) if run.system.unilateral else None
 
 
 @remembered

@@ -4,7 +4,7 @@
 
 Without `speeds` the velocities v are the q̇ themselves. A `System` is immutable and valid: everything that can be
 checked without a start and without parameter values is checked when it is made, by reading the symbols here and by
-evaluating its normal form at random states (`appell.normal_form.judge`).
+evaluating its normal form at random states (`appell.normal_form.model_check`).
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from appell.model.first_order import check_row, read_states, refuse_states
 from appell.model.friction import SPEED, Friction, read_frictions
 from appell.model.friction_modes import in_mode
 from appell.model.jumps import refuse_jumps
-from appell.model.kinematics import read_coordinates, read_velocities
 from appell.model.loads import Force, Torque, momentum_of_mass
 from appell.model.placed import may_have_values
-from appell.model.shown import shown
 from appell.model.springs import Damper, Spring
+from appell.model.stated_kinematics import read_coordinates, read_velocities
+from appell.model.system_display import shown
 from appell.model.unilateral import Between, Face, Unilateral
 from appell.model.vocabulary import Vocabulary
 from appell.reading import finite, items_of, name_in, text_of
@@ -322,7 +322,7 @@ def _judge(system: System) -> str:
     A system without a value at any of them, which may have some where its roots and logarithms are real, is judged with a
     start; the sentence that asks for one comes back.
     """
-    from appell.normal_form.judge import NoValues, judge
+    from appell.normal_form.model_check import NoValues, judge
 
     try:
         judge(system)

@@ -20,9 +20,9 @@ from appell.errors import AS_ASKED, AppellError, ModelError, Status
 from appell.jets import DerivedJet, Jet, expression
 from appell.jets import t as time
 from appell.model import Friction
+from appell.motion.column_names import OfSystem
 from appell.motion.crossings import crossings
 from appell.motion.labels import labelled
-from appell.motion.names import OfSystem
 from appell.motion.reactions import solved
 from appell.motion.record import Array, Drift, Series, subdivided, unknown_name
 from appell.motion.zeros import CROSSED, edges_of, motion_zeros
@@ -31,7 +31,7 @@ from appell.nonsmooth.friction.mode import Mode, Phase, phases
 from appell.nonsmooth.friction.sampled_accelerations import accelerations_along
 from appell.notes import Note
 from appell.reading import reals, shown, text_of, whole
-from appell.simulate.control.held import HeldRun, Readings
+from appell.simulate.control.held_inputs import HeldRun, Readings
 from appell.simulate.loop.branching import TimeBranches, branch_times, branches_of
 from appell.simulate.stops import condition
 from appell.spelling import did_you_mean

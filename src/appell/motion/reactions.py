@@ -15,7 +15,7 @@ from appell.backends import warn
 from appell.errors import AppellError
 from appell.motion.record import Array
 from appell.nonsmooth.contact.contact import Instant
-from appell.simulate.control.held import last_change
+from appell.simulate.control.held_inputs import last_change
 
 if TYPE_CHECKING:
     from appell.motion.motion import Motion

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from appell.backends import vm_function
 from appell.errors import ModelError
 from appell.normal_form.flow import Flow
-from appell.simulate.control.held import Readings, last_change
+from appell.simulate.control.held_inputs import Readings, last_change
 from appell.simulate.loop.prepare import Prepared, prepare
 from appell.simulate.loop.task import Task
 from appell.simulate.run import Run

@@ -11,7 +11,7 @@ from sympy import Add
 
 from appell.graph.algebra import Value, column, jacobian, pattern, zeros
 from appell.model import System
-from appell.normal_form.kinematics import Kinematics
+from appell.normal_form.kinematic_map import Kinematics
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,7 +41,7 @@ from appell.graph.shorter import shorter
 from appell.normal_form.normal_form import NormalForm
 from appell.normal_form.policy import Policies
 from appell.normal_form.solved import Blocks, Function, GaussSolved, Shaped, Solved, law_solved, solved
-from appell.normal_form.thin import ThinRows
+from appell.normal_form.sparse_rows import SparseRows
 from appell.remember import remembered
 from appell.rows import CHOLESKY, ELIMINATE, GRAM_PLAIN
 
@@ -57,7 +57,7 @@ class GuardedRows:
     n: int
     m: int
     rank: int
-    thin: ThinRows | None
+    thin: SparseRows | None
 
     def matrices(self, out: Mapping[str, Any]) -> tuple[Any, Any]:
         """(M, A) in the order of the places, from what `rows` gives."""
@@ -253,7 +253,7 @@ def _guarded(form: NormalForm, policies: Policies, state: State) -> GuardedRows 
     M, A, thin = short_blocks(form).M, short_blocks(form).A, None
     outputs: dict[str, Shaped] = {"M": (M, (n, n)), "A": (A, (m, n))}
     if rank == m:
-        thin = ThinRows.of(M, A)
+        thin = SparseRows.of(M, A)
         L, Y = thin.entries(M, A)
         outputs = {"M": (column(*L), (len(L),)), "A": (column(*Y), (len(Y),))}
     if (thin.cost if thin is not None else n * n * (n + 2 * m)) > WATCHED:

@@ -25,9 +25,9 @@ from appell.graph import Fn, Lowering, make_fn
 from appell.graph.algebra import Value, block_matrix, column, depends, is_zero, take, zeros
 from appell.graph.sizes import sizes
 from appell.model import Constraint, System
-from appell.normal_form.door import mechanics
 from appell.normal_form.faces import Faces
-from appell.normal_form.laws import Law, OpenForces, OpenLaw, split_forces
+from appell.normal_form.mechanics_table import mechanics
+from appell.normal_form.reaction_laws import Law, OpenForces, OpenLaw, split_forces
 from appell.normal_form.rows import Rows, Said
 from appell.normal_form.sampling import Around
 from appell.reading import name_in, shown, symbolic, table_of

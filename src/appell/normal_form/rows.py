@@ -18,7 +18,7 @@ from typing import Any
 from appell.graph.algebra import Value, column, hessian, jacobian, scatter, substitute, symbols, take, zeros
 from appell.graph.sizes import sizes
 from appell.model import Constraint, System
-from appell.normal_form.kinematics import Kinematics
+from appell.normal_form.kinematic_map import Kinematics
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from appell.errors import Status
 from appell.graph import Fn, Port, make_fn
 from appell.graph.algebra import Value, as_matrix, block_matrix, diagonal, symbols, where, zeros
 from appell.graph.composite import Composite, Part, in_order
-from appell.normal_form import gauss
-from appell.normal_form.laws import Law
-from appell.normal_form.parts import elimination
+from appell.normal_form import least_constraint
+from appell.normal_form.coupled_blocks import elimination
+from appell.normal_form.reaction_laws import Law
 from appell.normal_form.saddle import SADDLE_C, unrolled
 from appell.rows import CHOLESKY, LU, PIVOT, Policy, solve
 
@@ -141,15 +141,15 @@ class GaussSolved(_HeadAndTail):
     def parts(self) -> tuple[Fn, Fn, Fn]:
         return self.head, self.rows, self.tail
 
-    def minimum(self, *arrays: ArrayLike) -> gauss.GaussResult:
+    def minimum(self, *arrays: ArrayLike) -> least_constraint.GaussResult:
         """Gauss's minimum at a state."""
         head, rows = (in_order(part) for part in (self.head, self.rows))
         return self._minimum(head, rows, arrays)
 
-    def _minimum(self, head: Part, rows: Part, arrays: Sequence[ArrayLike]) -> gauss.GaussResult:
+    def _minimum(self, head: Part, rows: Part, arrays: Sequence[ArrayLike]) -> least_constraint.GaussResult:
         out = _by_name(self.head, head(*arrays))
         row = lambda name: lambda a: _by_name(self.rows, rows(*arrays, a))[name]
-        return gauss.solve(out["M"], out["b"], out["A"], out["a0"], row("r"), row("r_a"), row("r_aa"))
+        return least_constraint.solve(out["M"], out["b"], out["A"], out["a0"], row("r"), row("r_a"), row("r_aa"))
 
     def over(self, head: Part, rows: Part, tail: Part) -> Callable[..., tuple[Any, ...]]:
         """`gauss.solve` between head and tail, which asks for the rows at many accelerations."""

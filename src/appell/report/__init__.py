@@ -45,7 +45,7 @@ def studio(model: Any = None, *, port: int = 0, open: bool = True) -> None:
     port: 0 takes any that is free. The page is on the loopback address, and its address carries a token.
     open: whether to open the browser.
     """
-    from appell.report.desk import open_studio
+    from appell.report.studio_page import open_studio
 
     open_studio(model, port=port, open=open)
 

@@ -71,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _studio(given: argparse.Namespace) -> None:
-    from appell.report.desk import open_studio
+    from appell.report.studio_page import open_studio
 
     open_studio(given.name, port=given.port, open=not given.no_open)
 

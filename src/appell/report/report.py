@@ -14,7 +14,7 @@ from appell.errors import AppellError, MissingFile, ModelError
 from appell.forms.base import Equations
 from appell.motion.record import Record
 from appell.reading import path_of
-from appell.report import model
+from appell.report import model_page
 from appell.report.html import caution, missing, section, table
 from appell.report.panels import Panels
 from appell.scene import Scene
@@ -86,17 +86,17 @@ def _facts(motion: Any, system: Any, forms: Iterable[Any] | None) -> str:
         )
         parts = [section("Model", gone), section("Verification", verification)]
     else:
-        found = model.derived(system, forms, getattr(motion, "pseudo", None))
+        found = model_page.derived(system, forms, getattr(motion, "pseudo", None))
         values = parameters if own else {s: parameters[str(s)] for s in system.parameters if str(s) in parameters}
         values = {s: x for s, x in values.items() if s in system.parameters}
         known = values if len(values) == len(system.parameters) else {}
         parts = [
-            section("Model", "" if own else missing(LOADED), model.stated(system)),
-            section("Equations of motion", model.equation_section(found)),
-            section("Verification", verification, "<h3>Forms</h3>", model.agreement_section(system, found, known)),
-            section("Diagnosis", model.diagnosis_section(system, known)),
+            section("Model", "" if own else missing(LOADED), model_page.stated(system)),
+            section("Equations of motion", model_page.equation_section(found)),
+            section("Verification", verification, "<h3>Forms</h3>", model_page.agreement_section(system, found, known)),
+            section("Diagnosis", model_page.diagnosis_section(system, known)),
         ]
-    return "\n".join([*parts, section("Parameters", model.parameter_table(parameters)), section("Run", _run(motion))])
+    return "\n".join([*parts, section("Parameters", model_page.parameter_table(parameters)), section("Run", _run(motion))])
 
 
 def _run(motion: Record) -> str:
@@ -155,11 +155,11 @@ def equations_report(equations: Equations, path: Any, *, title: str | None = Non
     styles = []
     for style in ("plain", "simplified", "solved"):
         try:
-            styles.append(section(f"Equations, {style}", model.equation_text(equations, style)))
+            styles.append(section(f"Equations, {style}", model_page.equation_text(equations, style)))
         except AppellError as error:
             styles.append(section(f"Equations, {style}", missing(str(error))))
     heading = title or f"{equations.form}: {system.name}"
-    parts = [section("Model", model.stated(system)), *styles, section("Versions", table(versions()))]
+    parts = [section("Model", model_page.stated(system)), *styles, section("Versions", table(versions()))]
     return write(target, _page(heading, parts))
 
 
@@ -168,7 +168,8 @@ def agreement_report(agreement: Any, path: Any, *, title: str | None = None) -> 
     target = _target(path)
     verdict = "All forms that apply agree" if agreement.ok else "The forms do not agree"
     words = f"<p>{verdict}; largest disagreement {agreement.worst:.1e} at {agreement.states} states.</p>"
-    parts = [section("Agreement of forms", words, model.agreement_table(agreement)), section("Versions", table(versions()))]
+    table_of_forms = model_page.agreement_table(agreement)
+    parts = [section("Agreement of forms", words, table_of_forms), section("Versions", table(versions()))]
     return write(target, _page(title or f"Forms of {agreement.system}", parts))
 
 

@@ -11,11 +11,11 @@ from typing import Any
 from appell.errors import MissingFile, ModelError
 from appell.forms.base import Equations
 from appell.letters import Piece, latex
-from appell.letters.rows import filled
+from appell.letters.formula_rows import filled
 from appell.model import System
 from appell.model.described import system_of
 from appell.reading import path_of
-from appell.report import model, tex
+from appell.report import model_page, tex
 from appell.report.html import missing, section, split_lines
 from appell.report.panels import Panels
 from appell.scene.film import film
@@ -33,7 +33,7 @@ def write_handout(system: Any, path: Any, *, forms: Iterable[Any], motion: Any, 
         raise ModelError(f"a handout is a page or LaTeX: end '{target.name}' with .html or .tex")
     if not target.parent.is_dir():
         raise MissingFile(f"the folder {target.parent} does not exist; make it first")
-    found = model.derived(system, [forms] if isinstance(forms, str) else forms, getattr(motion, "pseudo", None))
+    found = model_page.derived(system, [forms] if isinstance(forms, str) else forms, getattr(motion, "pseudo", None))
     heading = title or system.name
     if target.suffix == ".html":
         return write(target, _html(system, found, motion, scene, heading))
@@ -53,8 +53,9 @@ def _html(system: System, found: list[Equations | str], motion: Any, scene: Any,
     description = {"film": None if shown is None else describe(shown, packer), "panels": panels.described if panels else []}
     looking = f'<div class="looking"><div class="moving"><div id="film"></div></div><div>{curves}</div></div>' if shown else ""
     notes = "".join(missing(note) for note in (shown.notes if shown else ()))
-    values = section("Parameters", model.parameter_table(dict(motion.parameters))) if motion is not None else ""
-    parts = [section("Model", model.stated(system)), section("Equations of motion", model.equation_section(found)), values]
+    values = section("Parameters", model_page.parameter_table(dict(motion.parameters))) if motion is not None else ""
+    equations = section("Equations of motion", model_page.equation_section(found))
+    parts = [section("Model", model_page.stated(system)), equations, values]
     body = f"<main><header><h1>{escape(heading)}</h1></header>{looking}{notes}\n{''.join(parts)}</main>"
     return page(heading, body, description, packer, in_space=shown is not None and not shown.flat)
 
@@ -96,7 +97,7 @@ def _stated(system: System) -> str:
         lines[-1] += f" {end}" if end else ""
     for fr in system.frictions:
         slips = ", ".join(latex(slip) for slip in fr.slip)
-        lines.append(rf"{named(fr.name)} & {model.friction_latex(fr)} \quad \text{{against }} {slips}")
+        lines.append(rf"{named(fr.name)} & {model_page.friction_latex(fr)} \quad \text{{against }} {slips}")
     return tex.equations(lines)
 
 

@@ -10,9 +10,9 @@ from sympy import Expr, Integer, Max, sqrt
 from appell.model import System
 from appell.model.bodies import Particle, PlaneAngle, RigidBody
 from appell.scene.items import Curve, Item, Label, Link, Point, Trail
-from appell.scene.robots import ground_items, plane_of, robot_items
 from appell.scene.shapes import GREY, PALETTE
 from appell.scene.solids import Box, Disc, Floor, Wall
+from appell.scene.tree_scenes import ground_items, plane_of, robot_items
 from appell.tree.system import TreeSystem
 
 ANGLES = ("theta", "phi", "psi", "alpha", "beta", "gamma", "vartheta", "varphi")

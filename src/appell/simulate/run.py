@@ -26,9 +26,9 @@ from appell.model.values import bound
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.flow import Flow, acceleration, flow
 from appell.normal_form.manifold import find
-from appell.normal_form.numbered import numbered
 from appell.normal_form.policy import Policies, choose, judged
 from appell.normal_form.solved import GaussSolved, status_of
+from appell.normal_form.substituted_parameters import with_numbers
 from appell.notes import Note
 from appell.reading import as_array, items_of, reals, shown, symbolic
 from appell.remember import remembered
@@ -40,7 +40,7 @@ from appell.tree import Tree
 from appell.tree.system import TreeSystem
 
 if TYPE_CHECKING:
-    from appell.simulate.in_jax import InJax
+    from appell.simulate.jax_motions import InJax
 
 Array = NDArray[np.float64]
 
@@ -62,9 +62,9 @@ class Run:
     schedule: Schedule | None = field(default=None, kw_only=True)  # of measured records, whose places in p hold NaN
 
     @property
-    def numbered(self) -> NormalForm:
+    def numeric_form(self) -> NormalForm:
         """The normal form that accelerations and time loops run: with the numbers of the folded parameters in it."""
-        return numbered(self.form, tuple((i, float(self.p[i])) for i in self.fold)) if self.fold else self.form
+        return with_numbers(self.form, tuple((i, float(self.p[i])) for i in self.fold)) if self.fold else self.form
 
     def __reduce__(self):
         """A run travels as its system and its values; normal form and compiled functions are made again where it arrives."""
@@ -187,7 +187,7 @@ class Run:
 
     @cached_property
     def _call(self) -> Call:
-        return backend_named(self.backend).load(acceleration(self.numbered, self.policies))
+        return backend_named(self.backend).load(acceleration(self.numeric_form, self.policies))
 
     @cached_property
     def jacobian(self) -> Callable[[ArrayLike, ArrayLike, ArrayLike], Jacobian]:
@@ -203,7 +203,7 @@ class Run:
         `f.acceleration(t, q, v, p)` gives a, (nv,); `f.motion(q, v, p, step=…, steps=…)` the state after so many steps of
         order 4; p (np,) are the parameters in the order of `system.parameters`, those of the run by default.
         """
-        from appell.simulate.in_jax import in_jax
+        from appell.simulate.jax_motions import in_jax
 
         return in_jax(self)
 
@@ -295,7 +295,7 @@ class Run:
         lowered = None if pseudo is None else self.form.lowered_values(pseudo, self.system)
         inside = self.system.potential.free_symbols
         jumps = BRANCH_TIME in inside or bool(letters_of(inside))  # a potential does work at breaks, if at no other time
-        return flow(self.numbered, self.policies, lowered, work=jumps or None)
+        return flow(self.numeric_form, self.policies, lowered, work=jumps or None)
 
 
 def _restored(

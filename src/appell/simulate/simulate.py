@@ -41,7 +41,7 @@ from appell.simulate.arguments import (
     tolerance,
     within_budget,
 )
-from appell.simulate.control.reader import Control, Reader
+from appell.simulate.control.control_values import Control, Reader
 from appell.simulate.control.sampled import SampledLoop
 from appell.simulate.doubts import doubts_of
 from appell.simulate.loop.broken import BreakLoop
@@ -58,7 +58,7 @@ from appell.simulate.methods.gauss_legendre import CONSERVING
 from appell.simulate.methods.method_table import methods
 from appell.simulate.methods.stiff import STIFF
 from appell.simulate.progress import Reporter, reporter
-from appell.simulate.ranks import ranks_along
+from appell.simulate.rank_survey import ranks_along
 from appell.simulate.run import Run, unjudged
 from appell.simulate.second_run import differences
 from appell.simulate.start import check, read

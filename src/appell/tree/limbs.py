@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from appell.backends.cuda.limbs import NONE, Limbs
+from appell.backends.cuda.limb_warps import NONE, Limbs
 from appell.graph.fn import Fn
 from appell.tree.frames import Layout
 

@@ -19,9 +19,9 @@ from sympy import Symbol
 from appell.graph import Lowering, make_fn
 from appell.graph.algebra import Value, block_matrix, jacobian, take, zeros
 from appell.graph.scalar import scalars, stacked
-from appell.normal_form.door import Mechanics, mechanics
-from appell.normal_form.inertia import Inertia
-from appell.normal_form.kinematics import Kinematics
+from appell.normal_form.inertia_terms import InertiaTerms
+from appell.normal_form.kinematic_map import Kinematics
+from appell.normal_form.mechanics_table import Mechanics, mechanics
 from appell.normal_form.sampling import finite_samples
 from appell.tree import algorithms, kinematics
 from appell.tree.frames import Layout, size_of
@@ -51,12 +51,12 @@ class TreeMechanics(Mechanics):
     def lowering(self, seeds: Mapping[Symbol, Value], q: Value, v: Value, a: Value) -> Lowering:
         return TreeLowering(seeds, self.system, q, v, a)
 
-    def inertia(self, kin: Kinematics) -> Inertia:
+    def inertia(self, kin: Kinematics) -> InertiaTerms:
         """M, h and T of the tree, rotors included; time and the frame do no work."""
         q, v, rest = scalars(kin.q), scalars(kin.v), [0.0] * self.system.nv
         T = stacked([kinematics.kinetic_energy(self.undamped, q, v)])
         bias = lambda: stacked(algorithms.rnea(self.undamped, NO_GRAVITY, q, v, rest))
-        return Inertia(lambda: (mass_matrix(self.undamped, q), bias()), T, T, zeros(1), "tree")
+        return InertiaTerms(lambda: (mass_matrix(self.undamped, q), bias()), T, T, zeros(1), "tree")
 
     def forces(self, kin: Kinematics) -> Value:
         """Those of the joints, and Σ (∂u/∂v)ᵀ F over the loads F with the velocities u on which they do work."""

@@ -22,7 +22,7 @@ from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, along, apply, block_matrix, column, is_zero, jacobian, zeros
 from appell.normal_form.flow import acceleration
 from appell.reading import items_of, name_in
-from appell.simulate.control.reader import refuse_inputs
+from appell.simulate.control.control_values import refuse_inputs
 from appell.simulate.run import compile
 from appell.verify import ranks
 from appell.verify.case import Case

@@ -18,7 +18,7 @@ from appell.model import System
 from appell.model.prescription import moments
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.flow import acceleration
-from appell.normal_form.gauss import solve as solve_gauss
+from appell.normal_form.least_constraint import solve as solve_gauss
 from appell.normal_form.manifold import find
 from appell.normal_form.policy import choose
 from appell.rows import Policy, singular_values, unit_rows

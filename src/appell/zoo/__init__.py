@@ -16,7 +16,6 @@ from appell.spelling import did_you_mean
 from appell.zoo.ball import rolling_ball_on_turntable
 from appell.zoo.disc import rolling_coin, rolling_disc
 from appell.zoo.example import Example
-from appell.zoo.friction import block_on_belt, bowling_ball, ladder, locking_wheel, painleve_rod
 from appell.zoo.grioli import grioli, homogeneous_ball
 from appell.zoo.knife_edge import turning_knife_edge
 from appell.zoo.linkage import four_bar, sliding_rod
@@ -30,10 +29,11 @@ from appell.zoo.second_order import constant_acceleration, orthogonal_accelerati
 from appell.zoo.skate import skate
 from appell.zoo.sleigh import sleigh
 from appell.zoo.snakeboard import snakeboard
+from appell.zoo.stick_slip import block_on_belt, bowling_ball, ladder, locking_wheel, painleve_rod
 from appell.zoo.surface import inclined_plane, paraboloid
 from appell.zoo.suslov import suslov
 from appell.zoo.top import euler_body, heavy_top, heavy_top_quaternion
-from appell.zoo.unilateral import (
+from appell.zoo.walls_and_stops import (
     arm_with_joint_stops,
     ball_in_corner,
     bead_in_circle,

@@ -7,8 +7,8 @@ from tests.backends.cuda.cuda_text import call_kernel, on_host, to_ptx
 
 import appell as ap
 from appell import zoo
+from appell.backends.cuda.cuda_text import kernel_source
 from appell.backends.cuda.device import lies_there, reason_against
-from appell.backends.cuda.text import kernel_source
 from appell.errors import BackendUnavailable
 from appell.graph.instructions import ARITY
 from appell.normal_form import normal_form
@@ -69,7 +69,7 @@ def test_nvrtc_compiles_it(scalar):
 
 
 def test_every_operation_has_a_text():
-    from appell.backends.cuda.text import OPERATIONS
+    from appell.backends.cuda.cuda_text import OPERATIONS
 
     assert set(ARITY) - {"input", "output", "const", "sin", "cos"} <= set(OPERATIONS)
 

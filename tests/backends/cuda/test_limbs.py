@@ -5,8 +5,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 from tests.backends.cuda.cuda_text import call_kernel, on_host, to_ptx
 
-from appell.backends.cuda.limbs import Shares
-from appell.backends.cuda.text import limb_kernel_source
+from appell.backends.cuda.cuda_text import limb_kernel_source
+from appell.backends.cuda.limb_warps import Shares
 from appell.tree import Inertia, Joint, Placement, Tree
 from appell.tree.limbs import limbs_of
 

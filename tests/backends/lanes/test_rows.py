@@ -10,8 +10,8 @@ import pytest
 
 from appell.backends import c_function, compile_c, vm_function
 from appell.backends.calls import vectors as lane_module
-from appell.backends.lanes.rows import Packed, cover, squares_read
-from appell.backends.text.order import depth_first, nearest_first
+from appell.backends.lanes.lane_layout import Packed, cover, squares_read
+from appell.backends.text.instruction_order import depth_first, nearest_first
 from appell.errors import ModelError
 from appell.graph.fn import Fn, make_fn
 

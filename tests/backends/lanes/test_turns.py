@@ -9,7 +9,7 @@ import pytest
 from appell.backends import c_function, compile_c, vm_function
 from appell.backends.calls import vectors as lane_module
 from appell.backends.lanes.emit import emit_lanes
-from appell.backends.lanes.rows import Packed
+from appell.backends.lanes.lane_layout import Packed
 from appell.backends.lanes.turns import Turn, Turned
 from appell.graph.fn import Fn, make_fn
 

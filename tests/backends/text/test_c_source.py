@@ -10,7 +10,7 @@ import pytest
 
 from appell.backends import c_function, compile_c, emit, vm_function
 from appell.backends.text.dialect import c_literal
-from appell.backends.text.pieces import split
+from appell.backends.text.function_chunks import split
 from appell.graph.fn import make_fn
 
 

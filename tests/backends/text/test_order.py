@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from appell.backends.text import order as schedule
-from appell.backends.text.order import TRIG, depth_first, gather, least_traffic, nearest_first, traffic
+from appell.backends.text import instruction_order as schedule
+from appell.backends.text.instruction_order import TRIG, depth_first, gather, least_traffic, nearest_first, traffic
 from appell.graph.instructions import ARITY, Instruction
 
 

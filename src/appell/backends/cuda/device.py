@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from appell.backends.calls.batch import SCALARS, Batch
 from appell.backends.calls.call import Call
-from appell.backends.cuda.limbs import STATES, Limbs
-from appell.backends.cuda.text import ORDERS, kernel_source, limb_kernel_source
+from appell.backends.cuda.cuda_text import ORDERS, kernel_source, limb_kernel_source
+from appell.backends.cuda.limb_warps import STATES, Limbs
 from appell.errors import BackendUnavailable, ModelError
 from appell.graph.fn import Fn, Port
 from appell.remember import kept_in

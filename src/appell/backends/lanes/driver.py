@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, chain
 
-from appell.backends.lanes.rows import Layout, Packed, Segment, squares_read
+from appell.backends.lanes.lane_layout import Layout, Packed, Segment, squares_read
 from appell.backends.lanes.turns import Turn
 from appell.backends.text.dialect import c_literal
 from appell.backends.text.sincos import Precision, filled

@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from appell.backends.lanes.driver import Driver, lanes_declaration, literal, room_declaration
-from appell.backends.lanes.rows import Packed
+from appell.backends.lanes.lane_layout import Packed
 from appell.backends.lanes.turns import Turned
 from appell.backends.text.c_source import PIECE, emit_plan, plan_of
 from appell.backends.text.dialect import SCALAR_C, C, Dialect
-from appell.backends.text.order import least_traffic
+from appell.backends.text.instruction_order import least_traffic
 from appell.backends.text.sincos import DOUBLE, GUARD, SINGLE, Precision, filled, sincos_source
 from appell.graph.fn import Fn, Signature
 from appell.graph.instructions import ARITY

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from appell.backends.lanes.rows import Packed
-from appell.backends.text.order import TRIG
+from appell.backends.lanes.lane_layout import Packed
+from appell.backends.text.instruction_order import TRIG
 from appell.graph.fn import Port
 from appell.graph.instructions import Instruction, alive
 

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from appell.backends.text.dialect import PRELUDE, C, Dialect
-from appell.backends.text.order import TRIG
-from appell.backends.text.pieces import ANYWHERE, Plan, split
+from appell.backends.text.function_chunks import ANYWHERE, Plan, split
+from appell.backends.text.instruction_order import TRIG
 from appell.graph.composite import Composite
 from appell.graph.fn import Fn, Port, Signature
 from appell.graph.instructions import Instruction

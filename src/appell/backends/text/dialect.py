@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from appell.backends.text.order import gather
+from appell.backends.text.instruction_order import gather
 from appell.backends.text.sincos import PACKS, packs_source
 from appell.graph.instructions import Instruction
 

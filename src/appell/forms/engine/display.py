@@ -24,7 +24,7 @@ from appell.forms.engine.special_states import has_new_poles
 from appell.forms.engine.work_budget import COLLECT, FACTOR, INSIDE, SIMPLIFY, TRY, WorkBudget
 from appell.jets import QuaternionComponent
 from appell.letters import text as _text
-from appell.letters.rows import Statement, aligned, displayed
+from appell.letters.formula_rows import Statement, aligned, displayed
 from appell.reading import shown
 from appell.remember import remembered
 

@@ -13,7 +13,7 @@ from appell.nonsmooth.contact.contact_functions import ContactFunctions
 from appell.nonsmooth.contact.metric import Metric
 from appell.nonsmooth.criteria import criteria_text
 from appell.normal_form.face_table import FaceTable, Shape
-from appell.roots.text import GuardShape, finder_text, interval_text, isolate_text
+from appell.roots.interval_text import GuardShape, finder_text, interval_text, isolate_text
 from appell.rows import LU
 
 

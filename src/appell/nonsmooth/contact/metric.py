@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, column, symbols, zeros
 from appell.normal_form import NormalForm
+from appell.normal_form.coupled_blocks import coupled
 from appell.normal_form.flow import State, inputs_of
-from appell.normal_form.parts import coupled
 from appell.rows import CHOLESKY, LU, Policy
 
 Array = NDArray[np.float64]

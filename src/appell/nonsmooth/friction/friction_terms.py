@@ -16,7 +16,7 @@ from appell.model.friction import SPEED, Friction
 from appell.model.friction_load import load_of, multipliers_in, with_slope
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.normal_form import NormalForm
-from appell.normal_form.laws import Law
+from appell.normal_form.reaction_laws import Law
 
 TINY = 1e-140
 

@@ -21,7 +21,7 @@ from appell.nonsmooth.friction.friction_functions import FrictionFunctions
 from appell.nonsmooth.friction.guards import BREAK, HIT, JAM, KINK, LEAVE, PARTS, SIGN, STOP, ModeGuard
 from appell.nonsmooth.friction.mode import Mode
 from appell.nonsmooth.friction.thresholds import VANISHING, friction_defines
-from appell.roots.text import interval_text, isolate_text, outline_text
+from appell.roots.interval_text import interval_text, isolate_text, outline_text
 from appell.simulate.loop.in_c import Call
 from appell.simulate.methods.tableaux import Tableau
 

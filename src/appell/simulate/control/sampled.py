@@ -20,9 +20,9 @@ from appell.errors import ModelError, Status
 from appell.motion.sampler import velocities
 from appell.normal_form.flow import Flow
 from appell.reading import refuse_many
-from appell.simulate.control.held import HeldRun, Readings
+from appell.simulate.control.control_values import Reader
+from appell.simulate.control.held_inputs import HeldRun, Readings
 from appell.simulate.control.holds import Holds
-from appell.simulate.control.reader import Reader
 from appell.simulate.loop.guarded import RankedLoop
 from appell.simulate.loop.in_python import SECONDS_PER_YIELD
 from appell.simulate.loop.prepare import evaluator

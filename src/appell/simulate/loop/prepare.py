@@ -74,7 +74,7 @@ def _prepared(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: s
 
 def _backwards(sides: SideRun, method: str) -> SwitchLoop:
     """The loop of a system without walls, in the state of `flight_loop`."""
-    motion = flow(sides.run.numbered, sides.run.policies, work=True)
+    motion = flow(sides.run.numeric_form, sides.run.policies, work=True)
     return SwitchLoop(plain_loop(sides.run, motion, method), sides, motion)
 
 
@@ -97,7 +97,7 @@ def _conserving(run: Run, pseudo: Mapping[str, Any] | None, method: str) -> Prep
     if run.system.unilateral or run.system.frictions:
         what = (*run.system.unilateral, *run.system.frictions)[0].name
         raise ModelError(f"method={shown(method)} does not locate impacts and sticking ('{what}'); use 'dop853' or 'dopri5'")
-    z = conserving_flow(run.numbered, run.policies)
+    z = conserving_flow(run.numeric_form, run.policies)
     return Prepared(z, plain_loop(run, z, method))
 
 
@@ -156,8 +156,8 @@ def _check_restitutions(run: Run) -> None:
 
 def flight_loop(run: Run, method: str, *, work: bool = True) -> tuple[Flow, Loop]:
     """Flow and loop of a system with faces, all of them free: its mode is data. `work`: with the work of all forces."""
-    motion = flow(run.numbered, run.policies, work=work)
-    functions = lambda: contact_functions(run.system, run.numbered, run.policies.acceleration, work=work)
+    motion = flow(run.numeric_form, run.policies, work=work)
+    functions = lambda: contact_functions(run.system, run.numeric_form, run.policies.acceleration, work=work)
     backend = backend_named(run.backend)
     if backend.program is not None:
         source = lambda: loop_module(motion, _method(method, motion), functions())

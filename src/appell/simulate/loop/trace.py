@@ -14,7 +14,7 @@ from appell.nonsmooth.contact.events import EVENT, Kind
 from appell.notes import Note
 
 if TYPE_CHECKING:
-    from appell.simulate.control.held import Readings
+    from appell.simulate.control.held_inputs import Readings
 
 Array = NDArray[np.float64]
 

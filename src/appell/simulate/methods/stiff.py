@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from appell.errors import ModelError, Status
 from appell.graph.fn import Fn
-from appell.graph.stiff import make_stiff
+from appell.graph.sundials import make_stiff
 from appell.normal_form.flow import Flow
 from appell.simulate.loop.task import Task, TrialFailed
 from appell.simulate.loop.trace import Statistics, Trace

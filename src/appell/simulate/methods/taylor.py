@@ -25,7 +25,7 @@ import numpy as np
 
 from appell.errors import FormNotApplicable, Status
 from appell.graph import Fn
-from appell.graph.taylor import expansion, operations
+from appell.graph.taylor_series import expansion, operations
 from appell.normal_form.flow import Flow
 from appell.normal_form.solved import status_of
 from appell.simulate.loop.header import TINY

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from appell.errors import ConstraintError, ModelError
 from appell.graph.algebra import depends
 from appell.model import System
-from appell.normal_form.door import mechanics
 from appell.normal_form.manifold import normalise, project, relative, residuals
+from appell.normal_form.mechanics_table import mechanics
 from appell.normal_form.nearest import nearest
 from appell.normal_form.normal_form import NormalForm, normal_form
 from appell.normal_form.sampling import finite_samples, random_inputs

@@ -44,7 +44,7 @@ from appell.model.breaks import INSIDE
 from appell.nonsmooth.criteria import LANE_CRITERIA, LANES, criteria_text
 from appell.normal_form.flow import Flow, GuardedRows
 from appell.remember import remembered
-from appell.roots.text import GuardShape, finder_text, interval_text
+from appell.roots.interval_text import GuardShape, finder_text, interval_text
 from appell.simulate.loop.header import header
 from appell.simulate.methods.runge_kutta import sketch_of
 from appell.simulate.methods.tableaux import Array, Tableau

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from appell.backends.cuda.limbs import Limbs, limb_source
+from appell.backends.cuda.limb_warps import Limbs, limb_source
 from appell.backends.lanes.driver import literal
 from appell.backends.text.c_source import emit_plan, plan_of
 from appell.backends.text.dialect import C_KEYWORDS, C_OPERATIONS, Dialect
-from appell.backends.text.order import depth_first, least_traffic
+from appell.backends.text.instruction_order import depth_first, least_traffic
 from appell.backends.text.sincos import DOUBLE, SINGLE, TWO_OVER_PI, Precision, filled
 from appell.graph.fn import Fn
 

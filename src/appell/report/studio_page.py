@@ -14,7 +14,7 @@ from appell.errors import AppellError, ConstraintError, ModelError
 from appell.forms import FORMS
 from appell.model import System
 from appell.model.described import system_of
-from appell.report import handout, model
+from appell.report import handout, model_page
 from appell.report.html import missing
 from appell.report.panels import Panels
 from appell.report.server import serve, slider
@@ -32,10 +32,10 @@ SLIDERS = 12
 """Coordinates up to which every start value has a slider."""
 
 
-def open_studio(model: Any, *, port: int, open: bool) -> None:
+def open_studio(model_page: Any, *, port: int, open: bool) -> None:
     """See `appell.report.studio`."""
-    chosen, fixed = example_of(model), model is not None and not isinstance(model, str)
-    serve(lambda ui: Desk(ui, chosen, fixed=fixed).build(), port=port, open=open, title="appell studio")
+    chosen, fixed = example_of(model_page), model_page is not None and not isinstance(model_page, str)
+    serve(lambda ui: StudioPage(ui, chosen, fixed=fixed).build(), port=port, open=open, title="appell studio")
 
 
 def example_of(given: Any) -> Example:
@@ -54,7 +54,7 @@ def example_of(given: Any) -> Example:
 
 
 @dataclass
-class Desk:
+class StudioPage:
     """One visitor's page: what is chosen, and the elements that show it."""
 
     ui: Any
@@ -156,7 +156,7 @@ class Desk:
         with self.text:
             self.ui.html(f"<h2>Equations of motion</h2>{content}", sanitize=False)
             source = f"<p>{escape(self.example.reference)}</p>"
-            self.ui.html(f"<h2>Model</h2>{model.stated(self.example.system)}{source}", sanitize=False)
+            self.ui.html(f"<h2>Model</h2>{model_page.stated(self.example.system)}{source}", sanitize=False)
         self.ui.run_javascript("setTimeout(() => appell.copying && appell.copying(), 200)")
 
     # -- exports -------------------------------------------------------------------------------------------------------
@@ -189,8 +189,8 @@ class Desk:
 
 
 def _equation_html(example: Example, form: str) -> str:
-    (found,) = model.derived(example.system, [form], example.pseudo)
-    return missing(found) if isinstance(found, str) else model.equation_text(found)
+    (found,) = model_page.derived(example.system, [form], example.pseudo)
+    return missing(found) if isinstance(found, str) else model_page.equation_text(found)
 
 
 def _maker(example: Example) -> str | None:

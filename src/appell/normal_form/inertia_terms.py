@@ -25,12 +25,12 @@ from appell.errors import ModelError
 from appell.graph import make_fn
 from appell.graph.algebra import Value, along, column, gradient, hessian, is_zero, jacobian, substitute, zeros
 from appell.model import RigidBody, System
-from appell.normal_form.kinematics import Kinematics
+from appell.normal_form.kinematic_map import Kinematics
 from appell.normal_form.sampling import finite_samples
 
 
 @dataclass(frozen=True, eq=False)
-class Inertia:
+class InertiaTerms:
     """T; H without V; the part of dH/dt that comes from explicit time and moving frames; M and h when they are asked for."""
 
     blocks: Callable[[], tuple[Value, Value]]
@@ -45,7 +45,7 @@ class Inertia:
         return self.blocks()
 
 
-def inertia_of(system: System, kin: Kinematics) -> Inertia:
+def inertia_of(system: System, kin: Kinematics) -> InertiaTerms:
     """M and h from T where that is right, from the bodies where only that is."""
     C, defect = kin.structure()
     if is_zero(defect) or _vanishes(defect, kin):
@@ -66,17 +66,17 @@ def _vanishes(value: Value, kin: Kinematics) -> bool:
     return all(np.abs(out["defect"]).max() < 1e-9 for _, out in finite_samples(fn, count=5))
 
 
-def _from_kinetic(system: System, kin: Kinematics, C: Value) -> Inertia:
+def _from_kinetic(system: System, kin: Kinematics, C: Value) -> InertiaTerms:
     T = kin.lower(system.kinetic)
     p = gradient(T, kin.v)
     T_q = kin.slope(T)
     blocks = lambda: (hessian(T, kin.v), kin.drift(p) - kin.N.T @ T_q - C.T @ p)
     H = p.T @ kin.v - T
     power = -kin.partial_t(T) - T_q.T @ kin.n0 + p.T @ kin.lag()
-    return Inertia(blocks, T, H, power, "T")
+    return InertiaTerms(blocks, T, H, power, "T")
 
 
-def _from_bodies(system: System, kin: Kinematics) -> Inertia:
+def _from_bodies(system: System, kin: Kinematics) -> InertiaTerms:
     nv = system.nv
     M, h, power = zeros(nv, nv), zeros(nv), zeros(1)
     zero_v = zeros(nv)
@@ -101,7 +101,7 @@ def _from_bodies(system: System, kin: Kinematics) -> Inertia:
             I = _matrix(kin, system.in_velocities(body.inertia))
             add(I, omega, _cross(omega, I @ omega))
     T = kin.lower(system.kinetic)
-    return Inertia(lambda: (M, h), T, T, power, "bodies")
+    return InertiaTerms(lambda: (M, h), T, T, power, "bodies")
 
 
 def _eye() -> Value:

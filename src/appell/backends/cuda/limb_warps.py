@@ -19,7 +19,7 @@ from operator import or_
 
 from appell.backends.text.c_source import emit_plan
 from appell.backends.text.dialect import Dialect
-from appell.backends.text.pieces import ANYWHERE, Plan
+from appell.backends.text.function_chunks import ANYWHERE, Plan
 from appell.graph.fn import Fn
 from appell.graph.instructions import Instruction
 

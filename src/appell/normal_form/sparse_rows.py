@@ -18,7 +18,7 @@ Row = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class ThinRows:
+class SparseRows:
     """velocities (n,), rows (m,): which goes where; L, Y, R: the columns in each of their rows, the diagonal last."""
 
     velocities: Row
@@ -28,7 +28,7 @@ class ThinRows:
     R: tuple[Row, ...]
 
     @staticmethod
-    def of(M: Value, A: Value) -> ThinRows:
+    def of(M: Value, A: Value) -> SparseRows:
         """Of structural zeros on the graph."""
         m, n = A.shape
         velocities, L = factor(n, pattern(M))
@@ -43,7 +43,7 @@ class ThinRows:
             for j in row:
                 users[j].append(i)
         rows, R = factor(m, ((a, b) for group in users for a in group for b in group))
-        return ThinRows(velocities, rows, L, tuple(reached[i] for i in rows), R)
+        return SparseRows(velocities, rows, L, tuple(reached[i] for i in rows), R)
 
     @property
     def cost(self) -> int:

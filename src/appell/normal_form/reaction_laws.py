@@ -43,7 +43,7 @@ from appell.graph.algebra import (
 
 if TYPE_CHECKING:
     from appell.model import System
-    from appell.normal_form.kinematics import Kinematics
+    from appell.normal_form.kinematic_map import Kinematics
     from appell.normal_form.rows import Rows, Said
 
 ITERATIONS = 9

@@ -17,8 +17,8 @@ from sympy import Symbol
 
 from appell.graph import Lowering
 from appell.graph.algebra import Value
-from appell.normal_form.inertia import Inertia, inertia_of
-from appell.normal_form.kinematics import Kinematics
+from appell.normal_form.inertia_terms import InertiaTerms, inertia_of
+from appell.normal_form.kinematic_map import Kinematics
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class Mechanics:
         """What takes the system's expressions to the graph, its symbols being `seeds`."""
         return Lowering(seeds)
 
-    def inertia(self, kin: Kinematics) -> Inertia:
+    def inertia(self, kin: Kinematics) -> InertiaTerms:
         """M, h and T."""
         return inertia_of(self.system, kin)
 

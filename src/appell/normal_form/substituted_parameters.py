@@ -21,7 +21,7 @@ Numbers = tuple[tuple[int, float], ...]  # (place in p, value)
 
 
 @remembered
-def numbered(form: NormalForm, numbers: Numbers) -> NormalForm:
+def with_numbers(form: NormalForm, numbers: Numbers) -> NormalForm:
     """The form with the numbers written in; itself where the equations would not be the same to rounding, or longer."""
     p, known = form.inputs["p"], dict(numbers)
     written = column(*(Value(known[i]) if i in known else p[i] for i in range(p.numel())))

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.backends import warn
+from appell.ensembles.ensemble_result import Results
 from appell.ensembles.inputs import Inputs
 from appell.ensembles.order import Order
-from appell.ensembles.result import Results
 from appell.errors import AS_ASKED
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, depends, greater, is_zero, substitute_all, symbols, take

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from appell import tidy
 from appell.letters import latex
-from appell.letters.rows import Statement, displayed
+from appell.letters.formula_rows import Statement, displayed
 from appell.model.friction import bound_latex
 from appell.typeset import latex_text
 

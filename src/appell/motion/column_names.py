@@ -11,7 +11,7 @@ from appell.jets import t as time
 from appell.model.measured import letters_of
 from appell.motion.record import Record, unknown_name
 from appell.reading import name_in
-from appell.simulate.control.held import Readings
+from appell.simulate.control.held_inputs import Readings
 
 if TYPE_CHECKING:
     from appell.simulate.run import Run
