@@ -141,3 +141,35 @@ def test_blocks_are_solved_without_a_division_by_their_entries(a, b):
         exact = K.T.xreplace({theta: angle}) * sympy.Matrix([a, b])
         gaps = [sympy.simplify(found[s].xreplace({theta: angle}) - e) for s, e in zip((u, w), exact, strict=True)]
         assert gaps == [0, 0]
+
+
+@pytest.mark.parametrize("make", [blade, unicycle])
+def test_a_form_has_no_answer_where_its_own_velocities_are_singular_but_for_rounding(make):
+    """sin π is 1e-16 in numbers, so that ẋ = ẏ/tan φ is finite there and says nothing: right, or refused."""
+    system = make()
+    values = dict(zip((m, J, I, l, r, g), (1.3, 0.7, 0.4, 1.1, 0.6, 9.81), strict=True))
+    values = {p: values[p] for p in system.parameters}
+    named = dict(zip(map(str, system.coordinates), system.velocities, strict=True))
+    forms = [ap.forms.kane, ap.forms.hamel, ap.forms.voronets, ap.forms.chaplygin, ap.forms.maggi, ap.forms.udwadia_kalaba]
+    pages = [ap.forms.lagrange(system)]
+    for names in (["x", "phi"], ["y", "phi"]):
+        independent = [named[n] for n in names]
+        pages += [form(system, {f"u_{v.letter}": v for v in independent}) for form in forms[:2]]
+        pages += [form(system, independent) for form in forms[2:4]] + [ap.forms.appell(system, independent=independent)]
+    pages.append(forms[5](system))
+    refused = 0
+    for phi in (np.pi / 2, np.pi, -np.pi / 2, 2 * np.pi):
+        speed = np.array([np.cos(phi), np.sin(phi), 0.0] + [1 / 0.6] * (system.nv - 3)) * 0.8
+        speed[2] = 0.3
+        at = np.zeros(system.nv)
+        at[2] = phi
+        want = pages[0].acceleration(0.0, at, speed, values)
+        for page in pages[1:]:
+            try:
+                found = page.acceleration(0.0, at, speed, values)
+            except ap.SingularConfiguration as error:
+                refused += 1
+                assert "do not determine" in str(error) or "not determined" in str(error)
+                continue
+            np.testing.assert_allclose(found[0], want[0], rtol=0, atol=1e-7, err_msg=page.form)
+    assert 0 < refused < 4 * len(pages)

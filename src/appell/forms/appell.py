@@ -132,6 +132,7 @@ def _reduced(form: Appell, system: System, pseudo: PseudoVelocities, number: str
         multipliers=lam,
         kinematics=pseudo.kinematics(),
         definitions=pseudo.values(),
+        solved_block=pseudo.solved_block,
         written_in=pseudo.written_in,
         objects={
             "S": without_free_terms(slopes, pseudo.accelerations),

@@ -26,11 +26,12 @@ from appell import tidy
 from appell.errors import FormNotApplicable, ModelError, SingularConfiguration
 from appell.forms.engine import display, multiplier_forces, stationary, symbolic_solve
 from appell.forms.engine.constrained_states import usual_nullity
-from appell.forms.engine.derivation import Replacement, partial
+from appell.forms.engine.derivation import Replacement, gradient, partial
 from appell.forms.engine.evaluation import FLOAT, Arithmetic, Tape, arithmetic, state_in
 from appell.forms.engine.linear_solve import Undetermined, solve_with_nullity
 from appell.forms.engine.numeric_arguments import Values, finite, parameter_values, prescribed_values, recorded_values, vector
-from appell.forms.engine.system_terms import multiplier_symbols, nonlinear_rows
+from appell.forms.engine.solved_block import SolvedBlock
+from appell.forms.engine.system_terms import acceleration_rows, multiplier_symbols, nonlinear_rows
 from appell.forms.engine.work_budget import WorkBudget
 from appell.jets import t as time
 from appell.model import System
@@ -145,6 +146,7 @@ class Equations:
     written_in: the velocities or momenta that the equations are written in, `system.velocities` and `definitions` unless given:
         with these known, `kinematics` has to give the rate of every other coordinate.
     collected: whether `equations` and `rows` were collected by `tidy` when they were derived.
+    solved_block: the matrix that was inverted to write all velocities in the form's own; None where none was.
     shortest: whether `equations` were written in the shortest way that is known.
     """
 
@@ -162,6 +164,7 @@ class Equations:
     written_in: tuple[Symbol, ...] | None = None
     collected: bool = False
     shortest: bool = False
+    solved_block: SolvedBlock | None = None
 
     def __post_init__(self):
         missing = [a for a in self.system.accelerations if a not in self.unknowns]
@@ -283,10 +286,28 @@ class Equations:
     def _solution(self, values: Values, numbers: Arithmetic) -> Values:
         values = self._defined(values, numbers)
         try:
+            if numbers is FLOAT:
+                self._require_regular(values)
             return values | self.route.solve_at(self, values, numbers)
         except Undetermined as error:
             state = {str(s): float(x) for s, x in values.items() if s == time or s in self.system._jets}
             raise SingularConfiguration(f"{self.form}: {error}", time=state.get("t"), state=state) from None
+
+    def _require_regular(self, values: Values) -> None:
+        """Refuse a state at which rounding errors alone keep the rows, or the form's own velocities, from losing rank."""
+        lost = self._row_block.lost(values) if self._row_block is not None else 0
+        if lost and lost > self._usual_nullity(values):
+            raise Undetermined("the constraint rows lose rank here, so the motion is not determined")
+        if self.solved_block is not None and not lost:
+            self.solved_block.require_regular(values)
+
+    @cached_property
+    def _row_block(self) -> SolvedBlock | None:
+        """∂r/∂a of the constraints, where it is free of accelerations."""
+        rows, a = acceleration_rows(self.system), self.system.accelerations
+        if not rows or nonlinear_rows(self.system):
+            return None
+        return SolvedBlock(self.system, sympy.Matrix(len(rows), len(a), [slope for r in rows for slope in gradient(r, a)]))
 
     def _solve_linear(self, values: Values, numbers: Arithmetic) -> Values:
         """x of K x = b at a state; where Λ is not unique (redundant rows), the one of least norm."""

@@ -31,6 +31,7 @@ from appell.forms.engine.pseudo import (
     refusal,
     velocities_of,
 )
+from appell.forms.engine.solved_block import SolvedBlock
 from appell.forms.engine.system_terms import equation, generalized_forces, kinematics_of
 from appell.forms.lagrange import euler_lagrange
 from appell.jets import expression
@@ -128,6 +129,11 @@ class Split:
         if any(self.rows.at(i) == self.system.accelerations for i in range(len(self.rows.indices))):
             return None
         return tuple(self.system.velocities[r] for r in self.independent)
+
+    @property
+    def solved_block(self) -> SolvedBlock:
+        """∂f/∂q̇_μ, by whose inverse dependent velocities are written in independent ones."""
+        return SolvedBlock(self.system, self.A_mu, "choose others by independent=, or use ap.forms.lagrange")
 
     def branches(self) -> tuple[dict[Symbol, Expr], ...]:
         """The solved forms (27) or (33), one dict a branch: affine rows, or one row quadratic in one velocity; else ()."""

@@ -76,6 +76,7 @@ class Hamel(Form):
             multipliers=lam,
             kinematics=chosen.kinematics(),
             definitions=chosen.values(),
+            solved_block=chosen.solved_block,
             written_in=chosen.written_in,
             objects={"T_star": frame.T, "gamma": frame.gamma, "generalized_forces": tuple(forces[:n]), "pseudo": chosen},
         )

@@ -199,6 +199,7 @@ def _reduced(form: Form, pseudo: PseudoVelocities) -> Equations:
         kinematics=(*canonical.kinematics(), *(equation(q.d, rate) for q, rate in rates.items())),
         definitions={**pseudo.values(), **canonical.momenta},
         written_in=p,
+        solved_block=pseudo.solved_block,
         objects={
             "H": canonical.H,
             "p": p,

@@ -59,6 +59,7 @@ class Kane(Form):
             multipliers=lam,
             kinematics=chosen.kinematics(),
             definitions=chosen.values(),
+            solved_block=chosen.solved_block,
             written_in=chosen.written_in,
             objects={"active": tuple(active), "inertia": tuple(-x for x in own), "pseudo": chosen},
         )

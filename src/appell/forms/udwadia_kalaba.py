@@ -67,12 +67,9 @@ class UdwadiaKalaba(Form):
         M = [flat[i * n : (i + 1) * n] for i in range(n)]
         F, rest = flat[n * n : n * n + n], flat[n * n + n :]
         A, b = [rest[i * n : (i + 1) * n] for i in range(k)], rest[k * n :]
-        a, rank = explicit(M, F, A, b, numbers)
+        a, lam, rank = explicit(M, F, A, b, numbers)
         if rank < k and k - rank > equations._usual_nullity(values):
             raise Undetermined("the constraint rows lose rank here, so the motion is not determined")
-        force = [_dot(row, a) - f for row, f in zip(M, F, strict=True)]
-        columns = [[A[j][i] for j in range(k)] for i in range(n)]
-        lam = solve_linear(columns, force, [False] * k, 1e-6 if numbers is FLOAT else numbers.tolerance, [""] * k) if k else []
         return dict(zip(equations.unknowns, [*a, *_named(equations, a, M, F, numbers), *lam], strict=True))
 
 
@@ -155,8 +152,14 @@ def blocks(system: System) -> tuple[Any, list[Any], Any, list[Any]]:
     return M, F, A, [-restricted(r, zero) for r in rows]
 
 
-def explicit(M: list[list[Any]], F: list[Any], A: list[list[Any]], b: list[Any], numbers: Arithmetic) -> tuple[list[Any], int]:
-    """(a, rank of A) by the formula; rows of A are scaled to unit length in the metric of M⁻¹, which changes no motion."""
+def explicit(
+    M: list[list[Any]], F: list[Any], A: list[list[Any]], b: list[Any], numbers: Arithmetic
+) -> tuple[list[Any], list[Any], int]:
+    """(a, Λ, rank of A) by the formula; rows of A are scaled to unit length in the metric of M⁻¹, which changes no motion.
+
+    M a = F + AᵀΛ holds in the metric of M⁻¹: B Bᵀ (l Λ) = B z with B = A M^{-1/2}/l and a = a_f + M^{-1/2} z. So a row that has
+    next to no part in a direction (cos π/2 = 6e-17) is not asked to explain the rounding errors of that direction.
+    """
     work = arithmetic(30) if numbers is FLOAT else numbers
     M, A = ([[work.number(x) for x in row] for row in table] for table in (M, A))
     F, b = ([work.number(x) for x in vector] for vector in (F, b))
@@ -174,7 +177,10 @@ def explicit(M: list[list[Any]], F: list[Any], A: list[list[Any]], b: list[Any],
     gap = [(b_i - _dot(row, free)) / s for b_i, row, s in zip(b, A, length, strict=True)]
     z, rank = _pseudo_inverse(B, gap, work, FLOAT.tolerance if numbers is FLOAT else work.tolerance)
     a = [x + y for x, y in zip(free, _times(R, z), strict=True)]
-    return [numbers.number(x) for x in a], rank
+    gram = [[_dot(row, other) * s for other, s in zip(B, length, strict=True)] for row in B]
+    small = 1e-6 if numbers is FLOAT else numbers.tolerance
+    lam = solve_linear(gram, [_dot(row, z) for row in B], [False] * len(B), small, [""] * len(B)) if B else []
+    return [numbers.number(x) for x in a], [numbers.number(x) for x in lam], rank
 
 
 def _pseudo_inverse(B: list[list[Any]], gap: list[Any], numbers: Arithmetic, tolerance: float) -> tuple[list[Any], int]:

@@ -57,6 +57,7 @@ class Voronets(Form):
             unknowns=(*system.accelerations, *extra),
             multipliers=lam,
             kinematics=reduced.kinematics(),
+            solved_block=split.solved_block,
             written_in=split.written_in,
             objects={"T_reduced": reduced.T, "F": reduced.F, "slopes": split.slopes},
         )

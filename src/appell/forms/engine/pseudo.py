@@ -23,6 +23,7 @@ from sympy import Expr, Matrix, Symbol
 from appell.errors import FormNotApplicable, ModelError
 from appell.forms.engine.derivation import along, gradient, restricted
 from appell.forms.engine.matrices import Table, inverse, pivots, row_times, samples
+from appell.forms.engine.solved_block import SolvedBlock
 from appell.forms.engine.system_terms import equation, multiplier_symbols
 from appell.jets import Jet, Prescribed, Speed, expression, jets_of, t
 from appell.model import System
@@ -223,6 +224,11 @@ class PseudoVelocities:
         d_dt = along(self.system.rates)
         own = [d_dt(e) for e in self.definitions] if self.speeds else list(self.definitions)
         return (*own, *self.rows.second)
+
+    @property
+    def solved_block(self) -> SolvedBlock | None:
+        """Φ, where velocities are written in π̇ by its inverse."""
+        return SolvedBlock(self.system, self.Phi, "choose others by pseudo=, or use ap.forms.lagrange") if self.affine else None
 
     def inside(self, expr: Expr) -> Expr:
         """An expression with the velocities written in pseudo-velocities, (6)."""
