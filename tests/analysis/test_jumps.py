@@ -8,7 +8,7 @@ from sympy import Abs, Heaviside, Mod, Piecewise, floor, sign, sin
 from tests.measures import extrapolated_slope
 
 import appell as ap
-from appell.analysis.jumps import surfaces
+from appell.analysis.orbits.force_jumps import surfaces
 
 x, y = ap.coordinates("x y")
 a, c, e0, g, k, om = ap.parameters("a c e0 g k om", positive=True)

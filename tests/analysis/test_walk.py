@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import appell as ap
-from appell.analysis.arclength import follow
-from appell.analysis.grazing import _limit
-from appell.analysis.refining import Point
+from appell.analysis.orbits.arclength import follow
+from appell.analysis.orbits.grazing import _limit
+from appell.analysis.orbits.refining import Point
 from appell.errors import AppellError
 
 

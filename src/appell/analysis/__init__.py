@@ -1,23 +1,23 @@
 """What follows from a system beside its motions: equilibria, averaged equations, resonances, derivatives, orbits, sections."""
 
-from appell.analysis.attractors import Attractor
 from appell.analysis.averaging import averaged
-from appell.analysis.basin import Basin, basin
-from appell.analysis.continuation import Branch, continue_orbit
-from appell.analysis.diagram import Diagram, bifurcation_diagram
-from appell.analysis.equilibria import Rest, equilibria
-from appell.analysis.equilibrium import Equilibrium, equilibrium
 from appell.analysis.linear import linearize
 from appell.analysis.linearization import Linearization
-from appell.analysis.lyapunov import Lyapunov, lyapunov
-from appell.analysis.orbit import Orbit
+from appell.analysis.many.attractors import Attractor
+from appell.analysis.many.basin import Basin, basin
+from appell.analysis.many.diagram import Diagram, bifurcation_diagram
+from appell.analysis.many.lyapunov import Lyapunov, lyapunov
+from appell.analysis.many.sections import Section, poincare
+from appell.analysis.orbits.continuation import Branch, continue_orbit
+from appell.analysis.orbits.orbit import Orbit
+from appell.analysis.orbits.shooting import periodic_orbit
+from appell.analysis.orbits.variations import Variations, variations
 from appell.analysis.resonance import Resonance, resonance
-from appell.analysis.rests import RestBranch, SpecialRest, continue_equilibrium
-from appell.analysis.sections import Section, poincare
-from appell.analysis.shooting import periodic_orbit
+from appell.analysis.rests.equilibria import Rest, equilibria
+from appell.analysis.rests.equilibrium import Equilibrium, equilibrium
+from appell.analysis.rests.rest_branches import RestBranch, SpecialRest, continue_equilibrium
+from appell.analysis.rests.steady import SteadyMotion, steady_motions
 from appell.analysis.slow_motion import Averaged
-from appell.analysis.steady import SteadyMotion, steady_motions
-from appell.analysis.variations import Variations, variations
 
 __all__ = [
     "Attractor",

@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.edges import edge
 from appell.analysis.linearization import Array, Linearization
 from appell.analysis.ports import Ports, StateMatrices, ports_of, with_inputs
+from appell.analysis.rests.nonsmooth_states import edge
 from appell.errors import ModelError, SingularConfiguration
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, along, block_matrix, column, depends, is_zero, jacobian, take

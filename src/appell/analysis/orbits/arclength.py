@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.refining import FAILURES, Found, Point, Test, lowest_between, refined
+from appell.analysis.orbits.refining import FAILURES, Found, Point, Test, lowest_between, refined
 from appell.errors import AppellError, ModelError
 from appell.reading import finite, shown, whole
 from appell.rows import singular

@@ -22,18 +22,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.arclength import Ends, follow, length, tangent_of
-from appell.analysis.doubling import doubled
 from appell.analysis.forcing import driving_period, period_law
-from appell.analysis.grazing import blows, clearance, grazing_between, said, slowed, slowest, touched
-from appell.analysis.orbit import Orbit
-from appell.analysis.orbit_tests import RESIDUALS, SMOOTH, changes, far, is_true
-from appell.analysis.phase_of_section import roomy_instant
-from appell.analysis.refined_point import RefinedPoint
-from appell.analysis.refining import FAILURES, Found, Point, Test
+from appell.analysis.orbits.arclength import Ends, follow, length, tangent_of
+from appell.analysis.orbits.doubling import doubled
+from appell.analysis.orbits.grazing import blows, clearance, grazing_between, said, slowed, slowest, touched
+from appell.analysis.orbits.orbit import Orbit
+from appell.analysis.orbits.orbit_tests import RESIDUALS, SMOOTH, changes, far, is_true
+from appell.analysis.orbits.phase_of_section import roomy_instant
+from appell.analysis.orbits.refined_point import RefinedPoint
+from appell.analysis.orbits.refining import FAILURES, Found, Point, Test
+from appell.analysis.orbits.shooting import Shooting, explicit_time, refuse_other_period
+from appell.analysis.orbits.variations import variations
 from appell.analysis.result import Result, model_of, parameter_named, parameter_variable
-from appell.analysis.shooting import Shooting, explicit_time, refuse_other_period
-from appell.analysis.variations import variations
 from appell.errors import AppellError, ModelError
 from appell.model import System
 from appell.model.friction import refuse_friction

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from appell.analysis.ensemble import Ensemble, distinct
+from appell.analysis.many.periodic_runs import Ensemble, distinct
+from appell.analysis.many.sections import Section, poincare
 from appell.analysis.result import (
     Result,
     axis,
@@ -27,7 +28,6 @@ from appell.analysis.result import (
     state_column,
     state_variables,
 )
-from appell.analysis.sections import Section, poincare
 from appell.errors import AppellError, ModelError
 from appell.model import System
 from appell.model.friction import refuse_friction

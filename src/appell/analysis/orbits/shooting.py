@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.orbit import Orbit, floquet
+from appell.analysis.orbits.orbit import Orbit, floquet
+from appell.analysis.orbits.variations import variations
 from appell.analysis.result import run_of
-from appell.analysis.variations import variations
 from appell.errors import AppellError, ModelError, SimulationError, Status
 from appell.graph.algebra import depends
 from appell.model import System

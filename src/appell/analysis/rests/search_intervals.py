@@ -17,7 +17,9 @@ ATTEMPTS = 60
 """Places from which a search begins, unless said otherwise."""
 
 
-def box(symbols: Sequence[Any], within: Mapping[Any, Any] | None, default: Sequence[tuple[float, float]], owner: str) -> Array:
+def search_intervals(
+    symbols: Sequence[Any], within: Mapping[Any, Any] | None, default: Sequence[tuple[float, float]], owner: str
+) -> Array:
     """(lowest, highest) of every symbol, (n, 2), by symbol or name; those that are not given have the default."""
     if within is not None and not isinstance(within, Mapping):
         raise ModelError(f"within= maps symbols to intervals, {{{symbols[0]}: (-1, 1)}}, not {type(within).__name__}")

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
-from appell.analysis.jumps import jumps_between, sides, surface_slopes, surfaces
+from appell.analysis.orbits.force_jumps import jumps_between, sides, surface_slopes, surfaces
 from appell.errors import AS_ASKED, STATUS_TEXT, ModelError, Status
 from appell.motion.motion import Motion
 from appell.normal_form import NormalForm
@@ -38,7 +38,7 @@ class Ended(Exception):
     """No derivative beyond this point; the text says why."""
 
 
-class Along:
+class FundamentalMatrix:
     """One walk along a motion that has its own steps: the state of Φ and Ψ side by side, columns (start, parameters).
 
     parameters: numbers of those by which to differentiate; times: (k,) asked, in the order of the run.
@@ -326,4 +326,4 @@ def independent_rows(form: NormalForm, t: float, q: Array, v: Array, p: Array) -
     return tuple(sorted(int(i) for i in order[: int((pivots > INDEPENDENT * pivots[0]).sum())]))
 
 
-__all__ = ["Along", "Ended", "independent_rows"]
+__all__ = ["Ended", "FundamentalMatrix", "independent_rows"]

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from appell.analysis.balance import Array
-from appell.analysis.box import ATTEMPTS, box, whole_attempts
-from appell.analysis.equilibrium import Equilibrium, Search
-from appell.analysis.found_states import FoundStates
 from appell.analysis.linear import linearize
+from appell.analysis.rests.balance import Array
+from appell.analysis.rests.equilibrium import Equilibrium, Search
+from appell.analysis.rests.found_states import FoundStates
+from appell.analysis.rests.search_intervals import ATTEMPTS, search_intervals, whole_attempts
 from appell.errors import AppellError, ModelError
 from appell.model import System
 from appell.spelling import checked_keywords
@@ -81,7 +81,7 @@ def equilibria(
     """
     search = Search.of(system, parameters, "ap.equilibria")
     system = search.system
-    low, high = box(system.positions, within, [(-np.pi, np.pi)] * system.nq, system.name).T
+    low, high = search_intervals(system.positions, within, [(-np.pi, np.pi)] * system.nq, system.name).T
     rng, found, reach = np.random.default_rng(0), list[Equilibrium](), (high - low) / 2
     slack = 1e-7 * reach
     for _ in range(whole_attempts(attempts)):

@@ -23,11 +23,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.arclength import Ends, follow, length, tangent_of
-from appell.analysis.balance import Balance
-from appell.analysis.equilibrium import Equilibrium, eigenvalues_at, equilibrium
-from appell.analysis.refined_point import RefinedPoint
-from appell.analysis.refining import Found, Point, Test
+from appell.analysis.orbits.arclength import Ends, follow, length, tangent_of
+from appell.analysis.orbits.refined_point import RefinedPoint
+from appell.analysis.orbits.refining import Found, Point, Test
+from appell.analysis.rests.balance import Balance
+from appell.analysis.rests.equilibrium import Equilibrium, eigenvalues_at, equilibrium
 from appell.analysis.result import Result, model_of, parameter_named, parameter_variable
 from appell.errors import AppellError, ModelError
 from appell.model import System

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from appell.analysis.attractors import BLOCK, Attractor, Search
-from appell.analysis.ensemble import Ensemble
+from appell.analysis.many.attractors import BLOCK, Attractor, Search
+from appell.analysis.many.periodic_runs import Ensemble
+from appell.analysis.orbits.shooting import explicit_time, refuse_other_period
 from appell.analysis.result import Result, axis, given_once, model_of, state_column
-from appell.analysis.shooting import explicit_time, refuse_other_period
 from appell.errors import ModelError
 from appell.model import System
 from appell.model.friction import refuse_friction

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.analysis.orbits.variations import variations
 from appell.analysis.result import Result, run_of, simulated
-from appell.analysis.variations import variations
 from appell.errors import ModelError, Status
 from appell.model import System
 from appell.model.friction import refuse_friction

@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.balance import Array, Balance, newton, some
-from appell.analysis.edges import edge
-from appell.analysis.soft import connected, soft_directions
+from appell.analysis.rests.balance import Array, Balance, newton, some
+from appell.analysis.rests.nonsmooth_states import edge
+from appell.analysis.rests.unheld_directions import connected, soft_directions
 from appell.errors import AppellError, ConstraintError, ModelError
 from appell.jets import t as time_symbol
 from appell.model import System
@@ -185,7 +185,7 @@ def equilibrium(
     is left; ConstraintError where every rest that was found lies behind a unilateral constraint, or would be pulled to it.
     """
     if system_of(system, "ap.equilibrium").frictions:
-        from appell.analysis.friction_rest import rest_with_friction  # it makes an Equilibrium
+        from appell.analysis.rests.friction_rest import rest_with_friction  # it makes an Equilibrium
 
         whole, values = with_values(system, parameters, "ap.equilibrium")
         return rest_with_friction(whole, values, read(whole, start)[0])

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from appell.analysis.equilibrium import Equilibrium, contact_sets
+from appell.analysis.rests.equilibrium import Equilibrium, contact_sets
 from appell.errors import AppellError, ModelError
 from appell.model import System
 from appell.nonsmooth.friction.friction_functions import FrictionFunctions, friction_functions

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.analysis.orbits.variations import Variations
 from appell.analysis.result import Result
-from appell.analysis.variations import Variations
 from appell.model import System
 from appell.motion.extremes import extremes
 from appell.motion.motion import Motion

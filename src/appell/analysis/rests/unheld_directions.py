@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from appell.analysis.balance import Array, Balance, newton, some
+from appell.analysis.rests.balance import Array, Balance, newton, some
 from appell.normal_form.manifold import normalise
 from appell.rows import in_columns, null_space, singular
 
 
 @dataclass(frozen=True)
-class Soft:
+class UnheldDirections:
     """Displacements without stiffness at a rest, (nv, family + flat): those along a family of rests, and others."""
 
     directions: Array
@@ -24,7 +24,7 @@ class Soft:
     flat: int = 0
 
 
-def soft_directions(balance: Balance, q: Array, lam: Array, tolerance: float) -> Soft:
+def soft_directions(balance: Balance, q: Array, lam: Array, tolerance: float) -> UnheldDirections:
     """Where forces do not grow in proportion to the displacement.
 
     Along a family another rest lies where one steps to. Else the unbalanced force g(δ) of a stiffness is odd and doubles with
@@ -37,13 +37,13 @@ def soft_directions(balance: Balance, q: Array, lam: Array, tolerance: float) ->
     S = np.vstack([S, out["rate_q"] @ out["N"] @ Z0 / sizes[len(sizes) - states :][:, None]])
     S = S / some(np.abs(out["N"] @ Z0).T @ (1 / balance.reach))
     if not S.size:
-        return Soft(np.zeros((balance.moves, 0)))
+        return UnheldDirections(np.zeros((balance.moves, 0)))
     _, values, Vt = singular(S)
     values = np.append(values, np.zeros(len(Vt) - len(values)))
     kinds = [(Z0 @ e, _kind(balance, q, lam, Z0 @ e, tolerance)) for e, x in zip(Vt, values, strict=True) if x < 1e-2]
     found = [e for e, kind in kinds if kind != "held"]
     family = sum(kind == "family" for _, kind in kinds)
-    return Soft(np.array(found).reshape(-1, balance.moves).T, family, len(found) - family)
+    return UnheldDirections(np.array(found).reshape(-1, balance.moves).T, family, len(found) - family)
 
 
 def _kind(balance: Balance, q: Array, lam: Array, e: Array, tolerance: float) -> str:

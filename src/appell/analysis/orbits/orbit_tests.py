@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from appell.analysis.refining import Point, Test
+from appell.analysis.orbits.refining import Point, Test
 
 Complex = NDArray[np.complex128]
 

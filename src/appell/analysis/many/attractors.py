@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
-from appell.analysis.ensemble import Ensemble, distinct
-from appell.analysis.orbit import Orbit
+from appell.analysis.many.periodic_runs import Ensemble, distinct
+from appell.analysis.orbits.orbit import Orbit
+from appell.analysis.orbits.shooting import Shooting, explicit_time
+from appell.analysis.orbits.variations import variations
 from appell.analysis.result import state_names
-from appell.analysis.shooting import Shooting, explicit_time
-from appell.analysis.variations import variations
 from appell.errors import AppellError, Status
 from appell.rows import VARIED_LOST, least_squares, range_of_projection
 from appell.simulate.simulate import simulate

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from appell.analysis.along import Along
+from appell.analysis.orbits.fundamental_matrix import FundamentalMatrix
 from appell.analysis.result import Result, simulated, state_names
 from appell.errors import ModelError
 from appell.jets import Parameter
@@ -123,7 +123,7 @@ def variations(
     if motion.sampler is None and len(motion.impacts):
         raise ModelError("this motion cannot be continued between its samples; simulate it again to take its variations")
     numbers, system = _chosen(motion, by), motion.system
-    walk = Along(_with_steps(motion), numbers, motion.t if times is None else times, rtol, atol)
+    walk = FundamentalMatrix(_with_steps(motion), numbers, motion.t if times is None else times, rtol, atol)
     found, message = walk.run()
     return Variations(
         motion, walk.t[: len(found)], found[:, :, : walk.nz], found[:, :, walk.nz :],

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.analysis.forcing import period_law
-from appell.analysis.jumps import surfaces
+from appell.analysis.orbits.force_jumps import surfaces
 from appell.analysis.result import model_of, state_names
 from appell.backends import backend_named, silence, vm_function
 from appell.ensembles import simulate_many

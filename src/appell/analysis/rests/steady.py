@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.box import ATTEMPTS, box, whole_attempts
-from appell.analysis.found_states import FoundStates
 from appell.analysis.linear import linearize, pivots, varying_columns
 from appell.analysis.linearization import Linearization
+from appell.analysis.rests.found_states import FoundStates
+from appell.analysis.rests.search_intervals import ATTEMPTS, search_intervals, whole_attempts
 from appell.errors import AppellError, ModelError
 from appell.graph import make_fn
 from appell.graph.algebra import Value, along, column, depends, jacobian, take
@@ -133,7 +133,7 @@ def _same(one: tuple, other: tuple) -> bool:
 def _drawn(system: System, problem: _Problem, within: Mapping[Any, Any] | None, count: int) -> Iterable[tuple]:
     rng = np.random.default_rng(0)
     default = [(-np.pi, np.pi)] * system.nq + [(-10.0, 10.0)] * system.nv
-    bounds = box((*system.positions, *system.velocities), within, default, system.name)
+    bounds = search_intervals((*system.positions, *system.velocities), within, default, system.name)
     for k in range(count):
         x = rng.uniform(bounds[:, 0], bounds[:, 1]) * (1.0 if k % 3 else 0.1)
         q = np.where(problem.turning, [s.start for s in system.positions], x[: system.nq])

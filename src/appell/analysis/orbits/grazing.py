@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.refining import FAILURES, HOLDS, Correct, Found, Point
+from appell.analysis.orbits.refining import FAILURES, HOLDS, Correct, Found, Point
 from appell.motion.extremes import extremes
 from appell.motion.motion import Motion
 

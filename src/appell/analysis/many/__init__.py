@@ -1,0 +1,1 @@
+"""Instruments that make many runs: diagrams, basins, sections, Lyapunov exponents."""

@@ -1,0 +1,1 @@
+"""Periodic orbits: shooting, branches over a parameter, special points, derivatives of motions."""

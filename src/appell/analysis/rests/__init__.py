@@ -1,0 +1,1 @@
+"""Equilibria, steady motions and branches of them: finding them, and what holds them."""
