@@ -62,7 +62,7 @@ def prepare(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str
 
 
 def _prepared(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str) -> Prepared:
-    sides = None if method in (*STIFF, *CONSERVING) or run.form.gauss else side_run(run)
+    sides = None if method in STIFF or run.form.gauss else side_run(run)
     if sides is None:
         return _smooth(run, pseudo, method, corner)
     if pseudo is None and method in TABLEAUX and (faces := sides_of(run)) is not None:
