@@ -99,7 +99,8 @@ def simulate_many(
     rtol, atol: tolerances of the step control, 1e-9 and 1e-12 by default.
     method: "rk4" (order 4, with `step` only, and its default), "dopri8" (order 8, the default with `rtol` where final states
         alone are kept and there are no walls), "dop853" (order 8, the default where states inside steps are needed), "dopri5",
-        "taylor" (small analytic systems, walls), or another method of `simulate`, one run at a time.
+        "taylor" (small analytic systems, walls), or another method of `simulate`, one run at a time in each thread: "radau" for
+        stiff systems, "conserving" with `step` for long ones.
     keep: "final" (states at the end); k (every k-th step); times (k,) or (runs, k); {name: `ap.reduce.…`}; or
         `ap.reduce.section(…)`, the points of a Poincaré section.
     inputs: input → values (runs, steps), or (steps,) for all runs alike: parameters that stand in forces or potentials. Run i
@@ -255,9 +256,10 @@ def _order(
         raise ModelError("give step= (a fixed step) or rtol= (error control), not both")
     step = None if step is None else _positive(step, "step")
     scalar = _scalar(dtype, step)
-    allowed = fixed_methods() if step is not None else tuple(name for name in methods() if name not in ("auto", *CONSERVING))
+    adaptive = tuple(name for name in methods() if name not in ("auto", *CONSERVING))
+    allowed = (*fixed_methods(), *CONSERVING) if step is not None else adaptive
     if method not in allowed:
-        hint = "; method='rk4' goes with step=" if method == "rk4" else ""
+        hint = f"; method={shown(method)} goes with step=" if method in ("rk4", *CONSERVING) and step is None else ""
         how = "step=" if step is not None else "rtol="
         raise ModelError(f"there is no method {shown(method)} with {how}; choose one of auto, {', '.join(allowed)}{hint}")
     return Order(

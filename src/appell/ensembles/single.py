@@ -29,7 +29,7 @@ from appell.simulate.methods.taylor import SERIES
 from appell.simulate.progress import Reporter
 from appell.simulate.run import Run
 from appell.simulate.simulate import driven
-from appell.simulate.start import check
+from appell.simulate.start import check, packed
 
 Array = NDArray[np.float64]
 
@@ -98,7 +98,7 @@ def _made(run: Run, order: Order, k: int, q: Array, v: Array, halt: Reporter) ->
     noise = NOISE_OF_STIFF * order.rtol if method in STIFF else 0.0
     stopping = StopLoop(loop, run, flow, order.stops, noise) if order.stops else loop
     task = Task(
-        t0=t0, z0=np.concatenate([q, v, np.zeros(flow.nz - n)]), t_end=end, p=run.p, rtol=order.rtol, atol=order.atol,
+        t0=t0, z0=packed(run, flow, t0, q, v), t_end=end, p=run.p, rtol=order.rtol, atol=order.atol,
         times=order.times_of(k), max_step=order.max_step, max_steps=order.max_steps,
         keep_steps=watched or bool(order.stops), fixed_step=order.step,
     )  # fmt: skip

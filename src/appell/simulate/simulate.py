@@ -61,7 +61,7 @@ from appell.simulate.progress import Reporter, reporter
 from appell.simulate.rank_survey import ranks_along
 from appell.simulate.run import Run, unjudged
 from appell.simulate.second_run import differences
-from appell.simulate.start import check, read
+from appell.simulate.start import check, packed, read
 from appell.simulate.stops import read_stops
 from appell.spelling import checked_keywords
 from appell.tree import Tree
@@ -172,7 +172,7 @@ def simulate(
         loop = _watching_stiffness(loop, run, pseudo, flow, sizes)
     if (keeping := read_keeping(keep)) is not None:
         loop = KeepLoop(_kept_loop(loop, plain, times), keeping, flow, chosen)
-    z0 = _pack(run, flow, pseudo, t0, q, v)
+    z0 = packed(run, flow, t0, q, v, pseudo)
     task = Task(
         t0=t0, z0=z0, t_end=t1, p=run.p, rtol=rtol, atol=fitting(atol, len(z0), flow.nq + flow.nu),
         times=times_between(times, t0, t1), max_step=max_step, max_steps=max_steps,
@@ -259,17 +259,6 @@ def _held(run: Run, inputs: Mapping[Any, float]) -> Run:
     names = {str(key) for key in inputs}
     free = {i for i, s in enumerate(run.system.parameters) if str(s) in names}
     return replace(run, fold=tuple(i for i in run.fold if i not in free)) if free else run
-
-
-def _pack(run: Run, flow: Flow, pseudo: Mapping[str, Any] | None, t: float, q: Array, v: Array) -> Array:
-    """z = (q, v or π, 0)."""
-    u = v
-    if pseudo is not None:
-        u = np.array([run.values(e, [t], q[None], v[None])[0] for e in pseudo.values()], dtype=float)
-    w = np.zeros(flow.extra + flow.has_work)
-    if flow.energy is not None:
-        w[-1] = run.form.select("H")(t, q, v, run.p_at(t))["H"]
-    return np.concatenate([q, u, w])
 
 
 def _under(reader: Reader | None, loop: Loop, run: Run, flow: Flow) -> Loop:
@@ -388,6 +377,8 @@ def _motion(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, facts: _
 
 def _remedy(run: Run, status: Status, method: str) -> str:
     """What may help: stiff methods run without friction, and only where they have not failed themselves."""
+    if method in CONSERVING and status is Status.PROJECTION_FAILED:
+        return "; or the step is too long for the energy of the start to be met at its end: shorten step="
     if method in STIFF or status not in (Status.STEP_TOO_SMALL, Status.MAX_STEPS):
         return ""
     if method in CONSERVING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,10 @@ from appell.normal_form.manifold import RESIDUAL_PARTS, Residuals, project, resi
 from appell.normal_form.nearest import nearest
 from appell.reading import items_of, name_in, text_of
 from appell.spelling import checked_keywords, did_you_mean
+
+if TYPE_CHECKING:
+    from appell.normal_form.flow import Flow
+    from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
 
@@ -195,3 +199,14 @@ def consistent(
             " Start nearer, or hold less"
         )
     return dict(zip((*system.positions, *system.velocities), map(float, (*q, *v)), strict=True))
+
+
+def packed(run: Run, flow: Flow, t: float, q: Array, v: Array, pseudo: Mapping[str, Any] | None = None) -> Array:
+    """z = (q, v or π, 0 …, w) at a start, (nz,): w is 0, of a conserving method the energy H."""
+    u = v
+    if pseudo is not None:
+        u = np.array([run.values(e, [t], q[None], v[None])[0] for e in pseudo.values()], dtype=float)
+    w = np.zeros(flow.extra + flow.has_work)
+    if flow.energy is not None:
+        w[-1] = run.form.select("H")(t, q, v, run.p_at(t))["H"]
+    return np.concatenate([q, u, w])

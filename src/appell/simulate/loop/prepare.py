@@ -81,7 +81,7 @@ def _backwards(sides: SideRun, method: str) -> SwitchLoop:
 def _smooth(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str) -> Prepared:
     """The loop of a system in which no condition is located."""
     if method in CONSERVING:
-        return _conserving(run, pseudo, method)
+        return _conserving(run, pseudo, method, corner)
     laws = run.form.face_law is not None or run.form.law is not None
     if run.system.frictions or (run.system.unilateral and laws):
         return with_friction(run, pseudo, method, corner)
@@ -90,13 +90,16 @@ def _smooth(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str
     return Prepared(z := run.flow(pseudo), plain_loop(run, z, method))
 
 
-def _conserving(run: Run, pseudo: Mapping[str, Any] | None, method: str) -> Prepared:
-    """The loop of a method that keeps the energy."""
+def _conserving(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str) -> Prepared:
+    """The loop of a method that keeps the energy; a blow changes what the energy should be by what it takes."""
     if pseudo is not None:
         raise FormNotApplicable(f"method={shown(method)} runs in velocities; leave pseudo= out")
-    if run.system.unilateral or run.system.frictions:
-        what = (*run.system.unilateral, *run.system.frictions)[0].name
-        raise ModelError(f"method={shown(method)} does not locate impacts and sticking ('{what}'); use 'dop853' or 'dopri5'")
+    laws = run.form.face_law is not None or run.form.law is not None
+    if run.system.frictions or (run.system.unilateral and laws):
+        what = (*run.system.frictions, *run.system.unilateral)[0].name
+        raise ModelError(f"method={shown(method)} does not locate stick and slip ('{what}'); use 'dop853' or 'dopri5'")
+    if run.system.unilateral:
+        return _with_modes(run, None, method, corner)
     z = conserving_flow(run.numeric_form, run.policies)
     return Prepared(z, plain_loop(run, z, method))
 
@@ -156,7 +159,8 @@ def _check_restitutions(run: Run) -> None:
 
 def flight_loop(run: Run, method: str, *, work: bool = True) -> tuple[Flow, Loop]:
     """Flow and loop of a system with faces, all of them free: its mode is data. `work`: with the work of all forces."""
-    motion = flow(run.numeric_form, run.policies, work=work)
+    conserves = method in CONSERVING
+    motion = conserving_flow(run.numeric_form, run.policies) if conserves else flow(run.numeric_form, run.policies, work=work)
     functions = lambda: contact_functions(run.system, run.numeric_form, run.policies.acceleration, work=work)
     backend = backend_named(run.backend)
     if backend.program is not None:

@@ -67,7 +67,7 @@ class GaussLegendre:
 
     @property
     def in_contact(self) -> str:
-        """Contacts are refused before."""
+        """The method that takes the steps while a contact holds: itself."""
         return self.name
 
     @cached_property
