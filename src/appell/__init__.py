@@ -89,7 +89,7 @@ if TYPE_CHECKING:  # the same names as in LATER, for editors and type checkers
     from appell.simulate.start import consistent
     from appell.simulate.stops import falling, rising
     from appell.tree import Chain, Tree, rolling
-    from appell.verify import agree, diagnose, principle
+    from appell.verify import agree, diagnose, integral_slopes, principle
 
 LATER = {
     "appell": "analysis backends files forms graph motion nonsmooth normal_form report scene show tree verify zoo",
@@ -107,7 +107,7 @@ LATER = {
     "appell.simulate.start": "consistent",
     "appell.simulate.stops": "falling rising",
     "appell.tree": "Chain Tree rolling",
-    "appell.verify": "agree diagnose principle",
+    "appell.verify": "agree diagnose integral_slopes principle",
 }
 """Module → the public names that come from it when they are first asked for."""
 

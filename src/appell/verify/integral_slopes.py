@@ -1,0 +1,167 @@
+"""Slopes of first integrals along a motion: what a method does not enforce may drift.
+
+    I(t_k) ≈ I_0 + s t_k        s by least squares over the means of `BLOCKS` equal parts of the run, with its standard error
+
+Means of parts, because what remains after a drift is taken away oscillates with the motion: errors of neighbouring samples are
+not independent, those of parts that are long against the motion nearly are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import ModelError
+from appell.motion.motion import Motion
+from appell.normal_form.nearest import states_on
+from appell.reading import items_of, shown
+from appell.simulate.methods.gauss_legendre import CONSERVING
+from appell.verify.conserved import Batch, energy, momenta
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Array = NDArray[np.float64]
+
+BLOCKS = 16
+"""Parts of a run whose means are compared."""
+STATES = 40
+"""Random states at which momenta are sought."""
+
+
+@dataclass(frozen=True)
+class IntegralSlope:
+    """A first integral along a motion.
+
+    expression: of t, coordinates and velocities; start: its first value; slope: its change, 1/s; error: the standard error of
+    that; wander: the largest distance from its first value; enforced: whether the method keeps it at each step.
+    """
+
+    name: str
+    expression: Any
+    start: float
+    slope: float
+    error: float
+    wander: float
+    enforced: bool
+
+    @property
+    def drifts(self) -> bool:
+        """Whether the slope is more than three of its standard errors, and more than rounding, away from zero."""
+        return abs(self.slope) > 3 * self.error
+
+
+@dataclass(frozen=True)
+class IntegralSlopes:
+    """Slopes of the first integrals of a motion, in the order in which they were found."""
+
+    rows: tuple[IntegralSlope, ...]
+    t: Array
+    values: Array  # (integrals, samples)
+
+    @property
+    def ok(self) -> bool:
+        """Whether no integral drifts."""
+        return not any(row.drifts for row in self.rows)
+
+    @property
+    def message(self) -> str:
+        """Which of them drift."""
+        if not self.rows:
+            return "no first integral is known"
+        found = [f"{row.name} by {row.slope:.1e} 1/s" for row in self.rows if row.drifts]
+        return f"drifting: {', '.join(found)}" if found else "no first integral drifts by more than its scatter"
+
+    def __getitem__(self, name: str) -> IntegralSlope:
+        try:
+            return next(row for row in self.rows if row.name == name)
+        except StopIteration:
+            raise ModelError(f"there is no integral '{name}'; there are {', '.join(row.name for row in self.rows)}") from None
+
+    def __str__(self) -> str:
+        head = f"{'integral':<32} {'at the start':>13} {'slope, 1/s':>11} {'± error':>9} {'wanders':>9}  enforced"
+        lines = [
+            f"{row.name[:32]:<32} {row.start:>13.6g} {row.slope:>11.1e} {row.error:>9.1e} {row.wander:>9.1e}"
+            f"  {'yes' if row.enforced else 'no'}"
+            for row in self.rows
+        ]
+        return "\n".join([head, *lines, self.message])
+
+    @property
+    def dataset(self) -> xr.Dataset:
+        """`change` (integral, t): values less the first one; `slope`, `error`, `wander`, `enforced` (integral)."""
+        import xarray as xr
+
+        columns = {key: ("integral", [getattr(row, key) for row in self.rows]) for key in ("slope", "error", "wander", "enforced")}
+        change = self.values - self.values[:, :1]
+        names = [row.name for row in self.rows]
+        return xr.Dataset({"change": (("integral", "t"), change), **columns}, {"integral": names, "t": self.t})
+
+    def plot(self, ax: Any = None) -> Any:
+        """A matplotlib figure: |I − I₀| of each integral over time."""
+        import matplotlib.pyplot as plt
+
+        figure, ax = plt.subplots() if ax is None else (ax.figure, ax)
+        for row, values in zip(self.rows, self.values, strict=True):
+            change = np.abs(values - values[0])
+            ax.semilogy(self.t, np.where(change > 0, change, np.nan), label=row.name)
+        ax.set(xlabel="t, s", ylabel="change since the start")
+        ax.legend()
+        return figure
+
+
+def integral_slopes(motion: Motion, integrals: Iterable[Any] | None = None) -> IntegralSlopes:
+    """How first integrals change along a motion: I(t) ≈ I₀ + s t.
+
+    Parameters
+    ----------
+    motion: what `ap.simulate` returned, with at least 32 samples.
+    integrals: expressions of t, coordinates and velocities; or name → expression. None: the energy, where it is kept, and all
+        momenta and moments of momentum that `ap.diagnose` finds to be conserved with these parameters.
+    """
+    if not isinstance(motion, Motion):
+        raise ModelError("ap.integral_slopes takes a motion, what ap.simulate returns")
+    if len(motion.t) < 2 * BLOCKS:
+        raise ModelError(f"this motion has {len(motion.t)} samples, too few for a slope; it takes {2 * BLOCKS}: give times=")
+    if integrals is None:
+        named = _known(motion)
+    elif isinstance(integrals, dict):
+        named = {str(key): e for key, e in integrals.items()}
+    else:
+        named = {shown(e): e for e in items_of(integrals, "integrals=")}
+    conserving = motion.method in CONSERVING
+    energies = {"energy": motion.energy} if "energy" in named and isinstance(named["energy"], str) else {}
+    values = [energies[name] if name in energies else np.asarray(motion[e], dtype=float) for name, e in named.items()]
+    rows = tuple(
+        _slope(name, e, motion.t, v, name in energies and conserving) for (name, e), v in zip(named.items(), values, strict=True)
+    )
+    return IntegralSlopes(rows, motion.t, np.array(values).reshape(len(rows), len(motion.t)))
+
+
+def _known(motion: Motion) -> dict[str, Any]:
+    """The energy, if it is kept, and the momenta that are."""
+    run, found = motion.run, dict[str, Any]()
+    batch = Batch.of(run, list(states_on(run.form, run.p, STATES, 0)))
+    if not len(batch.t):
+        return found
+    if energy(run.system, batch, run.parameters)[0]:
+        found["energy"] = "energy"
+    return found | {shown(e): e for e in momenta(batch, run.parameters)}
+
+
+def _slope(name: str, e: Any, t: Array, values: Array, enforced: bool) -> IntegralSlope:
+    edges = np.linspace(0, len(t), BLOCKS + 1).astype(int)
+    at, means = (np.array([x[a:b].mean() for a, b in zip(edges, edges[1:], strict=False)]) for x in (t, values))
+    x, y = at - at.mean(), means - means.mean()
+    slope = float(x @ y / (x @ x))
+    rest = y - slope * x
+    rounding = np.finfo(float).eps * float(np.abs(values).max()) / float(np.ptp(t))
+    error = float(np.sqrt(rest @ rest / (BLOCKS - 2) / (x @ x)) + rounding)
+    return IntegralSlope(name, e, float(values[0]), slope, error, float(np.abs(values - values[0]).max()), enforced)
+
+
+__all__ = ["IntegralSlope", "IntegralSlopes", "integral_slopes"]
