@@ -193,6 +193,7 @@ __all__ = [
     "forms",
     "from_sympy",
     "handout",
+    "integral_slopes",
     "linearize",
     "load",
     "lyapunov",

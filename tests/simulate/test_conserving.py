@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import sympy
 from sympy import cos
 
 import appell as ap
@@ -50,12 +51,54 @@ def test_with_a_force_the_energy_follows_its_work():
 def test_what_it_cannot_do_is_refused_by_name():
     with pytest.raises(ModelError, match="takes steps of one size: give step="):
         ap.simulate(SWING, {}, 1.0, method="conserving")
-    walled = SWING.replace(constraints=[ap.Unilateral(x, name="stop")])
-    with pytest.raises(ModelError, match=r"does not locate impacts and sticking \('stop'\)"):
-        ap.simulate(walled, {x: 1.0}, 1.0, method="conserving", step=0.1)
+    floor = ap.Unilateral(y, name="floor")
+    rubs = ap.Friction(x.d, normal=floor, coefficient=1, name="mu")
+    rough = ap.System([x, y], (x.d**2 + y.d**2) / 2, y, constraints=[floor, rubs])
+    with pytest.raises(ModelError, match=r"does not locate stick and slip \('mu'\)"):
+        ap.simulate(rough, {x: 1.0}, 1.0, method="conserving", step=0.1)
     driven = ap.System([x, y], (x.d**2 + y.d**2) / 2, constraints=[ap.Constraint(x.d - y.d - 1, name="belt")])
     with pytest.raises(FormNotApplicable, match=r"homogeneous in the velocities .* 'belt' is none"):
         ap.simulate(driven, {x.d: 1.0}, 1.0, method="conserving", step=0.1)
+
+
+WALLED = SWING.replace(constraints=[ap.Unilateral(x + sympy.Rational(3, 10), name="stop", restitution=1)])
+
+
+def test_elastic_impacts_keep_the_energy_and_the_order():
+    exact = ap.simulate(WALLED, {x: 1.0}, 15.0, rtol=1e-13, atol=1e-15)
+    runs = [ap.simulate(WALLED, {x: 1.0}, 15.0, method="conserving6", step=step) for step in (0.2, 0.1)]
+    off = [abs(run[x][-1] - exact[x][-1]) for run in runs]
+    assert off[0] < 1e-7 and np.log2(off[0] / off[1]) > 5.3 and len(runs[0].impacts) == len(exact.impacts) > 3
+    assert all(run.ok and np.abs(run.energy_error).max() < 1e-14 * run.energy_scale for run in runs)
+
+
+def test_a_blow_that_takes_energy_lowers_what_is_enforced():
+    lossy = SWING.replace(constraints=[ap.Unilateral(x, name="stop", restitution=0.5)])
+    motion = ap.simulate(lossy, {x: 1.0}, 4.0, method="conserving6", step=0.05, backend="vm")
+    other = ap.simulate(lossy, {x: 1.0}, 4.0, backend="vm", rtol=1e-10)
+    assert motion[x][-1] == pytest.approx(other[x][-1], abs=1e-8) and len(motion.impacts) == len(other.impacts) == 1
+    assert np.abs(motion.balance).max() < 1e-13 and motion.energy[-1] < motion.energy[0] - 0.1
+
+
+def test_a_force_that_jumps_with_a_position_is_met_where_it_jumps():
+    pushed = SWING.replace(forces={x: sympy.Heaviside(x - sympy.Rational(3, 10))})
+    ways = ({"method": "conserving6", "step": 0.02}, {"rtol": 1e-10})
+    motion, other = (ap.simulate(pushed, {x: 1.0, x.d: 2.0}, 3.0, backend="vm", **how) for how in ways)
+    assert motion[x][-1] == pytest.approx(other[x][-1], abs=1e-8)  # 1e-3 by steps that go across
+
+
+def test_many_motions_are_the_single_ones():
+    starts = np.array([0.5, 1.0, 1.5])
+    how = {"method": "conserving6", "step": 0.1}
+    many = ap.simulate_many(WALLED, {x: starts}, 5.0, **how)
+    assert many.ok and (many["x"].values == [ap.simulate(WALLED, {x: a}, 5.0, **how)[x][-1] for a in starts]).all()
+    with pytest.raises(ModelError, match="'conserving6' goes with step="):
+        ap.simulate_many(WALLED, {x: starts}, 5.0, method="conserving6")
+
+
+def test_a_step_that_is_too_long_for_the_energy_says_so():
+    with pytest.warns(UserWarning, match="shorten step="):
+        ap.simulate(SWING, {x: 1.0}, 100.0, method="conserving2", step=1.0)
 
 
 def test_a_step_that_is_too_long_for_its_iteration_says_so():

@@ -1,5 +1,5 @@
-"""Independent derivations compared (`agree`), constraints examined (`diagnose`), the vector principle (`principle`), first integrals along a motion
-(`integral_slopes`)."""
+"""Independent derivations compared (`agree`), constraints examined (`diagnose`), the vector principle (`principle`), first
+integrals along a motion (`integral_slopes`)."""
 
 from appell.verify.agree import Agreement, agree
 from appell.verify.diagnose import Diagnosis, Finding, diagnose

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -96,7 +97,8 @@ class IntegralSlopes:
         """`change` (integral, t): values less the first one; `slope`, `error`, `wander`, `enforced` (integral)."""
         import xarray as xr
 
-        columns = {key: ("integral", [getattr(row, key) for row in self.rows]) for key in ("slope", "error", "wander", "enforced")}
+        keys = ("slope", "error", "wander", "enforced")
+        columns = {key: ("integral", [getattr(row, key) for row in self.rows]) for key in keys}
         change = self.values - self.values[:, :1]
         names = [row.name for row in self.rows]
         return xr.Dataset({"change": (("integral", "t"), change), **columns}, {"integral": names, "t": self.t})
@@ -136,9 +138,8 @@ def integral_slopes(motion: Motion, integrals: Iterable[Any] | None = None) -> I
     conserving = motion.method in CONSERVING
     energies = {"energy": motion.energy} if "energy" in named and isinstance(named["energy"], str) else {}
     values = [energies[name] if name in energies else np.asarray(motion[e], dtype=float) for name, e in named.items()]
-    rows = tuple(
-        _slope(name, e, motion.t, v, name in energies and conserving) for (name, e), v in zip(named.items(), values, strict=True)
-    )
+    enforced = [name in energies and conserving for name in named]
+    rows = tuple(_slope(*one, motion.t, v, kept) for one, v, kept in zip(named.items(), values, enforced, strict=True))
     return IntegralSlopes(rows, motion.t, np.array(values).reshape(len(rows), len(motion.t)))
 
 
@@ -155,7 +156,7 @@ def _known(motion: Motion) -> dict[str, Any]:
 
 def _slope(name: str, e: Any, t: Array, values: Array, enforced: bool) -> IntegralSlope:
     edges = np.linspace(0, len(t), BLOCKS + 1).astype(int)
-    at, means = (np.array([x[a:b].mean() for a, b in zip(edges, edges[1:], strict=False)]) for x in (t, values))
+    at, means = (np.array([x[a:b].mean() for a, b in pairwise(edges)]) for x in (t, values))
     x, y = at - at.mean(), means - means.mean()
     slope = float(x @ y / (x @ x))
     rest = y - slope * x
