@@ -9,8 +9,8 @@ from scipy.spatial.transform import Rotation
 from tests.tree.pinocchio_peer import random_state
 
 from appell.tree import Chain, ChainLink, Inertia, Joint, Placement, Tree
-from appell.tree.equations import bodies_of
-from appell.tree.golubev import Base, Body, Hinge, Kin, State, kinematics
+from appell.tree.golubev.golubev_equations import Base, Body, Hinge, Kin, State, kinematics
+from appell.tree.golubev.numbered_equations import bodies_of
 
 GRAVITY = (1.3, -2.1, -9.81)
 TOLERANCE = 1e-12

@@ -19,7 +19,7 @@ from appell.tree import dynamics as tree_module
 from appell.tree.algorithms import aba, moments, rnea
 from appell.tree.branches import Branches
 from appell.tree.derivatives import Sums, force_cross, motion_cross, rnea_derivatives, solved
-from appell.tree.functions import _rate
+from appell.tree.tree_functions import _rate
 
 SEEDS = range(4)
 

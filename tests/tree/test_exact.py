@@ -6,7 +6,7 @@ import sympy
 from sympy import Rational, cos, pi, sin, sqrt
 
 import appell as ap
-from appell.tree.exact import Algebra, Exact, Writing, exact_angle, exact_number, rational_turn, tidy
+from appell.tree.symbols.exact_scalars import Algebra, Exact, Writing, exact_angle, exact_number, rational_turn, tidy
 
 a, b, x = ap.coordinates("a b x")
 

@@ -13,8 +13,9 @@ import sympy
 from tests.tree.chains import TOLERANCE, WRONG, Posed, free, gap, hinged, posed, random_chain, random_tree, scale_of
 
 from appell.errors import ModelError
-from appell.tree import Chain, ChainLink, golubev
-from appell.tree.golubev import Hinge, State, apply, apply_transposed, behind, cross, dot, lever, plus, times
+from appell.tree import Chain, ChainLink
+from appell.tree.golubev import golubev_equations as golubev
+from appell.tree.golubev.golubev_equations import Hinge, State, apply, apply_transposed, behind, cross, dot, lever, plus, times
 from appell.tree.inertia import hat
 
 SIZES = (2, 3, 5, 8)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from tests.tree.chains import TOLERANCE, WRONG, Posed, free, gap, hinged, posed, random_chain, scale_of
 
-from appell.tree import golubev
-from appell.tree.golubev import apply, apply_transposed, cross, dot, plus, times
+from appell.tree.golubev import golubev_equations as golubev
+from appell.tree.golubev.golubev_equations import apply, apply_transposed, cross, dot, plus, times
 
 
 def acceleration_energy(p: Posed, kins) -> float:

@@ -13,8 +13,9 @@ from tests.tree.chains import TOLERANCE, Posed, gap, posed, random_chain, random
 
 import appell as ap
 from appell.errors import ModelError
-from appell.tree import Chain, ChainLink, Joint, Tree, golubev, place
-from appell.tree.script import LATEX, TEXT
+from appell.tree import Chain, ChainLink, Joint, Tree, place
+from appell.tree.golubev import golubev_equations as golubev
+from appell.tree.golubev.vector_letters import LATEX, TEXT
 
 g = ap.parameters("g", positive=True)
 

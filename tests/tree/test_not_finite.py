@@ -9,7 +9,7 @@ from tests.tree.pinocchio_peer import random_state
 import appell as ap
 from appell.errors import AppellError
 from appell.tree import Inertia, Joint, Tree
-from appell.tree.functions import QUESTIONS
+from appell.tree.tree_functions import QUESTIONS
 
 BODY = Inertia.at_centre(1, (0.1, 0, 0.2), np.eye(3))
 TREES = {

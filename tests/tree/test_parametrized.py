@@ -73,7 +73,7 @@ def test_values_by_name_and_in_batches(twin):
 
 def test_a_large_robot_compiles_once():
     """The humanoid g1 with all its bodies at run time is no larger than what is compiled without a word."""
-    from appell.tree.answers import LARGE
+    from appell.tree.compiled_methods import LARGE
 
     tree = peer.load("g1_description/urdf/g1_29dof_rev_1_0.urdf", True, backend="vm").tree
     assert tree.parametrized().function("forward_dynamics").operations < LARGE

@@ -15,7 +15,7 @@ import pytest
 from appell.backends import AppellWarning, notice
 from appell.backends.calls import crossing
 from appell.errors import ModelError
-from appell.tree import Inertia, Joint, Tree, answers, functions, joints, place, recipes
+from appell.tree import Inertia, Joint, Tree, compiled_methods, joints, place, recipes, tree_functions
 from appell.tree.recipes import recipe_key
 
 BODY = Inertia.at_centre(1.5, (0.1, 0.02, -0.2), np.diag([0.02, 0.03, 0.01]))
@@ -67,7 +67,7 @@ def test_the_second_tree_answers_without_a_graph(monkeypatch, method):
     np.testing.assert_allclose(np.hstack([np.ravel(x) for x in answer]) if isinstance(answer, tuple) else answer,
                                np.hstack([np.ravel(x) for x in expected]) if isinstance(expected, tuple) else expected,
                                rtol=1e-11, atol=1e-11)  # fmt: skip
-    monkeypatch.setattr(functions, "function", no_graph)
+    monkeypatch.setattr(tree_functions, "function", no_graph)
     again = tree(name="another name")
     for _ in range(3):
         same(getattr(again, method)(*arguments), answer)
@@ -80,8 +80,8 @@ def test_frames_and_large_batches_are_found_too(monkeypatch):
         t.forward_dynamics(*batch), t.jacobian("slide", batch[0]),
     )  # fmt: skip
     first = ask(tree())
-    monkeypatch.setattr(functions, "function", no_graph)
-    monkeypatch.setattr(functions, "frame_function", no_graph)
+    monkeypatch.setattr(tree_functions, "function", no_graph)
+    monkeypatch.setattr(tree_functions, "frame_function", no_graph)
     same(ask(tree()), first)
 
 
@@ -218,7 +218,7 @@ def test_a_tree_that_is_not_needed_goes_away():
 
 
 def test_a_large_tree_runs_at_once_and_in_c_where_that_was_compiled(monkeypatch):
-    monkeypatch.setattr(answers, "LARGE", 10)
+    monkeypatch.setattr(compiled_methods, "LARGE", 10)
     heavy = changed(2, body=Inertia.at_centre(3.25, (0, 0, 0), np.eye(3)))
     with pytest.warns(AppellWarning) as heard:
         slow = Tree(heavy, name="heavy").inverse_dynamics(Q, V, TAU)
@@ -227,7 +227,7 @@ def test_a_large_tree_runs_at_once_and_in_c_where_that_was_compiled(monkeypatch)
     right = Tree(heavy, backend="c").inverse_dynamics(Q, V, TAU)
     np.testing.assert_allclose(slow, right, rtol=1e-12)
     monkeypatch.setattr(notice, "_heard", set())
-    monkeypatch.setattr(functions, "function", no_graph)
+    monkeypatch.setattr(tree_functions, "function", no_graph)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         same(Tree(heavy).inverse_dynamics(Q, V, TAU), right)

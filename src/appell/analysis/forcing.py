@@ -13,7 +13,7 @@ from appell.errors import ModelError
 from appell.jets import expression, t
 from appell.model import System
 from appell.reading import finite, name_in, numeric_function, symbolic
-from appell.tree.system import TreeSystem
+from appell.tree.tree_system import TreeSystem
 
 
 def base_frequency(parts: Iterable[Any], name: str) -> Expr | None:

@@ -17,7 +17,7 @@ from appell.model import Friction, System
 from appell.model.friction import bound_latex
 from appell.reading import items_of, name_in
 from appell.report.html import equation_block, formula, inline, missing, split_lines, table, without_style
-from appell.tree.system import TreeSystem
+from appell.tree.tree_system import TreeSystem
 from appell.typeset import latex_text
 from appell.verify import agree, diagnose
 

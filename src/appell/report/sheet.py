@@ -22,7 +22,7 @@ from appell.scene.film import film
 from appell.show.animate import scene_of
 from appell.show.packing import Packer
 from appell.show.web import describe, page, write
-from appell.tree.system import TreeSystem
+from appell.tree.tree_system import TreeSystem
 
 
 def write_handout(system: Any, path: Any, *, forms: Iterable[Any], motion: Any, scene: Any, title: str | None) -> Path:

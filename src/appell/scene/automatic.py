@@ -13,7 +13,7 @@ from appell.scene.items import Curve, Item, Label, Link, Point, Trail
 from appell.scene.shapes import GREY, PALETTE
 from appell.scene.solids import Box, Disc, Floor, Wall
 from appell.scene.tree_scenes import ground_items, plane_of, robot_items
-from appell.tree.system import TreeSystem
+from appell.tree.tree_system import TreeSystem
 
 ANGLES = ("theta", "phi", "psi", "alpha", "beta", "gamma", "vartheta", "varphi")
 

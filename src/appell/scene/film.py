@@ -19,9 +19,9 @@ from appell.scene.items import Numbers
 from appell.scene.scene import Scene
 from appell.scene.shapes import Array, Dot, Line, Shaft, Shape, Solid, Track, Words
 from appell.scene.solids import Wall
-from appell.tree.frame_symbols import AXES, FrameJet, FrameRate
 from appell.tree.kinematics import poses
-from appell.tree.system import TreeSystem
+from appell.tree.symbols.frame_symbols import AXES, FrameJet, FrameRate
+from appell.tree.tree_system import TreeSystem
 
 FRAMES = 1200
 """Frames of a film at most, unless more are asked for."""

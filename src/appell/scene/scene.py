@@ -18,8 +18,8 @@ from appell.model.bodies import Particle, RigidBody
 from appell.model.described import system_of
 from appell.reading import items_of, shown
 from appell.scene.items import Attached, Item, Parts
-from appell.tree.frame_symbols import FrameJet, FrameSymbols
-from appell.tree.system import TreeSystem
+from appell.tree.symbols.frame_symbols import FrameJet, FrameSymbols
+from appell.tree.tree_system import TreeSystem
 
 VIEWS = ("flat", "xz", "yz", "space")
 

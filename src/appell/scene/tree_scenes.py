@@ -18,7 +18,7 @@ from appell.scene.shapes import GREY, PALETTE, Array, Mesh, Shape
 from appell.scene.solids import AXES, Box, Cylinder, Floor, Sphere, Surface
 from appell.tree import LinkShape, Tree
 from appell.tree.ground import drawn_ground
-from appell.tree.system import TreeSystem
+from appell.tree.tree_system import TreeSystem
 
 
 class Visual(Item):

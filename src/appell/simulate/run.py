@@ -37,7 +37,7 @@ from appell.simulate.in_casadi import in_casadi
 from appell.simulate.jacobian import Jacobian, jacobian_of
 from appell.spelling import checked_keywords
 from appell.tree import Tree
-from appell.tree.system import TreeSystem
+from appell.tree.tree_system import TreeSystem
 
 if TYPE_CHECKING:
     from appell.simulate.jax_motions import InJax

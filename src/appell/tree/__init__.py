@@ -3,17 +3,17 @@
 from appell.tree import mechanics  # noqa: F401  # registers trees at the door of the normal form
 from appell.tree.chain import Chain, ChainLink
 from appell.tree.description import Frame, Joint, Limits
-from appell.tree.frame_symbols import FrameSymbols
-from appell.tree.free_body import FreeBody, free_motion
+from appell.tree.golubev.free_body import FreeBody, free_motion
 from appell.tree.inertia import Inertia, Placement, place
 from appell.tree.joints import JointKind, Names, register
 from appell.tree.loops import loop, rolling
 from appell.tree.readers.document import Document
 from appell.tree.readers.robot import LinkShape, Robot
 from appell.tree.readers.robot_readers import RobotReader, register_reader
-from appell.tree.system import TreeSystem
+from appell.tree.symbols.frame_symbols import FrameSymbols
 from appell.tree.touching import contact_box, contact_capsule, contact_point, contact_sphere, spheres_touch
 from appell.tree.tree import Tree
+from appell.tree.tree_system import TreeSystem
 
 __all__ = [
     "Chain",

@@ -15,7 +15,7 @@ from appell.model.unilateral import Between, Unilateral
 from appell.reading import reals
 from appell.tree.description import Limits
 from appell.tree.fittings import stop_ranges
-from appell.tree.system import joint_symbols
+from appell.tree.tree_system import joint_symbols
 
 if TYPE_CHECKING:
     from appell.tree.tree import Tree

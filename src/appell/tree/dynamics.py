@@ -16,18 +16,18 @@ from appell.errors import ModelError
 from appell.graph.casadi_functions import casadi_function
 from appell.graph.fn import Fn
 from appell.reading import name_in, one_of, reals, reals_together
-from appell.tree import functions
+from appell.tree import tree_functions
 from appell.tree.algorithms import immovable
-from appell.tree.answers import LARGE, answer, answered, ready
 from appell.tree.base_parameters import BaseParameters, base_parameters
 from appell.tree.branches import Branches
+from appell.tree.compiled_methods import LARGE, answer, answered, ready
 from appell.tree.frame_motion import FrameMotion
-from appell.tree.frame_symbols import FrameSymbols
 from appell.tree.frames import Layout, lay_out
 from appell.tree.joint_loads import ten_of
 from appell.tree.limbs import limbs_of
 from appell.tree.reach import Reached, ReachedMany, reach
 from appell.tree.recipes import recipe_key
+from appell.tree.symbols.frame_symbols import FrameSymbols
 
 Array = NDArray[np.float64]
 
@@ -58,16 +58,16 @@ class TreeDynamics(FrameMotion):
 
     def function(self, question: str) -> Fn:
         """The graph behind a method: "forward_dynamics", "inverse_dynamics", "mass_matrix", "bias", …"""
-        one_of(question, functions.QUESTIONS, "a tree has no function ")
+        one_of(question, tree_functions.QUESTIONS, "a tree has no function ")
         if question not in self._fns:
             if question.startswith("forward"):
                 self.refuse_massless()
-            self._fns[question] = functions.function(self._subject, question)
+            self._fns[question] = tree_functions.function(self._subject, question)
         return self._fns[question]
 
     @cached_property
-    def _subject(self) -> functions.Subject:
-        return functions.Subject(self.layout, lay_out(self.nodes, booked=False), self.gravity, self.nq, self.nv, self.mass)
+    def _subject(self) -> tree_functions.Subject:
+        return tree_functions.Subject(self.layout, lay_out(self.nodes, booked=False), self.gravity, self.nq, self.nv, self.mass)
 
     def refuse_massless(self) -> None:
         """A joint whose articulated inertia vanishes has no determined acceleration."""

@@ -19,13 +19,13 @@ from appell.errors import ModelError
 from appell.graph.fn import Fn
 from appell.reading import one_of
 from appell.spelling import checked_keywords
-from appell.tree import functions
-from appell.tree.answers import answer, ready
+from appell.tree import tree_functions
+from appell.tree.compiled_methods import answer, ready
 from appell.tree.configuration import ConfigurationSpace
 from appell.tree.description import WORLD, Frame, Skeleton
-from appell.tree.frame_symbols import FrameSymbols
 from appell.tree.inertia import Placement
 from appell.tree.recipes import recipe_key
+from appell.tree.symbols.frame_symbols import FrameSymbols
 
 Array = NDArray[np.float64]
 REFERENCES = ("local", "aligned", "world")
@@ -43,7 +43,7 @@ class FrameMotion(ConfigurationSpace):
 
     @property
     @abstractmethod
-    def _subject(self) -> functions.Subject: ...
+    def _subject(self) -> tree_functions.Subject: ...
 
     def placement(self, frame: str | FrameSymbols, q: ArrayLike) -> tuple[Array, Array]:
         """(R, p) of a frame in the world: R (3, 3), p (3,) in m. A frame is a name, or `tree.frame(name).at(xyz, rpy)`."""
@@ -100,9 +100,9 @@ class FrameMotion(ConfigurationSpace):
         key = (frame, question, reference)
         if key not in self._fns:
             if question == "bias_acceleration":
-                self._fns[key] = functions.frame_bias(self._subject, at, reference)
+                self._fns[key] = tree_functions.frame_bias(self._subject, at, reference)
             else:
-                self._fns[key] = functions.frame_function(self._subject, at, question, reference)
+                self._fns[key] = tree_functions.frame_function(self._subject, at, question, reference)
         return self._fns[key]
 
     def _based(self, frame: Any) -> tuple[str, Placement | None]:

@@ -15,8 +15,8 @@ import numpy as np
 
 from appell.tree.inertia import Array, Inertia, Placement
 from appell.tree.joints import JointKind, turn_z
+from appell.tree.placement_steps import TINY, common_normal, quarter, spell, turn
 from appell.tree.spatial import Scalar, Six, Steps, scaled
-from appell.tree.words import TINY, common_normal, quarter, spell, turn
 
 
 @dataclass(frozen=True, eq=False)

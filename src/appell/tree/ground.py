@@ -23,7 +23,7 @@ from appell.model.friction import Friction
 from appell.model.unilateral import Unilateral
 from appell.reading import items_of, shown
 from appell.remember import kept_in
-from appell.tree.frame_symbols import FrameSymbols, vector
+from appell.tree.symbols.frame_symbols import FrameSymbols, vector
 
 Axes = tuple[Matrix, Matrix, Matrix]
 

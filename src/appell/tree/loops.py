@@ -31,8 +31,8 @@ from appell.model.friction import Friction
 from appell.model.rolling import roll, slide
 from appell.reading import one_of
 from appell.spelling import checked_keywords
-from appell.tree.frame_symbols import FrameSymbols, vector
 from appell.tree.ground import Axes, FloorPlane, axes_of, finite_length, put_on, refuse_names, sliding
+from appell.tree.symbols.frame_symbols import FrameSymbols, vector
 
 Row = Callable[[Matrix, Axes, Axes], Any]
 

@@ -25,7 +25,6 @@ from appell.normal_form.mechanics_table import Mechanics, mechanics
 from appell.normal_form.sampling import finite_samples
 from appell.tree import algorithms, kinematics
 from appell.tree.frames import Layout, size_of
-from appell.tree.lowering import TreeLowering
 from appell.tree.spatial import (
     Matrix,
     Scalar,
@@ -39,7 +38,8 @@ from appell.tree.spatial import (
     six_in,
     six_out,
 )
-from appell.tree.system import TreeSystem
+from appell.tree.symbols.lowering import TreeLowering
+from appell.tree.tree_system import TreeSystem
 
 Array = NDArray[np.float64]
 NO_GRAVITY = (0.0, 0.0, 0.0)

@@ -22,10 +22,10 @@ from appell.errors import ModelError
 from appell.jets import jets_of
 from appell.reading import one_of
 from appell.spelling import did_you_mean
-from appell.tree.frame_symbols import AXES, FrameJet, FrameRate, FrameSymbols
+from appell.tree.symbols.frame_symbols import AXES, FrameJet, FrameRate, FrameSymbols
 
 if TYPE_CHECKING:
-    from appell.tree.system import TreeSystem
+    from appell.tree.tree_system import TreeSystem
 
 Array = NDArray[np.float64]
 CHOICES = ("joint", "parent", "world")

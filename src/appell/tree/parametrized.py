@@ -23,14 +23,14 @@ from appell.graph.casadi_functions import casadi_function
 from appell.graph.fn import Fn
 from appell.graph.scalar import scalars
 from appell.reading import items_of, one_of, reals, shown
-from appell.tree import functions
-from appell.tree.answers import answer, ready
+from appell.tree import tree_functions
+from appell.tree.compiled_methods import answer, ready
 from appell.tree.description import Joint
 from appell.tree.frames import Layout, Link, Node, lay_out
 from appell.tree.inertia import Inertia, Placement
+from appell.tree.placement_steps import spell, turn
 from appell.tree.recipes import recipe_key
 from appell.tree.spatial import Scalar, Slide, Steps
-from appell.tree.words import spell, turn
 
 if TYPE_CHECKING:
     from appell.tree.tree import Tree
@@ -180,8 +180,8 @@ class ParametrizedTree:
         subject, p = self._subject
         if frame is not None:
             at = self.tree._frame_named(frame)
-            return functions.frame_function(subject, at, question, reference, more={"values": p})
-        return functions.function(subject, question, more={"values": p})
+            return tree_functions.frame_function(subject, at, question, reference, more={"values": p})
+        return tree_functions.function(subject, question, more={"values": p})
 
     def casadi(self, question: str = "forward_dynamics", *, frame: str | None = None, reference: str = "aligned") -> Any:
         """As `Tree.casadi`, with `values` as the last input."""
@@ -202,14 +202,14 @@ class ParametrizedTree:
         return recipe_key(self.tree.nodes, self.tree.gravity, "parametrized", *varied, *question, frame=where)
 
     @cached_property
-    def _subject(self) -> tuple[functions.Subject, algebra.Value]:
+    def _subject(self) -> tuple[tree_functions.Subject, algebra.Value]:
         """The tree with graph values for what varies, and the column of these."""
         tree, p = self.tree, algebra.symbols("values", len(self.names))
         layout = _symbolic(lay_out(tree.nodes, booked=False), self._varied, scalars(p))
         mass: Scalar = 0.0
         for link in layout.links:
             mass = mass + link.inertia.m
-        return functions.Subject(layout, layout, tree.gravity, tree.nq, tree.nv, mass), p
+        return tree_functions.Subject(layout, layout, tree.gravity, tree.nq, tree.nv, mass), p
 
 
 def parametrized(tree: Tree, wanted: Sequence[Any]) -> ParametrizedTree:

@@ -25,8 +25,8 @@ from scipy.spatial.transform import Rotation
 from appell.errors import ModelError
 from appell.reading import MOST_ATTEMPTS, finite, name_in, reals, shown, truth, whole
 from appell.rows import least_squares
-from appell.tree.frame_symbols import FrameSymbols
 from appell.tree.frames import size_of
+from appell.tree.symbols.frame_symbols import FrameSymbols
 
 if TYPE_CHECKING:
     from appell.tree.dynamics import TreeDynamics

@@ -18,9 +18,9 @@ from appell.model.constraint import Constraint
 from appell.model.friction import Friction
 from appell.model.unilateral import Between, Unilateral
 from appell.tree.fittings import Fitting
-from appell.tree.frame_symbols import FrameSymbols
 from appell.tree.loops import loop
-from appell.tree.names import word_of_name
+from appell.tree.symbols.frame_symbols import FrameSymbols
+from appell.tree.symbols.joint_symbols import word_of_name
 
 if TYPE_CHECKING:
     from appell.tree.tree import Tree

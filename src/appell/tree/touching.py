@@ -24,8 +24,8 @@ from appell.model.friction import Friction
 from appell.model.unilateral import Unilateral
 from appell.reading import items_of
 from appell.spelling import checked_keywords
-from appell.tree.frame_symbols import FrameSymbols, vector
 from appell.tree.ground import FloorPlane, Hills, finite_length, put_on, refuse_names, sliding
+from appell.tree.symbols.frame_symbols import FrameSymbols, vector
 
 Touch = list[Constraint | Unilateral | Friction]
 

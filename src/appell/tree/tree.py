@@ -21,20 +21,20 @@ from appell.spelling import checked_keywords
 from appell.tree.actuators import clipped, inputs, stops
 from appell.tree.description import WORLD, Frame, Joint, Limits, Skeleton, skeleton
 from appell.tree.dynamics import TreeDynamics
-from appell.tree.equations import GolubevEquations, bodies_of, equations
 from appell.tree.fittings import Coupling, Fitting, stop_ranges
-from appell.tree.frame_symbols import FrameSymbols
 from appell.tree.frames import Node
 from appell.tree.from_files import GRAVITY, RobotFiles
+from appell.tree.golubev.numbered_equations import GolubevEquations, bodies_of, equations
 from appell.tree.inertia import Inertia, entries
 from appell.tree.locked import locked
-from appell.tree.names import JointSymbols, symbols_of
 from appell.tree.parameters import symbols_in, with_numbers
 from appell.tree.parametrized import ParametrizedTree, parametrized
 from appell.tree.readers.robot import LinkShape
-from appell.tree.shown import outline, table
-from appell.tree.system import TreeSystem, joint_symbols
+from appell.tree.symbols.frame_symbols import FrameSymbols
+from appell.tree.symbols.joint_symbols import JointSymbols, symbols_of
 from appell.tree.tendons import Drive, Thruster
+from appell.tree.tree_display import outline, table
+from appell.tree.tree_system import TreeSystem, joint_symbols
 
 Array = NDArray[np.float64]
 

@@ -35,7 +35,7 @@ from appell.rows import rank
 from appell.simulate.run import bind, compile
 from appell.simulate.start import TOLERANCE, read
 from appell.spelling import checked_keywords
-from appell.tree.system import TreeSystem
+from appell.tree.tree_system import TreeSystem
 from appell.verify import conserved, ranks
 from appell.verify.accessibility import reach_of
 from appell.verify.case import STATES, Case

@@ -27,7 +27,7 @@ from appell.motion.zeros import REBOUND, edges_of, motion_zeros
 from appell.normal_form import NormalForm
 from appell.reading import symbolic
 from appell.remember import remembered
-from appell.tree.system import TreeSystem
+from appell.tree.tree_system import TreeSystem
 
 Array = NDArray[np.float64]
 

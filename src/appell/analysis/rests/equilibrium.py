@@ -42,7 +42,7 @@ from appell.simulate.run import bind
 from appell.simulate.start import read
 from appell.spelling import checked_keywords
 from appell.tree import Tree
-from appell.tree.system import TreeSystem
+from appell.tree.tree_system import TreeSystem
 
 SETS = 64
 """Sets of faces in contact that are tried."""

@@ -20,7 +20,12 @@ from appell.errors import FormNotApplicable
 from appell.jets import QuaternionComponent
 from appell.tree import kinematics
 from appell.tree.algorithms import moments
-from appell.tree.exact import (
+from appell.tree.frames import Layout, Link, Node, basis, cleaned
+from appell.tree.inertia import HERE, Inertia, Placement, has_symbols
+from appell.tree.kinematics import Pose
+from appell.tree.placement_steps import quarter, spell, turn
+from appell.tree.spatial import Six, Slide, Step, Steps, Turn, add, cross
+from appell.tree.symbols.exact_scalars import (
     Algebra,
     Exact,
     Linear,
@@ -31,12 +36,7 @@ from appell.tree.exact import (
     rational_turn,
     without_floats,
 )
-from appell.tree.frames import Layout, Link, Node, basis, cleaned
-from appell.tree.inertia import HERE, Inertia, Placement, has_symbols
-from appell.tree.kinematics import Pose
-from appell.tree.names import JointSymbols, symbols_of
-from appell.tree.spatial import Six, Slide, Step, Steps, Turn, add, cross
-from appell.tree.words import quarter, spell, turn
+from appell.tree.symbols.joint_symbols import JointSymbols, symbols_of
 
 if TYPE_CHECKING:
     from appell.tree.tree import Tree

@@ -29,7 +29,7 @@ from appell.errors import ModelError, SingularConfiguration
 from appell.model.bodies import RigidBody, attitude, vector
 from appell.model.values import bound
 from appell.reading import shown
-from appell.tree import golubev
+from appell.tree.golubev import golubev_equations as golubev
 from appell.tree.inertia import hat, real_vector
 
 Array = NDArray[np.float64]

@@ -28,7 +28,7 @@ LONGEST = 3000
 """Terms of a polynomial beyond which nobody would read it: T of a six-axis arm has about a thousand at most."""
 
 
-class TooLong(Exception):
+class PolynomialTooLong(Exception):
     """A polynomial has outgrown `LONGEST`."""
 
 
@@ -166,10 +166,10 @@ class Exact:
     def __mul__(self, x: Any) -> Exact:
         other = self._other(x)
         if len(self.poly) * len(other) > LONGEST**2:
-            raise TooLong
+            raise PolynomialTooLong
         product = self.algebra.reduced(self.poly * other)
         if len(product) > LONGEST:
-            raise TooLong
+            raise PolynomialTooLong
         return Exact(self.algebra, product)
 
     __radd__, __rmul__ = __add__, __mul__

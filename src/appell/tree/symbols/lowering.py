@@ -15,11 +15,11 @@ from appell.graph import Lowering
 from appell.graph.algebra import Value, along, column, zeros
 from appell.graph.scalar import scalars, stacked
 from appell.tree import kinematics
-from appell.tree.frame_symbols import AXES, FrameJet, FrameRate
 from appell.tree.frames import Layout
+from appell.tree.symbols.frame_symbols import AXES, FrameJet, FrameRate
 
 if TYPE_CHECKING:
-    from appell.tree.system import TreeSystem
+    from appell.tree.tree_system import TreeSystem
 
 
 class TreeLowering(Lowering):

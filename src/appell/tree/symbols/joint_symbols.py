@@ -27,9 +27,9 @@ from appell.errors import ModelError
 from appell.jets import Coordinate, Jet, Speed
 from appell.model.bodies import Quaternion
 from appell.reading import symbolic
-from appell.tree.exact import without_floats
 from appell.tree.frames import Node
 from appell.tree.joints import JointKind
+from appell.tree.symbols.exact_scalars import without_floats
 
 
 @dataclass(frozen=True)

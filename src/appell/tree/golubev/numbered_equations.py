@@ -14,12 +14,12 @@ from sympy import Eq, Symbol
 from appell import letters
 from appell.errors import ModelError
 from appell.reading import symbolic
-from appell.tree import golubev
 from appell.tree.frames import Node
-from appell.tree.golubev import Base, Body, Hinge, Kin, State
+from appell.tree.golubev import golubev_equations as golubev
+from appell.tree.golubev.golubev_equations import Base, Body, Hinge, Kin, State
+from appell.tree.golubev.plane import PlaneChain
+from appell.tree.golubev.vector_letters import LATEX, TEXT, LetterStyle, Written, WrittenLine
 from appell.tree.inertia import exact
-from appell.tree.plane import PlaneChain
-from appell.tree.script import LATEX, TEXT, Line, Script, Written
 
 # As corrected: the print of (3.11), (4.2), (5.2) and (5.5) is false, which the tests show.
 STATEMENT = {
@@ -61,7 +61,7 @@ Form = Callable[..., tuple[Any, Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class Numbered:
+class NumberedEquation:
     """One of the source's equations for this system: its number, the body it belongs to (0: several), both sides."""
 
     number: str
@@ -92,7 +92,7 @@ class GolubevEquations:
     bodies: Sequence[Body]
     state: State
     kins: Sequence[Kin]
-    motions: tuple[Numbered, ...]  # the definitions of Ω_ν, Ω̇_ν, w_ν, σ_ν … of `kins`
+    motions: tuple[NumberedEquation, ...]  # the definitions of Ω_ν, Ω̇_ν, w_ν, σ_ν … of `kins`
     made: Made
     aligned: bool  # the hinge axes are parallel in every position
 
@@ -101,7 +101,7 @@ class GolubevEquations:
         return tuple(self.made.unknowns)
 
     @property
-    def kinematics(self) -> tuple[Numbered, ...]:
+    def kinematics(self) -> tuple[NumberedEquation, ...]:
         return tuple(self.made.kinematics)
 
     @property
@@ -112,15 +112,15 @@ class GolubevEquations:
         return (*base, *hinges, *simple, *dict.fromkeys(item.number for item in self.kinematics))
 
     @cached_property
-    def definitions(self) -> tuple[Numbered, ...]:
+    def definitions(self) -> tuple[NumberedEquation, ...]:
         """Of everything in the equations that is named, Q_ν included."""
         plane = () if self.plane is None else self.plane.definitions()
         return (*self.motions, *self._weights[0], *(_numbered(number, 0, s, value) for number, s, value in plane))
 
     @cached_property
-    def equations(self) -> tuple[Numbered, ...]:
+    def equations(self) -> tuple[NumberedEquation, ...]:
         """(3.10), (3.12) of a floating base, then (3.14) or (4.3) of every hinge."""
-        found: list[Numbered] = []
+        found: list[NumberedEquation] = []
         if self._floating:
             for number, build in (("3.10", golubev.momentum_equation), ("3.12", golubev.base_equation)):
                 sides = zip(*build(self.bodies, self.kins, self.state.g), strict=True)
@@ -128,12 +128,12 @@ class GolubevEquations:
         return (*found, *self._rows(self._hinge_number, golubev.hinge_equation))
 
     @cached_property
-    def simplified(self) -> tuple[Numbered, ...]:
+    def simplified(self) -> tuple[NumberedEquation, ...]:
         """(5.1), (5.2) of every hinge, where they apply."""
         return tuple(row for number, form in self._differences for row in self._rows(number, form))
 
     @cached_property
-    def short(self) -> tuple[Numbered, ...]:
+    def short(self) -> tuple[NumberedEquation, ...]:
         """Of a plane chain, else empty: the cube of its length in terms."""
         if self.plane is None:
             return ()
@@ -172,18 +172,18 @@ class GolubevEquations:
         return [("5.1", golubev.difference_equation), ("5.2", golubev.plane_equation)][: 1 if self._floating else 2]
 
     @cached_property
-    def _weights(self) -> tuple[list[Numbered], list[Any]]:
+    def _weights(self) -> tuple[list[NumberedEquation], list[Any]]:
         """The definitions of Q_ν, and M_ν + Q_ν."""
-        found: list[Numbered] = []
+        found: list[NumberedEquation] = []
         number, torque = "3.8" if self.aligned else "4.2", partial(golubev.gravity_torque, self.bodies, self.kins, self.state)
         weight = lambda n: _named(found, number, f"Q_{n + 1}", torque(n))
         return found, [0 if hinge is None else hinge.torque + weight(n) for n, hinge in enumerate(self.state.hinges)]
 
-    def _rows(self, number: str, form: Form) -> list[Numbered]:
+    def _rows(self, number: str, form: Form) -> list[NumberedEquation]:
         loads = self._weights[1]
         return [_numbered(number, n + 1, *form(self.bodies, self.kins, self.state, n, loads)) for n in self._hinged]
 
-    def write(self, script: Script) -> Written:
+    def write(self, script: LetterStyle) -> Written:
         """The equations in vectors, to be written in a script."""
         return Written(self.bodies, self.state.g, self.aligned, is_chain(self.bodies), script)
 
@@ -229,7 +229,7 @@ class GolubevEquations:
         rows = [label(number) + line.replace(" - ", " − ").replace("= -", "= −") for number, line in lines]
         return "\n".join([f"{self.title}, Golubev 2014", *rows])
 
-    def _lines(self, script: Script) -> list[Line]:
+    def _lines(self, script: LetterStyle) -> list[WrittenLine]:
         if self.plane is None or len(self.plane.bodies) > SHORT:
             return list(self.write(script).lines())
         to = letters.text if script is TEXT else letters.latex
@@ -248,9 +248,9 @@ class GolubevEquations:
         return self.latex()
 
 
-def _numbered(number: str, body: int, left: Any, right: Any) -> Numbered:
+def _numbered(number: str, body: int, left: Any, right: Any) -> NumberedEquation:
     equation: Any = Eq(left, right, evaluate=False)
-    return Numbered(number, body, equation)
+    return NumberedEquation(number, body, equation)
 
 
 def bodies_of(nodes: Sequence[Node]) -> list[Body]:
@@ -279,7 +279,7 @@ def equations(bodies: Sequence[Body], gravity: Sequence[Any], title: str = "tree
     bodies, g = [_exact(body) for body in bodies], [exact(x, "gravity") for x in gravity]
     aligned = parallel(bodies)
     state, made = _symbols(bodies, g, together=aligned and _unturned(bodies))
-    definitions: list[Numbered] = []
+    definitions: list[NumberedEquation] = []
 
     def let(letter: str, index: str, number: str, value: list[Any]) -> list[Any]:
         return [_named(definitions, number, f"{letter}_{index}{axis}", x) for axis, x in zip("xyz", value, strict=True)]
@@ -292,7 +292,7 @@ def equations(bodies: Sequence[Body], gravity: Sequence[Any], title: str = "tree
     return shown
 
 
-def _named(definitions: list[Numbered], number: str, name: str, value: Any) -> Any:
+def _named(definitions: list[NumberedEquation], number: str, name: str, value: Any) -> Any:
     """A symbol for a value, its definition noted; 0, ±1, symbols and cos φ need no name."""
     value = symbolic(value, "a value")
     bare = -value if value.could_extract_minus_sign() else value
@@ -351,7 +351,7 @@ class Made:
     phi: list[Symbol]
     all: list[Symbol]
     unknowns: list[Symbol]
-    kinematics: list[Numbered]
+    kinematics: list[NumberedEquation]
 
 
 def _symbols(bodies: Sequence[Body], gravity: Sequence[Any], together: bool) -> tuple[State, Made]:

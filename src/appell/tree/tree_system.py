@@ -21,9 +21,9 @@ from appell.jets import Jet, jets_of
 from appell.model.springs import Damper, Spring
 from appell.model.system import System
 from appell.reading import items_of, shown
-from appell.tree.frame_symbols import FrameJet
 from appell.tree.motion_loads import wrench_along
-from appell.tree.symbolic import symbolic_system
+from appell.tree.symbols.frame_symbols import FrameJet
+from appell.tree.symbols.symbolic_tree import symbolic_system
 
 if TYPE_CHECKING:
     from appell.tree.tree import Tree

@@ -1,6 +1,6 @@
 """Golubev's equations of one chain or tree written out in vectors, in the letters of the source, as Unicode or LaTeX.
 
-Each formula is written once; a `Script` says how a letter, an index and a product look. L_ν stands for the bracket
+Each formula is written once; a `LetterStyle` says how a letter, an index and a product look. L_ν stands for the bracket
 c_ν × m_ν w_ν + J_ν Ω̇_ν + Ω_ν × K*_ν that every equation of moments repeats.
 """
 
@@ -14,14 +14,14 @@ import sympy
 
 from appell import letters
 from appell.reading import symbolic
-from appell.tree.golubev import Body, behind
+from appell.tree.golubev.golubev_equations import Body, behind
 
-Line = tuple[str, str]
+WrittenLine = tuple[str, str]
 """The number of an equation, and the equation."""
 
 
 @dataclass(frozen=True, eq=False)
-class Script:
+class LetterStyle:
     """How letters, indices and products are written."""
 
     names: Mapping[str, str]
@@ -50,14 +50,14 @@ class Script:
 _SUBSCRIPT = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _BOLD = {"Omega": r"\boldsymbol\Omega", "Omegadot": r"\dot{\boldsymbol\Omega}", "sigma": r"\boldsymbol\sigma"}
 
-TEXT = Script(
+TEXT = LetterStyle(
     {"Omega": "Ω", "Omegadot": "Ω̇", "sigma": "σ", "phi": "φ", "phidot": "φ̇", "psi": "ψ", "rate": "ω", "ratedot": "ω̇",
      "omega": "ω", "omegadot": "ω̇", "wA": "w_A", "q": "q", "qdot": "q̇", "K": "K*", "half": "½ ", "q0dot": "q̇₀", "theta": "θ",
      "p": "p", "cos": "cos", "sin": "sin"},
     lambda n: n.translate(_SUBSCRIPT) if n[0].isdigit() else f"_{n}", " × ", "·", letters.text,
 )  # fmt: skip
 
-LATEX = Script(
+LATEX = LetterStyle(
     {**_BOLD, "phi": r"\phi", "phidot": r"\dot\phi", "psi": r"\psi", "rate": r"\omega", "ratedot": r"\dot\omega",
      "omega": r"\boldsymbol\omega", "omegadot": r"\dot{\boldsymbol\omega}", "wA": r"\mathbf w_A", "w": r"\mathbf w",
      "c": r"\mathbf c", "r": r"\mathbf r", "e": r"\mathbf e", "g": r"\mathbf g", "J": r"\mathbf J", "K": r"\mathbf K^*",
@@ -76,9 +76,9 @@ class Written:
     gravity: Sequence[Any]
     parallel: bool
     chain: bool
-    script: Script
+    script: LetterStyle
 
-    def lines(self) -> Iterator[Line]:
+    def lines(self) -> Iterator[WrittenLine]:
         """Equations, then what their letters mean."""
         yield from self.base()
         yield from self.hinges()
@@ -93,7 +93,7 @@ class Written:
     def hinge_number(self) -> str:
         return "3.14" if self.parallel else "4.3"
 
-    def base(self) -> Iterator[Line]:
+    def base(self) -> Iterator[WrittenLine]:
         """(3.10) and (3.12) of a floating base."""
         if not self.floating:
             return
@@ -102,7 +102,7 @@ class Written:
         yield "3.10", f"{self.momentum(everyone)} = {total}{s('g')}"
         yield "3.12", f"{self.moments(0)} = {_bracket(self.first_moment(0))}{s.cross}{s('g')}"
 
-    def hinges(self) -> Iterator[Line]:
+    def hinges(self) -> Iterator[WrittenLine]:
         """(3.14) or (4.3), with (3.8) or (4.2); then (5.1)."""
         s, hinged = self.script, [n for n, body in enumerate(self.bodies) if body.e is not None]
         for n in hinged:
@@ -139,7 +139,7 @@ class Written:
         last = n + 1 == len(self.bodies)
         return right if last else f"{right} - {_bracket(self.torque(n + 1))} - {self.script('Q', n + 2)}"
 
-    def definitions(self) -> Iterator[Line]:
+    def definitions(self) -> Iterator[WrittenLine]:
         """(3.1)–(3.5) or (4.1): the motion of each body from that of its predecessor."""
         s = self.script
         for n, body in enumerate(self.bodies):
@@ -165,7 +165,7 @@ class Written:
             turning = f"{s('J', N)} {Omd} + {Om}{s.cross}{s('J', N)} {Om}"
             yield "3.12", f"{s('L', N)} = {c}{s.cross}{m}{w} + {turning}"
 
-    def data(self) -> Iterator[Line]:
+    def data(self) -> Iterator[WrittenLine]:
         """What the user gave, on the axes of each body (e' and r' of its predecessor), and (5.3)–(5.5)."""
         s = self.script
         yield "", f"{s('g')} = {s.vector(self.gravity)}"

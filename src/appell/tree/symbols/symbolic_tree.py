@@ -25,16 +25,25 @@ from appell.model.constraint import Constraint
 from appell.model.friction import Friction
 from appell.model.system import System
 from appell.model.unilateral import Between, Unilateral
-from appell.tree.exact import CLOSE, LONGEST, Exact, TooLong, Writing, exact_scalar, tidy, without_floats
-from appell.tree.exact_tree import ExactTree, Moments
-from appell.tree.frame_symbols import AXES, FrameJet, FrameRate
 from appell.tree.frames import Link
 from appell.tree.joints import same_rate
 from appell.tree.spatial import add, cross, dot
 from appell.tree.subspace import unit
+from appell.tree.symbols.exact_scalars import (
+    CLOSE,
+    LONGEST,
+    Exact,
+    PolynomialTooLong,
+    Writing,
+    exact_scalar,
+    tidy,
+    without_floats,
+)
+from appell.tree.symbols.exact_tree import ExactTree, Moments
+from appell.tree.symbols.frame_symbols import AXES, FrameJet, FrameRate
 
 if TYPE_CHECKING:
-    from appell.tree.system import TreeSystem
+    from appell.tree.tree_system import TreeSystem
 
 LARGEST = 12
 """Velocities up to which a tree is written in symbols, where its kinetic energy does not grow too long before."""
@@ -90,7 +99,7 @@ def symbolic_system(system: TreeSystem) -> System:
         raise _too_large(system, f"{LARGEST} velocities are the most that are written")
     try:
         return _system(system)
-    except TooLong:
+    except PolynomialTooLong:
         raise _too_large(system, f"a single entry has more than {LONGEST} terms") from None
 
 

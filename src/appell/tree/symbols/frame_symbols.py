@@ -2,7 +2,7 @@
 
     position p, rotation R (frame → world), velocity ṗ, angular velocity ω with Ṙ = [ω×] R, all on the world's axes
 
-Nothing is expanded: each entry is one symbol, and only the graph knows what it stands for (`appell.tree.lowering`).
+Nothing is expanded: each entry is one symbol, and only the graph knows what it stands for (`appell.tree.symbols.lowering`).
 A point beyond a frame is p + R r, and moves with ṗ + ω × R r.
 """
 
