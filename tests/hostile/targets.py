@@ -30,7 +30,9 @@ from tests.hostile.models import (
     y,
 )
 from tests.hostile.targets_of_analysis import analysis_targets
+from tests.hostile.targets_of_files import file_targets
 from tests.hostile.targets_of_pages import page_targets
+from tests.hostile.targets_of_robots import robot_targets
 from tests.hostile.targets_of_trees import tree_targets
 
 import appell as ap
@@ -312,4 +314,5 @@ def _results() -> dict[str, Target]:
 @cache
 def targets() -> dict[str, Target]:
     """All of them by name."""
-    return {**_model(), **_trees(), **_runs(), **_results(), **tree_targets(), **analysis_targets(), **page_targets()}
+    own = {**_model(), **_trees(), **_runs(), **_results()}
+    return own | tree_targets() | analysis_targets() | page_targets() | file_targets() | robot_targets()

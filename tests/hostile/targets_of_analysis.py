@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import sympy
-from tests.hostile.models import START, VALUES, Target, ball, m, motion, oscillator, run, skate, t, x
+from tests.hostile.models import START, VALUES, Target, ball, folder, m, motion, oscillator, run, skate, t, x
 
 import appell as ap
 
@@ -268,5 +268,41 @@ def _signals() -> dict[str, Target]:
     }
 
 
+@cache
+def resonant() -> Any:
+    """A weakly forced oscillator, averaged near its resonance."""
+    eps, W = ap.parameters("eps W", positive=True)
+    force = eps * (sympy.cos(W * t) - x.d)
+    return ap.averaged(
+        ap.System([x], x.d**2 / 2, x**2 / 2, {x: force}, [ap.Unilateral(x, "wall")], name="forced"), [eps], (2, 1)
+    )
+
+
+def _found() -> dict[str, Target]:
+    """What results are asked."""
+    branch = ap.continue_equilibrium(oscillator(), "k", rest(), 4.1)
+    agreement = ap.agree(oscillator(), 1, VALUES, forms=["lagrange", "kane"])
+    W = resonant().omega
+    return {
+        "resonance": Target(
+            ap.resonance,
+            {
+                "averaged_system": resonant(),
+                "parameters": {"eps": 0.1},
+                "over": {W: [0.9, 1.0]},
+                "within": (1e-3, 10.0),
+            },
+            0.3,
+        ),
+        "equilibrium.reaction": Target(rest().reaction, {"constraint": "none"}, 0.3),
+        "rests.switch": Target(branch.switch, {"k": 0, "size": 0.01}, 0.3),
+        "orbit.range": Target(orbit().range, {"expression": x}, 0.3),
+        "agreement.within": Target(agreement.within, {"tolerance": 1e-9}, 0.3),
+        "agreement.report": Target(agreement.report, {"path": folder() / "a.html"}, 0.05),
+        "diagnosis.about": Target(ap.diagnose(oscillator(), {x: 1.0}, VALUES).about, {"subject": "x"}, 0.3),
+        "averaged.values": Target(resonant().values, {"parameters": {"eps": 0.1, W: 1.0}}, 0.3),
+    }
+
+
 def analysis_targets() -> dict[str, Any]:
-    return {**_reductions(), **_many(), **_analysis(), **_signals()}
+    return {**_reductions(), **_many(), **_analysis(), **_signals(), **_found()}
