@@ -268,12 +268,28 @@ def truth(value: Any, where: str) -> bool:
     return bool(value)
 
 
+def text(value: Any, where: str) -> str:
+    """A text, nothing else."""
+    if not isinstance(value, str):
+        raise ModelError(f"{where} is a text, not {shown(value)}")
+    return value
+
+
 def one_of(value: Any, known: Iterable[str], before: str) -> str:
     """One of the words that there are; a message begins with `before` and what was given: "base='flying'"."""
     words = list(known)
     if not isinstance(value, str) or value not in words:
         raise ModelError(f"{before}{shown(value)}; choose one of {', '.join(map(repr, words))}")
     return value
+
+
+def answered_by(function: Callable[..., Any], where: str, *symbols: Any) -> Any:
+    """What a function from outside makes of symbols; whatever it raises is told as a mistake of the argument."""
+    try:
+        return function(*symbols)
+    except Exception as error:  # it may do anything
+        names = ", ".join(s.name for s in symbols)
+        raise ModelError(f"{where} is a function of ({names}), and raised {type(error).__name__}: {shown(str(error))}") from error
 
 
 def text_of(key: Any) -> str:

@@ -16,7 +16,7 @@ import pytest
 import xarray as xr
 
 import appell as ap
-from appell.ensembles.sealed import seal
+from appell.disk.sealed import seal
 from appell.ensembles.store import Store
 from appell.errors import ModelError, SimulationError, Status
 

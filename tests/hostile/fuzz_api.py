@@ -40,7 +40,7 @@ PATIENCE = 2.0  # s of one call, then Ctrl-C
 GRACE = 15.0  # s in which it has to end then: a third of a second on a quiet machine
 STUCK = 120.0  # s after which a call that does not answer to its alarm is ended from outside
 MEMORY = 8 * 2**30  # bytes of address space, of which two are the libraries'
-SLICE = 20_000  # calls of one process: what its caches gather goes with it
+SLICE = 50_000  # calls of one process: what its caches gather goes with it
 
 
 class TooLong(BaseException):

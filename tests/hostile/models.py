@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import xarray  # noqa: F401  # Ctrl-C in the middle of an import leaves half a module: all are loaded before the calls
 
 import appell as ap
 from appell.tree import Inertia, Joint, place

@@ -61,9 +61,13 @@ def _raw(value: Any) -> str:
     return value if isinstance(value, str) else _toml(value)
 
 
+def _key(key: Any) -> str:
+    return key if isinstance(key, str) else _toml(key)
+
+
 def _toml(value: Any) -> str:
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key} = {_toml(one)}" for key, one in value.items()) + "}"
+        return "{" + ", ".join(f"{_key(key)} = {_toml(one)}" for key, one in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_toml, value)) + "]"
     if isinstance(value, str):

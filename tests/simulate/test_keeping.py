@@ -6,7 +6,7 @@ from sympy import cos, sin
 
 import appell as ap
 from appell.errors import ModelError
-from appell.simulate.loop.keeping import Folder
+from appell.simulate.loop.kept_folder import KeptFolder
 
 x, y = ap.coordinates("x y")
 SWING = ap.System([x], x.d**2 / 2, -cos(x), {x: sin(ap.t) / 10})
@@ -71,4 +71,4 @@ def test_what_cannot_be_meant_is_refused(tmp_path):
         ap.simulate(walled, {}, 1.0, keep=2, backend="vm")
     (tmp_path / "letter.txt").write_text("mine")
     with pytest.raises(ModelError, match="with other things in it"):
-        Folder(tmp_path, "", 1)
+        KeptFolder(tmp_path, "", 1, 3)

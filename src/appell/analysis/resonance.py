@@ -21,7 +21,7 @@ from appell.analysis.result import Result, axis, given_once, parameter_named, pa
 from appell.analysis.slow_motion import Averaged
 from appell.errors import ModelError
 from appell.model import System
-from appell.reading import numeric_function, shown, text_of
+from appell.reading import numeric_function, reals, shown, table_of, text_of
 
 Array = NDArray[np.float64]
 
@@ -143,7 +143,7 @@ def resonance(
     if averaged_system.resonance is None:
         raise ModelError("the system was averaged far from resonances; give ap.averaged(…, resonance=(n, m))")
     name, values = _range(averaged_system, over)
-    known = {text_of(k): v for k, v in (parameters or {}).items()}
+    known = {text_of(k): v for k, v in table_of(parameters, "parameters=").items()}
     given_once(known, (name,), "parameters=", "over=")
     find = Finder(averaged_system, within)
     found = [find(averaged_system.values({**known, name: value})) for value in values]
@@ -177,9 +177,10 @@ class Finder:
     def __init__(self, system: Averaged, within: tuple[float, float]):
         self.system, p = system, system.system.parameters
         self.least = float(system.free.least)
-        low, high = (float(x) for x in within)
-        if not 0 < low < high:
+        ends = reals(within, "within=", infinite=False)
+        if ends.shape != (2,) or not 0 < ends[0] < ends[1]:
             raise ModelError(f"within={shown(within)}: give the smallest and the largest amplitude, 0 < smallest < largest")
+        low, high = map(float, ends)
         self.low, self.high = max(low, self.least * (1 + 1e-9)), high
         arguments = [system.r, system.theta, *p]
         self.rates = numeric_function(arguments, [system.r_rate, system.theta_rate], "numpy", cse=True)

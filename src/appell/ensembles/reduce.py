@@ -20,7 +20,7 @@ from sympy import Expr, Float
 
 from appell.ensembles.kinds import KINDS, ReductionKind
 from appell.errors import ModelError
-from appell.reading import finite, shown
+from appell.reading import finite, shown, text
 
 
 @dataclass(frozen=True)
@@ -122,6 +122,7 @@ def register(
 
     It runs wherever its parts do: in lanes, on a GPU, one by one.
     """
+    name, units = text(name, "the name of a kind of reduction"), text(units, "units=")
     if name in KINDS:
         raise ModelError(f"there is a kind of reduction called {shown(name)} already; choose another name")
     if not callable(parts) or not callable(finish):

@@ -23,10 +23,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.disk.sealed import checksum, is_plain, read_plain, remove_plain, seal, sync, unseal, write_whole
+from appell.disk.store_lock import StoreLock
+from appell.disk.versions import different
 from appell.ensembles.fingerprint import fingerprint
 from appell.ensembles.free_memory import free_memory
-from appell.ensembles.sealed import checksum, is_plain, read_plain, remove_plain, seal, sync, unseal, write_whole
-from appell.ensembles.store_lock import StoreLock
 from appell.errors import BackendUnavailable, ModelError, SimulationError, Status
 
 MANIFEST, LOCK, DONE = "appell/manifest.json", "appell/lock", "appell/done"
@@ -78,7 +79,7 @@ class Store:
         self.finished: set[int] = set()
         self.settled: set[Path] = set()  # arrays whose own folders are on the disk
         _make_folder(self.path)
-        self.lock = StoreLock(self.path / LOCK)
+        self.lock = StoreLock(self.path / LOCK, f"the store {self.path}", "store=")
         self.group: Any = None
 
     def __enter__(self) -> Store:
@@ -302,11 +303,9 @@ def _compare(path: Path, known: Mapping[str, Any], wanted: Mapping[str, Any]) ->
         if known.get(key) != wanted[key]:
             whose = f"another {what}: {known.get('title', '?')}"
             raise ModelError(f"the store {path} belongs to {whose}; give a new folder as store=")
-    other = [f"{name} {known['versions'].get(name)}, here {number}" for name, number in wanted["versions"].items()
-             if known["versions"].get(name) != number]  # fmt: skip
-    if other:
+    if other := different(known.get("versions"), wanted["versions"]):
         raise ModelError(
-            f"the store {path} was begun with other versions ({'; '.join(other)}), whose numbers may differ: go on with those,"
+            f"the store {path} was begun with other versions ({other}), whose numbers may differ: go on with those,"
             " or give a new folder as store="
         )
 

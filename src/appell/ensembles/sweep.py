@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from importlib import metadata
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.backends import silence, warn
+from appell.disk.versions import numerical_versions
 from appell.ensembles.fingerprint import fingerprint
 from appell.ensembles.motions import Motions
 from appell.ensembles.reduce import Reduction
@@ -24,7 +24,7 @@ from appell.model import System
 from appell.model.described import system_of
 from appell.model.prescription import settled
 from appell.model.values import finite, reals
-from appell.motion.dataset import Names, json_text, version
+from appell.motion.dataset import Names, json_text
 from appell.normal_form import normal_form
 from appell.reading import as_array, refuse_large, refuse_many, shown, text_of
 from appell.simulate.progress import reporter
@@ -40,8 +40,6 @@ CHUNK = 20_000
 """Runs of a chunk, unless there are fewer than eight such."""
 UNIMPORTANT = ("threads",)
 """Options on which no number depends."""
-NUMERICAL = ("numpy", "casadi", "sympy", "scipy")
-"""Packages whose versions may change a number."""
 
 
 @dataclass(frozen=True)
@@ -288,7 +286,7 @@ def _manifest(grid: Grid, task: _Task, size: int) -> dict[str, Any]:
         "title": f"{grid.runs} motions of {grid.system.name}", "model": model_digest(grid.system),
         "question": fingerprint(*question), "asked": {"over": over, "until": task.until, "options": said},
         "runs": grid.runs, "chunk": size, "chunks": -(-grid.runs // size),
-        "versions": {"appell": version(), **{name: metadata.version(name) for name in NUMERICAL}},
+        "versions": numerical_versions(),
     }  # fmt: skip
 
 

@@ -25,15 +25,15 @@ from appell.reading import shown
 def read_rows(source: Source) -> list[Any]:
     found: list[Any] = []
     for section in ("constraints", "walls", "stops", "friction"):
-        source.labels |= {str(t["name"]) for t in source.data.get(section, []) if isinstance(t, dict) and "name" in t}
+        given = source.data.get(section, [])
+        tables = given if isinstance(given, list) else []  # what is no list is refused below, with its place
+        source.labels |= {str(t["name"]) for t in tables if isinstance(t, dict) and "name" in t}
     for keys, table in source.tables("constraints", {"name", "row", "reaction"}):
         row = _needed(source, table, "row", keys)
-        given = table.get("reaction")
-        W = (
-            None
-            if given is None
-            else {source.state(k, keys): source.expression(v, (*keys, "reaction")) for k, v in given.items()}
-        )
+        W = None
+        if "reaction" in table:
+            given = source.keys(table["reaction"], None, (*keys, "reaction"))
+            W = {source.state(k, keys): source.expression(v, (*keys, "reaction")) for k, v in given.items()}
         found.append(source.checked((*keys, "row"), lambda r=row, t=table, W=W: Constraint(r, t.get("name"), reaction=W)))
     for keys, table in source.tables("walls", {"name", "gap", "restitution"}):
         gap, e = _needed(source, table, "gap", keys), source.expression(table.get("restitution", 1), (*keys, "restitution"))
@@ -96,9 +96,10 @@ def read_bodies(source: Source) -> dict[str, Any]:
 def _attitude(source: Source, keys: Keys, table: Mapping[str, Any]) -> Any:
     if "quaternion" in table:
         by_name = {q.name: q for q in source.quaternions}
-        if table["quaternion"] not in by_name:
-            raise source.wrong((*keys, "quaternion"), f"no quaternion is called {shown(table['quaternion'])}")
-        return by_name[table["quaternion"]]
+        name = table["quaternion"]
+        if not isinstance(name, str) or name not in by_name:
+            raise source.wrong((*keys, "quaternion"), f"no quaternion is called {shown(name)}")
+        return by_name[name]
     if "angle" in table:
         return source.expression(table["angle"], (*keys, "angle"))
     if "rotation" in table:

@@ -23,7 +23,8 @@ every error names its line and column.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Mapping
+from array import array
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,8 @@ from appell.spelling import did_you_mean
 
 TABLE = 200_000_000
 """Bytes of a table beside a model file."""
+LINE = 1_000_000
+"""Characters of one of its lines."""
 TOP = {
     "format", "name", "reference", "coordinates", "quaternions", "speeds", "states", "parameters", "units", "kinetic",
     "potential", "forces", "kinematics", "rates", "prescribed", "constraints", "walls", "stops", "friction", "bodies", "loads",
@@ -180,23 +183,35 @@ class _ModelReader:
             raise self.source.wrong(keys, f"there is no file {shown(said['table'])} beside the model file")
         if path.stat().st_size > TABLE:
             raise self.source.wrong(keys, f"{shown(said['table'])} has more than {TABLE} bytes")
-        with path.open(encoding="utf-8", errors="replace", newline="") as lines:
-            rows = list(csv.reader(lines))
-        if len(rows) < 3:
-            raise self.source.wrong(keys, "a table has a line of names and two lines of numbers at least")
-        head = [name.strip() for name in rows[0]]
-        columns = [str(said.get("time", head[0])), str(said.get("value", head[1] if len(head) > 1 else head[0]))]
-        for name in columns:
+        try:
+            with path.open(encoding="utf-8", errors="replace", newline="") as lines:
+                return self._columns(csv.reader(_short_lines(lines)), said, keys)
+        except csv.Error as error:
+            raise self.source.wrong(keys, f"{shown(said['table'])} is no table: {error}") from None
+        except OSError as error:
+            if isinstance(error, AppellError):
+                raise
+            raise self.source.wrong(keys, f"{shown(said['table'])} cannot be read: {error.strerror or error}") from None
+
+    def _columns(self, rows: Iterator[list[str]], said: Mapping[str, Any], keys: Keys) -> tuple[Any, Any]:
+        """Times and values of a table, of which no more than these two columns is kept."""
+        head = [name.strip() for name in next(rows, [""])]
+        chosen = [str(said.get("time", head[0])), str(said.get("value", head[1] if len(head) > 1 else head[0]))]
+        for name in chosen:
             if name not in head:
                 raise self.source.wrong(keys, f"the table has no column '{name}'{did_you_mean(name, head)}")
-        try:
-            picked = np.array([[float(row[head.index(name)]) for name in columns] for row in rows[1:] if row], dtype=float)
-        except (ValueError, IndexError):
-            bad = next(
-                i for i, row in enumerate(rows[1:], start=2) if row and not _numeric(row, [head.index(n) for n in columns])
-            )
-            raise self.source.wrong(keys, f"line {bad} of the table is not two numbers") from None
-        return picked[:, 0], picked[:, 1]
+        places, found = [head.index(name) for name in chosen], array("d")
+        for number, row in enumerate(rows, start=2):
+            if not row:
+                continue
+            try:
+                found.extend([float(row[place]) for place in places])
+            except (ValueError, IndexError):
+                raise self.source.wrong(keys, f"line {number} of the table is not two numbers") from None
+        if len(found) < 4:
+            raise self.source.wrong(keys, "a table has a line of names and two lines of numbers at least")
+        picked = np.frombuffer(found, dtype=float).reshape(-1, 2)
+        return picked[:, 0].copy(), picked[:, 1].copy()
 
     def _system(self) -> System:
         get, data = self.source.data.get, self.source.data
@@ -251,11 +266,12 @@ class _ModelReader:
         return {name: self.source.expression(value, ("pseudo", name)) for name, value in given.items()} or None
 
 
-def _numeric(row: list[str], places: list[int]) -> bool:
-    try:
-        return all(np.isfinite(float(row[i])) for i in places)
-    except (ValueError, IndexError):
-        return False
+def _short_lines(lines: Any) -> Iterator[str]:
+    """The lines of a file, none of which may fill the memory."""
+    while line := lines.readline(LINE):
+        if len(line) == LINE:
+            raise csv.Error(f"a line has more than {LINE} characters")
+        yield line
 
 
 __all__ = ["read_model"]

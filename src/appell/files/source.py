@@ -72,11 +72,12 @@ class Source:
 
     # -- values ----------------------------------------------------------------------------------------------------------
 
-    def keys(self, table: Any, known: set[str], where: Keys) -> dict[str, Any]:
+    def keys(self, table: Any, known: set[str] | None, where: Keys) -> dict[str, Any]:
+        """A table; `known` are the keys that it may have, None: any."""
         if not isinstance(table, dict):
             raise self.wrong(where, f"a table is wanted, not {shown(table)}")
         for key in table:
-            if key not in known:
+            if known is not None and key not in known:
                 hint = did_you_mean(key, known) or f"; it has {', '.join(sorted(known))}"
                 raise self.wrong((*where, key), f"unknown key '{key}'{hint}")
         return table

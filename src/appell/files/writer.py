@@ -26,7 +26,7 @@ from appell.model import (
     Unilateral,
 )
 from appell.model.bodies import Euler, PlaneAngle, Quaternion, RotationMatrix
-from appell.reading import finite, shown
+from appell.reading import finite, path_of, shown, table_of, text, text_of
 
 
 def write_model(
@@ -37,11 +37,11 @@ def write_model(
 
     parameters, start: symbol → value in SI; pseudo: name → pseudo-velocity; until: end of the run, s.
     """
-    text = model_text(system, parameters=parameters, start=start, until=until, pseudo=pseudo, reference=reference)
-    target = Path(path)
+    target = path_of(path, "ap.write_model")
+    content = model_text(system, parameters=parameters, start=start, until=until, pseudo=pseudo, reference=reference)
     try:
         beside = target.with_name(f".{target.name}.{os.getpid()}")
-        beside.write_text(text, encoding="utf-8")
+        beside.write_text(content, encoding="utf-8")
         beside.replace(target)
     except OSError as error:
         raise FileError(f"{shown(target.name)} cannot be written in {target.parent}: {error.strerror or error}") from None
@@ -58,9 +58,9 @@ def model_text(
     given = system._given
     if given["prescription"]:
         raise ModelError("a system with prescribed functions written in cannot be written; give them as parameters=")
-    values, begin = dict(parameters or {}), dict(start or {})
+    values, begin = dict(table_of(parameters, "parameters=")), dict(table_of(start, "start="))
     lines = [f"format = {FORMAT}", f"name = {_quoted(system.name)}"]
-    lines += [f"reference = {_quoted(reference)}"] if reference else []
+    lines += [f"reference = {_quoted(text(reference, 'reference='))}"] if not isinstance(reference, str) or reference else []
     turned = [q.name for q in given["coordinates"] if isinstance(q, Quaternion)]
     plain = [s.letter for s in given["coordinates"] if not isinstance(s, Quaternion)]
     if [isinstance(q, Quaternion) for q in given["coordinates"]] != [False] * len(plain) + [True] * len(turned):
@@ -80,9 +80,9 @@ def model_text(
         lines += _body(body)
     for load in system.loads:
         lines += _load(load)
-    lines += _table("pseudo", {json.dumps(name): _expression(e) for name, e in (pseudo or {}).items()})
+    lines += _table("pseudo", {json.dumps(text_of(name)): _expression(e) for name, e in table_of(pseudo, "pseudo=").items()})
     lines += _table("start", {_state(s): repr(finite(x, f"start= of {s}")) for s, x in begin.items()})
-    return "\n".join([*lines, *_table("run", {"until": repr(float(until))}), ""])
+    return "\n".join([*lines, *_table("run", {"until": repr(finite(until, "until="))}), ""])
 
 
 def _quoted(text: str) -> str:

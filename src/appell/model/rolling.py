@@ -24,7 +24,7 @@ from appell.errors import ModelError
 from appell.jets import Coordinate, Jet, Prescribed, expression, t, total_derivative
 from appell.model.bodies import PlaneAngle, RigidBody, vector
 from appell.model.constraint import Constraint
-from appell.reading import items_of, numeric_function, shown
+from appell.reading import answered_by, items_of, numeric_function, shown
 from appell.tidy import collected
 
 LIMIT = 300
@@ -143,10 +143,8 @@ class _OnDistance(_Contact):
 
     def __init__(self, body: RigidBody, r: Expr, function: Callable[..., Any], name: str):
         x, y, z = p = sympy.symbols("x y z", real=True)
-        try:
-            F = expression(function(x, y, z), f"the surface under '{name}'")
-        except TypeError as error:
-            raise ModelError(f"on= under '{name}' is a function of (x, y, z), the distance from the surface: {error}") from None
+        distance = answered_by(function, f"on= under '{name}', the distance from the surface,", x, y, z)
+        F = expression(distance, f"the surface under '{name}'")
         _refuse_moving(F, f"the surface under '{name}'")
         n = Matrix([sympy.diff(F, c) for c in p])
         _refuse_no_distance(F, n, p, name)

@@ -9,7 +9,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 
-from appell.errors import AppellError
+from appell.errors import AppellError, ModelError
+from appell.reading import shown
 from appell.report.model_commands import add_commands, check_file, derive_file, new_file, run_file, sweep_file
 from appell.version import __version__
 
@@ -42,6 +43,8 @@ EXTRAS = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; 0: done, 1: done, and something is wrong with the model or the run, 2: a mistake, said in one line."""
+    if arguments is not None and not (isinstance(arguments, list | tuple) and all(isinstance(one, str) for one in arguments)):
+        raise ModelError(f"the command takes a list of texts, not {shown(arguments)}")
     parser = _parser()
     given = parser.parse_args(arguments)
     if given.command is None:

@@ -183,7 +183,10 @@ class Run:
     def named(self, q: Array, v: Array) -> dict[str, float]:
         """A state by the names of its symbols."""
         names = [str(s) for s in (*self.system.positions, *self.system.velocities)]
-        return dict(zip(names, map(float, (*q, *v)), strict=True))
+        values = np.concatenate([reals(x, name).ravel() for x, name in ((q, "q"), (v, "v"))])
+        if len(values) != len(names):
+            raise ModelError(f"a state of {self.system.name} has {len(names)} numbers, q and v; there are {len(values)}")
+        return dict(zip(names, map(float, values), strict=True))
 
     @cached_property
     def _call(self) -> Call:

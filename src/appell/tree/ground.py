@@ -21,7 +21,7 @@ from appell.jets import expression, jets_of, t
 from appell.model.constraint import Constraint
 from appell.model.friction import Friction
 from appell.model.unilateral import Unilateral
-from appell.reading import items_of, shown
+from appell.reading import answered_by, items_of, shown
 from appell.remember import kept_in
 from appell.tree.symbols.frame_symbols import FrameSymbols, vector
 
@@ -139,7 +139,8 @@ class Hills(FloorPlane):
             raise ModelError(f"ground= under {what} is a function of x and y, lambda x, y: 0.1*sin(x), not {shown(ground)}")
         hills = Hills(plain.floor, None, plain.belt, ground)
         x, y = Dummy("x", real=True), Dummy("y", real=True)
-        strange = [s for s in jets_of(finite_length(hills.shape(x, y), f"the ground under {what}")) if s not in (x, y)]
+        height = finite_length(answered_by(ground, "ground=", x, y), f"the ground under {what}")
+        strange = [s for s in jets_of(height) if s not in (x, y)]
         if strange:
             raise ModelError(f"ground= under {what} contains {strange[0]}; it is a function of x, y, ap.t and parameters")
         return hills

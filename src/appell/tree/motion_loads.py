@@ -20,7 +20,7 @@ from sympy import Expr, Integer, Matrix, diff, zeros
 
 from appell.errors import ModelError
 from appell.jets import jets_of
-from appell.reading import one_of
+from appell.reading import name_in, one_of
 from appell.spelling import did_you_mean
 from appell.tree.symbols.frame_symbols import AXES, FrameJet, FrameRate, FrameSymbols
 
@@ -36,6 +36,7 @@ def wrench_along(system: TreeSystem, motion: Any, joint: str, axes: str) -> Arra
     one_of(axes, CHOICES, "axes=")
     tree = system.tree
     names = [node.name for node in tree.nodes]
+    joint = name_in(joint)
     if joint not in names:
         welded = [one.name for one in tree.joints if one.name == joint]
         why = "is fixed: the bodies on both sides are one here" if welded else f"is unknown{did_you_mean(joint, names)}"

@@ -22,7 +22,7 @@ from appell.graph import algebra
 from appell.graph.casadi_functions import casadi_function
 from appell.graph.fn import Fn
 from appell.graph.scalar import scalars
-from appell.reading import items_of, one_of, reals, shown
+from appell.reading import items_of, one_of, reals, shown, text_of
 from appell.tree import tree_functions
 from appell.tree.compiled_methods import answer, ready
 from appell.tree.description import Joint
@@ -107,11 +107,11 @@ class ParametrizedTree:
     def _named(self, given: Mapping[Any, Any]) -> Array:
         columns: dict[int, Array] = {}
         for key, value in given.items():
-            one_of(str(key), self.names, f"{self.tree.name} has no value ")
-            column = reals(value, f"the value of {key}")
+            name = one_of(text_of(key), self.names, f"{self.tree.name} has no value ")
+            column = reals(value, f"the value of {name}")
             if column.ndim > 1 or not np.isfinite(column).all():
-                raise ModelError(f"the value of {key} is one number, or (batch,), finite; it is {shown(value)}")
-            columns[self.names.index(str(key))] = column
+                raise ModelError(f"the value of {name} is one number, or (batch,), finite; it is {shown(value)}")
+            columns[self.names.index(name)] = column
         counts = {len(x) for x in columns.values() if x.ndim}
         if len(counts) > 1:
             raise ModelError(f"values= has arrays of different lengths: {sorted(counts)}")
@@ -167,13 +167,13 @@ class ParametrizedTree:
 
     def placement(self, frame: str, q: ArrayLike, values: Any = None) -> tuple[Array, Array]:
         """(R, p) of a frame in the world."""
-        R, p = self._ask("placement", values, q, frame=frame)
+        R, p = self._ask("placement", values, q, frame=self.tree._frame_named(frame).name)
         return R, p
 
     def jacobian(self, frame: str, q: ArrayLike, values: Any = None, *, reference: str = "aligned") -> Array:
         """(6, nv), as `Tree.jacobian`."""
         one_of(reference, ("local", "aligned", "world"), "reference=")
-        return self._ask("jacobian", values, q, frame=frame, reference=reference)[0]
+        return self._ask("jacobian", values, q, frame=self.tree._frame_named(frame).name, reference=reference)[0]
 
     def function(self, question: str, frame: str | None = None, reference: str = "aligned") -> Fn:
         """The graph behind a method: the inputs of the tree's, then `values`."""
@@ -191,7 +191,7 @@ class ParametrizedTree:
     def _ask(self, question: str, values: Any, *state: ArrayLike, frame: str | None = None, reference: str = "") -> Any:
         key = (question, frame, reference)
         if key not in self._calls:
-            make = lambda: self.function(question, frame, reference)
+            make = lambda: self.function(*key)
             call = ready(self.tree._backend, lambda: self._digest(*map(str, key)), make, question, self.tree.name)
             self._calls[key] = call.entry(partial(answer, call), batches=True)
         return self._calls[key](*state, self.read(values))

@@ -150,7 +150,10 @@ def contact_box(
     if len(lengths) != 3 or any(x.is_nonpositive for x in lengths):
         raise ModelError(f"box '{name}' has three positive sides, not {sizes}")
     corners = product(*((-x / 2, x / 2) for x in lengths))
-    shifted = [[a + b for a, b in zip(corner, centre, strict=True)] for corner in corners]
+    middle = [finite_length(x, f"the centre of box '{name}'") for x in items_of(centre, f"the centre of box '{name}'")]
+    if len(middle) != 3:
+        raise ModelError(f"the centre of box '{name}' has three parts, not {len(middle)}")
+    shifted = [[a + b for a, b in zip(corner, middle, strict=True)] for corner in corners]
     return [
         one for k, corner in enumerate(shifted, start=1)
         for one in contact_point(frame, corner, one_sided=True, name=f"{name}: {k}", **options)

@@ -15,6 +15,7 @@ from appell.graph import algebra
 from appell.graph.algebra import Value
 from appell.graph.fn import Fn, make_fn
 from appell.graph.scalar import Scalar, is_constant_zero, scalars, stacked
+from appell.reading import one_of
 from appell.tree import joint_loads, kinematics
 from appell.tree.algorithms import aba, crba, rnea
 from appell.tree.derivatives import Rows, rnea_derivatives, solved
@@ -43,7 +44,7 @@ class Subject:
 
 def function(subject: Subject, question: str, *, more: Mapping[str, Value] | None = None) -> Fn:
     """The graph that answers one of `QUESTIONS`; more: further inputs, which the subject contains."""
-    names, build = QUESTIONS[question]
+    names, build = QUESTIONS[one_of(question, QUESTIONS, "a tree has no function ")]
     inputs = subject.inputs(names)
     return make_fn(question, _shaped({**inputs, **(more or {})}), _heard(inputs, build(subject, *inputs.values())))
 

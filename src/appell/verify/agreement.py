@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from appell.errors import UnknownKey
-from appell.reading import name_in
+from appell.reading import finite, name_in
 
 AGREEMENT = 1e-9
 """Largest disagreement that counts as agreement: float64 at the best conditioned states, with six digits to spare."""
@@ -84,7 +84,7 @@ class Agreement:
         The second is asked because forms are compared with each other in 50 digits. A form that could be evaluated at no
         state, or no form at all, is not agreement. The same as `worst <= tolerance`.
         """
-        return self.worst <= tolerance
+        return self.worst <= finite(tolerance, "the tolerance", infinite=True)
 
     @property
     def message(self) -> str:

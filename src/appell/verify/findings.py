@@ -9,6 +9,7 @@ from typing import Any
 
 import sympy
 
+from appell.reading import name_in
 from appell.spelling import checked_keywords
 
 
@@ -44,7 +45,7 @@ class Diagnosis:
 
     def about(self, subject: Any) -> tuple[Finding, ...]:
         """The findings about a constraint or a coordinate, by the object or its name."""
-        name = str(getattr(subject, "name", subject))
+        name = name_in(subject)
         return tuple(finding for finding in self.findings if finding.subject == name)
 
     def __iter__(self) -> Iterator[Finding]:

@@ -38,6 +38,7 @@ from appell.errors import AppellError, ModelError
 from appell.model import System
 from appell.model.friction import refuse_friction
 from appell.model.values import finite
+from appell.reading import whole
 from appell.rows import VARIED_LOST, least_squares
 from appell.simulate.run import Run, compile
 from appell.tree import Tree
@@ -126,7 +127,8 @@ class Branch(Result):
 
     def switch(self, k: int, *, size: float = 1e-2) -> Orbit:
         """The orbit of twice the period that begins at special[k], a period doubling, `size` times its extent away from it."""
-        if not 0 <= k < len(self.special):
+        k, size = whole(k, "the number of a special point", 0), finite(size, "size=")
+        if not k < len(self.special):
             raise ModelError(f"this branch has {len(self.special)} special orbits; special[{k}] is none of them")
         point = self.special[k]
         if point.kind != "period doubling":

@@ -15,6 +15,7 @@ from appell.analysis.result import Result
 from appell.model import System
 from appell.motion.extremes import extremes
 from appell.motion.motion import Motion
+from appell.reading import symbolic
 from appell.rows import range_of_projection
 
 if TYPE_CHECKING:
@@ -73,10 +74,11 @@ class Orbit(Result):
 
     def range(self, expression: Any) -> tuple[float, float]:
         """Least and largest value of a coordinate, velocity or any expression along the orbit, by dense output."""
-        found = self._ranges.get(expression)
+        key = expression if isinstance(expression, str) else symbolic(expression, "what orbit.range is asked")
+        found = self._ranges.get(key)
         if found is None:
-            seen = extremes(self.motion, expression)
-            found = self._ranges[expression] = (seen.least, seen.largest)
+            seen = extremes(self.motion, key)
+            found = self._ranges[key] = (seen.least, seen.largest)
         return found
 
     @cached_property

@@ -36,7 +36,7 @@ from appell.model.prescription import settled
 from appell.model.values import finite
 from appell.normal_form import normal_form
 from appell.normal_form.manifold import normalise
-from appell.reading import text_of
+from appell.reading import name_in, text_of
 from appell.rows import RANK_LOST, left_inverse, null_space
 from appell.simulate.run import bind
 from appell.simulate.start import read
@@ -94,13 +94,13 @@ class Equilibrium:
         Of a `Between`, that of the lower stop less that of the upper one; of a `Friction` λ_T, (parts,) where it has several.
         """
         rubbing = [fr.name for fr in self.system.frictions]
-        if (name := getattr(constraint, "name", constraint)) in rubbing:
+        if (name := name_in(constraint)) in rubbing:
             parts = [fr.parts for fr in self.system.frictions]
             i = rubbing.index(name)
             force = self.frictions[sum(parts[:i]) : sum(parts[: i + 1])]
             return force.copy() if parts[i] > 1 else float(force[0])
-        names = {name for face in self.system.unilateral for name in (face.name, face.source.name)}
-        if getattr(constraint, "name", constraint) in names:
+        names = {one for face in self.system.unilateral for one in (face.name, face.source.name)}
+        if name in names:
             numbers = list(self.system.faces(constraint))
             return float(self.faces[numbers] @ np.array([1.0, -1.0])[: len(numbers)])
         return float(self.multipliers[self.system.constraint(constraint)])

@@ -35,6 +35,7 @@ from appell.model.friction import refuse_friction
 from appell.model.values import checked, finite
 from appell.normal_form import normal_form
 from appell.normal_form.manifold import normalise
+from appell.reading import whole
 from appell.rows import NEWTON_LOST, in_columns, least_squares, singular
 from appell.simulate.run import Run
 from appell.tree import Tree
@@ -125,7 +126,8 @@ class RestBranch(Result):
 
     def switch(self, k: int, *, size: float = 1e-2) -> Equilibrium:
         """A rest on the other branch through special[k], a branch point, `size` along it: continue from there."""
-        if not 0 <= k < len(self.special):
+        k, size = whole(k, "the number of a special point", 0), finite(size, "size=")
+        if not k < len(self.special):
             raise ModelError(f"this branch has {len(self.special)} special rests; special[{k}] is none of them")
         if self.special[k].kind != "branch point":
             raise ModelError(f"special[{k}] is a {self.special[k].kind}: branches are switched at a branch point")

@@ -34,6 +34,7 @@ from scipy.integrate import DOP853, RK45
 
 from appell.errors import ModelError
 from appell.graph import Fn
+from appell.reading import finite, reals, text, whole
 from appell.simulate.methods.runge_kutta import PairSteps, pair_text
 
 Array = NDArray[np.float64]
@@ -176,6 +177,10 @@ TABLEAUX = {tableau.name: tableau for tableau in (dop853, dopri5)}
 """Embedded pairs by name: a row is a method of `simulate`. Others are registered (`method_table`)."""
 
 
+LARGEST_ORDER = 14
+"""Of a pair that can be given: the highest that is known is Feagin's, with 35 stages."""
+
+
 def embedded_pair(
     name: str, A: ArrayLike, B: ArrayLike, B_hat: ArrayLike, C: ArrayLike, *, order: int, error_order: int,
     safety: float = 0.8, beta: float = 0.0, shrink: float = 0.2, grow: float = 8.0,
@@ -185,7 +190,16 @@ def embedded_pair(
     A (s, s), B, B̂, C (s,). A last stage that is f at z₁ (first same as last) is recognised. The dense output, which a tableau
     does not bring, is made by `with_dense_output`, of the order of the pair less one.
     """
-    A, B, B_hat, C = (np.array(x, dtype=float) for x in (A, B, B_hat, C))
+    given = {"A": A, "B": B, "B_hat": B_hat, "C": C}
+    A, B, B_hat, C = (reals(x, f"{what} of a pair", infinite=False) for what, x in given.items())
+    if B.ndim != 1 or not len(B) or (A.shape, B_hat.shape, C.shape) != ((len(B), len(B)), B.shape, B.shape):
+        shapes = ", ".join(str(x.shape) for x in (A, B, B_hat, C))
+        raise ModelError(f"a pair of s stages has A (s, s) and B, B_hat, C (s,); they are {shapes}")
+    if np.triu(A).any():
+        raise ModelError("A of a pair is strictly lower triangular: explicit stages know those before them alone")
+    name = text(name, "the name of a pair")
+    order, error_order = (whole(x, "the order of a pair", 1, LARGEST_ORDER) for x in (order, error_order))
+    safety, beta, shrink, grow = (finite(x, "what bounds the steps of a pair") for x in (safety, beta, shrink, grow))
     E = np.append(B - B_hat, 0.0)
     if len(B) > 1 and C[-1] == 1 and B[-1] == 0 and np.array_equal(A[-1], B):
         A, B, C, E = A[:-1, :-1], B[:-1], C[:-1], E[:-1]

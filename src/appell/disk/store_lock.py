@@ -1,4 +1,4 @@
-"""One process at a time works on a store; the file says which."""
+"""One process at a time works on a store or a folder; the file says which."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from appell.errors import ModelError
 
 
 class StoreLock:
-    """Held by one process (and one thread) at a time; the system lets go of it when that process dies."""
+    """Held by one process (and one thread) at a time; the system lets go of it when that process dies.
 
-    def __init__(self, file: Path):
-        self.file, self.handle = file, None
+    what: that it is for, in words; option: of the call that names another one instead.
+    """
+
+    def __init__(self, file: Path, what: str, option: str):
+        self.file, self.what, self.option, self.handle = file, what, option, None
 
     def take(self) -> None:
         """`ModelError` where another one has it."""
@@ -23,13 +26,12 @@ class StoreLock:
         number = os.open(self.file, flags, 0o666)
         if not stat.S_ISREG(os.fstat(number).st_mode):
             os.close(number)
-            raise ModelError(f"{self.file} is no file; give another store=")
+            raise ModelError(f"{self.file} is no file; give another {self.option}")
         handle = os.fdopen(number, "r+", encoding="utf-8", errors="replace")
         if not _locked(handle):
             owner = handle.read(200).strip() or "another process"
             handle.close()
-            store = self.file.parents[1]
-            raise ModelError(f"the store {store} is being worked on by {owner}; wait for it, or give another store=")
+            raise ModelError(f"{self.what} is being worked on by {owner}; wait for it, or give another {self.option}")
         handle.truncate(0)
         handle.write(f"process {os.getpid()} on {platform.node() or 'this machine'}")
         handle.flush()

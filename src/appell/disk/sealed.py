@@ -72,7 +72,7 @@ def remove_plain(path: Path) -> None:
     except FileNotFoundError:
         return
     except (IsADirectoryError, PermissionError) as error:
-        raise ModelError(f"{path} is in the way ({error.strerror}); move it, or give another store=") from error
+        raise ModelError(f"{path} is in the way ({error.strerror}); move it, or give another folder") from error
     sync(path.parent)
 
 

@@ -1,0 +1,27 @@
+"""Versions that may change a number, for what is stored and taken up again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import metadata
+from typing import Any
+
+from appell.version import __version__
+
+NUMERICAL = ("numpy", "casadi", "sympy", "scipy")
+"""Packages whose versions may change a number."""
+
+
+def numerical_versions() -> dict[str, str]:
+    """Name → version, of this library and of those it computes with."""
+    return {"appell": __version__, **{name: metadata.version(name) for name in NUMERICAL}}
+
+
+def different(known: Any, wanted: Mapping[str, str]) -> str:
+    """Where two sets of versions differ, in words; nothing where they do not."""
+    there = known if isinstance(known, Mapping) else {}
+    other = [f"{name} {there.get(name)}, here {number}" for name, number in wanted.items() if there.get(name) != number]
+    return "; ".join(other)
+
+
+__all__ = ["different", "numerical_versions"]

@@ -1,0 +1,241 @@
+"""The folder of `keep=`: steps of a long run on the disk, from which it goes on after whatever ended it.
+
+    folder/  lock                held by the process that writes
+             rows-000000.npy     (n, 1 + nz): t and z of kept steps
+             state-000000.json   where the run stood after them, the checksum of the rows, the digest of the state before
+
+Rows are synced to the disk before the state that speaks of them is written. A state is believed if it is sealed, follows the
+one before, and its rows have their checksum. What comes after the first that is not so is made again, and said.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from appell.backends.notice import warn
+from appell.disk.sealed import checksum, is_plain, read_plain, remove_plain, seal, unseal, write_whole
+from appell.disk.store_lock import StoreLock
+from appell.disk.versions import different, numerical_versions
+from appell.errors import FileError, ModelError, Status
+from appell.notes import Note
+from appell.simulate.loop.trace import Statistics, Trace
+
+Array = NDArray[np.float64]
+
+FORMAT = 2
+"""Of the folder; raised when an older reader would misread it. 1 had one state.json, and no checksums."""
+OWN = re.compile(r"lock|(rows-\d{6,}\.npy|state-\d{6,}\.json)|\.(rows|state)-\d{6,}\.(npy|json)\.\d+")
+"""Names of what is written here, drafts that a kill left among them."""
+HEADER = 4096
+"""Bytes that a file of rows may have before its numbers."""
+
+
+@dataclass(frozen=True)
+class StoredState:
+    """Where a run stood when rows were written.
+
+    rows, checksum: how many the file has, and what they are known by. count: steps so far, kept or not.
+    """
+
+    number: int
+    rows: int
+    checksum: str
+    count: int
+    t: float
+    z: tuple[float, ...]
+    next_step: float | None
+    sigma: float
+    statistics: Statistics
+    notes: tuple[Note, ...]
+    status: Status
+
+    def record(self) -> dict[str, Any]:
+        """For JSON; floats with all their digits."""
+        work = {**asdict(self.statistics), "largest_defect": float(self.statistics.largest_defect).hex()}
+        return {
+            "number": self.number, "rows": self.rows, "checksum": self.checksum, "count": self.count, "t": self.t.hex(),
+            "z": [float(x).hex() for x in self.z], "next_step": None if self.next_step is None else float(self.next_step).hex(),
+            "sigma": float(self.sigma).hex(), "statistics": work,
+            "notes": [[str(note), note.record()] for note in self.notes], "status": int(self.status),
+        }  # fmt: skip
+
+    @staticmethod
+    def read(record: Mapping[str, Any]) -> StoredState:
+        """Of what was sealed; `ValueError`, `TypeError` or `KeyError` where nobody can have written this."""
+        one, work, next_step = float.fromhex, record["statistics"], record["next_step"]
+        found = StoredState(
+            int(record["number"]), int(record["rows"]), str(record["checksum"]), int(record["count"]), one(record["t"]),
+            tuple(map(one, record["z"])), None if next_step is None else one(next_step), one(record["sigma"]),
+            Statistics(int(work["evaluations"]), int(work["accepted"]), int(work["rejected"]), one(work["largest_defect"])),
+            tuple(Note(str(text), **facts) for text, facts in record["notes"]), Status(int(record["status"])),
+        )  # fmt: skip
+        if found.rows < 0 or not all(map(isfinite, (found.t, *found.z))):
+            raise ValueError("a state that no run has")
+        return found
+
+
+class KeptFolder:
+    """The folder of one run, for this process alone until `give_back`.
+
+    digest: of all that decides the steps; every: of how many steps one is kept; width: numbers of a row, 1 + nz.
+    last: the state from which the run goes on; None: from its start.
+    """
+
+    def __init__(self, path: Path, digest: str, every: int, width: int):
+        self.path, self.width = path, width
+        self.whose = {"format": FORMAT, "digest": digest, "every": every, "versions": numerical_versions()}
+        self.last: StoredState | None = None
+        self.states: list[StoredState] = []
+        self.before = ""  # the checksum of the last state
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            self._refuse_others()
+            self.lock = StoreLock(path / "lock", f"the folder {path}", "keep=")
+            self.lock.take()
+        except OSError as error:
+            raise FileError(f"{path} cannot be used as a folder for keep=: {error.strerror or error}") from error
+        try:
+            self._read()
+        except OSError as error:
+            self.give_back()
+            raise FileError(f"{path} cannot be used as a folder for keep=: {error.strerror or error}") from error
+        except BaseException:
+            self.give_back()
+            raise
+
+    def give_back(self) -> None:
+        """Another process may work on it."""
+        self.lock.give_back()
+
+    # -- whose folder it is --------------------------------------------------------------------------------------------
+
+    def _refuse_others(self) -> None:
+        names = [path.name for path in self.path.iterdir()]
+        if "state.json" in names:
+            raise ModelError(
+                f"{self.path} was written by an earlier appell, whose steps have no checksums; give keep= another folder, or"
+                " remove this one"
+            )
+        if any(OWN.fullmatch(name) is None for name in names):
+            raise ModelError(f"{self.path} is a folder with other things in it; keep= takes an empty one, or makes it")
+
+    def _refuse_another_run(self, record: Mapping[str, Any]) -> None:
+        if isinstance(number := record.get("format"), int) and number > FORMAT:
+            raise ModelError(f"{self.path} was written by a newer appell; update, or give keep= another folder")
+        if any(record.get(key) != self.whose[key] for key in ("format", "digest", "every")):
+            raise ModelError(f"{self.path} holds the steps of another run; give keep= another folder, or remove this one")
+        if other := different(record.get("versions"), self.whose["versions"]):
+            raise ModelError(
+                f"{self.path} was begun with other versions ({other}), whose numbers may differ: go on with those, give keep="
+                " another folder, or remove this one"
+            )
+
+    # -- what is believed ------------------------------------------------------------------------------------------------
+
+    def _read(self) -> None:
+        """States as far as they are whole and follow each other; the rest is removed, and said."""
+        there = sorted(path.name for path in self.path.glob("state-*.json"))
+        records = {name: unseal(read_plain(self.path / name) or b"") for name in there}
+        for record in records.values():
+            if record is not None:
+                self._refuse_another_run(record)
+        for number, name in enumerate(there):
+            if name != f"state-{number:06d}.json" or not self._take(records[name], number):
+                break
+        lost = there[len(self.states) :]
+        if lost:
+            whence = "its start" if self.last is None else f"t = {self.last.t:.6g} s"
+            warn(
+                f"{len(lost)} of {len(there)} pieces of the run in {self.path} are damaged, or come after one that is damaged:"
+                f" it goes on from {whence}"
+            )
+        kept = {f"{kind}-{state.number:06d}" for state in self.states for kind in ("rows", "state")}
+        for path in self.path.iterdir():
+            if path.name != "lock" and path.stem not in kept:
+                remove_plain(path)
+
+    def _take(self, record: dict[str, Any] | None, number: int) -> bool:
+        """Whether the next state is what was written, and its rows are; then it is the last."""
+        if record is None or record.get("before") != self.before:
+            return False
+        try:
+            state = StoredState.read(record)
+        except (ValueError, TypeError, KeyError, OverflowError, AttributeError):
+            return False
+        if state.number != number or len(state.z) != self.width - 1 or self._rows(state) is None:
+            return False
+        self._follow(state, record)
+        return True
+
+    def _follow(self, state: StoredState, record: Mapping[str, Any]) -> None:
+        self.last, self.before = state, checksum(seal(record).encode())
+        self.states.append(state)
+
+    def _rows(self, state: StoredState) -> Array | None:
+        """The rows of a state; None where they are not those that were written."""
+        file = self.path / f"rows-{state.number:06d}.npy"
+        if not is_plain(file) or not 0 <= os.lstat(file).st_size - 8 * state.rows * self.width <= HEADER:
+            return None
+        data = read_plain(file)
+        if data is None or checksum(data) != state.checksum:
+            return None
+        stream = io.BytesIO(data)
+        try:
+            npy.read_magic(stream)
+            shape, by_columns, dtype = npy.read_array_header_1_0(stream)
+        except ValueError:
+            return None
+        if shape != (state.rows, self.width) or by_columns or dtype != np.dtype("<f8"):
+            return None
+        return np.frombuffer(data, "<f8", offset=stream.tell()).reshape(shape).astype(float)
+
+    def rows(self) -> list[Array]:
+        """All that was written, in order."""
+        found = []
+        for state in self.states:
+            rows = self._rows(state)
+            if rows is None:
+                raise FileError(f"rows-{state.number:06d}.npy in {self.path} was damaged while the run went on; call it again")
+            found.append(rows)
+        return found
+
+    # -- what is written -------------------------------------------------------------------------------------------------
+
+    def add(self, rows: Array, trace: Trace, count: int) -> None:
+        """Rows, on the disk before the state that speaks of them."""
+        stream = io.BytesIO()
+        npy.write_array(stream, np.ascontiguousarray(rows, dtype="<f8"), version=(1, 0), allow_pickle=False)
+        number = len(self.states)
+        state = StoredState(
+            number, len(rows), checksum(stream.getvalue()), count, float(trace.t), tuple(map(float, trace.z)), trace.next_step,
+            trace.sigma, trace.statistics, tuple(trace.notes), trace.status,
+        )  # fmt: skip
+        record = {**self.whose, "before": self.before, **state.record()}
+        try:
+            write_whole(self.path / f"rows-{number:06d}.npy", stream.getvalue())
+            write_whole(self.path / f"state-{number:06d}.json", seal(record))
+        except OSError as error:
+            why = error.strerror or error
+            raise FileError(
+                f"steps cannot be written in {self.path} ({why}); those before are safe: make room and make the same call again"
+            ) from error
+        self._follow(state, record)
+
+    def __del__(self) -> None:
+        with suppress(Exception):
+            self.give_back()
+
+
+__all__ = ["KeptFolder", "StoredState"]

@@ -1,0 +1,79 @@
+"""Runs kept in a folder: another run is never taken for the one that was kept, damage is noticed and made again."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sympy
+from tests.families.family import family
+from tests.families.stores import cut, empty, fill, flip, lose, replace_by_pipe
+
+import appell as ap
+from appell.simulate.loop import keeping
+
+x = ap.coordinates("x")
+SWING = ap.System([x], x.d**2 / 2, -sympy.cos(x), {x: sympy.sin(ap.t) / 10}, name="swing")
+HOW: tuple[dict[str, Any], ...] = (
+    {"backend": "vm"}, {"backend": "vm", "method": "dop853", "step": 0.05}, {"backend": "vm", "method": "dopri5", "rtol": 1e-6},
+)  # fmt: skip
+
+
+@contextmanager
+def often() -> Iterator[None]:
+    """Pieces are written as often as the loop can."""
+    usual, keeping.SECONDS = keeping.SECONDS, -1.0
+    try:
+        yield
+    finally:
+        keeping.SECONDS = usual
+
+
+def kept(folder: Path, **how: Any) -> Any:
+    """A run of some hundred steps in several pieces."""
+    with often(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ap.AppellWarning)
+        return ap.simulate(SWING, {x: 1.0}, 120.0, keep=(folder, 3), **(how or HOW[0]))
+
+
+def link_elsewhere(file: Path, rng: np.random.Generator) -> None:
+    away = file.parent.parent / "away"
+    file.rename(away)
+    file.symlink_to(away)
+
+
+def swap(file: Path, rng: np.random.Generator) -> None:
+    """Two pieces of one kind change places."""
+    others = sorted(p for p in file.parent.glob(f"*{file.suffix}") if p.name != file.name)
+    other = others[int(rng.integers(len(others)))]
+    one, two = file.read_bytes(), other.read_bytes()
+    file.write_bytes(two), other.write_bytes(one)
+
+
+DAMAGES = (flip, lose, cut, empty, fill, replace_by_pipe, link_elsewhere, swap)
+
+
+@family(count=36, sample=(0, 7))
+def damage_is_noticed_and_made_again(seed: int) -> None:
+    """Whatever happens to one file of a kept run, the run called again is the undamaged one."""
+    rng, how = np.random.default_rng(seed), HOW[seed % len(HOW)]
+    with tempfile.TemporaryDirectory() as top:
+        folder = Path(top) / "run"
+        clean = kept(folder, **how)
+        files = sorted(p for p in folder.iterdir() if p.name != "lock")
+        assert len(files) >= 4, "too few pieces to say anything"
+        damage = flip if seed == 0 else DAMAGES[seed % len(DAMAGES)]
+        damage(files[int(rng.integers(len(files)))], rng)
+        found = kept(folder, **how)
+        again = kept(folder, **how)
+        for one in (found, again):
+            assert one.ok and one.t[0] == 0 and (np.diff(one.t) > 0).all()
+            if how.get("method") == "dopri5":  # its step control remembers the error of the step before, which is not kept
+                assert np.allclose(one.q[-1], clean.q[-1], atol=1e-3)
+            else:
+                assert np.array_equal(one.t, clean.t) and np.array_equal(one.q, clean.q) and np.array_equal(one.v, clean.v)
