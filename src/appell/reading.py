@@ -288,8 +288,8 @@ def answered_by(function: Callable[..., Any], where: str, *symbols: Any) -> Any:
     try:
         return function(*symbols)
     except Exception as error:  # it may do anything
-        names = ", ".join(s.name for s in symbols)
-        raise ModelError(f"{where} is a function of ({names}), and raised {type(error).__name__}: {shown(str(error))}") from error
+        names, why = ", ".join(s.name for s in symbols), f"{type(error).__name__}: {shown(str(error))}"
+        raise ModelError(f"{where} is a function of ({names}), and raised {why}") from error
 
 
 def text_of(key: Any) -> str:

@@ -90,7 +90,7 @@ class TreeDynamics(FrameMotion):
 
     def entry(self, question: str, otherwise: Callable[..., Any], **options: Any) -> Callable[..., Any]:
         """The way into the function that answers a question, for one state and for batches; see `answered`."""
-        one_of(question, functions.QUESTIONS, "a tree has no function ")
+        one_of(question, tree_functions.QUESTIONS, "a tree has no function ")
         if question == "forward_dynamics_derivatives" and self._branches is not None:
             return otherwise
         return self._call(question).crossing(otherwise, batches=True, **options) or otherwise
