@@ -1,6 +1,7 @@
 """What is kept of long runs: every k-th step, folders, and runs that go on after an interruption."""
 
-import numpy as np
+from contextlib import suppress
+
 import pytest
 from sympy import cos, sin
 
@@ -31,23 +32,34 @@ class Interrupted(Exception):
     pass
 
 
-@pytest.mark.parametrize("how", [{}, {"method": "radau", "rtol": 1e-8}, {"method": "conserving", "step": 0.02}])
-def test_an_interrupted_run_goes_on_from_its_folder(how, tmp_path):
-    system = ap.System([x], x.d**2 / 2, -cos(x))
-    whole = ap.simulate(system, {x: 1.0}, 400.0, keep=(tmp_path / "whole", 3), **how)
+STIFF = ap.System([x], x.d**2 / 2, 5 * x**2, {x: -10_000 * x.d + sin(ap.t)})
+LONG = {
+    "dop853": (SWING, 400.0, {"method": "dop853"}),
+    "radau": (SWING, 60.0, {"method": "radau", "rtol": 1e-10}),
+    "conserving": (SWING, 40.0, {"method": "conserving", "step": 0.02}),
+    "auto": (STIFF, 400.0, {}),
+    "vm": (SWING, 40.0, {"method": "dopri5", "rtol": 1e-8, "backend": "vm"}),
+}
 
-    def stop(t):
-        if t > 20:
-            raise Interrupted
 
-    folder = tmp_path / "parts"
-    with pytest.raises(Interrupted):
-        ap.simulate(system, {x: 1.0}, 400.0, keep=(folder, 3), progress=stop, backend="vm" if not how else "auto", **how)
-    later = ap.simulate(system, {x: 1.0}, 400.0, keep=(folder, 3), backend="vm" if not how else "auto", **how)
-    assert later.t[0] == 0 and later.t[-1] == 400 and (np.diff(later.t) > 0).all() and later.ok
-    assert later.q[-1, 0] == pytest.approx(whole.q[-1, 0], abs=1e-5)
-    again = ap.simulate(system, {x: 1.0}, 400.0, keep=(folder, 3), backend="vm" if not how else "auto", **how)
-    assert (again.t == later.t).all() and (again.q == later.q).all()
+@pytest.mark.parametrize("name", LONG)
+def test_an_interrupted_run_goes_on_bit_by_bit_as_if_it_had_not_been(name, tmp_path, monkeypatch):
+    system, until, how = LONG[name]
+    monkeypatch.setattr("appell.simulate.loop.keeping.LEG", 100)
+    whole = ap.simulate(system, {x: 1.0}, until, keep=(tmp_path / "whole", 3), **how)
+    monkeypatch.setattr("appell.simulate.loop.keeping.SECONDS", 0.0)
+    for share in (0.05, 0.4, 0.7, 2.0):
+
+        def interrupt(t, end=share * until):
+            if t > end:
+                raise Interrupted
+
+        with suppress(Interrupted):
+            later = ap.simulate(system, {x: 1.0}, until, keep=(tmp_path / "parts", 3), progress=interrupt, **how)
+    assert whole.statistics["steps"] > 300 and later.notes == whole.notes
+    assert (later.t == whole.t).all() and (later.q == whole.q).all() and (later.v == whole.v).all() and later.ok
+    again = ap.simulate(system, {x: 1.0}, until, keep=(tmp_path / "parts", 3), **how)
+    assert (again.t == later.t).all() and (again.q == later.q).all() and again.notes == later.notes
 
 
 def test_another_run_is_not_mixed_in(tmp_path):

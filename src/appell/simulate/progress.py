@@ -39,6 +39,7 @@ class NotebookBar(Bar):
         from IPython.display import HTML, display  # type: ignore[import-not-found] # a notebook has it
 
         self.t0, self.t1, self.html, self.began = t0, t1, HTML, perf_counter()
+        self.first: float | None = None  # the share that was done when it began: a run may go on from where it was
         self.handle: Any = display(HTML(self._text(t0)), display_id=True)
 
     def __call__(self, t: float) -> None:
@@ -49,7 +50,10 @@ class NotebookBar(Bar):
 
     def _text(self, t: float) -> str:
         share = abs(t - self.t0) / (abs(self.t1 - self.t0) or 1.0)
-        left = f", {_duration((perf_counter() - self.began) * (1 / share - 1))} left" if 0 < share < 1 else ""
+        if self.first is None and share > 0:
+            self.first, self.began = share, perf_counter()
+        done = 0.0 if self.first is None else share - self.first
+        left = f", {_duration((perf_counter() - self.began) * (1 - share) / done)} left" if done > 0 and share < 1 else ""
         return f'<progress max="1" value="{share:.4f}"></progress> simulating {100 * share:.0f} %{left}'
 
 

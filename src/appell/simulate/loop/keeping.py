@@ -1,11 +1,16 @@
-"""What is kept of the steps of a long run: every k-th, in memory or in a folder from which it goes on (`kept_folder`)."""
+"""What is kept of the steps of a long run: every k-th, in memory or in a folder from which it goes on (`kept_folder`).
+
+A run with a folder is made in legs of `LEG` steps. Each begins with nothing but the state, the size of the next step and which
+method takes it, and states are written at ends of legs alone: a run that was interrupted, wherever that was, goes on as if it
+had not been, bit by bit.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -27,6 +32,8 @@ ROWS = 1 << 16
 """Rows that are held in memory before they are written."""
 SECONDS = 5.0
 """Between two writings: what an interruption loses at most."""
+LEG = 1000
+"""Steps after which a method forgets what it knows of those before, so that another process can go on from there."""
 HOW = "keep= is a whole number k (every k-th step), a folder, or both, (folder, k)"
 
 
@@ -94,6 +101,7 @@ class _Kept:
         trace.t, trace.z[:], trace.next_step = state.t, state.z, state.next_step
         trace.sigma, trace.statistics = state.sigma, state.statistics
         trace.notes = [*state.notes, *trace.notes]
+        trace.implicit, trace.next_look = state.implicit, state.next_look
         self.count, self.carried = state.count, True
         trace.steps.cut(np.append(trace.t, trace.z)[None])
 
@@ -107,20 +115,36 @@ class _Kept:
 
     def _traces(self) -> Iterator[Trace]:
         trace = self.trace
-        try:
-            if trace.t != self.task.t_end or not self.carried:
-                for _ in self.inner.run(self.task, trace):
-                    self._take()
-                    if trace.status is Status.BUFFER_FULL:
-                        self._write(now=False)
-                        yield trace
-            else:
-                trace.ended(Status.OK)
-        finally:
-            self._take()
-            self._write(now=True)
+        if self.folder is None:
+            for _ in self.inner.run(self.task, trace):
+                self._take()
+                if trace.status is Status.BUFFER_FULL:
+                    yield trace
+        elif trace.t == self.task.t_end and self.carried:
+            trace.ended(Status.OK)
+        else:
+            yield from self._legs(self.folder)
         trace.steps.cut(self._all())
         yield trace
+
+    def _legs(self, folder: KeptFolder) -> Iterator[Trace]:
+        """From leg to leg; one that is left in its middle has not been."""
+        trace, most = self.trace, self.task.max_steps
+        if not self.carried:  # the start, and whether the folder can be written to
+            self._take()
+            self._write(folder)
+        while True:
+            end = min(most, LEG * (trace.statistics.accepted // LEG + 1))
+            for _ in self.inner.run(replace(self.task, max_steps=end), trace):
+                if trace.status is Status.BUFFER_FULL:
+                    yield trace
+            self._take()
+            going = trace.status is Status.MAX_STEPS and end < most
+            due = perf_counter() - self.wrote_at > SECONDS or sum(map(len, self.waiting)) > ROWS
+            if due or not going:
+                self._write(folder)
+            if not going:
+                return
 
     def _take(self) -> None:
         """The new rows of the trace, every k-th of them; the last one stays there."""
@@ -133,14 +157,10 @@ class _Kept:
         self.count, self.carried = self.count + len(new), True
         self.trace.steps.cut(rows[-1:].copy())
 
-    def _write(self, *, now: bool) -> None:
-        if self.folder is None:
-            return
-        due = perf_counter() - self.wrote_at > SECONDS or sum(map(len, self.waiting)) > ROWS
-        if not (now or due):
-            return
+    def _write(self, folder: KeptFolder) -> None:
+        """What waits, and where the run stands."""
         rows = np.concatenate(self.waiting) if self.waiting else np.zeros((0, 1 + len(self.trace.z)))
-        self.folder.add(rows, self.trace, self.count)
+        folder.add(rows, self.trace, self.count)
         self.waiting, self.wrote_at = [], perf_counter()
 
     def _all(self) -> Array:

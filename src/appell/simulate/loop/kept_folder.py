@@ -34,8 +34,9 @@ from appell.simulate.loop.trace import Statistics, Trace
 
 Array = NDArray[np.float64]
 
-FORMAT = 2
-"""Of the folder; raised when an older reader would misread it. 1 had one state.json, and no checksums."""
+FORMAT = 3
+"""Of the folder; raised when an older reader would misread it. 1 had one state.json, and no checksums; 2 states in the midst of
+legs."""
 OWN = re.compile(r"lock|(rows-\d{6,}\.npy|state-\d{6,}\.json)|\.(rows|state)-\d{6,}\.(npy|json)\.\d+")
 """Names of what is written here, drafts that a kill left among them."""
 HEADER = 4096
@@ -46,7 +47,8 @@ HEADER = 4096
 class StoredState:
     """Where a run stood when rows were written.
 
-    rows, checksum: how many the file has, and what they are known by. count: steps so far, kept or not.
+    rows, checksum: how many the file has, and what they are known by. count: steps so far, kept or not. implicit, next_look: see
+    `Trace`.
     """
 
     number: int
@@ -60,6 +62,8 @@ class StoredState:
     statistics: Statistics
     notes: tuple[Note, ...]
     status: Status
+    implicit: bool
+    next_look: int
 
     def record(self) -> dict[str, Any]:
         """For JSON; floats with all their digits."""
@@ -69,6 +73,7 @@ class StoredState:
             "z": [float(x).hex() for x in self.z], "next_step": None if self.next_step is None else float(self.next_step).hex(),
             "sigma": float(self.sigma).hex(), "statistics": work,
             "notes": [[str(note), note.record()] for note in self.notes], "status": int(self.status),
+            "implicit": self.implicit, "next_look": self.next_look,
         }  # fmt: skip
 
     @staticmethod
@@ -80,6 +85,7 @@ class StoredState:
             tuple(map(one, record["z"])), None if next_step is None else one(next_step), one(record["sigma"]),
             Statistics(int(work["evaluations"]), int(work["accepted"]), int(work["rejected"]), one(work["largest_defect"])),
             tuple(Note(str(text), **facts) for text, facts in record["notes"]), Status(int(record["status"])),
+            bool(record["implicit"]), int(record["next_look"]),
         )  # fmt: skip
         if found.rows < 0 or not all(map(isfinite, (found.t, *found.z))):
             raise ValueError("a state that no run has")
@@ -220,7 +226,8 @@ class KeptFolder:
         number = len(self.states)
         state = StoredState(
             number, len(rows), checksum(stream.getvalue()), count, float(trace.t), tuple(map(float, trace.z)), trace.next_step,
-            trace.sigma, trace.statistics, tuple(trace.notes), trace.status,
+            trace.sigma, trace.statistics, tuple(trace.notes), trace.status, trace.implicit,
+            trace.next_look,
         )  # fmt: skip
         record = {**self.whose, "before": self.before, **state.record()}
         try:

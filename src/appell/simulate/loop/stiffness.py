@@ -49,17 +49,19 @@ class AutoLoop:
 
     def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
         """See `task.Loop.run`."""
-        trace, steps, held_back = trace or task.trace(), FIRST, 0.0
-        while not held_back:
-            part = replace(task, max_steps=min(steps, task.max_steps))
+        trace = trace or task.trace()
+        trace.next_look = trace.next_look or FIRST
+        while not trace.implicit:
+            part = replace(task, max_steps=min(trace.next_look, task.max_steps))
             for _ in self.explicit.run(part, trace):
                 if trace.status is not Status.MAX_STEPS or part.max_steps == task.max_steps:
                     yield trace
             if trace.status is not Status.MAX_STEPS or part.max_steps == task.max_steps:
                 return
-            steps, held_back = PATIENCE * steps, self._held_back(task, trace)
-        trace.notes.append(_note(trace, held_back))
-        trace.next_step = None
+            trace.next_look *= PATIENCE
+            if held_back := self._held_back(task, trace):
+                trace.notes.append(_note(trace, held_back))
+                trace.implicit, trace.next_step = True, None
         yield from self.implicit().run(task, trace)
 
     def _held_back(self, task: Task, trace: Trace) -> float:

@@ -115,6 +115,8 @@ class Trace:
         time inside the stretch between two breaks in which it stands.
     notes: what a reader of the motion should know.
     readings, failure: what a control answered, or why it did not.
+    implicit, next_look: whether an implicit method has taken over, and after how many steps one looks again whether it should
+        (`appell.simulate.loop.stiffness`).
     signs: of the expressions of stops, by name, where they were last looked at; stopped: which of them ended the run, in words.
     """
 
@@ -144,6 +146,7 @@ class Trace:
         self.sigma = 0.0  # the largest that the guard of rank has seen
         self.readings: Readings | None = None
         self.failure: Exception | None = None
+        self.implicit, self.next_look = False, 0
         self.signs: dict[str, float] = {}
         self.stopped = ""
         row = self.steps.room(1)[0]
