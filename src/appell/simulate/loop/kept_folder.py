@@ -47,8 +47,8 @@ HEADER = 4096
 class StoredState:
     """Where a run stood when rows were written.
 
-    rows, checksum: how many the file has, and what they are known by. count: steps so far, kept or not. implicit, next_look: see
-    `Trace`.
+    rows, checksum: how many the file has, and what they are known by. count: steps so far, kept or not.
+    implicit, next_look: as of the `Trace`.
     """
 
     number: int
