@@ -9,7 +9,7 @@ import sympy
 
 import appell as ap
 from appell.letters import _as_letter, _by_sympy
-from appell.line import Line
+from appell.line import LineWriter
 
 x, y, phi = ap.coordinates("x y phi")
 m, g, l, a = ap.parameters("m g l a", positive=True)
@@ -31,7 +31,7 @@ def expression(pick: random.Random, depth: int) -> sympy.Expr:
 
 
 def own(expr: sympy.Expr) -> str | None:
-    return Line(_as_letter).written(expr)
+    return LineWriter(_as_letter).written(expr)
 
 
 def test_a_line_is_what_sympy_prints():

@@ -67,7 +67,7 @@ class Unusual(Exception):
     """Something that is left to SymPy's printer."""
 
 
-class Line:
+class LineWriter:
     """Writes expressions. `letter` says how a symbol is written and where it stands."""
 
     def __init__(self, letter: Callable[[Any], Letter]):

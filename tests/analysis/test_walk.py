@@ -11,7 +11,7 @@ import pytest
 import appell as ap
 from appell.analysis.orbits.arclength import follow
 from appell.analysis.orbits.grazing import _limit
-from appell.analysis.orbits.refining import Point
+from appell.analysis.orbits.refining import CurvePoint
 from appell.errors import AppellError
 
 
@@ -30,7 +30,7 @@ class Curve:
     def __post_init__(self) -> None:
         self.smooth = {kind: (lambda point, f=f: f(*point.x)) for kind, f in self.tests.items()}
 
-    def first(self) -> Point:
+    def first(self) -> CurvePoint:
         x = np.array([self.start, self.p0 / self.span])
         return self.correct(x, np.array([0.0, 1.0]))
 
@@ -46,7 +46,7 @@ class Curve:
         if not abs(self.F(*x)) < 1e-12 or self.fails(*x):
             raise AppellError("no point")
         t = np.array([-slope[1], slope[0]]) / np.hypot(*slope)
-        return Point(x, t if t @ tangent > 0 else -t, x.copy(), steps)
+        return CurvePoint(x, t if t @ tangent > 0 else -t, x.copy(), steps)
 
     def between(self, here, there):
         found = [(kind, test) for kind, test in self.smooth.items() if test(here) * test(there) < 0]
@@ -130,5 +130,5 @@ def test_steps_are_not_longer_than_asked_for():
 
 
 def test_a_limit_of_slower_blows():
-    known = [(v, Point(np.array([1 + v, 2 + v + v**2]), np.zeros(2), None, 1)) for v in (0.4, 0.2, 0.1)]
+    known = [(v, CurvePoint(np.array([1 + v, 2 + v + v**2]), np.zeros(2), None, 1)) for v in (0.4, 0.2, 0.1)]
     assert _limit(known, 0.0) == pytest.approx([1.0, 2.0], abs=1e-12)

@@ -13,7 +13,7 @@ from appell.backends.compiler.build import build, reason_against_c
 from appell.errors import FormNotApplicable, Status
 from appell.graph.taylor_series import expansion, operations
 from appell.simulate.ends import ends
-from appell.simulate.loop.in_c import CDEF, Call, CLoop
+from appell.simulate.loop.in_c import CDEF, CLoop, LoopCall
 from appell.simulate.loop.in_python import PyLoop
 from appell.simulate.loop.prepare import _python_project, _python_rhs, evaluator
 from appell.simulate.loop.program import loop_module
@@ -96,7 +96,7 @@ def test_called_again_it_goes_on_as_if_it_had_never_stopped():
     loop = loop_of(PENDULUM)
     whole = last(loop, **{**START, "t_end": 40.0}, rtol=1e-10)
     task = Task(**{**START, "t_end": 40.0}, rtol=1e-10)
-    parts = Call(loop, task, task.trace())
+    parts = LoopCall(loop, task, task.trace())
     while parts.advance(3) is Status.BUFFER_FULL:
         pass
     assert np.array_equal(parts.trace.z_steps, whole.z_steps)

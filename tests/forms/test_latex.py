@@ -10,7 +10,7 @@ import sympy
 
 import appell as ap
 from appell.forms import FORMS
-from appell.letters import Piece, latex, text
+from appell.letters import MeasuredLatex, latex, text
 from appell.letters.formula_rows import filled
 
 ENGINE = shutil.which("pdflatex")
@@ -51,10 +51,10 @@ def test_a_tex_engine_takes_every_form(tmp_path):
 def test_long_sums_go_on_in_the_next_line():
     x, y = ap.coordinates("x y")
     total = x.dd + sum((-1) ** k * k * x**k * y for k in range(2, 12))
-    wide, rows = filled(Piece.of(total), 100.0)
+    wide, rows = filled(MeasuredLatex.of(total), 100.0)
     assert wide <= 100 and len(rows) > 3 and all(row.startswith(("{} +", "{} -")) for row in rows[1:])
-    assert filled(Piece.of(x * y), 1.0)[1] == ["x y"] and len(filled(Piece.of(total), 1000.0)[1]) == 1
-    wide, rows = filled(Piece.of(5 * x.d**2 * total**2 / y), 120.0)
+    assert filled(MeasuredLatex.of(x * y), 1.0)[1] == ["x y"] and len(filled(MeasuredLatex.of(total), 1000.0)[1]) == 1
+    wide, rows = filled(MeasuredLatex.of(5 * x.d**2 * total**2 / y), 120.0)
     assert wide <= 120 and len(rows) > 3 and rows[0].count(r"\bigl(") == rows[-1].count(r"\bigr)^{2}") == 1
     shown = ap.forms.lagrange(ap.System([x], x.d**2 / 2, sum(k * x**k for k in range(1, 30)))).latex("plain")
     assert shown.count("&=") == 1 and shown.count(r"&\quad {} ") >= 2

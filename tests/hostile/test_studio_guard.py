@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("nicegui")
 
-from appell.report.server import Guard, policy, redirect
+from appell.report.server import TokenGuard, policy, redirect
 
 PORT, TOKEN = 8123, "the-token"
 HERE = f"127.0.0.1:{PORT}"
@@ -31,7 +31,7 @@ def answer(kind: str = "http", *, query: str = f"token={TOKEN}", **headers: str)
     given = [(key.encode(), value.encode()) for key, value in {"host": HERE, **headers}.items()]
     scope = {"type": kind, "headers": given, "query_string": query.encode()}
     with ThreadPoolExecutor(1) as aside:  # a browser of other tests may have left an event loop running in this thread
-        aside.submit(asyncio.run, Guard(application, TOKEN, PORT)(scope, None, send)).result()
+        aside.submit(asyncio.run, TokenGuard(application, TOKEN, PORT)(scope, None, send)).result()
     return sent
 
 

@@ -21,7 +21,7 @@ from appell.normal_form.sparse_rows import SparseRows
 from appell.rows import Policy, solve
 from appell.simulate.loop.header import header
 from appell.simulate.loop.in_c import CDEF, rank_text
-from appell.simulate.loop.rank import Guard, turned
+from appell.simulate.loop.rank import RankGuard, turned
 
 
 def four_bars(n: int):
@@ -113,7 +113,7 @@ def test_compiled_looks_at_thin_rows_see_what_full_matrices_say():
     program = backend_named("c").program
     assert program is not None
     library: Any = program(source, declared, optimise="fast")
-    guard, rng, seen = Guard(guarded, np.zeros(0), size), np.random.default_rng(0), set()
+    guard, rng, seen = RankGuard(guarded, np.zeros(0), size), np.random.default_rng(0), set()
     for spread in (0.05, 0.05, 0.3, 0.3, 2.0, 2.0, 2.0, 2.0):
         z = rng.uniform(-3, 3, 26)
         z1, out = z + rng.normal(0, spread, 26), np.zeros(4)

@@ -27,7 +27,7 @@ from appell.scene import (
     Wall,
 )  # fmt: skip
 from appell.scene.film import film, frame_times
-from appell.scene.shapes import Dot, Line, Shaft, Solid, Track
+from appell.scene.shapes import Dot, Polyline, Shaft, Solid, Track
 
 MARK = "#ff00ff"
 EVERY = {**zoo.ALL, **zoo.ROBOTS}
@@ -94,7 +94,7 @@ def test_a_system_without_a_scene_makes_one():
     m, J, th = *ap.parameters("m J", positive=True), ap.coordinates("theta")
     bar = ap.System([th], bodies=[ap.RigidBody(m, J, [cos(th), sin(th)], th)])
     shown = film(Scene(bar), ap.simulate(bar, {th.d: 1.0}, 1.0, {m: 3.0, J: 1.0}), frames=2)
-    line = next(s for s in shown.shapes if isinstance(s, Line) and s.cased)
+    line = next(s for s in shown.shapes if isinstance(s, Polyline) and s.cased)
     assert np.linalg.norm(line.points[0, 1] - line.points[0, 0]) == pytest.approx(2.0)  # √(12 J/m)
     u, v = ap.coordinates("u psi")
     odd = ap.System([u, v], kinetic=u.d**2 + (2 + cos(v)) * v.d**2)
@@ -109,7 +109,7 @@ def test_chains_and_trees_make_a_scene_of_links():
     scene = Scene(chain)
     assert scene.view == "xz" and sum(isinstance(item, Link) for item in scene.items) == 3
     motion = ap.simulate(chain, {chain.joint("joint_1"): 0.3}, 0.5)
-    last = [s for s in film(scene, motion, frames=2).shapes if isinstance(s, Line)][-1]
+    last = [s for s in film(scene, motion, frames=2).shapes if isinstance(s, Polyline)][-1]
     R, p = chain.placement("joint_3", motion.q[0])
     np.testing.assert_allclose(last.points[0, 0, :2], p[[0, 2]], atol=1e-12)
     np.testing.assert_allclose(last.points[0, 1, :2], (p + R[:, 0])[[0, 2]], atol=1e-12)
@@ -150,7 +150,7 @@ def test_surfaces_walls_and_views():
     side = film(Scene(example.system, [Point([x, y, z]), Wall([0, 0, 0], [0, 0, 1])], view="xz"), motion, frames=3)
     dot = next(s for s in side.shapes if isinstance(s, Dot))
     np.testing.assert_allclose(dot.p[:, 1], motion.at(side.t)[z], atol=1e-12)
-    assert side.flat and any(isinstance(s, Line) for s in side.shapes)
+    assert side.flat and any(isinstance(s, Polyline) for s in side.shapes)
 
 
 def test_a_loaded_motion_is_drawn_with_the_scene_of_its_system(pendulum, tmp_path):

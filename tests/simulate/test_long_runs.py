@@ -44,8 +44,8 @@ def bounce(impacts, **options):
 def test_a_slow_caller_does_not_shorten_the_calls_into_c(clock, monkeypatch):
     """At ten seconds a report, the time of a call into C would be 10 s and the next one a single step."""
     calls = []
-    advance = in_c.Call.advance
-    monkeypatch.setattr(in_c.Call, "advance", lambda self, trials: calls.append(trials) or advance(self, trials))
+    advance = in_c.LoopCall.advance
+    monkeypatch.setattr(in_c.LoopCall, "advance", lambda self, trials: calls.append(trials) or advance(self, trials))
 
     def slow(t):
         clock.now += 10.0

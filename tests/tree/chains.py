@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 from tests.tree.pinocchio_peer import random_state
 
 from appell.tree import Chain, ChainLink, Inertia, Joint, Placement, Tree
-from appell.tree.golubev.golubev_equations import Base, Body, Hinge, Kin, State, kinematics
+from appell.tree.golubev.golubev_equations import Base, Body, ChainState, Hinge, Kin, kinematics
 from appell.tree.golubev.numbered_equations import bodies_of
 
 GRAVITY = (1.3, -2.1, -9.81)
@@ -42,7 +42,7 @@ class Posed:
 
     tree: Tree
     bodies: list[Body]
-    state: State
+    state: ChainState
     kins: list[Kin]
     base_force: (
         np.ndarray
@@ -76,7 +76,7 @@ def posed(tree: Tree, seed: int, forces_on_base: bool = False) -> Posed:
         phi, rate, acceleration, torque = q[node.iq], v[node.iv], a[node.iv], tau[node.iv]
         hinges.append(Hinge(np.cos(phi), np.sin(phi), rate, acceleration, torque))
         names |= {f"phi_{n}": phi, f"omega_{n}": rate, f"omegadot_{n}": acceleration, f"M_{n}": torque}
-    bodies, state = bodies_of(tree.nodes), State(base, hinges, list(tree.gravity))
+    bodies, state = bodies_of(tree.nodes), ChainState(base, hinges, list(tree.gravity))
     force = np.concatenate([R @ tau[:3], R @ tau[3:6]]) if floating else np.zeros(6)
     return Posed(tree, bodies, state, kinematics(bodies, state), force, names)
 

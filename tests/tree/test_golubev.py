@@ -15,7 +15,18 @@ from tests.tree.chains import TOLERANCE, WRONG, Posed, free, gap, hinged, posed,
 from appell.errors import ModelError
 from appell.tree import Chain, ChainLink
 from appell.tree.golubev import golubev_equations as golubev
-from appell.tree.golubev.golubev_equations import Hinge, State, apply, apply_transposed, behind, cross, dot, lever, plus, times
+from appell.tree.golubev.golubev_equations import (
+    ChainState,
+    Hinge,
+    apply,
+    apply_transposed,
+    behind,
+    cross,
+    dot,
+    lever,
+    plus,
+    times,
+)
 from appell.tree.inertia import hat
 
 SIZES = (2, 3, 5, 8)
@@ -94,7 +105,7 @@ def test_golubev_under_3_13():
         hinges = [
             Hinge(np.cos(x), np.sin(x), rate, 0.0, 0.0) for x, rate in zip(q + h * v + h * h / 2 * a, v + h * a, strict=True)
         ]
-        kins = golubev.kinematics(p.bodies, State(None, hinges, p.state.g))
+        kins = golubev.kinematics(p.bodies, ChainState(None, hinges, p.state.g))
         speed, K, Q = [np.zeros(3)], np.zeros(3), np.zeros(3)
         for n in range(2):
             speed.append(speed[n] + np.cross(kins[n].Om, lever(kins, n, n + 1)))

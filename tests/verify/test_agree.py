@@ -17,7 +17,7 @@ from appell.forms.base import Equations
 from appell.forms.engine.system_terms import equation
 from appell.forms.lagrange import Lagrange
 from appell.verify import agree
-from appell.verify.agreement import Agreement, Line
+from appell.verify.agreement import Agreement, AgreementLine
 from appell.verify.exact import exact, exact_system
 
 MULTIPLIER_FORMS = ("lagrange", "nielsen", "tsenov", "gauss")
@@ -142,7 +142,7 @@ def test_no_form_is_not_agreement():
 
 def test_worst_is_small_only_where_the_forms_agree():
     """A value at no state, a figure that is missing, and 1e-12 where 50 digits were compared are no agreement."""
-    fine = Line("lagrange", judge_a=1e-14, judge_force=1e-14, a=1e-48, force=1e-48, states=3)
+    fine = AgreementLine("lagrange", judge_a=1e-14, judge_force=1e-14, a=1e-48, force=1e-48, states=3)
     planted: list[dict[str, Any]] = [{"states": 0}, {"judge_a": math.nan}, {"judge_force": math.nan}, {"a": 1e-12}]
     for line in (replace(fine, **change) for change in planted):
         table = Agreement("planted", 3, (fine, line))

@@ -14,7 +14,7 @@ from appell.model import Between, Constraint, System, Unilateral
 from appell.normal_form import normal_form
 from appell.normal_form.manifold import find
 from appell.simulate.simulate import simulate
-from appell.verify.conserved import Batch
+from appell.verify.conserved import StateBatch
 from appell.verify.conserved import momenta as conserved_momenta
 from appell.verify.diagnose import diagnose
 from appell.verify.frobenius import affine_rows, flag, integrals
@@ -200,9 +200,9 @@ def test_momenta_are_said_once_where_constraints_make_them_depend_on_each_other(
 def test_momenta_are_constant_along_motions(name):
     example = zoo.ALL[name]()
     motion = simulate(example.system, start=example.start, parameters=example.parameters, until=3.0)
-    batch = Batch.of(motion.run, [(motion.t[k], motion.q[k], motion.v[k]) for k in range(len(motion.t))])
+    batch = StateBatch.of(motion.run, [(motion.t[k], motion.q[k], motion.v[k]) for k in range(len(motion.t))])
     states = find(normal_form(example.system), motion.run.p, seed=5, tries=40)
-    found = conserved_momenta(Batch.of(motion.run, states), motion.parameters)
+    found = conserved_momenta(StateBatch.of(motion.run, states), motion.parameters)
     assert found
     for momentum in found:
         assert np.ptp(batch.values(momentum)) < 1e-7 * (1 + np.abs(batch.values(momentum)).max())

@@ -30,7 +30,7 @@ HALF, ZERO = pi / 2, sympy.Integer(0)
 
 
 @dataclass(frozen=True)
-class Piece:
+class PeriodPart:
     """The part lower <= φ <= upper of a period, on the sheet σ, with x = X(φ, r)."""
 
     lower: Expr
@@ -54,7 +54,7 @@ class FreeMotion:
 
     phi: Symbol
     r: Symbol
-    pieces: tuple[Piece, ...]
+    pieces: tuple[PeriodPart, ...]
     frequency: Expr
     turns: int
     meaning: str
@@ -120,9 +120,9 @@ def _two_walls(alpha: Expr, beta: Expr, phi: Symbol, r: Symbol) -> FreeMotion | 
     return FreeMotion(phi, r, _sheets(x), sympy.sqrt(beta) / kappa, 1, "amplitude without stops, the gap being π", HALF)
 
 
-def _sheets(x: Callable[[int], Expr]) -> tuple[Piece, ...]:
+def _sheets(x: Callable[[int], Expr]) -> tuple[PeriodPart, ...]:
     """The half periods between impacts, σ = 1 on the first."""
-    return Piece(-HALF, HALF, 1, x(1)), Piece(HALF, 3 * HALF, -1, x(-1))
+    return PeriodPart(-HALF, HALF, 1, x(1)), PeriodPart(HALF, 3 * HALF, -1, x(-1))
 
 
 def _named(law: Expr, s: Symbol) -> str:

@@ -12,7 +12,7 @@ from appell.ensembles.inputs import Inputs
 from appell.ensembles.kinds import KINDS
 from appell.ensembles.order import Order
 from appell.errors import STATUS_TEXT, Status
-from appell.motion.dataset import Names, json_text, version
+from appell.motion.dataset import UniqueNames, json_text, version
 from appell.simulate.run import Run
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def dataset(run: Run, inputs: Inputs, order: Order, results: Results, facts: Map
 
     from appell.show.style import latex
 
-    names, kept = Names(), order.kept
+    names, kept = UniqueNames(), order.kept
     for taken in ("run", "status", "message"):
         names(taken)
     dims, states, time = _layout(order, results)

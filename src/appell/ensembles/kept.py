@@ -14,7 +14,7 @@ from appell.ensembles.reduce import Reduction
 from appell.errors import ModelError
 from appell.model import System
 from appell.model.values import reals
-from appell.motion.dataset import Names
+from appell.motion.dataset import UniqueNames
 from appell.reading import finite, name_in, refuse_large, shown
 
 Array = NDArray[np.float64]
@@ -89,10 +89,10 @@ def refuse_names(kept: Kept, system: System) -> None:
     """
     taken = {name: "the result itself" for name in ("run", "t", "status", "message", "sample", "point", "start")}
     states = [*system.positions, *system.velocities]
-    taken |= {Names.cleaned(str(s)): f"{s} of the system" for s in (*system.parameters, *states)}
-    taken |= {Names.cleaned(f"{s}_start"): f"the start of {s}" for s in states}
+    taken |= {UniqueNames.cleaned(str(s)): f"{s} of the system" for s in (*system.parameters, *states)}
+    taken |= {UniqueNames.cleaned(f"{s}_start"): f"the start of {s}" for s in states}
     for name in kept.reductions:
-        clean = Names.cleaned(name)
+        clean = UniqueNames.cleaned(name)
         if clean in taken:
             same = f"is called {clean!r} in the result, which" if clean != name else "is a name that"
             raise ModelError(f"the reduction {shown(name)} {same} belongs to {taken[clean]}; call it otherwise")

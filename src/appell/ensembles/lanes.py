@@ -25,7 +25,7 @@ from appell.graph.ranges import ranges
 from appell.model.jumps import dry_friction
 from appell.model.sides import sided
 from appell.nonsmooth.contact.contact_thresholds import FLOOR
-from appell.normal_form.flow import Flow, State, flow, inputs_of
+from appell.normal_form.flow import Flow, FlowState, flow, inputs_of
 from appell.normal_form.next_break import next_break
 from appell.remember import kept_in
 from appell.simulate.loop.branching import TimeBranches, branches_of
@@ -102,7 +102,7 @@ def watch_of(run: Run, motion: Flow, kept: Kept) -> Watch | None:
     parts = [part for reduction in kept.wanted for part in parts_of(reduction)]
     if not parts:
         return None
-    state = State.full(run.form, motion.has_work)
+    state = FlowState.full(run.form, motion.has_work)
     follow, ends = _Expressions(run, motion, state), _Expressions(run, motion, state)
     texts: dict[str, list[str]] = {name: [] for name in ("begin", "held", "update", "each", "jump")}
     conditions, r = [], 0
@@ -132,7 +132,7 @@ def watch_of(run: Run, motion: Flow, kept: Kept) -> Watch | None:
 class _Expressions:
     """Values of the graph that parts look at, each once, as a column in the state of the flow and its slope."""
 
-    def __init__(self, run: Run, motion: Flow, state: State):
+    def __init__(self, run: Run, motion: Flow, state: FlowState):
         self.run, self.motion, self.state = run, motion, state
         self.known: dict[Any, int] = {}
         self.values: list[Value] = []

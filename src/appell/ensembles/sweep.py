@@ -24,7 +24,7 @@ from appell.model import System
 from appell.model.described import system_of
 from appell.model.prescription import settled
 from appell.model.values import finite, reals
-from appell.motion.dataset import Names, json_text
+from appell.motion.dataset import UniqueNames, json_text
 from appell.normal_form import normal_form
 from appell.reading import as_array, refuse_large, refuse_many, shown, text_of
 from appell.simulate.progress import reporter
@@ -310,7 +310,7 @@ def _dataset(grid: Grid, probe: xr.Dataset, place: Store) -> xr.Dataset:
     """The arrays of the store with the axes of the grid as dimensions."""
     import xarray as xr
 
-    names = Names()
+    names = UniqueNames()
     for taken, variable in probe.variables.items():
         if variable.attrs.get("role") not in ("parameter", "start"):
             names(str(taken))

@@ -15,7 +15,7 @@ from appell.nonsmooth.contact.contact_text import gap_shapes
 from appell.nonsmooth.contact.contact_thresholds import HIDDEN, ROUNDING
 from appell.normal_form import NormalForm
 from appell.normal_form.face_table import face_table
-from appell.normal_form.flow import Flow, State, inputs_of, short_blocks
+from appell.normal_form.flow import Flow, FlowState, inputs_of, short_blocks
 from appell.remember import remembered
 from appell.rows import CHOLESKY
 from appell.simulate.run import Run
@@ -43,13 +43,13 @@ def wall_functions(run: Run, motion: Flow) -> WallFunctions | None:
 
 @remembered
 def _made(form: NormalForm, system: System, motion: Flow) -> WallFunctions:
-    state = State.full(form, motion.has_work)
+    state = FlowState.full(form, motion.has_work)
     shapes = gap_shapes(face_table(system, form, state.size))
     guards, blows, hold = _guards(form, state), _blows(form, state), _hold(form, state)
     return WallFunctions(guards, blows, hold, _settle(form, state), _bounds(form, state), shapes)
 
 
-def _bounds(form: NormalForm, state: State) -> Fn:
+def _bounds(form: NormalForm, state: FlowState) -> Fn:
     """Ranges of g and of its rate of all faces, (2 faces,), over boxes of t, q and of their rates td, qd."""
     t, q, p = (form.inputs[x] for x in "tqp")
     td, qd = symbols("td", 1), symbols("qd", form.nq)
@@ -59,7 +59,7 @@ def _bounds(form: NormalForm, state: State) -> Fn:
     return replace(found, name="bounds")
 
 
-def _guards(form: NormalForm, state: State) -> Fn:
+def _guards(form: NormalForm, state: FlowState) -> Fn:
     """g, ġ, g̈ = g̈|_{a=0} + n a with a out of ż; what rounding leaves of g, and the length Σ|n_i| of its normal."""
     n, t = form["g"].numel(), form.inputs["t"]
     zd = symbols("zd", state.size)
@@ -77,7 +77,7 @@ def _guards(form: NormalForm, state: State) -> Fn:
     return make_fn("guards", inputs, {name: (value, (n,)) for name, value in values.items()})
 
 
-def _blows(form: NormalForm, state: State) -> Fn:
+def _blows(form: NormalForm, state: FlowState) -> Fn:
     """Δv_i = −(1 + e_i) ġ_i / (n_i K n_iᵀ) K n_iᵀ with K r = x: M x = r + Aᵀμ, A x = 0; the work is the jump of H."""
     e, rate = form["restitution"], form["g_d"]
     rows = [_struck(form, state, -(1 + e[i]) * rate[i] * u) for i, u in enumerate(_answers(form))]
@@ -93,7 +93,7 @@ def _answers(form: NormalForm) -> list[Value]:
     return [answers[:nv, i] / (normals[i, :] @ answers[:nv, i]) for i in range(n)]
 
 
-def _struck(form: NormalForm, state: State, dv: Value) -> Value:
+def _struck(form: NormalForm, state: FlowState, dv: Value) -> Value:
     """Δz of a jump of the velocities: its work is that of H."""
     parts = [zeros(form.nq), dv]
     if state.has_work:
@@ -101,11 +101,11 @@ def _struck(form: NormalForm, state: State, dv: Value) -> Value:
     return column(*parts)
 
 
-def _stacked(rows: list[Value], state: State) -> tuple[Value, tuple[int, int]]:
+def _stacked(rows: list[Value], state: FlowState) -> tuple[Value, tuple[int, int]]:
     return row_major(block_matrix([[row.T] for row in rows])), (len(rows), state.size)
 
 
-def _hold(form: NormalForm, state: State) -> Fn:
+def _hold(form: NormalForm, state: FlowState) -> Fn:
     """Contact with one face: what is to be added to ż so that g̈_i = 0, the reaction Λ_i, and what rounding leaves of it.
 
         Δa = −g̈_i u_i,   u_i = K n_iᵀ / (n_i K n_iᵀ)            Λ_i = −g̈_i / (n_i K n_iᵀ), which does the work Λ_i n_i v
@@ -127,7 +127,7 @@ def _hold(form: NormalForm, state: State) -> Fn:
     return make_fn("hold", inputs, outputs)
 
 
-def _settle(form: NormalForm, state: State) -> Fn:
+def _settle(form: NormalForm, state: FlowState) -> Fn:
     """Newton's corrections onto one face: of positions, Δq = −g_i N u_i, and of velocities, Δv = −ġ_i u_i with its work."""
     answers = _answers(form)
     rest = zeros(state.size - form.nq)

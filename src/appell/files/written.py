@@ -93,10 +93,10 @@ def read_expression(text: str, names: Mapping[str, Any], multipliers: Callable[[
 
     `NotationError` has line and column within the text.
     """
-    return _Reader(text, names, multipliers).expression()
+    return _TextReader(text, names, multipliers).expression()
 
 
-class _Reader:
+class _TextReader:
     """One text on its way to an expression."""
 
     def __init__(self, text: str, names: Mapping[str, Any], multipliers: Callable[[str], Any] | None):

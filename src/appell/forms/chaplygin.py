@@ -23,7 +23,7 @@ from appell.forms.engine.derivation import gradient, restricted
 from appell.forms.engine.evaluation import magnitude
 from appell.forms.engine.matrices import Table, inverse, row_times, samples
 from appell.forms.engine.pseudo import (
-    Rows,
+    ConstraintRows,
     best_independent,
     independent_rows,
     liberated_by,
@@ -58,7 +58,7 @@ class Chaplygin(Form):
         solved: Mapping[Symbol, Any] | None = None,
         **options: Any,
     ) -> Equations:
-        split = Split.of(system, independent)
+        split = VelocitySplit.of(system, independent)
         slopes = split.slopes if solved is None else _given_slopes(system, split, solved)
         E, Q = euler_lagrange(system), generalized_forces(system)
         equations = [
@@ -99,10 +99,10 @@ def chaplygin(
     return Chaplygin()(system, independent=independent, solved=solved)
 
 
-class Split:
+class VelocitySplit:
     """Independent and dependent velocities, and the constraints solved for the latter."""
 
-    def __init__(self, system: System, rows: Rows, independent: Sequence[int], dependent: Sequence[int]):
+    def __init__(self, system: System, rows: ConstraintRows, independent: Sequence[int], dependent: Sequence[int]):
         self.system, self.rows = system, rows
         self.independent, self.dependent = tuple(independent), tuple(dependent)
         everything = list(range(len(rows.indices)))
@@ -157,7 +157,7 @@ class Split:
         return tuple({s: (-b + sign * root) / (2 * a)} for sign in (1, -1))
 
     @staticmethod
-    def of(system: System, independent: Iterable[Any] | None) -> Split:
+    def of(system: System, independent: Iterable[Any] | None) -> VelocitySplit:
         """The split, refused with a choice that works where the constraints cannot be solved."""
         rows = independent_rows(system)
         k = len(rows.indices)
@@ -173,7 +173,7 @@ class Split:
         if k and all(_singular(m) for m in samples(A_mu)):
             names = ", ".join(str(system.velocities[i]) for i in dependent)
             raise FormNotApplicable(f"the constraints cannot be solved for {names}; {_works(system)}")
-        return Split(system, rows, free, dependent)
+        return VelocitySplit(system, rows, free, dependent)
 
 
 def _singular(m: np.ndarray) -> bool:
@@ -185,7 +185,7 @@ def _works(system: System) -> str:
     return f"independent=[{', '.join(map(str, best_independent(system)))}] works"
 
 
-def _shown(split: Split, branches: Sequence[Mapping[Symbol, Expr]]) -> tuple[Any, ...]:
+def _shown(split: VelocitySplit, branches: Sequence[Mapping[Symbol, Expr]]) -> tuple[Any, ...]:
     """q̇_μ = F_μ where F has one branch, the constraints themselves otherwise; then the rates of states of first order."""
     beside = kinematics_of(split.system)
     if len(branches) == 1:
@@ -198,7 +198,7 @@ def _given(system: System, solved: Mapping[Symbol, Any]) -> dict[Symbol, Expr]:
     return {key: system.in_velocities(expression(value, f"solved[{name_in(key)}]")) for key, value in given}
 
 
-def _given_slopes(system: System, split: Split, solved: Mapping[Symbol, Any]) -> Matrix:
+def _given_slopes(system: System, split: VelocitySplit, solved: Mapping[Symbol, Any]) -> Matrix:
     """∂F_μ/∂q̇_r of the user's F, after a check that F satisfies the constraints at random states."""
     F = _given(system, solved)
     level: dict[Any, Any] = {v: v for v in system.velocities}

@@ -60,7 +60,7 @@ class Hamel(Form):
     def derive(self, system: System, *, pseudo: Mapping[str, Any] | None = None, **options: Any) -> Equations:
         chosen = PseudoVelocities.of(system, suggest(system) if pseudo is None else pseudo)
         chosen.require_affine("the Boltzmann–Hamel form")
-        frame = Frame(system, chosen) if system.holonomic_speeds else SpeedFrame(system, chosen)
+        frame = QuasiFrame(system, chosen) if system.holonomic_speeds else SpeedFrame(system, chosen)
         n = chosen.n
         left = [frame.inertia(s) for s in range(len(frame.w))]
         forces = frame.forces()
@@ -91,7 +91,7 @@ def hamel(system: System, pseudo: Mapping[str, Any] | None = None) -> Equations:
     return Hamel()(system, pseudo=pseudo)
 
 
-class Frame:
+class QuasiFrame:
     """The full set w = (π̇, f) with its structure coefficients."""
 
     def __init__(self, system: System, pseudo: PseudoVelocities):
@@ -170,7 +170,7 @@ class Frame:
         return [row_times(self.H.T, s, Q) for s in range(len(self.w))]
 
 
-class SpeedFrame(Frame):
+class SpeedFrame(QuasiFrame):
     """The same for w = F u + f_0 in speeds u with q̇ = N u + n0."""
 
     def shifts(self, expr: Expr) -> list[Expr]:

@@ -20,7 +20,7 @@ import sympy
 from sympy import Expr, Symbol
 
 from appell.forms.base import Equations, Form
-from appell.forms.chaplygin import Split
+from appell.forms.chaplygin import VelocitySplit
 from appell.forms.engine.derivation import along, gradient
 from appell.forms.engine.pseudo import best_independent, liberated_by, refusal
 from appell.forms.engine.system_terms import equation, generalized_forces
@@ -44,7 +44,7 @@ class Jourdain(Form):
         return refusal(system, "Jourdain's principle")
 
     def derive(self, system: System, *, independent: Iterable[Any] | None = None, **options: Any) -> Equations:
-        split = Split.of(system, independent)
+        split = VelocitySplit.of(system, independent)
         power = virtual_power(system)
         left = [
             power[r] + sympy.Add(*(power[m] * split.slopes[i, j] for i, m in enumerate(split.dependent)))

@@ -22,7 +22,7 @@ import sympy
 from sympy import Expr, Matrix, Symbol
 
 from appell.forms.base import Equations, Form
-from appell.forms.chaplygin import Split
+from appell.forms.chaplygin import VelocitySplit
 from appell.forms.engine.derivation import along, gradient, partial, restricted
 from appell.forms.engine.matrices import row_times
 from appell.forms.engine.pseudo import best_independent, liberated_by, needs_coordinates, refusal
@@ -44,8 +44,8 @@ class Voronets(Form):
         return needs_coordinates(system) or refusal(system, "Voronets' form")
 
     def derive(self, system: System, *, independent: Iterable[Any] | None = None, **options: Any) -> Equations:
-        split = Split.of(system, independent)
-        reduced = _Reduced(system, split) if split.rows.affine else _Implicit(system, split)
+        split = VelocitySplit.of(system, independent)
+        reduced = _ReducedEnergy(system, split) if split.rows.affine else _Implicit(system, split)
         left = [reduced.inertia(j) for j in range(len(split.independent))]
         lam, rows, extra = liberated_by(split.rows, split.directions, reduced.liberated())
         return Equations(
@@ -72,10 +72,10 @@ def voronets(system: System, independent: Iterable[Any] | None = None) -> Equati
     return Voronets()(system, independent=independent)
 
 
-class _Reduced:
+class _ReducedEnergy:
     """T~, F, and the velocities as functions of the independent ones."""
 
-    def __init__(self, system: System, split: Split):
+    def __init__(self, system: System, split: VelocitySplit):
         self.system, self.split = system, split
         self.F: dict[Symbol, Expr] = split.branches()[0] if split.dependent else {}
         self.rates: dict[Symbol, Expr] = {q: restricted(q.d, self.F) for q in system.coordinates}
@@ -120,10 +120,10 @@ class _Reduced:
         return out
 
 
-class _Implicit(_Reduced):
+class _Implicit(_ReducedEnergy):
     """The same with F an implicit function: q̇_μ stay in the expressions, and ∂F, ∂T~ are found without a branch."""
 
-    def __init__(self, system: System, split: Split):
+    def __init__(self, system: System, split: VelocitySplit):
         self.system, self.split = system, split
         self.F, self.T = {}, system.kinetic  # T~ is T on the constraints: no formula of its own
         self.along = along(system.rates)

@@ -145,7 +145,7 @@ def combined(p: Polynomial, q: Polynomial, factor: float) -> Polynomial:
 
 
 @dataclass
-class Expansion:
+class StreamExpansion:
     """A stream whose values become polynomials. fixed: inputs that do not change along a motion.
 
     whole: sums of inputs are taken apart too; otherwise they are leaves, so that x − 1e4 stays what it is.

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from appell.graph.horner import HornerScheme
 from appell.graph.instructions import ARITY, Instruction, count_operations, instructions_of
-from appell.graph.polynomials import Expansion, Leaves, Polynomial, TooLong, turned
+from appell.graph.polynomials import Leaves, Polynomial, StreamExpansion, TooLong, turned
 from appell.graph.sizes import VALUES
 
 Array = NDArray[np.float64]
@@ -82,7 +82,7 @@ def _rewritten(
     """The outputs as columns, in several ways; none where there are too many terms."""
     leaves = Leaves(PRODUCTS * len(stream))
     try:
-        results = [turned(p, leaves) for p in Expansion(stream, inputs, fixed, whole, leaves).results()]
+        results = [turned(p, leaves) for p in StreamExpansion(stream, inputs, fixed, whole, leaves).results()]
     except TooLong:
         return
     made = _made(results, leaves)

@@ -40,7 +40,7 @@ LISTEN = 0.05
 _making = Lock()
 
 
-class Reached(NamedTuple):
+class SundialsResult(NamedTuple):
     """z where the call ended, how (BUFFER_FULL: its steps did not suffice, z is unchanged), evaluations, steps, rejected."""
 
     z: Array
@@ -56,7 +56,7 @@ class Stiff:
     steps: int  # of one call at most
     idle: list[tuple[ca.Function, ...]] = field(default_factory=list)
 
-    def __call__(self, t0: float, t1: float, z: Array, y: Array, p: Array) -> Reached:
+    def __call__(self, t0: float, t1: float, z: Array, y: Array, p: Array) -> SundialsResult:
         """z at t1 from z at t0 with the algebraic unknowns y at t0; or the status of a failure."""
         try:
             own = self.idle.pop()  # atomic: no two threads have one
@@ -69,27 +69,27 @@ class Stiff:
         return reached
 
 
-def _reach(integrators: tuple[ca.Function, ...], arguments: dict[str, Any], most: int) -> Reached:
+def _reach(integrators: tuple[ca.Function, ...], arguments: dict[str, Any], most: int) -> SundialsResult:
     for integrator in integrators:
         try:
             out = integrator(**arguments)
         except RuntimeError as failure:  # without statistics: CasADi's are those of the last success
             if "TOO_MUCH_WORK" in str(failure):
-                return Reached(arguments["x0"], Status.BUFFER_FULL, (most, most, 0))
+                return SundialsResult(arguments["x0"], Status.BUFFER_FULL, (most, most, 0))
             continue
         counted = integrator.stats()
         evaluations, steps, rejected = (int(counted[name]) for name in COUNTED)
         z = np.array(out["xf"]).ravel()
         status = Status.OK if np.isfinite(z).all() else Status.NOT_FINITE
-        return Reached(z, status, (evaluations, steps, rejected))
-    return Reached(arguments["x0"], Status.STEP_TOO_SMALL, (0, 0, 0))
+        return SundialsResult(z, status, (evaluations, steps, rejected))
+    return SundialsResult(arguments["x0"], Status.STEP_TOO_SMALL, (0, 0, 0))
 
 
-def _aside(call: Callable[[], Reached]) -> Reached:
+def _aside(call: Callable[[], SundialsResult]) -> SundialsResult:
     """The result of a call that no signal handler can break into: those run in the main thread, which waits meanwhile."""
     if current_thread() is not main_thread():
         return call()
-    answers: list[Reached] = []
+    answers: list[SundialsResult] = []
     failures: list[BaseException] = []
     over = Event()
 

@@ -36,7 +36,7 @@ def expansion(rhs: Fn, order: int) -> Fn:
     """(t, z, p) → c (order, nz), the coefficients c_1 … c_order, and `margin` of the right-hand side at (t, z)."""
     ports = {port.name: port.size for port in rhs.inputs}
     symbols = {name: ca.SX.sym(name, size) for name, size in ports.items()}
-    motion = _Along(symbols["t"], symbols["z"], symbols["p"])
+    motion = _SeriesRules(symbols["t"], symbols["z"], symbols["p"])
     slopes = motion.outputs_of(rhs, "zd")
     motion.advance(slopes, order)
     rows = lambda series, first: stacked([s[k] for k in range(first, order + 1) for s in series])
@@ -59,7 +59,7 @@ def _counted(rhs: Fn, order: int) -> int:
     return expansion(rhs, order).operations
 
 
-class _Along:
+class _SeriesRules:
     """Series of values along a motion, each with its rule, in an order in which what a rule needs precedes it."""
 
     def __init__(self, t: Value, z: Value, p: Value):

@@ -20,7 +20,7 @@ from sympy.printing.str import StrPrinter
 
 from appell import typeset
 from appell.jets import Jet, Parameter
-from appell.line import AFTER, Letter, Levels, Line, book_order, superscript
+from appell.line import AFTER, Letter, Levels, LineWriter, book_order, superscript
 
 
 class _Shown(Symbol):
@@ -117,7 +117,7 @@ class _PositiveFirst:
         return book_order(terms, self._levels, lambda term: term.could_extract_minus_sign())
 
 
-class _Text(_PositiveFirst, StrPrinter):
+class _TextPrinter(_PositiveFirst, StrPrinter):
     def _print_Abs(self, expr: Any) -> str:
         return f"|{self._print(expr.args[0])}|"
 
@@ -166,7 +166,7 @@ def latex(expr: Any, motion: Collection[Symbol] = ()) -> str:
     return Printer().doprint(_ordered(expr, motion))
 
 
-class Piece:
+class MeasuredLatex:
     """LaTeX of an expression with its width (pt), and the same in `parts` between which a row may end, where it has some.
 
     Sums are parted before a + or −, products before a sum in brackets and inside it.
@@ -176,9 +176,9 @@ class Piece:
         self._expr, self._printer, self._before, self._after = expr, printer, before, after
 
     @staticmethod
-    def of(expr: Any, motion: Collection[Symbol] = (), printer: Printer | None = None) -> Piece:
+    def of(expr: Any, motion: Collection[Symbol] = (), printer: Printer | None = None) -> MeasuredLatex:
         """Of an expression in the order of the books; those with one printer share what it has printed."""
-        return Piece(_ordered(expr, motion), printer or Printer())
+        return MeasuredLatex(_ordered(expr, motion), printer or Printer())
 
     @cached_property
     def latex(self) -> str:
@@ -189,13 +189,13 @@ class Piece:
         return typeset.width(self.latex)
 
     @cached_property
-    def parts(self) -> tuple[Piece, ...]:
+    def parts(self) -> tuple[MeasuredLatex, ...]:
         found = self._terms() or self._factors()
         if not found:
             return ()
         return found[0].between(self._before), *found[1:-1], found[-1].between("", self._after)
 
-    def _terms(self) -> list[Piece]:
+    def _terms(self) -> list[MeasuredLatex]:
         """Of a sum: terms with their signs."""
         found = []
         for k, term in enumerate(self._printer._as_ordered_terms(self._expr) if self._expr.is_Add else ()):
@@ -203,7 +203,7 @@ class Piece:
             found.append(self._of(-term if minus else term, "- " if minus else "+ " if k else ""))
         return found
 
-    def _factors(self) -> list[Piece]:
+    def _factors(self) -> list[MeasuredLatex]:
         """Of a product or power: what stands before the brackets, then the parts of each bracket."""
         factors: tuple[Any, ...] = sympy.Mul.make_args(self._expr)
         opened = [x for x in factors if self._is_bracket(x)]
@@ -217,20 +217,20 @@ class Piece:
             found.append(inside[-1].between("", after if power == 1 else f"{after}^{{{self._printer.doprint(power)}}}"))
         return found
 
-    def _arguments(self, function: Any) -> list[Piece]:
+    def _arguments(self, function: Any) -> list[MeasuredLatex]:
         """The parts of the arguments, with commas between these."""
-        found: list[Piece] = []
+        found: list[MeasuredLatex] = []
         for x in function.args:
             inside = self._of(x).parts or (self._of(x),)
             found += [inside[0].between(r",\ " if found else ""), *inside[1:]]
         return found
 
-    def between(self, before: str, after: str = "") -> Piece:
+    def between(self, before: str, after: str = "") -> MeasuredLatex:
         """The same with more before and after it."""
         return self._of(self._expr, before + self._before, self._after + after)
 
-    def _of(self, expr: Any, before: str = "", after: str = "") -> Piece:
-        return Piece(expr, self._printer, before, after)
+    def _of(self, expr: Any, before: str = "", after: str = "") -> MeasuredLatex:
+        return MeasuredLatex(expr, self._printer, before, after)
 
     def _is_bracket(self, x: Any) -> bool:
         """A factor that is a sum, or a positive power of one; if long also a denominator, a root or a function."""
@@ -260,9 +260,9 @@ def _brackets(base: Any) -> tuple[str, str]:
 
 def text(expr: Any, motion: Collection[Symbol] = ()) -> str:
     """One line of Unicode: m r² φ̇ cos(θ)/2."""
-    line = Line((lambda s: _as_letter(s, _kind(s, motion))) if motion else _as_letter).written(expr)
+    line = LineWriter((lambda s: _as_letter(s, _kind(s, motion))) if motion else _as_letter).written(expr)
     return _by_sympy(expr, motion) if line is None else line
 
 
 def _by_sympy(expr: Any, motion: Collection[Symbol]) -> str:
-    return _in_unicode(_Text({"order": None, "full_prec": False}).doprint(_ordered(expr, motion)))
+    return _in_unicode(_TextPrinter({"order": None, "full_prec": False}).doprint(_ordered(expr, motion)))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from appell.errors import ModelError
-from appell.letters import Piece, Printer
+from appell.letters import MeasuredLatex, Printer
 from appell.reading import shown
 from appell.typeset import PAGE, width
 
@@ -67,7 +67,7 @@ def _height(row: str) -> float:
 def rows_of(statements: Sequence[Statement]) -> list[str]:
     """Rows that are not wider than a page, in as few as can be."""
     printer = Printer()
-    piece = lambda side: _Said(side) if isinstance(side, str) else Piece.of(side, printer=printer)
+    piece = lambda side: _Said(side) if isinstance(side, str) else MeasuredLatex.of(side, printer=printer)
     sides = [(piece(s.left), s.relation, piece(s.right)) for s in statements]
     columns = sorted({left.width for left, _, _ in sides if left.width <= PAGE - 2 * EQUAL} | {0.0}, reverse=True)
     layouts = [_layout(sides, column) for column in columns]

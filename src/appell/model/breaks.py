@@ -144,13 +144,13 @@ def branched(system: System) -> System:
 @remembered
 def _read(system: System) -> tuple[dict[str, Any], Breaks]:
     """The arguments of the branched system, and the breaks."""
-    reader = _Reader()
+    reader = _BreakReader()
     written = {key: value for key, value in system._given.items() if key != "prescription"}
     given = transformed(written, reader)
     return {**given, "prescription": system.prescription}, reader.breaks
 
 
-class _Reader:
+class _BreakReader:
     """expression → the same with its branches decided at `BRANCH_TIME`; what it meets on the way is kept."""
 
     def __init__(self):

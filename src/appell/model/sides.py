@@ -75,7 +75,7 @@ class Sided(NamedTuple):
 @remembered
 def sided(system: System) -> Sided | None:
     """The system with its sides; None where no condition decides anything."""
-    reader = _Reader()
+    reader = _SideReader()
     written = {key: value for key, value in system._given.items() if key not in ("constraints", "prescription")}
     given = {key: transformed(value, reader) for key, value in written.items()}
     given["constraints"] = [_item(item, reader) for item in _items(system._given["constraints"])]
@@ -121,7 +121,7 @@ def _items(constraints: Any) -> list[Any]:
     return [Constraint(item) if isinstance(item, Expr) else item for item in ([constraints] if one else constraints)]
 
 
-def _item(item: Any, reader: _Reader) -> Any:
+def _item(item: Any, reader: _SideReader) -> Any:
     """A constraint with sides. The distance of a wall may bend, which bounds see; where it jumps, it has sides, too."""
     if isinstance(item, Unilateral | Between):
         parts = [getattr(item, name) for name in ("function", "lower", "upper") if hasattr(item, name)]
@@ -155,7 +155,7 @@ def _decides(expr: Any, highest: int) -> bool:
     return known and bool(jets) and all(s.level <= highest for s in jets)
 
 
-class _Reader:
+class _SideReader:
     """expression → the same with its conditions decided by sides, which are kept."""
 
     def __init__(self):

@@ -194,7 +194,7 @@ def _from_bodies(
     if not given["speeds"] or not bodies:
         return system
     taken = {x.letter for x in (*given["coordinates"], *given["speeds"])}
-    places = [_Place(body, frame, inside, taken) for body in bodies]
+    places = [_MassCentre(body, frame, inside, taken) for body in bodies]
     given["coordinates"] += [x for place in places for x in place.rates]
     given["kinematics"] |= {x: rate for place in places for x, rate in place.rates.items()}
     try:
@@ -207,7 +207,7 @@ def _from_bodies(
     return system
 
 
-class _Place:
+class _MassCentre:
     """Where the centre of mass of a body is: coordinates of its own, whose rates are its velocity."""
 
     def __init__(self, body: Any, frame: Any, inside: Any, taken: set[str]):

@@ -28,7 +28,7 @@ def interpolated(motion: LoadedMotion, times: Any) -> Any:
     i = np.clip(np.searchsorted(t * way, wanted * way, side="right") - 1, 0, len(t) - 2)  # of two samples at t, the later
     h = t[i + 1] - t[i]
     theta = np.divide(wanted - t[i], h, out=np.zeros_like(wanted), where=h != 0)
-    place, apart = _Place(i, h, theta), 0.0
+    place, apart = _IntervalPoints(i, h, theta), 0.0
     symbols = {str(x.attrs["symbol"]): x.values for x in motion.dataset.variables.values() if "symbol" in x.attrs}
     found: dict[str, Any] = {"t": Variable("t", wanted, motion.dataset["t"].attrs)}
     for name, variable in motion.dataset.variables.items():
@@ -48,7 +48,7 @@ def interpolated(motion: LoadedMotion, times: Any) -> Any:
     return type(motion)(dataset.set_coords("t"))
 
 
-class _Place:
+class _IntervalPoints:
     """Places θ in the intervals i of length h, (k,) each."""
 
     def __init__(self, i: Any, h: Array, theta: Array):

@@ -32,7 +32,7 @@ def to_dataset(motion: Motion) -> xr.Dataset:
     """The motion as a `Dataset` over t (s)."""
     import xarray as xr  # half a second, so not with the library
 
-    names, variables = Names(), dict[str, Any]()
+    names, variables = UniqueNames(), dict[str, Any]()
     for symbol in (*motion.symbols, *(motion.pseudo or {})):
         attrs = {"symbol": str(symbol), **_identity(motion, symbol)}
         variables[names(str(symbol))] = _variable(motion.series(symbol), attrs)
@@ -60,7 +60,7 @@ def to_dataset(motion: Motion) -> xr.Dataset:
     return xr.Dataset(variables, {"t": time}, _run_attributes(motion))
 
 
-class Names:
+class UniqueNames:
     """Texts to names that NetCDF, Zarr and `dataset.x_d` accept, no two alike."""
 
     def __init__(self) -> None:
@@ -130,4 +130,4 @@ def version() -> str:
     return __version__
 
 
-__all__ = ["FORMAT", "Names", "json_text", "to_dataset", "version"]
+__all__ = ["FORMAT", "UniqueNames", "json_text", "to_dataset", "version"]

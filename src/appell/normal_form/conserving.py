@@ -14,7 +14,7 @@ from dataclasses import replace
 from appell.errors import FormNotApplicable
 from appell.graph import Fn
 from appell.graph.algebra import Value, column, gradient, is_zero, substitute, zeros
-from appell.normal_form.flow import TINY, Flow, State, flow, inputs_of, short_blocks
+from appell.normal_form.flow import TINY, Flow, FlowState, flow, inputs_of, short_blocks
 from appell.normal_form.normal_form import NormalForm
 from appell.normal_form.policy import Policies
 from appell.normal_form.solved import Blocks, Shaped, Solved, solved
@@ -36,10 +36,10 @@ def conserving_flow(form: NormalForm, policies: Policies) -> Flow:
             )
     if form.gauss:
         raise FormNotApplicable("a conserving method takes no constraint that is nonlinear in the accelerations; use 'dop853'")
-    return replace(flow(form, policies, work=True), energy=_energy(form, policies, State.full(form, work=True)))
+    return replace(flow(form, policies, work=True), energy=_energy(form, policies, FlowState.full(form, work=True)))
 
 
-def _energy(form: NormalForm, policies: Policies, state: State) -> Fn | Solved:
+def _energy(form: NormalForm, policies: Policies, state: FlowState) -> Fn | Solved:
     """(t, z, p) → dz, size, residual: Newton's correction towards H = w."""
     M, v, N = short_blocks(form).M, form.inputs["v"], form["N"]
     H, missing = form["H"], form["H"] - state.w

@@ -138,16 +138,16 @@ def acceleration(form: NormalForm, policies: Policies) -> Function:
 def flow(form: NormalForm, policies: Policies, pseudo: Mapping[str, Value] | None = None, *, work: bool | None = None) -> Flow:
     """The flow of a normal form, in (q, v), made once, or in (q, π); w is kept where something does work, or as `work` says."""
     if pseudo is not None:
-        return _flow(form, policies, State.minimal(form, pseudo, work), minimal=True)
+        return _flow(form, policies, FlowState.minimal(form, pseudo, work), minimal=True)
     return _full_flow(form, policies, work)
 
 
 @remembered
 def _full_flow(form: NormalForm, policies: Policies, work: bool | None) -> Flow:
-    return _flow(form, policies, State.full(form, work), minimal=False)
+    return _flow(form, policies, FlowState.full(form, work), minimal=False)
 
 
-def _flow(form: NormalForm, policies: Policies, state: State, *, minimal: bool) -> Flow:
+def _flow(form: NormalForm, policies: Policies, state: FlowState, *, minimal: bool) -> Flow:
     rhs = _rhs(form, policies, state)
     return Flow(
         rhs=rhs,
@@ -165,7 +165,7 @@ def _flow(form: NormalForm, policies: Policies, state: State, *, minimal: bool) 
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class FlowState:
     """z = (q, u, w) with u = v or u = π; v as an expression of t, q, u, p; u̇ as a function of a."""
 
     q: Value
@@ -194,12 +194,12 @@ class State:
         return substitute_all(values, [form.inputs["v"]], [self.v])
 
     @staticmethod
-    def full(form: NormalForm, work: bool | None = None) -> State:
+    def full(form: NormalForm, work: bool | None = None) -> FlowState:
         v = form.inputs["v"]
-        return State(form.inputs["q"], v, _work(form, work), v, zeros(form.nv), Value.eye(form.nv))
+        return FlowState(form.inputs["q"], v, _work(form, work), v, zeros(form.nv), Value.eye(form.nv))
 
     @staticmethod
-    def minimal(form: NormalForm, pseudo: Mapping[str, Value], work: bool | None = None) -> State:
+    def minimal(form: NormalForm, pseudo: Mapping[str, Value], work: bool | None = None) -> FlowState:
         t, q, v = (form.inputs[x] for x in ("t", "q", "v"))
         expressions = column(*pseudo.values())
         A1, F, rest = form["A1"], jacobian(expressions, v), zeros(form.nv)
@@ -207,7 +207,7 @@ class State:
         u = symbols("pi", expressions.numel())
         right = column(-substitute(form["f1"], [v], [rest]), u - substitute(expressions, [v], [rest]))
         v_of_u = general_solve(column(A1, F), right)
-        return State(q, u, _work(form, work), v_of_u, along(expressions, [t, q], [1, form["qd"]]), F)
+        return FlowState(q, u, _work(form, work), v_of_u, along(expressions, [t, q], [1, form["qd"]]), F)
 
 
 def _check_pseudo(form: NormalForm, A1: Value, F: Value) -> None:
@@ -232,7 +232,7 @@ def _vector(form: NormalForm, name: str) -> Shaped:
     return form.inputs[name], (form.inputs[name].numel(),)
 
 
-def inputs_of(form: NormalForm, state: State) -> dict[str, Shaped]:
+def inputs_of(form: NormalForm, state: FlowState) -> dict[str, Shaped]:
     """t, z, p."""
     return {"t": (form.inputs["t"], ()), "z": (state.z, (state.size,)), "p": _vector(form, "p")}
 
@@ -245,7 +245,7 @@ WATCHED = 6 * 10**6
 """Multiplications of a look at the rows up to which a loop watches their rank as it goes; beyond, one looks afterwards."""
 
 
-def _guarded(form: NormalForm, policies: Policies, state: State) -> GuardedRows | None:
+def _guarded(form: NormalForm, policies: Policies, state: FlowState) -> GuardedRows | None:
     policy = policies.acceleration
     rank, n, m = form.m if policy.kind == CHOLESKY else policy.rank, form.nv, form.m
     if form.gauss or not form.ideal or policy.gamma or policy.kind == ELIMINATE or not rank:
@@ -261,7 +261,7 @@ def _guarded(form: NormalForm, policies: Policies, state: State) -> GuardedRows 
     return GuardedRows(make_fn("rank_rows", inputs_of(form, state), outputs), n, m, rank, thin)
 
 
-def _implicit(form: NormalForm, state: State) -> Fn:
+def _implicit(form: NormalForm, state: FlowState) -> Fn:
     """The same flow with a and λ as algebraic unknowns."""
     a, lam = form.inputs["a"], form.inputs["lam"]
     nonlinear = [row.index for row in form.rows if not row.linear]
@@ -277,7 +277,7 @@ def _implicit(form: NormalForm, state: State) -> Fn:
     return make_fn("implicit", inputs, {"zd": (zd, (state.size,)), "residual": (residual, (y.numel(),))})
 
 
-def _rhs(form: NormalForm, policies: Policies, state: State) -> Function:
+def _rhs(form: NormalForm, policies: Policies, state: FlowState) -> Function:
     a, lam = form.inputs["a"], form.inputs["lam"]
     qd, power, free, slope = state.restrict(form, form["qd"], form["power"], state.u_free, state.u_a)
 
@@ -326,7 +326,7 @@ def _gauss(
     )
 
 
-def _position(form: NormalForm, policies: Policies, state: State) -> Fn | Solved | None:
+def _position(form: NormalForm, policies: Policies, state: FlowState) -> Fn | Solved | None:
     if form["f0"].numel() == 0:
         return None
     rest = (form[name] for name in ("A0", "f0", "f0_scale", "N"))
@@ -341,7 +341,7 @@ def _position(form: NormalForm, policies: Policies, state: State) -> Fn | Solved
     return solved("position", inputs_of(form, state), blocks, finish, policies.position)
 
 
-def _velocity(form: NormalForm, policies: Policies, state: State) -> Fn | Solved | None:
+def _velocity(form: NormalForm, policies: Policies, state: FlowState) -> Fn | Solved | None:
     if form["f1"].numel() == 0:
         return None
     size = _relative(form["f1"], form["f1_scale"], form["A1"])

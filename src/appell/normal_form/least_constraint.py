@@ -60,7 +60,7 @@ class GaussResult:
 
 
 @dataclass(frozen=True)
-class _Reduced:
+class _FreeAccelerations:
     """a = a_c + B y, and the rows in y."""
 
     a_c: Array
@@ -108,7 +108,7 @@ def solve(M: Array, b: Array, A: Array, a0: Array, r: Row, r_a: Row, r_aa: Row, 
     return GaussResult(a, lam, mu, quadratic, status, None if other is None else reduced.a(other))
 
 
-def _reduce(M: Array, b: Array, A: Array, a0: Array, rows: tuple[Row, Row, Row]) -> tuple[_Reduced | None, Status]:
+def _reduce(M: Array, b: Array, A: Array, a0: Array, rows: tuple[Row, Row, Row]) -> tuple[_FreeAccelerations | None, Status]:
     """a_c and B of (2); redundant linear rows are found by singular values, of rows scaled to length 1."""
     n = len(M)
     length = np.linalg.norm(A, axis=1)
@@ -128,7 +128,7 @@ def _reduce(M: Array, b: Array, A: Array, a0: Array, rows: tuple[Row, Row, Row])
     shaped_r = lambda a: np.atleast_1d(np.asarray(r(a), dtype=np.float64))
     shaped_r_a = lambda a: np.asarray(r_a(a), dtype=np.float64).reshape(-1, n)
     shaped_r_aa = lambda a: np.asarray(r_aa(a), dtype=np.float64)
-    return _Reduced(a_p + B @ (B.T @ (b - M @ a_p)), B, shaped_r, shaped_r_a, shaped_r_aa), Status.OK
+    return _FreeAccelerations(a_p + B @ (B.T @ (b - M @ a_p)), B, shaped_r, shaped_r_a, shaped_r_aa), Status.OK
 
 
 def _fitted(A: Array, b: Array) -> Array:
@@ -136,7 +136,7 @@ def _fitted(A: Array, b: Array) -> Array:
     return least_squares(A, b, RANK_LOST)
 
 
-def _is_quadratic(p: _Reduced) -> bool:
+def _is_quadratic(p: _FreeAccelerations) -> bool:
     """Whether ∂²ρ/∂y² is the same at three points far apart."""
     k, one = p.B.shape[1], np.ones(1)
     rng = np.random.default_rng(0)
@@ -148,7 +148,7 @@ def _is_quadratic(p: _Reduced) -> bool:
 Found = tuple[Array | None, Array | None, Array | None, Status]
 
 
-def _secular(p: _Reduced) -> Found:
+def _secular(p: _FreeAccelerations) -> Found:
     """(y, μ, the other of a tie, status) of one quadratic row, by (3). The sign of the row is turned so that c <= 0, μ >= 0."""
     k = p.B.shape[1]
     zero = np.zeros(k)
@@ -246,7 +246,7 @@ def _hard_case(s: Array, gamma: Array, c: float, U: Array, sign: float) -> Found
     return U @ (y + tau), np.array([sign / end]), U @ (y - tau), Status.TIE
 
 
-def _multistart(p: _Reduced, m2: int, start: Array | None) -> Found:
+def _multistart(p: _FreeAccelerations, m2: int, start: Array | None) -> Found:
     """The least of the stationary points of (2) that Newton's method finds from many starts."""
     k = p.B.shape[1]
     if k == 0:
@@ -270,7 +270,7 @@ def _multistart(p: _Reduced, m2: int, start: Array | None) -> Found:
     return found[0][1], found[0][2], other, Status.TIE if tie else Status.OK
 
 
-def _stationary(p: _Reduced, y: Array) -> tuple[Array, Array] | None:
+def _stationary(p: _FreeAccelerations, y: Array) -> tuple[Array, Array] | None:
     """A root of y = ρ_yᵀμ, ρ = 0 near y: first onto the rows, then Newton with halved steps; None where it stalls."""
     for _ in range(8):
         y = y - _fitted(p.slope(y), p.rho(y))

@@ -73,7 +73,7 @@ class OpenForces:
     lam: Value
 
 
-class Split(NamedTuple):
+class ForceSplit(NamedTuple):
     """The forces with Λ of the rows alone, how they depend on the multipliers of open faces and of frictions, and all of them
     where that is not affine."""
 
@@ -83,7 +83,7 @@ class Split(NamedTuple):
     whole: OpenForces | None
 
 
-def split_forces(system: System, said: Said, kin: Kinematics, lam: Value, forces: Callable[[], Value]) -> Split:
+def split_forces(system: System, said: Said, kin: Kinematics, lam: Value, forces: Callable[[], Value]) -> ForceSplit:
     """`forces`: what lowers them, called when the multipliers have their values."""
     rubbing = [x for fr in system.frictions for x in fr.multipliers]
     open_, rub = symbols("lam_face", len(system.unilateral)), symbols("lam_friction", len(rubbing))
@@ -95,7 +95,7 @@ def split_forces(system: System, said: Said, kin: Kinematics, lam: Value, forces
     bent = depends(whole, every) and depends(jacobian(whole, every), every)
     nonlinear = OpenForces(whole, every) if bent else None
     if not depends(whole, other):
-        return Split(whole, None, None, nonlinear)
+        return ForceSplit(whole, None, None, nonlinear)
     none = zeros(other.numel())
 
     def law(own: Value) -> OpenLaw | None:
@@ -103,7 +103,7 @@ def split_forces(system: System, said: Said, kin: Kinematics, lam: Value, forces
         affine = not depends(slope, column(other, lam))
         return OpenLaw(substitute(slope, [other], [none]), affine) if depends(whole, own) else None
 
-    return Split(substitute(whole, [other], [none]), law(open_), law(rub), nonlinear)
+    return ForceSplit(substitute(whole, [other], [none]), law(open_), law(rub), nonlinear)
 
 
 @dataclass(frozen=True, eq=False)

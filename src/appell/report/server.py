@@ -57,7 +57,7 @@ def policy(port: int) -> dict[str, str]:
     }
 
 
-class Guard:
+class TokenGuard:
     """Lets through who comes with the token, in the address once and in a cookie from then on; HTTP and sockets alike.
 
     What a browser sends for a page of another origin is refused, with the token too: a socket knows no other protection.
@@ -122,7 +122,7 @@ def serve(build: Callable[[Any], None], *, port: int, open: bool, title: str) ->
     token = secrets.token_urlsafe(24)
     from nicegui import app
 
-    app.add_middleware(Guard, token=token, port=port)
+    app.add_middleware(TokenGuard, token=token, port=port)
 
     def root() -> None:
         scripts = [asset("data.js"), three() or "", *(asset(f"{name}.js") for name in SCRIPTS[1:] if name != "page")]

@@ -10,7 +10,7 @@ from typing import Any
 
 from appell.errors import MissingFile, ModelError
 from appell.forms.base import Equations
-from appell.letters import Piece, latex
+from appell.letters import MeasuredLatex, latex
 from appell.letters.formula_rows import filled
 from appell.model import System
 from appell.model.described import system_of
@@ -92,7 +92,7 @@ def _stated(system: System) -> str:
     rows += [(named(face.name), "", face.function, r"\geq 0") for face in system.unilateral]
     lines = []
     for left, sign, expression, end in rows:
-        _, (first, *more) = filled(Piece.of(expression), 0.75 * tex.LINE)
+        _, (first, *more) = filled(MeasuredLatex.of(expression), 0.75 * tex.LINE)
         lines += [f"{left} &{sign} {first}", *(rf"&\quad {line}" for line in more)]
         lines[-1] += f" {end}" if end else ""
     for fr in system.frictions:

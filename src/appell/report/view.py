@@ -32,7 +32,7 @@ def view(tree: Tree, motion: Any = None, *, scene: Any = None, port: int = 0, op
 
 
 @dataclass(frozen=True)
-class Pose:
+class PoseMotion:
     """A configuration as a motion of one instant, for a film."""
 
     name: str
@@ -53,7 +53,7 @@ class Pose:
 
 
 def _pose(scene: Scene, q: Any) -> Film:
-    return film(scene, Pose(scene.system.name, scene.system.coordinates, np.asarray(q, dtype=float), {}))
+    return film(scene, PoseMotion(scene.system.name, scene.system.coordinates, np.asarray(q, dtype=float), {}))
 
 
 def robot_text(scene: Scene, q: Any) -> str:

@@ -24,7 +24,7 @@ from appell.roots.limits import EPSILON, LOOKS, NARROW
 Array = NDArray[np.float64]
 
 
-class Polynomial(NamedTuple):
+class StepPolynomial(NamedTuple):
     """A step in powers of θ = (time − t)/h: c (degree + 1, n)."""
 
     c: Array
@@ -32,10 +32,10 @@ class Polynomial(NamedTuple):
     h: float
 
     @staticmethod
-    def through(theta: Array, z: Array, t: float, h: float) -> Polynomial:
+    def through(theta: Array, z: Array, t: float, h: float) -> StepPolynomial:
         """Through the states z, (k, n), at k points of a step."""
         c: Any = np.linalg.solve(np.vander(theta, increasing=True), z)
-        return Polynomial(c, t, h)
+        return StepPolynomial(c, t, h)
 
     def at(self, theta: float) -> Array:
         """The state inside the step, (n,)."""
@@ -83,7 +83,7 @@ class Terms(NamedTuple):
     fine: float = 0.0
 
 
-class Found(NamedTuple):
+class GuardRoot(NamedTuple):
     """`theta` of the first root and `graze` where the guard is touched without one; None for nowhere. lost: gave up looking."""
 
     theta: float | None = None
@@ -104,7 +104,7 @@ class GuardAlong:
     """A guard along a step; `fn` of `guard_function`, p (np,)."""
 
     fn: Fn
-    step: Polynomial
+    step: StepPolynomial
     p: Array
 
     def over(self, a: Array, b: Array) -> tuple[Interval, Interval, NDArray[np.bool_]]:
@@ -123,14 +123,14 @@ class GuardAlong:
         y = self.fn([self.step.t + theta * self.step.h], z, self.p, [0.0], np.zeros_like(z))["y"]
         return float(y[0])
 
-    def first_root(self, g: Terms) -> Found:
+    def first_root(self, g: Terms) -> GuardRoot:
         """The first root with the guard falling: twin of `root_first`."""
         stack, least, graze, up, risen, looks = [(0.0, 1.0)], np.inf, None, -1.0, g.risen, 0
         while stack:
             a, b = stack.pop()
             c, w, looks = (a + b) / 2, (b - a) / 2, looks + 1
             if looks > g.looks:
-                return Found(lost=True)
+                return GuardRoot(lost=True)
             boxes, rates, jumps = self.over(np.array([a]), np.array([b]))
             smooth, slope = not jumps[0], float(np.maximum(abs(rates.lo[0]), abs(rates.hi[0])))
             fall = g.touch if g.leaves and not risen else g.noise
@@ -139,7 +139,7 @@ class GuardAlong:
                 continue
             gc = self._level(g, c)
             if np.isnan(gc):
-                return Found(theta=np.nan)
+                return GuardRoot(theta=np.nan)
             if smooth and gc - slope * w > g.touch:
                 risen, up = True, b
                 continue
@@ -155,13 +155,13 @@ class GuardAlong:
             at, low = (a, ga) if rises else (b, gb) if falls or gb < gc else (c, gc)
             if not low >= -fall:
                 up = a if ga > g.noise else up
-                return Found(theta=self._root(g, a, at, up, risen))
+                return GuardRoot(theta=self._root(g, a, at, up, risen))
             if low < least:
                 least, graze = low, at
             for value, place in ((ga, a), (gb, b)):
                 if value > g.noise:
                     risen, up = risen or value > (g.touch if g.leaves else g.noise), place
-        return Found(graze=graze if least <= g.touch else None)
+        return GuardRoot(graze=graze if least <= g.touch else None)
 
     def _level(self, g: Terms, theta: float) -> float:
         """The guard at a point, less what counts as zero."""
@@ -190,4 +190,4 @@ def bracketed(f: Callable[[float], float], low: float, high: float) -> float:
     return b
 
 
-__all__ = ["Found", "GuardAlong", "Polynomial", "Terms", "bracketed", "guard_function"]
+__all__ = ["GuardAlong", "GuardRoot", "StepPolynomial", "Terms", "bracketed", "guard_function"]

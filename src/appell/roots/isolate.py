@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from appell.graph import Fn
 from appell.roots.enclosure import Interval, enclosure
-from appell.roots.guard import Polynomial
+from appell.roots.guard import StepPolynomial
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -80,7 +80,7 @@ def isolated(
 
 def _over(fn: Fn, c: Array, t: Array, h: Array, p: Array, a: Array, b: Array) -> tuple[Interval, Interval, Array, Bools]:
     """Intervals of g and of its rate in s, g in the middle, and whether it does not jump, (k,) each."""
-    z, zd = Polynomial(c, 0.0, 1.0).over(a, b)
+    z, zd = StepPolynomial(c, 0.0, 1.0).over(a, b)
     m = (a + b) / 2
     at = np.zeros_like(c[0])
     for row in c[::-1]:

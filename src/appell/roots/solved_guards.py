@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, along, column, symbols
 from appell.roots.enclosure import Interval, enclosure
-from appell.roots.guard import Polynomial
+from appell.roots.guard import StepPolynomial
 from appell.roots.limits import HALVINGS, NARROWEST, SAFE
 
 Array = NDArray[np.float64]
@@ -55,7 +55,7 @@ class SolvedGuards:
         return SolvedGuards(rows, seen, n)
 
     def over(
-        self, step: Polynomial, t: Array, h: Array, p: Array, a: Array, b: Array, acts: Sequence[int] | None = None
+        self, step: StepPolynomial, t: Array, h: Array, p: Array, a: Array, b: Array, acts: Sequence[int] | None = None
     ) -> GuardBounds:
         """Over the parts [a, b] of steps of h from t on, (boxes,) each; step.c: (degree + 1, nz, boxes); acts: the unknowns
         that there are, each with its row, the others being zero."""
@@ -141,7 +141,7 @@ def isolating_times(
     looked, found = np.zeros(len(t), dtype=int), [np.zeros(0)]
     while len(step):
         looked += np.bincount(step, minlength=len(t))
-        w, here = (b - a) / 2, Polynomial(c[:, :, step], 0.0, 1.0)
+        w, here = (b - a) / 2, StepPolynomial(c[:, :, step], 0.0, 1.0)
         seen = guards.over(here, t[step], h[step], p, a, b, acts)
         middle = guards.over(here, t[step], h[step], p, (a + b) / 2, (a + b) / 2, acts)
         closed, single = _decided(seen, middle, w, zero[:, None], noise[:, step])

@@ -17,7 +17,7 @@ from appell.jets import t as time
 from appell.reading import finite, numeric_function, shown, symbolic
 from appell.scene.items import Numbers
 from appell.scene.scene import Scene
-from appell.scene.shapes import Array, Dot, Line, Shaft, Shape, Solid, Track, Words
+from appell.scene.shapes import Array, Dot, Polyline, Shaft, Shape, Solid, TextLabel, Track
 from appell.scene.solids import Wall
 from appell.tree.kinematics import poses
 from appell.tree.symbols.frame_symbols import AXES, FrameJet, FrameRate
@@ -240,7 +240,7 @@ def _assembled(scene: Scene, name: str, times: Array, values: list[Any], sampled
         shapes += item.shapes(Numbers(part, size, flat, reach, sampled.reaction, surface))
     if flat:
         shapes = [_silhouette(s) if isinstance(s, Solid) else s for s in shapes]
-    shapes.sort(key=lambda s: 0 if isinstance(s, Track) else 2 if isinstance(s, Words) else 1)
+    shapes.sort(key=lambda s: 0 if isinstance(s, Track) else 2 if isinstance(s, TextLabel) else 1)
     low, high = bounds(shapes)
     return Film(name, times, tuple(shapes), flat, low, high, tuple(dict.fromkeys(notes)))
 
@@ -310,11 +310,11 @@ def _points(shape: Shape) -> list[Array]:
         at = lambda a: a[np.minimum(pick, len(a) - 1)]
         scaled = corner[None] * np.stack([np.ones(len(pick)), np.ones(len(pick)), at(shape.stretch)], axis=1)[:, None]
         return [(np.einsum("kij,knj->kni", at(shape.R), scaled) + at(shape.p)[:, None]).reshape(-1, 3)]
-    if isinstance(shape, Line):
+    if isinstance(shape, Polyline):
         return [shape.points.reshape(-1, 3)]
     if isinstance(shape, Shaft):
         return [shape.p, shape.p + shape.v]
-    if isinstance(shape, Dot | Track | Words):
+    if isinstance(shape, Dot | Track | TextLabel):
         return [shape.p]
     return []
 

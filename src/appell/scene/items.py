@@ -155,7 +155,7 @@ class Link(Item):
     def shapes(self, n: Numbers) -> list[Shape]:
         points, colour = still(n["p"]), self.colour or draw.PALETTE[0]
         if n.flat:
-            return [draw.Line(points, colour, n.length("width", 0) or 8.0, cased=True, name=self.name)]
+            return [draw.Polyline(points, colour, n.length("width", 0) or 8.0, cased=True, name=self.name)]
         mesh = draw.rod(n.length("width", 0.024) / 2)
         found: list[Shape] = []
         for a, b in zip(range(points.shape[1] - 1), range(1, points.shape[1]), strict=True):
@@ -190,7 +190,7 @@ class Curve(Item):
     def shapes(self, n: Numbers) -> list[Shape]:
         points = still(n["p"])
         points = np.concatenate([points, points[:, :1]], axis=1) if self.closed or self.fill else points
-        return [draw.Line(points, self.colour, self.width, self.dashed, self.fill, name=self.name)]
+        return [draw.Polyline(points, self.colour, self.width, self.dashed, self.fill, name=self.name)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,7 +224,7 @@ class Spring(Item):
             turn = half * (np.cos(angle)[None, :, None] * R[:, None, :, 0] + np.sin(angle)[None, :, None] * R[:, None, :, 1])
         inner = a[:, None] + share[None, :, None] * (b - a)[:, None] + turn
         points = np.concatenate([a[:, None], inner, b[:, None]], axis=1)
-        return [draw.Line(still(points), self.colour, 1.6, name=self.name)]
+        return [draw.Polyline(still(points), self.colour, 1.6, name=self.name)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,7 +244,7 @@ class Thread(Item):
     def shapes(self, n: Numbers) -> list[Shape]:
         a, b = np.broadcast_arrays(n["a"], n["b"])
         if "length" not in n.values:
-            return [draw.Line(still(np.stack([a, b], axis=1)), self.colour, 1.5, name=self.name)]
+            return [draw.Polyline(still(np.stack([a, b], axis=1)), self.colour, 1.5, name=self.name)]
         chord = np.linalg.norm(b - a, axis=1)
         spare = np.maximum(n["length"] ** 2 - chord**2, 0)
         sag = np.sqrt(3 / 8 * np.maximum(n["length"] - chord, 0) * chord)  # of a flat parabola of this length
@@ -252,7 +252,7 @@ class Thread(Item):
         s = np.linspace(0, 1, 17)
         down = np.array([0.0, -1.0, 0.0]) if n.flat else np.array([0.0, 0.0, -1.0])
         bend = (4 * s * (1 - s))[None, :, None] * sag[:, None, None] * down
-        return [draw.Line(still(a[:, None] + s[None, :, None] * (b - a)[:, None] + bend), self.colour, 1.5, name=self.name)]
+        return [draw.Polyline(still(a[:, None] + s[None, :, None] * (b - a)[:, None] + bend), self.colour, 1.5, name=self.name)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,7 +282,7 @@ class Label(Item):
         return {"p": list(resolve(self.at, "position").position)}
 
     def shapes(self, n: Numbers) -> list[Shape]:
-        return [draw.Words(still(n["p"]), str(self.text), self.colour)]
+        return [draw.TextLabel(still(n["p"]), str(self.text), self.colour)]
 
 
 # -- arrows ------------------------------------------------------------------------------------------------------------

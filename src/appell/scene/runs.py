@@ -13,7 +13,7 @@ import numpy as np
 from appell.errors import ModelError
 from appell.scene.film import Film, bounds, film
 from appell.scene.scene import Scene
-from appell.scene.shapes import Array, Shape, Solid, Words
+from appell.scene.shapes import Array, Shape, Solid, TextLabel
 
 TOGETHER = 24
 """Runs in one picture at most: more cannot be told apart."""
@@ -96,7 +96,7 @@ def together(scene: Scene, motions: Sequence[Any], *, frames: int = FRAMES) -> F
 
 def _moves(shape: Shape) -> bool:
     arrays = [getattr(shape, name) for name in ("p", "R", "points", "v") if hasattr(shape, name)]
-    return not isinstance(shape, Words) and any(len(a) > 1 for a in arrays)
+    return not isinstance(shape, TextLabel) and any(len(a) > 1 for a in arrays)
 
 
 def _faint(shape: Shape, like: Shape) -> Shape:

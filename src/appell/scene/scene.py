@@ -27,7 +27,7 @@ _adopted: weakref.WeakKeyDictionary[System, tuple[Any, ...]] = weakref.WeakKeyDi
 
 
 @dataclass(frozen=True)
-class _Place:
+class _ItemName:
     """Names an item in an error: the text is made when it is asked for, for long expressions take long to print."""
 
     item: Item
@@ -99,7 +99,7 @@ class Scene:
         return self._checks[read]
 
     def _read(self, value: Any, item: Item) -> Expr:
-        return value if isinstance(value, Expr) and value in self._checks else expression(value, _Place(item))
+        return value if isinstance(value, Expr) and value in self._checks else expression(value, _ItemName(item))
 
     def _known(self, expr: Expr, item: Item, free: Sequence[Any] = ()) -> Expr:
         """The expression, every symbol of which the system has."""

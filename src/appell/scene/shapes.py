@@ -51,7 +51,7 @@ class Solid:
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class Polyline:
     """A polyline (k, n, 3), `width` pixels; closed and filled where `fill` is a colour."""
 
     points: Array
@@ -94,7 +94,7 @@ class Track:
 
 
 @dataclass(frozen=True, eq=False)
-class Words:
+class TextLabel:
     """A text beside p (k, 3)."""
 
     p: Array
@@ -102,7 +102,7 @@ class Words:
     colour: str = INK
 
 
-Shape = Solid | Line | Dot | Shaft | Track | Words
+Shape = Solid | Polyline | Dot | Shaft | Track | TextLabel
 
 
 def still(array: Any) -> Array:

@@ -207,7 +207,7 @@ class Surface(Item):
         grid = np.stack(np.meshgrid(*ranges, indexing="ij"), axis=-1).reshape(-1, len(ranges))
         points = n.surface(self.position, dict(zip(self.over, grid.T, strict=True)))[None]
         if len(self.over) == 1:
-            return [draw.Line(still(points), self.colour, 2.5, name=self.name)]
+            return [draw.Polyline(still(points), self.colour, 2.5, name=self.name)]
         index = np.arange(points.shape[1]).reshape(self.points, self.points)
         a, b, c, d = index[:-1, :-1], index[1:, :-1], index[1:, 1:], index[:-1, 1:]
         triangles = np.vstack([np.stack(x, -1).reshape(-1, 3) for x in ((a, b, c), (a, c, d))])
@@ -254,7 +254,8 @@ def _hatched(n: Numbers, p: Array, e: Array, wall: Wall) -> list[Shape]:
     top = centre[:, None] + s * along[:, None]
     foot = top - stroke * (e + along)[:, None]
     strokes = np.stack([top, foot, top], axis=2).reshape(len(p), -1, 3)
-    return [draw.Line(still(strokes), wall.colour, 1.0), draw.Line(still(top[:, [0, -1]]), wall.colour, 2.2, name=wall.name)]
+    edge = draw.Polyline(still(top[:, [0, -1]]), wall.colour, 2.2, name=wall.name)
+    return [draw.Polyline(still(strokes), wall.colour, 1.0), edge]
 
 
 def _plate(n: Numbers, p: Array, e: Array, wall: Wall) -> list[Shape]:

@@ -18,7 +18,7 @@ from matplotlib.transforms import Affine2D
 from numpy.typing import NDArray
 
 from appell.scene.film import Film
-from appell.scene.shapes import Array, Dot, Line, Shaft, Solid, Track, Words
+from appell.scene.shapes import Array, Dot, Polyline, Shaft, Solid, TextLabel, Track
 from appell.show.camera import Camera, Plane
 
 LIGHT = np.array([0.35, -0.5, 0.8]) / np.linalg.norm([0.35, -0.5, 0.8])
@@ -67,9 +67,9 @@ class Painter:
         corners = np.array([[0, 0], [1, 0], [1, 1], [0, 1]]) * [self.width, self.height]
         self._draw(renderer, Stroke(0, corners, fill=to_rgb(PAPER), closed=True))
         self._strokes = []
-        words: list[tuple[Words, Array]] = []
+        words: list[tuple[TextLabel, Array]] = []
         for shape in self.film.shapes:
-            if isinstance(shape, Words):
+            if isinstance(shape, TextLabel):
                 words.append((shape, self._project(_at(shape.p, k))[0]))
             else:
                 PAINTERS[type(shape)](self, shape, k)
@@ -108,7 +108,7 @@ class Painter:
 
     # -- shapes --------------------------------------------------------------------------------------------------------
 
-    def _line(self, line: Line, k: int) -> None:
+    def _line(self, line: Polyline, k: int) -> None:
         seen = self._project(_at(line.points, k))
         colour, fill = ink(line.colour), ink(line.fill) if line.fill else None
         depth = float(seen[:, 2].mean())
@@ -193,7 +193,7 @@ class Painter:
 
 
 PAINTERS: dict[type, Callable[[Painter, Any, int], None]] = {
-    Line: Painter._line, Dot: Painter._dot, Shaft: Painter._shaft, Track: Painter._track, Solid: Painter._solid,
+    Polyline: Painter._line, Dot: Painter._dot, Shaft: Painter._shaft, Track: Painter._track, Solid: Painter._solid,
 }  # fmt: skip
 
 

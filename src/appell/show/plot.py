@@ -36,7 +36,7 @@ SPARSE = 150
 
 
 @dataclass(frozen=True)
-class Subject:
+class DrawnMotion:
     """A motion to be drawn: as it was sampled, with smooth curves between the samples, and its name in the legend."""
 
     motion: Record
@@ -50,7 +50,7 @@ class Panel:
 
     keys: tuple[Any, ...]
     label: str = ""
-    draw: Callable[[Axes, Sequence[Subject], Panel], None] = lambda *arguments: draw_curves(*arguments)
+    draw: Callable[[Axes, Sequence[DrawnMotion], Panel], None] = lambda *arguments: draw_curves(*arguments)
     height: float = 1.0
 
 
@@ -143,7 +143,7 @@ def _panels(motion: Record, what: tuple[Any, ...]) -> list[Panel]:
     return panels
 
 
-def _subjects(motion: Record, compare: Any) -> list[Subject]:
+def _subjects(motion: Record, compare: Any) -> list[DrawnMotion]:
     """The motion and those that it is compared with: a motion, a list of them, or label → motion or data from elsewhere."""
     from appell.motion.foreign_data import ForeignData
     from appell.motion.record import Record
@@ -155,7 +155,7 @@ def _subjects(motion: Record, compare: Any) -> list[Subject]:
     named: dict[Any, Any] = dict(given) if table else {f"{motion.name} {k}": m for k, m in enumerate(listed, start=2)}
     named = {str(name): m if isinstance(m, Record) else ForeignData(str(name), m, motion) for name, m in named.items()}
     first = motion.name if table or not named else f"{motion.name} 1"
-    return [Subject(m, m.fine(POINTS), name) for name, m in {first: motion, **named}.items()]
+    return [DrawnMotion(m, m.fine(POINTS), name) for name, m in {first: motion, **named}.items()]
 
 
 def _is_data(compare: Any) -> bool:
@@ -168,17 +168,17 @@ def _has_rows(motion: Record) -> bool:
 
 
 @dataclass(frozen=True)
-class Curve:
+class PanelCurve:
     """One line of a panel: whose it is, its values, colour, dashes, and what the legend calls it."""
 
-    subject: Subject
+    subject: DrawnMotion
     series: Series
     colour: str
     dash: str
     name: str
 
 
-def _curves(subjects: Sequence[Subject], panel: Panel, *, sampled: bool = False) -> Iterator[Curve]:
+def _curves(subjects: Sequence[DrawnMotion], panel: Panel, *, sampled: bool = False) -> Iterator[PanelCurve]:
     """A quantity keeps its colour in every panel; motions differ by dashes, or by colour where a panel has one quantity."""
     single = len(panel.keys) == 1 and len(subjects) > 1
     for k, subject in enumerate(subjects):
@@ -194,7 +194,7 @@ def _curves(subjects: Sequence[Subject], panel: Panel, *, sampled: bool = False)
             name = subject.name.replace("$", r"\$") if single else typeset(series)
             if len(subjects) > 1 and not single:
                 name = f"{name}, {subject.name}".replace("_", r"\_") if k else name
-            yield Curve(subject, series, colour, dash, name)
+            yield PanelCurve(subject, series, colour, dash, name)
 
 
 def _looks_of(motion: Record, keys: Sequence[Any]) -> list[tuple[str, str]]:
@@ -207,7 +207,7 @@ def _looks_of(motion: Record, keys: Sequence[Any]) -> list[tuple[str, str]]:
     return [table[n] for n in known]
 
 
-def draw_curves(axes: Axes, subjects: Sequence[Subject], panel: Panel) -> None:
+def draw_curves(axes: Axes, subjects: Sequence[DrawnMotion], panel: Panel) -> None:
     """Values on a linear scale, smooth between the samples; several get a legend beside the axes."""
     curves = list(_curves(subjects, panel))
     for c in curves:
@@ -218,7 +218,7 @@ def draw_curves(axes: Axes, subjects: Sequence[Subject], panel: Panel) -> None:
     _label(axes, curves, panel)
 
 
-def draw_held(axes: Axes, subjects: Sequence[Subject], panel: Panel) -> None:
+def draw_held(axes: Axes, subjects: Sequence[DrawnMotion], panel: Panel) -> None:
     """Values that are held from one reading to the next, as stairs."""
     curves = list(_curves(subjects, panel))
     for c in curves:
@@ -227,7 +227,7 @@ def draw_held(axes: Axes, subjects: Sequence[Subject], panel: Panel) -> None:
     _label(axes, curves, panel)
 
 
-def _label(axes: Axes, curves: Sequence[Curve], panel: Panel) -> None:
+def _label(axes: Axes, curves: Sequence[PanelCurve], panel: Panel) -> None:
     """What the curves are called, beside the axis and in a legend; their scale in proportion."""
     series = [c.series for c in curves[: len(panel.keys)]]
     axes.set_ylabel(_shared_label(series, panel.label))
@@ -295,7 +295,7 @@ def _keep_in_proportion(axes: Axes, values: Array) -> None:
         axes.set_ylim(middle - 0.1 * abs(middle), middle + 0.1 * abs(middle))
 
 
-def draw_magnitudes(axes: Axes, subjects: Sequence[Subject], panel: Panel) -> None:
+def draw_magnitudes(axes: Axes, subjects: Sequence[DrawnMotion], panel: Panel) -> None:
     """|values| at the samples on a logarithmic scale; exact zeros, which have no place on it, are left out."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
@@ -359,7 +359,7 @@ def _portraits(motion: Record, what: Iterable[Any], against: Any, compare: Any, 
     return figure
 
 
-def _draw_portrait(place: Axes, subject: Subject, x: Series, y: Series, colour: str, dash: str, name: str) -> None:
+def _draw_portrait(place: Axes, subject: DrawnMotion, x: Series, y: Series, colour: str, dash: str, name: str) -> None:
     """A curve in the plane, broken where both or one jump; its start is open, its end filled."""
     cut = np.union1d(_jumps(subject.fine.t, x.values), _jumps(subject.fine.t, y.values))
     place.plot(np.insert(x.values, cut, np.nan), np.insert(y.values, cut, np.nan), color=colour, linestyle=dash, label=name)

@@ -25,7 +25,7 @@ import numpy as np
 from appell.errors import FileError, MissingFile, ModelError
 from appell.reading import path_of
 from appell.scene.film import Film
-from appell.scene.shapes import Array, Dot, Line, Mesh, Shaft, Solid, Track, Words
+from appell.scene.shapes import Array, Dot, Mesh, Polyline, Shaft, Solid, TextLabel, Track
 from appell.show.camera import Camera
 from appell.show.packing import Packer, json_text
 
@@ -105,8 +105,8 @@ def _solid(shape: Solid, mesh: int, packer: Packer) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _shape(shape: Line | Dot | Shaft | Track | Words, packer: Packer) -> dict[str, Any]:
-    if isinstance(shape, Line):
+def _shape(shape: Polyline | Dot | Shaft | Track | TextLabel, packer: Packer) -> dict[str, Any]:
+    if isinstance(shape, Polyline):
         look = {"width": shape.width, "dashed": shape.dashed, "fill": shape.fill, "cased": shape.cased}
         return {"kind": "line", "name": shape.name, "p": packer.add(shape.points), "colour": shape.colour, **look}
     if isinstance(shape, Dot):

@@ -5,7 +5,7 @@ from types import ModuleType
 from typing import Any
 
 
-class _Package(ModuleType):
+class _SimulatePackage(ModuleType):
     """`appell.simulate` is also the name of a function, and there Python looks for what `import appell.simulate.methods as m`
     names: the modules that are loaded here are attributes of the function, too."""
 
@@ -16,4 +16,4 @@ class _Package(ModuleType):
             vars(function).update({word: module for word, module in vars(self).items() if isinstance(module, ModuleType)})
 
 
-sys.modules[__name__].__class__ = _Package
+sys.modules[__name__].__class__ = _SimulatePackage

@@ -130,7 +130,7 @@ def pseudo_velocities(pseudo: Any) -> dict[str, Any] | None:
     return {name_in(name): expression(value, f"pseudo-velocity '{name_in(name)}'") for name, value in pseudo.items()}
 
 
-def told(progress: Any) -> bool | Callable[[float], None]:
+def checked_progress(progress: Any) -> bool | Callable[[float], None]:
     """Whether or whom to tell the time reached."""
     if isinstance(progress, bool | np.bool_):
         return bool(progress)

@@ -19,7 +19,7 @@ from appell.model.breaks import breaks_of
 from appell.model.sides import sided
 from appell.normal_form.flow import Flow, flow
 from appell.remember import kept_in
-from appell.simulate.loop.in_c import Call, CLoop
+from appell.simulate.loop.in_c import CLoop, LoopCall
 from appell.simulate.loop.prepare import flight_loop, plain_loop, prepare
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.methods.taylor import SERIES
@@ -95,7 +95,7 @@ class Many:
         )
         alone = run.system.frictions or breaks_of(run.system) or _jumps(run.system)  # modes, stops and sides are met there
         loop = None if alone else _bare_loop(run, method)
-        self.call = Call(loop, self.task, self.task.trace()) if isinstance(loop, CLoop) else None
+        self.call = LoopCall(loop, self.task, self.task.trace()) if isinstance(loop, CLoop) else None
         if self.call is not None:
             self.call.give_room(ROOM)
 

@@ -53,7 +53,7 @@ def ranks_along(
     """
     if not run.form.m or run.form.gauss or len(t) < 2:
         return [], []
-    along = _Along(run, t, q, v, blows, told)
+    along = _RankSurvey(run, t, q, v, blows, told)
     with np.errstate(all="ignore"):
         few = min(1.0, (30 / run.form.nv) ** 2)  # singular values of many rows are dear
         count = int(min(max(LOOKS, len(t) // 4), MOST) * few) + 8
@@ -71,7 +71,7 @@ class _Look:
     sigma: Array
 
 
-class _Along:
+class _RankSurvey:
     def __init__(self, run: Run, t: Array, q: Array, v: Array, blows: Array, told: Sequence[float]):
         self.run, self.t, self.q, self.v, self.blows, self.told = run, t, q, v, blows, np.array(told)
         policy = run.policies.acceleration

@@ -26,6 +26,7 @@ from appell.normal_form.flow import Flow
 from appell.notes import Note
 from appell.reading import name_in
 from appell.simulate.arguments import (
+    checked_progress,
     count,
     fitting,
     fixed,
@@ -37,7 +38,6 @@ from appell.simulate.arguments import (
     pseudo_velocities,
     relative,
     times_between,
-    told,
     tolerance,
     within_budget,
 )
@@ -153,7 +153,7 @@ def simulate(
     max_step, max_steps = positive(max_step, "max_step"), count(max_steps, "max_steps")
     one_of(method, methods(), "method")
     one_of(corner, CORNERS, "corner")
-    pseudo, progress = pseudo_velocities(pseudo), told(progress)
+    pseudo, progress = pseudo_velocities(pseudo), checked_progress(progress)
     q, v = read(model, {} if start is None else start)
     stops = read_stops(model, stop)
     reader = None if control is None and rate is None else Reader(model, control, rate)
@@ -392,8 +392,8 @@ def _ranks(run: Run, flow: Flow, trace: Trace, facts: _Facts) -> tuple[list[Note
         return [], []
     t, z = trace.t_steps, trace.z_steps
     q, v, _ = unpack(run, flow, t, z)
-    told = [note.time for note in trace.notes if note.kind == "change point" and note.time is not None]
-    return ranks_along(run, t, q, v, trace.sorted_events()["time"], told)
+    checked_progress = [note.time for note in trace.notes if note.kind == "change point" and note.time is not None]
+    return ranks_along(run, t, q, v, trace.sorted_events()["time"], checked_progress)
 
 
 def _with_doubts(motion: Motion, notes: list[Note], more: list[str], *, fixed_step: bool) -> Motion:

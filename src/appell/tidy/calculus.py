@@ -26,7 +26,7 @@ class NotExpanded(Exception):
     """An expression that is long when multiplied out, contains floats, or moves inside a function other than sin and cos."""
 
 
-class Derivation:
+class AtomDerivation:
     """D with its memory. `value(symbol)` is D on symbols: a symbol, a number, or None where it vanishes."""
 
     def __init__(self, calculus: Calculus, value: Callable[[Any], Any]):
@@ -119,9 +119,9 @@ class Calculus:
             known = self._powers[id(p)] = p, (rows, [i for i, there in enumerate(columns) if there])
         return known[1]
 
-    def derivation(self, value: Callable[[Any], Any]) -> Derivation:
+    def derivation(self, value: Callable[[Any], Any]) -> AtomDerivation:
         """D by its values on symbols."""
-        return Derivation(self, value)
+        return AtomDerivation(self, value)
 
     def gradient(self, p: Packed, symbols: Sequence[Any]) -> list[Packed]:
         """∂p/∂s for each of the symbols, in one pass over the terms."""
@@ -147,7 +147,7 @@ class Calculus:
             return [(index[x], {0: 1})] if x in index else []
         inside = sorted(index[s] for s in x.free_symbols if s in index)
         symbols = list(index)
-        return [(k, Derivation(self, lambda y, s=symbols[k]: 1 if y == s else None).of_atom(x)) for k in inside]
+        return [(k, AtomDerivation(self, lambda y, s=symbols[k]: 1 if y == s else None).of_atom(x)) for k in inside]
 
     def short(self, p: Packed, limit: int) -> Sum:
         """The shortest way that is known to write it."""

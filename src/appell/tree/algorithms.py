@@ -17,13 +17,13 @@ from math import isfinite
 import numpy as np
 
 from appell.rows import RANK_LOST, singular_values
-from appell.tree.frames import Layout, Link, Node, size_of
+from appell.tree.frames import FramedLink, FrameLayout, Node, size_of
 from appell.tree.inertia import Array, Inertia
 from appell.tree.spatial import (
     Matrix,
-    Motion,
     Scalar,
     Six,
+    SpatialMotion,
     Steps,
     Vector,
     add,
@@ -44,11 +44,11 @@ Scalars = Sequence[Scalar]
 Columns = Sequence[Sequence[Six]]
 
 
-def ground_motion(gravity: Scalars) -> Motion:
-    return Motion([0.0] * 3, [0.0] * 3, [0.0 - g for g in gravity])
+def ground_motion(gravity: Scalars) -> SpatialMotion:
+    return SpatialMotion([0.0] * 3, [0.0] * 3, [0.0 - g for g in gravity])
 
 
-def transported(steps: Steps, before: Motion, joint: Six, drift: Six | None) -> Motion:
+def transported(steps: Steps, before: SpatialMotion, joint: Six, drift: Six | None) -> SpatialMotion:
     """The motion of a successor but for S v̇:  ω' + w_J,  α' + ω' × w_J,  a' + (2 ω' + w_J) × v_J,  and Ṡ v."""
     moved = motion_out(steps, before)
     w_J, v_J = joint[:3], joint[3:]
@@ -56,15 +56,15 @@ def transported(steps: Steps, before: Motion, joint: Six, drift: Six | None) -> 
     al, a = add(moved.al, cross(moved.w, w_J)), add(moved.a, cross(twice, v_J))
     if drift is not None:
         al, a = add(al, drift[:3]), add(a, drift[3:])
-    return Motion(add(moved.w, w_J), al, a)
+    return SpatialMotion(add(moved.w, w_J), al, a)
 
 
-def own_force(body: Inertia, motion: Motion) -> Six:
+def own_force(body: Inertia, motion: SpatialMotion) -> Six:
     """[moment | force] that gives one body this motion."""
     return force_parts(*moments(body), motion)
 
 
-def force_parts(m: Scalar, h: Vector, P: Matrix, motion: Motion) -> Six:
+def force_parts(m: Scalar, h: Vector, P: Matrix, motion: SpatialMotion) -> Six:
     """The same for the ten numbers of a body."""
     U, a = motion.second_rate(), motion.a
     return [*add(cross(h, a), _moment(U, P)), *(m * a[n] + dot(U[n], h) for n in range(3))]
@@ -88,19 +88,21 @@ def _plain(x: Scalar) -> Scalar:
     return float(x) if isinstance(x, float | int | np.number) else x
 
 
-def outward_motions(layout: Layout, gravity: Scalars, q: Scalars, v: Scalars, a: Scalars) -> tuple[list[Steps], list[Motion]]:
+def outward_motions(
+    layout: FrameLayout, gravity: Scalars, q: Scalars, v: Scalars, a: Scalars
+) -> tuple[list[Steps], list[SpatialMotion]]:
     """The steps to each link, and the motion of each, gravity as an acceleration of the ground."""
     ground, motions, words = ground_motion(gravity), [], []
     for link in layout.links:
         before = ground if link.node.parent < 0 else motions[link.node.parent]
         steps, S = link.steps(q), link.columns(q)
         moved, rate = transported(steps, before, link.spread(S, v), link.drift(q, v)), link.spread(S, a)
-        motions.append(Motion(moved.w, add(moved.al, rate[:3]), add(moved.a, rate[3:])))
+        motions.append(SpatialMotion(moved.w, add(moved.al, rate[:3]), add(moved.a, rate[3:])))
         words.append(steps)
     return words, motions
 
 
-def rnea(layout: Layout, gravity: Scalars, q: Scalars, v: Scalars, a: Scalars) -> list[Scalar]:
+def rnea(layout: FrameLayout, gravity: Scalars, q: Scalars, v: Scalars, a: Scalars) -> list[Scalar]:
     """τ of M a + h(q, v) = τ: motions outwards, forces inwards."""
     words, motions = outward_motions(layout, gravity, q, v, a)
     columns = [link.columns(q) for link in layout.links]
@@ -116,7 +118,7 @@ def rnea(layout: Layout, gravity: Scalars, q: Scalars, v: Scalars, a: Scalars) -
     return tau
 
 
-def crba(layout: Layout, q: Scalars) -> list[list[Scalar]]:
+def crba(layout: FrameLayout, q: Scalars) -> list[list[Scalar]]:
     """M(q), (nv, nv): the force that a unit acceleration of one joint asks of the composite body behind it."""
     links = layout.links
     words, columns = [link.steps(q) for link in links], [link.columns(q) for link in links]
@@ -157,7 +159,7 @@ def _unit_force(axis: int, m: Scalar, h: Vector, P: Matrix) -> Six:
 
 
 def _fill(
-    M: list[list[Scalar]], links: Sequence[Link], words: Sequence[Steps], columns: Columns, n: int, k: int, force: Six
+    M: list[list[Scalar]], links: Sequence[FramedLink], words: Sequence[Steps], columns: Columns, n: int, k: int, force: Six
 ) -> None:
     """Row and column k of M: the force carried inwards, read off along every joint on the way."""
     while True:
@@ -171,7 +173,7 @@ def _fill(
 
 
 @dataclass(frozen=True)
-class Pivot:
+class EliminatedAxis:
     """One eliminated joint axis S: U = I S of the articulated inertia, −1/D, and u = τ − S·p.
 
     The sign is for the graph, which would write every x·(1/D) as a division, and does not so with x·(−1/D).
@@ -184,7 +186,7 @@ class Pivot:
     u: Scalar
 
 
-def aba(layout: Layout, gravity: Scalars, q: Scalars, v: Scalars, tau: Scalars) -> list[Scalar]:
+def aba(layout: FrameLayout, gravity: Scalars, q: Scalars, v: Scalars, tau: Scalars) -> list[Scalar]:
     """v̇ of M v̇ + h(q, v) = τ in O(n): Golubev's equations eliminated link by link from the tips.
 
     Accelerations are split into a reference a⁰ that carries all velocity terms and gravity, with a⁰ = 0 along every
@@ -207,10 +209,10 @@ def aba(layout: Layout, gravity: Scalars, q: Scalars, v: Scalars, tau: Scalars) 
         for axis in axes:
             if axis is not None:
                 reference[axis] = 0.0
-        motions.append(Motion(moved.w, reference[:3], reference[3:]))
+        motions.append(SpatialMotion(moved.w, reference[:3], reference[3:]))
         inertia.append(six_by_six(*moments(link.inertia)))
         force.append(own_force(link.inertia, motions[-1]))
-    pivots: list[list[Pivot]] = [[] for _ in links]
+    pivots: list[list[EliminatedAxis]] = [[] for _ in links]
     for n in reversed(range(len(links))):
         link = links[n]
         for i, k in enumerate(link.velocities):
@@ -230,7 +232,7 @@ def six_by_six(m: Scalar, h: Vector, P: Matrix) -> Matrix:
     return [_unit_force(axis, m, h, P) for axis in range(6)]
 
 
-def _eliminate(S: Six, index: int, I: Matrix, p: Six, load: Scalar, rotor: float) -> tuple[Pivot, Matrix, Six]:
+def _eliminate(S: Six, index: int, I: Matrix, p: Six, load: Scalar, rotor: float) -> tuple[EliminatedAxis, Matrix, Six]:
     """One axis out. Without a rotor row k of the rest is exactly 0 and p_k exactly the load, where S is the unit vector e_k."""
     U = [along(S, row) for row in I]
     k = None if rotor else axis_of(S)
@@ -244,10 +246,10 @@ def _eliminate(S: Six, index: int, I: Matrix, p: Six, load: Scalar, rotor: float
                 rest[i][j] = rest[j][i] = I[i][j] + U[i] * W[j]
     s = minus_inverse * u
     p = [load if i == k else p[i] - U[i] * s for i in range(6)]
-    return Pivot(S, index, U, minus_inverse, u), rest, p
+    return EliminatedAxis(S, index, U, minus_inverse, u), rest, p
 
 
-def pivots_at(layout: Layout) -> list[tuple[list[float], Array]]:
+def pivots_at(layout: FrameLayout) -> list[tuple[list[float], Array]]:
     """The pivots D of `aba`, joint by joint, at a configuration of no symmetry: how much each joint moves.
 
     With them the articulated inertia on the axes of the joint, rotors included, (nv, nv).
@@ -271,7 +273,7 @@ def pivots_at(layout: Layout) -> list[tuple[list[float], Array]]:
     return values[::-1]
 
 
-def immovable(layout: Layout) -> tuple[Node, str] | None:
+def immovable(layout: FrameLayout) -> tuple[Node, str] | None:
     """The first joint whose acceleration is not determined by a positive inertia, and why."""
     for link, (mass, size), (values, whole) in zip(layout.links, _sizes(layout), pivots_at(layout), strict=True):
         if not all(map(isfinite, values)):
@@ -292,7 +294,7 @@ def immovable(layout: Layout) -> tuple[Node, str] | None:
     return None
 
 
-def _sizes(layout: Layout) -> list[tuple[float, float]]:
+def _sizes(layout: FrameLayout) -> list[tuple[float, float]]:
     """Of the bodies behind each joint, mass (kg) and second moments (kg m²): what is rounding of them is no inertia."""
     sizes = [np.array([abs(link.node.inertia.m), abs(link.node.inertia.P).max()]) for link in layout.links]
     for n, link in reversed(list(enumerate(layout.links))):
@@ -301,7 +303,7 @@ def _sizes(layout: Layout) -> list[tuple[float, float]]:
     return [(float(m), float(P)) for m, P in sizes]
 
 
-def _somewhere(layout: Layout) -> list[float]:
+def _somewhere(layout: FrameLayout) -> list[float]:
     """A configuration of no symmetry, (nq,); lengths are of the size of the tree."""
     q: list[float] = []
     size = size_of([link.node for link in layout.links])
@@ -311,7 +313,7 @@ def _somewhere(layout: Layout) -> list[float]:
     return q
 
 
-def _missing(link: Link, whole: Array) -> str:
+def _missing(link: FramedLink, whole: Array) -> str:
     """What the bodies behind a joint lack, from the turns in the kernel of their inertia along its axes."""
     values, vectors = np.linalg.eigh(whole)
     kernel = vectors[:, values <= 1e-12 * max(values)]
@@ -327,7 +329,7 @@ def _missing(link: Link, whole: Array) -> str:
 
 
 def _outwards(
-    links: Sequence[Link], words: Sequence[Steps], pivots: Sequence[Sequence[Pivot]], brought: Sequence[Scalars]
+    links: Sequence[FramedLink], words: Sequence[Steps], pivots: Sequence[Sequence[EliminatedAxis]], brought: Sequence[Scalars]
 ) -> list[Scalar]:
     """δ from the base to the tips; the last axis eliminated comes back first."""
     vd: list[Scalar] = [0.0] * sum(link.node.kind.nv for link in links)

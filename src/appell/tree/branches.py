@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from appell.backends import build
 from appell.backends.once import once
-from appell.tree.frames import Layout
+from appell.tree.frames import FrameLayout
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int32]
@@ -39,7 +39,7 @@ class Branches:
     down: tuple[Indices, Indices]
 
     @staticmethod
-    def of(layout: Layout) -> Branches:
+    def of(layout: FrameLayout) -> Branches:
         until: list[list[int]] = []  # of each link: the axes until there, its own included
         up: list[list[int]] = []
         for link in layout.links:

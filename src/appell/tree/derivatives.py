@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from appell.tree.algorithms import moments
-from appell.tree.frames import Layout, Link
+from appell.tree.frames import FramedLink, FrameLayout
 from appell.tree.spatial import (
     Matrix,
     Scalar,
@@ -71,7 +71,7 @@ class Sums:
     force: Six
 
     @staticmethod
-    def of(link: Link, V: Six, A: Six) -> Sums:
+    def of(link: FramedLink, V: Six, A: Six) -> Sums:
         m, h, P = moments(link.inertia)
         w, u = V[:3], V[3:]
         turned = [cross(w, [row[n] for row in P]) for n in range(3)]  # columns of [ω×] P
@@ -108,7 +108,7 @@ class Sums:
 
 
 def rnea_derivatives(
-    layout: Layout, gravity: Scalars, q: Scalars, v: Scalars, a: Scalars
+    layout: FrameLayout, gravity: Scalars, q: Scalars, v: Scalars, a: Scalars
 ) -> tuple[list[list[Scalar]], list[list[Scalar]], list[list[Scalar]]]:
     """∂τ/∂q along the velocities, ∂τ/∂v and M = ∂τ/∂a, each (nv, nv), of M a + h(q, v) = τ; S being constant on body axes."""
     links, nv = layout.links, sum(link.node.kind.nv for link in layout.links)
@@ -185,7 +185,7 @@ def _is_zero(x: Scalar) -> bool:
 
 
 def _outwards(
-    layout: Layout, gravity: Scalars, q: Scalars, v: Scalars, a: Scalars
+    layout: FrameLayout, gravity: Scalars, q: Scalars, v: Scalars, a: Scalars
 ) -> tuple[list[Steps], list[Sums], list[list[Axis]]]:
     """The words, the sums of each body alone, and the axes of each joint."""
     ground: tuple[Six, Six] = [0.0] * 6, [0.0, 0.0, 0.0, *(0.0 - g for g in gravity)]

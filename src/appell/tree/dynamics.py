@@ -22,7 +22,7 @@ from appell.tree.base_parameters import BaseParameters, base_parameters
 from appell.tree.branches import Branches
 from appell.tree.compiled_methods import LARGE, answer, answered, ready
 from appell.tree.frame_motion import FrameMotion
-from appell.tree.frames import Layout, lay_out
+from appell.tree.frames import FrameLayout, lay_out
 from appell.tree.joint_loads import ten_of
 from appell.tree.limbs import limbs_of
 from appell.tree.reach import Reached, ReachedMany, reach
@@ -49,7 +49,7 @@ class TreeDynamics(FrameMotion):
         return float(sum(node.inertia.m for node in self.nodes))
 
     @cached_property
-    def layout(self) -> Layout:
+    def layout(self) -> FrameLayout:
         """The bodies in the frames chosen for them."""
         self._refuse_symbols("its motions and forces need")
         return lay_out(self.nodes)

@@ -36,7 +36,7 @@ class Node:
 
 
 @dataclass(frozen=True, eq=False)
-class Link:
+class FramedLink:
     """A body in the frame chosen for it (`frame`, in the given one): `fixed` steps, then those of the joint.
 
     `offset` (rad) is a constant turn about z before that of a hinge.
@@ -79,14 +79,14 @@ class Link:
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class FrameLayout:
     """The links in the order of the joints, and what has been booked on the ground (on the world's axes)."""
 
-    links: tuple[Link, ...]
+    links: tuple[FramedLink, ...]
     ground: Inertia
 
 
-def lay_out(nodes: Sequence[Node], *, booked: bool = True) -> Layout:
+def lay_out(nodes: Sequence[Node], *, booked: bool = True) -> FrameLayout:
     """Chosen frames Z (in the given joint frames), constant words between them, inertias passed inwards if `booked`."""
     successors: list[list[int]] = [[] for _ in nodes]
     for n, node in enumerate(nodes):
@@ -116,7 +116,7 @@ def _extent(chosen: Sequence[Placement], nodes: Sequence[Node], n: int) -> float
     return max(float(abs(X.p).max()) for X in around)
 
 
-def _booked(nodes: Sequence[Node], chosen: Sequence[Placement], booked: bool) -> Layout:
+def _booked(nodes: Sequence[Node], chosen: Sequence[Placement], booked: bool) -> FrameLayout:
     """From the tips inwards, what a joint leaves alone goes to the predecessor."""
     own = [node.inertia.seen_from(Z.inverse) for node, Z in zip(nodes, chosen, strict=True)]
     ground, links = Inertia.zero(), []
@@ -133,8 +133,8 @@ def _booked(nodes: Sequence[Node], chosen: Sequence[Placement], booked: bool) ->
             ground = ground + outer
         merged = node.kind.hinge
         fixed = spelling.steps if merged else (*spelling.steps, *turn(2, spelling.gamma))
-        links.append(Link(node, chosen[n], fixed, spelling.gamma if merged else 0.0, own[n]))
-    return Layout(tuple(reversed(links)), ground)
+        links.append(FramedLink(node, chosen[n], fixed, spelling.gamma if merged else 0.0, own[n]))
+    return FrameLayout(tuple(reversed(links)), ground)
 
 
 def cleaned(body: Inertia, whole: Inertia) -> Inertia:

@@ -17,7 +17,7 @@ import numpy as np
 
 from appell.errors import ModelError
 from appell.tree.algorithms import force_parts, moments, outward_motions
-from appell.tree.frames import Layout
+from appell.tree.frames import FrameLayout
 from appell.tree.inertia import Inertia
 from appell.tree.kinematics import velocities
 from appell.tree.spatial import (
@@ -41,7 +41,7 @@ TEN = ("m", "h_x", "h_y", "h_z", "J_xx", "J_xy", "J_yy", "J_xz", "J_yz", "J_zz")
 """The parameters of a body about the origin and on the axes of its joint's frame, in Pinocchio's order; h = m c."""
 
 
-def wrenches(layout: Layout, gravity: Scalars, q: Scalars, v: Scalars, a: Scalars) -> list[list[Scalar]]:
+def wrenches(layout: FrameLayout, gravity: Scalars, q: Scalars, v: Scalars, a: Scalars) -> list[list[Scalar]]:
     """(joints, 6): [force | moment] that each successor receives through its joint, at its origin and on its axes."""
     words, motions = outward_motions(layout, gravity, q, v, a)
     forces = [force_parts(*moments(link.inertia), motion) for link, motion in zip(layout.links, motions, strict=True)]
@@ -58,7 +58,7 @@ def _in_joint_frame(R: np.ndarray, p: np.ndarray, f: Six) -> list[Scalar]:
     return [*force, *add(turned(f[:3]), cross([float(y) for y in p], force))]
 
 
-def regressor(layout: Layout, gravity: Scalars, q: Scalars, v: Scalars, a: Scalars) -> list[list[Scalar]]:
+def regressor(layout: FrameLayout, gravity: Scalars, q: Scalars, v: Scalars, a: Scalars) -> list[list[Scalar]]:
     """Y (nv, 10 n) of τ = Y π, bodies in the order of the joints, each with its `TEN`; rotors and damping are not in it."""
     words, motions = outward_motions(layout, gravity, q, v, a)
     columns = [link.columns(q) for link in layout.links]
@@ -91,7 +91,7 @@ def ten_of(body: Inertia) -> np.ndarray:
     return np.array([body.m, *body.h, J[0, 0], J[0, 1], J[1, 1], J[0, 2], J[1, 2], J[2, 2]], dtype=float)
 
 
-def coriolis(layout: Layout, q: Scalars, v: Scalars) -> list[list[Scalar]]:
+def coriolis(layout: FrameLayout, q: Scalars, v: Scalars) -> list[list[Scalar]]:
     """C(q, v), (nv, nv), of Christoffel's symbols: M a + C v + gravity = τ, Ṁ = C + Cᵀ."""
     links = layout.links
     strange = [link.node for link in links if not link.node.kind.subspace.constant]
@@ -123,7 +123,7 @@ def coriolis(layout: Layout, q: Scalars, v: Scalars) -> list[list[Scalar]]:
     return C
 
 
-def _behind(layout: Layout, n: int) -> list[int]:
+def _behind(layout: FrameLayout, n: int) -> list[int]:
     """n and the links that it carries, predecessors first."""
     found = [n]
     for m in range(n + 1, len(layout.links)):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from appell.errors import ModelError
 from appell.tree.algorithms import moments
-from appell.tree.frames import Layout
+from appell.tree.frames import FrameLayout
 from appell.tree.inertia import Placement
 from appell.tree.spatial import (
     Matrix,
@@ -64,7 +64,7 @@ class Pose:
 WORLD = Pose([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], [0.0, 0.0, 0.0])
 
 
-def poses(layout: Layout, q: Scalars) -> list[Pose]:
+def poses(layout: FrameLayout, q: Scalars) -> list[Pose]:
     """The chosen frames of all links in the world."""
     result: list[Pose] = []
     for link in layout.links:
@@ -73,14 +73,14 @@ def poses(layout: Layout, q: Scalars) -> list[Pose]:
     return result
 
 
-def frame_pose(layout: Layout, node: int, placement: Placement, q: Scalars) -> Pose:
+def frame_pose(layout: FrameLayout, node: int, placement: Placement, q: Scalars) -> Pose:
     """A frame fixed to the given frame of a joint's successor (node −1: to the ground)."""
     if node < 0:
         return WORLD.at(placement)
     return poses(layout, q)[node].at(layout.links[node].frame.inverse @ placement)
 
 
-def frame_jacobian(layout: Layout, node: int, placement: Placement, q: Scalars, reference: str) -> list[list[Scalar]]:
+def frame_jacobian(layout: FrameLayout, node: int, placement: Placement, q: Scalars, reference: str) -> list[list[Scalar]]:
     """(6, nv): [linear | angular] velocity of a frame by the joint velocities.
 
     `reference`: "local" on the frame's axes, "aligned" at its origin on the world's axes, "world" the velocity of the
@@ -115,7 +115,7 @@ def _untwisted(frame: Pose, x: Vector) -> Vector:
     return [dot([row[n] for row in frame.R], x) for n in range(3)]
 
 
-def centre_of_mass(layout: Layout, mass: Scalar, q: Scalars) -> Vector:
+def centre_of_mass(layout: FrameLayout, mass: Scalar, q: Scalars) -> Vector:
     """Σ m c / Σ m of all that moves, on the world's axes."""
     if isinstance(mass, float) and not mass:
         raise ModelError("there is no centre of mass, for nothing that moves has mass; give a body to a joint")
@@ -126,7 +126,7 @@ def centre_of_mass(layout: Layout, mass: Scalar, q: Scalars) -> Vector:
     return [x / mass for x in total]
 
 
-def momentum_about_origin(layout: Layout, q: Scalars, v: Scalars) -> Six:
+def momentum_about_origin(layout: FrameLayout, q: Scalars, v: Scalars) -> Six:
     """[K about the world's origin | m v_c], on the world's axes."""
     words, momenta = _momenta(layout, q, v)
     total: Six = [0.0] * 6
@@ -139,7 +139,7 @@ def momentum_about_origin(layout: Layout, q: Scalars, v: Scalars) -> Six:
     return total
 
 
-def kinetic_energy(layout: Layout, q: Scalars, v: Scalars) -> Scalar:
+def kinetic_energy(layout: FrameLayout, q: Scalars, v: Scalars) -> Scalar:
     """½ Σ V·(I V), with the rotors."""
     _, momenta = _momenta(layout, q, v)
     total: Scalar = 0.0
@@ -151,12 +151,12 @@ def kinetic_energy(layout: Layout, q: Scalars, v: Scalars) -> Scalar:
     return 0.5 * total
 
 
-def potential_energy(layout: Layout, gravity: Scalars, q: Scalars) -> Scalar:
+def potential_energy(layout: FrameLayout, gravity: Scalars, q: Scalars) -> Scalar:
     """−g · Σ m c."""
     return 0.0 - dot(gravity, centre_of_mass(layout, 1.0, q))
 
 
-def velocities(layout: Layout, words: Sequence[Steps], q: Scalars, v: Scalars) -> list[Six]:
+def velocities(layout: FrameLayout, words: Sequence[Steps], q: Scalars, v: Scalars) -> list[Six]:
     """V = X V' + S v of each link on its own axes; `words` are the steps of the links at q."""
     found: list[Six] = []
     for link, steps in zip(layout.links, words, strict=True):
@@ -166,7 +166,7 @@ def velocities(layout: Layout, words: Sequence[Steps], q: Scalars, v: Scalars) -
     return found
 
 
-def _momenta(layout: Layout, q: Scalars, v: Scalars) -> tuple[list[Steps], list[tuple[Six, Six]]]:
+def _momenta(layout: FrameLayout, q: Scalars, v: Scalars) -> tuple[list[Steps], list[tuple[Six, Six]]]:
     """The words, and (V, I V) of each link on its own axes."""
     words = [link.steps(q) for link in layout.links]
     momenta = []

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from appell.backends.cuda.limb_warps import NONE, Limbs
 from appell.graph.fn import Fn
-from appell.tree.frames import Layout
+from appell.tree.frames import FrameLayout
 
 MOST = 8
 """Limbs, warps of a block."""
@@ -15,7 +15,7 @@ SHORT = 2
 """Links below which a subtree is left to the middle."""
 
 
-def limbs_of(layout: Layout, fn: Fn) -> Limbs | None:
+def limbs_of(layout: FrameLayout, fn: Fn) -> Limbs | None:
     """The limb of each entry of the ports of a function of q, v and what is as long as v; None where there are fewer than two
     limbs, or other results."""
     links = layout.links
@@ -34,7 +34,7 @@ def limbs_of(layout: Layout, fn: Fn) -> Limbs | None:
     return Limbs(len(limbs), tuple(map(of, fn.inputs)), tuple(map(of, fn.outputs)))
 
 
-def _limbs(layout: Layout) -> list[list[int]]:
+def _limbs(layout: FrameLayout) -> list[list[int]]:
     """Numbers of the links of each limb: the largest subtree is taken apart where it forks, its stem left to the middle, as
     long as it forks and there are not too many."""
     successors: list[list[int]] = [[] for _ in layout.links]

@@ -24,7 +24,7 @@ from appell.normal_form.kinematic_map import Kinematics
 from appell.normal_form.mechanics_table import Mechanics, mechanics
 from appell.normal_form.sampling import finite_samples
 from appell.tree import algorithms, kinematics
-from appell.tree.frames import Layout, size_of
+from appell.tree.frames import FrameLayout, size_of
 from appell.tree.spatial import (
     Matrix,
     Scalar,
@@ -103,11 +103,11 @@ class TreeMechanics(Mechanics):
         return bool(inverse_trace(system.tree.layout, q).min() < 1 / least)
 
     @cached_property
-    def undamped(self) -> Layout:
+    def undamped(self) -> FrameLayout:
         """The bodies of the tree; the damping of its joints is among the forces of the system."""
         layout = self.system.tree.layout
         links = [replace(link, node=replace(link.node, damping=(0.0,) * link.node.kind.nv)) for link in layout.links]
-        return Layout(tuple(links), layout.ground)
+        return FrameLayout(tuple(links), layout.ground)
 
 
 mechanics.register(TreeSystem, TreeMechanics)
@@ -126,7 +126,7 @@ class Forces:
         return Forces([k for part in parts for k in part.k], six)
 
 
-def mass_matrix(layout: Layout, q: Sequence[Value]) -> Value:
+def mass_matrix(layout: FrameLayout, q: Sequence[Value]) -> Value:
     """`algorithms.crba`, (nv, nv), all columns behind a link carried inwards at once: calls grow with n, not n²."""
     links = layout.links
     composite = [algorithms.moments(link.inertia) for link in links]
@@ -158,7 +158,7 @@ def _together(a: Moments, b: Moments) -> Moments:
 
 
 @dataclass(frozen=True)
-class Pivot:
+class EliminatedAxes:
     """A joint axis S eliminated at a batch of configurations: S, K = U/D, (6, batch); M_kk and D, (batch,)."""
 
     S: Array
@@ -167,7 +167,7 @@ class Pivot:
     K: Array
 
 
-def inverse_trace(layout: Layout, q: Array) -> Array:
+def inverse_trace(layout: FrameLayout, q: Array) -> Array:
     """Σ_k M_kk (M⁻¹)_kk at configurations q (batch, nq), (batch,), in O(n); inf where M is not positive definite.
 
     The trace of M⁻¹ with M scaled to a unit diagonal, so at least 1/λ_min and at most nv/λ_min of that. After the pivots,
@@ -192,19 +192,19 @@ def inverse_trace(layout: Layout, q: Array) -> Array:
     return np.where(positive, total, np.inf)
 
 
-def _pivots(layout: Layout, words: Sequence[Steps], q: Array) -> list[list[Pivot]]:
+def _pivots(layout: FrameLayout, words: Sequence[Steps], q: Array) -> list[list[EliminatedAxes]]:
     """Of each link, by articulated bodies from the tips inwards: I ← I − U Uᵀ/D, U = I S, D = S·U and the rotor."""
     wide = lambda rows: np.array([np.broadcast_to(x, len(q)) for x in rows])
     composite = [algorithms.moments(link.inertia) for link in layout.links]
     inertia = [algorithms.six_by_six(*moments) for moments in composite]
-    made: list[list[Pivot]] = [[] for _ in layout.links]
+    made: list[list[EliminatedAxes]] = [[] for _ in layout.links]
     for n, link in reversed(list(enumerate(layout.links))):
         whole, parent = algorithms.six_by_six(*composite[n]), link.node.parent
         for S, rotor in zip(link.columns(list(q.T)), link.node.armature, strict=True):
             U = wide([along(S, row) for row in inertia[n]])
             D = along(S, list(U)) + rotor
             total = along(S, [along(S, row) for row in whole]) + rotor
-            made[n].append(Pivot(wide(S), np.broadcast_to(total, len(q)), D, U / D))
+            made[n].append(EliminatedAxes(wide(S), np.broadcast_to(total, len(q)), D, U / D))
             inertia[n] = [[x - u * k for x, k in zip(row, U / D, strict=True)] for row, u in zip(inertia[n], U, strict=True)]
         if parent >= 0:
             inertia[parent] = [add(x, y) for x, y in zip(inertia[parent], inertia_in(words[n], inertia[n]), strict=True)]

@@ -26,7 +26,7 @@ from appell.reading import items_of, one_of, reals, shown, text_of
 from appell.tree import tree_functions
 from appell.tree.compiled_methods import answer, ready
 from appell.tree.description import Joint
-from appell.tree.frames import Layout, Link, Node, lay_out
+from appell.tree.frames import FramedLink, FrameLayout, Node, lay_out
 from appell.tree.inertia import Inertia, Placement
 from appell.tree.placement_steps import spell, turn
 from appell.tree.recipes import recipe_key
@@ -277,9 +277,9 @@ def _body(node: Node, Z: Placement, given: Mapping[str, Sequence[Scalar]]) -> In
     return _from_centre(mass, turned, seen)
 
 
-def _symbolic(layout: Layout, varied: Sequence[Varied], values: Sequence[Scalar]) -> Layout:
+def _symbolic(layout: FrameLayout, varied: Sequence[Varied], values: Sequence[Scalar]) -> FrameLayout:
     """The layout with values in place of numbers."""
-    links: list[Link] = []
+    links: list[FramedLink] = []
     for n, link in enumerate(layout.links):
         given = {one.kind: values[one.first : one.first + len(KINDS[one.kind])] for one in varied if one.node == n}
         if any(kind in given for kind in BODY):
@@ -287,10 +287,10 @@ def _symbolic(layout: Layout, varied: Sequence[Varied], values: Sequence[Scalar]
         if "length" in given:
             link = _slid(layout, link, given["length"])
         links.append(link)
-    return Layout(tuple(links), layout.ground)
+    return FrameLayout(tuple(links), layout.ground)
 
 
-def _slid(layout: Layout, link: Link, p: Sequence[Scalar]) -> Link:
+def _slid(layout: FrameLayout, link: FramedLink, p: Sequence[Scalar]) -> FramedLink:
     """A link whose joint has its origin at p on the predecessor: slides by what p makes of it, then constant turns."""
     node, Z = link.node, link.frame
     before = layout.links[node.parent].frame if node.parent >= 0 else Placement(np.eye(3), np.zeros(3))

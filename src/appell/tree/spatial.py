@@ -99,7 +99,7 @@ def second_rate(w: Vector, al: Vector) -> Matrix:
 
 
 @dataclass(frozen=True)
-class Motion:
+class SpatialMotion:
     """Angular velocity, angular acceleration and acceleration of the origin of a body, on its own axes."""
 
     w: Vector
@@ -133,8 +133,8 @@ class Step:
     def six_in(self, f: Six) -> Six:
         return [*self.vector_in(f[:3]), *self.vector_in(f[3:])]
 
-    def motion_out(self, motion: Motion) -> Motion:
-        return Motion(self.vector_out(motion.w), self.vector_out(motion.al), self.vector_out(motion.a))
+    def motion_out(self, motion: SpatialMotion) -> SpatialMotion:
+        return SpatialMotion(self.vector_out(motion.w), self.vector_out(motion.al), self.vector_out(motion.a))
 
     def inertia_in(self, I: Matrix) -> Matrix:
         J, H, M = blocks(I)
@@ -221,10 +221,10 @@ class Slide(Step):
         y[i], y[j] = f[i] - self.d * f[3 + j], f[j] + self.d * f[3 + i]
         return y
 
-    def motion_out(self, motion: Motion) -> Motion:
+    def motion_out(self, motion: SpatialMotion) -> SpatialMotion:
         """a + U r."""
         U = motion.second_rate()
-        return Motion(motion.w, motion.al, [motion.a[n] + self.d * U[n][self.k] for n in range(3)])
+        return SpatialMotion(motion.w, motion.al, [motion.a[n] + self.d * U[n][self.k] for n in range(3)])
 
     def inertia_in(self, I: Matrix) -> Matrix:
         """H' = H + [r×] M,  J' = J + [r×] Hᵀ + H' [r×]ᵀ."""
@@ -313,7 +313,7 @@ def six_in(steps: Steps, f: Six) -> Six:
     return f
 
 
-def motion_out(steps: Steps, motion: Motion) -> Motion:
+def motion_out(steps: Steps, motion: SpatialMotion) -> SpatialMotion:
     """The motion of the predecessor at the origin of the successor, on its axes."""
     for step in steps:
         motion = step.motion_out(motion)

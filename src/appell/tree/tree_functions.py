@@ -20,7 +20,7 @@ from appell.tree import joint_loads, kinematics
 from appell.tree.algorithms import aba, crba, rnea
 from appell.tree.derivatives import Rows, rnea_derivatives, solved
 from appell.tree.description import Frame
-from appell.tree.frames import Layout
+from appell.tree.frames import FrameLayout
 
 Part = tuple[Value, tuple[int, ...]]
 """The column of an array's entries, row by row, and its shape."""
@@ -30,8 +30,8 @@ Part = tuple[Value, tuple[int, ...]]
 class Subject:
     """What a graph needs to know of a tree."""
 
-    layout: Layout
-    stated: Layout  # every body where it is given, for what joints carry
+    layout: FrameLayout
+    stated: FrameLayout  # every body where it is given, for what joints carry
     gravity: tuple[float, float, float]
     nq: int
     nv: int

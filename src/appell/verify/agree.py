@@ -33,7 +33,7 @@ from appell.normal_form import normal_form
 from appell.normal_form.sampling import finite_samples
 from appell.reading import items_of, name_in, shown, table_of
 from appell.spelling import checked_keywords
-from appell.verify.agreement import Agreement, Line
+from appell.verify.agreement import Agreement, AgreementLine
 from appell.verify.exact import exact_parameters, exact_system
 from appell.verify.judge import Array, Judge, Value
 
@@ -91,7 +91,7 @@ MODES = 9
 
 
 def _in_each_mode(system: System, options: Mapping[str, Any]) -> Agreement:
-    lines: list[Line] = []
+    lines: list[AgreementLine] = []
     for mode in islice(modes(system.symbolic()), MODES):
         words = ", ".join(f"{name}: {word}" for name, word in mode.items())
         lines += [replace(line, form=f"{line.form} ({words})") for line in agree(system.in_mode(mode), **options).lines]
@@ -134,7 +134,7 @@ def _form(form: Any) -> Form:
 class _Trial:
     """A form and its accelerations and constraint forces at each state, None where it has no value."""
 
-    line: Line
+    line: AgreementLine
     values: list[Value | None]
 
 
@@ -145,23 +145,23 @@ def _try(form: Form, names: tuple[str, ...], system: System, given: Mapping[str,
     try:
         reason = form.reason_against(system)
         if reason is not None:
-            return _Trial(Line(label, reason=reason), none)
+            return _Trial(AgreementLine(label, reason=reason), none)
         options = {name: given[name] if name in given else form.default(system, name) for name in names}
         reason = form.reason_against(system, **options)
         if reason is not None:
-            return _Trial(Line(label, reason=reason), none)
+            return _Trial(AgreementLine(label, reason=reason), none)
         equations = form.derived(system, **options)
         seconds = time.perf_counter() - begin
         solutions = [judge.solution(equations, state) for state in judge.states]
         values = [judge.value(equations, solution) for solution in solutions]
         left, lacks = judge.left_over(equations, solutions), judge.missing(equations, solutions)
     except FormNotApplicable as error:
-        return _Trial(Line(label, reason=str(error)), none)
+        return _Trial(AgreementLine(label, reason=str(error)), none)
     found = sum(value is not None for value in values)
-    return _Trial(Line(label, equations.provenance, states=found, seconds=seconds, shown=left, missing=lacks), values)
+    return _Trial(AgreementLine(label, equations.provenance, states=found, seconds=seconds, shown=left, missing=lacks), values)
 
 
-def _compare(trials: list[_Trial], judge: Judge) -> tuple[Line, ...]:
+def _compare(trials: list[_Trial], judge: Judge) -> tuple[AgreementLine, ...]:
     applying = [trial for trial in trials if trial.line.applies]
     scales = [answer[2].tolist() for answer in judge.answers]
     reference = _consensus(applying, scales)
@@ -175,7 +175,8 @@ def _compare(trials: list[_Trial], judge: Judge) -> tuple[Line, ...]:
         alone = len(applying) < 2
         a, force = (float("nan"),) * 2 if alone else _largest(others)
         judge_a, judge_force = _largest(judged)
-        lines.append(Line(**{**vars(trial.line), "a": a, "force": force, "judge_a": judge_a, "judge_force": judge_force}))
+        worst = {"a": a, "force": force, "judge_a": judge_a, "judge_force": judge_force}
+        lines.append(AgreementLine(**{**vars(trial.line), **worst}))
     return tuple(lines)
 
 

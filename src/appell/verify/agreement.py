@@ -17,7 +17,7 @@ AGREEMENT = 1e-9
 
 
 @dataclass(frozen=True)
-class Line:
+class AgreementLine:
     """One form: how far it is from the other forms (50 digits) and from the normal form (float64), or why it does not apply.
 
     `a`, `force`: largest disagreement of accelerations and constraint forces with the other forms; `judge_a`, `judge_force`:
@@ -61,16 +61,16 @@ class Agreement:
 
     system: str
     states: int
-    lines: tuple[Line, ...]
+    lines: tuple[AgreementLine, ...]
 
     @property
-    def rows(self) -> tuple[Line, ...]:
+    def rows(self) -> tuple[AgreementLine, ...]:
         """The lines of the table."""
         return self.lines
 
     @property
     def worst(self) -> float:
-        """The largest disagreement of any form that applies (`Line.worst`); infinite where none does."""
+        """The largest disagreement of any form that applies (`AgreementLine.worst`); infinite where none does."""
         return max((line.worst for line in self.lines if line.applies), default=float("inf"))
 
     @property
@@ -97,13 +97,13 @@ class Agreement:
             return f"all forms that apply agree: largest disagreement {self.worst:.1e} at {self.states} states"
         return f"these forms do not agree: {', '.join(wrong)}; largest disagreement {self.worst:.1e} at {self.states} states"
 
-    def __getitem__(self, form: str) -> Line:
+    def __getitem__(self, form: str) -> AgreementLine:
         for line in self.lines:
             if isinstance(form, str) and line.form == form:
                 return line
         raise UnknownKey(f"no line '{name_in(form)}'; there are {[line.form for line in self.lines]}")
 
-    def __iter__(self) -> Iterator[Line]:
+    def __iter__(self) -> Iterator[AgreementLine]:
         return iter(self.lines)
 
     def __str__(self) -> str:
@@ -127,7 +127,7 @@ class Agreement:
 _HEADINGS = ["form", "a", "W Λ", "a, judge", "W Λ, judge", "states", "derived in", "from"]
 
 
-def _cells(line: Line) -> list[str]:
+def _cells(line: AgreementLine) -> list[str]:
     if not line.applies:
         return [line.form, "–", "–", "–", "–", "–", "–", f"does not apply: {line.reason}"]
     number = lambda x: "–" if np.isnan(x) else f"{x:.1e}"

@@ -58,7 +58,7 @@ DIGITS = 50
 
 
 @dataclass(frozen=True)
-class Batch:
+class StateBatch:
     """States of one system: times (k,), q (k, nq), v (k, nv), accelerations (k, nv), Λ (k, rows), parameters (k, np)."""
 
     run: Run
@@ -70,14 +70,14 @@ class Batch:
     p: Array
 
     @staticmethod
-    def of(run: Run, states: Sequence[State], parameters: Sequence[Array] | None = None) -> Batch:
+    def of(run: Run, states: Sequence[State], parameters: Sequence[Array] | None = None) -> StateBatch:
         """Those of the states at which the accelerations are determined, each with its own parameters if given."""
         runs = [run] * len(states) if parameters is None else [replace(run, p=p) for p in parameters]
         tried = [(one, state, _solved(one, state)) for one, state in zip(runs, states, strict=True)]
         good = [(*state, *solved, one.p) for one, state, solved in tried if solved is not None]
         widths = (run.system.nq, run.system.nv, run.system.nv, len(run.system.constraints), len(run.p))
         columns = [np.array([row[k + 1] for row in good]).reshape(len(good), n) for k, n in enumerate(widths)]
-        return Batch(run, np.array([row[0] for row in good]), *columns)
+        return StateBatch(run, np.array([row[0] for row in good]), *columns)
 
     def values(self, expr: Expr) -> Array:
         """An expression in t, q, v, a at the states, (k,)."""
@@ -121,7 +121,7 @@ def cyclic(system: System) -> dict[Coordinate, tuple[str, ...]]:
 # -- momenta -----------------------------------------------------------------------------------------------------------
 
 
-def momenta(batch: Batch, given: Mapping[Any, Any]) -> list[Expr]:
+def momenta(batch: StateBatch, given: Mapping[Any, Any]) -> list[Expr]:
     """Conserved combinations of momenta and moments of momentum, as expressions in t, q, v; trivial ones (zero) left out.
 
     batch: states with one set of parameters; given: the values that hold, by symbol or name: other parameters are free.
@@ -163,7 +163,7 @@ def _monomials(symbols: Sequence[Any], degree: int) -> list[Expr]:
 
 
 def _null_vectors(
-    batch: Batch, candidates: Sequence[Expr], coefficients: Sequence[Expr], given: Mapping[Any, Any], limit: int
+    batch: StateBatch, candidates: Sequence[Expr], coefficients: Sequence[Expr], given: Mapping[Any, Any], limit: int
 ) -> list[list[Expr]]:
     """c_k = Σ r_kj × coefficient_j with rational r for which Σ c_k I_k has no rate and no jump, simplest first."""
     system, unknowns = batch.run.system, len(candidates) * len(coefficients)
@@ -191,7 +191,7 @@ def _null_vectors(
     return vectors
 
 
-def _scattered(batch: Batch, given: Mapping[Any, Any], count: int) -> Batch:
+def _scattered(batch: StateBatch, given: Mapping[Any, Any], count: int) -> StateBatch:
     """As many states, each with its own values of the parameters that are not given."""
     run, states, parameters = batch.run, [], []
     for k in range(count):
@@ -200,20 +200,20 @@ def _scattered(batch: Batch, given: Mapping[Any, Any], count: int) -> Batch:
         for state in states_on(run.form, p, 1, k):
             states.append(state)
             parameters.append(p)
-    return Batch.of(run, states, parameters)
+    return StateBatch.of(run, states, parameters)
 
 
-def _on_face(batch: Batch, face: int) -> Batch:
+def _on_face(batch: StateBatch, face: int) -> StateBatch:
     """The states of a batch moved onto a face, accelerations left out."""
     form = normal_form(batch.run.system, (face,))
     places = [(k, state) for k, p in enumerate(batch.p) for state in states_on(form, p, 1, k)][: len(batch.t)]
     pick = lambda i, n: np.array([state[i] for _, state in places]).reshape(len(places), n)
     at = [k for k, _ in places]
     there = (np.array([state[0] for _, state in places]), pick(1, form.nq), pick(2, form.nv))
-    return Batch(batch.run, *there, np.zeros((len(at), form.nv)), batch.lam[at] * 0, batch.p[at])
+    return StateBatch(batch.run, *there, np.zeros((len(at), form.nv)), batch.lam[at] * 0, batch.p[at])
 
 
-def _jumps(batch: Batch, face: int, exprs: Sequence[Expr]) -> Array:
+def _jumps(batch: StateBatch, face: int, exprs: Sequence[Expr]) -> Array:
     """ΔI of quantities affine in v by a unit blow on a face at states there, (k, number of them)."""
     form = normal_form(batch.run.system, (face,))
     blocks = vm_function(form.select("M", "A", "W")).batch(batch.t, batch.q, batch.v, batch.p)
@@ -254,7 +254,7 @@ def _confirmation(system: System, given: Mapping[Any, Any]) -> Callable[[Expr], 
 # -- energy ------------------------------------------------------------------------------------------------------------
 
 
-def energy(system: System, batch: Batch, given: Mapping[Any, Any]) -> tuple[bool, str]:
+def energy(system: System, batch: StateBatch, given: Mapping[Any, Any]) -> tuple[bool, str]:
     """Whether H = T2 − T0 + V is an integral, and a sentence that says so or says what changes it."""
     out = batch.outputs("power", "H", "T", "V")
     impacts = [reason for face in system.unilateral if (reason := _loss(system, face, given))]
@@ -272,7 +272,7 @@ def energy(system: System, batch: Batch, given: Mapping[Any, Any]) -> tuple[bool
     return False, f"the energy is not conserved: {'; '.join(reasons + impacts)}{between}"
 
 
-def _reasons(system: System, batch: Batch) -> list[str]:
+def _reasons(system: System, batch: StateBatch) -> list[str]:
     """What does work."""
     reasons = []
     if any(force != 0 for force in system.forces):
@@ -299,7 +299,7 @@ def _loss(system: System, face: Face, given: Mapping[Any, Any]) -> str:
     return "" if e == 1 else f"an impact on '{face.name}' takes from it (restitution {sympy.Float(e, 6)})"
 
 
-def _working(system: System, batch: Batch) -> list[str]:
+def _working(system: System, batch: StateBatch) -> list[str]:
     """The constraints with Λ Wᵀv ≠ 0 at some state: affine, rheonomic, non-ideal or nonlinear and not homogeneous."""
     power_per_lam = [sympy.Add(*(w * v for w, v in zip(W, system.velocities, strict=True))) for W in directions(system)]
     rates = np.array([batch.values(e) for e in power_per_lam]).T.reshape(batch.lam.shape)

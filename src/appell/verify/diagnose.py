@@ -343,7 +343,7 @@ def _conserved(case: Case) -> Iterator[Finding]:
         does = "its momentum is conserved" if not guilty else f"only the reaction of {_listed(guilty)} acts on its momentum"
         yield Finding("cyclic", str(q), f"{q} is cyclic (T, V and the forces do not contain it): {does}")
     try:
-        batch = conserved.Batch.of(compile(system, case.values, backend="vm", ready=False), case.states)
+        batch = conserved.StateBatch.of(compile(system, case.values, backend="vm", ready=False), case.states)
     except ConstraintError as error:
         yield Finding("redundancy", system.name, str(error))
         return

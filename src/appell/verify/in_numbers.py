@@ -27,7 +27,7 @@ def too_large(system: System) -> Finding | None:
 def energy_in_numbers(case: Case) -> Iterator[Finding]:
     """Of a tree in numbers: whether the power of forces, reactions and time is zero."""
     try:
-        batch = conserved.Batch.of(compile(case.system, case.values, backend="vm", ready=False), case.states[:8])
+        batch = conserved.StateBatch.of(compile(case.system, case.values, backend="vm", ready=False), case.states[:8])
     except ConstraintError as error:
         yield Finding("redundancy", case.system.name, str(error))
         return

@@ -21,7 +21,7 @@ from appell.motion.motion import Motion
 from appell.normal_form.nearest import states_on
 from appell.reading import items_of, shown
 from appell.simulate.methods.gauss_legendre import CONSERVING
-from appell.verify.conserved import Batch, energy, momenta
+from appell.verify.conserved import StateBatch, energy, momenta
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -146,7 +146,7 @@ def integral_slopes(motion: Motion, integrals: Iterable[Any] | None = None) -> I
 def _known(motion: Motion) -> dict[str, Any]:
     """The energy, if it is kept, and the momenta that are."""
     run, found = motion.run, dict[str, Any]()
-    batch = Batch.of(run, list(states_on(run.form, run.p, STATES, 0)))
+    batch = StateBatch.of(run, list(states_on(run.form, run.p, STATES, 0)))
     if not len(batch.t):
         return found
     if energy(run.system, batch, run.parameters)[0]:

@@ -35,7 +35,7 @@ from appell.errors import FormNotApplicable, SingularConfiguration
 from appell.forms.engine.derivation import gradient
 from appell.forms.engine.display import simplified
 from appell.forms.engine.matrices import samples
-from appell.forms.engine.pseudo import PseudoVelocities, Rows, independent_rows, suggest
+from appell.forms.engine.pseudo import ConstraintRows, PseudoVelocities, independent_rows, suggest
 from appell.forms.engine.system_terms import directions, generalized_forces, multiplier_symbols, nonlinear_rows
 from appell.forms.lagrange import Lagrange
 from appell.letters import letter
@@ -116,7 +116,7 @@ class Principle:
     @cached_property
     def epsilon(self) -> Matrix:
         """ε^κ of (1.7) as rows, (rows, nv)."""
-        return Rows(self.system, tuple(range(len(self.system.constraints)))).A
+        return ConstraintRows(self.system, tuple(range(len(self.system.constraints)))).A
 
     @cached_property
     def reaction(self) -> Matrix:

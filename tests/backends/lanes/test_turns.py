@@ -10,7 +10,7 @@ from appell.backends import c_function, compile_c, vm_function
 from appell.backends.calls import vectors as lane_module
 from appell.backends.lanes.emit import emit_lanes
 from appell.backends.lanes.lane_layout import Packed
-from appell.backends.lanes.turns import Turn, Turned
+from appell.backends.lanes.turns import ShiftedAngle, Turned
 from appell.graph.fn import Fn, make_fn
 
 N = 20
@@ -35,7 +35,7 @@ def test_which_sines_are_taken_out():
     turned = Turned(Packed(matrix()))
     named = {(0, 0, 0.0), (0, 1, 0.3), (0, 2, -0.25), (0, 3, -0.7), (1, 0, 0.0), (1, 1, 0.0)}
     alone = {(0, k, 0.0) for k in range(7)}  # s
-    assert set(turned.turns) == {Turn(*turn) for turn in named | alone}
+    assert set(turned.turns) == {ShiftedAngle(*turn) for turn in named | alone}
     assert turned.inputs[-1].size == 2 * len(turned.turns) == 2 * len(set(turned.turns))
     left = [item for item in turned.instructions if item.op in ("sin", "cos")]
     assert len(left) == 2 * 3 + 1 + (N - 3)  # of 0.5 − q, of a product, of a sum; sin sin q; the diagonal but for its inputs

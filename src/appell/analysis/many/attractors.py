@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
-from appell.analysis.many.periodic_runs import Ensemble, distinct
+from appell.analysis.many.periodic_runs import PeriodicRuns, distinct
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.shooting import Shooting, explicit_time
 from appell.analysis.orbits.variations import variations
@@ -87,10 +87,10 @@ class Attractor:
         return f"{self.kind}, {100 * self.share:.3g} % of the starts"
 
 
-class Search:
+class AttractorSearch:
     """Starts that are under way, and the attractors known so far."""
 
-    def __init__(self, ensemble: Ensemble, tolerance: float):
+    def __init__(self, ensemble: PeriodicRuns, tolerance: float):
         self.ensemble, self.tolerance = ensemble, tolerance
         self.labels = np.full(ensemble.n, UNDECIDED)
         self.attractors: list[Attractor] = []
@@ -342,4 +342,4 @@ class Search:
         )
 
 
-__all__ = ["Attractor", "Search"]
+__all__ = ["Attractor", "AttractorSearch"]

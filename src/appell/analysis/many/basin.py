@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from appell.analysis.many.attractors import BLOCK, Attractor, Search
-from appell.analysis.many.periodic_runs import Ensemble
+from appell.analysis.many.attractors import BLOCK, Attractor, AttractorSearch
+from appell.analysis.many.periodic_runs import PeriodicRuns
 from appell.analysis.orbits.shooting import explicit_time, refuse_other_period
 from appell.analysis.result import Result, axis, given_once, model_of, state_column
 from appell.errors import ModelError
@@ -122,13 +122,13 @@ def basin(
     for name in (x, y):
         state_column(model, name)
     given_once(start, (x, y), "start=", "over=")
-    ensemble = Ensemble(
+    ensemble = PeriodicRuns(
         system, {**(start or {}), x: X.ravel(), y: Y.ravel()}, dict(parameters or {}), X.size, since=since, period=period,
         fallback=1.0, periods=4 * BLOCK, rtol=rtol, atol=atol, method=method, backend=backend, threads=threads, **options,
     )  # fmt: skip
     if period is not None and explicit_time(ensemble.run.form):
         refuse_other_period(ensemble.run, ensemble.z[0], since, float(ensemble.period[0]))
-    search = Search(ensemble, tolerance)
+    search = AttractorSearch(ensemble, tolerance)
     message = search.run(most, reporter(progress, 0, X.size))
     labels, attractors = search.ordered()
     said = "; ".join(text for text in (message, search.immobile()) if text)

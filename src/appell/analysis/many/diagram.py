@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from appell.analysis.many.periodic_runs import Ensemble, distinct
+from appell.analysis.many.periodic_runs import PeriodicRuns, distinct
 from appell.analysis.many.sections import Section, poincare
 from appell.analysis.result import (
     Result,
@@ -151,14 +151,14 @@ def bifurcation_diagram(
         looks = {"rtol": rtol, "atol": atol, "method": method, "backend": backend, "since": since, **options}
         return _on_section(model, name, values, section, direction, skip, keep, start, parameters, follow, progress, looks)
     given = {**table_of(parameters, "parameters="), name: values}
-    ensemble = Ensemble(
+    ensemble = PeriodicRuns(
         system, dict(table_of(start, "start=")), given, len(values), since=since, period=period, fallback=None,
         periods=skip + keep, rtol=rtol, atol=atol, method=method, backend=backend, threads=threads, **options,
     )  # fmt: skip
     return _strobed(ensemble, name, values, skip, keep, follow, progress)
 
 
-def _strobed(ensemble: Ensemble, name: str, values: Array, skip: int, keep: int, follow: bool, progress: Any) -> Diagram:
+def _strobed(ensemble: PeriodicRuns, name: str, values: Array, skip: int, keep: int, follow: bool, progress: Any) -> Diagram:
     n, interrupted, anew = len(values), "", []
     begin, z = ensemble.t.copy(), np.full((n, keep, ensemble.z.shape[1]), np.nan)
     report = reporter(progress, 0, n)

@@ -47,7 +47,7 @@ OPTIONS = {"max_steps": 10_000_000, "corner": "raise"}
 """Options of `ap.simulate` that many runs take, and what they are by default."""
 
 
-class Ensemble:
+class PeriodicRuns:
     """n runs: where each stands, (t, z), its parameters and its period.
 
     Parameters
@@ -261,4 +261,4 @@ def distinct(states: Array, scale: ArrayLike, tolerance: float) -> NDArray[np.in
     return found
 
 
-__all__ = ["Ensemble", "distinct"]
+__all__ = ["PeriodicRuns", "distinct"]

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.orbits.refining import FAILURES, Found, Point, Test, lowest_between, refined
+from appell.analysis.orbits.refining import FAILURES, CurvePoint, SpecialPoint, Test, lowest_between, refined
 from appell.errors import AppellError, ModelError
 from appell.reading import finite, shown, whole
 from appell.rows import singular
@@ -37,14 +37,14 @@ COARSE = 1e-3
 """Share of the range below which a step is not shortened for a turn or for what test functions do."""
 
 
-class Ends(AppellError):
+class BranchEnd(AppellError):
     """The branch ends here for good; the text says why."""
 
 
-class Equations(Protocol):
+class BranchEquations(Protocol):
     """What a branch is a branch of: orbits or rests.
 
-    correct: (prediction, tangent) → `Point`; raises where it does not come back to the branch, `Ends` where there is no more.
+    correct: (prediction, tangent) → `CurvePoint`; raises where it is lost, `BranchEnd` where the branch ends.
     between: kinds that change between two points, each with its test. smooth: tests that may dip below zero and come back.
     residual: by how much the defining equation of a kind is missed. far: how far tests have moved in a step, 1 being too far.
     special: a refinement of its own for a kind; None: the common one. moved: the same point in unknowns that suit it better.
@@ -56,34 +56,34 @@ class Equations(Protocol):
     span: float
     smooth: Mapping[str, Test]
 
-    def first(self) -> Point: ...
-    def correct(self, predicted: Array, tangent: Array) -> Point: ...
-    def between(self, here: Point, there: Point) -> list[tuple[str, Test]]: ...
-    def residual(self, kind: str, point: Point) -> float: ...
-    def far(self, here: Point, there: Point) -> float: ...
-    def special(self, kind: str, here: Point, there: Point) -> Found | None: ...
-    def moved(self, point: Point) -> Point: ...
-    def lost(self, points: list[Point], here: Point, error: Exception) -> tuple[str, Found | None]: ...
-    def trend(self, points: list[Point]) -> str: ...
+    def first(self) -> CurvePoint: ...
+    def correct(self, predicted: Array, tangent: Array) -> CurvePoint: ...
+    def between(self, here: CurvePoint, there: CurvePoint) -> list[tuple[str, Test]]: ...
+    def residual(self, kind: str, point: CurvePoint) -> float: ...
+    def far(self, here: CurvePoint, there: CurvePoint) -> float: ...
+    def special(self, kind: str, here: CurvePoint, there: CurvePoint) -> SpecialPoint | None: ...
+    def moved(self, point: CurvePoint) -> CurvePoint: ...
+    def lost(self, points: list[CurvePoint], here: CurvePoint, error: Exception) -> tuple[str, SpecialPoint | None]: ...
+    def trend(self, points: list[CurvePoint]) -> str: ...
 
 
 @dataclass
 class Walk:
     """A walk along a branch from p0 to `to`, one unit of x[-1] being `equations.span`."""
 
-    equations: Equations
+    equations: BranchEquations
     parameter: str
     to: float
     longest: float = LONGEST
 
     def __post_init__(self) -> None:
-        self.points: list[Point] = []
-        self.special: list[Found] = []
+        self.points: list[CurvePoint] = []
+        self.special: list[SpecialPoint] = []
         self.turned = 0.0  # the largest angle between two tangents, rad
         self.ends: list[float] = []  # of the range
-        self.before: Point | None = None  # the point before the last one, where both have the same unknowns
+        self.before: CurvePoint | None = None  # the point before the last one, where both have the same unknowns
 
-    def value(self, point: Point) -> float:
+    def value(self, point: CurvePoint) -> float:
         """p at a point."""
         return float(point.x[-1] * self.equations.span)
 
@@ -133,28 +133,28 @@ class Walk:
         trend = self.equations.trend(self.points)
         return f"{most} {what} were found{f'; {trend}' if trend else ''}"
 
-    def _lost(self, here: Point, error: Exception) -> str:
+    def _lost(self, here: CurvePoint, error: Exception) -> str:
         """Why the branch goes no further; what is special there is kept."""
         try:
             why, found = self.equations.lost(self.points, here, error)
         except FAILURES:
             why, found = str(error), None
         self.special += [found] if found is not None else []
-        word = "ends" if isinstance(error, Ends) or found is not None else "is lost"
+        word = "ends" if isinstance(error, BranchEnd) or found is not None else "is lost"
         return f"the branch {word} at {self._at(self.points[-1])}: {why}"
 
-    def _at(self, point: Point) -> str:
+    def _at(self, point: CurvePoint) -> str:
         value = self.value(point)
         near = [end for end in self.ends if abs(value - end) <= 1e-9 * self.equations.span]
         return f"{self.parameter} = {near[0] if near else value:.9g}"
 
-    def _step(self, here: Point, ds: float) -> Point:
+    def _step(self, here: CurvePoint, ds: float) -> CurvePoint:
         there = self.equations.correct(here.x + ds * here.tangent, here.tangent)
         if ds > COARSE and (here.tangent @ there.tangent < SHARP or self.equations.far(here, there) > 1):
             raise AppellError("the branch turns too sharply")
         return there
 
-    def _look(self, here: Point, there: Point) -> None:
+    def _look(self, here: CurvePoint, there: CurvePoint) -> None:
         """Special points between two points, and where a test function comes near zero at the first of them."""
         changes = self.equations.between(here, there)
         for kind, test in changes:
@@ -169,7 +169,7 @@ class Walk:
                 for inside, its_test in self.equations.between(*pair):
                     self._keep(inside, *pair, its_test)
 
-    def _keep(self, kind: str, here: Point, there: Point, test: Test) -> None:
+    def _keep(self, kind: str, here: CurvePoint, there: CurvePoint, test: Test) -> None:
         found = None
         with suppress(*FAILURES):
             found = self.equations.special(kind, here, there)
@@ -177,14 +177,14 @@ class Walk:
             found = refined(self.equations.correct, kind, here, there, test, self.equations.residual)
         self.special.append(found)
 
-    def _cut(self, here: Point, there: Point, ds: float, low: float, high: float) -> tuple[Point, bool]:
+    def _cut(self, here: CurvePoint, there: CurvePoint, ds: float, low: float, high: float) -> tuple[CurvePoint, bool]:
         """The last point lies on the end of the range."""
         p, span = self.value(there), self.equations.span
         if low <= p <= high:
             return there, abs(p - self.to) <= 1e-12 * span
         end = low if p < low else high
         if abs(self.value(here) - end) <= 1e-10 * span:
-            raise Ends(f"the branch leaves {self.parameter} = {end:.9g}")
+            raise BranchEnd(f"the branch leaves {self.parameter} = {end:.9g}")
         a, b = 0.0, ds
         pa, pb = self.value(here) - end, p - end
         for _ in range(40):
@@ -206,14 +206,14 @@ class Followed(NamedTuple):
 
     whats: tuple[Any, ...]
     values: Array
-    special: tuple[Found, ...]
+    special: tuple[SpecialPoint, ...]
     ended: bool
     message: str
     turned: float
 
 
 def follow(
-    equations: Equations, parameter: str, to: float, step: float | None, most: int, back: float | None, progress: Any,
+    equations: BranchEquations, parameter: str, to: float, step: float | None, most: int, back: float | None, progress: Any,
     what: str, max_step: float | None = None,
 ) -> Followed:  # fmt: skip
     """The branch of some equations from where they begin to the value `to` of the parameter."""
@@ -254,4 +254,4 @@ def tangent_of(J: Array, like: Array) -> Array:
     return tangent if tangent @ like >= 0 else -tangent
 
 
-__all__ = ["Ends", "Equations", "follow", "length", "tangent_of"]
+__all__ = ["BranchEnd", "BranchEquations", "follow", "length", "tangent_of"]

@@ -23,14 +23,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.analysis.forcing import driving_period, period_law
-from appell.analysis.orbits.arclength import Ends, follow, length, tangent_of
+from appell.analysis.orbits.arclength import BranchEnd, follow, length, tangent_of
 from appell.analysis.orbits.doubling import doubled
 from appell.analysis.orbits.grazing import blows, clearance, grazing_between, said, slowed, slowest, touched
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.orbit_tests import RESIDUALS, SMOOTH, changes, far, is_true
 from appell.analysis.orbits.phase_of_section import roomy_instant
 from appell.analysis.orbits.refined_point import RefinedPoint
-from appell.analysis.orbits.refining import FAILURES, Found, Point, Test
+from appell.analysis.orbits.refining import FAILURES, CurvePoint, SpecialPoint, Test
 from appell.analysis.orbits.shooting import Shooting, explicit_time, refuse_other_period
 from appell.analysis.orbits.variations import variations
 from appell.analysis.result import Result, model_of, parameter_named, parameter_variable
@@ -259,7 +259,7 @@ class _Orbits:
         extra = phase if not self.given else fixed
         return rows.gaps[0] / S, np.vstack([upper, walls, extra]), shooting
 
-    def first(self) -> Point:
+    def first(self) -> CurvePoint:
         """The orbit where the branch begins; its section where there is room between impacts."""
         motion, T = self.orbit.motion, self.orbit.period
         z0 = np.array([self.orbit.start[s] for s in (*self.system.positions, *self.system.velocities)])
@@ -271,7 +271,7 @@ class _Orbits:
         towards[-1] = np.sign(self.to - self.p0)
         return self.correct(x0, tangent_of(self._equations(x0)[1], towards))
 
-    def moved(self, point: Point) -> Point:
+    def moved(self, point: CurvePoint) -> CurvePoint:
         """The same orbit from another instant on, where an impact has come near the one it began at."""
         motion, T = point.what.motion, point.what.period
         since = roomy_instant(motion, T)
@@ -291,9 +291,9 @@ class _Orbits:
         except FAILURES:
             self.since = before
             return point
-        return Point(x, tangent, point.what, point.steps)
+        return CurvePoint(x, tangent, point.what, point.steps)
 
-    def correct(self, predicted: Array, tangent: Array) -> Point:
+    def correct(self, predicted: Array, tangent: Array) -> CurvePoint:
         """The point of the branch on the plane through the prediction."""
         x = predicted.copy()
         before = np.inf
@@ -309,8 +309,8 @@ class _Orbits:
                     refuse_other_period(shooting.run, z, self.since, T)
                 orbit = shooting.orbit(z, T, size, True, "", autonomous=not self.forced)
                 if not self.forced and max(np.ptp(orbit.motion.q, axis=0) / self.extent, default=1.0) < SHRUNK:
-                    raise Ends("the orbit shrinks to a rest: a Hopf point")
-                return Point(x, tangent_of(J, tangent), orbit, k)
+                    raise BranchEnd("the orbit shrinks to a rest: a Hopf point")
+                return CurvePoint(x, tangent_of(J, tangent), orbit, k)
             if size > 10 * before:
                 break
             before = size
@@ -324,17 +324,17 @@ class _Orbits:
 
     smooth: Mapping[str, Test] = SMOOTH
 
-    def between(self, here: Point, there: Point) -> list[tuple[str, Test]]:
+    def between(self, here: CurvePoint, there: CurvePoint) -> list[tuple[str, Test]]:
         """What changes between two orbits."""
         if blows(here) != blows(there):
             return [("grazing", lambda point: 1.0 if blows(point) == blows(here) else -1.0)]
         return changes(here, there)
 
-    def residual(self, kind: str, point: Point) -> float:
+    def residual(self, kind: str, point: CurvePoint) -> float:
         """By how much an orbit misses what it is said to be."""
         return RESIDUALS[kind](point) if kind in RESIDUALS else np.nan
 
-    def far(self, here: Point, there: Point) -> float:
+    def far(self, here: CurvePoint, there: CurvePoint) -> float:
         """How far the multipliers have moved, or an orbit that may shrink to a rest; 1 is too far."""
         if not self.forced:
             moved = float(np.linalg.norm((there.x - here.x)[: self.nz]))
@@ -344,17 +344,17 @@ class _Orbits:
                 return np.inf
         return far(here, there) if blows(here) == blows(there) else 0.0
 
-    def special(self, kind: str, here: Point, there: Point) -> Found | None:
+    def special(self, kind: str, here: CurvePoint, there: CurvePoint) -> SpecialPoint | None:
         """A grazing orbit, which has no derivatives, in its own way."""
         return grazing_between(self.correct, here, there) if kind == "grazing" else None
 
-    def trend(self, points: list[Point]) -> str:
+    def trend(self, points: list[CurvePoint]) -> str:
         """Where a branch goes whose period grows and grows."""
         periods = [point.what.period for point in points]
         grows = periods[-1] > HOMOCLINIC * min(periods) and periods[-1] == max(periods)
         return "the period grows without bound: a homoclinic orbit" if grows and points[-1].what.autonomous else ""
 
-    def lost(self, points: list[Point], here: Point, error: Exception) -> tuple[str, Found | None]:
+    def lost(self, points: list[CurvePoint], here: CurvePoint, error: Exception) -> tuple[str, SpecialPoint | None]:
         """Why the branch goes no further."""
         last = points[-1].what
         if trend := self.trend(points):

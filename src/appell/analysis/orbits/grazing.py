@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.orbits.refining import FAILURES, HOLDS, Correct, Found, Point
+from appell.analysis.orbits.refining import FAILURES, HOLDS, Correct, CurvePoint, SpecialPoint
 from appell.motion.extremes import extremes
 from appell.motion.motion import Motion
 
@@ -38,7 +38,7 @@ class Clearance(NamedTuple):
     share: float
 
 
-def blows(point: Point) -> int:
+def blows(point: CurvePoint) -> int:
     """Impacts in a period."""
     return sum(event.kind == "impact" for event in point.what.motion.impacts)
 
@@ -67,7 +67,7 @@ def slowest(motion: Motion) -> tuple[str, float]:
     return event.constraint, abs(event.before) / max(float(np.abs(rate).max()), 1e-300)
 
 
-def touched(correct: Correct, start: Point, way: float) -> Found | None:
+def touched(correct: Correct, start: CurvePoint, way: float) -> SpecialPoint | None:
     """The grazing orbit that a branch of orbits without the touch comes to, from one of them on, along its tangent (way 1) or
     against it (−1)."""
     direction, count = way * start.tangent, blows(start)
@@ -97,10 +97,10 @@ def touched(correct: Correct, start: Point, way: float) -> Found | None:
         before, best, s, now = (s, now), point, ahead, share
     if now > HOLDS:
         return None
-    return Found("grazing", float(best.x[-1]), best.what, best, now, True)
+    return SpecialPoint("grazing", float(best.x[-1]), best.what, best, now, True)
 
 
-def slowed(correct: Correct, points: list[Point]) -> Found | None:
+def slowed(correct: Correct, points: list[CurvePoint]) -> SpecialPoint | None:
     """The grazing orbit that a branch of orbits with a slower and slower blow comes to, behind the last of some points."""
     count = blows(points[-1])
     known = [(slowest(point.what.motion)[1], point) for point in points[-ORDER:] if blows(point) == count]
@@ -129,10 +129,10 @@ def slowed(correct: Correct, points: list[Point]) -> Found | None:
     value, rough = (float(_limit(known[-n:], 0.0)[-1]) for n in (ORDER, ORDER - 1))
     missed = abs(value - rough)
     last = known[-1][1]
-    return Found("grazing", value, last.what, last, missed, missed <= HOLDS)
+    return SpecialPoint("grazing", value, last.what, last, missed, missed <= HOLDS)
 
 
-def _limit(known: list[tuple[float, Point]], at: float) -> Array:
+def _limit(known: list[tuple[float, CurvePoint]], at: float) -> Array:
     """x at a speed, by the polynomial through points with others (Neville)."""
     speeds, rows = [v for v, _ in known], [point.x for _, point in known]
     for k in range(1, len(rows)):
@@ -150,7 +150,7 @@ def said(motion: Motion) -> str | None:
     return f"the orbit begins to graze '{near.face}'" if near.share < NEAR else None
 
 
-def grazing_between(correct: Correct, here: Point, there: Point) -> Found | None:
+def grazing_between(correct: Correct, here: CurvePoint, there: CurvePoint) -> SpecialPoint | None:
     """The grazing orbit between two orbits with different numbers of impacts: from the side with fewer of them."""
     return touched(correct, here, 1.0) if blows(here) < blows(there) else touched(correct, there, -1.0)
 

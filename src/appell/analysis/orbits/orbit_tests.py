@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from appell.analysis.orbits.refining import Point, Test
+from appell.analysis.orbits.refining import CurvePoint, Test
 
 Complex = NDArray[np.complex128]
 
@@ -28,7 +28,7 @@ NEAR_CIRCLE = 1.5
 """|log |μ|| within which a multiplier is near the unit circle."""
 
 
-def _multipliers(point: Point) -> Complex:
+def _multipliers(point: CurvePoint) -> Complex:
     return point.what.nontrivial
 
 
@@ -36,7 +36,7 @@ def _beside(number: float) -> Test:
     return lambda point: float(np.prod(_multipliers(point) - number).real) if len(_multipliers(point)) else 1.0
 
 
-def fold(point: Point) -> float:
+def fold(point: CurvePoint) -> float:
     """dp/ds."""
     return float(point.tangent[-1])
 
@@ -51,11 +51,11 @@ def _pair_products(mu: Complex) -> Complex:
     return np.array([mu[i] * mu[j] - 1 for i in range(len(mu)) for j in range(i)], dtype=complex)
 
 
-def neimark_sacker(here: Point, there: Point) -> Test:
+def neimark_sacker(here: CurvePoint, there: CurvePoint) -> Test:
     """The test between two orbits: without as many products as are 1 at both of them."""
     fixed = min(int((np.abs(_pair_products(_multipliers(point))) < RECIPROCAL).sum()) for point in (here, there))
 
-    def test(point: Point) -> float:
+    def test(point: CurvePoint) -> float:
         products = _pair_products(_multipliers(point))
         kept = products[np.argsort(np.abs(products))][fixed:]
         return float(np.prod(kept).real) if len(kept) else 1.0
@@ -63,7 +63,7 @@ def neimark_sacker(here: Point, there: Point) -> Test:
     return test
 
 
-def changes(here: Point, there: Point) -> list[tuple[str, Test]]:
+def changes(here: CurvePoint, there: CurvePoint) -> list[tuple[str, Test]]:
     """What changes its sign between two orbits with the same impacts."""
     tests = {"fold": fold, "period doubling": period_doubling, "Neimark–Sacker": neimark_sacker(here, there)}
     found = [(kind, test) for kind, test in tests.items() if test(here) * test(there) < 0]
@@ -72,7 +72,7 @@ def changes(here: Point, there: Point) -> list[tuple[str, Test]]:
     return found
 
 
-def is_true(kind: str, point: Point) -> bool:
+def is_true(kind: str, point: CurvePoint) -> bool:
     """Neimark–Sacker with a complex pair on the circle, not two real multipliers with the product 1."""
     mu = _multipliers(point)
     on = np.abs(np.abs(mu) - 1) < 1e-3
@@ -89,7 +89,7 @@ def _nearest(mu: Complex, number: float) -> float:
     return float(away[0]) if len(away) else np.inf
 
 
-RESIDUALS: dict[str, Callable[[Point], float]] = {
+RESIDUALS: dict[str, Callable[[CurvePoint], float]] = {
     "fold": lambda point: abs(fold(point)),
     "period doubling": lambda point: _nearest(_multipliers(point), -1.0),
     "branch point": lambda point: _nearest(_multipliers(point), 1.0),
@@ -100,7 +100,7 @@ RESIDUALS: dict[str, Callable[[Point], float]] = {
 """By how much an orbit misses what it is said to be: a number without a unit."""
 
 
-def far(here: Point, there: Point) -> float:
+def far(here: CurvePoint, there: CurvePoint) -> float:
     """How far multipliers near the unit circle have moved from one orbit to the next; 1 is too far."""
     one, two = _multipliers(here), _multipliers(there)
     if len(one) != len(two) or not len(one):

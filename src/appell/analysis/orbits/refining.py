@@ -35,7 +35,7 @@ SETTLED = 0.9
 """The same share above which nothing lower is expected."""
 
 
-class Point(NamedTuple):
+class CurvePoint(NamedTuple):
     """One corrected point x in units of the scale, x[-1] the parameter; its tangent; what stands there; Newton's steps."""
 
     x: Array
@@ -44,31 +44,31 @@ class Point(NamedTuple):
     steps: int
 
 
-Test = Callable[[Point], float]
-Correct = Callable[[Array, Array], Point]
+Test = Callable[[CurvePoint], float]
+Correct = Callable[[Array, Array], CurvePoint]
 
 
-class Found(NamedTuple):
+class SpecialPoint(NamedTuple):
     """A special point: its kind, the value of the parameter (in units of the range until the branch is done), what stands
     there; by how much its defining equation is missed, and whether that counts as found."""
 
     kind: str
     value: float
     what: Any
-    point: Point
+    point: CurvePoint
     residual: float = 0.0
     ok: bool = True
 
 
-def between(correct: Correct, one: Point, two: Point, share: float) -> Point:
+def between(correct: Correct, one: CurvePoint, two: CurvePoint, share: float) -> CurvePoint:
     """The point of the branch that lies so far from one point to the other."""
     chord = two.x - one.x
     return correct(one.x + share * chord, chord / np.linalg.norm(chord))
 
 
 def refined(
-    correct: Correct, kind: str, here: Point, there: Point, test: Test, residual: Callable[[str, Point], float]
-) -> Found:  # fmt: skip
+    correct: Correct, kind: str, here: CurvePoint, there: CurvePoint, test: Test, residual: Callable[[str, CurvePoint], float]
+) -> SpecialPoint:  # fmt: skip
     """The point at which a test changes its sign: false position and halving; a branch point from beside it."""
     a, b = here, there
     if kind == "branch point":
@@ -78,18 +78,18 @@ def refined(
         if limit is not None and limit.apart <= SMOOTH:
             at = limit.at or (b if abs(fb) < abs(fa) else a)
             missed = limit.apart if limit.at is None else min(limit.apart, residual(kind, at))
-            return Found(kind, limit.value, at.what, at, missed, missed <= HOLDS)
+            return SpecialPoint(kind, limit.value, at.what, at, missed, missed <= HOLDS)
     a, b, fa, fb = _bracket(correct, a, b, test, NARROW)
     nearest = (b if abs(fb) < abs(fa) else a)
     value, missed = float(nearest.x[-1]), residual(kind, nearest)
     if not np.isfinite(missed):  # a test that says on which side a point is, and no more
         missed = float(np.linalg.norm(b.x - a.x))
-    return Found(kind, value, nearest.what, nearest, missed, missed <= HOLDS)
+    return SpecialPoint(kind, value, nearest.what, nearest, missed, missed <= HOLDS)
 
 
 def _bracket(
-    correct: Correct, a: Point, b: Point, test: Test, narrow: float
-) -> tuple[Point, Point, float, float]:  # fmt: skip
+    correct: Correct, a: CurvePoint, b: CurvePoint, test: Test, narrow: float
+) -> tuple[CurvePoint, CurvePoint, float, float]:  # fmt: skip
     """Two points nearby between which a test changes its sign, and its values there."""
     fa, fb = test(a), test(b)
     ga, gb = fa, fb  # weights of the secant
@@ -115,11 +115,11 @@ class Limit(NamedTuple):
 
     value: float
     apart: float
-    at: Point | None
+    at: CurvePoint | None
 
 
 def _from_beside(
-    correct: Correct, a: Point, b: Point, fa: float, fb: float, test: Test, aside: float
+    correct: Correct, a: CurvePoint, b: CurvePoint, fa: float, fb: float, test: Test, aside: float
 ) -> Limit | None:  # fmt: skip
     """The parameter where a test vanishes, by polynomials through points some way from there: at a branch point the equations
     are singular, and what is off by ε at the end is off by ε/δ at a distance δ."""
@@ -163,7 +163,7 @@ def _vanishes(told: Array, inside: tuple[float, float]) -> tuple[float, float] |
     return at, float(np.polyval(np.polyfit(s, p, len(s) - 1), at))
 
 
-def _somewhere(correct: Correct, a: Point, b: Point, share: float) -> Point | None:
+def _somewhere(correct: Correct, a: CurvePoint, b: CurvePoint, share: float) -> CurvePoint | None:
     """A point between two, at a share of the way if it can be, else elsewhere: near a branch point not every one is found."""
     for at in (share, 0.5, 0.3, 0.7, 0.1, 0.9):
         try:
@@ -179,12 +179,12 @@ def _somewhere(correct: Correct, a: Point, b: Point, share: float) -> Point | No
 class Dip(NamedTuple):
     """Points between which a test comes to zero and goes back."""
 
-    left: Point
-    lowest: Point
-    right: Point
+    left: CurvePoint
+    lowest: CurvePoint
+    right: CurvePoint
 
 
-def lowest_between(correct: Correct, test: Test, a: Point, m: Point, b: Point) -> Dip | None:
+def lowest_between(correct: Correct, test: Test, a: CurvePoint, m: CurvePoint, b: CurvePoint) -> Dip | None:
     """Whether a test of one sign at three neighbours changes it between them: its lowest value is followed by parabolas."""
     fa, fm, fb = test(a), test(m), test(b)
     sign = np.sign(fm)
@@ -227,4 +227,4 @@ def _parabola(left: float, right: float, fa: float, fm: float, fb: float) -> tup
     return one + bend * left, bend
 
 
-__all__ = ["FAILURES", "HOLDS", "Correct", "Dip", "Found", "Point", "Test", "between", "lowest_between", "refined"]
+__all__ = ["FAILURES", "HOLDS", "Correct", "CurvePoint", "Dip", "SpecialPoint", "Test", "between", "lowest_between", "refined"]

@@ -260,7 +260,7 @@ class Shooting:
     def _times(self, T: float) -> Array:
         return self.since + T * np.arange(self.segments + 1) / self.segments
 
-    def rows(self, points: list[Array], T: float) -> Rows:
+    def rows(self, points: list[Array], T: float) -> ShootingRows:
         times = self._times(T)
         ends, matrices, rates, slopes = [], [], [], []
         size = np.zeros(self.nz)
@@ -281,9 +281,9 @@ class Shooting:
         following = [*points[1:], points[0]]
         gaps = [end - z for end, z in zip(ends, following, strict=True)]
         gaps[-1] = self.difference(gaps[-1])
-        return Rows(gaps, matrices, rates, slopes, scale)
+        return ShootingRows(gaps, matrices, rates, slopes, scale)
 
-    def _step(self, rows: Rows, fixed: bool) -> tuple[list[Array], float]:
+    def _step(self, rows: ShootingRows, fixed: bool) -> tuple[list[Array], float]:
         """The smallest step, in units of scale, that closes all gaps to the first order."""
         n, N, S = self.nz, self.segments, rows.scale
         J, gap = np.zeros((n * N, n * N + 1)), np.concatenate([g / S for g in rows.gaps])
@@ -326,7 +326,7 @@ class Shooting:
 
 
 @dataclass(frozen=True)
-class Rows:
+class ShootingRows:
     """Gaps between shots, (Φ(0), Φ(end)), ż and Ψ at the end of each, and the size of the orbit."""
 
     gaps: list[Array]

@@ -16,7 +16,7 @@ import numpy as np
 
 from appell.analysis.linear import linearize
 from appell.analysis.rests.balance import Array
-from appell.analysis.rests.equilibrium import Equilibrium, Search
+from appell.analysis.rests.equilibrium import Equilibrium, RestSearch
 from appell.analysis.rests.found_states import FoundStates
 from appell.analysis.rests.search_intervals import ATTEMPTS, search_intervals, whole_attempts
 from appell.errors import AppellError, ModelError
@@ -79,7 +79,7 @@ def equilibria(
     within: coordinate → (lowest, highest), lowest not included; (−π, π] where not given. attempts: how many places
     are tried.
     """
-    search = Search.of(system, parameters, "ap.equilibria")
+    search = RestSearch.of(system, parameters, "ap.equilibria")
     system = search.system
     low, high = search_intervals(system.positions, within, [(-np.pi, np.pi)] * system.nq, system.name).T
     rng, found, reach = np.random.default_rng(0), list[Equilibrium](), (high - low) / 2
@@ -99,7 +99,7 @@ def equilibria(
     return FoundStates((_judged(system, rest) for rest in found), system, "rest", attempts)
 
 
-def _one(search: Search, one: Equilibrium, other: Equilibrium, reach: Array) -> bool:
+def _one(search: RestSearch, one: Equilibrium, other: Equilibrium, reach: Array) -> bool:
     """Whether two are the same place, or lie on one family."""
     if (np.abs(one.q - other.q) < 1e-7 * reach).all():
         return True

@@ -189,11 +189,11 @@ def equilibrium(
 
         whole, values = with_values(system, parameters, "ap.equilibrium")
         return rest_with_friction(whole, values, read(whole, start)[0])
-    search = Search.of(system, parameters, "ap.equilibrium")
+    search = RestSearch.of(system, parameters, "ap.equilibrium")
     return search(read(search.system, start)[0], tolerance=finite(tolerance, "tolerance="))
 
 
-class Search:
+class RestSearch:
     """Rests of one system with values of its parameters, from any number of starts."""
 
     def __init__(self, system: System, values: Mapping[Any, float]):
@@ -202,10 +202,10 @@ class Search:
         self._balances: dict[tuple[int, ...], Balance] = {}
 
     @staticmethod
-    def of(system: Any, parameters: Mapping[Any, Any] | None, caller: str) -> Search:
+    def of(system: Any, parameters: Mapping[Any, Any] | None, caller: str) -> RestSearch:
         """The search in a system or tree, with everything checked."""
         refuse_friction(system_of(system, caller), caller)
-        return Search(*with_values(system, parameters, caller))
+        return RestSearch(*with_values(system, parameters, caller))
 
     def __call__(self, q0: Array, reach: Array | None = None, tolerance: float = 1e-10) -> Equilibrium:
         """The rest near q0; reach (nq,): how far is far, by default the size of q0."""

@@ -23,9 +23,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.orbits.arclength import Ends, follow, length, tangent_of
+from appell.analysis.orbits.arclength import BranchEnd, follow, length, tangent_of
 from appell.analysis.orbits.refined_point import RefinedPoint
-from appell.analysis.orbits.refining import Found, Point, Test
+from appell.analysis.orbits.refining import CurvePoint, SpecialPoint, Test
 from appell.analysis.rests.balance import Balance
 from appell.analysis.rests.equilibrium import Equilibrium, eigenvalues_at, equilibrium
 from appell.analysis.result import Result, model_of, parameter_named, parameter_variable
@@ -83,7 +83,7 @@ class RestBranch(Result):
     special: tuple[SpecialRest, ...]
     ok: bool
     message: str
-    found: tuple[Found, ...] = field(default=(), repr=False)
+    found: tuple[SpecialPoint, ...] = field(default=(), repr=False)
     largest_turn: float = 0.0
 
     def __getitem__(self, key: Any) -> Array:
@@ -201,7 +201,7 @@ class _Rests:
         self.scale = np.concatenate([np.ones(self.nq), np.full(self.m, force), [self.span]])
         self.start = np.concatenate([rest.q, lam, [self.p0]]) / self.scale
 
-    def first(self) -> Point:
+    def first(self) -> CurvePoint:
         towards = np.zeros(len(self.start))
         towards[-1] = np.sign(self.to - self.p0)
         _, J, lift = self._equations(self.start)
@@ -221,7 +221,7 @@ class _Rests:
         q, lam, p = self._parts(x)
         out = self.balance.fn(q, p, lam)
         if not all(np.isfinite(value).all() for value in out.values()):
-            raise Ends("the equations have no finite value beyond")
+            raise BranchEnd("the equations have no finite value beyond")
         S, k, N = self.scale, self.number, out["N"]
         top = [out["load_q"] @ N, out["W"] * S[self.nq : -1], out["load_p"][:, [k]] * S[-1]]
         bottom = [out["conditions_q"] @ N, np.zeros((len(out["conditions"]), self.m)), out["conditions_p"][:, [k]] * S[-1]]
@@ -237,7 +237,7 @@ class _Rests:
         x = lift @ y
         return x / np.linalg.norm(x)
 
-    def correct(self, predicted: Array, tangent: Array) -> Point:
+    def correct(self, predicted: Array, tangent: Array) -> CurvePoint:
         """The rest on the plane through the prediction."""
         x, before = predicted.copy(), np.inf
         for k in range(1, NEWTON + 1):
@@ -245,7 +245,7 @@ class _Rests:
             plane = float(tangent @ (x - predicted))
             size = float(np.abs(F).max(initial=0.0))
             if (size <= 1e-13 or (size <= 1e-9 and size > 0.3 * before)) and abs(plane) < 1e-9:
-                return Point(x, self._lifted(tangent_of(J, lift.T @ tangent), lift), self._rest(x, size), k)
+                return CurvePoint(x, self._lifted(tangent_of(J, lift.T @ tangent), lift), self._rest(x, size), k)
             if size > 100 * before:
                 break
             before = size
@@ -271,38 +271,38 @@ class _Rests:
         force = self.scale[self.nq] if self.m else 1.0
         for j, push in zip(self.contacts, lam[len(self.system.constraints) :], strict=True):
             if push < -1e-9 * force:
-                raise Ends(f"'{self.system.unilateral[j].name}' would have to pull")
+                raise BranchEnd(f"'{self.system.unilateral[j].name}' would have to pull")
         if len(self.contacts) == len(self.system.unilateral):
             return
         form = normal_form(self.system)
         out = form.select("g", "g_scale")(0.0, q, np.zeros(form.nv), p)
         for j, face in enumerate(self.system.unilateral):
             if j not in self.contacts and out["g"][j] < -1e-9 * (out["g_scale"][j] + np.abs(q).max(initial=0.0)):
-                raise Ends(f"'{face.name}' is met")
+                raise BranchEnd(f"'{face.name}' is met")
 
     smooth: Mapping[str, Test] = {}
 
-    def lost(self, points: list[Point], here: Point, error: Exception) -> tuple[str, Found | None]:
+    def lost(self, points: list[CurvePoint], here: CurvePoint, error: Exception) -> tuple[str, SpecialPoint | None]:
         """Nothing is special about the last rest of a branch that is lost."""
         return str(error), None
 
-    def trend(self, points: list[Point]) -> str:
+    def trend(self, points: list[CurvePoint]) -> str:
         """Nothing is known of where a branch of rests goes."""
         return ""
 
-    def special(self, kind: str, here: Point, there: Point) -> Found | None:
+    def special(self, kind: str, here: CurvePoint, there: CurvePoint) -> SpecialPoint | None:
         """All kinds are refined alike."""
         return None
 
-    def moved(self, point: Point) -> Point:
+    def moved(self, point: CurvePoint) -> CurvePoint:
         """A rest is always told by the same unknowns."""
         return point
 
-    def far(self, here: Point, there: Point) -> float:
+    def far(self, here: CurvePoint, there: CurvePoint) -> float:
         """Steps are short where the branch turns; eigenvalues do not shorten them."""
         return 0.0
 
-    def residual(self, kind: str, point: Point) -> float:
+    def residual(self, kind: str, point: CurvePoint) -> float:
         """By how much a rest misses what it is said to be; nan: its test tells sides alone."""
         values = point.what.eigenvalues
         size = max(float(np.abs(values).max(initial=0.0)), 1e-300)
@@ -316,7 +316,7 @@ class _Rests:
 
     # -- special rests -------------------------------------------------------------------------------------------------
 
-    def between(self, here: Point, there: Point) -> list[tuple[str, Any]]:
+    def between(self, here: CurvePoint, there: CurvePoint) -> list[tuple[str, Any]]:
         """What changes between two rests."""
         found: list[tuple[str, Any]] = []
         fold = lambda point: float(point.tangent[-1])
@@ -341,7 +341,7 @@ class _Rests:
                 found.append(("flutter", side))
         return found
 
-    def other_branch(self, point: Point, size: float) -> Equilibrium:
+    def other_branch(self, point: CurvePoint, size: float) -> Equilibrium:
         """A rest beside a branch point, off the branch on which it was found."""
         _, J, lift = self._equations(point.x)
         _, s, Vt = singular(J)

@@ -111,7 +111,7 @@ def steady_motions(
     refuse_first_order(system, "ap.steady_motions")
     run = compile(system, parameters, backend="vm")
     system = run.system
-    problem = _Problem(run, fixed or {})
+    problem = _SteadyProblem(run, fixed or {})
     found: list[tuple[Array, Array, Array, float]] = []
     for q, v in _drawn(system, problem, within, whole_attempts(attempts)):
         solution = problem.solve(q, v)
@@ -130,7 +130,7 @@ def _same(one: tuple, other: tuple) -> bool:
     return bool(np.abs(x - y).max() < 1e-7 * (1 + np.abs(x).max()))
 
 
-def _drawn(system: System, problem: _Problem, within: Mapping[Any, Any] | None, count: int) -> Iterable[tuple]:
+def _drawn(system: System, problem: _SteadyProblem, within: Mapping[Any, Any] | None, count: int) -> Iterable[tuple]:
     rng = np.random.default_rng(0)
     default = [(-np.pi, np.pi)] * system.nq + [(-10.0, 10.0)] * system.nv
     bounds = search_intervals((*system.positions, *system.velocities), within, default, system.name)
@@ -140,7 +140,7 @@ def _drawn(system: System, problem: _Problem, within: Mapping[Any, Any] | None, 
         yield normalise(problem.form, q), x[system.nq :]
 
 
-class _Problem:
+class _SteadyProblem:
     """The equations of steady motions in (ζ, v, a, Λ), δq = N ζ, with their derivatives."""
 
     def __init__(self, run: Run, fixed: Mapping[Any, float]):

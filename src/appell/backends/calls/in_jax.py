@@ -197,7 +197,7 @@ def _transposed(operation: Any, cotangents: Any, *arrays: Any, fn: Function, bac
 
 
 @dataclass(frozen=True, eq=False)
-class Target:
+class XlaTarget:
     """A function that XLA knows by the digest of what it computes: programs that JAX keeps on disk find the same one."""
 
     name: str
@@ -215,31 +215,31 @@ class Target:
         self.library.handle.xla_widen(ctypes.c_void_p(address), ctypes.c_ssize_t(room), ctypes.c_ssize_t(least))
 
 
-def _target(fn: Function, backend: str) -> Target | None:
+def _target(fn: Function, backend: str) -> XlaTarget | None:
     """The function in machine code and registered with XLA; None where it cannot be."""
     if backend_named(backend).program is None or (isinstance(fn.fn, Composite) and not fn.fn.routine):
         return None
     known = kept_in(fn, "target")
     if not known:
-        known["of"] = _registered(_Text(fn.fn))
+        known["of"] = _registered(_CText(fn.fn))
     return known["of"]
 
 
-class _Text:
+class _CText:
     """A function by its C text."""
 
     def __init__(self, fn: Fn | Composite):
         self.fn, self.text = fn, "\n".join([module([fn]), _way_in(fn)])
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Text) and other.text == self.text
+        return isinstance(other, _CText) and other.text == self.text
 
     def __hash__(self) -> int:
         return hash(self.text)
 
 
 @once
-def _registered(source: _Text) -> Target | None:
+def _registered(source: _CText) -> XlaTarget | None:
     import jax
 
     name, fn, folder = f"appell_{digest('xla', source.text)}", source.fn, Path(jax.ffi.include_dir())
@@ -251,7 +251,7 @@ def _registered(source: _Text) -> Target | None:
         notice("no xla", f"functions of JAX go through callbacks, some 10 to 100 µs each: {error}")
         return None
     jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(library.handle.xla_call), platform="cpu")
-    return Target(name, library, Lanes(fn) if isinstance(fn, Fn) and library.contracts else None)
+    return XlaTarget(name, library, Lanes(fn) if isinstance(fn, Fn) and library.contracts else None)
 
 
 def _way_in(fn: Fn | Composite) -> str:

@@ -16,7 +16,7 @@ from appell.backends.calls.batch import Batch, pointers
 from appell.backends.calls.call import Call
 from appell.backends.calls.crossing import crossing
 from appell.backends.calls.vectors import Lanes
-from appell.backends.compiler.build import Draft, Library, build, find
+from appell.backends.compiler.build import Library, SourceDraft, build, find
 from appell.backends.compiler.recipe import Recipe, text_of
 from appell.backends.text.c_source import declarations, module
 from appell.graph.composite import Composite
@@ -50,11 +50,11 @@ def in_c(fn: Fn | Recipe) -> Call:
 def compiled_before(fn: Fn | Recipe) -> Call | None:
     """`in_c(fn)` if no compiler has to run for it: the cache knows the recipe and holds its machine code."""
     text = _text(fn) if isinstance(fn, Recipe) else None
-    library = find(text, declarations([fn])) if isinstance(text, Draft) else None
+    library = find(text, declarations([fn])) if isinstance(text, SourceDraft) else None
     return None if library is None else c_function(library, fn)
 
 
-def _text(fn: Fn | Recipe) -> str | Draft:
+def _text(fn: Fn | Recipe) -> str | SourceDraft:
     return text_of(fn, "one state", lambda graph: module([graph]))
 
 

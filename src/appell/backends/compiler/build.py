@@ -104,14 +104,14 @@ class Compiler:
 
 
 @dataclass(frozen=True, eq=False)
-class Draft:
+class SourceDraft:
     """A text that is written only where its machine code is not at hand. Equal keys promise equal texts."""
 
     key: str
     write: Callable[[], str]
 
 
-class _Way(NamedTuple):
+class _Compilation(NamedTuple):
     """How a text becomes an object; `also` is whatever else determines it, such as the headers it includes."""
 
     compiler: Compiler
@@ -133,7 +133,12 @@ class _Object(NamedTuple):
 
 
 def build(
-    source: str | Draft, declarations: str, *, optimise: str = "fast", include: tuple[str, ...] = (), also: tuple[str, ...] = ()
+    source: str | SourceDraft,
+    declarations: str,
+    *,
+    optimise: str = "fast",
+    include: tuple[str, ...] = (),
+    also: tuple[str, ...] = (),
 ) -> Library:
     """Compiles (or finds) `source` and loads it; `declarations` are cffi's `cdef` of what Python may call.
 
@@ -146,7 +151,7 @@ def build(
     return _library(_obtain(way, source, _handle), declarations, flags)
 
 
-def find(draft: Draft, declarations: str, *, optimise: str = "fast") -> Library | None:
+def find(draft: SourceDraft, declarations: str, *, optimise: str = "fast") -> Library | None:
     """What `build` would give, if it has been compiled before."""
     flags = _optimisation(optimise)
     known = _recalled(_library_way(working_compiler(), flags), draft, _handle)
@@ -157,7 +162,7 @@ def build_module(source: str, load: Callable[[Path], Any], include: tuple[str, .
     """`load(path)` of an extension module of Python; `also` names the versions of all that it includes."""
     compiler = working_compiler()
     flags = (*COMMON, "-O2", *compiler.cpu_flags, *DYNAMIC.get(sys.platform, ()), *(f"-I{folder}" for folder in include))
-    return _obtain(_Way(compiler, flags, also), source, load).loaded
+    return _obtain(_Compilation(compiler, flags, also), source, load).loaded
 
 
 def working_compiler() -> Compiler:
@@ -182,13 +187,13 @@ def _optimisation(kind: str) -> tuple[str, ...]:
     return THOROUGHNESS[asked][kind]
 
 
-def _build(compiler: Compiler, source: str | Draft, declarations: str, optimise: tuple[str, ...]) -> Library:
+def _build(compiler: Compiler, source: str | SourceDraft, declarations: str, optimise: tuple[str, ...]) -> Library:
     return _library(_obtain(_library_way(compiler, optimise), source, _handle), declarations, optimise)
 
 
-def _library_way(compiler: Compiler, optimise: tuple[str, ...]) -> _Way:
+def _library_way(compiler: Compiler, optimise: tuple[str, ...]) -> _Compilation:
     understood = (flag for flag in optimise if flag not in GCC_ONLY or "clang" not in compiler.version)
-    return _Way(compiler, (*COMMON, *understood, *compiler.cpu_flags))
+    return _Compilation(compiler, (*COMMON, *understood, *compiler.cpu_flags))
 
 
 def _library(known: _Object, declarations: str, optimise: tuple[str, ...]) -> Library:
@@ -199,7 +204,7 @@ def _handle(path: Path) -> ctypes.CDLL:
     return ctypes.CDLL(str(path))
 
 
-def _obtain(way: _Way, source: str | Draft, load: Callable[[Path], Any]) -> _Object:
+def _obtain(way: _Compilation, source: str | SourceDraft, load: Callable[[Path], Any]) -> _Object:
     """The object of `source`: the one in the cache, or a new one."""
     if isinstance(source, str):
         return _found(way, disk.digest(source), load) or _made(way, source, load)
@@ -211,13 +216,13 @@ def _obtain(way: _Way, source: str | Draft, load: Callable[[Path], Any]) -> _Obj
     return known
 
 
-def _recalled(way: _Way, draft: Draft, load: Callable[[Path], Any]) -> _Object | None:
+def _recalled(way: _Compilation, draft: SourceDraft, load: Callable[[Path], Any]) -> _Object | None:
     """The object of a text that was written in an earlier life, of which the cache has kept the digest."""
     digest = disk.recall(draft.key)
     return None if digest is None else _found(way, digest, load)
 
 
-def _found(way: _Way, digest: str, load: Callable[[Path], Any]) -> _Object | None:
+def _found(way: _Compilation, digest: str, load: Callable[[Path], Any]) -> _Object | None:
     path = disk.find(way.key(digest))
     if path is None:
         return None
@@ -228,7 +233,7 @@ def _found(way: _Way, digest: str, load: Callable[[Path], Any]) -> _Object | Non
         return None
 
 
-def _made(way: _Way, text: str, load: Callable[[Path], Any]) -> _Object:
+def _made(way: _Compilation, text: str, load: Callable[[Path], Any]) -> _Object:
     try:
         with disk.workshop() as folder:
             start = time.perf_counter()

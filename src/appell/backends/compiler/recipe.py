@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from appell.backends.compiler import cache as disk
-from appell.backends.compiler.build import Draft
+from appell.backends.compiler.build import SourceDraft
 from appell.errors import ModelError
 from appell.graph.algebra import VERSION
 from appell.graph.fn import Fn, Port
@@ -61,11 +61,11 @@ def recipe_for(key: str, make: Callable[[], Fn]) -> Recipe:
     return Recipe(key, *known, make)
 
 
-def text_of(fn: Fn | Recipe, use: str, write: Callable[[Fn], str]) -> str | Draft:
+def text_of(fn: Fn | Recipe, use: str, write: Callable[[Fn], str]) -> str | SourceDraft:
     """`write(graph)`, at once or when it is needed; `use` says which of the texts over this graph it is."""
     if isinstance(fn, Fn):
         return write(fn)
-    return Draft(disk.digest(fn.key, use), lambda: write(fn.graph))
+    return SourceDraft(disk.digest(fn.key, use), lambda: write(fn.graph))
 
 
 @cache

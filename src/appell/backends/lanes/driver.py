@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, chain
 
-from appell.backends.lanes.lane_layout import Layout, Packed, Segment, squares_read
-from appell.backends.lanes.turns import Turn
+from appell.backends.lanes.lane_layout import LaneLayout, Packed, Segment, squares_read
+from appell.backends.lanes.turns import ShiftedAngle
 from appell.backends.text.dialect import c_literal
 from appell.backends.text.sincos import Precision, filled
 from appell.graph.fn import Signature
@@ -38,8 +38,8 @@ class Driver:
     """
 
     packed: Packed
-    turns: tuple[Turn, ...]
-    layout: Layout
+    turns: tuple[ShiftedAngle, ...]
+    layout: LaneLayout
     work: int
     precision: Precision
     lanes: int

@@ -8,7 +8,7 @@ A result is a row of numbers for each state. Rows are written in segments of as 
 A value that stands in several places (M = Mᵀ) is computed and kept once. Segments are written in the order of addresses:
 neighbours share lines of the cache. A segment across two lines takes twice the time, and where the lines begin in a row is
 another matter for the next state: rows of 35² numbers begin one number later in a line each time. So there is a cover for every
-`phase`, and a block takes every eighth state, whose rows have the same one (`Layout.apart`).
+`phase`, and a block takes every eighth state, whose rows have the same one (`LaneLayout.apart`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Segment(NamedTuple):
     row: tuple[float, ...] = ()
 
 
-class Layout(NamedTuple):
+class LaneLayout(NamedTuple):
     """The segments of each output for every phase, the number of vectors they are made of, and which are `constant`."""
 
     outputs: tuple[tuple[tuple[Segment, ...], ...], ...]
@@ -100,13 +100,13 @@ class Packed:
                 rows[item.port or 0][item.index or 0] = item.args[0]
         return rows
 
-    def layout(self, lanes: int) -> Layout:
+    def layout(self, lanes: int) -> LaneLayout:
         """How every output is written; constants that squares contain get places after the values."""
         place, apart = dict(self._place), self._apart(lanes)
         phases = range(lanes if apart else 1)
         outputs = tuple(tuple(tuple(self._segments(row, lanes, phase, place)) for phase in phases) for row in self._rows)
         kept = {place[value]: number for value, number in self._constant.items() if value in place}
-        return Layout(outputs, len(place), kept, apart or 1)
+        return LaneLayout(outputs, len(place), kept, apart or 1)
 
     def _apart(self, lanes: int) -> int:
         """After how many states every row has its phase again; 0 for short outputs, where it does not matter, and those shorter

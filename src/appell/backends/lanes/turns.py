@@ -18,7 +18,7 @@ from appell.graph.instructions import Instruction, alive
 NOTHING = -0.0  # x + NOTHING is x, a negative zero too
 
 
-class Turn(NamedTuple):
+class ShiftedAngle(NamedTuple):
     """The angle `input[port][index] + offset`."""
 
     port: int
@@ -45,11 +45,11 @@ class Turned:
         return self.packed.outputs
 
     @cached_property
-    def turns(self) -> tuple[Turn, ...]:
+    def turns(self) -> tuple[ShiftedAngle, ...]:
         return tuple(dict.fromkeys(self._turn.values()))
 
     @cached_property
-    def _turn(self) -> dict[int, Turn]:
+    def _turn(self) -> dict[int, ShiftedAngle]:
         """Value that is an argument → its turn."""
         maker = {item.out: item for item in self.packed.instructions if item.op != "output"}
         arguments = (item.args[0] for item in self.packed.instructions if item.op in TRIG)
@@ -68,10 +68,10 @@ class Turned:
         return tuple(alive(stream))
 
 
-def _turn_of(item: Instruction, maker: dict[int, Instruction]) -> Turn | None:
+def _turn_of(item: Instruction, maker: dict[int, Instruction]) -> ShiftedAngle | None:
     """q, q + c, c + q or q − c."""
     if item.op == "input":
-        return Turn(item.port or 0, item.index or 0, NOTHING)
+        return ShiftedAngle(item.port or 0, item.index or 0, NOTHING)
     if item.op not in ("add", "sub"):
         return None
     angle, offset = (maker[arg] for arg in item.args)
@@ -79,4 +79,4 @@ def _turn_of(item: Instruction, maker: dict[int, Instruction]) -> Turn | None:
         angle, offset = offset, angle
     if angle.op != "input" or offset.value is None:
         return None
-    return Turn(angle.port or 0, angle.index or 0, offset.value if item.op == "add" else -offset.value)
+    return ShiftedAngle(angle.port or 0, angle.index or 0, offset.value if item.op == "add" else -offset.value)

@@ -43,7 +43,7 @@ class PseudoAcceleration(Jet):
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class ConstraintRows:
     """Constraints at the level of velocities, f1 = 0 (orders 0 and 1), and of accelerations, A a + a0 = 0 (all)."""
 
     system: System
@@ -92,13 +92,13 @@ def refusal(system: System, form: str) -> str | None:
     return None
 
 
-def independent_rows(system: System) -> Rows:
+def independent_rows(system: System) -> ConstraintRows:
     """The constraints without redundant rows, found at random states."""
-    rows = Rows(system, tuple(range(len(system.constraints))))
+    rows = ConstraintRows(system, tuple(range(len(system.constraints))))
     if len(rows.indices) < 2:
         return rows
     keep = pivots(samples(rows.A), len(rows.indices))
-    return rows if len(keep) == len(rows.indices) else Rows(system, tuple(sorted(keep)))
+    return rows if len(keep) == len(rows.indices) else ConstraintRows(system, tuple(sorted(keep)))
 
 
 # -- the noun ----------------------------------------------------------------------------------------------------------
@@ -119,11 +119,11 @@ class PseudoVelocities:
     speeds: tuple[Any, ...]
     accelerations: tuple[Any, ...]
     definitions: tuple[Expr, ...]
-    rows: Rows
+    rows: ConstraintRows
     Phi: Table
 
     @staticmethod
-    def of(system: System, pseudo: Mapping[str, Any], rows: Rows | None = None) -> PseudoVelocities:
+    def of(system: System, pseudo: Mapping[str, Any], rows: ConstraintRows | None = None) -> PseudoVelocities:
         """Pseudo-velocities from name → expression in q̇ (or all in q̈), checked to be complete and independent.
 
         `rows` are the constraints that complete them, all independent ones unless given.
@@ -145,7 +145,7 @@ class PseudoVelocities:
     @staticmethod
     def complete(system: System, pseudo: Mapping[str, Any]) -> PseudoVelocities:
         """As many pseudo-velocities as there are velocities: the constraints stay beside them."""
-        return PseudoVelocities.of(system, pseudo, rows=Rows(system, ()))
+        return PseudoVelocities.of(system, pseudo, rows=ConstraintRows(system, ()))
 
     @staticmethod
     def independent(system: System, independent: Iterable[Any]) -> PseudoVelocities:
@@ -286,7 +286,7 @@ def check_names(system: System, symbols: Sequence[Jet]) -> None:
             raise ModelError(f"the name '{s.name}' of a pseudo-velocity is already taken by the system; rename it")
 
 
-def _make(system: System, speeds, accelerations, definitions, rows: Rows | None = None) -> PseudoVelocities:
+def _make(system: System, speeds, accelerations, definitions, rows: ConstraintRows | None = None) -> PseudoVelocities:
     rows = independent_rows(system) if rows is None else rows
     n, k = len(definitions), len(rows.indices)
     if n + k != system.nv:
@@ -372,18 +372,18 @@ def liberated(pseudo: PseudoVelocities, left: Sequence[Expr]) -> Reactions:
     return liberated_by(pseudo.rows, pseudo.g, left)
 
 
-def liberated_by(rows: Rows, g: Table, left: Sequence[Expr]) -> Reactions:
+def liberated_by(rows: ConstraintRows, g: Table, left: Sequence[Expr]) -> Reactions:
     """Λ_k = Σ_i left_i g_ik for displacements g, (nv, k), that break one constraint each."""
     column = Matrix(list(left))
     return liberated_from(rows, g, [row_times(g.T, k, column) for k in range(len(rows.indices))])
 
 
-def liberated_from(rows: Rows, g: Table, values: Sequence[Expr]) -> Reactions:
+def liberated_from(rows: ConstraintRows, g: Table, values: Sequence[Expr]) -> Reactions:
     """Λ_k = values_k. With redundant constraints Λ become unknowns, and Σ_j Λ_j A_j·g_k = values_k further rows."""
     system = rows.system
     if len(rows.indices) == len(system.constraints):
         return tuple(values), (), ()
     lam = multiplier_symbols(system)
-    A = Rows(system, tuple(range(len(lam)))).A
+    A = ConstraintRows(system, tuple(range(len(lam)))).A
     sums = [sympy.Add(*(lam[j] * row_times(A, j, g[:, k]) for j in range(len(lam)))) for k in range(len(values))]
     return lam, tuple(equation(s, value) for s, value in zip(sums, values, strict=True)), lam

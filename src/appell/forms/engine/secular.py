@@ -74,7 +74,7 @@ class Secular:
         linear = [take(n + 1) for _ in range(m)]
         A, minus_a0 = [row[:n] for row in linear], [row[n] for row in linear]
         H, k, l = [take(n) for _ in range(n)], take(n), take(1)[0]
-        reduced = _Reduced(M, A, [str(a) for a in self.equations.system.accelerations], work)
+        reduced = _MetricRows(M, A, [str(a) for a in self.equations.system.accelerations], work)
         a_c, B = reduced.projected(b, minus_a0), reduced.basis()
         S = [[_dot(x, _times(H, y)) for y in B] for x in B]
         g = [_dot(x, _plus(_times(H, a_c), k)) for x in B]
@@ -92,7 +92,7 @@ class Secular:
 
 
 @dataclass(frozen=True)
-class _Reduced:
+class _MetricRows:
     """The linear rows in the metric of M."""
 
     M: list[Vector]

@@ -53,11 +53,11 @@ def tie_text(symbols: Any, one: Any, other: Any) -> str:
 
 
 @remembered
-def _problem(equations: Equations) -> _Problem:
-    return _Problem(equations)
+def _problem(equations: Equations) -> _StationaryProblem:
+    return _StationaryProblem(equations)
 
 
-class _Problem:
+class _StationaryProblem:
     """F, its Jacobian and Z as tapes over the state and the unknowns x, accelerations first."""
 
     def __init__(self, equations: Equations):

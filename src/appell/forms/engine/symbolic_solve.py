@@ -36,7 +36,7 @@ BLOCKS = 3_000
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
+class SampledEntry:
     """An expression, its values at the points and at the tried states, and about how long it is. Zero has no values."""
 
     expr: Any
@@ -49,7 +49,7 @@ class Entry:
         return not self.values
 
 
-Row = list[Entry]
+Row = list[SampledEntry]
 
 
 class Shortening:
@@ -59,7 +59,7 @@ class Shortening:
         self._effort, self._memory, self._share = effort, Memory(signs=False), tidy.Sharing()
         self._long = False
 
-    def __call__(self, entry: Entry) -> Entry:
+    def __call__(self, entry: SampledEntry) -> SampledEntry:
         if entry.size > LONG:
             self._forget()
             return replace(entry, expr=self._share(entry.expr))
@@ -168,7 +168,7 @@ def _entries(K: sympy.Matrix, b: sympy.Matrix) -> list[Row]:
     width = K.cols + 1
     special = _at_tried_states(flat, K.rows, width)
     entries = [
-        _nothing(at) if e == 0 or (not _has_steps(e) and _cancels(v, sizes)) else Entry(e, v, at, tidy.length(e))
+        _nothing(at) if e == 0 or (not _has_steps(e) and _cancels(v, sizes)) else SampledEntry(e, v, at, tidy.length(e))
         for e, v, sizes, at in zip(flat, values[: len(flat)], values[len(flat) :], special.T, strict=True)
     ]
     return [entries[i : i + width] for i in range(0, len(entries), width)]
@@ -181,8 +181,8 @@ def _at_tried_states(flat: list[Any], rows: int, width: int) -> NDArray[np.float
     return values[regular_states(table[:, :, :-1], table[:, :, -1])]
 
 
-def _nothing(like: NDArray[np.float64]) -> Entry:
-    return Entry(sympy.Integer(0), (), np.zeros_like(like), 0)
+def _nothing(like: NDArray[np.float64]) -> SampledEntry:
+    return SampledEntry(sympy.Integer(0), (), np.zeros_like(like), 0)
 
 
 @tidy.of_object
@@ -210,7 +210,7 @@ class Elimination:
         size = len(P)
         cofactor = [[self._cofactor(P, i, j) for j in range(size)] for i in range(size)]
         determinant = self._total([self.times(P[0][j], cofactor[0][j]) for j in range(size)])
-        identity = lambda k, j: Entry(sympy.Integer(k == j), determinant.values, np.ones_like(determinant.special), 1)
+        identity = lambda k, j: SampledEntry(sympy.Integer(k == j), determinant.values, np.ones_like(determinant.special), 1)
         made = []
         for k in range(size):
             above = [
@@ -222,44 +222,44 @@ class Elimination:
             made.append(row)
         return made
 
-    def _cofactor(self, P: list[Row], i: int, j: int) -> Entry:
+    def _cofactor(self, P: list[Row], i: int, j: int) -> SampledEntry:
         minor = [[x for b, x in enumerate(row) if b != j] for a, row in enumerate(P) if a != i]
         value = self._determinant(minor)
         return value if (i + j) % 2 == 0 else self.difference(_nothing(value.special), value)
 
-    def _determinant(self, P: list[Row]) -> Entry:
+    def _determinant(self, P: list[Row]) -> SampledEntry:
         if len(P) == 1:
             return P[0][0]
         return self._total([self.times(P[0][j], self._cofactor(P, 0, j)) for j in range(len(P))])
 
-    def _total(self, terms: list[Entry]) -> Entry:
+    def _total(self, terms: list[SampledEntry]) -> SampledEntry:
         total = terms[0]
         for term in terms[1:]:
             total = self.difference(total, term, sign=1)
         return total
 
-    def times(self, x: Entry, y: Entry) -> Entry:
+    def times(self, x: SampledEntry, y: SampledEntry) -> SampledEntry:
         if x.zero or y.zero:
             return _nothing(x.special)
         values = tuple(a * b for a, b in zip(x.values, y.values, strict=True))
-        return Entry(x.expr * y.expr, values, x.special * y.special, x.size + y.size)
+        return SampledEntry(x.expr * y.expr, values, x.special * y.special, x.size + y.size)
 
-    def over(self, x: Entry, pivot: Entry) -> Entry:
+    def over(self, x: SampledEntry, pivot: SampledEntry) -> SampledEntry:
         if x.zero:
             return x
         if x is pivot:
-            return Entry(sympy.Integer(1), tuple(v / v for v in x.values), np.ones_like(x.special), 1)
+            return SampledEntry(sympy.Integer(1), tuple(v / v for v in x.values), np.ones_like(x.special), 1)
         values = tuple(v / p for v, p in zip(x.values, pivot.values, strict=True))
         with np.errstate(all="ignore"):
             special = x.special / pivot.special
-        return self.short(Entry(x.expr / pivot.expr, values, special, x.size + pivot.size))
+        return self.short(SampledEntry(x.expr / pivot.expr, values, special, x.size + pivot.size))
 
-    def minus(self, row: Row, factor: Entry, pivot_row: Row) -> Row:
+    def minus(self, row: Row, factor: SampledEntry, pivot_row: Row) -> Row:
         if factor.zero:
             return row
         return [x if y.zero else self.difference(x, self.times(factor, y)) for x, y in zip(row, pivot_row, strict=True)]
 
-    def difference(self, x: Entry, y: Entry, sign: int = -1) -> Entry:
+    def difference(self, x: SampledEntry, y: SampledEntry, sign: int = -1) -> SampledEntry:
         """x − y, or x + y with `sign` 1; nothing where the values say so."""
         if y.zero:
             return x
@@ -271,4 +271,4 @@ class Elimination:
         with np.errstate(all="ignore"):
             special = x.special + sign * y.special
             special = np.where(np.abs(special) <= NOISE * (np.abs(x.special) + np.abs(y.special)), 0.0, special)
-        return self.short(Entry(x.expr + sign * y.expr, values, special, x.size + y.size))
+        return self.short(SampledEntry(x.expr + sign * y.expr, values, special, x.size + y.size))

@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Impact:
+class FoldImpact:
     """Velocities after an impact, (nv,), the impulse on f (N s for f in m) and ḟ before and after."""
 
     v: Array
@@ -41,9 +41,9 @@ def allowed_inverse(M: Array, A: Array) -> Array:
     return np.asarray(K - KA @ inverse_on_range(A @ KA) @ KA.T, dtype=np.float64)
 
 
-def reflected(M: Array, n: Array, v: Array, rate: float, restitution: float, A: Array | None = None) -> Impact:
+def reflected(M: Array, n: Array, v: Array, rate: float, restitution: float, A: Array | None = None) -> FoldImpact:
     """The impact on a face with normal n = ∂ḟ/∂v and normal velocity rate = ḟ < 0."""
     K = allowed_inverse(M, np.zeros((0, len(M))) if A is None else A)
     Kn = K @ n
     impulse = -(1 + restitution) * rate / (n @ Kn)
-    return Impact(v + impulse * Kn, float(impulse), float(rate), float(-restitution * rate))
+    return FoldImpact(v + impulse * Kn, float(impulse), float(rate), float(-restitution * rate))

@@ -10,7 +10,7 @@ from appell.model import System
 from appell.nonsmooth.contact.metric import Metric, metric_of
 from appell.normal_form import NormalForm
 from appell.normal_form.face_table import FaceTable, face_table
-from appell.normal_form.flow import State
+from appell.normal_form.flow import FlowState
 from appell.remember import remembered
 from appell.roots.guard import guard_function
 from appell.roots.solved_guards import SolvedGuards
@@ -31,7 +31,7 @@ class ContactFunctions:
 
 def contact_functions(system: System, form: NormalForm, policy: Policy, *, work: bool = True) -> ContactFunctions:
     """Of a system whose state is (q, v, w), or (q, v) without the work of all forces."""
-    state = State.full(form, work)
+    state = FlowState.full(form, work)
     return ContactFunctions(face_table(system, form, state.size), metric_of(form, policy, state), reaction_guards(form, policy))
 
 

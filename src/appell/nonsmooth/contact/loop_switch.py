@@ -44,7 +44,7 @@ from appell.nonsmooth.contact.face_mode import FLIGHT, FREE, ContactMode, floor_
 from appell.nonsmooth.contact.step_guards import SEEN_AT, Guards, Seen, StepCrossing, lowest_point, root_of
 from appell.nonsmooth.criteria import flight_unseen, gap_fine, gap_touch, leaves_face
 from appell.normal_form import NormalForm
-from appell.roots.guard import LOOKS, Found, GuardAlong, Polynomial, Terms
+from appell.roots.guard import LOOKS, GuardAlong, GuardRoot, StepPolynomial, Terms
 from appell.roots.solved_guards import isolating_times
 from appell.rows import Policy
 from appell.simulate.loop.in_python import PyLoop
@@ -213,12 +213,12 @@ class _Flight:
         here = hit.kind is Kind.HIT and not self.owner.mode.blows_outside
         return self._impact(hit.number) if here else Status.SWITCH
 
-    def _roots(self, end: float, one: Guards, two: Guards) -> dict[int, Found]:
+    def _roots(self, end: float, one: Guards, two: Guards) -> dict[int, GuardRoot]:
         """The first roots of the distances of free faces inside the step that has just been tried."""
         if not self.free:
             return {}
         h, nq = end - self.t, self.owner.form.nq
-        step = Polynomial(self._powers(end)[:, :nq], self.t, h)
+        step = StepPolynomial(self._powers(end)[:, :nq], self.t, h)
         gaps, found = gap_functions(self.owner.form), {}
         looks = LOOKS if self.task.fixed_step is None else sys.maxsize
         for i in self.free:
@@ -231,7 +231,7 @@ class _Flight:
             terms = Terms(zero, noise, touch, risen, leaves, looks, float(start), end_value, rate if risen else None, fine)
             found[i] = GuardAlong(gaps[i], step, self.task.p).first_root(terms)
             if found[i].theta is None and end_value < -noise:
-                found[i] = Found(theta=1.0)
+                found[i] = GuardRoot(theta=1.0)
             if found[i].theta is None and found[i].graze is not None and touch < min(start, end_value):
                 self.trace.record(i, Kind.GRAZE, time=self.t + float(found[i].graze or 0.0) * h)
         return found
@@ -241,7 +241,7 @@ class _Flight:
         degree, h = self.loop.method.degree, end - self.t
         theta = (1 - np.cos(np.pi * np.arange(degree + 1) / degree)) / 2
         times = np.append(np.minimum(self.t + h * theta[:-1], end), end)  # rounding goes beyond no end
-        return Polynomial.through(theta, self._between(times, end), self.t, h).c
+        return StepPolynomial.through(theta, self._between(times, end), self.t, h).c
 
     def _between_roots(self, end: float, two: Guards) -> Array:
         """Times inside the step between which no reaction changes its sign twice, by a bound; none where there is no bound."""
@@ -256,7 +256,7 @@ class _Flight:
         c, t, h = self._powers(end)[:, : form.nq + form.nv, None], np.array([self.t]), np.array([end - self.t])
         return isolating_times(bounded, c, t, h, self.task.p, self.level, noise, acts)
 
-    def _first_crossing(self, end: float, one: Guards, two: Guards, roots: dict[int, Found]) -> StepCrossing | None:
+    def _first_crossing(self, end: float, one: Guards, two: Guards, roots: dict[int, GuardRoot]) -> StepCrossing | None:
         """The earliest crossing in the step that has just been tried."""
         h = end - self.t
         found = [(self.t + root.theta * h, i) for i, root in roots.items() if root.theta is not None]

@@ -15,7 +15,7 @@ from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, column, symbols, zeros
 from appell.normal_form import NormalForm
 from appell.normal_form.coupled_blocks import coupled
-from appell.normal_form.flow import State, inputs_of
+from appell.normal_form.flow import FlowState, inputs_of
 from appell.rows import CHOLESKY, LU, Policy
 
 Array = NDArray[np.float64]
@@ -55,7 +55,7 @@ class Metric:
         return M, A, W
 
 
-def metric_of(form: NormalForm, policy: Policy, state: State) -> Metric:
+def metric_of(form: NormalForm, policy: Policy, state: FlowState) -> Metric:
     """The metric of a system; one part where its rows are redundant or have directions of their own."""
     whole = [(tuple(range(form.nv)), tuple(range(form.m)))]
     groups = coupled(form["M"], form["A"], form["W"]) if policy.kind == CHOLESKY else whole

@@ -24,7 +24,7 @@ from appell.model import System
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.nonsmooth.friction.friction_terms import TINY, ModeNumbers, ReactionForces, Rubbing, Slips
 from appell.normal_form import NormalForm
-from appell.normal_form.flow import Flow, State
+from appell.normal_form.flow import Flow, FlowState
 from appell.normal_form.solved import Blocks, Function, Shaped, law_solved, solved
 from appell.roots.solved_guards import SolvedGuards
 from appell.rows import LU, Policy
@@ -35,9 +35,9 @@ class FrictionFlow:
 
     def __init__(self, system: System, form: NormalForm, own: FrictionLayout, slips: Slips):
         self.form, self.own, self.slips, self.mode = form, own, slips, ModeNumbers(own)
-        self.base = State.full(form)
+        self.base = FlowState.full(form)
         extra = symbols("w", self.watched + 2)
-        self.state = State(self.base.q, self.base.u, extra, self.base.v, self.base.u_free, self.base.u_a)
+        self.state = FlowState(self.base.q, self.base.u, extra, self.base.v, self.base.u_free, self.base.u_a)
         self.given = ReactionForces.of(form, slips)
         self.rubbing = [Rubbing.of(system, form, own, slips, self.mode, i) for i in range(own.count)]
 
@@ -209,7 +209,7 @@ def _with_dummies(M: Value, J: Value, W: Value, r: Value, s: Value, act: Value) 
     )
 
 
-def _mend(form: NormalForm, state: State, inputs: dict[str, Shaped], name: str, rows: tuple[Value, Value, Value, Value]):
+def _mend(form: NormalForm, state: FlowState, inputs: dict[str, Shaped], name: str, rows: tuple[Value, Value, Value, Value]):
     """A correction of positions or velocities by rows (J, f, size, act) that hold."""
     J, f, scale, act = rows
     left = largest(act * f / (scale + TINY))
@@ -224,7 +224,7 @@ def _mend(form: NormalForm, state: State, inputs: dict[str, Shaped], name: str, 
     return solved(name, inputs, blocks, finish, Policy(LU))
 
 
-def _position(form: NormalForm, own: FrictionLayout, mode: ModeNumbers, state: State, inputs: dict[str, Shaped]):
+def _position(form: NormalForm, own: FrictionLayout, mode: ModeNumbers, state: FlowState, inputs: dict[str, Shaped]):
     level = [i for i, k in enumerate(form.levels) if k == 0]
     if not level and not own.faces:
         return None
@@ -233,7 +233,9 @@ def _position(form: NormalForm, own: FrictionLayout, mode: ModeNumbers, state: S
     return _mend(form, state, inputs, "position", (J, f, column(form["f0_scale"], form["g_scale"]), act))
 
 
-def _velocity(form: NormalForm, own: FrictionLayout, mode: ModeNumbers, state: State, inputs: dict[str, Shaped], slips: Slips):
+def _velocity(
+    form: NormalForm, own: FrictionLayout, mode: ModeNumbers, state: FlowState, inputs: dict[str, Shaped], slips: Slips
+):
     level = [i for i, k in enumerate(form.levels) if k < 2]
     act = take(mode.act, [*level, *range(own.m, own.rows)])
     J, f = column(form["A1"], form["g_v"], slips.D), column(form["f1"], form["g_d"], slips.s)

@@ -22,7 +22,7 @@ from appell.nonsmooth.friction.guards import BREAK, HIT, JAM, KINK, LEAVE, PARTS
 from appell.nonsmooth.friction.mode import Mode
 from appell.nonsmooth.friction.thresholds import VANISHING, friction_defines
 from appell.roots.interval_text import interval_text, isolate_text, outline_text
-from appell.simulate.loop.in_c import Call
+from appell.simulate.loop.in_c import LoopCall
 from appell.simulate.methods.tableaux import Tableau
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Steps:
         assert loop is not None
         self.course = course
         task = replace(course.task, p=np.append(course.p, np.zeros(own.data)))
-        self.call, self.numbers = Call(loop, task, course.trace), task.p[len(course.p) :]
+        self.call, self.numbers = LoopCall(loop, task, course.trace), task.p[len(course.p) :]
         self.speed, self.modes = np.zeros(sum(own.parts)), np.zeros((TRIALS + 1, 1 + own.data))
         self.blows, self.level = np.zeros((TRIALS, 5)), np.zeros(own.count)
         self.struct: Any = loop.ffi.new("appell_rubs *")

@@ -19,7 +19,7 @@ from appell.nonsmooth.friction.locate import located
 from appell.nonsmooth.friction.mode import SLIP, Mode
 from appell.nonsmooth.friction.nonunique_reactions import matters
 from appell.nonsmooth.friction.thresholds import TIE, UNRISEN
-from appell.roots.guard import Polynomial
+from appell.roots.guard import StepPolynomial
 from appell.roots.limits import FROM_ZERO
 from appell.roots.solved_guards import isolating_times
 from appell.simulate.loop.task import Task
@@ -95,7 +95,7 @@ def _isolating(course: FrictionCourse, watch: GuardWatch, values: Array, noise: 
             if guard.kind == STOP and own.parts[guard.number] > 1:
                 zero[place] = watch.level[guard.number]
     h = times[:, -1] - times[:, 0]
-    c = np.array([Polynomial.through(np.arange(PARTS + 1) / PARTS, z[:, :n], 0.0, 1.0).c for z in states])
+    c = np.array([StepPolynomial.through(np.arange(PARTS + 1) / PARTS, z[:, :n], 0.0, 1.0).c for z in states])
     return isolating_times(bounded, np.moveaxis(c, 0, 2), times[:, 0], h, course.numbers(watch.mode), zero, blur)
 
 

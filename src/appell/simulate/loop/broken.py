@@ -43,10 +43,10 @@ class BreakLoop:
 
     def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
         """See `task.Loop.run`."""
-        yield from _Course(self, task, trace or task.trace()).traces()
+        yield from _BrokenRun(self, task, trace or task.trace()).traces()
 
 
-class _Course:
+class _BrokenRun:
     """One run, from stretch to stretch."""
 
     def __init__(self, loop: BreakLoop, task: Task, trace: Trace):

@@ -12,7 +12,7 @@ from appell.errors import Status
 from appell.normal_form import NormalForm
 from appell.normal_form.flow import Flow
 from appell.notes import Note
-from appell.simulate.loop.passage import EPS, LOST, MEETING, MOST_STEPS, RISEN, Here, Lost, Passage, Passed, Step
+from appell.simulate.loop.passage import EPS, LOST, MEETING, MOST_STEPS, RISEN, AcceptedStep, Here, Lost, Passage, Passed
 from appell.simulate.loop.rank import CLOSE
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Statistics, Trace
@@ -56,7 +56,7 @@ class RankedLoop:
             if trace.status is not Status.RANK:
                 yield trace
                 return
-            way = _Way(self, task, trace, stuck=handed == trace.t)
+            way = _RankPassage(self, task, trace, stuck=handed == trace.t)
             yield way.go()
             if trace.status is not Status.BUFFER_FULL:
                 return
@@ -69,7 +69,7 @@ class _Faces:
     def __init__(self, form: NormalForm, p: Array):
         self.form, self.p, self.distances = form, p, form.select("g")
 
-    def met(self, step: Step) -> bool:
+    def met(self, step: AcceptedStep) -> bool:
         """Whether a face is reached inside a step."""
         nq, end = self.form.nq, self.form.nq + self.form.nv
         first, *others = (
@@ -80,7 +80,7 @@ class _Faces:
         return any(bool(np.any((g < 0) & (g < first))) for g in others)
 
 
-class _Way:
+class _RankPassage:
     """Through the neighbourhood of one loss of rank, from where the trace stands."""
 
     def __init__(self, loop: RankedLoop, task: Task, trace: Trace, *, stuck: bool):
@@ -152,7 +152,7 @@ class _Way:
             falling and self.before is not None and abs(sigma - self.before[0]) * 6 * h > sigma * self.before[1]
         )  # fmt: skip
 
-    def _trial(self, h: float) -> tuple[Step | None, float]:
+    def _trial(self, h: float) -> tuple[AcceptedStep | None, float]:
         """(the step if it is accepted, the next size)."""
         passage, here, wanted, jump = self.passage, self.here, h, False
         ahead = None
@@ -198,7 +198,7 @@ class _Way:
             self._tell(Passed(step.end.t, names, False, least))
         return step, min(following, self.task.max_step)
 
-    def _blind(self, step: Step, stages: list[float], h: float, near: bool) -> Array | None:
+    def _blind(self, step: AcceptedStep, stages: list[float], h: float, near: bool) -> Array | None:
         """The vanishing directions, where the estimate of the error has nothing but noise in them."""
         passage, here, end = self.passage, step.start, step.end
         if not near or passage.nq != passage.nv:
@@ -212,7 +212,7 @@ class _Way:
         vanishing = np.minimum(here.sigma[:r], end.sigma[:r]) < 0.5 * np.maximum(self.largest, 0.05 * here.sigma[0])
         return end.rows.svd[0][:, :r][:, vanishing]
 
-    def _crossing(self, step: Step, stages: list[float], jump: bool, near: bool, h: float) -> float | None:
+    def _crossing(self, step: AcceptedStep, stages: list[float], jump: bool, near: bool, h: float) -> float | None:
         """What a step over a loss of rank has met; a shorter size where it must be taken again."""
         passage = self.passage
         ends = min(float(step.start.sigma[self.index]), float(step.end.sigma[self.index]))
@@ -257,7 +257,7 @@ class _Way:
         kind = "change point" if met.meets else "near miss"
         self.trace.notes.append(Note(text, time=time, kind=kind, constraints=met.rows))
 
-    def _move(self, step: Step) -> bool:
+    def _move(self, step: AcceptedStep) -> bool:
         """The trace goes on to the end of a step, or to the end of the task inside it: then True."""
         task, trace, end = self.task, self.trace, step.end
         over = self.direction * (task.t_end - end.t) <= 0

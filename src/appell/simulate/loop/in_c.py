@@ -197,7 +197,7 @@ class CLoop:
 
     def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
         """See `task.Loop.run`. What the caller does between two calls into C is not part of their time."""
-        call = Call(self, task, trace or task.trace())
+        call = LoopCall(self, task, trace or task.trace())
         trials = FIRST_TRIALS
         while True:
             before, began = call.tried, perf_counter()
@@ -209,7 +209,7 @@ class CLoop:
             trials = max(1, int(tried * min(SECONDS_PER_YIELD / seconds, GROWTH)))
 
 
-class Call:
+class LoopCall:
     """The C struct of one run over the memory of its trace."""
 
     def __init__(self, loop: CLoop, task: Task, trace: Trace):
@@ -343,7 +343,7 @@ class Hold:
     """
 
     def __init__(self, loop: CLoop, task: Task, trace: Trace, p: Array, longest: float):
-        self.call = Call(loop, task, trace)
+        self.call = LoopCall(loop, task, trace)
         self.least = np.zeros(len(loop.mode.held) + 1)
         self.struct, self.hold, self.faces, self.p = self.call.struct, loop.lib.appell_hold, loop.faces, p
         run, pointer = self.struct, self.call.pointer

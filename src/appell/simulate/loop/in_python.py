@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from appell.errors import ConstraintError, SingularConfiguration, Status
 from appell.normal_form.flow import GuardedRows
 from appell.simulate.loop.header import MOVED, STRETCH, TINY
-from appell.simulate.loop.rank import Guard
+from appell.simulate.loop.rank import RankGuard
 from appell.simulate.loop.task import Task, TrialFailed
 from appell.simulate.loop.trace import Statistics, Trace
 from appell.simulate.methods.gauss_legendre import GaussLegendre
@@ -85,7 +85,7 @@ class _Steps:
         self.h = (trace.next_step or 0.0) if self.adaptive else self.h_max
         self.error, self.rejected, self.started = 1e-4, False, False
         self.slope = np.zeros_like(trace.z)
-        self.guard: Guard | None = None
+        self.guard: RankGuard | None = None
         method = loop.method
         self.method: Any = method.steps(self)
 
@@ -124,7 +124,7 @@ class _Steps:
             self.h = self.method.first_size()
         self.h = min(self.h, self.h_max)
         if task.row_size is not None and self.loop.guarded is not None and self.adaptive:
-            self.guard = Guard(self.loop.guarded, task.p, task.row_size)
+            self.guard = RankGuard(self.loop.guarded, task.p, task.row_size)
             self.guard.reference, self.guard.quiet = trace.sigma, task.rank_quiet
             self.guard.start(trace.t, trace.z)
         return Status.OK

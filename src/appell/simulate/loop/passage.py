@@ -75,7 +75,7 @@ class Here:
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class AcceptedStep:
     """An accepted step with its slopes, for states between its ends."""
 
     start: Here
@@ -193,7 +193,7 @@ class Passage:
 
     # -- steps ---------------------------------------------------------------------------------------------------------
 
-    def attempt(self, here: Here, h: float, near: bool) -> tuple[Step, Array, list[float], float]:
+    def attempt(self, here: Here, h: float, near: bool) -> tuple[AcceptedStep, Array, list[float], float]:
         """(step, estimate rows E5 and E3, σ of the stages, largest turn of rows in the stages)."""
         K = np.zeros((STAGES + 4, len(here.z)))
         K[0], sigma, worst = here.zd, [], 0.0
@@ -220,9 +220,9 @@ class Passage:
         for i in range(STAGES + 1, STAGES + 4):
             K[i] = slope(here.t + dop.C[i] * h, here.z + h * (dop.A[i, :i] @ K[:i]))
         errors = np.array([dop.E5 @ K[: STAGES + 1], dop.E3 @ K[: STAGES + 1]])
-        return Step(here, end, K), errors, stages, max(turned / TURNED, worst / 0.5)
+        return AcceptedStep(here, end, K), errors, stages, max(turned / TURNED, worst / 0.5)
 
-    def error(self, step: Step, errors: Array, blind: Array | None) -> float:
+    def error(self, step: AcceptedStep, errors: Array, blind: Array | None) -> float:
         """In units of the tolerance, Hairer II.10 (10.17); `blind` (n, k): directions, of L⁻¹, in which there is only noise."""
         scale = self.atol + self.rtol * np.maximum(np.abs(step.start.z), np.abs(step.end.z))
         if blind is not None:
@@ -237,7 +237,7 @@ class Passage:
 
     # -- what is there -------------------------------------------------------------------------------------------------
 
-    def saddle(self, step: Step, ends: float) -> tuple[float, int, float, float, tuple[str, ...]]:
+    def saddle(self, step: AcceptedStep, ends: float) -> tuple[float, int, float, float, tuple[str, ...]]:
         """(t*, combinations that vanish, |c|, its rounding, rows) inside a step over a loss of rank."""
         t0, t1 = step.start.t, step.end.t
 
@@ -293,7 +293,7 @@ class Passage:
         return t, r - strong, float(np.linalg.norm(values)), noise, names
 
 
-    def require_smooth(self, step: Step, t: float, strong: int) -> None:
+    def require_smooth(self, step: AcceptedStep, t: float, strong: int) -> None:
         """Raise `Lost` where velocity rows that vanish at t come back in another direction, or with another acceleration.
 
         A row ∂f/∂q̇ that vanishes with the velocities, as of a²(ẋ² + ẏ²) = ż² at the top of a rise, has a direction on both
@@ -319,7 +319,7 @@ class Passage:
                 " motion is not determined"
             )
 
-    def growth(self, step: Step, t: float, distance: float) -> float:
+    def growth(self, step: AcceptedStep, t: float, distance: float) -> float:
         """γ of `vanishing.growth` at a state before t."""
         since = t - distance * float(np.sign(step.end.t - step.start.t))
         before = self.here(since, step.at(since))
@@ -333,4 +333,4 @@ class Passage:
         return growth(acceleration, self.split(before.z)[1], tangent, t - since)
 
 
-__all__ = ["EPS", "LOST", "MEETING", "MOST_STEPS", "RISEN", "Here", "Lost", "Passage", "Passed", "Step"]
+__all__ = ["EPS", "LOST", "MEETING", "MOST_STEPS", "RISEN", "AcceptedStep", "Here", "Lost", "Passage", "Passed"]

@@ -11,7 +11,7 @@ is not taken, and the status is RANK, where
 Independent rows are factorised without their zeros and without pivoting (`normal_form.thin`); redundant ones with pivoting.
 Rows turned by a right angle where (Y_aᵀY_b + Y_bᵀY_a)/2 − 0.2 Y_aᵀY_a is not positive definite.
 `rank.c.in` is the same in C, where rows that turn slowly are looked at every few steps; if they did then what was not foreseen,
-the run goes back to where they were looked at last. `Guard` is its twin, which looks at each step.
+the run goes back to where they were looked at last. `RankGuard` is its twin, which looks at each step.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Look:
     rest: float
 
 
-class Guard:
+class RankGuard:
     """One run's guard. rows: whose rank is watched; size: s (m,)."""
 
     def __init__(self, rows: GuardedRows, p: Array, size: Array):

@@ -55,14 +55,14 @@ class SwitchLoop:
 
     def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
         """See `task.Loop.run`."""
-        yield from _Course(self, task, trace or task.trace()).traces()
+        yield from _SwitchedRun(self, task, trace or task.trace()).traces()
 
 
 class _Stuck(Exception):
     """No motion goes on from a surface."""
 
 
-class _Course:
+class _SwitchedRun:
     """One run, from surface to surface."""
 
     def __init__(self, loop: SwitchLoop, task: Task, trace: Trace):

@@ -64,7 +64,7 @@ class Hinge:
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class ChainState:
     """`hinges[n]` belongs to body n (None for a floating base).
 
     `together`: the axes are parallel, and cosine and sine are those of the sums ψ_ν (5.3), turned from the base.
@@ -178,7 +178,7 @@ def steiner(m: Scalar, c: Vector, J_c: Sequence[Sequence[Scalar]]) -> list[Vecto
     return [[J_c[i][k] + m * ((square if i == k else 0) - c[i] * c[k]) for k in range(3)] for i in range(3)]
 
 
-def kinematics(bodies: Sequence[Body], state: State, let: Let = plain) -> list[Kin]:
+def kinematics(bodies: Sequence[Body], state: ChainState, let: Let = plain) -> list[Kin]:
     """(3.1)–(3.3), (3.5) or (4.1), outwards."""
     ground = Kin([[1, 0, 0], [0, 1, 0], [0, 0, 1]], [0] * 3, [0] * 3, [0] * 3, [0] * 3, [0] * 3, [0] * 3, [0] * 3, None)
     result: list[Kin] = []
@@ -190,7 +190,7 @@ def kinematics(bodies: Sequence[Body], state: State, let: Let = plain) -> list[K
     return result
 
 
-def _base(n: int, body: Body, state: State, let: Let) -> Kin:
+def _base(n: int, body: Body, state: ChainState, let: Let) -> Kin:
     base = state.base
     assert base is not None
     q0, q = base.quaternion[0], base.quaternion[1:]
@@ -200,7 +200,7 @@ def _base(n: int, body: Body, state: State, let: Let) -> Kin:
     return _finished(n, body, A, Om, Omd, [0] * 3, w, None, let)
 
 
-def _hinged(n: int, body: Body, before: Kin, turned_from: Kin, state: State, let: Let) -> Kin:
+def _hinged(n: int, body: Body, before: Kin, turned_from: Kin, state: ChainState, let: Let) -> Kin:
     hinge, axis = state.hinges[n], body.e
     assert hinge is not None and axis is not None
     joint = [apply(turned_from.A, column) for column in zip(*body.R0, strict=True)]  # columns of A R0
@@ -281,14 +281,14 @@ def base_equation(bodies: Sequence[Body], kins: Sequence[Kin], g: Sequence[Scala
     return inertia_moment(bodies, kins, 0), gravity_moment(bodies, kins, 0, g)
 
 
-def gravity_torque(bodies: Sequence[Body], kins: Sequence[Kin], state: State, n: int) -> Scalar:
+def gravity_torque(bodies: Sequence[Body], kins: Sequence[Kin], state: ChainState, n: int) -> Scalar:
     """Q_ν, (3.8) or the corrected (4.2), as (g × e)·Σ m (P_ν P_μ + c_μ): the long sum is multiplied as a whole."""
     e = kins[n].e
     assert e is not None
     return dot(cross(state.g, e), first_moment(bodies, kins, n))
 
 
-def loads(bodies: Sequence[Body], kins: Sequence[Kin], state: State) -> list[Scalar]:
+def loads(bodies: Sequence[Body], kins: Sequence[Kin], state: ChainState) -> list[Scalar]:
     """M_ν + Q_ν of every hinge; 0 for a floating base."""
     hinges = enumerate(state.hinges)
     return [0 if hinge is None else hinge.torque + gravity_torque(bodies, kins, state, n) for n, hinge in hinges]
@@ -299,7 +299,7 @@ Loads = Sequence[Scalar] | None
 
 
 def hinge_equation(
-    bodies: Sequence[Body], kins: Sequence[Kin], state: State, n: int, known: Loads = None
+    bodies: Sequence[Body], kins: Sequence[Kin], state: ChainState, n: int, known: Loads = None
 ) -> tuple[Scalar, Scalar]:
     """(3.14) for parallel, (4.3) for any axes, both sides."""
     e, right = kins[n].e, known or loads(bodies, kins, state)
@@ -308,7 +308,7 @@ def hinge_equation(
 
 
 def difference_equation(
-    bodies: Sequence[Body], kins: Sequence[Kin], state: State, n: int, known: Loads = None
+    bodies: Sequence[Body], kins: Sequence[Kin], state: ChainState, n: int, known: Loads = None
 ) -> tuple[Scalar, Scalar]:
     """(5.1), chains with parallel axes: e·(J Ω̇ + Ω × K* + c × m w + r × Σ_{μ>ν} m σ) = M_ν + Q_ν − M_{ν+1} − Q_{ν+1}."""
     e, right = kins[n].e, [*(known or loads(bodies, kins, state)), 0]
@@ -320,7 +320,7 @@ def difference_equation(
 
 
 def plane_equation(
-    bodies: Sequence[Body], kins: Sequence[Kin], state: State, n: int, known: Loads = None
+    bodies: Sequence[Body], kins: Sequence[Kin], state: ChainState, n: int, known: Loads = None
 ) -> tuple[Scalar, Scalar]:
     """(5.2), plane motion: J_e Ω̇ + r·(Σ_{μ>ν} m σ × e) + c·(m w × e) = M_ν + Q_ν − M_{ν+1} − Q_{ν+1} (Ω̇, not Ω)."""
     e, right = kins[n].e, [*(known or loads(bodies, kins, state)), 0]

@@ -16,7 +16,7 @@ from appell.errors import ModelError
 from appell.reading import symbolic
 from appell.tree.frames import Node
 from appell.tree.golubev import golubev_equations as golubev
-from appell.tree.golubev.golubev_equations import Base, Body, Hinge, Kin, State
+from appell.tree.golubev.golubev_equations import Base, Body, ChainState, Hinge, Kin
 from appell.tree.golubev.plane import PlaneChain
 from appell.tree.golubev.vector_letters import LATEX, TEXT, LetterStyle, Written, WrittenLine
 from appell.tree.inertia import exact
@@ -90,7 +90,7 @@ class GolubevEquations:
 
     title: str
     bodies: Sequence[Body]
-    state: State
+    state: ChainState
     kins: Sequence[Kin]
     motions: tuple[NumberedEquation, ...]  # the definitions of Ω_ν, Ω̇_ν, w_ν, σ_ν … of `kins`
     made: Made
@@ -354,7 +354,7 @@ class Made:
     kinematics: list[NumberedEquation]
 
 
-def _symbols(bodies: Sequence[Body], gravity: Sequence[Any], together: bool) -> tuple[State, Made]:
+def _symbols(bodies: Sequence[Body], gravity: Sequence[Any], together: bool) -> tuple[ChainState, Made]:
     real = lambda text: list(sympy.symbols(text, real=True, seq=True))
     base, made = None, Made([], [], [], [])
     if bodies[0].e is None:
@@ -381,4 +381,4 @@ def _symbols(bodies: Sequence[Body], gravity: Sequence[Any], together: bool) -> 
         made.all.extend((phi, rate, acceleration, torque, phi_dot))
         made.unknowns.append(acceleration)
         made.kinematics.append(_numbered("5.3", n, phi_dot, rate))
-    return State(base, hinges, gravity, together), made
+    return ChainState(base, hinges, gravity, together), made

@@ -22,7 +22,7 @@ import sympy
 from sympy import Expr, Symbol, cos, sin
 
 from appell.reading import symbolic
-from appell.tree.golubev.golubev_equations import Body, State, apply, cross, dot, plus, times
+from appell.tree.golubev.golubev_equations import Body, ChainState, apply, cross, dot, plus, times
 
 SMALL = 60
 """Operations up to which `factor` is quick."""
@@ -36,7 +36,7 @@ class PlaneChain:
     """Bodies on the ground with one axis e; `phi` are the symbols of the angles."""
 
     bodies: Sequence[Body]
-    state: State
+    state: ChainState
     phi: Sequence[Symbol]
 
     @property

@@ -20,7 +20,7 @@ from appell.errors import FormNotApplicable
 from appell.jets import QuaternionComponent
 from appell.tree import kinematics
 from appell.tree.algorithms import moments
-from appell.tree.frames import Layout, Link, Node, basis, cleaned
+from appell.tree.frames import FramedLink, FrameLayout, Node, basis, cleaned
 from appell.tree.inertia import HERE, Inertia, Placement, has_symbols
 from appell.tree.kinematics import Pose
 from appell.tree.placement_steps import quarter, spell, turn
@@ -71,7 +71,7 @@ class ExactTree:
     """A tree with exact scalars for its coordinates q and velocities v. `constants`: symbols of the algebra → angles."""
 
     algebra: Algebra
-    layout: Layout
+    layout: FrameLayout
     moments: tuple[Moments, ...]
     q: tuple[Any, ...]
     v: tuple[Exact, ...]
@@ -101,7 +101,7 @@ class ExactTree:
         lift = lambda word: tuple(_lifted(step, algebra, letters) for step in word)
         return ExactTree(
             algebra,
-            Layout(tuple(replace(link, fixed=lift(link.fixed)) for link in links), Inertia.zero()),
+            FrameLayout(tuple(replace(link, fixed=lift(link.fixed)) for link in links), Inertia.zero()),
             bodies,
             tuple(_coordinate(q, algebra) for joint in joints for q in joint.coordinates),
             tuple(algebra.generator(x) for joint in joints for x in joint.velocities),
@@ -159,12 +159,12 @@ def _place(node: Node) -> Placement:
     return Placement(basis(node.axis), np.zeros(3)) if node.kind.axial else HERE
 
 
-def _link(node: Node, inner: Placement, own: Placement) -> Link:
+def _link(node: Node, inner: Placement, own: Placement) -> FramedLink:
     """A body in its given frame, z turned to the axis; the last turn about z before a hinge becomes its offset."""
     word, gamma = _spelled(inner.inverse @ node.placement @ own)
     if not node.kind.hinge:
         word, gamma = (*word, *turn(2, gamma)), 0.0
-    return Link(node, own, word, gamma, node.inertia.seen_from(own.inverse))
+    return FramedLink(node, own, word, gamma, node.inertia.seen_from(own.inverse))
 
 
 def _spelled(X: Placement) -> tuple[Steps, float]:
@@ -198,7 +198,7 @@ def _lifted(step: Step, algebra: Algebra, letters: Mapping[Expr, Symbol]) -> Ste
     return Turn(step.k, c, s if angle.is_positive else -s)
 
 
-def _turning(joint: JointSymbols, link: Link) -> list[Expr]:
+def _turning(joint: JointSymbols, link: FramedLink) -> list[Expr]:
     """The angles that a joint takes cosines and sines of: q + γ of a hinge; no signs before them, cos(−x) being cos x."""
     subspace, shift = link.node.kind.subspace, 0 if quarter(link.offset) is not None else exact_angle(link.offset)
     if joint.quaternions:

@@ -15,7 +15,7 @@ from appell.graph import Lowering
 from appell.graph.algebra import Value, along, column, zeros
 from appell.graph.scalar import scalars, stacked
 from appell.tree import kinematics
-from appell.tree.frames import Layout
+from appell.tree.frames import FrameLayout
 from appell.tree.symbols.frame_symbols import AXES, FrameJet, FrameRate
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class TreeLowering(Lowering):
         i, j = (AXES.index(letter) for letter in jet.entry[-2:])
         return stacked([pose.R[i][j]])
 
-    def _where(self, name: str) -> tuple[Layout, int, Any, list[Value]]:
+    def _where(self, name: str) -> tuple[FrameLayout, int, Any, list[Value]]:
         tree = self._system.tree
         if name not in tree.frames:
             raise ModelError(f"{self._system.name} has no frame '{name}': the symbol belongs to another tree")

@@ -25,7 +25,7 @@ from appell.model.constraint import Constraint
 from appell.model.friction import Friction
 from appell.model.system import System
 from appell.model.unilateral import Between, Unilateral
-from appell.tree.frames import Link
+from appell.tree.frames import FramedLink
 from appell.tree.joints import same_rate
 from appell.tree.spatial import add, cross, dot
 from appell.tree.subspace import unit
@@ -182,7 +182,7 @@ def _link(n: int, tree: ExactTree) -> _Moving:
     return _Moving.of(tree, body, about, velocity[3:], velocity[:3])
 
 
-def _rotor(link: Link, tree: ExactTree) -> _Moving:
+def _rotor(link: FramedLink, tree: ExactTree) -> _Moving:
     """An armature, ½ a v²: of a joint that turns, or slides, alone, or whose velocities are those of its coordinates."""
     node, axes = link.node, link.node.kind.subspace.axes
     if axes is None and node.kind.rate is same_rate and node.kind.nv <= 3:
