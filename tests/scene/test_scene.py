@@ -101,7 +101,7 @@ def test_a_system_without_a_scene_makes_one():
     shown = film(Scene(odd), ap.simulate(odd, {u.d: 1.0}, 1.0), frames=2)
     assert any("scale of its own" in note for note in shown.notes)
     names = {type(s).__name__ for s in shown.shapes}
-    assert {"Solid", "Dot", "Words"} <= names  # the angle on a dial, the length on a rail
+    assert {"Solid", "Dot", "TextLabel"} <= names  # the angle on a dial, the length on a rail
 
 
 def test_chains_and_trees_make_a_scene_of_links():
