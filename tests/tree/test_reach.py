@@ -97,3 +97,33 @@ def test_batches_are_as_if_asked_alone(panda):
     assert list(far.ok) == [True, False] and "out of reach" in far.message[1]
     with pytest.raises(ap.ModelError, match="different lengths"):
         panda.reach({"panda_hand": p[:2]}, near=near)
+
+
+def test_what_the_robot_holds_by_itself_is_held():
+    """A finger that follows another one, a gear, and a loop that a file closes: targets are met on what they allow."""
+    from appell.tree import Inertia, Joint, Tree, place
+    from appell.tree.fittings import Coupling
+    from appell.tree.tendons import JoinedFrames, Length, LengthCoupling
+
+    body = Inertia.at_centre(1.0, (0.2, 0.0, 0.0), np.diag([0.01, 0.02, 0.02]))
+    bar = lambda name, parent: Joint(name, "revolute", parent, place((0.5 if parent else 0.0, 0, 0)), (0, 0, 1), body)
+    arm = [bar("a", None), bar("b", "a"), bar("c", "b"), bar("d", "c")]
+    held = [Coupling("c", "b", (0.1, -0.5, 0.2)), LengthCoupling("gear", Length((("a", 1.0), ("d", 0.5))), (0.3,))]
+    tree = Tree(arm, fittings=held, backend="vm")
+    goal = tree.placement("d", tree.followed([0.5, 0.7, 0.0, -0.4]))[1]
+    found = tree.reach({"d": goal}, near=[0.3, 0.5, 0.1, 0.0])
+    a, b, c, d = found.q
+    assert found.ok and a + 0.5 * d == pytest.approx(0.3, abs=1e-9)
+    assert c == pytest.approx(0.1 - 0.5 * b + 0.2 * b * b, abs=1e-9)
+    for kind in ("spherical", "revolute", "prismatic", "fixed", "cylindrical"):
+        free = kind in ("prismatic", "cylindrical")
+        shut = JoinedFrames("shut", ("d", (0.4, 0, 0), (0.0, 0, 0)), ("world", (0.9, 0.3, 0), (np.pi / 2 * free, 0, 0.4)), kind)
+        closed = Tree(arm, fittings=[shut], backend="vm")
+        left = shut.closure(closed)
+        q, w, h = np.array([0.3, 0.6, -0.8, 0.4]), np.array([0.3, -0.4, 0.7, 0.2]), 1e-6
+        slope = (left(q + h * w)[0] - left(q - h * w)[0]) / (2 * h)
+        np.testing.assert_allclose(left(q)[1] @ w, slope, atol=1e-8 if kind != "fixed" else 1.0)  # log's own slope is left out
+        if kind == "spherical":
+            found = closed.reach({"b": [0.5 * np.cos(1.0), 0.5 * np.sin(1.0), 0.0]}, near=q)
+            tip = closed.placement(closed.frame("d").at((0.4, 0, 0)), found.q)[1]
+            assert found.ok and tip == pytest.approx([0.9, 0.3, 0.0], abs=1e-8)

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from appell.errors import ModelError
 from appell.reading import name_in, reals, refuse_many, shown, whole
 from appell.spelling import did_you_mean
-from appell.tree.fittings import Coupling, leaders_first
+from appell.tree.fittings import Coupling, Fitting, leaders_first
 from appell.tree.frames import Node, size_of
 
 Array = NDArray[np.float64]
@@ -42,6 +42,8 @@ class ConfigurationSpace:
     def ranges(self) -> dict[str, tuple[float, float]]:
         """Joint → (lower, upper), of joints with stops; see `Tree.ranges`."""
 
+    fittings: tuple[Fitting, ...]
+
     @property
     @abstractmethod
     def couplings(self) -> tuple[Coupling, ...]:
@@ -59,12 +61,12 @@ class ConfigurationSpace:
                 q[..., self._node(one.of).iq] = (known[one.joint] - one.coefficients[0]) / one.ratio
         return q
 
-    @property
+    @cached_property
     def nq(self) -> int:
         """Length of q."""
         return sum(node.kind.nq for node in self.nodes)
 
-    @property
+    @cached_property
     def nv(self) -> int:
         """Length of v, tau and a."""
         return sum(node.kind.nv for node in self.nodes)

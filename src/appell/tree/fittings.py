@@ -8,11 +8,14 @@ A fitting is a record of names and numbers; what it says in symbols it says when
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.polynomial.polynomial import polyder, polyval
+from numpy.typing import NDArray
 from sympy import Integer
 
 from appell.errors import ModelError
@@ -21,6 +24,9 @@ from appell.model.friction import Friction
 
 if TYPE_CHECKING:
     from appell.tree.tree import Tree
+
+Array = NDArray[np.float64]
+Closure = Callable[[Array], tuple[Array, Array]]
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,10 @@ class Fitting:
     def loads(self, tree: Tree) -> list[Any]:
         """Pairs (F, u) of a force and the velocity of its point, as `tree.system(loads=…)` takes them."""
         return []
+
+    def closure(self, tree: Any) -> Closure | None:
+        """q (nq,) → what is left of what it holds, (k,), rad or sizes of the tree, and its slope by v, (k, nv)."""
+        return None
 
     def locked(self, values: Mapping[str, float]) -> Fitting | None:
         """The same where some joints no longer move; None where nothing is left of it."""
@@ -154,6 +164,20 @@ class Coupling(Fitting):
         known = dict(self.fixed)
         q, p = (known[joint] if joint in known else tree.joint(joint) for joint in self.joints)
         return [Constraint(q - self.value(p), self.name)]
+
+    def closure(self, tree: Any) -> Closure:
+        known, nv, rates = dict(self.fixed), tree.nv, polyder(self.coefficients)
+        places = [None if joint in known else tuple(x.start for x in tree.indices(joint)) for joint in self.joints]
+
+        def left(q: Array) -> tuple[Array, Array]:
+            own, of = (known[joint] if at is None else q[at[0]] for joint, at in zip(self.joints, places, strict=True))
+            slope = np.zeros((1, nv))
+            for at, by in zip(places, (1.0, -polyval(of, rates)), strict=True):
+                if at is not None:
+                    slope[0, at[1]] += by
+            return np.array([own - polyval(of, self.coefficients)], dtype=np.float64), slope
+
+        return left
 
     def locked(self, values: Mapping[str, float]) -> Fitting | None:
         known = {**dict(self.fixed), **{joint: values[joint] for joint in self.joints if joint in values}}

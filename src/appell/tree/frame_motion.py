@@ -51,6 +51,15 @@ class FrameMotion(ConfigurationSpace):
         R, p = self._frame_answer(base, "placement", "", q)
         return (R, p) if offset is None else (R @ offset.R, p + R @ offset.p)
 
+    def pose(self, frame: str | FrameSymbols, q: ArrayLike) -> tuple[Array, Array, Array]:
+        """(R, p, J) of a frame by one function: `placement`, and `jacobian` on the world's axes."""
+        base, offset = self._based(frame)
+        R, p, J = self._frame_answer(base, "pose", "aligned", q)
+        if offset is None:
+            return R, p, J
+        r = R @ offset.p
+        return R @ offset.R, p + r, _carried(J, r)
+
     def jacobian(self, frame: str | FrameSymbols, q: ArrayLike, *, reference: str = "aligned") -> Array:
         """(6, nv): [linear | angular] velocity of a frame by v.
 
@@ -95,7 +104,7 @@ class FrameMotion(ConfigurationSpace):
 
     @checked_keywords()
     def frame_function(self, frame: str, question: str, reference: str = "aligned") -> Fn:
-        """The graph of "placement", "jacobian" or "bias_acceleration" of one frame."""
+        """The graph of "placement", "jacobian", both ("pose") or "bias_acceleration" of one frame."""
         at = self._frame_named(frame)
         key = (frame, question, reference)
         if key not in self._fns:

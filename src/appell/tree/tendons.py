@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.polynomial.polynomial import polyder, polyval
 from sympy import Add, Integer, Matrix, Max, Min
 
 from appell.errors import ModelError
@@ -17,7 +19,9 @@ from appell.jets import parameters
 from appell.model.constraint import Constraint
 from appell.model.friction import Friction
 from appell.model.unilateral import Between, Unilateral
-from appell.tree.fittings import Fitting
+from appell.tree.closures import loop_closure
+from appell.tree.fittings import Array, Closure, Fitting
+from appell.tree.frames import size_of
 from appell.tree.loops import loop
 from appell.tree.symbols.frame_symbols import FrameSymbols
 from appell.tree.symbols.joint_symbols import word_of_name
@@ -52,6 +56,15 @@ class Length:
             (v,) = tree.speeds(joint)
             found[v] = found.get(v, 0) + c * F
         return found
+
+    def measured(self, tree: Any) -> Callable[[Array], tuple[float, Array]]:
+        """q (nq,) → L and ∂L/∂v (nv,)."""
+        factors, slope = np.zeros(tree.nq), np.zeros(tree.nv)
+        for joint, c in self.terms:
+            at, speed = tree.indices(joint)
+            factors[at] += c
+            slope[speed] += c
+        return lambda q: (self.offset + float(factors @ q), slope)
 
     def locked(self, values: Mapping[str, float]) -> Length:
         held = sum(c * values[joint] for joint, c in self.terms if joint in values)
@@ -127,6 +140,17 @@ class LengthCoupling(Fitting):
     def constraints(self, tree: Tree) -> list[Any]:
         return [Constraint(self._residual(self.length.value(tree), self.other.value(tree)), self.name)]
 
+    def closure(self, tree: Any) -> Closure:
+        own, of = self.length.measured(tree), self.other.measured(tree)
+        rates = polyder(self.coefficients) if len(self.coefficients) > 1 else (0.0,)
+
+        def left(q: Array) -> tuple[Array, Array]:
+            (L, L_v), (other, other_v) = own(q), of(q)
+            apart = np.array([L - polyval(other, self.coefficients)], dtype=np.float64)
+            return apart, (L_v - polyval(other, rates) * other_v)[None]
+
+        return left
+
     def locked(self, values: Mapping[str, float]) -> Fitting | None:
         length, other = self.length.locked(values), self.other.locked(values)
         if length.terms or other.terms:
@@ -160,9 +184,16 @@ class JoinedFrames(Fitting):
     b: tuple[str, tuple[float, ...], tuple[float, ...]]
     kind: str
 
+    def _ends(self, tree: Any) -> Any:
+        return (link_frame(tree, frame).at(xyz, rpy) for frame, xyz, rpy in (self.a, self.b))
+
     def constraints(self, tree: Tree) -> list[Any]:
-        a, b = (link_frame(tree, frame).at(xyz, rpy) for frame, xyz, rpy in (self.a, self.b))
+        a, b = self._ends(tree)
         return [*loop(a, b, self.kind, name=self.name)]
+
+    def closure(self, tree: Any) -> Closure:
+        (a, b), size = self._ends(tree), size_of(tree.nodes)
+        return lambda q: loop_closure(tree.pose(a, q), tree.pose(b, q), self.kind, size)
 
 
 @dataclass(frozen=True)

@@ -52,15 +52,16 @@ def function(subject: Subject, question: str, *, more: Mapping[str, Value] | Non
 def frame_function(
     subject: Subject, frame: Frame, question: str, reference: str = "aligned", *, more: Mapping[str, Value] | None = None
 ) -> Fn:
-    """ "placement" (R, p) or "jacobian" (6, nv) of one frame."""
+    """ "placement" (R, p), "jacobian" (6, nv) or "pose" (R, p, J) of one frame."""
     q = algebra.symbols("q", subject.nq)
     where = (subject.layout, frame.node, frame.placement, scalars(q))
-    if question == "placement":
+    outputs: dict[str, Part] = {}
+    if question in ("placement", "pose"):
         pose = kinematics.frame_pose(*where)
-        outputs: dict[str, Part] = {"R": _matrix(pose.R), "p": (stacked(pose.p), (3,))}
-    else:
+        outputs |= {"R": _matrix(pose.R), "p": (stacked(pose.p), (3,))}
+    if question in ("jacobian", "pose"):
         J = kinematics.frame_jacobian(*where, reference)
-        outputs = {"J": (stacked([x for row in J for x in row]), (6, subject.nv))}
+        outputs["J"] = (stacked([x for row in J for x in row]), (6, subject.nv))
     return make_fn(question, _shaped({"q": q, **(more or {})}), _heard({"q": q}, outputs))
 
 

@@ -1,0 +1,225 @@
+"""The search behind `tree.reach`: steps of Gauss and Newton that stay within bounds and near a configuration.
+
+e stacks p − p* (in units of the size of the tree) and the turn log(R R*ᵀ) of each target, and what joints that follow others
+and loops of the robot itself leave open. A step d of q solves
+
+    min |d − n|²   with   J d = −e,   lower − q <= d <= upper − q        n = difference(q, near)
+
+first by the normal equations d = n + Jᵀ (J Jᵀ)⁻¹ (−e − J n), joints that would pass a bound being held there; where such a step
+does not help, as a bounded least-squares problem in which the rows of J weigh `WEIGHT` times as much.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import lsq_linear
+
+from appell.rows import least_squares
+from appell.tree import groups
+from appell.tree.closures import turn_between
+from appell.tree.frames import size_of
+from appell.tree.symbols.frame_symbols import FrameSymbols
+
+if TYPE_CHECKING:
+    from appell.tree.dynamics import TreeDynamics
+
+Array = NDArray[np.float64]
+
+WEIGHT = 1e6  # of the targets against the nearness: both are then met to 1e-12 of their size, and the problem keeps ten digits
+STEPS = 200  # of one search; a regular target is met in about five
+LONGEST = 0.7  # rad, or sizes of the tree: the first trust radius, within which a linearised pose is worth something
+ALL_COUNT = 1e-15  # of the largest singular value: rows of 1 stand below those of WEIGHT, so that none is smaller
+SETTLED = 1e-8  # rad, or m: a step along targets that are met; what it would still bring nearer is its square
+STUCK = 1e-12  # a step or a trust radius below it moves nothing
+DAMPED = 1e-14  # of each entry on the diagonal of J Jᵀ: keeps it regular where rows depend on each other, at no cost elsewhere
+ROWLESS = 1e-30  # of its trace: a row that nothing moves gets a multiplier, which moves nothing
+NEAR = 0.9  # share of the last step below which one along targets that are met is good; else the way home decides
+MET = 1e-9  # of the size of the tree, and rad: below it errors are rounding, and nearness decides
+TIED = 1e3  # weight of what the robot itself holds against targets: out of reach it is open by a millionth of the miss
+HELD = 4  # rounds in which joints are held at bounds before the least-squares problem with bounds is solved
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a frame shall be: p (3,) or R (3, 3) or both."""
+
+    frame: str | FrameSymbols
+    p: Array | None
+    R: Array | None
+
+
+class ReachSearch:
+    """One inverse problem: errors, Jacobians and bounds at a configuration.
+
+    ties: what holds the robot's own configurations, joints that follow others and loops.
+    """
+
+    def __init__(self, tree: TreeDynamics, targets: Sequence[Target], home: Array, *, limits: bool):
+        self.tree, self.targets, self.home = tree, targets, home
+        self.size = size_of(tree.nodes)
+        self.low, self.high = np.full(tree.nv, -np.inf), np.full(tree.nv, np.inf)
+        place = np.full(tree.nv, -1)
+        ranges = tree.ranges if limits else {}
+        for node in tree.nodes:
+            if node.name in ranges and node.kind.nq == node.kind.nv == 1:
+                (self.low[node.iv], self.high[node.iv]), place[node.iv] = ranges[node.name], node.iq
+        self.limited = np.flatnonzero(place >= 0)
+        self.place = place[self.limited]
+        self.ties = [tie for one in tree.fittings if (tie := one.closure(tree)) is not None]
+
+    @cached_property
+    def lines(self) -> bool:
+        """Whether configurations add up: every joint has one coordinate, which is a length or an angle."""
+        return all(node.kind.group[0] is groups.add and node.kind.nq == 1 for node in self.tree.nodes)
+
+    @cached_property
+    def circles(self) -> list[int]:
+        return [node.iq for node in self.tree.nodes if node.kind.group[1] is groups.around]
+
+    def moved(self, q: Array, d: Array) -> Array:
+        return self.clipped(q + d if self.lines else self.tree.integrate(q, d))
+
+    def way_home(self, q: Array) -> Array:
+        if not self.lines:
+            return self.tree.difference(q, self.home)
+        n = self.home - q
+        if self.circles:
+            n[self.circles] = groups.around(q[self.circles], self.home[self.circles])
+        return n
+
+    def clipped(self, q: Array) -> Array:
+        q = q.copy()
+        q[self.place] = np.clip(q[self.place], self.low[self.limited], self.high[self.limited])
+        return q
+
+    # --- errors ------------------------------------------------------------------------------------------------------
+
+    def errors(self, q: Array) -> tuple[Array, Array]:
+        """(e, J). A turn's own logarithm is taken for its angular velocity, which is exact where the error vanishes."""
+        e, rows = [], []
+        for target in self.targets:
+            R, p, J = self.tree.pose(target.frame, q)
+            if target.p is not None:
+                e.append((p - target.p) / self.size)
+                rows.append(J[:3] / self.size)
+            if target.R is not None:
+                e.append(turn_between(R, target.R))
+                rows.append(J[3:])
+        for tie in self.ties:
+            left, slope = tie(q)
+            e.append(TIED * left)
+            rows.append(TIED * slope)
+        return np.concatenate(e), np.concatenate(rows)
+
+    def lengths(self, q: Array) -> list[tuple[float, float]]:
+        """|p − p*|, m, and |log(R R*ᵀ)|, rad, of each target; NaN for what was not asked."""
+        found = []
+        for target in self.targets:
+            R, p, _ = self.tree.pose(target.frame, q)
+            way = math.nan if target.p is None else float(np.linalg.norm(p - target.p))
+            turn = math.nan if target.R is None else float(np.linalg.norm(turn_between(R, target.R)))
+            found.append((way, turn))
+        return found
+
+    def open(self, q: Array) -> float:
+        """What couplings and loops of the robot itself leave open, the largest entry."""
+        return max((float(np.abs(tie(q)[0]).max()) for tie in self.ties), default=0.0)
+
+    def miss(self, q: Array) -> float:
+        """The largest distance (m), angle (rad) or open coupling that is left."""
+        return max(self.open(q), *(x for pair in self.lengths(q) for x in pair if x == x))
+
+    # --- steps -------------------------------------------------------------------------------------------------------
+
+    def run(self, q: Array) -> Array:
+        """Steps from q until the error is met and the way home is no shorter anywhere near, or nothing helps."""
+        q, radius, careful, last = self.tree.followed(self.clipped(q)), LONGEST, False, math.inf
+        e, J = self.errors(q)
+        merit = math.sqrt(e @ e)
+        for _ in range(STEPS):
+            n = self.way_home(q)
+            d = (self.bounded_step if careful else self.step)(q, e, J, n, radius)
+            new, length = self.moved(q, d), math.sqrt(d @ d)
+            e_new, J_new = self.errors(new)
+            merit_new = math.sqrt(e_new @ e_new)
+            exact = max(merit, merit_new) < MET  # both met: the step only goes nearer home
+            if exact:
+                better = length < NEAR * last or merit_new < 0.1 * merit or self.nearer(new, n)
+            else:
+                better = merit_new < merit * (1 - 1e-4)
+            if better:
+                q, e, J, merit, radius = new, e_new, J_new, merit_new, min(2 * radius, LONGEST)
+                last = length if exact else math.inf
+            elif careful or (exact and not self.at_bounds(q)):
+                radius = min(radius, length) / 4
+            if radius < STUCK or length < (SETTLED if exact else STUCK):
+                if careful or not self.at_bounds(q):
+                    break
+                better = False  # at bounds only the careful step knows which of them hold
+            careful = not better and not (exact and not self.at_bounds(q))
+        return self.tree.followed(q)
+
+    def nearer(self, q: Array, n: Array) -> bool:
+        """Whether q is nearer home than where the way there is n."""
+        m = self.way_home(q)
+        return math.sqrt(m @ m) < math.sqrt(n @ n) - STUCK
+
+    def at_bounds(self, q: Array) -> bool:
+        at = q[self.place]
+        return bool(((at <= self.low[self.limited]) | (at >= self.high[self.limited])).any())
+
+    def room(self, q: Array, radius: float) -> tuple[Array, Array]:
+        """How far each velocity may lead, down and up."""
+        low, high = np.full(self.tree.nv, -radius), np.full(self.tree.nv, radius)
+        at = q[self.place]
+        low[self.limited] = np.maximum(-radius, np.minimum(self.low[self.limited] - at, 0.0))
+        high[self.limited] = np.minimum(radius, np.maximum(self.high[self.limited] - at, 0.0))
+        return low, high
+
+    def step(self, q: Array, e: Array, J: Array, n: Array, radius: float) -> Array:
+        """By the normal equations; joints that would pass their room are held at its end, one round after the other."""
+        d = n + _least(J, -e - J @ n)
+        longest = np.abs(d).max()
+        if not len(self.place):
+            return d if longest <= radius else d * (radius / longest)
+        low, high = self.room(q, radius)
+        held = (d < low) | (d > high)
+        for _ in range(HELD):
+            if not held.any():
+                break
+            wanted = np.where(held, np.clip(d, low, high), n)
+            d = wanted + _least(J * ~held, -e - J @ wanted)
+            over = ((d < low) | (d > high)) & ~held
+            if not over.any():
+                break
+            held |= over
+        return np.clip(d, low, high)
+
+    def bounded_step(self, q: Array, e: Array, J: Array, n: Array, radius: float) -> Array:
+        """As a least-squares problem within the bounds and the radius."""
+        low, high = self.room(q, radius)
+        closed = high - low < STUCK
+        low, high = np.where(closed, low - STUCK, low), np.where(closed, high + STUCK, high)
+        A, b = np.vstack([WEIGHT * J, np.eye(self.tree.nv)]), np.concatenate([-WEIGHT * e, n])
+        free = least_squares(A, b, ALL_COUNT)
+        if (free >= low).all() and (free <= high).all():  # no bound is met: the bounded problem has the same solution
+            return free
+        return lsq_linear(A, b, (low, high), method="bvls", tol=1e-14).x
+
+
+def _least(J: Array, b: Array) -> Array:
+    """Jᵀ (J Jᵀ)⁻¹ b: the shortest d with J d = b, to `DAMPED`."""
+    A = J @ J.T
+    own = A.diagonal()
+    A.flat[:: len(A) + 1] = (1 + DAMPED) * own + (ROWLESS * own.sum() + 1e-300)
+    return np.linalg.solve(A, b) @ J
+
+
+__all__ = ["ReachSearch", "Target"]
