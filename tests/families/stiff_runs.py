@@ -60,3 +60,54 @@ def radau_keeps_its_tolerance(seed: int) -> None:
     motion = ap.simulate(system, begin, 5.0, method="radau", rtol=rtol, atol=1e-3 * rtol, times=times, backend=backend)
     off = np.abs(np.array([motion[x] for x in q]).T - exact).max()
     assert motion.ok and off < 100 * rtol and motion.statistics["steps"] < 3000, (off / rtol, motion.statistics, motion.doubts)
+
+
+def rough_and_stiff(seed: int) -> tuple[ap.System, dict, dict]:
+    """A block on a rough floor, pushed by a force that grows, beside a mass on a spring with a very strong damper.
+
+    m ẍ = r t − μ m g sign ẋ, sticks at t₁, breaks away at t₂ = μ_s m g/r;        m_y ÿ + c ẏ + k y = 0, c/m_y ≫ 1/s
+    """
+    rng = np.random.default_rng(seed)
+    x, y = ap.coordinates("x y")
+    m, my, k, c = 10.0 ** rng.uniform([-1, -2, 0, 4], [1, 0, 2, 5])
+    mu, over = rng.uniform([0.1, 1.05], [0.6, 1.6])
+    over = 1.0 if seed % 2 else over
+    weight = m * 9.81
+    r = mu * weight * rng.uniform(0.5, 1.0)
+    rubs = ap.Friction(x.d, limit=mu * weight, name="floor") if seed % 2 else None
+    walls = []
+    if rubs is None:  # under a normal force that is a reaction
+        z = ap.coordinates("z")
+        floor = ap.Unilateral(z, name="ground", restitution=0)
+        walls, rubs = [floor], ap.Friction(x.d, normal=floor, coefficient=mu, static=over * mu, name="floor")
+        q, T, V = [x, y, z], m * (x.d**2 + z.d**2) / 2, weight * z
+    else:
+        q, T, V = [x, y], m * x.d**2 / 2, 0
+    system = ap.System(q, T + my * y.d**2 / 2, V + k * y**2 / 2, {x: r * ap.t, y: -c * y.d}, constraints=[*walls, rubs])
+    facts = {"m": m, "mu": mu * weight, "static": over * mu * weight, "r": r, "A": np.array([[0, 1], [-k / my, -c / my]])}
+    return system, {x.d: 1.0, y: 1.0}, facts
+
+
+@family(count=16, sample=(1,))
+def stiff_and_rough(seed: int) -> None:
+    """Radau IIA with friction: times of sticking and breaking away, and both ways, in closed form; few steps."""
+    system, start, f = rough_and_stiff(seed)
+    x, y = system.coordinates[:2]
+    # m v = m v0 + r t²/2 − F t = 0; x = v0 t + r t³/(6 m) − F t²/(2 m)
+    roots = np.roots([f["r"] / 2, -f["mu"], f["m"]])
+    stops = roots[np.isreal(roots) & (roots.real > 0)].real
+    breaks = f["static"] / f["r"]
+    until = breaks + 0.3
+    motion = ap.simulate(system, start, until, method="radau", rtol=1e-8, backend=("auto", "vm")[seed % 5 == 4])
+    way = lambda t: t + f["r"] * t**3 / (6 * f["m"]) - f["mu"] * t**2 / (2 * f["m"])
+    if len(stops) and stops.min() < breaks:
+        t1 = float(stops.min())
+        phases = [(one.state, one.start) for one in motion.phases]
+        stuck, slid = ([time for state, time in phases if state == kind] for kind in ("stick", "slip"))
+        assert min(abs(s - t1) for s in stuck) < 1e-7 and min(abs(s - breaks) for s in slid) < 1e-7, (phases, t1, breaks)
+        s = until - breaks
+        end = way(t1) + (f["r"] * (breaks * s**2 / 2 + s**3 / 6) - f["mu"] * s**2 / 2) / f["m"]
+    else:
+        end = way(until)
+    assert motion.ok and abs(motion[x][-1] - end) < 1e-6 * max(1, abs(end)), (motion[x][-1], end, motion.doubts)
+    assert abs(motion[y][-1] - (expm(until * f["A"]) @ [1, 0])[0]) < 1e-6 and motion.statistics["steps"] < 1000

@@ -7,7 +7,6 @@ from scipy.linalg import expm
 from sympy import sin
 
 import appell as ap
-from appell.errors import ModelError
 from appell.simulate.methods.radau import NUMBERS
 
 x, y = ap.coordinates("x y")
@@ -66,14 +65,33 @@ def test_rows_hold_to_rounding_and_redundant_ones_are_no_obstacle():
     assert motion.ok and motion.drift.position < 1e-14 and motion[x][-1] == pytest.approx(other[x][-1], abs=1e-6)
 
 
-def test_walls_are_met_and_friction_is_refused_by_name():
+def test_walls_are_met():
     struck = BUSHING.replace(forces={x: -c * x.d - 20}, constraints=[ap.Unilateral(x + 0.5, name="floor", restitution=0.5)])
     run = lambda **how: ap.simulate(struck, {x: 1.0}, 1.5, {c: 5.0, k: 10.0}, rtol=1e-8, **how)
     ours, other = ([one.time for one in motion.impacts[:4]] for motion in (run(method="radau"), run(backend="vm")))
     assert ours == pytest.approx(other, abs=1e-7) and len(ours) == 4
-    rubbing = ap.System([x], x.d**2 / 2, constraints=[ap.Friction(x.d, limit=1, name="pad")])
-    with pytest.raises(ModelError, match="'radau' does not locate stick and slip"):
-        ap.simulate(rubbing, {x.d: 1.0}, 1.0, method="radau")
+
+
+FALLING = ap.System([x, y], (x.d**2 + y.d**2) / 2, 9.81 * y + 5 * x**2, {x: -1e5 * x.d},
+                    constraints=[ap.Unilateral(y, name="floor", restitution=0)])  # fmt: skip
+
+
+@pytest.mark.parametrize("backend", ["auto", "vm"])
+def test_while_a_contact_holds_it_takes_the_steps_itself(backend):
+    motion = ap.simulate(FALLING, {x: 1.0, y: 1.0}, 1.5, method="radau", rtol=1e-7, backend=backend)
+    assert motion.ok and motion.statistics["steps"] < 150  # explicit steps in contact would be 16,000
+    assert motion.contacts[-1][0] == pytest.approx(np.sqrt(2 / 9.81)) and motion.contacts[-1][1] == (0,)
+    assert motion[x][-1] == pytest.approx((expm(1.5 * np.array([[0, 1], [-10.0, -1e5]])) @ [1, 0])[0], rel=1e-7)
+
+
+def test_stiff_friction_in_an_ensemble_is_that_of_single_runs():
+    from tests.families.stiff_runs import rough_and_stiff
+
+    system, start, _ = rough_and_stiff(1)
+    speeds = np.array([0.5, 1.0, 1.5])
+    how = {"method": "radau", "rtol": 1e-7}
+    many = ap.simulate_many(system, {**start, x.d: speeds}, 1.0, threads=2, **how)
+    assert many.ok and (many["x"].values == [ap.simulate(system, {**start, x.d: v}, 1.0, **how)[x][-1] for v in speeds]).all()
 
 
 def test_auto_turns_to_it_where_a_dead_mode_holds_the_steps_back():

@@ -111,9 +111,9 @@ def simulate(
     parameters: symbol → value; of a prescribed function an expression in t, a table (times, values) or a function of t.
     rtol, atol: tolerances of the step control; atol one number, or one for each coordinate and velocity, (nq + nv,).
     method: "dop853" (order 8), "dopri5" (order 5), "taylor" (series of order 16, for small analytic systems), "radau"
-        (stiff systems: implicit, order 5, with constraints and walls), "conserving" (with step=: order 4; "conserving2" and
-        "conserving6" of orders 2 and 6; energy and rows at rounding however long the run), "cvodes" or "idas" (stiff), or
-        "auto": explicit, and radau from where a smooth system turns out to be stiff, which a note says.
+        (stiff systems: implicit, order 5, with constraints, walls and friction), "conserving" (with step=: order 4;
+        "conserving2" and "conserving6" of orders 2 and 6; energy and rows at rounding however long the run), "cvodes" or "idas"
+        (stiff, smooth), or "auto": explicit, and radau from where a smooth system turns out to be stiff, which a note says.
     times: times to return, (k,), s; the steps themselves by default.
     control: (t, q (nq,), v (nv,)) → {input: value}: a function that reads the state at t_k = since + k/rate and answers with
         values of inputs: parameters that stand in forces, by symbol or name, the same ones each time. They are held until the
@@ -376,14 +376,14 @@ def _motion(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, facts: _
 
 
 def _remedy(run: Run, status: Status, method: str) -> str:
-    """What may help: stiff methods run without friction, and only where they have not failed themselves."""
+    """What may help: a stiff method, where it has not failed itself."""
     if method in CONSERVING and status is Status.PROJECTION_FAILED:
         return "; or the step is too long for the energy of the start to be met at its end: shorten step="
     if method in STIFF or status not in (Status.STEP_TOO_SMALL, Status.MAX_STEPS):
         return ""
     if method in CONSERVING:
         return "; the stages of a step of this size do not converge: shorten step=, or use 'radau' if the system is stiff"
-    return "" if run.system.frictions or method == "radau" else "; if the system is stiff, use method='radau'"
+    return "" if method == "radau" else "; if the system is stiff, use method='radau'"
 
 
 def _ranks(run: Run, flow: Flow, trace: Trace, facts: _Facts) -> tuple[list[Note], list[str]]:

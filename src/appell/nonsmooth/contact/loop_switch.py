@@ -50,6 +50,7 @@ from appell.rows import Policy
 from appell.simulate.loop.in_python import PyLoop
 from appell.simulate.loop.task import Task, TrialFailed
 from appell.simulate.loop.trace import Trace
+from appell.simulate.methods.radau import Radau
 
 Array = NDArray[np.float64]
 
@@ -105,7 +106,10 @@ class PySwitchLoop:
             z[nq:end] += correct(at, -at.g_d[list(held)])
             return z, float(max(defect, np.abs(at.g_d[list(held)]).max()))
 
-        return replace(plain, rhs=rhs, project=project, guarded=None)
+        method = plain.method
+        if isinstance(method, Radau):  # what it knows of the flow's derivative is that of free flight
+            method = replace(method, jacobian=None)
+        return replace(plain, method=method, rhs=rhs, project=project, guarded=None)
 
 
 class _Flight:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
+from appell.errors import FormNotApplicable
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, block_matrix, column, diagonal, largest, substitute, symbols, take, where, zeros
 from appell.graph.sizes import sizes
@@ -193,7 +194,7 @@ def _length(x: Value) -> Value:
 
 
 def _no_implicit() -> Fn:
-    raise NotImplementedError("a flow with modes has no implicit form")
+    raise FormNotApplicable("a flow with modes has no implicit form")
 
 
 def _with_dummies(M: Value, J: Value, W: Value, r: Value, s: Value, act: Value) -> Blocks:

@@ -23,6 +23,7 @@ from appell.nonsmooth.friction.mode import Mode
 from appell.nonsmooth.friction.thresholds import VANISHING, friction_defines
 from appell.roots.interval_text import interval_text, isolate_text, outline_text
 from appell.simulate.loop.in_c import LoopCall
+from appell.simulate.methods.radau import Radau
 from appell.simulate.methods.tableaux import Tableau
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def steps_interface(functions: FrictionFunctions) -> str:
     return CDEF + declarations([functions.look])
 
 
-def steps_text(functions: FrictionFunctions, method: Tableau, *, newton: bool) -> str:
+def steps_text(functions: FrictionFunctions, method: Tableau | Radau, *, newton: bool) -> str:
     """The C text, to follow that of the time loop of the flow; newton: whether blows have Newton's law."""
     own, flow = functions.layout, functions.flow
     assert functions.bounded is not None

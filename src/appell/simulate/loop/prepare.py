@@ -35,7 +35,7 @@ from appell.simulate.loop.switched import SwitchLoop
 from appell.simulate.loop.task import Loop, TrialFailed
 from appell.simulate.methods.gauss_legendre import CONSERVING, GaussLegendre
 from appell.simulate.methods.method_table import stepping_method
-from appell.simulate.methods.radau import Radau
+from appell.simulate.methods.radau import IMPLICIT, Radau
 from appell.simulate.methods.stiff import STIFF, stiff_loop
 from appell.simulate.methods.tableaux import TABLEAUX, Tableau
 from appell.simulate.methods.taylor import Taylor
@@ -124,8 +124,8 @@ def with_friction(run: Run, pseudo: Mapping[str, Any] | None, method: str, corne
     """The loop of a system with friction: one flow for all modes, which are data among its parameters."""
     if pseudo is not None:
         raise FormNotApplicable("pseudo= and friction do not go together: what sticks is a row of its own")
-    if method not in TABLEAUX:
-        names = " or ".join(map(repr, TABLEAUX))
+    if method not in (*TABLEAUX, *IMPLICIT):
+        names = " or ".join(map(repr, (*TABLEAUX, *IMPLICIT)))
         raise ModelError(
             f"method={shown(method)} does not locate stick and slip; use {names} with friction, or give it regularise= and run"
             " system.in_mode({'…': 'slip'})"
@@ -139,8 +139,8 @@ def with_friction(run: Run, pseudo: Mapping[str, Any] | None, method: str, corne
 
     backend, compiled = backend_named(run.backend), None
     if backend.program is not None and served(functions):
-        pair, newton = TABLEAUX[method], all(fr.law == "newton" for fr in run.system.frictions)
-        source = lambda: f"{loop_module(functions.flow, pair)}\n{steps_text(functions, pair, newton=newton)}"
+        steps, newton = (TABLEAUX | IMPLICIT)[method], all(fr.law == "newton" for fr in run.system.frictions)
+        source = lambda: f"{loop_module(functions.flow, steps)}\n{steps_text(functions, steps, newton=newton)}"
         compiled = _compiled(backend, functions.flow, (method, "friction"), source, 0, CDEF + steps_interface(functions))
         if run.backend not in (looks := kept_in(functions, "look")):
             looks[run.backend] = c_function(compiled.library, functions.look)

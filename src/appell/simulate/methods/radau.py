@@ -112,8 +112,8 @@ class Radau:
 
     @property
     def in_contact(self) -> str:
-        """The method that takes the steps while a contact holds: reactions are sought at stages, and Newton's move."""
-        return "dop853"
+        """The method that takes the steps while a contact holds: itself, with a derivative by differences."""
+        return self.name
 
     def fitted(self, flow: Flow) -> Radau:
         """The method with the derivative of a flow."""
@@ -208,6 +208,7 @@ typedef struct {{
     double x[NZ], K[{max(ny, 1)} * {max(ny, 1)}], R[NZ*{max(ny, 1)}], {entries[:-1]};
     double h, h_trial, h_last, h_accepted, error_accepted, rate;
     int p1[NZ], p2[NZ], pK[{max(ny, 1)}], has_jacobian, fresh, has_factors, has_last, iterations;
+    unsigned mode;
 }} RadauMemory;
 #define LOOP_MEMORY sizeof(RadauMemory)
 typedef struct {{
