@@ -82,6 +82,7 @@ if TYPE_CHECKING:  # the same names as in LATER, for editors and type checkers
     from appell.files import read_model, write_model
     from appell.motion.motion import Motion
     from appell.motion.storage import load
+    from appell.optimize import fit
     from appell.report import handout, studio
     from appell.scene import Scene
     from appell.simulate.run import Run, compile
@@ -100,6 +101,7 @@ LATER = {
     "appell.files": "read_model write_model",
     "appell.motion.motion": "Motion",
     "appell.motion.storage": "load",
+    "appell.optimize": "fit",
     "appell.report": "handout studio",
     "appell.scene": "Scene",
     "appell.simulate.run": "Run compile",
@@ -190,6 +192,7 @@ __all__ = [
     "equilibrium",
     "euler",
     "falling",
+    "fit",
     "forms",
     "from_sympy",
     "handout",

@@ -31,7 +31,7 @@ LIMIT = 4_000_000
 
 def report(motion: Record, path: Any, *, scene: Any, forms: Iterable[Any] | None, title: str | None) -> Path:
     """See `Motion.report`."""
-    target = _target(path)
+    target = page_target(path)
     system = getattr(motion, "system", None)
     heading = str(title) if title is not None else motion.name
     notes: list[str] = []
@@ -50,7 +50,8 @@ def report(motion: Record, path: Any, *, scene: Any, forms: Iterable[Any] | None
     return write(target, text)
 
 
-def _target(path: Any) -> Path:
+def page_target(path: Any) -> Path:
+    """Where a page is written: a name that ends with .html in a folder that exists."""
     target = path_of(path, "motion.report")
     if target.suffix.lower() not in (".html", ".htm"):
         raise ModelError(f"a report is a page: end '{target.name}' with .html")
@@ -151,7 +152,7 @@ def _span(motion: Record) -> str:
 
 def equations_report(equations: Equations, path: Any, *, title: str | None = None) -> Path:
     """The model and one form of its equations, plain, simplified and solved, as a page."""
-    target, system = _target(path), equations.system
+    target, system = page_target(path), equations.system
     styles = []
     for style in ("plain", "simplified", "solved"):
         try:
@@ -160,20 +161,21 @@ def equations_report(equations: Equations, path: Any, *, title: str | None = Non
             styles.append(section(f"Equations, {style}", missing(str(error))))
     heading = title or f"{equations.form}: {system.name}"
     parts = [section("Model", model_page.stated(system)), *styles, section("Versions", table(versions()))]
-    return write(target, _page(heading, parts))
+    return write(target, page_of(heading, parts))
 
 
 def agreement_report(agreement: Any, path: Any, *, title: str | None = None) -> Path:
     """The table of `ap.agree` as a page."""
-    target = _target(path)
+    target = page_target(path)
     verdict = "All forms that apply agree" if agreement.ok else "The forms do not agree"
     words = f"<p>{verdict}; largest disagreement {agreement.worst:.1e} at {agreement.states} states.</p>"
     table_of_forms = model_page.agreement_table(agreement)
     parts = [section("Agreement of forms", words, table_of_forms), section("Versions", table(versions()))]
-    return write(target, _page(title or f"Forms of {agreement.system}", parts))
+    return write(target, page_of(title or f"Forms of {agreement.system}", parts))
 
 
-def _page(heading: str, parts: Iterable[str]) -> str:
+def page_of(heading: str, parts: Iterable[str]) -> str:
+    """A page of sections under one heading, without a film."""
     body = f"<main><header><h1>{escape(heading)}</h1></header>\n{''.join(parts)}</main>"
     return page(heading, body, {"film": None, "panels": []}, Packer(), in_space=False)
 

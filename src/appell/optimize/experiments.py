@@ -1,0 +1,158 @@
+"""Measured motions as they come: tables of times and values, one or several, each with its own start."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import ModelError
+from appell.jets import Jet
+from appell.jets import t as time
+from appell.model import System
+from appell.reading import finite, items_of, name_in, reals, shown, symbolic, table_of
+from appell.spelling import did_you_mean
+
+Array = NDArray[np.float64]
+
+FEWEST = 2
+"""Samples of a quantity: one number is no record."""
+
+
+@dataclass(frozen=True, eq=False)
+class Channel:
+    """A quantity that was measured: its name, its expression in t, q, q̇ (or accelerations), values (k,) in SI, NaN in gaps."""
+
+    name: str
+    key: Any
+    expression: Any
+    values: Array
+
+    @property
+    def seen(self) -> NDArray[np.bool_]:
+        """Which samples are there, (k,)."""
+        return np.isfinite(self.values)
+
+    @property
+    def spread(self) -> float:
+        """The size of its changes: their standard deviation, or of the values themselves where nothing changes."""
+        values = self.values[self.seen]
+        deviation = float(np.std(values))
+        return deviation or float(np.max(np.abs(values))) or 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment:
+    """One record: times (k,) in s in rising order, what was measured at them, and what is known of its start and parameters.
+
+    fitted: how many of the samples are fitted, from the first on; the others are held out.
+    """
+
+    label: str
+    times: Array
+    channels: tuple[Channel, ...]
+    start: Mapping[Any, Any]
+    parameters: Mapping[Any, Any]
+    fitted: int
+
+
+def read_experiments(
+    system: System, data: Any, start: Any, parameters: Any, since: float, held_out: float
+) -> tuple[Experiment, ...]:
+    """The experiments of a call of `ap.fit`: one table, or a list of them with one start or one start each."""
+    several = isinstance(data, Sequence) and not isinstance(data, str | bytes) and not hasattr(data, "columns")
+    tables = items_of(data, "the data") if several else [data]
+    if not tables:
+        raise ModelError("ap.fit needs data: {'t': times, x: values}, a DataFrame, a Dataset, or a list of these")
+    starts = _each(start, len(tables), "start=")
+    given = _each(parameters, len(tables), "parameters=")
+    share = finite(held_out, "held_out=")
+    if not 0 <= share < 1:
+        raise ModelError(f"held_out= is the share of each record that is not fitted, 0 <= held_out < 1, not {shown(held_out)}")
+    found = []
+    for i, (table, begin, known) in enumerate(zip(tables, starts, given, strict=True)):
+        label = f"experiment {i + 1}" if several else "the data"
+        times, channels = _read(system, table, label)
+        if times[0] < since:
+            raise ModelError(
+                f"{label} begins at t = {times[0]:g} s, before the start of the motion at since = {since:g} s; give since="
+            )
+        fitted = len(times) - int(share * len(times))
+        for channel in channels:
+            if channel.seen[:fitted].sum() < FEWEST:
+                raise ModelError(f"'{channel.name}' of {label} has fewer than {FEWEST} values that are fitted")
+        found.append(Experiment(label, times, channels, begin, known, fitted))
+    return tuple(found)
+
+
+def _each(given: Any, count: int, what: str) -> list[Mapping[Any, Any]]:
+    """One mapping for each experiment: the same for all, or a list of as many."""
+    if isinstance(given, Sequence) and not isinstance(given, str | bytes):
+        if len(given) != count:
+            raise ModelError(f"{what} lists {len(given)} mappings for {count} experiments; give one for all, or one for each")
+        return [table_of(one, what) for one in given]
+    return [table_of({} if given is None else given, what)] * count
+
+
+def _read(system: System, data: Any, label: str) -> tuple[Array, tuple[Channel, ...]]:
+    columns = _columns(data, label)
+    place = [key for key in columns if key == "t" or key is time]
+    if len(place) != 1:
+        raise ModelError(f"{label} has no times: a column 't' (s) is needed beside the measured quantities")
+    times = reals(columns.pop(place[0]), f"'t' of {label}")
+    if times.ndim != 1 or not len(times) or not np.isfinite(times).all():
+        raise ModelError(f"'t' of {label} must be a list of finite times, s")
+    if not columns:
+        raise ModelError(f"{label} has times and nothing measured at them")
+    order = np.argsort(times, kind="stable")
+    if (np.diff(times[order]) == 0).any():
+        twice = times[order][1:][np.diff(times[order]) == 0][0]
+        raise ModelError(f"{label} has two samples at t = {twice:g} s; take their mean, or make them two experiments")
+    channels = []
+    for key, given in columns.items():
+        name = name_in(key)
+        values = reals(given, f"'{name}' of {label}")
+        if values.shape != times.shape:
+            raise ModelError(f"'{name}' of {label} has the shape {values.shape}, its times {times.shape}")
+        if np.isinf(values).any():
+            raise ModelError(f"'{name}' of {label} is infinite at t = {times[np.isinf(values)][0]:g} s; gaps are NaN")
+        if not np.isfinite(values).any():
+            raise ModelError(f"'{name}' of {label} has no values, only gaps")
+        channels.append(Channel(name, key, _quantity(system, key, label), values[order]))
+    return times[order], tuple(channels)
+
+
+def _columns(data: Any, label: str) -> dict[Any, Any]:
+    """Key → values; times under 't'."""
+    if hasattr(data, "data_vars"):  # xarray: what runs over t alone
+        return {str(name): variable.values for name, variable in data.variables.items() if variable.dims == ("t",)}
+    if hasattr(data, "columns") and hasattr(data, "index"):  # pandas: times in a column 't', or as the index
+        given = {name: data[name].to_numpy() for name in data.columns}
+        return given if "t" in given else {"t": data.index.to_numpy(), **given}
+    if not isinstance(data, Mapping):
+        raise ModelError(f"{label} is {{'t': times, x: values}}, a DataFrame or a Dataset, not {shown(data)}")
+    return dict(data)
+
+
+def _quantity(system: System, key: Any, label: str) -> Any:
+    """The expression that a column measures: a symbol, its name ("x", "x.d" or "x_d"), or any expression of them."""
+    known: dict[str, Any] = {}
+    for symbol in (*system.positions, *system.velocities, *system.accelerations):
+        known[str(symbol)] = known[str(symbol).replace(".", "_")] = symbol
+    if isinstance(key, str):
+        if key not in known:
+            hint = did_you_mean(key, known)
+            raise ModelError(f"{label} measures '{name_in(key)}', which '{system.name}' does not have{hint}")
+        return known[key]
+    expr = system.in_velocities(symbolic(key, f"a quantity of {label}"))
+    if not expr.free_symbols:
+        raise ModelError(f"{label} measures {name_in(key)}, which is a number")
+    state = {*system.positions, *system.velocities, *system.accelerations}
+    for symbol in sorted(expr.free_symbols, key=str):
+        if symbol not in state and symbol not in system.parameters and symbol != time:
+            kind = "" if isinstance(symbol, Jet) else " neither a parameter nor"
+            raise ModelError(f"{label} measures {name_in(key)}: {symbol} is{kind or ' not'} a coordinate of '{system.name}'")
+    return expr

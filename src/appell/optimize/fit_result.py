@@ -1,0 +1,248 @@
+"""What `ap.fit` returns: values with their errors, what the data cannot tell, motion and residuals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+from scipy.stats import t as student
+
+from appell.analysis.result import Result
+from appell.errors import ModelError, UnknownKey
+from appell.model import System
+from appell.motion.motion import Motion
+from appell.optimize.experiments import Experiment
+from appell.optimize.prediction import Unknown
+from appell.optimize.uncertainty import Uncertainty
+from appell.reading import finite, name_in
+
+Array = NDArray[np.float64]
+
+STRUCTURED = 0.3
+"""Correlation of neighbouring residuals from which on they are not noise but something that the model does not have."""
+
+
+class ByName(Mapping[Any, Any]):
+    """Values by symbol or by its name."""
+
+    def __init__(self, entries: Mapping[Any, Any], what: str):
+        self._entries, self._what = dict(entries), what
+        self._names = {name_in(key): key for key in self._entries}
+
+    def __getitem__(self, key: Any) -> Any:
+        name = key if isinstance(key, str) else name_in(key)
+        if name not in self._names:
+            raise UnknownKey(f"{name} is not among {self._what}: {', '.join(self._names)}")
+        return self._entries[self._names[name]]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __repr__(self) -> str:
+        return repr(self._entries)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fit(Result):
+    """Parameters and starts that were found from measured motions; `ap.fit` makes it.
+
+    Attributes
+    ----------
+    values: unknown → its value, SI; of a start value in several experiments (experiments,).
+    errors: unknown → its standard error; infinite where the data do not tell it.
+    identifiable: unknown → whether the data tell it; `unseen` says in words what they do not tell.
+    correlation: of the unknowns, an xarray `DataArray` (unknown, other).
+    motion: the motion with these values, a tuple of them for a list of experiments.
+    residuals: measured quantity → measured minus computed, (k,) with NaN in gaps; a tuple for a list of experiments.
+    noise: measured quantity → standard deviation of its noise, SI, as given or as estimated.
+    held_out: measured quantity → root mean square of what was predicted and not fitted, in units of its noise.
+    doubts: what speaks against the model or the fit, in sentences.
+    ok: whether the search has ended and the data tell every unknown; message: if not, why.
+    """
+
+    system: System
+    experiments: tuple[Experiment, ...]
+    unknowns: tuple[Unknown, ...]
+    theta: Array
+    uncertainty: Uncertainty
+    motions: tuple[Motion, ...]
+    predicted: tuple[tuple[Array, ...], ...]
+    noise: Mapping[str, float]
+    known_noise: frozenset[str]
+    freedom: int
+    converged: bool
+    why: str
+    costs: tuple[float, ...]
+    exact: bool
+    motions_computed: int
+
+    # -- what was found ------------------------------------------------------------------------------------------------
+
+    def _of(self, numbers: Sequence[Any]) -> ByName:
+        grouped: dict[Any, list[Any]] = {}
+        for one, number in zip(self.unknowns, numbers, strict=True):
+            grouped.setdefault(one.symbol, []).append(number)
+        return ByName({s: x[0] if len(x) == 1 else np.array(x) for s, x in grouped.items()}, "the unknowns")
+
+    @cached_property
+    def values(self) -> ByName:
+        return self._of([float(x) for x in self.theta])
+
+    @cached_property
+    def errors(self) -> ByName:
+        return self._of([float(x) for x in self.uncertainty.errors])
+
+    @cached_property
+    def identifiable(self) -> ByName:
+        return self._of([bool(x) for x in self.uncertainty.identifiable])
+
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """What the data do not tell, one sentence for each direction of the unknowns in which nothing changes."""
+        return self.uncertainty.unseen
+
+    def interval(self, level: float = 0.95) -> ByName:
+        """Unknown → (least, largest) of its confidence interval: value ± error times Student's quantile (given noise: the
+        normal one)."""
+        level = finite(level, "the level")
+        if not 0 < level < 1:
+            raise ModelError(f"a level of confidence lies between 0 and 1, as 0.95 does, not {level:g}")
+        estimated = len(self.known_noise) < len(self.noise)
+        wide = float(student.ppf(0.5 + level / 2, max(self.freedom, 1)) if estimated else ndtri(0.5 + level / 2))
+        errors = self.uncertainty.errors
+        return self._of([(float(x - wide * e), float(x + wide * e)) for x, e in zip(self.theta, errors, strict=True)])
+
+    @cached_property
+    def correlation(self) -> Any:
+        import xarray as xr
+
+        names = [one.name for one in self.unknowns]
+        return xr.DataArray(self.uncertainty.correlation, coords={"unknown": names, "other": names}, dims=("unknown", "other"))
+
+    @property
+    def motion(self) -> Any:
+        return self.motions[0] if len(self.motions) == 1 else self.motions
+
+    @cached_property
+    def residuals(self) -> Any:
+        found = [
+            ByName({c.key: c.values - y for c, y in zip(one.channels, values, strict=True)}, "what was measured")
+            for one, values in zip(self.experiments, self.predicted, strict=True)
+        ]
+        return found[0] if len(found) == 1 else tuple(found)
+
+    @cached_property
+    def held_out(self) -> Mapping[str, float]:
+        parts: dict[str, list[Array]] = {}
+        for one, values in zip(self.experiments, self.predicted, strict=True):
+            for channel, y in zip(one.channels, values, strict=True):
+                left = (channel.values - y)[one.fitted :]
+                parts.setdefault(channel.name, []).append(left[np.isfinite(left)])
+        joined = {name: np.concatenate(rows) for name, rows in parts.items()}
+        return {name: float(np.sqrt(np.mean(r**2)) / self.noise[name]) for name, r in joined.items() if len(r)}
+
+    # -- how far it can be trusted -------------------------------------------------------------------------------------
+
+    @property
+    def ok(self) -> bool:  # type: ignore[override]
+        return self.converged and bool(self.uncertainty.identifiable.all())
+
+    @property
+    def message(self) -> str:  # type: ignore[override]
+        if not self.converged:
+            return f"the search has not ended: {self.why}"
+        return "; ".join(self.unseen) if self.unseen else "complete"
+
+    @cached_property
+    def doubts(self) -> tuple[str, ...]:
+        found = []
+        for one, values in zip(self.experiments, self.predicted, strict=True):
+            for channel, y in zip(one.channels, values, strict=True):
+                left = (channel.values - y)[: one.fitted]
+                left = left[np.isfinite(left)]
+                if len(left) > 10 and _lag(left) > STRUCTURED + 2 / np.sqrt(len(left)) and np.std(left) > 1e-9 * channel.spread:
+                    found.append(
+                        f"what is left of '{channel.name}' in {one.label} is not noise (neighbouring residuals correlate by"
+                        f" {_lag(left):.2f}): the model lacks something, or the search has found a local minimum; errors are"
+                        " then too small"
+                    )
+        for one, x in zip(self.unknowns, self.theta, strict=True):
+            if any(np.isfinite(b) and abs(x - b) <= 1e-6 * max(abs(b), one.size) for b in (one.low, one.high)):
+                found.append(f"{one.name} = {x:.6g} lies at its bound; its error is not to be trusted")
+        far = {name: size for name, size in self.held_out.items() if size > 3}
+        found += [f"the held-out part of '{name}' is missed by {size:.3g} times its noise" for name, size in far.items()]
+        return tuple(found)
+
+    # -- to look at ----------------------------------------------------------------------------------------------------
+
+    def variables(self) -> Mapping[str, Any]:
+        """Unknowns with errors; each measured quantity and its residual over its own times, by experiment."""
+        out: dict[str, Any] = {
+            "value": (("unknown",), self.theta, {"units": "SI"}),
+            "error": (("unknown",), self.uncertainty.errors, {"units": "SI", "long_name": "standard error"}),
+            "identifiable": (("unknown",), self.uncertainty.identifiable),
+            "correlation": (("unknown", "other"), self.uncertainty.correlation),
+        }
+        for i, (one, values) in enumerate(zip(self.experiments, self.predicted, strict=True)):
+            mark = f"_{i + 1}" if len(self.experiments) > 1 else ""
+            for channel, y in zip(one.channels, values, strict=True):
+                name = channel.name.replace(".", "_") + mark
+                out[f"measured_{name}"] = ((f"t{mark}",), channel.values, {"units": "SI", "symbol": channel.name})
+                out[f"computed_{name}"] = ((f"t{mark}",), y, {"units": "SI", "symbol": channel.name})
+        return out
+
+    def coords(self) -> Mapping[str, Any]:
+        names = [one.name for one in self.unknowns]
+        times = {f"t_{i + 1}" if len(self.experiments) > 1 else "t": one.times for i, one in enumerate(self.experiments)}
+        return {"unknown": names, "other": names, **{k: (k, x, {"units": "s", "long_name": "time"}) for k, x in times.items()}}
+
+    def plot(self, axes: Any = None) -> Any:
+        """Measured points on computed curves, and what is left below them; the figure."""
+        from appell.show.fitted import fitted_curves
+
+        return fitted_curves(self, axes)
+
+    def report(self, path: Any, *, title: str | None = None) -> Any:
+        """Writes one self-contained page: unknowns and errors, what the data do not tell, curves; returns its path."""
+        from appell.report.fit_report import fit_report
+
+        return fit_report(self, path, title=title)
+
+    def rows(self) -> list[tuple[str, str, str, str]]:
+        """Name, value, error and 95 % interval of each unknown, in words."""
+        found = []
+        pairs = [np.atleast_2d(np.asarray(pair)) for pair in self.interval().values()]
+        flat = [tuple(pair) for several in pairs for pair in several]
+        for one, x, error, (low, high) in zip(self.unknowns, self.theta, self.uncertainty.errors, flat, strict=True):
+            known = np.isfinite(error)
+            found.append((one.name, f"{x:.6g}", f"{error:.2g}" if known else "not told by the data",
+                          f"{low:.6g} … {high:.6g}" if known else "–"))  # fmt: skip
+        return found
+
+    def __str__(self) -> str:
+        cells = [("unknown", "value", "standard error", "95 % interval"), *self.rows()]
+        widths = [max(len(row[i]) for row in cells) for i in range(4)]
+        lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in cells]
+        head = f"fit of '{self.system.name}' to {sum(len(e.times) for e in self.experiments)} samples: {self.message}"
+        return "\n".join([head, *lines, *(f"doubt: {one}" for one in self.doubts)])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _lag(r: Array) -> float:
+    """Correlation of neighbouring values."""
+    r = r - r.mean()
+    size = float(np.sum(r**2))
+    return float(np.sum(r[1:] * r[:-1])) / size if size else 0.0
+
+
+__all__ = ["ByName", "Fit"]

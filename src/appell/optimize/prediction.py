@@ -1,0 +1,159 @@
+"""What the model says of an experiment, and how that changes with the unknowns.
+
+    y_c(t_k; θ),        ∂y_c/∂θ = ∂y_c/∂z (Φ ∂z_0/∂θ + Ψ) + ∂y_c/∂p        z = (q, v), Φ and Ψ of `ap.variations`
+
+Derivatives are exact as far as `ap.variations` reaches, through impacts too; elsewhere (friction, a graze, accelerations that
+were measured) they are central differences of whole motions, which `exact` tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.analysis.result import simulated
+from appell.analysis.variations import Variations, variations
+from appell.errors import AppellError, ModelError, Status
+from appell.jets import partial
+from appell.model import System
+from appell.motion.motion import Motion
+from appell.optimize.experiments import Channel, Experiment
+from appell.simulate.start import consistent
+
+Array = NDArray[np.float64]
+
+DIFFERENCE = 1e-4
+"""Of the size of an unknown: central differences then have errors of 1e-8 by their step, and of 1e-5 by a tolerance of 1e-9."""
+
+
+@dataclass(frozen=True, eq=False)
+class Unknown:
+    """A number to be found: a parameter (`experiment` None), or the start value of a state in one experiment."""
+
+    name: str
+    symbol: Any
+    experiment: int | None
+    guess: float
+    low: float
+    high: float
+
+    @property
+    def size(self) -> float:
+        """What counts as a large change of it: itself, or 1 where nothing is known."""
+        return abs(self.guess) or min(self.high - self.low, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Predicted:
+    """A motion of one experiment at its times, with the values of its channels, (k,) each."""
+
+    motion: Motion
+    values: tuple[Array, ...]
+
+
+class Prediction:
+    """The model of one experiment as a function of the unknowns θ, (n,)."""
+
+    def __init__(
+        self, system: System, number: int, experiment: Experiment, unknowns: Sequence[Unknown], since: float,
+        options: Mapping[str, Any],
+    ):  # fmt: skip
+        self.system, self.number, self.experiment = system, number, experiment
+        self.unknowns, self.since, self.options = tuple(unknowns), since, dict(options)
+        self.exact = True  # whether the slopes that were taken last are
+        self.failure = ""
+
+    @property
+    def own(self) -> list[int]:
+        """The unknowns that this experiment depends on."""
+        return [j for j, one in enumerate(self.unknowns) if one.experiment in (None, self.number)]
+
+    def __call__(self, theta: Array) -> Predicted | None:
+        """The motion with these unknowns; None where it does not reach the end, or cannot begin (`failure` says why)."""
+        try:
+            motion = self.motion(theta, times=self.experiment.times)
+        except ModelError as error:
+            if not self.failure:
+                self.failure = str(error)
+            return None
+        except AppellError as error:
+            self.failure = str(error)
+            return None
+        if motion.status is not Status.OK:
+            self.failure = motion.message
+            return None
+        values = tuple(np.asarray(motion[channel.expression], float) for channel in self.experiment.channels)
+        return Predicted(motion, values) if all(np.isfinite(y).all() for y in values) else None
+
+    def motion(self, theta: Array, times: Array | None = None) -> Motion:
+        """The motion with these unknowns, at its own steps unless times are given."""
+        parameters, start = dict(self.experiment.parameters), dict(self.experiment.start)
+        for j in self.own:
+            one = self.unknowns[j]
+            table = parameters if one.experiment is None else start
+            for key in [key for key in table if str(key) == str(one.symbol)]:
+                del table[key]
+            table[one.symbol] = float(theta[j])
+        if self.system.constraints and self.own:
+            start = consistent(self.system, start, parameters, since=self.since)
+        until = float(self.experiment.times[-1])
+        return simulated(self.system, start, until, parameters, since=self.since, times=times, **self.options)
+
+    def slopes(self, theta: Array, at: Predicted) -> tuple[Array, ...]:
+        """∂y_c/∂θ, (k, n) for each channel."""
+        smooth = not any(_has_acceleration(self.system, c) for c in self.experiment.channels)
+        found = self._varied(at) if smooth else None
+        self.exact = found is not None
+        if found is None:
+            return self._by_differences(theta, at)
+        return tuple(self._by_chain(c, at, found) for c in self.experiment.channels)
+
+    def _varied(self, at: Predicted) -> Variations | None:
+        by = [self.unknowns[j].symbol for j in self.own if self.unknowns[j].experiment is None]
+        try:
+            found = variations(at.motion, by=by, times=self.experiment.times)
+        except AppellError:  # friction, records: there are no variations
+            return None
+        return found if found.ok and np.isfinite(found.state).all() and np.isfinite(found.parameters).all() else None
+
+    def _by_chain(self, channel: Channel, at: Predicted, found: Variations) -> Array:
+        """Through the derivatives of the state."""
+        k, system = len(self.experiment.times), self.system
+        value = lambda expr: np.asarray(at.motion[expr], float) if expr.free_symbols else np.full(k, float(expr))
+        state = (*system.positions, *system.velocities)
+        by_state = {i: value(slope) for i, s in enumerate(state) if (slope := partial(channel.expression, s)) != 0}
+        out, column = np.zeros((k, len(self.unknowns))), 0
+        for j in self.own:
+            one = self.unknowns[j]
+            if one.experiment is None:
+                moved, column = found.parameters[:, :, column], column + 1
+                own = partial(channel.expression, one.symbol)
+                out[:, j] = value(own) if own != 0 else 0.0
+            else:
+                moved = found.state[:, :, state.index(one.symbol)]
+            for i, slope in by_state.items():
+                out[:, j] += slope * moved[:, i]
+        return out
+
+    def _by_differences(self, theta: Array, at: Predicted) -> tuple[Array, ...]:
+        out = tuple(np.zeros((len(y), len(self.unknowns))) for y in at.values)
+        for j in self.own:
+            step = DIFFERENCE * max(abs(theta[j]), 1e-3 * self.unknowns[j].size)
+            sides = []
+            for sign in (1.0, -1.0):
+                moved = theta.copy()
+                moved[j] = np.clip(theta[j] + sign * step, self.unknowns[j].low, self.unknowns[j].high)
+                other = self(moved)
+                sides.append((theta[j], at.values) if other is None else (moved[j], other.values))
+            (above, first), (below, second) = sides
+            for c, slope in enumerate(out):
+                slope[:, j] = (first[c] - second[c]) / (above - below) if above != below else np.nan
+        return out
+
+
+def _has_acceleration(system: System, channel: Channel) -> bool:
+    return bool(channel.expression.free_symbols & set(system.accelerations))

@@ -1,0 +1,81 @@
+"""What data tell about unknowns, and how surely: ranks of sensitivities, standard errors, correlations.
+
+    r = (y_model − y_measured)/σ,        J = ∂r/∂θ,        cov θ = (JᵀJ)⁻¹
+
+A direction of θ in which J does nothing cannot be told by the data. Columns are compared in units of the unknowns themselves,
+so that a stiffness of 1e5 N/m and a coefficient of 0.3 count alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.rows import singular
+
+Array = NDArray[np.float64]
+
+UNSEEN = 1e-7
+"""Of the largest singular value: a direction below it is one of rounding and of the integration, not of the data."""
+UNSEEN_BY_DIFFERENCES = 1e-4
+"""The same where derivatives are differences of motions."""
+TAKES_PART = 1e-2
+"""Share of a unit direction: an unknown with less has no part in it that a reader would want to be told."""
+
+
+@dataclass(frozen=True, eq=False)
+class Uncertainty:
+    """errors: standard errors (n,), infinite where the data do not tell; correlation (n, n), NaN there.
+
+    identifiable: which unknowns the data tell, (n,). unseen: in words, one sentence a direction that the data do not see.
+    """
+
+    errors: Array
+    correlation: Array
+    identifiable: NDArray[np.bool_]
+    unseen: tuple[str, ...]
+
+
+def uncertainty(J: Array, inflation: float, sizes: Array, names: Sequence[str], exact: bool) -> Uncertainty:
+    """From J (N, n) in units of the noise, what a loss adds to the covariance (1 for least squares), sizes of the unknowns."""
+    n = J.shape[1]
+    scaled = J * sizes
+    _, values, Vt = singular(scaled, economical=True)
+    least = (UNSEEN if exact else UNSEEN_BY_DIFFERENCES) * values[0]
+    seen = values > least
+    blind = Vt[~seen] if len(Vt) else np.eye(n)
+    if not values[0] > 0:
+        blind, seen = np.eye(n), np.zeros_like(seen)
+    identifiable = np.asarray(~(np.abs(blind) > TAKES_PART).any(axis=0) if len(blind) else np.ones(n, bool))
+    covariance = inflation * (Vt[seen].T / values[seen] ** 2) @ Vt[seen]  # (JᵀJ)⁺ in scaled unknowns
+    errors = np.where(identifiable, np.sqrt(np.diag(covariance)) * sizes, np.inf)
+    spread = np.sqrt(np.diag(covariance))
+    with np.errstate(all="ignore"):
+        correlation = np.where(np.outer(identifiable, identifiable), covariance / np.outer(spread, spread), np.nan)
+    return Uncertainty(errors, correlation, identifiable, tuple(_in_words(row, names) for row in _sparse(blind)))
+
+
+def _sparse(directions: Array) -> Array:
+    """Directions that span the same space with as few unknowns each as elimination leaves."""
+    rows = directions.copy()
+    for done in range(len(rows)):
+        i, j = np.unravel_index(np.argmax(np.abs(rows[done:])), rows[done:].shape)
+        rows[[done, done + i]] = rows[[done + i, done]]
+        rows[done] /= rows[done, j]
+        others = np.arange(len(rows)) != done
+        rows[others] -= np.outer(rows[others, j], rows[done])
+    return rows
+
+
+def _in_words(direction: Array, names: Sequence[str]) -> str:
+    """What a direction that is not seen says about the unknowns."""
+    parts = [int(j) for j in np.argsort(-np.abs(direction), kind="stable") if abs(direction[j]) > TAKES_PART]
+    if len(parts) == 1:
+        return f"the data do not depend on {names[parts[0]]}"
+    ratio = direction[parts] / direction[parts[0]]
+    listed = ", ".join(f"{names[j]} by {100 * r:+.3g} %" for j, r in zip(parts, ratio, strict=True))
+    together = " and ".join([", ".join(names[j] for j in parts[:-1]), names[parts[-1]]])
+    return f"the data do not tell {together} apart: {listed} together change nothing"

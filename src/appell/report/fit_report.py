@@ -1,0 +1,42 @@
+"""`fit.report`: what was found from measurements, on one page."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from html import escape
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from appell.report import model_page
+from appell.report.html import caution, section, table
+from appell.report.report import page_of, page_target, versions
+from appell.show.web import write
+
+
+def fit_report(found: Any, path: Any, *, title: str | None = None) -> Path:
+    """See `Fit.report`."""
+    target = page_target(path)
+    rows = [tuple(map(escape, row)) for row in found.rows()]
+    verdict = caution(found.message) if not found.ok else "<p>The search has ended, and the data tell every unknown.</p>"
+    missed = lambda name: f"{found.held_out[name]:.3g}" if name in found.held_out else "–"
+    origin = lambda name: "given" if name in found.known_noise else "estimated"
+    noise = [(escape(name), f"{level:.4g}", origin(name), missed(name)) for name, level in found.noise.items()]
+    parts = [
+        section("Unknowns", verdict, table(rows, ("unknown", "value, SI", "standard error", "95 % interval")),
+                *(caution(one) for one in found.doubts)),
+        section("Measured and computed", _picture(found)),
+        section("Noise", table(noise, ("quantity", "standard deviation, SI", "", "held out, in units of it"))),
+        section("Model", model_page.stated(found.system)),
+        section("Run", table([("samples", str(sum(len(one.times) for one in found.experiments))),
+                              ("motions computed", str(found.motions_computed)),
+                              ("derivatives", "exact" if found.exact else "differences of motions"), *versions()])),
+    ]  # fmt: skip
+    return write(target, page_of(title or f"Fit of {found.system.name}", parts))
+
+
+def _picture(found: Any) -> str:
+    memory = BytesIO()
+    found.plot().savefig(memory, format="svg")
+    source = b64encode(memory.getvalue()).decode("ascii")
+    return f'<p><img alt="measured and computed" src="data:image/svg+xml;base64,{source}"></p>'

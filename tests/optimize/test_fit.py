@@ -1,0 +1,164 @@
+"""Parameters and starts from measured motions: true values within their errors, what data cannot tell is said."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.optimize.coverage import ball, belt, pendulum, trial
+
+import appell as ap
+
+theta = ap.coordinates("theta")
+m, l, g, c = ap.parameters("m l g c", positive=True)
+TIMES = np.linspace(0.0, 5.0, 120)
+VALUES = {m: 1.3, l: 0.8, g: 9.81, c: 0.07}
+
+
+@pytest.fixture(scope="module")
+def system():
+    return pendulum()[0]
+
+
+@pytest.fixture(scope="module")
+def measured(system):
+    motion = ap.simulate(system, {theta: 1.1}, 5.0, VALUES, times=TIMES)
+    rng = np.random.default_rng(3)
+    return {"t": TIMES, theta: motion[theta] + 0.02 * rng.normal(size=len(TIMES))}
+
+
+def test_without_noise_the_values_come_back(system):
+    motion = ap.simulate(system, {theta: 1.1, theta.d: 0.4}, 5.0, VALUES, times=TIMES)
+    data = {"t": TIMES, theta: motion[theta], theta.d: motion[theta.d]}
+    found = ap.fit(system, data, [l, c, theta, theta.d], {theta: 0.8}, {**VALUES, l: 1.2, c: 0.02})
+    assert found.ok and found.exact and not found.doubts
+    for symbol, value in {l: 0.8, c: 0.07, theta: 1.1, theta.d: 0.4}.items():
+        assert found.values[symbol] == pytest.approx(value, rel=1e-7)
+
+
+def test_errors_are_those_of_repeated_measurements(system):
+    """The spread of estimates over fresh noise is the standard error that each fit states."""
+    made = (system, *pendulum()[1:])
+    fits = [trial(made, seed, samples=60)[1] for seed in range(25)]
+    for symbol in (l, c, theta):
+        spread = np.std([f.values[symbol] for f in fits], ddof=1)
+        stated = np.mean([f.errors[symbol] for f in fits])
+        assert 0.6 < spread / stated < 1.5  # 25 trials: a standard deviation is known to 14 %
+    for f in fits:
+        assert f.noise["theta"] == pytest.approx(0.02, rel=0.4) and f.noise["theta.d"] == pytest.approx(0.05, rel=0.4)
+
+
+def test_what_data_cannot_tell_is_named(system, measured):
+    found = ap.fit(system, measured, [l, g, c, m], {theta: 1.1}, {**VALUES, c: 0.05})
+    assert not found.ok and not any(found.identifiable[s] for s in (l, g, c, m))
+    assert np.isinf(found.errors[m]) and len(found.unseen) == 2 and "apart" in found.message
+
+
+def test_length_in_a_constraint():
+    """A pendulum in x and y: the rows contain the unknown, and starts follow them."""
+    x, y = ap.coordinates("x y")
+    row = ap.Constraint(x**2 + y**2 - l**2, "rod")
+    rod = ap.System([x, y], m * (x.d**2 + y.d**2) / 2, m * g * y, constraints=[row], name="rod")
+    times = np.linspace(0, 3, 60)
+    known = {m: 1.0, g: 9.81}
+    start = {x: 0.8 * np.sin(0.9), y: -0.8 * np.cos(0.9)}
+    data = {"t": times, x: ap.simulate(rod, start, 3.0, {**known, l: 0.8}, times=times)[x]}
+    found = ap.fit(rod, data, [l, x], {x: 0.55, y: -0.5}, {**known, l: 0.7})
+    assert found.ok and found.values[l] == pytest.approx(0.8, rel=1e-6)
+
+
+def test_several_experiments_share_parameters_and_have_own_starts(system):
+    rng, data = np.random.default_rng(5), []
+    for angle in (0.3, 1.4):
+        motion = ap.simulate(system, {theta: angle}, 5.0, VALUES, times=TIMES)
+        data.append({"t": TIMES, "theta": motion[theta] + 0.01 * rng.normal(size=len(TIMES))})
+    data[1]["theta"][10:20] = np.nan  # a gap
+    found = ap.fit(system, data, [l, theta], [{theta: 0.5}, {theta: 1.2}], {**VALUES, l: 1.0}, held_out=0.2)
+    assert found.ok and len(found.motion) == 2 and found.values[theta].shape == (2,)
+    assert np.all(np.abs(found.values[theta] - [0.3, 1.4]) < 4 * found.errors[theta])
+    assert abs(found.values[l] - 0.8) < 4 * found.errors[l]
+    assert 0.7 < found.held_out["theta"] < 1.4 and np.isnan(found.residuals[1][theta][10:20]).all()
+
+
+def test_tables_of_pandas_and_xarray(system, measured):
+    pd = pytest.importorskip("pandas")
+    import xarray as xr
+
+    want = ap.fit(system, measured, [l], {theta: 1.1}, {**VALUES, l: 0.9})
+    frame = pd.DataFrame({"t": TIMES, "theta": measured[theta]})
+    for data in (frame, frame.set_index("t"), xr.Dataset({"theta": ("t", measured[theta])}, coords={"t": TIMES})):
+        assert ap.fit(system, data, l, {theta: 1.1}, {**VALUES, l: 0.9}).values["l"] == want.values[l]
+
+
+def test_outliers_are_bounded(system, measured):
+    spoilt = measured[theta].copy()
+    spoilt[::12] += 3.0
+    data, guess = {"t": TIMES, theta: spoilt}, {**VALUES, l: 0.9}
+    plain, robust = (ap.fit(system, data, [l, c], {theta: 1.1}, guess, loss=loss) for loss in ("linear", "cauchy"))
+    assert abs(robust.values[l] - 0.8) < 5e-3 and abs(robust.values[l] - 0.8) < 5 * robust.errors[l]
+    assert robust.errors[l] < plain.errors[l] / 3
+
+
+@pytest.mark.parametrize("case", [ball, belt])
+def test_through_impacts_and_friction(case):
+    made = case()
+    inside, found = trial(made, 1, level=0.9999)
+    assert found.ok and all(inside.values())
+    if case is ball:
+        data = {"t": found.experiments[0].times, "y": found.experiments[0].channels[0].values}
+        nothing = ap.fit(made[0], data, ["m"], made[1], made[3])
+        assert not nothing.ok and "do not depend on m" in nothing.message
+
+
+def test_a_poor_guess_grows_with_the_record(system, measured):
+    """A third of the length: the phase is lost within two swings, and the whole record alone leads astray."""
+    found = ap.fit(system, measured, [l, c], {theta: 1.1}, {**VALUES, l: 0.3, c: 0.2})
+    assert found.values[l] == pytest.approx(0.8, rel=0.01)
+
+
+def test_a_model_that_lacks_something_is_doubted(system):
+    motion = ap.simulate(system, {theta: 1.1}, 5.0, {**VALUES, c: 0.5}, times=TIMES)
+    found = ap.fit(system, {"t": TIMES, theta: motion[theta]}, [l], {theta: 1.1}, {**VALUES, c: 1e-9})
+    assert any("not noise" in one for one in found.doubts)
+
+
+def test_record_is_complete(system, measured, tmp_path):
+    found = ap.fit(system, measured, [l, c], {theta: 1.1}, {**VALUES, l: 0.9}, noise={theta: 0.02}, attempts=2)
+    assert found.dataset["value"].sel(unknown="l") == found.values[l]
+    assert float(found.correlation.sel(unknown="l", other="l")) == pytest.approx(1.0)
+    low, high = found.interval(0.99)[c]
+    assert low < found.values[c] < high and "95 %" in str(found)
+    assert found.plot().axes and "data:image" in found.report(tmp_path / "fit.html").read_text()
+    with pytest.raises(ap.AppellError, match="not among the unknowns"):
+        found.values[g]
+
+
+WRONG = [
+    ({"unknown": ["lenght"]}, "lenght"),
+    ({"unknown": []}, "names nothing"),
+    ({"unknown": [l, l]}, "twice"),
+    ({"parameters": {m: 1, g: 9.81, c: 0.1}}, "l needs a first guess"),
+    ({"bounds": {l: (2, 3)}}, "outside its bounds"),
+    ({"bounds": {g: (2, 3)}}, "not among the unknowns"),
+    ({"bounds": {l: (3, 2)}}, "least < largest"),
+    ({"data": {theta: [1.0, 2.0]}}, "no times"),
+    ({"data": {"t": [0.0, 1.0]}}, "nothing measured"),
+    ({"data": {"t": [0.0, 1.0], theta: [1.0, 2.0, 3.0]}}, "shape"),
+    ({"data": {"t": [0.0, 0.0], theta: [1.0, 2.0]}}, "two samples"),
+    ({"data": {"t": [-1.0, 1.0], theta: [1.0, 2.0]}}, "since"),
+    ({"data": {"t": [0.0, 1.0], theta: [1.0, np.inf]}}, "infinite"),
+    ({"data": {"t": [0.0, 1.0], "tehta": [1.0, 2.0]}}, "did you mean"),
+    ({"data": {"t": [0.0, 1.0], theta: ["a", "b"]}}, "theta"),
+    ({"data": 3}, "DataFrame"),
+    ({"loss": "l1"}, "loss"),
+    ({"noise": {theta: 0}}, "above zero"),
+    ({"noise": {theta.d: 1}}, "not measured"),
+    ({"held_out": 1.5}, "held_out"),
+    ({"start": [{theta: 1.0}, {theta: 1.0}]}, "one for all"),
+]
+
+
+@pytest.mark.parametrize("change, message", WRONG)
+def test_wrong_requests_name_the_culprit(system, change, message):
+    asked = {"data": {"t": TIMES, theta: np.cos(TIMES)}, "unknown": [l], "start": {theta: 1.0}, "parameters": VALUES}
+    with pytest.raises(ap.AppellError, match=message):
+        ap.fit(system, **{**asked, **change})
