@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.analysis.orbits.variations import Variations, variations
 from appell.analysis.result import simulated
-from appell.analysis.variations import Variations, variations
 from appell.errors import AppellError, ModelError, Status
 from appell.jets import partial
 from appell.model import System
