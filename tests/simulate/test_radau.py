@@ -1,5 +1,6 @@
 """Radau IIA: order, errors as asked, steps as of another implementation, constraints, walls, and `auto` that turns to it."""
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -99,3 +100,17 @@ def test_auto_turns_to_it_where_a_dead_mode_holds_the_steps_back():
     (note,) = (n for n in motion.notes if n.kind == "stiff")
     assert "method='radau' takes the steps" in note and motion.ok and motion.statistics["steps"] < 3000
     assert motion[x][-1] == pytest.approx((expm(200 * np.array([[0, 1], [-10.0, -1e4]])) @ [1, 1])[0], rel=1e-6)
+
+
+def test_springs_whose_forces_round_do_not_stop_newton_s_method():
+    """Masses at 0.1 m with k = 1e9 N/m, c = 1e6 N s/m between them: forces round at 1e-8 N, which is more than asked for."""
+    damper = 1e6 * (y.d - x.d)
+    system = ap.System([x, y], (x.d**2 + y.d**2) / 2, 5 * x**2 + 5e8 * (y - x) ** 2, {x: damper, y: -damper})
+    start = {x: 0.1, y: 0.1, y.d: 1.0}
+    motion = ap.simulate(system, start, 5.0, method="radau", rtol=1e-11, atol=1e-14, max_steps=20_000)
+    with mpmath.workdps(30):
+        A = mpmath.matrix([[0, 0, 1, 0], [0, 0, 0, 1], [-1e9 - 10, 1e9, -1e6, 1e6], [1e9, -1e9, 1e6, -1e6]])
+        values, vectors = mpmath.eig(A)
+        share = mpmath.lu_solve(vectors, mpmath.matrix([mpmath.mpf("0.1"), mpmath.mpf("0.1"), 0, 1]))
+        exact = [float(sum(vectors[i, k] * mpmath.exp(5 * values[k]) * share[k] for k in range(4)).real) for i in range(2)]
+    assert motion.ok and [motion.final[x], motion.final[y]] == pytest.approx(exact, abs=1e-12)

@@ -340,7 +340,7 @@ def _motion(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, facts: _
     if trace.status is Status.STOPPED:
         message = f"stopped at t = {trace.t:.9g}, before {task.t_end:g}: {trace.stopped}"
     elif trace.status is not Status.OK:
-        reason = message + _remedy(run, trace.status, facts.method) if failure is None else _reason(failure)
+        reason = message + _remedy(trace.status, facts.method) if failure is None else _reason(failure)
         message = f"stopped at t = {trace.t:.9g}, before {task.t_end:g}: {reason}"
     if trace.status not in RAISED:
         warn(message)
@@ -375,7 +375,7 @@ def _motion(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, facts: _
     return motion
 
 
-def _remedy(run: Run, status: Status, method: str) -> str:
+def _remedy(status: Status, method: str) -> str:
     """What may help: a stiff method, where it has not failed itself."""
     if method in CONSERVING and status is Status.PROJECTION_FAILED:
         return "; or the step is too long for the energy of the start to be met at its end: shorten step="

@@ -39,6 +39,9 @@ ITERATIONS = 6
 """Of Newton's method, before a step counts as too long or its Jacobian as too old."""
 KAPPA = 0.03
 """Errors of Newton's method, in units of the tolerance, are at most this, and √rtol where that is less."""
+STALLED, SHRINKING = 0.3, 0.5
+"""Changes of the stages below this share of the tolerance that do not shrink by half, with a Jacobian of this very step, are
+rounding of f: where forces are differences of large ones (springs of 1e9 N/m) no iteration goes further."""
 SLOW = 1e-3
 """Rate of convergence above which the next step has a Jacobian of its own."""
 STEADY = 1.2
@@ -190,7 +193,8 @@ def first_size_text() -> str:
 
 def _memory(ny: int, counts: dict[str, int]) -> str:
     numbers = {
-        "ITERATIONS": ITERATIONS, "KAPPA": KAPPA, "SLOW": SLOW, "STEADY": STEADY, "SAME": SAME, "NEAR": NEAR, "KEEP": KEEP,
+        "ITERATIONS": ITERATIONS, "KAPPA": KAPPA, "STALLED": STALLED, "SHRINKING": SHRINKING,
+        "SLOW": SLOW, "STEADY": STEADY, "SAME": SAME, "NEAR": NEAR, "KEEP": KEEP,
         "SINGULAR": SINGULAR, "FIXED_RTOL": FIXED_RTOL, "NY": ny, **counts,
     }  # fmt: skip
     defines = "\n".join(f"#define RADAU_{name} {value!r}" for name, value in numbers.items())
@@ -315,11 +319,15 @@ class RadauSteps:
             D = np.array([real, both.real, both.imag])
             size = float(np.sqrt(np.mean((D / weight) ** 2)))
             rate = size / last if k else 0.0
-            if not np.isfinite(size) or (k and (rate >= 1 or rate ** (ITERATIONS - k) / (1 - rate) * size > tolerance)):
+            hopeless = k and (rate >= 1 or rate ** (ITERATIONS - k) / (1 - rate) * size > tolerance)
+            stalled = self.fresh and size <= STALLED  # no longer by the method, but by rounding of f
+            if not np.isfinite(size) or (hopeless and not stalled):
                 return None
             W = W + D
             Z, self.iterations, self.rate, last = n.T @ W, k + 1, rate, size
-            if size == 0 or (k and rate / (1 - rate) * size < tolerance):
+            if size == 0 or (k and rate < 1 and rate / (1 - rate) * size < tolerance):
+                return Z
+            if stalled and (rate > SHRINKING or k == ITERATIONS - 1):
                 return Z
         return None
 
