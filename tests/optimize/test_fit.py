@@ -130,35 +130,3 @@ def test_record_is_complete(system, measured, tmp_path):
     assert found.plot().axes and "data:image" in found.report(tmp_path / "fit.html").read_text()
     with pytest.raises(ap.AppellError, match="not among the unknowns"):
         found.values[g]
-
-
-WRONG = [
-    ({"unknown": ["lenght"]}, "lenght"),
-    ({"unknown": []}, "names nothing"),
-    ({"unknown": [l, l]}, "twice"),
-    ({"parameters": {m: 1, g: 9.81, c: 0.1}}, "l needs a first guess"),
-    ({"bounds": {l: (2, 3)}}, "outside its bounds"),
-    ({"bounds": {g: (2, 3)}}, "not among the unknowns"),
-    ({"bounds": {l: (3, 2)}}, "least < largest"),
-    ({"data": {theta: [1.0, 2.0]}}, "no times"),
-    ({"data": {"t": [0.0, 1.0]}}, "nothing measured"),
-    ({"data": {"t": [0.0, 1.0], theta: [1.0, 2.0, 3.0]}}, "shape"),
-    ({"data": {"t": [0.0, 0.0], theta: [1.0, 2.0]}}, "two samples"),
-    ({"data": {"t": [-1.0, 1.0], theta: [1.0, 2.0]}}, "since"),
-    ({"data": {"t": [0.0, 1.0], theta: [1.0, np.inf]}}, "infinite"),
-    ({"data": {"t": [0.0, 1.0], "tehta": [1.0, 2.0]}}, "did you mean"),
-    ({"data": {"t": [0.0, 1.0], theta: ["a", "b"]}}, "theta"),
-    ({"data": 3}, "DataFrame"),
-    ({"loss": "l1"}, "loss"),
-    ({"noise": {theta: 0}}, "above zero"),
-    ({"noise": {theta.d: 1}}, "not measured"),
-    ({"held_out": 1.5}, "held_out"),
-    ({"start": [{theta: 1.0}, {theta: 1.0}]}, "one for all"),
-]
-
-
-@pytest.mark.parametrize("change, message", WRONG)
-def test_wrong_requests_name_the_culprit(system, change, message):
-    asked = {"data": {"t": TIMES, theta: np.cos(TIMES)}, "unknown": [l], "start": {theta: 1.0}, "parameters": VALUES}
-    with pytest.raises(ap.AppellError, match=message):
-        ap.fit(system, **{**asked, **change})
