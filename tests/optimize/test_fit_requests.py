@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.optimize.coverage import pendulum
 
 import appell as ap
-from tests.optimize.coverage import pendulum
 
 theta = ap.coordinates("theta")
 m, l, g, c = ap.parameters("m l g c", positive=True)
