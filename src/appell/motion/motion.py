@@ -27,8 +27,8 @@ from appell.motion.reactions import solved
 from appell.motion.record import Array, Drift, Series, subdivided, unknown_name
 from appell.motion.zeros import CROSSED, edges_of, motion_zeros
 from appell.nonsmooth.contact.events import EVENT, Impact, impacts
-from appell.nonsmooth.friction.mode import Mode, Phase, phases
 from appell.nonsmooth.friction.sampled_accelerations import accelerations_along
+from appell.nonsmooth.mode import Mode, Phase, phases
 from appell.notes import Note
 from appell.reading import reals, shown, text_of, whole
 from appell.simulate.control.held_inputs import HeldRun, Readings
@@ -69,7 +69,7 @@ class Motion(OfSystem):
     pseudo: name → expression of the pseudo-velocities that were integrated.
     events: what happened at the faces in the order of time, (n,) of dtype `appell.nonsmooth.contact.events.EVENT`.
     contacts: (time, s; numbers of the faces of `system.unilateral` in contact from then on), in the order of time.
-    modes: (time, s; what faces and frictions do from then on, `appell.nonsmooth.friction.mode.Mode`), where there is friction.
+    modes: (time, s; what faces and frictions do from then on, `appell.nonsmooth.mode.Mode`).
     lost: (k,) work that friction has dissipated, J; found between the samples where it is not given.
     readings: what a control answered, and when.
     breaks: (n,) times at which forces or constraints jump or bend with time, s, in the order in which they were passed. Of two

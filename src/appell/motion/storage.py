@@ -24,7 +24,7 @@ from appell.motion.foreign import LARGEST, refuse_strange
 from appell.motion.impact_data import read_impacts
 from appell.motion.record import QUANTITIES, Array, Drift, Record, Series, unknown_name
 from appell.nonsmooth.contact.events import Impact
-from appell.nonsmooth.friction.mode import Phase
+from appell.nonsmooth.mode import Phase
 from appell.notes import Note
 from appell.reading import finite, path_of, shown, text_of
 from appell.typeset import harmless

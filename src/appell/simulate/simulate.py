@@ -358,10 +358,10 @@ def _motion(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, facts: _
     motion = Motion(
         run=run, t=t, q=q, v=v, work=work, status=trace.status, message=message, statistics=statistics,
         tolerances={"rtol": task.rtol, "atol": float(np.max(task.atol))}, method=facts.method,
-        sampler=Sampler.of(run, how, Prepared(flow, loop), task, t, z, readings, trace.modes),
+        sampler=Sampler.of(run, how, Prepared(flow, loop), task, t, z, readings, trace.modes if flow.extra else ()),
         pseudo=facts.pseudo, origin=facts.origin,
         span=(task.t0, trace.t), events=trace.sorted_events(),
-        contacts=tuple(trace.contacts), modes=tuple(trace.modes), lost=z[:, -2].copy() if trace.modes else None,
+        contacts=tuple(trace.contacts), modes=tuple(trace.modes), lost=z[:, -2].copy() if flow.extra and trace.modes else None,
         readings=readings, breaks=np.array(trace.breaks),
         notes=(*run.notes, *trace.notes),
     )  # fmt: skip
@@ -388,7 +388,7 @@ def _remedy(status: Status, method: str) -> str:
 
 def _ranks(run: Run, flow: Flow, trace: Trace, facts: _Facts) -> tuple[list[Note], list[str]]:
     """What there is to say about the ranks of the rows at the steps of a run that no guard watched, or not in contact."""
-    if not run.form.m or (facts.guarded and not trace.contacts):
+    if not run.form.m or (facts.guarded and not trace.modes):
         return [], []
     t, z = trace.t_steps, trace.z_steps
     q, v, _ = unpack(run, flow, t, z)

@@ -24,8 +24,8 @@ from appell.analysis.rests.equilibrium import Equilibrium, contact_sets
 from appell.errors import AppellError, ModelError
 from appell.model import System
 from appell.nonsmooth.friction.friction_functions import FrictionFunctions, friction_functions
-from appell.nonsmooth.friction.mode import OFF, SLIP, STICK, Mode, Rub
 from appell.nonsmooth.friction.problem import Answer, Problem
+from appell.nonsmooth.mode import OFF, SLIP, STICK, Mode, Rub
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.manifold import normalise
 from appell.rows import NEWTON_LOST, least_change, least_squares
@@ -151,7 +151,7 @@ class Nearest:
     def lam(self, y: Array) -> Array:
         own = self.standing.functions.layout
         lam, nv = np.zeros(own.rows), self.standing.form.nv
-        lam[self.mode.held(own)] = y[nv:] * self.units[nv:]
+        lam[self.mode.rows(own)] = y[nv:] * self.units[nv:]
         return lam
 
     def _at(self, y: Array) -> tuple[Problem, Array]:
@@ -160,7 +160,7 @@ class Nearest:
     def equations(self, y: Array) -> Array:
         """Forces that are left, and distances from rows and faces that are to hold."""
         (problem, lam), own = self._at(y), self.standing.functions.layout
-        held = self.mode.held(own)
+        held = self.mode.rows(own)
         left = problem.r + problem.W[:, held] @ lam[held]
         for i, rub in enumerate(self.mode.rubs):
             if rub.state == SLIP and not own.smooth[i]:

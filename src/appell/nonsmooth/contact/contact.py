@@ -33,6 +33,7 @@ from appell.nonsmooth.contact.contact_thresholds import (
     WELL_POSED,
 )
 from appell.nonsmooth.contact.instant import Instant
+from appell.nonsmooth.mode import Mode
 from appell.rows import GRAM_LOST, GRAM_PLAIN, inverse_on_range, least_squares, plainly_independent
 
 Array = NDArray[np.float64]
@@ -196,6 +197,12 @@ def bearing(at: Instant, contacts: Sequence[int], candidates: Sequence[int]) -> 
     bend = at.g_v @ a + at.g_dd0
     holds = all(abs(bend[i]) <= still[i] for i in faces)
     return chosen if (least >= 0).all() and holds else tuple(contacts)
+
+
+def mode_of(at: Instant, contacts: Sequence[int], asleep: Sequence[int] = ()) -> Mode:
+    """The mode in which faces are in contact, without friction; asleep: others that lie there without a load."""
+    first = independent(at, contacts)
+    return Mode(tuple(contacts), idle=tuple(len(at.A) + i for i in contacts if i not in first), asleep=tuple(asleep))
 
 
 def independent(at: Instant, faces: Sequence[int]) -> tuple[int, ...]:

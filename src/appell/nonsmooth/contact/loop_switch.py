@@ -40,9 +40,10 @@ from appell.nonsmooth.contact.contact_thresholds import (
     TOGETHER,
 )
 from appell.nonsmooth.contact.events import Kind
-from appell.nonsmooth.contact.face_mode import FLIGHT, FREE, ContactMode, floor_of
+from appell.nonsmooth.contact.instant import floor_of
 from appell.nonsmooth.contact.step_guards import SEEN_AT, Guards, Seen, StepCrossing, lowest_point, root_of
 from appell.nonsmooth.criteria import flight_unseen, gap_fine, gap_touch, leaves_face
+from appell.nonsmooth.mode import FLIGHT, FREE, Mode
 from appell.normal_form import NormalForm
 from appell.roots.guard import LOOKS, GuardAlong, GuardRoot, StepPolynomial, Terms
 from appell.roots.solved_guards import isolating_times
@@ -62,7 +63,8 @@ class PySwitchLoop:
     loop: PyLoop
     form: NormalForm
     policy: Policy
-    mode: ContactMode = FLIGHT
+    mode: Mode = FLIGHT
+    blows_outside: bool = False  # whether impacts are left to the caller
 
     def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
         """See `task.Loop.run`."""
@@ -70,7 +72,7 @@ class PySwitchLoop:
 
     def in_contact(self, floor: float) -> PyLoop:
         """The plain loop with the rows of the faces held: twin of `contact.c.in`."""
-        form, held, plain = self.form, self.mode.held, self.loop
+        form, held, plain = self.form, self.mode.closed, self.loop
         if not held:
             return plain
         nq, end = form.nq, form.nq + form.nv
@@ -145,7 +147,7 @@ class _Flight:
         return Instant.at(form, t, z[: form.nq].copy(), z[form.nq : form.nq + form.nv].copy(), self.task.p, self.floor)
 
     def guards(self, t: float, z: Array) -> Guards:
-        at, held = self._instant(t, z), list(self.owner.mode.held)
+        at, held = self._instant(t, z), list(self.owner.mode.closed)
         a, lam = at.solve(held, at.force, -at.a0, -at.g_dd0[held])
         g, noise = np.where(self.states == FREE, at.g, np.inf), at.noise.copy()
         if held:
@@ -159,7 +161,7 @@ class _Flight:
         at = self._instant(t, z)
         if self.states[i] == FREE:
             return float(at.g[i]) - self.level[i]
-        held = self.owner.mode.held
+        held = self.owner.mode.closed
         lam = at.solve(held, at.force, -at.a0, -at.g_dd0[list(held)])[1]
         return float(lam[held.index(i)]) - self.level[i]
 
@@ -214,7 +216,7 @@ class _Flight:
             self._advance(hit.time, there, keep_h=True)
         self.touching = [self.states[i] == FREE and (i == hit.number or i in hit.together) for i in range(self.n)]
         self.switch = (hit.number, hit.kind)
-        here = hit.kind is Kind.HIT and not self.owner.mode.blows_outside
+        here = hit.kind is Kind.HIT and not self.owner.blows_outside
         return self._impact(hit.number) if here else Status.SWITCH
 
     def _roots(self, end: float, one: Guards, two: Guards) -> dict[int, GuardRoot]:
@@ -249,7 +251,7 @@ class _Flight:
 
     def _between_roots(self, end: float, two: Guards) -> Array:
         """Times inside the step between which no reaction changes its sign twice, by a bound; none where there is no bound."""
-        form, held = self.owner.form, list(self.owner.mode.held)
+        form, held = self.owner.form, list(self.owner.mode.closed)
         bounded = reaction_guards(form, self.owner.policy) if held else None
         if bounded is None or self.owner.mode.rank < len(held):
             return np.zeros(0)
@@ -265,7 +267,7 @@ class _Flight:
         h = end - self.t
         found = [(self.t + root.theta * h, i) for i, root in roots.items() if root.theta is not None]
         between = self._between_roots(end, two)
-        for i in self.owner.mode.held:
+        for i in self.owner.mode.closed:
             noise = float(two.noise[i])
             below = (time for time in between if time > self.t and self._guard(i, time, end) < -noise)
             if (time := next(below, None)) is not None:
@@ -293,7 +295,7 @@ class _Flight:
 
     def _look_inside(self, end: float) -> dict[int, Seen]:
         """The reactions inside the step that has just been tried: face → what was seen of it."""
-        held = list(self.owner.mode.held)
+        held = list(self.owner.mode.closed)
         if not held:
             return {}
         x = np.array(SEEN_AT)
@@ -345,7 +347,7 @@ class _Flight:
 
     def _impact(self, i: int) -> Status:
         at, mode, form = self._instant(self.t, self.z), self.owner.mode, self.owner.form
-        resting = sorted((*mode.held, *mode.asleep))
+        resting = sorted(mode.resting)
         before = after = float(at.g_d[i]) if abs(at.g_d[i]) > STEADY * at.speeds[i] else 0.0  # rounding is no blow
         self.switch = (i, Kind.LANDING)
         if not before < 0 and self.standing:  # no blow and no flight: it begins to press on the face

@@ -27,15 +27,17 @@ from appell.nonsmooth.contact.contact import (
     blow,
     contact_set,
     independent,
+    mode_of,
     sequence,
     together,
     well_posed,
 )  # fmt: skip
 from appell.nonsmooth.contact.contact_thresholds import JAMMED, JUST_LEFT, LEFT, NEGLIGIBLE, SEQUENCE, SHARP, STALLED
 from appell.nonsmooth.contact.events import Kind
-from appell.nonsmooth.contact.face_mode import ContactMode, floor_of
+from appell.nonsmooth.contact.instant import floor_of
 from appell.nonsmooth.contact.nonlinear_blow import nonlinear_blow
 from appell.nonsmooth.contact.redundant import on_faces
+from appell.nonsmooth.mode import Mode
 from appell.simulate.loop.in_c import CLoop
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Trace
@@ -68,12 +70,12 @@ class ModeLoop:
         """Whether compiled code changes modes itself, and hands over only what it does not decide: see `transition.c.in`."""
         return isinstance(self.flight, CLoop) and isinstance(self.held, CLoop)
 
-    def in_mode(self, contacts: tuple[int, ...], asleep: tuple[int, ...], rank: int) -> Loop:
-        """The loop of a mode; rank: how many of the contacts are independent where it is entered."""
-        loop, mode = self.held if contacts else self.flight, ContactMode(contacts, asleep, rank, self.bends)
+    def in_mode(self, mode: Mode) -> Loop:
+        """The loop of a mode."""
+        loop = self.held if mode.closed else self.flight
         if self.inside and self.flight is not self.held:
-            return replace(loop, mode=mode, legs=(self.flight.leg, self.held.leg))
-        return replace(loop, mode=mode) if mode != loop.mode else loop
+            return replace(loop, mode=mode, blows_outside=self.bends, legs=(self.flight.leg, self.held.leg))
+        return replace(loop, mode=mode, blows_outside=self.bends) if mode != loop.mode or self.bends else loop
 
     def implied(self, contacts: tuple[int, ...], face: int, t: float, q: Array, v: Array) -> bool:
         """Whether g of a face is zero wherever the contacts hold: at random states near this one."""
@@ -100,7 +102,6 @@ class WallCourse:
         faces = len(loop.compiled.system.unilateral)
         self.landings = np.full(faces, -np.inf)  # when each face was last landed on
         self.trace.landings = self.landings if loop.inside else None
-        self.rank = 0  # independent ones among the contacts
         self.jammed = -np.inf  # when it was last freed
 
     def traces(self) -> Iterator[Trace]:
@@ -132,10 +133,10 @@ class WallCourse:
     @property
     def contacts(self) -> tuple[int, ...]:
         """The faces in contact that bear a load."""
-        return self.trace.contacts[-1][1] if self.trace.contacts else ()
+        return self.trace.mode.closed
 
     def _run_mode(self) -> Iterator[Trace]:
-        return self.loop.in_mode(self.contacts, self.trace.asleep, self.rank).run(self.task, self.trace)
+        return self.loop.in_mode(self.trace.mode).run(self.task, self.trace)
 
     # -- from one mode to the next -------------------------------------------------------------------------------------
 
@@ -149,7 +150,7 @@ class WallCourse:
         """The mode of the start: blows first where it moves into a face, then the contacts that hold."""
         at = self._instant()
         if self.trace.broken is not None:
-            self._let_go(at, [i for i in self.trace.resting if i not in at.on()])
+            self._let_go(at, [i for i in self.trace.mode.resting if i not in at.on()])
             self.trace.broken = None
         status = self._strike_all(at, at.approaching)
         return self._settle() if status is Status.OK else status
@@ -159,8 +160,8 @@ class WallCourse:
         trace = self.trace
         if not faces:
             return
-        trace.contacts.append((trace.t, tuple(i for i in self.contacts if i not in faces)))
-        trace.asleep = tuple(i for i in trace.asleep if i not in faces)
+        kept = tuple(i for i in self.contacts if i not in faces)
+        trace.enter(mode_of(at, kept, [i for i in trace.mode.asleep if i not in faces]))
         for face in faces:
             trace.record(face, Kind.LEAVING, 0.0, float(at.g_d[face]), 0.0)
 
@@ -191,7 +192,7 @@ class WallCourse:
                 return status
             at = self._instant()
             hits = [i for i in at.approaching if i not in self.contacts]
-        faces = sorted({*at.on(), *self.trace.resting})  # with e < 1 they accumulate: all of them come to rest
+        faces = sorted({*at.on(), *self.trace.mode.resting})  # with e < 1 they accumulate: all of them come to rest
         if (at.restitution[faces] == 1).any():
             return Status.CORNER
         self._move(at, together(at, dict.fromkeys(faces, 0.0), ()).dv)
@@ -199,7 +200,7 @@ class WallCourse:
 
     def _land(self, at: Instant, face: int) -> Status:
         """Bouncing ends. Its last flights, each e times the one before, would have lasted 2 ġ/|g̈|/(1 − e) more."""
-        resting = [i for i in self.trace.resting if i != face]
+        resting = [i for i in self.trace.mode.resting if i != face]
         last = blow(at, {face: 0.0}, resting)
         e, rate = float(at.restitution[face]), float(at.g_d[face])
         pressing = at.pressing(face, self.contacts)
@@ -211,7 +212,7 @@ class WallCourse:
     def _jam(self) -> Status:
         """Bouncing between several faces accumulates: no time passes any more, and all of them come to rest."""
         at = self._instant()
-        faces = sorted({*at.on(), *self.trace.resting, *self.trace.touching})
+        faces = sorted({*at.on(), *self.trace.mode.resting, *self.trace.touching})
         slow = (np.abs(at.g_d) <= JAMMED * at.slow)[faces]
         if self.jammed == self.trace.t or len(faces) < 2 or not slow.all():
             return Status.ACCUMULATION if len(faces) > 1 else Status.STEP_TOO_SMALL
@@ -233,7 +234,7 @@ class WallCourse:
 
     def _strike(self, at: Instant, faces: list[int]) -> Status:
         """Blows on one or several faces; several at once only where that has a meaning."""
-        resting, rule = [j for j in self.trace.resting if j not in faces], self.loop.corner
+        resting, rule = [j for j in self.trace.mode.resting if j not in faces], self.loop.corner
         each = {i: float(at.restitution[i]) for i in faces}
         if self.loop.bends and len(faces) == 1:
             blows: list[Blow] | None = [self._nonlinear_blow(at, faces[0], resting)]
@@ -275,26 +276,24 @@ class WallCourse:
     ) -> Status:
         """The contacts that hold from here on, and those that lie there asleep; `rest`: faces that were just met."""
         at, trace = self._instant(), self.trace
-        was = trace.resting
+        was = trace.mode.resting
         near = {*at.on(), *was, *rest}
         resting = sorted(i for i in near if abs(at.g_d[i]) <= at.slow[i] or i == holding)
         contacts = contact_set(at, [i for i in resting if i != leaving], holding)
         shared = bearing(at, contacts, resting)
         if shared != contacts and self._hold_together(at, shared):
             contacts = shared
-        self.rank = len(independent(at, contacts))
+        mode = mode_of(at, contacts, [i for i in resting if i not in contacts and self._implied(contacts, i)])
         if contacts:
             at = self._stop(at, contacts)
-        if not trace.contacts or contacts != self.contacts:
-            trace.contacts.append((trace.t, contacts))
-        trace.asleep = tuple(i for i in resting if i not in contacts and self._implied(contacts, i))
+        trace.enter(mode)
         for face in was:
-            if face not in trace.resting:
+            if face not in mode.resting:
                 trace.record(face, Kind.LEAVING, 0.0, float(at.g_d[face]), 0.0)
-        for face in trace.resting:
+        for face in mode.resting:
             if face not in was and self.landings[face] < trace.t:
                 self._landed(face, float(at.g_d[face]), 0.0, trace.t)
-        trace.touching = near - set(trace.resting)
+        trace.touching = near - set(mode.resting)
         return Status.OK
 
     def _stop(self, at: Instant, contacts: tuple[int, ...]) -> Instant:
@@ -316,7 +315,7 @@ class WallCourse:
         opposite one), or of a third face that is only just left (a box that comes to rest). No start nearby meets one of them
         long before the other, so one blow on all of them is no choice among several."""
         near = set(np.flatnonzero(at.g <= JUST_LEFT * at.noise).tolist())
-        if near - set(faces) - set(self.trace.resting):
+        if near - set(faces) - set(self.trace.mode.resting):
             return True
         first = (*self.contacts, faces[0])
         return bool(self.contacts) and all(self._implied(first, i) for i in faces[1:])

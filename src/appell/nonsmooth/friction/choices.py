@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
-from appell.nonsmooth.friction.mode import OFF, SLIP, STICK, Mode, Rub
+from appell.nonsmooth.mode import OFF, SLIP, STICK, Mode, Rub
 
 
 def choices(

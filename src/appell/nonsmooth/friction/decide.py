@@ -15,8 +15,8 @@ from appell.nonsmooth.friction.cones import proposals
 from appell.nonsmooth.friction.directions import refined
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.nonsmooth.friction.lemke import proposed
-from appell.nonsmooth.friction.mode import OFF, SLIP, STICK, Mode, Rub
 from appell.nonsmooth.friction.problem import FEW, Answer, Problem
+from appell.nonsmooth.mode import OFF, SLIP, STICK, Mode, Rub
 
 Array = NDArray[np.float64]
 
@@ -181,7 +181,7 @@ def _later(answers: list[Answer], ahead: Callable[[Mode, float], float]) -> Answ
 
 def dependent(problem: Problem, mode: Mode) -> tuple[int, ...]:
     """Rows of a mode that hold because those before them do."""
-    held = mode.held(problem.own)
+    held = mode.rows(problem.own)
     inertia = np.where(np.diag(problem.M) > 0, np.diag(problem.M), np.inf)
     scale = 1 / np.sqrt(inertia)
     scale = np.where(scale > 0, scale, scale.max(initial=1.0) or 1.0)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from appell.nonsmooth.friction.directions_in_space import Ways
-from appell.nonsmooth.friction.mode import SLIP, STICK, Mode, Rub
+from appell.nonsmooth.mode import SLIP, STICK, Mode, Rub
 from appell.rows import DIFFERENCED_LOST, least_squares, saddle_point
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Beginning:
         own = problem.own
         rest = with_rubs(mode, {i: mode.rubs[i]._replace(u=(0.0, 0.0)) for i in begin})
         W, r = problem.columns(rest)
-        held, rows = mode.held(own), [row for i in begin for row in own.own_rows(i)]
+        held, rows = mode.rows(own), [row for i in begin for row in own.own_rows(i)]
         right = np.column_stack([r, problem.W[:, rows]])
         given = np.zeros((len(held), right.shape[1]))
         given[:, 0] = -problem.c[held]

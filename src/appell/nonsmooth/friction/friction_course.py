@@ -15,9 +15,9 @@ from appell.nonsmooth.contact.contact import Instant
 from appell.nonsmooth.contact.contact_thresholds import FLOOR
 from appell.nonsmooth.friction.decide import UndeterminedFriction
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
-from appell.nonsmooth.friction.mode import Mode
 from appell.nonsmooth.friction.problem import Answer, Problem
 from appell.nonsmooth.friction.thresholds import AT_REST, NO_ENERGY, STATIC_BELOW, VANISHING
+from appell.nonsmooth.mode import Mode
 from appell.rows import least_change
 from appell.simulate.loop.task import Task
 from appell.simulate.loop.trace import Trace
@@ -95,10 +95,7 @@ class FrictionCourse:
         """From a time on in a mode, in which other faces may press."""
         trace = self.trace
         self.known_answer, trace.decided_with, self.level = None, self.p, np.zeros(self.own.count)
-        if not trace.modes or mode != trace.modes[-1][1]:
-            trace.modes.append((time, mode))
-        if not trace.contacts or mode.closed != trace.contacts[-1][1]:
-            trace.contacts.append((time, mode.closed))
+        trace.enter(mode, time)
 
     def answer(self) -> Answer:
         """Of the problem in the mode, here."""

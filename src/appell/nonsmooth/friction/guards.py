@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from appell.nonsmooth.contact.contact_thresholds import FLOOR
 from appell.nonsmooth.criteria import gap_noise
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
-from appell.nonsmooth.friction.mode import SLIP, STICK, Mode
 from appell.nonsmooth.friction.thresholds import (
     COEFFICIENT_NOISE,
     DETERMINANT_NOISE,
@@ -28,6 +27,7 @@ from appell.nonsmooth.friction.thresholds import (
     SLIP_NOISE,
     UNRISEN,
 )
+from appell.nonsmooth.mode import SLIP, STICK, Mode
 
 Array = NDArray[np.float64]
 Out = dict[str, Array]

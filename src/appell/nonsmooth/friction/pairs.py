@@ -13,9 +13,9 @@ from appell.nonsmooth.friction.decide import UndeterminedFriction
 from appell.nonsmooth.friction.directions import with_rubs
 from appell.nonsmooth.friction.directions_in_space import tangents, turned
 from appell.nonsmooth.friction.friction_course import FrictionCourse, FrictionInstant
-from appell.nonsmooth.friction.mode import STICK, Mode
 from appell.nonsmooth.friction.problem import Problem
 from appell.nonsmooth.friction.thresholds import STOPPED_PAIR
+from appell.nonsmooth.mode import STICK, Mode
 from appell.rows import NEWTON_LOST, least_squares, response
 
 Array = NDArray[np.float64]

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from appell.nonsmooth.friction.directions import directed
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
-from appell.nonsmooth.friction.mode import SLIP, STICK, Mode, Rub
 from appell.nonsmooth.friction.nonunique_reactions import borne, matters, pressed_freely
 from appell.nonsmooth.friction.thresholds import NO_COMPLIANCE, NO_ENERGY, TIE
+from appell.nonsmooth.mode import SLIP, STICK, Mode, Rub
 from appell.rows import NEWTON_LOST, least_squares, response, saddle_point
 
 Array = NDArray[np.float64]
@@ -154,7 +154,7 @@ class Problem:
         return near
 
     def _solve_linear(self, mode: Mode) -> Answer:
-        own, held = self.own, [row for row in mode.held(self.own) if row not in self.blind]
+        own, held = self.own, [row for row in mode.rows(self.own) if row not in self.blind]
         W, r = self.columns(mode)
         x, lam, free, solvable = saddle_point(self.M, self.J[held], W[:, held], r, -self.c[held])
         full, null = np.zeros(own.rows), np.zeros((own.rows, free.shape[1]))

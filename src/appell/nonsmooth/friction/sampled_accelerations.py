@@ -14,8 +14,8 @@ from appell.nonsmooth.friction.friction_course import FrictionCourse
 from appell.nonsmooth.friction.friction_functions import friction_functions
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
 from appell.nonsmooth.friction.loop import FrictionLoop
-from appell.nonsmooth.friction.mode import SLIP, Mode
 from appell.nonsmooth.friction.transitions import arrive_without_blows
+from appell.nonsmooth.mode import SLIP, Mode
 from appell.simulate.loop.task import Task
 
 Array = NDArray[np.float64]

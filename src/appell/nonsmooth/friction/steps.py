@@ -19,8 +19,8 @@ from appell.nonsmooth.contact.events import Kind
 from appell.nonsmooth.criteria import criteria_text
 from appell.nonsmooth.friction.friction_functions import FrictionFunctions
 from appell.nonsmooth.friction.guards import BREAK, HIT, JAM, KINK, LEAVE, PARTS, SIGN, STOP, ModeGuard
-from appell.nonsmooth.friction.mode import Mode
 from appell.nonsmooth.friction.thresholds import VANISHING, friction_defines
+from appell.nonsmooth.mode import Mode
 from appell.roots.interval_text import interval_text, isolate_text, outline_text
 from appell.simulate.loop.in_c import LoopCall
 from appell.simulate.methods.radau import Radau

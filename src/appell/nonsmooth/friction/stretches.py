@@ -16,9 +16,9 @@ from appell.nonsmooth.criteria import pair_level
 from appell.nonsmooth.friction.friction_course import FrictionCourse, FrictionInstant
 from appell.nonsmooth.friction.guards import HIT, PARTS, STOP, GuardWatch, ModeGuard, crossings
 from appell.nonsmooth.friction.locate import located
-from appell.nonsmooth.friction.mode import SLIP, Mode
 from appell.nonsmooth.friction.nonunique_reactions import matters
 from appell.nonsmooth.friction.thresholds import TIE, UNRISEN
+from appell.nonsmooth.mode import SLIP, Mode
 from appell.roots.guard import StepPolynomial
 from appell.roots.limits import FROM_ZERO
 from appell.roots.solved_guards import isolating_times

@@ -15,12 +15,12 @@ from appell.nonsmooth.friction.decide import UndeterminedFriction, decide, depen
 from appell.nonsmooth.friction.directions import refined
 from appell.nonsmooth.friction.friction_course import FrictionCourse
 from appell.nonsmooth.friction.guards import BREAK, DRIFT, HIT, HOLD, JAM, KINK, LEAVE, SIGN, STOP, ZERO, ModeGuard
-from appell.nonsmooth.friction.mode import SLIP, STICK, Mode
 from appell.nonsmooth.friction.nonunique_reactions import matters
 from appell.nonsmooth.friction.pairs import begin_to_slide, pair_stops
 from appell.nonsmooth.friction.problem import Answer, Problem
 from appell.nonsmooth.friction.strikes import strike
 from appell.nonsmooth.friction.thresholds import AT_REST, VANISHING
+from appell.nonsmooth.mode import SLIP, STICK, Mode
 from appell.notes import Note
 from appell.rows import saddle_point
 

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import Status
-from appell.nonsmooth.contact.contact import Instant, certain, independent
+from appell.nonsmooth.contact.contact import Instant, certain, mode_of
 from appell.nonsmooth.contact.modes import ModeLoop
+from appell.nonsmooth.mode import FLIGHT
 from appell.simulate.loop.in_c import FIRST_TRIALS, CLoop, Hold
 from appell.simulate.loop.in_python import SECONDS_PER_YIELD
 from appell.simulate.loop.task import Loop, Task
@@ -78,7 +79,7 @@ class Holds:
     def _loop(self, contacts: tuple[int, ...]) -> Loop:
         if self._walled is None:
             return self.loop
-        return self._walled.in_mode(contacts, (), len(independent(self._instant(), contacts)) if contacts else 0)
+        return self._walled.in_mode(mode_of(self._instant(), contacts) if contacts else FLIGHT)
 
     def _enter(self) -> Hold | None:
         """The hold of the mode in which the run stands, from there on; None where there is none."""
@@ -105,7 +106,7 @@ class Holds:
             return None
         if self._walled is None:
             return ()
-        return self.trace.contacts[-1][1] if self.trace.contacts and not self.trace.asleep else None
+        return self.trace.mode.closed if self.trace.modes and not self.trace.mode.asleep else None
 
     def _make(self, contacts: tuple[int, ...]) -> Hold:
         loop, task = self._loop(contacts), self.task

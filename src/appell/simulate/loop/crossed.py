@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from appell.errors import ModelError, Status
 from appell.model.sides import faced, sided
 from appell.nonsmooth.contact.events import Kind
-from appell.nonsmooth.contact.face_mode import ContactMode, floor_of
-from appell.nonsmooth.contact.instant import Instant
+from appell.nonsmooth.contact.instant import Instant, floor_of
 from appell.normal_form import normal_form
 from appell.simulate.loop.surfaces import both_push
 from appell.simulate.loop.task import Loop, Task
@@ -86,7 +85,7 @@ class _Passage:
         self.trace, self.sides = trace, loop.sides
         self.p = self.sides.parameters(task.p, np.ones(len(self.sides.places)))
         self.task = replace(task, p=self.p)
-        self.loop = replace(loop.flight, mode=ContactMode(blows_outside=True))
+        self.loop = replace(loop.flight, blows_outside=True)
         self.sides_now, self.crossed, self.sooner, self.lasted = np.ones(len(self.sides.places)), trace.t, 0, np.inf
         for _ in self.sides_now:  # a condition may be made of others, which come before it
             self.sides_now = self._here()

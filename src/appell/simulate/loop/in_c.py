@@ -14,7 +14,7 @@ The first two return a `Status`. What is particular to a method stands in `metho
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from time import perf_counter
 from typing import Any
@@ -24,7 +24,8 @@ import numpy as np
 from appell.errors import ModelError, Status
 from appell.nonsmooth.contact.contact_thresholds import FIRST_MARK
 from appell.nonsmooth.contact.events import CHANGE, Kind
-from appell.nonsmooth.contact.face_mode import ASLEEP, FLIGHT, ContactMode, floor_of
+from appell.nonsmooth.contact.instant import floor_of
+from appell.nonsmooth.mode import ASLEEP, FLIGHT, Mode
 from appell.normal_form.flow import GuardedRows
 from appell.simulate.loop.in_python import SECONDS_PER_YIELD
 from appell.simulate.loop.rank import CLOSE, INSIDE, LOST, PATIENCE, RISEN, SAME
@@ -184,7 +185,8 @@ class CLoop:
     ffi: Any
     nz: int
     faces: int = 0
-    mode: ContactMode = FLIGHT
+    mode: Mode = FLIGHT
+    blows_outside: bool = False  # whether impacts are left to the caller
     nq: int = 0  # coordinates, with faces
     work: bool = False  # whether the last entry of the state is the work of all forces
     legs: tuple[int, int] | None = None  # addresses of the loops of flight and of contact, where they are two
@@ -241,20 +243,20 @@ class LoopCall:
             run.memory = loop.ffi.cast("void *", self.pointer(self.memory))
         self.resume()
 
-    def enter(self, mode: ContactMode) -> None:
+    def enter(self, mode: Mode) -> None:
         """From here on in another mode."""
         run = self.struct
         self.mode, self.held = mode.states(self.loop.faces), np.zeros(self.loop.faces + 1, dtype=np.intc)
-        self.held[: len(mode.held)] = mode.held
+        self.held[: len(mode.closed)] = mode.closed
         run.mode, run.held = self.integers(self.mode), self.integers(self.held)
-        run.n_held, run.rank, run.blows_outside = len(mode.held), mode.rank, mode.blows_outside
+        run.n_held, run.rank, run.blows_outside = len(mode.closed), mode.rank, self.loop.blows_outside
         self.weights = (mode.weights(self.atol) if self.loop.work else self.atol).copy()
         run.atol, run.atol_work = self.pointer(self.weights), self.atol[-1]
 
     def change_modes(self) -> None:
         """Memory for contacts, and for changes of mode where they are made in compiled code."""
         run, ffi, landings = self.struct, self.loop.ffi, self.trace.landings
-        if self.loop.mode.held or landings is not None:
+        if self.loop.mode.closed or landings is not None:
             self.seen = np.empty((SEEN, 1 + self.loop.faces))
             run.seen = self.pointer(self.seen)
         if self.loop.legs:
@@ -316,9 +318,10 @@ class LoopCall:
         if run.n_events:
             trace.events.wrote(run.n_events)
         if run.n_changes:
-            trace.change_contacts(self.changes[: run.n_changes])
-            trace.asleep = tuple(np.flatnonzero(self.mode[: self.loop.faces] == ASLEEP).tolist())
+            trace.change_faces(self.changes[: run.n_changes])
             run.n_changes = 0
+        if trace.mode.asleep:  # compiled code may have let them go
+            trace.enter(replace(trace.mode, asleep=tuple(np.flatnonzero(self.mode[: self.loop.faces] == ASLEEP).tolist())))
         trace.switched, trace.stalled = run.switched, run.stalled
         trace.t, trace.next_step, trace.passed, trace.sigma = run.t, run.h or None, run.i_time, run.rank_reference
         trace.statistics = Statistics(run.evaluations, run.accepted, run.rejections, run.defect)
@@ -344,7 +347,7 @@ class Hold:
 
     def __init__(self, loop: CLoop, task: Task, trace: Trace, p: Array, longest: float):
         self.call = LoopCall(loop, task, trace)
-        self.least = np.zeros(len(loop.mode.held) + 1)
+        self.least = np.zeros(len(loop.mode.closed) + 1)
         self.struct, self.hold, self.faces, self.p = self.call.struct, loop.lib.appell_hold, loop.faces, p
         run, pointer = self.struct, self.call.pointer
         run.p, run.h_hold, run.least = pointer(p), longest, pointer(self.least)

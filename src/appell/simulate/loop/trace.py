@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from appell.errors import Status
 from appell.nonsmooth.contact.events import EVENT, Kind
+from appell.nonsmooth.mode import FLIGHT, Mode
 from appell.notes import Note
 
 if TYPE_CHECKING:
@@ -106,8 +107,7 @@ class Trace:
     next_step: the size that the step control would take from here, s; None: unknown.
     statistics: the work done.
     passed: how many of the requested times.
-    contacts: (time, faces in contact from then on); `asleep`: faces that lie on g = 0 without bearing a load.
-    modes: (time, mode of a system with friction from then on), see `appell.nonsmooth.friction.mode`.
+    modes: (time, what faces and frictions do from then on).
     landings: (faces,) when each face was last landed on, s, −∞: never; None where compiled code changes no modes.
     stalled, switched: changes of mode at one time, s, and that time.
     touching: free faces on which it stands. switch: (face, kind) behind the status SWITCH.
@@ -129,11 +129,9 @@ class Trace:
         self.steps = Pages(float, 1 + len(self.z))  # t, z
         self.events = Pages(EVENT)
         self.memory_of_times, self.passed = np.empty((times, len(self.z))), 0
-        self.contacts: list[tuple[float, tuple[int, ...]]] = []
-        self.asleep: tuple[int, ...] = ()
         self.landings: Array | None = None
         self.stalled, self.switched = 0, t
-        self.modes: list[tuple[float, Any]] = []
+        self.modes: list[tuple[float, Mode]] = []
         self.decided_with: Array | None = None  # parameters under which the last of them was found
         self.touching: set[int] = set()
         self.switch: tuple[int, Kind] | None = None
@@ -160,7 +158,7 @@ class Trace:
         other.steps, other.events = Pages(float, 1 + len(self.z)), Pages(EVENT)
         other.memory_of_times, other.passed = np.empty((times, len(self.z))), 0
         other.landings = None if self.landings is None else self.landings.copy()
-        for name in ("contacts", "modes", "breaks", "notes", "touching", "signs"):
+        for name in ("modes", "breaks", "notes", "touching", "signs"):
             setattr(other, name, copy(getattr(self, name)))
         return other
 
@@ -190,7 +188,6 @@ class Trace:
         events = self.events.joined()
         self.events.cut(events[until(events["time"])])
         self.passed = min(self.passed, passed)
-        self.contacts = [one for one in self.contacts if until(one[0])]
         self.modes = [one for one in self.modes if until(one[0])]
         self.breaks = [time for time in self.breaks if until(time)]
         self.notes = [note for note in self.notes if note.time is None or until(note.time - self.origin)]
@@ -227,13 +224,33 @@ class Trace:
         """An event on a face, now unless another time is given."""
         self.events.append((self.t if time is None else time, face, kind, before, after, impulse))
 
-    def change_contacts(self, changes: NDArray[Any]) -> None:
-        """Adds changes of the contacts, (n,) of dtype `CHANGE`, to what they were."""
-        held = set(self.contacts[-1][1]) if self.contacts else set()
+    def change_faces(self, changes: NDArray[Any]) -> None:
+        """Adds the changes of contacts that compiled code has made, (n,) of dtype `CHANGE`, as modes: faces that it holds are
+        independent, and it leaves none asleep."""
+        held = set(self.mode.closed)
         for time, face, there, last in changes.tolist():
             (held.add if there else held.discard)(face)
             if last:
-                self.contacts.append((time, tuple(sorted(held))))
+                self.modes.append((time, Mode(tuple(sorted(held)))))
+
+    def enter(self, mode: Mode, time: float | None = None) -> None:
+        """From now on in a mode, or from another time on, unless it is in that."""
+        if not self.modes or mode != self.modes[-1][1]:
+            self.modes.append((self.t if time is None else time, mode))
+
+    @property
+    def mode(self) -> Mode:
+        """The mode in which it is."""
+        return self.modes[-1][1] if self.modes else FLIGHT
+
+    @property
+    def contacts(self) -> list[tuple[float, tuple[int, ...]]]:
+        """(time, faces in contact from then on)."""
+        found: list[tuple[float, tuple[int, ...]]] = []
+        for time, mode in self.modes:
+            if not found or mode.closed != found[-1][1]:
+                found.append((time, mode.closed))
+        return found
 
     @property
     def clock(self) -> float:
@@ -249,7 +266,6 @@ class Trace:
             page[:, 0] = np.where(page[:, 0] == counted_end, end, page[:, 0] + self.origin)
         for page in (*self.events.full, self.events.page[: self.events.used]):
             page["time"] += self.origin
-        self.contacts = [(given(time), faces) for time, faces in self.contacts]
         self.modes = [(given(time), mode) for time, mode in self.modes]
         self.breaks = [given(time) for time in self.breaks]
         self.t, self.switched, self.origin = given(self.t), given(self.switched), 0.0
@@ -258,11 +274,6 @@ class Trace:
         """The same trace with a status."""
         self.status = status
         return self
-
-    @property
-    def resting(self) -> tuple[int, ...]:
-        """The faces on which it rests, with a load or asleep."""
-        return (*(self.contacts[-1][1] if self.contacts else ()), *self.asleep)
 
     @property
     def z_times(self) -> Array:

@@ -1,19 +1,27 @@
-"""A mode with friction as data: which faces press, which frictions stick, slide and in which direction, which rows act."""
+"""A mode as data: which faces are free, press or lie there without a load, which frictions stick or slide, which rows act.
+
+A system without friction has modes without rubs. Nothing in a mode is evaluated inside a step: the signs of x in Zhuravlev's
+s = |x|, the contacts of a body and the sticking of a brake are all such data.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.nonsmooth.friction.friction_layout import FrictionLayout
+if TYPE_CHECKING:
+    from appell.nonsmooth.friction.friction_layout import FrictionLayout
 
 Array = NDArray[np.float64]
 
+FREE, HELD, ASLEEP = range(3)
+"""What guards a face: its distance g, its reaction Λ, nothing (it lies on g = 0 wherever the held ones do)."""
 OFF, STICK, SLIP = "off", "stick", "slip"
+"""What a friction does."""
 
 
 class Rub(NamedTuple):
@@ -34,11 +42,18 @@ class Rub(NamedTuple):
 
 @dataclass(frozen=True)
 class Mode:
-    """`closed`: faces in contact; `rubs`: of each friction; `idle`: rows that hold because of others and do not act."""
+    """What faces and frictions do from one event to the next.
 
-    closed: tuple[int, ...]
-    rubs: tuple[Rub, ...]
+    closed: faces in contact that press. rubs: of each friction.
+    idle: rows (of constraints, faces, parts of frictions, see `FrictionLayout`) that hold because those before them do. With
+    friction they do not act; without, the reactions of all closed faces are those of least norm.
+    asleep: faces that lie on g = 0 wherever the closed ones do, without a load.
+    """
+
+    closed: tuple[int, ...] = ()
+    rubs: tuple[Rub, ...] = ()
     idle: tuple[int, ...] = ()
+    asleep: tuple[int, ...] = ()
 
     @staticmethod
     def of(own: FrictionLayout, data: Array) -> Mode:
@@ -52,14 +67,43 @@ class Mode:
                 rubs.append(Rub(STICK, (), int(sign[i])) if act[own.own_rows(i)[0]] else Rub(OFF))
         return Mode(tuple(np.flatnonzero(act[own.m : own.m + own.faces]).tolist()), tuple(rubs))
 
-    def held(self, own: FrictionLayout) -> list[int]:
+    @property
+    def resting(self) -> tuple[int, ...]:
+        """The faces on which it rests, with a load or asleep."""
+        return (*self.closed, *self.asleep)
+
+    @property
+    def rank(self) -> int:
+        """How many of the closed faces are independent, in a mode without friction."""
+        return len(self.closed) - len(self.idle)
+
+    def states(self, faces: int) -> NDArray[np.intc]:
+        """FREE, HELD or ASLEEP of each face, (faces + 1,)."""
+        found = np.zeros(faces + 1, dtype=np.intc)
+        if self.closed or self.asleep:
+            found[list(self.closed)], found[list(self.asleep)] = HELD, ASLEEP
+        return found
+
+    def weights(self, atol: Array) -> Array:
+        """atol of a state whose last entry is the work of all forces, (nz,): infinite for that in contact.
+
+        Reactions do no work on faces at rest. What is left of their power inside a step is rounding, or an error of the
+        velocities times a reaction, which no tolerance of an energy near zero could meet.
+        """
+        if not self.closed:
+            return atol
+        found = atol.copy()
+        found[-1] = np.inf
+        return found
+
+    def rows(self, own: FrictionLayout) -> list[int]:
         """Rows that hold: constraints, closed faces, what sticks."""
         sticking = [row for i, rub in enumerate(self.rubs) if rub.state == STICK for row in own.own_rows(i)]
         return [*range(own.m), *(own.m + f for f in self.closed), *sticking]
 
     def acting(self, own: FrictionLayout) -> list[int]:
         """Those of them that act."""
-        return [row for row in self.held(own) if row not in self.idle]
+        return [row for row in self.rows(own) if row not in self.idle]
 
     def directed(self, own: FrictionLayout, slip: Array) -> Mode:
         """The mode with the directions in which its pairs slide where the slips (parts,) are those."""
@@ -78,6 +122,10 @@ class Mode:
         sign, fixed = [float(rub.sign) for rub in self.rubs], [float(rub.fixed) for rub in self.rubs]
         direction = [x for rub, n in zip(self.rubs, own.parts, strict=True) for x in (rub.u or (0.0,) * n)]
         return np.concatenate([act, slide, sign, fixed, direction])
+
+
+FLIGHT = Mode()
+"""No face in contact, no friction."""
 
 
 def chosen(
@@ -128,4 +176,4 @@ def _phase(start: float, end: float, name: str, rub: Rub) -> Phase:
     return Phase(start, end, name, rub.state, rub.direction if rub.state == SLIP else 0.0)
 
 
-__all__ = ["OFF", "SLIP", "STICK", "Mode", "Phase", "Rub", "chosen", "phases"]
+__all__ = ["ASLEEP", "FLIGHT", "FREE", "HELD", "OFF", "SLIP", "STICK", "Mode", "Phase", "Rub", "chosen", "phases"]
