@@ -1,40 +1,23 @@
-# A model file. Expressions are written as on paper: x' is a velocity, x'' an acceleration, ^ a power.
-name = "pendulum on a spring"
-coordinates = ["r", "phi"]
-kinetic = "m*(r'^2 + r^2*phi'^2)/2"
-potential = "k*(r - l)^2/2 - m*g*r*cos(phi)"
-
-[units]
-r = "m"
-phi = "rad"
+format = 1
+name = "oscillator"
+reference = "r"
+coordinates = ["x"]
+kinetic = "m*x'^2/2"
+potential = "k*x^2/2"
 
 [parameters]
-m = "2 kg"
-k = "250 N/m"
-l = "40 cm"
-g = "9.81 m/s^2"
-c = "0.1 N*s/m"
+c = {value = 0.1, positive = true}
+k = {value = 4.0, positive = true}
+m = {value = 1.0, positive = true}
 
 [forces]
-r = "-c*r'"
+x = "-c*x'"
 
-# Constraints, walls and friction come in double brackets, one for each:
-# [[constraints]]
-# name = "rod"
-# row = "r - l"
-#
-# [[walls]]
-# name = "stop"
-# gap = "0.6 - r"
-# restitution = 0.8
+[pseudo]
+"w" = "x'"
 
 [start]
-r = "45 cm"
-phi = "30 deg"
+x = 1.0
 
 [run]
-until = "10 s"
-
-# What `appell sweep` varies:
-# [sweep]
-# k = {from = "200 N/m", to = "300 N/m", points = 11}
+until = 1.0

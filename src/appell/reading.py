@@ -283,13 +283,12 @@ def one_of(value: Any, known: Iterable[str], before: str) -> str:
     return value
 
 
-def answered_by(function: Callable[..., Any], where: str, *symbols: Any) -> Any:
-    """What a function from outside makes of symbols; whatever it raises is told as a mistake of the argument."""
+def answered_by(function: Callable[..., Any], where: str, *given: Any) -> Any:
+    """What a function from outside answers; whatever it raises is told as a mistake of the argument that it is."""
     try:
-        return function(*symbols)
+        return function(*given)
     except Exception as error:  # it may do anything
-        names, why = ", ".join(s.name for s in symbols), f"{type(error).__name__}: {shown(str(error))}"
-        raise ModelError(f"{where} is a function of ({names}), and raised {why}") from error
+        raise ModelError(f"{where} raised {type(error).__name__}: {shown(str(error))}") from error
 
 
 def text_of(key: Any) -> str:

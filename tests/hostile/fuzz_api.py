@@ -114,8 +114,16 @@ def limited(seconds: float) -> Iterator[None]:
 
 @contextmanager
 def interrupted(patience: float, grace: float) -> Iterator[list[float]]:
-    """Ctrl-C after some time, which the list then holds; `TooLong` where the block has not ended some time later."""
+    """Ctrl-C after some time, which the list then holds; `TooLong` where the block has not ended some time later.
+
+    Python itself swallows one that comes inside a destructor or a callback of a weak reference, and says so: pressed again.
+    """
     pressed: list[float] = []
+
+    def swallowed(unraisable: Any) -> None:
+        if isinstance(unraisable.exc_value, KeyboardInterrupt):
+            signal.setitimer(signal.ITIMER_REAL, 0.01, grace)
+            pressed.clear()
 
     def stop(*_: Any) -> None:
         if pressed:
@@ -123,11 +131,13 @@ def interrupted(patience: float, grace: float) -> Iterator[list[float]]:
         pressed.append(time.monotonic())
         signal.raise_signal(signal.SIGINT)
 
-    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    usual, hook = signal.signal(signal.SIGINT, signal.default_int_handler), sys.unraisablehook
+    sys.unraisablehook = swallowed
     try:
         with _alarm(stop, patience, grace):
             yield pressed
     finally:
+        sys.unraisablehook = hook
         signal.signal(signal.SIGINT, usual)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import xarray  # noqa: F401  # Ctrl-C in the middle of an import leaves half a module: all are loaded before the calls
 
 import appell as ap
 from appell.tree import Inertia, Joint, place
@@ -75,6 +76,10 @@ def saved() -> Path:
 def folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="appell-fuzz-"))
 
+
+for _name in ("xarray", "zarr", "fsspec", "h5netcdf", "matplotlib.pyplot", "mujoco", "pandas", "lark", "pint"):
+    with suppress(ImportError):  # Ctrl-C in the middle of an import leaves half a module: they are loaded before the calls
+        import_module(_name)
 
 VALUES = {"m": 1.0, "k": 4.0, "c": 0.1}
 START = {x: 1.0, x.d: 0.0}

@@ -56,6 +56,16 @@ def test_a_socket_is_opened_for_pages_of_this_address_only():
     assert answer("websocket", origin="null")[0] == {"type": "websocket.close", "code": 1008}
 
 
+def test_other_pages_of_this_machine_do_not_come_in_with_the_cookie():
+    """Pages on another port are the same site for a browser, which then sends the cookie with what they load."""
+    kept = {"query": "", "cookie": f"appell-{PORT}={TOKEN}"}
+    for site in ("same-site", "cross-site", "odd"):
+        assert not let_in(**kept, **{"sec-fetch-site": site})
+        assert let_in(**{"sec-fetch-site": site})  # the file that leads here has the token in its address
+    for site in ("none", "same-origin"):
+        assert let_in(**kept, **{"sec-fetch-site": site})
+
+
 def test_every_answer_says_what_may_load_and_that_nobody_may_frame_it():
     for first in (answer()[0], answer(query="")[0]):
         headers = dict(first["headers"])

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from appell.ensembles import followed
 from appell.ensembles.course import Course
+from appell.errors import ModelError
+from appell.reading import reals
 
 Array = NDArray[np.float64]
 
@@ -163,7 +165,10 @@ def finished(reduction: Any, values: Sequence[Array], duration: Array) -> Array:
         many = 1 if isinstance(part, ReductionPart) else len(parts_of(part))
         own.append(left[0] if isinstance(part, ReductionPart) else finished(part, left[:many], duration))
         left = left[many:]
-    return np.asarray(kind.finish(own, duration), dtype=float)
+    result = reals(kind.finish(own, duration), f"the result of the reduction '{reduction.kind}'")
+    if result.shape != duration.shape:
+        raise ModelError(f"the reduction '{reduction.kind}' has one number for each run, {duration.shape}, not {result.shape}")
+    return result
 
 
 __all__ = ["ACCUMULATORS", "KINDS", "Accumulator", "ReductionKind", "ReductionPart", "finished", "parts_of"]

@@ -20,7 +20,7 @@ from sympy import Expr, Float
 
 from appell.ensembles.kinds import KINDS, ReductionKind
 from appell.errors import ModelError
-from appell.reading import finite, shown, text
+from appell.reading import answered_by, finite, items_of, shown, text
 
 
 @dataclass(frozen=True)
@@ -128,14 +128,17 @@ def register(
     if not callable(parts) or not callable(finish):
         raise ModelError("register takes parts=, a function of the expression, and finish=, a function of their results")
 
+    said = f"finish= of the reduction '{name}'"
+
     def made(expression: Any, direction: int) -> Sequence[Reduction]:
-        found = list(parts(expression))
+        where = f"parts= of the reduction '{name}'"
+        found = items_of(answered_by(parts, where, expression), f"the answer of {where}")
         if not found or not all(isinstance(part, Reduction) and part.kind != "section" for part in found):
             wrong = f"the parts of the reduction '{name}' must be reductions"
             raise ModelError(f"{wrong} such as ap.reduce.max(e), not {shown(found)}")
         return found
 
-    KINDS[name] = ReductionKind(name, made, lambda values, duration: finish(*values), units)
+    KINDS[name] = ReductionKind(name, made, lambda values, duration: answered_by(finish, said, *values), units)
     return lambda expression: Reduction(name, _given(expression))
 
 

@@ -43,8 +43,9 @@ def write_model(
         beside = target.with_name(f".{target.name}.{os.getpid()}")
         beside.write_text(content, encoding="utf-8")
         beside.replace(target)
-    except OSError as error:
-        raise FileError(f"{shown(target.name)} cannot be written in {target.parent}: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:  # a path without a name
+        why = getattr(error, "strerror", None) or error
+        raise FileError(f"{shown(target.name)} cannot be written in {target.parent}: {why}") from None
     return target
 
 

@@ -143,7 +143,7 @@ class _OnDistance(_Contact):
 
     def __init__(self, body: RigidBody, r: Expr, function: Callable[..., Any], name: str):
         x, y, z = p = sympy.symbols("x y z", real=True)
-        distance = answered_by(function, f"on= under '{name}', the distance from the surface,", x, y, z)
+        distance = answered_by(function, f"on= under '{name}', a function of (x, y, z),", x, y, z)
         F = expression(distance, f"the surface under '{name}'")
         _refuse_moving(F, f"the surface under '{name}'")
         n = Matrix([sympy.diff(F, c) for c in p])

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from appell.errors import ModelError
 from appell.motion.dense import POINTS, DenseSteps, dense_steps
 from appell.motion.zeros import edges_of
+from appell.reading import name_in
 
 if TYPE_CHECKING:
     from appell.motion.motion import Motion
@@ -38,6 +40,9 @@ class Extremes(NamedTuple):
 def extremes(motion: Motion, expression: Any) -> Extremes:
     """The extreme values of an expression along a motion."""
     known = np.asarray(motion[expression], float)
+    if not np.isfinite(known).all():
+        when = float(motion.t[~np.isfinite(known)][0])
+        raise ModelError(f"{name_in(expression)} has no finite value at t = {when:.6g} s, so that it has no extremes")
     if len(motion.t) < 2 or motion.sampler is None:
         return Extremes(np.zeros(0), np.zeros(0), np.zeros(0), float(known.min()), float(known.max()))
     steps = dense_steps(edges_of(motion), lambda times: np.asarray(motion.at(times)[expression], float)[:, None])

@@ -85,8 +85,8 @@ def new_file(given: argparse.Namespace) -> int:
             target.write(TEMPLATE)
     except FileExistsError:
         raise FileError(f"{shown(given.file.name)} exists already; it is not written over") from None
-    except OSError as error:
-        raise FileError(f"{shown(given.file.name)} cannot be written: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:  # a name with a null character
+        raise FileError(f"{shown(given.file.name)} cannot be written: {getattr(error, 'strerror', None) or error}") from None
     print(f"{given.file}: written; try appell check {given.file}")
     return 0
 
@@ -167,8 +167,8 @@ def sweep_file(given: argparse.Namespace) -> int:
     result = read_model(given.file).sweep(progress=sys.stderr.isatty())
     try:
         result.dataset.to_netcdf(given.output, engine="h5netcdf")
-    except OSError as error:
-        raise FileError(f"{shown(given.output.name)} cannot be written: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:
+        raise FileError(f"{shown(given.output.name)} cannot be written: {getattr(error, 'strerror', None) or error}") from None
     print(f"{given.output}: {result.message}")
     return int(not result.ok)
 

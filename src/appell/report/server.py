@@ -74,8 +74,8 @@ class TokenGuard:
             await self.app(scope, receive, send)
             return
         headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]}
-        asked = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [""])[0]
-        known = any(secrets.compare_digest(x.encode(), self.token.encode()) for x in (asked, self._kept(headers)))
+        asked = self._has_token(scope)
+        known = asked or self._is_token(self._kept(headers))
         if not (known and headers.get("host", "") in self.hosts and self._own_page(scope, headers)):
             await self._refuse(scope, send)
             return
@@ -89,6 +89,13 @@ class TokenGuard:
 
         await self.app(scope, receive, with_headers)
 
+    def _is_token(self, text: str) -> bool:
+        return secrets.compare_digest(text.encode(), self.token.encode())
+
+    def _has_token(self, scope: Any) -> bool:
+        """Whether the address has it."""
+        return self._is_token(parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [""])[0])
+
     def _kept(self, headers: dict[str, str]) -> str:
         """The token in the cookie."""
         try:
@@ -98,8 +105,14 @@ class TokenGuard:
         return kept.value if kept else ""
 
     def _own_page(self, scope: Any, headers: dict[str, str]) -> bool:
-        """Whether the Origin, which a browser states for every socket and every request that changes something, is here."""
+        """Whether the Origin, which a browser states for every socket and every request that changes something, is here.
+
+        A request without one is a page that is opened, which needs the token in its address where another page leads to it, or
+        a part of our own page: pages on other ports of this machine are the same site, and would be sent the cookie.
+        """
         origin = headers.get("origin")
+        if headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and not self._has_token(scope):
+            return False
         if origin is None:
             return scope["type"] == "http"
         return origin in {f"http://{host}" for host in self.hosts}

@@ -139,8 +139,8 @@ class Hills(FloorPlane):
             raise ModelError(f"ground= under {what} is a function of x and y, lambda x, y: 0.1*sin(x), not {shown(ground)}")
         hills = Hills(plain.floor, None, plain.belt, ground)
         x, y = Dummy("x", real=True), Dummy("y", real=True)
-        height = finite_length(answered_by(ground, "ground=", x, y), f"the ground under {what}")
-        strange = [s for s in jets_of(height) if s not in (x, y)]
+        height = answered_by(ground, f"ground= under {what}, a function of (x, y),", x, y)
+        strange = [s for s in jets_of(finite_length(height, f"the ground under {what}")) if s not in (x, y)]
         if strange:
             raise ModelError(f"ground= under {what} contains {strange[0]}; it is a function of x, y, ap.t and parameters")
         return hills
