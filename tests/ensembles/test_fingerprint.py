@@ -17,6 +17,7 @@ import sympy
 
 import appell as ap
 from appell.ensembles.fingerprint import fingerprint
+from appell.ensembles.kinds import KINDS, meaning
 from appell.ensembles.sweep import model_digest
 from appell.errors import ModelError
 from appell.tree import Inertia, Joint, place
@@ -77,6 +78,29 @@ def test_the_friction_of_a_wheel_is_part_of_it():
     made = lambda **given: fingerprint(ap.rolling(wheel, 0.3, up=[0, 0, 1], **given))
     options = ({}, {"friction": 0.3}, {"friction": 0.3, "static": 0.4}, {"friction": 0.30000000000000004})
     assert len({made(**given) for given in options}) == len(options)
+
+
+def test_a_registered_reduction_is_known_by_what_it_computes():
+    """Not by its name: the same one may be registered with another meaning in the next process."""
+    found, power = set(), 2
+
+    def rooted(values):
+        return values ** (1 / power)
+
+    ways = [
+        (lambda e: [ap.reduce.mean(e**2)], np.sqrt), (lambda e: [ap.reduce.mean(e**4)], np.sqrt),
+        (lambda e: [ap.reduce.mean(e**2)], np.cbrt), (lambda e: [ap.reduce.mean(e**2)], lambda s: s**0.5),
+        (lambda e: [ap.reduce.mean(e**2)], lambda s: s**0.25), (lambda e: [ap.reduce.mean(e**2)], rooted),
+    ]  # fmt: skip
+    for made, finish in ways:
+        rms = ap.reduce.register("rms of this test", made, finish)
+        found.add(fingerprint(meaning(rms(x))))
+        assert fingerprint(meaning(rms(x))) in found
+        del KINDS["rms of this test"]
+    power = 3
+    rms = ap.reduce.register("rms of this test", *ways[-1])
+    assert fingerprint(meaning(rms(x))) not in found and len(found) == len(ways)
+    del KINDS["rms of this test"]
 
 
 def parts(thing: Any, seen: set[int]) -> Iterator[Any]:
@@ -184,6 +208,7 @@ import sys
 sys.path.insert(0, {root!r})
 from tests.ensembles.test_fingerprint import SYSTEMS
 from appell.ensembles.fingerprint import fingerprint
+from appell.ensembles.kinds import KINDS, meaning
 print(*map(fingerprint, SYSTEMS))
 """
 

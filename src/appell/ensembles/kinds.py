@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from appell.ensembles import followed
 from appell.ensembles.course import Course
+from appell.ensembles.function_digest import definition
 from appell.errors import ModelError
 from appell.reading import reals
 
@@ -157,6 +158,20 @@ def parts_of(reduction: Any) -> list[ReductionPart]:
     return found
 
 
+BUILT_IN = frozenset(KINDS)
+"""Kinds that the version of the library determines."""
+
+
+def meaning(reduction: Any) -> Any:
+    """What a reduction computes, for digests: its kind alone says so only of those that come with the library."""
+    if reduction.kind in BUILT_IN:
+        return reduction
+    kind = KINDS[reduction.kind]
+    parts = kind.parts(reduction.expression, reduction.direction)
+    made = [part if isinstance(part, ReductionPart) else meaning(part) for part in parts]
+    return (reduction, made, definition(kind.finish))
+
+
 def finished(reduction: Any, values: Sequence[Array], duration: Array) -> Array:
     """The result of a reduction from those of all its parts, (runs,) each."""
     kind, left = KINDS[reduction.kind], list(values)
@@ -171,4 +186,4 @@ def finished(reduction: Any, values: Sequence[Array], duration: Array) -> Array:
     return result
 
 
-__all__ = ["ACCUMULATORS", "KINDS", "Accumulator", "ReductionKind", "ReductionPart", "finished", "parts_of"]
+__all__ = ["ACCUMULATORS", "KINDS", "Accumulator", "ReductionKind", "ReductionPart", "finished", "meaning", "parts_of"]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from appell.backends import silence, warn
 from appell.disk.versions import numerical_versions
 from appell.ensembles.fingerprint import fingerprint
+from appell.ensembles.kinds import meaning
 from appell.ensembles.motions import Motions
 from appell.ensembles.reduce import Reduction
 from appell.ensembles.simulate_many import simulate_many, span
@@ -27,6 +28,8 @@ from appell.model.values import finite, reals
 from appell.motion.dataset import UniqueNames, json_text
 from appell.normal_form import normal_form
 from appell.reading import as_array, refuse_large, refuse_many, shown, text_of
+from appell.simulate.methods.tableaux import TABLEAUX
+from appell.simulate.methods.taylor import SERIES
 from appell.simulate.progress import reporter
 from appell.spelling import checked_keywords
 from appell.tree import Tree
@@ -279,7 +282,8 @@ def _manifest(grid: Grid, task: _Task, size: int) -> dict[str, Any]:
     """What a store is for; equal digests and versions, equal numbers."""
     options = {name: _as_meant(name, value) for name, value in task.options.items() if name not in UNIMPORTANT}
     starts = {name: np.asarray(value, dtype=float) for name, value in grid.starts.items()}
-    question = [list(grid.axes.items()), starts, grid.parameters, task.until, size, options]
+    meant = [_registered(value) for value in task.options.values()]
+    question = [list(grid.axes.items()), starts, grid.parameters, task.until, size, options, meant]
     said = {name: str(value)[:200] for name, value in sorted(options.items())}
     over = {name: f"{len(values)} values" for name, values in grid.axes.items()}
     return {
@@ -288,6 +292,15 @@ def _manifest(grid: Grid, task: _Task, size: int) -> dict[str, Any]:
         "runs": grid.runs, "chunk": size, "chunks": -(-grid.runs // size),
         "versions": numerical_versions(),
     }  # fmt: skip
+
+
+def _registered(value: Any) -> Any:
+    """What stands behind the name of a method, or a kind of reduction, that may have been registered from outside."""
+    if isinstance(value, Reduction):
+        return meaning(value)
+    if isinstance(value, Mapping):
+        return {text_of(key): _registered(one) for key, one in value.items()}
+    return TABLEAUX.get(value, SERIES.get(value)) if isinstance(value, str) else None
 
 
 def _as_meant(name: str, value: Any) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -25,6 +25,8 @@ from appell.reading import path_of, shown
 from appell.simulate.loop.kept_folder import FORMAT, KeptFolder, StoredState
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Trace
+from appell.simulate.methods.tableaux import TABLEAUX
+from appell.simulate.methods.taylor import SERIES
 
 Array = NDArray[np.float64]
 
@@ -65,6 +67,10 @@ def digest_of(flow: Flow, task: Task, method: str) -> str:
     for array in (task.p, task.z0, np.asarray(task.atol), np.array([task.t0, task.t_end, task.rtol, task.max_step])):
         text.update(np.ascontiguousarray(array, dtype="<f8").tobytes())
     text.update(f"{method} {task.fixed_step} {FORMAT}".encode())
+    if (row := TABLEAUX.get(method, SERIES.get(method))) is not None:  # a pair of this name may have been registered
+        for field in fields(row):
+            value = getattr(row, field.name)
+            text.update(np.ascontiguousarray(value, "<f8").tobytes() if isinstance(value, np.ndarray) else repr(value).encode())
     return text.hexdigest()
 
 

@@ -1,0 +1,70 @@
+"""Functions from outside (parts of registered reductions) as something of which a digest can be made: what their code says.
+
+A function is known by its instructions, its constants, the values that it has from around it (closures, defaults, globals that
+it names), and so on for functions among these. Instructions differ between versions of Python, and a store then is refused.
+"""
+
+from __future__ import annotations
+
+import sysconfig
+from functools import partial
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from appell.errors import ModelError
+from appell.reading import shown
+
+INSTALLED = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")})
+PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.ndarray)
+
+
+def definition(function: Any, _inside: frozenset[int] = frozenset()) -> Any:
+    """What determines the answers of a function, for `fingerprint`."""
+    if id(function) in _inside:
+        return "itself"
+    inside = _inside | {id(function)}
+    if isinstance(function, partial):
+        return ("partial", *(definition(part, inside) for part in (function.func, *function.args)),
+                sorted((name, definition(part, inside)) for name, part in function.keywords.items()))  # fmt: skip
+    if isinstance(function, MethodType):
+        return ("method", definition(function.__func__, inside), definition(function.__self__, inside))
+    if isinstance(function, FunctionType) and not _installed(function):
+        cells = [cell.cell_contents for cell in function.__closure__ or ()]
+        named = {name: function.__globals__[name] for name in _names(function.__code__) if name in function.__globals__}
+        around = [*cells, *(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values(), *named.values()]
+        return ("function", _code(function.__code__), sorted(named), [definition(part, inside) for part in around])
+    if isinstance(function, PLAIN):
+        return function
+    if isinstance(function, list | tuple):
+        return ("sequence", *(definition(part, inside) for part in function))
+    if isinstance(function, dict):
+        return ("mapping", *((definition(k, inside), definition(v, inside)) for k, v in function.items()))
+    if isinstance(function, ModuleType):
+        return ("module", function.__name__, str(getattr(function, "__version__", "")))
+    name = getattr(function, "__qualname__", getattr(function, "__name__", None))
+    if callable(function) and name is not None:  # of a package, of C, or a class: known by where it comes from
+        cells = [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
+        return ("named", str(getattr(function, "__module__", None)), str(name), [definition(part, inside) for part in cells])
+    raise ModelError(f"{shown(function)} in a registered function has no digest: a store could not tell it from another one")
+
+
+def _installed(function: FunctionType) -> bool:
+    """Whether a function is of this library or of a package that was installed, whose versions determine it."""
+    file = function.__code__.co_filename
+    return function.__module__.partition(".")[0] == "appell" or file.startswith(INSTALLED)
+
+
+def _names(code: CodeType) -> set[str]:
+    """Names that code looks up, those of functions inside it too."""
+    inner = [part for part in code.co_consts if isinstance(part, CodeType)]
+    return set(code.co_names).union(*map(_names, inner))
+
+
+def _code(code: CodeType) -> Any:
+    constants = [_code(part) if isinstance(part, CodeType) else repr(part) for part in code.co_consts]
+    return ("code", code.co_code, list(code.co_names), list(code.co_varnames), code.co_argcount, constants)
+
+
+__all__ = ["definition"]
