@@ -1,8 +1,9 @@
-"""`python -m tests.ensembles.fuzz_store`: a sweep with its files flipped, its calls failing, its process killed, its power cut.
+"""`python -m tests.ensembles.fuzz_store`: a sweep with its files flipped, its calls failing, its process killed, its power cut;
+and then a run that is kept in a folder.
 
-Each trial begins or goes on with a store, breaks it in one way, and calls `ap.sweep` again without a fault: the numbers must be
-those of a sweep that nothing happened to, and nothing but an `AppellError` may have left the library. Faults are injected by
-`file_faults.c` below everything that Python and Zarr call.
+Each trial begins or goes on with a store, breaks it in one way, and makes the same call again without a fault: the numbers must
+be those of a sweep, or a run, that nothing happened to, and nothing but an `AppellError` may have left the library. Faults are
+injected by `file_faults.c` below everything that Python and Zarr call.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from tests.families import kept_runs
 from tests.families.stores import DAMAGES, QUICK, SPRING, files_of, flip, study
 
 import appell as ap
@@ -59,18 +62,28 @@ def in_child(work: Callable[[], object]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def numbers(store: Path) -> str:
+def swept(store: Path) -> str:
     """A digest of every number and message of the study, and what was repaired."""
     found = study(store)
     names = sorted(str(name) for name in found.dataset.variables)
     return fingerprint([(name, found.dataset[name].values) for name in names]) + " " + str(found.attrs.get("repaired", ""))
 
 
-class Bench:
-    """A folder to work in, the shim, and what the study gives where nothing happens."""
+def kept(store: Path) -> str:
+    """A digest of every number of a kept run, and whether something was made again."""
+    with kept_runs.often(), warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        motion = ap.simulate(kept_runs.SWING, {kept_runs.x: 1.0}, 40.0, keep=(store, 3), **kept_runs.HOW[0])
+    mended = any("damaged" in str(one.message) for one in heard)
+    return fingerprint([motion.t, motion.q, motion.v, motion.ok]) + " repaired" * mended
 
-    def __init__(self, folder: Path, shim: Path):
-        self.folder, self.faults = folder, ctypes.CDLL(str(shim))
+
+class Bench:
+    """A folder to work in, the shim, and what the work (`numbers`, which digests its results) gives where nothing happens."""
+
+    def __init__(self, folder: Path, shim: Path, numbers: Callable[[Path], str], damages: tuple[Callable[..., None], ...]):
+        self.folder, self.faults, self.numbers, self.damages = folder, ctypes.CDLL(str(shim)), numbers, damages
+        self.folder.mkdir(exist_ok=True)
         self.outcomes: Counter[str] = Counter()
         self.wrong: list[str] = []
         ap.simulate_many(SPRING, {"x": 1.0}, 0.5, {"k": 1.0, "m": 1.0}, threads=1, **QUICK)  # forks have it derived
@@ -81,7 +94,7 @@ class Bench:
         """The digest that a child finds for a store, and what it repaired."""
         answer = self.folder / "answer"
         answer.unlink(missing_ok=True)
-        code = in_child(lambda: answer.write_text(numbers(store), encoding="utf-8"))
+        code = in_child(lambda: answer.write_text(self.numbers(store), encoding="utf-8"))
         return answer.read_text(encoding="utf-8") if code == 0 else f"exit {code}"
 
     def judge(self, kind: str, what: str, store: Path, *, repairs: bool = True) -> None:
@@ -97,12 +110,12 @@ class Bench:
         print(", ".join(f"{outcome} {count}" for outcome, count in sorted(self.outcomes.items())), flush=True)
 
     def calls(self) -> int:
-        """Calls of the file system that a whole study makes."""
+        """Calls of the file system that the whole work makes."""
         count = self.folder / "count"
 
         def work() -> None:
             self.faults.faults_begin(str(self.folder / "counted").encode(), 0, 0, -1)
-            study(self.folder / "counted")
+            self.numbers(self.folder / "counted")
             count.write_text(str(self.faults.faults_count()), encoding="utf-8")
 
         in_child(work)
@@ -117,7 +130,7 @@ class Bench:
 
         def work() -> None:
             self.faults.faults_begin(str(store).encode(), number, ERRORS[kind], handle)
-            study(store)
+            self.numbers(store)
 
         code = in_child(work)
         os.close(handle)
@@ -149,7 +162,7 @@ class Bench:
         child = os.fork()
         if child == 0:
             try:
-                study(store)
+                self.numbers(store)
             finally:
                 os._exit(0)
         time.sleep(float(rng.uniform(0, 0.5)))
@@ -187,26 +200,28 @@ def cut_power(log: str, store: Path, copy: Path) -> None:
 
 def served(shim: Path, every: int, flips: int, kills: int) -> int:
     """All trials, in a process that has the shim below it."""
-    rng = np.random.default_rng(24)
+    rng, wrong = np.random.default_rng(24), 0
     memory = Path("/dev/shm")  # where a sync costs nothing; what it promises is played by `cut_power`
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
-        bench = Bench(Path(folder).resolve(), shim)
-        for _ in range(flips):
-            bench.damage(rng, (flip,))
-        for _ in range(flips // 4):
-            bench.damage(rng, DAMAGES[1:])
-        for _ in range(kills):
-            bench.kill(rng)
-        bench.tell()
-        total = bench.calls()
-        print(f"{total} calls of the file system in a sweep")
-        for kind in ERRORS:
-            for number in range(1 + int(rng.integers(every)), total + 1, every):
-                bench.fault(kind, number)
+        for numbers, damages in ((swept, DAMAGES[1:]), (kept, kept_runs.DAMAGES[1:])):
+            bench = Bench(Path(folder).resolve() / numbers.__name__, shim, numbers, damages)
+            for _ in range(flips):
+                bench.damage(rng, (flip,))
+            for _ in range(flips // 4):
+                bench.damage(rng, bench.damages)
+            for _ in range(kills):
+                bench.kill(rng)
             bench.tell()
-    print("\n".join(bench.wrong[:20]))
-    print(f"{sum(bench.outcomes.values())} trials, {len(bench.wrong)} wrong")
-    return 1 if bench.wrong else 0
+            total = bench.calls()
+            print(f"{numbers.__name__}: {total} calls of the file system")
+            for kind in ERRORS:
+                for number in range(1 + int(rng.integers(every)), total + 1, every):
+                    bench.fault(kind, number)
+                bench.tell()
+            print("\n".join(bench.wrong[:20]))
+            print(f"{numbers.__name__}: {sum(bench.outcomes.values())} trials, {len(bench.wrong)} wrong", flush=True)
+            wrong += len(bench.wrong)
+    return 1 if wrong else 0
 
 
 def main() -> int:

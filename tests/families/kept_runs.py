@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import sympy
 from tests.families.family import family
 from tests.families.stores import cut, empty, fill, flip, lose, replace_by_pipe
@@ -75,3 +77,25 @@ def damage_is_noticed_and_made_again(seed: int) -> None:
         for one in (found, again):
             assert one.ok and one.t[0] == 0 and (np.diff(one.t) > 0).all()
             assert np.array_equal(one.t, clean.t) and np.array_equal(one.q, clean.q) and np.array_equal(one.v, clean.v)
+
+
+@family(count=12, sample=(0,))
+def interrupts_anywhere_lose_nothing(seed: int) -> None:
+    """Ctrl-C at any instruction of the loop in Python, again and again: the run that goes on is the undisturbed one."""
+    if not hasattr(signal, "setitimer"):
+        pytest.skip("there are no timers here")
+    rng, how = np.random.default_rng(seed), HOW[seed % len(HOW)]
+    with tempfile.TemporaryDirectory() as top:
+        clean, folder = kept(Path(top) / "clean", **how), Path(top) / "run"
+        for _ in range(1000):
+            before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+            signal.setitimer(signal.ITIMER_REAL, float(rng.uniform(0.02, 0.3)))
+            try:
+                found = kept(folder, **how)
+                break
+            except KeyboardInterrupt:
+                continue
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                signal.signal(signal.SIGALRM, before)
+        assert np.array_equal(found.t, clean.t) and np.array_equal(found.q, clean.q) and np.array_equal(found.v, clean.v)
