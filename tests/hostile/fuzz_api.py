@@ -22,7 +22,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -231,16 +231,20 @@ class Tally:
 
 
 def fuzz(start: int, count: int, log: Path | None = None) -> Tally:
-    """Calls `start`, start + 1, … in this process; with a log, each problem and the counts so far stand there at once."""
+    """Calls `start`, start + 1, … in this process; with a log, each problem and the counts so far stand there at once.
+
+    Files that calls write under relative names come into a folder that goes with them.
+    """
     tally = Tally()
-    for number in range(start, start + count):
-        one = outcome(number)
-        tally.made, tally.refused = tally.made + 1, tally.refused + one.refused
-        tally.interrupted += one.interrupted
-        if one.problem:
-            tally.wrong[one.problem].append(one.asked)
-        if log is not None:
-            _note(log, tally, one)
+    with tempfile.TemporaryDirectory(prefix="appell-fuzz-") as here, chdir(here):
+        for number in range(start, start + count):
+            one = outcome(number)
+            tally.made, tally.refused = tally.made + 1, tally.refused + one.refused
+            tally.interrupted += one.interrupted
+            if one.problem:
+                tally.wrong[one.problem].append(one.asked)
+            if log is not None:
+                _note(log, tally, one)
     return tally
 
 
