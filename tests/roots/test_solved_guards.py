@@ -40,7 +40,7 @@ def test_a_short_fall_is_isolated(width):
     """2 y = 1 − 3 exp(−((t − t₀)/w)²): y falls below zero for an instant, in a step without any other trace of it."""
     t, z, p, y = (ca.SX.sym(name, n) for name, n in (("t", 1), ("z", 1), ("p", 2), ("y", 1)))
     pulse = ca.exp(-(((t - p[0]) / p[1]) ** 2))
-    guards = SolvedGuards.of(t, z, p, ca.SX(2), 1 + 0 * z - 3 * pulse, y, y)
+    guards = SolvedGuards.of(t, z, p, ca.SX(2), 1 + 0 * z - 3 * pulse, y, y, 1)
     c, one, none = np.ones((1, 1, 1)), np.ones(1), np.zeros(1)
     times = isolating_times(guards, c, none, one, np.array([0.37, width]), none, np.full((1, 1), 1e-12))
     values = 0.5 - 1.5 * np.exp(-(((times - 0.37) / width) ** 2))

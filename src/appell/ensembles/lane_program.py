@@ -36,6 +36,7 @@ from appell.ensembles.quadrature import (
     SAME_SINGLE,
     TOLD,
 )  # fmt: skip
+from appell.ensembles.wall_bounds import wall_bounds_text
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, apply, as_matrix, block_matrix, column, is_zero, symbols, zeros
 from appell.graph.elimination import eliminated
@@ -44,7 +45,8 @@ from appell.model.breaks import INSIDE
 from appell.nonsmooth.criteria import LANE_CRITERIA, LANES, criteria_text
 from appell.normal_form.flow import Flow, GuardedRows
 from appell.remember import remembered
-from appell.roots.interval_text import GuardShape, finder_text, interval_text
+from appell.roots.interval_text import GuardShape
+from appell.roots.solved_guards import SolvedGuards
 from appell.simulate.loop.header import header
 from appell.simulate.methods.runge_kutta import sketch_of
 from appell.simulate.methods.tableaux import Array, Tableau
@@ -132,6 +134,7 @@ class WallFunctions:
 
     hold (t, z, p, zd) → dzd (faces, nz), push, hidden (faces,): contact; settle (t, z, p) → position, velocity (faces, nz).
     bounds (boxes of t, q, their rates, p) → lo, hi, rough (2 faces,): of distances and their rates; shapes: the same as guards.
+    reactions: of faces that are held, for bounds inside a step; None where there are none. followed: numbers of the state in them.
     """
 
     guards: Fn
@@ -140,6 +143,8 @@ class WallFunctions:
     settle: Fn
     bounds: Fn
     shapes: tuple[GuardShape, ...]
+    reactions: SolvedGuards | None
+    followed: int
 
 
 @dataclass(frozen=True)
@@ -217,7 +222,7 @@ def many_source(
     for name, value in values.items():
         text = text.replace(f"@{name}@", str(value))
     defines = "\n".join(f"#define {name} {value}" for name, value in sizes.items())
-    finder = [interval_text(), finder_text(walls.shapes, flow.nz, tableau.degree)] if walls else []
+    finder = wall_bounds_text(walls, flow.nz, tableau.degree, holds=not tableau.series_order) if walls else []
     whole = [language.types(fns, lanes, precision), header(), *(each for each, _ in texts), *finder, defines, text]
     return language.finish("\n".join(whole))
 

@@ -10,14 +10,14 @@ from appell.graph.algebra import Value, along, block_matrix, column, row_major, 
 from appell.graph.elimination import eliminated
 from appell.graph.ranges import ranges
 from appell.model import System
-from appell.nonsmooth.contact.contact_functions import bends_with_speed
+from appell.nonsmooth.contact.contact_functions import bends_with_speed, reaction_guards
 from appell.nonsmooth.contact.contact_text import gap_shapes
 from appell.nonsmooth.contact.contact_thresholds import HIDDEN, ROUNDING
 from appell.normal_form import NormalForm
 from appell.normal_form.face_table import face_table
 from appell.normal_form.flow import Flow, FlowState, inputs_of, short_blocks
 from appell.remember import remembered
-from appell.rows import CHOLESKY
+from appell.rows import CHOLESKY, Policy
 from appell.simulate.run import Run
 
 MOST_FACES = 8
@@ -38,15 +38,16 @@ def no_walls(run: Run) -> str | None:
 
 def wall_functions(run: Run, motion: Flow) -> WallFunctions | None:
     """Those of the faces of a system; None where there are none."""
-    return _made(run.numeric_form, run.system, motion) if run.system.unilateral else None
+    return _made(run.numeric_form, run.system, motion, run.policies.acceleration) if run.system.unilateral else None
 
 
 @remembered
-def _made(form: NormalForm, system: System, motion: Flow) -> WallFunctions:
+def _made(form: NormalForm, system: System, motion: Flow, policy: Policy) -> WallFunctions:
     state = FlowState.full(form, motion.has_work)
     shapes = gap_shapes(face_table(system, form, state.size))
     guards, blows, hold = _guards(form, state), _blows(form, state), _hold(form, state)
-    return WallFunctions(guards, blows, hold, _settle(form, state), _bounds(form, state), shapes)
+    reactions = reaction_guards(form, policy)
+    return WallFunctions(guards, blows, hold, _settle(form, state), _bounds(form, state), shapes, reactions, form.nq + form.nv)
 
 
 def _bounds(form: NormalForm, state: FlowState) -> Fn:

@@ -98,7 +98,7 @@ def isolate_text(guards: SolvedGuards) -> str:
     ranged_functions = [ranged(fn, fn.name, whole=True) for fn in (guards.rows, guards.guards)]
     sizes = {
         "BOUND_N": guards.n, "BOUND_GUARDS": guards.guards.outputs[0].size,
-        "BOUND_P": next(port.size for port in guards.rows.inputs if port.name == "p"),
+        "BOUND_P": next(port.size for port in guards.rows.inputs if port.name == "p"), "BOUND_ROWS_FROM": guards.accelerations,
     }  # fmt: skip
     return "\n".join([
         _calls(operations(ranged_functions) & set(NUMBER_OF)),

@@ -10,6 +10,14 @@
     falls           ġ <= 0 on [a, b]: once at most, between values at a and b
     otherwise       both halves, down to `NARROWEST` of a step, where the value in the middle decides
 
+Rows that depend on each other (a table on four legs) have multipliers λ that are not unique. They yield a little, from multipliers λ*
+on with which they hold, which may lie well inside their bounds:
+
+    J a + γ + ε S (λ − λ*) = 0,        S = Σ J²/M,        ε = `YIELDING`
+
+λ is unique then and λ* at first, and as long as it keeps to its bounds there are multipliers with which the rows hold. Where it does not,
+it is looked at closer.
+
 Twin of `isolate.c.in`.
 """
 
@@ -26,7 +34,7 @@ from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, along, column, symbols
 from appell.roots.enclosure import Interval, enclosure
 from appell.roots.guard import StepPolynomial
-from appell.roots.limits import HALVINGS, NARROWEST, SAFE
+from appell.roots.limits import HALVINGS, NARROWEST, SAFE, YIELDING
 
 Array = NDArray[np.float64]
 Truths = NDArray[np.bool_]
@@ -35,15 +43,16 @@ Truths = NDArray[np.bool_]
 @dataclass(frozen=True, eq=False)
 class SolvedGuards:
     """`rows`: (t, z, p, td, zd) → `values`, K (n, n) by rows and b (n,), and their `rates`.
-    `guards`: (t, z, p, y, td, zd, yd) → `values` (k,) and their `rates`."""
+    `guards`: (t, z, p, y, td, zd, yd) → `values` (k,) and their `rates`. y: so many `accelerations`, then multipliers."""
 
     rows: Fn
     guards: Fn
     n: int
+    accelerations: int
 
     @staticmethod
-    def of(t: Value, z: Value, p: Value, K: Value, b: Value, y: Value, guards: Value) -> SolvedGuards:
-        """Guards, (k, 1), that contain the solution as the symbols y, (n, 1)."""
+    def of(t: Value, z: Value, p: Value, K: Value, b: Value, y: Value, guards: Value, nv: int) -> SolvedGuards:
+        """Guards, (k, 1), that contain the solution as the symbols y, (n, 1), the first nv of them accelerations."""
         n, td, zd, yd = b.numel(), symbols("td", 1), symbols("zd", z.numel()), symbols("yd", y.numel())
         values = column(*(K[i, :].T for i in range(n)), b)
         given = {"t": (t, (1,)), "z": (z, (z.numel(),)), "p": (p, (p.numel(),))}
@@ -52,23 +61,43 @@ class SolvedGuards:
         rows = make_fn("guard_rows", {**given, **rates}, both(values, along(values, [t, z], [td, zd])))
         inputs = {**given, "y": (y, (n,)), **rates, "yd": (yd, (n,))}
         seen = make_fn("guard_values", inputs, both(guards, along(guards, [t, z, y], [td, zd, yd])))
-        return SolvedGuards(rows, seen, n)
+        return SolvedGuards(rows, seen, n, nv)
 
     def over(
-        self, step: StepPolynomial, t: Array, h: Array, p: Array, a: Array, b: Array, acts: Sequence[int] | None = None
-    ) -> GuardBounds:
+        self, step: StepPolynomial, t: Array, h: Array, p: Array, a: Array, b: Array, acts: Sequence[int] | None = None,
+        preload: Array | None = None,
+    ) -> GuardBounds:  # fmt: skip
         """Over the parts [a, b] of steps of h from t on, (boxes,) each; step.c: (degree + 1, nz, boxes); acts: the unknowns
-        that there are, each with its row, the others being zero."""
+        that there are, each with its row, the others being zero; preload: λ* of rows that depend on each other, (n, boxes)."""
         z, zd = step.over(a, b)
         times = np.array([t + h * a, t + h * b])
         still, td = Interval(p[:, None], p[:, None]), Interval(h[None], h[None])
         given = [Interval(times.min(axis=0)[None], times.max(axis=0)[None]), z, still]
         values, rates, jumps = enclosure(self.rows, whole=True)(*given, td, zd)
-        y, yd = self._solution(values, rates, acts)
+        y, yd = self._solution(values, rates, acts, preload)
         g, gd, more = enclosure(self.guards, whole=True)(*given, y, td, zd, yd)
         return GuardBounds(g, gd, (jumps.hi[0] <= 0) & (more.hi[0] <= 0))
 
-    def _solution(self, values: Interval, rates: Interval, acts: Sequence[int] | None) -> tuple[Interval, Interval]:
+    def preload(
+        self, step: StepPolynomial, t: Array, h: Array, p: Array, share: Array, acts: Sequence[int] | None = None
+    ) -> Array:
+        """λ* at the starts of steps, (n, steps): as near to `share`, (n, steps), as the rows allow where they depend on each
+        other. What λ* leaves of the rows is `YIELDING` of what it was, twice."""
+        zero, found = np.zeros(len(t)), share.copy()
+        z, zd = step.over(zero, zero)
+        times, still, td = Interval(t[None], t[None]), Interval(p[:, None], p[:, None]), Interval(h[None], h[None])
+        values, rates, _ = enclosure(self.rows, whole=True)(times, z, still, td, zd)
+        for _ in range(2):
+            y, _ = self._solution(values, rates, acts, found)
+            middle = 0.5 * y.lo + 0.5 * y.hi
+            found = np.where(np.isfinite(middle), middle, found)
+        return found
+
+    def _solution(
+        self, values: Interval, rates: Interval, acts: Sequence[int] | None, preload: Array | None
+    ) -> tuple[Interval, Interval]:
+        if preload is not None:
+            values = yielding(values, self.n, self.accelerations, preload)
         if acts is None:
             return solution_over(values, rates, self.n)
         kept = [i * self.n + j for i in acts for j in acts] + [self.n**2 + i for i in acts]
@@ -86,6 +115,21 @@ class GuardBounds(NamedTuple):
     g: Interval
     rate: Interval
     smooth: Truths
+
+
+def yielding(values: Interval, n: int, nv: int, preload: Array) -> Interval:
+    """Intervals of K by rows and b, (n² + n, boxes), with rows that yield from `preload` on; nv: rows of accelerations."""
+    lo, hi = values.lo.copy(), values.hi.copy()
+    with np.errstate(all="ignore"):
+        K = (0.5 * lo[: n * n] + 0.5 * hi[: n * n]).reshape(n, n, -1)
+        inertia = np.array([K[j, j] for j in range(nv)])
+        given = np.where(inertia > 0, K[nv:, :nv] ** 2 / inertia, 0.0).sum(axis=1)
+    for i in range(nv, n):
+        soft = YIELDING * np.where(np.isfinite(given[i - nv]), given[i - nv], 0.0)
+        for ends in (lo, hi):
+            ends[i * n + i] += soft
+            ends[n * n + i] += soft * preload[i]
+    return Interval(lo, hi)
 
 
 def solution_over(values: Interval, rates: Interval, n: int) -> tuple[Interval, Interval]:
@@ -131,19 +175,22 @@ def _within(C: Array, A: Array, A_off: Array, inverse: Array, b: Array, b_off: A
 
 
 def isolating_times(
-    guards: SolvedGuards, c: Array, t: Array, h: Array, p: Array, zero: Array, noise: Array, acts: Sequence[int] | None = None
-) -> Array:
+    guards: SolvedGuards, c: Array, t: Array, h: Array, p: Array, zero: Array, noise: Array, acts: Sequence[int] | None = None,
+    preload: Array | None = None,
+) -> Array:  # fmt: skip
     """Times between which each guard falls through zero at most once, in order.
 
     c (degree + 1, nz, steps): the steps in powers of θ = (time − t)/h; t, h (steps,).
-    zero (k,), noise (k, steps): of the guards; one with an infinite noise is not watched."""
+    zero (k,), noise (k, steps): of the guards; one with an infinite noise is not watched.
+    preload (n, steps): of `SolvedGuards.over`."""
     step, a, b = np.arange(len(t)), np.zeros(len(t)), np.ones(len(t))
     looked, found = np.zeros(len(t), dtype=int), [np.zeros(0)]
     while len(step):
         looked += np.bincount(step, minlength=len(t))
         w, here = (b - a) / 2, StepPolynomial(c[:, :, step], 0.0, 1.0)
-        seen = guards.over(here, t[step], h[step], p, a, b, acts)
-        middle = guards.over(here, t[step], h[step], p, (a + b) / 2, (a + b) / 2, acts)
+        load = None if preload is None else preload[:, step]
+        seen = guards.over(here, t[step], h[step], p, a, b, acts, load)
+        middle = guards.over(here, t[step], h[step], p, (a + b) / 2, (a + b) / 2, acts, load)
         closed, single = _decided(seen, middle, w, zero[:, None], noise[:, step])
         closed |= (w <= NARROWEST) & ~single & (middle.g.lo - zero[:, None] >= -noise[:, step])
         halved = ~(closed | single).all(axis=0) & (w > NARROWEST) & (looked[step] < HALVINGS)
@@ -163,4 +210,4 @@ def _decided(seen: GuardBounds, middle: GuardBounds, w: Array, zero: Array, nois
     return (lo > -noise) | (hi < 0) | (smooth & (above | below)) | rises | np.isinf(noise), falls
 
 
-__all__ = ["GuardBounds", "SolvedGuards", "isolating_times", "solution_over"]
+__all__ = ["GuardBounds", "SolvedGuards", "isolating_times", "solution_over", "yielding"]

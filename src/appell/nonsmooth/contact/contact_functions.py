@@ -41,16 +41,15 @@ def reaction_guards(form: NormalForm, policy: Policy) -> SolvedGuards | None:
 
         M a − W λ − nᵀ Λ = Q − h,        A a + a0 = 0,        n a + g̈₀ = 0
 
-    None where constraints are redundant, forces contain multipliers, or there are more than `BOUNDED` unknowns."""
+    None where forces contain multipliers, or there are more than `BOUNDED` unknowns."""
     faces = form["g"].numel()
-    redundant = policy.rank < form.m
-    if redundant or form.law is not None or form.open_forces is not None or form.nv + form.m + faces > BOUNDED:
+    if form.law is not None or form.open_forces is not None or form.nv + form.m + faces > BOUNDED:
         return None
     n, zero = form["g_v"], zeros(form.m + faces, form.m + faces)
     K = block_matrix([[form["M"], -form["W"], -n.T], [column(form["A"], n), zero]])
     y = symbols("y", form.nv + form.m + faces)
     b, z = column(form["Q"] - form["h"], -form["a0"], -form["g_dd0"]), column(form.inputs["q"], form.inputs["v"])
-    return SolvedGuards.of(form.inputs["t"], z, form.inputs["p"], K, b, y, take(y, range(form.nv + form.m, y.numel())))
+    return SolvedGuards.of(form.inputs["t"], z, form.inputs["p"], K, b, y, take(y, range(form.nv + form.m, y.numel())), form.nv)
 
 
 @remembered

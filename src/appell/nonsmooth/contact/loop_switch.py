@@ -249,24 +249,29 @@ class _Flight:
         times = np.append(np.minimum(self.t + h * theta[:-1], end), end)  # rounding goes beyond no end
         return StepPolynomial.through(theta, self._between(times, end), self.t, h).c
 
-    def _between_roots(self, end: float, two: Guards) -> Array:
+    def _between_roots(self, end: float, one: Guards, two: Guards) -> Array:
         """Times inside the step between which no reaction changes its sign twice, by a bound; none where there is no bound."""
         form, held = self.owner.form, list(self.owner.mode.closed)
         bounded = reaction_guards(form, self.owner.policy) if held else None
-        if bounded is None or self.owner.mode.rank < len(held):
+        if bounded is None:
             return np.zeros(0)
         first = form.nv + form.m
         acts = [*range(first), *(first + i for i in held)]
         noise = np.full((self.n, 1), np.inf)
         noise[held, 0] = two.noise[held]
         c, t, h = self._powers(end)[:, : form.nq + form.nv, None], np.array([self.t]), np.array([end - self.t])
-        return isolating_times(bounded, c, t, h, self.task.p, self.level, noise, acts)
+        preload, policy = None, self.owner.policy
+        if self.owner.mode.rank < len(held) or policy.rank < form.m:
+            share = np.zeros((bounded.n, 1))
+            share[[first + i for i in held], 0] = one.g[held]
+            preload = bounded.preload(StepPolynomial(c, 0.0, 1.0), t, h, self.task.p, share, acts)
+        return isolating_times(bounded, c, t, h, self.task.p, self.level, noise, acts, preload)
 
     def _first_crossing(self, end: float, one: Guards, two: Guards, roots: dict[int, GuardRoot]) -> StepCrossing | None:
         """The earliest crossing in the step that has just been tried."""
         h = end - self.t
         found = [(self.t + root.theta * h, i) for i, root in roots.items() if root.theta is not None]
-        between = self._between_roots(end, two)
+        between = self._between_roots(end, one, two)
         for i in self.owner.mode.closed:
             noise = float(two.noise[i])
             below = (time for time in between if time > self.t and self._guard(i, time, end) < -noise)

@@ -103,6 +103,7 @@ class WallCourse:
         self.landings = np.full(faces, -np.inf)  # when each face was last landed on
         self.trace.landings = self.landings if loop.inside else None
         self.jammed = -np.inf  # when it was last freed
+        self.left: tuple[float, frozenset[int]] = (-np.inf, frozenset())  # when faces were last left, and which
 
     def traces(self) -> Iterator[Trace]:
         trace = self.trace
@@ -279,8 +280,9 @@ class WallCourse:
         was = trace.mode.resting
         near = {*at.on(), *was, *rest}
         resting = sorted(i for i in near if abs(at.g_d[i]) <= at.slow[i] or i == holding)
-        contacts = contact_set(at, [i for i in resting if i != leaving], holding)
-        shared = bearing(at, contacts, resting)
+        left, again = self._leaves(leaving)
+        contacts = contact_set(at, [i for i in resting if i not in left], holding)
+        shared = bearing(at, contacts, [i for i in resting if not (again and i in left)])
         if shared != contacts and self._hold_together(at, shared):
             contacts = shared
         mode = mode_of(at, contacts, [i for i in resting if i not in contacts and self._implied(contacts, i)])
@@ -295,6 +297,16 @@ class WallCourse:
                 self._landed(face, float(at.g_d[face]), 0.0, trace.t)
         trace.touching = near - set(mode.resting)
         return Status.OK
+
+    def _leaves(self, face: int | None) -> tuple[frozenset[int], bool]:
+        """The faces that are left here, and whether it is not the first one: where a reaction falls so steeply that the nearest
+        time finds it above zero still, those that depend on each other would take up the load of each other for ever."""
+        if face is None:
+            return frozenset(), False
+        time, before = self.left
+        again = time == self.trace.t
+        self.left = self.trace.t, frozenset({face, *(before if again else ())})
+        return self.left[1], again
 
     def _stop(self, at: Instant, contacts: tuple[int, ...]) -> Instant:
         """What is left of the rates of the contacts is taken away."""

@@ -91,7 +91,7 @@ class FrictionFlow:
         z = column(form.inputs["q"], form.inputs["v"])
         faces, each = column(form["g"], take(lam, range(own.m, own.m + own.faces))), range(own.count)
         found = column(faces, *(self._friction_guards(i, lam)[k] for k in range(4) for i in each))
-        return SolvedGuards.of(form.inputs["t"], z, self.inputs["p"][0], K, column(r, -act * self._gamma), y, found)
+        return SolvedGuards.of(form.inputs["t"], z, self.inputs["p"][0], K, column(r, -act * self._gamma), y, found, form.nv)
 
     def _friction_guards(self, i: int, lam: Value) -> tuple[Value, Value, Value, Value]:
         """Of one friction: σΛ of a constraint that presses on it, μ or F, μ_s|Λ_N| − |λ|, and u·s, or |s| of a pair."""

@@ -93,6 +93,16 @@ class GuardWatch:
         found += [ModeGuard(JAM)] if jam else []
         return GuardWatch(own, mode, force_size, atol, speed, level, margin, jam, tuple(found))
 
+    def shared(self) -> list[tuple[int, float]]:
+        """Places and noises of the guards of reactions that are not unique: as long as some share of the load keeps all of them
+        above zero, the margin is. Where one falls the margin is read."""
+        own, mode = self.own, self.mode
+        guards = [ModeGuard(LEAVE, f) for f in mode.closed]
+        guards += [ModeGuard(BREAK, i) for i, rub in enumerate(mode.rubs) if rub.state == STICK]
+        row = lambda guard: own.m + guard.number if guard.kind == LEAVE else own.own_rows(guard.number)[0]
+        places = [(guard.place(own), REACTION_NOISE * float(self.force_size[row(guard)])) for guard in guards]
+        return [(place, eps) for place, eps in places if place is not None]
+
     def signed(self, reactions: Array) -> GuardWatch:
         """With the signs of the reactions (k, R) of a stretch: |Λ| has a kink at zero, where the stretch is cut."""
         clear = np.abs(reactions) > 1e-11 * self.force_size

@@ -95,8 +95,17 @@ def _isolating(course: FrictionCourse, watch: GuardWatch, values: Array, noise: 
             if guard.kind == STOP and own.parts[guard.number] > 1:
                 zero[place] = watch.level[guard.number]
     h = times[:, -1] - times[:, 0]
-    c = np.array([StepPolynomial.through(np.arange(PARTS + 1) / PARTS, z[:, :n], 0.0, 1.0).c for z in states])
-    return isolating_times(bounded, np.moveaxis(c, 0, 2), times[:, 0], h, course.numbers(watch.mode), zero, blur)
+    c = np.moveaxis(
+        np.array([StepPolynomial.through(np.arange(PARTS + 1) / PARTS, z[:, :n], 0.0, 1.0).c for z in states]), 0, 2
+    )
+    p, preload = course.numbers(watch.mode), None
+    if watch.margin is not None:  # reactions that are not unique: none of them falls to its bound in silence
+        p = course.numbers(replace(watch.mode, idle=()))
+        for place, eps in watch.shared():
+            blur[place] = eps
+        share = np.concatenate([np.zeros(course.form.nv), course.answer().lam])[:, None] * np.ones(len(times))
+        preload = bounded.preload(StepPolynomial(c, 0.0, 1.0), times[:, 0], h, p, share)
+    return isolating_times(bounded, c, times[:, 0], h, p, zero, blur, preload=preload)
 
 
 def _kept(course: FrictionCourse, plain: Task, there: Trace, count: int) -> Statistics:

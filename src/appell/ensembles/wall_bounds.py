@@ -1,0 +1,25 @@
+"""Bounds of walls inside the steps of lanes as C text: of distances, and of the reactions of faces that are held."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from appell.roots.interval_text import finder_text, interval_text, isolate_text
+
+if TYPE_CHECKING:
+    from appell.ensembles.lane_program import WallFunctions
+
+LANE_HALVINGS = 64
+"""Intervals of a reaction in one step that are halved, after which the run is handed over: kernels have little memory for them."""
+
+
+def wall_bounds_text(walls: WallFunctions, nz: int, degree: int, *, holds: bool) -> list[str]:
+    """For states of nz numbers and steps in powers up to the degree; holds: whether faces are held in lanes."""
+    reactions = walls.reactions if holds else None
+    found = [interval_text(), finder_text(walls.shapes, nz, degree, range(walls.followed) if reactions else ())]
+    sizes = {"BOUND_PARTS": 4 * LANE_HALVINGS, "LANE_HALVINGS": LANE_HALVINGS, "LANE_BOUNDS": int(reactions is not None)}
+    found += [f"#define {name} {value}" for name, value in sizes.items()]
+    return [*found, isolate_text(reactions)] if reactions else found
+
+
+__all__ = ["wall_bounds_text"]
