@@ -55,7 +55,9 @@ def _language(constants: Constants) -> Language:
 
 def _finish(text: str) -> str:
     """C's way to write an empty vector, and functions that are inlined: what they are handed stays in registers."""
-    text = text.replace("(I) {}", "I(false)").replace("(V) {}", "V((T) 0)").replace("__attribute__((cold, noinline))", "__noinline__")
+    words = {"(I) {}": "I(false)", "(V) {}": "V((T) 0)", "__attribute__((cold, noinline))": "__noinline__"}
+    for word, own in words.items():
+        text = text.replace(word, own)
     return re.sub(r"^static (?:inline )?(?!const|__forceinline__|__noinline__)(?=[\w ]+[ *]\w+\()", INLINE, text, flags=re.M)
 
 

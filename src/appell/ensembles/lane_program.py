@@ -134,7 +134,7 @@ class WallFunctions:
 
     hold (t, z, p, zd) → dzd (faces, nz), push, hidden (faces,): contact; settle (t, z, p) → position, velocity (faces, nz).
     bounds (boxes of t, q, their rates, p) → lo, hi, rough (2 faces,): of distances and their rates; shapes: the same as guards.
-    reactions: of faces that are held, for bounds inside a step; None where there are none. followed: numbers of the state in them.
+    reactions: of faces that are held, for bounds inside a step, or None; followed: numbers of the state in them.
     """
 
     guards: Fn

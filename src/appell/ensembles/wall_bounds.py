@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from appell.ensembles.lane_program import WallFunctions
 
 LANE_HALVINGS = 64
-"""Intervals of a reaction in one step that are halved, after which the run is handed over: kernels have little memory for them."""
+"""Intervals of a reaction in one step that are halved, after which the run is handed over: kernels have little memory."""
 
 
 def wall_bounds_text(walls: WallFunctions, nz: int, degree: int, *, holds: bool) -> list[str]:

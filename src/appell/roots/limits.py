@@ -20,8 +20,8 @@ SAFE = 1 + 1e-12
 """By which a bound of a solution is widened for the rounding of its own computation."""
 
 YIELDING = 1e-3
-"""By how much rows that depend on each other yield, as a share of the acceleration that their own force gives them: a change of their
-reactions is followed to such a share, and their equations have one solution."""
+"""By how much rows that depend on each other yield, as a share of the acceleration that their own force gives them: a change
+of their reactions is followed to such a share, and their equations have one solution."""
 
 
 def limit_defines() -> str:
@@ -29,4 +29,6 @@ def limit_defines() -> str:
     return "\n".join(f"#define ROOT_{name} {value!r}" for name, value in globals().items() if name.isupper())
 
 
-__all__ = ["EPSILON", "FROM_ZERO", "HALVINGS", "HASTY", "LEAST", "LOOKS", "NARROW", "NARROWEST", "SAFE", "YIELDING", "limit_defines"]
+__all__ = [
+    "EPSILON", "FROM_ZERO", "HALVINGS", "HASTY", "LEAST", "LOOKS", "NARROW", "NARROWEST", "SAFE", "YIELDING", "limit_defines",
+]  # fmt: skip

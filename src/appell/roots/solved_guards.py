@@ -10,13 +10,13 @@
     falls           ġ <= 0 on [a, b]: once at most, between values at a and b
     otherwise       both halves, down to `NARROWEST` of a step, where the value in the middle decides
 
-Rows that depend on each other (a table on four legs) have multipliers λ that are not unique. They yield a little, from multipliers λ*
-on with which they hold, which may lie well inside their bounds:
+Rows that depend on each other (a table on four legs) have multipliers λ that are not unique. They yield a little, from
+multipliers λ* on with which they hold, which may lie well inside their bounds:
 
     J a + γ + ε S (λ − λ*) = 0,        S = Σ J²/M,        ε = `YIELDING`
 
-λ is unique then and λ* at first, and as long as it keeps to its bounds there are multipliers with which the rows hold. Where it does not,
-it is looked at closer.
+λ is unique then and λ* at first, and as long as it keeps to its bounds there are multipliers with which the rows hold. Where
+it does not, it is looked at closer.
 
 Twin of `isolate.c.in`.
 """
