@@ -231,3 +231,19 @@ def test_a_large_tree_runs_at_once_and_in_c_where_that_was_compiled(monkeypatch)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         same(Tree(heavy).inverse_dynamics(Q, V, TAU), right)
+
+
+def test_what_is_prepared_is_ready():
+    """Nothing is made any more when a method is called; names are checked before anything is."""
+    robot = tree()
+    robot.prepare("bias", "energy", frames=["arm"])
+    made = [*robot._calls, *robot._entries]
+    for answer in (robot.bias(Q, V), robot.energy(Q, V), *robot.placement("arm", Q), robot.jacobian("arm", Q)):
+        assert np.isfinite(answer).all()
+    assert [*robot._calls, *robot._entries] == made and len(made) == 6
+    R, _, J = robot.pose("arm", Q)
+    assert np.array_equal(R, robot.placement("arm", Q)[0]) and np.array_equal(J, robot.jacobian("arm", Q))
+    with pytest.raises(ModelError, match="no function 'energies'"):
+        robot.prepare("energies")
+    with pytest.raises(ModelError, match="no frame 'leg'"):
+        robot.prepare("bias", frames=["leg"])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
 from typing import Any
 
@@ -21,7 +23,7 @@ from appell.tree.algorithms import immovable
 from appell.tree.base_parameters import BaseParameters, base_parameters
 from appell.tree.branches import Branches
 from appell.tree.compiled_methods import LARGE, answer, answered, ready
-from appell.tree.frame_motion import FrameMotion
+from appell.tree.frame_motion import FRAME_QUESTIONS, FrameMotion
 from appell.tree.frames import FrameLayout, lay_out
 from appell.tree.joint_loads import ten_of
 from appell.tree.limbs import limbs_of
@@ -76,11 +78,32 @@ class TreeDynamics(FrameMotion):
             raise ModelError(f"joint '{stuck[0].name}' {stuck[1]}")
 
     def _call(self, question: str) -> Call:
-        """The function that answers one of `functions.QUESTIONS`."""
+        """The function that answers one of `tree_functions.QUESTIONS`."""
         if question not in self._calls:
             key = lambda: recipe_key(self.nodes, self.gravity, question)
             self._calls[question] = ready(self._backend, key, lambda: self.function(question), question, self.name)
         return self._calls[question]
+
+    def prepare(self, *questions: str, frames: Iterable[str] = ()) -> None:
+        """Compiles what answers these questions now, side by side on all cores, instead of each at its first call.
+
+        questions: names of methods, "forward_dynamics", "regressor" …; without any all of them, but those that are too large to
+        wait for (see `backend=`). frames: names of frames whose placement, Jacobian and J̇ v are made ready, too.
+        """
+        wanted = questions or tuple(tree_functions.QUESTIONS)
+        for question in wanted:
+            one_of(question, tree_functions.QUESTIONS, "a tree has no function ")
+        if not questions and immovable(self.layout) is not None:
+            wanted = tuple(question for question in wanted if not question.startswith("forward"))
+        named = [(name_in(frame), question) for frame in frames for question in FRAME_QUESTIONS]
+        for frame, _ in named:
+            self._frame_named(frame)
+        jobs = [partial(self._call, question) for question in wanted]
+        seen = lambda question: "" if question == "placement" else "aligned"
+        jobs += [partial(self._frame_entry, frame, question, seen(question)) for frame, question in named]
+        with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+            for done in [pool.submit(job) for job in jobs]:
+                done.result()
 
     def _answer(self, question: str, *arrays: ArrayLike, out: Array | None = None) -> tuple[Array, ...]:
         if any(map(lies_there, arrays)):

@@ -29,6 +29,7 @@ from appell.tree.symbols.frame_symbols import FrameSymbols
 
 Array = NDArray[np.float64]
 REFERENCES = ("local", "aligned", "world")
+FRAME_QUESTIONS = ("placement", "jacobian", "pose", "bias_acceleration")
 
 
 class FrameMotion(ConfigurationSpace):
@@ -132,6 +133,10 @@ class FrameMotion(ConfigurationSpace):
         return self._frame_named(self._based(frame)[0]).node
 
     def _frame_answer(self, frame: str, question: str, reference: str, *state: ArrayLike) -> tuple[Array, ...]:
+        return self._frame_entry(frame, question, reference)(*state)
+
+    def _frame_entry(self, frame: str, question: str, reference: str) -> Callable[..., Any]:
+        """The way into the function of a frame that answers one of `FRAME_QUESTIONS`."""
         key = (frame, question, reference)
         entry = self._entries.get(key) if isinstance(frame, str) else None
         if entry is None:
@@ -140,7 +145,7 @@ class FrameMotion(ConfigurationSpace):
             digest = lambda: recipe_key(self.nodes, self.gravity, question, reference, frame=at)
             call = ready(self._backend, digest, make, question, self.name)
             entry = self._entries[key] = call.entry(partial(answer, call), batches=True)
-        return entry(*state)
+        return entry
 
 
 def _checked(reference: str) -> str:
@@ -166,4 +171,4 @@ def _seen(columns: Array, R: Array, reference: str) -> Array:
     return np.concatenate([back @ columns[..., :3, :], back @ columns[..., 3:, :]], axis=-2)
 
 
-__all__ = ["REFERENCES", "FrameMotion"]
+__all__ = ["FRAME_QUESTIONS", "REFERENCES", "FrameMotion"]

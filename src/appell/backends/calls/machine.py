@@ -24,6 +24,9 @@ from appell.graph.fn import FLOAT, Buffers, Fn, Signature
 
 Results = tuple[NDArray[Any], ...]
 
+LONG = 3000
+"""Operations beyond which a function is compiled as long code: below, the compiler is started for most of the time."""
+
 
 def c_function(library: Library, fn: Signature) -> Call:
     """`fn` from a library that holds it (`compile_c`)."""
@@ -44,18 +47,23 @@ def compile_c(fns: Sequence[Fn | Composite], *, optimise: str = "fast") -> Libra
 
 def in_c(fn: Fn | Recipe) -> Call:
     """`fn` alone in C."""
-    return c_function(build(_text(fn), declarations([fn])), fn)
+    return c_function(build(_text(fn), declarations([fn]), optimise=_kind(fn)), fn)
 
 
 def compiled_before(fn: Fn | Recipe) -> Call | None:
     """`in_c(fn)` if no compiler has to run for it: the cache knows the recipe and holds its machine code."""
     text = _text(fn) if isinstance(fn, Recipe) else None
-    library = find(text, declarations([fn])) if isinstance(text, SourceDraft) else None
+    library = find(text, declarations([fn]), optimise=_kind(fn)) if isinstance(text, SourceDraft) else None
     return None if library is None else c_function(library, fn)
 
 
 def _text(fn: Fn | Recipe) -> str | SourceDraft:
     return text_of(fn, "one state", lambda graph: module([graph]))
+
+
+def _kind(fn: Fn | Recipe) -> str:
+    """Of code, by its length."""
+    return "long" if fn.operations > LONG else "fast"
 
 
 def _operations(fn: Signature) -> int:
