@@ -61,6 +61,32 @@ def test_what_it_cannot_do_is_refused_by_name():
         ap.simulate(driven, {x.d: 1.0}, 1.0, method="conserving", step=0.1)
 
 
+def test_momenta_of_symmetries_in_the_allowed_motions_stay_at_rounding():
+    """Three bodies in a plane have three; a sphere's pendulum in angles one that is no polynomial; a sleigh's angle one."""
+    q = ap.coordinates("x1 y1 x2 y2")
+    far = sympy.sqrt((q[0] - q[2]) ** 2 + (q[1] - q[3]) ** 2)
+    two = ap.System(q, sum(m * (a.d**2 + b.d**2) for m, a, b in ((1, *q[:2]), (3, *q[2:]))) / 2, -3 / far)
+    theta, phi = ap.coordinates("theta phi")
+    sphere = ap.System([theta, phi], (theta.d**2 + sympy.sin(theta) ** 2 * phi.d**2) / 2, 9.81 * cos(theta))
+    sleigh = ap.System([x, y, phi], (x.d**2 + y.d**2 + phi.d**2) / 2, constraints=[x.d * sympy.sin(phi) - y.d * cos(phi)])
+    cases = [(two, {q[0]: 1.5, q[1].d: 1.2, q[2].d: 0.1}, 3), (sphere, {theta: 2.0, phi.d: 1.5, theta.d: 0.3}, 1),
+             (sleigh, {x.d: 1.0, phi.d: 0.7}, 1)]  # fmt: skip
+    for system, start, count in cases:
+        motion = ap.simulate(system, start, 3.0, method="conserving", step=0.02, backend="vm")
+        found = ap.integral_slopes(motion)
+        assert len(found.rows) == 1 + count and all(row.enforced for row in found.rows)
+        assert all(row.wander < 1e-13 * (1 + abs(row.start)) for row in found.rows), found
+        exact = ap.simulate(system, start, 3.0, backend="vm", rtol=1e-10)
+        assert np.abs(motion.q[-1] - exact.q[-1]).max() < 2e-3
+
+
+def test_a_momentum_that_a_force_changes_follows_it():
+    """A wind that begins at x = 5, where no random state is."""
+    blown = ap.System([x, y], (x.d**2 + y.d**2) / 2, forces={y: sympy.Max(x - 5, 0)})
+    motion = ap.simulate(blown, {x.d: 1.0}, 8.0, method="conserving", step=0.1, backend="vm")
+    assert motion[y.d][-1] == pytest.approx(4.5, abs=1e-9) and motion[y][-1] == pytest.approx(4.5, abs=1e-6) and motion.ok
+
+
 WALLED = SWING.replace(constraints=[ap.Unilateral(x + sympy.Rational(3, 10), name="stop", restitution=1)])
 
 

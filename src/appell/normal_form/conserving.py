@@ -1,32 +1,56 @@
-"""The flow that a conserving method runs: z = (q, v, w) with w the energy that the state should have.
+"""The flow that a conserving method runs: z = (q, v, w_I, w) with w the energy that the state should have, w_I its momenta.
 
-    ẇ = power,  w(0) = H(0)                H = T2 − T0 + V                enforced after each step:  f = 0,  ḟ = 0,  H = w
+    ẇ = power,  w(0) = H(0)        ẇ_I = İ,  w_I(0) = I(0)        enforced after each step:  f = 0,  ḟ = 0,  I = w_I,  H = w
 
-H is met by a change of velocities along themselves, v ← (1 − ε) v with dH = −ε v·Mv, which keeps rows that are homogeneous in
-them; and where the body is nearly at rest, against H − w, by one of positions along N M⁻¹Nᵀ∂H/∂q on the rows. The share of the
-first is 2T2/(D + 2T2) with D = `RESERVE` |H − w|: velocities change by less than 1/RESERVE of themselves.
+H = T2 − T0 + V; the momenta are those that no force changes (`kept_momenta`), met together with the rows of velocities by the
+least change of velocities in the kinetic metric. H is met by a change of velocities along themselves, v ← (1 − ε) v with
+dH = −ε v·Mv, which keeps rows that are homogeneous in them; and where the body is nearly at rest, against H − w, by one of
+positions along N M⁻¹Nᵀ∂H/∂q on the rows. The share of the first is 2T2/(D + 2T2) with D = `RESERVE` |H − w|: velocities change
+by less than 1/RESERVE of themselves. Where there are momenta, v is replaced by the part d of it that changes none of them
+(I_v d = 0, A1 d = 0, nearest to v in the kinetic metric), and positions move along the slope of the energy at given momenta,
+∂(H − μ·I)/∂q, with the velocities that keep these.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from appell.errors import FormNotApplicable
-from appell.graph import Fn
-from appell.graph.algebra import Value, column, gradient, is_zero, substitute, zeros
-from appell.normal_form.flow import TINY, Flow, FlowState, flow, inputs_of, short_blocks
+from appell.errors import FormNotApplicable, Status
+from appell.graph import Fn, make_fn
+from appell.graph.algebra import (
+    Value,
+    block_matrix,
+    column,
+    general_solve,
+    gradient,
+    is_zero,
+    jacobian,
+    largest,
+    substitute,
+    take,
+    where_finite,
+    zeros,
+)
+from appell.normal_form.flow import TINY, Flow, FlowState, flow_of, inputs_of, short_blocks
+from appell.normal_form.kept_momenta import Coefficients, momenta_of
 from appell.normal_form.normal_form import NormalForm
 from appell.normal_form.policy import Policies
 from appell.normal_form.solved import Blocks, Shaped, Solved, solved
 from appell.remember import remembered
 
+NO_MOMENTUM = 1e-200
+"""So that a momentum whose direction vanishes at a state (a moment about the place of the body) is not corrected there."""
+LEVEL = 1e-6
+"""Share of the forces in it below which the slope of the energy at given momenta counts as none: a steady motion, which has no
+energy to be corrected."""
 RESERVE = 1e3
 """Energies are corrected by velocities while 2 T2 is so many times what is missing."""
 
 
 @remembered
-def conserving_flow(form: NormalForm, policies: Policies) -> Flow:
-    """The flow with its energy among what is enforced; refused where a change of all velocities by one factor breaks a row."""
+def conserving_flow(form: NormalForm, policies: Policies, coefficients: Coefficients = ()) -> Flow:
+    """The flow with its energy among what is enforced, and the momenta of some coefficients (`kept_momenta`); refused where a
+    change of all velocities by one factor breaks a row."""
     at_rest = substitute(form["f1"], [form.inputs["v"]], [zeros(form.nv)])
     for k, row in enumerate(row for row in form.rows if row.level < 2 and row.linear):
         if not is_zero(at_rest[k]) or (row.level == 1 and not row.constraint.linear):
@@ -36,26 +60,64 @@ def conserving_flow(form: NormalForm, policies: Policies) -> Flow:
             )
     if form.gauss:
         raise FormNotApplicable("a conserving method takes no constraint that is nonlinear in the accelerations; use 'dop853'")
-    return replace(flow(form, policies, work=True), energy=_energy(form, policies, FlowState.full(form, work=True)))
+    state = FlowState.full(form, True, momenta_of(form, coefficients))
+    whole = replace(flow_of(form, policies, state, minimal=False), energy=_energy(form, policies, state))
+    return replace(whole, velocity=_velocity(form, state), momenta=coefficients) if coefficients else whole
+
+
+def _nearest(form: NormalForm, state: FlowState, v: Value, right: Value) -> tuple[Value, Value]:
+    """x nearest to v in the kinetic metric with [A1; I_v] x = right, and the multipliers of the momenta."""
+    M, B, n = short_blocks(form).M, column(form["A1"], jacobian(state.momenta, form.inputs["v"])), form.nv
+    K = block_matrix([[M, B.T], [B, -NO_MOMENTUM * Value.eye(B.shape[0])]])
+    found = general_solve(K, column(M @ v, right))
+    return take(found, range(n)), take(found, range(n + form["A1"].shape[0], found.numel()))
+
+
+def _velocity(form: NormalForm, state: FlowState) -> Fn:
+    """(t, z, p) → dz, size, residual, margin: Newton's correction of velocities towards ḟ = 0, I = w_I."""
+    v, count = form.inputs["v"], state.momenta.numel()
+    missing = take(state.w, range(count)) - state.momenta
+    x, _ = _nearest(form, state, zeros(form.nv), column(-form["f1"], missing))
+    terms = abs(jacobian(state.momenta, v)) @ abs(v) + abs(take(state.w, range(count)))
+    sizes = abs(missing) / (terms + TINY)
+    if form["f1"].numel():
+        sizes = column(sizes, abs(form["f1"]) / (form["f1_scale"] + TINY))
+    outputs = {
+        "dz": (column(zeros(form.nq), x, zeros(state.w.numel())), (state.size,)),
+        "size": (largest(sizes), ()),
+        "residual": (largest(form["f1"]) if form["f1"].numel() else Value(0), ()),
+        "margin": (where_finite(x, Value(1), -float(Status.SINGULAR)), ()),
+    }
+    return make_fn("velocity", inputs_of(form, state), outputs)
 
 
 def _energy(form: NormalForm, policies: Policies, state: FlowState) -> Fn | Solved:
     """(t, z, p) → dz, size, residual: Newton's correction towards H = w."""
-    M, v, N = short_blocks(form).M, form.inputs["v"], form["N"]
-    H, missing = form["H"], form["H"] - state.w
-    H_q = N.T @ gradient(H, form.inputs["q"])
-    moving = v.T @ M @ v  # 2 T2
+    M, v, N, w = short_blocks(form).M, form.inputs["v"], form["N"], state.w[state.w.numel() - 1]
+    missing = form["H"] - w
+    slope = N.T @ gradient(form["H"], form.inputs["q"])
+    terms, d, turned = abs(slope), v, None
+    if state.momenta.numel():
+        rows = form["A1"].shape[0]
+        d, mu = _nearest(form, state, v, zeros(rows + state.momenta.numel()))
+        turned = jacobian(state.momenta, form.inputs["q"]) @ N  # what a displacement does to the momenta
+        slope, terms = slope - turned.T @ mu, terms + abs(turned.T @ mu)
+    moving = d.T @ M @ d  # 2 T2 of what changes no momentum
     reserve = RESERVE * abs(missing)
-    size = abs(missing) / (abs(moving) + abs(form["V"]) + abs(state.w) + TINY)
+    size = abs(missing) / (abs(v.T @ M @ v) + abs(form["V"]) + abs(w) + TINY)
+    least = LEVEL**2 * sum((terms[i] ** 2 / (abs(M[i, i]) + TINY) for i in range(form.nv)), Value(TINY))
 
     def finish(x: Value, _: Value) -> dict[str, Shaped]:
         whole = reserve + moving + TINY
-        places = -missing * reserve / whole / (H_q.T @ x + TINY) * (N @ x)
-        dz = column(places, -missing / whole * v, Value(0))
+        s = -missing * reserve / whole / (slope.T @ x + (least if turned is not None else TINY))
+        dv = -missing / whole * d
+        if turned is not None:
+            dv += _nearest(form, state, zeros(form.nv), column(zeros(form["A1"].shape[0]), -s * turned @ x))[0]
+        dz = column(s * (N @ x), dv, zeros(state.w.numel()))
         return {"dz": (dz, (state.size,)), "size": (size, ()), "residual": (Value(0), ())}
 
     A0 = form["A0"]
-    return solved("energy", inputs_of(form, state), Blocks(M, A0, A0.T, H_q, zeros(A0.shape[0])), finish, policies.position)
+    return solved("energy", inputs_of(form, state), Blocks(M, A0, A0.T, slope, zeros(A0.shape[0])), finish, policies.position)
 
 
 __all__ = ["conserving_flow"]

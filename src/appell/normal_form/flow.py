@@ -85,7 +85,8 @@ class Flow:
     guarded: GuardedRows | None  # whose rank a time loop watches
     implicit: Callable[[], Fn]  # (t, z, p, y) → zd, residual with y = (a, λ): 0 = M a + h − Q − W λ, 0 = A a + a0
     energy: Fn | Solved | None = field(default=None, kw_only=True)  # a correction towards H = w, of conserving methods
-    extra: int = field(default=0, kw_only=True)  # numbers between u and w: what friction has dissipated
+    extra: int = field(default=0, kw_only=True)  # numbers between u and w: what friction has dissipated, what momenta should be
+    momenta: tuple[tuple[float, ...], ...] = field(default=(), kw_only=True)  # of conserving methods, see `kept_momenta`
 
     @property
     def nz(self) -> int:
@@ -138,16 +139,17 @@ def acceleration(form: NormalForm, policies: Policies) -> Function:
 def flow(form: NormalForm, policies: Policies, pseudo: Mapping[str, Value] | None = None, *, work: bool | None = None) -> Flow:
     """The flow of a normal form, in (q, v), made once, or in (q, π); w is kept where something does work, or as `work` says."""
     if pseudo is not None:
-        return _flow(form, policies, FlowState.minimal(form, pseudo, work), minimal=True)
+        return flow_of(form, policies, FlowState.minimal(form, pseudo, work), minimal=True)
     return _full_flow(form, policies, work)
 
 
 @remembered
 def _full_flow(form: NormalForm, policies: Policies, work: bool | None) -> Flow:
-    return _flow(form, policies, FlowState.full(form, work), minimal=False)
+    return flow_of(form, policies, FlowState.full(form, work), minimal=False)
 
 
-def _flow(form: NormalForm, policies: Policies, state: FlowState, *, minimal: bool) -> Flow:
+def flow_of(form: NormalForm, policies: Policies, state: FlowState, *, minimal: bool) -> Flow:
+    """The flow in a state."""
     rhs = _rhs(form, policies, state)
     return Flow(
         rhs=rhs,
@@ -161,6 +163,7 @@ def _flow(form: NormalForm, policies: Policies, state: FlowState, *, minimal: bo
         minimal=minimal,
         guarded=None if minimal else _guarded(form, policies, state),
         implicit=lambda: _implicit(form, state),
+        extra=state.momenta.numel(),
     )
 
 
@@ -174,6 +177,7 @@ class FlowState:
     v: Value
     u_free: Value  # u̇ at a = 0, in v
     u_a: Value  # ∂u̇/∂a
+    momenta: Value = field(default_factory=lambda: zeros(0))  # whose balances stand in w, before the work
 
     @property
     def has_work(self) -> bool:
@@ -194,9 +198,18 @@ class FlowState:
         return substitute_all(values, [form.inputs["v"]], [self.v])
 
     @staticmethod
-    def full(form: NormalForm, work: bool | None = None) -> FlowState:
-        v = form.inputs["v"]
-        return FlowState(form.inputs["q"], v, _work(form, work), v, zeros(form.nv), Value.eye(form.nv))
+    def full(form: NormalForm, work: bool | None = None, momenta: Value | None = None) -> FlowState:
+        v, kept = form.inputs["v"], zeros(0) if momenta is None else momenta
+        w = column(symbols("I", kept.numel()), _work(form, work)) if kept.numel() else _work(form, work)
+        return FlowState(form.inputs["q"], v, w, v, zeros(form.nv), Value.eye(form.nv), kept)
+
+    def balances(self, form: NormalForm) -> Value:
+        """ẇ in t, q, v, a: rates of the momenta, and the power."""
+        t, q = form.inputs["t"], form.inputs["q"]
+        if not self.momenta.numel():
+            return form["power"]
+        rates = along(self.momenta, [t, q], [1, form["qd"]]) + jacobian(self.momenta, form.inputs["v"]) @ form.inputs["a"]
+        return column(rates, form["power"])
 
     @staticmethod
     def minimal(form: NormalForm, pseudo: Mapping[str, Value], work: bool | None = None) -> FlowState:
@@ -270,7 +283,7 @@ def _implicit(form: NormalForm, state: FlowState) -> Fn:
     if form.law is not None and not form.law.affine:
         forces += form.law.matrix @ form.law.F
     residual = column(form["M"] @ a + form["h"] - form["Q"] - forces, form["A"] @ a + form["a0"], form["r"])
-    work = form["power"] if state.has_work else zeros(0)
+    work = state.balances(form) if state.has_work else zeros(0)
     zd, residual = state.restrict(form, column(form["qd"], state.u_free + state.u_a @ a, work), residual)
     y = column(a, lam)
     inputs = {**inputs_of(form, state), "y": (y, (y.numel(),))}
@@ -279,7 +292,7 @@ def _implicit(form: NormalForm, state: FlowState) -> Fn:
 
 def _rhs(form: NormalForm, policies: Policies, state: FlowState) -> Function:
     a, lam = form.inputs["a"], form.inputs["lam"]
-    qd, power, free, slope = state.restrict(form, form["qd"], form["power"], state.u_free, state.u_a)
+    qd, power, free, slope = state.restrict(form, form["qd"], state.balances(form), state.u_free, state.u_a)
 
     def finish(x: Value, multipliers: Value) -> dict[str, Shaped]:
         work = substitute(power, [a, lam], [x, multipliers]) if state.has_work else zeros(0)
@@ -347,8 +360,7 @@ def _velocity(form: NormalForm, policies: Policies, state: FlowState) -> Fn | So
     size = _relative(form["f1"], form["f1_scale"], form["A1"])
 
     def finish(x: Value, _: Value) -> dict[str, Shaped]:
-        work = zeros(int(state.has_work))
-        dz = column(zeros(form.nq), x, work)
+        dz = column(zeros(form.nq), x, zeros(state.w.numel()))
         return {"dz": (dz, (state.size,)), "size": (size, ()), "residual": (largest(form["f1"]), ())}
 
     blocks = Blocks(short_blocks(form).M, form["A1"], form["A1"].T, zeros(form.nv), -form["f1"])

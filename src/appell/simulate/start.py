@@ -20,6 +20,7 @@ from appell.model.prescription import settled
 from appell.model.unilateral import Between, Face
 from appell.model.values import bound, finite
 from appell.normal_form import NormalForm, normal_form
+from appell.normal_form.kept_momenta import momenta_function
 from appell.normal_form.manifold import RESIDUAL_PARTS, Residuals, project, residuals, residuals_from
 from appell.normal_form.nearest import nearest
 from appell.reading import items_of, name_in, text_of
@@ -202,11 +203,13 @@ def consistent(
 
 
 def packed(run: Run, flow: Flow, t: float, q: Array, v: Array, pseudo: Mapping[str, Any] | None = None) -> Array:
-    """z = (q, v or π, 0 …, w) at a start, (nz,): w is 0, of a conserving method the energy H."""
+    """z = (q, v or π, 0 …, w) at a start, (nz,): w is 0, of a conserving method momenta and the energy H."""
     u = v
     if pseudo is not None:
         u = np.array([run.values(e, [t], q[None], v[None])[0] for e in pseudo.values()], dtype=float)
     w = np.zeros(flow.extra + flow.has_work)
     if flow.energy is not None:
         w[-1] = run.form.select("H")(t, q, v, run.p_at(t))["H"]
+    if flow.momenta:
+        w[:-1] = momenta_function(run.form, flow.momenta)(t, q, v, run.p_at(t))["I"]
     return np.concatenate([q, u, w])

@@ -8,7 +8,7 @@ not independent, those of parts that are long against the motion nearly are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 
 from appell.errors import ModelError
 from appell.motion.motion import Motion
+from appell.normal_form.kept_momenta import kept_momenta, momenta_function
 from appell.normal_form.nearest import states_on
 from appell.reading import items_of, shown
+from appell.rows import least_squares
 from appell.simulate.methods.gauss_legendre import CONSERVING
 from appell.verify.conserved import StateBatch, energy, momenta
 
@@ -30,6 +32,8 @@ Array = NDArray[np.float64]
 
 BLOCKS = 16
 """Parts of a run whose means are compared."""
+SAME = 1e-9
+"""Share of its values up to which an integral is a combination of others."""
 STATES = 40
 """Random states at which momenta are sought."""
 
@@ -138,7 +142,8 @@ def integral_slopes(motion: Motion, integrals: Iterable[Any] | None = None) -> I
     conserving = motion.method in CONSERVING
     energies = {"energy": motion.energy} if "energy" in named and isinstance(named["energy"], str) else {}
     values = [energies[name] if name in energies else np.asarray(motion[e], dtype=float) for name, e in named.items()]
-    enforced = [name in energies and conserving for name in named]
+    kept = _enforced(motion) if conserving else lambda e: False
+    enforced = [conserving if name in energies else kept(e) for name, e in named.items()]
     rows = tuple(_slope(*one, motion.t, v, kept) for one, v, kept in zip(named.items(), values, enforced, strict=True))
     return IntegralSlopes(rows, motion.t, np.array(values).reshape(len(rows), len(motion.t)))
 
@@ -152,6 +157,26 @@ def _known(motion: Motion) -> dict[str, Any]:
     if energy(run.system, batch, run.parameters)[0]:
         found["energy"] = "energy"
     return found | {shown(e): e for e in momenta(batch, run.parameters)}
+
+
+def _enforced(motion: Motion) -> Callable[[Any], bool]:
+    """Whether an expression is a combination of the momenta that a conserving method enforces, at random states."""
+    run = motion.run
+    form, walls = run.numeric_form, bool(run.system.unilateral)
+    coefficients = () if walls else kept_momenta(form, run.policies, run.p)
+    states = states_on(form, run.p, STATES, 1)
+    if not coefficients or not states:
+        return lambda e: False
+    known = momenta_function(form, coefficients)
+    table = np.array([known(*state, run.p)["I"] for state in states])
+    t, q, v = (np.array([state[i] for state in states]) for i in range(3))
+
+    def check(e: Any) -> bool:
+        values = np.asarray(run.values(e, t, q, v), dtype=float)
+        off = values - table @ least_squares(table, values, SAME)
+        return bool(np.abs(off).max() <= SAME * np.abs(values).max())
+
+    return check
 
 
 def _slope(name: str, e: Any, t: Array, values: Array, enforced: bool) -> IntegralSlope:

@@ -20,6 +20,7 @@ from appell.nonsmooth.friction.loop import FrictionLoop
 from appell.nonsmooth.friction.steps import served, steps_interface, steps_text
 from appell.normal_form.conserving import conserving_flow
 from appell.normal_form.flow import Flow, flow
+from appell.normal_form.kept_momenta import kept_momenta
 from appell.normal_form.solved import Function, status_of
 from appell.reading import shown
 from appell.remember import kept_in
@@ -100,7 +101,7 @@ def _conserving(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner:
         raise ModelError(f"method={shown(method)} does not locate stick and slip ('{what}'); use 'dop853' or 'dopri5'")
     if run.system.unilateral:
         return _with_modes(run, None, method, corner)
-    z = conserving_flow(run.numeric_form, run.policies)
+    z = conserving_flow(run.numeric_form, run.policies, kept_momenta(run.numeric_form, run.policies, run.p))
     return Prepared(z, plain_loop(run, z, method))
 
 

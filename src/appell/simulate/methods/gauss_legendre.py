@@ -4,9 +4,10 @@
 
 Collocation at Gauss's nodes is symmetric: it is its own inverse for −h. The stages are iterated until rounding stops them. Then
 z₁ goes onto the rows in the kinetic metric, and onto H = w, w the energy of the start and the work done since
-(`normal_form.conserving`): energy does not drift, however many steps there are, and neither do the rows. The projection looks
-at the end of a step only, so that a step back is not exactly the step forth: the whole is not reversible, and integrals that
-are not enforced (momenta) drift slowly.
+(`normal_form.conserving`): energy does not drift, however many steps there are, and neither do the rows, nor, without walls,
+the momenta of symmetries that lie in the allowed motions. The projection looks at the end of a step only, so that a step back
+is not exactly the step forth: the whole is not reversible (measured: what does not come back is of one order more than the
+error), and integrals that are not enforced may drift slowly: `ap.integral_slopes` says how.
 
 The iteration converges for h|λ| below about 1: stiff systems are for `radau`.
 

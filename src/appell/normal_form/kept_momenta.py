@@ -1,0 +1,138 @@
+"""Momenta that a conserving method keeps: combinations of momenta and moments of momentum that no force changes.
+
+    I_k = Σ c_i p_i + Σ c_ij (q_i p_j − q_j p_i),        p = ∂T/∂v,        İ_k = I_t + I_q q̇ + I_v a = 0
+
+The c are sought in numbers: İ vanishes at random states on the constraints, with the accelerations that reactions are part of,
+so that the symmetry lies in the allowed motions. Nothing rests on what random states show: a method enforces I_k(t) = I_k(0) +
+∫ İ_k dt, which holds whatever the forces are.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import AppellError
+from appell.graph import Fn, make_fn
+from appell.graph.algebra import Value, along, column, gradient, is_zero, jacobian, zeros
+from appell.normal_form.flow import acceleration
+from appell.normal_form.nearest import states_on
+from appell.normal_form.normal_form import NormalForm
+from appell.normal_form.policy import Policies
+from appell.remember import kept_in, remembered
+from appell.rows import null_space, rank
+
+Array = NDArray[np.float64]
+Coefficients = tuple[tuple[float, ...], ...]
+
+ZERO = 1e-9
+"""Share of the size of a momentum, and of its rate, below which the rate is zero."""
+LARGEST = 12
+"""Velocities, constraints and momenta together up to which the equations of a correction are written out."""
+DENOMINATOR = 60.0
+"""Coefficients are multiples of 1/60 where they are so near to one that digits do not tell."""
+
+
+def candidates(form: NormalForm) -> Value:
+    """p_i of every velocity, and q_i p_j − q_j p_i of coordinates with velocities of their own, (k,)."""
+    q, p = form.inputs["q"], gradient(form["T"], form.inputs["v"])
+    N, n0 = form["N"], form["qd"] - form["N"] @ form.inputs["v"]
+    own = [
+        (i, j)
+        for i in range(form.nq)
+        for j in range(form.nv)
+        if is_zero(N[i, j] - 1) and is_zero(n0[i]) and all(is_zero(N[i, k]) for k in range(form.nv) if k != j)
+    ]
+    turns = [q[i] * p[l] - q[k] * p[j] for (i, j), (k, l) in combinations(own, 2)]
+    return column(p, *turns) if turns else p
+
+
+def momenta_of(form: NormalForm, coefficients: Coefficients) -> Value:
+    """I, (momenta,), in t, q, v, p."""
+    return Value(coefficients) @ candidates(form) if coefficients else zeros(0)
+
+
+@remembered
+def momenta_function(form: NormalForm, coefficients: Coefficients) -> Fn:
+    """(t, q, v, p) → I."""
+    inputs = {"t": (form.inputs["t"], ()), **{name: (form.inputs[name], (form.inputs[name].numel(),)) for name in "qvp"}}
+    return make_fn("momenta", inputs, {"I": (momenta_of(form, coefficients), (len(coefficients),))})
+
+
+def kept_momenta(form: NormalForm, policies: Policies, p: Array) -> Coefficients:
+    """Coefficients of the candidates, one row for each momentum that is kept with these parameters; independent of each other
+    and of the constraints. None where there are too many equations for them."""
+    if form.gauss or form.law is not None or form.nv + form.m > LARGEST or policies.velocity.rank < form["f1"].numel():
+        return ()
+    known = kept_in(form, "kept momenta")
+    key = p.tobytes()
+    if key not in known:
+        try:
+            known[key] = _found(form, policies, p)
+        except AppellError:  # no state is determined
+            known[key] = ()
+    return known[key]
+
+
+def _found(form: NormalForm, policies: Policies, p: Array) -> Coefficients:
+    """See `kept_momenta`."""
+    I, a = candidates(form), form.inputs["a"]
+    t, q, v = (form.inputs[name] for name in ("t", "q", "v"))
+    I_v = jacobian(I, v)
+    rate = along(I, [t, q], [1, form["qd"]]) + I_v @ a
+    inputs = {"t": (t, ()), **{name: (form.inputs[name], (form.inputs[name].numel(),)) for name in ("q", "v", "a", "p")}}
+    k = I.numel()
+    outputs = {"I": (I, (k,)), "rate": (rate, (k,)), "I_v": (I_v, (k, form.nv)), "A1": (form["A1"], form["A1"].shape)}
+    look, accelerate = make_fn("momenta", inputs, outputs), acceleration(form, policies)
+    seen = []
+    for state in states_on(form, p, k + 8, 3):
+        solved = accelerate(*state, p)
+        if solved["margin"] > 0:
+            seen.append(look(*state, solved["a"], p))
+    if len(seen) < k + 2:
+        return ()
+    values, rates = (np.array([one[name] for one in seen]) for name in ("I", "rate"))
+    size = np.abs(values).max(axis=0) + np.abs(rates).max(axis=0)
+    some = np.flatnonzero(size > 0)
+    vectors = _echelon(null_space(rates[:, some] / size[some], ZERO, as_given=True).T / size[some])
+    found: list[Array] = []
+    for vector in vectors:
+        whole = np.zeros(k)
+        whole[some] = _snapped(vector)
+        holds = np.abs(rates @ whole).max() <= ZERO * (np.abs(values) @ np.abs(whole)).max()
+        if holds and _independent([*found, whole], seen) and form.nv + form.m + len(found) < LARGEST:
+            found.append(whole)
+    return tuple(tuple(float(c) + 0.0 for c in one) for one in found)  # no −0.0, which would be another text
+
+
+def _echelon(rows: Array) -> Array:
+    """The same space with leading ones, the simplest rows first."""
+    rows, done = rows.copy(), 0
+    for j in range(rows.shape[1]):
+        if done == len(rows):
+            break
+        best = done + int(np.argmax(np.abs(rows[done:, j])))
+        if abs(rows[best, j]) <= ZERO * np.abs(rows[done:]).max(initial=0.0):
+            continue
+        rows[[done, best]] = rows[[best, done]]
+        rows[done] /= rows[done, j]
+        others = np.arange(len(rows)) != done
+        rows[others] -= np.outer(rows[others, j], rows[done])
+        done += 1
+    return rows[np.argsort((np.abs(rows) > ZERO).sum(axis=1), kind="stable")]
+
+
+def _snapped(vector: Array) -> Array:
+    near = np.round(vector * DENOMINATOR) / DENOMINATOR
+    return np.where(np.abs(vector - near) < 1e-7 * (1 + np.abs(vector)), near, vector)
+
+
+def _independent(found: list[Array], seen: list[dict[str, Array]]) -> bool:
+    """Whether momenta and rows have independent directions at most states."""
+    full = [rank(np.vstack([one["A1"], np.array(found) @ one["I_v"]])) == len(one["A1"]) + len(found) for one in seen]
+    return sum(full) > len(seen) / 2
+
+
+__all__ = ["Coefficients", "candidates", "kept_momenta", "momenta_function", "momenta_of"]
