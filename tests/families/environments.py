@@ -76,6 +76,35 @@ def relative_compiler(folder: Path) -> str:
     return os.path.relpath(spaced_compiler(folder)).replace(" ", "\\ ")
 
 
+BYTES = os.fsdecode(b"caf\xe9")
+"""A name that is no UTF-8."""
+
+
+def made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+def bytes_compiler(folder: Path) -> str:
+    return str(script(made(folder / BYTES) / "cc", 'exec cc "$@"'))
+
+
+def killed(folder: Path) -> str:
+    """A compiler that the system kills."""
+    return str(script(folder / "cc", "kill -9 $$"))
+
+
+def chatting(folder: Path) -> str:
+    """A compiler that fails with a million characters that are no text."""
+    return str(script(folder / "cc", "head -c 1000000 /dev/urandom >&2; exit 1"))
+
+
+def script(file: Path, line: str) -> Path:
+    file.write_text(f"#!/bin/sh\n{line}\n")
+    file.chmod(0o755)
+    return file
+
+
 Odd = Callable[[Path], str]
 TRIALS: list[Mapping[str, Odd]] = [
     {"APPELL_CACHE": piped},
@@ -100,6 +129,24 @@ TRIALS: list[Mapping[str, Odd]] = [
     {"APPELL_CC": relative_compiler},
     {"APPELL_CACHE": lambda _: "x" * 5000},
     {"APPELL_CACHE": filed, "TMPDIR": filed},
+    {"APPELL_CACHE": lambda folder: str(folder / BYTES)},
+    {"APPELL_CACHE": filed, "TMPDIR": lambda folder: str(made(folder / BYTES))},
+    {"APPELL_CACHE": piped, "TMPDIR": lambda folder: str(folder / "pipe")},
+    {"APPELL_CC": bytes_compiler},
+    {"APPELL_CC": lambda folder: str(folder / BYTES)},
+    {"CC": lambda folder: f"{folder / BYTES} -odd", "APPELL_CC": lambda _: ""},
+    {"APPELL_CACHE": lambda _: "", "XDG_CACHE_HOME": filed, "HOME": piped},
+    {"APPELL_CACHE": lambda _: "", "XDG_CACHE_HOME": lambda _: "", "HOME": lambda folder: str(made(folder / BYTES))},
+    {"APPELL_CACHE": lambda _: "/dev/null"},
+    {"APPELL_CACHE": lambda _: "/dev/full/cache", "TMPDIR": lambda _: "/dev/full"},
+    {"APPELL_CACHE": lambda _: "/proc/self/cache", "TMPDIR": lambda _: "/proc/self"},
+    {"APPELL_COMPILE": lambda _: "odd"},
+    {"APPELL_COMPILE": lambda _: BYTES},
+    {"APPELL_CC": lambda _: "cc", "PATH": lambda _: ""},
+    {"APPELL_CC": lambda _: "cc -o /dev/null"},
+    {"APPELL_CC": lambda _: "cc\n"},
+    {"APPELL_CC": killed},
+    {"APPELL_CC": chatting},
 ]
 
 
@@ -135,7 +182,7 @@ def odd_settings_are_served_or_refused(seed: int) -> None:
             try:
                 assert build(SOURCE + f"/* {seed} */", DECLARATION).lib.thrice(2.0) == 6.0
             except AppellError as error:
-                assert str(error)
+                assert 0 < len(str(error)) < 4000
 
 
 def foreign(folder: Path, seed: int) -> Path:

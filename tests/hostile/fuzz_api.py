@@ -39,6 +39,7 @@ import appell as ap
 PATIENCE = 2.0  # s of one call, then Ctrl-C
 GRACE = 15.0  # s in which it has to end then: a third of a second on a quiet machine
 STUCK = 120.0  # s after which a call that does not answer to its alarm is ended from outside
+SET_UP = 1200.0  # s in which a process has to make its first call: imports and models, on a busy machine
 MEMORY = 8 * 2**30  # bytes of address space, of which two are the libraries'
 SLICE = 50_000  # calls of one process: what its caches gather goes with it
 
@@ -266,7 +267,8 @@ def in_a_child(start: int, count: int) -> Tally:
         child = subprocess.Popen([*command, "--log", str(log)], **silent, env={**os.environ, "TMPDIR": folder})
         while child.poll() is None:
             time.sleep(0.5)
-            if time.time() - log.stat().st_mtime > STUCK:
+            begun = log.read_text(encoding="utf-8") != Tally().line()
+            if time.time() - log.stat().st_mtime > (STUCK if begun else SET_UP):
                 child.kill()
         status, *problems = log.read_text(encoding="utf-8").splitlines()
         tally = Tally(*map(int, status.split()))

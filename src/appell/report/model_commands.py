@@ -161,14 +161,12 @@ def _save(motion: Any, path: Path) -> None:
 def sweep_file(given: argparse.Namespace) -> int:
     """`appell sweep`: 0 where every run is finished, 1 where one is not."""
     from appell.files import read_model
+    from appell.motion.storage import save
 
     if given.output.suffix != ".nc":
         raise ModelError(f"{shown(given.output.name)}: the output of a sweep is a dataset, .nc")
     result = read_model(given.file).sweep(progress=sys.stderr.isatty())
-    try:
-        result.dataset.to_netcdf(given.output, engine="h5netcdf")
-    except (OSError, ValueError) as error:
-        raise FileError(f"{shown(given.output.name)} cannot be written: {getattr(error, 'strerror', None) or error}") from None
+    save(result.dataset, given.output)
     print(f"{given.output}: {result.message}")
     return int(not result.ok)
 

@@ -57,7 +57,7 @@ def digest(*parts: str) -> str:
     """SHA-256 of the parts and their borders."""
     text = hashlib.sha256()
     for part in parts:
-        text.update(f"{len(part)}:{part}".encode())
+        text.update(f"{len(part)}:{part}".encode("utf-8", "surrogateescape"))
     return text.hexdigest()
 
 
