@@ -51,9 +51,9 @@ until = "1500 ms"
 """
 
 
-@pytest.mark.parametrize("name", sorted({**ap.zoo.ALL, **ap.zoo.FRICTION}))
+@pytest.mark.parametrize("name", sorted({**ap.zoo.ALL, **ap.zoo.FRICTION, **ap.zoo.WALKERS}))
 def test_the_zoo_comes_back(name):
-    example = {**ap.zoo.ALL, **ap.zoo.FRICTION}[name]()
+    example = {**ap.zoo.ALL, **ap.zoo.FRICTION, **ap.zoo.WALKERS}[name]()
     model = read_model(MODELS / f"{name}.toml")
     assert fingerprint(model.system) == fingerprint(example.system)
     assert {str(s): v for s, v in model.parameters.items()} == {str(s): v for s, v in example.parameters.items()}

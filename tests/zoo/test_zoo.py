@@ -74,8 +74,8 @@ def test_pseudo_velocities_complete_the_constraints_to_a_basis(examples, name):
 
 
 def test_table_is_complete():
-    tables = {**zoo.ALL, **zoo.FRICTION, **zoo.LARGE, **zoo.ROBOTS}
-    assert set(zoo.__all__) == {"ALL", "FRICTION", "LARGE", "ROBOTS", "Example", *tables}
+    tables = {**zoo.ALL, **zoo.FRICTION, **zoo.LARGE, **zoo.ROBOTS, **zoo.WALKERS}
+    assert set(zoo.__all__) == {"ALL", "FRICTION", "LARGE", "ROBOTS", "WALKERS", "Example", *tables}
     assert all(getattr(zoo, name) is function for name, function in zoo.ALL.items())
 
 

@@ -38,6 +38,7 @@ from appell.model import System
 from appell.model.described import system_of
 from appell.model.first_order import refuse_first_order
 from appell.model.friction import refuse_friction
+from appell.model.reset import refuse_resets
 from appell.reading import shown, symbolic, text_of
 
 Array = NDArray[np.float64]
@@ -60,6 +61,7 @@ def averaged(system: System, small: Sequence[Any], resonance: tuple[int, int] | 
     """
     system = system_of(system, "ap.averaged")
     refuse_friction(system, "ap.averaged")
+    refuse_resets(system, "ap.averaged")
     refuse_first_order(system, "ap.averaged")
     chosen, pair = _small(system, small), _resonance(resonance)
     folded = fold(system, face)

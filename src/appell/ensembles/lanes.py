@@ -49,6 +49,8 @@ def why_not(run: Run, order: Order) -> str | None:
         return "the system has unilateral constraints and time runs backwards"
     if not order.digits_suffice:
         return "single precision has too few digits for the times of these steps"
+    if run.system.resets:
+        return "the system has resets"
     if run.system.frictions:
         return "the system has friction"
     if run.form.law is not None or run.form.face_law is not None:

@@ -21,6 +21,7 @@ from appell.normal_form.flow import Flow
 from appell.simulate.loop.broken import BreakLoop
 from appell.simulate.loop.guarded import RankedLoop
 from appell.simulate.loop.prepare import prepare
+from appell.simulate.loop.resetting import ResetLoop
 from appell.simulate.loop.stopped import StopLoop
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Trace
@@ -93,7 +94,7 @@ def _made(run: Run, order: Order, k: int, q: Array, v: Array, halt: Reporter) ->
     method = "dop853" if order.method == "rk4" else order.method
     flow, loop = prepare(run, None, method, order.corner)
     if flow.guarded is not None and method not in STIFF and not run.system.unilateral:
-        loop = loop.ranked(sizes) if isinstance(loop, BreakLoop) else RankedLoop(loop, run.form, flow, sizes)
+        loop = loop.ranked(sizes) if isinstance(loop, BreakLoop | ResetLoop) else RankedLoop(loop, run.form, flow, sizes)
     n, watched = run.form.nq + run.form.nv, bool(order.kept.wanted)
     noise = NOISE_OF_STIFF * order.rtol if method in STIFF else 0.0
     stopping = StopLoop(loop, run, flow, order.stops, noise) if order.stops else loop

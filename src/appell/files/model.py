@@ -70,7 +70,7 @@ class Model:
             return result
 
     def check_units(self) -> list[str]:
-        """What does not fit in the dimensions of T, V, forces, constraints, walls and frictions; where units are said."""
+        """What does not fit in the dimensions of energies, forces, rows, walls, frictions and resets; where units are said."""
         found: list[str] = []
 
         def read(expr: Any, where: str, wanted: Dimensions | None = None) -> Dimensions | None:
@@ -99,6 +99,12 @@ class Model:
         for friction in system.frictions:
             for part in friction.slip:
                 read(part, f"the slip of friction '{friction.name}'")
+        for reset in system.resets:
+            read(reset.guard, f"the guard of reset '{reset.name}'")
+            for state, value in reset.map.items():
+                own, dimensions = derived(state, self.units), read(value, f"reset '{reset.name}', the value of {state}")
+                if own is not None and dimensions is not None and value != 0 and dimensions != own:
+                    found.append(f"reset '{reset.name}': {state} gets {said(dimensions)} and should have {said(own)}")
         return found
 
 

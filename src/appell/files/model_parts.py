@@ -1,4 +1,4 @@
-"""Rows, walls, frictions, bodies and loads of a model file."""
+"""Rows, walls, frictions, resets, bodies and loads of a model file."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from appell.model import (
     Force,
     Friction,
     Particle,
+    Reset,
     RigidBody,
     Spring,
     Torque,
@@ -46,7 +47,17 @@ def read_rows(source: Source) -> list[Any]:
     known = {"name", "slip", "normal", "coefficient", "static", "limit", "law", "regularise"}
     for keys, table in source.tables("friction", known):
         found.append(_friction(source, keys, table, {row.name: row for row in found}))
+    for keys, table in source.tables("resets", {"name", "guard", "map"}):
+        found.append(_reset(source, keys, table))
     return found
+
+
+def _reset(source: Source, keys: Keys, table: Mapping[str, Any]) -> Reset:
+    guard, given = _needed(source, table, "guard", keys), table.get("map")
+    if not isinstance(given, Mapping) or not given:
+        raise source.wrong((*keys, "map"), "map= says the values of states after the event, {\"x'\" = \"-x'\"}")
+    values = {source.state(key, keys): source.expression(value, (*keys, "map")) for key, value in given.items()}
+    return source.checked((*keys, "guard"), lambda: Reset(guard, values, table.get("name")))
 
 
 def _needed(source: Source, table: Mapping[str, Any], word: str, keys: Keys) -> Any:

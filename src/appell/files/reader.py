@@ -46,7 +46,8 @@ LINE = 1_000_000
 """Characters of one of its lines."""
 TOP = {
     "format", "name", "reference", "coordinates", "quaternions", "speeds", "states", "parameters", "units", "kinetic",
-    "potential", "forces", "kinematics", "rates", "prescribed", "constraints", "walls", "stops", "friction", "bodies", "loads",
+    "potential", "forces", "kinematics", "rates", "prescribed", "constraints", "walls", "stops", "friction", "resets",
+    "bodies", "loads",
     "sample", "start", "run", "sweep", "pseudo",
 }  # fmt: skip
 

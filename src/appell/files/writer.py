@@ -20,6 +20,7 @@ from appell.model import (
     Force,
     Friction,
     Particle,
+    Reset,
     Spring,
     System,
     Torque,
@@ -144,11 +145,14 @@ def _prescribed(system: System, values: Mapping[Any, Any]) -> list[str]:
 
 
 def _row(row: Any) -> list[str]:
-    if not isinstance(row, Constraint | Unilateral | Between | Friction):
+    if not isinstance(row, Constraint | Unilateral | Between | Friction | Reset):
         row = Constraint(row)
     name = _quoted(row.name)
     if isinstance(row, Friction):
         return _tables("friction", {"name": name, **_friction(row)})
+    if isinstance(row, Reset):
+        values = ", ".join(f"{json.dumps(_bare(key), ensure_ascii=False)} = {_expression(e)}" for key, e in row.map.items())
+        return _tables("resets", {"name": name, "guard": _expression(row.guard), "map": "{" + values + "}"})
     if isinstance(row, Constraint):
         if isinstance(row.reaction, tuple):
             raise ModelError(f"the reaction of '{row.name}' is a list; give it as a mapping to write it in a model file")

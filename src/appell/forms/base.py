@@ -99,14 +99,18 @@ class Form(ABC):
 
 
 def _with_faces(equations: Equations, form: str) -> Equations:
-    """Says in the provenance that unilateral constraints are not in the equations of free flight."""
-    faces = equations.system.unilateral
-    if not faces or form == "routh":
+    """Says in the provenance that unilateral constraints and resets are not in the equations between them."""
+    faces, resets = equations.system.unilateral, equations.system.resets
+    said = ""
+    if faces and form != "routh":
+        said += f"; free of contact with {', '.join(repr(face.name) for face in faces)} (see ap.forms.routh)"
+    if resets:
+        said += f"; between resets ({', '.join(repr(reset.name) for reset in resets)})"
+    if not said:
         return equations
-    names = ", ".join(f"'{face.name}'" for face in faces)
     made = object.__new__(Equations)
     made.__dict__.update(equations.__dict__)  # what is still to be made later is not made here, as `replace` would
-    made.__dict__["provenance"] = f"{equations.provenance}; free of contact with {names} (see ap.forms.routh)"
+    made.__dict__["provenance"] = f"{equations.provenance}{said}"
     return made
 
 

@@ -6,6 +6,7 @@ from appell.model.friction import Friction
 from appell.model.from_sympy import from_sympy
 from appell.model.loads import Force, Torque
 from appell.model.measured import sampled
+from appell.model.reset import Reset
 from appell.model.springs import Damper, Spring
 from appell.model.system import System
 from appell.model.unilateral import Between, Face, Unilateral
@@ -20,6 +21,7 @@ __all__ = [
     "Friction",
     "Particle",
     "Quaternion",
+    "Reset",
     "RigidBody",
     "Spring",
     "System",

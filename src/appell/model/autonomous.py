@@ -16,6 +16,7 @@ def is_autonomous(system: System) -> bool:
     parts += [part for face in system.unilateral for part in (face.function, face.restitution)]
     parts += [part for reaction in system.reactions if reaction is not None for part in reaction]
     parts += [part for friction in system.frictions for part in friction.expressions]
+    parts += [part for reset in system.resets for part in reset.expressions]
     parts += [getattr(body, name, None) for body in system.bodies for name in ("mass", "inertia", "carried", "carried_omega")]
     given = system.prescribed or system.prescription or letters_of(system.parameters)
     return not given and is_timeless(parts)

@@ -49,7 +49,8 @@ def in_mode(system: Any, mode: Mapping[Any, str], signs: Mapping[Any, int] | Non
                 forces[v] = forces.get(v, 0) + push
     forces = {key: symbolic(value, "a force").xreplace(written) for key, value in forces.items()}
     name = f"{system.name} ({', '.join(f'{fr.name}: {state}' for fr, state in zip(system.frictions, states, strict=True))})"
-    return system.replace(constraints=[*system.constraints, *faces.values(), *sticking, *open_], forces=forces, name=name)
+    rows = [*system.constraints, *faces.values(), *sticking, *open_, *system.resets]
+    return system.replace(constraints=rows, forces=forces, name=name)
 
 
 def modes(system: Any) -> Iterator[dict[str, str]]:

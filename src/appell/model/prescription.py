@@ -177,6 +177,7 @@ def needed(system: System, f: Prescribed) -> int:
     given += [(expr, 1) for expr in system._expressions()[:1]]
     given += [(r, 2 - c.order) for r, c in zip(system.residuals, system.constraints, strict=True)]
     given += [(face.function, 2) for face in system.unilateral]
+    given += [(e, 0) for reset in system.resets for e in reset.expressions]
     own = lambda s: isinstance(s, Prescribed) and s.letter == f.letter
     return max((s.order + more for expr, more in given for s in expr.free_symbols if own(s)), default=0)
 

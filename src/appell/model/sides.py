@@ -27,6 +27,7 @@ from appell.model.constraint import Constraint
 from appell.model.friction import Friction
 from appell.model.jumps import JUMPING, refuse_jumps
 from appell.model.prescription import transformed
+from appell.model.reset import Reset
 from appell.model.system import System
 from appell.model.unilateral import Between, Unilateral
 from appell.remember import remembered
@@ -117,7 +118,7 @@ def unlocated(system: System) -> str:
 
 def _items(constraints: Any) -> list[Any]:
     """Constraints as a list; bare expressions have the names that they were given."""
-    one = isinstance(constraints, Expr | Constraint | Unilateral | Between | Friction)
+    one = isinstance(constraints, Expr | Constraint | Unilateral | Between | Friction | Reset)
     return [Constraint(item) if isinstance(item, Expr) else item for item in ([constraints] if one else constraints)]
 
 
@@ -126,6 +127,8 @@ def _item(item: Any, reader: _SideReader) -> Any:
     if isinstance(item, Unilateral | Between):
         parts = [getattr(item, name) for name in ("function", "lower", "upper") if hasattr(item, name)]
         return transformed(item, reader) if any(_jumps(part, item.name) for part in parts) else item
+    if isinstance(item, Reset):  # its guard may jump, and its map is no part of the equations
+        return item
     if isinstance(item, Friction):  # its own law decides what a velocity of zero means
         twin = copy.copy(item)
         for name in ("slip", "coefficient", "static", "limit"):

@@ -28,6 +28,7 @@ from appell.model.friction_modes import in_mode
 from appell.model.jumps import refuse_jumps
 from appell.model.loads import Force, Torque, momentum_of_mass
 from appell.model.placed import may_have_values
+from appell.model.reset import Reset, read_resets
 from appell.model.springs import Damper, Spring
 from appell.model.stated_kinematics import read_coordinates, read_velocities
 from appell.model.system_display import shown
@@ -58,8 +59,8 @@ class System(Vocabulary):
     potential: V in t and q, J.
     forces: generalized forces that are not −∂V/∂q: coordinate, velocity or speed, or its name → expression in t, q, velocities
         and multipliers of the constraints (`floor.multiplier`); N or N m.
-    constraints: `ap.Constraint` objects, or expressions that vanish; `ap.Unilateral`, `ap.Between` and
-        `ap.Friction` among them.
+    constraints: `ap.Constraint` objects, or expressions that vanish; `ap.Unilateral`, `ap.Between`, `ap.Friction` and
+        `ap.Reset` among them.
     bodies: `ap.Particle` and `ap.RigidBody`; their T is added to `kinetic`.
     loads: `ap.Force`, `ap.Torque` and `ap.Damper`, added to `forces`; `ap.Spring`, added to `potential`.
     speeds: velocities that are not derivatives of coordinates, `ap.speeds`.
@@ -83,6 +84,7 @@ class System(Vocabulary):
     unilateral: (faces,) tuple of `Face`, each f(t, q) >= 0; a `Between` gives two.
     frictions: tuple of `Friction`, their expressions written in the velocities; normals: what presses, for each of them:
         ("constraint", row), ("face", number) or None.
+    resets: tuple of `Reset`, their expressions written in the velocities and their maps by symbol.
     parameters: tuple of `Parameter`, sorted by name.
     prescribed: tuple of the functions of time (`ap.prescribed`) that still want values, sorted by name.
     prescription: those that have got them → expression in t and parameters.
@@ -163,6 +165,7 @@ class System(Vocabulary):
     def __repr__(self) -> str:
         letters = ", ".join(map(str, self.coordinates)) + "; " * bool(self.states) + ", ".join(map(str, self.states))
         faces = f", {len(self.unilateral)} unilateral" if self.unilateral else ""
+        faces += f", {len(self.resets)} resets" if self.resets else ""
         return f"<System {self.name}: ({letters}), {len(self.constraints)} constraints{faces}>"
 
     def _repr_latex_(self) -> str:
@@ -247,7 +250,7 @@ class System(Vocabulary):
 
     def _restrict(self, given: Iterable[Any]) -> None:
         """Reads the constraints: rows with their residuals and reactions, and faces."""
-        bilateral, self.unilateral, rubbing = _kinds(given)
+        bilateral, self.unilateral, rubbing, mapped = _kinds(given)
         self.constraints = _constraints(bilateral)
         self.residuals: tuple[Expr, ...] = tuple(
             self._expression(c.residual, f"constraint '{c.name}'", level=2) for c in self.constraints
@@ -265,6 +268,7 @@ class System(Vocabulary):
                 raise ModelError(f"two constraints are called '{face.name}'; give them different names")
         check_faces(self.unilateral)
         self.frictions, self.normals = read_frictions(self, rubbing)
+        self.resets = read_resets(self, mapped, [*names, *(fr.name for fr in self.frictions)])
 
     def _finish(self) -> None:
         """Collects the parameters, closes the system to changes and judges it."""
@@ -285,6 +289,7 @@ class System(Vocabulary):
         exprs += [e for face in self.unilateral for e in (face.function, face.restitution)]
         exprs += [w for W in self.reactions if W is not None for w in W]
         exprs += [e.xreplace({SPEED: t}) for fr in self.frictions for e in fr.expressions]
+        exprs += [e for reset in self.resets for e in reset.expressions]
         symbols = set(self._jets).union({t}, *(e.free_symbols for e in exprs))
         symbols = symbols.union(*(e.free_symbols for e in self.prescription.values()))
         for body in self.bodies:  # mass and inertia that happen to drop out of T still belong to the model
@@ -340,14 +345,15 @@ def _judge_driven(system: System) -> str:
     return generic(system).unplaced
 
 
-def _kinds(given: Iterable[Any]) -> tuple[list[Any], tuple[Face, ...], tuple[Friction, ...]]:
-    """The bilateral constraints as they were given, the faces of the unilateral ones, and the frictions."""
-    one = isinstance(given, Constraint | Unilateral | Between | Friction | Expr)
+def _kinds(given: Iterable[Any]) -> tuple[list[Any], tuple[Face, ...], tuple[Friction, ...], tuple[Reset, ...]]:
+    """The bilateral constraints as they were given, the faces of the unilateral ones, the frictions and the resets."""
+    one = isinstance(given, Constraint | Unilateral | Between | Friction | Reset | Expr)
     items = [given] if one else items_of(given, "constraints=")
     one_sided = [item for item in items if isinstance(item, Unilateral | Between)]
     rubbing = tuple(item for item in items if isinstance(item, Friction))
-    bilateral = [item for item in items if not isinstance(item, Unilateral | Between | Friction)]
-    return bilateral, tuple(face for item in one_sided for face in item.faces), rubbing
+    mapped = tuple(item for item in items if isinstance(item, Reset))
+    bilateral = [item for item in items if not isinstance(item, Unilateral | Between | Friction | Reset)]
+    return bilateral, tuple(face for item in one_sided for face in item.faces), rubbing, mapped
 
 
 def _constraints(given: Iterable[Any]) -> tuple[Constraint, ...]:

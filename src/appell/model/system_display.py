@@ -1,4 +1,4 @@
-"""A system as a notebook shows it: T, V, forces, kinematics, constraints, faces, and frictions with their slips s."""
+"""A system as a notebook shows it: T, V, forces, kinematics, constraints, faces, frictions with their slips s, and resets."""
 
 from __future__ import annotations
 
@@ -30,6 +30,9 @@ def shown(system: System) -> str:
         name = latex_text(fr.name)
         rows.append(Statement(rf"|\lambda_{{\mathrm{{{name}}}}}|", bound_latex(fr), r"\le"))
         rows += [Statement(rf"s_{{\mathrm{{{name}}}}}", slip) for slip in fr.slip]
+    for reset in system.resets:
+        rows.append(Statement(rf"g_{{\mathrm{{{latex_text(reset.name)}}}}}", reset.guard))
+        rows += [Statement(rf"{latex(s)}^{{+}}", value) for s, value in reset.map.items()]
     return displayed(rows)
 
 

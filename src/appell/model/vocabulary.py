@@ -16,6 +16,7 @@ from appell.jets import Coordinate, Jet, Parameter, Prescribed, Speed, StateVari
 from appell.model.constraint import Constraint
 from appell.model.friction import Friction
 from appell.model.multiplier import Multiplier
+from appell.model.reset import Reset
 from appell.model.unilateral import Between, Face, Unilateral
 from appell.reading import name_in, refuse_large_numbers, text_of
 
@@ -36,6 +37,7 @@ class Vocabulary:
     constraints: tuple[Constraint, ...]
     unilateral: tuple[Face, ...]
     frictions: tuple[Friction, ...]
+    resets: tuple[Reset, ...] = ()
     name: str
 
     # -- sizes -------------------------------------------------------------------------------------------------------------

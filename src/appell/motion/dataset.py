@@ -17,6 +17,7 @@ import numpy as np
 from appell.jets import Jet
 from appell.motion.impact_data import impact_variables
 from appell.motion.record import QUANTITIES, Series, reaction_latex
+from appell.motion.reset_data import reset_variables
 from appell.version import __version__
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def to_dataset(motion: Motion) -> xr.Dataset:
         variables[names(quantity)] = _variable(series, {"quantity": quantity})
     faces = [face.name for face in motion.system.unilateral]
     variables.update({names(name): values for name, values in impact_variables(motion.events, faces).items()})
+    variables.update({names(name): values for name, values in reset_variables(motion.resets).items()})
     time = xr.Variable("t", motion.t, {"units": "s", "long_name": "time", "latex": "t", "symbol": "t"})
     return xr.Dataset(variables, {"t": time}, _run_attributes(motion))
 

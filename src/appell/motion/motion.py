@@ -25,6 +25,7 @@ from appell.motion.crossings import crossings
 from appell.motion.labels import labelled
 from appell.motion.reactions import solved
 from appell.motion.record import Array, Drift, Series, subdivided, unknown_name
+from appell.motion.reset_data import ResetEvent, reset_events
 from appell.motion.zeros import CROSSED, edges_of, motion_zeros
 from appell.nonsmooth.contact.events import EVENT, Impact, impacts
 from appell.nonsmooth.friction.sampled_accelerations import accelerations_along
@@ -74,6 +75,7 @@ class Motion(OfSystem):
     readings: what a control answered, and when.
     breaks: (n,) times at which forces or constraints jump or bend with time, s, in the order in which they were passed. Of two
         samples at one of them the first is before it.
+    reset_states: states before and after each reset, in the order of time, `appell.simulate.loop.reset_maps.ResetState`.
     notes: what a reader should know, each a `Note` (a str with .time, .kind, .constraints); those of the run come first.
     doubts: sentences that speak against the motion; `ok` is False where there are any.
     origin: the beginning of the run; the first sample unless given.
@@ -98,6 +100,7 @@ class Motion(OfSystem):
     lost: Array | None = None
     readings: Readings | None = None
     breaks: Array = field(default_factory=lambda: np.zeros(0))
+    reset_states: tuple[Any, ...] = ()
     notes: tuple[Note, ...] = ()
     doubts: tuple[str, ...] = ()
     origin: State | None = None
@@ -122,6 +125,11 @@ class Motion(OfSystem):
     def impacts(self) -> tuple[Impact, ...]:
         """An `Impact` for each event, in the order of time: time, constraint, ġ before and after, impulse, kind."""
         return impacts(self.events, [face.name for face in self.system.unilateral])
+
+    @cached_property
+    def resets(self) -> tuple[ResetEvent, ...]:
+        """A `ResetEvent` for each reset, in the order of time: time, reset, work, and the states before and after it."""
+        return reset_events(self.system, self.reset_states)
 
     @cached_property
     def phases(self) -> tuple[Phase, ...]:

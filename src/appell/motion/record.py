@@ -92,6 +92,7 @@ class Record:
     contact_names: tuple[str, ...] = ()
     input_names: tuple[str, ...] = ()
     impacts: tuple[Any, ...] = ()
+    resets: tuple[Any, ...] = ()
     contacts: tuple[tuple[float, tuple[int, ...]], ...] = ()
     notes: tuple[Note, ...] = ()
     doubts: tuple[str, ...] = ()
@@ -146,6 +147,9 @@ class Record:
         if self.contact_names:
             kinds = Counter(impact.kind for impact in self.impacts)
             rows.append(("impacts", ", ".join(f"{n} {kind}" for kind, n in kinds.items()) or "none"))
+        if self.resets:
+            kinds = Counter(event.reset for event in self.resets)
+            rows.append(("resets", ", ".join(f"{n} '{name}'" for name, n in kinds.items())))
         if count.get("start_moved", 0.0) > 1e-15:  # more than rounding
             rows.append(("start", f"moved by {count['start_moved']:.1e} onto the constraints"))
         if self.redundant:

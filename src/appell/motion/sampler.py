@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.backends import vm_function
 from appell.errors import ModelError
+from appell.motion.state_velocities import velocities
 from appell.normal_form.flow import Flow
 from appell.simulate.control.held_inputs import Readings, last_change
 from appell.simulate.loop.prepare import Prepared, prepare
+from appell.simulate.loop.resetting import without_resets
 from appell.simulate.loop.task import Task
 from appell.simulate.run import Run
 
@@ -29,14 +30,6 @@ def unpack(
     if readings is not None:
         work += readings.work[last_change(readings.t, t)]
     return z[:, : flow.nq].copy(), velocities(run, flow, t, z), work
-
-
-def velocities(run: Run, flow: Flow, t: Array, z: Array) -> Array:
-    """v of states z, (k, nv)."""
-    if not flow.minimal:
-        return z[:, flow.nq : flow.nq + flow.nu].copy()
-    _, v = vm_function(flow.expand).batch(t, z, run.p_at(t))
-    return v
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,10 +55,16 @@ class Sampler:
 
     @staticmethod
     def of(
-        run: Run, how: Any, prepared: Prepared, task: Task, t: Array, z: Array, readings: Readings | None, modes: Any = ()
-    ) -> Sampler:
-        """From the states that a run kept, its start and its readings; `prepared`: the flow and the loop that ran."""
+        run: Run, how: Any, prepared: Prepared, task: Task, t: Array, z: Array, readings: Readings | None, modes: Any = (),
+        resets: Any = (),
+    ) -> Sampler:  # fmt: skip
+        """From the states that a run kept, its start, its readings and the states after its resets; `prepared`: the flow and
+        the loop that ran."""
         t, z = np.concatenate(([task.t0], t)), np.concatenate((task.z0[None], z))
+        if len(resets):
+            t, z = np.append(t, [one.time for one in resets]), np.vstack([z, *(one.whole for one in resets)])
+            order = np.argsort(t, kind="stable")
+            t, z = t[order], z[order]
         if readings is not None:
             t, z = np.append(t, readings.t), np.vstack([z, readings.z])
             order = np.argsort(t, kind="stable")  # a reading comes after the samples at its time
@@ -108,7 +107,7 @@ class Sampler:
         )  # fmt: skip
         trace = task.trace()
         trace.modes = [mode for mode in self.modes if mode[0] <= task.t0][-1:]
-        *_, trace = self.prepared.loop.run(task, trace)
+        *_, trace = without_resets(self.prepared.loop).run(task, trace)
         if trace.passed < len(times):
             raise ModelError(f"the motion cannot be evaluated between t = {task.t0:g} and {end:g}")
         return trace.z_times
@@ -118,4 +117,4 @@ class Sampler:
         return self.run.p if self.readings is None else self.readings.parameters_at(self.t[k : k + 1])[0]
 
 
-__all__ = ["Sampler", "unpack", "velocities"]
+__all__ = ["Sampler", "unpack"]

@@ -23,6 +23,7 @@ from appell.motion.dataset import FORMAT
 from appell.motion.foreign import LARGEST, refuse_strange
 from appell.motion.impact_data import read_impacts
 from appell.motion.record import QUANTITIES, Array, Drift, Record, Series, unknown_name
+from appell.motion.reset_data import ResetEvent, read_reset_events
 from appell.nonsmooth.contact.events import Impact
 from appell.nonsmooth.mode import Phase
 from appell.notes import Note
@@ -382,6 +383,11 @@ class LoadedMotion(Record):
     def impacts(self) -> tuple[Impact, ...]:
         """Impacts, touches, landings and leavings in the order of time."""
         return read_impacts(self.dataset)
+
+    @cached_property
+    def resets(self) -> tuple[ResetEvent, ...]:
+        """Resets in the order of time."""
+        return read_reset_events(self.dataset, {str(s): s for s in self.final})
 
     @property
     def final(self) -> dict[Any, float]:

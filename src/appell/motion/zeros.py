@@ -111,10 +111,12 @@ class Zeros(NamedTuple):
     pending: bool
 
 
-def zeros_along(expression: ExpressionAlong, steps: DenseSteps, p: Array, floor: float, before: float = 0.0) -> Zeros:
+def zeros_along(
+    expression: ExpressionAlong, steps: DenseSteps, p: Array, floor: float | Array, before: float = 0.0
+) -> Zeros:
     """All changes of sign along some steps, whose numbers are those of `expression.columns`; p (np,) or (steps, np).
 
-    floor: what each number may be off by besides its rounding, SI. before: the sign before them, 0 where none is known.
+    floor: what each number may be off by besides its rounding, SI, one or (m,). before: the sign before them, 0 if unknown.
     """
     if not len(steps.begin):
         none = np.zeros(0)
@@ -126,7 +128,7 @@ def zeros_along(expression: ExpressionAlong, steps: DenseSteps, p: Array, floor:
 class _ZeroSearch:
     """One expression along some steps."""
 
-    def __init__(self, expression: ExpressionAlong, steps: DenseSteps, p: Array, floor: float):
+    def __init__(self, expression: ExpressionAlong, steps: DenseSteps, p: Array, floor: float | Array):
         self.expression, self.steps, self.p = expression, steps, p
         order = np.arange(1, len(steps.powers))[:, None, None]
         late = np.spacing(np.maximum(np.abs(steps.begin), np.abs(steps.end))) / np.abs(steps.half)  # times have rounding
@@ -265,6 +267,7 @@ __all__ = [
     "CROSSED",
     "JUMPED",
     "REBOUND",
+    "ROUNDING",
     "ExpressionAlong",
     "Zeros",
     "edges_of",

@@ -82,7 +82,7 @@ def _studio(given: argparse.Namespace) -> None:
 def _zoo(given: argparse.Namespace) -> None:
     from appell import zoo
 
-    every = {**zoo.ALL, **zoo.FRICTION, **zoo.ROBOTS}
+    every = {**zoo.ALL, **zoo.FRICTION, **zoo.WALKERS, **zoo.ROBOTS}
     _print({name: (make.__doc__ or "").strip().partition("\n")[0] for name, make in sorted(every.items())}, given.json)
 
 

@@ -72,6 +72,9 @@ def _constraints(system: System) -> str:
     for fr in system.frictions:
         against = ", ".join(inline(slip) for slip in fr.slip)
         rows.append((escape(fr.name), formula(friction_latex(fr)), f"dry friction against the slip {against}"))
+    for reset in system.resets:
+        mapped = r",\; ".join(rf"{latex(s)} \mapsto {latex(value)}" for s, value in reset.map.items())
+        rows.append((escape(reset.name), formula(mapped), f"reset where {inline(reset.guard)} falls through 0"))
     return f"<h3>Constraints</h3>{table(rows)}" if rows else ""
 
 

@@ -98,6 +98,9 @@ def _stated(system: System) -> str:
     for fr in system.frictions:
         slips = ", ".join(latex(slip) for slip in fr.slip)
         lines.append(rf"{named(fr.name)} & {model_page.friction_latex(fr)} \quad \text{{against }} {slips}")
+    for reset in system.resets:
+        mapped = r",\; ".join(rf"{latex(s)} \mapsto {latex(value)}" for s, value in reset.map.items())
+        lines.append(rf"{named(reset.name)} & {mapped} \quad \text{{where }} {latex(reset.guard)} \text{{ falls through }} 0")
     return tex.equations(lines)
 
 

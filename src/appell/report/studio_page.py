@@ -30,6 +30,8 @@ from appell.zoo.example import Example
 FRAMES = 240
 SLIDERS = 12
 """Coordinates up to which every start value has a slider."""
+EXAMPLES = {**zoo.ALL, **zoo.ROBOTS, **zoo.FRICTION, **zoo.WALKERS}
+"""What the studio shows of the zoo."""
 
 
 def open_studio(model_page: Any, *, port: int, open: bool) -> None:
@@ -40,7 +42,7 @@ def open_studio(model_page: Any, *, port: int, open: bool) -> None:
 
 def example_of(given: Any) -> Example:
     """What the studio opens with."""
-    every = {**zoo.ALL, **zoo.ROBOTS, **zoo.FRICTION}
+    every = EXAMPLES
     if given is None:
         return zoo.pendulum()
     if isinstance(given, Example):
@@ -73,7 +75,7 @@ class StudioPage:
             ui.html("<h1>appell studio</h1>", sanitize=False)
             with ui.row().classes("controls"):
                 if not self.fixed:
-                    names = {name: name.replace("_", " ") for name in sorted({**zoo.ALL, **zoo.ROBOTS, **zoo.FRICTION})}
+                    names = {name: name.replace("_", " ") for name in sorted(EXAMPLES)}
                     here, choose = _maker(self.example), lambda e: self._choose(e.value)
                     ui.select(names, value=here, label="System", on_change=choose).props('aria-label="System"')
                 form = ui.select(list(FORMS), value=self.form, label="Equations", on_change=lambda e: self._equations(e.value))
@@ -195,7 +197,7 @@ def _equation_html(example: Example, form: str) -> str:
 
 def _maker(example: Example) -> str | None:
     """The name under which the zoo makes it."""
-    return next((name for name, make in {**zoo.ALL, **zoo.ROBOTS, **zoo.FRICTION}.items() if make().name == example.name), None)
+    return next((name for name, make in EXAMPLES.items() if make().name == example.name), None)
 
 
 def run(system: System, values: Mapping[Any, float], start: Mapping[Any, float], until: float) -> Any:

@@ -251,7 +251,7 @@ def broken(t: Array, values: Array) -> tuple[Array, Array]:
 
 def _mark_impacts(axes: Axes, motion: Record) -> None:
     """A small tick on the time axis at each impact, unless there are so many that they would be a band."""
-    times = [impact.time for impact in motion.impacts if impact.kind == "impact"]
+    times = [impact.time for impact in motion.impacts if impact.kind == "impact"] + [event.time for event in motion.resets]
     if 0 < len(times) <= SPARSE:
         look: dict[str, Any] = {"marker": "|", "markersize": 5, "markeredgewidth": 0.7, "linestyle": "none"}
         axes.plot(times, np.zeros(len(times)), color="#555555", transform=axes.get_xaxis_transform(), **look)

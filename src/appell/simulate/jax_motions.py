@@ -28,6 +28,7 @@ from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, apply, column, jacobian, row_major, symbols
 from appell.graph.smooth import Smooth, smooth
 from appell.model.breaks import breaks_of
+from appell.model.reset import refuse_resets
 from appell.model.sides import sided
 from appell.normal_form.flow import Flow, acceleration, flow
 from appell.reading import shown
@@ -74,6 +75,7 @@ class InJax:
                 f"f.motion knows no walls, and '{self.run.system.name}' has '{faces[0]}': its steps would pass through; use"
                 " ap.simulate or ap.simulate_many, or leave the unilateral constraints out of the model"
             )
+        refuse_resets(self.run, "f.motion", "use ap.simulate or ap.simulate_many")
         if jump := _jump(self.run):
             raise ModelError(
                 f"f.motion takes steps of one size, and '{self.run.system.name}' jumps or bends {jump}: they would read both"

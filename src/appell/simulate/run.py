@@ -298,7 +298,8 @@ class Run:
         lowered = None if pseudo is None else self.form.lowered_values(pseudo, self.system)
         inside = self.system.potential.free_symbols
         jumps = BRANCH_TIME in inside or bool(letters_of(inside))  # a potential does work at breaks, if at no other time
-        return flow(self.numeric_form, self.policies, lowered, work=jumps or None)
+        works = jumps or bool(self.system.resets)  # and so do resets
+        return flow(self.numeric_form, self.policies, lowered, work=works or None)
 
 
 def _restored(

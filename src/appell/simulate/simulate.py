@@ -50,6 +50,7 @@ from appell.simulate.loop.in_c import CLoop
 from appell.simulate.loop.in_python import PyLoop
 from appell.simulate.loop.keeping import KeepLoop, read_keeping
 from appell.simulate.loop.prepare import CORNERS, Prepared, plain_loop, prepare
+from appell.simulate.loop.resetting import ResetLoop
 from appell.simulate.loop.stiffness import AutoLoop
 from appell.simulate.loop.stopped import StopLoop
 from appell.simulate.loop.task import Loop, Task
@@ -166,7 +167,7 @@ def simulate(
     flow, loop = prepare(run, pseudo, chosen, corner)
     guarded = flow.guarded is not None and chosen not in STIFF and step is None
     if guarded:
-        loop = loop.ranked(sizes) if isinstance(loop, BreakLoop) else RankedLoop(loop, run.form, flow, sizes)
+        loop = loop.ranked(sizes) if isinstance(loop, BreakLoop | ResetLoop) else RankedLoop(loop, run.form, flow, sizes)
     plain = _is_plain(loop) and reader is None and not stops
     if method == "auto" and step is None and plain:
         loop = _watching_stiffness(loop, run, pseudo, flow, sizes)
@@ -207,8 +208,8 @@ def _kept_loop(loop: Loop, plain: bool, times: Any) -> Loop:
         raise ModelError("keep= says which steps are kept, times= which states are returned: give one of them")
     if not plain:
         raise ModelError(
-            "keep= goes with smooth systems and methods of the loop: walls, friction, breaks in time, stop=, control= and"
-            " 'cvodes' or 'idas' need all their steps; give times= for these"
+            "keep= goes with smooth systems and methods of the loop: walls, friction, resets, breaks in time, stop=, control="
+            " and 'cvodes' or 'idas' need all their steps; give times= for these"
         )
     return loop
 
@@ -358,11 +359,12 @@ def _motion(run: Run, flow: Flow, loop: Loop, task: Task, trace: Trace, facts: _
     motion = Motion(
         run=run, t=t, q=q, v=v, work=work, status=trace.status, message=message, statistics=statistics,
         tolerances={"rtol": task.rtol, "atol": float(np.max(task.atol))}, method=facts.method,
-        sampler=Sampler.of(run, how, Prepared(flow, loop), task, t, z, readings, trace.modes if flow.extra else ()),
+        sampler=Sampler.of(run, how, Prepared(flow, loop), task, t, z, readings, trace.modes if flow.extra else (),
+            trace.resets),
         pseudo=facts.pseudo, origin=facts.origin,
         span=(task.t0, trace.t), events=trace.sorted_events(),
         contacts=tuple(trace.contacts), modes=tuple(trace.modes), lost=z[:, -2].copy() if flow.extra and trace.modes else None,
-        readings=readings, breaks=np.array(trace.breaks),
+        readings=readings, breaks=np.array(trace.breaks), reset_states=tuple(trace.resets),
         notes=(*run.notes, *trace.notes),
     )  # fmt: skip
     if trace.status in AS_ASKED:

@@ -72,7 +72,8 @@ def agree(
     judge = Judge(system, judged_by, values, states, seed)
     given = {key: value for key, value in (("pseudo", pseudo), ("independent", independent)) if value is not None}
     trials = [_try(form, names, system, given, judge) for form in chosen for names in form.variants]
-    return Agreement(system.name, len(judge.states), _compare(trials, judge))
+    resets = tuple(reset.name for reset in system.resets)
+    return Agreement(system.name, len(judge.states), _compare(trials, judge), resets)
 
 
 def _whole(name: str, value: Any, least: int) -> int:
@@ -95,7 +96,7 @@ def _in_each_mode(system: System, options: Mapping[str, Any]) -> Agreement:
     for mode in islice(modes(system.symbolic()), MODES):
         words = ", ".join(f"{name}: {word}" for name, word in mode.items())
         lines += [replace(line, form=f"{line.form} ({words})") for line in agree(system.in_mode(mode), **options).lines]
-    return Agreement(system.name, options["states"], tuple(lines))
+    return Agreement(system.name, options["states"], tuple(lines), tuple(reset.name for reset in system.resets))
 
 
 def _parameters(system: System, given: Mapping[Any, Any], seed: int) -> dict[Any, Any]:

@@ -62,6 +62,7 @@ class Agreement:
     system: str
     states: int
     lines: tuple[AgreementLine, ...]
+    resets: tuple[str, ...] = ()
 
     @property
     def rows(self) -> tuple[AgreementLine, ...]:
@@ -94,8 +95,14 @@ class Agreement:
         if not applying:
             return "no form applies, so nothing was compared"
         if not wrong:
-            return f"all forms that apply agree: largest disagreement {self.worst:.1e} at {self.states} states"
-        return f"these forms do not agree: {', '.join(wrong)}; largest disagreement {self.worst:.1e} at {self.states} states"
+            return f"all forms that apply agree: largest disagreement {self.worst:.1e} at {self.states} states{self._between}"
+        largest = f"largest disagreement {self.worst:.1e} at {self.states} states"
+        return f"these forms do not agree: {', '.join(wrong)}; {largest}{self._between}"
+
+    @property
+    def _between(self) -> str:
+        names = ", ".join(f"'{name}'" for name in self.resets)
+        return f", between resets ({names}), which no form contains" if names else ""
 
     def __getitem__(self, form: str) -> AgreementLine:
         for line in self.lines:

@@ -81,12 +81,13 @@ def diagnose(
         bind(system, given)  # complete, or an error that names what is missing
         state = (now, *read(system, start))
     case = Case.of(system, given, state)
-    findings = [*_natures(system), *vain, *_unilateral(system), *([] if large is None else [large])]
+    findings = [*_natures(system), *vain, *_unilateral(system), *_resets(system), *([] if large is None else [large])]
     if case.states and large is not None:
         findings += [*_integrability(case), *_rows(case), *_freedom(case), *energy_in_numbers(case)]
     elif case.states:
         findings += [*_integrability(case), *_rows(case), *_freedom(case)]
-        findings += [*_frictions(case), *([] if system.frictions else _conserved(case)), *pseudo_velocities(case)]
+        kept = [] if system.frictions or system.resets else _conserved(case)
+        findings += [*_frictions(case), *kept, *pseudo_velocities(case)]
     else:
         findings += list(_without_slope(case)) or list(_contradiction(case))
     if inputs is not None and case.states:
@@ -156,6 +157,13 @@ def _unilateral(system: System) -> Iterator[Finding]:
             how = "impacts reflect the momenta, without a chart"
         sentence = f"constraint '{face.name}' is unilateral, {face.function} >= 0, with restitution {face.restitution}; {how}"
         yield Finding("unilateral", face.name, sentence)
+
+
+def _resets(system: System) -> Iterator[Finding]:
+    for reset in system.resets:
+        kept = [str(s) for s in (*system.positions, *system.velocities) if s not in reset.map]
+        stay = f"; {', '.join(kept)} keep their values" if kept else ""
+        yield Finding("reset", reset.name, f"reset '{reset.name}' maps the state where {reset.guard} falls through zero{stay}")
 
 
 def _frictions(case: Case) -> Iterator[Finding]:

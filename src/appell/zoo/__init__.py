@@ -4,7 +4,8 @@
     motion = simulate(example.system, start=example.start, until=example.until, parameters=example.parameters)
 
 `ALL` maps every name to its function; each can be called without arguments. `ROBOTS` are trees with constraints, whose
-energies are no symbolic expressions. `FRICTION` are systems with dry friction, whose equations depend on the mode.
+energies are no symbolic expressions. `FRICTION` are systems with dry friction, whose equations depend on the mode. `WALKERS`
+have resets.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from appell.zoo.stick_slip import block_on_belt, bowling_ball, ladder, locking_w
 from appell.zoo.surface import inclined_plane, paraboloid
 from appell.zoo.suslov import suslov
 from appell.zoo.top import euler_body, heavy_top, heavy_top_quaternion
+from appell.zoo.walkers import compass_gait, rimless_wheel, simplest_walker
 from appell.zoo.walls_and_stops import (
     arm_with_joint_stops,
     ball_in_corner,
@@ -110,6 +112,11 @@ FRICTION: dict[str, Callable[[], Example]] = {
     )
 }
 
+WALKERS: dict[str, Callable[[], Example]] = {
+    function.__name__: function for function in (compass_gait, rimless_wheel, simplest_walker)
+}
+
+
 def __getattr__(name: str) -> Any:
     raise AttributeError(f"the zoo has no {name!r}{did_you_mean(name, __all__)}")
 
@@ -119,6 +126,7 @@ __all__ = [
     "FRICTION",
     "LARGE",
     "ROBOTS",
+    "WALKERS",
     "Example",
     "appell_hamel",
     "arm_with_joint_stops",
@@ -130,6 +138,7 @@ __all__ = [
     "block_on_vibrating_table",
     "bouncing_ball",
     "bowling_ball",
+    "compass_gait",
     "constant_acceleration",
     "constant_speed",
     "differential_drive",
@@ -155,9 +164,11 @@ __all__ = [
     "paraboloid",
     "pendulum",
     "rattleback",
+    "rimless_wheel",
     "rolling_ball_on_turntable",
     "rolling_coin",
     "rolling_disc",
+    "simplest_walker",
     "skate",
     "sleigh",
     "sliding_rod",

@@ -203,7 +203,7 @@ class AttractorSearch:
         if not settled:
             return None
         points = states[-settled:].copy()
-        still = settled == 1 and not explicit_time(self.ensemble.run.form) and self._still(points[:, self.ensemble.system.nq :])
+        still = settled == 1 and not explicit_time(self.ensemble.run) and self._still(points[:, self.ensemble.system.nq :])
         return Attractor(points, settled * T, None, still=still)
 
     def _still(self, v: Array) -> bool:
@@ -281,7 +281,7 @@ class AttractorSearch:
 
     def _cycle(self, z: Array) -> Orbit | None:
         """The limit cycle of an autonomous system next to a state; None where it does not close or does not attract."""
-        if explicit_time(self.ensemble.run.form):
+        if explicit_time(self.ensemble.run):
             return None
         shooting = Shooting.of(self.ensemble.run, since=self.since, modulo=None, rtol=1e-10, atol=1e-12, by=())
         try:

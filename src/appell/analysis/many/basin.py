@@ -126,7 +126,7 @@ def basin(
         system, {**(start or {}), x: X.ravel(), y: Y.ravel()}, dict(parameters or {}), X.size, since=since, period=period,
         fallback=1.0, periods=4 * BLOCK, rtol=rtol, atol=atol, method=method, backend=backend, threads=threads, **options,
     )  # fmt: skip
-    if period is not None and explicit_time(ensemble.run.form):
+    if period is not None and explicit_time(ensemble.run):
         refuse_other_period(ensemble.run, ensemble.z[0], since, float(ensemble.period[0]))
     search = AttractorSearch(ensemble, tolerance)
     message = search.run(most, reporter(progress, 0, X.size))

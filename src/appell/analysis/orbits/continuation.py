@@ -202,7 +202,7 @@ class _Orbits:
         self.span = length(self.p0, to)
         self.options, self.modulo, self.tolerance = dict(options), modulo, tolerance
         self.since = float(orbit.motion.t[0])
-        self.forced = explicit_time(orbit.motion.run.form)
+        self.forced = explicit_time(orbit.motion.run)
         self.given = self._period(period)
         size = np.concatenate([np.ptp(orbit.motion.q, axis=0), np.ptp(orbit.motion.v, axis=0)])
         self.nz = len(size)

@@ -10,12 +10,14 @@ import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
 from appell.analysis.orbits.force_jumps import jumps_between, sides, surface_slopes, surfaces
+from appell.analysis.orbits.reset_saltation import ON_CONTACT, NoSlope, reset_saltation
 from appell.errors import AS_ASKED, STATUS_TEXT, ModelError, Status
 from appell.motion.motion import Motion
 from appell.normal_form import NormalForm
 from appell.normal_form.variation import impact_slopes, start_slopes, varied_flow
 from appell.rows import inverse_on_range, left_inverse, regular
 from appell.simulate.loop.prepare import plain_loop
+from appell.simulate.loop.reset_maps import ResetState
 from appell.simulate.loop.task import Task
 from appell.simulate.run import Run
 
@@ -73,11 +75,14 @@ class FundamentalMatrix:
         time, passed = self.begin, 0
         try:
             self._off_surfaces(q, v, Phi)
-            for events in self._events():
+            for events in self._instants():
                 until = events[0].time
                 Phi, passed = self._stretch(time, until, q, v, Phi, passed, last=False)
-                q, v = self._states(until, after=False)
-                Phi, (q, v) = self._through(until, events, q, v, Phi)
+                if isinstance(events[0], ResetState):
+                    Phi, (q, v) = self._reset(events, Phi)
+                else:
+                    q, v = self._states(until, after=False)
+                    Phi, (q, v) = self._through(until, events, q, v, Phi)
                 time = events[-1].time
             Phi, passed = self._stretch(time, self.end, q, v, Phi, passed, last=True)
         except Ended as ended:
@@ -85,6 +90,53 @@ class FundamentalMatrix:
         if self.motion.status not in AS_ASKED and not message:
             message = f"the motion itself ended early: {self.motion.message}"
         return np.concatenate([np.zeros((0, self.nz, self.columns)), *self.kept]), message
+
+    def _instants(self) -> list[list[Any]]:
+        """What happens at faces, and the resets, by instant, in the order of time."""
+        instants, near = self._events(), ONE_INSTANT * max(abs(self.begin), abs(self.end))
+        resets: list[list[Any]] = []
+        for state in self.motion.reset_states:
+            if resets and state.time - resets[-1][0].time <= near:
+                resets[-1].append(state)
+            else:
+                resets.append([state])
+        for states in resets:
+            time, name = states[0].time, self.motion.system.resets[states[0].number].name
+            beside = [event for events in instants for event in events if abs(event.time - time) <= near]
+            if any(event.kind == "impact" for event in beside):
+                raise Ended(f"reset '{name}' and a blow on '{beside[0].constraint}' fall together at t = {time:.6g}")
+            instants = [events for events in instants if abs(events[0].time - time) > near]
+        return sorted([*instants, *resets], key=lambda events: events[0].time)
+
+    def _reset(self, states: list[ResetState], Phi: Array) -> tuple[Array, tuple[Array, Array]]:
+        """Φ and the state behind the resets of an instant."""
+        t, nq, name = states[0].time, self.nq, self.motion.system.resets[states[0].number].name
+        contacts = [self._contacts(time) for time in (np.nextafter(t, -np.inf), t)]
+        runs = [self.run_of.in_contact(faces) for faces in contacts]
+        flows = tuple(lambda at, z, run=run: self._flow_at(run, at, z[:nq], z[nq:]) for run in runs)
+        try:
+            found = reset_saltation(self.run_of, states, self.p, Phi, self._Pi, (flows[0], flows[1]))
+        except NoSlope as reason:
+            raise Ended(str(reason)) from None
+        q, v = states[-1].after[:nq], states[-1].after[nq:]
+        self._refuse_landing(contacts[1], t, q, v, found, name)
+        for surface in self.surfaces:
+            out = surface_slopes(self.run_of.form, self.motion.system, surface)(t, q, v, self.p)
+            if abs(float(out["s"])) <= 1e-14 * np.abs(out["s_x"][0][1 : 1 + self.nz] @ found[:, : self.nz]).max(initial=0.0):
+                raise Ended(f"reset '{name}' leads onto {surface} = 0 at t = {t:.6g}, where a force jumps: no derivative")
+        return found, (q, v)
+
+    def _refuse_landing(self, contacts: tuple[int, ...], t: float, q: Array, v: Array, Phi: Array, name: str) -> None:
+        """A map whose neighbours do not land on the faces that are in contact after it."""
+        if not contacts:
+            return
+        out = start_slopes(self.run_of.in_contact(contacts).form)(t, q, v, self.p)
+        columns = np.zeros((len(out["f0_p"]), self.columns))
+        columns[:, self.nz :] = out["f0_p"][:, list(self.numbers)]
+        moved = out["f0_q"] @ Phi[: self.nq] + columns
+        size = float((np.abs(out["f0_q"]) @ np.abs(Phi[: self.nq])).max(initial=0.0))
+        if np.abs(moved).max(initial=0.0) > ON_CONTACT * size:
+            raise Ended(f"reset '{name}' leads into contact at t = {t:.6g}, and its neighbours do not: there is no derivative")
 
     def _events(self) -> list[list[Any]]:
         """Impacts, landings and leavings by instant."""

@@ -1,4 +1,4 @@
-"""At which instant of an orbit its section lies: with room between impacts, in flight."""
+"""At which instant of an orbit its section lies: with room between impacts and resets, in flight."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ def roomy_instant(motion: Motion, T: float) -> float | None:
     A section lies in flight: in contact the state has fewer dimensions.
     """
     begin = float(motion.t[0])
-    hits = np.array([event.time for event in motion.impacts] + [time for time, _ in motion.contacts if time > begin])
+    happened = [event.time for event in (*motion.impacts, *motion.resets)]
+    hits = np.array(happened + [time for time, _ in motion.contacts if time > begin])
     if not len(hits):
         return None
     hits = np.unique((hits - begin) / T)

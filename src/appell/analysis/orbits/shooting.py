@@ -22,13 +22,14 @@ from appell.analysis.orbits.variations import variations
 from appell.analysis.result import run_of
 from appell.errors import AppellError, ModelError, SimulationError, Status
 from appell.graph.algebra import depends
+from appell.jets import t
 from appell.model import System
 from appell.model.friction import refuse_friction
 from appell.model.values import finite
 from appell.motion.motion import Motion
-from appell.normal_form import NormalForm
 from appell.reading import items_of, shown, table_of, text_of, whole
 from appell.rows import FAMILY_LOST, least_squares
+from appell.simulate.loop.reset_maps import reset_map, reset_slopes
 from appell.simulate.run import Run
 from appell.simulate.simulate import simulate
 from appell.simulate.start import consistent
@@ -43,6 +44,10 @@ REPEATS = 1e-6
 """Share of its change over a period to which a forcing must come back after it."""
 VANISHED = 1e-6
 """Share of the size of the guess below which an orbit has shrunk to a rest, and is measured by the guess."""
+COMES_BACK = 0.2
+"""Share of its size by which the state after a reset may miss the one that it comes back to, on the way of a guess."""
+LONGER = 1.3
+"""Periods over which resets of a guess are sought."""
 RETURNS = 4000
 """Samples of the guess among which its first return is sought."""
 
@@ -85,7 +90,7 @@ def periodic_orbit(
     segments, tolerance = whole(segments, "segments=", 1, 10_000), finite(tolerance, "tolerance=")
     period = None if period is None else finite(period, "period=")
     shooting = Shooting(run, finite(since, "since="), segments, _turns(run.system, modulo, free), rtol, atol, options)
-    forced = explicit_time(run.form)
+    forced = explicit_time(run)
     if forced and period is None:
         raise ModelError(f"'{run.system.name}' depends on time: give period=, a multiple of the period of its forcing")
     z0 = shooting.read(guess)
@@ -94,11 +99,16 @@ def periodic_orbit(
         raise ModelError(f"the period must be positive, not {T:g}")
     if forced:
         refuse_other_period(run, z0, shooting.since, T)
+    if run.system.resets:
+        z0 = shooting.with_room(z0, T)
     return shooting.solve(z0, T, fixed=period is not None, autonomous=not forced, tolerance=tolerance)
 
 
-def explicit_time(form: NormalForm) -> bool:
-    """Whether time stands in the equations of motion or in the walls."""
+def explicit_time(run: Run) -> bool:
+    """Whether time stands in the equations of motion, in the walls or in the resets."""
+    form = run.form
+    if any(t in e.free_symbols for reset in run.system.resets for e in reset.expressions):
+        return True
     names = ("M", "h", "forces", "V", "A", "a0", "W", "f0", "qd", "g", "g_w")
     return any(depends(form[name], form.inputs["t"]) for name in names)
 
@@ -114,7 +124,11 @@ def refuse_other_period(run: Run, z: Array, since: float, T: float) -> None:
 
     def values(t: float, y: Array) -> Array:
         q, v = y[: form.nq], y[form.nq :]
-        return np.concatenate([*(np.ravel(part) for part in beside(t, q, v, run.p).values()), run.acceleration(t, q, v)[0]])
+        found = [np.ravel(part) for part in beside(t, q, v, run.p).values()]
+        for reset in run.system.resets:
+            found.append(np.ravel(reset_slopes(form, run.system, reset)(t, q, v, run.p)["g"]))
+            found.append(reset_map(form, run.system, reset)(t, q, v, run.p)["z"])
+        return np.concatenate([*found, run.acceleration(t, q, v)[0]])
 
     size = np.abs(z) + max(np.abs(z).max(initial=0.0), 1e-3)
     off, change, largest = 0.0, 0.0, 0.0
@@ -184,6 +198,19 @@ class Shooting:
             raise SimulationError(f"a shot from t = {t0:g} ended early: {motion.message}", motion=motion)
         return motion
 
+    def with_room(self, z0: Array, T: float) -> Array:
+        """The state of the guess at an instant with room between resets, which becomes `since`: the state after a reset is no
+        place for a section, since the orbit ends with that reset or without it."""
+        motion = self.shot(z0, self.since, self.since + LONGER * T)  # T is a guess, and a reset may come just behind it
+        if not motion.resets:
+            return z0
+        hits = np.unique(np.append(0.0, [(event.time - self.since) / T % 1.0 for event in motion.resets]))
+        length = np.diff(np.append(hits, 1.0))
+        k = int(np.argmax(length))
+        self.since += T * float(hits[k] + length[k] / 2)
+        state = motion.at(self.since)
+        return np.concatenate([state.q[0], state.v[0]])
+
     def rate(self, t: float, z: Array) -> Array:
         q, v = z[: self.nq], z[self.nq :]
         qd = self.run.form.select("qd")(t, q, v, self.run.p)["qd"]
@@ -205,7 +232,10 @@ class Shooting:
         horizon = 20 * size / speed
         for _ in range(6):
             times = self.since + np.linspace(0, horizon, RETURNS)
-            motion = self.shot(z0, self.since, times[-1]).at(times)
+            whole = self.shot(z0, self.since, times[-1])
+            if (T := self._between_resets(whole, z0)) is not None:
+                return T
+            motion = whole.at(times)
             z = np.hstack([motion.q, motion.v])
             offset = np.array([self.difference(row - z0) for row in z])
             scale = np.abs(offset).max(axis=0)
@@ -218,6 +248,19 @@ class Shooting:
                 return float(times[hits[0] + 1] - self.since)
             horizon *= 3
         raise ModelError("the guess does not come back to itself; give period_guess=, or a guess nearer to the orbit")
+
+    def _between_resets(self, motion: Motion, z0: Array) -> float | None:
+        """The time after which a reset leads back to where the guess is, or that between two resets that lead to one place."""
+        if not motion.resets:
+            return None
+        after = np.array([z0, *(state.after for state in motion.reset_states)])
+        times = np.array([self.since, *(state.time for state in motion.reset_states)])
+        size = np.maximum(np.abs(after).max(axis=0), 1e-300)
+        for first in (0, 1):
+            near = [np.abs(self.difference(z - after[first]) / size).max() < COMES_BACK for z in after[first + 1 :]]
+            if any(near):
+                return float(times[first + 1 + near.index(True)] - times[first])
+        return None
 
     # -- Newton's method -----------------------------------------------------------------------------------------------
 

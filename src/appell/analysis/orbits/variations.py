@@ -1,4 +1,4 @@
-"""Derivatives of a motion by its start and by parameters, right through impacts.
+"""Derivatives of a motion by its start and by parameters, right through impacts and resets.
 
     Φ(t) = ∂z(t)/∂z(0),        Ψ(t) = ∂z(t)/∂p,        z = (q, v)
 
@@ -7,9 +7,10 @@ z⁺ = R(t*, z⁻), the time moves too, δt* = −(g_z δz + g_p δp)/ġ, and
 
     δz⁺ = R_z δz⁻ + R_p δp + (R_z f⁻ + R_t − f⁺) δt*                                   (saltation; f± the flow before and after)
 
-An impact has R = (q, v + Δv); a landing without restitution ends on the face, ġ⁺ = 0, and goes on in contact; leaving a face
-changes nothing, since accelerations are continuous there. A start may only be moved along the constraints: Φ(0) projects
-onto what they allow, in the kinetic metric, as `ap.consistent` does, and Ψ(0) follows constraints that contain p.
+A reset has the map that was given for R, and its guard for g (`reset_saltation`). An impact has R = (q, v + Δv); a landing
+without restitution ends on the face, ġ⁺ = 0, and goes on in contact; leaving a face changes nothing, since accelerations are
+continuous there. A start may only be moved along the constraints: Φ(0) projects onto what they allow, in the kinetic metric, as
+`ap.consistent` does, and Ψ(0) follows constraints that contain p.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ def variations(
     atol: float | None = None,
     **options: Any,
 ) -> Variations:
-    """The fundamental matrix ∂z(t)/∂z(0) and ∂z(t)/∂p along a motion, through impacts, contact and release.
+    """The fundamental matrix ∂z(t)/∂z(0) and ∂z(t)/∂p along a motion, through impacts, contact, release and resets.
 
     Parameters
     ----------
@@ -120,7 +121,7 @@ def variations(
         raise ModelError("a Motion has its start and parameters; variations(motion) takes by=, times=, rtol=, atol= only")
     if motion.readings is not None:
         raise ModelError("variations of a motion under sampled control are not taken: how the control answers is not known")
-    if motion.sampler is None and len(motion.impacts):
+    if motion.sampler is None and (len(motion.impacts) or motion.resets):
         raise ModelError("this motion cannot be continued between its samples; simulate it again to take its variations")
     numbers, system = _chosen(motion, by), motion.system
     walk = FundamentalMatrix(_with_steps(motion), numbers, motion.t if times is None else times, rtol, atol)
@@ -134,7 +135,8 @@ def variations(
 
 def _with_steps(motion: Motion) -> Motion:
     """The same motion with both sides of every impact among its samples: run again where only asked times were kept."""
-    if all(np.sum(motion.t == event.time) > 1 for event in motion.impacts if event.kind == "impact"):
+    blows = [event.time for event in motion.impacts if event.kind == "impact"] + [event.time for event in motion.resets]
+    if all(np.sum(motion.t == time) > 1 for time in blows):
         return motion
     sampler: Any = motion.sampler
     task, (pseudo, method, corner), begin = sampler.task, sampler.how, motion.origin

@@ -345,6 +345,10 @@ class Fold:
 def fold(system: System, face: Face | Unilateral | Between | str | None = None) -> Fold:
     """Fold a unilateral constraint of a system: by name or object where it has several."""
     sources = list({id(f.source): f.source for f in system.unilateral}.values())
+    if system.resets:
+        raise FormNotApplicable(
+            f"'{system.name}' has the reset '{system.resets[0].name}', which is not written in folded coordinates; leave it out"
+        )
     if not sources:
         raise FormNotApplicable(f"'{system.name}' has no unilateral constraint to fold")
     if face is None and len(sources) > 1:

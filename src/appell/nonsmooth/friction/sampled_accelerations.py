@@ -103,8 +103,9 @@ def accelerations_of(run: Any) -> Callable[[ArrayLike, ArrayLike, ArrayLike], tu
     """(t, q, v) → (a, Λ) of a run, for one state or a batch: in the mode that holds there."""
     from appell.simulate.loop.broken import BreakLoop
     from appell.simulate.loop.prepare import prepare, with_friction
+    from appell.simulate.loop.resetting import without_resets
 
-    whole = prepare(run, None, "dop853", "raise").loop
+    whole = without_resets(prepare(run, None, "dop853", "raise").loop)
     loop = whole.loop if isinstance(whole, BreakLoop) else whole
     if not isinstance(loop, FrictionLoop):  # it goes from surface to surface, and this is one state
         whole = loop = with_friction(run, None, "dop853", "raise").loop

@@ -124,6 +124,7 @@ def refuse_inputs(system: System, inputs: set[Any], who: str = "the control give
     """Inputs jump, so they may stand only where the state need not jump with them."""
     places = [(f"constraint '{c.name}'", c.residual) for c in system.constraints if c.order < 2]
     places += [(f"'{face.name}'", x) for face in system.unilateral for x in (face.function, face.restitution)]
+    places += [(f"reset '{reset.name}'", x) for reset in system.resets for x in reset.expressions]
     places += [(f"the rate of {q}", rate) for q, rate in system.rates.items() if q not in system.states]
     with suppress(FormNotApplicable):  # of a tree, whose inertia is in numbers
         places.append(("the kinetic energy", system.kinetic))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from appell.backends import backend_named
 from appell.errors import ModelError, Status
-from appell.motion.sampler import velocities
+from appell.motion.state_velocities import velocities
 from appell.normal_form.flow import Flow
 from appell.reading import refuse_many
 from appell.simulate.control.control_values import Reader

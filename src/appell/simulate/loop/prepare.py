@@ -31,6 +31,7 @@ from appell.simulate.loop.header import NEWTON, QUADRATIC, ROUNDING, UNNOTICED
 from appell.simulate.loop.in_c import CDEF, CLoop
 from appell.simulate.loop.in_python import PyLoop
 from appell.simulate.loop.program import ROUNDS, loop_module
+from appell.simulate.loop.resetting import ResetLoop
 from appell.simulate.loop.surfaces import SideRun, side_run
 from appell.simulate.loop.switched import SwitchLoop
 from appell.simulate.loop.task import Loop, TrialFailed
@@ -56,6 +57,19 @@ class Prepared(NamedTuple):
 
 def prepare(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str) -> Prepared:
     """The loop of a system with its parameters."""
+    if not run.system.resets:
+        return _between_resets(run, pseudo, method, corner)
+    name = run.system.resets[0].name
+    if pseudo is not None:
+        raise FormNotApplicable(f"pseudo= and resets do not go together: '{name}' maps coordinates and velocities")
+    if method in (*STIFF, *CONSERVING):
+        raise ModelError(f"method={shown(method)} does not locate resets ('{name}'); use 'dop853', 'dopri5' or 'radau'")
+    motion, loop = _between_resets(run, pseudo, method, corner)
+    return Prepared(motion, ResetLoop(loop, run, motion))
+
+
+def _between_resets(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str) -> Prepared:
+    """The loop of a system as if it had no resets."""
     if (branches := branches_of(run)) is None:
         return _prepared(run, pseudo, method, corner)
     flow, loop = _prepared(branches.run, pseudo, method, corner)

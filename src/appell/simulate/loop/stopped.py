@@ -19,14 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import AppellError, Status
-from appell.motion.dense import dense_steps
-from appell.motion.sampler import velocities
-from appell.motion.zeros import CROSSED, JUMPED, REBOUND, ExpressionAlong, expression_along, zeros_along
-from appell.nonsmooth.contact.contact_thresholds import FLOOR
+from appell.motion.zeros import CROSSED, JUMPED, REBOUND
 from appell.normal_form.flow import Flow
 from appell.notes import Note
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Trace
+from appell.simulate.loop.watched import WatchedExpressions
 from appell.simulate.run import Run
 from appell.simulate.stops import WAYS, Stop
 
@@ -71,9 +69,8 @@ class _Watch:
         self.start = trace.beside(0)
         self.first = len(trace.steps) - 1 if len(trace.steps) else 0  # the row of the start
         self.rows = max(self.first, 0)  # the first row behind which nothing was looked at
-        form, system = loop.compiled.form, loop.compiled.system
-        self.along = {name: expression_along(form, system.in_velocities(s.expression)) for name, s in loop.stops.items()}
-        self.floor = FLOOR * float(np.min(task.atol))
+        expressions = {name: stop.expression for name, stop in loop.stops.items()}
+        self.watched = WatchedExpressions(loop.compiled, loop.flow, expressions, loop.noise)
         self.told: set[str] = set()
 
     def traces(self) -> Iterator[Trace]:
@@ -119,15 +116,10 @@ class _Watch:
     def _first(self, times: Array) -> tuple[Met | None, dict[str, float], bool]:
         """The first stop between the first and the last of the times of steps; the signs at the end, and whether an expression
         comes to zero there."""
-        way, signs, pending = self.task.direction, dict[str, float](), False
-        edges = way * np.unique(way * times)
-        columns = list(dict.fromkeys(c for along in self.along.values() for c in along.columns))
-        steps = dense_steps(edges, lambda at: self._numbers(at, columns), self.loop.noise)
-        schedule, met = self.loop.compiled.schedule, list[Met]()
-        p = self.task.p if schedule is None else schedule.put(self.task.p, steps.middle)
-        for name, along in self.along.items():
-            mine = replace(steps, values=steps.values[:, :, [columns.index(c) for c in along.columns]])
-            zeros = zeros_along(along, mine, p, self.floor, self.trace.signs.get(name, 0.0))
+        way, signs, pending, met = self.task.direction, dict[str, float](), False, list[Met]()
+        looked = self.watched.along_steps(self.task, times, self._states)
+        for name in self.loop.stops:
+            zeros = looked.zeros(name, self.trace.signs.get(name, 0.0))
             signs[name], pending = zeros.sign, pending or zeros.pending
             wanted = self.loop.stops[name].direction
             met += [
@@ -136,16 +128,8 @@ class _Watch:
                 if wanted in (0, zeros.direction[i])
             ]
             if len(zeros.unbounded) and name not in self.told:
-                self._tell(name, along, float(zeros.unbounded[0]))
+                self._tell(name, float(zeros.unbounded[0]))
         return min(met, key=lambda one: way * one.time, default=None), signs, pending
-
-    def _numbers(self, times: Array, columns: list[tuple[str, int]]) -> Array:
-        """Numbers of the state at times in the order of the run, (k, m)."""
-        z = self._states(times)
-        nq = self.loop.flow.nq
-        values = {"q": lambda: z[:, :nq], "v": lambda: velocities(self.loop.compiled, self.loop.flow, times, z)}
-        known = {name: values[name]() for name in {name for name, _ in columns}}
-        return np.stack([known[name][:, i] for name, i in columns], axis=1) if columns else np.zeros((len(times), 0))
 
     def _states(self, times: Array) -> Array:
         """The run once more with other requested times: (k, nz)."""
@@ -160,7 +144,7 @@ class _Watch:
             raise AppellError(f"the run could not be repeated between t = {times[0]:.6g} and {times[-1]:.6g}")
         return other.z_times
 
-    def _tell(self, name: str, along: ExpressionAlong, time: float) -> None:
+    def _tell(self, name: str, time: float) -> None:
         self.told.add(name)
         time += self.trace.origin
         text = (

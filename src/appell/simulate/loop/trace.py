@@ -117,7 +117,9 @@ class Trace:
     readings, failure: what a control answered, or why it did not.
     implicit, next_look: whether an implicit method has taken over, and after how many steps one looks again whether it should
         (`appell.simulate.loop.stiffness`).
-    signs: of the expressions of stops, by name, where they were last looked at; stopped: which of them ended the run, in words.
+    resets: `ResetState` of each; begun: how many of the modes were before the last of them.
+    signs: of the expressions of stops and guards, by name, where they were last looked at; stopped: which of them ended the
+        run, in words.
     """
 
     def __init__(self, t: float, z: Array, next_step: float | None = None, *, times: int = 0, keep_steps: bool = True):
@@ -146,6 +148,8 @@ class Trace:
         self.failure: Exception | None = None
         self.implicit, self.next_look = False, 0
         self.signs: dict[str, float] = {}
+        self.resets: list[Any] = []
+        self.begun = 0
         self.stopped = ""
         row = self.steps.room(1)[0]
         row[0], row[1:] = t, self.z
@@ -158,7 +162,7 @@ class Trace:
         other.steps, other.events = Pages(float, 1 + len(self.z)), Pages(EVENT)
         other.memory_of_times, other.passed = np.empty((times, len(self.z))), 0
         other.landings = None if self.landings is None else self.landings.copy()
-        for name in ("modes", "breaks", "notes", "touching", "signs"):
+        for name in ("modes", "breaks", "notes", "touching", "signs", "resets"):
             setattr(other, name, copy(getattr(self, name)))
         return other
 
@@ -190,10 +194,23 @@ class Trace:
         self.passed = min(self.passed, passed)
         self.modes = [one for one in self.modes if until(one[0])]
         self.breaks = [time for time in self.breaks if until(time)]
+        self.resets = [one for one in self.resets if until(one.time)]
         self.notes = [note for note in self.notes if note.time is None or until(note.time - self.origin)]
         self.failure = None
         accepted = min(self.statistics.accepted, max(rows - 1, 0))  # evaluations are all that were made
         self.statistics = replace(self.statistics, accepted=accepted)
+
+    def restart(self) -> None:
+        """What is known of modes is forgotten: the state has jumped, and it goes on from here as from a start."""
+        for face in self.mode.closed:
+            self.record(face, Kind.LEAVING)
+        if self.modes and not self.mode.rubs:
+            self.enter(FLIGHT)
+        self.begun = len(self.modes)
+        self.landings, self.touching, self.switch = None, set(), None
+        self.stalled, self.switched, self.counting = 0, self.t, ()
+        self.decided_with = self.broken = self.branch_time = self.sides = None
+        self.next_step, self.sigma = None, 0.0
 
     def move(self, t: float, z: Array) -> None:
         """It stands at (t, z) now, which is kept as a step if steps are."""
@@ -268,6 +285,7 @@ class Trace:
             page["time"] += self.origin
         self.modes = [(given(time), mode) for time, mode in self.modes]
         self.breaks = [given(time) for time in self.breaks]
+        self.resets = [one._replace(time=given(one.time)) for one in self.resets]
         self.t, self.switched, self.origin = given(self.t), given(self.switched), 0.0
 
     def ended(self, status: Status) -> Trace:

@@ -23,6 +23,7 @@ from appell.jets import jets_of, total_derivative
 from appell.model.bodies import Rates, RigidBody
 from appell.model.constraint import Constraint
 from appell.model.friction import Friction
+from appell.model.reset import Reset
 from appell.model.system import System
 from appell.model.unilateral import Between, Unilateral
 from appell.tree.frames import FramedLink
@@ -217,6 +218,7 @@ def _frame_jets(system: TreeSystem) -> set[FrameJet]:
     """The entries of frames in constraints, forces, loads and the potential."""
     exprs = [*system._expressions(), *system.residuals, *(face.function for face in system.unilateral)]
     exprs += [w for W in system.reactions if W is not None for w in W] + [system.rates[s] for s in system.states]
+    exprs += [e for reset in system.resets for e in reset.expressions]
     return {s for e in exprs for s in jets_of(e) if isinstance(s, FrameJet)}
 
 
@@ -272,14 +274,15 @@ def _forces(system: TreeSystem, write: _Frames) -> list[Expr]:
     ]
 
 
-def _constraints(system: TreeSystem, write: _Frames) -> list[Constraint | Unilateral | Between | Friction]:
+def _constraints(system: TreeSystem, write: _Frames) -> list[Constraint | Unilateral | Between | Friction | Reset]:
     """The rows, and what the faces came from, in q and v; those that need no writing are the user's own objects."""
     said = zip(system.constraints, system.residuals, system.reactions, strict=True)
     rows = [_row(c, residual, W, write) for c, residual, W in said]
     sources = dict.fromkeys(face.source for face in system.unilateral)
     frictions = [_friction(fr, write) for fr in system.frictions]
     some = lambda found: [one for one in found if one is not None]
-    return [*some(rows), *(_one_sided(source, write) for source in sources), *some(frictions)]
+    resets = [Reset(write(reset.guard), {s: write(e) for s, e in reset.map.items()}, reset.name) for reset in system.resets]
+    return [*some(rows), *(_one_sided(source, write) for source in sources), *some(frictions), *resets]
 
 
 def _friction(fr: Friction, write: _Frames) -> Friction | None:

@@ -1,0 +1,89 @@
+"""The derivative of a motion through a reset.
+
+    g(t*, z⁻, p) = 0,  z⁺ = R(t*, z⁻, p):        δt* = −(g_z δz + g_p δp)/ġ⁻
+    δz⁺ = R_z δz⁻ + R_p δp + (R_z f⁻ + R_t − f⁺) δt*                                  (saltation; f± the flow before and after)
+
+A reset that is triggered by the map of another happens at the same t*: its map follows, R₂ ∘ R₁.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.simulate.loop.reset_maps import ResetState, reset_slopes
+from appell.simulate.run import Run
+
+Array = NDArray[np.float64]
+
+TANGENT = 1e-8
+"""Share of its terms below which the rate of a guard is none: the motion only touches its zero."""
+TOGETHER = 1e-9
+"""Share of its terms below which the guard of a second reset is zero at the instant of the first."""
+ON_CONTACT = 1e-7
+"""Share of its terms by which a map may leave the faces that are in contact after it."""
+
+Flow = Callable[[float, Array], Array]
+"""(t, z) → ż."""
+
+
+class NoSlope(Exception):
+    """A reset has no derivative; the text says why."""
+
+
+class MapSlopes(NamedTuple):
+    """Of the maps at one instant, one after the other: R_z (nz, nz), R_t (nz,), R_p (nz, np)."""
+
+    z: Array
+    t: Array
+    p: Array
+
+
+def reset_saltation(run: Run, states: Sequence[ResetState], p: Array, Phi: Array, Pi: Array, flows: tuple[Flow, Flow]) -> Array:
+    """Φ after the resets of one instant, (nz, columns); Pi: ∂p by the columns; flows: before the first and after the last."""
+    first, t, nz = states[0], states[0].time, len(states[0].before)
+    name = run.system.resets[first.number].name
+    out = _slopes(run, first, p)
+    g_x = out["g_x"][0]
+    f_before, f_after = flows[0](t, first.before), flows[1](t, states[-1].after)
+    terms = np.concatenate([[g_x[0]], g_x[1 : 1 + nz] * f_before])
+    rate = float(terms.sum())
+    if not rate < -TANGENT * np.abs(terms).sum():
+        raise NoSlope(f"the guard of reset '{name}' only touches zero at t = {t:.6g}: there is no derivative by the start")
+    R = _composed(run, states, p)
+    dt = -(g_x[1 : 1 + nz] @ Phi + g_x[1 + nz :] @ Pi) / rate
+    return np.asarray(R.z @ Phi + R.p @ Pi + np.outer(R.z @ f_before + R.t - f_after, dt), float)
+
+
+def _slopes(run: Run, state: ResetState, p: Array) -> Any:
+    nq = run.form.nq
+    fn = reset_slopes(run.form, run.system, run.system.resets[state.number])
+    return fn(state.time, state.before[:nq].copy(), state.before[nq:].copy(), p)
+
+
+def _composed(run: Run, states: Sequence[ResetState], p: Array) -> MapSlopes:
+    """The slopes of R_k ∘ … ∘ R_1."""
+    nz = len(states[0].before)
+    found = MapSlopes(np.eye(nz), np.zeros(nz), np.zeros((nz, len(p))))
+    for k, state in enumerate(states):
+        out = _slopes(run, state, p)
+        if k:
+            _refuse_together(run, state, out, states[0])
+        R_t, R_z, R_p = out["R_x"][:, 0], out["R_x"][:, 1 : 1 + nz], out["R_x"][:, 1 + nz :]
+        found = MapSlopes(R_z @ found.z, R_z @ found.t + R_t, R_z @ found.p + R_p)
+    return found
+
+
+def _refuse_together(run: Run, state: ResetState, out: Any, first: ResetState) -> None:
+    """Two guards that vanish at one instant have neighbours in either order."""
+    x = np.concatenate([[state.time], state.before])
+    if abs(float(out["g"])) > TOGETHER * float(np.abs(out["g_x"][0][: len(x)] * x).sum()):
+        return
+    names = [run.system.resets[one.number].name for one in (first, state)]
+    raise NoSlope(f"resets '{names[0]}' and '{names[1]}' fall together at t = {state.time:.6g}: there is no one derivative")
+
+
+__all__ = ["ON_CONTACT", "NoSlope", "reset_saltation"]

@@ -1,0 +1,310 @@
+"""The time loop of a system with resets: any other loop from each reset to the next.
+
+    stretch     the loop goes ahead by some steps; on their polynomials the guards are looked at by a bound
+    reset       the stretch is taken again to where the first guard falls through zero, and the state is mapped
+    onward      as from a start: what touches, sticks or presses is found anew
+
+A guard is met where it changes from positive to negative; its sign is carried from stretch to stretch, and by maps of others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.errors import AppellError, ModelError, Status
+from appell.motion.zeros import JUMPED, REBOUND
+from appell.normal_form.flow import Flow
+from appell.notes import Note
+from appell.simulate.loop.broken import BreakLoop
+from appell.simulate.loop.guarded import RankedLoop
+from appell.simulate.loop.in_python import SECONDS_PER_YIELD
+from appell.simulate.loop.reset_maps import MapRefused, mapped_state
+from appell.simulate.loop.task import Loop, Task
+from appell.simulate.loop.trace import Trace
+from appell.simulate.loop.watched import WatchedExpressions, WatchedSteps
+from appell.simulate.run import Run
+
+Array = NDArray[np.float64]
+
+FIRST, LONGEST = 8, 4096
+"""Steps that are looked at together at first, and at most, each time twice as many; after a reset somewhat more than lay before
+it."""
+CORRECTIONS = 6
+"""Times that a stretch is taken again to end on a guard's zero: Newton's, each squares the error."""
+NEARLY = 0.1
+"""Part of a stretch by which Newton's steps may move its end."""
+CHAIN = 32
+"""Resets one after another in which no time passes: they do not lead anywhere."""
+SAME_TIME = 64.0
+"""Spacings of the time between two resets below which none has passed."""
+BEHIND = 8.0
+"""Spacings of the time by which a stretch ends behind an impact in which a guard has jumped over zero."""
+
+
+class Fallen(NamedTuple):
+    """A guard that falls through zero: which, when, its rate, 1/s; whether it jumps over zero, in an impact."""
+
+    number: int
+    time: float
+    rate: float
+    jumps: bool
+
+
+class _NoWay(Exception):
+    """No motion goes on from a reset."""
+
+
+@dataclass(frozen=True, eq=False)
+class ResetLoop:
+    """`Loop` of a system with resets: `loop`, of the system without them and its `flow`, from each to the next."""
+
+    loop: Loop
+    compiled: Run
+    flow: Flow
+
+    def ranked(self, size: Array) -> ResetLoop:
+        """The same with a guard of rank; size: of the rows at the start of the run, (m,)."""
+        inner = self.loop
+        ranked = inner.ranked(size) if isinstance(inner, BreakLoop) else RankedLoop(inner, self.compiled.form, self.flow, size)
+        return replace(self, loop=ranked)
+
+    @cached_property
+    def watched(self) -> WatchedExpressions:
+        """The guards, by the names of their resets."""
+        return WatchedExpressions(self.compiled, self.flow, {one.name: one.guard for one in self.compiled.system.resets})
+
+    def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
+        """See `task.Loop.run`."""
+        if task.t_end < task.t0:
+            name = self.compiled.system.resets[0].name
+            raise ModelError(f"with resets time runs forward: the map of '{name}' says what comes after, not what was before")
+        yield from _ResetCourse(self, task, trace or task.trace()).traces()
+
+
+def without_resets(loop: Loop) -> Loop:
+    """The loop between two resets."""
+    return loop.loop if isinstance(loop, ResetLoop) else loop
+
+
+class _ResetCourse:
+    """One run, from reset to reset."""
+
+    def __init__(self, loop: ResetLoop, task: Task, trace: Trace):
+        self.loop, self.task, self.trace, self.watched = loop, task, trace, loop.watched
+        self.names = [reset.name for reset in loop.compiled.system.resets]
+        self.count, self.chain, self.accepted = FIRST, 0, trace.statistics.accepted  # steps until the last reset
+        self.left: str | None = None  # the reset whose own guard is zero where the stretch begins
+        self.told: set[str] = set()
+        self.sizes: float | Array = 0.0  # of the numbers in the guards, up to the last reset and since then
+        self.sizes_since: float | Array = 0.0
+
+    def traces(self) -> Iterator[Trace]:
+        trace, answered, status = self.trace, perf_counter(), Status.OK
+        try:
+            while status is Status.OK and trace.t != self.task.t_end:
+                status = self._onward()
+                if perf_counter() - answered > SECONDS_PER_YIELD and status is Status.OK:
+                    yield trace.ended(Status.BUFFER_FULL)
+                    answered = perf_counter()
+        except _NoWay as reason:
+            trace.failure, status = ModelError(str(reason)), Status.JUMP
+        yield trace.ended(status)
+
+    # -- between resets --------------------------------------------------------------------------------------------------
+
+    def _onward(self) -> Status:
+        """A stretch, as a whole or up to the first guard that falls."""
+        trace, task = self.trace, self.task
+        work, failure = self._stretch(self.count)
+        over = failure is not None or work.status is not Status.MAX_STEPS or trace.statistics.accepted >= task.max_steps
+        fallen, signs, pending = self._first(work)
+        if fallen is not None:
+            return self._meet(fallen)
+        if pending and not over:  # what follows decides
+            self.count *= 2
+            return Status.OK
+        if failure is not None:
+            raise failure
+        moved = work.t != trace.t
+        self._join(work)
+        trace.signs.update(signs)
+        self.left, self.chain = None if moved else self.left, 0 if moved else self.chain
+        self.count = min(2 * self.count, LONGEST)
+        if work.status is Status.MAX_STEPS and trace.statistics.accepted < task.max_steps:
+            return Status.OK
+        return work.status
+
+    def _stretch(self, count: int, end: float | None = None) -> tuple[Trace, AppellError | None]:
+        """A fork of the trace after so many steps, or at an end; and what the loop raised on the way."""
+        trace, task = self.trace, self.task
+        work = trace.fork()
+        work.modes = trace.modes[trace.begun :]
+        if end is None:
+            task = replace(task, max_steps=min(task.max_steps, trace.statistics.accepted + count))
+        else:
+            passed = int(task.times.searchsorted(end, side="right"))
+            times = task.times if end == task.t_end else task.times[: max(passed, trace.passed)]
+            task = replace(task, t_end=end, times=times)
+        try:
+            for _ in self.loop.loop.run(task, work):
+                pass
+        except AppellError as error:  # it went ahead, and may have met a guard before
+            return work, error
+        return work, None
+
+    def _join(self, work: Trace) -> None:
+        trace = self.trace
+        work.modes = trace.modes[: trace.begun] + work.modes
+        trace.join(work)
+
+    def _first(self, work: Trace) -> tuple[Fallen | None, dict[str, float], bool]:
+        """The first guard that falls along a fork; the signs at its end, and whether one comes to zero there."""
+        times = work.steps.seen()[:, 0]
+        looked = self.watched.along_steps(self.task, times, lambda at: self._states(at, float(times[-1])), self.sizes)
+        signs, pending, fallen = dict(self.trace.signs), False, list[Fallen]()
+        if not len(looked.steps.begin):
+            return None, signs, False
+        self._refuse_return(looked)
+        self.sizes_since = np.maximum(self.sizes_since, looked.sizes)
+        for k, name in enumerate(self.names):
+            zeros = looked.zeros(name, self.trace.signs.get(name, 0.0))
+            signs[name], pending = zeros.sign, pending or zeros.pending
+            if len(zeros.unbounded) and name not in self.told:
+                self._tell(name, float(zeros.unbounded[0]))
+            for i in np.flatnonzero((zeros.direction < 0) & (zeros.kind != REBOUND))[:1]:
+                rate = looked.rate(name, int(zeros.step[i]), float(zeros.s[i])).value
+                fallen.append(Fallen(k, float(zeros.time[i]), rate, str(zeros.kind[i]) == JUMPED))
+        return min(fallen, key=lambda one: one.time, default=None), signs, pending
+
+    def _states(self, times: Array, end: float) -> Array:
+        """The stretch once more with other requested times: (k, nz)."""
+        trace = self.trace
+        if not len(times):
+            return np.zeros((0, self.loop.flow.nz))
+        other = trace.beside(len(times))
+        other.modes = trace.modes[trace.begun :]
+        task = replace(self.task, t_end=end, times=times, keep_steps=False)
+        for _ in self.loop.loop.run(task, other):
+            if other.passed == len(times):
+                break
+        if other.passed < len(times):  # never seen: the steps are the same
+            raise AppellError(f"the run could not be repeated between t = {times[0]:.6g} and {times[-1]:.6g}")
+        return other.z_times
+
+    def _refuse_return(self, looked: WatchedSteps) -> None:
+        """A guard that is zero after its own map and does not fall from there, but cannot be seen above zero before it falls:
+        infinitely many resets follow each other."""
+        name = self.left
+        if name is None:
+            return
+        self.left = None
+        rate = looked.rate(name, 0, -1.0)
+        if rate.value < -rate.noise:
+            return
+        falls = lambda before: int((looked.zeros(name, before).direction < 0).sum())
+        if falls(1.0) > falls(0.0):
+            raise _NoWay(
+                f"reset '{name}' comes back at once at t = {self.trace.clock:.9g}: after its map the guard is zero, and falls"
+                " again before it was positive, so that infinitely many resets would follow; a body that comes to rest on"
+                " another is said by ap.Unilateral"
+            )
+
+    def _tell(self, name: str, time: float) -> None:
+        self.told.add(name)
+        time += self.trace.origin
+        text = (
+            f"the guard of reset '{name}' could not be bounded near t = {time:.6g} (it has no finite interval, or turns too"
+            " often): it was looked for by its values there"
+        )
+        self.trace.notes.append(Note(text, time=time, kind="reset"))
+
+    # -- at a reset ------------------------------------------------------------------------------------------------------
+
+    def _meet(self, fallen: Fallen) -> Status:
+        """To the zero of a guard, through its map and those of the guards that it brings below zero."""
+        trace, name = self.trace, self.names[fallen.number]
+        status = self._reach(fallen)
+        if status is not Status.OK:
+            return status
+        self.sizes, self.sizes_since = np.maximum(self.sizes_since, 0.0), 0.0
+        now = self.watched.signs_at(self.task, trace.t, trace.z, self.sizes)
+        if trace.t == self.task.t_end and now[name] > 0:
+            return Status.OK  # it falls behind the end
+        passed = trace.t - (trace.resets[-1].time if trace.resets else -np.inf)
+        self.chain = self.chain if passed <= SAME_TIME * np.spacing(abs(trace.t)) else 0
+        self._remember(now)
+        number: int | None = fallen.number
+        while number is not None:
+            self.chain += 1
+            if self.chain > CHAIN:
+                raise _NoWay(
+                    f"resets trigger each other without end at t = {trace.clock:.9g}: '{self.names[number]}' is the last of"
+                    f" {CHAIN} in which no time passes"
+                )
+            number = self._map(number)
+        return Status.OK
+
+    def _remember(self, now: dict[str, float], own: str = "") -> None:
+        """The signs of the guards from here on; one that was positive and is negative at once is still to be met."""
+        signs = self.trace.signs
+        for name, sign in now.items():
+            if name == own or (sign and not (sign < 0 < signs.get(name, 0.0))):
+                signs[name] = sign
+
+    def _reach(self, fallen: Fallen) -> Status:
+        """The trace where the guard has fallen: to its time on the polynomial, then by Newton's steps to the zero."""
+        trace, task, name, time = self.trace, self.task, self.names[fallen.number], fallen.time
+        if time <= trace.t:
+            return Status.OK
+        if fallen.jumps:
+            return self._end_at(min(time + BEHIND * np.spacing(abs(time)), task.t_end))
+        for _ in range(CORRECTIONS):
+            work, failure = self._stretch(0, min(time, task.t_end))
+            if failure is not None or work.status is not Status.OK or not fallen.rate < 0:
+                break
+            g = self.watched.value_at(name, task, work.t, work.z)
+            up = self.watched.signs_at(task, work.t, work.z, self.sizes_since)[name] > 0
+            dt = -g / fallen.rate if not up else max(-g / fallen.rate, 2 * np.spacing(abs(time)))
+            if (time + dt == time or abs(dt) <= np.spacing(abs(time))) and not up:
+                break
+            if abs(dt) > NEARLY * abs(time - trace.t) or not trace.t < time + dt <= task.t_end:
+                break
+            time += dt
+        return self._end_at(min(time, task.t_end))
+
+    def _end_at(self, time: float) -> Status:
+        work, failure = self._stretch(0, time)
+        if failure is not None:
+            raise failure
+        self._join(work)
+        return work.status
+
+    def _map(self, number: int) -> int | None:
+        """The state after a reset, in the trace, from which it goes on as from a start; the next reset, if it triggers one."""
+        trace, run, name = self.trace, self.loop.compiled, self.names[number]
+        try:
+            event = mapped_state(run, number, trace.t, trace.z, has_work=self.loop.flow.has_work)
+        except MapRefused as reason:
+            raise _NoWay(f"{reason} (t = {trace.clock:.9g})") from None
+        trace.resets.append(event)
+        trace.z[:] = event.whole
+        trace.keep()
+        trace.change_times(self.task.times)
+        trace.restart()
+        now = self.watched.signs_at(self.task, trace.t, trace.z, self.sizes)
+        self._remember(now, name)
+        self.left = name if now[name] == 0 else None
+        self.count = min(FIRST + (trace.statistics.accepted - self.accepted) * 5 // 4, LONGEST)
+        self.accepted = trace.statistics.accepted
+        down = (k for k, other in enumerate(self.names) if now[other] < 0 < trace.signs.get(other, 0.0))
+        return next(down, None)
+
+
+__all__ = ["ResetLoop", "without_resets"]

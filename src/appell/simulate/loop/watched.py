@@ -1,0 +1,140 @@
+"""Expressions along the steps of a loop, whose zeros are found by a bound: of stops and of the guards of resets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appell.backends import vm_function
+from appell.motion.dense import DenseSteps, dense_steps
+from appell.motion.state_velocities import velocities
+from appell.motion.zeros import ROUNDING, ExpressionAlong, Zeros, expression_along, zeros_along
+from appell.nonsmooth.contact.contact_thresholds import FLOOR
+from appell.normal_form.flow import Flow
+from appell.simulate.loop.task import Task
+from appell.simulate.run import Run
+
+Array = NDArray[np.float64]
+
+NUMERIC_RATE = 1e-10
+"""Share of the largest rate of an expression in a step below which the rate at its beginning, that of the step's polynomial,
+is rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class WatchedExpressions:
+    """Expressions by name, of a run and its flow; noise: see `dense_steps`."""
+
+    compiled: Run
+    flow: Flow
+    expressions: Mapping[str, Any]
+    noise: float = 0.0
+
+    @cached_property
+    def along(self) -> dict[str, ExpressionAlong]:
+        """Each as a function of the numbers of the state that it needs."""
+        run = self.compiled
+        return {name: expression_along(run.form, run.system.in_velocities(e)) for name, e in self.expressions.items()}
+
+    @cached_property
+    def columns(self) -> list[tuple[str, int]]:
+        """The numbers of the state that any of them needs."""
+        return list(dict.fromkeys(c for along in self.along.values() for c in along.columns))
+
+    def along_steps(
+        self, task: Task, times: Array, states: Callable[[Array], Array], sizes: float | Array = 0.0
+    ) -> WatchedSteps:
+        """Along steps between times, (k,), in the order of the run; states: times in that order → z there, (k, nz).
+
+        sizes: of the numbers before these steps, (m,): where they begin, the numbers have the rounding of those."""
+        way = task.direction
+        steps = dense_steps(way * np.unique(way * times), lambda at: self._numbers(at, states(at)), self.noise)
+        return WatchedSteps(self, steps, self.parameters(task, steps.middle), self._floor(task, sizes))
+
+    def _floor(self, task: Task, sizes: float | Array) -> Array:
+        """What each number may be off by, (m,)."""
+        return np.full(len(self.columns), FLOOR * float(np.min(task.atol))) + ROUNDING * np.asarray(sizes, dtype=float)
+
+    def parameters(self, task: Task, times: Array) -> Array:
+        """Those of the run, (np,), or with those that change with time (k, np)."""
+        schedule = self.compiled.schedule
+        return task.p if schedule is None else schedule.put(task.p, times)
+
+    def _numbers(self, times: Array, z: Array) -> Array:
+        """Numbers of the state at times in the order of the run, (k, m)."""
+        values = {"q": lambda: z[:, : self.flow.nq], "v": lambda: velocities(self.compiled, self.flow, times, z)}
+        known = {name: values[name]() for name in {name for name, _ in self.columns}}
+        return np.stack([known[name][:, i] for name, i in self.columns], axis=1) if self.columns else np.zeros((len(times), 0))
+
+    def signs_at(self, task: Task, t: float, z: Array, sizes: float | Array = 0.0) -> dict[str, float]:
+        """Of each at a state z, (nz,): ±1, or 0 where it cannot be told from zero; sizes: see `along_steps`."""
+        at = np.array([t])
+        numbers = self._numbers(at, z[None])
+        noise = self._floor(task, sizes) + ROUNDING * np.abs(numbers)
+        found = {}
+        for name, along in self.along.items():
+            mine = [self.columns.index(c) for c in along.columns]
+            found[name] = float(along.sign(at, numbers[:, mine], self.parameters(task, at), noise[:, mine])[0])
+        return found
+
+    def value_at(self, name: str, task: Task, t: float, z: Array) -> float:
+        """One of them at a state z, (nz,)."""
+        at, along = np.array([t]), self.along[name]
+        numbers = self._numbers(at, z[None])[:, [self.columns.index(c) for c in along.columns]]
+        return float(along.at(at, numbers, self.parameters(task, at))[0])
+
+
+class Rates(NamedTuple):
+    """Of an expression at a place in a step: its rate, 1/s, and below what it is rounding."""
+
+    value: float
+    noise: float
+
+
+@dataclass(frozen=True, eq=False)
+class WatchedSteps:
+    """Watched expressions along some steps."""
+
+    watched: WatchedExpressions
+    steps: DenseSteps
+    p: Array
+    floor: Array
+
+    def _columns(self, name: str) -> list[int]:
+        watched = self.watched
+        return [watched.columns.index(c) for c in watched.along[name].columns]
+
+    def _mine(self, name: str) -> DenseSteps:
+        return replace(self.steps, values=self.steps.values[:, :, self._columns(name)])
+
+    @property
+    def sizes(self) -> Array:
+        """The largest values of the numbers, (m,)."""
+        return np.abs(self.steps.values).max(axis=(0, 1), initial=0.0)
+
+    def zeros(self, name: str, before: float) -> Zeros:
+        """All changes of sign of one of them; before: its sign before the first step, 0 where none is known."""
+        return zeros_along(self.watched.along[name], self._mine(name), self.p, self.floor[self._columns(name)], before)
+
+    def rate(self, name: str, step: int, s: float) -> Rates:
+        """d/dt of one of them at a place −1 <= s <= 1 in a step."""
+        steps, along = self._mine(name), self.watched.along[name]
+        half, powers = steps.half[step], steps.powers[:, :, step]
+        orders = np.arange(1, len(powers))
+        zd = (orders[:, None] * powers[1:] * s ** (orders[:, None] - 1.0)).sum(axis=0) / half
+        here, p = np.array([step]), self.p if self.p.ndim == 1 else self.p[step]
+        p = np.broadcast_to(p, (1, p.shape[-1]))
+        t, z = steps.time(here, np.array([s])), steps.at(here, np.array([s]))
+        with np.errstate(all="ignore"):
+            y = vm_function(along.guard).batch(t[:, None], z, p, np.ones((1, 1)), zd[None])[0]
+            inside = np.linspace(-1, 1, 9)
+            g = along.at(steps.time(np.repeat(here, 9), inside), steps.at(np.repeat(here, 9), inside), p[0])
+        return Rates(float(np.ravel(y)[1]), NUMERIC_RATE * float(np.abs(np.diff(g)).max(initial=0.0) * 4 / abs(half)))
+
+
+__all__ = ["WatchedExpressions", "WatchedSteps"]
