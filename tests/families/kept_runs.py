@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import tempfile
 import warnings
@@ -17,6 +18,7 @@ from tests.families.family import family
 from tests.families.stores import cut, empty, fill, flip, lose, replace_by_pipe
 
 import appell as ap
+from appell.disk.sealed import seal
 from appell.simulate.loop import keeping
 
 x = ap.coordinates("x")
@@ -99,3 +101,23 @@ def interrupts_anywhere_lose_nothing(seed: int) -> None:
                 signal.setitimer(signal.ITIMER_REAL, 0)
                 signal.signal(signal.SIGALRM, before)
         assert np.array_equal(found.t, clean.t) and np.array_equal(found.q, clean.q) and np.array_equal(found.v, clean.v)
+
+
+FORGED: tuple[dict[str, Any], ...] = (
+    {"t": "nan"}, {"rows": 10**15}, {"rows": -1}, {"z": ["0x1p+0"]}, {"z": "text"}, {"statistics": {}}, {"statistics": [1]},
+    {"notes": [["text", {"time": "soon", "kind": [], "constraints": None}]]}, {"notes": 7}, {"status": 99}, {"next_step": {}},
+    {"number": 1e400}, {"checksum": ["x"]}, {"count": "__import__('os').getpid()"}, {"t": "0x1p+99999"}, {"implicit": None},
+    {"before": [[]]}, {"sigma": True},
+)  # fmt: skip
+
+
+@family(count=len(FORGED), sample=(0,))
+def forged_pieces_are_not_believed(seed: int) -> None:
+    """A foreign state, sealed as ours are, with an entry that no run has written: refused, or the run is made again."""
+    with tempfile.TemporaryDirectory() as top:
+        folder = Path(top) / "run"
+        clean = kept(folder)
+        file = folder / "state-000000.json"
+        file.write_text(seal({**json.loads(file.read_text(encoding="utf-8")), **FORGED[seed]}), encoding="utf-8")
+        found = kept(folder)
+        assert np.array_equal(found.t, clean.t) and np.array_equal(found.q, clean.q)

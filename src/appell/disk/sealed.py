@@ -16,6 +16,8 @@ from typing import Any
 
 from appell.errors import ModelError
 
+LARGEST = 2**28
+"""Bytes of a record: a mark has a line for each of some ten thousand runs at most."""
 SEAL = "sha256"
 """Key under which a sealed record has the digest of all its other entries."""
 
@@ -55,14 +57,16 @@ def is_plain(path: Path) -> bool:
         return False
 
 
-def read_plain(path: Path) -> bytes | None:
-    """What is in a file; None if there is none, or something else in its place."""
+def read_plain(path: Path, *, largest: int = LARGEST) -> bytes | None:
+    """What is in a file; None if there is none, something else in its place, or more than `largest` bytes."""
     if not is_plain(path):
         return None
     try:
-        return path.read_bytes()
+        with open(path, "rb") as stream:
+            data = stream.read(largest + 1)
     except OSError:
         return None
+    return data if len(data) <= largest else None
 
 
 def remove_plain(path: Path) -> None:

@@ -84,12 +84,17 @@ class StoredState:
             int(record["number"]), int(record["rows"]), str(record["checksum"]), int(record["count"]), one(record["t"]),
             tuple(map(one, record["z"])), None if next_step is None else one(next_step), one(record["sigma"]),
             Statistics(int(work["evaluations"]), int(work["accepted"]), int(work["rejected"]), one(work["largest_defect"])),
-            tuple(Note(str(text), **facts) for text, facts in record["notes"]), Status(int(record["status"])),
+            tuple(_note(*said) for said in record["notes"]), Status(int(record["status"])),
             bool(record["implicit"]), int(record["next_look"]),
         )  # fmt: skip
         if found.rows < 0 or not all(map(isfinite, (found.t, *found.z))):
             raise ValueError("a state that no run has")
         return found
+
+
+def _note(text: Any, facts: Mapping[str, Any]) -> Note:
+    time = None if facts["time"] is None else float(facts["time"])
+    return Note(str(text), time=time, kind=str(facts["kind"]), constraints=[str(name) for name in facts["constraints"]])
 
 
 class KeptFolder:
@@ -194,7 +199,7 @@ class KeptFolder:
         file = self.path / f"rows-{state.number:06d}.npy"
         if not is_plain(file) or not 0 <= os.lstat(file).st_size - 8 * state.rows * self.width <= HEADER:
             return None
-        data = read_plain(file)
+        data = read_plain(file, largest=8 * state.rows * self.width + HEADER)
         if data is None or checksum(data) != state.checksum:
             return None
         stream = io.BytesIO(data)
