@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any
 
-LONGEST = 3000
+MESSAGE_CHARACTERS = 3000
 """Characters of a message: what is longer was made of a value that is longer."""
 
 
@@ -19,7 +19,7 @@ class AppellError(Exception):
         super().__init__(*(shortened(arg) if isinstance(arg, str) else arg for arg in args))
 
 
-def shortened(text: str, most: int = LONGEST) -> str:
+def shortened(text: str, most: int = MESSAGE_CHARACTERS) -> str:
     """The beginning and the end of a text that is too long."""
     return text if len(text) <= most else f"{text[: 3 * most // 4]} … {text[-most // 6 :]}"
 

@@ -199,7 +199,7 @@ def _names(text: str | Iterable[str], more: tuple[Any, ...], maker: str) -> list
     return names
 
 
-MOST = 10_000
+SYMBOLS_PER_CALL = 10_000
 """Symbols that one call makes: equations in more are not written by anybody."""
 
 
@@ -209,9 +209,9 @@ def _range(name: str) -> list[str]:
     for low, high in re.findall(r"(\d*):(\d+)", name[:200]):
         count *= max(int(high) - int(low or 0), 1)
     count *= 26 ** len(re.findall(r":[a-zA-Z]", name[:200]))  # a:d is a range of letters
-    if count > MOST or len(name) > 200:
-        many = f"stands for {count} names" if count > MOST else f"has {len(name)} letters"
-        raise ModelError(f"'{name[:60]}' {many}; {MOST} symbols of up to 200 letters are made at once")
+    if count > SYMBOLS_PER_CALL or len(name) > 200:
+        many = f"stands for {count} names" if count > SYMBOLS_PER_CALL else f"has {len(name)} letters"
+        raise ModelError(f"'{name[:60]}' {many}; {SYMBOLS_PER_CALL} symbols of up to 200 letters are made at once")
     try:
         return [str(s) for s in sympy.symbols(name, seq=True)] if ":" in name else [name]
     except Exception as error:  # SymPy's grammar of ranges is its own

@@ -32,8 +32,8 @@ from appell.errors import FileError, ModelError
 TEXT = (str, bytes, bytearray, memoryview)
 NUMBERS = (int, float, complex, Fraction, Decimal, mpmath.mpf, np.number)
 REMEDY = "text is never read as a number or an expression: write 2*m with m = ap.parameters('m'), and 0.5 without quotes"
-LONG = 100  # characters of one value in a message: a line of a terminal
-LARGEST = int(np.finfo(float).max)
+VALUE_CHARACTERS = 100  # characters of one value in a message: a line of a terminal
+LARGEST_WHOLE_NUMBER = int(np.finfo(float).max)
 MOST_DIMENSIONS = 8  # of an array: batches of batches of matrices have four
 MOST_ATTEMPTS = 10**6  # searches from random starts: at a millisecond each, a quarter of an hour
 
@@ -50,7 +50,7 @@ def shown(value: Any) -> str:
     except Exception:  # the __repr__ of an object from outside may do anything
         return f"<{type(value).__name__}>"
     text = " ".join(text.split())
-    return text if len(text) <= LONG else f"{text[: LONG - 20]} … {text[-12:]}"
+    return text if len(text) <= VALUE_CHARACTERS else f"{text[: VALUE_CHARACTERS - 20]} … {text[-12:]}"
 
 
 class _Short(reprlib.Repr):
@@ -66,7 +66,7 @@ class _Short(reprlib.Repr):
 
 
 _SHORT = _Short()
-_SHORT.maxstring = _SHORT.maxother = LONG
+_SHORT.maxstring = _SHORT.maxother = VALUE_CHARACTERS
 _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = _SHORT.maxset = 6
 
 
@@ -107,14 +107,14 @@ def _is_number(value: Any) -> bool:
 
 def _refuse_beyond(value: Any, where: object) -> None:
     """A number that float64 cannot hold: what is computed with is float64."""
-    if abs(value) > LARGEST and not (isinstance(value, float | Decimal) and math.isinf(value)):
+    if abs(value) > LARGEST_WHOLE_NUMBER and not (isinstance(value, float | Decimal) and math.isinf(value)):
         raise ModelError(f"{where} is {shown(value)}, beyond what a float64 can hold, 1.8e308; mend its units")
 
 
 def refuse_large_numbers(nodes: Iterable[Any], where: object) -> None:
     """Whole numbers and fractions among the parts of an expression that float64 cannot hold."""
     for node in nodes:
-        if isinstance(node, sympy.Rational) and abs(node.p) > LARGEST * node.q:
+        if isinstance(node, sympy.Rational) and abs(node.p) > LARGEST_WHOLE_NUMBER * node.q:
             raise ModelError(f"{where} contains {shown(int(node))}, beyond what a float64 can hold, 1.8e308; mend its units")
 
 
@@ -302,12 +302,12 @@ def name_in(value: Any) -> str:
     """The name of an object, or a text, or what else it is, as messages and tables name it; short."""
     found = getattr(value, "name", value)
     if isinstance(found, str):
-        return found if len(found) <= LONG else f"{found[: LONG - 20]} …"
+        return found if len(found) <= VALUE_CHARACTERS else f"{found[: VALUE_CHARACTERS - 20]} …"
     try:
         text = str(found) if isinstance(found, sympy.Basic) else shown(found)
     except Exception:  # the __str__ of an object from outside may do anything
         return f"<{type(found).__name__}>"
-    return text if len(text) <= LONG else f"{text[: LONG - 20]} …"
+    return text if len(text) <= VALUE_CHARACTERS else f"{text[: VALUE_CHARACTERS - 20]} …"
 
 
 # -- files -------------------------------------------------------------------------------------------------------------

@@ -23,11 +23,11 @@ from appell.errors import ModelError
 
 Array = NDArray[np.float64]
 
-MOST = 256
+FIT_PIECES = 256
 """Pieces beyond which evaluations would be slow: a longer table is fitted by fewer pieces of a higher degree."""
-DEGREE = 9
+FIT_DEGREE = 9
 """Of the pieces of a fit: high enough for few pieces, low enough for powers of s to lose three digits at most."""
-EXACT = 1e-13
+FIT_MISFIT = 1e-13
 """Share of the largest value to which a callable is fitted."""
 WORST = 1e-6
 """Share of the largest value beyond which a fit is refused."""
@@ -172,7 +172,7 @@ def from_table(name: str, times: Any, values: Any) -> Pieces:
     error = _left_out(t, y, degree)
     label = f"a spline of degree {degree} through {len(t)} points"
     spline = _spline(t, y, degree)
-    if len(t) - 1 > MOST:
+    if len(t) - 1 > FIT_PIECES:
         target = max(1e-3 * error, 1e-10 * np.abs(y).max()) if np.isfinite(error) else 1e-10 * np.abs(y).max()
         fit = _fitted(name, label + ", fitted", spline, (t[0], t[-1]), target)
         return Pieces(name, fit.label, fit.breaks, fit.centres, fit.widths, fit.coefficients, error + fit.error, degree - 1)
@@ -247,32 +247,33 @@ def from_callable(name: str, function: Callable[[float], Any], span: tuple[float
 
 
 def _fitted(name: str, label: str, values: Callable[[Array], Array], span: tuple[float, float], target: float) -> Pieces:
-    """Intervals are halved until a polynomial of degree `DEGREE` through Chebyshev's points misses little between them."""
+    """Intervals are halved until a polynomial of degree `FIT_DEGREE` through Chebyshev's points misses little between them."""
     size = float(np.abs(values(np.linspace(*span, 33))).max())
-    target = max(target, EXACT * size)
-    nodes = np.cos(np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1))
-    between = np.cos(np.pi * np.arange(DEGREE + 2) / (DEGREE + 1))
+    target = max(target, FIT_MISFIT * size)
+    nodes = np.cos(np.pi * (np.arange(FIT_DEGREE + 1) + 0.5) / (FIT_DEGREE + 1))
+    between = np.cos(np.pi * np.arange(FIT_DEGREE + 2) / (FIT_DEGREE + 1))
     waiting, done, worst = [span], [], 0.0
     while waiting:
         low, high = waiting.pop()
         centre, half = (low + high) / 2, (high - low) / 2
-        series = chebyshev.chebfit(nodes, values(centre + half * nodes), DEGREE)
+        series = chebyshev.chebfit(nodes, values(centre + half * nodes), FIT_DEGREE)
         missed = float(np.abs(chebyshev.chebval(between, series) - values(np.clip(centre + half * between, *span))).max())
-        if missed <= target or len(waiting) + len(done) + 2 > MOST:
+        if missed <= target or len(waiting) + len(done) + 2 > FIT_PIECES:
             done.append((low, high, centre, half, chebyshev.cheb2poly(series)))
             worst = max(worst, missed)
         else:
             waiting += [(centre, high), (low, centre)]
     if worst > WORST * size:
         raise ModelError(
-            f"{name} cannot be written with {MOST} polynomials over {span[0]:g} … {span[1]:g} s: {worst:.1g} of {size:.3g} is"
+            f"{name} cannot be written with {FIT_PIECES} polynomials over {span[0]:g} … {span[1]:g} s:"
+            f" {worst:.1g} of {size:.3g} is"
             " left. Has it kinks, jumps or noise? Give it as an expression with Piecewise, or as a coarser table (t, values)"
         )
     done.sort(key=lambda piece: piece[0])
     low, high, centre, half, rows = zip(*done, strict=True)
     bent = min(half) < 1e-6 * (span[1] - span[0])  # nothing smooth asks for pieces so short
-    padded = np.array([np.pad(row, (0, DEGREE + 1 - len(row))) for row in rows]).T
-    smooth = 0 if bent else _continuous(padded, np.array(half), worst + EXACT * size)
+    padded = np.array([np.pad(row, (0, FIT_DEGREE + 1 - len(row))) for row in rows]).T
+    smooth = 0 if bent else _continuous(padded, np.array(half), worst + FIT_MISFIT * size)
     return Pieces(name, label, [*low, high[-1]], centre, half, padded, worst, smooth)
 
 
@@ -281,7 +282,7 @@ def _continuous(rows: Array, half: Array, error: float) -> int:
     for k in range(4):
         ends = [np.array([np.polyval(np.polyder(row[::-1], k), x) for row in rows.T]) / half**k for x in (-1.0, 1.0)]
         gap, size = np.abs(ends[0][1:] - ends[1][:-1]), np.abs(ends).max()
-        noise = error * (DEGREE**2 / np.minimum(half[1:], half[:-1])) ** k
+        noise = error * (FIT_DEGREE**2 / np.minimum(half[1:], half[:-1])) ** k
         if (gap > np.maximum(0.02 * size, 10 * noise)).any():
             return max(k - 1, 0)
-    return DEGREE - 1
+    return FIT_DEGREE - 1

@@ -208,12 +208,12 @@ def right_hand_sides(name: str, folder: Path) -> dict[str, float] | str:
     t = rng.uniform(0, 1, count)
     right = [fn(t[k], z[k], run.p) for k in range(count)]
     slopes = np.array([r["zd"] for r in right])
-    call, before = backend_named("c").load(fn), vectors.LARGE
-    vectors.LARGE = 1
+    call, before = backend_named("c").load(fn), vectors.BATCH_WORTH_COMPILING
+    vectors.BATCH_WORTH_COMPILING = 1
     try:
         lanes = call.batch(t, z, run.p)[0]
     finally:
-        vectors.LARGE = before
+        vectors.BATCH_WORTH_COMPILING = before
     ways = {
         "scalar": np.array([call.single(t[k], z[k], run.p)[0] for k in range(count)]),
         "lanes": lanes,

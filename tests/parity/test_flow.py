@@ -18,7 +18,7 @@ NAMES = ("n_pendulum", "rolling_disc", "heavy_top")
 @pytest.mark.parametrize("name", NAMES)
 def test_flow(name, tmp_path, monkeypatch):
     """1e-13 of the largest slope, at states near the start of the example (off the constraints, which does not matter here)."""
-    monkeypatch.setattr(vectors, "LARGE", 1)
+    monkeypatch.setattr(vectors, "BATCH_WORTH_COMPILING", 1)
     example = getattr(ap.zoo, name)()
     run = ap.compile(example.system, example.parameters, backend="c")
     fn = flow(run.form, run.policies, work=False).rhs

@@ -18,7 +18,7 @@ CLOSE = 1e-13  # of the largest entry: another order of contractions
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch):
     """Lanes from two vectors of states on."""
-    monkeypatch.setattr(lane_call, "LARGE", 1)
+    monkeypatch.setattr(lane_call, "BATCH_WORTH_COMPILING", 1)
 
 
 def arm() -> Chain:

@@ -69,7 +69,7 @@ def test_a_motion_from_a_file_reports_what_it_has_and_says_what_it_has_not(skate
 def test_a_large_film_is_thinned_and_says_so(skate, tmp_path, monkeypatch):
     _, motion = skate
     whole = motion.report(tmp_path / "whole.html", forms=[]).stat().st_size
-    monkeypatch.setattr(module, "LIMIT", whole - 2000)
+    monkeypatch.setattr(module, "REPORT_BYTES", whole - 2000)
     path = motion.report(tmp_path / "small.html", forms=[])
     assert path.stat().st_size <= whole - 2000
     assert re.search(r"\d+ of \d+ frames, so that the page stays below", path.read_text())

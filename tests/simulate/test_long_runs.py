@@ -9,7 +9,7 @@ import appell as ap
 from appell.backends.compiler.build import reason_against_c
 from appell.simulate import progress
 from appell.simulate.loop import in_c, in_python, trace
-from appell.simulate.loop.trace import FIRST_PAGE, Pages, Statistics
+from appell.simulate.loop.trace import FIRST_PAGE_ROWS, Pages, Statistics
 
 x = ap.coordinates("x")
 OSCILLATOR = ap.System([x], x.d**2 / 2, x**2 / 2, constraints=[ap.Unilateral(x - 0.5, "wall")], name="oscillator")
@@ -57,7 +57,7 @@ def test_a_slow_caller_does_not_shorten_the_calls_into_c(clock, monkeypatch):
 
 @compiled
 def test_a_slow_report_is_not_made_more_often_than_it_costs(clock, monkeypatch):
-    monkeypatch.setattr(in_c, "GROWTH", 1)  # a call is 256 trials for ever
+    monkeypatch.setattr(in_c, "TRIALS_GROWTH", 1)  # a call is 256 trials for ever
     told = []
 
     def slow(t):
@@ -77,22 +77,22 @@ def test_every_row_is_copied_once(monkeypatch):
     seen = Pages.seen
     monkeypatch.setattr(Pages, "seen", lambda self, since=0: joined.append(len(self)) or seen(self, since))
     monkeypatch.setattr(trace, "LARGEST_PAGE", 1 << 16)
-    monkeypatch.setattr(in_c, "GROWTH", 1)
+    monkeypatch.setattr(in_c, "TRIALS_GROWTH", 1)
     motion = bounce(5_000, progress=lambda t: None)
     assert len(joined) <= 3 and max(joined) == len(motion)
 
 
 def test_pages_hold_rows_of_any_number():
     pages = Pages(float, 2)
-    for k in range(3 * FIRST_PAGE):
+    for k in range(3 * FIRST_PAGE_ROWS):
         pages.append((k, -k))
-    room = pages.room(5 * FIRST_PAGE)
+    room = pages.room(5 * FIRST_PAGE_ROWS)
     room[:7] = 1.0
     pages.wrote(7)
     rows = pages.joined()
-    assert len(pages) == len(rows) == 3 * FIRST_PAGE + 7
-    assert np.array_equal(rows[: 3 * FIRST_PAGE, 0], np.arange(3 * FIRST_PAGE)) and (rows[-7:] == 1).all()
-    for since in (0, 5, FIRST_PAGE, 3 * FIRST_PAGE - 1, 3 * FIRST_PAGE + 3, len(rows)):
+    assert len(pages) == len(rows) == 3 * FIRST_PAGE_ROWS + 7
+    assert np.array_equal(rows[: 3 * FIRST_PAGE_ROWS, 0], np.arange(3 * FIRST_PAGE_ROWS)) and (rows[-7:] == 1).all()
+    for since in (0, 5, FIRST_PAGE_ROWS, 3 * FIRST_PAGE_ROWS - 1, 3 * FIRST_PAGE_ROWS + 3, len(rows)):
         assert np.array_equal(pages.joined(since), rows[since:])
 
 

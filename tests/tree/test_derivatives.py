@@ -132,7 +132,7 @@ def test_large_trees_do_not_wait_for_the_compiler(monkeypatch):
     humanoid, tree = star(6, 7), star(2, 3)
     large, small, insisting = (Tree(t.joints, backend=b) for t, b in ((humanoid, "auto"), (tree, "auto"), (humanoid, "c")))
     assert large._branches is not None and small._branches is None and insisting._branches is None
-    monkeypatch.setattr(tree_module, "LARGE", 800)
+    monkeypatch.setattr(tree_module, "OPERATIONS_NOT_WAITED_FOR", 800)
     now_large = Tree(tree.joints)
     assert now_large._branches is not None
     q, v, x = random_state(tree, np.random.default_rng(0))

@@ -73,10 +73,10 @@ def test_values_by_name_and_in_batches(twin):
 
 def test_a_large_robot_compiles_once():
     """The humanoid g1 with all its bodies at run time is no larger than what is compiled without a word."""
-    from appell.tree.compiled_methods import LARGE
+    from appell.tree.compiled_methods import OPERATIONS_NOT_WAITED_FOR
 
     tree = peer.load("g1_description/urdf/g1_29dof_rev_1_0.urdf", True, backend="vm").tree
-    assert tree.parametrized().function("forward_dynamics").operations < LARGE
+    assert tree.parametrized().function("forward_dynamics").operations < OPERATIONS_NOT_WAITED_FOR
 
 
 def test_the_count_of_base_parameters_is_the_rank_of_pinocchios_regressor(twin):

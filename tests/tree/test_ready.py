@@ -218,7 +218,7 @@ def test_a_tree_that_is_not_needed_goes_away():
 
 
 def test_a_large_tree_runs_at_once_and_in_c_where_that_was_compiled(monkeypatch):
-    monkeypatch.setattr(compiled_methods, "LARGE", 10)
+    monkeypatch.setattr(compiled_methods, "OPERATIONS_NOT_WAITED_FOR", 10)
     heavy = changed(2, body=Inertia.at_centre(3.25, (0, 0, 0), np.eye(3)))
     with pytest.warns(AppellWarning) as heard:
         slow = Tree(heavy, name="heavy").inverse_dynamics(Q, V, TAU)

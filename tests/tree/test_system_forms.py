@@ -292,7 +292,7 @@ def test_what_cannot_be_written_says_why(monkeypatch):
     links = [ChainLink(1.0, (0.1, 0, 0), (0.1, 0.1, 0.1), (0.2, 0, 0))] * 13
     with pytest.raises(FormNotApplicable, match=r"13 velocities.*fill books.*tree\.equations\(\)"):
         ap.forms.lagrange(ap.Chain(links, backend="vm").system())
-    monkeypatch.setattr("appell.tree.symbols.exact_scalars.LONGEST", 10)
+    monkeypatch.setattr("appell.tree.symbols.exact_scalars.POLYNOMIAL_TERMS", 10)
     with pytest.raises(FormNotApplicable, match=r"terms.*forward_dynamics"):
         ap.agree(arm().replace(name="long arm"))
     monkeypatch.undo()

@@ -43,7 +43,7 @@ from appell.spelling import checked_keywords
 
 STEADY = 1e-8
 """Share of the forces that may be left at a steady motion."""
-LATER = (0.37, 1.9, 7.3)
+LATER_TIMES = (0.37, 1.9, 7.3)
 """Times after that of a rest, s, at which a system in which time stands is looked at again."""
 
 
@@ -338,7 +338,7 @@ class _Probe:
         if not depends(column(*parts), self.form.inputs["t"]) or self._way(t, q, v).any():
             return here
         changing = False
-        for later in LATER:
+        for later in LATER_TIMES:
             try:
                 self.require_steady(t + later, q, v)
                 other = self(t + later, q, v)[3]

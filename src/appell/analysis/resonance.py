@@ -25,7 +25,7 @@ from appell.reading import numeric_function, reals, shown, table_of, text_of
 
 Array = NDArray[np.float64]
 
-GRID = (240, 96)
+RESONANCE_CELLS = (240, 96)
 """Cells in log r and in θ where roots are sought on a grid."""
 
 WITHIN = (1e-4, 1e4)
@@ -212,12 +212,12 @@ class Finder:
         return [pair for pair in found if pair is not None and pair[0] > self.least]
 
     def _on_grid(self, p: tuple[float, ...]) -> list[tuple[float, float]]:
-        r = np.geomspace(self.low, self.high, GRID[0] + 1)
-        theta = np.linspace(-np.pi, np.pi, GRID[1] + 1) + 0.01  # so that no root of symmetry lies on a line
+        r = np.geomspace(self.low, self.high, RESONANCE_CELLS[0] + 1)
+        theta = np.linspace(-np.pi, np.pi, RESONANCE_CELLS[1] + 1) + 0.01  # so that no root of symmetry lies on a line
         R, Theta = np.meshgrid(r, theta, indexing="ij")
         with np.errstate(all="ignore"):
             rates = [np.broadcast_to(np.asarray(x, float), R.shape) for x in self.rates(R, Theta, *p)]
-        changes = np.ones((GRID[0], GRID[1]), dtype=bool)
+        changes = np.ones((RESONANCE_CELLS[0], RESONANCE_CELLS[1]), dtype=bool)
         for rate in rates:
             corners = np.stack([rate[:-1, :-1], rate[1:, :-1], rate[:-1, 1:], rate[1:, 1:]])
             changes &= (corners.min(axis=0) <= 0) & (corners.max(axis=0) >= 0)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.ensembles.accelerations import Modes
-from appell.ensembles.quadrature import GAUSS, INFLATION, KRONROD, MOST_PIECES, NARROW, NODES, ROUNDING, TOLD
+from appell.ensembles.quadrature import GAUSS, INFLATION, KRONROD, MOST_PIECES, NARROWEST_PIECE, NODES, ROUNDING, TOLD
 from appell.errors import ModelError
 from appell.graph import Fn
 from appell.graph.ranges import ranges
@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.intp]
 
-BLOCK = 2000
+STEPS_LOOKED_AT_TOGETHER = 2000
 """Steps that are looked at together: a bound of memory."""
 
 
@@ -124,7 +124,7 @@ class Course:
 
     def pieces(self, expression: Any, held: Callable[[StepPieces], Bools]) -> StepPieces:
         """All steps in pieces that hold a tolerance, or are as narrow as can be, in the order of time."""
-        blocks = np.array_split(np.arange(len(self.begin)), max(1, -(-len(self.begin) // BLOCK)))
+        blocks = np.array_split(np.arange(len(self.begin)), max(1, -(-len(self.begin) // STEPS_LOOKED_AT_TOGETHER)))
         found = [self._halved(expression, block, held) for block in blocks]
         return StepPieces(*(np.concatenate([getattr(one, each.name) for one in found]) for each in fields(StepPieces)))
 
@@ -135,7 +135,7 @@ class Course:
             new = self.sample(expression, step, start, width)
             fine = held(new)
             np.add.at(count, step, 1)
-            over = fine | (width <= NARROW) | (count[step] >= MOST_PIECES)
+            over = fine | (width <= NARROWEST_PIECE) | (count[step] >= MOST_PIECES)
             done.append(new.some(over, fine[over]))
             if over.all():
                 break

@@ -22,7 +22,7 @@ from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, depends, greater, is_zero, substitute_all, symbols, take
 from appell.normal_form import NormalForm
 from appell.remember import remembered
-from appell.simulate.doubts import COARSE
+from appell.simulate.doubts import FIXED_STEP_BALANCE
 from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
@@ -38,7 +38,7 @@ def doubt_energies(run: Run, inputs: Inputs, order: Order, results: Results) -> 
     good = np.isin(results.status, AS_ASKED)
     chosen: Any = slice(None) if good.all() else np.flatnonzero(good)
     share = _changes(run, inputs, order, results, chosen)
-    doubted = np.flatnonzero(share > COARSE)
+    doubted = np.flatnonzero(share > FIXED_STEP_BALANCE)
     for k, size in zip(doubted if good.all() else chosen[doubted], share[doubted], strict=True):
         results.message[k] = (
             f"finished, but its energy changed by {size:.2g} of the energies: step={order.step:g} is too long, or jumped a"

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.ensembles.course import Course, StepPieces, lowered
-from appell.ensembles.quadrature import JUMP_SHARE, NARROW, NODES, NOISE, PARABOLAS, ROUNDING, SAME
+from appell.ensembles.quadrature import JUMP_SHARE, NARROWEST_PIECE, NODES, NOISE, PARABOLAS, ROUNDING, SAME
 from appell.nonsmooth.contact.contact_thresholds import FLOOR
 from appell.nonsmooth.contact.events import Kind
 
@@ -210,11 +210,11 @@ def passes(course: Course, part: ReductionPart) -> Passes:
         change &= sign == part.way
     j = np.flatnonzero(change)
     size = np.nanmax(np.abs(g), initial=0.0)
-    wide = found.clear[row[j]] | (found.width[row[j]] > NARROW)
+    wide = found.clear[row[j]] | (found.width[row[j]] > NARROWEST_PIECE)
     j = j[wide | (np.abs(g[j] - g[j - 1]) <= JUMP_SHARE * size)]
     pieces = found.some(row[j])
     zero = _zeros(course, part.expression, pieces, x[j - 1], x[j], g[j - 1], g[j])
-    wild = ~found.held & ((found.width > NARROW) | ~np.isfinite(found.high - found.low))
+    wild = ~found.held & ((found.width > NARROWEST_PIECE) | ~np.isfinite(found.high - found.low))
     return Passes(pieces.step, pieces.start + zero * pieces.width, not wild.any())
 
 

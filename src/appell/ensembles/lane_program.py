@@ -26,8 +26,8 @@ from appell.ensembles.quadrature import (
     JUMP_SHARE_SINGLE,
     KRONROD,
     MOST_PIECES,
-    NARROW,
     NARROW_SINGLE,
+    NARROWEST_PIECE,
     NODES,
     NOISE,
     NOISE_SINGLE,
@@ -41,7 +41,7 @@ from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, apply, as_matrix, block_matrix, column, is_zero, symbols, zeros
 from appell.graph.elimination import eliminated
 from appell.graph.scalar import scalars
-from appell.model.breaks import INSIDE
+from appell.model.breaks import GOLDEN_SECTION
 from appell.nonsmooth.criteria import LANE_CRITERIA, LANES, criteria_text
 from appell.normal_form.flow import Flow, GuardedRows
 from appell.remember import remembered
@@ -52,7 +52,7 @@ from appell.simulate.methods.runge_kutta import sketch_of
 from appell.simulate.methods.tableaux import Array, Tableau
 from appell.simulate.methods.taylor import Taylor
 
-CLOSE = 0.1
+GUARDED_ROW_DISTANCE = 0.1
 """Share of its largest value below which the square of a row's distance from the others sends a run to the guarded loop."""
 HANDED = 100
 """The status, inside this room alone, of a run that the lanes leave to the loop for single runs."""
@@ -195,7 +195,8 @@ def many_source(
     texts = [language.emit(fn, precision) for fn in fns]
     pivots = rhs.outputs[2].size if len(rhs.outputs) > 2 else 0
     sizes = {
-        "NZ": flow.nz, "NP": rhs.inputs[2].size, "HAS_PROJECTION": int(flow.projects), "PIVOTS": pivots, "CLOSE": CLOSE,
+        "NZ": flow.nz, "NP": rhs.inputs[2].size, "HAS_PROJECTION": int(flow.projects), "PIVOTS": pivots,
+        "CLOSE": GUARDED_ROW_DISTANCE,
         "HANDED": HANDED, "OBSERVED": int(watch is not None), "PROBES": len(NODES),
         "FOLLOWED": watch.follow.outputs[0].size if watch and watch.follow else 0,
         "ENDS": watch.ends.outputs[0].size if watch and watch.ends else 0, "SLOPES": int(watch is not None and watch.slopes),
@@ -209,7 +210,7 @@ def many_source(
     values = {
         **method, **_number_text(precision, lanes),
         "criteria": criteria_text(LANES, LANE_CRITERIA), "scheduled": _schedule_text(breaks.columns if breaks else ()),
-        "inside": repr(INSIDE), "name": tableau.name, "groups": groups, "gathered": GATHERED, "patient": PATIENT,
+        "inside": repr(GOLDEN_SECTION), "name": tableau.name, "groups": groups, "gathered": GATHERED, "patient": PATIENT,
         "stride": STRIDE[scalar], "unrolled": STRIDE[scalar] if len(rhs.instructions) <= SHORT else 1,
         "work": max(1, *(work for _, work in texts)), "interface": CDEF,
         "project": _project_text(flow) if flow.projects else "", "reduce": _reduce_text(watch, precision) if watch else "",
@@ -391,7 +392,7 @@ def _reduce_text(watch: Watch, precision: Precision) -> str:
     values = {
         "begin": watch.begin, "held": watch.held, "update": watch.update, "each": watch.each, "jump": watch.jump,
         "nodes": listed(NODES), "kronrod": listed(KRONROD), "gauss": listed(GAUSS), "inflation": INFLATION, "told": TOLD,
-        "narrow": NARROW if double else NARROW_SINGLE, "same": SAME if double else SAME_SINGLE, "parabolas": PARABOLAS,
+        "narrow": NARROWEST_PIECE if double else NARROW_SINGLE, "same": SAME if double else SAME_SINGLE, "parabolas": PARABOLAS,
         "jump_share": JUMP_SHARE if double else JUMP_SHARE_SINGLE, "most_pieces": MOST_PIECES,
         "noise": NOISE if double else NOISE_SINGLE,
         "with_slopes": "zd," if watch.slopes else "", "with_ranges": "slope_lo, slope_hi," if watch.slopes else "",

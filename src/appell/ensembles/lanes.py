@@ -14,7 +14,7 @@ from appell.ensembles.ensemble_result import Results
 from appell.ensembles.inputs import Inputs
 from appell.ensembles.kept import Kept
 from appell.ensembles.kinds import ACCUMULATORS, ReductionPart, finished, parts_of
-from appell.ensembles.lane_program import CDEF, CLOSE, HANDED, Stops, Watch, guarded_flow, many_source
+from appell.ensembles.lane_program import CDEF, GUARDED_ROW_DISTANCE, HANDED, Stops, Watch, guarded_flow, many_source
 from appell.ensembles.methods import fixed_methods, lane_method
 from appell.ensembles.order import Order
 from appell.ensembles.walls import no_walls, wall_functions
@@ -305,7 +305,7 @@ def doubtful_ranks(run: Run, order: Order, inputs: Inputs) -> NDArray[np.bool_]:
     z = np.hstack([inputs.q, inputs.v, np.zeros((inputs.runs, int(motion.has_work)))])
     pivots = run._evaluate(fn, [np.full(inputs.runs, order.t0), z, inputs.p])["pivots"]
     with np.errstate(all="ignore"):
-        return np.asarray(~(pivots >= CLOSE * np.nanmedian(pivots, axis=0)).all(axis=1))
+        return np.asarray(~(pivots >= GUARDED_ROW_DISTANCE * np.nanmedian(pivots, axis=0)).all(axis=1))
 
 
 __all__ = ["Ensemble", "doubtful_ranks", "lanes_flow", "stops_of", "why_not"]

@@ -21,7 +21,7 @@ from appell.errors import ModelError
 from appell.remember import kept_in
 from appell.simulate.run import Run
 
-BLOCK = 64  # threads
+RUNS_PER_BLOCK = 64  # threads
 WAVES = 32  # blocks for each multiprocessor: more than fit, so that none idles
 GLIDING = 208  # registers of a loop with faces, of which steps far from them need but a part
 POLL = 0.002  # s
@@ -64,11 +64,11 @@ class OnGpu(Ensemble):
         self.place = {name: job.data.ptr + ffi.offsetof("appell_many", name) for name in ("done", "stop")}
         self.beside = cp.cuda.Stream(non_blocking=True)
         with cp.cuda.Stream(non_blocking=True) as stream:
-            blocks = -(-int(self.struct.n) // BLOCK)
+            blocks = -(-int(self.struct.n) // RUNS_PER_BLOCK)
             most = WAVES * cp.cuda.Device().attributes["MultiProcessorCount"]
             cp.cuda.Device().synchronize()
             begin = stream.record()
-            self.kernel((max(1, min(blocks, most)),), (BLOCK,), (job,))
+            self.kernel((max(1, min(blocks, most)),), (RUNS_PER_BLOCK,), (job,))
             over = stream.record()
             while not over.done:
                 if self.halted:

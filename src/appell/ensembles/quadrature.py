@@ -37,7 +37,7 @@ TOLD = 1e-4
 """Largest difference of both rules, in units of the mean deviation, at which the nodes tell all of an expression."""
 ROUNDING = 50 * float(np.finfo(float).eps)
 """Share of the mean |e| that is rounding in the difference of both rules."""
-NARROW = 2.0**-40
+NARROWEST_PIECE = 2.0**-40
 """Of a step: the narrowest piece. What happens inside is a switch, or not resolved."""
 NARROW_SINGLE = 2.0**-14
 """The same for numbers of seven digits."""
@@ -52,4 +52,6 @@ PARABOLAS = 8
 SAME, SAME_SINGLE = 1e-8, 1e-4
 """Of a piece: no place of an extreme is known better, for values around it differ by rounding."""
 
-__all__ = ["GAUSS", "INFLATION", "JUMP_SHARE", "KRONROD", "MOST_PIECES", "NARROW", "NODES", "PARABOLAS", "SAME", "TOLD"]
+__all__ = [
+    "GAUSS", "INFLATION", "JUMP_SHARE", "KRONROD", "MOST_PIECES", "NARROWEST_PIECE", "NODES", "PARABOLAS", "SAME", "TOLD",
+]  # fmt: skip

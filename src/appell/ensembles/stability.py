@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 
 LOOKED_AT = 8
 """Starts at which the modes are looked at."""
-GROWTH = 1.05
+STABLE_GROWTH = 1.05
 """Largest |R| that is let pass for a mode that does not grow."""
 
 
@@ -41,7 +41,7 @@ def refuse_unstable(run: Run, inputs: Inputs, order: Order, todo: NDArray[np.int
         modes = np.linalg.eigvals(J)
         steady = modes[modes.real <= 0.1 * np.abs(modes.imag)]
         growth = np.array([abs(stability(tableau, order.step * mode)) for mode in steady])
-        if len(growth) and growth.max() > GROWTH:
+        if len(growth) and growth.max() > STABLE_GROWTH:
             fastest = float(np.abs(steady[np.argmax(growth)]))
             raise ModelError(
                 f"step={order.step:g} is unstable with {order.method}: at the start of run {k} a mode that does not grow has"

@@ -31,7 +31,7 @@ from appell.ensembles.free_memory import free_memory
 from appell.errors import BackendUnavailable, ModelError, SimulationError, Status
 
 MANIFEST, LOCK, DONE = "appell/manifest.json", "appell/lock", "appell/done"
-FORMAT = 2
+STORE_FORMAT = 2
 """Of the store. 1 (appell before checksums) had no entry `format` in its manifest."""
 
 
@@ -68,7 +68,7 @@ class Store:
 
     def __init__(self, path: str | Path, manifest: Mapping[str, Any], layout: Mapping[str, StoredArray]):
         self.zarr, self.layout = zarr_module(), layout
-        self.path, self.manifest = _expanded(path), {**manifest, "format": FORMAT}
+        self.path, self.manifest = _expanded(path), {**manifest, "format": STORE_FORMAT}
         runs = self.manifest["runs"]
         _refuse_too_large(runs, layout)
         self.values = {name: np.full((runs, *one.shape), one.fill, one.dtype) for name, one in layout.items()}
@@ -297,7 +297,7 @@ def _earlier(path: Path, text: bytes) -> dict[str, Any] | None:
 
 
 def _compare(path: Path, known: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    if known.get("format", 0) > FORMAT:
+    if known.get("format", 0) > STORE_FORMAT:
         raise ModelError(f"the store {path} was written by a newer appell ({known.get('versions', {}).get('appell')}); update")
     for key, what in (("model", "model"), ("question", "question (values, starts, tolerances, keep= or chunk=)")):
         if known.get(key) != wanted[key]:

@@ -37,7 +37,7 @@ from appell.tree import Tree
 if TYPE_CHECKING:
     import xarray as xr
 
-LOST = 100
+CHUNKS_LOST_TO_WORKERS = 100
 """Chunks that may be made again because a worker died with them."""
 CHUNK = 20_000
 """Runs of a chunk, unless there are fewer than eight such."""
@@ -210,7 +210,7 @@ def _made(
             arrays, messages = future.result()
         except CancelledError:  # the worker that had made it died before it was fetched
             lost += 1
-            if lost > LOST:
+            if lost > CHUNKS_LOST_TO_WORKERS:
                 raise
             queue.add(submitted(chunks.pop(future.key)))
             continue

@@ -33,7 +33,7 @@ import numpy as np
 from appell.errors import AppellError, FileError, MissingFile, ModelError
 from appell.files.model import Model
 from appell.files.model_parts import read_bodies, read_loads, read_rows
-from appell.files.source import ASSUMPTIONS, FORMAT, LARGEST, Keys, Source
+from appell.files.source import ASSUMPTIONS, MODEL_FILE_BYTES, MODEL_FORMAT, Keys, Source
 from appell.files.units import unit_of
 from appell.jets import coordinates, parameters, prescribed, speeds, states
 from appell.model import System, quaternion, sampled
@@ -42,7 +42,7 @@ from appell.spelling import did_you_mean
 
 TABLE = 200_000_000
 """Bytes of a table beside a model file."""
-LINE = 1_000_000
+LINE_CHARACTERS = 1_000_000
 """Characters of one of its lines."""
 TOP = {
     "format", "name", "reference", "coordinates", "quaternions", "speeds", "states", "parameters", "units", "kinetic",
@@ -72,8 +72,8 @@ def _text_of(source: Any) -> tuple[str, Path | None, str]:
             raise MissingFile(f"there is no file {shown(path.name)} in {path.parent.resolve()}")
         if not path.is_file():
             raise FileError(f"{shown(path.name)} is no file")
-        if path.stat().st_size > LARGEST:
-            raise FileError(f"{shown(path.name)} has {path.stat().st_size} bytes; a model file has {LARGEST} at most")
+        if path.stat().st_size > MODEL_FILE_BYTES:
+            raise FileError(f"{shown(path.name)} has {path.stat().st_size} bytes; a model file has {MODEL_FILE_BYTES} at most")
         return path.read_text(encoding="utf-8"), path.parent, path.name
     except UnicodeDecodeError:
         raise FileError(f"{shown(path.name)} is no text in UTF-8") from None
@@ -94,9 +94,9 @@ class _ModelReader:
 
     def model(self) -> Model:
         self.source.keys(self.source.data, TOP, ())
-        if self.source.data.get("format", FORMAT) != FORMAT:
+        if self.source.data.get("format", MODEL_FORMAT) != MODEL_FORMAT:
             raise self.source.wrong(
-                ("format",), f"format {shown(self.source.data['format'])} is not known; this version reads {FORMAT}"
+                ("format",), f"format {shown(self.source.data['format'])} is not known; this version reads {MODEL_FORMAT}"
             )
         values = self._letters()
         functions = self._prescribed()
@@ -269,9 +269,9 @@ class _ModelReader:
 
 def _short_lines(lines: Any) -> Iterator[str]:
     """The lines of a file, none of which may fill the memory."""
-    while line := lines.readline(LINE):
-        if len(line) == LINE:
-            raise csv.Error(f"a line has more than {LINE} characters")
+    while line := lines.readline(LINE_CHARACTERS):
+        if len(line) == LINE_CHARACTERS:
+            raise csv.Error(f"a line has more than {LINE_CHARACTERS} characters")
         yield line
 
 

@@ -15,11 +15,11 @@ from appell.model.multiplier import Multiplier
 from appell.reading import finite, shown
 from appell.spelling import did_you_mean
 
-LARGEST = 5_000_000
+MODEL_FILE_BYTES = 5_000_000
 """Bytes of a model file."""
-MANY = 10_000
+NAMES_IN_LIST = 10_000
 """Names in one list."""
-FORMAT = 1
+MODEL_FORMAT = 1
 """The format of model files that is read and written."""
 ASSUMPTIONS = ("positive", "nonnegative", "negative", "integer", "nonzero")
 """What a file may say of a parameter; all parameters are real."""
@@ -36,8 +36,8 @@ class Source:
     def __init__(self, text: str, folder: Path | None, name: str):
         self.folder, self.name = folder, name
         try:
-            if len(text) > LARGEST:
-                raise ModelError(f"{name}: {len(text)} characters; a model file has {LARGEST} at most")
+            if len(text) > MODEL_FILE_BYTES:
+                raise ModelError(f"{name}: {len(text)} characters; a model file has {MODEL_FILE_BYTES} at most")
             self.data = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise ModelError(f"{name} is no TOML: {error}") from None
@@ -127,8 +127,8 @@ class Source:
         given = given.split() if isinstance(given, str) else given
         if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
             raise self.wrong((key,), f"a list of names is wanted, not {shown(given)}")
-        if len(given) > MANY:
-            raise self.wrong((key,), f"{len(given)} names; {MANY} are read at most")
+        if len(given) > NAMES_IN_LIST:
+            raise self.wrong((key,), f"{len(given)} names; {NAMES_IN_LIST} are read at most")
         return given
 
     def section(self, name: str) -> dict[str, Any]:
@@ -148,4 +148,4 @@ class Source:
         return symbol
 
 
-__all__ = ["ASSUMPTIONS", "FORMAT", "LARGEST", "Keys", "Source"]
+__all__ = ["ASSUMPTIONS", "MODEL_FILE_BYTES", "MODEL_FORMAT", "Keys", "Source"]

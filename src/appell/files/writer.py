@@ -12,7 +12,7 @@ import sympy
 
 from appell.errors import FileError, ModelError
 from appell.files.printed import write_expression
-from appell.files.source import ASSUMPTIONS, FORMAT
+from appell.files.source import ASSUMPTIONS, MODEL_FORMAT
 from appell.model import (
     Between,
     Constraint,
@@ -61,7 +61,7 @@ def model_text(
     if given["prescription"]:
         raise ModelError("a system with prescribed functions written in cannot be written; give them as parameters=")
     values, begin = dict(table_of(parameters, "parameters=")), dict(table_of(start, "start="))
-    lines = [f"format = {FORMAT}", f"name = {_quoted(system.name)}"]
+    lines = [f"format = {MODEL_FORMAT}", f"name = {_quoted(system.name)}"]
     lines += [f"reference = {_quoted(text(reference, 'reference='))}"] if not isinstance(reference, str) or reference else []
     turned = [q.name for q in given["coordinates"] if isinstance(q, Quaternion)]
     plain = [s.letter for s in given["coordinates"] if not isinstance(s, Quaternion)]

@@ -56,7 +56,7 @@ GRAMMAR = r"""
     TEXT: /"[^"\n]{0,200}"/
     %ignore /[ \t\r\n]+/
 """
-LONGEST, DEEPEST, DIGITS, LARGEST_POWER = 500_000, 60, 60, 1_000
+EXPRESSION_CHARACTERS, DEEPEST_NESTING, MOST_DIGITS, LARGEST_WRITTEN_POWER = 500_000, 60, 60, 1_000
 """Characters of one expression, its nesting, digits of a number, and the largest whole number as a power."""
 
 FUNCTIONS: dict[str, tuple[Callable[..., Any], int | None]] = {
@@ -118,13 +118,13 @@ class _TextReader:
 
     def _refuse_bombs(self) -> None:
         text = self._text
-        if len(text) > LONGEST:
-            raise NotationError(f"an expression of {len(text)} characters; {LONGEST} are read at most", 1, 1)
+        if len(text) > EXPRESSION_CHARACTERS:
+            raise NotationError(f"an expression of {len(text)} characters; {EXPRESSION_CHARACTERS} are read at most", 1, 1)
         depth = 0
         for i, c in enumerate(text):
             depth += (c in "(") - (c in ")")
-            if depth > DEEPEST:
-                raise self._error(i, f"more than {DEEPEST} brackets inside each other")
+            if depth > DEEPEST_NESTING:
+                raise self._error(i, f"more than {DEEPEST_NESTING} brackets inside each other")
         run = 0
         for i, c in enumerate(text):
             run = run + 1 if c in "+-−^*" else run if c.isspace() else 0
@@ -152,7 +152,7 @@ class _TextReader:
             raise NotationError("not understood", error.line, error.column) from None
 
     def _value(self, node: Any, depth: int = 0) -> Any:
-        if depth > 3 * DEEPEST:
+        if depth > 3 * DEEPEST_NESTING:
             raise NotationError("nested too deeply", 1, 1)
         children = node.children
         values = lambda: [self._value(child, depth + 1) for child in children if isinstance(child, Tree)]
@@ -198,8 +198,8 @@ class _TextReader:
     def _power(self, node: Any, base: Any, exponent: Any) -> Expr:
         if exponent.is_number:
             size = abs(float(exponent)) if exponent.is_Rational or exponent.is_Float else abs(complex(exponent.evalf(15)))
-            if size > LARGEST_POWER:
-                raise self._at(node, f"a power of {size:.4g}; {LARGEST_POWER} is the largest")
+            if size > LARGEST_WRITTEN_POWER:
+                raise self._at(node, f"a power of {size:.4g}; {LARGEST_WRITTEN_POWER} is the largest")
         if base.is_zero and exponent.is_negative:
             raise self._at(node, "a division by zero")
         if base.is_Rational and exponent.is_Integer and int(exponent) * (base.p.bit_length() + base.q.bit_length()) > 4_000:
@@ -220,8 +220,8 @@ class _TextReader:
 
     def _read_number(self, node: Any, depth: int) -> Expr:
         text = str(node.children[0])
-        if len(text) > DIGITS:
-            raise self._at(node, f"a number of {len(text)} characters; {DIGITS} are read at most")
+        if len(text) > MOST_DIGITS:
+            raise self._at(node, f"a number of {len(text)} characters; {MOST_DIGITS} are read at most")
         if text.isdigit():
             return sympy.Integer(int(text))
         value = float(text)

@@ -41,7 +41,7 @@ from appell.model.multiplier import Multiplier
 from appell.remember import Later, Lazy
 from appell.spelling import checked_keywords
 
-LONG = 20_000
+SOLUTION_SYMBOLS = 20_000
 """Symbols from which solutions are put into formulas as they stand."""
 
 # -- the contract -----------------------------------------------------------------------------------------------------
@@ -240,7 +240,7 @@ class Equations:
         inside = pseudo.inside if pseudo is not None and pseudo.affine else lambda e: e
         K, b = K.applyfunc(inside), b.applyfunc(inside)
         found: dict[Symbol, Any] = dict(symbolic_solve.solve(K, b, self.unknowns, effort))
-        insert = Replacement(found, evaluate=sum(map(tidy.length, found.values())) <= LONG)
+        insert = Replacement(found, evaluate=sum(map(tidy.length, found.values())) <= SOLUTION_SYMBOLS)
         for symbol, formula in zip(multiplier_symbols(self.system), self.multipliers, strict=True):
             if symbol not in found:
                 found[symbol] = insert(inside(formula))

@@ -26,9 +26,9 @@ Polynomial = dict[Monomial, float]
 
 ROUNDING = 1e-15
 """Share of its parts below which a coefficient is what rounding left of zero, and by which equal coefficients may differ."""
-MOST = 300
+POLYNOMIAL_LEAF_TERMS = 300
 """Terms of a polynomial; what would have more is a leaf."""
-FEW = 8
+ANGLE_TERMS = 8
 """Terms of an angle of which differences are formed."""
 OTHER = {"sin": "cos", "cos": "sin"}
 
@@ -176,13 +176,13 @@ class StreamExpansion:
         leaves = self.leaves
         if item.op == "const":
             return {(): item.value} if item.value else {}
-        if item.op in OTHER and len(given[0]) <= FEW and all(len(m) < 2 for m in given[0]):
+        if item.op in OTHER and len(given[0]) <= ANGLE_TERMS and all(len(m) < 2 for m in given[0]):
             return leaves.turn(item.op, leaves.apart(given[0]), self._value(item.out))
         if item.op in ("add", "sub"):
             return self._sum(item, combined(given[0], given[1], 1.0 if item.op == "add" else -1.0))
         if item.op in ("neg", "twice"):
             return {m: c * (-1.0 if item.op == "neg" else 2.0) for m, c in given[0].items()}
-        if item.op in ("mul", "sq") and len(given[0]) * len(given[-1]) <= MOST:
+        if item.op in ("mul", "sq") and len(given[0]) * len(given[-1]) <= POLYNOMIAL_LEAF_TERMS:
             return leaves.times(given[0], given[-1])
         if item.op == "div":
             return self._quotient(item.args[1], given[0], given[1])
@@ -193,9 +193,9 @@ class StreamExpansion:
 
     def _sum(self, item: Instruction, p: Polynomial) -> Polynomial:
         plain = not self.whole and not any(self.leaves.all[x].op for m in p for x in m)
-        if not (plain and len(p) > 1) and (len(p) < 4 or len(p := turned(p, self.leaves)) <= MOST):
+        if not (plain and len(p) > 1) and (len(p) < 4 or len(p := turned(p, self.leaves)) <= POLYNOMIAL_LEAF_TERMS):
             return p
-        if plain and len(p) <= FEW and all(len(m) < 2 for m in p):
+        if plain and len(p) <= ANGLE_TERMS and all(len(m) < 2 for m in p):
             self.leaves.sums[len(self.leaves.all)] = self.leaves.apart(p)
         return self._leaf(item)
 

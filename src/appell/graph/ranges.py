@@ -23,11 +23,11 @@ from appell.remember import remembered
 
 ARC = 3.0
 """Range of the argument of a sine, rad, within which a dozen samples are plenty (a half-turn)."""
-FACTOR = 4.0
+SINGULAR_RATIO = 4.0
 """Largest over smallest |u| of 1/u, √u, log u: the singularity is then a third of the range away from it, or farther."""
 SPAN = 4.0
 """Range of the argument of an exponential function: its values differ by a factor of e⁴."""
-DEGREE = 12
+LOW_DEGREE = 12
 """Exponent up to which a power is a polynomial of low degree."""
 
 INF = ca.SX(float("inf"))
@@ -188,7 +188,7 @@ def _quotient(a: Range, b: Range) -> Range:
 
 def _distant(distance: Value, width: Value) -> Value:
     """The roughness of a function with a singularity so far from a range so wide."""
-    return ca.if_else(distance > 0, width / ((FACTOR - 1) * distance), INF)
+    return ca.if_else(distance > 0, width / ((SINGULAR_RATIO - 1) * distance), INF)
 
 
 # -- rules: functions of one argument -------------------------------------------------------------------------------------
@@ -265,8 +265,8 @@ def _power(a: Range, b: Range) -> Range:
     pole = ca.logic_and(n < 0, a.straddles)
     lo, hi = ca.if_else(pole, -INF, lo), ca.if_else(pole, INF, hi)
     whole = ca.if_else(integer, _distant(a.least, a.width), _distant(a.lo, a.width))
-    low = ca.logic_and(polynomial, n <= DEGREE)
-    return Range(lo, hi, ca.fmax(a.rough, ca.if_else(low, 0, whole * ca.fmax(1, ca.fabs(n) / DEGREE))))
+    low = ca.logic_and(polynomial, n <= LOW_DEGREE)
+    return Range(lo, hi, ca.fmax(a.rough, ca.if_else(low, 0, whole * ca.fmax(1, ca.fabs(n) / LOW_DEGREE))))
 
 
 def _atan2(y: Range, x: Range) -> Range:
@@ -349,7 +349,7 @@ def _if_else_zero(c: Range, a: Range) -> Range:
 _over = lambda span: lambda a: a.width / span
 _above = lambda least: lambda a: _distant(a.lo - least, a.width)
 _within_one = lambda a: _distant(1 - a.most, a.width)
-_beside_i = lambda a: a.width / ((FACTOR - 1) * ca.fmax(1, a.least))
+_beside_i = lambda a: a.width / ((SINGULAR_RATIO - 1) * ca.fmax(1, a.least))
 
 RULES: dict[str, Callable[..., Range]] = {
     "add": lambda a, b: Range(a.lo + b.lo, a.hi + b.hi, _worst(a, b), a.size + b.size),

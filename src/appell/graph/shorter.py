@@ -24,7 +24,7 @@ from appell.graph.sizes import VALUES
 
 Array = NDArray[np.float64]
 
-LONGEST = 3000
+SHORTENED_INSTRUCTIONS = 3000
 """Instructions of what is looked at."""
 PRODUCTS = 60
 """Products of terms for each instruction that may be formed before one gives up."""
@@ -38,7 +38,7 @@ COST = {"neg": 0.5, "div": 12.0, "inv": 12.0, "sin": 16.0, "cos": 16.0, "sqrt": 
 
 def shorter(values: Sequence[ca.SX], inputs: Sequence[ca.SX], fixed: Sequence[bool]) -> list[ca.SX]:
     """The same values on the graph, shorter if there is a way. fixed: the inputs that do not change along a motion."""
-    if ca.n_nodes(ca.veccat(*values)) > LONGEST:
+    if ca.n_nodes(ca.veccat(*values)) > SHORTENED_INSTRUCTIONS:
         return list(values)
     stream = _stream(values, inputs)
     if not count_operations(stream) or not all(np.isfinite(item.value or 0.0) for item in stream):

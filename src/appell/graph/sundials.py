@@ -30,7 +30,7 @@ FIRST_TIMES = (1e-3, 1e-6, 1.0)
 """Parts of an interval over which IDAS judges its start. Over the whole of it, a pendulum that swings through one has no start;
 over too little, rounding shows."""
 
-MOST_STEPS, FEWEST_STEPS = 2000, 100
+STEPS_PER_CALL, FEWEST_STEPS = 2000, 100
 """Steps of one call: a start anew costs some 50 of them."""
 STEP_OPERATIONS = 10_000_000
 """Operations of the right-hand side in all steps of one call, about a third of a second with ten evaluations a step."""
@@ -112,7 +112,7 @@ def _aside(call: Callable[[], SundialsResult]) -> SundialsResult:
 @remembered
 def make_stiff(fn: Fn, method: str, rtol: float, atol: float, max_steps: int) -> Stiff:
     """`fn` maps (t, z, p) → zd, … for "cvodes" and (t, z, p, y) → zd, residual for "idas"."""
-    steps = int(np.clip(STEP_OPERATIONS // max(1, fn.operations), FEWEST_STEPS, MOST_STEPS))
+    steps = int(np.clip(STEP_OPERATIONS // max(1, fn.operations), FEWEST_STEPS, STEPS_PER_CALL))
     steps = max(1, min(steps, max_steps))
     return Stiff(lambda: _integrators(fn, method, rtol, atol, steps), steps)
 

@@ -28,8 +28,9 @@ from appell.remember import remembered
 Series = list[Value]
 Rule = Callable[[int, Series], Value]  # (k, the coefficients below k) → the k-th
 
-LOW, COUNTED = (2, 4, 6), 300  # orders that tell the cost of higher ones, where they have more operations than this
-LARGEST_POWER = 16  # integer powers up to here are products: they may vanish, where a^b has no recurrence
+# orders that tell the cost of higher ones, where they have more operations than this
+COST_ORDERS, COUNTED_OPERATIONS = (2, 4, 6), 300
+POWERS_AS_PRODUCTS = 16  # integer powers up to here are products: they may vanish, where a^b has no recurrence
 
 
 def expansion(rhs: Fn, order: int) -> Fn:
@@ -48,9 +49,9 @@ def expansion(rhs: Fn, order: int) -> Fn:
 
 def operations(rhs: Fn, order: int) -> float:
     """How many operations an expansion has: counted, or for large ones told from low orders, a + b p + c p²."""
-    if _counted(rhs, LOW[-1]) < COUNTED:
+    if _counted(rhs, COST_ORDERS[-1]) < COUNTED_OPERATIONS:
         return _counted(rhs, order)
-    a, b, c = np.linalg.solve(np.vander(LOW, 3, increasing=True), [_counted(rhs, p) for p in LOW])
+    a, b, c = np.linalg.solve(np.vander(COST_ORDERS, 3, increasing=True), [_counted(rhs, p) for p in COST_ORDERS])
     return float(a + b * order + c * order**2)
 
 
@@ -171,7 +172,7 @@ class _SeriesRules:
         if id(b) in self.moving:
             return self.apply("exp", self.apply("mul", b, self.apply("log", a)))
         n = self.literals.get(id(b), 0.5)
-        if n == int(n) and 1 <= abs(n) <= LARGEST_POWER:
+        if n == int(n) and 1 <= abs(n) <= POWERS_AS_PRODUCTS:
             return self._products(a, int(n)) if n > 0 else self.apply("inv", self._products(a, -int(n)))
         return self._moves(lambda k, c: _at_start("pow", [a, b]) if k == 0 else _power_rule(k, c, a, b[0]) / (k * a[0]))
 

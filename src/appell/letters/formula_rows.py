@@ -15,7 +15,7 @@ from appell.typeset import PAGE, width
 EQUAL, QUAD = 16.0, 12.0
 """Widths of a sign = with its spaces and of the indentation (pt)."""
 
-HEIGHT, LINE = 500.0, 16.0
+HEIGHT, LINE_HEIGHT = 500.0, 16.0
 """Heights of a page and of a line with its distance to the next (pt)."""
 
 ENVIRONMENTS = ("aligned", "align*")
@@ -61,7 +61,7 @@ def _environment(rows: Sequence[str], name: str) -> str:
 def _height(row: str) -> float:
     """About the height of a row (pt), with fractions, fractions in fractions, and cases one below the other."""
     nested = re.search(r"\\frac\{[^{}]*(\{[^{}]*\}[^{}]*)*\\frac", row)
-    return LINE * (1 + (r"\frac" in row) + bool(nested) + row.count(r"\\"))
+    return LINE_HEIGHT * (1 + (r"\frac" in row) + bool(nested) + row.count(r"\\"))
 
 
 def rows_of(statements: Sequence[Statement]) -> list[str]:

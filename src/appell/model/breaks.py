@@ -32,10 +32,10 @@ from appell.tabulated import Pieces, Tabulated
 
 BRANCH_TIME = Parameter("time of branches", real=True)
 """τ, a time between the last break and the next one, at which branches are decided."""
-INSIDE = 0.3819660112501051
+GOLDEN_SECTION = 0.3819660112501051
 """Where in a stretch τ lies, as a share of it: the golden section, at which no symmetry puts a place that is an exception, as
 floor(3 sin t) has one halfway."""
-FAR = 1e30
+NO_BREAK_TIME = 1e30
 """A time, s, that stands for none; single precision has it, too."""
 SMALLEST = 1e-35
 """A time, s, after t = 0, at which it is told which branch holds from there on; single precision has it, too."""
@@ -77,14 +77,15 @@ class Breaks:
 
     def following(self, direction: int, eps: float) -> tuple[Expr, dict[Any, Any]]:
         """The first break after t, or before it where direction is −1, in t and letters; letter → expression in t, parameters
-        and the letters before it. ±`FAR` where there is none; eps: the relative spacing of the numbers that compute it.
+        and the letters before it. ±`NO_BREAK_TIME` where there is none; eps: the relative spacing of the numbers that
+        compute it.
         """
         letters: dict[Any, Any] = {}
         slack = self._slack(eps, letters)
         lines = [_line(phase, t + direction * slack, letters) for phase in self.phases]
         lines += [_Line(sympy.Integer(1), sympy.Float(-knot), False) for knot in self.knots]
         found = [direction * line.reached(direction, slack) for line in lines]
-        return direction * sympy.Min(*found, sympy.Float(FAR), evaluate=False), letters
+        return direction * sympy.Min(*found, sympy.Float(NO_BREAK_TIME), evaluate=False), letters
 
     def _slack(self, eps: float, letters: dict[Any, Any]) -> Expr:
         """How near to t a break is one at t, s."""
@@ -93,7 +94,8 @@ class Breaks:
             a, b, _ = _line(phase, t, letters)
             size = _letter(letters, sum((sympy.Abs(term) for term in sympy.Add.make_args(letters[b])), sympy.Integer(0)))
             ratio = _letter(letters, size / sympy.Abs(a))
-            sizes.append(sympy.Piecewise((ratio, ratio < FAR), (0, True)))  # not where a is zero, or a branch has no value
+            # not where a is zero, or a branch has no value
+            sizes.append(sympy.Piecewise((ratio, ratio < NO_BREAK_TIME), (0, True)))
         slack = SLACK * sympy.Float(eps) * (sympy.Abs(t) + sympy.Max(*sizes, evaluate=False)) + sympy.Float(SMALLEST)
         return _letter(letters, slack)
 
@@ -107,13 +109,13 @@ class _Line(NamedTuple):
 
     def reached(self, direction: int, slack: Any) -> Any:
         """The first time, further than `slack` from t, at which it is zero, or a whole number; ±FAR where there is none."""
-        a, b, far = self.a, self.b, sympy.Float(direction * FAR)
+        a, b, far = self.a, self.b, sympy.Float(direction * NO_BREAK_TIME)
         if not self.whole:
             return sympy.Piecewise((-b / a, direction * (-b / a - t) > slack), (far, True))
         here, near = a * t + b, sympy.Abs(a) * slack
         rises, falls = (sympy.floor(here + near) + 1 - b) / a, (sympy.ceiling(here - near) - 1 - b) / a
         there = sympy.Piecewise((rises, direction * a > 0), (falls, direction * a < 0), (far, True))
-        return sympy.Piecewise((there, sympy.Abs(there) < FAR), (far, True))  # not where a branch has no value
+        return sympy.Piecewise((there, sympy.Abs(there) < NO_BREAK_TIME), (far, True))  # not where a branch has no value
 
 
 def _line(phase: BreakPhase, time: Any, letters: dict[Any, Any]) -> _Line:
@@ -301,4 +303,4 @@ def _real(phases: list[BreakPhase]) -> list[BreakPhase]:
     return [phase for phase in phases if not phase.value.has(sympy.I, sympy.nan, sympy.zoo, sympy.oo)]
 
 
-__all__ = ["BRANCH_TIME", "FAR", "INSIDE", "BreakPhase", "Breaks", "branched", "breaks_of", "kinks"]
+__all__ = ["BRANCH_TIME", "GOLDEN_SECTION", "NO_BREAK_TIME", "BreakPhase", "Breaks", "branched", "breaks_of", "kinks"]

@@ -19,7 +19,7 @@ from appell.model.multiplier import Multiplier
 from appell.reading import numeric_function, shown
 from appell.spelling import checked_keywords
 
-DIGITS, LINES = 50, 5
+LINE_DIGITS, LINES_READ = 50, 5
 """Digits in which a row is read along lines, and how many of them."""
 
 _LEVEL_WORDS = {0: "holonomic", 1: "first order", 2: "second order"}
@@ -140,8 +140,8 @@ def _straight(f: Expr, jets: list[Jet]) -> Iterator[bool]:
     value = numeric_function([*jets, *others], f, "mpmath", cse=True)
     draw = random.Random(7)
     numbers = lambda count: [mpmath.mpf(draw.randint(-3 * 10**6, 3 * 10**6)) / 1000003 for _ in range(count)]
-    with mpmath.workdps(DIGITS):
-        for _ in range(LINES):
+    with mpmath.workdps(LINE_DIGITS):
+        for _ in range(LINES_READ):
             origin, way, held = numbers(len(jets)), numbers(len(jets)), numbers(len(others))
             try:
                 down, here, up = (value(*(x + s * d for x, d in zip(origin, way, strict=True)), *held) for s in (-1, 0, 1))
@@ -151,7 +151,7 @@ def _straight(f: Expr, jets: list[Jet]) -> Iterator[bool]:
             except (TypeError, NameError, NotImplementedError):  # a function without a meaning in numbers
                 yield False
                 return
-            yield bool(bend <= size * mpmath.mpf(10) ** (10 - DIGITS))
+            yield bool(bend <= size * mpmath.mpf(10) ** (10 - LINE_DIGITS))
 
 
 def _degree(f: Any, jets: set[Any], known: dict[Any, float]) -> float:

@@ -26,7 +26,7 @@ from appell.reading import numeric_function
 STARTS = 24
 """Random points from which a zero of f is sought."""
 
-LARGE = 200
+DIFFERENCED_OPERATIONS = 200
 """Operations of f beyond which its slopes are taken as differences."""
 
 STEPS = 120
@@ -35,13 +35,13 @@ STEPS = 120
 FAST, SQUARED = 1 / 20, 1e-6
 """Share of f that is left by a step near a simple zero, and by one that squares the error; at a double zero it is 1/4."""
 
-VANISHED, FLAT = 1e-12, 1e-4
+VANISHED, SLOPE_LEFT = 1e-12, 1e-4
 """Shares of f and of its slope that are left where slow steps end: rounding leaves no less of sums that cancel."""
 
 ROUNDED = 1e-12
 """Shares of x and of the terms of f below which rounding decides what a step leaves of f."""
 
-HALVINGS = 60
+STEP_HALVINGS = 60
 """Of a step: from metres to what is measured in light years."""
 
 Array = NDArray[np.float64]
@@ -105,7 +105,7 @@ def _values(face: Face, q: Sequence[Any], others: Sequence[Any]) -> Values:
     function = opened(face.function, letter)
     arguments = [*q, *others, *letters]
     terms: Any = sum((sympy.Abs(term) for term in sympy.Add.make_args(function)), sympy.Integer(0))
-    if sympy.count_ops(function) <= LARGE:
+    if sympy.count_ops(function) <= DIFFERENCED_OPERATIONS:
         return _evaluator(face, arguments, [function, *(sympy.diff(function, s) for s in q), terms])
     return _differences(_evaluator(face, arguments, [function, terms]), len(q))
 
@@ -178,7 +178,7 @@ def _newton(f: Callable[[Array, Any], Array], x: Array, alone: bool = False) -> 
         step = -value[0, at] * g / (g * g).sum(axis=0)
         waits = np.isfinite(step).all(axis=0)
         on[at[~waits]] = False
-        for halved in range(HALVINGS):
+        for halved in range(STEP_HALVINGS):
             if not len(one := at[waits]):
                 break
             trial = f(x[:, one] + step[:, waits], one)
@@ -195,5 +195,5 @@ def _newton(f: Callable[[Array, Any], Array], x: Array, alone: bool = False) -> 
             waits[waits] = ~better
             step[:, waits] /= 2
         on[at[waits]] = False
-    flat = np.linalg.norm(value[1:-1], axis=0) < FLAT * steep
+    flat = np.linalg.norm(value[1:-1], axis=0) < SLOPE_LEFT * steep
     return _Zeros(arrived, ~arrived & ~fast & flat & (np.abs(value[0]) < VANISHED * first))

@@ -27,7 +27,7 @@ from appell.model.constraint import Constraint
 from appell.reading import answered_by, items_of, numeric_function, shown
 from appell.tidy import collected
 
-LIMIT = 300
+TIDIED_ROW_TERMS = 300
 """Terms up to which a row is multiplied out and tidied."""
 
 
@@ -269,4 +269,4 @@ def _root(square: Expr) -> Expr:
 
 
 def _tidy(expr: Any) -> Any:
-    return collected(expr, limit=LIMIT, unit=True)
+    return collected(expr, limit=TIDIED_ROW_TERMS, unit=True)

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-FIRST = 200
+FIRST_INTERVALS = 200
 """Intervals of the whole span to begin with, besides those of the samples."""
 
-MOST = 400_000
+CROSSING_READINGS = 400_000
 """Readings after which no interval is divided any more."""
 
-INSIDE = (0.3819660113, 0.7320508076)
+LOOKS_INSIDE = (0.3819660113, 0.7320508076)
 """Where the inside of an interval is looked at, as shares of it."""
 
 FORETOLD = 0.02
@@ -35,7 +35,7 @@ NOISE = 1e-12
 def crossings(value: Callable[[Array], Array], times: Array) -> Array:
     """Times, (n,), at which `value` changes its sign between the first and the last of `times`, in order."""
     shortest = max(1e-10 * float(times[-1] - times[0]), 8 * float(np.spacing(np.abs(times).max())))
-    t = _apart(np.unique(np.concatenate([times, np.linspace(times[0], times[-1], FIRST + 1)])), shortest)
+    t = _apart(np.unique(np.concatenate([times, np.linspace(times[0], times[-1], FIRST_INTERVALS + 1)])), shortest)
     if len(t) < 2:
         return np.zeros(0)
     t, f = _resolved(value, t, value(t), shortest)
@@ -56,10 +56,10 @@ def _apart(t: Array, shortest: float) -> Array:
 def _resolved(value: Callable[[Array], Array], t: Array, f: Array, shortest: float) -> tuple[Array, Array]:
     """(t, f) with points added until every interval is understood."""
     open_ = np.diff(t) > shortest
-    while open_.any() and len(t) < MOST:
+    while open_.any() and len(t) < CROSSING_READINGS:
         at = np.flatnonzero(open_)
         width = t[at + 1] - t[at]
-        new = np.concatenate([t[at] + share * width for share in INSIDE])
+        new = np.concatenate([t[at] + share * width for share in LOOKS_INSIDE])
         found = value(new)
         surprised = ~(np.abs(found - _cubic(t, f, np.tile(at, 2), new)) <= FORETOLD * np.tile(_range(f, at), 2))
         again = surprised.reshape(2, -1).any(axis=0)

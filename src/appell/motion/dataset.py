@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from appell.motion.motion import Motion
 
-FORMAT = 1
+MOTION_FORMAT = 1
 """Of the files; raised when an older reader would misread them."""
 
 
@@ -117,7 +117,7 @@ def _run_attributes(motion: Motion) -> dict[str, Any]:
         "notes": json_text([{"text": str(note), **note.record()} for note in motion.notes]),
         "doubts": json_text(motion.doubts),
         "appell_version": version(),
-        "appell_format": FORMAT,
+        "appell_format": MOTION_FORMAT,
     }
 
 
@@ -132,4 +132,4 @@ def version() -> str:
     return __version__
 
 
-__all__ = ["FORMAT", "UniqueNames", "json_text", "to_dataset", "version"]
+__all__ = ["MOTION_FORMAT", "UniqueNames", "json_text", "to_dataset", "version"]

@@ -27,9 +27,9 @@ ANGLES = (2 * np.arange(POINTS) + 1) * np.pi / (2 * POINTS)
 NODES, WEIGHTS = -np.cos(ANGLES), (-1.0) ** np.arange(POINTS) * np.sin(ANGLES)
 BETWEEN = np.array([-0.4564, 0.9513])
 """Where in a step the polynomial is compared with the motion: at no node."""
-EXACT = 1e-11
+DENSE_MISFIT = 1e-11
 """Share of the size of the numbers to which the polynomials must give back values that they were not made from."""
-HALVINGS = 14
+DENSE_HALVINGS = 14
 """How often a step is halved at most."""
 FEW_HALVINGS = 3
 """The same where values have noise, and cost a call of the integrator each."""
@@ -87,7 +87,7 @@ def dense_steps(edges: Array, values: Callable[[Array], Array], noise: float = 0
 
     noise: share of their size by which values of one smooth motion differ from it (of methods that begin anew at each time).
     """
-    exactly, halvings = max(EXACT, noise), HALVINGS if noise < EXACT else FEW_HALVINGS
+    exactly, halvings = max(DENSE_MISFIT, noise), DENSE_HALVINGS if noise < DENSE_MISFIT else FEW_HALVINGS
     spacing = np.spacing(np.abs(edges).max(initial=0.0))
     long = np.flatnonzero(np.abs(np.diff(edges)) > SHORTEST * spacing)
     begin, end = edges[long], edges[long + 1]

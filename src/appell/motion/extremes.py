@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 GRID = np.linspace(-1, 1, 3 * POINTS + 1)
 """Where the rate of a polynomial of degree `POINTS` − 1 is looked at: three times as often as it can change its sign."""
-HALVINGS = 50
+EXTREME_HALVINGS = 50
 
 
 class Extremes(NamedTuple):
@@ -52,7 +52,7 @@ def extremes(motion: Motion, expression: Any) -> Extremes:
     sign = np.sign(rate(np.repeat(np.arange(n), len(GRID)), np.tile(GRID, n))).reshape(n, len(GRID))
     k, j = np.nonzero(sign[:, :-1] * sign[:, 1:] < 0)
     a, b, begin = GRID[j], GRID[j + 1], sign[k, j]
-    for _ in range(HALVINGS):
+    for _ in range(EXTREME_HALVINGS):
         m = (a + b) / 2
         same = np.sign(rate(k, m)) == begin
         a, b = np.where(same, m, a), np.where(same, b, m)

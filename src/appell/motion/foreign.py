@@ -22,14 +22,14 @@ import numpy as np
 from appell.errors import ModelError
 from appell.reading import shown
 
-LARGEST = 4 * 2**30  # bytes of all arrays of a file, decoded: ten million samples of fifty quantities
+FOREIGN_FILE_BYTES = 4 * 2**30  # bytes of all arrays of a file, decoded: ten million samples of fifty quantities
 METADATA = 64 * 2**20  # bytes of one description of an array or of the attributes of a file
 CHUNKS = 1_000_000  # files or pieces that one array may be cut into
 NUMBERS = "iufb"  # kinds of NumPy's types that an array of a motion can have
 COMPRESSED = ("zstd", "gzip", "zlib", "blosc")
 
 
-def refuse_strange(path: Path, largest: int = LARGEST) -> None:
+def refuse_strange(path: Path, largest: int = FOREIGN_FILE_BYTES) -> None:
     """`ModelError` that names what in the file is no part of a motion; nothing is decoded."""
     if path.suffix == ".zarr":
         _check_zarr(path, largest)
@@ -252,4 +252,4 @@ def _check_dataset(budget: _Budget, name: str, dataset: Any) -> None:
                 raise budget.refusal(name, f"has a chunk that unfolds to more than the {limit} bytes of its array")
 
 
-__all__ = ["LARGEST", "refuse_strange"]
+__all__ = ["FOREIGN_FILE_BYTES", "refuse_strange"]

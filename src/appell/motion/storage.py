@@ -19,8 +19,8 @@ import numpy as np
 from appell.errors import AppellError, BackendUnavailable, FileError, MissingFile, ModelError, Status
 from appell.jets import Coordinate, Jet, QuaternionComponent, Speed, StateVariable
 from appell.motion.between import interpolated
-from appell.motion.dataset import FORMAT
-from appell.motion.foreign import LARGEST, refuse_strange
+from appell.motion.dataset import MOTION_FORMAT
+from appell.motion.foreign import FOREIGN_FILE_BYTES, refuse_strange
 from appell.motion.impact_data import read_impacts
 from appell.motion.record import QUANTITIES, Array, Drift, Record, Series, unknown_name
 from appell.motion.reset_data import ResetEvent, read_reset_events
@@ -143,7 +143,7 @@ def _remove(path: Path) -> None:
             path.unlink()
 
 
-def load(path: str | Path, *, largest: int = LARGEST) -> LoadedMotion:
+def load(path: str | Path, *, largest: int = FOREIGN_FILE_BYTES) -> LoadedMotion:
     """Reads what `motion.save` wrote: values by symbol or name, reactions by constraint or name, energy, plots.
 
     A file may come from anywhere: it is looked at first (`appell.motion.foreign`), and what is no part of a motion, objects,
@@ -166,7 +166,7 @@ def load(path: str | Path, *, largest: int = LARGEST) -> LoadedMotion:
     version = dataset.attrs.get("appell_format")
     if version is None:
         raise ModelError(f"{path} was not written by motion.save; open it with xarray")
-    if not isinstance(version, int | np.integer) or version > FORMAT:
+    if not isinstance(version, int | np.integer) or version > MOTION_FORMAT:
         raise ModelError(f"{path} was written by a newer appell ({shown(dataset.attrs.get('appell_version'))}); update")
     motion = LoadedMotion(dataset)
     motion.refuse_broken(path)

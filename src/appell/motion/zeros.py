@@ -40,7 +40,7 @@ Ints = NDArray[np.intp]
 
 ROUNDING = 64 * float(np.finfo(float).eps)
 """Share of the size of each number along the motion by which it may be off: by rounding, as sums of polynomials are."""
-JUMP = 1e-3
+JUMP_LEFT = 1e-3
 """Share of its values around that an expression still has at both ends of an interval as narrow as numbers are: it jumps."""
 NOISE_OF_STIFF = 100.0
 """Times rtol: by so much the states of a stiff method, which begins anew at each output time, are off a smooth motion."""
@@ -224,7 +224,7 @@ class _ZeroSearch:
             sa, sb = np.where(down, g, np.where(up, half * sa, sa)), np.where(up, g, np.where(down, half * sb, sb))
             met = down & (g == 0)
             b, right = np.where(met, x, b), np.where(met, 0.0, right)
-        jump = ~at_once & (np.maximum(np.abs(left), np.abs(right)) > JUMP * largest)
+        jump = ~at_once & (np.maximum(np.abs(left), np.abs(right)) > JUMP_LEFT * largest)
         return b, jump
 
 

@@ -42,7 +42,7 @@ Row = Callable[[Array], Array]
 TIE = 1e-10
 """Two minima whose |y|² differ by less than this share are a tie."""
 STARTS = 32
-ITERATIONS = 60
+LEAST_CONSTRAINT_ITERATIONS = 60
 
 
 @dataclass(frozen=True)
@@ -277,7 +277,7 @@ def _stationary(p: _FreeAccelerations, y: Array) -> tuple[Array, Array] | None:
     mu = _fitted(p.slope(y).T, y)
     residual = lambda y, mu: np.concatenate([y - p.slope(y).T @ mu, p.rho(y)])
     F = residual(y, mu)
-    for _ in range(ITERATIONS):
+    for _ in range(LEAST_CONSTRAINT_ITERATIONS):
         if not np.isfinite(F).all():
             return None
         J = p.slope(y)

@@ -20,7 +20,7 @@ from appell.rows import DISPARATE, RowSpace, balanced, disparity, lengths, null_
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-ITERATIONS = 50
+PROJECTION_ITERATIONS = 50
 
 ROUNDING = 1e-15
 """A residual below this share of the size of its terms is rounding."""
@@ -122,7 +122,7 @@ def project(
     blocks1 = form.select("M", "A1", "f1", "f1_scale", "A_size")
     first, second = form.levels == 0, form.levels < 2
     q, last = normalise(form, q), np.inf
-    for _ in range(ITERATIONS if first.any() else 0):
+    for _ in range(PROJECTION_ITERATIONS if first.any() else 0):
         out = blocks0(t, q, v, p)
         left = relative(out["f0"], out["f0_scale"])[_moves(out["A0"])].max(initial=0.0)
         if not ROUNDING < left < np.inf or (left > 0.5 * last and left < STALLED):
@@ -130,7 +130,7 @@ def project(
         step = _least_step(out["M"], out["A0"], out["A_size"][first], out["f0"], _free_directions(out["N"], fixed_q))
         q, last = normalise(form, q + out["N"] @ step), left
     last = np.inf
-    for _ in range(ITERATIONS if second.any() else 0):
+    for _ in range(PROJECTION_ITERATIONS if second.any() else 0):
         out = blocks1(t, q, v, p)
         left = relative(out["f1"], out["f1_scale"])[_moves(out["A1"])].max(initial=0.0)
         if not ROUNDING < left < np.inf or (left > 0.5 * last and left < STALLED):

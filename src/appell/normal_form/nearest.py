@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from appell.normal_form.manifold import normalise, residuals
 from appell.normal_form.normal_form import NormalForm
-from appell.normal_form.sampling import FAR, random_state
+from appell.normal_form.sampling import WIDE_BOX, random_state
 from appell.rows import NEWTON_LOST, SLIDING_LOST, in_columns, left_inverse, null_space, row_basis, singular
 from appell.rows.decompositions import decomposing
 
@@ -37,7 +37,7 @@ ARRIVED = 1e-15
 NORMAL = 1e-10
 """Tangential part of x − x₀, relative to its length and to the size of a state, that counts as zero."""
 
-MASSLESS = 1e-9
+MASSLESS_WEIGHT = 1e-9
 """What a massless motion weighs, as a share of the mean: it goes first, and not infinitely far."""
 
 
@@ -91,11 +91,11 @@ def states_on(form: NormalForm, p: Array, count: int, seed: int = 0) -> list[Sta
 def _far(form: NormalForm, t: float, v: Array, p: Array, rng: np.random.Generator) -> Array:
     """Coordinates in a wide box, at which the rows have a value if any of those drawn has."""
     fn = form.select("M", "N", "A0", "f0", "f0_scale")
-    q = normalise(form, rng.uniform(-FAR, FAR, form.nq))
+    q = normalise(form, rng.uniform(-WIDE_BOX, WIDE_BOX, form.nq))
     for _ in range(50):
         if np.isfinite(fn(t, q, v, p)["f0"]).all():
             break
-        q = normalise(form, rng.uniform(-FAR, FAR, form.nq))
+        q = normalise(form, rng.uniform(-WIDE_BOX, WIDE_BOX, form.nq))
     return q
 
 
@@ -146,7 +146,7 @@ def _root(M: Array) -> Array:
         return M
     with decomposing(M):
         values, vectors = np.linalg.eigh(M)
-    return vectors / np.sqrt(np.maximum(values, 0) + MASSLESS * (np.trace(M) / len(M) or 1.0))
+    return vectors / np.sqrt(np.maximum(values, 0) + MASSLESS_WEIGHT * (np.trace(M) / len(M) or 1.0))
 
 
 # -- the two movements -------------------------------------------------------------------------------------------------

@@ -10,10 +10,10 @@ Elimination. The rows without the law give a = x̄, Λ = λ̄; a force e_i more 
     Λ = λ̄ + C F(Λ)            a = x̄ + X F(Λ)                                                                            (1)
 
 so that only the multipliers which F contains are unknown. F affine in Λ: one solve with I − C ∂F/∂Λ; where that is singular
-(Painlevé), no reaction or infinitely many satisfy the law. Otherwise Newton's iteration, `ITERATIONS` steps written into the
-graph, so that every back end and Taylor's series can run it; it begins at the ideal reaction λ̄. A second one begins at −λ̄: laws
-in |Λ| have two solutions, or none, where I − C ∂F/∂Λ has changed its sign. An iteration that does not settle, and two that
-settle at different reactions, are answered with `Status.REACTION`.
+(Painlevé), no reaction or infinitely many satisfy the law. Otherwise Newton's iteration, `LAW_ITERATIONS` steps written into
+the graph, so that every back end and Taylor's series can run it; it begins at the ideal reaction λ̄. A second one begins at
+−λ̄: laws in |Λ| have two solutions, or none, where I − C ∂F/∂Λ has changed its sign. An iteration that does not settle, and
+two that settle at different reactions, are answered with `Status.REACTION`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from appell.normal_form.kinematic_map import Kinematics
     from appell.normal_form.rows import Rows, Said
 
-ITERATIONS = 9
+LAW_ITERATIONS = 9
 """Newton's steps: from a guess with one right digit, six double the digits to the last one."""
 
 SETTLED = 1e-8
@@ -166,7 +166,7 @@ class Law:
             F_lam = self.slope[list(self.places), list(self.used)]
             inverse = general_solve(Value.eye(len(self.used)) - C @ F_lam, Value.eye(len(self.used)))
             lost = _largest(inverse) * (1 + _largest(abs(C) @ abs(F_lam)))
-            return F_lam @ (inverse @ bar), where(lost < LOST, 1.0, -float(Status.REACTION))
+            return F_lam @ (inverse @ bar), where(lost < LAW_DIGITS_LOST, 1.0, -float(Status.REACTION))
         lam, step, terms = self._newton(bar, bar, C)
         other, other_step, _ = self._newton(bar, -bar, C)
         twice = where(largest(other_step) <= SETTLED * terms, largest(other - lam) > APART * terms, 0)
@@ -179,7 +179,7 @@ class Law:
         unknown, one = take(self.lam, self.used), Value.eye(len(self.used))
         J = jacobian(self.F, unknown)
         lam, step, terms = start, zeros(len(self.used)), Value(0)
-        for _ in range(ITERATIONS):
+        for _ in range(LAW_ITERATIONS):
             F, F_lam = substitute_all([self.F, J], [unknown], [lam])
             terms = largest(bar) + largest(abs(C) @ abs(F)) + TINY
             step = general_solve(one - C @ F_lam, lam - bar - C @ F)
@@ -187,7 +187,7 @@ class Law:
         return lam, step, terms
 
 
-LOST = 1e12
+LAW_DIGITS_LOST = 1e12
 """Factor by which I − C ∂F/∂Λ may lose digits."""
 
 TINY = 1e-140

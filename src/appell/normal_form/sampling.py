@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 Groups = Sequence[Sequence[int]]
 
 
-FAR = 10.0
+WIDE_BOX = 10.0
 """Half the width of the box in which a state with finite values is sought where the unit box has none."""
 
 NEAR = 0.05
@@ -31,7 +31,7 @@ def random_inputs(
     """One random value for each input: states in (−1, 1) off the axes, parameters in (0.5, 1.5) unless given.
 
     `quaternions` are the indices in q of coordinates that form a unit vector; `around` is a place, name of an input → value,
-    near which states are drawn; `far`: coordinates are drawn in (−`FAR`, `FAR`) instead.
+    near which states are drawn; `far`: coordinates are drawn in (−`WIDE_BOX`, `WIDE_BOX`) instead.
     """  # fmt: skip
     values = []
     for port in fn.inputs:
@@ -43,7 +43,7 @@ def random_inputs(
             place = np.asarray(around[port.name], dtype=float)
             values.append(_near(place, rng.uniform(-1, 1, port.shape), rng))
         elif far and port.name == "q":
-            values.append(rng.uniform(-FAR, FAR, port.shape))
+            values.append(rng.uniform(-WIDE_BOX, WIDE_BOX, port.shape))
         else:
             values.append(rng.uniform(0.1, 1.0, port.shape) * rng.choice([-1.0, 1.0], port.shape))
         for group in quaternions if port.name == "q" else ():

@@ -18,14 +18,14 @@ from appell.report import model_page
 from appell.report.html import caution, missing, section, table
 from appell.report.panels import Panels
 from appell.scene import Scene
-from appell.scene.film import FRAMES, Film, film, frame_times
+from appell.scene.film import USUAL_FRAMES, Film, film, frame_times
 from appell.show.animate import scene_of
 from appell.show.mathml import available
 from appell.show.packing import Packer
 from appell.show.web import describe, page, three, write
 
 LOADED = "The system is that of the scene; the motion was loaded from a file."
-LIMIT = 4_000_000
+REPORT_BYTES = 4_000_000
 """Bytes of a report at most: frames are thinned until it fits."""
 
 
@@ -41,11 +41,11 @@ def report(motion: Record, path: Any, *, scene: Any, forms: Iterable[Any] | None
     for _ in range(8):
         shown = None if chosen is None else film(chosen, motion, frames=frames)
         text = _document(motion, shown, heading, facts, [*notes, *_thinned(motion, frames)])
-        if len(text.encode("utf-8")) <= LIMIT or shown is None or len(shown) < 4:
+        if len(text.encode("utf-8")) <= REPORT_BYTES or shown is None or len(shown) < 4:
             break
         frames = len(shown) // 2
-    if len(text.encode("utf-8")) > LIMIT:
-        notes.append(f"the page is larger than {LIMIT // 1_000_000} MB even with few frames")
+    if len(text.encode("utf-8")) > REPORT_BYTES:
+        notes.append(f"the page is larger than {REPORT_BYTES // 1_000_000} MB even with few frames")
         text = _document(motion, shown, heading, facts, notes)
     return write(target, text)
 
@@ -71,8 +71,8 @@ def _scene(motion: Record, scene: Any, notes: list[str]) -> Scene | None:
 
 
 def _thinned(motion: Record, frames: int | None) -> list[str]:
-    usual = min(len(frame_times(motion, None, None)[0]), FRAMES) if frames else 0
-    return [f"{frames} of {usual} frames, so that the page stays below {LIMIT // 1_000_000} MB"] if frames else []
+    usual = min(len(frame_times(motion, None, None)[0]), USUAL_FRAMES) if frames else 0
+    return [f"{frames} of {usual} frames, so that the page stays below {REPORT_BYTES // 1_000_000} MB"] if frames else []
 
 
 def _facts(motion: Any, system: Any, forms: Iterable[Any] | None) -> str:

@@ -92,7 +92,7 @@ def _stated(system: System) -> str:
     rows += [(named(face.name), "", face.function, r"\geq 0") for face in system.unilateral]
     lines = []
     for left, sign, expression, end in rows:
-        _, (first, *more) = filled(MeasuredLatex.of(expression), 0.75 * tex.LINE)
+        _, (first, *more) = filled(MeasuredLatex.of(expression), 0.75 * tex.LINE_WIDTH)
         lines += [f"{left} &{sign} {first}", *(rf"&\quad {line}" for line in more)]
         lines[-1] += f" {end}" if end else ""
     for fr in system.frictions:

@@ -27,7 +27,7 @@ from appell.simulate.start import consistent
 from appell.spelling import did_you_mean
 from appell.zoo.example import Example
 
-FRAMES = 240
+STUDIO_FRAMES = 240
 SLIDERS = 12
 """Coordinates up to which every start value has a slider."""
 EXAMPLES = {**zoo.ALL, **zoo.ROBOTS, **zoo.FRICTION, **zoo.WALKERS}
@@ -211,7 +211,7 @@ def run(system: System, values: Mapping[Any, float], start: Mapping[Any, float],
 def picture(scene: Scene, motion: Any) -> tuple[str, str]:
     """(JSON for `appell.show`, HTML of the curves)."""
     packer = Packer()
-    shown = film(scene, motion, frames=FRAMES)
+    shown = film(scene, motion, frames=STUDIO_FRAMES)
     panels = Panels(motion, packer)
     html, _ = panels.all()
     drawn = [panel for panel in panels.described if not panel["portrait"]]

@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 
 ULPS = 8 * EPSILON
 """What a function of a library may miss, as a share of its value."""
-FAR = 1e15
+PERIOD_UNRESOLVED = 1e15
 """Arguments beyond which a period is not resolved."""
 
 
@@ -102,7 +102,7 @@ def _wave(f: Callable[[Array], Array], slope: Callable[[Array], Array]) -> Calla
     def over(x: Interval) -> Interval:
         m = 0.5 * x.lo + 0.5 * x.hi
         w = np.maximum(m - x.lo, x.hi - m)
-        near = np.abs(m) < FAR
+        near = np.abs(m) < PERIOD_UNRESOLVED
         m = np.where(near, m, 0.0)
         r = (np.abs(slope(m)) + 0.5 * w) * w * (1 + ULPS) + ULPS
         lo, hi = np.maximum(f(m) - r, -1.0), np.minimum(f(m) + r, 1.0)
@@ -123,7 +123,7 @@ def _rises(f: Callable[[Array], Array], least: float = -np.inf, most: float = np
 
 def _tan(x: Interval) -> Interval:
     pole = np.floor(x.lo / np.pi + 0.5) != np.floor(x.hi / np.pi + 0.5)
-    pole |= ~(np.maximum(np.abs(x.lo), np.abs(x.hi)) < FAR) | (np.tan(x.lo) > np.tan(x.hi))
+    pole |= ~(np.maximum(np.abs(x.lo), np.abs(x.hi)) < PERIOD_UNRESOLVED) | (np.tan(x.lo) > np.tan(x.hi))
     return _unless(pole, _out(np.tan(x.lo), np.tan(x.hi), ULPS))
 
 

@@ -4,7 +4,7 @@
 
     excluded on [a, b]        the interval of g, or g(c) − sup|ġ| w, lies above what counts as a touch
     rises, falls all along    the lower end decides; where that is below zero, one root is bracketed
-    otherwise                 the left half first; narrower than `NARROW`, or where g cannot differ by its noise: its value
+    otherwise                 the left half first; where [a, b] is a point, or g cannot differ by its noise: its value
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, along, column, symbols
 from appell.roots.enclosure import Interval, enclosure
-from appell.roots.limits import EPSILON, LOOKS, NARROW
+from appell.roots.limits import EPSILON, GUARD_INTERVALS, NARROWEST_INTERVAL
 
 Array = NDArray[np.float64]
 
@@ -76,7 +76,7 @@ class Terms(NamedTuple):
     touch: float
     risen: bool = True
     leaves: bool = False
-    looks: int = LOOKS
+    looks: int = GUARD_INTERVALS
     start: float | None = None
     end: float | None = None
     rate: float | None = None
@@ -148,7 +148,7 @@ class GuardAlong:
                 risen, up = (True, c) if gc > (g.touch if g.leaves else g.noise) else (risen, up)
                 continue
             rises, falls = smooth and rates.lo[0] >= 0, smooth and rates.hi[0] <= 0
-            if not (rises or falls or w <= NARROW or (smooth and slope * w <= max(0.5 * g.noise, g.fine))):
+            if not (rises or falls or w <= NARROWEST_INTERVAL or (smooth and slope * w <= max(0.5 * g.noise, g.fine))):
                 stack += [(c, b), (a, c)]
                 continue
             ga, gb = self._level(g, a), self._level(g, b)

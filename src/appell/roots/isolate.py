@@ -2,7 +2,7 @@
 
     excluded        the interval of g, or g(c) ± sup|ġ| w, does not contain zero
     isolated        ġ has one sign on [a, b]: one zero at most, between values at a and b
-    otherwise       both halves, down to `NARROWEST` of a step
+    otherwise       both halves, down to `NARROWEST_PAIR` of a step
 
 Steps are polynomials in s, from −1 at the beginning of a step to 1 at its end.
 """
@@ -21,9 +21,9 @@ from appell.roots.guard import StepPolynomial
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-NARROWEST = 1e-9
+NARROWEST_PAIR = 1e-9
 """Half the width in s below which an interval is not halved any more: a pair of zeros that close is a touch."""
-MOST = 400_000
+ISOLATED_INTERVALS = 400_000
 """Intervals that are looked at in one round; beyond them nothing is halved any more."""
 MOST_OF_A_STEP = 4000
 """The same of one step: a function that is near zero all along would take all of them."""
@@ -65,12 +65,12 @@ def isolated(
         above = (g.lo > 0) | (smooth & (middle > slope * w))
         under = (g.hi < 0) | (smooth & (-middle > slope * w))
         single = smooth & ((rate.lo > 0) | (rate.hi < 0) | (slope * w <= noise))
-        open_ = ~above & ~under & ~single & (w > NARROWEST)
+        open_ = ~above & ~under & ~single & (w > NARROWEST_PAIR)
         if open_.any():
             crowd = np.bincount(step[open_], minlength=len(t))[step] > MOST_OF_A_STEP
-            open_ &= ~crowd & (np.count_nonzero(open_) <= MOST)
+            open_ &= ~crowd & (np.count_nonzero(open_) <= ISOLATED_INTERVALS)
         kept = ~above & ~open_ & (below | ~under)
-        found.append(Isolated(step[kept], a[kept], b[kept], (single | under | (w <= NARROWEST))[kept]))
+        found.append(Isolated(step[kept], a[kept], b[kept], (single | under | (w <= NARROWEST_PAIR))[kept]))
         m = ((a + b) / 2)[open_]
         step, a, b = np.tile(step[open_], 2), np.concatenate([a[open_], m]), np.concatenate([m, b[open_]])
     if not found:

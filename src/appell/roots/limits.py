@@ -3,16 +3,16 @@
 import sys
 
 EPSILON = sys.float_info.epsilon
-LEAST = sys.float_info.min
-NARROW = 1e-12
+SMALLEST_NORMAL = sys.float_info.min
+NARROWEST_INTERVAL = 1e-12
 """Part of a step below which an interval is a point: the step's own error is larger."""
-LOOKS = 4000
+GUARD_INTERVALS = 4000
 """Intervals of one guard in one step, after which a shorter step is asked for."""
-NARROWEST = 1e-9
+NARROWEST_SOLVED_INTERVAL = 1e-9
 """Part of a step below which an interval of a guard that reads a solution is not halved: the error of its state is larger."""
-HALVINGS = 256
+GUARD_HALVINGS = 256
 """Intervals of such a guard in one step that are halved: one that is zero all along is not excluded by any number of them."""
-HASTY = 8
+HASTY_HALVINGS = 8
 """The same where steps before were not decided by them, or before the dense output of a step is made."""
 FROM_ZERO = 1e-6
 """Share of what a guard that starts at zero comes to in its step: by so much it may first fall, as a tie was decided."""
@@ -25,10 +25,11 @@ of their reactions is followed to such a share, and their equations have one sol
 
 
 def limit_defines() -> str:
-    """The same as `#define`s, ROOT_NARROW and so on."""
+    """The same as `#define`s, ROOT_EPSILON and so on."""
     return "\n".join(f"#define ROOT_{name} {value!r}" for name, value in globals().items() if name.isupper())
 
 
 __all__ = [
-    "EPSILON", "FROM_ZERO", "HALVINGS", "HASTY", "LEAST", "LOOKS", "NARROW", "NARROWEST", "SAFE", "YIELDING", "limit_defines",
+    "EPSILON", "FROM_ZERO", "GUARD_HALVINGS", "GUARD_INTERVALS", "HASTY_HALVINGS", "NARROWEST_INTERVAL",
+    "NARROWEST_SOLVED_INTERVAL", "SAFE", "SMALLEST_NORMAL", "YIELDING", "limit_defines",
 ]  # fmt: skip

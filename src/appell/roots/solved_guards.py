@@ -8,7 +8,7 @@
     excluded        the interval of g, or g(c) ± sup|ġ| w, has one sign, or does not fall below its noise
     rises           ġ >= 0 on [a, b]: it does not fall through zero there
     falls           ġ <= 0 on [a, b]: once at most, between values at a and b
-    otherwise       both halves, down to `NARROWEST` of a step, where the value in the middle decides
+    otherwise       both halves, down to `NARROWEST_SOLVED_INTERVAL` of a step, where the value in the middle decides
 
 Rows that depend on each other (a table on four legs) have multipliers λ that are not unique. They yield a little, from
 multipliers λ* on with which they hold, which may lie well inside their bounds:
@@ -34,7 +34,7 @@ from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, along, column, symbols
 from appell.roots.enclosure import Interval, enclosure
 from appell.roots.guard import StepPolynomial
-from appell.roots.limits import HALVINGS, NARROWEST, SAFE, YIELDING
+from appell.roots.limits import GUARD_HALVINGS, NARROWEST_SOLVED_INTERVAL, SAFE, YIELDING
 
 Array = NDArray[np.float64]
 Truths = NDArray[np.bool_]
@@ -192,8 +192,8 @@ def isolating_times(
         seen = guards.over(here, t[step], h[step], p, a, b, acts, load)
         middle = guards.over(here, t[step], h[step], p, (a + b) / 2, (a + b) / 2, acts, load)
         closed, single = _decided(seen, middle, w, zero[:, None], noise[:, step])
-        closed |= (w <= NARROWEST) & ~single & (middle.g.lo - zero[:, None] >= -noise[:, step])
-        halved = ~(closed | single).all(axis=0) & (w > NARROWEST) & (looked[step] < HALVINGS)
+        closed |= (w <= NARROWEST_SOLVED_INTERVAL) & ~single & (middle.g.lo - zero[:, None] >= -noise[:, step])
+        halved = ~(closed | single).all(axis=0) & (w > NARROWEST_SOLVED_INTERVAL) & (looked[step] < GUARD_HALVINGS)
         kept = ~closed.all(axis=0) & ~halved
         found += [t[step[kept]] + h[step[kept]] * x[kept] for x in (a, (a + b) / 2, b)]
         m = ((a + b) / 2)[halved]

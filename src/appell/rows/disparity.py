@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.rows.row_space import inverse_cholesky
-from appell.rows.tolerances import CHANCE, DEPENDENT, DISPARATE, SAFE, SEEN, TERMS_SAFE
+from appell.rows.tolerances import CHANCE, DISPARATE, RANK_DEPENDENT, SAFE, SEEN, TERMS_SAFE
 
 Array = NDArray[np.float64]
 
 
 def lengths(A: Array, size: Array) -> Array:
     """|A_ij|, zero where it is no more than rounding of its terms, or nothing beside what its row and its column hold."""
-    entries = np.where(np.abs(A) > DEPENDENT * size, np.abs(A), 0.0)
+    entries = np.where(np.abs(A) > RANK_DEPENDENT * size, np.abs(A), 0.0)
     scaled = entries.copy()
     for _ in range(4):
         for axis in (1, 0):

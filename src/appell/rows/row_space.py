@@ -6,8 +6,8 @@ With S_ij the size of the terms in A_ij (`graph.sizes`: rounding takes A_ij by �
 
 with w_i the length |Y_i| of a row, and s_i where rounding is all there is to a row. They are free of units: lengths, masses,
 times, factors of rows and shifts of coordinates drop out. Rounding takes σ by ε s/w; rows are dependent where σ is less than
-that or `DEPENDENT`, independent where it is more than `INDEPENDENT` and ten times that. What is between is neither, and no
-acceleration computed from it has digits.
+that or `RANK_DEPENDENT`, independent where it is more than `RANK_INDEPENDENT` and ten times that. What is between is
+neither, and no acceleration computed from it has digits.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from appell.rows.decompositions import Singular, singular
-from appell.rows.tolerances import DEPENDENT, EMPTY, INDEPENDENT, ROUNDINGS, SEEN
+from appell.rows.tolerances import EMPTY, RANK_DEPENDENT, RANK_INDEPENDENT, ROUNDINGS, SEEN
 
 Array = NDArray[np.float64]
 
@@ -68,7 +68,7 @@ class RowSpace:
     @property
     def independent(self) -> float:
         """σ above which rows are independent here."""
-        return max(INDEPENDENT, 10 * self.noise)
+        return max(RANK_INDEPENDENT, 10 * self.noise)
 
     @property
     def rank(self) -> int:
@@ -77,7 +77,7 @@ class RowSpace:
     @property
     def unclear(self) -> Array:
         """The σ between dependent and independent."""
-        return self.sigma[(self.sigma <= self.independent) & (self.sigma > max(DEPENDENT, self.noise))]
+        return self.sigma[(self.sigma <= self.independent) & (self.sigma > max(RANK_DEPENDENT, self.noise))]
 
     @property
     def clear(self) -> bool:

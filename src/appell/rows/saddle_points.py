@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 
 from appell.errors import Status
 from appell.rows.row_space import RowSpace
-from appell.rows.tolerances import BROKEN, PIVOT, SHORT, VANISHED
+from appell.rows.tolerances import PIVOT, ROWS_CONTRADICT, SHORT, VANISHED
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -225,7 +225,7 @@ def broken(A: Array, a0: Array, a: Array, terms: Array | None = None) -> Array:
     size = np.einsum("...ij,...j->...i", np.abs(A), np.abs(a)) + np.abs(a0)
     largest = size.max(axis=-1, initial=0.0, keepdims=True)
     dust = 0.0 if terms is None else 1e-13 * np.einsum("...ij,...j->...i", terms, np.abs(a))
-    return np.abs(np.einsum("...ij,...j->...i", A, a) + a0) > BROKEN * (size + 1e-3 * largest) + dust
+    return np.abs(np.einsum("...ij,...j->...i", A, a) + a0) > ROWS_CONTRADICT * (size + 1e-3 * largest) + dust
 
 
 def accelerations(

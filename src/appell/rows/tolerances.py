@@ -15,10 +15,10 @@ EPSILON = float(np.finfo(float).eps)
 
 # -- rows whose terms are known (RowSpace) -----------------------------------------------------------------------------------
 
-INDEPENDENT = 1e-6
+RANK_INDEPENDENT = 1e-6
 """σ above which rows are independent: accelerations keep 4 digits, since they lose ε/σ²."""
 
-DEPENDENT = 1e-10
+RANK_DEPENDENT = 1e-10
 """σ below which rows are dependent, rounding apart, which `RowSpace` knows: between the two nothing is computed."""
 
 SEEN = 1e-2
@@ -48,9 +48,9 @@ COLUMNS_FULL = EPSILON
 
 # -- matrices that contain rows twice ----------------------------------------------------------------------------------------
 
-GRAM_LOST = INDEPENDENT**2
+GRAM_LOST = RANK_INDEPENDENT**2
 """Share of the largest singular value of A M⁻¹ Aᵀ, scaled to a diagonal of 1, or of a scaled saddle point, below which rows
-depend on each other: the square of `INDEPENDENT`."""
+depend on each other: the square of `RANK_INDEPENDENT`."""
 
 GRAM_PLAIN = 1e-9
 """Pivot of A M⁻¹ Aᵀ, relative to its diagonal, above which rows are plainly independent, at a sine of 3e-5: accelerations keep
@@ -109,5 +109,5 @@ MASSLESS = 1e-12
 SHORT = 1e-2
 """Redundant rows: one whose G_ii is below this share of the largest, a row about to vanish, is taken after longer ones."""
 
-BROKEN = 1e-6
+ROWS_CONTRADICT = 1e-6
 """A residual A a + a0 above this share of its terms: the rows contradict each other."""

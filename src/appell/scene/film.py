@@ -23,7 +23,7 @@ from appell.tree.kinematics import poses
 from appell.tree.symbols.frame_symbols import AXES, FrameJet, FrameRate
 from appell.tree.tree_system import TreeSystem
 
-FRAMES = 1200
+USUAL_FRAMES = 1200
 """Frames of a film at most, unless more are asked for."""
 RATE = 60.0
 """Frames a second."""
@@ -99,7 +99,7 @@ def frame_times(motion: Any, fps: float | None, frames: int | None) -> tuple[Arr
     wanted = frames or round(abs(end - begin) * (fps or RATE)) + 1
     if end == begin:
         return np.array([begin]), ("the motion is one instant: there is nothing to play",)
-    count = max(wanted, 2) if fps or frames else min(max(wanted, 240), FRAMES)
+    count = max(wanted, 2) if fps or frames else min(max(wanted, 240), USUAL_FRAMES)
     if count > MOST_FRAMES:
         raise ModelError(f"fps= asks for {count:.3g} frames, over {MOST_FRAMES}; ask for fewer a second")
     thinned = count < wanted and not frames

@@ -17,10 +17,12 @@ from appell.scene.shapes import Array, Mesh
 from appell.tree.readers.xml import parse_xml
 
 CELLS = 40
-"""Vertices that share one of so many cells along the longest side become one, where a mesh has more than `MANY` triangles."""
-MANY = 1500
+"""Vertices that share one of so many cells along the longest side become one, where a mesh has more than `DRAWN_TRIANGLES`
+triangles."""
+DRAWN_TRIANGLES = 1500
 
-LARGEST = 64 * 2**20  # bytes of a file: a scan of four million triangles in binary STL has 200 MB, and nobody draws it whole
+# bytes of a file: a scan of four million triangles in binary STL has 200 MB, and nobody draws it whole
+MESH_FILE_BYTES = 64 * 2**20
 TRIANGLES = 2_000_000  # that a file may state: beyond it memory grows to gigabytes for a picture of some thousand
 
 
@@ -30,8 +32,9 @@ def read_mesh(path: str | Path) -> Mesh:
     if not is_file(path):
         raise ModelError(f"the mesh {str(path)[:200]} is not there")
     found = path.stat()
-    if found.st_size > LARGEST:
-        raise ModelError(f"the mesh {path} has over {LARGEST // 2**20} MB; thin it out, some {MANY} triangles are drawn of it")
+    if found.st_size > MESH_FILE_BYTES:
+        remedy = f"thin it out, some {DRAWN_TRIANGLES} triangles are drawn of it"
+        raise ModelError(f"the mesh {path} has over {MESH_FILE_BYTES // 2**20} MB; {remedy}")
     return _read(path, found.st_mtime_ns)
 
 
@@ -67,7 +70,7 @@ def _counted(sizes: Iterable[int]) -> None:
 def thinned(vertices: Array, triangles: NDArray[np.int_]) -> Mesh:
     """Points that fall together (or, of large meshes, into one cell) made one; triangles without area left out."""
     size = float(np.ptp(vertices, axis=0).max()) or 1.0
-    cell = size / CELLS if len(triangles) > MANY else 1e-6 * size
+    cell = size / CELLS if len(triangles) > DRAWN_TRIANGLES else 1e-6 * size
     key = np.round((vertices - vertices.min(axis=0)) / cell).astype(np.int64)
     _, first, same = np.unique(key, axis=0, return_index=True, return_inverse=True)
     same = same.reshape(-1)

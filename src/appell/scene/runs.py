@@ -19,7 +19,7 @@ TOGETHER = 24
 """Runs in one picture at most: more cannot be told apart."""
 FAINT = 0.3
 """Opacity of all runs but the first."""
-FRAMES = 300
+RUN_FRAMES = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ def _of_dataset(dataset: Any) -> tuple[Samples, ...]:
     return tuple(found)
 
 
-def together(scene: Scene, motions: Sequence[Any], *, frames: int = FRAMES) -> Film:
+def together(scene: Scene, motions: Sequence[Any], *, frames: int = RUN_FRAMES) -> Film:
     """All motions in one film, the first as it is, the others faint; evenly chosen where they are too many, and said so."""
     chosen = np.unique(np.linspace(0, len(motions) - 1, min(len(motions), TOGETHER)).astype(int))
     longest = max(abs(m.t[-1] - m.t[0]) for m in (motions[k] for k in chosen)) or 1.0

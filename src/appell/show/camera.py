@@ -17,7 +17,7 @@ ANGLE = 0.6
 """Opening of the camera, rad, over the height of the picture."""
 AZIMUTH, ELEVATION = -0.95, 0.42
 """Where the camera stands by default, rad: to the right of the y axis, somewhat above."""
-MARGIN = 0.08
+PICTURE_MARGIN = 0.08
 """Free share at each side of a flat picture."""
 
 
@@ -69,7 +69,7 @@ class Plane:
     def on(film: Film, width: int, height: int) -> Plane:
         """As large as lets the whole film into the picture."""
         extent = np.maximum(film.high - film.low, 1e-9 * max(float(np.abs(film.high).max()), 1.0))
-        free = 1 - 2 * MARGIN
+        free = 1 - 2 * PICTURE_MARGIN
         return Plane((film.low + film.high) / 2, float(min(free * width / extent[0], free * height / extent[1])))
 
     def pixels(self, points: Array, width: int, height: int) -> Array:

@@ -136,7 +136,7 @@ def growth(found: Any, ax: Any = None) -> Any:
     return figure
 
 
-MANY = 20_000
+POINTS_AS_PIXELS = 20_000
 """Points beyond which they are drawn as pixels, darker where there are more."""
 
 
@@ -147,8 +147,8 @@ def scatter(
     """Points, small where there are many."""
     figure, ax = _place(ax, figsize)
     x, y = x[(seen := np.isfinite(x) & np.isfinite(y))], y[seen]
-    if len(x) > MANY:
-        alpha = float(np.clip(60 * MANY / len(x) / 100, 0.04, 0.6))
+    if len(x) > POINTS_AS_PIXELS:
+        alpha = float(np.clip(60 * POINTS_AS_PIXELS / len(x) / 100, 0.04, 0.6))
         ax.plot(x, y, ",", **{"color": "k", "alpha": alpha, "rasterized": True, **style})
     else:
         size = float(np.clip(6000 / max(len(x), 1), 1, 12))

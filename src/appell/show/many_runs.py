@@ -12,7 +12,7 @@ from appell.show.lab import letters_of, scatter
 from appell.show.picture import picture
 from appell.show.style import COLOURS, style
 
-LINES = 200  # curves of one panel; more are a grey area, so that some are chosen evenly
+CURVES_DRAWN = 200  # curves of one panel; more are a grey area, so that some are chosen evenly
 
 
 def many_motions(dataset: Any, names: Sequence[str], ax: Any = None) -> Any:
@@ -74,7 +74,7 @@ def _panel(ax: Any, dataset: Any, variable: Any) -> None:
 def _curves(ax: Any, dataset: Any, variable: Any, along: str) -> None:
     values = variable.transpose(..., along).values.reshape(-1, variable.sizes[along])
     t = np.broadcast_to(dataset["t"].transpose(..., along).values, variable.transpose(..., along).shape).reshape(values.shape)
-    chosen = np.unique(np.linspace(0, len(values) - 1, min(len(values), LINES)).astype(int))
+    chosen = np.unique(np.linspace(0, len(values) - 1, min(len(values), CURVES_DRAWN)).astype(int))
     mark = "." if along == "point" else "-"
     opaque = float(np.clip(20 / len(chosen), 0.1, 1.0))
     for k in chosen:

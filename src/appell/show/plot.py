@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 POINTS = 1000
 """Curves are drawn through at least so many points where the motion can be had between its samples."""
 
-FLAT = 1e-6
+FLAT_CURVE = 1e-6
 """Share of its size by which a curve must change to be drawn over the whole height."""
 
 SPARSE = 150
@@ -288,9 +288,9 @@ def _changes_of_contact(motion: Record) -> list[tuple[float, int]]:
 
 
 def _keep_in_proportion(axes: Axes, values: Array) -> None:
-    """Values that change by less than `FLAT` of their size are drawn as constants: rounding is not magnified."""
+    """Values that change by less than `FLAT_CURVE` of their size are drawn as constants: rounding is not magnified."""
     values = values[np.isfinite(values)]
-    if values.size and np.ptp(values) < FLAT * np.abs(values).max():
+    if values.size and np.ptp(values) < FLAT_CURVE * np.abs(values).max():
         middle = values.mean()
         axes.set_ylim(middle - 0.1 * abs(middle), middle + 0.1 * abs(middle))
 

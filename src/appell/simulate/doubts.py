@@ -4,8 +4,9 @@
     |f| against the size of the terms in it: states are projected, so rounding is all that is left
     −g of a face that is crossed, against rtol of the terms in it and atol: impacts are located to rounding
 
-A factor of `FACTOR` is granted; no system of the zoo needs more than 0.03 at tolerances from 1e-4 to 1e-13. Steps of fixed
-size have no tolerance: their balance speaks against them from `COARSE` of the energies on, as where a singularity was jumped.
+A factor of `DOUBTFUL` is granted; no system of the zoo needs more than 0.03 at tolerances from 1e-4 to 1e-13. Steps of fixed
+size have no tolerance: their balance speaks against them from `FIXED_STEP_BALANCE` of the energies on, as where a
+singularity was jumped.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from numpy.typing import NDArray
 from appell.motion.motion import Motion
 from appell.normal_form.manifold import RESIDUAL_PARTS, relative, residuals_from
 
-FACTOR = 1e3
+DOUBTFUL = 1e3
 """How far above what tolerances and rounding explain a motion becomes doubtful."""
 
-COARSE = 0.1
+FIXED_STEP_BALANCE = 0.1
 """Share of the energies by which the balance of a motion in steps of fixed size may be off."""
 
-CROSSED = 30
+FACE_CROSSED = 30
 """How far above rtol and atol a face may be crossed."""
 
 SAMPLES = 24
@@ -70,13 +71,13 @@ def _surely_fine(motion: Motion, chosen: NDArray[np.intp], fixed_step: bool) -> 
         for f in ("f0", "f1"):
             if f in out and out[f].size:
                 size = out[f"{f}_scale"][1:].max(axis=0)
-                if not (np.abs(out[f][1:]) <= (1e-8 + FACTOR * rtol) * size).all():
+                if not (np.abs(out[f][1:]) <= (1e-8 + DOUBTFUL * rtol) * size).all():
                     return False
         T, V, H = out["T"], out["V"], out["H"]
         work = np.zeros(len(T))
         work[1:] = motion.work[chosen]
         scale = (np.abs(T) + np.abs(V - V[0]) + np.abs(work)).max()
-        return bool((np.abs(H - H[0] - work) <= (COARSE if fixed_step else FACTOR * steps * rtol) * scale).all())
+        return bool((np.abs(H - H[0] - work) <= (FIXED_STEP_BALANCE if fixed_step else DOUBTFUL * steps * rtol) * scale).all())
 
 
 @contextmanager
@@ -108,7 +109,7 @@ def allowed_balance(motion: Motion) -> float:
 
 def _balance(motion: Motion, fixed_step: bool) -> list[str]:
     size = np.abs(motion.balance)
-    allowed = COARSE * motion.energy_scale if fixed_step else FACTOR * allowed_balance(motion)
+    allowed = FIXED_STEP_BALANCE * motion.energy_scale if fixed_step else DOUBTFUL * allowed_balance(motion)
     if not size.max(initial=0.0) > allowed:
         return []
     share, since = size.max() / motion.energy_scale, motion.t[np.argmax(size > allowed)]
@@ -129,11 +130,11 @@ def _residual(motion: Motion) -> list[str]:
     parts = motion._run_at().evaluate(motion.t, motion.q, motion.v, RESIDUAL_PARTS)
     left = residuals_from(run.form, parts, motion.q, motion.v)
     # a row at rest in which nothing is but rounding has no size of its own: atol says what counts as nothing there
-    nothing = FACTOR * motion.tolerances["atol"] * np.abs(parts["A"]).sum(axis=-1).max(axis=0)
+    nothing = DOUBTFUL * motion.tolerances["atol"] * np.abs(parts["A"]).sum(axis=-1).max(axis=0)
     rows = ((left.f0, left.f0_scale, run.form.levels == 0), (left.f1, left.f1_scale, run.form.levels < 2))
     levels = (relative(np.where(np.abs(f) > nothing[here], f, 0.0), size.max(axis=0)) for f, size, here in rows)
     worst = np.max([level.max(axis=-1, initial=0.0) for level in levels], axis=0)
-    over = ~(worst <= 1e-8 + FACTOR * motion.tolerances["rtol"])
+    over = ~(worst <= 1e-8 + DOUBTFUL * motion.tolerances["rtol"])
     if not over.any():
         return []
     k = int(np.argmax(over))
@@ -152,9 +153,9 @@ def _crossed(motion: Motion) -> list[str]:
     near = motion._run_at(here=chosen).evaluate(t, q, v, ("g", "g_scale"))
     g, allowed = near["g"], (motion.tolerances["rtol"] + 1e-13) * near["g_scale"]
     worst, where = 1.0, None
-    for k in np.flatnonzero((-g > CROSSED * allowed).any(axis=1)):  # normals, (faces, nv) a state, there alone
+    for k in np.flatnonzero((-g > FACE_CROSSED * allowed).any(axis=1)):  # normals, (faces, nv) a state, there alone
         slope = np.abs(motion._run_at(here=chosen[[k]]).evaluate(t[[k]], q[[k]], v[[k]], ("g_v",))["g_v"][0]).sum(axis=-1)
-        over = -g[k] / (CROSSED * (allowed[k] + motion.tolerances["atol"] * slope) + 1e-300)
+        over = -g[k] / (FACE_CROSSED * (allowed[k] + motion.tolerances["atol"] * slope) + 1e-300)
         if over.max() > worst:
             worst, where = over.max(), (k, int(np.argmax(over)))
     if where is None:

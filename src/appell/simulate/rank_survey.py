@@ -2,7 +2,7 @@
 
 With Y = L⁻¹Aᵀ/w as at the start (`rows.row_space`) and σ its smallest singular value of rank r at the steps of the motion,
 
-    σ < `LOST` of the largest              the rows are dependent within rounding there: accelerations have no digits
+    σ < `RANK_LOST` of the largest              the rows are dependent within rounding there: accelerations have no digits
     σ beyond the rank > `RISEN`            rows that were redundant are not any more
     min Re eig(Y_k⁺ Y_{k+1}) < 0           rank was lost between two steps: a change point, where branches of the motion meet
 
@@ -20,27 +20,27 @@ from numpy.typing import NDArray
 
 from appell.notes import Note
 from appell.rows import ROUNDINGS, RowSpace, in_columns, null_space, singular, singular_values
-from appell.simulate.loop.rank import LOST, RISEN
+from appell.simulate.loop.rank import RANK_LOST, RISEN
 from appell.simulate.loop.vanishing import NEUTRAL, growth
 from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-LOOKS, MOST = 200, 50_000
-"""States that are looked at first, or a quarter of all up to `MOST`; between two whose rows turned much, or where σ is small,
-the others are too."""
+FIRST_STATES_SURVEYED, STATES_SURVEYED = 200, 50_000
+"""States that are looked at first, or a quarter of all up to `STATES_SURVEYED`; between two whose rows turned much, or where
+σ is small, the others are too."""
 
 SMALL = 0.1
 """Share of the largest σ below which all steps are looked at."""
 
-INSIDE = 8
+PLACES_BETWEEN_STEPS = 8
 """Places between two steps at which rows that turned are looked at."""
 
-FARTHER = 3
+STEPS_BEFORE_PARTING = 3
 """Steps before rows on velocities vanish at which it is asked whether motions part there: t* is known to a part of a step."""
 
-JUMP = 0.05
+VELOCITY_JUMP = 0.05
 """Share of the speed by which velocities may change across a change point, besides what they do at the rate around it."""
 
 
@@ -56,7 +56,7 @@ def ranks_along(
     along = _RankSurvey(run, t, q, v, blows, told)
     with np.errstate(all="ignore"):
         few = min(1.0, (30 / run.form.nv) ** 2)  # singular values of many rows are dear
-        count = int(min(max(LOOKS, len(t) // 4), MOST) * few) + 8
+        count = int(min(max(FIRST_STATES_SURVEYED, len(t) // 4), STATES_SURVEYED) * few) + 8
         along.look(np.unique(np.linspace(0, len(t) - 1, count).astype(np.intp)))
         along.refine()
         return along.findings()
@@ -134,13 +134,13 @@ class _RankSurvey:
         small = least < SMALL * least.max()
         wanted = np.flatnonzero((self._turned() | small[:-1] | small[1:]) & (np.diff(at) > 1))
         if len(wanted):
-            self.look(np.unique(np.concatenate([np.arange(at[k], at[k + 1]) for k in wanted]))[:MOST])
+            self.look(np.unique(np.concatenate([np.arange(at[k], at[k + 1]) for k in wanted]))[:STATES_SURVEYED])
 
     def findings(self) -> tuple[list[Note], list[str]]:
         notes, doubts = [], []
         seen, least, r = self.seen, self.least, self.rank
         top = least.max()
-        gone = np.flatnonzero(~(least > LOST * top))
+        gone = np.flatnonzero(~(least > RANK_LOST * top))
         if len(gone):
             doubts.append(self._said("are dependent within rounding", float(self.t[seen.at[gone[0]]]), seen.Y[gone[0]]))
         rest = seen.sigma[:, r] if r < seen.sigma.shape[1] else np.zeros(len(least))
@@ -217,14 +217,14 @@ class _RankSurvey:
         """γ at the step i before rows on velocities vanish; 0 for holonomic rows, which the positions decide."""
         if self._holonomic(Y):
             return 0.0
-        i = max(i - FARTHER, 0)
+        i = max(i - STEPS_BEFORE_PARTING, 0)
         A = self.run.evaluate(self.t[[i]], self.q[[i]], self.v[[i]], ("A",))["A"][0] / self.w[:, None]
         acceleration = lambda v: self.run.acceleration(self.t[i], self.q[i], v)[0]
         return growth(acceleration, self.v[i], null_space(A), time - float(self.t[i]))
 
     def _inside(self, i: int) -> tuple[Array, Array, Array]:
         """(t, Y, σ_r) between the steps i and i + 1, on the cubic through their coordinates and rates."""
-        h, s = self.t[i + 1] - self.t[i], np.linspace(0, 1, INSIDE + 2)[1:-1, None]
+        h, s = self.t[i + 1] - self.t[i], np.linspace(0, 1, PLACES_BETWEEN_STEPS + 2)[1:-1, None]
         qd = self.run.evaluate(self.t[i : i + 2], self.q[i : i + 2], self.v[i : i + 2], ("qd",))["qd"]
         q0, q1 = self.q[i], self.q[i + 1]
         q = q0 + s * h * qd[0] + s**2 * (3 * (q1 - q0) - h * (2 * qd[0] + qd[1])) + s**3 * (2 * (q0 - q1) + h * (qd[0] + qd[1]))
@@ -244,7 +244,7 @@ class _RankSurvey:
         u = self.v / self._size
         rate = lambda a, b: np.abs(u[b] - u[a]).max() / max(abs(self.t[b] - self.t[a]), 1e-300) if b > a else 0.0
         around = max(rate(max(low - 2, 0), low), rate(high, min(high + 2, len(self.t) - 1)))
-        return bool(np.abs(u[high] - u[low]).max() <= JUMP + 3 * around * abs(self.t[high] - self.t[low]))
+        return bool(np.abs(u[high] - u[low]).max() <= VELOCITY_JUMP + 3 * around * abs(self.t[high] - self.t[low]))
 
 
 def _least_eigenvalue(at: Array, there: Array, rank: int) -> float:

@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 FINER = 0.1
 """Share of the tolerances in the second run."""
 
-FINEST = 5e-10
+FINEST_SECOND_RTOL = 5e-10
 """rtol of the second run at least: beside finer ones it is the coarser run, since IDAS finds no start at much finer ones."""
 
 ALLOWED = 1000.0
@@ -37,7 +37,7 @@ def differences(again: Callable[[Task], Trace], task: Task, trace: Trace, method
 
     size: how many of z are coordinates and velocities.
     """
-    share = FINER if FINER * task.rtol >= FINEST else 1 / FINER
+    share = FINER if FINER * task.rtol >= FINEST_SECOND_RTOL else 1 / FINER
     other = replace(task, rtol=share * task.rtol, atol=share * np.asarray(task.atol))
     second = again(other)
     if second.status is not Status.OK:

@@ -18,7 +18,7 @@ from appell.tidy.sums import Sum, wave
 from appell.tidy.terms import Powers, base_and_power, number_of, quotient
 
 ZERO = sympy.S.Zero
-LARGEST = 200
+EXPANDED_TERMS = 200
 """Terms up to which an expression is multiplied out here."""
 
 
@@ -83,7 +83,7 @@ class Calculus:
         for term in expr.args if expr.is_Add else (expr,):
             for monomial, c in self._term(term).items():
                 out[monomial] = out.get(monomial, 0) + c
-        if len(out) > LARGEST:
+        if len(out) > EXPANDED_TERMS:
             raise NotExpanded
         return {monomial: c for monomial, c in out.items() if c}
 
@@ -106,7 +106,7 @@ class Calculus:
         out: Packed = {monomial: number}
         for terms in sums:
             out = packed_product(out, terms)
-            if len(out) > LARGEST:
+            if len(out) > EXPANDED_TERMS:
                 raise NotExpanded
         return out
 

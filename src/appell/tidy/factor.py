@@ -18,7 +18,7 @@ def factored_out(expr: Any) -> Any:
 
 LITTLE = 16
 """A fraction instead of a sum of several has to be shorter by this part: people like sums."""
-MANY = 6
+DENOMINATOR_BASES = 6
 """Bases in denominators up to which one after the other is put below all terms."""
 Way = tuple[int, Callable[[], Sum]]
 """The length of a sum to be, and how it is made."""
@@ -108,7 +108,7 @@ class Factoring:
         """With the denominators of some of the bases only: a/(b c) + d/(b e) − f as (a/c + d/e − b f)/b."""
         below = [x for x, low in lowest.items() if low < shared.get(x, 0)]
         common, best = shared, None
-        for x in below if 1 < len(below) <= MANY else ():
+        for x in below if 1 < len(below) <= DENOMINATOR_BASES else ():
             trial = {**common, x: lowest[x]}
             way = self._taken_out(terms, trial)
             if best is None or way[0] <= best[0]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy
 
-KEPT = 100_000
+MEASURES_REMEMBERED = 100_000
 """Expressions of which a result is remembered."""
 
 
@@ -23,7 +23,7 @@ def of_object(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
         if hit is not None:
             return hit[1]
         value = make(expr)
-        if len(known) > KEPT:
+        if len(known) > MEASURES_REMEMBERED:
             known.clear()
         known[id(expr)] = expr, value
         return value

@@ -25,11 +25,11 @@ from appell.tidy.waves import (
 
 SMALL = 500
 """Terms up to which an expression is multiplied out."""
-FEW = 8
+MORE_TERMS_ALLOWED = 8
 """A way with that many terms more than twice the fewest is not drafted."""
 DENOMINATOR = 200
 """Terms up to which a sum in a denominator is."""
-INSIDE = 60
+INNER_TERMS = 60
 """Terms up to which a sum inside a product is multiplied out for itself."""
 
 
@@ -167,7 +167,7 @@ def _drafts_of(ways: list[Polynomial]) -> list[Draft]:
     """Drafts of the ways that have few terms, each once."""
     fewest, different = min(map(len, ways)), []
     for way in ways:
-        if len(way) <= 2 * fewest + FEW and not any(way.terms == other.terms for other in different):
+        if len(way) <= 2 * fewest + MORE_TERMS_ALLOWED and not any(way.terms == other.terms for other in different):
             different.append(way)
     return [draft for way in different for draft in Drafts(way, _short_sum).all()]
 
@@ -210,8 +210,8 @@ def inside_out(whole: Sum, floats: bool = False, known: dict[Sum, Sum] | None = 
     def short(one: Sum) -> Sum:
         if one not in known:
             made = inside(one)
-            few = len(made.terms) > 1 and count(made, INSIDE) <= INSIDE
-            known[one] = shorter(made, INSIDE, False, floats) if few else made
+            few = len(made.terms) > 1 and count(made, INNER_TERMS) <= INNER_TERMS
+            known[one] = shorter(made, INNER_TERMS, False, floats) if few else made
         return known[one]
 
     return inside(whole)

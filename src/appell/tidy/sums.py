@@ -277,7 +277,7 @@ _PLAIN = (sympy.sin, sympy.cos, sympy.tan)
 
 
 _WRITTEN: dict[Any, Any] = {}
-KEPT = 100_000
+SUMS_REMEMBERED = 100_000
 """Expressions that are remembered as written."""
 
 
@@ -286,7 +286,7 @@ def _once(e: Any) -> Any:
     equations takes 4ⁿ steps, unless their parts are the same objects."""
     if not (e.is_Add or e.is_Mul or e.is_Pow):
         return e
-    if len(_WRITTEN) > KEPT:
+    if len(_WRITTEN) > SUMS_REMEMBERED:
         _WRITTEN.clear()
     return _WRITTEN.setdefault((e.func, *(id(x) if x.is_Add or x.is_Mul or x.is_Pow else x for x in e.args)), e)
 

@@ -25,7 +25,7 @@ from appell.reading import shown
 Array = NDArray[np.float64]
 M = TypeVar("M", bound=Callable[..., Any])
 
-LARGE = 60_000  # operations beyond which "auto" does not wait for a C compiler
+OPERATIONS_NOT_WAITED_FOR = 60_000  # operations beyond which "auto" does not wait for a C compiler
 COMPILE = 1e-4  # seconds an operation, gcc 12
 
 
@@ -60,7 +60,7 @@ def ready(wanted: str, key: Callable[[], str], make: Callable[[], Fn], question:
         return backend.function(make())
     digest = key()
     fn = recipe_for(digest, make) if digest else make()
-    if wanted != "auto" or fn.operations <= LARGE:
+    if wanted != "auto" or fn.operations <= OPERATIONS_NOT_WAITED_FOR:
         return backend.function(fn)
     call = backend.recall(fn)
     if call is None:

@@ -22,7 +22,7 @@ from appell.tree import tree_functions
 from appell.tree.algorithms import immovable
 from appell.tree.base_parameters import BaseParameters, base_parameters
 from appell.tree.branches import Branches
-from appell.tree.compiled_methods import LARGE, answer, answered, ready
+from appell.tree.compiled_methods import OPERATIONS_NOT_WAITED_FOR, answer, answered, ready
 from appell.tree.frame_motion import FRAME_QUESTIONS, FrameMotion
 from appell.tree.frames import FrameLayout, lay_out
 from appell.tree.joint_loads import ten_of
@@ -288,7 +288,7 @@ class TreeDynamics(FrameMotion):
         if self._backend != "auto" or choose_backend("auto").program is None:
             return None
         branches = Branches.of(self.layout)
-        return branches if branches.operations > LARGE else None
+        return branches if branches.operations > OPERATIONS_NOT_WAITED_FOR else None
 
     @answered("inverse_dynamics_derivatives", first=False)
     def inverse_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> tuple[Array, ...]:

@@ -8,7 +8,7 @@ from appell.backends.cuda.limb_warps import NONE, Limbs
 from appell.graph.fn import Fn
 from appell.tree.frames import FrameLayout
 
-MOST = 8
+LIMBS_PER_BLOCK = 8
 """Limbs, warps of a block."""
 
 SHORT = 2
@@ -56,7 +56,7 @@ def _limbs(layout: FrameLayout) -> list[list[int]]:
     while tops:
         largest = max(tops, key=lambda n: sum(1 for _ in behind(n)))
         apart = fork(largest)
-        if len(apart) < 2 or len(tops) - 1 + len(apart) > MOST:
+        if len(apart) < 2 or len(tops) - 1 + len(apart) > LIMBS_PER_BLOCK:
             break
         tops = [n for n in tops if n != largest] + apart
     return [list(behind(n)) for n in sorted(tops)]

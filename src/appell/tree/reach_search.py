@@ -34,7 +34,7 @@ Array = NDArray[np.float64]
 
 WEIGHT = 1e6  # of the targets against the nearness: both are then met to 1e-12 of their size, and the problem keeps ten digits
 STEPS = 200  # of one search; a regular target is met in about five
-LONGEST = 0.7  # rad, or sizes of the tree: the first trust radius, within which a linearised pose is worth something
+FIRST_TRUST_RADIUS = 0.7  # rad, or sizes of the tree: the first trust radius, within which a linearised pose is worth something
 ALL_COUNT = 1e-15  # of the largest singular value: rows of 1 stand below those of WEIGHT, so that none is smaller
 SETTLED = 1e-8  # rad, or m: a step along targets that are met; what it would still bring nearer is its square
 STUCK = 1e-12  # a step or a trust radius below it moves nothing
@@ -140,7 +140,7 @@ class ReachSearch:
 
     def run(self, q: Array) -> Array:
         """Steps from q until the error is met and the way home is no shorter anywhere near, or nothing helps."""
-        q, radius, careful, last = self.tree.followed(self.clipped(q)), LONGEST, False, math.inf
+        q, radius, careful, last = self.tree.followed(self.clipped(q)), FIRST_TRUST_RADIUS, False, math.inf
         e, J = self.errors(q)
         merit = math.sqrt(e @ e)
         for _ in range(STEPS):
@@ -155,7 +155,7 @@ class ReachSearch:
             else:
                 better = merit_new < merit * (1 - 1e-4)
             if better:
-                q, e, J, merit, radius = new, e_new, J_new, merit_new, min(2 * radius, LONGEST)
+                q, e, J, merit, radius = new, e_new, J_new, merit_new, min(2 * radius, FIRST_TRUST_RADIUS)
                 last = length if exact else math.inf
             elif careful or (exact and not self.at_bounds(q)):
                 radius = min(radius, length) / 4

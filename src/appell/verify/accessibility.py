@@ -31,7 +31,7 @@ from appell.verify.frobenius import NEARBY, GrowingSpan
 
 Array = NDArray[np.float64]
 
-MOST = 100_000
+BRACKET_OPERATIONS = 100_000
 """Operations of a bracket beyond which no further ones are taken."""
 
 
@@ -112,7 +112,7 @@ def _added(case: Case, fields: Sequence[Field], states: Sequence[Any], points: S
     inputs = {name: (form.inputs[name], () if name == "t" else (form.inputs[name].numel(),)) for name in ("t", "q", "v", "p")}
     for field in fields:
         fn = make_fn("field", inputs, {"x": (field.value, field.value.shape)})
-        if fn.operations > MOST:
+        if fn.operations > BRACKET_OPERATIONS:
             continue
         shake = lambda z: z + NEARBY * (1 + np.abs(z))
         values = [(fn(t, q, v, case.p)["x"], fn(t, shake(q), shake(v), case.p)["x"]) for t, q, v in states]

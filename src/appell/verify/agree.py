@@ -78,12 +78,12 @@ def agree(
 
 def _whole(name: str, value: Any, least: int) -> int:
     is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
-    if not is_whole or not least <= value <= MOST:
+    if not is_whole or not least <= value <= LARGEST_SEED:
         raise ModelError(f"{name}= of ap.agree is a whole number of at least {least}, not {shown(value)}")
     return int(value)
 
 
-MOST = 2**53
+LARGEST_SEED = 2**53
 """A seed, or a number of states, beyond which whole numbers are no longer told apart as floats."""
 CASES = 8
 """States at which functions with cases are compared, so that each of two cases is met."""

@@ -50,7 +50,7 @@ RANK = 1e-8
 NEARBY = 1e-7
 """Relative change of a state that leaves a field alone and changes its rounding."""
 
-LARGE = 120
+INTEGRATED_OPERATIONS = 120
 """Operations of an expression beyond which SymPy is not asked to integrate it."""
 
 
@@ -311,7 +311,7 @@ def potential(omega: Sequence[Expr], x: Sequence[Symbol], stop: float) -> Expr |
         rest = _short(w - sympy.diff(F, s))
         if _zero([rest]):
             continue
-        if sympy.count_ops(rest) > LARGE or time.process_time() > stop:
+        if sympy.count_ops(rest) > INTEGRATED_OPERATIONS or time.process_time() > stop:
             return None
         part = manualintegrate(sympy.expand(rest), s)
         if part.has(sympy.Integral):
@@ -328,7 +328,7 @@ def _both_sides(F: Expr) -> Expr:
 
 def _short(expr: Any) -> Any:
     """A short expression simplified, a long one as it is: the same on every machine."""
-    if expr == 0 or sympy.count_ops(expr) > LARGE:
+    if expr == 0 or sympy.count_ops(expr) > INTEGRATED_OPERATIONS:
         return expr
     shorter = sympy.simplify(expr)
     return shorter if sympy.count_ops(shorter) <= sympy.count_ops(expr) else expr
@@ -339,7 +339,7 @@ def _with_factor(omega: Sequence[Expr], x: Sequence[Symbol], stop: float) -> Exp
     for mu in _factors(omega, x):
         if time.process_time() > stop:
             return None
-        scaled = [sympy.cancel(mu * w) if w != 0 and sympy.count_ops(w) <= LARGE else mu * w for w in omega]
+        scaled = [sympy.cancel(mu * w) if w != 0 and sympy.count_ops(w) <= INTEGRATED_OPERATIONS else mu * w for w in omega]
         if _zero(_curl(scaled, x)):
             F = potential(scaled, x, stop)
             if F is not None:
@@ -358,7 +358,7 @@ def _factors(omega: Sequence[Expr], x: Sequence[Symbol]) -> Iterator[Expr]:
         if omega[j] == 0:
             continue
         g = _short((sympy.diff(omega[i], x[j]) - sympy.diff(omega[j], x[i])) / omega[j])
-        if g != 0 and not g.free_symbols & (set(x) - {x[i]}) and sympy.count_ops(g) <= LARGE:
+        if g != 0 and not g.free_symbols & (set(x) - {x[i]}) and sympy.count_ops(g) <= INTEGRATED_OPERATIONS:
             exponent = manualintegrate(g, x[i])
             if not exponent.has(sympy.Integral):
                 yield sympy.exp(sympy.expand_log(exponent, force=True))

@@ -1,6 +1,6 @@
 """Slopes of first integrals along a motion: what a method does not enforce may drift.
 
-    I(t_k) ≈ I_0 + s t_k        s by least squares over the means of `BLOCKS` equal parts of the run, with its standard error
+    I(t_k) ≈ I_0 + s t_k        s by least squares over the means of equal parts of the run, with its standard error
 
 Means of parts, because what remains after a drift is taken away oscillates with the motion: errors of neighbouring samples are
 not independent, those of parts that are long against the motion nearly are.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-BLOCKS = 16
+MEAN_PARTS = 16
 """Parts of a run whose means are compared."""
 SAME = 1e-9
 """Share of its values up to which an integral is a combination of others."""
@@ -131,8 +131,8 @@ def integral_slopes(motion: Motion, integrals: Iterable[Any] | None = None) -> I
     """
     if not isinstance(motion, Motion):
         raise ModelError("ap.integral_slopes takes a motion, what ap.simulate returns")
-    if len(motion.t) < 2 * BLOCKS:
-        raise ModelError(f"this motion has {len(motion.t)} samples, too few for a slope; it takes {2 * BLOCKS}: give times=")
+    if len(motion.t) < 2 * MEAN_PARTS:
+        raise ModelError(f"this motion has {len(motion.t)} samples, too few for a slope: give times= ({2 * MEAN_PARTS})")
     if integrals is None:
         named = _known(motion)
     elif isinstance(integrals, dict):
@@ -180,13 +180,13 @@ def _enforced(motion: Motion) -> Callable[[Any], bool]:
 
 
 def _slope(name: str, e: Any, t: Array, values: Array, enforced: bool) -> IntegralSlope:
-    edges = np.linspace(0, len(t), BLOCKS + 1).astype(int)
+    edges = np.linspace(0, len(t), MEAN_PARTS + 1).astype(int)
     at, means = (np.array([x[a:b].mean() for a, b in pairwise(edges)]) for x in (t, values))
     x, y = at - at.mean(), means - means.mean()
     slope = float(x @ y / (x @ x))
     rest = y - slope * x
     rounding = np.finfo(float).eps * float(np.abs(values).max()) / float(np.ptp(t))
-    error = float(np.sqrt(rest @ rest / (BLOCKS - 2) / (x @ x)) + rounding)
+    error = float(np.sqrt(rest @ rest / (MEAN_PARTS - 2) / (x @ x)) + rounding)
     return IntegralSlope(name, e, float(values[0]), slope, error, float(np.abs(values - values[0]).max()), enforced)
 
 

@@ -42,7 +42,7 @@ SHAKE = 1e-5
 STARTS = 8
 """States from which a loss of rank is sought."""
 
-FAR = 50.0
+LIMIT_STATE = 50.0
 """Size of a coordinate or velocity beyond which a loss of rank is no more than a limit."""
 
 
@@ -123,7 +123,7 @@ def losses(form: NormalForm, p: Array, states: Sequence[State], rows: Sequence[i
         with np.errstate(all="ignore"):
             best = scipy.optimize.least_squares(defect, z, args=(time,), max_nfev=200, xtol=1e-15, ftol=1e-15, gtol=1e-15)
         z = np.where(np.abs(best.x) < 1e-6, 0.0, best.x)
-        if np.abs(defect(z, time)).max() < 1e-5 and np.abs(z).max() < FAR:
+        if np.abs(defect(z, time)).max() < 1e-5 and np.abs(z).max() < LIMIT_STATE:
             q, v, w = defect.split(z)
             found.append((np.count_nonzero(z), number, (time, q, v), w))
     return [(state, w) for _, _, state, w in sorted(found, key=lambda one: one[:2])]
@@ -154,7 +154,7 @@ class _Defect:
 
 # -- rows without a slope ----------------------------------------------------------------------------------------------
 
-FLAT = 1e-6
+FLAT_ROW = 1e-6
 """Share of the slope at which it began that Newton's steps leave of a row that is flat where it vanishes."""
 
 NEWTON = 300
@@ -184,11 +184,11 @@ def _goes_flat(form: NormalForm, fn: Fn, place: int, level: int, state: State, p
             A, f = out[f"A{level}"][place], float(out[f"f{level}"][place])
             slope = float(np.linalg.norm(A))
             first = slope if k == 0 else first
-            if not np.isfinite(f) or not np.isfinite(slope) or not slope or abs(f) < 1e-3 * FLAT**2 * first:
+            if not np.isfinite(f) or not np.isfinite(slope) or not slope or abs(f) < 1e-3 * FLAT_ROW**2 * first:
                 break
             step, last = -A * f / slope**2, abs(f)
         q, v = (normalise(form, q + out["N"] @ step), v) if level == 0 else (q, v + step)
-    return bool(np.isfinite(last) and slope < FLAT * first and abs(f) <= FLAT * first)
+    return bool(np.isfinite(last) and slope < FLAT_ROW * first and abs(f) <= FLAT_ROW * first)
 
 
 def base_of_power(f: Any) -> Any:

@@ -233,7 +233,7 @@ def test_a_circle_through_it_is_collected(library):
 @here
 def test_long_functions_let_other_threads_run(library):
     """The way that gives up the interpreter's lock, from eight threads."""
-    cross: Any = crossing.crossing(library, FN, nowhere, operations=crossing.LONG)
+    cross: Any = crossing.crossing(library, FN, nowhere, operations=crossing.OPERATIONS_WITHOUT_LOCK)
 
     def work(seed: int) -> None:
         rng = np.random.default_rng(seed)

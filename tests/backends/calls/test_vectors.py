@@ -52,7 +52,7 @@ def opened():
     fn = model()
     call = c_function(compile_c([fn]), fn)
     for dtype in (np.float64, np.float32):
-        call.batch(*data(lane_module.LARGE, dtype), dtype=dtype)
+        call.batch(*data(lane_module.BATCH_WORTH_COMPILING, dtype), dtype=dtype)
     return call
 
 
@@ -172,7 +172,7 @@ def test_results_are_fresh_and_large_ones_begin_with_a_line_of_the_cache(opened)
     fast = straight(opened)
     small, large = fast(*data(20)), fast(*data(1000))
     assert all(x.flags.owndata or not x.size for x in small)
-    assert all(x.ctypes.data % batch.LINE == 0 for x in large)
+    assert all(x.ctypes.data % batch.CACHE_LINE_BYTES == 0 for x in large)
     assert not any(np.shares_memory(x, y) for k, x in enumerate(large) for y in large[:k])
     copies = [x.copy() for x in large]
     again = fast(*(x + 1 for x in data(1000)))
@@ -190,7 +190,7 @@ def test_small_batches_do_not_wait_for_a_compiler():
     one = call.crossing(lambda q, out=None: "handed on", kept=1, bare=True, batches=True)
     assert one is not None and one(q) == "handed on" and not call.many.args[1].built
     right = np.array([one(x) for x in q])
-    call.batch(np.tile(q, (lane_module.LARGE, 1)))
+    call.batch(np.tile(q, (lane_module.BATCH_WORTH_COMPILING, 1)))
     room = np.empty_like(right)
     assert one(q, out=room) is room
     np.testing.assert_allclose(room, right, rtol=1e-14, atol=1e-14)
@@ -205,7 +205,7 @@ def test_small_batches_do_not_wait_for_a_compiler():
 def test_threads(opened, monkeypatch):
     """Eight at once, with and without the interpreter's lock: each has a room of its own."""
     bound = straight(opened)
-    monkeypatch.setattr(crossing, "LONG", 1)
+    monkeypatch.setattr(crossing, "OPERATIONS_WITHOUT_LOCK", 1)
     free = straight(opened)
     batches = [data(n) for n in (16, 100, 333)]
     right = [opened.batched(*arrays) for arrays in batches]
@@ -245,7 +245,7 @@ def test_memory_of_rooms_is_given_back():
         pages = lambda: (statm.seek(0), int(statm.read().split()[1]))[1]
         fn = only()
         library = compile_c([fn])
-        q = data(lane_module.LARGE)[0]
+        q = data(lane_module.BATCH_WORTH_COMPILING)[0]
         out = np.empty((len(q), 9, 9))
 
         def everything(count: int) -> None:
@@ -268,7 +268,7 @@ def test_without_the_module(monkeypatch, opened, n):
     fn = model()
     call = c_function(compile_c([fn]), fn)
     assert call.batch == call.batched and call.crossing(handed, kept=1, bare=True, batches=True) is None
-    call.batch(*data(lane_module.LARGE))
+    call.batch(*data(lane_module.BATCH_WORTH_COMPILING))
     for a, b in zip(call.batch(*data(n)), opened.batch(*data(n)), strict=True):
         np.testing.assert_array_equal(a, b)
 

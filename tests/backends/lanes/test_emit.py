@@ -27,7 +27,7 @@ def ulps(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 @pytest.fixture
 def at_once(monkeypatch):
     """Lanes from the first state on."""
-    monkeypatch.setattr(lane_module, "LARGE", 1)
+    monkeypatch.setattr(lane_module, "BATCH_WORTH_COMPILING", 1)
 
 
 @pytest.mark.parametrize("lanes", [2, 4, 8])
@@ -152,7 +152,7 @@ def test_small_batches_do_not_wait_for_a_compiler(compiled):
     lanes = call.many.args[1]
     call.batch(*data(100))
     assert isinstance(lanes, Lanes) and not lanes.built
-    call.batch(*data(lane_module.LARGE))
+    call.batch(*data(lane_module.BATCH_WORTH_COMPILING))
     assert lanes.built and not lanes.take(2 * lanes_here("double") - 1, np.dtype(float))
     assert lanes.take(2 * lanes_here("double"), np.dtype(float))
     exact = c_function(compile_c([fn], optimise="exact"), fn)

@@ -21,13 +21,13 @@ SIZES = (1, 7, 8, 9, 17, 100)
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch):
     """Lanes from the first state on, however few states there are."""
-    monkeypatch.setattr(lane_module, "LARGE", 1)
+    monkeypatch.setattr(lane_module, "BATCH_WORTH_COMPILING", 1)
     monkeypatch.setattr(lane_module.Lanes, "take", _take_all(lane_module.Lanes.take))
 
 
 def _take_all(take):
     def taken(self, count, dtype):
-        take(self, max(count, lane_module.LARGE), dtype)
+        take(self, max(count, lane_module.BATCH_WORTH_COMPILING), dtype)
         return self.built[lane_module.SCALARS[dtype]] is not None
 
     return taken

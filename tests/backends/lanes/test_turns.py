@@ -44,7 +44,7 @@ def test_which_sines_are_taken_out():
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("lanes", [2, 4, 8])
 def test_the_same_numbers_at_every_batch_size(lanes, dtype, monkeypatch):
-    monkeypatch.setattr(lane_module, "LARGE", 1)
+    monkeypatch.setattr(lane_module, "BATCH_WORTH_COMPILING", 1)
     monkeypatch.setattr(lane_module, "lanes_here", lambda scalar: lanes * (2 if scalar == "float" else 1))
     fn = matrix()
     assert "turn_by[] = {-0.0" in emit_lanes(fn, lanes)
@@ -57,7 +57,7 @@ def test_the_same_numbers_at_every_batch_size(lanes, dtype, monkeypatch):
 
 
 def test_strange_angles_spoil_no_other_state(monkeypatch):
-    monkeypatch.setattr(lane_module, "LARGE", 1)
+    monkeypatch.setattr(lane_module, "BATCH_WORTH_COMPILING", 1)
     fn = matrix()
     call, right = c_function(compile_c([fn]), fn), vm_function(fn)
     q, p = states(150)
@@ -70,7 +70,7 @@ def test_strange_angles_spoil_no_other_state(monkeypatch):
 
 def test_one_state_for_all(monkeypatch):
     """An input that does not change from state to state is turned once and stays."""
-    monkeypatch.setattr(lane_module, "LARGE", 1)
+    monkeypatch.setattr(lane_module, "BATCH_WORTH_COMPILING", 1)
     fn = matrix()
     call, right = c_function(compile_c([fn]), fn), vm_function(fn)
     q, p = states(150)

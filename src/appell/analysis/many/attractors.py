@@ -28,7 +28,7 @@ from appell.simulate.simulate import simulate
 Array = NDArray[np.float64]
 
 UNDECIDED, NONE = -1, -2
-BLOCK = 24
+PERIODS_BETWEEN_LOOKS = 24
 """Periods that all starts make between two looks; the longest attractor that is recognised has half as many points."""
 RETURNED = 1e-5
 """Share of the extent within which a start has come back to itself, so that Newton's method is asked."""
@@ -38,7 +38,7 @@ TRIES = 12
 """Candidates for a new attractor that are looked at in each block."""
 SOME = 2000
 """Starts among which attractors are sought in each block."""
-GIVEN_UP = 60
+UNATTRACTED_STARTS = 60
 """Starts that have come back to orbits which do not attract, after which no more are looked at: a family of orbits."""
 NEWTON, CLOSED = 8, 1e-10
 """Steps of Newton's method, and the share of the extent to which it closes an orbit."""
@@ -105,7 +105,7 @@ class AttractorSearch:
         message, passed = "", 0
         try:
             while passed < most and len(rows := self._open()):
-                count = min(BLOCK, most - passed)
+                count = min(PERIODS_BETWEEN_LOOKS, most - passed)
                 states = self._states(rows, count)
                 passed += count
                 self._size(states)
@@ -165,7 +165,7 @@ class AttractorSearch:
 
     def _discover(self, rows: Any, states: Array) -> None:
         """Attractors among the starts that have come back to themselves."""
-        for _ in range(TRIES if len(self.hopeless) < GIVEN_UP else 0):
+        for _ in range(TRIES if len(self.hopeless) < UNATTRACTED_STARTS else 0):
             open_ = np.flatnonzero(self.labels[rows] == UNDECIDED)
             open_ = open_[:: max(1, len(open_) // SOME)]
             open_ = open_[[int(rows[k]) not in self.hopeless for k in open_]] if len(open_) else open_
@@ -299,8 +299,8 @@ class AttractorSearch:
         e.t[rows], e.z[rows], e.h[rows], e.status[rows] = e.t.max(), points[-len(rows) :], 0.0, Status.OK
         self.labels[rows] = UNDECIDED
         try:
-            for _ in range(0, periods, BLOCK):
-                self._match(rows, self._states(rows, BLOCK))
+            for _ in range(0, periods, PERIODS_BETWEEN_LOOKS):
+                self._match(rows, self._states(rows, PERIODS_BETWEEN_LOOKS))
                 if (self.labels[rows] != UNDECIDED).any():
                     return True
         finally:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from appell.analysis.many.attractors import BLOCK, Attractor, AttractorSearch
+from appell.analysis.many.attractors import PERIODS_BETWEEN_LOOKS, Attractor, AttractorSearch
 from appell.analysis.many.periodic_runs import PeriodicRuns
 from appell.analysis.orbits.shooting import explicit_time, refuse_other_period
 from appell.analysis.result import Result, axis, given_once, model_of, state_column
@@ -124,7 +124,8 @@ def basin(
     given_once(start, (x, y), "start=", "over=")
     ensemble = PeriodicRuns(
         system, {**(start or {}), x: X.ravel(), y: Y.ravel()}, dict(parameters or {}), X.size, since=since, period=period,
-        fallback=1.0, periods=4 * BLOCK, rtol=rtol, atol=atol, method=method, backend=backend, threads=threads, **options,
+        fallback=1.0, periods=4 * PERIODS_BETWEEN_LOOKS, rtol=rtol, atol=atol, method=method, backend=backend,
+        threads=threads, **options,
     )  # fmt: skip
     if period is not None and explicit_time(ensemble.run):
         refuse_other_period(ensemble.run, ensemble.z[0], since, float(ensemble.period[0]))

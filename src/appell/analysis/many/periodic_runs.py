@@ -37,8 +37,9 @@ Array = NDArray[np.float64]
 SECONDS = 0.2
 """A call into compiled code is to last about so long, so that Ctrl-C is heard and progress moves."""
 WIDE = 20_000
-"""Periods of all runs together from which lanes are worth their compilation; fewer than `FEW` runs do not fill them."""
-FEW = 16
+"""Periods of all runs together from which lanes are worth their compilation; fewer than `LANES_FILLED` runs do not fill
+them."""
+LANES_FILLED = 16
 PART = 50_000
 """Runs that go through the lanes at a time: a bound of memory."""
 
@@ -92,7 +93,7 @@ class PeriodicRuns:
                 f"{strange[0]}= is no option of many runs; of those of ap.simulate they take {' and '.join(OPTIONS)}"
             )
         self.options: dict[str, Any] = {**OPTIONS, **options, "rtol": relative(rtol), "atol": positive(atol, "atol")}
-        self.threads, self.wide = threads, n >= FEW and n * periods >= WIDE and self._fits_lanes()
+        self.threads, self.wide = threads, n >= LANES_FILLED and n * periods >= WIDE and self._fits_lanes()
         self.pace = 1e5  # periods a second, to begin with
 
     def _fits_lanes(self) -> bool:

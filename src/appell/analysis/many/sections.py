@@ -35,7 +35,7 @@ Array = NDArray[np.float64]
 
 PATIENCE = 5000
 """Steps of the integrator without a crossing after which none is expected."""
-FIRST = 9.87654
+FIRST_STRETCH = 9.87654
 """The first stretch, s: no round number, so that its end lies on no section."""
 
 
@@ -151,7 +151,7 @@ class _Collector:
         self.unbounded: float | None = None
 
     def collect(self, start: Mapping[Any, Any], since: float, until: float | None, skip: int, report: Any) -> Section:
-        t, span, state, empty, steps, message = float(since), FIRST, dict(start), 0, 0, ""
+        t, span, state, empty, steps, message = float(since), FIRST_STRETCH, dict(start), 0, 0, ""
         try:
             while len(self.found) < self.wanted:
                 end = t + span if until is None else min(t + span, float(until))

@@ -27,13 +27,13 @@ Array = NDArray[np.float64]
 
 EASY = 3
 """So many steps of Newton's method or fewer, and the next step along the branch may be longer."""
-LONGEST = 0.1
+LONGEST_STEP = 0.1
 """Share of the range that a step along the branch is not longer than, unless `max_step` says so."""
-LOST = 1e-7
+SHORTEST_STEP = 1e-7
 """Share of the range below which a step along the branch is not shortened any more."""
 SHARP = 0.7
 """Cosine of the angle between two tangents below which the step is shortened."""
-COARSE = 1e-3
+UNSHORTENED_STEP = 1e-3
 """Share of the range below which a step is not shortened for a turn or for what test functions do."""
 
 
@@ -74,7 +74,7 @@ class Walk:
     equations: BranchEquations
     parameter: str
     to: float
-    longest: float = LONGEST
+    longest: float = LONGEST_STEP
 
     def __post_init__(self) -> None:
         self.points: list[CurvePoint] = []
@@ -102,7 +102,7 @@ class Walk:
                     there, ended = self._cut(here, there, ds, low, high)
                 except FAILURES as error:
                     ds /= 2
-                    if ds < LOST:
+                    if ds < SHORTEST_STEP:
                         message = self._lost(here, error)
                         break
                     continue
@@ -150,7 +150,7 @@ class Walk:
 
     def _step(self, here: CurvePoint, ds: float) -> CurvePoint:
         there = self.equations.correct(here.x + ds * here.tangent, here.tangent)
-        if ds > COARSE and (here.tangent @ there.tangent < SHARP or self.equations.far(here, there) > 1):
+        if ds > UNSHORTENED_STEP and (here.tangent @ there.tangent < SHARP or self.equations.far(here, there) > 1):
             raise AppellError("the branch turns too sharply")
         return there
 
@@ -226,7 +226,7 @@ def follow(
 
 def _share(max_step: Any) -> float:
     if max_step is None:
-        return LONGEST
+        return LONGEST_STEP
     if not isinstance(max_step, int | float | np.number) or isinstance(max_step, bool) or not 0 < max_step <= 1:
         raise ModelError(
             f"max_step= is the longest step along the branch as a share of its range, above 0, at most 1, not {shown(max_step)}"

@@ -23,7 +23,7 @@ from appell.simulate.run import Run
 
 Array = NDArray[np.float64]
 
-INDEPENDENT = 1e-9
+INDEPENDENT_PIVOT = 1e-9
 """Share of the largest pivot below which a row follows from the others."""
 
 ONE_INSTANT = 1e-14
@@ -32,7 +32,7 @@ ONE_INSTANT = 1e-14
 COMPILED = 60_000
 """Operations of the varied flow beyond which it runs on the evaluator rather than wait for a compiler."""
 
-LIFTED = 1e-9
+FACE_LEFT = 1e-9
 """Share of the rate of a blow above which a face that was in contact has been left by it."""
 
 
@@ -317,7 +317,7 @@ class FundamentalMatrix:
         rates = self.run_of.form.select("g_d")
         blow = abs(float(rates(t, q, v, self.p)["g_d"][face]))
         behind = rates(t, *after, self.p)["g_d"]
-        return tuple(i for i in contacts if abs(float(behind[i])) <= LIFTED * blow)
+        return tuple(i for i in contacts if abs(float(behind[i])) <= FACE_LEFT * blow)
 
     def _beside_wall(self, contacts: tuple[int, ...], t: float, q: Array, v: Array, g_x: Array) -> Array:
         """The flow at a wall; where forces may jump at the wall itself, its limit from the side on which the motion is."""
@@ -375,7 +375,7 @@ def independent_rows(form: NormalForm, t: float, q: Array, v: Array, p: Array) -
     found: Any = scipy.linalg.qr((A / np.where(size > 0, size, 1)[:, None]).T, mode="economic", pivoting=True)
     _, R, order = found
     pivots = np.abs(np.diag(R))
-    return tuple(sorted(int(i) for i in order[: int((pivots > INDEPENDENT * pivots[0]).sum())]))
+    return tuple(sorted(int(i) for i in order[: int((pivots > INDEPENDENT_PIVOT * pivots[0]).sum())]))
 
 
 __all__ = ["Ended", "FundamentalMatrix", "independent_rows"]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.orbits.refining import FAILURES, HOLDS, Correct, CurvePoint, SpecialPoint
+from appell.analysis.orbits.refining import FAILURES, SPECIAL_POINT_RESIDUAL, Correct, CurvePoint, SpecialPoint
 from appell.motion.extremes import extremes
 from appell.motion.motion import Motion
 
@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 TOUCHES = 1e-11
 """Share of the largest distance below which the least one is zero."""
-LOOKS = 40
+GRAZING_LOOKS = 40
 NEAR = 0.05
 """Share of the largest distance, or of the speeds on the orbit, from which a lost branch is taken to end in a touch."""
 SLOWEST = 1e-4
@@ -75,7 +75,7 @@ def touched(correct: Correct, start: CurvePoint, way: float) -> SpecialPoint | N
     if not np.isfinite(now):
         return None
     best, before, ds = start, None, 1e-3
-    for _ in range(LOOKS):
+    for _ in range(GRAZING_LOOKS):
         if now <= TOUCHES:
             break
         if before is not None and before[1] != now:
@@ -95,7 +95,7 @@ def touched(correct: Correct, start: CurvePoint, way: float) -> SpecialPoint | N
             before = None if before is None else before
             continue
         before, best, s, now = (s, now), point, ahead, share
-    if now > HOLDS:
+    if now > SPECIAL_POINT_RESIDUAL:
         return None
     return SpecialPoint("grazing", float(best.x[-1]), best.what, best, now, True)
 
@@ -114,7 +114,7 @@ def slowed(correct: Correct, points: list[CurvePoint]) -> SpecialPoint | None:
         if not known[0][0] > known[1][0]:
             return None
     first = known[-1][0]
-    while known[-1][0] > SLOWEST * min(first, 1.0) and len(known) < LOOKS:
+    while known[-1][0] > SLOWEST * min(first, 1.0) and len(known) < GRAZING_LOOKS:
         target = known[-1][0] / 2
         x = _limit(known[-ORDER:], target)
         direction = x - known[-1][1].x
@@ -129,7 +129,7 @@ def slowed(correct: Correct, points: list[CurvePoint]) -> SpecialPoint | None:
     value, rough = (float(_limit(known[-n:], 0.0)[-1]) for n in (ORDER, ORDER - 1))
     missed = abs(value - rough)
     last = known[-1][1]
-    return SpecialPoint("grazing", value, last.what, last, missed, missed <= HOLDS)
+    return SpecialPoint("grazing", value, last.what, last, missed, missed <= SPECIAL_POINT_RESIDUAL)
 
 
 def _limit(known: list[tuple[float, CurvePoint]], at: float) -> Array:

@@ -22,7 +22,7 @@ Complex = NDArray[np.complex128]
 
 RECIPROCAL = 1e-6
 """Difference from 1 within which the product of two multipliers is 1 for a reason."""
-FAR = 0.6
+MULTIPLIER_STEP = 0.6
 """Change of log μ in one step along a branch, for multipliers near the unit circle, that is too much: a tenth of a turn."""
 NEAR_CIRCLE = 1.5
 """|log |μ|| within which a multiplier is near the unit circle."""
@@ -111,7 +111,7 @@ def far(here: CurvePoint, there: CurvePoint) -> float:
     near = [np.abs(np.log(np.maximum(np.abs(mu), 1e-300))) < NEAR_CIRCLE for mu in (one, two)]
     rows, columns = linear_sum_assignment(apart)
     seen = near[0][rows] & near[1][columns]
-    return float(np.max(apart[rows, columns][seen], initial=0.0) / FAR)
+    return float(np.max(apart[rows, columns][seen], initial=0.0) / MULTIPLIER_STEP)
 
 
 __all__ = ["RESIDUALS", "SMOOTH", "changes", "far", "is_true"]

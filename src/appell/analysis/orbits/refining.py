@@ -20,15 +20,15 @@ Array = NDArray[np.float64]
 
 FAILURES = (AppellError, ArithmeticError, np.linalg.LinAlgError)
 """What a correction may raise where there is no point to be found."""
-HOLDS = 1e-6
+SPECIAL_POINT_RESIDUAL = 1e-6
 """Residual of its defining equation, a number without a unit, up to which a special point counts as found."""
-NARROW = 1e-12
+BRACKET_CLOSED = 1e-12
 """Share of the range below which two points between which a test changes its sign are one."""
 SMOOTH = 1e-8
 """Share of the range that polynomials of two degrees may differ by where a test is smooth."""
-BESIDE = 1e-3
+BRANCH_POINT_DISTANCE = 1e-3
 """Share of the range by which points that tell of a branch point are away from it."""
-LOOKS = 60
+REFINING_LOOKS = 60
 NEAR_ZERO = 0.5
 """Share of the lowest of three values of a test below which the parabola through them must come to be followed."""
 SETTLED = 0.9
@@ -72,19 +72,19 @@ def refined(
     """The point at which a test changes its sign: false position and halving; a branch point from beside it."""
     a, b = here, there
     if kind == "branch point":
-        aside = min(BESIDE, float(np.linalg.norm(b.x - a.x)) / 8)
+        aside = min(BRANCH_POINT_DISTANCE, float(np.linalg.norm(b.x - a.x)) / 8)
         a, b, fa, fb = _bracket(correct, a, b, test, aside)
         limit = _from_beside(correct, a, b, fa, fb, test, aside)
         if limit is not None and limit.apart <= SMOOTH:
             at = limit.at or (b if abs(fb) < abs(fa) else a)
             missed = limit.apart if limit.at is None else min(limit.apart, residual(kind, at))
-            return SpecialPoint(kind, limit.value, at.what, at, missed, missed <= HOLDS)
-    a, b, fa, fb = _bracket(correct, a, b, test, NARROW)
+            return SpecialPoint(kind, limit.value, at.what, at, missed, missed <= SPECIAL_POINT_RESIDUAL)
+    a, b, fa, fb = _bracket(correct, a, b, test, BRACKET_CLOSED)
     nearest = (b if abs(fb) < abs(fa) else a)
     value, missed = float(nearest.x[-1]), residual(kind, nearest)
     if not np.isfinite(missed):  # a test that says on which side a point is, and no more
         missed = float(np.linalg.norm(b.x - a.x))
-    return SpecialPoint(kind, value, nearest.what, nearest, missed, missed <= HOLDS)
+    return SpecialPoint(kind, value, nearest.what, nearest, missed, missed <= SPECIAL_POINT_RESIDUAL)
 
 
 def _bracket(
@@ -93,7 +93,7 @@ def _bracket(
     """Two points nearby between which a test changes its sign, and its values there."""
     fa, fb = test(a), test(b)
     ga, gb = fa, fb  # weights of the secant
-    for k in range(LOOKS):
+    for k in range(REFINING_LOOKS):
         if np.linalg.norm(b.x - a.x) < narrow:
             break
         share = ga / (ga - gb) if k % 3 and ga != gb else 0.5
@@ -192,7 +192,7 @@ def lowest_between(correct: Correct, test: Test, a: CurvePoint, m: CurvePoint, b
         return None
     fa, fm, fb = sign * fa, sign * fm, sign * fb
     settled = 0  # looks in a row from which nothing lower is to be expected
-    for k in range(LOOKS // 3):
+    for k in range(REFINING_LOOKS // 3):
         if not (fm <= fa and fm <= fb):
             return None
         left, right = float(np.linalg.norm(m.x - a.x)), float(np.linalg.norm(b.x - m.x))
@@ -227,4 +227,7 @@ def _parabola(left: float, right: float, fa: float, fm: float, fb: float) -> tup
     return one + bend * left, bend
 
 
-__all__ = ["FAILURES", "HOLDS", "Correct", "CurvePoint", "Dip", "SpecialPoint", "Test", "between", "lowest_between", "refined"]
+__all__ = [
+    "FAILURES", "SPECIAL_POINT_RESIDUAL", "Correct", "CurvePoint", "Dip", "SpecialPoint", "Test",
+    "between", "lowest_between", "refined",
+]  # fmt: skip

@@ -37,7 +37,7 @@ from appell.tree import Tree
 
 Array = NDArray[np.float64]
 
-ITERATIONS = 40
+SHOOTING_ITERATIONS = 40
 STEADY = 1e-2
 """Share of the largest coordinate, or velocity, to which one that hardly changes on the orbit is compared."""
 REPEATS = 1e-6
@@ -271,7 +271,7 @@ class Shooting:
         try:
             rows = self.rows(points, T)
             self.least = VANISHED * rows.scale
-            for _ in range(ITERATIONS):
+            for _ in range(SHOOTING_ITERATIONS):
                 size, worst = rows.size, rows.worst
                 if worst < best[0]:
                     best = (worst, points, T)
@@ -288,7 +288,7 @@ class Shooting:
             message = str(error)
         worst, points, T = best
         if worst > tolerance and not message:
-            message = f"Newton's method has not converged in {ITERATIONS} steps"
+            message = f"Newton's method has not converged in {SHOOTING_ITERATIONS} steps"
         if not np.isfinite(worst):
             raise ModelError(f"no shot from the guess reaches the end of a period: {message}")
         return self.orbit(points[0], T, worst, worst <= tolerance, message, autonomous=autonomous)

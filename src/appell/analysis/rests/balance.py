@@ -22,8 +22,8 @@ from appell.rows import NEWTON_LOST, RANK_LOST, least_squares
 
 Array = NDArray[np.float64]
 
-ITERATIONS = 100
-LEAST = 1e-30
+BALANCE_ITERATIONS = 100
+LEAST_RESIDUAL = 1e-30
 """A residual with which no step is worth taking: rests without stiffness are neared in many."""
 SHARE = 1e-4
 """Share of the largest force, over √M, against which any other is small: what its rounding may leave."""
@@ -191,8 +191,8 @@ def newton(balance: Balance, q: Array, lam: Array, tolerance: float) -> tuple[Ar
     sizes = some(balance.sizes(q, lam))
     norm = lambda q, lam: float(np.linalg.norm(balance.residual(q, lam) / sizes))
     damping, here, reach = 0.0, norm(q, lam), balance.reach
-    for _ in range(ITERATIONS):
-        if balance.size(q, lam) <= LEAST or not np.isfinite(here):
+    for _ in range(BALANCE_ITERATIONS):
+        if balance.size(q, lam) <= LEAST_RESIDUAL or not np.isfinite(here):
             break
         dpi, dlam = balance.step(q, lam, damping)
         dpi = dpi / max(1.0, (np.abs(balance(q, lam)["N"] @ dpi) / reach).max(initial=0.0))

@@ -5,8 +5,8 @@
 
 Such rests fill regions, so that the nearest one is asked for: least Δqᵀ M Δq in the kinetic metric of the start. A start that
 is a rest is its own answer. Otherwise a quadratic programme is solved again and again (SLSQP, Kraft 1988), and its end is put
-onto the equations by Newton's method; cones are kept by `INSIDE`, so that a run from there stays. What is found is judged by
-the same complementarity problem as every instant of a run.
+onto the equations by Newton's method; cones are kept by `INSIDE_CONE`, so that a run from there stays. What is found is
+judged by the same complementarity problem as every instant of a run.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ON_FACE = 1e-9
 """Share of its terms within which a start lies on a face."""
 NO_SLIP = 1e-11
 """Share of its terms below which a slip at rest is none."""
-INSIDE = 1e-7
+INSIDE_CONE = 1e-7
 """Share of its bound that a friction which is moved to the edge of its cone keeps."""
 STEP = 1e-6
 """Differences of the equations, in units of the start: of central ones the error is its square."""
@@ -139,7 +139,7 @@ class Nearest:
         inertia = np.where(np.diag(problem.M) > 0, np.diag(problem.M), np.mean(np.diag(problem.M)))
         D = np.sqrt(inertia.max() / inertia) * length
         M = problem.M * np.outer(D, D) / (inertia.max() * length**2) + 1e-9 * np.eye(len(D))
-        held = mode.held(standing.functions.layout)
+        held = mode.rows(standing.functions.layout)
         units = np.concatenate([D, problem.scale[0][held]])
         return Nearest(standing, q0, mode, units, M, np.sqrt(problem.scale[2] * inertia), standing.rows(q0)[1])
 
@@ -177,7 +177,7 @@ class Nearest:
             rows, normal = own.own_rows(i), own.normals[i]
             if rub.state == STICK:
                 sign = float(np.sign(lam[normal]) or 1.0) if normal is not None and normal < own.m else 1.0
-                bound = (1 - INSIDE) * problem.bound(i, lam, sign, static=True)
+                bound = (1 - INSIDE_CONE) * problem.bound(i, lam, sign, static=True)
                 found.append((bound * abs(bound) - float(lam[rows] @ lam[rows])) / unit[rows[0]] ** 2)
             elif rub.state == SLIP and normal is not None and normal < own.m:
                 found.append(rub.sign * lam[normal] / unit[normal])
@@ -192,7 +192,7 @@ class Nearest:
         """q of the nearest rest, or None."""
         nv = self.standing.form.nv
         problem, _ = self.standing.problem(self.q0)
-        forces = problem.solve(self.mode).lam[self.mode.held(self.standing.functions.layout)]
+        forces = problem.solve(self.mode).lam[self.mode.rows(self.standing.functions.layout)]
         first = np.nan_to_num(np.concatenate([np.zeros(nv), forces / self.units[nv:]]))
         cost = lambda y: float(y[:nv] @ self.inertia @ y[:nv]) / 2
         slope = lambda y: np.append(self.inertia @ y[:nv], np.zeros(len(y) - nv))

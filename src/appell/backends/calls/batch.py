@@ -16,7 +16,7 @@ from appell.backends.compiler.build import Library
 from appell.errors import ModelError
 from appell.graph.fn import Port, Signature, real_array
 
-LINE = 64  # bytes in a line of the cache
+CACHE_LINE_BYTES = 64  # bytes in a line of the cache
 MUCH = 100_000  # bytes in an answer for which it is worth some microseconds to place it well
 SCALARS = {np.dtype(np.float64): "double", np.dtype(np.float32): "float"}
 
@@ -104,9 +104,9 @@ def aligned(sizes: Sequence[int]) -> list[NDArray[Any]]:
     They are parts of one: the C library keeps one large block for the next time where it gives several back to the system,
     whose fresh pages take longer than most functions (three 2.6 MB results: 1.3 instead of 4.4 µs a state).
     """
-    begins = [0, *accumulate(-(-size // LINE) * LINE for size in sizes)]
-    room = np.empty(begins[-1] + LINE, np.uint8)
-    first = -room.__array_interface__["data"][0] % LINE
+    begins = [0, *accumulate(-(-size // CACHE_LINE_BYTES) * CACHE_LINE_BYTES for size in sizes)]
+    room = np.empty(begins[-1] + CACHE_LINE_BYTES, np.uint8)
+    first = -room.__array_interface__["data"][0] % CACHE_LINE_BYTES
     return [room[first + begin : first + begin + size] for begin, size in zip(begins, sizes, strict=False)]
 
 

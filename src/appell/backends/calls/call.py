@@ -121,7 +121,7 @@ def vm_function(fn: Fn) -> Call:
     """`fn` by CasADi's evaluator: no compiler, the same numbers."""
 
     def many(batch: Batch, kind: np.dtype, results: Results) -> None:
-        block = BLOCK if batch.count > BLOCK // 4 else 0
+        block = STATES_PER_CALL if batch.count > STATES_PER_CALL // 4 else 0
         work = fn.borrow(block)
         (_by_blocks if block else _one_by_one)(fn, work, batch, results)
         fn.give_back(work, block)
@@ -218,15 +218,15 @@ def _one_by_one(fn: Signature, work: Buffers, batch: Batch, results: Results) ->
             result[k] = memory
 
 
-BLOCK = 32
+STATES_PER_CALL = 32
 """States that CasADi's evaluator takes at a call: one by one, Python takes several times longer than most functions."""
 
 
 def _by_blocks(fn: Signature, work: Buffers, batch: Batch, results: Results) -> None:
     """A batch, block by block; the last one ends with states of the block before, or with zeros."""
     moving = _moving(fn, work, batch)
-    for start in range(0, batch.count, BLOCK):
-        count = min(BLOCK, batch.count - start)
+    for start in range(0, batch.count, STATES_PER_CALL):
+        count = min(STATES_PER_CALL, batch.count - start)
         for memory, array in moving:
             memory[:count] = array[start : start + count]
         work.run()

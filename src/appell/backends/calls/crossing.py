@@ -32,8 +32,9 @@ from appell.graph.fn import Signature, as_array
 
 NAME = "appell_crossing"
 PARTS = ("crossing.c", "vectors.c")  # the first includes the second
-LONG = 20_000  # operations, about 5 µs, from which on other threads may run meanwhile; to take back the lock may need as much
-LANES = 8  # states that vectors compute in the time of one
+# operations, about 5 µs, from which on other threads may run meanwhile; to take back the lock may need as much
+OPERATIONS_WITHOUT_LOCK = 20_000
+LANES_IN_ONE_TIME = 8  # states that vectors compute in the time of one
 
 
 def crossing(
@@ -70,7 +71,7 @@ def crossing(
         np.array(as_array(given[port.name], port), order="C") if port.name in given else port.shape for port in fn.inputs
     )
     outputs = tuple(port.shape for port in fn.outputs)
-    address, patient = library.address(f"{fn.name}_batch"), operations >= LONG
+    address, patient = library.address(f"{fn.name}_batch"), operations >= OPERATIONS_WITHOUT_LOCK
     batches = {} if vectors is None or kept < len(outputs) else {"vectors": vectors, **_batches(otherwise, operations)}
     return module.Crossing(
         address, inputs, outputs, kept, bare, guarded, patient, otherwise, library, singles=singles, **batches
@@ -80,7 +81,7 @@ def crossing(
 def _batches(otherwise: Callable[..., Any], operations: int) -> dict[str, Any]:
     """The keywords that `otherwise` takes, and from how many states on other threads may run."""
     names = inspect.signature(otherwise).parameters
-    patience = LANES * LONG // max(1, operations)
+    patience = LANES_IN_ONE_TIME * OPERATIONS_WITHOUT_LOCK // max(1, operations)
     return {"takes_out": "out" in names, "takes_dtype": "dtype" in names, "patience": patience}
 
 

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from appell.backends.calls.vectors import LARGE, Lanes, lanes_here
+from appell.backends.calls.vectors import BATCH_WORTH_COMPILING, Lanes, lanes_here
 from appell.backends.compiler.build import Library, build
 from appell.backends.compiler.cache import digest
 from appell.backends.notice import notice
@@ -206,7 +206,7 @@ class XlaTarget:
 
     def widen(self) -> None:
         """Large batches go on vectors from now on."""
-        if self.lanes is None or not self.lanes.take(LARGE, FLOAT):
+        if self.lanes is None or not self.lanes.take(BATCH_WORTH_COMPILING, FLOAT):
             return
         library, fn = self.lanes.built["double"], self.lanes.fn
         assert library is not None

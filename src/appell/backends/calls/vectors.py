@@ -24,7 +24,7 @@ from appell.errors import BackendUnavailable
 from appell.graph.fn import Fn
 
 NONE = np.empty(0, np.intp)
-LARGE = 1024  # states in one batch that are worth a compiler run
+BATCH_WORTH_COMPILING = 1024  # states in one batch that are worth a compiler run
 PROBE = """\
 int appell_vector_bytes(void)
 {
@@ -54,7 +54,7 @@ class Lanes:
         scalar = SCALARS[dtype]
         if scalar in self.built:
             return self.built[scalar] is not None and count >= 2 * lanes_here(scalar)
-        if count < LARGE:
+        if count < BATCH_WORTH_COMPILING:
             return False
         with self.lock:
             if scalar not in self.built:

@@ -29,7 +29,7 @@ from pathlib import Path
 from appell.backends.notice import notice
 from appell.errors import BackendUnavailable
 
-LIMIT = 512 * 2**20  # bytes
+CACHE_BYTES = 512 * 2**20  # bytes
 STALE = 86400.0  # seconds after which the working folder of a process that died is swept up
 OBJECT, NOTE = ".so", ".note"
 WORKING = ".building-"
@@ -119,7 +119,7 @@ def clear_cache() -> None:
             _drop(path)
 
 
-def prune(folder: Path, *, limit: int = LIMIT, keep: Path | None = None) -> None:
+def prune(folder: Path, *, limit: int = CACHE_BYTES, keep: Path | None = None) -> None:
     """Drops the objects used longest ago until `limit` bytes suffice, and what dead builds left behind."""
     paths = [path for suffix in (OBJECT, NOTE) for path in _entries(folder, suffix)]
     entries = sorted(((info.st_mtime, info.st_size, path) for path, info in _stats(paths)), reverse=True)

@@ -23,8 +23,8 @@ from appell.graph.fn import Fn, Port
 from appell.remember import kept_in
 
 OPTIONS = ("--std=c++17", "--device-as-default-execution-space", "--diag-suppress=177")
-BLOCK = 64  # threads
-LONG = 1500  # operations from which on a function of a tree with limbs is computed limb by limb
+THREADS_PER_BLOCK = 64  # threads
+OPERATIONS_BY_LIMBS = 1500  # operations from which on a function of a tree with limbs is computed limb by limb
 STATIC = 48 * 1024  # bytes of shared memory that a block may have without asking
 DENSE = 128  # registers of a thread
 FindLimbs = Callable[[], Limbs | None]
@@ -106,7 +106,7 @@ def launch(
     """n states from and to contiguous arrays on the device."""
     known = kept_in(fn, "cuda")
     if kind not in known:
-        found = limbs() if limbs is not None and fn.operations > LONG else None
+        found = limbs() if limbs is not None and fn.operations > OPERATIONS_BY_LIMBS else None
         known[kind] = _plain_kernel(fn, kind) if found is None else _limb_kernel(fn, kind, found)
     strides = (port.size if a.ndim > len(port.shape) else 0 for a, port in zip(arrays, fn.inputs, strict=True))
     inputs = [argument for array, stride in zip(arrays, strides, strict=True) for argument in (array, np.int64(stride))]
@@ -130,7 +130,7 @@ def _plain_kernel(fn: Fn, kind: np.dtype) -> Kernel:
     """One thread a state, in the order of which the compiler makes most."""
     tried = [compiled(kernel_source(fn, SCALARS[kind], order), f"{fn.name}_kernel") for order in ORDERS]
     best = min(tried, key=lambda kernel: (kernel.attributes["local_size_bytes"], kernel.attributes["num_regs"]))
-    return Kernel(best, BLOCK, BLOCK)
+    return Kernel(best, THREADS_PER_BLOCK, THREADS_PER_BLOCK)
 
 
 def _limb_kernel(fn: Fn, kind: np.dtype, limbs: Limbs) -> Kernel:

@@ -35,7 +35,8 @@ __all__ = [
     "vector_types",
 ]
 PRECISIONS = {"double": DOUBLE, "float": SINGLE}
-MANY = 200  # values, 12 kB of vectors, that leave little of the nearest cache to what passes from one piece of code to the next
+# values, 12 kB of vectors, that leave little of the nearest cache to what passes from one piece of code to the next
+VALUES_IN_CACHE = 200
 PART = 16  # bytes within which CPUs move single numbers of a vector in less time than across
 WHOLE = 5000  # instructions that are compiled in one piece then (mass matrix of a humanoid: 4 % faster)
 
@@ -106,7 +107,7 @@ def emit_vectors(fn: Fn, precision: Precision, *, piece: int = PIECE) -> tuple[s
 
 
 def _many(packed: Packed) -> bool:
-    return packed.outputs[0].size >= MANY and len(packed.instructions) <= WHOLE
+    return packed.outputs[0].size >= VALUES_IN_CACHE and len(packed.instructions) <= WHOLE
 
 
 def lanes_declarations(fn: Signature, scalar: str = "double") -> str:

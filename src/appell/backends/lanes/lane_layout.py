@@ -23,7 +23,7 @@ from appell.graph.fn import Fn, Port
 from appell.graph.instructions import Instruction
 
 SQUARE, CONSTANT, ASTRIDE = 4, 2, 2  # what segments cost: stores and shuffles, stores alone; and stores across two lines
-LONG = 8  # vectors in the outputs of a state from which on lines of the cache are heeded
+VECTORS_BY_CACHE_LINES = 8  # vectors in the outputs of a state from which on lines of the cache are heeded
 
 
 class Segment(NamedTuple):
@@ -112,7 +112,7 @@ class Packed:
         """After how many states every row has its phase again; 0 for short outputs, where it does not matter, and those shorter
         than a vector, which are written over the beginning of the next state."""
         sizes = [port.size for port in self.fn.outputs if port.size]
-        if sum(sizes) < LONG * lanes or min(sizes) < lanes:
+        if sum(sizes) < VECTORS_BY_CACHE_LINES * lanes or min(sizes) < lanes:
             return 0
         return max(lanes // gcd(size, lanes) for size in sizes)
 

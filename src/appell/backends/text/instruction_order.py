@@ -16,7 +16,7 @@ from operator import or_
 from appell.graph.instructions import TWIN, Instruction
 
 TRIG = frozenset(TWIN)
-LONG = 10_000  # instructions beyond which no order of the outputs is searched
+ORDERED_INSTRUCTIONS = 10_000  # instructions beyond which no order of the outputs is searched
 LONGER = 40_000  # and beyond which no two orders are compared
 REGISTERS = 29  # for values: vectors of 64 bytes have 32, some are needed in passing
 
@@ -100,7 +100,7 @@ def nearest_first(stream: Sequence[Instruction]) -> tuple[Instruction, ...]:
     of the length in bits: very long functions keep their order.
     """
     outputs = [item for item in stream if item.op == "output"]
-    if len(stream) > LONG or len(outputs) > LONG // 10:
+    if len(stream) > ORDERED_INSTRUCTIONS or len(outputs) > ORDERED_INSTRUCTIONS // 10:
         return depth_first(stream)
     behind: dict[int, int] = {}  # value: what it needs and itself, as bits
     for item in stream:

@@ -24,7 +24,7 @@ from appell.model import System
 
 State = dict[Symbol, Any]
 
-DEPENDENT = 1e-10
+DEPENDENT_PIVOT = 1e-10
 """A pivot below this counts as a dependent row: redundant rows are left out of Newton's steps, and follow."""
 
 
@@ -59,7 +59,7 @@ def _newton(state: State, symbols: tuple[Symbol, ...], count: int, tape: Tape, n
         f, J = flat[:count], [flat[count + i * n : count + (i + 1) * n] for i in range(count)]
         if all(abs(x) <= goal * size for x, size in zip(f, flat[count + count * n :], strict=True)):
             return True
-        step = solve_linear(J, [-x for x in f], [False] * n, DEPENDENT, [""] * n)
+        step = solve_linear(J, [-x for x in f], [False] * n, DEPENDENT_PIVOT, [""] * n)
         for s, d in zip(symbols, step, strict=True):
             state[s] += d
     return False

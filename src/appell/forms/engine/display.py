@@ -21,7 +21,7 @@ from appell.errors import ModelError
 from appell.forms.engine.absolute import AbsoluteValues, has_signs
 from appell.forms.engine.shared_names import named
 from appell.forms.engine.special_states import has_new_poles
-from appell.forms.engine.work_budget import COLLECT, FACTOR, INSIDE, SIMPLIFY, TRY, WorkBudget
+from appell.forms.engine.work_budget import COLLECT, SIMPLIFY, TRY, WORK_OF_FACTORING, WORK_OF_TIDYING_INSIDE, WorkBudget
 from appell.jets import QuaternionComponent
 from appell.letters import text as _text
 from appell.letters.formula_rows import Statement, aligned, displayed
@@ -34,17 +34,17 @@ if TYPE_CHECKING:
 STYLES = ("plain", "simplified", "solved")
 SMALL = 40
 """Operations up to which `simplify` is quick."""
-LONG = 60
+TIDIED_INSIDE = 60
 """Different subexpressions from which an expression is tidied from the inside before it is multiplied out."""
-MANY = 400
+EXPANDED_FROM_TERMS = 400
 """Terms of it multiplied out from which it is; with a sum in a denominator always."""
 HOPE = 2
 """Times the length of what it becomes multiplied out, up to which an expression is tried as it is nested."""
-FAR = 1.5
+EXPANSION_CONSIDERED = 1.5
 """Times the length of the best up to which what it becomes multiplied out is looked at further."""
 TERMS = 3_000
 """Terms up to which an expression is multiplied out for display."""
-ANGLES = 4
+USUAL_ANGLES = 4
 """Angles of which an expression is multiplied out at the usual price."""
 PAGE = 5_000
 """Characters from which a solution is shown with names for what its parts share."""
@@ -105,12 +105,13 @@ def _simplified(expr: Expr, effort: WorkBudget, collected: bool, parts: set[Any]
     size = len(parts)
     if not effort.spend(size) or tidy.is_product(expr):
         return expr
-    each = COLLECT * max(1, _angles(parts) // ANGLES) ** 2  # every pair of angles is looked at
+    each = COLLECT * max(1, _angles(parts) // USUAL_ANGLES) ** 2  # every pair of angles is looked at
     limit = min(TERMS, effort.left // each)
     whole, number = memory.read(expr, parts)
     floats = number is not tidy.rational
     short, terms_there = whole, tidy.count(whole, limit)
-    if size > LONG and (terms_there > MANY or _has_denominators(parts)) and effort.spend(INSIDE * size):
+    grows = terms_there > EXPANDED_FROM_TERMS or _has_denominators(parts)
+    if size > TIDIED_INSIDE and grows and effort.spend(WORK_OF_TIDYING_INSIDE * size):
         short = memory.inside_out(whole, floats)
         terms_there = tidy.count(short, limit)
     turning = any(isinstance(e, QuaternionComponent) for e in parts)
@@ -118,11 +119,11 @@ def _simplified(expr: Expr, effort: WorkBudget, collected: bool, parts: set[Any]
     if not known and terms_there <= limit and effort.spend(each * terms_there + TRY):
         short = tidy.shorter(short, limit, True, floats)
     ways = [whole, short]
-    if effort.spend(FACTOR * size):
+    if effort.spend(WORK_OF_FACTORING * size):
         factoring = memory.factoring(floats)
         if short is not whole and whole.size <= HOPE * short.size:
             ways.append(factoring.of(whole))
-        if short.size <= FAR * min(way.size for way in ways):
+        if short.size <= EXPANSION_CONSIDERED * min(way.size for way in ways):
             ways.append(factoring.of(short))
     best = min(ways, key=lambda way: way.size).expression(number)
     if not _is_rational(parts):

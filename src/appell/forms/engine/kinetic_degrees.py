@@ -14,17 +14,17 @@ from appell.forms.engine.matrices import Table, inverse, largest_block, row_time
 from appell.rows import regular
 from appell.tidy import characters, collected
 
-BLOCK = 3
+INVERTED_BLOCK_ROWS = 3
 """Rows of a block of a matrix whose inverse is written out."""
-LONG = 400
+INVERSE_CHARACTERS = 400
 """Characters up to which an inverse is used in equations."""
-WRITABLE = 10 * LONG
+WRITABLE = 10 * INVERSE_CHARACTERS
 """Characters of a matrix up to which the determinants of its blocks are written out."""
 
 
 def is_short(inverse: Table | None) -> bool:
     """Whether a person would write equations with this inverse, and not with names for what it gives."""
-    return inverse is not None and sum(map(characters, inverse)) <= LONG
+    return inverse is not None and sum(map(characters, inverse)) <= INVERSE_CHARACTERS
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class Quadratic:
         can be written at all. Else None."""
         rows = largest_block(self.M)
         long = rows > 1 and sum(map(characters, self.M)) > WRITABLE
-        return self.inverse() if rows <= BLOCK and not long else None
+        return self.inverse() if rows <= INVERTED_BLOCK_ROWS and not long else None
 
     def times(self, v: Sequence[Expr]) -> list[Expr]:
         """M v + b, (n,)."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 STARTS = 24
-ITERATIONS = 40
+STATIONARY_ITERATIONS = 40
 
 
 def least(equations: Equations, values: dict, numbers: Arithmetic) -> dict:
@@ -127,7 +127,7 @@ def _steps(at: Callable[[Array], tuple[Array, Array]], x: Array, nv: int) -> Arr
     F, J = at(x)
     x = x + np.concatenate([np.zeros(nv), least_squares(J[:, nv:], -F, NEWTON_LOST)])
     F, J = at(x)
-    for _ in range(ITERATIONS):
+    for _ in range(STATIONARY_ITERATIONS):
         step = least_squares(J, -F, NEWTON_LOST)
         if np.abs(step).max(initial=0) < 1e-12 * (1 + np.abs(x).max()):
             return x + step if np.abs(F).max() < 1e-8 * (1 + np.abs(x).max() ** 2) else None

@@ -25,13 +25,13 @@ from appell.forms.engine.work_budget import WorkBudget
 
 POINTS = 3
 ZERO_DIGITS = 25
-LONG = 400
+ENTRY_SYMBOLS = 400
 """Symbols past which an entry is left as it stands until the end."""
 LARGEST_BLOCK = 3
 """Rows of a pivot that is a block: the determinant of four is long."""
 NOISE = 1e-12
 """Part of its terms below which a difference at a special state is zero: rounding of a few hundred operations."""
-BLOCKS = 3_000
+PIVOT_BLOCKS = 3_000
 """Blocks that are looked at for one pivot."""
 
 
@@ -60,7 +60,7 @@ class Shortening:
         self._long = False
 
     def __call__(self, entry: SampledEntry) -> SampledEntry:
-        if entry.size > LONG:
+        if entry.size > ENTRY_SYMBOLS:
             self._forget()
             return replace(entry, expr=self._share(entry.expr))
         short = self._share(simplified(entry.expr, self._effort, memory=self._memory))
@@ -114,7 +114,7 @@ def _block(rows: list[Row], left: list[int], limit: int) -> tuple[tuple[int, ...
     """The smallest and shortest block whose determinant vanishes at no special state, or at fewer than `limit` of them."""
     best: tuple[Any, ...] | None = None
     for count, (chosen, columns) in enumerate(_blocks(len(rows), left)):
-        if count > BLOCKS or (best is not None and best[0] == 0 and len(chosen) > len(best[2])):
+        if count > PIVOT_BLOCKS or (best is not None and best[0] == 0 and len(chosen) > len(best[2])):
             break
         values = np.array([[rows[i][j].special for j in columns] for i in chosen]).transpose(2, 0, 1)
         with np.errstate(all="ignore"):

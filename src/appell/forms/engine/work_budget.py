@@ -11,7 +11,7 @@ RATE = 100_000
 """Operations of an effort of 1: about a second's work of an ordinary machine."""
 
 
-LONGEST = 1e9
+LONGEST_SECONDS = 1e9
 """Seconds that can be meant, thirty years."""
 
 
@@ -21,7 +21,7 @@ class WorkBudget:
     def __init__(self, amount: float):
         if not is_finite(amount) or amount < 0:
             raise ModelError(f"an effort is a number of seconds' work that is not negative, not {shown(amount)}")
-        self.left = int(RATE * min(float(amount), LONGEST))
+        self.left = int(RATE * min(float(amount), LONGEST_SECONDS))
 
     @staticmethod
     def of(amount: float | WorkBudget) -> WorkBudget:
@@ -46,7 +46,7 @@ class WorkBudget:
         return f"<WorkBudget: {self.left} operations left>"
 
 
-COLLECT, SIMPLIFY, FACTOR, INSIDE = 20, 400, 5, 60
+COLLECT, SIMPLIFY, WORK_OF_FACTORING, WORK_OF_TIDYING_INSIDE = 20, 400, 5, 60
 """Operations a term of multiplying out, and a node of `sympy.simplify`, of taking common factors out, and of tidying inside."""
 
 TRY = 500

@@ -45,7 +45,7 @@ from appell.nonsmooth.contact.step_guards import SEEN_AT, Guards, Seen, StepCros
 from appell.nonsmooth.criteria import flight_unseen, gap_fine, gap_touch, leaves_face
 from appell.nonsmooth.mode import FLIGHT, FREE, Mode
 from appell.normal_form import NormalForm
-from appell.roots.guard import LOOKS, GuardAlong, GuardRoot, StepPolynomial, Terms
+from appell.roots.guard import GUARD_INTERVALS, GuardAlong, GuardRoot, StepPolynomial, Terms
 from appell.roots.solved_guards import isolating_times
 from appell.rows import Policy
 from appell.simulate.loop.in_python import PyLoop
@@ -226,7 +226,7 @@ class _Flight:
         h, nq = end - self.t, self.owner.form.nq
         step = StepPolynomial(self._powers(end)[:, :nq], self.t, h)
         gaps, found = gap_functions(self.owner.form), {}
-        looks = LOOKS if self.task.fixed_step is None else sys.maxsize
+        looks = GUARD_INTERVALS if self.task.fixed_step is None else sys.maxsize
         for i in self.free:
             zero, noise, touch = float(self.level[i]), float(two.noise[i]), self._touch(one, two, i)
             start, d, rate = one.g[i] - zero, one.d[i], h * float(one.d[i]) if self.touching[i] else None

@@ -20,7 +20,7 @@ from appell.nonsmooth.mode import OFF, SLIP, STICK, Mode, Rub
 
 Array = NDArray[np.float64]
 
-AHEAD = (1e-4, 1e-3, 1e-2, 1e-1)
+TIE_LOOKS_AHEAD = (1e-4, 1e-3, 1e-2, 1e-1)
 """Parts of a step after which ties are looked at again."""
 VARIANTS = 300
 """Other choices at ties that are tried, where there are many."""
@@ -170,7 +170,7 @@ def _later(answers: list[Answer], ahead: Callable[[Mode, float], float]) -> Answ
     if not answers[0].ties:
         return answers[0]
     best = answers[0]
-    for part in AHEAD:
+    for part in TIE_LOOKS_AHEAD:
         slack = [ahead(answer.mode, part) for answer in answers]
         good = [k for k, value in enumerate(slack) if value >= -LEVEL]
         best = answers[good[0]] if good else answers[int(np.argmax(slack))]

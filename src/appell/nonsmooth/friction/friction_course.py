@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 
 FIRST_STRETCH, LONGEST_STRETCH = 8, 64
 """Steps between two looks at the guards."""
-KEPT = 4
+PROBLEMS_REMEMBERED = 4
 """Problems that are remembered."""
 
 
@@ -126,7 +126,7 @@ class FrictionCourse:
             if not all(np.isfinite(x).all() for x in out.values()):
                 raise UndeterminedFriction("a force or a coefficient of friction is not finite")
             self._check(out)
-            while len(self.instants) >= KEPT:
+            while len(self.instants) >= PROBLEMS_REMEMBERED:
                 del self.instants[next(iter(self.instants))]
             self.instants[key] = FrictionInstant(problem, out["s"], out["s_size"])
         found = self.instants[key]

@@ -15,7 +15,7 @@ from appell.errors import ModelError
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import depends
 from appell.graph.ranges import ranges
-from appell.model.breaks import BRANCH_TIME, FAR, INSIDE, Breaks, branched, breaks_of
+from appell.model.breaks import BRANCH_TIME, GOLDEN_SECTION, NO_BREAK_TIME, Breaks, branched, breaks_of
 from appell.model.measured import Schedule
 from appell.normal_form import NormalForm, normal_form
 from appell.normal_form.next_break import next_break
@@ -26,9 +26,9 @@ Array = NDArray[np.float64]
 
 PARTS = 64
 """Intervals in which the search for a break begins."""
-NARROW = 1e-9
+TIME_ROUNDING = 1e-9
 """Share of a run whose rounding is that of times near zero."""
-MOST = 200_000
+BREAK_INTERVALS = 200_000
 """Intervals beyond which the zeros of a function of time are not looked for."""
 
 
@@ -69,14 +69,14 @@ class TimeBranches:
             self.schedule.put_into(p, time)
 
     def following(self, t: float, p: Array, direction: float) -> float:
-        """The first break after t in a direction, ±`FAR` where there is none; p: of the branched system."""
-        found = direction * FAR
+        """The first break after t in a direction, ±`NO_BREAK_TIME` where there is none; p: of the branched system."""
+        found = direction * NO_BREAK_TIME
         if self.breaks.phases or self.breaks.knots:
             following, last = self._around(t, p)
             found = float(following if direction > 0 else last)
         if self.schedule is None:
             return found
-        knot = self.schedule.following(t, direction, FAR)
+        knot = self.schedule.following(t, direction, NO_BREAK_TIME)
         return knot if direction * (knot - found) < 0 else found
 
     def located(self, first: float, last: float, p: Array) -> Array:
@@ -108,11 +108,12 @@ def _zeros(function: Fn, bounds: Fn, first: float, last: float, p: Array) -> Arr
     names = [port.name for port in bounds.outputs]
     edges = np.linspace(first, last, PARTS + 1)
     low, high, done = edges[:-1], edges[1:], np.zeros(0)
-    size = np.finfo(float).eps * max(abs(first), abs(last), NARROW * (last - first))
+    size = np.finfo(float).eps * max(abs(first), abs(last), TIME_ROUNDING * (last - first))
     while len(low):
-        if len(low) + len(done) > MOST:
+        if len(low) + len(done) > BREAK_INTERVALS:
             raise ModelError(
-                f"a function of time that decides a branch is near zero at more than {MOST} times between t = {first:g} and"
+                f"a function of time that decides a branch is near zero at more than {BREAK_INTERVALS} times"
+            f" between t = {first:g} and"
                 f" {last:g}: give it as one that is read off (sign(sin(w*t)), Mod, floor), or run in parts"
             )
         all_p = np.broadcast_to(p, (len(low), len(p)))
@@ -165,7 +166,7 @@ def branch_times(breaks: Array, span: tuple[float, float], t: Array) -> Array:
 
 def inside(begin: Any, end: Any) -> Any:
     """A time inside a stretch, at which its branches are decided."""
-    return begin + INSIDE * (end - begin)
+    return begin + GOLDEN_SECTION * (end - begin)
 
 
 __all__ = ["TimeBranches", "branch_times", "branches_of", "inside"]

@@ -12,8 +12,19 @@ from appell.errors import Status
 from appell.normal_form import NormalForm
 from appell.normal_form.flow import Flow
 from appell.notes import Note
-from appell.simulate.loop.passage import EPS, LOST, MEETING, MOST_STEPS, RISEN, AcceptedStep, Here, Lost, Passage, Passed
-from appell.simulate.loop.rank import CLOSE
+from appell.simulate.loop.passage import (
+    EPS,
+    MEETING,
+    PASSAGE_STEPS,
+    RANK_LOST,
+    RISEN,
+    AcceptedStep,
+    Here,
+    Lost,
+    Passage,
+    Passed,
+)
+from appell.simulate.loop.rank import RANK_NOTED
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Statistics, Trace
 
@@ -32,7 +43,7 @@ PASSING = 0.1
 knows nothing, and the states are projected with rows that are nearly dependent. With all of them, motions of parallelograms
 are off by five to seventeen times the error of the same motions in one angle; with a tenth they are as good."""
 
-FINEST = 1e-12
+FINEST_RTOL_NEAR_RANK_LOSS = 1e-12
 """rtol below which steps near a loss of rank are not made finer: rounding of accelerations, ε/σ³, would count as an error."""
 
 
@@ -87,7 +98,7 @@ class _RankPassage:
         assert loop.flow.guarded is not None
         self.task, self.trace, self.direction = task, trace, task.direction
         has_work = loop.flow.has_work
-        finer = min(1.0, max(PASSING, FINEST / task.rtol)) if task.rtol else 1.0
+        finer = min(1.0, max(PASSING, FINEST_RTOL_NEAR_RANK_LOSS / task.rtol)) if task.rtol else 1.0
         tolerances = finer * task.rtol, finer * np.asarray(task.atol)
         self.passage = Passage(loop.form, task.p, loop.flow.guarded.rank, loop.size, *tolerances, has_work)
         self.here = self.passage.here(trace.t, trace.z.copy())
@@ -117,7 +128,7 @@ class _RankPassage:
 
     def _steps(self) -> Status:
         self.first = h = min(abs(self.trace.next_step or 1e-4), self.task.max_step)
-        for _ in range(MOST_STEPS):
+        for _ in range(PASSAGE_STEPS):
             if h < 1e-13 * max(1.0, abs(self.here.t)):
                 raise Lost("the steps became too small: the branches are too near to each other to be told apart")
             told = len(self.trace.notes)
@@ -143,7 +154,7 @@ class _RankPassage:
         """Whether σ is close to nothing and falls."""
         sigma = float(self.here.sigma[self.index])
         self.patience -= 1
-        return self.patience > 0 and sigma < CLOSE * self.reference and self.before is not None and sigma < self.before[0]
+        return self.patience > 0 and sigma < RANK_NOTED * self.reference and self.before is not None and sigma < self.before[0]
 
     def _near(self, h: float, ahead: float | None) -> bool:
         sigma = float(self.here.sigma[self.index])
@@ -164,7 +175,7 @@ class _RankPassage:
                 h, jump = ahead / 0.466, True
             elif ahead < 1.466 * h:
                 h = ahead - 0.43 * h
-        near = self._near(h, ahead) or float(here.sigma[self.index]) < CLOSE * self.reference
+        near = self._near(h, ahead) or float(here.sigma[self.index]) < RANK_NOTED * self.reference
         sigma = float(here.sigma[self.index])
         try:
             step, errors, stages, turned = passage.attempt(here, self.direction * h, near)
@@ -187,9 +198,9 @@ class _RankPassage:
         following = max(wanted, h * min(grow, 1.0)) if ahead is not None and not jump and h < wanted else h * grow
         self.before = sigma, h
         least = min([float(step.end.sigma[self.index]), *stages])
-        if least < LOST * self.reference:
+        if least < RANK_LOST * self.reference:
             raise Lost(f"the rows are dependent within rounding (σ = {least:.1e}): a singular configuration")
-        close, told = least < CLOSE * self.reference, self.told_close
+        close, told = least < RANK_NOTED * self.reference, self.told_close
         told |= any(abs(note.time - step.end.t) < 10 * h for note in self.trace.notes if note.time is not None)
         self.told_close = close
         if close and not told:

@@ -28,7 +28,7 @@ from appell.nonsmooth.contact.instant import floor_of
 from appell.nonsmooth.mode import ASLEEP, FLIGHT, Mode
 from appell.normal_form.flow import GuardedRows
 from appell.simulate.loop.in_python import SECONDS_PER_YIELD
-from appell.simulate.loop.rank import CLOSE, INSIDE, LOST, PATIENCE, RISEN, SAME
+from appell.simulate.loop.rank import PARTS_OF_TURNING_STEP, PATIENCE, RANK_LOST, RANK_NOTED, RISEN, SAME
 from appell.simulate.loop.task import Task
 from appell.simulate.loop.trace import Statistics, Trace
 from appell.simulate.methods.gauss_legendre import GaussLegendre
@@ -116,7 +116,7 @@ FIRST_TRIALS = 256  # trial steps in the first call, before the time of one is k
 ROWS = 16  # steps that one trial may write: its end, and the state after each of the blows there
 SEEN = 16  # stages of a step at which reactions are remembered
 CHANGES = 4096  # of the contacts, between two calls
-GROWTH = 16  # a call makes at most so many times the trials of the one before
+TRIALS_GROWTH = 16  # a call makes at most so many times the trials of the one before
 
 
 def loop_source(
@@ -134,8 +134,8 @@ def loop_source(
         "exponent": repr(1 / (method.error_order + 1)),
         "safety": repr(method.safety),
         "shrink": repr(method.shrink),
-        **{"patience": PATIENCE, "inside": INSIDE},
-        **{"close": repr(CLOSE), "lost": repr(LOST), "risen": repr(RISEN), "same": repr(SAME)},
+        **{"patience": PATIENCE, "inside": PARTS_OF_TURNING_STEP},
+        **{"close": repr(RANK_NOTED), "lost": repr(RANK_LOST), "risen": repr(RISEN), "same": repr(SAME)},
         "first_mark": FIRST_MARK,
     }
     text = _template("simulate/loop/loop.c.in")
@@ -208,7 +208,7 @@ class CLoop:
             yield call.report(status)
             if status is not Status.BUFFER_FULL:
                 return
-            trials = max(1, int(tried * min(SECONDS_PER_YIELD / seconds, GROWTH)))
+            trials = max(1, int(tried * min(SECONDS_PER_YIELD / seconds, TRIALS_GROWTH)))
 
 
 class LoopCall:

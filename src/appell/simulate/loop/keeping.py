@@ -22,7 +22,7 @@ from appell.backends.text.c_source import emit_function
 from appell.errors import ModelError, Status
 from appell.normal_form.flow import Flow
 from appell.reading import path_of, shown
-from appell.simulate.loop.kept_folder import FORMAT, KeptFolder, StoredState
+from appell.simulate.loop.kept_folder import FOLDER_FORMAT, KeptFolder, StoredState
 from appell.simulate.loop.task import Loop, Task
 from appell.simulate.loop.trace import Trace
 from appell.simulate.methods.tableaux import TABLEAUX
@@ -66,7 +66,7 @@ def digest_of(flow: Flow, task: Task, method: str) -> str:
         text.update(b"-" if function is None else emit_function(function).encode())
     for array in (task.p, task.z0, np.asarray(task.atol), np.array([task.t0, task.t_end, task.rtol, task.max_step])):
         text.update(np.ascontiguousarray(array, dtype="<f8").tobytes())
-    text.update(f"{method} {task.fixed_step} {FORMAT}".encode())
+    text.update(f"{method} {task.fixed_step} {FOLDER_FORMAT}".encode())
     if (row := TABLEAUX.get(method, SERIES.get(method))) is not None:  # a pair of this name may have been registered
         for field in fields(row):
             value = getattr(row, field.name)

@@ -34,12 +34,12 @@ from appell.simulate.loop.trace import Statistics, Trace
 
 Array = NDArray[np.float64]
 
-FORMAT = 3
+FOLDER_FORMAT = 3
 """Of the folder; raised when an older reader would misread it. 1 had one state.json, and no checksums; 2 states in the midst of
 legs."""
 OWN = re.compile(r"lock|(rows-\d{6,}\.npy|state-\d{6,}\.json)|\.(rows|state)-\d{6,}\.(npy|json)\.\d+")
 """Names of what is written here, drafts that a kill left among them."""
-HEADER = 4096
+HEADER_BYTES = 4096
 """Bytes that a file of rows may have before its numbers."""
 
 
@@ -106,7 +106,7 @@ class KeptFolder:
 
     def __init__(self, path: Path, digest: str, every: int, width: int):
         self.path, self.width = path, width
-        self.whose = {"format": FORMAT, "digest": digest, "every": every, "versions": numerical_versions()}
+        self.whose = {"format": FOLDER_FORMAT, "digest": digest, "every": every, "versions": numerical_versions()}
         self.last: StoredState | None = None
         self.states: list[StoredState] = []
         self.before = ""  # the checksum of the last state
@@ -143,7 +143,7 @@ class KeptFolder:
             raise ModelError(f"{self.path} is a folder with other things in it; keep= takes an empty one, or makes it")
 
     def _refuse_another_run(self, record: Mapping[str, Any]) -> None:
-        if isinstance(number := record.get("format"), int) and number > FORMAT:
+        if isinstance(number := record.get("format"), int) and number > FOLDER_FORMAT:
             raise ModelError(f"{self.path} was written by a newer appell; update, or give keep= another folder")
         if any(record.get(key) != self.whose[key] for key in ("format", "digest", "every")):
             raise ModelError(f"{self.path} holds the steps of another run; give keep= another folder, or remove this one")
@@ -197,7 +197,7 @@ class KeptFolder:
     def _rows(self, state: StoredState) -> Array | None:
         """The rows of a state; None where they are not those that were written."""
         file = self.path / f"rows-{state.number:06d}.npy"
-        if not is_plain(file) or not 0 <= os.lstat(file).st_size - 8 * state.rows * self.width <= HEADER:
+        if not is_plain(file) or not 0 <= os.lstat(file).st_size - 8 * state.rows * self.width <= HEADER_BYTES:
             return None
         data = read_plain(file, largest=8 * state.rows * self.width + HEADER)
         if data is None or checksum(data) != state.checksum:

@@ -34,11 +34,11 @@ Array = NDArray[np.float64]
 
 EPS = float(np.finfo(float).eps)
 STAGES = 12
-LOST = 6e-6  # share of the largest σ below which accelerations have no digits left
+RANK_LOST = 6e-6  # share of the largest σ below which accelerations have no digits left
 RISEN = 1e-8  # σ of a dependent combination of rows above which it is not dependent any more
 TURNED = 0.1  # share of σ by which rows may turn while a state is projected
 MEETING = 30  # saddle values up to so many roundings: the branches meet
-MOST_STEPS = 3000
+PASSAGE_STEPS = 3000
 NEARER = 0.25  # share of the distance at which continuity is looked at for the second time
 CONTINUOUS = 1e-3  # turn of a direction, or share of an acceleration, that the error of the steps makes by itself
 
@@ -333,4 +333,4 @@ class Passage:
         return growth(acceleration, self.split(before.z)[1], tangent, t - since)
 
 
-__all__ = ["EPS", "LOST", "MEETING", "MOST_STEPS", "RISEN", "AcceptedStep", "Here", "Lost", "Passage", "Passed"]
+__all__ = ["EPS", "MEETING", "PASSAGE_STEPS", "RANK_LOST", "RISEN", "AcceptedStep", "Here", "Lost", "Passage", "Passed"]

@@ -32,16 +32,16 @@ Array = NDArray[np.float64]
 PATIENCE = 15
 """Steps at most at whose ends rows are not looked at."""
 
-LOST = 6e-6
+RANK_LOST = 6e-6
 """Share of the largest σ below which accelerations have no digits left."""
 
-CLOSE = 1e-3
+RANK_NOTED = 1e-3
 """Share of its largest value below which σ is worth a note: accelerations lose six digits or more."""
 
 RISEN = 1e-7
 """σ of a dependent combination of rows above which it is not dependent any more."""
 
-INSIDE = 6
+PARTS_OF_TURNING_STEP = 6
 """Parts of a step at whose ends rows that turned in it are looked at."""
 
 SAME = 1e-9
@@ -89,10 +89,10 @@ class RankGuard:
         assert at is not None
         change, ends = float(np.linalg.norm(end.Y - at.Y, 2)), min(at.sigma, end.sigma)
         self.reference = max(self.reference, end.sigma)
-        if end.rest > RISEN or end.sigma < LOST * self.reference:
+        if end.rest > RISEN or end.sigma < RANK_LOST * self.reference:
             return True
         low = end.sigma < 0.5 * min(self.reference, self.quiet)
-        if low and (6 * (at.sigma - end.sigma) > end.sigma or end.sigma < CLOSE * self.reference):
+        if low and (6 * (at.sigma - end.sigma) > end.sigma or end.sigma < RANK_NOTED * self.reference):
             return True
         doubtful = change > 0.25 * ends and (change > ends or turned(at, end))
         if doubtful and self._loses_inside(t, t1, end, dense):
@@ -106,7 +106,8 @@ class RankGuard:
         at = self.at
         assert at is not None
         ends = min(at.sigma, end.sigma)
-        looks = [at, *(self.look(s, dense(s)) for s in t + np.arange(1, INSIDE) / INSIDE * (t1 - t)), end]
+        inside = t + np.arange(1, PARTS_OF_TURNING_STEP) / PARTS_OF_TURNING_STEP * (t1 - t)
+        looks = [at, *(self.look(s, dense(s)) for s in inside), end]
         return min(look.sigma for look in looks) < 0.4 * ends or any(map(turned, looks, looks[1:]))
 
 

@@ -26,16 +26,16 @@ from appell.simulate.methods.radau import jacobian_of
 
 Array = NDArray[np.float64]
 
-FIRST = 1000
+STEPS_BEFORE_LOOK = 1000
 """Steps before the first look; after another one so many times as many (`PATIENCE`)."""
-FAR = 20_000
+WORTH_A_LOOK = 20_000
 """Steps that are still to be taken at least for a look, which takes some milliseconds to a second, to be worth its time."""
 BOUND = 2.0
 """h|Re λ| from which stability decides: explicit pairs end between 3 (order 5) and 6 (order 8), and hover there."""
 DAMPED = 0.5
 """Share of |λ| that −Re λ has at least: an undamped fast oscillation is followed, not skipped, by any method."""
 PATIENCE = 4
-LARGEST = 200
+EIGENVALUE_ENTRIES = 200
 """Entries of the state up to which eigenvalues are looked at."""
 
 
@@ -50,7 +50,7 @@ class AutoLoop:
     def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
         """See `task.Loop.run`."""
         trace = trace or task.trace()
-        trace.next_look = trace.next_look or FIRST
+        trace.next_look = trace.next_look or STEPS_BEFORE_LOOK
         while not trace.implicit:
             part = replace(task, max_steps=min(trace.next_look, task.max_steps))
             for _ in self.explicit.run(part, trace):
@@ -66,8 +66,8 @@ class AutoLoop:
 
     def _held_back(self, task: Task, trace: Trace) -> float:
         """−Re λ of the damped mode that decides the size of steps, 1/s; 0 where none does."""
-        far = trace.next_step is not None and abs(task.t_end - trace.t) > FAR * trace.next_step
-        slopes = flow_slopes(self.flow) if far and self.flow.nz <= LARGEST else None
+        far = trace.next_step is not None and abs(task.t_end - trace.t) > WORTH_A_LOOK * trace.next_step
+        slopes = flow_slopes(self.flow) if far and self.flow.nz <= EIGENVALUE_ENTRIES else None
         if slopes is None or trace.next_step is None:
             return 0.0
         vm = backend_named("vm")

@@ -30,7 +30,7 @@ from appell.simulate.stops import WAYS, Stop
 
 Array = NDArray[np.float64]
 
-BLOCK = 128
+FIRST_STEPS_TOGETHER = 128
 """Steps that are looked at together at first; then as many as were looked at before."""
 
 
@@ -98,7 +98,7 @@ class _Watch:
 
     def _look(self, *, whole: bool) -> Met | None:
         """The first stop among the steps that were not looked at, block by block; `whole`: to the last of them."""
-        block = max(BLOCK, self.rows - self.first)
+        block = max(FIRST_STEPS_TOGETHER, self.rows - self.first)
         while True:
             last = len(self.trace.steps) - 1
             if last <= self.rows or not (whole or last - self.rows >= block):
@@ -111,7 +111,7 @@ class _Watch:
                 block *= 2
                 continue
             self.trace.signs.update(signs)
-            self.rows, block = end, max(BLOCK, end - self.first)
+            self.rows, block = end, max(FIRST_STEPS_TOGETHER, end - self.first)
 
     def _first(self, times: Array) -> tuple[Met | None, dict[str, float], bool]:
         """The first stop between the first and the last of the times of steps; the signs at the end, and whether an expression

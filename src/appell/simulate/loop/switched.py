@@ -30,13 +30,13 @@ from appell.simulate.loop.trace import Trace
 
 Array = NDArray[np.float64]
 
-LONGEST = 256
+LONGEST_STRETCH = 256
 """Steps of a stretch at most; it grows from one after each crossing."""
-CORRECTIONS = 4
+STRETCH_CORRECTIONS = 4
 """Times that a stretch is taken again to end on a surface: Newton's, each squares the error."""
 NEARLY = 0.1
 """Part of a stretch by which Newton's steps may move its end."""
-FARTHER = 10.0
+STEP_AFTER_CROSSING = 10.0
 """A step after a crossing is at most so many times as long as it lasted since the one before: rounding of a long polynomial
 would hide what happens early in it."""
 STANDING = 64
@@ -98,7 +98,7 @@ class _SwitchedRun:
         hit = None if steps is None else self.guards.first_crossed(steps, self.p, self.level, self.atol)
         if hit is None:
             trace.join(work)
-            self.count, self.level[:] = min(2 * self.count, LONGEST), 0.0
+            self.count, self.level[:] = min(2 * self.count, LONGEST_STRETCH), 0.0
             if work.status is Status.MAX_STEPS and trace.statistics.accepted < task.max_steps:
                 return Status.OK
             return work.status
@@ -194,7 +194,7 @@ class _SwitchedRun:
             return status
         lasted = abs(trace.t - self.crossed)
         if trace.next_step is not None and lasted > 0:
-            trace.next_step = min(trace.next_step, FARTHER * lasted)
+            trace.next_step = min(trace.next_step, STEP_AFTER_CROSSING * lasted)
         on = {*self.standing_on, hit.surface} if self._stand(hit.surface) else {hit.surface}
         before, surface = self.p, self.surfaces[hit.surface]
         k = int(self.sides.number[hit.surface])
@@ -220,7 +220,7 @@ class _SwitchedRun:
         """The trace on the surface that is crossed: to its time on the polynomial, then by Newton's steps."""
         trace, way, time = self.trace, self.task.direction, hit.time
         low, high = way * trace.t, way * self.task.t_end
-        for _ in range(CORRECTIONS):
+        for _ in range(STRETCH_CORRECTIONS):
             if not low < way * time < high:
                 break
             work = self._stretch(0, time)

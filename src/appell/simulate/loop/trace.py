@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-FIRST_PAGE = 1024  # rows
+FIRST_PAGE_ROWS = 1024  # rows
 LARGEST_PAGE = 4 << 20  # bytes
 
 
@@ -49,7 +49,7 @@ class Pages:
 
     def __init__(self, dtype: Any, width: int | None = None):
         self.dtype, self.shape = np.dtype(dtype), () if width is None else (width,)
-        self.longest = max(FIRST_PAGE, LARGEST_PAGE // (self.dtype.itemsize * (width or 1)))
+        self.longest = max(FIRST_PAGE_ROWS, LARGEST_PAGE // (self.dtype.itemsize * (width or 1)))
         self.full: list[NDArray[Any]] = []
         self.page, self.used = self._blank(0), 0
         self.past = 0  # rows of the full pages
@@ -65,7 +65,7 @@ class Pages:
         if len(self.page) - self.used < rows:
             self.full.append(self.page[: self.used])
             self.past += self.used
-            self.page, self.used = self._blank(max(rows, min(self.longest, max(FIRST_PAGE, 2 * len(self.page))))), 0
+            self.page, self.used = self._blank(max(rows, min(self.longest, max(FIRST_PAGE_ROWS, 2 * len(self.page))))), 0
         return self.page[self.used :]
 
     def wrote(self, rows: int) -> None:

@@ -30,13 +30,13 @@ from appell.simulate.loop.task import TrialFailed
 
 Array = NDArray[np.float64]
 
-ITERATIONS = 100
+STAGE_ITERATIONS = 100
 """Of the stages: a step whose changes have not stopped shrinking by then is too long."""
 SETTLED = 1e-12
 """Changes of stages below this share of the state are rounding when they stop shrinking."""
 
 
-GIVEN_UP = 5
+DIVERGING_ITERATIONS = 5
 """Iterations after which changes that are larger than the first one say that the stages do not converge."""
 
 
@@ -124,7 +124,7 @@ typedef struct {{
         return {
             "method": "simulate/methods/gauss_legendre.c.in", "memory": memory, "rows": 2, "end": 1, "end_slope_in_error": 0,
             "nodes": line(self.c), "A": table(self.A), "b": line(self.b), "ahead": table(self.ahead),
-            "iterations": ITERATIONS, "given_up": GIVEN_UP, "settled": repr(SETTLED), "grow": "1.0",
+            "iterations": STAGE_ITERATIONS, "given_up": DIVERGING_ITERATIONS, "settled": repr(SETTLED), "grow": "1.0",
         }  # fmt: skip
 
     def steps(self, run: Any) -> GaussSteps:
@@ -160,11 +160,11 @@ class GaussSteps:
         near = self.last is not None and abs(self.last[0] - h) <= 1e-9 * abs(h)
         K = m.ahead @ self.last[1] if near and self.last is not None else np.tile(run.slope, (m.stages, 1))
         before, first = np.inf, np.inf
-        for k in range(ITERATIONS):
+        for k in range(STAGE_ITERATIONS):
             new = np.array([run.evaluate(run.t + c * h, run.z + h * (a @ K)) for c, a in zip(m.c, m.A, strict=True)])
             change, size = float(np.abs(h * (new - K)).max()), float(np.abs(run.z).max() + np.abs(h * new).max())
             K, first = new, change if k == 0 else first
-            if k > GIVEN_UP and change > first:
+            if k > DIVERGING_ITERATIONS and change > first:
                 break
             if change == 0 or (change >= before and change <= SETTLED * size):
                 self.trial = h, K

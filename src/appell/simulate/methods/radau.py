@@ -35,7 +35,7 @@ from appell.simulate.methods.runge_kutta import first_size
 
 Array = NDArray[np.float64]
 
-ITERATIONS = 6
+RADAU_ITERATIONS = 6
 """Of Newton's method, before a step counts as too long or its Jacobian as too old."""
 KAPPA = 0.03
 """Errors of Newton's method, in units of the tolerance, are at most this, and √rtol where that is less."""
@@ -193,7 +193,7 @@ def first_size_text() -> str:
 
 def _memory(ny: int, counts: dict[str, int]) -> str:
     numbers = {
-        "ITERATIONS": ITERATIONS, "KAPPA": KAPPA, "STALLED": STALLED, "SHRINKING": SHRINKING,
+        "ITERATIONS": RADAU_ITERATIONS, "KAPPA": KAPPA, "STALLED": STALLED, "SHRINKING": SHRINKING,
         "SLOW": SLOW, "STEADY": STEADY, "SAME": SAME, "NEAR": NEAR, "KEEP": KEEP,
         "SINGULAR": SINGULAR, "FIXED_RTOL": FIXED_RTOL, "NY": ny, **counts,
     }  # fmt: skip
@@ -308,7 +308,7 @@ class RadauSteps:
         tolerance = max(10 * np.finfo(float).eps / rtol, min(KAPPA, rtol**0.5))
         Z = self._predicted(h)
         W, last, self.rate = n.TI @ Z, 0.0, 0.0
-        for k in range(ITERATIONS):
+        for k in range(RADAU_ITERATIONS):
             try:
                 F = np.array([run.evaluate(run.t + c * h, run.z + Z[i]) for i, c in enumerate(n.c)])
             except TrialFailed:
@@ -319,7 +319,7 @@ class RadauSteps:
             D = np.array([real, both.real, both.imag])
             size = float(np.sqrt(np.mean((D / weight) ** 2)))
             rate = size / last if k else 0.0
-            hopeless = k and (rate >= 1 or rate ** (ITERATIONS - k) / (1 - rate) * size > tolerance)
+            hopeless = k and (rate >= 1 or rate ** (RADAU_ITERATIONS - k) / (1 - rate) * size > tolerance)
             stalled = self.fresh and size <= STALLED  # no longer by the method, but by rounding of f
             if not np.isfinite(size) or (hopeless and not stalled):
                 return None
@@ -327,7 +327,7 @@ class RadauSteps:
             Z, self.iterations, self.rate, last = n.T @ W, k + 1, rate, size
             if size == 0 or (k and rate < 1 and rate / (1 - rate) * size < tolerance):
                 return Z
-            if stalled and (rate > SHRINKING or k == ITERATIONS - 1):
+            if stalled and (rate > SHRINKING or k == RADAU_ITERATIONS - 1):
                 return Z
         return None
 
@@ -359,7 +359,7 @@ class RadauSteps:
         if self.accepted is not None:
             before, old = self.accepted
             factor *= min(1.0, size / before * (old / bounded) ** exponent)
-        factor *= method.safety * (2 * ITERATIONS + 1) / (2 * ITERATIONS + self.iterations)
+        factor *= method.safety * (2 * RADAU_ITERATIONS + 1) / (2 * RADAU_ITERATIONS + self.iterations)
         self.accepted = size, bounded
         if slow := self.iterations > 2 and self.rate > SLOW:
             self.J = None

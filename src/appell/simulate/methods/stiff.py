@@ -30,7 +30,7 @@ POINTS = 201
 """Output times where none are requested."""
 STRETCH = 1.001
 """A call may be longer than foreseen by the rounding of output times."""
-GROWTH = 10.0
+CALL_GROWTH = 10.0
 """A call is at most so many times as long as the one before; foreseen are half of the steps that it may make."""
 
 
@@ -86,7 +86,7 @@ class _Calls:
                 return Status.MAX_STEPS
             status, used, z = self._call(t, following, z)
             if status is Status.OK:
-                self.part = max(self.part, abs(following - t) * min(GROWTH, 0.5 * self.step.steps / max(1, used)))
+                self.part = max(self.part, abs(following - t) * min(CALL_GROWTH, 0.5 * self.step.steps / max(1, used)))
                 t = following
             elif status is Status.BUFFER_FULL:
                 self.part = 0.25 * abs(following - t)

@@ -9,7 +9,7 @@ from typing import Any
 
 from appell.errors import ModelError
 from appell.reading import shown
-from appell.tree.readers.xml import LARGEST
+from appell.tree.readers.xml import ROBOT_FILE_BYTES
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ def _from_path(path: Path) -> Document:
         if not path.is_file():
             raise ModelError(f"there is no file {name if len(name) < 200 else f'{name[:200]} …'}")
         with path.open("rb") as file:
-            return _sized(file.read(LARGEST + 1), name, path.resolve())
+            return _sized(file.read(ROBOT_FILE_BYTES + 1), name, path.resolve())
     except (OSError, ValueError) as error:  # ValueError: a zero in the name
         reason = getattr(error, "strerror", None) or error
         raise ModelError(f"{name[:200]} cannot be read: {reason}") from error
@@ -57,7 +57,7 @@ def _from_open(file: Any, caller: str) -> Document:
     """Of an open file: text or bytes; its name, if it has one, is where meshes are looked for."""
     name = getattr(file, "name", None)
     try:
-        content = file.read(LARGEST + 1)
+        content = file.read(ROBOT_FILE_BYTES + 1)
     except Exception as error:  # what has a read() from outside may do anything in it
         raise ModelError(f"{caller}: {shown(name or file)} cannot be read: {error}") from error
     if not isinstance(content, str | bytes):
@@ -69,8 +69,8 @@ def _from_open(file: Any, caller: str) -> Document:
 
 
 def _sized(data: bytes, where: str, path: Path | None, *, decoded: bool = False) -> Document:
-    if len(data) > LARGEST:
-        raise ModelError(f"{where} has over {LARGEST // 2**20} MB, too large for a robot description")
+    if len(data) > ROBOT_FILE_BYTES:
+        raise ModelError(f"{where} has over {ROBOT_FILE_BYTES // 2**20} MB, too large for a robot description")
     return Document(data, where, path, decoded)
 
 

@@ -19,13 +19,15 @@ from appell.tree.readers.xml import parse_xml
 TRUST = "if you trust the file, compile it yourself: ap.Tree.from_mjcf(mujoco.MjModel.from_xml_path(…))"
 FILES = frozenset("file fileright fileleft fileup filedown filefront fileback".split())
 FOLDERS = frozenset("meshdir texturedir assetdir".split())
-MOST: Mapping[str, float] = {"nrow": 1e4, "ncol": 1e4, "width": 8192, "height": 8192 * 6, "count": 1e4, "nuserdata": 1e6}
+LARGEST_ATTRIBUTES: Mapping[str, float] = {
+    "nrow": 1e4, "ncol": 1e4, "width": 8192, "height": 8192 * 6, "count": 1e4, "nuserdata": 1e6,
+}  # fmt: skip
 """Attribute → the largest number in it: rows of height fields, pixels of textures, copies of a body."""
 INCLUDED = 200
 """Files that one file may include, directly and through others."""
 PIXELS = 2**28
 """Of all textures together: a gigabyte."""
-MEMORY = 2**31
+RESERVED_BYTES = 2**31
 """Bytes that MuJoCo may be told to reserve."""
 COPIES = 100_000
 """Of elements inside `<replicate>`s, which multiply inside each other."""
@@ -73,10 +75,10 @@ def _refuse_element(where: str, element: Element, home: Path | None, folders: li
                 raise ModelError(f"{said} names a file, and a robot that is given as text has no folder; give its path")
             for folder in folders:
                 _inside(home / folder / text, home, said)
-        elif key in MOST and _product(text) > MOST[key]:
-            raise ModelError(f"{said} is over {MOST[key]:g}; {TRUST}")
-        elif key == "memory" and _bytes(text) > MEMORY:
-            raise ModelError(f"{said} reserves over {MEMORY // 2**30} GiB, which a tree does not need; {TRUST}")
+        elif key in LARGEST_ATTRIBUTES and _product(text) > LARGEST_ATTRIBUTES[key]:
+            raise ModelError(f"{said} is over {LARGEST_ATTRIBUTES[key]:g}; {TRUST}")
+        elif key == "memory" and _bytes(text) > RESERVED_BYTES:
+            raise ModelError(f"{said} reserves over {RESERVED_BYTES // 2**30} GiB, which a tree does not need; {TRUST}")
 
 
 def _inside(path: Path, home: Path, said: str) -> Path:

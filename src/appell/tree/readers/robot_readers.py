@@ -21,7 +21,7 @@ from appell.tree.readers.robot import Robot
 from appell.tree.readers.sdf import read_sdf
 from appell.tree.readers.urdf import read_urdf
 
-HEAD = 4096
+FIRST_ELEMENT_BYTES = 4096
 """Bytes in which the first element of a file is looked for: comments before it are shorter."""
 
 
@@ -90,7 +90,7 @@ def reader_of(document: Document, kind: str | None) -> RobotReader:
 
 def first_element(data: bytes) -> str:
     """The name of the first element of an XML text, "" where it has none near its head."""
-    found = re.search(rb"<([A-Za-z_][\w.:-]*)", re.sub(rb"<!--.*?-->", b"", data[:HEAD], flags=re.DOTALL))
+    found = re.search(rb"<([A-Za-z_][\w.:-]*)", re.sub(rb"<!--.*?-->", b"", data[:FIRST_ELEMENT_BYTES], flags=re.DOTALL))
     return found[1].decode("ascii", "replace") if found else ""
 
 

@@ -8,8 +8,8 @@ from xml.parsers import expat
 
 from appell.errors import ModelError
 
-LARGEST = 64 * 2**20  # bytes; robots are far smaller
-DEEPEST = 200  # nested elements
+ROBOT_FILE_BYTES = 64 * 2**20  # bytes; robots are far smaller
+DEEPEST_ELEMENT = 200  # nested elements
 
 
 def parse_xml(data: bytes, where: str, encoding: str | None = None) -> Element:
@@ -25,8 +25,8 @@ def parse_xml(data: bytes, where: str, encoding: str | None = None) -> Element:
     def start(tag: str, attributes: dict[str, str]) -> None:
         nonlocal depth
         depth += 1
-        if depth > DEEPEST:
-            raise ModelError(f"{where}, line {parser.CurrentLineNumber}: over {DEEPEST} nested elements")
+        if depth > DEEPEST_ELEMENT:
+            raise ModelError(f"{where}, line {parser.CurrentLineNumber}: over {DEEPEST_ELEMENT} nested elements")
         builder.start(tag, attributes)
 
     def end(tag: str) -> None:

@@ -21,15 +21,15 @@ from sympy import Expr, Rational, Symbol, cos, pi, sin
 
 from appell.tidy import Polynomial
 
-CLOSE = 4e-15
+FRACTION_ROUNDING = 4e-15
 """Relative distance at which a float stands for a fraction: some roundings of 1.1e-16 in a row."""
 
-LONGEST = 3000
+POLYNOMIAL_TERMS = 3000
 """Terms of a polynomial beyond which nobody would read it: T of a six-axis arm has about a thousand at most."""
 
 
 class PolynomialTooLong(Exception):
-    """A polynomial has outgrown `LONGEST`."""
+    """A polynomial has outgrown `POLYNOMIAL_TERMS`."""
 
 
 SIMPLE = 360
@@ -42,7 +42,7 @@ def exact_number(x: float, scale: float = 0.0) -> Any:
     `scale`: the size of the numbers whose difference x is, where it is one; digits below 1e-15 of it are rounding.
     """
     simple = Fraction(x).limit_denominator(SIMPLE)
-    if abs(x - simple) <= CLOSE * max(abs(x), scale):
+    if abs(x - simple) <= FRACTION_ROUNDING * max(abs(x), scale):
         return Rational(simple.numerator, simple.denominator)
     places = 14 - math.floor(math.log10(max(abs(x), scale)))
     return Rational(f"{x:.{max(places, 0)}f}")
@@ -51,14 +51,14 @@ def exact_number(x: float, scale: float = 0.0) -> Any:
 def exact_scalar(x: Any, scale: float = 0.0) -> Any:
     """A number as `exact_number` reads it, or an expression in parameters with its numbers so."""
     if isinstance(x, Expr) and x.free_symbols:
-        return tidy(x, dust=CLOSE)
+        return tidy(x, dust=FRACTION_ROUNDING)
     return exact_number(float(x), scale)
 
 
 def exact_angle(x: float) -> Expr:
     """A fraction of π where the float is one, else its number."""
     part = Fraction(x / float(pi)).limit_denominator(SIMPLE)
-    if part and abs(x / float(pi) - part) <= CLOSE * abs(part):
+    if part and abs(x / float(pi) - part) <= FRACTION_ROUNDING * abs(part):
         return pi * Rational(part.numerator, part.denominator)
     return exact_number(x)
 
@@ -165,10 +165,10 @@ class Exact:
 
     def __mul__(self, x: Any) -> Exact:
         other = self._other(x)
-        if len(self.poly) * len(other) > LONGEST**2:
+        if len(self.poly) * len(other) > POLYNOMIAL_TERMS**2:
             raise PolynomialTooLong
         product = self.algebra.reduced(self.poly * other)
-        if len(product) > LONGEST:
+        if len(product) > POLYNOMIAL_TERMS:
             raise PolynomialTooLong
         return Exact(self.algebra, product)
 

@@ -41,7 +41,7 @@ from appell.tree.symbols.joint_symbols import JointSymbols, symbols_of
 if TYPE_CHECKING:
     from appell.tree.tree import Tree
 
-FEW = 3
+KEPT_ANGLES = 3
 """Constant angles up to which their cosines and sines stay in the expressions."""
 
 
@@ -90,7 +90,7 @@ class ExactTree:
         marks = {name: (n, _whole(places[n].inverse @ X)) for name, (n, X) in at.items()}
         steps = [step for word in (*(link.fixed for link in links), *(word for _, word in marks.values())) for step in word]
         turns = {abs(_angle(step)) for step in steps if isinstance(step, Turn)}
-        letters = {angle: Dummy("angle") for angle in sorted(turns, key=float)} if len(turns) <= FEW else {}
+        letters = {angle: Dummy("angle") for angle in sorted(turns, key=float)} if len(turns) <= KEPT_ANGLES else {}
         angles = [_turning(joint, link) for joint, link in zip(joints, links, strict=True)]
         plain = [x for joint in joints for x in (*joint.coordinates, *joint.velocities)]
         circles = [x for many in (*angles, letters.values()) for x in many]

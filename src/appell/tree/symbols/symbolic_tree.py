@@ -31,8 +31,8 @@ from appell.tree.joints import same_rate
 from appell.tree.spatial import add, cross, dot
 from appell.tree.subspace import unit
 from appell.tree.symbols.exact_scalars import (
-    CLOSE,
-    LONGEST,
+    FRACTION_ROUNDING,
+    POLYNOMIAL_TERMS,
     Exact,
     PolynomialTooLong,
     Writing,
@@ -46,7 +46,7 @@ from appell.tree.symbols.frame_symbols import AXES, FrameJet, FrameRate
 if TYPE_CHECKING:
     from appell.tree.tree_system import TreeSystem
 
-LARGEST = 12
+SYMBOLIC_VELOCITIES = 12
 """Velocities up to which a tree is written in symbols, where its kinetic energy does not grow too long before."""
 
 
@@ -96,12 +96,12 @@ def _moved(expr: Any, rates: Rates) -> Any:
 def symbolic_system(system: TreeSystem) -> System:
     """The `System` of a tree with constraints. Rows that the joints keep by themselves, such as d·z of a loop in a plane
     mechanism, are left out. `FormNotApplicable` where it would be too long to be read."""
-    if system.nv > LARGEST:
-        raise _too_large(system, f"{LARGEST} velocities are the most that are written")
+    if system.nv > SYMBOLIC_VELOCITIES:
+        raise _too_large(system, f"{SYMBOLIC_VELOCITIES} velocities are the most that are written")
     try:
         return _system(system)
     except PolynomialTooLong:
-        raise _too_large(system, f"a single entry has more than {LONGEST} terms") from None
+        raise _too_large(system, f"a single entry has more than {POLYNOMIAL_TERMS} terms") from None
 
 
 def _too_large(system: TreeSystem, why: str) -> FormNotApplicable:
@@ -299,7 +299,7 @@ def _friction(fr: Friction, write: _Frames) -> Friction | None:
 
 
 def _row(c: Constraint, residual: Expr, W: tuple[Expr, ...] | None, write: _Frames) -> Constraint | None:
-    f = write(residual, dust=CLOSE)  # lengths and directions: what is left of 0.1 + 0.2 − 0.3 is no constraint
+    f = write(residual, dust=FRACTION_ROUNDING)  # lengths and directions: what is left of 0.1 + 0.2 − 0.3 is no constraint
     direction = None if W is None else tuple(map(write, W))
     if f == 0:
         return None
