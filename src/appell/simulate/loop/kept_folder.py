@@ -199,7 +199,7 @@ class KeptFolder:
         file = self.path / f"rows-{state.number:06d}.npy"
         if not is_plain(file) or not 0 <= os.lstat(file).st_size - 8 * state.rows * self.width <= HEADER_BYTES:
             return None
-        data = read_plain(file, largest=8 * state.rows * self.width + HEADER)
+        data = read_plain(file, largest=8 * state.rows * self.width + HEADER_BYTES)
         if data is None or checksum(data) != state.checksum:
             return None
         stream = io.BytesIO(data)
