@@ -277,6 +277,23 @@ def contacts_that_end_for_an_instant(seed: int) -> None:
     _judge(SHARED[seed], seed)
 
 
+STEEP = tuple(
+    Short(system, {}, reference, options, width=width)
+    for width in (2e-5, 1e-5, 4e-5)
+    for system, reference, options in (
+        (rests_and_rubs, _rises, {}), (pushed, _pushed, {}), (rubbing_bench, _rises, {}), (bench, _rises, {"corner": "together"}),
+        (rests_and_rubs, _rises, {"backend": "vm"}),
+    )
+)  # fmt: skip
+"""Pulses so short that a reaction changes by more than its noise between neighbouring times."""
+
+
+@family(count=len(STEEP), sample=(0,))
+def reactions_that_fall_steeply(seed: int) -> None:
+    """The nearest time before a reaction falls through zero finds it above: the mode ends all the same."""
+    _judge(STEEP[seed], 100 + seed)
+
+
 def _judge(case: Short, seed: int) -> None:
     rng = np.random.default_rng(seed)
     at, q = 5.3 + rng.uniform(-0.3, 0.3), y if case.reference is _rises else x

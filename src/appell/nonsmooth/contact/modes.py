@@ -103,7 +103,6 @@ class WallCourse:
         self.landings = np.full(faces, -np.inf)  # when each face was last landed on
         self.trace.landings = self.landings if loop.inside else None
         self.jammed = -np.inf  # when it was last freed
-        self.left: tuple[float, frozenset[int]] = (-np.inf, frozenset())  # when faces were last left, and which
 
     def traces(self) -> Iterator[Trace]:
         trace = self.trace
@@ -276,13 +275,14 @@ class WallCourse:
         self, leaving: int | None = None, holding: int | None = None, rest: frozenset[int] | set[int] = frozenset()
     ) -> Status:
         """The contacts that hold from here on, and those that lie there asleep; `rest`: faces that were just met."""
+        if leaving is not None and self.trace.mode.rank < len(self.contacts):
+            self._pass_on(leaving)
         at, trace = self._instant(), self.trace
         was = trace.mode.resting
         near = {*at.on(), *was, *rest}
         resting = sorted(i for i in near if abs(at.g_d[i]) <= at.slow[i] or i == holding)
-        left, again = self._leaves(leaving)
-        contacts = contact_set(at, [i for i in resting if i not in left], holding)
-        shared = bearing(at, contacts, [i for i in resting if not (again and i in left)])
+        contacts = contact_set(at, [i for i in resting if i != leaving], holding)
+        shared = bearing(at, contacts, resting)
         if shared != contacts and self._hold_together(at, shared):
             contacts = shared
         mode = mode_of(at, contacts, [i for i in resting if i not in contacts and self._implied(contacts, i)])
@@ -298,15 +298,25 @@ class WallCourse:
         trace.touching = near - set(mode.resting)
         return Status.OK
 
-    def _leaves(self, face: int | None) -> tuple[frozenset[int], bool]:
-        """The faces that are left here, and whether it is not the first one: where a reaction falls so steeply that the nearest
-        time finds it above zero still, those that depend on each other would take up the load of each other for ever."""
-        if face is None:
-            return frozenset(), False
-        time, before = self.left
-        again = time == self.trace.t
-        self.left = self.trace.t, frozenset({face, *(before if again else ())})
-        return self.left[1], again
+    def _pass_on(self, leaving: int) -> None:
+        """On by some spacings of the time to where the reaction of a face that is left is below zero: one that falls steeply is
+        above it still at the nearest time before, and faces that depend on each other would take up its load."""
+        trace, contacts = self.trace, list(self.contacts)
+        start, left = trace.t, abs(self.task.t_end - trace.t)
+        wanted = self.task.times[trace.passed :]
+        room = min(left, abs(wanted[0] - start)) if len(wanted) else left
+        for spacings in (0, 1, 2, 4, 8, 16, 32):
+            dt = spacings * np.spacing(abs(start))
+            if dt >= room and spacings:
+                break
+            trace.t = float(start + np.copysign(dt, self.task.t_end - start))
+            at = self._instant()
+            lam = at.solve(contacts, at.force, -at.a0, -at.g_dd0[contacts])[1]
+            if lam[contacts.index(leaving)] < 0:
+                if spacings:
+                    trace.keep()
+                return
+        trace.t = start
 
     def _stop(self, at: Instant, contacts: tuple[int, ...]) -> Instant:
         """What is left of the rates of the contacts is taken away."""

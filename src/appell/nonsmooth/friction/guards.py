@@ -34,6 +34,8 @@ Out = dict[str, Array]
 
 HIT, LEAVE, BREAK, STOP, KINK, SIGN, ZERO = "hit", "leave", "break", "stop", "kink", "sign", "zero"
 JAM, HOLD, DRIFT = "jam", "hold", "drift"
+OF_REACTIONS = frozenset({LEAVE, BREAK, KINK, ZERO, HOLD})
+"""Guards of multipliers, which follow forces and may change by any amount from one time to the next."""
 
 DRIFTED = 1e-7
 """Share of its terms by which a row that holds because of others may be off."""
