@@ -281,8 +281,8 @@ STEEP = tuple(
     Short(system, {}, reference, options, width=width)
     for width in (2e-5, 1e-5, 4e-5)
     for system, reference, options in (
-        (rests_and_rubs, _rises, {}), (pushed, _pushed, {}), (rubbing_bench, _rises, {}), (bench, _rises, {"corner": "together"}),
-        (rests_and_rubs, _rises, {"backend": "vm"}),
+        (rests_and_rubs, _rises, {}), (pushed, _pushed, {}), (rubbing_bench, _rises, {}),
+        (bench, _rises, {"corner": "together"}), (rests_and_rubs, _rises, {"backend": "vm"}),
     )
 )  # fmt: skip
 """Pulses so short that a reaction changes by more than its noise between neighbouring times."""
