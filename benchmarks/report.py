@@ -6,6 +6,7 @@ import json
 import platform
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -82,7 +83,8 @@ def show(console: Console, table: Table) -> None:
 def write_json(name: str, tables: Sequence[Table], about: dict[str, str], folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.json"
-    content = {"benchmark": name, "machine": about, "tables": [asdict(table) for table in tables]}
+    today = date.today().isoformat()
+    content = {"benchmark": name, "date": today, "machine": about, "tables": [asdict(table) for table in tables]}
     path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return path
 

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
-from sympy import Abs, cos, sin
+from scipy.linalg import expm
+from scipy.optimize import brentq
+from sympy import Abs, Max, Min, asin, cos, exp, pi, sin
 
 import appell as ap
 from appell.errors import FormNotApplicable, ModelError
@@ -123,3 +125,65 @@ def test_a_maxwell_chain_relaxes_in_closed_form():
     motion = ap.simulate(chain, {x: 1.0}, 3.0, times=times, backend="vm")
     exact = sum(e * np.exp(-times / time) for e, time in zip(E, tau, strict=True))
     assert motion.reaction("grip") == pytest.approx(exact, abs=1e-8)
+
+
+def test_a_motor_with_backlash_meets_its_load_where_the_matrix_exponential_says():
+    """L i̇ = U − R i − k φ̇, J φ̈ = k i until φ = δ; the blow keeps the momentum and takes 1 − e² of the relative energy."""
+    J, JL, k, L, R, U, play, e = 0.01, 0.03, 0.3, 0.02, 1.5, 12.0, 0.05, 0.3
+    motor = ap.System(
+        [x, y], (J * x.d**2 + JL * y.d**2) / 2, forces={x: k * s}, rates={s: (U - R * s - k * x.d) / L},
+        constraints=[ap.Between(-play, x - y, play, restitution=e, name="gear")],
+    )  # fmt: skip
+    A = np.array([[0, 1, 0, 0], [0, 0, k / J, 0], [0, -k / L, -R / L, U / L], [0, 0, 0, 0]])
+    exact = lambda t: expm(A * t) @ [0, 0, 0, 1]
+    first = brentq(lambda t: exact(t)[0] - play, 1e-3, 1)
+    _, before, current, _ = exact(first)
+    motion = ap.simulate(motor, {}, 0.032, rtol=1e-8, backend="vm")
+    assert motion.impacts[0].time == pytest.approx(first, abs=1e-8)
+    common = J * before / (J + JL)
+    after = motion.at(np.nextafter(first + 1e-9, 1))
+    assert after[x.d][0] == pytest.approx(common - e * before * JL / (J + JL), abs=1e-5)
+    assert after[y.d][0] == pytest.approx(common + e * before * J / (J + JL), abs=1e-5)
+    assert after[s][0] == pytest.approx(current, abs=1e-5)
+
+
+def test_an_integrator_winds_up_at_the_limit_of_its_actuator():
+    """ẍ = sat(k_p e − k_d ẋ + k_i s), ṡ = e = 1 − x: between the corners linear systems, each by its matrix exponential."""
+    kp, kd, ki = 4.0, 2.0, 3.0
+    wish = kp * (1 - x) - kd * x.d + ki * s
+    system = ap.System([x], x.d**2 / 2, forces={x: Max(-1, Min(1, wish))}, rates={s: 1 - x})
+    motion = ap.simulate(system, {x: -4.0}, 12.0, rtol=1e-11, backend="vm")
+    inside = np.array([[0, 1, 0, 0], [-kp, -kd, ki, kp], [-1, 0, 0, 1], [0, 0, 0, 0]])
+    outside = lambda sign: np.array([[0, 1, 0, 0], [0, 0, 0, sign], [-1, 0, 0, 1], [0, 0, 0, 0]])
+    u = lambda z: kp * (1 - z[0]) - kd * z[1] + ki * z[2]
+    z, t, mode, corners = np.array([-4.0, 0.0, 0.0, 1.0]), 0.0, 1, 0
+    while True:
+        A = inside if mode == 0 else outside(mode)
+        over = lambda dt, z=z, A=A, m=mode: abs(u(expm(A * dt) @ z)) - 1 if m == 0 else 1 - m * u(expm(A * dt) @ z)
+        grid = np.linspace(1e-9, 12.0 - t, 2001)
+        values = np.array([over(dt) for dt in grid])
+        hit = np.flatnonzero((values[:-1] < 0) & (values[1:] >= 0))
+        if not len(hit):
+            break
+        dt = brentq(over, grid[hit[0]], grid[hit[0] + 1], xtol=1e-14)
+        z, t, corners = expm(A * dt) @ z, t + dt, corners + 1
+        mode = int(np.sign(u(z))) if mode == 0 else 0
+    end = expm(A * (12.0 - t)) @ z
+    assert corners >= 2 and [motion[x][-1], motion[s][-1]] == pytest.approx([end[0], end[2]], abs=1e-8)
+
+
+def test_lugre_s_friction_has_its_published_hysteresis():
+    """Parameters of Canudas de Wit et al. 1995: presliding under a force that goes slowly to ±95 % of F_S. So slowly σ₀ z = F,
+    and on each branch dF/dx = σ₀ (1 ∓ F/F_S): x − x₀ = ∓F_S/σ₀ ln((1 ∓ F/F_S)/(1 ∓ F₀/F_S))."""
+    s0, s1, s2, Fc, Fs, vs, lasts = 1e5, np.sqrt(1e5), 0.4, 1.0, 1.5, 1e-3, 100.0
+    rate = x.d - s0 * Abs(x.d) * s / (Fc + (Fs - Fc) * exp(-((x.d / vs) ** 2)))
+    top = 0.95 * Fs
+    F = top * (2 / pi) * asin(sin(pi * ap.t / (2 * lasts)))  # a triangle
+    mass = ap.System([x], x.d**2 / 2, forces={x: F - s0 * s - s1 * rate - s2 * x.d}, rates={s: rate})
+    times = lasts * np.array([0.5, 1, 2, 3, 4, 5])
+    motion = ap.simulate(mass, {}, 5 * lasts, method="radau", rtol=1e-5, atol=1e-11, times=times, backend="vm")
+    branch = lambda f, f0, x0, way: x0 - way * Fs / s0 * np.log((1 - way * f / Fs) / (1 - way * f0 / Fs))
+    up = branch(top, 0, 0, 1)
+    back, down = branch(0, top, up, -1), branch(-top, top, up, -1)
+    slow = [branch(top / 2, 0, 0, 1), up, back, down, branch(0, -top, down, 1), branch(top, -top, down, 1)]
+    assert motion.ok and motion[x] == pytest.approx(slow, abs=4e-3 * up)

@@ -34,6 +34,8 @@ MEAN_PARTS = 16
 """Parts of a run whose means are compared."""
 SAME = 1e-9
 """Share of its values up to which an integral is a combination of others."""
+ROUNDED = 300.0
+"""Roundings of an integral by which a run may change it: it is a difference of terms that are larger, and steps are many."""
 STATES = 40
 """Random states at which momenta are sought."""
 
@@ -185,7 +187,7 @@ def _slope(name: str, e: Any, t: Array, values: Array, enforced: bool) -> Integr
     x, y = at - at.mean(), means - means.mean()
     slope = float(x @ y / (x @ x))
     rest = y - slope * x
-    rounding = np.finfo(float).eps * float(np.abs(values).max()) / float(np.ptp(t))
+    rounding = ROUNDED * np.finfo(float).eps * float(np.abs(values).max()) / float(np.ptp(t))
     error = float(np.sqrt(rest @ rest / (MEAN_PARTS - 2) / (x @ x)) + rounding)
     return IntegralSlope(name, e, float(values[0]), slope, error, float(np.abs(values - values[0]).max()), enforced)
 
