@@ -14,6 +14,7 @@
 # make fuzz-events  10,000 random flights, pulses and jumps on lanes, C and vm against closed forms: none missed
 # make fuzz-models  a million hostile expressions and model files (COUNT=, START=)
 # make fit-coverage  how often true values lie in their 95 % intervals: 200 fits of three systems
+# make models-round-trip  10,000 random models written, read and written again
 # make families      kinds of systems that once went wrong: every member of each
 # make sweep   2,000 random mechanisms with friction against a reference
 # make mjcf-models      MJCF files of packages on PyPI against MuJoCo, minutes
@@ -78,6 +79,10 @@ fuzz-models: $(VENV)/.dev
 .PHONY: fit-coverage
 fit-coverage: $(VENV)/.dev
 	$(BIN)/python -m tests.optimize.coverage
+
+.PHONY: models-round-trip
+models-round-trip: $(VENV)/.dev
+	$(BIN)/python -m tests.files.random_models 10000
 
 .PHONY: families
 families: $(VENV)/.dev

@@ -18,6 +18,7 @@ import numpy as np
 import sympy
 
 from appell.errors import ModelError
+from appell.model import System
 from appell.model.measured import MeasuredLetter
 
 
@@ -97,6 +98,8 @@ class _Parts:
                 f"a {type(thing).__name__} in the model has no digest, so that a store could not tell it from another one;"
                 " give numbers, expressions or tables"
             )
+        if isinstance(thing, System):  # what may be said in several ways has one digest
+            made = made[0], ({**made[1][0], **thing.said_one_way()},)
         return self._joined("object", _name(thing), *made[1])
 
 

@@ -49,7 +49,15 @@ def read_rows(source: Source) -> list[Any]:
         found.append(_friction(source, keys, table, {row.name: row for row in found}))
     for keys, table in source.tables("resets", {"name", "guard", "map"}):
         found.append(_reset(source, keys, table))
-    return found
+    return _ordered(source, found) if "order" in source.data else found
+
+
+def _ordered(source: Source, rows: list[Any]) -> list[Any]:
+    """Rows, walls, stops, frictions and resets in the order that the file names."""
+    names, by_name = source.listed("order"), {row.name: row for row in rows}
+    if sorted(names) != sorted(row.name for row in rows) or len(by_name) < len(rows):
+        raise source.wrong(("order",), "it names every constraint, wall, stop, friction and reset once")
+    return [by_name[name] for name in names]
 
 
 def _reset(source: Source, keys: Keys, table: Mapping[str, Any]) -> Reset:

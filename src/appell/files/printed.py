@@ -49,7 +49,23 @@ class _Printer(StrPrinter):
         raise ModelError(f"{expr} cannot be written in a model file")
 
     def _print_Float(self, expr: Any) -> str:
+        if sympy.Float(float(expr)) != expr:
+            raise ModelError(f"{shown(str(expr))} has more digits than a float64 and cannot be written in a model file")
         return repr(float(expr))
+
+    def _print_Mul(self, expr: Any) -> str:
+        """Factor by factor, none joined with another below a line: 5 (k² + 2) would be read as 5 k² + 10."""
+        sign, above, below = "", [], []
+        for factor in expr.as_ordered_factors():
+            if factor.is_Rational:
+                sign = "-" if factor < 0 else sign
+                above += [str(abs(factor.p))] if abs(factor.p) != 1 else []
+                below += [str(factor.q)] if factor.q != 1 else []
+            elif factor.is_Pow and factor.exp.is_Rational and factor.exp < 0 and factor.base != sympy.E:
+                below.append(self.parenthesize(sympy.Pow(factor.base, -factor.exp), PRECEDENCE["Pow"], strict=True))
+            else:
+                above.append(self.parenthesize(factor, PRECEDENCE["Mul"], strict=False))
+        return sign + "*".join(above or ["1"]) + "".join(f"/{part}" for part in below)
 
     def _print_Exp1(self, expr: Any) -> str:
         return "exp(1)"

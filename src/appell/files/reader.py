@@ -48,7 +48,7 @@ TOP = {
     "format", "name", "reference", "coordinates", "quaternions", "speeds", "states", "parameters", "units", "kinetic",
     "potential", "forces", "kinematics", "rates", "prescribed", "constraints", "walls", "stops", "friction", "resets",
     "bodies", "loads",
-    "sample", "start", "run", "sweep", "pseudo",
+    "sample", "start", "run", "sweep", "pseudo", "order",
 }  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import sympy
 from appell.errors import FileError, ModelError
 from appell.files.printed import write_expression
 from appell.files.source import ASSUMPTIONS, MODEL_FORMAT
+from appell.jets import Jet, Parameter
 from appell.model import (
     Between,
     Constraint,
@@ -28,6 +30,9 @@ from appell.model import (
 )
 from appell.model.bodies import Euler, PlaneAngle, Quaternion, RotationMatrix
 from appell.reading import finite, path_of, shown, table_of, text, text_of
+
+BARE = re.compile(r"[A-Za-z0-9_-]+")
+"""A key that TOML takes without quotation marks."""
 
 
 def write_model(
@@ -72,17 +77,19 @@ def model_text(
     for word in ("kinetic", "potential"):
         if isinstance(given[word], sympy.Basic) or given[word] != 0:
             lines.append(f"{word} = {_expression(given[word])}")
+    rows = system.said_one_way()["constraints"]
+    lines += _order(rows)
     lines += _parameters(system, values) + _prescribed(system, values)
     for word in ("forces", "kinematics", "rates"):
         lines += _table(word, {_state(key): _expression(value) for key, value in dict(given[word] or {}).items()})
     lines += _table("sample", {_state(key): repr(finite(x, "sample=")) for key, x in dict(given["sample"] or {}).items()})
-    for row in given["constraints"]:
+    for row in rows:
         lines += _row(row)
     for body in system.bodies:
         lines += _body(body)
     for load in system.loads:
         lines += _load(load)
-    lines += _table("pseudo", {json.dumps(text_of(name)): _expression(e) for name, e in table_of(pseudo, "pseudo=").items()})
+    lines += _table("pseudo", {text_of(name): _expression(e) for name, e in table_of(pseudo, "pseudo=").items()})
     lines += _table("start", {_state(s): repr(finite(x, f"start= of {s}")) for s, x in begin.items()})
     return "\n".join([*lines, *_table("run", {"until": repr(finite(until, "until="))}), ""])
 
@@ -106,7 +113,12 @@ def _names(key: str, names: Iterable[str]) -> list[str]:
 
 
 def _table(name: str, entries: Mapping[str, str]) -> list[str]:
-    return ["", f"[{name}]", *(f"{key} = {value}" for key, value in entries.items())] if entries else []
+    return ["", f"[{name}]", *(f"{_key(key)} = {value}" for key, value in entries.items())] if entries else []
+
+
+def _key(name: str) -> str:
+    """A key of TOML: as it is where letters and digits are plain ones, else between quotation marks."""
+    return name if BARE.fullmatch(name) else _quoted(name)
 
 
 def _tables(name: str, entries: Mapping[str, str | None]) -> list[str]:
@@ -114,26 +126,38 @@ def _tables(name: str, entries: Mapping[str, str | None]) -> list[str]:
 
 
 def _state(key: Any) -> str:
-    """x, or "x'" in quotation marks; names of things given by name stay."""
+    """x or x'; names of things given by name stay."""
     if isinstance(key, str):
-        return json.dumps(key)
-    return write_expression(key) if getattr(key, "order", 0) == 0 else json.dumps(write_expression(key))
+        return key
+    return key.letter + "'" * key.order if isinstance(key, Jet) else str(key)
 
 
 def _parameters(system: System, values: Mapping[Any, Any]) -> list[str]:
     by_name = {str(s): value for s, value in values.items()}
     entries = {}
-    for p in system.parameters:
+    seen = set().union(*(e.free_symbols for e in _written(system)))
+    beside = sorted((s for s in seen if isinstance(s, Parameter) and s not in system.parameters), key=str)
+    for p in (*system.parameters, *beside):  # those that act on nothing stand in the text, too
         strange = [word for word, flag in p._assumptions_orig.items() if word != "real" and not (word in ASSUMPTIONS and flag)]
         if strange:
             known = ", ".join(ASSUMPTIONS)
             raise ModelError(f"the assumption {strange[0]} of '{p}' cannot be written in a model file; these can: {known}")
         said = [f"{word} = true" for word in ASSUMPTIONS if p._assumptions_orig.get(word)]
         value = [f"value = {finite(by_name[p.name], f'the value of {p}')!r}"] if p.name in by_name else []
-        entries[write_expression(p)] = (
+        entries[p.name] = (
             "{" + ", ".join([*value, *said]) + "}" if said or not value else value[0].partition("= ")[2]
         )
     return _table("parameters", entries)
+
+
+def _written(system: System) -> list[Any]:
+    """Expressions of bodies and loads, which may contain what no equation of motion does."""
+    parts = [x for body in system.bodies for x in (body.mass, *body.position)]
+    parts += [x for body in system.bodies if not isinstance(body, Particle) for x in body.inertia]
+    for load in system.loads:
+        parts += [*getattr(load, "vector", ()), *getattr(load, "at", ())]
+        parts += [getattr(load, word) for word in ("scalar", "stiffness", "length", "damping") if hasattr(load, word)]
+    return [x for x in parts if isinstance(x, sympy.Basic)]
 
 
 def _prescribed(system: System, values: Mapping[Any, Any]) -> list[str]:
@@ -144,14 +168,20 @@ def _prescribed(system: System, values: Mapping[Any, Any]) -> list[str]:
     return _table("prescribed", {str(s): _expression(by_name[str(s)]) for s in system.prescribed})
 
 
+def _order(rows: list[Any]) -> list[str]:
+    """The order of rows, walls, stops, frictions and resets, where it is not that of their kinds."""
+    kinds = (Constraint, Unilateral, Between, Friction, Reset)
+    usual = [row.name for kind in kinds for row in rows if isinstance(row, kind)]
+    given = [row.name for row in rows]
+    return [] if given == usual else _names("order", given)
+
+
 def _row(row: Any) -> list[str]:
-    if not isinstance(row, Constraint | Unilateral | Between | Friction | Reset):
-        row = Constraint(row)
     name = _quoted(row.name)
     if isinstance(row, Friction):
         return _tables("friction", {"name": name, **_friction(row)})
     if isinstance(row, Reset):
-        values = ", ".join(f"{json.dumps(_bare(key), ensure_ascii=False)} = {_expression(e)}" for key, e in row.map.items())
+        values = ", ".join(f"{_key(_state(key))} = {_expression(e)}" for key, e in row.map.items())
         return _tables("resets", {"name": name, "guard": _expression(row.guard), "map": "{" + values + "}"})
     if isinstance(row, Constraint):
         if isinstance(row.reaction, tuple):
@@ -159,7 +189,7 @@ def _row(row: Any) -> list[str]:
         given = (
             None
             if row.reaction is None
-            else ", ".join(f"{json.dumps(_bare(k))} = {_expression(w)}" for k, w in row.reaction.items())
+            else ", ".join(f"{_key(_state(k))} = {_expression(w)}" for k, w in row.reaction.items())
         )
         return _tables("constraints", {"name": name, "row": _expression(row.residual), "reaction": given and "{" + given + "}"})
     if row.chart is not None:
@@ -169,10 +199,6 @@ def _row(row: Any) -> list[str]:
         return _tables("walls", {"name": name, "gap": _expression(row.function), "restitution": e})
     bounds = {word: _expression(getattr(row, word)) for word in ("lower", "function", "upper")}
     return _tables("stops", {"name": name, **bounds, "restitution": e})
-
-
-def _bare(key: Any) -> str:
-    return key if isinstance(key, str) else write_expression(key)
 
 
 def _friction(row: Friction) -> dict[str, str | None]:

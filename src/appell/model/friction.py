@@ -11,7 +11,7 @@ f the friction is half as large, and an angle in place of the way r·φ gives a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -126,6 +126,15 @@ class Friction:
         """Everything that was said in symbols."""
         given = (self.coefficient, self.static, self.limit, self.regularise)
         return (*self.slip, *(e for e in given if e is not None))
+
+    def by_name(self) -> Friction:
+        """The same friction with the constraints that press it by their names."""
+        name = lambda one: one if isinstance(one, str) else one.name
+        normal = tuple(map(name, self.normal)) if isinstance(self.normal, tuple) else self.normal and name(self.normal)
+        made = object.__new__(Friction)
+        for one in fields(self):
+            object.__setattr__(made, one.name, normal if one.name == "normal" else getattr(self, one.name))
+        return made
 
     def __reduce__(self):
         return _rebuilt, (

@@ -154,6 +154,22 @@ class System(Vocabulary):
     def __reduce__(self):
         return _rebuilt, (self._given,)
 
+    def said_one_way(self) -> dict[str, Any]:
+        """Arguments that may be said in several ways in one of them, so that equal systems have one digest: bare rows with
+        their names, frictions with the names of what presses, symbols for names of coordinates."""
+        given = self._given.get("constraints", ())
+        items = [given] if isinstance(given, Constraint | Unilateral | Between | Friction | Expr) else given
+        known = {str(s): s for s in (*self.positions, *self.velocities)}
+        symbol = lambda key: known.get(key, key) if isinstance(key, str) else key
+        tables = {word: self._given[word] for word in ("forces", "rates", "sample") if word in self._given}
+        found: dict[str, Any] = {}
+        found |= {word: {symbol(key): x for key, x in t.items()} for word, t in tables.items() if isinstance(t, Mapping) and t}
+        found |= {word: None for word, table in tables.items() if isinstance(table, Mapping) and not table}
+        if isinstance(items, list | tuple):
+            found["constraints"] = [Constraint(x) if isinstance(x, Expr) else x.by_name() if isinstance(x, Friction) else x
+                                    for x in items]  # fmt: skip
+        return found
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
