@@ -98,7 +98,7 @@ class _Parts:
                 f"a {type(thing).__name__} in the model has no digest, so that a store could not tell it from another one;"
                 " give numbers, expressions or tables"
             )
-        if isinstance(thing, System):  # what may be said in several ways has one digest
+        if type(thing) is System:  # what may be said in several ways has one digest
             made = made[0], ({**made[1][0], **thing.said_one_way()},)
         return self._joined("object", _name(thing), *made[1])
 

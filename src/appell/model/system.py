@@ -158,7 +158,7 @@ class System(Vocabulary):
         """Arguments that may be said in several ways in one of them, so that equal systems have one digest: bare rows with
         their names, frictions with the names of what presses, symbols for names of coordinates."""
         given = self._given.get("constraints", ())
-        items = [given] if isinstance(given, Constraint | Unilateral | Between | Friction | Expr) else given
+        items = [given] if isinstance(given, Constraint | Unilateral | Between | Friction | Reset | Expr) else given
         known = {str(s): s for s in (*self.positions, *self.velocities)}
         symbol = lambda key: known.get(key, key) if isinstance(key, str) else key
         tables = {word: self._given[word] for word in ("forces", "rates", "sample") if word in self._given}
